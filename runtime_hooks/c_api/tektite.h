@@ -1,0 +1,183 @@
+/* The C interface of the Tektite compiler: the only header a host includes.
+ *
+ * A host (the TensorFlow hook, the `tektite` command) hands over graphs as
+ * serialized GraphDef bytes and tensors as plain pointers.  No C++ type, no
+ * protobuf message and no abseil type crosses this line, so the host and the
+ * compiler may be built against different versions of each.
+ *
+ *   tektite_status st;
+ *   tektite_compiler* c = tektite_compiler_create(&options, &st);
+ *   tektite_cluster* k = tektite_cluster_create(c, "cluster_0", bytes, size, &st);
+ *   if (tektite_cluster_run(k, &call, &st) != TEKTITE_OK) { ... run the host's own kernels ... }
+ *
+ * Rules: every function is thread-safe unless it says otherwise; nothing is
+ * thrown; nothing aborts the process; a returned string is released with
+ * tektite_string_free; sizes are in bytes; dtype numbers are those of
+ * tensorflow.DataType; dimensions are row-major, outermost first.
+ */
+#ifndef TEKTITE_RUNTIME_HOOKS_C_API_TEKTITE_H_
+#define TEKTITE_RUNTIME_HOOKS_C_API_TEKTITE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TEKTITE_ABI_VERSION 1
+#define TEKTITE_API __attribute__((visibility("default")))
+
+/* The numbers are those of absl::StatusCode. */
+typedef enum tektite_code {
+  TEKTITE_OK = 0,
+  TEKTITE_INVALID_ARGUMENT = 3,
+  TEKTITE_NOT_FOUND = 5,
+  TEKTITE_RESOURCE_EXHAUSTED = 8,
+  TEKTITE_FAILED_PRECONDITION = 9,
+  TEKTITE_UNIMPLEMENTED = 12, /* no code for this graph or shape: an ordinary answer */
+  TEKTITE_INTERNAL = 13,
+  TEKTITE_UNAVAILABLE = 14 /* not compiled yet: use the host's kernels meanwhile */
+} tektite_code;
+
+/* Filled by every call that takes one; the message is one line, always terminated. */
+typedef struct tektite_status {
+  int32_t code;
+  char message[508];
+} tektite_status;
+
+typedef struct tektite_compiler tektite_compiler;
+typedef struct tektite_marking tektite_marking;
+typedef struct tektite_cluster tektite_cluster;
+
+/* TEKTITE_ABI_VERSION the library was built with; a host checks it before any other call. */
+TEKTITE_API int32_t tektite_abi_version(void);
+/* Build identification for people, such as "0.1.0 (llvm 22.1.8)"; static storage. */
+TEKTITE_API const char* tektite_version(void);
+TEKTITE_API void tektite_string_free(char* text);
+
+/* ---- compiler ---------------------------------------------------------- */
+
+typedef struct tektite_options {
+  size_t struct_size;  /* sizeof(tektite_options) */
+  const char* flags;   /* "--name=value --other=value", as in TEKTITE_FLAGS; may be NULL.
+                          A flag that is unknown or malformed is reported on stderr in one
+                          line that names it, and otherwise ignored. */
+  const char* backend; /* "cpu", "reference"; NULL: the best one for this machine */
+} tektite_options;
+
+/* NULL and a status when no back end can be made. */
+TEKTITE_API tektite_compiler* tektite_compiler_create(const tektite_options* options,
+                                                      tektite_status* status);
+TEKTITE_API void tektite_compiler_destroy(tektite_compiler* compiler);
+
+/* Counters and reasons since the compiler was made, as a JSON object:
+ * {"clusters": n, "compiles": n, "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
+ *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
+ *  "weight_bytes": n, "arena_bytes": n,
+ *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}}} */
+TEKTITE_API char* tektite_stats_json(tektite_compiler* compiler);
+
+/* ---- clustering --------------------------------------------------------- */
+
+typedef enum tektite_mark_mode {
+  TEKTITE_MARK_ALL = 0,   /* every node that can be compiled and is worth it */
+  TEKTITE_MARK_SCOPED = 1 /* only nodes with _XlaCompile=true */
+} tektite_mark_mode;
+
+typedef struct tektite_mark_options {
+  size_t struct_size;
+  int32_t mode;                 /* tektite_mark_mode */
+  const char* const* fetches;   /* node names that must stay outside clusters' insides; may be NULL */
+  int32_t num_fetches;
+} tektite_mark_options;
+
+/* Decides which nodes of a placed GraphDef are compiled together.  Nodes are matched by name.
+ * _XlaCompile=false is respected in both modes; nodes with different _XlaScope or different
+ * devices never share a cluster.  NULL and a status for bytes that are no GraphDef. */
+TEKTITE_API tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
+                                          size_t size, const tektite_mark_options* options,
+                                          tektite_status* status);
+TEKTITE_API int32_t tektite_marking_num_clusters(const tektite_marking* marking);
+/* The names below live as long as the marking. */
+TEKTITE_API const char* tektite_marking_cluster_name(const tektite_marking* marking, int32_t cluster);
+TEKTITE_API int32_t tektite_marking_num_nodes(const tektite_marking* marking, int32_t cluster);
+TEKTITE_API const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster,
+                                             int32_t node);
+TEKTITE_API void tektite_marking_destroy(tektite_marking* marking);
+
+/* ---- clusters ----------------------------------------------------------- */
+
+/* `graph_def` is a closed graph whose inputs are `_Arg` nodes (attr `index`, `T`) and whose outputs
+ * are `_Retval` nodes (attr `index`, `T`).  An `_Arg` of DT_RESOURCE stands for a variable; the host
+ * passes the variable's value in its place at run time.  Nothing is compiled yet. */
+TEKTITE_API tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
+                                                    const void* graph_def, size_t size,
+                                                    tektite_status* status);
+/* The same from the text form of the tensor IR (the first graph of the text). */
+TEKTITE_API tektite_cluster* tektite_cluster_create_from_ir(tektite_compiler* compiler,
+                                                            const char* name, const char* text,
+                                                            size_t size, tektite_status* status);
+TEKTITE_API void tektite_cluster_destroy(tektite_cluster* cluster);
+TEKTITE_API int32_t tektite_cluster_num_args(const tektite_cluster* cluster);
+TEKTITE_API int32_t tektite_cluster_num_results(const tektite_cluster* cluster);
+
+typedef struct tektite_tensor {
+  const void* data; /* NULL is fine when there are no elements */
+  const int64_t* dims;
+  int32_t rank;
+  int32_t dtype;
+  uint64_t version; /* 0: the content may change between calls.  Otherwise: in calls of this cluster
+                       that pass the same version for this argument the content is the same, so that
+                       what was computed from it alone may be kept. */
+} tektite_tensor;
+
+/* Runs `fn(arg)` once, some time, on another thread.  Must not block; may drop nothing. */
+typedef void (*tektite_schedule_fn)(void* context, void (*fn)(void* arg), void* arg);
+/* Returns memory (64-byte aligned) for result `index`, or NULL when there is none. */
+typedef void* (*tektite_allocate_fn)(void* context, int32_t index, int32_t dtype, int32_t rank,
+                                     const int64_t* dims);
+/* Result `index` is argument `arg` unchanged: the host may share the buffer.  Returns 0 when done,
+ * otherwise the compiler copies. */
+typedef int32_t (*tektite_forward_fn)(void* context, int32_t index, int32_t arg);
+
+typedef struct tektite_call {
+  size_t struct_size;
+  const tektite_tensor* args;
+  int32_t num_args;
+  int32_t num_threads;          /* size of the host's pool, the caller not counted; 0: run serially */
+  void* context;                /* handed to the functions below */
+  tektite_schedule_fn schedule; /* may be NULL when num_threads is 0 */
+  tektite_allocate_fn allocate;
+  tektite_forward_fn forward; /* may be NULL */
+} tektite_call;
+
+/* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are new
+ * and --compile=sync.  On anything but TEKTITE_OK no result may be used, no argument was changed, and
+ * the host runs its own kernels. */
+TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
+                                        tektite_status* status);
+
+/* ---- tools -------------------------------------------------------------- */
+
+typedef enum tektite_format { TEKTITE_TEXT = 0, TEKTITE_JSON = 1, TEKTITE_DOT = 2 } tektite_format;
+
+/* What would be compiled of a model file's bytes (GraphDef binary or text, or saved_model.pb), and why
+ * the rest would not. */
+TEKTITE_API char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size,
+                                  int32_t format, tektite_status* status);
+/* Turns a frozen GraphDef into a closed one (placeholders become _Arg, `outputs` or else the sinks
+ * become _Retval) for tektite_cluster_create; the names come back comma-separated in `signature`
+ * ("x,y->out"). Both strings are released by the caller; *closed_size gets the bytes' size. */
+TEKTITE_API char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,
+                                      size_t* closed_size, char** signature, tektite_status* status);
+/* Runs passes ("canonicalize,fuse"; NULL or "": the whole pipeline) over IR text. */
+TEKTITE_API char* tektite_transform_ir(tektite_compiler* compiler, const char* text, size_t size,
+                                       const char* passes, tektite_status* status);
+/* One name per line, in pipeline order, with a tab and a sentence. */
+TEKTITE_API char* tektite_list_passes(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TEKTITE_RUNTIME_HOOKS_C_API_TEKTITE_H_ */
