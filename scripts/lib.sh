@@ -1,0 +1,34 @@
+# Helpers of scripts/setup, demo, test and format: source it, do not run it.
+#
+#   step 2 5 "Python packages"     prints "[2/5] Python packages"
+#   long_command 2>&1 | condense   shows one progress line every few seconds, and every line that matters
+#
+# Needs bash and what a bare Debian has (no awk but mawk, no python).
+
+die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
+
+step() { printf '[%d/%d] %s\n' "$1" "$2" "$3"; }
+
+note() { printf '      %s\n' "$*"; }
+
+# Prints the comment block at the top of the calling script, without the "#!" line.
+usage() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
+
+# Chatter (ninja's [n/m], pip's Collecting, apt's Get/Unpacking ...) is thinned to a line every
+# CONDENSE_SECONDS; anything else, which is what warnings and errors are, passes unchanged.
+condense() {
+  local line last=$SECONDS every=${CONDENSE_SECONDS:-4}
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+      \[*/*\]*|Collecting\ *|Downloading\ *|'  Downloading '*|Using\ cached*|'  Using cached '*|\
+      Installing\ *|Requirement\ already*|Looking\ in*|Get:*|Hit:*|Selecting\ *|Preparing\ *|\
+      Unpacking\ *|Setting\ up\ *|Processing\ *|\(Reading\ *|Reading\ *|Building\ dep*|--\ *)
+        if (( SECONDS - last >= every )); then
+          printf '      %.110s\n' "$line"
+          last=$SECONDS
+        fi ;;
+      ninja:\ no\ work*|ninja:\ Entering*|Successfully\ installed*|'') ;;
+      *) printf '      %s\n' "$line" ;;
+    esac
+  done
+}
