@@ -1,0 +1,74 @@
+// What a back end provides: machine code (or anything that runs) for one fusion node at a time.
+//
+// A fused graph (after the passes) holds parameters, constants, and `fusion` nodes, nothing else but
+// reshapes that are views.  Each fusion has a kind (attribute `kind`) and a region; the region's
+// parameters are the fusion's operands, the region's outputs its results.  The region is the meaning:
+// the reference back end interprets it, others emit code for it.  A back end refuses what it cannot
+// do with Unimplemented and a reason; the compiler then asks the next back end in its list.
+//
+// A kernel's work is cut into chunks numbered from 0.  Chunks are independent, may run in any order
+// and on any thread, and are fixed by the shapes alone, so that results never depend on the number of
+// threads.  See jit/reference for the smallest back end, and tests/conformance for what each must pass.
+#ifndef TEKTITE_JIT_BACKEND_BACKEND_H_
+#define TEKTITE_JIT_BACKEND_BACKEND_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::backend {
+
+// The arguments of one kernel call.
+struct KernelFrame {
+  void* const* buffers;  // the fusion's operands in order, then its results; row-major
+  const int64_t* sizes;  // values of the region's symbols, sorted by name; null when it has none
+  void* scratch;         // scratch_bytes() of memory of this worker's own, 64-byte aligned
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Runs chunks [begin, end).
+  virtual void Run(const KernelFrame& frame, int64_t begin, int64_t end) const = 0;
+
+  int64_t num_chunks() const { return num_chunks_; }
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  // Estimated nanoseconds on one core, for the decision to stay serial.
+  double cost_ns() const { return cost_ns_; }
+  // Result `result` may share operand `operand`'s buffer: every element is read by the chunk that
+  // writes it, before it is written.
+  virtual bool CanRunInPlace(int operand, int result) const { return false; }
+
+ protected:
+  int64_t num_chunks_ = 1;
+  int64_t scratch_bytes_ = 0;
+  double cost_ns_ = 0;
+};
+
+struct CompileOptions {
+  std::string name;      // stable and readable: "k3_row_softmax"
+  std::string dump_dir;  // when not empty: loop IR, LLVM IR and assembly go there
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual absl::string_view name() const = 0;
+  virtual const TargetInfo& target() const = 0;
+  // Thread-safe.  `fusion` has static shapes.
+  virtual absl::StatusOr<std::shared_ptr<const Kernel>> Compile(const ir::Node& fusion,
+                                                                const CompileOptions& options) = 0;
+  // The panel width (columns) in which this back end wants the right-hand side of a contraction
+  // [m, k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.
+  virtual int64_t RhsPanelWidth(const ir::Node& contraction) const { return 0; }
+};
+
+}  // namespace tektite::backend
+
+#endif  // TEKTITE_JIT_BACKEND_BACKEND_H_

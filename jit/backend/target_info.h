@@ -1,0 +1,28 @@
+// What code generation and layout choices need to know about the machine.
+//
+// Filled by a back end from what it detects (or from --cpu=avx2 and the like); nothing else may ask
+// the machine, so that a compile for another target is a matter of passing another TargetInfo.
+#ifndef TEKTITE_JIT_BACKEND_TARGET_INFO_H_
+#define TEKTITE_JIT_BACKEND_TARGET_INFO_H_
+
+#include <cstdint>
+#include <string>
+
+namespace tektite::backend {
+
+struct TargetInfo {
+  std::string cpu;            // LLVM's name, such as "znver5"
+  std::string features;       // LLVM's feature string, "+avx512f,..."
+  int vector_bytes = 32;      // 64 with AVX-512
+  int vector_registers = 16;  // 32 with AVX-512
+  int64_t l1_bytes = 32 << 10;
+  int64_t l2_bytes = 512 << 10;
+  int64_t l3_bytes = 8 << 20;
+  bool has_bf16_dot = false;
+
+  int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
+};
+
+}  // namespace tektite::backend
+
+#endif  // TEKTITE_JIT_BACKEND_TARGET_INFO_H_

@@ -1,0 +1,22 @@
+// Wall-clock measurement for counters and --time_passes.
+#ifndef TEKTITE_JIT_BASE_TIMING_H_
+#define TEKTITE_JIT_BASE_TIMING_H_
+
+#include <chrono>
+
+namespace tektite {
+
+// Seconds since construction.
+class Stopwatch {
+ public:
+  double Seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace tektite
+
+#endif  // TEKTITE_JIT_BASE_TIMING_H_

@@ -1,0 +1,64 @@
+#include "jit/ir/shape.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tektite::ir {
+
+bool Shape::is_static() const {
+  return std::all_of(dims_.begin(), dims_.end(), [](const Dim& d) { return d.is_constant(); });
+}
+
+std::vector<int64_t> Shape::sizes() const {
+  std::vector<int64_t> sizes;
+  sizes.reserve(dims_.size());
+  for (const Dim& d : dims_) sizes.push_back(d.value());
+  return sizes;
+}
+
+int64_t Shape::num_elements() const {
+  int64_t n = 1;
+  for (const Dim& d : dims_) n *= d.value();
+  return n;
+}
+
+Dim Shape::NumElements() const {
+  Dim n(1);
+  for (const Dim& d : dims_) n = n * d;
+  return n;
+}
+
+Shape Shape::Substitute(const SymbolMap& symbols) const {
+  Shape result = *this;
+  for (Dim& d : result.dims_) d = d.Substitute(symbols);
+  return result;
+}
+
+std::string Shape::ToString() const {
+  return absl::StrCat(DTypeName(dtype_), "[",
+                      absl::StrJoin(dims_, ",",
+                                    [](std::string* out, const Dim& d) {
+                                      absl::StrAppend(out, d.ToString());
+                                    }),
+                      "]");
+}
+
+std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+  return strides;
+}
+
+int64_t Product(absl::Span<const int64_t> sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  return n;
+}
+
+}  // namespace tektite::ir

@@ -1,0 +1,208 @@
+// The loop IR: what kernel emitters write and jit/llvm lowers to LLVM IR.
+//
+// A kernel is a structured program over scalars and explicit vectors: loops with carried values,
+// loads and stores with masks, arithmetic named by the tensor IR's ops, and vector math functions.
+// Emitters choose lanes, tiles and unrolling; nothing below changes that choice.
+//
+//   loop::Kernel k("scale", {{DType::kF32, "x", false}, {DType::kF32, "y", true}});
+//   loop::Builder b(&k);
+//   Value two = b.Splat(b.Float(DType::kF32, 2.0), 16);
+//   b.For(b.ChunkBegin(), b.ChunkEnd(), 1, [&](Value c) {
+//     Value at = b.Mul(c, b.Index(16));
+//     b.Store(b.Buffer(1), at, b.Mul(b.Load(b.Buffer(0), DType::kF32, at, 16), two));
+//   });
+//
+// Types: a dtype and a number of lanes (1: a scalar), or a pointer.  Index arithmetic is s64.  Masks
+// are vectors of bool; bool in memory is a byte, 0 or 1.  f16 and bf16 have no arithmetic: convert to
+// f32 after the load and back before the store.  Indices count elements of the accessed dtype.  No
+// alignment is assumed; buffers that are written do not alias other buffers unless marked.
+// Arithmetic is IEEE without reassociation or contraction; Fma is the only fused operation.  max and
+// min give NaN if either operand is NaN; integer division by zero gives -1 and rem gives the dividend;
+// shifts by the width or more give 0 (arithmetic right shift: the sign).
+//
+// Constants are folded while building (scalar s64 and bool), so emitters need no special cases for
+// loops of known length; a For over an empty constant range disappears, one trip is inlined.
+#ifndef TEKTITE_JIT_LLVM_LOOP_IR_H_
+#define TEKTITE_JIT_LLVM_LOOP_IR_H_
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "jit/ir/dtype.h"
+#include "jit/ir/op.h"
+
+namespace tektite::loop {
+
+using ir::DType;
+
+struct Type {
+  DType dtype = DType::kS64;
+  int lanes = 1;
+  bool pointer = false;
+  friend bool operator==(const Type& a, const Type& b) {
+    return a.dtype == b.dtype && a.lanes == b.lanes && a.pointer == b.pointer;
+  }
+};
+
+struct Instr;
+
+// A result of an instruction; cheap to copy.  A default-made Value is "none".
+class Value {
+ public:
+  Value() = default;
+  explicit operator bool() const { return instr_ != nullptr; }
+  Type type() const;
+  int lanes() const { return type().lanes; }
+  DType dtype() const { return type().dtype; }
+  // The value of a scalar s64 constant.
+  bool IsConstantIndex() const;
+  int64_t constant_index() const;
+  bool IsConstantIndex(int64_t v) const { return IsConstantIndex() && constant_index() == v; }
+  friend bool operator==(const Value& a, const Value& b) {
+    return a.instr_ == b.instr_ && a.result_ == b.result_;
+  }
+
+  Instr* instr() const { return instr_; }
+  int result() const { return result_; }
+  Value(Instr* instr, int result) : instr_(instr), result_(result) {}
+
+ private:
+  Instr* instr_ = nullptr;
+  int result_ = 0;
+};
+
+struct BufferInfo {
+  DType dtype;
+  std::string name;
+  bool written = false;
+  bool may_alias = false;  // may share memory with another buffer (in-place results)
+};
+
+struct Block;
+
+class Kernel {
+ public:
+  Kernel(absl::string_view name, std::vector<BufferInfo> buffers);
+  ~Kernel();
+  const std::string& name() const { return name_; }
+  const std::vector<BufferInfo>& buffers() const { return buffers_; }
+  Block& body() const { return *body_; }
+  // Bytes of KernelFrame::scratch the code uses; Builder::AllocateScratch adds to it.
+  int64_t scratch_bytes = 0;
+
+  // Readable text, stable for equal programs: for dumps, tests and cache keys.
+  std::string ToString() const;
+
+ private:
+  std::string name_;
+  std::vector<BufferInfo> buffers_;
+  std::unique_ptr<Block> body_;
+};
+
+// Checks types and structure; an Internal status that names the instruction otherwise.
+absl::Status Verify(const Kernel& kernel);
+
+class Builder {
+ public:
+  explicit Builder(Kernel* kernel);
+
+  // ---- the frame ----
+  Value Buffer(int i);           // pointer
+  Value ChunkBegin();            // s64
+  Value ChunkEnd();
+  Value Size(int i);             // KernelFrame::sizes[i]
+  // A pointer into the worker's scratch, 64-byte aligned, for `elements` of `dtype`.
+  Value AllocateScratch(DType dtype, int64_t elements);
+
+  // ---- constants ----
+  Value Index(int64_t v);                 // s64 scalar
+  Value Int(DType dtype, int64_t v);      // any integer type or bool
+  Value Float(DType dtype, double v);     // f32 or f64
+  Value FloatBits(DType dtype, uint64_t bits);
+  Value Constant(DType dtype, double v);  // Int or Float by dtype
+  Value Splat(Value scalar, int lanes);   // scalar itself for lanes == 1
+  Value Iota(DType dtype, int lanes);     // 0, 1, 2, ...
+
+  // ---- arithmetic: operands of one type; elementwise on vectors ----
+  // Unary and binary ops of the tensor IR's op list (compare, clamp, select have their own calls).
+  Value Unary(ir::Op op, Value x);
+  Value Binary(ir::Op op, Value a, Value b);
+  Value Add(Value a, Value b) { return Binary(ir::Op::kAdd, a, b); }
+  Value Sub(Value a, Value b) { return Binary(ir::Op::kSub, a, b); }
+  Value Mul(Value a, Value b) { return Binary(ir::Op::kMul, a, b); }
+  Value Div(Value a, Value b) { return Binary(ir::Op::kDiv, a, b); }
+  Value Rem(Value a, Value b) { return Binary(ir::Op::kRem, a, b); }
+  Value Min(Value a, Value b) { return Binary(ir::Op::kMin, a, b); }
+  Value Max(Value a, Value b) { return Binary(ir::Op::kMax, a, b); }
+  Value And(Value a, Value b) { return Binary(ir::Op::kAnd, a, b); }
+  Value Or(Value a, Value b) { return Binary(ir::Op::kOr, a, b); }
+  Value Fma(Value a, Value b, Value c);                                  // a * b + c, rounded once
+  Value Compare(absl::string_view direction, Value a, Value b);          // "eq" "ne" "lt" "le" "gt" "ge"
+  Value Select(Value condition, Value on_true, Value on_false);          // also pointers
+  Value Convert(Value x, DType dtype);   // as the tensor IR's convert: float to int saturates, NaN gives 0
+  Value Bitcast(Value x, DType dtype);   // same width
+
+  // ---- lanes ----
+  Value ReduceLanes(ir::Op op, Value v);   // add mul max min and or; halves, then quarters, ...: a fixed order
+  Value ExtractLane(Value v, int lane);
+  Value InsertLane(Value v, Value scalar, int lane);
+  // Lane i of the result is lane indices[i] of a followed by b (b may be none).
+  Value Shuffle(Value a, Value b, std::vector<int> indices);
+  // Lane i is true iff i < count (s64).
+  Value MaskUpTo(Value count, int lanes);
+
+  // ---- memory ----
+  Value Offset(Value pointer, DType dtype, Value index);
+  // `lanes` neighbours; with a mask, lanes that are off read nothing and give 0.
+  Value Load(Value pointer, DType dtype, Value index, int lanes = 1, Value mask = {});
+  void Store(Value pointer, Value index, Value value, Value mask = {});
+  // Elements at a vector of s32 or s64 indices.
+  Value Gather(Value pointer, DType dtype, Value indices, Value mask = {});
+  void Scatter(Value pointer, Value indices, Value value, Value mask = {});
+  void Prefetch(Value pointer, DType dtype, Value index);
+  void Zero(Value pointer, Value bytes);                    // memset
+  void Copy(Value to, Value from, Value bytes);             // memcpy
+
+  // ---- control ----
+  struct ForOptions {
+    int unroll = 1;  // full copies of the body per trip, for a constant trip count that it divides
+  };
+  // for (i = begin; i < end; i += step) with step > 0.
+  void For(Value begin, Value end, int64_t step, const std::function<void(Value)>& body,
+           ForOptions options);
+  void For(Value begin, Value end, int64_t step, const std::function<void(Value)>& body) {
+    For(begin, end, step, body, ForOptions());
+  }
+  // With carried values: body(i, carried) returns the next ones; the result is the last.
+  std::vector<Value> For(
+      Value begin, Value end, int64_t step, std::vector<Value> carried,
+      const std::function<std::vector<Value>(Value, absl::Span<const Value>)>& body,
+      ForOptions options);
+  std::vector<Value> For(
+      Value begin, Value end, int64_t step, std::vector<Value> carried,
+      const std::function<std::vector<Value>(Value, absl::Span<const Value>)>& body) {
+    return For(begin, end, step, std::move(carried), body, ForOptions());
+  }
+  void If(Value condition, const std::function<void()>& then,
+          const std::function<void()>& otherwise = nullptr);
+  // Both branches return values of the same types.
+  std::vector<Value> IfElse(Value condition, const std::function<std::vector<Value>()>& then,
+                            const std::function<std::vector<Value>()>& otherwise);
+
+  Kernel* kernel() const { return kernel_; }
+
+ private:
+  Value Emit(Instr* instr);
+  Kernel* kernel_;
+  Block* block_;
+};
+
+}  // namespace tektite::loop
+
+#endif  // TEKTITE_JIT_LLVM_LOOP_IR_H_

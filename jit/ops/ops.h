@@ -1,0 +1,74 @@
+// What each op of the tensor IR means: result shapes and well-formedness, by op family.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(std::vector<Shape> shapes,
+//                            ops::InferShapes(Op::kDotGeneral, {lhs, rhs}, attrs, {}));
+//   TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(graph));
+//
+// Shape inference works on symbolic dimensions: sizes that must agree are accepted when they are
+// provably equal or not provably different (then the caller may record a guard).  One file per
+// family: unary.cc, binary.cc, movement.cc, ...
+#ifndef TEKTITE_JIT_OPS_OPS_H_
+#define TEKTITE_JIT_OPS_OPS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::ops {
+
+// Result shapes, or an InvalidArgument that names the op and the fact
+// ("dot_general: contracting sizes differ, lhs[1] = 4 and rhs[0] = 5").
+absl::StatusOr<std::vector<ir::Shape>> InferShapes(
+    ir::Op op, absl::Span<const ir::Shape> operands, const ir::Attributes& attrs,
+    absl::Span<const ir::Graph* const> regions = {});
+
+// Operand count, attributes, and that the result shapes are those InferShapes gives (or provably
+// compatible ones).
+absl::Status VerifyNode(const ir::Node& node);
+// Every node, order of definition and use, use lists, outputs, regions.
+absl::Status VerifyGraph(const ir::Graph& graph);
+
+// Both sizes are constants and differ.
+bool ProvablyDifferent(const ir::Dim& a, const ir::Dim& b);
+
+// ---- attribute groups that several rooms read ----
+
+struct DotDims {
+  std::vector<int64_t> lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+  std::vector<int64_t> lhs_free, rhs_free;  // the rest, in order
+};
+// Result dimensions of dot_general: batch, lhs_free, rhs_free.
+DotDims GetDotDims(const ir::Node& dot);
+
+// Convolution: layouts are strings over 'b' batch, 'f' feature, 'i'/'o' kernel input/output feature,
+// and '0','1','2' spatial dimensions, as "b01f", "01io".
+struct ConvDims {
+  int spatial = 0;
+  int input_batch = 0, input_feature = 0;
+  int kernel_input = 0, kernel_output = 0;
+  int output_batch = 0, output_feature = 0;
+  std::vector<int> input_spatial, kernel_spatial, output_spatial;  // dimension numbers
+  std::vector<int64_t> strides, low, high, lhs_dilation, rhs_dilation;
+  int64_t feature_groups = 1, batch_groups = 1;
+};
+absl::StatusOr<ConvDims> GetConvDims(int rank, const ir::Attributes& attrs);
+
+// reduce_window over every dimension of the operand.
+struct WindowDims {
+  std::vector<int64_t> window, strides, low, high, lhs_dilation, window_dilation;
+};
+WindowDims GetWindowDims(int rank, const ir::Attributes& attrs);
+
+// Names of `reducer` attributes: "add", "mul", "max", "min", "and", "or"; scatter also "replace".
+bool IsReducer(absl::string_view name);
+// The op a reducer name stands for (kAdd, ...).
+ir::Op ReducerOp(absl::string_view name);
+// Its identity element in `dtype`.
+ir::Literal ReducerIdentity(absl::string_view name, ir::DType dtype);
+
+}  // namespace tektite::ops
+
+#endif  // TEKTITE_JIT_OPS_OPS_H_
