@@ -37,7 +37,6 @@ BAD_INCLUDES = [
     ("jit/compiler/compiler.cc", '#include "backends/cpu/cpu.h"', "may not include backends/cpu"),
     ("jit/reference/a.cc", '#include "jit/llvm/loop.h"', "may not include jit/llvm"),
     ("runtime_hooks/tensorflow/hook.cc", '#include "jit/base/hash.h"', "may not include jit/base"),
-    ("runtime_hooks/tensorflow/hook.cc", '#include "absl/status/status.h"', "may not include abseil"),
     ("runtime_hooks/standalone/run.cc", '#include "clustering/mark.h"', "may not include clustering"),
     ("runtime_hooks/c_api/tektite.h", "#include <vector>", "C headers only"),
     ("jit/base/dump.cc", "#include <llvm/IR/Module.h>", "jit/base may not include llvm/"),

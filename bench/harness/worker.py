@@ -1,0 +1,114 @@
+"""One engine on one workload in one process, steered by JSON lines on stdin; see process.Worker.
+
+    {"do": "outputs", "save": FILE}   -> {"seconds": s}            runs once, keeps the results
+    {"do": "time", "seconds": s}      -> {"ms": [a, b, ...]}       a time per call
+    {"do": "stats"}                   -> {"stats": {...} or null, "rss_mb": n}
+    {"do": "quit"}
+
+Every answer is one line; a failure is {"error": "..."} and ends the process.  What TensorFlow or a
+model prints to stdout goes to stderr, so that it cannot disturb the answers.
+"""
+import argparse
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from bench.harness.engines import ENGINES
+from bench.harness.runners import Runner, limit_threads, make_model, make_runner
+
+
+def take_stdout() -> TextIO:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return answers
+
+
+def peak_rss_mb() -> float:
+    """Peak resident memory of this process so far, MiB."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+
+def tektite_stats() -> dict[str, Any] | None:
+    """The compiler's counters; None where Tektite is not installed or not loaded."""
+    try:
+        import tektite
+    except ImportError:
+        return None
+    return tektite.stats()
+
+
+def run_outputs(runner: Runner, request: dict) -> dict:
+    begin = time.perf_counter()
+    arrays = runner.outputs()
+    seconds = time.perf_counter() - begin
+    np.savez(request["save"], *arrays)
+    return {"seconds": seconds}
+
+
+def run_timed(runner: Runner, request: dict) -> dict:
+    """At least one call, then calls until the time is over."""
+    clock, times = time.perf_counter, []
+    end = clock() + request["seconds"]
+    while not times or clock() < end:
+        begin = clock()
+        runner.call()
+        times.append((clock() - begin) * 1e3 / runner.per_call)
+    return {"ms": times}
+
+
+def run_stats(runner: Runner, request: dict) -> dict:
+    return {"stats": tektite_stats(), "rss_mb": peak_rss_mb()}
+
+
+COMMANDS = {"outputs": run_outputs, "time": run_timed, "stats": run_stats}
+
+
+def serve(runner: Runner, answers: TextIO) -> None:
+    print(json.dumps({"ready": True}), file=answers)
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "quit":
+            break
+        print(json.dumps(COMMANDS[request["do"]](runner, request)), file=answers)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Runs one engine on one workload; see the source.")
+    parser.add_argument("--module", default="bench.models", help="module with a WORKLOADS table")
+    parser.add_argument("--workload", required=True)
+    parser.add_argument("--engine", required=True, choices=ENGINES)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--cache", type=Path, required=True, help="folder of batch-norm statistics")
+    parser.add_argument("--prepare", action="store_true", help="compute those statistics, and end")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args, answers = parse_arguments(), take_stdout()
+    try:
+        limit_threads(args.threads)
+        workload = importlib.import_module(args.module).WORKLOADS[args.workload]
+        if args.prepare:
+            make_model(workload, args.cache, compute_statistics=True)
+            print(json.dumps({"ready": True}), file=answers)
+        else:
+            jit = ENGINES[args.engine].jit_compile
+            serve(make_runner(workload, args.threads, jit, args.cache), answers)
+    except Exception as error:  # whatever an engine throws is an answer of this run
+        text = " ".join(str(error).split())[:300]
+        print(json.dumps({"error": f"{type(error).__name__}: {text}"}), file=answers)
+        raise
+    finally:
+        answers.flush()
+    os._exit(0)  # TensorFlow's own teardown is slow, and of no interest
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Functions without a model: the fusions that a compiler is for, measured on their own."""
+import math
+
+import numpy as np
+
+from bench.models.workload import Workload, noise
+
+ROWS = (512, 1024)
+
+
+def softmax(x):
+    import tensorflow as tf
+    return (tf.nn.softmax(x),)
+
+
+def layer_norm(x, scale, offset):
+    import tensorflow as tf
+    mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+    return (tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-5),)
+
+
+def bias_gelu(x, bias):
+    import tensorflow as tf
+    return (tf.nn.gelu(x + bias),)
+
+
+def softmax_chain(x, bias, scale, offset):
+    return softmax(*layer_norm(*bias_gelu(x, bias), scale, offset))
+
+
+def sum_of_product(a):
+    """The sum of all entries of A times its transpose: 25 million entries that nobody needs."""
+    import tensorflow as tf
+    return (tf.reduce_sum(tf.matmul(a, a, transpose_b=True)),)
+
+
+def black_scholes(spot, strike, years):
+    """Prices of European options, call and put; 3 % interest, 30 % volatility."""
+    import tensorflow as tf
+    rate, volatility = 0.03, 0.3
+
+    def normal_cdf(x):
+        return 0.5 + 0.5 * tf.math.erf(x * math.sqrt(0.5))
+
+    spread = volatility * tf.sqrt(years)
+    d1 = (tf.math.log(spot / strike) + (rate + 0.5 * volatility**2) * years) / spread
+    discounted = strike * tf.exp(-rate * years)
+    call = spot * normal_cdf(d1) - discounted * normal_cdf(d1 - spread)
+    return call, call - spot + discounted
+
+
+def options_market(count: int = 1_000_000) -> list[np.ndarray]:
+    rng = np.random.default_rng(7)
+    return [rng.uniform(10, 50, count), rng.uniform(10, 50, count), rng.uniform(0.1, 2, count)]
+
+
+def vectors(*seeds: int) -> list[np.ndarray]:
+    return [noise(ROWS[1:], seed) for seed in seeds]
+
+
+WORKLOADS = [
+    Workload("softmax", kind="function", function=softmax, inputs=lambda: [noise(ROWS)]),
+    Workload("layer_norm", kind="function", function=layer_norm,
+             inputs=lambda: [noise(ROWS), *vectors(1, 2)]),
+    Workload("bias_gelu", kind="function", function=bias_gelu,
+             inputs=lambda: [noise(ROWS), *vectors(3)]),
+    Workload("softmax_chain", kind="function", function=softmax_chain,
+             inputs=lambda: [noise(ROWS), *vectors(3, 1, 2)]),
+    Workload("seed_case", kind="session", function=sum_of_product,
+             inputs=lambda: [noise((5000, 5), low=0, high=1)]),
+    Workload("black_scholes", kind="function", function=black_scholes, inputs=options_market),
+]
