@@ -20,6 +20,7 @@ from bench.harness.runners import statistics_file
 from bench.models.workload import Workload
 
 CACHE = ROOT / "build" / "bench"
+NOT_LOADED = "Tektite is not loaded in this Python: run scripts/setup, which installs it into build/venv"
 
 
 class WorkerFailed(RuntimeError):
@@ -35,12 +36,17 @@ class Task:
     timeout: float = 900.0  # seconds for one answer
     environment: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def cache(self) -> Path:
+        """Batch-norm statistics of this module's workloads: two modules may use the same names."""
+        return CACHE / Path(self.module).stem
+
 
 class Worker:
     def __init__(self, task: Task, engine: Engine, prepare: bool = False):
         command = [task.python, "-m", "bench.harness.worker", "--module", task.module,
                    "--workload", task.workload, "--engine", engine.name,
-                   "--threads", str(task.threads), "--cache", str(CACHE)]
+                   "--threads", str(task.threads), "--cache", str(task.cache)]
         self.timeout, self.log = task.timeout, tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen(
             command + ["--prepare"] * prepare, cwd=ROOT, text=True, stderr=self.log,
@@ -99,5 +105,5 @@ class Worker:
 def prepare(task: Task, workload: Workload) -> None:
     """Batch-norm statistics that the workers read, in a process of its own: computing them would
     count into a measured process's memory."""
-    if workload.calibrate and not statistics_file(workload, CACHE).exists():
+    if workload.calibrate and not statistics_file(workload, task.cache).exists():
         Worker(task, ENGINES[STOCK], prepare=True).close()

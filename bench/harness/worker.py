@@ -9,7 +9,7 @@ Every answer is one line; a failure is {"error": "..."} and ends the process.  W
 model prints to stdout goes to stderr, so that it cannot disturb the answers.
 """
 import argparse
-import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -79,9 +79,19 @@ def serve(runner: Runner, answers: TextIO) -> None:
         print(json.dumps(COMMANDS[request["do"]](runner, request)), file=answers)
 
 
+def load_module(name: str) -> Any:
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Runs one engine on one workload; see the source.")
-    parser.add_argument("--module", default="bench.models", help="module with a WORKLOADS table")
+    parser.add_argument("--module", default="bench.models",
+                        help="module, or path of a Python file, with a WORKLOADS table")
     parser.add_argument("--workload", required=True)
     parser.add_argument("--engine", required=True, choices=ENGINES)
     parser.add_argument("--threads", type=int, required=True)
@@ -94,7 +104,7 @@ def main() -> None:
     args, answers = parse_arguments(), take_stdout()
     try:
         limit_threads(args.threads)
-        workload = importlib.import_module(args.module).WORKLOADS[args.workload]
+        workload = load_module(args.module).WORKLOADS[args.workload]
         if args.prepare:
             make_model(workload, args.cache, compute_statistics=True)
             print(json.dumps({"ready": True}), file=answers)

@@ -1,0 +1,1 @@
+"""Speed measurements: workloads in models/, processes and arithmetic in harness/."""
