@@ -1,0 +1,156 @@
+#include "clustering/compilability.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "clustering/import_table.h"
+
+namespace tektite::clustering {
+namespace {
+
+using graph_def::Attr;
+using graph_def::DataType;
+using graph_def::GraphIndex;
+using graph_def::NodeDef;
+
+template <size_t N>
+bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
+  return std::find(std::begin(list), std::end(list), op) != std::end(list);
+}
+
+constexpr absl::string_view kControlFlow[] = {
+    "ControlTrigger",
+    "Enter",
+    "Exit",
+    "LoopCond",
+    "Merge",
+    "NextIteration",
+    "RefEnter",
+    "RefExit",
+    "RefMerge",
+    "RefNextIteration",
+    "RefSwitch",
+    "StatelessCase",
+    "Switch",
+    "StatelessIf",
+    "StatelessWhile",
+    "If",
+    "While",
+    "_SwitchN",
+    "PartitionedCall",
+    "StatefulPartitionedCall",
+    "Case",
+    "_XlaMerge",
+    "NoOp",
+    "RemoteCall",
+    "SymbolicGradient",
+};
+constexpr absl::string_view kBoundary[] = {
+    "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
+    "_Arg",        "_DeviceArg",    "_DeviceRetval",
+    "_Feed",       "_Fetch",        "_HostRecv",
+    "_HostSend",   "_Recv",         "_Retval",
+    "_Send",
+};
+constexpr absl::string_view kRefProducers[] = {
+    "Assign",      "AssignAdd",     "AssignSub",         "CountUpTo", "RefEnter",   "RefExit",
+    "RefIdentity", "RefMerge",      "RefNextIteration",  "RefSelect", "RefSwitch",  "ScatterAdd",
+    "ScatterSub",  "ScatterUpdate", "TemporaryVariable", "Variable",  "VariableV2",
+};
+
+// "/job:worker/replica:0/task:0/device:GPU:0" -> "GPU"; "" when no type is named.
+std::string DeviceType(absl::string_view device) {
+  for (absl::string_view part : absl::StrSplit(device, '/')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(part, ':');
+    if (words[0] == "device" && words.size() > 1) return std::string(words[1]);
+    // The old form "/cpu:0".
+    if (words.size() == 2 && (words[0] == "cpu" || words[0] == "gpu")) {
+      return words[0] == "cpu" ? "CPU" : "GPU";
+    }
+  }
+  return "";
+}
+
+bool DeviceAllowed(const NodeDef& node, const MarkOptions& options) {
+  if (node.device.empty()) return true;
+  const std::string type = DeviceType(node.device);
+  if (type.empty()) return true;
+  return std::find(options.device_types.begin(), options.device_types.end(), type) !=
+         options.device_types.end();
+}
+
+// The first attribute that names a type no code is made for; "" when there is none.
+std::string UnsupportedType(const NodeDef& node) {
+  for (const Attr& attr : node.attrs.entries()) {
+    if (absl::StartsWith(attr.name, "_")) continue;
+    if (const DataType* type = attr.value.As<DataType>()) {
+      if (!IsCompiledType(*type)) {
+        return absl::StrCat(attr.name, " is ", DataTypeName(*type));
+      }
+    } else if (const auto* types = attr.value.AsListOf<DataType>()) {
+      for (DataType type : *types) {
+        if (!IsCompiledType(type)) return absl::StrCat(attr.name, " has ", DataTypeName(type));
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+bool IsCompiledType(DataType type) {
+  switch (type) {
+    case DataType::kFloat:
+    case DataType::kDouble:
+    case DataType::kHalf:
+    case DataType::kBfloat16:
+    case DataType::kBool:
+    case DataType::kInt8:
+    case DataType::kInt16:
+    case DataType::kInt32:
+    case DataType::kInt64:
+    case DataType::kUint8:
+    case DataType::kUint16:
+    case DataType::kUint32:
+    case DataType::kUint64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool CountsAsOp(const NodeDef& node) {
+  return node.op != "Const" && node.op != "Identity" && node.op != "NoOp" && node.op != "_Arg" &&
+         node.op != "_Retval" && node.op != "Placeholder";
+}
+
+Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options) {
+  const NodeDef& node = index.node(i);
+  if (IsOneOf(node.op, kBoundary)) return {Reason::kHOST_BOUNDARY, node.op};
+  if (IsOneOf(node.op, kControlFlow)) return {Reason::kCONTROL_FLOW, node.op};
+  if (FindImport(node.op) == nullptr) return {Reason::kNO_IMPORTER, node.op};
+  if (options.fetches.contains(node.name)) return {Reason::kFETCHED, ""};
+  if (node.attrs.Bool("_XlaMustCompile", false) || !node.attrs.String("_xla_compile_id").empty()) {
+    return {Reason::kMUST_COMPILE, ""};
+  }
+  const graph_def::AttrValue* compile = node.attrs.Find("_XlaCompile");
+  const bool* wanted = compile == nullptr ? nullptr : compile->As<bool>();
+  if (wanted != nullptr && !*wanted) return {Reason::kXLA_COMPILE_FALSE, ""};
+  // Constants go wherever their consumers go: they need no annotation of their own.
+  if (options.mode == MarkMode::kScoped && wanted == nullptr && node.op != "Const") {
+    return {Reason::kNOT_ANNOTATED, ""};
+  }
+  if (!DeviceAllowed(node, options)) return {Reason::kDEVICE, node.device};
+  const std::string type = UnsupportedType(node);
+  if (!type.empty()) return {Reason::kUNSUPPORTED_TYPE, type};
+  for (const GraphIndex::Edge& in : index.inputs(i)) {
+    if (!in.is_control() && IsOneOf(index.node(in.node).op, kRefProducers)) {
+      return {Reason::kREF_INPUT, index.node(in.node).name};
+    }
+  }
+  return {};
+}
+
+}  // namespace tektite::clustering

@@ -1,0 +1,53 @@
+// Can this node be compiled at all, looked at by itself? The answer is a reason when not.
+//
+//   Verdict v = Compilability(index, node, options);
+//   if (v.reason != Reason::kNone) ... v.detail says which type, device or input
+//
+// Looks at: the importer's table, the element types among the attributes, the device, annotations
+// (_XlaCompile, _XlaMustCompile), reference inputs. What depends on other nodes (values needed at
+// compile time, cycles, size) is decided in mark_clusters.h and compile_time.h.
+#ifndef TEKTITE_CLUSTERING_COMPILABILITY_H_
+#define TEKTITE_CLUSTERING_COMPILABILITY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "clustering/graph_def/graph_index.h"
+#include "clustering/reason.h"
+
+namespace tektite::clustering {
+
+enum class MarkMode {
+  kAll,    // every node that can be compiled and is worth it
+  kScoped  // only nodes with _XlaCompile=true
+};
+
+struct MarkOptions {
+  MarkMode mode = MarkMode::kAll;
+  // Nodes that the caller must find again under their names.
+  absl::flat_hash_set<std::string> fetches;
+  // Device types that code is made for; a node without a device is on one of them.
+  std::vector<std::string> device_types = {"CPU"};
+  // A cluster has at least this many ops and this estimated work (cost.h), unless it is annotated.
+  int64_t min_cluster_ops = 2;
+  int64_t min_cluster_cost = 20000;
+};
+
+struct Verdict {
+  Reason reason = Reason::kNone;
+  std::string detail;
+};
+
+Verdict Compilability(const graph_def::GraphIndex& index, int node, const MarkOptions& options);
+
+// Whether code can be made that works on elements of this type.
+bool IsCompiledType(graph_def::DataType type);
+
+// Nodes that are no work and do not count as ops: Const, Identity, NoOp, _Arg, _Retval,
+// Placeholder.
+bool CountsAsOp(const graph_def::NodeDef& node);
+
+}  // namespace tektite::clustering
+
+#endif  // TEKTITE_CLUSTERING_COMPILABILITY_H_

@@ -1,0 +1,37 @@
+// Values that are known when code is made: constants, and arithmetic on shapes.
+//
+// Some inputs (axes, shapes, permutations; import_list.inc names them) must be known to make code.
+// They are when they come from constants, or when they are computed from shapes (Shape,
+// StridedSlice, Pack, Mul, ...): the importer follows such arithmetic symbolically. Everything on
+// the way has to be in the same cluster, since what enters a cluster from outside is known by shape
+// only.
+//
+//   CompileTime values(index, [&](int from, int to) { return cluster[from] == cluster[to]; });
+//   int input = values.UnknownInput(node);  // the first whose value is needed and unknown, or -1
+#ifndef TEKTITE_CLUSTERING_COMPILE_TIME_H_
+#define TEKTITE_CLUSTERING_COMPILE_TIME_H_
+
+#include <functional>
+#include <vector>
+
+#include "clustering/graph_def/graph_index.h"
+
+namespace tektite::clustering {
+
+class CompileTime {
+ public:
+  // Whether `from` is inside the cluster of its user `to`. Not asked about constants: each cluster
+  // has its own copies of those.
+  using Together = std::function<bool(int from, int to)>;
+
+  CompileTime(const graph_def::GraphIndex& index, const Together& together);
+
+  int UnknownInput(int node) const { return unknown_input_[node]; }
+
+ private:
+  std::vector<int> unknown_input_;
+};
+
+}  // namespace tektite::clustering
+
+#endif  // TEKTITE_CLUSTERING_COMPILE_TIME_H_

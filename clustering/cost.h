@@ -1,0 +1,40 @@
+// What running a node costs, roughly, in scalar operations: enough to tell a cluster that is worth
+// compiling from one that is not.
+//
+//   CostModel cost(index);
+//   cost.Of(node)  // elements x operations for each, plus what the host spends on launching it
+//
+// Shapes come from the graph where it tells (_output_shapes, constants, placeholders, variables'
+// handles) and are carried on through ops that keep or broadcast them. An unknown dimension counts
+// as 32, a tensor of unknown rank as 1024 elements.
+#ifndef TEKTITE_CLUSTERING_COST_H_
+#define TEKTITE_CLUSTERING_COST_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "clustering/graph_def/graph_index.h"
+
+namespace tektite::clustering {
+
+class CostModel {
+ public:
+  explicit CostModel(const graph_def::GraphIndex& index);
+
+  int64_t Of(int node) const { return cost_[node]; }
+  // The shape of the node's first output, as far as it is known.
+  const graph_def::PartialShape& Shape(int node) const { return shape_[node]; }
+
+ private:
+  graph_def::PartialShape InferShape(int node) const;
+  int64_t InferCost(int node) const;
+  const graph_def::PartialShape& InputShape(int node, int input) const;
+
+  const graph_def::GraphIndex& index_;
+  std::vector<graph_def::PartialShape> shape_;
+  std::vector<int64_t> cost_;
+};
+
+}  // namespace tektite::clustering
+
+#endif  // TEKTITE_CLUSTERING_COST_H_

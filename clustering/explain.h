@@ -1,0 +1,37 @@
+// What would be compiled of a model, and why the rest would not: the report behind `tektite
+// explain`.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(Explanation e, Explain(model_bytes, MarkOptions()));
+//   std::string text = RenderText(e);
+//
+// A model is the bytes of a GraphDef (binary or text form) or of a saved_model.pb. Calls of
+// functions are taken apart first, so that the report is about the ops a session would run.
+// Constants, identities, placeholders and the like are in the graph but do not count as ops.
+#ifndef TEKTITE_CLUSTERING_EXPLAIN_H_
+#define TEKTITE_CLUSTERING_EXPLAIN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "clustering/mark_clusters.h"
+
+namespace tektite::clustering {
+
+struct Explanation {
+  graph_def::GraphDef graph;
+  Marking marking;
+};
+
+absl::StatusOr<Explanation> Explain(absl::string_view model, const MarkOptions& options);
+
+// A table for people: clusters with their ops and shapes, then what is left out by reason.
+std::string RenderText(const Explanation& explanation);
+// {"ops": n, "clustered": n, "clusters": [{"name": s, "ops": n}],
+//  "left_out": [{"node": s, "op": s, "reason": s}]}
+std::string RenderJson(const Explanation& explanation);
+// A Graphviz graph: a box per cluster.
+std::string RenderDot(const Explanation& explanation);
+
+}  // namespace tektite::clustering
+
+#endif  // TEKTITE_CLUSTERING_EXPLAIN_H_

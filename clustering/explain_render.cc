@@ -1,0 +1,204 @@
+// The three forms of an explanation; see explain.h.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "clustering/cost.h"
+#include "clustering/explain.h"
+
+namespace tektite::clustering {
+namespace {
+
+using graph_def::GraphDef;
+using graph_def::NodeDef;
+
+// Node names in the text report that stand for all of a reason and op.
+constexpr size_t kNamesShown = 3;
+constexpr size_t kTensorsShown = 8;
+
+bool IsLeftOut(const Explanation& e, int node) {
+  return e.marking.cluster_of[node] < 0 && CountsAsOp(e.graph.nodes[node]);
+}
+
+struct Totals {
+  int64_t ops = 0;
+  int64_t clustered = 0;
+};
+
+Totals Count(const Explanation& e) {
+  Totals totals;
+  for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
+    if (!CountsAsOp(e.graph.nodes[i])) continue;
+    ++totals.ops;
+    if (e.marking.cluster_of[i] >= 0) ++totals.clustered;
+  }
+  return totals;
+}
+
+std::string JsonString(absl::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      absl::StrAppend(&out, "\\", std::string(1, c));
+    } else if (byte < 0x20 || byte >= 0x7F) {
+      // Names are ASCII; a byte that is not stays visible as the code point of its number.
+      absl::StrAppendFormat(&out, "\\u%04x", byte);
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out + "\"";
+}
+
+// The same ops counted, most frequent first: "Conv2D 35, Relu6 35, Mul 12".
+std::string CountOps(const GraphDef& graph, const std::vector<int>& nodes) {
+  std::map<absl::string_view, int> counts;
+  for (int node : nodes) {
+    if (CountsAsOp(graph.nodes[node])) ++counts[graph.nodes[node].op];
+  }
+  std::vector<std::pair<absl::string_view, int>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return absl::StrJoin(sorted, ", ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.first, " ", entry.second);
+  });
+}
+
+void AppendTensors(absl::string_view title, const Explanation& e, const CostModel& cost,
+                   const std::vector<int>& nodes, std::string* out) {
+  if (nodes.empty()) return;
+  absl::StrAppend(out, "  ", title, ":\n");
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i == kTensorsShown) {
+      absl::StrAppend(out, "    and ", nodes.size() - i, " more\n");
+      return;
+    }
+    absl::StrAppend(out, "    ", e.graph.nodes[nodes[i]].name, " ", cost.Shape(nodes[i]).ToString(),
+                    "\n");
+  }
+}
+
+void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
+                       const CostModel& cost, const MarkedCluster& cluster, std::string* out) {
+  absl::StrAppend(out, "\n", cluster.name, ": ", cluster.ops, " ops\n");
+  absl::StrAppend(out, "  ", CountOps(e.graph, cluster.nodes), "\n");
+  const std::set<int> members(cluster.nodes.begin(), cluster.nodes.end());
+  std::vector<int> inputs, outputs;
+  std::set<int> seen;
+  for (int node : cluster.nodes) {
+    for (const auto& in : index.inputs(node)) {
+      if (in.is_control() || members.count(in.node) > 0 || !seen.insert(in.node).second) continue;
+      inputs.push_back(in.node);
+    }
+    const auto uses = index.uses(node);
+    const bool leaves = std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
+      return use.output >= 0 && members.count(use.node) == 0;
+    });
+    if (e.graph.nodes[node].op != "Const" && (leaves || uses.empty())) outputs.push_back(node);
+  }
+  AppendTensors("takes", e, cost, inputs, out);
+  AppendTensors("gives", e, cost, outputs, out);
+}
+
+void AppendLeftOutText(const Explanation& e, std::string* out) {
+  // reason -> op (and what the reason is about) -> nodes
+  std::map<Reason, std::map<std::string, std::vector<int>>> groups;
+  for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
+    if (!IsLeftOut(e, i)) continue;
+    const NodeDef& node = e.graph.nodes[i];
+    const bool by_type = e.marking.reason[i] == Reason::kUNSUPPORTED_TYPE;
+    groups[e.marking.reason[i]]
+          [by_type ? absl::StrCat(node.op, " (", e.marking.detail[i], ")") : node.op]
+              .push_back(static_cast<int>(i));
+  }
+  for (const auto& [reason, ops] : groups) {
+    absl::StrAppend(out, "\n", ReasonCode(reason), ": ", ReasonSentence(reason), "\n");
+    for (const auto& [op, nodes] : ops) {
+      const size_t shown = std::min(nodes.size(), kNamesShown);
+      absl::StrAppendFormat(out, "  %5d  %-28s %s%s\n", nodes.size(), op,
+                            absl::StrJoin(nodes.begin(), nodes.begin() + shown, ", ",
+                                          [&](std::string* s, int node) {
+                                            absl::StrAppend(s, e.graph.nodes[node].name);
+                                          }),
+                            shown < nodes.size() ? ", ..." : "");
+    }
+  }
+}
+
+}  // namespace
+
+std::string RenderJson(const Explanation& e) {
+  const Totals totals = Count(e);
+  std::string out = absl::StrCat("{\"ops\": ", totals.ops, ", \"clustered\": ", totals.clustered,
+                                 ", \"clusters\": [");
+  out += absl::StrJoin(e.marking.clusters, ", ", [](std::string* s, const MarkedCluster& c) {
+    absl::StrAppend(s, "{\"name\": ", JsonString(c.name), ", \"ops\": ", c.ops, "}");
+  });
+  out += "], \"left_out\": [";
+  bool first = true;
+  for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
+    if (!IsLeftOut(e, i)) continue;
+    const NodeDef& node = e.graph.nodes[i];
+    absl::StrAppend(&out, first ? "" : ", ", "{\"node\": ", JsonString(node.name),
+                    ", \"op\": ", JsonString(node.op),
+                    ", \"reason\": ", JsonString(ReasonCode(e.marking.reason[i])), "}");
+    first = false;
+  }
+  return out + "]}\n";
+}
+
+std::string RenderText(const Explanation& e) {
+  const Totals totals = Count(e);
+  const double share = totals.ops == 0 ? 0 : 100.0 * totals.clustered / totals.ops;
+  std::string out =
+      absl::StrFormat("%d of %d ops (%.1f %%) in %d cluster%s\n", totals.clustered, totals.ops,
+                      share, e.marking.clusters.size(), e.marking.clusters.size() == 1 ? "" : "s");
+  absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(e.graph);
+  if (!index.ok()) return out;
+  const CostModel cost(*index);
+  for (const MarkedCluster& cluster : e.marking.clusters) {
+    AppendClusterText(e, *index, cost, cluster, &out);
+  }
+  AppendLeftOutText(e, &out);
+  return out;
+}
+
+std::string RenderDot(const Explanation& e) {
+  std::string out = "digraph tektite {\n  node [shape=box];\n";
+  auto label = [&](int i) {
+    const NodeDef& node = e.graph.nodes[i];
+    std::string l =
+        absl::StrCat("  n", i, " [label=", JsonString(absl::StrCat(node.name, " : ", node.op)));
+    if (IsLeftOut(e, i)) {
+      absl::StrAppend(&l, ", color=red, tooltip=", JsonString(ReasonCode(e.marking.reason[i])));
+    }
+    return l + "];\n";
+  };
+  for (size_t c = 0; c < e.marking.clusters.size(); ++c) {
+    absl::StrAppend(&out, "  subgraph cluster_", c,
+                    " { label=", JsonString(e.marking.clusters[c].name), ";\n");
+    for (int i : e.marking.clusters[c].nodes) {
+      if (e.marking.cluster_of[i] == static_cast<int>(c)) out += "  " + label(i);
+    }
+    out += "  }\n";
+  }
+  std::map<absl::string_view, int> by_name;
+  for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
+    by_name[e.graph.nodes[i].name] = static_cast<int>(i);
+    if (e.marking.cluster_of[i] < 0) out += label(static_cast<int>(i));
+  }
+  for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
+    for (const graph_def::NodeInput& input : e.graph.nodes[i].inputs) {
+      absl::StrAppend(&out, "  n", by_name[input.node], " -> n", i,
+                      input.is_control() ? " [style=dotted]" : "", ";\n");
+    }
+  }
+  return out + "}\n";
+}
+
+}  // namespace tektite::clustering
