@@ -36,12 +36,12 @@ def peak_rss_mb() -> float:
 
 
 def tektite_stats() -> dict[str, Any] | None:
-    """The compiler's counters; None where Tektite is not installed or not loaded."""
+    """The compiler's counters; None where Tektite is not installed or not active."""
     try:
         import tektite
     except ImportError:
         return None
-    return tektite.stats()
+    return tektite.stats() or None
 
 
 def run_outputs(runner: Runner, request: dict) -> dict:
