@@ -1,0 +1,193 @@
+// TektiteCluster: the node that stands in a graph for the nodes that Tektite compiled.
+//
+// Inputs and outputs are those of the nodes it replaced; variables come as resource handles and are
+// read here (held_inputs.h).  The attributes are written by replace_cluster.cc:
+//   body             GraphDef bytes with _Arg and _Retval, for the compiler
+//   fallback         a function of the same body, for TensorFlow
+//   variable_types   for each input the type its variable must have, or DT_RESOURCE for any
+//   constant_inputs  the inputs that come from constant nodes
+// Stateful, so that nothing folds, merges or prunes it; asynchronous, since the fallback is.
+// Limits: CPU devices.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/call_once.h"
+#include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "runtime_hooks/tensorflow/hook/counters.h"
+#include "runtime_hooks/tensorflow/hook/fallback.h"
+#include "runtime_hooks/tensorflow/hook/held_inputs.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/register_types.h"
+#include "tensorflow/core/lib/core/threadpool.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+REGISTER_OP("TektiteCluster")
+    .Input("inputs: Tin")
+    .Output("outputs: Tout")
+    .Attr("Tin: list(type) >= 0")
+    .Attr("Tout: list(type) >= 0")
+    .Attr("variable_types: list(type) >= 0")
+    .Attr("constant_inputs: list(int) >= 0")
+    .Attr("cluster_name: string")
+    .Attr("body: string")
+    .Attr("fallback: func")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc("Nodes that the Tektite compiler runs as one; made by its graph pass, never by hand.");
+
+const char* CodeName(int code) {
+  switch (code) {
+    case TEKTITE_INVALID_ARGUMENT:
+      return "INVALID_ARGUMENT";
+    case TEKTITE_NOT_FOUND:
+      return "NOT_FOUND";
+    case TEKTITE_RESOURCE_EXHAUSTED:
+      return "RESOURCE_EXHAUSTED";
+    case TEKTITE_FAILED_PRECONDITION:
+      return "FAILED_PRECONDITION";
+    case TEKTITE_UNIMPLEMENTED:
+      return "UNIMPLEMENTED";
+    case TEKTITE_INTERNAL:
+      return "INTERNAL";
+    case TEKTITE_UNAVAILABLE:
+      return "UNAVAILABLE";
+    default:
+      return "OTHER";
+  }
+}
+
+// What the compiler's callbacks need during one call.
+struct HostCall {
+  OpKernelContext* context;
+  const InputReader::Call* inputs;
+  tensorflow::thread::ThreadPool* workers;
+  // Not set on the context before the compiler says that the run is good: an output cannot be set
+  // twice, and the fallback would.
+  absl::InlinedVector<Tensor, 4> outputs;
+
+  static void Schedule(void* self, void (*fn)(void*), void* arg) {
+    static_cast<HostCall*>(self)->workers->Schedule([fn, arg] { fn(arg); });
+  }
+
+  static void* Allocate(void* self, int32_t index, int32_t dtype, int32_t rank,
+                        const int64_t* dims) {
+    auto* const call = static_cast<HostCall*>(self);
+    OpKernelContext* const context = call->context;
+    if (index < 0 || index >= context->num_outputs()) return nullptr;
+    const DataType wanted = context->expected_output_dtype(index);
+    if (dtype != wanted) return nullptr;
+    TensorShape shape;
+    if (!TensorShape::BuildTensorShape(absl::MakeConstSpan(dims, rank), &shape).ok()) {
+      return nullptr;
+    }
+    Tensor& output = call->outputs[index];
+    if (!context->allocate_temp(wanted, shape, &output, context->output_alloc_attr(index)).ok()) {
+      return nullptr;
+    }
+    return output.data();
+  }
+
+  static int32_t Forward(void* self, int32_t index, int32_t arg) {
+    auto* const call = static_cast<HostCall*>(self);
+    const Tensor* const tensor = call->inputs->Shareable(arg);
+    if (tensor == nullptr || tensor->dtype() != call->context->expected_output_dtype(index)) {
+      return 1;
+    }
+    call->outputs[index] = *tensor;
+    return 0;
+  }
+};
+
+class ClusterOp : public tensorflow::AsyncOpKernel {
+ public:
+  explicit ClusterOp(OpKernelConstruction* construction) : AsyncOpKernel(construction) {
+    std::vector<DataType> variable_types;
+    std::vector<int> constant_inputs;
+    tensorflow::NameAttrList function;
+    OP_REQUIRES_OK(construction, construction->GetAttr("variable_types", &variable_types));
+    OP_REQUIRES_OK(construction, construction->GetAttr("constant_inputs", &constant_inputs));
+    OP_REQUIRES_OK(construction, construction->GetAttr("fallback", &function));
+    OP_REQUIRES_OK(construction, construction->GetAttr("cluster_name", &cluster_name_));
+    fallback_ = std::make_unique<Fallback>(function.name());
+    reader_ = std::make_unique<InputReader>(
+        std::vector<DataType>(input_types().begin(), input_types().end()),
+        std::move(variable_types), constant_inputs);
+  }
+
+  ~ClusterOp() override {
+    if (cluster_ != nullptr) library_->cluster_destroy(cluster_);
+  }
+
+  void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
+    HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
+    absl::call_once(once_, [this] { CreateCluster(); });
+    const char* const refusal = RunCompiled(context);
+    if (refusal == nullptr) return done();
+    CountFallback(refusal);
+    fallback_->Run(context, std::move(done));
+  }
+
+ private:
+  // At the first run, not at construction: many kernels are made that never run.
+  void CreateCluster() {
+    library_ = CompilerLibrary::Get();
+    if (library_ == nullptr) return;
+    const std::string& body = def().attr().at("body").s();
+    tektite_status status = {};
+    cluster_ = library_->cluster_create(library_->compiler, cluster_name_.c_str(), body.data(),
+                                        body.size(), &status);
+  }
+
+  // Null when the outputs are set, otherwise why they are not.
+  const char* RunCompiled(OpKernelContext* context) {
+    if (cluster_ == nullptr) return "HOST_NO_CLUSTER";
+    InputReader::Call inputs;
+    if (const char* refusal = reader_->Read(context, &inputs); refusal != nullptr) return refusal;
+    const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
+    HostCall host{context, &inputs, pool == nullptr ? nullptr : pool->workers, {}};
+    host.outputs.resize(context->num_outputs());
+
+    tektite_call call = {};
+    call.struct_size = sizeof(call);
+    call.args = inputs.args.data();
+    call.num_args = static_cast<int32_t>(inputs.args.size());
+    // TensorFlow counts the thread that calls among the pool's: one thread means no helper.
+    call.num_threads = host.workers == nullptr ? 0 : pool->num_threads - 1;
+    call.context = &host;
+    call.schedule = &HostCall::Schedule;
+    call.allocate = &HostCall::Allocate;
+    call.forward = &HostCall::Forward;
+    tektite_status status;
+    const int code = library_->cluster_run(cluster_, &call, &status);
+    if (code != TEKTITE_OK) return CodeName(code);
+    for (int i = 0; i < context->num_outputs(); ++i) {
+      context->set_output(i, std::move(host.outputs[i]));
+    }
+    return nullptr;
+  }
+
+  std::string cluster_name_;
+  std::unique_ptr<Fallback> fallback_;
+  std::unique_ptr<InputReader> reader_;
+  absl::once_flag once_;
+  const CompilerLibrary* library_ = nullptr;
+  tektite_cluster* cluster_ = nullptr;
+};
+
+REGISTER_KERNEL_BUILDER(Name("TektiteCluster").Device(tensorflow::DEVICE_CPU), ClusterOp);
+
+}  // namespace
+}  // namespace tektite::tf_hook

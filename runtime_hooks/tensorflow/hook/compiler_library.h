@@ -1,0 +1,43 @@
+// The compiler, libtektite.so, opened when the first graph needs it and never before.
+//
+// Why: the library holds LLVM; a process that compiles nothing must not pay for mapping it.  It is
+// found next to the hook, or where TEKTITE_LIBRARY points (for trying another build of the
+// compiler).  One compiler serves the whole process, with the flags of TEKTITE_FLAGS.
+//
+//   const CompilerLibrary* library = CompilerLibrary::Get();
+//   if (library == nullptr) return absl::OkStatus();  // it has said why, once; TensorFlow goes on
+//   alone library->mark(library->compiler, ...);
+//
+// Limits: never closed; a library of another ABI version counts as missing.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_COMPILER_LIBRARY_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_COMPILER_LIBRARY_H_
+
+#include "runtime_hooks/c_api/tektite.h"
+
+namespace tektite::tf_hook {
+
+struct CompilerLibrary {
+  decltype(&tektite_abi_version) abi_version = nullptr;
+  decltype(&tektite_string_free) string_free = nullptr;
+  decltype(&tektite_compiler_create) compiler_create = nullptr;
+  decltype(&tektite_stats_json) stats_json = nullptr;
+  decltype(&tektite_mark) mark = nullptr;
+  decltype(&tektite_marking_num_clusters) marking_num_clusters = nullptr;
+  decltype(&tektite_marking_cluster_name) marking_cluster_name = nullptr;
+  decltype(&tektite_marking_num_nodes) marking_num_nodes = nullptr;
+  decltype(&tektite_marking_node) marking_node = nullptr;
+  decltype(&tektite_marking_destroy) marking_destroy = nullptr;
+  decltype(&tektite_cluster_create) cluster_create = nullptr;
+  decltype(&tektite_cluster_destroy) cluster_destroy = nullptr;
+  decltype(&tektite_cluster_run) cluster_run = nullptr;
+
+  tektite_compiler* compiler = nullptr;
+
+  // Opens the library at the first call; null, after one line on stderr, when that cannot be done.
+  static const CompilerLibrary* Get();
+  // What Get() would return, without opening anything.
+  static const CompilerLibrary* IfOpen();
+};
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_COMPILER_LIBRARY_H_

@@ -1,0 +1,86 @@
+#include "runtime_hooks/tensorflow/hook/counters.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+struct Reasons {
+  tensorflow::mutex mu;
+  std::map<std::string_view, int64_t> not_placed;
+  std::map<std::string_view, int64_t> fallbacks;
+};
+
+Reasons& HookReasons() {
+  static Reasons* const reasons = new Reasons;  // outlives every thread that may still count
+  return *reasons;
+}
+
+std::string ToJson(const std::map<std::string_view, int64_t>& counts) {
+  std::string out = "{";
+  for (const auto& [code, count] : counts) {
+    absl::StrAppend(&out, out.size() == 1 ? "" : ", ", "\"", code, "\": ", count);
+  }
+  return out + "}";
+}
+
+}  // namespace
+
+Counters& HookCounters() {
+  static Counters* const counters = new Counters;
+  return *counters;
+}
+
+void CountNotPlaced(const char* code) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  ++reasons.not_placed[code];
+}
+
+void CountFallback(const char* code) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  ++reasons.fallbacks[code];
+}
+
+std::string HookCountersJson() {
+  const Counters& counters = HookCounters();
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  return absl::StrCat("{\"graphs\": ", counters.graphs.load(),
+                      ", \"clusters_placed\": ", counters.clusters_placed.load(),
+                      ", \"ops_placed\": ", counters.ops_placed.load(),
+                      ", \"runs\": ", counters.runs.load(), ", \"holds\": ", counters.holds.load(),
+                      ", \"releases\": ", counters.releases.load(),
+                      ", \"not_placed\": ", ToJson(reasons.not_placed),
+                      ", \"fallbacks\": ", ToJson(reasons.fallbacks), "}");
+}
+
+}  // namespace tektite::tf_hook
+
+// The compiler's counters with the hook's under "host", as JSON; before the compiler is opened the
+// former are absent.  Release it with free().
+extern "C" __attribute__((visibility("default"))) char* tektite_hook_stats_json() {
+  using tektite::tf_hook::CompilerLibrary;
+  std::string json = "{}";
+  if (const CompilerLibrary* library = CompilerLibrary::IfOpen(); library != nullptr) {
+    if (char* text = library->stats_json(library->compiler); text != nullptr) {
+      json = text;
+      library->string_free(text);
+    }
+  }
+  const size_t open = json.find('{');
+  const size_t close = json.rfind('}');
+  if (open == std::string::npos || close == std::string::npos) return nullptr;
+  const bool empty = json.find_first_not_of(" \n\t", open + 1) == close;
+  const std::string merged = absl::StrCat(json.substr(0, close), empty ? "" : ", ",
+                                          "\"host\": ", tektite::tf_hook::HookCountersJson(), "}");
+  return strdup(merged.c_str());
+}

@@ -1,0 +1,224 @@
+#include "runtime_hooks/tensorflow/hook/held_inputs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime_hooks/tensorflow/hook/counters.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::OpKernelContext;
+using tensorflow::ResourceHandle;
+using tensorflow::Tensor;
+using tensorflow::Var;
+
+constexpr int64_t kFirstWait = 3;
+constexpr int kMostDoublings = 16;
+constexpr int64_t kQuietRuns = 64;
+
+bool IsSameContent(const Tensor& held, const Tensor& now) {
+  return held.data() == now.data() && held.dtype() == now.dtype() && held.shape() == now.shape();
+}
+
+// A default tensor is an empty float one; this one is nothing's value.
+Tensor NoTensor() { return Tensor(tensorflow::DT_INVALID); }
+
+}  // namespace
+
+InputReader::Call::~Call() {
+  for (tensorflow::mutex* mu : locked_) mu->unlock_shared();
+}
+
+const Tensor* InputReader::Call::Shareable(int index) const {
+  if (context_->input_dtype(index) != tensorflow::DT_RESOURCE) return &context_->input(index);
+  if (std::find(unshareable_.begin(), unshareable_.end(), index) != unshareable_.end()) {
+    return nullptr;
+  }
+  const bool is_owned = !owned_.empty() && owned_[index].dtype() != tensorflow::DT_INVALID;
+  return is_owned ? &owned_[index] : &snapshot_->held[index].tensor;
+}
+
+InputReader::InputReader(std::vector<DataType> input_types, std::vector<DataType> variable_types,
+                         const std::vector<int>& constant_inputs)
+    : variable_types_(std::move(variable_types)), kinds_(input_types.size(), Kind::kTensor) {
+  for (size_t i = 0; i < input_types.size(); ++i) {
+    if (input_types[i] == tensorflow::DT_RESOURCE) kinds_[i] = Kind::kVariable;
+  }
+  for (const int index : constant_inputs) kinds_[index] = Kind::kConstant;
+  for (const Kind kind : kinds_) has_held_inputs_ |= kind != Kind::kTensor;
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->held.resize(kinds_.size());
+  snapshot_ = std::move(snapshot);
+  history_.resize(kinds_.size());
+}
+
+// Null when there is no such variable.  The call keeps it alive where the handle does not.
+Var* InputReader::FindVariable(OpKernelContext* context, int index, Call* call,
+                               bool* found_by_name) {
+  const Tensor& input = context->input(index);
+  if (input.NumElements() != 1) return nullptr;
+  const ResourceHandle& handle = *static_cast<const ResourceHandle*>(input.data());
+  if (handle.IsRefCounting()) {
+    const absl::StatusOr<Var*> variable = handle.GetResource<Var>();
+    return variable.ok() ? *variable : nullptr;
+  }
+  const Held& held = call->snapshot_->held[index];
+  tensorflow::core::RefCountPtr<Var> variable;
+  // We keep the handle's tensor, so the same buffer is the same handle; the variable it named may
+  // have been destroyed since, which the weak pointer knows.
+  if (held.variable != nullptr && held.handle.data() == input.data()) {
+    variable = held.variable->GetNewRef();
+  }
+  if (variable == nullptr) {
+    if (!tensorflow::LookupResource(context, handle, &variable).ok()) return nullptr;
+    *found_by_name = true;
+  }
+  Var* const found = variable.get();
+  call->variables_.push_back(std::move(variable));
+  return found;
+}
+
+void InputReader::LockUnshareable(const VariableList& sparse, Call* call) {
+  for (const auto& [index, variable] : sparse) {
+    call->unshareable_.push_back(index);
+    call->locked_.push_back(variable->mu());
+  }
+  // TensorFlow locks several variables in this order too; a mutex is never taken twice.
+  std::sort(call->locked_.begin(), call->locked_.end());
+  call->locked_.erase(std::unique(call->locked_.begin(), call->locked_.end()), call->locked_.end());
+  for (tensorflow::mutex* mu : call->locked_) mu->lock_shared();
+}
+
+const char* InputReader::Read(OpKernelContext* context, Call* call) {
+  const int n = static_cast<int>(kinds_.size());
+  call->context_ = context;
+  call->args.resize(n);
+  std::vector<int> changed;
+  VariableList named, sparse;
+  if (has_held_inputs_) {
+    runs_.fetch_add(1, std::memory_order_relaxed);
+    tensorflow::tf_shared_lock lock(mu_);
+    call->snapshot_ = snapshot_;
+  }
+
+  absl::InlinedVector<const Tensor*, 8> tensors(n);
+  for (int i = 0; i < n; ++i) {
+    call->args[i].version = 0;
+    if (kinds_[i] != Kind::kVariable) {
+      tensors[i] = &context->input(i);
+      if (kinds_[i] == Kind::kTensor) continue;
+      const Held& held = call->snapshot_->held[i];
+      if (held.version != 0 && IsSameContent(held.tensor, *tensors[i])) {
+        call->args[i].version = held.version;
+      } else {
+        changed.push_back(i);
+      }
+      continue;
+    }
+    bool found_by_name = false;
+    Var* const variable = FindVariable(context, i, call, &found_by_name);
+    if (variable == nullptr) return "HOST_VARIABLE_MISSING";
+    if (found_by_name) named.emplace_back(i, variable);
+    const Held& held = call->snapshot_->held[i];
+    tensorflow::tf_shared_lock lock(*variable->mu());
+    if (variable->copy_on_read_mode.load()) {  // under the lock: the mode is changed under it
+      sparse.emplace_back(i, variable);
+      if (held.version != 0) changed.push_back(i);
+      continue;
+    }
+    if (!variable->is_initialized) return "HOST_VARIABLE_UNINITIALIZED";
+    const Tensor& now = *variable->tensor();
+    const DataType wanted = variable_types_[i];
+    if (wanted != tensorflow::DT_RESOURCE && now.dtype() != wanted) return "HOST_VARIABLE_TYPE";
+    if (held.version != 0 && IsSameContent(held.tensor, now)) {
+      tensors[i] = &held.tensor;
+      call->args[i].version = held.version;
+      continue;
+    }
+    if (call->owned_.empty()) call->owned_.resize(n, NoTensor());
+    call->owned_[i] = now;
+    tensors[i] = &call->owned_[i];
+    changed.push_back(i);
+  }
+  if (!sparse.empty()) {
+    LockUnshareable(sparse, call);
+    for (const auto& [index, variable] : sparse) {
+      if (!variable->is_initialized) return "HOST_VARIABLE_UNINITIALIZED";
+      const DataType wanted = variable_types_[index];
+      if (wanted != tensorflow::DT_RESOURCE && variable->tensor()->dtype() != wanted) {
+        return "HOST_VARIABLE_TYPE";
+      }
+      tensors[index] = variable->tensor();
+    }
+  }
+  if (!changed.empty() || !named.empty()) Update(changed, named, call);
+
+  size_t total_rank = 0;
+  for (const Tensor* tensor : tensors) total_rank += tensor->dims();
+  call->dims_.resize(total_rank);
+  int64_t* dims = call->dims_.data();
+  for (int i = 0; i < n; ++i) {
+    tektite_tensor& arg = call->args[i];
+    const tensorflow::TensorShape& shape = tensors[i]->shape();
+    arg.data = tensors[i]->data();
+    arg.dims = dims;
+    arg.rank = shape.dims();
+    arg.dtype = tensors[i]->dtype();
+    for (int d = 0; d < arg.rank; ++d) *dims++ = shape.dim_size(d);
+  }
+  return nullptr;
+}
+
+// Decides which of the `changed` inputs are taken hold of, and publishes a new snapshot if anything
+// moved.
+void InputReader::Update(const std::vector<int>& changed, const VariableList& named, Call* call) {
+  tensorflow::mutex_lock lock(mu_);
+  std::shared_ptr<Snapshot> next;
+  const auto edit = [&](int index) -> Held& {
+    if (next == nullptr) next = std::make_shared<Snapshot>(*snapshot_);
+    return next->held[index];
+  };
+  const int64_t run = runs_.load(std::memory_order_relaxed);
+  for (const int i : changed) {
+    const bool is_constant = kinds_[i] == Kind::kConstant;
+    const Tensor now = is_constant            ? call->context_->input(i)
+                       : call->owned_.empty() ? NoTensor()  // copy_on_read_mode now
+                                              : call->owned_[i];
+    const Held& held = snapshot_->held[i];
+    History& history = history_[i];
+    if (held.version != 0 && IsSameContent(held.tensor, now)) continue;  // another thread was here
+    if (held.version != 0) {
+      if (run - history.held_since > kQuietRuns) history.changes = 0;
+      history.runs_to_wait = kFirstWait << std::min(history.changes, kMostDoublings);
+      ++history.changes;
+      history.runs_seen = 0;
+      history.last_buffer = now.data();
+      Held& released = edit(i);
+      released.tensor = NoTensor();
+      released.version = 0;
+      HookCounters().releases.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
+    if (now.dtype() == tensorflow::DT_INVALID) continue;
+    if (history.last_buffer != now.data()) history.runs_seen = 0;
+    history.last_buffer = now.data();
+    if (history.runs_seen++ < history.runs_to_wait) continue;
+    Held& taken = edit(i);
+    taken.tensor = now;
+    taken.version = next_version_++;
+    history.held_since = run;
+    call->args[i].version = taken.version;
+    HookCounters().holds.fetch_add(1, std::memory_order_relaxed);
+  }
+  for (const auto& [i, variable] : named) {
+    Held& entry = edit(i);
+    entry.handle = call->context_->input(i);
+    entry.variable = std::make_shared<const tensorflow::core::WeakPtr<Var>>(variable);
+  }
+  if (next != nullptr) snapshot_ = std::move(next);
+}
+
+}  // namespace tektite::tf_hook

@@ -1,0 +1,72 @@
+// The library that `import tensorflow` opens from site-packages/tensorflow-plugins.
+//
+// What: looks which TensorFlow it is in, and opens the hook that was built for it.
+// Why:  a hook is bound to one TensorFlow by hundreds of C++ symbols, and a plugin that fails to
+// load
+//       aborts the import.  This library needs nothing of TensorFlow but TF_Version, looked up at
+//       run time, so it always loads, and where no hook fits it says so in one line and stays off.
+// Example of what it finds, seen from its own folder:
+//       tensorflow-plugins/libtektite_loader.so
+//       tektite/lib/libtektite_tf-2.21.so        for every TensorFlow 2.21.x
+// Limits: Linux; one process opens one hook; the variable TEKTITE is read once, at the import.
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace {
+
+constexpr const char* kHookPattern = "%.*s/../tektite/lib/libtektite_tf-%d.%d.so";
+
+void StayOff(const char* why, const char* detail) {
+  fprintf(stderr, "tektite: off: %s%s\n", why, detail);
+}
+
+bool IsKnownSwitch(const char* value) {
+  return value[0] == '\0' || strcmp(value, "1") == 0 || strcmp(value, "scoped") == 0;
+}
+
+__attribute__((constructor)) void OpenHook() {
+  const char* value = getenv("TEKTITE");
+  if (value == nullptr) value = "";
+  if (strcmp(value, "0") == 0) return;
+  if (!IsKnownSwitch(value)) {
+    fprintf(stderr, "tektite: TEKTITE=%s is not 0, 1 or scoped; treated as unset\n", value);
+  }
+
+  using VersionFn = const char* (*)();
+  auto version_fn = reinterpret_cast<VersionFn>(dlsym(RTLD_DEFAULT, "TF_Version"));
+  if (version_fn == nullptr) return StayOff("TF_Version is not in this process", "");
+  const char* version = version_fn();
+  int major = 0;
+  int minor = 0;
+  if (sscanf(version, "%d.%d", &major, &minor) != 2) {
+    return StayOff("no version number in TF_Version: ", version);
+  }
+
+  Dl_info self;
+  if (dladdr(reinterpret_cast<void*>(&OpenHook), &self) == 0 || self.dli_fname == nullptr) {
+    return StayOff("the loader cannot find its own path", "");
+  }
+  const char* slash = strrchr(self.dli_fname, '/');
+  const int folder = slash == nullptr ? 0 : static_cast<int>(slash - self.dli_fname);
+  char path[4096];
+  const int length = snprintf(path, sizeof(path), kHookPattern, folder == 0 ? 1 : folder,
+                              folder == 0 ? "." : self.dli_fname, major, minor);
+  if (length < 0 || static_cast<size_t>(length) >= sizeof(path)) {
+    return StayOff("path too long: ", self.dli_fname);
+  }
+  FILE* file = fopen(path, "rb");
+  if (file == nullptr) {
+    fprintf(stderr, "tektite: off: no hook for TensorFlow %s (%s)\n", version, path);
+    return;
+  }
+  fclose(file);
+  if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    const char* why = dlerror();
+    StayOff("the hook does not load: ", why == nullptr ? path : why);
+  }
+}
+
+}  // namespace

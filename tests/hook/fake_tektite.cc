@@ -1,0 +1,358 @@
+// A test double of the compiler: the C interface with an interpreter of a few float ops behind it.
+//
+// Why: the hook must work against tektite.h alone; here every answer of the compiler can be
+// provoked. Marks connected Relu, AddV2, Mul, Identity and ReadVariableOp nodes of float, with
+// their constants; runs them for equal shapes and scalars.  The environment says how it misbehaves:
+//   FAKE_TEKTITE_CODE=12   every run answers with this status code
+//   FAKE_TEKTITE_ABI=99    the ABI version it claims
+//   FAKE_TEKTITE_ONE=1     all candidates are one cluster, cycles or not
+// Limits: never compiled into anything that is installed.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <protozero/pbf_reader.hpp>
+
+#include "runtime_hooks/c_api/tektite.h"
+
+namespace {
+
+constexpr int kFloat = 1;
+
+struct Value {
+  std::vector<int64_t> dims;
+  std::vector<float> data;
+  int arg = -1;  // >= 0: an argument that nothing has changed
+};
+
+struct FakeNode {
+  std::string name, op, device, scope;
+  std::vector<std::string> inputs;
+  bool compile = false, forbidden = false;
+  int type = kFloat;
+  int index = 0;
+  Value constant;
+};
+
+int Environment(const char* name, int otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::atoi(value);
+}
+
+Value ReadTensor(protozero::pbf_reader tensor) {
+  Value value;
+  std::string content;
+  while (tensor.next()) {
+    if (tensor.tag() == 2) {
+      auto shape = tensor.get_message();
+      while (shape.next(2)) {
+        auto dim = shape.get_message();
+        int64_t size = 0;
+        while (dim.next(1)) size = dim.get_int64();
+        value.dims.push_back(size);
+      }
+    } else if (tensor.tag() == 4) {
+      content = tensor.get_string();
+    } else if (tensor.tag() == 5) {
+      for (const float f : tensor.get_packed_float()) value.data.push_back(f);
+    } else {
+      tensor.skip();
+    }
+  }
+  if (!content.empty()) {
+    value.data.resize(content.size() / sizeof(float));
+    std::memcpy(value.data.data(), content.data(), value.data.size() * sizeof(float));
+  }
+  size_t count = 1;
+  for (const int64_t dim : value.dims) count *= static_cast<size_t>(dim);
+  const float last = value.data.empty() ? 0.0f : value.data.back();
+  value.data.resize(count, last);
+  return value;
+}
+
+void ReadAttr(protozero::pbf_reader entry, FakeNode* node) {
+  std::string key;
+  while (entry.next()) {
+    if (entry.tag() == 1) {
+      key = entry.get_string();
+    } else if (entry.tag() == 2) {
+      auto attr = entry.get_message();
+      while (attr.next()) {
+        if (attr.tag() == 6 && (key == "T" || key == "dtype")) {
+          node->type = attr.get_enum();
+        } else if (attr.tag() == 3 && key == "index") {
+          node->index = static_cast<int>(attr.get_int64());
+        } else if (attr.tag() == 5 && key == "_XlaCompile") {
+          const bool value = attr.get_bool();
+          node->compile = value;
+          node->forbidden = !value;
+        } else if (attr.tag() == 2 && key == "_XlaScope") {
+          node->scope = attr.get_string();
+        } else if (attr.tag() == 8 && key == "value") {
+          auto tensor = attr.get_message();
+          if (node->type == kFloat) {
+            node->constant = ReadTensor(tensor);
+          }
+        } else {
+          attr.skip();
+        }
+      }
+    } else {
+      entry.skip();
+    }
+  }
+}
+
+std::vector<FakeNode> ReadGraph(const void* bytes, size_t size) {
+  std::vector<FakeNode> nodes;
+  protozero::pbf_reader graph(static_cast<const char*>(bytes), size);
+  while (graph.next(1)) {
+    auto message = graph.get_message();
+    FakeNode node;
+    std::vector<protozero::pbf_reader> attrs;
+    while (message.next()) {
+      switch (message.tag()) {
+        case 1:
+          node.name = message.get_string();
+          break;
+        case 2:
+          node.op = message.get_string();
+          break;
+        case 3:
+          node.inputs.push_back(message.get_string());
+          break;
+        case 4:
+          node.device = message.get_string();
+          break;
+        case 5:
+          attrs.push_back(message.get_message());
+          break;
+        default:
+          message.skip();
+      }
+    }
+    // The type stands before the value only by luck: read everything twice.
+    for (const auto& attr : attrs) ReadAttr(attr, &node);
+    for (const auto& attr : attrs) ReadAttr(attr, &node);
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+std::string Source(const std::string& input) { return input.substr(0, input.find(':')); }
+
+bool IsCandidate(const FakeNode& node) {
+  static const std::set<std::string> ops = {"Relu", "AddV2", "Mul", "Identity", "ReadVariableOp"};
+  return ops.count(node.op) != 0 && node.type == kFloat && !node.forbidden;
+}
+
+}  // namespace
+
+struct tektite_compiler {
+  std::mutex mu;
+  int64_t runs = 0, refusals = 0, clusters = 0, clustered_ops = 0, versioned_args = 0,
+          new_versions = 0;
+};
+
+struct tektite_marking {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> nodes;
+};
+
+struct tektite_cluster {
+  tektite_compiler* compiler;
+  std::map<std::string, FakeNode> nodes;
+  std::vector<FakeNode> results;
+  std::map<int, uint64_t> last_version;
+};
+
+namespace {
+
+bool Evaluate(const tektite_cluster& cluster, const tektite_call& call, const std::string& name,
+              std::map<std::string, Value>* done) {
+  if (done->count(name) != 0) return true;
+  const FakeNode& node = cluster.nodes.at(name);
+  Value out;
+  if (node.op == "_Arg") {
+    const tektite_tensor& arg = call.args[node.index];
+    if (arg.dtype != kFloat) return false;
+    out.dims.assign(arg.dims, arg.dims + arg.rank);
+    size_t count = 1;
+    for (const int64_t dim : out.dims) count *= static_cast<size_t>(dim);
+    const float* data = static_cast<const float*>(arg.data);
+    out.data.assign(data, data + count);
+    out.arg = node.index;
+  } else if (node.op == "Const") {
+    out = node.constant;
+  } else {
+    std::vector<Value> in;
+    for (const std::string& input : node.inputs) {
+      if (input[0] == '^') continue;
+      if (!Evaluate(cluster, call, Source(input), done)) return false;
+      in.push_back((*done)[Source(input)]);
+    }
+    out = in[0];
+    if (node.op == "Relu") {
+      out.arg = -1;
+      for (float& f : out.data) f = f > 0 ? f : 0;
+    } else if (node.op == "AddV2" || node.op == "Mul") {
+      const Value& larger = in[0].data.size() >= in[1].data.size() ? in[0] : in[1];
+      out = larger;
+      out.arg = -1;
+      for (const Value& operand : in) {
+        if (operand.data.size() != 1 && operand.dims != larger.dims) return false;
+      }
+      for (size_t i = 0; i < out.data.size(); ++i) {
+        const float a = in[0].data[in[0].data.size() == 1 ? 0 : i];
+        const float b = in[1].data[in[1].data.size() == 1 ? 0 : i];
+        out.data[i] = node.op == "Mul" ? a * b : a + b;
+      }
+    }
+  }
+  (*done)[name] = std::move(out);
+  return true;
+}
+
+int32_t Answer(tektite_status* status, int code, const char* message) {
+  if (status != nullptr) {
+    status->code = code;
+    std::snprintf(status->message, sizeof(status->message), "%s", message);
+  }
+  return code;
+}
+
+}  // namespace
+
+int32_t tektite_abi_version(void) { return Environment("FAKE_TEKTITE_ABI", TEKTITE_ABI_VERSION); }
+const char* tektite_version(void) { return "fake"; }
+void tektite_string_free(char* text) { std::free(text); }
+
+tektite_compiler* tektite_compiler_create(const tektite_options* options, tektite_status* status) {
+  if (options->flags != nullptr && std::strstr(options->flags, "nonsense") != nullptr) {
+    std::fprintf(stderr, "tektite: unknown flag '--nonsense' in TEKTITE_FLAGS\n");
+  }
+  return new tektite_compiler;
+}
+void tektite_compiler_destroy(tektite_compiler* compiler) { delete compiler; }
+
+char* tektite_stats_json(tektite_compiler* compiler) {
+  std::lock_guard<std::mutex> lock(compiler->mu);
+  char text[512];
+  std::snprintf(text, sizeof(text),
+                "{\"clusters\": %ld, \"clustered_ops\": %ld, \"runs\": %ld, \"refusals\": %ld, "
+                "\"versioned_args\": %ld, \"new_versions\": %ld}",
+                compiler->clusters, compiler->clustered_ops, compiler->runs, compiler->refusals,
+                compiler->versioned_args, compiler->new_versions);
+  return strdup(text);
+}
+
+tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def, size_t size,
+                              const tektite_mark_options* options, tektite_status* status) {
+  const std::vector<FakeNode> nodes = ReadGraph(graph_def, size);
+  std::map<std::string, const FakeNode*> by_name;
+  for (const FakeNode& node : nodes) by_name[node.name] = &node;
+  std::map<std::string, std::string> group;  // union-find without ranks
+  const auto find = [&](std::string name) {
+    while (group[name] != name) name = group[name];
+    return name;
+  };
+  for (const FakeNode& node : nodes) {
+    if (IsCandidate(node) && (options->mode == TEKTITE_MARK_ALL || node.compile)) {
+      group[node.name] = node.name;
+    }
+  }
+  std::string first;
+  for (const FakeNode& node : nodes) {
+    if (group.count(node.name) == 0) continue;
+    if (first.empty()) first = node.name;
+    if (Environment("FAKE_TEKTITE_ONE", 0) != 0) group[find(node.name)] = find(first);
+    for (const std::string& input : node.inputs) {
+      const std::string source = Source(input);
+      if (group.count(source) == 0 || by_name[source]->scope != node.scope) continue;
+      group[find(node.name)] = find(source);
+    }
+  }
+  std::map<std::string, std::vector<std::string>> members;
+  for (const auto& [name, parent] : group) members[find(name)].push_back(name);
+  auto* marking = new tektite_marking;
+  for (auto& [root, names] : members) {
+    bool work = false;
+    for (const std::string& name : names) {
+      work |= by_name[name]->op != "Identity" && by_name[name]->op != "ReadVariableOp";
+    }
+    if (!work) continue;
+    compiler->clustered_ops += static_cast<int64_t>(names.size());
+    marking->names.push_back("cluster_" + std::to_string(marking->names.size()));
+    marking->nodes.push_back(names);
+  }
+  return marking;
+}
+int32_t tektite_marking_num_clusters(const tektite_marking* marking) {
+  return static_cast<int32_t>(marking->names.size());
+}
+const char* tektite_marking_cluster_name(const tektite_marking* marking, int32_t cluster) {
+  return marking->names[cluster].c_str();
+}
+int32_t tektite_marking_num_nodes(const tektite_marking* marking, int32_t cluster) {
+  return static_cast<int32_t>(marking->nodes[cluster].size());
+}
+const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster, int32_t node) {
+  return marking->nodes[cluster][node].c_str();
+}
+void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
+
+tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
+                                        const void* graph_def, size_t size,
+                                        tektite_status* status) {
+  auto* cluster = new tektite_cluster;
+  cluster->compiler = compiler;
+  for (FakeNode& node : ReadGraph(graph_def, size)) {
+    if (node.op == "_Retval") cluster->results.push_back(node);
+    cluster->nodes[node.name] = std::move(node);
+  }
+  std::lock_guard<std::mutex> lock(compiler->mu);
+  ++compiler->clusters;
+  return cluster;
+}
+void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
+
+int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
+                            tektite_status* status) {
+  {
+    std::lock_guard<std::mutex> lock(cluster->compiler->mu);
+    ++cluster->compiler->runs;
+    for (int i = 0; i < call->num_args; ++i) {
+      const uint64_t version = call->args[i].version;
+      if (version == 0) continue;
+      ++cluster->compiler->versioned_args;
+      if (cluster->last_version[i] != version) ++cluster->compiler->new_versions;
+      cluster->last_version[i] = version;
+    }
+  }
+  const int code = Environment("FAKE_TEKTITE_CODE", TEKTITE_OK);
+  std::map<std::string, Value> done;
+  bool possible = code == TEKTITE_OK;
+  for (const FakeNode& result : cluster->results) {
+    possible = possible && Evaluate(*cluster, *call, Source(result.inputs[0]), &done);
+  }
+  if (!possible) {
+    std::lock_guard<std::mutex> lock(cluster->compiler->mu);
+    ++cluster->compiler->refusals;
+    return Answer(status, code == TEKTITE_OK ? TEKTITE_UNIMPLEMENTED : code, "refused");
+  }
+  for (const FakeNode& result : cluster->results) {
+    const Value& value = done[Source(result.inputs[0])];
+    if (value.arg >= 0 && call->forward(call->context, result.index, value.arg) == 0) continue;
+    void* out = call->allocate(call->context, result.index, kFloat,
+                               static_cast<int32_t>(value.dims.size()), value.dims.data());
+    if (out == nullptr) return Answer(status, TEKTITE_RESOURCE_EXHAUSTED, "no memory");
+    std::memcpy(out, value.data.data(), value.data.size() * sizeof(float));
+  }
+  return Answer(status, TEKTITE_OK, "");
+}
