@@ -14,7 +14,7 @@ namespace tektite::ir {
 
 // What a polynomial is made of: a symbol, or a function of two dimensions.
 struct DimAtom {
-  std::string text;  // canonical: equal atoms have equal text
+  std::string text;   // canonical: equal atoms have equal text
   char function = 0;  // 0: a symbol; '/', '%', '>' (max), '<' (min)
   Dim a, b;
 };
@@ -32,6 +32,21 @@ struct DimExpr {
   std::vector<DimTerm> terms;
   std::string text;
 };
+
+namespace {
+
+// Sizes never come near 2^63; text from outside may, and then wraps instead of being undefined.
+int64_t WrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t WrappingSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t WrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+}  // namespace
 
 struct DimAlgebra {
   using Poly = std::map<std::string, DimTerm>;
@@ -85,20 +100,32 @@ struct DimAlgebra {
     atom.a = a;
     atom.b = b;
     switch (function) {
-      case '/': atom.text = absl::StrCat("(", Wrapped(a), " floordiv ", Wrapped(b), ")"); break;
-      case '%': atom.text = absl::StrCat("(", Wrapped(a), " mod ", Wrapped(b), ")"); break;
-      case '>': atom.text = absl::StrCat("max(", a.ToString(), ", ", b.ToString(), ")"); break;
-      default: atom.text = absl::StrCat("min(", a.ToString(), ", ", b.ToString(), ")"); break;
+      case '/':
+        atom.text = absl::StrCat("(", Wrapped(a), " floordiv ", Wrapped(b), ")");
+        break;
+      case '%':
+        atom.text = absl::StrCat("(", Wrapped(a), " mod ", Wrapped(b), ")");
+        break;
+      case '>':
+        atom.text = absl::StrCat("max(", a.ToString(), ", ", b.ToString(), ")");
+        break;
+      default:
+        atom.text = absl::StrCat("min(", a.ToString(), ", ", b.ToString(), ")");
+        break;
     }
     return FromAtom(std::move(atom));
   }
 
   static Dim Apply(char function, const Dim& a, const Dim& b) {
     switch (function) {
-      case '/': return FloorDiv(a, b);
-      case '%': return Mod(a, b);
-      case '>': return Max(a, b);
-      default: return Min(a, b);
+      case '/':
+        return FloorDiv(a, b);
+      case '%':
+        return Mod(a, b);
+      case '>':
+        return Max(a, b);
+      default:
+        return Min(a, b);
     }
   }
 
@@ -154,6 +181,7 @@ namespace {
 
 int64_t FloorDivide(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return WrappingSub(0, a);
   int64_t q = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
@@ -172,6 +200,7 @@ class DimParser {
 
  private:
   static constexpr int kMaxDepth = 64;
+  static constexpr size_t kMaxText = 8192;
 
   absl::Status Error(absl::string_view what) const {
     return InvalidArgument("dimension: ", what, " at '", text_.substr(0, 20), "'");
@@ -208,6 +237,8 @@ class DimParser {
       if (!multiply && !divide && !modulo) return product;
       TEKTITE_ASSIGN_OR_RETURN(Dim d, Atom(depth));
       product = multiply ? product * d : divide ? FloorDiv(product, d) : Mod(product, d);
+      // A product of n sums has 2^n terms.
+      if (product.ToString().size() > kMaxText) return Error("expression too large");
     }
   }
 
@@ -276,36 +307,40 @@ bool operator==(const Dim& a, const Dim& b) {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return Dim(a.value_ + b.value_);
+  if (a.is_constant() && b.is_constant()) return Dim(WrappingAdd(a.value_, b.value_));
   auto [constant, poly] = DimAlgebra::Open(a);
   auto [other_constant, other] = DimAlgebra::Open(b);
   for (const auto& [key, term] : other) {
     auto [it, fresh] = poly.emplace(key, term);
-    if (!fresh) it->second.coefficient += term.coefficient;
+    if (!fresh) {
+      it->second.coefficient = WrappingAdd(it->second.coefficient, term.coefficient);
+    }
   }
-  return DimAlgebra::Close(constant + other_constant, poly);
+  return DimAlgebra::Close(WrappingAdd(constant, other_constant), poly);
 }
 
 Dim operator-(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return Dim(a.value_ - b.value_);
+  if (a.is_constant() && b.is_constant()) return Dim(WrappingSub(a.value_, b.value_));
   return a + b * Dim(-1);
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return Dim(a.value_ * b.value_);
+  if (a.is_constant() && b.is_constant()) return Dim(WrappingMul(a.value_, b.value_));
   auto [a_constant, a_poly] = DimAlgebra::Open(a);
   auto [b_constant, b_poly] = DimAlgebra::Open(b);
   DimAlgebra::Poly result;
   auto add = [&result](DimTerm term) {
     auto [it, fresh] = result.emplace(term.key, term);
-    if (!fresh) it->second.coefficient += term.coefficient;
+    if (!fresh) {
+      it->second.coefficient = WrappingAdd(it->second.coefficient, term.coefficient);
+    }
   };
   for (const auto& [key, term] : a_poly) {
     DimTerm scaled = term;
-    scaled.coefficient *= b_constant;
+    scaled.coefficient = WrappingMul(scaled.coefficient, b_constant);
     add(scaled);
     for (const auto& [other_key, other] : b_poly) {
-      DimTerm product{term.coefficient * other.coefficient, term.atoms, ""};
+      DimTerm product{WrappingMul(term.coefficient, other.coefficient), term.atoms, ""};
       product.atoms.insert(product.atoms.end(), other.atoms.begin(), other.atoms.end());
       std::sort(product.atoms.begin(), product.atoms.end(),
                 [](const auto& x, const auto& y) { return x->text < y->text; });
@@ -317,10 +352,10 @@ Dim operator*(const Dim& a, const Dim& b) {
   }
   for (const auto& [key, term] : b_poly) {
     DimTerm scaled = term;
-    scaled.coefficient *= a_constant;
+    scaled.coefficient = WrappingMul(scaled.coefficient, a_constant);
     add(scaled);
   }
-  return DimAlgebra::Close(a_constant * b_constant, result);
+  return DimAlgebra::Close(WrappingMul(a_constant, b_constant), result);
 }
 
 Dim FloorDiv(const Dim& a, const Dim& b) {
@@ -336,7 +371,10 @@ Dim CeilDiv(const Dim& a, const Dim& b) { return FloorDiv(a + b - Dim(1), b); }
 
 Dim Mod(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) {
-    return Dim(b.value() == 0 ? 0 : a.value() - b.value() * FloorDivide(a.value(), b.value()));
+    return Dim(
+        b.value() == 0
+            ? 0
+            : WrappingSub(a.value(), WrappingMul(b.value(), FloorDivide(a.value(), b.value()))));
   }
   if (b.is_constant() && b.value() > 0 && DimAlgebra::DividesEvenly(a, b.value())) return Dim(0);
   return DimAlgebra::Function('%', a, b);
