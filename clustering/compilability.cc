@@ -43,7 +43,6 @@ constexpr absl::string_view kControlFlow[] = {
     "StatefulPartitionedCall",
     "Case",
     "_XlaMerge",
-    "NoOp",
     "RemoteCall",
     "SymbolicGradient",
 };
@@ -130,7 +129,9 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
   const NodeDef& node = index.node(i);
   if (IsOneOf(node.op, kBoundary)) return {Reason::kHOST_BOUNDARY, node.op};
   if (IsOneOf(node.op, kControlFlow)) return {Reason::kCONTROL_FLOW, node.op};
-  if (FindImport(node.op) == nullptr) return {Reason::kNO_IMPORTER, node.op};
+  // A NoOp only ties control edges together; inside a cluster nothing is left of it.
+  const bool is_noop = node.op == "NoOp";
+  if (!is_noop && FindImport(node.op) == nullptr) return {Reason::kNO_IMPORTER, node.op};
   if (options.fetches.contains(node.name)) return {Reason::kFETCHED, ""};
   if (node.attrs.Bool("_XlaMustCompile", false) || !node.attrs.String("_xla_compile_id").empty()) {
     return {Reason::kMUST_COMPILE, ""};
@@ -138,8 +139,9 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
   const graph_def::AttrValue* compile = node.attrs.Find("_XlaCompile");
   const bool* wanted = compile == nullptr ? nullptr : compile->As<bool>();
   if (wanted != nullptr && !*wanted) return {Reason::kXLA_COMPILE_FALSE, ""};
-  // Constants go wherever their consumers go: they need no annotation of their own.
-  if (options.mode == MarkMode::kScoped && wanted == nullptr && node.op != "Const") {
+  // Constants go wherever their users go: they need no annotation of their own.
+  const bool needs_annotation = options.mode == MarkMode::kScoped && !is_noop && node.op != "Const";
+  if (needs_annotation && wanted == nullptr) {
     return {Reason::kNOT_ANNOTATED, ""};
   }
   if (!DeviceAllowed(node, options)) return {Reason::kDEVICE, node.device};

@@ -22,9 +22,9 @@ constexpr int kNotCompiled = 0;  // the kind of all nodes that cannot be compile
 
 // Passing these on or measuring them costs the host no more than one more output of a cluster.
 bool IsCheap(const NodeDef& node) {
-  return node.op == "Identity" || node.op == "StopGradient" || node.op == "PreventGradient" ||
-         node.op == "Snapshot" || node.op == "Shape" || node.op == "ShapeN" || node.op == "Size" ||
-         node.op == "Rank";
+  return node.op == "Identity" || node.op == "NoOp" || node.op == "StopGradient" ||
+         node.op == "PreventGradient" || node.op == "Snapshot" || node.op == "Shape" ||
+         node.op == "ShapeN" || node.op == "Size" || node.op == "Rank";
 }
 
 bool IsAnnotated(const NodeDef& node) { return node.attrs.Bool("_XlaCompile", false); }

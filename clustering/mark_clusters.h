@@ -19,6 +19,9 @@
 // cycles. Nodes move to the latest level at which something of their kind uses them, which joins
 // what only later work needs with that work. Connected parts become clusters.
 //
+// A NoOp ties control edges together. Between two members it is a member too, since the edges
+// through it would otherwise leave and come back; nothing of it is left in the compiled graph.
+//
 // Limits: clusters are not split for size, nor merged when nothing connects them.
 #ifndef TEKTITE_CLUSTERING_MARK_CLUSTERS_H_
 #define TEKTITE_CLUSTERING_MARK_CLUSTERS_H_

@@ -1,0 +1,217 @@
+#include "clustering/extract_cluster.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "clustering/graph_def/output_type.h"
+
+namespace tektite::clustering {
+namespace {
+
+using graph_def::AttrValue;
+using graph_def::DataType;
+using graph_def::GraphDef;
+using graph_def::GraphIndex;
+using graph_def::NodeDef;
+using graph_def::NodeInput;
+
+std::string TensorName(const NodeDef& node, int output) {
+  return NodeInput{node.name, output, ""}.ToString();
+}
+
+// Builds the closed graph around copies of nodes.
+class Closer {
+ public:
+  explicit Closer(const GraphIndex& index) : index_(index) {
+    out_.graph.producer = index.graph().producer;
+    out_.graph.min_consumer = index.graph().min_consumer;
+    for (const NodeDef& node : index.graph().nodes) names_.insert(node.name);
+  }
+
+  // Makes output `output` of `node` an argument.
+  absl::Status AddArg(int node, int output) {
+    const NodeDef& producer = index_.node(node);
+    const DataType type = graph_def::OutputType(producer, output);
+    if (type == DataType::kInvalid) return UnknownType(producer, output);
+    NodeDef arg = Boundary("_Arg", type, static_cast<int>(out_.inputs.size()));
+    // What is known of shapes helps whoever reads the graph.
+    for (absl::string_view attr : {"shape", "_output_shapes", "_handle_shapes", "_handle_dtypes"}) {
+      const AttrValue* value = producer.attrs.Find(attr);
+      if (value != nullptr && output == 0) {
+        arg.attrs.Set(attr == "shape" ? "_output_shapes" : attr, AsShapes(*value));
+      }
+    }
+    args_[{node, output}] = arg.name;
+    out_.inputs.push_back(TensorName(producer, output));
+    arguments_.push_back(std::move(arg));
+    return absl::OkStatus();
+  }
+
+  bool HasArg(int node, int output) const { return args_.count({node, output}) > 0; }
+
+  void AddNode(int node) {
+    NodeDef copy = index_.node(node);
+    copy.inputs.clear();
+    for (const GraphIndex::Edge& in : index_.inputs(node)) {
+      if (!in.is_control()) copy.inputs.push_back(Reference(in.node, in.output));
+    }
+    body_.push_back(std::move(copy));
+  }
+
+  absl::Status AddRetval(int node, int output) {
+    const NodeDef& producer = index_.node(node);
+    const DataType type = graph_def::OutputType(producer, output);
+    if (type == DataType::kInvalid) return UnknownType(producer, output);
+    NodeDef retval = Boundary("_Retval", type, static_cast<int>(out_.outputs.size()));
+    retval.inputs.push_back(Reference(node, output));
+    out_.outputs.push_back(TensorName(producer, output));
+    results_.push_back(std::move(retval));
+    return absl::OkStatus();
+  }
+
+  ClosedGraph Finish() {
+    for (auto* part : {&arguments_, &body_, &results_}) {
+      std::move(part->begin(), part->end(), std::back_inserter(out_.graph.nodes));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static absl::Status UnknownType(const NodeDef& node, int output) {
+    return absl::UnimplementedError(absl::StrCat("the element type of '", TensorName(node, output),
+                                                 "' (", node.op, ") is not known"));
+  }
+
+  // A single shape as the list that _output_shapes is; lists as they are.
+  static AttrValue AsShapes(const AttrValue& value) {
+    const auto* shape = value.As<graph_def::PartialShape>();
+    if (shape == nullptr) return value;
+    return AttrValue::Of<graph_def::AttrList>(std::vector<graph_def::PartialShape>{*shape});
+  }
+
+  NodeInput Reference(int node, int output) const {
+    auto it = args_.find({node, output});
+    if (it != args_.end()) return {it->second, 0, ""};
+    return {index_.node(node).name, output, ""};
+  }
+
+  NodeDef Boundary(absl::string_view op, DataType type, int number) {
+    NodeDef node;
+    node.op = std::string(op);
+    const std::string base = absl::StrCat(op == "_Arg" ? "arg_" : "retval_", number);
+    node.name = base;
+    for (int i = 0; !names_.insert(node.name).second; ++i) node.name = absl::StrCat(base, "_", i);
+    node.attrs.Set("T", AttrValue::Of(type));
+    node.attrs.Set("index", AttrValue::Of<int64_t>(number));
+    return node;
+  }
+
+  const GraphIndex& index_;
+  ClosedGraph out_;
+  absl::flat_hash_set<std::string> names_;
+  std::map<std::pair<int, int>, std::string> args_;
+  std::vector<NodeDef> arguments_, body_, results_;
+};
+
+bool IsPlaceholder(const NodeDef& node) {
+  return node.op == "Placeholder" || node.op == "PlaceholderV2" ||
+         node.op == "PlaceholderWithDefault";
+}
+
+// Nodes that nobody takes a result from, and that have one.
+std::vector<GraphIndex::Edge> Sinks(const GraphIndex& index) {
+  std::vector<GraphIndex::Edge> sinks;
+  for (int node = 0; node < index.num_nodes(); ++node) {
+    const auto uses = index.uses(node);
+    const bool used = std::any_of(uses.begin(), uses.end(), [](const GraphIndex::Use& use) {
+      return use.output != NodeInput::kControl;
+    });
+    const NodeDef& def = index.node(node);
+    if (used || def.op == "Const" || def.op == "NoOp" || IsPlaceholder(def)) continue;
+    if (graph_def::OutputType(def, 0) != DataType::kInvalid) sinks.push_back({node, 0});
+  }
+  return sinks;
+}
+
+}  // namespace
+
+absl::StatusOr<ClosedGraph> ExtractCluster(const GraphIndex& index, absl::Span<const int> nodes) {
+  const std::set<int> members(nodes.begin(), nodes.end());
+  Closer closer(index);
+  for (int node : nodes) {
+    for (const GraphIndex::Edge& in : index.inputs(node)) {
+      if (in.is_control() || members.count(in.node) > 0 || closer.HasArg(in.node, in.output)) {
+        continue;
+      }
+      absl::Status status = closer.AddArg(in.node, in.output);
+      if (!status.ok()) return status;
+    }
+  }
+  for (int node : nodes) {
+    if (index.node(node).op != "NoOp") closer.AddNode(node);
+  }
+  for (int node : nodes) {
+    const NodeDef& def = index.node(node);
+    if (def.op == "NoOp" || def.op == "Const") continue;  // others have their own copy
+    std::set<int> outputs;
+    for (const GraphIndex::Use& use : index.uses(node)) {
+      if (use.output != NodeInput::kControl && members.count(use.node) == 0) {
+        outputs.insert(use.output);
+      }
+    }
+    if (index.uses(node).empty()) outputs.insert(0);
+    for (int output : outputs) {
+      absl::Status status = closer.AddRetval(node, output);
+      if (!status.ok()) return status;
+    }
+  }
+  return closer.Finish();
+}
+
+absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,
+                                       const std::vector<std::string>& outputs) {
+  absl::StatusOr<GraphIndex> index = GraphIndex::Create(graph);
+  if (!index.ok()) return index.status();
+  std::vector<GraphIndex::Edge> results;
+  for (const std::string& output : outputs) {
+    const NodeInput tensor = NodeInput::Parse(output);
+    const int node = index->Find(tensor.node);
+    if (node < 0 || tensor.is_control()) {
+      return absl::NotFoundError(absl::StrCat("the graph has no tensor '", output, "'"));
+    }
+    results.push_back({node, tensor.index});
+  }
+  if (outputs.empty()) results = Sinks(*index);
+  if (results.empty()) return absl::InvalidArgumentError("the graph has no outputs");
+
+  std::vector<bool> needed(index->num_nodes(), false);
+  for (const GraphIndex::Edge& result : results) needed[result.node] = true;
+  for (auto it = index->order().rbegin(); it != index->order().rend(); ++it) {
+    if (!needed[*it] || IsPlaceholder(index->node(*it))) continue;
+    for (const GraphIndex::Edge& in : index->inputs(*it)) {
+      if (!in.is_control()) needed[in.node] = true;
+    }
+  }
+  Closer closer(*index);
+  // In the order of the file: that is the order in which the caller knows them.
+  for (int node = 0; node < index->num_nodes(); ++node) {
+    if (!needed[node] || !IsPlaceholder(index->node(node))) continue;
+    absl::Status status = closer.AddArg(node, 0);
+    if (!status.ok()) return status;
+  }
+  for (int node : index->order()) {
+    if (needed[node] && !IsPlaceholder(index->node(node))) closer.AddNode(node);
+  }
+  for (const GraphIndex::Edge& result : results) {
+    absl::Status status = closer.AddRetval(result.node, result.output);
+    if (!status.ok()) return status;
+  }
+  ClosedGraph closed = closer.Finish();
+  closed.graph.functions = graph.functions;
+  return closed;
+}
+
+}  // namespace tektite::clustering

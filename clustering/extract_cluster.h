@@ -1,0 +1,42 @@
+// Cuts graphs out of graphs: one cluster, or a frozen graph with its placeholders, as a closed
+// graph whose inputs are _Arg nodes and whose outputs are _Retval nodes (tektite_cluster_create's
+// form).
+//
+//   TEKTITE_ASSIGN_OR_RETURN(ClosedGraph cluster, ExtractCluster(index,
+//   marking.clusters[0].nodes)); cluster.inputs   // {"x", "w:0", ...}: what _Arg 0, 1, ... stand
+//   for
+//
+// Control edges are gone: a cluster computes, and has no other effects. The TensorFlow hook cuts
+// its clusters out itself; this serves explaining, dumping, running frozen graphs and tests.
+#ifndef TEKTITE_CLUSTERING_EXTRACT_CLUSTER_H_
+#define TEKTITE_CLUSTERING_EXTRACT_CLUSTER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "clustering/graph_def/graph_index.h"
+
+namespace tektite::clustering {
+
+struct ClosedGraph {
+  graph_def::GraphDef graph;
+  // The tensors ("node", "node:1") of the original graph that the _Arg and _Retval nodes stand for.
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+};
+
+// `nodes` in an order in which each comes after those it uses. Outputs are what nodes outside use,
+// and the first outputs of members that nobody uses.
+absl::StatusOr<ClosedGraph> ExtractCluster(const graph_def::GraphIndex& index,
+                                           absl::Span<const int> nodes);
+
+// Placeholders become _Arg; `outputs` ("node" or "node:1") become _Retval, or where there are none,
+// the nodes whose results nobody uses. What no output needs is left out.
+absl::StatusOr<ClosedGraph> CloseGraph(const graph_def::GraphDef& graph,
+                                       const std::vector<std::string>& outputs);
+
+}  // namespace tektite::clustering
+
+#endif  // TEKTITE_CLUSTERING_EXTRACT_CLUSTER_H_

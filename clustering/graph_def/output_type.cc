@@ -1,0 +1,74 @@
+#include "clustering/graph_def/output_type.h"
+
+#include <algorithm>
+
+namespace tektite::graph_def {
+namespace {
+
+constexpr absl::string_view kGiveBool[] = {"All",
+                                           "Any",
+                                           "ApproximateEqual",
+                                           "Equal",
+                                           "Greater",
+                                           "GreaterEqual",
+                                           "IsFinite",
+                                           "IsInf",
+                                           "IsNan",
+                                           "Less",
+                                           "LessEqual",
+                                           "LogicalAnd",
+                                           "LogicalNot",
+                                           "LogicalOr",
+                                           "LoopCond",
+                                           "NotEqual",
+                                           "VarIsInitializedOp"};
+constexpr absl::string_view kGiveResource[] = {"HashTableV2", "Iterator", "MutableHashTableV2",
+                                               "VarHandleOp"};
+// Lists of a type each output, by the usual names.
+constexpr absl::string_view kListAttrs[] = {"Tout", "output_types", "Tcomponents", "T"};
+// Single types, the more specific name first: an op with DstT and SrcT gives DstT.
+constexpr absl::string_view kTypeAttrs[] = {"DstT",  "out_type", "output_type", "Tout",
+                                            "dtype", "T",        "Tparams",     "element_dtype",
+                                            "type",  "Dtype",    "value_dtype"};
+
+template <size_t N>
+bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
+  return std::find(std::begin(list), std::end(list), op) != std::end(list);
+}
+
+}  // namespace
+
+DataType OutputType(const NodeDef& node, int output) {
+  if (IsOneOf(node.op, kGiveBool)) return DataType::kBool;
+  if (IsOneOf(node.op, kGiveResource)) return DataType::kResource;
+  if (node.op == "Merge" && output == 1) return DataType::kInt32;
+  if (node.op == "Shape" || node.op == "ShapeN" || node.op == "Size" ||
+      node.op == "VariableShape") {
+    return node.attrs.Type("out_type", DataType::kInt32);
+  }
+  if (node.op == "Rank") return DataType::kInt32;
+  if (node.op == "ArgMax" || node.op == "ArgMin") {
+    return node.attrs.Type("output_type", DataType::kInt64);
+  }
+  // Mean, variance and reserve space of a batch norm on half inputs are wider than the output.
+  if ((node.op == "FusedBatchNormV2" || node.op == "FusedBatchNormV3" ||
+       node.op == "_FusedBatchNormEx") &&
+      output > 0) {
+    return node.attrs.Type("U");
+  }
+  if (node.op == "Range" || node.op == "Bitcast") {
+    return node.attrs.Type(node.op == "Range" ? "Tidx" : "type");
+  }
+  for (absl::string_view name : kListAttrs) {
+    const AttrValue* value = node.attrs.Find(name);
+    const auto* types = value == nullptr ? nullptr : value->AsListOf<DataType>();
+    if (types != nullptr && output < static_cast<int>(types->size())) return (*types)[output];
+  }
+  for (absl::string_view name : kTypeAttrs) {
+    const DataType type = node.attrs.Type(name);
+    if (type != DataType::kInvalid) return type;
+  }
+  return DataType::kInvalid;
+}
+
+}  // namespace tektite::graph_def
