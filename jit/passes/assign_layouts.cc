@@ -1,0 +1,164 @@
+// assign_layouts: packs the weights of contractions into the panels the back end's inner loop reads.
+//
+//   before  fusion(%x, %w: f32[k,n]) {kind = "contraction"}
+//   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = "loop", stable = true}
+//           fusion(%x, %p) {kind = "contraction", rhs_packed = width}
+//
+// Inside the contraction's region the panels are turned back into the plain matrix, so that the
+// region still says what is computed; a back end that knows `rhs_packed` reads the panels as they
+// are.  Only weights are packed here: the packing fusion depends on weights alone, so the runtime runs
+// it once per set of weights.  A right-hand side that changes with every call is packed, where that
+// pays, inside the kernel.
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "jit/base/status.h"
+#include "jit/ops/builder.h"
+#include "jit/ops/ops.h"
+#include "jit/passes/fusion_groups.h"
+#include "jit/passes/pass.h"
+
+namespace tektite::passes {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Graph;
+using ir::Node;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+
+Node* FindRoot(const Graph& region) {
+  for (const auto& node : region.nodes()) {
+    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
+  }
+  return nullptr;
+}
+
+// The right-hand side as a matrix [k, n]: a permutation of its dimensions, and how many of them, in
+// the new order, make up k.
+struct MatrixView {
+  std::vector<int64_t> permutation;
+  int k_dims = 0;
+  bool valid = false;
+};
+
+MatrixView RhsAsMatrix(const Node& root) {
+  MatrixView view;
+  if (root.op() == Op::kDotGeneral) {
+    ops::DotDims dims = ops::GetDotDims(root);
+    if (!dims.rhs_batch.empty()) return view;
+    // k runs through the contracting dimensions in the order the left-hand side stores them.
+    std::vector<size_t> order(dims.lhs_contracting.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return dims.lhs_contracting[a] < dims.lhs_contracting[b];
+    });
+    for (size_t i : order) view.permutation.push_back(dims.rhs_contracting[i]);
+    view.k_dims = static_cast<int>(order.size());
+    for (int64_t d : dims.rhs_free) view.permutation.push_back(d);
+    view.valid = true;
+    return view;
+  }
+  auto conv = ops::GetConvDims(root.operand_shape(0).rank(), root.attrs());
+  if (!conv.ok() || conv->feature_groups != 1 || conv->batch_groups != 1) return view;
+  for (int d : conv->kernel_spatial) view.permutation.push_back(d);
+  view.permutation.push_back(conv->kernel_input);
+  view.k_dims = static_cast<int>(view.permutation.size());
+  view.permutation.push_back(conv->kernel_output);
+  view.valid = true;
+  return view;
+}
+
+// [k, n] -> [ceil(n / width), k, width], zero-padded.
+Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, int64_t width) {
+  Value v = b.Transpose(rhs, view.permutation);
+  int64_t k = 1, n = 1;
+  for (int i = 0; i < v.shape().rank(); ++i) {
+    (i < view.k_dims ? k : n) *= v.shape().dim(i).value();
+  }
+  const int64_t panels = (n + width - 1) / width;
+  v = b.Reshape(v, {Dim(k), Dim(n)});
+  if (panels * width > n) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {0, panels * width - n});
+  v = b.Reshape(v, {Dim(k), Dim(panels), Dim(width)});
+  return b.Transpose(v, {1, 0, 2});
+}
+
+// The inverse.
+Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
+                   const MatrixView& view) {
+  Dims permuted;
+  std::vector<int64_t> inverse(view.permutation.size());
+  int64_t n = 1;
+  for (size_t i = 0; i < view.permutation.size(); ++i) {
+    permuted.push_back(original.dim(static_cast<int>(view.permutation[i])));
+    inverse[view.permutation[i]] = static_cast<int64_t>(i);
+    if (static_cast<int>(i) >= view.k_dims) n *= permuted.back().value();
+  }
+  Value v = b.Transpose(packed, {1, 0, 2});
+  const Dim k = v.shape().dim(0);
+  v = b.Reshape(v, {k, v.shape().dim(1) * v.shape().dim(2)});
+  if (v.shape().dim(1) != Dim(n)) v = b.SliceDim(v, 1, Dim(0), Dim(n));
+  return b.Transpose(b.Reshape(v, permuted), inverse);
+}
+
+absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, int64_t width) {
+  Graph& region = fusion->region();
+  Node* root = FindRoot(region);
+  Value rhs = root->operand(1);
+  if (rhs.node->op() != Op::kParameter || !rhs.shape().is_static()) return false;
+  MatrixView view = RhsAsMatrix(*root);
+  if (!view.valid || rhs.shape().num_elements() == 0) return false;
+  const int operand = static_cast<int>(rhs.node->Int(Attr::index));
+  const Shape original = rhs.shape();
+
+  auto pack = std::make_unique<Graph>("pack");
+  Value x = pack->AddParameter(original, rhs.node->name());
+  ops::FuncBuilder b(pack.get(), nullptr);
+  Value packed = PackPanels(b, x, view, width);
+  TEKTITE_RETURN_IF_ERROR(b.status());
+  pack->SetOutputs({packed});
+  Node* packing = graph.Append(Op::kFusion, {fusion->operand(operand)},
+                               {{Attr::kind, std::string("loop")}, {Attr::stable, true}},
+                               {packed.shape()}, fusion);
+  packing->set_name(fusion->name() + "/pack");
+  packing->AddRegion(std::move(pack));
+
+  rhs.node->set_shape(0, packed.shape());
+  ops::FuncBuilder inside(&region, root);
+  Value unpacked = UnpackPanels(inside, rhs, original, view);
+  TEKTITE_RETURN_IF_ERROR(inside.status());
+  root->SetOperand(1, unpacked);
+  fusion->SetOperand(operand, packing->result());
+  fusion->attrs().Set(Attr::rhs_packed, width);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
+  if (!context.rhs_panel_width) return false;
+  bool changed = false;
+  auto stable = StableNodes(graph);
+  for (Node* fusion : graph.NodeList()) {
+    if (fusion->op() != Op::kFusion || fusion->String(Attr::kind) != "contraction") continue;
+    if (fusion->attrs().Has(Attr::rhs_packed)) continue;
+    Node* root = FindRoot(fusion->region());
+    if (root == nullptr || root->operand(1).node->op() != Op::kParameter) continue;
+    Value rhs = fusion->operand(static_cast<int>(root->operand(1).node->Int(Attr::index)));
+    if (stable.count(rhs.node) == 0) continue;
+    const int64_t width = context.rhs_panel_width(*fusion);
+    if (width <= 0) continue;
+    TEKTITE_ASSIGN_OR_RETURN(bool packed, PackRhs(graph, fusion, width));
+    changed |= packed;
+  }
+  return changed;
+}
+
+}  // namespace tektite::passes

@@ -1,0 +1,159 @@
+// fuse: turns the graph into kernels, one `fusion` node each.  fusion_groups.h says which nodes go
+// together; this file builds the fusions.
+//
+//   before  %1 = add(%x, %bias_b)  %2 = tanh(%1)
+//   after   %1 = fusion(%x, %bias) {kind = "loop"} region { ... }
+//
+// Afterwards the graph holds parameters, constants, fusions, and reshapes, which are views.
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "jit/base/status.h"
+#include "jit/passes/collapse_dims.h"
+#include "jit/passes/fusion_groups.h"
+#include "jit/passes/pass.h"
+
+namespace tektite::passes {
+namespace {
+
+using ir::Attr;
+using ir::Graph;
+using ir::Node;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+
+class FusionBuilder {
+ public:
+  explicit FusionBuilder(Graph& graph) : graph_(graph), groups_(graph) {}
+
+  bool Run() {
+    std::vector<FusionGroup*> order = groups_.InOrder();
+    if (order.empty()) return false;
+    std::vector<Node*> fusions;
+    for (FusionGroup* group : order) fusions.push_back(Build(*group));
+    std::vector<Value> outputs;
+    for (Value v : graph_.outputs()) outputs.push_back(Outside(v));
+    graph_.SetOutputs(outputs);
+    graph_.EraseDead();
+    for (Node* fusion : fusions) CollapseDims(graph_, fusion);
+    return true;
+  }
+
+ private:
+  // The value outside of any fusion that stands for `v` of the old graph.
+  Value Outside(Value v) {
+    auto it = outside_.find(v);
+    if (it != outside_.end()) return it->second;
+    if (v.node->op() == Op::kParameter || v.node->op() == Op::kConstant) return v;
+    // Only views get here: groups are built in order, and other free nodes are copied inside.
+    Value operand = Outside(v.node->operand(0));
+    Node* view = graph_.Append(Op::kReshape, {operand}, v.node->attrs(), {v.shape()});
+    view->set_name(v.node->name());
+    return outside_[v] = view->result();
+  }
+
+  // A value computed by the group, perhaps seen through free nodes.
+  bool ComesFrom(const FusionGroup& group, Value v) const {
+    while (groups_.IsFree(v.node) && v.node->num_operands() == 1) v = v.node->operand(0);
+    return groups_.GroupOf(v.node) == &group;
+  }
+
+  bool NeededOutside(const FusionGroup& group, Value v) const {
+    if (v.node->IsOutput(v.index)) return true;
+    for (const ir::Use& use : v.node->uses(v.index)) {
+      if (groups_.IsFree(use.user)) {
+        if (NeededOutside(group, Value{use.user, 0})) return true;
+      } else if (groups_.GroupOf(use.user) != &group) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  struct Region {
+    const FusionGroup* group;
+    std::unique_ptr<Graph> graph = std::make_unique<Graph>("fused");
+    absl::flat_hash_map<Value, Value> map, parameters;
+    std::vector<Value> operands;
+  };
+
+  Value AddOperand(Region& r, Value v) {
+    Value outside = Outside(v);
+    r.operands.push_back(outside);
+    return r.graph->AddParameter(v.shape(), v.node->name());
+  }
+
+  Value Inside(Region& r, Value v) {
+    auto it = r.map.find(v);
+    if (it != r.map.end()) return it->second;
+    Node* node = v.node;
+    const bool view = node->op() == Op::kReshape;
+    if (groups_.IsFree(node) && (!view || ComesFrom(*r.group, v))) {
+      std::vector<Value> operands;
+      for (Value operand : node->operands()) operands.push_back(Inside(r, operand));
+      Node* copy = r.graph->Append(node->op(), operands, node->attrs(), {node->shape()});
+      copy->set_name(node->name());
+      return r.map[v] = copy->result();
+    }
+    return r.map[v] = AddOperand(r, v);
+  }
+
+  Node* Build(const FusionGroup& group) {
+    Region r;
+    r.group = &group;
+    // Values of the group that leave it.
+    std::vector<Value> leaving;
+    for (Node* node : group.nodes) {
+      std::vector<Value> operands;
+      for (Value operand : node->operands()) {
+        // A contraction's operands are its own: an epilogue that reads the same value has another.
+        const bool in_memory = node == group.root && group.kind != FusionKind::kRow &&
+                               group.kind != FusionKind::kReduce;
+        operands.push_back(in_memory ? AddOperand(r, operand) : Inside(r, operand));
+      }
+      Node* copy = r.graph->Append(node->op(), operands, node->attrs(),
+                                   std::vector<Shape>(node->shapes().begin(), node->shapes().end()));
+      copy->set_name(node->name());
+      for (int i = 0; i < node->num_regions(); ++i) copy->AddRegion(node->region(i).Clone());
+      for (int i = 0; i < node->num_results(); ++i) {
+        r.map[node->result(i)] = copy->result(i);
+        if (NeededOutside(group, node->result(i))) leaving.push_back(node->result(i));
+      }
+    }
+    std::vector<Value> outputs;
+    std::vector<Shape> shapes;
+    for (Value v : leaving) {
+      outputs.push_back(r.map.at(v));
+      shapes.push_back(v.shape());
+    }
+    r.graph->SetOutputs(outputs);
+    Node* fusion = graph_.Append(
+        Op::kFusion, r.operands,
+        {{Attr::kind, std::string(FusionKindName(group.kind))}, {Attr::stable, group.stable}},
+        shapes);
+    const Node* named = group.root != nullptr ? group.root : group.nodes.back();
+    fusion->set_name(named->name());
+    fusion->AddRegion(std::move(r.graph));
+    for (size_t i = 0; i < leaving.size(); ++i) {
+      outside_[leaving[i]] = fusion->result(static_cast<int>(i));
+    }
+    return fusion;
+  }
+
+  Graph& graph_;
+  FusionGroups groups_;
+  absl::flat_hash_map<Value, Value> outside_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> Fuse(Graph& graph, PassContext&) {
+  graph.EraseDead();  // a group without users would be a kernel without results
+  return FusionBuilder(graph).Run();
+}
+
+}  // namespace tektite::passes

@@ -1,0 +1,467 @@
+#include "jit/passes/fusion_groups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jit/ops/ops.h"
+
+namespace tektite::passes {
+namespace {
+
+using ir::Attr;
+using ir::Dims;
+using ir::Node;
+using ir::Op;
+using ir::OpFamily;
+using ir::Value;
+
+// A kernel with more nodes than this takes long to compile and gains nothing.
+constexpr size_t kMaxNodes = 160;
+// Rows shorter than this leave most lanes of a vector idle in the row emitter.
+constexpr int64_t kMaxRowLength = 1 << 17;
+// Recomputing this many cheap operations per use costs less than storing and loading the value.
+constexpr int kMaxRecomputedNodes = 4;
+
+Dims Squeezed(const ir::Shape& shape) {
+  Dims dims;
+  for (const ir::Dim& d : shape.dims()) {
+    if (d != ir::Dim(1)) dims.push_back(d);
+  }
+  return dims;
+}
+
+bool IsMovement(Op op) {
+  switch (op) {
+    case Op::kConcatenate:
+    case Op::kDynamicSlice:
+    case Op::kDynamicUpdateSlice:
+    case Op::kGather:
+    case Op::kPad:
+    case Op::kReverse:
+    case Op::kSlice:
+    case Op::kTranspose:
+    case Op::kReshape:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsExpensive(const Node& node) {
+  switch (node.op()) {
+    case Op::kAbs: case Op::kAnd: case Op::kAdd: case Op::kBitcast: case Op::kCeil:
+    case Op::kClamp: case Op::kCompare: case Op::kConvert: case Op::kFloor: case Op::kIsFinite:
+    case Op::kMax: case Op::kMin: case Op::kMul: case Op::kNeg: case Op::kNot: case Op::kOr:
+    case Op::kRoundEven: case Op::kSelect: case Op::kSign: case Op::kSub: case Op::kXor:
+      return false;
+    default:
+      return !IsMovement(node.op());
+  }
+}
+
+// The reduced dimensions are the innermost ones (those of size 1 aside).
+bool ReducesInnermost(const Node& reduce) {
+  const auto& dims = reduce.Ints(Attr::dimensions);
+  bool seen_reduced = false;
+  for (int i = 0; i < reduce.operand_shape(0).rank(); ++i) {
+    if (reduce.operand_shape(0).dim(i) == ir::Dim(1)) continue;
+    bool reduced = std::find(dims.begin(), dims.end(), i) != dims.end();
+    if (seen_reduced && !reduced) return false;
+    seen_reduced |= reduced;
+  }
+  return true;
+}
+
+int64_t ElementsOf(const Dims& dims) {
+  int64_t n = 1;
+  for (const ir::Dim& d : dims) n *= d.value_or(1024);
+  return n;
+}
+
+// Reduces in rows of a reasonable length, and more than a handful of rows.
+bool FitsRowKernel(const Node& reduce, const Dims& space, const Dims& kept) {
+  int64_t rows = ElementsOf(kept), elements = ElementsOf(space);
+  return ReducesInnermost(reduce) && rows > 0 && elements / std::max<int64_t>(rows, 1) <= kMaxRowLength;
+}
+
+bool IsSimpleReduce(const Node& node) {
+  return node.op() == Op::kReduce && node.num_regions() == 0;
+}
+
+// Edges from `value` into `user` keep the index (after squeezing size-1 dimensions).
+bool IsDirectUse(const Node& user) {
+  return ir::IsElementwise(user.op()) || IsSimpleReduce(user);
+}
+
+// May be copied to its users: costs nothing per use.
+bool IsFreeOp(const Node& node) {
+  switch (node.op()) {
+    case Op::kConstant:
+      return node.attrs().GetLiteral(Attr::value).num_elements() == 1;
+    case Op::kBroadcastInDim:
+    case Op::kIota:
+      return true;
+    case Op::kReshape:
+      return Squeezed(node.shape()) == Squeezed(node.operand_shape(0));
+    default:
+      return false;
+  }
+}
+
+// Wants its operands in memory, row-major.
+bool ReadsMemory(const Node& node) {
+  return !ir::IsElementwise(node.op()) && !IsSimpleReduce(node) && !IsMovement(node.op()) &&
+         node.op() != Op::kBroadcastInDim;
+}
+
+}  // namespace
+
+const char* FusionKindName(FusionKind kind) {
+  switch (kind) {
+    case FusionKind::kLoop: return "loop";
+    case FusionKind::kRow: return "row";
+    case FusionKind::kReduce: return "reduce";
+    case FusionKind::kContraction: return "contraction";
+    case FusionKind::kWindow: return "window";
+    case FusionKind::kSingle: return "single";
+  }
+  return "?";
+}
+
+absl::flat_hash_set<const Node*> StableNodes(const ir::Graph& graph) {
+  absl::flat_hash_set<const Node*> stable;
+  for (const auto& node : graph.nodes()) {
+    if (node->op() == Op::kParameter) {
+      if (node->Bool(Attr::weight)) stable.insert(node.get());
+      continue;
+    }
+    if (ir::GetOpInfo(node->op()).family == OpFamily::random) continue;
+    auto operands = node->operands();
+    if (std::all_of(operands.begin(), operands.end(),
+                    [&](Value v) { return stable.count(v.node) > 0; })) {
+      stable.insert(node.get());
+    }
+  }
+  return stable;
+}
+
+void FusionGroups::FindFreeNodes() {
+  // Backwards, since a node is free only if none of its users needs it in memory.
+  std::vector<Node*> nodes = graph_.NodeList();
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    Node* node = *it;
+    if (!IsFreeOp(*node)) continue;
+    const bool is_view = node->op() == Op::kReshape || node->op() == Op::kConstant;
+    bool in_memory = node->IsOutput() && !is_view;
+    for (const ir::Use& use : node->uses()) {
+      const bool view_user = use.user->op() == Op::kReshape && !IsFree(use.user);
+      in_memory |= !is_view && (ReadsMemory(*use.user) || view_user);
+      in_memory |= !is_view && use.user->op() == Op::kGather;
+      // A reshape whose result is needed in memory needs its operand there.
+      if (!is_view && use.user->op() == Op::kReshape && IsFree(use.user)) {
+        for (const ir::Use& next : use.user->uses()) in_memory |= ReadsMemory(*next.user);
+        in_memory |= use.user->IsOutput();
+      }
+    }
+    if (!in_memory) free_.insert(node);
+  }
+}
+
+void FusionGroups::CollectUses(Node* node, bool via_broadcast, std::vector<DeepUse>* uses,
+                               bool* is_output) const {
+  *is_output |= node->IsOutput();
+  for (int r = 0; r < node->num_results(); ++r) {
+    for (const ir::Use& use : node->uses(r)) {
+      if (IsFree(use.user)) {
+        bool repeats = use.user->op() == Op::kBroadcastInDim &&
+                       Squeezed(use.user->shape()) != Squeezed(use.user->operand_shape(0));
+        CollectUses(use.user, via_broadcast || repeats, uses, is_output);
+      } else {
+        uses->push_back({use.user, use.operand, via_broadcast});
+      }
+    }
+  }
+}
+
+Node* FusionGroups::SkipFree(Value v) const {
+  Node* node = v.node;
+  while (IsFree(node) && node->num_operands() == 1) node = node->operand(0).node;
+  return node;
+}
+
+FusionGroups::FusionGroups(ir::Graph& graph) : graph_(graph), stable_(StableNodes(graph)) {
+  FindFreeNodes();
+  int position = 0;
+  for (Node* node : graph.NodeList()) {
+    position_[node] = position++;
+    Seed(node);
+  }
+  for (auto& group : groups_) Connect(group.get());
+  bool changed = true;
+  for (int round = 0; changed && round < 8; ++round) {
+    changed = false;
+    for (Node* node : graph.NodeList()) {
+      if (group_of_.count(node) > 0) changed |= TryMergeOperands(node);
+    }
+  }
+}
+
+FusionGroup* FusionGroups::GroupOf(const Node* node) const {
+  auto it = group_of_.find(node);
+  return it == group_of_.end() ? nullptr : it->second;
+}
+
+void FusionGroups::Seed(Node* node) {
+  if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
+  if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
+  auto group = std::make_unique<FusionGroup>();
+  group->stable = stable_.count(node) > 0;
+  group->nodes = {node};
+  group->space = Squeezed(node->shape());
+  group->kind = FusionKind::kSingle;
+  if (ir::IsElementwise(node->op()) || IsMovement(node->op()) ||
+      node->op() == Op::kBroadcastInDim || node->op() == Op::kIota) {
+    group->kind = FusionKind::kLoop;
+  } else if (IsSimpleReduce(*node)) {
+    group->space = Squeezed(node->operand_shape(0));
+    group->kept = Squeezed(node->shape());
+    group->kind = FitsRowKernel(*node, group->space, group->kept) ? FusionKind::kRow
+                                                                 : FusionKind::kReduce;
+    group->root = node;
+  } else if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) {
+    group->kind = FusionKind::kContraction;
+    group->root = node;
+  } else if (node->op() == Op::kReduceWindow) {
+    group->kind = FusionKind::kWindow;
+    group->root = node;
+  }
+  group_of_[node] = group.get();
+  groups_.push_back(std::move(group));
+}
+
+bool FusionGroups::TryMergeOperands(Node* node) {
+  bool merged = false;
+  for (int i = 0; i < node->num_operands(); ++i) {
+    FusionGroup* producer = GroupOf(SkipFree(node->operand(i)));
+    FusionGroup* consumer = GroupOf(node);
+    if (producer == nullptr || consumer == nullptr || producer == consumer) continue;
+    merged |= TryMerge(producer, consumer);
+  }
+  return merged;
+}
+
+bool FusionGroups::OnlyUsedBy(const FusionGroup& group, const FusionGroup& consumer) const {
+  for (Node* node : group.nodes) {
+    std::vector<DeepUse> uses;
+    bool is_output = false;
+    CollectUses(node, false, &uses, &is_output);
+    if (is_output) return false;
+    for (const DeepUse& use : uses) {
+      FusionGroup* g = GroupOf(use.user);
+      if (g != &group && g != &consumer) return false;
+    }
+  }
+  return true;
+}
+
+bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& consumer,
+                            bool* producer_is_inner, FusionKind* kind) const {
+  *producer_is_inner = false;
+  if (producer.stable != consumer.stable) return false;
+  if (producer.nodes.size() + consumer.nodes.size() > kMaxNodes) return false;
+  if (producer.kind == FusionKind::kSingle || consumer.kind == FusionKind::kSingle) return false;
+
+  // How the consumer reads the producer.
+  bool direct = true, broadcast = false, into_root = false, from_inner = false;
+  bool gathers = false;
+  for (Node* node : producer.nodes) {
+    std::vector<DeepUse> uses;
+    bool is_output = false;
+    CollectUses(node, false, &uses, &is_output);
+    for (const DeepUse& use : uses) {
+      if (GroupOf(use.user) != &consumer) continue;
+      broadcast |= use.via_broadcast;
+      direct &= IsDirectUse(*use.user) && consumer.inner.count(use.user) == 0;
+      into_root |= use.user == consumer.root && !IsSimpleReduce(*use.user);
+      from_inner |= producer.inner.count(node) > 0;
+      gathers |= use.user->op() == Op::kGather || use.user->op() == Op::kDynamicSlice;
+    }
+  }
+  if (into_root || from_inner || gathers) return false;
+
+  const bool same_space = producer.space == consumer.space;
+  const bool row_values = producer.kind == FusionKind::kRow && producer.kept == consumer.space;
+  switch (producer.kind) {
+    case FusionKind::kLoop:
+      break;
+    case FusionKind::kRow:
+      // A row kernel takes in what follows it: in its own space, or on its reduced values.
+      if (consumer.kind != FusionKind::kLoop && consumer.kind != FusionKind::kRow) return false;
+      if (!consumer.inner.empty() || !direct) return false;
+      if (consumer.kind == FusionKind::kRow) {
+        *kind = FusionKind::kRow;
+        return same_space && producer.kept == consumer.kept;
+      }
+      for (Node* node : consumer.nodes) {
+        if (!ir::IsElementwise(node->op())) return false;
+      }
+      *kind = FusionKind::kRow;
+      if (same_space) return true;
+      return row_values && !broadcast;
+    case FusionKind::kReduce:
+    case FusionKind::kContraction:
+    case FusionKind::kWindow: {
+      // An epilogue in the space of the result.
+      if (consumer.kind != FusionKind::kLoop || !direct || broadcast) return false;
+      for (Node* node : consumer.nodes) {
+        if (!ir::IsElementwise(node->op())) return false;
+      }
+      const Dims& result =
+          producer.kind == FusionKind::kReduce ? producer.kept : producer.space;
+      *kind = producer.kind;
+      return result == consumer.space;
+    }
+    case FusionKind::kSingle:
+      return false;
+  }
+
+  // The producer is a loop.
+  const bool producer_elementwise =
+      std::all_of(producer.nodes.begin(), producer.nodes.end(),
+                  [](Node* n) { return ir::IsElementwise(n->op()); });
+  switch (consumer.kind) {
+    case FusionKind::kLoop:
+      *kind = FusionKind::kLoop;
+      if (direct && same_space && !broadcast) return true;
+      *producer_is_inner = true;
+      if (!OnlyUsedBy(producer, consumer)) return false;
+      if (broadcast) {
+        if (producer.nodes.size() > kMaxRecomputedNodes) return false;
+        return std::none_of(producer.nodes.begin(), producer.nodes.end(),
+                            [](Node* n) { return IsExpensive(*n) || IsMovement(n->op()); });
+      }
+      return producer_elementwise || producer.nodes.size() == 1;
+    case FusionKind::kRow:
+      *kind = FusionKind::kRow;
+      if (!direct || !consumer.inner.empty()) return false;
+      if (same_space && !broadcast) {
+        return producer_elementwise || OnlyUsedBy(producer, consumer);
+      }
+      return false;
+    case FusionKind::kReduce:
+      *kind = FusionKind::kReduce;
+      // Reduced values go through an epilogue in their own space, which a producer may feed too.
+      if (!direct || broadcast || !OnlyUsedBy(producer, consumer)) return false;
+      return same_space || producer.space == consumer.kept;
+    case FusionKind::kContraction:
+    case FusionKind::kWindow:
+      *kind = consumer.kind;
+      return direct && !broadcast && same_space && producer_elementwise &&
+             OnlyUsedBy(producer, consumer);
+    case FusionKind::kSingle:
+      return false;
+  }
+  return false;
+}
+
+void FusionGroups::Connect(FusionGroup* group) {
+  std::vector<Node*> stack(group->nodes.begin(), group->nodes.end());
+  while (!stack.empty()) {
+    Node* node = stack.back();
+    stack.pop_back();
+    for (int r = 0; r < node->num_results(); ++r) {
+      for (const ir::Use& use : node->uses(r)) {
+        FusionGroup* g = GroupOf(use.user);
+        if (g == nullptr) {
+          stack.push_back(use.user);  // free nodes and views pass the value on
+        } else if (g != group) {
+          group->consumers.insert(g);
+          g->producers.insert(group);
+        }
+      }
+    }
+  }
+}
+
+bool FusionGroups::CreatesCycle(const FusionGroup* producer, const FusionGroup* consumer) const {
+  // A path producer -> other -> ... -> consumer would make the merged group wait for itself.
+  absl::flat_hash_set<const FusionGroup*> seen;
+  std::vector<const FusionGroup*> stack;
+  for (const FusionGroup* g : producer->consumers) {
+    if (g != consumer && seen.insert(g).second) stack.push_back(g);
+  }
+  while (!stack.empty()) {
+    const FusionGroup* g = stack.back();
+    stack.pop_back();
+    for (const FusionGroup* next : g->consumers) {
+      if (next == consumer) return true;
+      if (seen.insert(next).second) stack.push_back(next);
+    }
+  }
+  return false;
+}
+
+bool FusionGroups::TryMerge(FusionGroup* producer, FusionGroup* consumer) {
+  bool inner = false;
+  FusionKind kind;
+  if (!CanMerge(*producer, *consumer, &inner, &kind)) return false;
+  if (CreatesCycle(producer, consumer)) return false;
+  // The one that decides the space takes the other in.
+  FusionGroup* into = producer->kind == FusionKind::kLoop ? consumer : producer;
+  FusionGroup* from = into == producer ? consumer : producer;
+  if (inner) into->inner.insert(from->nodes.begin(), from->nodes.end());
+  into->inner.insert(from->inner.begin(), from->inner.end());
+  into->kind = kind;
+  for (Node* node : from->nodes) group_of_[node] = into;
+  into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
+  std::sort(into->nodes.begin(), into->nodes.end(),
+            [this](Node* a, Node* b) { return position_.at(a) < position_.at(b); });
+  from->nodes.clear();
+  for (FusionGroup* g : from->consumers) {
+    g->producers.erase(from);
+    if (g == into) continue;
+    g->producers.insert(into);
+    into->consumers.insert(g);
+  }
+  for (FusionGroup* g : from->producers) {
+    g->consumers.erase(from);
+    if (g == into) continue;
+    g->consumers.insert(into);
+    into->producers.insert(g);
+  }
+  into->consumers.erase(from);
+  into->producers.erase(from);
+  return true;
+}
+
+std::vector<FusionGroup*> FusionGroups::InOrder() {
+  // Kahn's algorithm over groups; ties by the position of the last node, so that kernels follow the
+  // order of the graph.
+  absl::flat_hash_map<FusionGroup*, size_t> waiting;
+  for (auto& group : groups_) {
+    if (!group->nodes.empty()) waiting[group.get()] = group->producers.size();
+  }
+  auto later = [this](FusionGroup* a, FusionGroup* b) {
+    return position_.at(a->nodes.back()) > position_.at(b->nodes.back());
+  };
+  std::vector<FusionGroup*> ready, order;
+  for (auto& [group, count] : waiting) {
+    if (count == 0) ready.push_back(group);
+  }
+  std::make_heap(ready.begin(), ready.end(), later);
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), later);
+    FusionGroup* group = ready.back();
+    ready.pop_back();
+    order.push_back(group);
+    for (FusionGroup* c : group->consumers) {
+      if (--waiting[c] == 0) {
+        ready.push_back(c);
+        std::push_heap(ready.begin(), ready.end(), later);
+      }
+    }
+  }
+  return order;
+}
+
+}  // namespace tektite::passes

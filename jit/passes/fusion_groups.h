@@ -1,0 +1,91 @@
+// Which nodes become one kernel: the analysis half of the fuse pass.
+//
+// Every node that computes gets a group of its own; groups are then merged along edges while the
+// result is still one of the kernel kinds and no cycle arises.  What a group can be:
+//
+//   loop         elementwise work and data movement over one space
+//   row          reductions over the innermost dimensions and everything in their space, before,
+//                between and after (softmax, layer norm)
+//   reduce       any other reduction, with what feeds it and what its result goes through
+//   contraction  dot_general or convolution, with an elementwise epilogue
+//   window       reduce_window, with an elementwise epilogue
+//   single       everything else: one op, one kernel
+//
+// A broadcast, an iota, a scalar constant and a reshape that only adds or drops dimensions of size 1
+// are free: they belong to no group and are copied into each group that reads them.
+//
+// Two rules keep values and costs right: a value is computed once (merging never duplicates work, so
+// exp(x - max) is one value for its sum and for the division), and work that depends only on weights
+// never shares a group with work that does not, since it will run once and not in every call.
+#ifndef TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
+#define TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::passes {
+
+enum class FusionKind { kLoop, kRow, kReduce, kContraction, kWindow, kSingle };
+const char* FusionKindName(FusionKind kind);  // "loop", "row", ...
+
+struct FusionGroup {
+  FusionKind kind = FusionKind::kLoop;
+  ir::Dims space;         // the iteration space, without dimensions of size 1
+  ir::Dims kept;          // row and reduce: the space of the reduced values, without size 1
+  ir::Node* root = nullptr;  // the contraction, window, or first reduce
+  bool stable = false;    // depends on weights and constants alone
+  std::vector<ir::Node*> nodes;  // in topological order
+  // Nodes that are read through data movement and so live in another space: their values must not
+  // leave the group.
+  absl::flat_hash_set<const ir::Node*> inner;
+  // Groups that read this one's values, and whose values it reads, through free nodes and views too.
+  absl::flat_hash_set<FusionGroup*> consumers, producers;
+};
+
+// Nodes that depend on nothing but constants and parameters with weight = true.
+absl::flat_hash_set<const ir::Node*> StableNodes(const ir::Graph& graph);
+
+class FusionGroups {
+ public:
+  explicit FusionGroups(ir::Graph& graph);
+  // The groups, in an order in which each comes after what it reads.
+  std::vector<FusionGroup*> InOrder();
+  FusionGroup* GroupOf(const ir::Node* node) const;
+  // True for the nodes that are copied to their users; see above.
+  bool IsFree(const ir::Node* node) const { return free_.count(node) > 0; }
+
+ private:
+  struct DeepUse {
+    ir::Node* user;
+    int operand;
+    bool via_broadcast;  // a broadcast that really repeats values lay between
+  };
+  void CollectUses(ir::Node* node, bool via_broadcast, std::vector<DeepUse>* uses,
+                   bool* is_output) const;
+  ir::Node* SkipFree(ir::Value v) const;
+  void FindFreeNodes();
+  void Seed(ir::Node* node);
+  bool TryMergeOperands(ir::Node* node);
+  bool TryMerge(FusionGroup* producer, FusionGroup* consumer);
+  bool CanMerge(const FusionGroup& producer, const FusionGroup& consumer, bool* producer_is_inner,
+                FusionKind* kind) const;
+  bool CreatesCycle(const FusionGroup* producer, const FusionGroup* consumer) const;
+  void Connect(FusionGroup* group);
+  // Every use of the group's values is inside `consumer` (or the group itself), and none is an output.
+  bool OnlyUsedBy(const FusionGroup& group, const FusionGroup& consumer) const;
+
+  ir::Graph& graph_;
+  absl::flat_hash_set<const ir::Node*> stable_, free_;
+  absl::flat_hash_map<const ir::Node*, int> position_;
+  std::vector<std::unique_ptr<FusionGroup>> groups_;
+  absl::flat_hash_map<const ir::Node*, FusionGroup*> group_of_;
+};
+
+}  // namespace tektite::passes
+
+#endif  // TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
