@@ -1,0 +1,44 @@
+// One piece of uninitialized memory for tensors: aligned, owned, counted.
+//
+//   AlignedBlock block = AlignedBlock::Allocate(bytes);
+//   if (block.data() == nullptr) return absl::ResourceExhaustedError(...);
+//
+// Aligned to a cache line, and from 4 MiB on to a huge page, which the system is then asked to use:
+// weights and activations are read in long streams, and 4 KiB pages cost them address translations.
+#ifndef TEKTITE_JIT_RUNTIME_ALIGNED_BLOCK_H_
+#define TEKTITE_JIT_RUNTIME_ALIGNED_BLOCK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace tektite::runtime {
+
+inline constexpr int64_t kAlignment = 64;
+inline int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) & -kAlignment; }
+
+class AlignedBlock {
+ public:
+  AlignedBlock() = default;
+  ~AlignedBlock();
+  AlignedBlock(AlignedBlock&& other) noexcept { *this = std::move(other); }
+  AlignedBlock& operator=(AlignedBlock&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  // data() is null when there is no memory; never null otherwise, also for 0 bytes.
+  static AlignedBlock Allocate(int64_t bytes);
+
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_ALIGNED_BLOCK_H_

@@ -1,0 +1,39 @@
+#include "jit/runtime/arena_pool.h"
+
+namespace tektite::runtime {
+
+ArenaPool::Lease ArenaPool::Acquire(int64_t bytes) {
+  AlignedBlock outgrown;  // freed after the lock is
+  {
+    absl::MutexLock lock(&mutex_);
+    auto best = idle_.end(), largest = idle_.end();
+    for (auto it = idle_.begin(); it != idle_.end(); ++it) {
+      if (it->bytes() >= bytes && (best == idle_.end() || it->bytes() < best->bytes())) best = it;
+      if (largest == idle_.end() || it->bytes() > largest->bytes()) largest = it;
+    }
+    if (best == idle_.end()) best = largest;
+    if (best != idle_.end()) {
+      AlignedBlock block = std::move(*best);
+      *best = std::move(idle_.back());
+      idle_.pop_back();
+      if (block.bytes() >= bytes) return Lease(this, std::move(block));
+      outgrown = std::move(block);
+    }
+  }
+  held_bytes_.fetch_sub(outgrown.bytes(), std::memory_order_relaxed);
+  outgrown = AlignedBlock();
+  AlignedBlock block = AlignedBlock::Allocate(bytes);
+  held_bytes_.fetch_add(block.bytes(), std::memory_order_relaxed);
+  return Lease(this, std::move(block));
+}
+
+void ArenaPool::Release(AlignedBlock block) {
+  absl::MutexLock lock(&mutex_);
+  if (idle_.size() < kMaxIdle) {
+    idle_.push_back(std::move(block));
+  } else {
+    held_bytes_.fetch_sub(block.bytes(), std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tektite::runtime

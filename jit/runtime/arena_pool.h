@@ -1,0 +1,57 @@
+// Arenas that calls borrow, one each, and give back when they end.
+//
+//   ArenaPool::Lease lease = pool.Acquire(plan.arena_bytes);
+//   if (lease.data() == nullptr) return absl::ResourceExhaustedError(...);
+//
+// Why: fresh memory costs a page fault for every 4 KiB at its first touch, more than many a kernel.
+// One pool serves every executable of a compiler, so that a hundred shapes of a model share the
+// memory of the largest.  A block that is too small is replaced rather than kept beside its
+// successor: the pool holds as many blocks as calls ever ran at once, at most kMaxIdle of them
+// idle.
+#ifndef TEKTITE_JIT_RUNTIME_ARENA_POOL_H_
+#define TEKTITE_JIT_RUNTIME_ARENA_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "jit/runtime/aligned_block.h"
+
+namespace tektite::runtime {
+
+class ArenaPool {
+ public:
+  class Lease {
+   public:
+    Lease(ArenaPool* pool, AlignedBlock block) : pool_(pool), block_(std::move(block)) {}
+    Lease(Lease&&) = default;
+    ~Lease() {
+      if (block_.data() != nullptr) pool_->Release(std::move(block_));
+    }
+    std::byte* data() const { return block_.data(); }
+
+   private:
+    ArenaPool* pool_;
+    AlignedBlock block_;
+  };
+
+  // At least `bytes`, uninitialized.  The pool must outlive the lease.
+  Lease Acquire(int64_t bytes);
+  // Bytes held, lent or idle.
+  int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kMaxIdle = 16;
+  void Release(AlignedBlock block);
+
+  absl::Mutex mutex_;
+  std::vector<AlignedBlock> idle_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> held_bytes_{0};
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_ARENA_POOL_H_

@@ -1,0 +1,100 @@
+// A compiled graph of fixed shapes, ready to be called from any number of threads at once.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(StepGraph steps, StepGraph::Create(graph, kernels));
+//   auto executable = Executable::Create(std::move(steps), options);
+//   TEKTITE_RETURN_IF_ERROR(executable->Run(arguments, host));
+//
+// A call takes an arena, asks the host for the results' memory, and runs the steps on a ThreadTeam.
+// Work on weights alone is done in the first call that names their versions and kept (weights.h);
+// a group of it whose weights have no version, or whose results are over the budget, runs in each
+// call.
+#ifndef TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
+#define TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "jit/runtime/arena_pool.h"
+#include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/step_graph.h"
+#include "jit/runtime/thread_team.h"
+#include "jit/runtime/weights.h"
+
+namespace tektite::runtime {
+
+struct Argument {
+  const void* data = nullptr;
+  // 0: the content may change from call to call.  Otherwise equal versions mean equal content.
+  uint64_t version = 0;
+};
+
+// The host's side of one call.
+class CallHost {
+ public:
+  virtual ~CallHost() = default;
+  virtual HostPool Pool() = 0;
+  // Memory for a result, aligned to kAlignment; null when there is none.
+  virtual void* Allocate(int result, const TensorType& type) = 0;
+  // Makes result `result` the same buffer as argument `argument`; false: it has to be copied.
+  virtual bool Forward(int result, int argument) { return false; }
+};
+
+class Executable : private WeightHolder {
+ public:
+  struct Options {
+    std::shared_ptr<ArenaPool> arenas;
+    std::shared_ptr<WeightStore> weights;
+    // The graph's last outputs are bools that must be true, or the call fails.
+    int num_checks = 0;
+    int max_parallelism = 0;  // 0: as many threads as the host's pool has
+  };
+  static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
+  ~Executable() override;
+
+  // `arguments` have the types of graph().parameters.  FailedPrecondition when a check is false,
+  // ResourceExhausted when there is no memory.
+  absl::Status Run(absl::Span<const Argument> arguments, CallHost& host);
+
+  const StepGraph& graph() const { return graph_; }
+  // With every weight group kept: what a call needs, and what it cannot do without.
+  int64_t arena_bytes() const { return arena_bytes_; }
+  int64_t max_live_bytes() const { return max_live_bytes_; }
+
+ private:
+  struct CallPlan;
+  struct WeightState;
+
+  Executable(StepGraph graph, Options options);
+  void ReleaseWeights() override;
+  // The state that fits the arguments' versions, made when there is none.
+  std::shared_ptr<const WeightState> Weights(absl::Span<const Argument> arguments, CallHost& host);
+  std::shared_ptr<const WeightBlock> ComputeGroup(int group, absl::Span<const Argument> arguments,
+                                                  const HostPool& pool) const;
+  std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
+  absl::Status RunPlan(const CallPlan& plan, const WeightState& weights,
+                       absl::Span<const Argument> arguments, CallHost& host);
+  HostPool Limited(HostPool pool) const;
+
+  const StepGraph graph_;
+  const Options options_;
+  std::vector<WeightStore::Entry*> entries_;  // by group
+  std::vector<int> versioned_;                // parameters that any group reads
+  int64_t arena_bytes_ = 0;
+  int64_t max_live_bytes_ = 0;
+
+  // Under the weight store's mutex: plans by which groups are kept.
+  std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;
+
+  absl::Mutex state_mutex_;
+  std::shared_ptr<const WeightState> state_ ABSL_GUARDED_BY(state_mutex_);
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_EXECUTABLE_H_

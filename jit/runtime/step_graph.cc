@@ -1,0 +1,231 @@
+#include "jit/runtime/step_graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/hash.h"
+#include "jit/base/status.h"
+#include "jit/runtime/aligned_block.h"
+
+namespace tektite::runtime {
+namespace {
+
+using ir::Literal;
+using ir::Node;
+using ir::Op;
+using ir::Value;
+
+// What a step of constants alone may grow by and still be worth keeping: a broadcast read from
+// memory in each call costs more than making it again.
+constexpr int64_t kGrowth = 8;
+constexpr int64_t kSmallResult = 64 << 10;
+// Constants up to this size are recognised by content, larger ones by identity.
+constexpr int64_t kContentBytes = 4096;
+
+TensorType TypeOf(const ir::Shape& shape) { return {shape.dtype(), shape.sizes()}; }
+
+Literal Aligned(const Literal& literal) {
+  if (reinterpret_cast<uintptr_t>(literal.raw()) % kAlignment == 0) return literal;
+  return Literal::CopyOf(literal.dtype(), literal.sizes(), literal.raw());
+}
+
+bool MayBeRunOnce(const ir::Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    if (node->op() == Op::kCustomCall) return false;
+    for (int r = 0; r < node->num_regions(); ++r) {
+      if (!MayBeRunOnce(node->region(r))) return false;
+    }
+  }
+  return true;
+}
+
+class Builder {
+ public:
+  Builder(const ir::Graph& graph, const KernelMap& kernels) : graph_(graph), kernels_(kernels) {}
+
+  absl::StatusOr<StepGraph> Build() {
+    for (const auto& node : graph_.nodes()) TEKTITE_RETURN_IF_ERROR(Add(*node));
+    for (Value output : graph_.outputs()) {
+      out_.outputs.push_back({buffer_of_.at(output), TypeOf(output.shape())});
+    }
+    FindGroups();
+    return std::move(out_);
+  }
+
+ private:
+  int AddBuffer(Value value, Buffer::Kind kind, int index) {
+    const int id = static_cast<int>(out_.buffers.size());
+    out_.buffers.push_back({kind, index, value.shape().num_bytes()});
+    buffer_of_[value] = id;
+    return id;
+  }
+
+  absl::Status Add(Node& node) {
+    for (const ir::Shape& shape : node.shapes()) {
+      if (!shape.is_static()) {
+        return InvalidArgument(node.Describe(), ": shape ", shape.ToString(), " is not static");
+      }
+    }
+    switch (node.op()) {
+      case Op::kParameter:
+        AddBuffer(node.result(), Buffer::Kind::kParameter,
+                  static_cast<int>(out_.parameters.size()));
+        out_.parameters.push_back(TypeOf(node.shape()));
+        is_weight_.push_back(node.Bool(ir::Attr::weight));
+        return absl::OkStatus();
+      case Op::kConstant:
+        AddBuffer(node.result(), Buffer::Kind::kConstant, static_cast<int>(out_.constants.size()));
+        out_.constants.push_back(Aligned(node.attrs().GetLiteral(ir::Attr::value)));
+        return absl::OkStatus();
+      case Op::kReshape:
+        buffer_of_[node.result()] = buffer_of_.at(node.operand(0));
+        return absl::OkStatus();
+      case Op::kFusion:
+        return AddStep(node);
+      default:
+        return InvalidArgument(node.Describe(), ": not inside a fusion");
+    }
+  }
+
+  absl::Status AddStep(Node& node) {
+    auto kernel = kernels_.find(&node);
+    if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
+    Step step;
+    step.name = node.name().empty() ? node.String(ir::Attr::kind) : node.name();
+    step.kernel = kernel->second;
+    for (Value operand : node.operands()) step.operands.push_back(buffer_of_.at(operand));
+    const int index = static_cast<int>(out_.steps.size());
+    for (int r = 0; r < node.num_results(); ++r) {
+      step.results.push_back(AddBuffer(node.result(r), Buffer::Kind::kComputed, index));
+    }
+    may_be_run_once_.push_back(DependsOnWeightsOnly(step) && WorthKeeping(step) &&
+                               MayBeRunOnce(node.region()));
+    out_.steps.push_back(std::move(step));
+    return absl::OkStatus();
+  }
+
+  bool DependsOnWeightsOnly(const Step& step) const {
+    return std::all_of(step.operands.begin(), step.operands.end(), [&](int b) {
+      const Buffer& buffer = out_.buffers[b];
+      switch (buffer.kind) {
+        case Buffer::Kind::kParameter:
+          return bool{is_weight_[buffer.index]};
+        case Buffer::Kind::kConstant:
+          return true;
+        case Buffer::Kind::kComputed:
+          return bool{may_be_run_once_[buffer.index]};
+      }
+      return false;
+    });
+  }
+
+  bool WorthKeeping(const Step& step) const {
+    int64_t in = 0, out = 0;
+    for (int b : step.operands) in += out_.buffers[b].bytes;
+    for (int b : step.results) out += out_.buffers[b].bytes;
+    return out <= kSmallResult || out <= kGrowth * in;
+  }
+
+  void FindGroups() {
+    std::vector<int> parent(out_.steps.size());
+    std::iota(parent.begin(), parent.end(), 0);
+    std::function<int(int)> find = [&](int s) {
+      return parent[s] == s ? s : parent[s] = find(parent[s]);
+    };
+    for (size_t s = 0; s < out_.steps.size(); ++s) {
+      if (!may_be_run_once_[s]) continue;
+      for (int b : out_.steps[s].operands) {
+        const Buffer& buffer = out_.buffers[b];
+        if (buffer.kind == Buffer::Kind::kComputed) parent[find(s)] = find(buffer.index);
+      }
+    }
+    absl::flat_hash_map<int, int> group_of;
+    for (size_t s = 0; s < out_.steps.size(); ++s) {
+      if (!may_be_run_once_[s]) continue;
+      auto [it, added] = group_of.try_emplace(find(s), static_cast<int>(out_.groups.size()));
+      if (added) out_.groups.emplace_back();
+      out_.steps[s].group = it->second;
+      out_.groups[it->second].steps.push_back(static_cast<int>(s));
+    }
+    FindKept();
+    for (WeightGroup& group : out_.groups) Sign(&group);
+  }
+
+  void FindKept() {
+    std::vector<bool> kept(out_.buffers.size());
+    auto read = [&](int b, int group) {
+      if (out_.buffers[b].kind != Buffer::Kind::kComputed) return;
+      const int from = out_.steps[out_.buffers[b].index].group;
+      if (from >= 0 && from != group && !kept[b]) {
+        kept[b] = true;
+        out_.groups[from].kept.push_back(b);
+      }
+    };
+    for (const Step& step : out_.steps) {
+      for (int b : step.operands) read(b, step.group);
+    }
+    for (const GraphOutput& output : out_.outputs) read(output.buffer, -1);
+    for (WeightGroup& group : out_.groups) std::sort(group.kept.begin(), group.kept.end());
+  }
+
+  void Sign(WeightGroup* group) {
+    absl::flat_hash_map<int, int> number;  // computed buffer -> its number within the group
+    auto& signature = group->signature;
+    for (int s : group->steps) {
+      const Step& step = out_.steps[s];
+      signature.push_back(reinterpret_cast<uintptr_t>(step.kernel.get()));
+      for (int b : step.operands) {
+        const Buffer& buffer = out_.buffers[b];
+        signature.push_back(static_cast<uint64_t>(buffer.kind));
+        switch (buffer.kind) {
+          case Buffer::Kind::kParameter:
+            signature.push_back(buffer.index);
+            group->parameters.push_back(buffer.index);
+            break;
+          case Buffer::Kind::kConstant:
+            SignConstant(out_.constants[buffer.index], &signature);
+            break;
+          case Buffer::Kind::kComputed:
+            signature.push_back(number.at(b));
+            break;
+        }
+      }
+      for (int b : step.results) number.emplace(b, static_cast<int>(number.size()));
+    }
+    for (int b : group->kept) signature.push_back(number.at(b));
+    auto& parameters = group->parameters;
+    std::sort(parameters.begin(), parameters.end());
+    parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
+  }
+
+  static void SignConstant(const Literal& literal, std::vector<uint64_t>* signature) {
+    signature->push_back(literal.num_bytes());
+    if (literal.num_bytes() > kContentBytes) {
+      signature->push_back(reinterpret_cast<uintptr_t>(literal.raw()));
+      return;
+    }
+    const Fingerprint content = FingerprintOf(
+        absl::string_view(static_cast<const char*>(literal.raw()), literal.num_bytes()));
+    uint64_t words[2];
+    std::memcpy(words, content.bytes.data(), sizeof(words));
+    signature->insert(signature->end(), words, words + 2);
+  }
+
+  const ir::Graph& graph_;
+  const KernelMap& kernels_;
+  StepGraph out_;
+  absl::flat_hash_map<Value, int> buffer_of_;
+  std::vector<bool> is_weight_;        // by parameter
+  std::vector<bool> may_be_run_once_;  // by step
+};
+
+}  // namespace
+
+absl::StatusOr<StepGraph> StepGraph::Create(const ir::Graph& graph, const KernelMap& kernels) {
+  return Builder(graph, kernels).Build();
+}
+
+}  // namespace tektite::runtime

@@ -1,0 +1,97 @@
+// What was computed from weights alone, kept from call to call.
+//
+// A cluster has one WeightStore for all its executables (shapes), because they pack the same
+// weights in the same way: an entry is found by the signature of the weight group (see
+// step_graph.h) and holds the results for one set of the weights' versions, the latest.  Results
+// are shared by count: a call that still runs with old ones keeps them until it ends.
+//
+//   WeightStore::Entry* entry = store->Register(group.signature);
+//   {
+//     absl::MutexLock lock(&store->mutex());
+//     if (entry->versions == versions) ...use entry->block, otherwise compute one and
+//     store->Publish(entry, versions, block, this);
+//   }
+//
+// Memory is counted against one MemoryBudget for the whole compiler.
+#ifndef TEKTITE_JIT_RUNTIME_WEIGHTS_H_
+#define TEKTITE_JIT_RUNTIME_WEIGHTS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "jit/runtime/aligned_block.h"
+
+namespace tektite::runtime {
+
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t limit) : limit_(limit) {}
+  bool Reserve(int64_t bytes);
+  void Return(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  int64_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  const int64_t limit_;
+  std::atomic<int64_t> used_{0};
+};
+
+// A group's kept results; its bytes are returned to the budget when the last user lets go.
+class WeightBlock {
+ public:
+  // Null when the budget or the memory does not allow it.
+  static std::shared_ptr<WeightBlock> Create(std::shared_ptr<MemoryBudget> budget, int64_t bytes);
+  ~WeightBlock() { budget_->Return(memory_.bytes()); }
+  std::byte* data() const { return memory_.data(); }
+
+ private:
+  WeightBlock(std::shared_ptr<MemoryBudget> budget, AlignedBlock memory)
+      : budget_(std::move(budget)), memory_(std::move(memory)) {}
+  std::shared_ptr<MemoryBudget> budget_;
+  AlignedBlock memory_;
+};
+
+// Somebody who holds blocks between calls and lets go of them when told.
+class WeightHolder {
+ public:
+  virtual ~WeightHolder() = default;
+  virtual void ReleaseWeights() = 0;
+};
+
+class WeightStore {
+ public:
+  struct Entry {
+    int users = 0;
+    std::vector<uint64_t> versions;
+    std::shared_ptr<const WeightBlock> block;
+  };
+
+  explicit WeightStore(std::shared_ptr<MemoryBudget> budget) : budget_(std::move(budget)) {}
+  const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
+
+  // The signature must stay valid until Unregister.
+  std::vector<Entry*> Register(WeightHolder* holder,
+                               const std::vector<const std::vector<uint64_t>*>& signatures);
+  void Unregister(WeightHolder* holder,
+                  const std::vector<const std::vector<uint64_t>*>& signatures);
+
+  // Held while weights are computed, so that two calls do not both do it; guards entries.
+  absl::Mutex& mutex() { return mutex_; }
+  // Replaces an entry's block (null: drops it) and makes the other holders let go of theirs.
+  // mutex() is held.
+  void Publish(Entry* entry, std::vector<uint64_t> versions,
+               std::shared_ptr<const WeightBlock> block, const WeightHolder* publisher);
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  absl::Mutex mutex_;
+  std::map<std::vector<uint64_t>, Entry> entries_;
+  std::vector<WeightHolder*> holders_;
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_WEIGHTS_H_
