@@ -20,9 +20,12 @@ class Count(NamedTuple):
 
 
 def count_case(case: ET.Element) -> Count:
-    """One <testcase>: ctest marks tests that did not run by status, pytest by a child element."""
+    """One <testcase>: ctest marks tests that did not run by status, pytest by a child element.  A test
+    program that was not built is "skipped" to ctest; here it has failed."""
     tags = {child.tag for child in case}
-    if tags & {"failure", "error"} or case.get("status") == "fail":
+    skipped = case.find("skipped")
+    not_built = skipped is not None and "Unable to find executable" in skipped.get("message", "")
+    if tags & {"failure", "error"} or case.get("status") == "fail" or not_built:
         return Count(failed=1)
     if "skipped" in tags or case.get("status") in ("notrun", "disabled"):
         return Count(skipped=1)

@@ -24,7 +24,7 @@ condense() {
       Installing\ *|Requirement\ already*|Looking\ in*|Get:*|Hit:*|Selecting\ *|Preparing\ *|\
       Unpacking\ *|Setting\ up\ *|Processing\ *|\(Reading\ *|Reading\ *|Building\ dep*|--\ *)
         if (( SECONDS - last >= every )); then
-          printf '      %.110s\n' "$line"
+          printf '      %.110s\n' "${line#-- }"
           last=$SECONDS
         fi ;;
       ninja:\ no\ work*|ninja:\ Entering*|Successfully\ installed*|'') ;;
