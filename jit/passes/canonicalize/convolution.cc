@@ -1,0 +1,73 @@
+// Rules of convolution.
+#include <algorithm>
+
+#include "jit/base/status.h"
+#include "jit/ops/ops.h"
+#include "jit/passes/canonicalize/rules.h"
+
+namespace tektite::passes::rules {
+namespace {
+
+using ops::ConvDims;
+
+std::optional<ConvDims> Dimensions(const Node& node) {
+  absl::StatusOr<ConvDims> dims = ops::GetConvDims(node.shape().rank(), node.attrs());
+  if (!dims.ok()) return std::nullopt;
+  return *std::move(dims);
+}
+
+}  // namespace
+
+// convolution(%x: f32[n,7,7,64], %w: f32[1,1,64,128])
+//   ->  dot_general(%x, reshape(%w), shape=[64,128]), lhs_contracting=[3], rhs_contracting=[0]
+// for one tap, stride 1, no padding, no groups, and features last in input and output.
+Value ConvolutionOfOneTap(Node* node, FuncBuilder& b) {
+  const std::optional<ConvDims> d = Dimensions(*node);
+  const Shape &input = node->operand_shape(0), &kernel = node->operand_shape(1);
+  if (!d || d->feature_groups != 1 || d->batch_groups != 1 || !IsAll(d->strides, 1) ||
+      !IsAll(d->low, 0) || !IsAll(d->high, 0) || !IsAll(d->lhs_dilation, 1)) {
+    return {};
+  }
+  for (int i : d->kernel_spatial) {
+    if (!IsOne(kernel.dim(i))) return {};
+  }
+  // dot_general leaves the input's dimensions in their order and appends the output features.
+  std::vector<int> from = {d->input_batch}, to = {d->output_batch};
+  from.insert(from.end(), d->input_spatial.begin(), d->input_spatial.end());
+  to.insert(to.end(), d->output_spatial.begin(), d->output_spatial.end());
+  if (d->input_feature != input.rank() - 1 || d->output_feature != input.rank() - 1 || from != to) {
+    return {};
+  }
+  const bool input_first = d->kernel_input < d->kernel_output;
+  const Dim &in = kernel.dim(d->kernel_input), &out = kernel.dim(d->kernel_output);
+  Value matrix = b.Reshape(node->operand(1), input_first ? Dims{in, out} : Dims{out, in});
+  ops::DotDims dot;
+  dot.lhs_contracting = {d->input_feature};
+  dot.rhs_contracting = {input_first ? 0 : 1};
+  return b.DotGeneral(node->operand(0), matrix, dot);
+}
+
+// convolution(pad(%x, 0), low=[0,1,1,0], high=[0,1,1,0], %w), low=[0,0], high=[0,0]
+//   ->  convolution(%x, %w), low=[1,1], high=[1,1]
+// as ZeroPadding2D before Conv2D gives it.  Padding that is never read is not multiplied either, so
+// that an infinite weight gives no NaN at the border.
+Value ConvolutionOfPad(Node* node, FuncBuilder& b) {
+  Node* pad = Producer(node->operand(0), Op::kPad);
+  if (!pad || !IsSplat(pad->operand(1), 0) || !IsAll(pad->Ints(Attr::interior), 0)) return {};
+  const std::optional<ConvDims> d = Dimensions(*node);
+  if (!d || !IsAll(d->lhs_dilation, 1)) return {};
+  Ints low = d->low, high = d->high;
+  for (int i = 0; i < pad->shape().rank(); ++i) {
+    const int64_t before = pad->Ints(Attr::low)[i], after = pad->Ints(Attr::high)[i];
+    if (before == 0 && after == 0) continue;
+    auto it = std::find(d->input_spatial.begin(), d->input_spatial.end(), i);
+    if (before < 0 || after < 0 || it == d->input_spatial.end()) return {};
+    low[it - d->input_spatial.begin()] += before;
+    high[it - d->input_spatial.begin()] += after;
+  }
+  Attributes attrs = node->attrs();
+  attrs.Set(Attr::low, low).Set(Attr::high, high);
+  return b.AddOne(Op::kConvolution, {pad->operand(0), node->operand(1)}, attrs);
+}
+
+}  // namespace tektite::passes::rules

@@ -1,0 +1,76 @@
+// What rules ask about a graph: constants behind broadcasts, producers, how a reshape splits.
+#ifndef TEKTITE_JIT_PASSES_CANONICALIZE_MATCH_H_
+#define TEKTITE_JIT_PASSES_CANONICALIZE_MATCH_H_
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "jit/ir/graph.h"
+#include "jit/ops/builder.h"
+
+namespace tektite::passes::rules {
+
+using ir::Attr;
+using ir::Attributes;
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Graph;
+using ir::Literal;
+using ir::Node;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+using Ints = std::vector<int64_t>;
+
+// The node that makes `value` if it is an `op`, otherwise null.
+inline Node* Producer(Value value, Op op) {
+  return value.node->op() == op && value.index == 0 ? value.node : nullptr;
+}
+// The same, and nothing else uses it: rewriting it away saves its work.
+Node* OnlyProducer(Value value, Op op);
+
+// The literal of a constant node, otherwise null.
+const Literal* ConstantOf(Value value);
+// The one scalar that every element is, known at compile time; looks through broadcasts and
+// reshapes.
+std::optional<Literal> SplatOf(Value value);
+bool IsSplat(Value value, double scalar);
+// Like IsSplat for zero, with the sign: x + -0 is x for every x, x + 0 is not.
+bool IsSplatZero(Value value, bool negative);
+// `scalar` in every element of an array with those dimensions.
+Value SplatTo(FuncBuilder& b, const Literal& scalar, const Dims& dims);
+// Zero, of the shape of `like`.
+Value ZeroLike(FuncBuilder& b, Value like);
+
+inline bool IsOne(const Dim& d) { return d.is_constant() && d.value() == 1; }
+inline bool IsZero(const Dim& d) { return d.is_constant() && d.value() == 0; }
+// Provably a <= b.
+bool AtMost(const Dim& a, const Dim& b);
+
+bool Contains(absl::Span<const int64_t> values, int64_t value);
+// 0, 1, ..., n - 1.
+Ints Range(int64_t n);
+bool IsAll(absl::Span<const int64_t> values, int64_t value);
+// dims[i] for i in `indices`.
+Dims Select(const Dims& dims, absl::Span<const int64_t> indices);
+// The numbers of [0, rank) that are not in `values`, ascending.
+Ints Complement(int rank, absl::Span<const int64_t> values);
+// Where dimension d of an array stands after the (ascending) dimensions `removed` are gone.
+int64_t IndexAfterRemoving(int64_t d, absl::Span<const int64_t> removed);
+Dims WithoutOnes(const Dims& dims);
+// The dimensions that are not of size 1, ascending.
+Ints NonUnitDims(const Dims& dims);
+
+// A reshape that inserts and removes dimensions of size 1 and does nothing else.
+bool IsDegenerateReshape(const Dims& from, const Dims& to);
+// For each dimension of `to`, the dimension of `from` with the same size and the same elements
+// before and after it, or -1: a reshape [2,3,4] -> [6,4] keeps the last one only, {-1, 2}.
+Ints KeptDimensions(const Dims& from, const Dims& to);
+
+}  // namespace tektite::passes::rules
+
+#endif  // TEKTITE_JIT_PASSES_CANONICALIZE_MATCH_H_

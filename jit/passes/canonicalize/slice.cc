@@ -1,0 +1,124 @@
+// Rules of slices, static and dynamic.
+#include <algorithm>
+
+#include "jit/passes/canonicalize/rules.h"
+
+namespace tektite::passes::rules {
+namespace {
+
+int64_t Stride(const Node& slice, int d) {
+  const Ints& strides = slice.Ints(Attr::strides);
+  return strides.empty() ? 1 : strides[d];
+}
+
+Ints Strides(const Node& slice) {
+  Ints strides;
+  for (int d = 0; d < slice.shape().rank(); ++d) strides.push_back(Stride(slice, d));
+  return strides;
+}
+
+const Dims& Starts(const Node& slice) { return slice.attrs().GetDims(Attr::starts); }
+const Dims& Limits(const Node& slice) { return slice.attrs().GetDims(Attr::limits); }
+
+}  // namespace
+
+// slice(%x: f32[4]), starts=[0], limits=[4], strides=[1]  ->  %x
+Value SliceOfEverything(Node* node, FuncBuilder& b) {
+  const Shape& shape = node->operand_shape(0);
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (!IsZero(Starts(*node)[d]) || Limits(*node)[d] != shape.dim(d) || Stride(*node, d) != 1) {
+      return {};
+    }
+  }
+  return node->operand(0);
+}
+
+// slice(slice(%x), starts=[2], limits=[8], strides=[1]), starts=[1], limits=[3], strides=[1]
+//   ->  slice(%x), starts=[3], limits=[5], strides=[1]
+Value SliceOfSlice(Node* node, FuncBuilder& b) {
+  Node* inner = Producer(node->operand(0), Op::kSlice);
+  if (!inner) return {};
+  Dims starts, limits;
+  Ints strides;
+  for (int d = 0; d < node->shape().rank(); ++d) {
+    const int64_t step = Stride(*inner, d);
+    const Dim &start = Starts(*node)[d], &limit = Limits(*node)[d];
+    // The last element taken decides the limit, and an empty slice has none.
+    if (step != 1 && !AtMost(start + 1, limit)) return {};
+    starts.push_back(Starts(*inner)[d] + start * step);
+    limits.push_back(Starts(*inner)[d] + (limit - 1) * step + 1);
+    strides.push_back(step * Stride(*node, d));
+  }
+  return b.Slice(inner->operand(0), starts, limits, strides);
+}
+
+// slice(concatenate(%x: f32[3], %y: f32[5])), starts=[4], limits=[6]
+//   ->  slice(%y), starts=[1], limits=[3]
+// where one operand holds all that is taken.
+Value SliceOfConcatenate(Node* node, FuncBuilder& b) {
+  Node* concatenate = Producer(node->operand(0), Op::kConcatenate);
+  if (!concatenate) return {};
+  const int64_t d = concatenate->Int(Attr::dimension);
+  Dim begin = 0;
+  for (Value piece : concatenate->operands()) {
+    const Dim end = begin + piece.shape().dim(d);
+    if (AtMost(begin, Starts(*node)[d]) && AtMost(Limits(*node)[d], end)) {
+      Dims starts = Starts(*node), limits = Limits(*node);
+      starts[d] = starts[d] - begin;
+      limits[d] = limits[d] - begin;
+      return b.Slice(piece, starts, limits, Strides(*node));
+    }
+    begin = end;
+  }
+  return {};
+}
+
+// slice(broadcast_in_dim(%x), dimensions=[0]), starts=[1,0], limits=[3,2]
+//   ->  broadcast_in_dim(slice(%x), starts=[1], limits=[3]), dimensions=[0]
+Value SliceOfBroadcast(Node* node, FuncBuilder& b) {
+  Node* broadcast = Producer(node->operand(0), Op::kBroadcastInDim);
+  if (!broadcast) return {};
+  Value x = broadcast->operand(0);
+  Dims starts, limits;
+  Ints strides;
+  const Ints& dimensions = broadcast->Ints(Attr::dimensions);
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    // A dimension of size 1 that is stretched has one element to take; other rules remove it.
+    if (IsOne(x.shape().dim(i))) return {};
+    starts.push_back(Starts(*node)[dimensions[i]]);
+    limits.push_back(Limits(*node)[dimensions[i]]);
+    strides.push_back(Stride(*node, dimensions[i]));
+  }
+  if (x.shape().rank() > 0) x = b.Slice(x, starts, limits, strides);
+  return b.BroadcastInDim(x, node->shape().dims(), dimensions);
+}
+
+// dynamic_slice(%x: f32[10], 8), sizes=[4]  ->  slice(%x), starts=[6], limits=[10]
+// A start is clamped so that the slice fits.  A dimension taken whole has start 0 whatever it says.
+Value DynamicSliceOfConstantStart(Node* node, FuncBuilder& b) {
+  const Shape& shape = node->operand_shape(0);
+  Dims starts, limits;
+  for (int d = 0; d < shape.rank(); ++d) {
+    const Dim &size = node->shape().dim(d), &whole = shape.dim(d);
+    Dim start = 0;
+    if (size != whole) {
+      std::optional<Literal> constant = SplatOf(node->operand(1 + d));
+      if (!constant || !size.is_constant() || !whole.is_constant()) return {};
+      start = std::clamp<int64_t>(constant->AsInt(0), 0, whole.value() - size.value());
+    }
+    starts.push_back(start);
+    limits.push_back(start + size);
+  }
+  return b.Slice(node->operand(0), starts, limits, Ints(shape.rank(), 1));
+}
+
+// dynamic_update_slice(%x: f32[4], %y: f32[4], %i)  ->  %y        all of %x is replaced
+// dynamic_update_slice(%x: f32[4], %y: f32[0], %i)  ->  %x        nothing is
+Value DynamicUpdateOfAllOrNothing(Node* node, FuncBuilder& b) {
+  Value x = node->operand(0), update = node->operand(1);
+  if (x.shape() == update.shape()) return update;
+  const Dims& dims = update.shape().dims();
+  return std::any_of(dims.begin(), dims.end(), IsZero) ? x : Value();
+}
+
+}  // namespace tektite::passes::rules

@@ -1,0 +1,57 @@
+// What a pass is: a function that rewrites a graph and says whether it changed anything.
+//
+//   absl::StatusOr<bool> EliminateDead(ir::Graph& graph, PassContext& context);
+//
+// A pass keeps the graph's meaning: parameters, number and shapes of outputs, and values within the
+// numeric contract.  "false" promises that not a node was touched, which ends the repetition of the
+// simplifying passes.  An error means a defect of ours; "nothing to do here" is false, not an
+// error. pass_list.inc lists all passes in order, pipeline.h runs them.
+#ifndef TEKTITE_JIT_PASSES_PASS_H_
+#define TEKTITE_JIT_PASSES_PASS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "jit/base/flags.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::passes {
+
+struct PassContext {
+  explicit PassContext(const Flags& flags) : flags(flags) {}
+
+  const Flags& flags;
+  // Computes a graph's outputs for given parameters; the compiler passes the reference interpreter,
+  // which this library must not see.  Null: constants stay unfolded.
+  std::function<absl::StatusOr<std::vector<ir::Literal>>(const ir::Graph&,
+                                                         absl::Span<const ir::Literal>)>
+      evaluate;
+  // Backend::RhsPanelWidth of the back end the graph is compiled for.  Null: row-major.
+  std::function<int64_t(const ir::Node&)> rhs_panel_width;
+  // Stem of dump file names; the graph's name when empty.
+  std::string dump_name;
+
+  // Filled by the pipeline: one entry for each run of a pass, in order.
+  struct Timing {
+    absl::string_view pass;
+    double seconds;
+    bool changed;
+  };
+  std::vector<Timing> timings;
+};
+
+using PassFn = absl::StatusOr<bool> (*)(ir::Graph& graph, PassContext& context);
+
+#define TEKTITE_PASS(name, function, repeat, sentence) \
+  absl::StatusOr<bool> function(ir::Graph& graph, PassContext& context);
+#include "jit/passes/pass_list.inc"
+#undef TEKTITE_PASS
+
+}  // namespace tektite::passes
+
+#endif  // TEKTITE_JIT_PASSES_PASS_H_
