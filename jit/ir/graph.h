@@ -120,7 +120,11 @@ class Node {
   std::list<std::unique_ptr<Node>>::iterator position_;
 };
 
-inline const Shape& Value::shape() const { return node->shape(index); }
+// A null value has an empty shape, so that a chain of builder calls may go on after an error.
+inline const Shape& Value::shape() const {
+  static const Shape& none = *new Shape;
+  return node != nullptr ? node->shape(index) : none;
+}
 
 // Facts a compiled graph relies on and the runtime checks once per call: lhs == rhs.
 struct Guard {

@@ -9,8 +9,9 @@
 //   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<Graph> g, b.Build());
 //
 // Errors: the first one is kept and every later call returns a null Value, so that a chain of calls
-// needs one check at its end (status() or Build()).  Elementwise calls want equal shapes, except the
-// *Implicit ones, which broadcast as NumPy does and record guards where sizes are only assumed equal.
+// needs one check at its end (status() or Build()).  Elementwise calls want equal shapes, except
+// the *Implicit ones, which broadcast as NumPy does and record guards where sizes are only assumed
+// equal.
 #ifndef TEKTITE_JIT_OPS_BUILDER_H_
 #define TEKTITE_JIT_OPS_BUILDER_H_
 

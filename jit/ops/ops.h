@@ -21,9 +21,9 @@ namespace tektite::ops {
 
 // Result shapes, or an InvalidArgument that names the op and the fact
 // ("dot_general: contracting sizes differ, lhs[1] = 4 and rhs[0] = 5").
-absl::StatusOr<std::vector<ir::Shape>> InferShapes(
-    ir::Op op, absl::Span<const ir::Shape> operands, const ir::Attributes& attrs,
-    absl::Span<const ir::Graph* const> regions = {});
+absl::StatusOr<std::vector<ir::Shape>> InferShapes(ir::Op op, absl::Span<const ir::Shape> operands,
+                                                   const ir::Attributes& attrs,
+                                                   absl::Span<const ir::Graph* const> regions = {});
 
 // Operand count, attributes, and that the result shapes are those InferShapes gives (or provably
 // compatible ones).
@@ -31,7 +31,7 @@ absl::Status VerifyNode(const ir::Node& node);
 // Every node, order of definition and use, use lists, outputs, regions.
 absl::Status VerifyGraph(const ir::Graph& graph);
 
-// Both sizes are constants and differ.
+// The difference of the sizes is a constant other than 0.
 bool ProvablyDifferent(const ir::Dim& a, const ir::Dim& b);
 
 // ---- attribute groups that several rooms read ----
@@ -43,8 +43,8 @@ struct DotDims {
 // Result dimensions of dot_general: batch, lhs_free, rhs_free.
 DotDims GetDotDims(const ir::Node& dot);
 
-// Convolution: layouts are strings over 'b' batch, 'f' feature, 'i'/'o' kernel input/output feature,
-// and '0','1','2' spatial dimensions, as "b01f", "01io".
+// Convolution: layouts are strings over 'b' batch, 'f' feature, 'i'/'o' kernel input/output
+// feature, and '0','1','2' spatial dimensions, as "b01f", "01io".
 struct ConvDims {
   int spatial = 0;
   int input_batch = 0, input_feature = 0;
