@@ -1,0 +1,59 @@
+// Kernels in memory, by key: identical kernels are compiled once per process.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(
+//       auto kernel, store.GetOrCompile(KernelKey(fusion, backend, flags), [&] { return
+//       backend.Compile(...); }));
+//
+// Why: a model of twelve equal layers has the kernels of one, and each costs milliseconds.  A
+// thread that asks for a kernel another one is compiling waits for it.  A refusal (Unimplemented)
+// is kept like a kernel; other errors are not. Limits: at most kMostKernels; beyond that, those
+// that no executable uses are dropped.
+#ifndef TEKTITE_JIT_CACHE_KERNEL_STORE_H_
+#define TEKTITE_JIT_CACHE_KERNEL_STORE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "jit/backend/backend.h"
+#include "jit/base/flags.h"
+#include "jit/base/hash.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cache {
+
+using KernelPtr = std::shared_ptr<const backend::Kernel>;
+
+// Of all that a kernel's code depends on: the fusion's region and attributes, the back end and its
+// target, the flags that affect code.
+Fingerprint KernelKey(const ir::Node& fusion, const backend::Backend& backend, const Flags& flags);
+
+class KernelStore {
+ public:
+  absl::StatusOr<KernelPtr> GetOrCompile(const Fingerprint& key,
+                                         const std::function<absl::StatusOr<KernelPtr>()>& compile);
+
+  int64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  int64_t compiled() const { return compiled_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kMostKernels = 8192;
+  struct Entry {
+    absl::Mutex mutex;  // held while compiling
+    absl::StatusOr<KernelPtr> kernel = absl::UnknownError("not compiled");
+  };
+  void DropUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  absl::flat_hash_map<Fingerprint, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> hits_{0}, compiled_{0};
+};
+
+}  // namespace tektite::cache
+
+#endif  // TEKTITE_JIT_CACHE_KERNEL_STORE_H_

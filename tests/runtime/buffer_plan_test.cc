@@ -1,0 +1,135 @@
+// Buffers that live at the same time never overlap, and little memory is wasted.
+#include "jit/runtime/buffer_plan.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "jit/runtime/aligned_block.h"
+#include "tests/runtime/fake_kernels.h"
+
+namespace tektite::runtime {
+namespace {
+
+TEST(AssignOffsets, NeverOverlapsLiveBuffers) {
+  std::mt19937 random(7);
+  double worst = 1;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<LiveBuffer> buffers(1 + random() % 120);
+    for (LiveBuffer& b : buffers) {
+      b.bytes = random() % 8 == 0 ? 0 : static_cast<int64_t>(random() % 100000);
+      b.first = static_cast<int>(random() % 100);
+      b.last = b.first + static_cast<int>(random() % 12);
+    }
+    const ArenaLayout layout = AssignOffsets(buffers);
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      ASSERT_EQ(layout.offsets[i] % kAlignment, 0);
+      ASSERT_LE(layout.offsets[i] + buffers[i].bytes, layout.bytes);
+      for (size_t j = 0; j < i; ++j) {
+        const bool together =
+            buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;
+        const bool overlap = layout.offsets[i] < layout.offsets[j] + buffers[j].bytes &&
+                             layout.offsets[j] < layout.offsets[i] + buffers[i].bytes;
+        ASSERT_FALSE(together && overlap) << round << ": " << i << " and " << j;
+      }
+    }
+    ASSERT_GE(layout.bytes, layout.max_live_bytes);
+    if (layout.max_live_bytes > 0) {
+      worst = std::max(worst, static_cast<double>(layout.bytes) / layout.max_live_bytes);
+    }
+  }
+  EXPECT_LT(worst, 1.35);
+}
+
+TEST(AssignOffsets, AChainNeedsTwoBuffers) {
+  std::vector<LiveBuffer> buffers;
+  for (int t = 0; t < 50; ++t) buffers.push_back({1024, t, t + 1});
+  EXPECT_EQ(AssignOffsets(buffers).bytes, 2048);
+}
+
+TEST(AssignOffsets, NothingNeedsNothing) { EXPECT_EQ(AssignOffsets({}).bytes, 0); }
+
+// A graph of random steps, some of them in place, run for real: every value must survive until its
+// last use, whatever was laid over what.
+TEST(PlanBuffers, RandomGraphsComputeWhatTheyShould) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 100; ++round) {
+    constexpr int64_t kElements = 32;
+    FakeGraph g;
+    std::vector<ir::Value> values;
+    std::vector<std::vector<float>> expected;
+    std::vector<float> input(kElements);
+    for (float& x : input) x = static_cast<float>(random() % 100);
+    values.push_back(g.Parameter({kElements}));
+    expected.push_back(input);
+    const int steps = 1 + static_cast<int>(random() % 40);
+    for (int s = 0; s < steps; ++s) {
+      auto pick = [&] {
+        const size_t near = std::min<size_t>(values.size(), 6);
+        return values.size() - 1 - random() % near;
+      };
+      const size_t a = pick(), b = pick();
+      if (random() % 5 == 0) {
+        values.push_back(g.Reshape(values[a], {4, kElements / 4}));
+        expected.push_back(expected[a]);
+        continue;
+      }
+      const bool in_place = random() % 2 == 0;
+      const auto scale = static_cast<float>(s % 3);
+      auto map = MapKernel(2, kElements, [=](const float* x) { return x[0] - scale * x[1] / 4; });
+      if (!in_place) {
+        map = std::make_shared<FakeKernel>(
+            [map](const backend::KernelFrame& f, int64_t c) { map->Run(f, c, c + 1); });
+      }
+      values.push_back(g.Fusion({values[a], values[b]}, {kElements}, map));
+      expected.emplace_back();
+      for (int64_t i = 0; i < kElements; ++i) {
+        expected.back().push_back(expected[a][i] - scale * expected[b][i] / 4);
+      }
+    }
+    std::vector<ir::Value> outputs;
+    std::vector<size_t> which;
+    for (int k = 0; k < 3; ++k) {
+      which.push_back(k == 0 ? values.size() - 1 : random() % values.size());
+      outputs.push_back(values[which.back()]);
+    }
+    auto executable = Executable::Create(g.Steps(outputs), TestOptions());
+    TestHost host;
+    host.may_forward = random() % 2 == 0;
+    const Argument argument{input.data(), 0};
+    ASSERT_TRUE(executable->Run({argument}, host).ok());
+    for (int k = 0; k < 3; ++k) {
+      if (host.forwarded.count(k)) continue;
+      host.results[k].pop_back();
+      ASSERT_EQ(host.results[k], expected[which[k]]) << "round " << round << " output " << k;
+    }
+  }
+}
+
+TEST(PlanBuffers, AnElementwiseChainRunsInTheResult) {
+  FakeGraph g;
+  ir::Value v = g.Parameter({1000});
+  for (int i = 0; i < 5; ++i) {
+    v = g.Fusion({v}, {1000}, MapKernel(1, 1000, [](const float* x) { return x[0] + 1; }));
+  }
+  const StepGraph steps = g.Steps({g.Reshape(v, {10, 100})});
+  const BufferPlan plan = PlanBuffers(steps, {}, 0);
+  EXPECT_EQ(plan.arena_bytes, 0);
+  EXPECT_EQ(plan.in_place, 4);
+  EXPECT_EQ(plan.outputs[0].kind, OutputPlan::Kind::kDirect);
+}
+
+TEST(PlanBuffers, AnOperandThatIsAnOutputIsNotOverwritten) {
+  FakeGraph g;
+  auto inc = MapKernel(1, 16, [](const float* x) { return x[0] + 1; });
+  ir::Value a = g.Fusion({g.Parameter({16})}, {16}, inc);
+  ir::Value b = g.Fusion({a}, {16}, inc);
+  const StepGraph steps = g.Steps({a, b, a});
+  const BufferPlan plan = PlanBuffers(steps, {}, 0);
+  EXPECT_EQ(plan.in_place, 0);
+  EXPECT_EQ(plan.outputs[2].kind, OutputPlan::Kind::kCopy);
+}
+
+}  // namespace
+}  // namespace tektite::runtime

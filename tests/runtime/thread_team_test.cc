@@ -1,0 +1,148 @@
+// Teams: every chunk exactly once, whoever comes and whenever; run under TSan by scripts/test
+// --tsan.
+#include "jit/runtime/thread_team.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "tests/runtime/fake_kernels.h"
+
+namespace tektite::runtime {
+namespace {
+
+// A plain pool; `delay` before each task makes workers late.
+class Pool {
+ public:
+  explicit Pool(int threads, std::chrono::microseconds delay = {}) : delay_(delay) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
+  }
+  ~Pool() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+  HostPool Host() {
+    return {static_cast<int>(threads_.size()), this, [](void* self, void (*fn)(void*), void* arg) {
+              static_cast<Pool*>(self)->Add([fn, arg] { fn(arg); });
+            }};
+  }
+  void Add(std::function<void()> task) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    wake_.notify_one();
+  }
+
+ private:
+  void Loop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
+      task();
+      lock.lock();
+    }
+  }
+  const std::chrono::microseconds delay_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> tasks_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// A call of `kernels` kernels that depend on each other: each adds 1 to every element it sees.
+void RunCall(const HostPool& pool, int kernels, int64_t chunks) {
+  std::vector<int> counts(chunks, 0);
+  FakeKernel kernel(
+      [](const backend::KernelFrame& frame, int64_t chunk) {
+        auto* mine = static_cast<int64_t*>(frame.scratch);
+        mine[0] = chunk;  // a worker that shared its scratch would be caught here
+        static_cast<int*>(frame.buffers[0])[chunk] += 1;
+        ASSERT_EQ(mine[0], chunk);
+      },
+      chunks, /*cost_ns=*/50e3, false, /*scratch=*/64);
+  FakeKernel check(
+      [&](const backend::KernelFrame& frame, int64_t) {
+        const int* seen = static_cast<int*>(frame.buffers[0]);
+        for (int64_t c = 1; c < chunks; ++c) ASSERT_EQ(seen[c], seen[0]);
+      },
+      1, 0);
+  alignas(64) char scratch[64];
+  void* buffers[] = {counts.data()};
+  {
+    ThreadTeam team(pool, 1e6, 64, scratch);
+    for (int k = 0; k < kernels; ++k) {
+      team.Run(kernel, buffers);
+      team.Run(check, buffers);
+    }
+  }
+  for (int64_t c = 0; c < chunks; ++c) ASSERT_EQ(counts[c], kernels);
+}
+
+TEST(ThreadTeam, EveryChunkOnce) {
+  Pool pool(3);
+  for (int i = 0; i < 200; ++i) RunCall(pool.Host(), 10, 1 + i);
+}
+
+TEST(ThreadTeam, LateWorkersTouchNothing) {
+  Pool pool(2, std::chrono::microseconds(300));
+  for (int i = 0; i < 200; ++i) RunCall(pool.Host(), 3, 40);
+}
+
+TEST(ThreadTeam, WithoutAPoolTheCallerDoesItAll) {
+  RunCall({}, 5, 100);
+  Pool none(0);
+  RunCall(none.Host(), 5, 100);
+}
+
+TEST(ThreadTeam, AWorkerThatNeverComesIsNotWaitedFor) {
+  std::vector<std::pair<void (*)(void*), void*>> kept;
+  HostPool pool{4, &kept, [](void* self, void (*fn)(void*), void* arg) {
+                  static_cast<decltype(kept)*>(self)->emplace_back(fn, arg);
+                }};
+  RunCall(pool, 5, 100);
+  for (auto& [fn, arg] : kept) fn(arg);  // long after the call
+}
+
+// Eigen's pool runs a task at once on the scheduling thread when its queue is full.
+TEST(ThreadTeam, APoolThatRunsTasksAtOnceDoesNotHang) {
+  HostPool pool{4, nullptr, [](void*, void (*fn)(void*), void* arg) { fn(arg); }};
+  RunCall(pool, 5, 100);
+}
+
+TEST(ThreadTeam, ManyCallsAtOnceFromOutsideAndInsideThePool) {
+  Pool pool(2);
+  std::atomic<int> left{20};
+  for (int i = 0; i < 20; ++i) {
+    pool.Add([&] {
+      RunCall(pool.Host(), 4, 64);
+      left.fetch_sub(1);
+    });
+  }
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 3; ++t) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) RunCall(pool.Host(), 4, 64);
+    });
+  }
+  for (std::thread& t : callers) t.join();
+  while (left.load() > 0) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace tektite::runtime
