@@ -1,0 +1,84 @@
+#include "clustering/graph_def/op_outputs.h"
+
+#include <limits>
+
+#include "absl/strings/str_split.h"
+
+namespace tektite::graph_def {
+namespace {
+
+// Ops with several output arguments of one tensor each, in order.
+struct Row {
+  absl::string_view op;
+  absl::string_view outputs;
+};
+constexpr Row kSeveralOutputs[] = {
+    {"BroadcastGradientArgs", "r0 r1"},
+    {"FusedBatchNorm", "y batch_mean batch_variance reserve_space_1 reserve_space_2"},
+    {"FusedBatchNormGrad",
+     "x_backprop scale_backprop offset_backprop reserve_space_3 "
+     "reserve_space_4"},
+    {"FusedBatchNormGradV2",
+     "x_backprop scale_backprop offset_backprop reserve_space_3 "
+     "reserve_space_4"},
+    {"FusedBatchNormGradV3",
+     "x_backprop scale_backprop offset_backprop reserve_space_4 "
+     "reserve_space_5"},
+    {"FusedBatchNormV2", "y batch_mean batch_variance reserve_space_1 reserve_space_2"},
+    {"FusedBatchNormV3",
+     "y batch_mean batch_variance reserve_space_1 reserve_space_2 "
+     "reserve_space_3"},
+    {"MaxPoolWithArgmax", "output argmax"},
+    {"Merge", "output value_index"},
+    {"SoftmaxCrossEntropyWithLogits", "loss backprop"},
+    {"SparseSoftmaxCrossEntropyWithLogits", "loss backprop"},
+    {"Switch", "output_false output_true"},
+    {"TopKV2", "values indices"},
+    {"Unique", "y idx"},
+    {"UniqueWithCounts", "y idx count"},
+};
+
+int64_t ListLength(const AttrValue* value) {
+  if (value == nullptr) return 0;
+  const auto* types = value->AsListOf<DataType>();
+  return types == nullptr ? 0 : static_cast<int64_t>(types->size());
+}
+
+}  // namespace
+
+int64_t ArgLength(const ArgDef& arg, const AttrMap& attrs) {
+  if (!arg.type_list_attr.empty()) return ListLength(attrs.Find(arg.type_list_attr));
+  if (!arg.number_attr.empty()) return std::max<int64_t>(attrs.Int(arg.number_attr, 0), 0);
+  return 1;
+}
+
+OpOutputs::OpOutputs(absl::Span<const OpDef> ops, absl::Span<const FunctionDef> functions) {
+  for (const OpDef& op : ops) ops_.emplace(op.name, &op);
+  for (const FunctionDef& f : functions) ops_.emplace(f.signature.name, &f.signature);
+}
+
+int OpOutputs::FlatIndex(const NodeDef& node, absl::string_view output, int index) const {
+  auto it = ops_.find(node.op);
+  if (it != ops_.end()) {
+    int64_t base = 0;
+    for (const ArgDef& arg : it->second->outputs) {
+      const int64_t length = ArgLength(arg, node.attrs);
+      if (arg.name == output) return index < length ? static_cast<int>(base + index) : -1;
+      base += length;
+      if (base > std::numeric_limits<int>::max() / 2) return -1;
+    }
+    return -1;
+  }
+  for (const Row& row : kSeveralOutputs) {
+    if (row.op != node.op) continue;
+    int at = 0;
+    for (absl::string_view name : absl::StrSplit(row.outputs, ' ')) {
+      if (name == output) return index == 0 ? at : -1;
+      ++at;
+    }
+    return -1;
+  }
+  return index;
+}
+
+}  // namespace tektite::graph_def
