@@ -188,11 +188,16 @@ absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,
   if (results.empty()) return absl::InvalidArgumentError("the graph has no outputs");
 
   std::vector<bool> needed(index->num_nodes(), false);
-  for (const GraphIndex::Edge& result : results) needed[result.node] = true;
-  for (auto it = index->order().rbegin(); it != index->order().rend(); ++it) {
-    if (!needed[*it] || IsPlaceholder(index->node(*it))) continue;
-    for (const GraphIndex::Edge& in : index->inputs(*it)) {
-      if (!in.is_control()) needed[in.node] = true;
+  std::vector<int> work;
+  for (const GraphIndex::Edge& result : results) work.push_back(result.node);
+  while (!work.empty()) {
+    const int node = work.back();
+    work.pop_back();
+    if (needed[node]) continue;
+    needed[node] = true;
+    if (IsPlaceholder(index->node(node))) continue;
+    for (const GraphIndex::Edge& in : index->inputs(node)) {
+      if (!in.is_control()) work.push_back(in.node);
     }
   }
   Closer closer(*index);
