@@ -1,0 +1,68 @@
+// The report: every op is either in a cluster or left out with a reason.
+#include "clustering/explain.h"
+
+#include "tests/clustering/testing.h"
+
+namespace tektite::clustering {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Explain, JsonHasItsExactForm) {
+  absl::StatusOr<Explanation> e =
+      Explain(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                  Node("py \"quoted\"", "PyFunc", {"b"}) + Node("out", "Identity", {"b"}),
+              MarkOptions());
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ(RenderJson(*e),
+            "{\"ops\": 3, \"clustered\": 2, \"clusters\": [{\"name\": \"cluster_0\", \"ops\": 2}], "
+            "\"left_out\": [{\"node\": \"py \\\"quoted\\\"\", \"op\": \"PyFunc\", "
+            "\"reason\": \"NO_IMPORTER\"}]}\n");
+}
+
+TEST(Explain, TextNamesReasonsAndShapes) {
+  absl::StatusOr<Explanation> e = Explain(
+      Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) + Node("py", "PyFunc", {"b"}),
+      MarkOptions());
+  ASSERT_TRUE(e.ok()) << e.status();
+  const std::string text = RenderText(*e);
+  EXPECT_THAT(text, HasSubstr("2 of 3 ops (66.7 %) in 1 cluster\n"));
+  EXPECT_THAT(text, HasSubstr("x [1024,1024]"));
+  EXPECT_THAT(text, HasSubstr("b [1024,1024]"));
+  EXPECT_THAT(text, HasSubstr("NO_IMPORTER: There is no importer for this op."));
+  EXPECT_THAT(RenderDot(*e), HasSubstr("subgraph cluster_0"));
+}
+
+TEST(Explain, ReadsAllModelForms) {
+  for (const char* file : {"frozen.pb", "frozen.pbtxt"}) {
+    absl::StatusOr<Explanation> e = Explain(graph_def::ReadTestData(file), Rules());
+    ASSERT_TRUE(e.ok()) << file << ": " << e.status();
+    EXPECT_THAT(RenderText(*e), HasSubstr("5 of 10 ops (50.0 %) in 1 cluster\n")) << file;
+  }
+}
+
+TEST(Explain, ASavedModelIsWhatItsSignatureRuns) {
+  const std::string bytes = graph_def::ReadTestData("saved_model.pb");
+  MarkOptions options;
+  absl::StatusOr<Explanation> e = Explain(bytes, options);
+  ASSERT_TRUE(e.ok()) << e.status();
+  const std::string text = RenderText(*e);
+  EXPECT_THAT(text, HasSubstr("MatMul 2"));
+  EXPECT_THAT(text, HasSubstr("FusedBatchNormV3 1"));
+  EXPECT_THAT(text, HasSubstr("AssignAddVariableOp"));
+  // Nothing of saving and restoring.
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("RestoreV2")));
+}
+
+TEST(Explain, BadModelsGiveOneLine) {
+  for (const std::string& bytes :
+       {std::string(), std::string("garbage"), std::string("\x0A\xFF\xFF", 3),
+        std::string("\x08\x01", 2), std::string("node { name: 'a' input: 'b' }")}) {
+    absl::StatusOr<Explanation> e = Explain(bytes, MarkOptions());
+    ASSERT_FALSE(e.ok()) << bytes;
+    EXPECT_EQ(e.status().message().find('\n'), absl::string_view::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tektite::clustering

@@ -1,0 +1,246 @@
+// Which nodes share a cluster: one test for each rule, with a case that joins and one that does
+// not.
+#include "clustering/mark_clusters.h"
+
+#include <chrono>
+#include <random>
+
+#include "tests/clustering/testing.h"
+
+namespace tektite::clustering {
+namespace {
+
+TEST(MarkClusters, JoinsWhatIsConnected) {
+  EXPECT_EQ(Clusters(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                     Node("c", "Mul", {"a", "b"})),
+            "a b c");
+}
+
+TEST(MarkClusters, KeepsApartWhatNothingConnects) {
+  EXPECT_EQ(Clusters(Input("x") + Input("y") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                     Node("c", "Exp", {"y"}) + Node("d", "Neg", {"c"})),
+            "a b | c d");
+}
+
+// a -> host -> d, a -> d: in one cluster, host would have to run inside it.
+TEST(MarkClusters, MakesNoCycle) {
+  const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                            Node("host", "PyFunc", {"b"}) + Node("c", "Exp", {"host"}) +
+                            Node("d", "AddV2", {"c", "b"});
+  EXPECT_EQ(Clusters(graph), "a b | c d");
+  EXPECT_EQ(WhyNot(graph, "host"), "NO_IMPORTER");
+}
+
+TEST(MarkClusters, MakesNoCycleThroughControlEdges) {
+  EXPECT_EQ(Clusters(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                     Node("host", "PyFunc", {"^b"}) + Node("c", "Exp", {"b", "^host"}) +
+                     Node("d", "Neg", {"c"})),
+            "a b | c d");
+}
+
+// Only the later cluster needs w: it does not become an output of the first one.
+TEST(MarkClusters, ComputesWhereItIsUsed) {
+  EXPECT_EQ(Clusters(Input("x") + Input("y") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                     Node("host", "PyFunc", {"b"}) + Node("w", "Exp", {"y"}) +
+                     Node("c", "Mul", {"w", "host"}) + Node("d", "Neg", {"c"})),
+            "a b | w c d");
+}
+
+TEST(MarkClusters, CarriesControlEdgesThroughNoOps) {
+  EXPECT_EQ(Clusters(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                     Node("group", "NoOp", {"^a"}) + Node("c", "Exp", {"b", "^group"})),
+            "a b group c");
+  // One that leads out only is no part of it.
+  EXPECT_EQ(Clusters(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                     Node("group", "NoOp", {"^b"})),
+            "a b");
+}
+
+std::string Variable(absl::string_view name) {
+  return Node(name, "_Arg", {},
+              Attr("_handle_shapes", "list { shape { dim { size: 1024 } dim { size: 1024 } } }"));
+}
+std::string Read(absl::string_view name, std::initializer_list<absl::string_view> inputs) {
+  return Node(name, "ReadVariableOp", inputs, Attr("dtype", "type: DT_FLOAT"));
+}
+
+TEST(MarkClusters, KeepsReadsAndWritesOfVariablesInOrder) {
+  // read, write, read again: the second read may not move before the write.
+  EXPECT_EQ(Clusters(Variable("v") + Read("r1", {"v"}) + Node("a", "Exp", {"r1"}) +
+                     Node("a2", "Neg", {"a"}) + Node("write", "AssignVariableOp", {"v", "a2"}) +
+                     Read("r2", {"v", "^write"}) + Node("b", "Exp", {"r2"}) +
+                     Node("c", "AddV2", {"a", "b"})),
+            "r1 a a2 | r2 b c");
+}
+
+TEST(MarkClusters, ReadsJoinWhereNothingIsWritten) {
+  EXPECT_EQ(Clusters(Variable("v") + Read("r1", {"v"}) + Node("a", "Exp", {"r1"}) +
+                     Read("r2", {"v", "^a"}) + Node("c", "AddV2", {"a", "r2"})),
+            "r1 a r2 c");
+}
+
+TEST(MarkClusters, WriteAfterReadStaysAfter) {
+  // The write waits for the read, so it waits for the whole cluster.
+  EXPECT_EQ(
+      Clusters(Variable("v") + Read("r", {"v"}) + Node("a", "Exp", {"r"}) +
+               Node("b", "Neg", {"a"}) + Node("write", "AssignAddVariableOp", {"v", "b", "^r"})),
+      "r a b");
+}
+
+std::string OnDevice(absl::string_view device) {
+  return absl::StrCat(" device: '/job:localhost/replica:0/task:0/device:", device, "' ");
+}
+
+TEST(MarkClusters, OneDeviceACluster) {
+  auto graph = [](absl::string_view second) {
+    return Input("x") + Node("a", "Exp", {"x"}, OnDevice("CPU:0")) +
+           Node("b", "Neg", {"a"}, OnDevice("CPU:0")) + Node("c", "Exp", {"b"}, OnDevice(second)) +
+           Node("d", "Neg", {"c"}, OnDevice(second));
+  };
+  EXPECT_EQ(Clusters(graph("CPU:0")), "a b c d");
+  EXPECT_EQ(Clusters(graph("CPU:1")), "a b | c d");
+  EXPECT_EQ(Clusters(graph("GPU:0")), "a b");
+  EXPECT_EQ(WhyNot(graph("GPU:0"), "c"), "DEVICE");
+  MarkOptions options = Rules();
+  options.device_types = {"CPU", "GPU"};
+  EXPECT_EQ(Clusters(graph("GPU:0"), options), "a b | c d");
+}
+
+TEST(MarkClusters, OneScopeACluster) {
+  auto graph = [](absl::string_view second) {
+    const std::string first = Attr("_XlaScope", "s: 'one'");
+    const std::string other = Attr("_XlaScope", absl::StrCat("s: '", second, "'"));
+    return Input("x") + Node("a", "Exp", {"x"}, first) + Node("b", "Neg", {"a"}, first) +
+           Node("c", "Exp", {"b"}, other) + Node("d", "Neg", {"c"}, other);
+  };
+  EXPECT_EQ(Clusters(graph("one")), "a b c d");
+  EXPECT_EQ(Clusters(graph("two")), "a b | c d");
+}
+
+TEST(MarkClusters, RespectsAnnotations) {
+  const std::string yes = Attr("_XlaCompile", "b: true");
+  const std::string no = Attr("_XlaCompile", "b: false");
+  const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                            Node("c", "Exp", {"b"}, no) + Node("d", "Exp", {"c"}, yes) +
+                            Node("e", "Neg", {"d"}, yes);
+  EXPECT_EQ(Clusters(graph), "a b | d e");
+  EXPECT_EQ(WhyNot(graph, "c"), "XLA_COMPILE_FALSE");
+  MarkOptions scoped = Rules();
+  scoped.mode = MarkMode::kScoped;
+  EXPECT_EQ(Clusters(graph, scoped), "d e");
+  EXPECT_EQ(WhyNot(graph, "a", scoped), "NOT_ANNOTATED");
+  EXPECT_EQ(WhyNot(graph, "c", scoped), "XLA_COMPILE_FALSE");
+}
+
+TEST(MarkClusters, LeavesWhatAnotherCompilerMustCompile) {
+  EXPECT_EQ(WhyNot(Input("x") + Node("a", "Exp", {"x"}, Attr("_XlaMustCompile", "b: true")), "a"),
+            "MUST_COMPILE");
+  EXPECT_EQ(
+      WhyNot(Input("x") + Node("a", "PartitionedCall", {"x"}, Attr("_XlaMustCompile", "b: true")),
+             "a"),
+      "CONTROL_FLOW");
+}
+
+TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {
+  const std::string text = "attr { key: 'Tout' value { type: DT_STRING } }";
+  EXPECT_EQ(WhyNot(Input("x") + Node("a", "Identity", {"x"},
+                                     Attr("U", "list { type: [DT_FLOAT, DT_COMPLEX64] }")),
+                   "a"),
+            "UNSUPPORTED_TYPE");
+  EXPECT_EQ(WhyNot(Input("x") + Node("a", "Exp", {"x"}, text), "a"), "UNSUPPORTED_TYPE");
+  // Attributes of the framework's own say nothing about the op.
+  EXPECT_EQ(WhyNot(Input("x") + Node("a", "Exp", {"x"}, Attr("_hint", "type: DT_STRING")) +
+                       Node("b", "Neg", {"a"}),
+                   "a"),
+            "NONE");
+}
+
+TEST(MarkClusters, LeavesReferencesFetchesAndBoundaries) {
+  EXPECT_EQ(WhyNot(Node("v", "VariableV2", {}) + Node("a", "Exp", {"v"}), "a"), "REF_INPUT");
+  EXPECT_EQ(WhyNot(Node("v", "_Recv", {}) + Node("a", "Exp", {"v"}), "v"), "HOST_BOUNDARY");
+  MarkOptions options = Rules();
+  options.fetches = {"b"};
+  const std::string graph =
+      Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) + Node("c", "Exp", {"a"});
+  EXPECT_EQ(WhyNot(graph, "b", options), "FETCHED");
+  EXPECT_EQ(Clusters(graph, options), "a c");
+}
+
+TEST(MarkClusters, ConstantsGoToAllWhoUseThem) {
+  const std::string graph = Input("x") + Ints("axis", {0}) + Node("a", "Exp", {"x"}) +
+                            Node("b", "Sum", {"a", "axis"}) + Node("host", "PyFunc", {"b"}) +
+                            Node("c", "Exp", {"host"}) + Node("d", "Sum", {"c", "axis"}) +
+                            Node("e", "MatMul", {"d", "d"});
+  EXPECT_EQ(Clusters(graph), "axis a b | axis c d e");
+}
+
+TEST(MarkClusters, WhatAConstantWaitsForItsUsersWaitFor) {
+  // host -> (control) -> axis -> d, with a before host: no one cluster for a and d.
+  EXPECT_EQ(Clusters(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                     Node("host", "PyFunc", {"b"}) + Ints("axis", {0}, {"^host"}) +
+                     Node("c", "Exp", {"b"}) + Node("d", "Sum", {"c", "axis"})),
+            "a b | axis c d");
+}
+
+TEST(MarkClusters, RefusesBrokenGraphs) {
+  const graph_def::GraphDef graph = graph_def::ParseGraph(Node("a", "Exp", {"gone"}));
+  EXPECT_FALSE(MarkClusters(graph, MarkOptions()).ok());
+}
+
+// Every path between two members of a cluster stays inside.
+void ExpectNoCycle(const graph_def::GraphDef& graph, const Marking& marking) {
+  absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(graph);
+  ASSERT_TRUE(index.ok());
+  for (size_t c = 0; c < marking.clusters.size(); ++c) {
+    // Nodes outside that are behind the cluster.
+    std::vector<bool> behind(graph.nodes.size(), false);
+    for (int node : index->order()) {
+      const bool member = marking.cluster_of[node] == static_cast<int>(c);
+      for (const auto& in : index->inputs(node)) {
+        if (graph.nodes[in.node].op == "Const") continue;
+        if (member) {
+          ASSERT_FALSE(behind[in.node]) << graph.nodes[node].name;
+        } else if (behind[in.node] || marking.cluster_of[in.node] == static_cast<int>(c)) {
+          behind[node] = true;
+        }
+      }
+    }
+  }
+}
+
+TEST(MarkClusters, RandomGraphsHaveNoCycles) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::string text = Input("n0");
+    const int nodes = 60;
+    for (int i = 1; i < nodes; ++i) {
+      const std::string a = absl::StrCat(random() % 3 == 0 ? "^n" : "n", random() % i);
+      const std::string b = absl::StrCat("n", random() % i);
+      const char* op = random() % 4 == 0 ? "PyFunc" : random() % 8 == 0 ? "NoOp" : "AddV2";
+      text += Node(absl::StrCat("n", i), op, {b, a},
+                   random() % 5 == 0 ? Attr("_XlaScope", "s: 's'") : "");
+    }
+    const graph_def::GraphDef graph = graph_def::ParseGraph(text);
+    ExpectNoCycle(graph, Mark(graph));
+  }
+}
+
+// Marking runs for each function of a program: it has to be quick. 10,000 nodes take about 15 ms.
+TEST(MarkClusters, IsQuickOnLargeGraphs) {
+  std::string text = Input("n0");
+  for (int i = 1; i < 10000; ++i) {
+    const int other = std::max(0, i - 1 - (i * 7919) % 50);
+    text += Node(absl::StrCat("n", i), i % 97 == 0 ? "PyFunc" : "AddV2",
+                 {absl::StrCat("n", i - 1), absl::StrCat("n", other)});
+  }
+  const graph_def::GraphDef graph = graph_def::ParseGraph(text);
+  const auto start = std::chrono::steady_clock::now();
+  const Marking marking = Mark(graph);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_GT(marking.clusters.size(), 50u);
+  EXPECT_LT(seconds.count(), 2.0);  // far off, so that a sanitizer or a busy machine passes
+  RecordProperty("milliseconds", static_cast<int>(seconds.count() * 1000));
+}
+
+}  // namespace
+}  // namespace tektite::clustering

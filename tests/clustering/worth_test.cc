@@ -1,0 +1,111 @@
+// Clusters that are worth compiling, and outputs that are not worth having.
+#include "clustering/cost.h"
+#include "tests/clustering/testing.h"
+
+namespace tektite::clustering {
+namespace {
+
+std::string Sized(absl::string_view name, absl::string_view shape) {
+  return Node(name, "Placeholder", {}, Attr("shape", absl::StrCat("shape { ", shape, " }")));
+}
+// With the defaults of a user.
+std::string Worthy(absl::string_view graph) { return Clusters(graph, MarkOptions()); }
+std::string WhyNotWorthy(absl::string_view graph, absl::string_view node) {
+  return WhyNot(graph, node, MarkOptions());
+}
+
+std::string TwoOps(absl::string_view shape) {
+  return Sized("x", shape) + Node("a", "Mul", {"x", "x"}) + Node("b", "AddV2", {"a", "x"});
+}
+
+TEST(Worth, TwoCheapOpsOnLittleDataAreNot) {
+  EXPECT_EQ(Worthy(TwoOps("dim { size: 4 }")), "");
+  EXPECT_EQ(WhyNotWorthy(TwoOps("dim { size: 4 }"), "a"), "TOO_SMALL");
+  EXPECT_EQ(Worthy(TwoOps("unknown_rank: true")), "");
+  EXPECT_EQ(Worthy(TwoOps("dim { size: -1 } dim { size: 4 }")), "");
+}
+
+TEST(Worth, TwoCheapOpsOnMuchDataAre) {
+  EXPECT_EQ(Worthy(TwoOps("dim { size: 512 } dim { size: 1024 }")), "a b");
+}
+
+TEST(Worth, AMatrixProductIsEvenIfShapesAreUnknown) {
+  EXPECT_EQ(Worthy(Sized("x", "unknown_rank: true") + Node("a", "MatMul", {"x", "x"}) +
+                   Node("b", "Exp", {"a"})),
+            "a b");
+}
+
+TEST(Worth, ManySmallOpsAre) {
+  std::string graph = Sized("x", "dim { size: 4 }") + Node("n0", "Neg", {"x"});
+  for (int i = 1; i < 12; ++i) {
+    graph += Node(absl::StrCat("n", i), "Neg", {absl::StrCat("n", i - 1)});
+  }
+  EXPECT_EQ(WhyNotWorthy(graph, "n5"), "NONE");
+}
+
+TEST(Worth, FlagsDecide) {
+  MarkOptions options;
+  options.min_cluster_cost = 0;
+  EXPECT_EQ(Clusters(TwoOps("dim { size: 4 }"), options), "a b");
+  options.min_cluster_ops = 3;
+  EXPECT_EQ(Clusters(TwoOps("dim { size: 4 }"), options), "");
+  options.min_cluster_ops = 1;
+  EXPECT_EQ(Clusters(Sized("x", "dim { size: 4 }") + Node("a", "Exp", {"x"}), options), "a");
+}
+
+TEST(Worth, AnnotatedOpsAreWhateverTheyCost) {
+  const std::string yes = Attr("_XlaCompile", "b: true");
+  EXPECT_EQ(Worthy(Sized("x", "dim { size: 4 }") + Node("a", "Exp", {"x"}, yes)), "a");
+}
+
+TEST(Worth, ReadingVariablesIsNoWork) {
+  std::string graph = Node("v", "_Arg", {});
+  for (int i = 0; i < 50; ++i) {
+    graph += Node(absl::StrCat("r", i), "ReadVariableOp", {"v"}) +
+             Node(absl::StrCat("i", i), "Identity", {absl::StrCat("r", i)});
+  }
+  EXPECT_EQ(Worthy(graph), "");
+}
+
+TEST(Worth, CheapOutputsStayOutside) {
+  // b leaves the cluster anyway; its copy and its shape need not.
+  const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                            Node("host", "PyFunc", {"b"}) + Node("same", "Identity", {"b"}) +
+                            Node("size", "Shape", {"b"}) +
+                            Node("host2", "PyFunc", {"same", "size"});
+  EXPECT_EQ(Worthy(graph), "a b");
+  EXPECT_EQ(WhyNotWorthy(graph, "size"), "CHEAP_OUTPUT");
+}
+
+TEST(Worth, CheapOutputsThatSaveAnOutputStayInside) {
+  // The shape is all that leaves: a need not be stored.
+  EXPECT_EQ(Worthy(Input("x") + Ints("axis", {0}) + Node("a", "Exp", {"x"}) +
+                   Node("size", "Shape", {"a"}) + Node("sum", "Sum", {"a", "axis"}) +
+                   Node("host", "PyFunc", {"size", "sum"})),
+            "axis a size sum");
+}
+
+TEST(Worth, ShapesAreCarriedOn) {
+  const graph_def::GraphDef graph = graph_def::ParseGraph(
+      Sized("x", "dim { size: 8 } dim { size: 1 }") + Sized("y", "dim { size: 16 }") +
+      Node("a", "AddV2", {"x", "y"}) + Node("b", "Exp", {"a"}) + Node("c", "PyFunc", {"b"}) +
+      Node("v", "_Arg", {}, Attr("_handle_shapes", "list { shape { dim { size: 3 } } }")) +
+      Node("r", "ReadVariableOp", {"v"}));
+  absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(graph);
+  ASSERT_TRUE(index.ok());
+  const CostModel cost(*index);
+  EXPECT_EQ(cost.Shape(index->Find("b")).ToString(), "[8,16]");
+  EXPECT_EQ(cost.Shape(index->Find("c")).ToString(), "<unknown>");
+  EXPECT_EQ(cost.Shape(index->Find("r")).ToString(), "[3]");
+  EXPECT_GT(cost.Of(index->Find("b")), cost.Of(index->Find("a")));
+}
+
+TEST(Worth, HugeShapesDoNotOverflow) {
+  const std::string huge = "dim { size: 4611686018427387904 } dim { size: 4611686018427387904 }";
+  EXPECT_EQ(Worthy(Sized("x", huge) + Sized("y", huge) + Node("a", "MatMul", {"x", "y"}) +
+                   Node("b", "Conv2D", {"a", "y"})),
+            "a b");
+}
+
+}  // namespace
+}  // namespace tektite::clustering
