@@ -2,12 +2,14 @@
 //
 // Why: the hook must work against tektite.h alone; here every answer of the compiler can be
 // provoked. Marks connected Relu, AddV2, Mul, Identity and ReadVariableOp nodes of float, with
-// their constants; runs them for equal shapes and scalars.  The environment says how it misbehaves:
+// their constants; runs them where one shape ends in the other.  The environment says how it
+// misbehaves:
 //   FAKE_TEKTITE_CODE=12   every run answers with this status code
 //   FAKE_TEKTITE_ABI=99    the ABI version it claims
 //   FAKE_TEKTITE_ONE=1     all candidates are one cluster, cycles or not
 // Limits: never compiled into anything that is installed.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -206,11 +208,15 @@ bool Evaluate(const tektite_cluster& cluster, const tektite_call& call, const st
       out = larger;
       out.arg = -1;
       for (const Value& operand : in) {
-        if (operand.data.size() != 1 && operand.dims != larger.dims) return false;
+        const size_t rank = operand.dims.size();
+        if (rank > larger.dims.size() ||
+            !std::equal(operand.dims.rbegin(), operand.dims.rend(), larger.dims.rbegin())) {
+          return false;
+        }
       }
       for (size_t i = 0; i < out.data.size(); ++i) {
-        const float a = in[0].data[in[0].data.size() == 1 ? 0 : i];
-        const float b = in[1].data[in[1].data.size() == 1 ? 0 : i];
+        const float a = in[0].data[i % in[0].data.size()];
+        const float b = in[1].data[i % in[1].data.size()];
         out.data[i] = node.op == "Mul" ? a * b : a + b;
       }
     }

@@ -1,0 +1,97 @@
+"""Runs TensorFlow programs in processes of their own, as a user would: the plugin is what is installed in the
+environment of the Python that runs pytest.
+
+    def test_something(run_program):
+        result = run_program("report(y=f(x))", tektite="1")
+        result.values["y"], result.stats["host"]["runs"], result.stderr
+
+TEKTITE_LIBRARY, where set, names another build of the compiler.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+PREAMBLE = """
+import json, os, sys, threading
+import numpy as np
+import tensorflow as tf
+import tektite
+
+rng = np.random.default_rng(7)
+
+def normal(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+def report(**values):
+    def plain(value):
+        if isinstance(value, (list, tuple)):
+            return [plain(v) for v in value]
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        if hasattr(value, "numpy"):
+            value = value.numpy()
+        return value.tolist() if hasattr(value, "tolist") else value
+    print("REPORT " + json.dumps({"values": plain(values), "stats": tektite.stats()}))
+"""
+
+
+@dataclasses.dataclass
+class Result:
+    """What a program reported, the plugin's counters at that time, and what it printed on stderr."""
+
+    values: dict[str, Any]
+    stats: dict[str, Any]
+    stderr: str
+
+    @property
+    def host(self) -> dict[str, Any]:
+        return self.stats.get("host", {})
+
+    def lines(self, start: str = "tektite:") -> list[str]:
+        return [line for line in self.stderr.splitlines() if line.startswith(start)]
+
+
+def run(source: str, tektite: str | None = None, timeout: float = 300, **environment: str) -> Result:
+    """Runs `source` after the preamble with TEKTITE set (None: unset) and returns what it reported."""
+    env = {k: v for k, v in os.environ.items() if k not in ("TEKTITE", "TEKTITE_FLAGS")}
+    env.update(TF_CPP_MIN_LOG_LEVEL="2", **environment)
+    if tektite is not None:
+        env["TEKTITE"] = tektite
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"  # a file, since AutoGraph reads the sources
+        program.write_text(PREAMBLE + source)
+        process = subprocess.run([sys.executable, str(program)], env=env, timeout=timeout,
+                                 capture_output=True, text=True, check=False)
+    reports = [line for line in process.stdout.splitlines() if line.startswith("REPORT ")]
+    if process.returncode != 0 or not reports:
+        raise AssertionError(f"exit code {process.returncode}\n{process.stdout}\n{process.stderr}")
+    answer = json.loads(reports[-1].removeprefix("REPORT "))
+    return Result(answer["values"], answer["stats"], process.stderr)
+
+
+def installed_folder() -> Path | None:
+    """site-packages/tektite/lib of this Python, where the plugin is installed."""
+    spec = importlib.util.find_spec("tektite")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / "lib"
+
+
+@pytest.fixture
+def run_program() -> Callable[..., Result]:
+    """`run` above; skips where no plugin is installed."""
+    folder = installed_folder()
+    if folder is None or not any(folder.glob("libtektite_tf-*.so")):
+        pytest.skip("the plugin is not installed here (scripts/setup does it)")
+    if "TEKTITE_LIBRARY" not in os.environ and not (folder / "libtektite.so").exists():
+        pytest.skip("the plugin is installed without its compiler")
+    return run
