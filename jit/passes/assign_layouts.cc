@@ -1,4 +1,5 @@
-// assign_layouts: packs the weights of contractions into the panels the back end's inner loop reads.
+// assign_layouts: packs the weights of contractions into the panels the back end's inner loop
+// reads.
 //
 //   before  fusion(%x, %w: f32[k,n]) {kind = "contraction"}
 //   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = "loop", stable = true}
@@ -6,9 +7,9 @@
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still says what is computed; a back end that knows `rhs_packed` reads the panels as they
-// are.  Only weights are packed here: the packing fusion depends on weights alone, so the runtime runs
-// it once per set of weights.  A right-hand side that changes with every call is packed, where that
-// pays, inside the kernel.
+// are.  Only weights are packed here: the packing fusion depends on weights alone, so the runtime
+// runs it once per set of weights.  A right-hand side that changes with every call is packed, where
+// that pays, inside the kernel.
 
 #include <algorithm>
 #include <memory>

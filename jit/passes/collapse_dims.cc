@@ -54,7 +54,10 @@ class Collapser {
     const Shape* widest = nullptr;
     for (const auto& node : region_.nodes()) {
       switch (node->op()) {
-        case Op::kParameter: case Op::kConstant: case Op::kBroadcastInDim: case Op::kIota:
+        case Op::kParameter:
+        case Op::kConstant:
+        case Op::kBroadcastInDim:
+        case Op::kIota:
           break;
         case Op::kReshape:
           if (Kept(node->shape()).size() != Kept(node->operand_shape(0)).size()) return false;
@@ -68,7 +71,8 @@ class Collapser {
           root_ = node.get();
           break;
         }
-        case Op::kDotGeneral: case Op::kReduceWindow:
+        case Op::kDotGeneral:
+        case Op::kReduceWindow:
           root_ = node.get();
           break;
         default:
@@ -117,7 +121,9 @@ class Collapser {
   bool Propagate(Node* node) {
     const Axes* axes = AxesOf(node);
     switch (node->op()) {
-      case Op::kParameter: case Op::kConstant: case Op::kIota:
+      case Op::kParameter:
+      case Op::kConstant:
+      case Op::kIota:
         return true;
       case Op::kBroadcastInDim: {
         if (axes == nullptr) return true;
@@ -149,7 +155,8 @@ class Collapser {
         break;
     }
     if (node == root_) return true;
-    // Elementwise, or a reshape that moves only 1s: the axes of all operands and of the result agree.
+    // Elementwise, or a reshape that moves only 1s: the axes of all operands and of the result
+    // agree.
     for (Value v : node->operands()) {
       if (axes == nullptr) axes = AxesOf(v.node);
     }
@@ -271,8 +278,8 @@ class Collapser {
       Value v = region->AddParameter(shape, p->name());
       for (const auto& [attr, value] : p->attrs().values()) v.node->attrs().Set(attr, value);
       map[p] = v;
-      operands.push_back(Reshaped(graph_, fusion_->operand(static_cast<int>(operands.size())),
-                                  shape, fusion_));
+      operands.push_back(
+          Reshaped(graph_, fusion_->operand(static_cast<int>(operands.size())), shape, fusion_));
     }
     for (const auto& owned : region_.nodes()) {
       Node* node = owned.get();
@@ -296,8 +303,7 @@ class Collapser {
     return result;
   }
 
-  Value RebuildNode(Graph& region, Node* node,
-                    const absl::flat_hash_map<const Node*, Value>& map) {
+  Value RebuildNode(Graph& region, Node* node, const absl::flat_hash_map<const Node*, Value>& map) {
     std::vector<Value> operands;
     for (Value v : node->operands()) operands.push_back(map.at(v.node));
     if (root_ != nullptr && (node == root_ || FeedsRoot(node))) {
@@ -325,13 +331,17 @@ class Collapser {
       std::vector<int> kept = Kept(node->shape());
       auto at = std::find(kept.begin(), kept.end(), node->Int(Attr::dimension));
       if (at == kept.end()) {  // along a dimension of size 1: all zero
-        Value zero = region.Append(Op::kConstant, {},
-                                   {{Attr::value, ir::Literal::ScalarOf(shape.dtype(), 0)}},
-                                   {Shape(shape.dtype(), Dims())})->result();
+        Value zero =
+            region
+                .Append(Op::kConstant, {}, {{Attr::value, ir::Literal::ScalarOf(shape.dtype(), 0)}},
+                        {Shape(shape.dtype(), Dims())})
+                ->result();
         if (shape.rank() == 0) return zero;
-        return region.Append(Op::kBroadcastInDim, {zero},
-                             {{Attr::dimensions, std::vector<int64_t>{}},
-                              {Attr::shape, shape.dims()}}, {shape})->result();
+        return region
+            .Append(Op::kBroadcastInDim, {zero},
+                    {{Attr::dimensions, std::vector<int64_t>{}}, {Attr::shape, shape.dims()}},
+                    {shape})
+            ->result();
       }
       std::vector<int> axes = NewAxes(node);
       int axis = groups_[(*AxesOf(node))[at - kept.begin()]];

@@ -3,9 +3,9 @@
 //   before  fusion(x: f32[1,128,768], bias: f32[768])      iterates over [1,128,768]
 //   after   fusion(x: f32[128,768], bias: f32[768])        iterates over [128,768]
 //
-// so that emitters see long inner loops.  Operands and results change shape through reshapes outside
-// the fusion, which are views and cost nothing.  A contraction or window keeps its own shape inside;
-// a reshape follows it, and the epilogue runs over the merged dimensions.
+// so that emitters see long inner loops.  Operands and results change shape through reshapes
+// outside the fusion, which are views and cost nothing.  A contraction or window keeps its own
+// shape inside; a reshape follows it, and the epilogue runs over the merged dimensions.
 #ifndef TEKTITE_JIT_PASSES_COLLAPSE_DIMS_H_
 #define TEKTITE_JIT_PASSES_COLLAPSE_DIMS_H_
 

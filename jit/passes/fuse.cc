@@ -115,8 +115,9 @@ class FusionBuilder {
                                group.kind != FusionKind::kReduce;
         operands.push_back(in_memory ? AddOperand(r, operand) : Inside(r, operand));
       }
-      Node* copy = r.graph->Append(node->op(), operands, node->attrs(),
-                                   std::vector<Shape>(node->shapes().begin(), node->shapes().end()));
+      Node* copy =
+          r.graph->Append(node->op(), operands, node->attrs(),
+                          std::vector<Shape>(node->shapes().begin(), node->shapes().end()));
       copy->set_name(node->name());
       for (int i = 0; i < node->num_regions(); ++i) copy->AddRegion(node->region(i).Clone());
       for (int i = 0; i < node->num_results(); ++i) {

@@ -49,10 +49,27 @@ bool IsMovement(Op op) {
 
 bool IsExpensive(const Node& node) {
   switch (node.op()) {
-    case Op::kAbs: case Op::kAnd: case Op::kAdd: case Op::kBitcast: case Op::kCeil:
-    case Op::kClamp: case Op::kCompare: case Op::kConvert: case Op::kFloor: case Op::kIsFinite:
-    case Op::kMax: case Op::kMin: case Op::kMul: case Op::kNeg: case Op::kNot: case Op::kOr:
-    case Op::kRoundEven: case Op::kSelect: case Op::kSign: case Op::kSub: case Op::kXor:
+    case Op::kAbs:
+    case Op::kAnd:
+    case Op::kAdd:
+    case Op::kBitcast:
+    case Op::kCeil:
+    case Op::kClamp:
+    case Op::kCompare:
+    case Op::kConvert:
+    case Op::kFloor:
+    case Op::kIsFinite:
+    case Op::kMax:
+    case Op::kMin:
+    case Op::kMul:
+    case Op::kNeg:
+    case Op::kNot:
+    case Op::kOr:
+    case Op::kRoundEven:
+    case Op::kSelect:
+    case Op::kSign:
+    case Op::kSub:
+    case Op::kXor:
       return false;
     default:
       return !IsMovement(node.op());
@@ -81,7 +98,8 @@ int64_t ElementsOf(const Dims& dims) {
 // Reduces in rows of a reasonable length, and more than a handful of rows.
 bool FitsRowKernel(const Node& reduce, const Dims& space, const Dims& kept) {
   int64_t rows = ElementsOf(kept), elements = ElementsOf(space);
-  return ReducesInnermost(reduce) && rows > 0 && elements / std::max<int64_t>(rows, 1) <= kMaxRowLength;
+  return ReducesInnermost(reduce) && rows > 0 &&
+         elements / std::max<int64_t>(rows, 1) <= kMaxRowLength;
 }
 
 bool IsSimpleReduce(const Node& node) {
@@ -89,9 +107,7 @@ bool IsSimpleReduce(const Node& node) {
 }
 
 // Edges from `value` into `user` keep the index (after squeezing size-1 dimensions).
-bool IsDirectUse(const Node& user) {
-  return ir::IsElementwise(user.op()) || IsSimpleReduce(user);
-}
+bool IsDirectUse(const Node& user) { return ir::IsElementwise(user.op()) || IsSimpleReduce(user); }
 
 // May be copied to its users: costs nothing per use.
 bool IsFreeOp(const Node& node) {
@@ -118,12 +134,18 @@ bool ReadsMemory(const Node& node) {
 
 const char* FusionKindName(FusionKind kind) {
   switch (kind) {
-    case FusionKind::kLoop: return "loop";
-    case FusionKind::kRow: return "row";
-    case FusionKind::kReduce: return "reduce";
-    case FusionKind::kContraction: return "contraction";
-    case FusionKind::kWindow: return "window";
-    case FusionKind::kSingle: return "single";
+    case FusionKind::kLoop:
+      return "loop";
+    case FusionKind::kRow:
+      return "row";
+    case FusionKind::kReduce:
+      return "reduce";
+    case FusionKind::kContraction:
+      return "contraction";
+    case FusionKind::kWindow:
+      return "window";
+    case FusionKind::kSingle:
+      return "single";
   }
   return "?";
 }
@@ -225,8 +247,8 @@ void FusionGroups::Seed(Node* node) {
   } else if (IsSimpleReduce(*node)) {
     group->space = Squeezed(node->operand_shape(0));
     group->kept = Squeezed(node->shape());
-    group->kind = FitsRowKernel(*node, group->space, group->kept) ? FusionKind::kRow
-                                                                 : FusionKind::kReduce;
+    group->kind =
+        FitsRowKernel(*node, group->space, group->kept) ? FusionKind::kRow : FusionKind::kReduce;
     group->root = node;
   } else if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) {
     group->kind = FusionKind::kContraction;
@@ -316,8 +338,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
       for (Node* node : consumer.nodes) {
         if (!ir::IsElementwise(node->op())) return false;
       }
-      const Dims& result =
-          producer.kind == FusionKind::kReduce ? producer.kept : producer.space;
+      const Dims& result = producer.kind == FusionKind::kReduce ? producer.kept : producer.space;
       *kind = producer.kind;
       return result == consumer.space;
     }
@@ -326,9 +347,8 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
   }
 
   // The producer is a loop.
-  const bool producer_elementwise =
-      std::all_of(producer.nodes.begin(), producer.nodes.end(),
-                  [](Node* n) { return ir::IsElementwise(n->op()); });
+  const bool producer_elementwise = std::all_of(producer.nodes.begin(), producer.nodes.end(),
+                                                [](Node* n) { return ir::IsElementwise(n->op()); });
   switch (consumer.kind) {
     case FusionKind::kLoop:
       *kind = FusionKind::kLoop;

@@ -11,12 +11,13 @@
 //   window       reduce_window, with an elementwise epilogue
 //   single       everything else: one op, one kernel
 //
-// A broadcast, an iota, a scalar constant and a reshape that only adds or drops dimensions of size 1
-// are free: they belong to no group and are copied into each group that reads them.
+// A broadcast, an iota, a scalar constant and a reshape that only adds or drops dimensions of size
+// 1 are free: they belong to no group and are copied into each group that reads them.
 //
-// Two rules keep values and costs right: a value is computed once (merging never duplicates work, so
-// exp(x - max) is one value for its sum and for the division), and work that depends only on weights
-// never shares a group with work that does not, since it will run once and not in every call.
+// Two rules keep values and costs right: a value is computed once (merging never duplicates work,
+// so exp(x - max) is one value for its sum and for the division), and work that depends only on
+// weights never shares a group with work that does not, since it will run once and not in every
+// call.
 #ifndef TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 #define TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 
@@ -35,15 +36,16 @@ const char* FusionKindName(FusionKind kind);  // "loop", "row", ...
 
 struct FusionGroup {
   FusionKind kind = FusionKind::kLoop;
-  ir::Dims space;         // the iteration space, without dimensions of size 1
-  ir::Dims kept;          // row and reduce: the space of the reduced values, without size 1
-  ir::Node* root = nullptr;  // the contraction, window, or first reduce
-  bool stable = false;    // depends on weights and constants alone
+  ir::Dims space;                // the iteration space, without dimensions of size 1
+  ir::Dims kept;                 // row and reduce: the space of the reduced values, without size 1
+  ir::Node* root = nullptr;      // the contraction, window, or first reduce
+  bool stable = false;           // depends on weights and constants alone
   std::vector<ir::Node*> nodes;  // in topological order
   // Nodes that are read through data movement and so live in another space: their values must not
   // leave the group.
   absl::flat_hash_set<const ir::Node*> inner;
-  // Groups that read this one's values, and whose values it reads, through free nodes and views too.
+  // Groups that read this one's values, and whose values it reads, through free nodes and views
+  // too.
   absl::flat_hash_set<FusionGroup*> consumers, producers;
 };
 
@@ -76,7 +78,8 @@ class FusionGroups {
                 FusionKind* kind) const;
   bool CreatesCycle(const FusionGroup* producer, const FusionGroup* consumer) const;
   void Connect(FusionGroup* group);
-  // Every use of the group's values is inside `consumer` (or the group itself), and none is an output.
+  // Every use of the group's values is inside `consumer` (or the group itself), and none is an
+  // output.
   bool OnlyUsedBy(const FusionGroup& group, const FusionGroup& consumer) const;
 
   ir::Graph& graph_;

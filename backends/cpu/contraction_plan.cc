@@ -1,0 +1,298 @@
+#include "backends/cpu/contraction_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Attr;
+using ir::DType;
+using ir::Node;
+using ir::Op;
+
+// Multiply-adds per nanosecond and vector lane one core reaches (two FMA units at about 4 GHz).
+constexpr double kFmaPerNsPerLane = 8;
+
+// Drops loops of one trip and merges loops whose strides continue each other on both sides.
+std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
+  std::vector<AddressLoop> merged;
+  for (const AddressLoop& loop : loops) {
+    if (loop.trips == 1) continue;
+    if (!merged.empty() && merged.back().lhs_stride == loop.trips * loop.lhs_stride &&
+        merged.back().rhs_stride == loop.trips * loop.rhs_stride) {
+      merged.back() = {merged.back().trips * loop.trips, loop.lhs_stride, loop.rhs_stride};
+    } else {
+      merged.push_back(loop);
+    }
+  }
+  return merged;
+}
+
+int64_t Trips(const std::vector<AddressLoop>& loops) {
+  int64_t n = 1;
+  for (const AddressLoop& loop : loops) n *= loop.trips;
+  return n;
+}
+
+absl::Status PlanDot(ContractionPlan& plan) {
+  const Node& dot = *plan.root;
+  const ops::DotDims dims = ops::GetDotDims(dot);
+  const std::vector<int64_t> lhs = dot.operand_shape(0).sizes(), rhs = dot.operand_shape(1).sizes();
+  const std::vector<int64_t> lhs_strides = ir::RowMajorStrides(lhs);
+  const std::vector<int64_t> rhs_strides = ir::RowMajorStrides(rhs);
+  for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
+    plan.batch_loops.push_back(
+        {lhs[dims.lhs_batch[i]], lhs_strides[dims.lhs_batch[i]], rhs_strides[dims.rhs_batch[i]]});
+  }
+  for (int64_t d : dims.lhs_free) plan.m_loops.push_back({lhs[d], lhs_strides[d], 0});
+  // k in the order in which the left-hand side stores it, as in assign_layouts.
+  std::vector<size_t> order(dims.lhs_contracting.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return dims.lhs_contracting[a] < dims.lhs_contracting[b]; });
+  for (size_t i : order) {
+    const int64_t l = dims.lhs_contracting[i], r = dims.rhs_contracting[i];
+    plan.k_loops.push_back({lhs[l], lhs_strides[l], rhs_strides[r]});
+  }
+  std::vector<AddressLoop> n_loops;
+  for (int64_t d : dims.rhs_free) n_loops.push_back({rhs[d], 0, rhs_strides[d]});
+  plan.batch = Trips(plan.batch_loops);
+  plan.m = Trips(plan.m_loops);
+  plan.n = Trips(n_loops);
+  plan.k = Trips(plan.k_loops);
+  plan.batch_loops = Merged(plan.batch_loops);
+  plan.m_loops = Merged(plan.m_loops);
+  n_loops = Merged(n_loops);
+  if (plan.rhs == RhsMode::kPacked) {
+    // The panels follow k in one sweep.
+    int64_t stride = 1;
+    for (size_t i = plan.k_loops.size(); i-- > 0;) {
+      plan.k_loops[i].rhs_stride = stride;
+      stride *= plan.k_loops[i].trips;
+    }
+  } else if (n_loops.size() > 1) {
+    return Unimplemented(dot.Describe(),
+                         ": columns of the right-hand side are not one stride apart");
+  }
+  plan.k_loops = Merged(plan.k_loops);
+  plan.rhs_n_stride = n_loops.empty() ? 1 : n_loops[0].rhs_stride;
+  return absl::OkStatus();
+}
+
+absl::Status PlanConvolution(ContractionPlan& plan) {
+  const Node& node = *plan.root;
+  TEKTITE_ASSIGN_OR_RETURN(ops::ConvDims dims,
+                           ops::GetConvDims(node.operand_shape(0).rank(), node.attrs()));
+  if (dims.feature_groups != 1 || dims.batch_groups != 1) {
+    return Unimplemented(node.Describe(), ": grouped");
+  }
+  TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(node, dims));
+  const ConvolutionGeometry& g = plan.conv;
+  plan.is_convolution = true;
+  plan.batch = node.operand_shape(0).dim(0).value();
+  plan.m = g.out_height * g.out_width;
+  plan.n = node.shape().dim(node.shape().rank() - 1).value();
+  plan.k = g.kernel_height * g.kernel_width * g.channels;
+  plan.batch_loops = {{plan.batch, g.height * g.width * g.channels, 0}};
+  const int64_t unit = plan.rhs == RhsMode::kPacked ? 1 : plan.n;
+  plan.k_loops = Merged({{g.kernel_height, g.dilation_h * g.padded_width() * g.channels,
+                          g.kernel_width * g.channels * unit},
+                         {g.kernel_width, g.dilation_w * g.channels, g.channels * unit},
+                         {g.channels, 1, unit}});
+  return absl::OkStatus();
+}
+
+// Accumulators that fit beside a panel row and a broadcast value.
+int MaxAccumulators(const backend::TargetInfo& target) {
+  return target.vector_registers >= 32 ? 24 : 12;
+}
+
+void ChooseTile(ContractionPlan& plan, const backend::TargetInfo& target) {
+  const int accumulators = MaxAccumulators(target);
+  const int64_t needed = (plan.n + plan.lanes - 1) / plan.lanes;
+  const int widest = target.vector_registers >= 32 ? 3 : 2;
+  double best_waste = 1e9;
+  for (int vectors = widest; vectors >= 1; --vectors) {
+    const double padded = static_cast<double>((needed + vectors - 1) / vectors * vectors);
+    // A narrower panel does fewer multiplications per load.
+    const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
+                         (vectors == 1   ? 1.15
+                          : vectors == 2 ? 1.03
+                                         : 1.0);
+    if (waste < best_waste) {
+      best_waste = waste;
+      plan.vectors = vectors;
+    }
+  }
+  const int most = std::min(accumulators / plan.vectors, 14);
+  // Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows.
+  const int64_t extent = plan.is_convolution ? plan.conv.out_width : plan.m;
+  plan.rows = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(plan.m, 1)));
+  double best = 1e9;
+  for (int rows = most; rows >= std::max(1, most * 2 / 3); --rows) {
+    if (rows > plan.m) continue;
+    const double tiles = static_cast<double>((extent + rows - 1) / rows);
+    const double waste = tiles * (rows + 1.5) / static_cast<double>(extent);
+    if (waste < best - 1e-9) {
+      best = waste;
+      plan.rows = rows;
+    }
+  }
+}
+
+void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
+  const int64_t bytes = ir::DTypeBytes(plan.dtype);
+  const double per_ns = kFmaPerNsPerLane * plan.lanes * 0.9;
+  plan.cost_ns = static_cast<double>(plan.batch) * static_cast<double>(plan.m) *
+                     static_cast<double>(plan.n) * static_cast<double>(plan.k) / per_ns +
+                 static_cast<double>(plan.n * plan.k * bytes) / 20.0;
+  const double chunk_ns = std::clamp(plan.cost_ns / 16, 15e3, 200e3);
+  const double row_ns = static_cast<double>(plan.n) * static_cast<double>(plan.k) / per_ns;
+  const double panel_row_ns =
+      static_cast<double>(plan.panel()) * static_cast<double>(plan.k) / per_ns;
+  const int64_t lhs_row_bytes = std::max<int64_t>(
+      plan.is_convolution ? plan.conv.channels * plan.conv.stride_w * bytes : plan.k * bytes, 1);
+  const bool small_rhs =
+      plan.k * plan.n * bytes <= target.l2_bytes / 2 && plan.rhs != RhsMode::kPackInKernel;
+  int64_t rows, panels;
+  if (small_rhs) {
+    // All columns at once: the right-hand side stays in L2 from chunk to chunk.
+    panels = plan.panels();
+    rows = static_cast<int64_t>(chunk_ns / std::max(row_ns, 1e-3));
+    rows = std::min(rows, std::max<int64_t>(target.l2_bytes / 4 / lhs_row_bytes, 4 * plan.rows));
+  } else {
+    rows = std::max<int64_t>(target.l2_bytes / 2 / lhs_row_bytes, 4 * plan.rows);
+    if (plan.m <= rows + rows / 3) rows = plan.m;
+    rows = std::min(rows, plan.m);
+    panels =
+        static_cast<int64_t>(chunk_ns / std::max(panel_row_ns * static_cast<double>(rows), 1e-3));
+  }
+  rows = std::clamp<int64_t>(rows, std::min<int64_t>(plan.rows, plan.m), plan.m);
+  if (plan.is_convolution) {
+    const int64_t image_rows = std::clamp<int64_t>(rows / std::max<int64_t>(plan.conv.out_width, 1),
+                                                   1, std::max<int64_t>(plan.conv.out_height, 1));
+    rows = image_rows * plan.conv.out_width;
+  } else if (rows < plan.m) {
+    // Blocks of equal size, in whole tiles.
+    const int64_t blocks = (plan.m + rows - 1) / rows;
+    rows = (plan.m + blocks - 1) / blocks;
+    rows = (rows + plan.rows - 1) / plan.rows * plan.rows;
+  }
+  plan.block_rows = std::max<int64_t>(rows, 1);
+  plan.block_panels = std::clamp<int64_t>(panels, 1, std::max<int64_t>(plan.panels(), 1));
+
+  // A panel that does not fit beside the rest is swept in pieces of k.
+  const int64_t piece_bytes = target.l2_bytes / 8;
+  const int64_t row_bytes = plan.panel() * bytes;
+  if (plan.k * row_bytes <= target.l2_bytes / 4 || plan.block_rows < 3 * plan.rows) return;
+  AddressLoop inner = plan.k_loops.back();
+  int64_t piece = inner.trips;
+  for (int64_t parts = 1; parts <= 64; ++parts) {
+    if (inner.trips % parts == 0 && inner.trips / parts * row_bytes <= piece_bytes) {
+      piece = inner.trips / parts;
+      break;
+    }
+  }
+  if (piece < 64) return;
+  if (piece < inner.trips) {
+    plan.k_loops.back() = {inner.trips / piece, inner.lhs_stride * piece, inner.rhs_stride * piece};
+    plan.k_loops.push_back({piece, inner.lhs_stride, inner.rhs_stride});
+  }
+  plan.blocked_k_loops = static_cast<int>(plan.k_loops.size()) - 1;
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::ConvDims& dims) {
+  const int rank = node.operand_shape(0).rank();
+  if (dims.spatial < 1 || dims.spatial > 2) {
+    return Unimplemented(node.Describe(), ": ", dims.spatial, " spatial dimensions");
+  }
+  if (dims.input_batch != 0 || dims.input_feature != rank - 1 || dims.output_batch != 0 ||
+      dims.output_feature != rank - 1 || dims.kernel_output != rank - 1 ||
+      dims.kernel_input != rank - 2) {
+    return Unimplemented(node.Describe(), ": layout is not channels-last");
+  }
+  const auto in = node.operand_shape(0).sizes(), kernel = node.operand_shape(1).sizes();
+  const auto out = node.shape().sizes();
+  ConvolutionGeometry g;
+  const int w = dims.spatial - 1;  // the innermost spatial dimension
+  auto pick = [&](const std::vector<int64_t>& v, int i, int64_t otherwise) {
+    return v.empty() ? otherwise : v[i];
+  };
+  for (int i = 0; i < dims.spatial; ++i) {
+    if (dims.input_spatial[i] != i + 1 || dims.output_spatial[i] != i + 1 ||
+        dims.kernel_spatial[i] != i) {
+      return Unimplemented(node.Describe(), ": layout is not channels-last");
+    }
+    if (pick(dims.lhs_dilation, i, 1) != 1) {
+      return Unimplemented(node.Describe(), ": dilated input");
+    }
+    if (pick(dims.low, i, 0) < 0 || pick(dims.high, i, 0) < 0) {
+      return Unimplemented(node.Describe(), ": negative padding");
+    }
+  }
+  g.channels = in[rank - 1];
+  g.width = in[1 + w];
+  g.out_width = out[1 + w];
+  g.kernel_width = kernel[w];
+  g.stride_w = pick(dims.strides, w, 1);
+  g.dilation_w = pick(dims.rhs_dilation, w, 1);
+  g.pad_left = pick(dims.low, w, 0);
+  g.pad_right = pick(dims.high, w, 0);
+  if (dims.spatial == 2) {
+    g.height = in[1];
+    g.out_height = out[1];
+    g.kernel_height = kernel[0];
+    g.stride_h = pick(dims.strides, 0, 1);
+    g.dilation_h = pick(dims.rhs_dilation, 0, 1);
+    g.pad_top = pick(dims.low, 0, 0);
+    g.pad_bottom = pick(dims.high, 0, 0);
+  }
+  return g;
+}
+
+const Node* FindContraction(const ir::Graph& region) {
+  for (const auto& node : region.nodes()) {
+    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
+  }
+  return nullptr;
+}
+
+absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
+                                                const backend::TargetInfo& target,
+                                                bool will_be_packed) {
+  ContractionPlan plan;
+  plan.root = FindContraction(fusion.region());
+  if (plan.root == nullptr) return Unimplemented("a contraction fusion without a contraction");
+  plan.dtype = plan.root->operand_shape(0).dtype();
+  if (plan.root->operand_shape(1).dtype() != plan.dtype || plan.dtype == DType::kBool) {
+    return Unimplemented(plan.root->Describe(), ": operands of different types");
+  }
+  const bool narrow = plan.dtype == DType::kF16 || plan.dtype == DType::kBF16;
+  plan.accumulator = narrow ? DType::kF32 : plan.dtype;
+  plan.lanes = target.lanes(std::max(4, ir::DTypeBytes(plan.accumulator)));
+  if (will_be_packed || fusion.attrs().Has(Attr::rhs_packed)) plan.rhs = RhsMode::kPacked;
+  TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral ? PlanDot(plan)
+                                                             : PlanConvolution(plan));
+  ChooseTile(plan, target);
+  if (plan.rhs != RhsMode::kPacked) {
+    const bool contiguous = plan.rhs_n_stride == 1 || plan.n == 1;
+    plan.rhs = contiguous && (plan.m < 4 * plan.rows || plan.is_convolution || narrow)
+                   ? RhsMode::kRowMajor
+                   : RhsMode::kPackInKernel;
+  } else if (!will_be_packed && fusion.Int(Attr::rhs_packed) != plan.panel()) {
+    return Internal("panels of ", fusion.Int(Attr::rhs_packed), " columns where ", plan.panel(),
+                    " are read");
+  }
+  if (plan.rhs != RhsMode::kPacked && plan.rhs_n_stride == 0) {
+    return Unimplemented(plan.root->Describe(), ": a right-hand side without columns");
+  }
+  ChooseBlocks(plan, target);
+  return plan;
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,96 @@
+// How a contraction is computed: as [batch][m, k] x [k, n] with addressed rows, cut into register
+// tiles, panels and chunks.
+//
+// dot_general and convolution share this view.  Row m of the left-hand side starts at an offset
+// that is a function of m; k runs through a nest of loops with an lhs stride each (for a
+// convolution: kernel height, kernel width times input features).  Columns come in panels of
+// `panel` = vectors x lanes, and a register tile is `rows` x `vectors` accumulators.
+//
+// Tile sizes follow from the register file: with 32 vector registers 8x3, 12x2 or 14x1 accumulators
+// leave room for a panel row and a broadcast; 7 x 4 and more spill and run at half speed.  Block
+// sizes follow from the caches: what a chunk reads again and again stays in half of L2.
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PLAN_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+
+// One loop of an address: trips, and elements moved per trip on either side.
+struct AddressLoop {
+  int64_t trips = 1;
+  int64_t lhs_stride = 0;
+  int64_t rhs_stride = 0;
+};
+
+enum class RhsMode {
+  kPacked,        // panels made by assign_layouts
+  kRowMajor,      // columns are contiguous: read in place
+  kPackInKernel,  // each chunk copies its panel into scratch first
+};
+
+struct ConvolutionGeometry {
+  int64_t height = 1, width = 1, channels = 1;  // input
+  int64_t out_height = 1, out_width = 1;
+  int64_t kernel_height = 1, kernel_width = 1;
+  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool padded() const { return pad_top + pad_left + pad_bottom + pad_right > 0; }
+  int64_t padded_width() const { return width + pad_left + pad_right; }
+  // Input rows that `rows` output rows read.
+  int64_t input_rows(int64_t rows) const {
+    return (rows - 1) * stride_h + (kernel_height - 1) * dilation_h + 1;
+  }
+};
+
+struct ContractionPlan {
+  const ir::Node* root = nullptr;
+  bool is_convolution = false;
+  ConvolutionGeometry conv;
+  ir::DType dtype = ir::DType::kF32;  // of the operands
+  ir::DType accumulator = ir::DType::kF32;
+
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  std::vector<AddressLoop> batch_loops;  // with both strides
+  std::vector<AddressLoop> m_loops;      // lhs only; dot_general
+  std::vector<AddressLoop> k_loops;      // outermost first
+  int64_t rhs_n_stride = 1;
+
+  RhsMode rhs = RhsMode::kRowMajor;
+  int lanes = 16, vectors = 3, rows = 8;
+  int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
+  int64_t panels() const { return (n + panel() - 1) / panel(); }
+
+  int64_t block_rows = 0;    // rows of m per chunk (whole output rows in a convolution)
+  int64_t block_panels = 1;  // panels per chunk
+  int blocked_k_loops = 0;   // leading k loops outside the row tiles
+  double cost_ns = 0;
+
+  int64_t m_blocks() const { return (m + block_rows - 1) / block_rows; }
+  int64_t n_blocks() const { return (panels() + block_panels - 1) / block_panels; }
+};
+
+// Unimplemented with a reason for layouts and types that have no code.
+// `will_be_packed`: plan as if assign_layouts had packed the right-hand side already.
+absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
+                                                const backend::TargetInfo& target,
+                                                bool will_be_packed = false);
+
+// Sizes, strides and padding of a channels-last convolution with one or two spatial dimensions;
+// Unimplemented for any other.
+absl::StatusOr<ConvolutionGeometry> GeometryOf(const ir::Node& convolution,
+                                               const ops::ConvDims& dims);
+
+// The dot_general or convolution of a contraction fusion; null if there is none.
+const ir::Node* FindContraction(const ir::Graph& region);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_PLAN_H_

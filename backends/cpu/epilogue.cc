@@ -1,0 +1,115 @@
+#include "backends/cpu/epilogue.h"
+
+#include "backends/cpu/kernel_emitters.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+
+using ir::DType;
+using ir::Node;
+using loop::Value;
+
+absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionPlan& plan) {
+  Epilogue e;
+  e.region_ = &region;
+  e.plan_ = &plan;
+  e.space_ = region.outputs()[0].shape().sizes();
+  for (ir::Value v : region.outputs()) {
+    if (v.shape().sizes() != e.space_) {
+      return Unimplemented(plan.root->Describe(), ": results of different shapes");
+    }
+  }
+  size_t next = 0;
+  auto take = [&](int64_t product, size_t* count) {
+    int64_t taken = 1;
+    while (next < e.space_.size() && taken * e.space_[next] <= product &&
+           (taken != product || e.space_[next] == 1)) {
+      taken *= e.space_[next++];
+      ++*count;
+    }
+    return taken == product;
+  };
+  // A convolution's batch and pixels may be one dimension.
+  bool split = take(plan.batch, &e.batch_dims_) && take(plan.m, &e.row_dims_) &&
+               take(plan.n, &e.column_dims_);
+  if (!split || next != e.space_.size()) {
+    next = 0;
+    e.batch_dims_ = e.row_dims_ = e.column_dims_ = 0;
+    split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.n, &e.column_dims_);
+  }
+  const bool empty = ir::Product(e.space_) == 0;
+  if (!empty && (!split || next != e.space_.size())) {
+    return Unimplemented(plan.root->Describe(), ": the results' space does not split into rows");
+  }
+  return e;
+}
+
+std::vector<Value> Epilogue::ColumnMasks(loop::Builder& b, Value column) const {
+  std::vector<Value> masks(plan_->vectors);
+  if (plan_->n % plan_->panel() == 0) return masks;
+  for (int v = 0; v < plan_->vectors; ++v) {
+    Value left = b.Sub(b.Index(plan_->n - static_cast<int64_t>(v) * plan_->lanes), column);
+    masks[v] = b.MaskUpTo(left, plan_->lanes);
+  }
+  return masks;
+}
+
+Indices Epilogue::PositionOf(loop::Builder& b, Value batch, Value m, Value n) const {
+  const std::vector<int64_t> batch_sizes(space_.begin(), space_.begin() + batch_dims_);
+  const std::vector<int64_t> row_sizes(space_.begin() + batch_dims_,
+                                       space_.begin() + batch_dims_ + row_dims_);
+  const std::vector<int64_t> column_sizes(space_.end() - column_dims_, space_.end());
+  Indices at;
+  for (Value v : Delinearize(b, batch, batch_sizes)) at.push_back(At(v));
+  // Without dimensions for the batch, rows run through all of them.
+  if (batch_dims_ == 0) m = b.Add(b.Mul(batch, b.Index(plan_->m)), m);
+  for (Value v : Delinearize(b, m, row_sizes)) at.push_back(At(v));
+  if (column_sizes.size() == 1) {
+    at.push_back(At(n, column_sizes[0] == 1 ? 0 : 1));
+  } else if (!column_sizes.empty() && column_sizes.back() % plan_->lanes == 0) {
+    std::vector<Value> index = Delinearize(b, n, column_sizes);
+    for (Value v : index) at.push_back(At(v));
+    at.back().coefficient = 1;
+  } else if (!column_sizes.empty()) {
+    Value rest = b.Add(b.Splat(n, plan_->lanes), b.Iota(DType::kS64, plan_->lanes));
+    Indices columns(column_sizes.size());
+    for (size_t i = column_sizes.size(); i-- > 0;) {
+      Value size = b.Splat(b.Index(column_sizes[i]), plan_->lanes);
+      columns[i] = LaneIndex{{}, 0, i == 0 ? rest : b.Rem(rest, size)};
+      if (i > 0) rest = b.Div(rest, size);
+    }
+    at.insert(at.end(), columns.begin(), columns.end());
+  }
+  return at;
+}
+
+absl::Status Epilogue::Emit(loop::Builder& b, Value batch, Value m, int rows, Value column,
+                            const std::vector<Value>& accumulators) const {
+  ElementEmitter e(&b, plan_->lanes);
+  BindParameters(e, *region_);
+  std::vector<Value> masks = ColumnMasks(b, column);
+  ir::Value root{const_cast<Node*>(plan_->root), 0};
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < plan_->vectors; ++v) {
+      e.Clear();
+      e.SetMask(masks[v]);
+      Value acc = accumulators[static_cast<size_t>(r) * plan_->vectors + v];
+      if (acc.dtype() != root.dtype()) acc = b.Convert(acc, root.dtype());
+      e.BindValue(root, acc);
+      for (const ir::Use& use : root.node->uses()) {
+        if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), acc);
+      }
+      Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan_->lanes));
+      Indices at = PositionOf(b, batch, b.Add(m, b.Index(r)), n);
+      std::vector<Value> results;
+      for (ir::Value output : region_->outputs()) results.push_back(e.Emit(output, at));
+      for (size_t o = 0; o < results.size(); ++o) {
+        e.StoreAt(b.Buffer(region_->num_parameters() + static_cast<int>(o)),
+                  region_->outputs()[o].shape(), at, results[o]);
+      }
+    }
+  }
+  return e.status();
+}
+
+}  // namespace tektite::cpu

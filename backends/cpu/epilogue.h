@@ -1,0 +1,42 @@
+// What follows a contraction, worked out on its accumulators: bias, activation, residual, any
+// elementwise chain, then the store.
+//
+// The results' space is [batch dims..., row dims..., column dims...] (collapse_dims merged what it
+// could); a tile's row m and column n are turned into an index of that space, and ElementEmitter
+// does the rest with the contraction bound to the accumulator.
+#ifndef TEKTITE_BACKENDS_CPU_EPILOGUE_H_
+#define TEKTITE_BACKENDS_CPU_EPILOGUE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/contraction_plan.h"
+#include "backends/cpu/element_emitter.h"
+
+namespace tektite::cpu {
+
+class Epilogue {
+ public:
+  Epilogue() = default;
+  // Unimplemented when the results' dimensions do not split into batch, rows and columns.
+  static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionPlan& plan);
+
+  // Finishes a tile: rows m, m + 1, ... of one batch, plan.panel() columns from `column` on;
+  // accumulators row by row.  Columns beyond n are not stored.
+  absl::Status Emit(loop::Builder& b, loop::Value batch, loop::Value m, int rows,
+                    loop::Value column, const std::vector<loop::Value>& accumulators) const;
+  // A mask per vector of a panel; none where every column exists.
+  std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
+
+ private:
+  Indices PositionOf(loop::Builder& b, loop::Value batch, loop::Value m, loop::Value n) const;
+
+  const ir::Graph* region_ = nullptr;
+  const ContractionPlan* plan_ = nullptr;
+  std::vector<int64_t> space_;
+  size_t batch_dims_ = 0, row_dims_ = 0, column_dims_ = 0;
+};
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_EPILOGUE_H_

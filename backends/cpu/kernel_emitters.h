@@ -1,0 +1,84 @@
+// The kernel emitters of the CPU back end: from a fusion to loop IR, one emitter per kernel kind.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(EmittedKernel k, EmitKernel(fusion, target, "k0_softmax"));
+//
+// EmitKernel tries the emitters that fit the fusion's kind in order; each refuses with
+// Unimplemented and a reason what it has no code for.  All shapes are static here.  Chunks depend
+// on shapes alone.
+#ifndef TEKTITE_BACKENDS_CPU_KERNEL_EMITTERS_H_
+#define TEKTITE_BACKENDS_CPU_KERNEL_EMITTERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/element_emitter.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::cpu {
+
+struct EmittedKernel {
+  std::unique_ptr<loop::Kernel> kernel;
+  int64_t num_chunks = 1;
+  double cost_ns = 0;
+  std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
+};
+
+using Target = backend::TargetInfo;
+
+absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const Target& target,
+                                         const std::string& name);
+
+// Elementwise work and data movement; a concatenate at the end is written piece by piece.
+absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const Target& target,
+                                       const std::string& name);
+// Reductions over the innermost dimension and all that shares their rows: each row goes through the
+// stages between reductions while it is in L1.
+absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const Target& target,
+                                      const std::string& name);
+// Any other reduction.
+absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const Target& target,
+                                         const std::string& name);
+// dot_general, and convolution as a matrix product over addressed rows: register tiles, epilogue on
+// the accumulators.
+absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const Target& target,
+                                              const std::string& name);
+// Depthwise convolution, vectorized over channels.
+absl::StatusOr<EmittedKernel> EmitDepthwise(const ir::Node& fusion, const Target& target,
+                                            const std::string& name);
+// reduce_window, vectorized over the innermost dimension.
+absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const Target& target,
+                                         const std::string& name);
+
+// The panel width EmitContraction wants for the right-hand side of `fusion`; 0: row-major.
+int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);
+
+// ---- shared by the emitters ----
+
+// A kernel whose buffers are the region's parameters and outputs.
+std::unique_ptr<loop::Kernel> MakeKernel(const ir::Node& fusion, const std::string& name,
+                                         const std::vector<std::pair<int, int>>& in_place = {});
+// Binds the region's parameters to the kernel's buffers.
+void BindParameters(ElementEmitter& e, const ir::Graph& region);
+// Lanes for work on this region's element types: a full vector of the widest type.
+int RegionLanes(const ir::Graph& region, const Target& target);
+// Nanoseconds one core takes for the elementwise part of the region, by a crude model.
+double ElementwiseCostNs(const ir::Graph& region, const Target& target);
+// Work units per chunk so that a chunk takes some tens of microseconds and there are enough chunks.
+int64_t UnitsPerChunk(int64_t units, double cost_ns);
+
+// for (c in this call's chunks) for (u in the chunk's units) body(u)
+void ForEachUnit(loop::Builder& b, int64_t units, int64_t units_per_chunk,
+                 const std::function<void(loop::Value)>& body);
+// Vector steps over [0, size): body(at, mask) with a mask only in the tail.
+void ForEachVector(loop::Builder& b, int64_t size, int lanes,
+                   const std::function<void(loop::Value at, loop::Value mask)>& body);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_KERNEL_EMITTERS_H_

@@ -1,0 +1,197 @@
+// Elementwise work and data movement: every output element is computed at its own index.
+
+#include <algorithm>
+
+#include "backends/cpu/kernel_emitters.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Attr;
+using ir::Node;
+using ir::Op;
+using ir::Shape;
+using loop::Value;
+
+// Innermost extents above this are cut into segments, so that one long row has many chunks.
+constexpr int64_t kSegment = 16384;
+
+// The part of the output that is computed in one sweep: all of it, or one operand of a concatenate.
+struct Piece {
+  std::vector<ir::Value> values;  // one per output
+  std::vector<int64_t> sizes;
+  int64_t shift = 0;  // added to the index of `dimension` when storing
+  int64_t dimension = 0;
+  int64_t units = 0, segments = 1, per_chunk = 1, chunks = 0;
+};
+
+bool IsDirect(const ir::Graph& region, const Node* parameter, const std::vector<int64_t>& sizes) {
+  if (parameter->shape().sizes() != sizes) return false;
+  for (const ir::Use& use : parameter->uses()) {
+    if (!ir::IsElementwise(use.user->op())) return false;
+  }
+  for (const auto& node : region.nodes()) {
+    if (node->op() != Op::kParameter && node->op() != Op::kConstant &&
+        node->op() != Op::kBroadcastInDim && node->op() != Op::kIota &&
+        !ir::IsElementwise(node->op())) {
+      return false;
+    }
+    // A broadcast may read an elementwise result at another index.
+    if (node->op() == Op::kBroadcastInDim && node->operand(0).node->op() != Op::kParameter &&
+        node->operand(0).node->op() != Op::kConstant) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<std::pair<int, int>> InPlacePairs(const ir::Graph& region) {
+  std::vector<std::pair<int, int>> pairs;
+  std::vector<int64_t> sizes = region.outputs()[0].shape().sizes();
+  for (int i = 0; i < region.num_parameters(); ++i) {
+    const Node* p = region.parameter(i);
+    if (!IsDirect(region, p, sizes)) continue;
+    for (size_t o = 0; o < region.outputs().size(); ++o) {
+      if (ir::DTypeBytes(region.outputs()[o].dtype()) == ir::DTypeBytes(p->shape().dtype())) {
+        pairs.push_back({i, static_cast<int>(o)});
+      }
+    }
+  }
+  return pairs;
+}
+
+std::vector<Piece> Pieces(const ir::Graph& region) {
+  std::vector<Piece> pieces;
+  Node* last = region.outputs()[0].node;
+  if (region.outputs().size() == 1 && last->op() == Op::kConcatenate) {
+    int64_t shift = 0;
+    for (ir::Value v : last->operands()) {
+      Piece piece;
+      piece.values = {v};
+      piece.sizes = v.shape().sizes();
+      piece.dimension = last->Int(Attr::dimension);
+      piece.shift = shift;
+      shift += piece.sizes[piece.dimension];
+      pieces.push_back(std::move(piece));
+    }
+    return pieces;
+  }
+  Piece whole;
+  whole.values.assign(region.outputs().begin(), region.outputs().end());
+  whole.sizes = region.outputs()[0].shape().sizes();
+  pieces.push_back(std::move(whole));
+  return pieces;
+}
+
+bool HasHeavyMath(const ir::Graph& region) {
+  for (const auto& node : region.nodes()) {
+    switch (node->op()) {
+      case Op::kExp:
+      case Op::kTanh:
+      case Op::kErf:
+      case Op::kLog:
+      case Op::kLogistic:
+      case Op::kExpm1:
+      case Op::kLog1p:
+      case Op::kPow:
+        return true;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
+                                       const std::string& name) {
+  const ir::Graph& region = fusion.region();
+  for (ir::Value v : region.outputs()) {
+    if (v.shape().sizes() != region.outputs()[0].shape().sizes()) {
+      return Unimplemented("outputs of different shapes in a loop fusion");
+    }
+  }
+  EmittedKernel result;
+  result.in_place = InPlacePairs(region);
+  result.kernel = MakeKernel(fusion, name, result.in_place);
+  result.cost_ns = ElementwiseCostNs(region, target);
+  const Shape& out_shape = region.outputs()[0].shape();
+  const int64_t elements = std::max<int64_t>(out_shape.num_elements(), 1);
+
+  std::vector<Piece> pieces = Pieces(region);
+  result.num_chunks = 0;
+  for (Piece& piece : pieces) {
+    const int64_t inner = piece.sizes.empty() ? 1 : piece.sizes.back();
+    const int64_t count = ir::Product(piece.sizes);
+    const int64_t rows = inner == 0 ? 0 : count / inner;
+    piece.segments = inner > 2 * kSegment ? (inner + kSegment - 1) / kSegment : 1;
+    piece.units = rows * piece.segments;
+    piece.per_chunk = UnitsPerChunk(piece.units, result.cost_ns * count / elements);
+    piece.chunks = (piece.units + piece.per_chunk - 1) / piece.per_chunk;
+    result.num_chunks += piece.chunks;
+  }
+
+  loop::Builder b(result.kernel.get());
+  absl::Status status;
+  int64_t first_chunk = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.chunks == 0) continue;
+    const int64_t inner = piece.sizes.empty() ? 1 : piece.sizes.back();
+    int lanes = RegionLanes(region, target);
+    if (HasHeavyMath(region) && inner >= 2 * lanes) lanes *= 2;  // hides the latency of long chains
+    std::vector<int64_t> outer = piece.sizes;
+    if (!outer.empty()) outer.pop_back();
+
+    auto emit_unit = [&](Value unit) {
+      ElementEmitter e(&b, lanes);
+      BindParameters(e, region);
+      Value row = b.Div(unit, b.Index(piece.segments));
+      Value segment = b.Rem(unit, b.Index(piece.segments));
+      if (piece.segments == 1) row = unit;
+      std::vector<Value> row_index = Delinearize(b, row, outer);
+      auto body = [&](Value at, Value mask) {
+        e.Clear();
+        e.SetMask(mask);
+        Indices index, store;
+        for (Value v : row_index) index.push_back(At(v));
+        if (!piece.sizes.empty()) index.push_back(At(at, 1));
+        store = index;
+        if (piece.shift != 0) {
+          store[piece.dimension].base = b.Add(store[piece.dimension].base, b.Index(piece.shift));
+        }
+        std::vector<Value> values;
+        for (ir::Value v : piece.values) values.push_back(e.Emit(v, index));
+        for (size_t o = 0; o < values.size(); ++o) {
+          e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)),
+                    region.outputs()[o].shape(), store, values[o]);
+        }
+      };
+      if (piece.segments == 1) {
+        ForEachVector(b, inner, lanes, body);
+      } else {
+        Value begin = b.Mul(segment, b.Index(kSegment));
+        Value end = b.Min(b.Add(begin, b.Index(kSegment)), b.Index(inner));
+        // Only the last segment is shorter; its tail is masked.
+        Value whole = b.Add(begin, b.Mul(b.Div(b.Sub(end, begin), b.Index(lanes)), b.Index(lanes)));
+        b.For(begin, whole, lanes, [&](Value at) { body(at, Value()); });
+        b.If(b.Compare("lt", whole, end),
+             [&] { body(whole, b.MaskUpTo(b.Sub(end, whole), lanes)); });
+      }
+      if (status.ok()) status = e.status();
+    };
+
+    // This piece's chunks within the call's range.
+    Value begin = b.Max(b.Sub(b.ChunkBegin(), b.Index(first_chunk)), b.Index(0));
+    Value end = b.Min(b.Sub(b.ChunkEnd(), b.Index(first_chunk)), b.Index(piece.chunks));
+    Value first = b.Mul(begin, b.Index(piece.per_chunk));
+    Value last = b.Min(b.Mul(end, b.Index(piece.per_chunk)), b.Index(piece.units));
+    b.For(first, last, 1, emit_unit);
+    first_chunk += piece.chunks;
+  }
+  TEKTITE_RETURN_IF_ERROR(status);
+  return result;
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,213 @@
+// Reductions that are not over the innermost dimensions alone (column sums, means over height and
+// width), and single long reductions.
+//
+// If the innermost dimension stays, vectors run along it and every lane has its own accumulator;
+// otherwise vectors run along the innermost reduced dimension and lanes are combined at the end.
+
+#include <algorithm>
+
+#include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/reduction.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Attr;
+using ir::Node;
+using ir::Op;
+using loop::Value;
+
+// Vectors of accumulators side by side: a cache line or more per step, and latency hidden.
+constexpr int kColumns = 4;
+
+struct Plan {
+  std::vector<const Node*> reduces;
+  std::vector<int64_t> space, kept_sizes;
+  std::vector<bool> reduced;  // by dimension of the space
+  bool inner_kept = false;
+};
+
+absl::StatusOr<Plan> MakePlan(const ir::Graph& region) {
+  Plan plan;
+  for (const auto& node : region.nodes()) {
+    if (node->op() != Op::kReduce) continue;
+    std::vector<bool> reduced(node->operand_shape(0).rank(), false);
+    for (int64_t d : node->Ints(Attr::dimensions)) reduced[d] = true;
+    if (plan.reduces.empty()) {
+      plan.space = node->operand_shape(0).sizes();
+      plan.kept_sizes = node->shape().sizes();
+      plan.reduced = reduced;
+    } else if (plan.space != node->operand_shape(0).sizes() || plan.reduced != reduced) {
+      return Unimplemented("reductions over different spaces in one fusion");
+    }
+    plan.reduces.push_back(node.get());
+  }
+  if (plan.reduces.empty()) return Unimplemented("a reduce fusion without a reduction");
+  for (const Node* a : plan.reduces) {
+    for (const auto& node : region.nodes()) {
+      // A value in the full space after a reduction would need a second sweep.
+      if (node->shape().sizes() != plan.space || ir::Product(plan.space) == 0) continue;
+      for (ir::Value v : node->operands()) {
+        if (v.node == a) return Unimplemented("a reduction that feeds its own space");
+      }
+    }
+  }
+  for (ir::Value v : region.outputs()) {
+    if (v.shape().sizes() != plan.kept_sizes) {
+      return Unimplemented("an output of a reduction in another space");
+    }
+  }
+  plan.inner_kept = !plan.reduced.empty() && !plan.reduced.back();
+  return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& target,
+                                         const std::string& name) {
+  const ir::Graph& region = fusion.region();
+  TEKTITE_ASSIGN_OR_RETURN(Plan plan, MakePlan(region));
+  EmittedKernel result;
+  result.kernel = MakeKernel(fusion, name);
+  result.cost_ns = ElementwiseCostNs(region, target);
+  loop::Builder b(result.kernel.get());
+  const int lanes = RegionLanes(region, target);
+  std::vector<int64_t> reduced_sizes;
+  for (size_t i = 0; i < plan.space.size(); ++i) {
+    if (plan.reduced[i]) reduced_sizes.push_back(plan.space[i]);
+  }
+
+  // Units: rows of results, in blocks of columns when those are vectorized.
+  std::vector<int64_t> outer = plan.kept_sizes;
+  int64_t inner = 1, block = 1;
+  if (plan.inner_kept) {
+    inner = outer.back();
+    outer.pop_back();
+    block = std::min<int64_t>((inner + lanes - 1) / lanes, kColumns) * lanes;
+  }
+  const int64_t blocks = plan.inner_kept ? (inner + block - 1) / std::max<int64_t>(block, 1) : 1;
+  const int64_t units = ir::Product(outer) * blocks;
+  const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
+  result.num_chunks = (units + per_chunk - 1) / per_chunk;
+
+  absl::Status status;
+  // Index into the space from kept and reduced parts.
+  auto space_index = [&](const Indices& kept, const Indices& reduced) {
+    Indices at;
+    size_t k = 0, r = 0;
+    for (bool is_reduced : plan.reduced) at.push_back(is_reduced ? reduced[r++] : kept[k++]);
+    return at;
+  };
+  auto store_outputs = [&](ElementEmitter& e, const Indices& kept) {
+    for (size_t o = 0; o < region.outputs().size(); ++o) {
+      ir::Value v = region.outputs()[o];
+      e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)), v.shape(), kept,
+                e.Emit(v, kept));
+    }
+  };
+
+  ForEachUnit(b, units, per_chunk, [&](Value unit) {
+    ElementEmitter e(&b, lanes);
+    BindParameters(e, region);
+    std::vector<Reduction> reductions;
+    for (const Node* r : plan.reduces) {
+      reductions.emplace_back(&b, r->String(Attr::reducer), r->operand_shape(0).dtype(), lanes);
+    }
+    Indices kept;
+    for (Value v : Delinearize(b, b.Div(unit, b.Index(blocks)), outer)) kept.push_back(At(v));
+
+    if (!plan.inner_kept) {
+      auto visit = [&](const std::vector<Value>& index, Value mask) {
+        e.Clear();
+        e.SetMask(mask);
+        Indices reduced;
+        for (size_t i = 0; i < index.size(); ++i) {
+          reduced.push_back(At(index[i], i + 1 == index.size() ? 1 : 0));
+        }
+        std::vector<Value> taken;
+        for (const Node* r : plan.reduces) {
+          taken.push_back(e.EmitVector(r->operand(0), space_index(kept, reduced)));
+        }
+        return taken;
+      };
+      std::vector<Value> totals = ReduceOverInner(b, reduced_sizes, lanes, reductions, visit);
+      e.Clear();
+      e.SetMask({});
+      for (size_t i = 0; i < plan.reduces.size(); ++i) {
+        e.BindValue(ir::Value{const_cast<Node*>(plan.reduces[i]), 0}, totals[i]);
+      }
+      store_outputs(e, kept);
+      if (status.ok()) status = e.status();
+      return;
+    }
+
+    Value first = b.Mul(b.Rem(unit, b.Index(blocks)), b.Index(block));
+    // `width` columns from `first` on, the last vector masked when it is ragged.
+    auto columns = [&](int64_t width) {
+      const int vectors = static_cast<int>((width + lanes - 1) / lanes);
+      std::vector<Value> state;
+      for (const Reduction& r : reductions) {
+        for (int v = 0; v < vectors; ++v) state.push_back(r.Identity(lanes));
+      }
+      auto mask_of = [&](int v) {
+        const int64_t left = width - static_cast<int64_t>(v) * lanes;
+        return left >= lanes ? Value() : b.MaskUpTo(b.Index(left), lanes);
+      };
+      auto kept_at = [&](int v) {
+        Indices at = kept;
+        at.push_back(At(b.Add(first, b.Index(static_cast<int64_t>(v) * lanes)), 1));
+        return at;
+      };
+      std::function<std::vector<Value>(size_t, Indices, std::vector<Value>)> nest =
+          [&](size_t depth, Indices reduced, std::vector<Value> s) -> std::vector<Value> {
+        if (depth < reduced_sizes.size()) {
+          return b.For(b.Index(0), b.Index(reduced_sizes[depth]), 1, std::move(s),
+                       [&](Value i, absl::Span<const Value> carried) {
+                         Indices next = reduced;
+                         next.push_back(At(i));
+                         return nest(depth + 1, next,
+                                     std::vector<Value>(carried.begin(), carried.end()));
+                       });
+        }
+        for (int v = 0; v < vectors; ++v) {
+          e.Clear();
+          e.SetMask(mask_of(v));
+          for (size_t r = 0; r < reductions.size(); ++r) {
+            Value x = e.EmitVector(plan.reduces[r]->operand(0), space_index(kept_at(v), reduced));
+            Value& acc = s[r * vectors + v];
+            acc = reductions[r].Combine(acc, x, {});
+          }
+        }
+        return s;
+      };
+      state = nest(0, {}, std::move(state));
+      for (int v = 0; v < vectors; ++v) {
+        e.Clear();
+        e.SetMask(mask_of(v));
+        for (size_t r = 0; r < reductions.size(); ++r) {
+          e.BindValue(ir::Value{const_cast<Node*>(plan.reduces[r]), 0},
+                      reductions[r].Narrow(state[r * vectors + v]));
+        }
+        store_outputs(e, kept_at(v));
+      }
+      for (const Node* r : plan.reduces) e.UnbindValue(ir::Value{const_cast<Node*>(r), 0});
+      e.Clear();
+    };
+    const int64_t last = inner - (blocks - 1) * block;
+    if (last == block) {
+      columns(block);
+    } else if (blocks == 1) {
+      columns(last);
+    } else {
+      b.If(
+          b.Compare("lt", b.Add(first, b.Index(block)), b.Index(inner + 1)),
+          [&] { columns(block); }, [&] { columns(last); });
+    }
+    if (status.ok()) status = e.status();
+  });
+  TEKTITE_RETURN_IF_ERROR(status);
+  return result;
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,51 @@
+// Accumulators of one reduction in generated code.
+//
+//   Reduction sum(&b, "add", DType::kF32, lanes);
+//   std::vector<Value> totals = ReduceOverInner(b, {768}, lanes, {sum}, visit);
+//
+// f16 and bf16 accumulate in f32.  The order of additions is fixed by the shape: several vectors of
+// partial results, combined pairwise, then lanes by halves.
+#ifndef TEKTITE_BACKENDS_CPU_REDUCTION_H_
+#define TEKTITE_BACKENDS_CPU_REDUCTION_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::cpu {
+
+class Reduction {
+ public:
+  Reduction(loop::Builder* builder, const std::string& reducer, ir::DType dtype, int lanes);
+  loop::Value Identity(int lanes) const;
+  // Lanes that are off in the mask (none: all on) do not count.
+  loop::Value Combine(loop::Value accumulator, loop::Value x, loop::Value mask) const;
+  loop::Value Merge(loop::Value a, loop::Value b) const;
+  // One scalar of the reduction's dtype.
+  loop::Value Finish(loop::Value accumulator) const;
+  // An accumulator (any lanes) in the reduction's dtype.
+  loop::Value Narrow(loop::Value accumulator) const;
+  int lanes() const { return lanes_; }
+
+ private:
+  loop::Builder* b_;
+  ir::Op op_;
+  std::string reducer_;
+  ir::DType dtype_, accumulator_;
+  int lanes_;
+};
+
+// Visits all of [sizes] in vectors along the last dimension; `visit` gets the index of a vector's
+// first element and a mask (none: all lanes), and returns one vector per reduction.  Returns
+// scalars.
+std::vector<loop::Value> ReduceOverInner(
+    loop::Builder& b, const std::vector<int64_t>& sizes, int lanes,
+    const std::vector<Reduction>& reductions,
+    const std::function<std::vector<loop::Value>(const std::vector<loop::Value>&, loop::Value)>&
+        visit);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_REDUCTION_H_
