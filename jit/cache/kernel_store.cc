@@ -50,13 +50,13 @@ absl::StatusOr<KernelPtr> KernelStore::GetOrCompile(
     const Fingerprint& key, const std::function<absl::StatusOr<KernelPtr>()>& compile) {
   std::shared_ptr<Entry> entry;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     if (entries_.size() >= kMostKernels) DropUnused();
     std::shared_ptr<Entry>& slot = entries_[key];
     if (slot == nullptr) slot = std::make_shared<Entry>();
     entry = slot;
   }
-  absl::MutexLock lock(&entry->mutex);
+  std::lock_guard<std::mutex> lock(entry->mutex);
   if (IsSettled(entry->kernel)) {
     hits_.fetch_add(1, std::memory_order_relaxed);
     return entry->kernel;

@@ -15,11 +15,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "jit/backend/backend.h"
 #include "jit/base/flags.h"
 #include "jit/base/hash.h"
@@ -44,13 +43,13 @@ class KernelStore {
  private:
   static constexpr size_t kMostKernels = 8192;
   struct Entry {
-    absl::Mutex mutex;  // held while compiling
+    std::mutex mutex;  // held while compiling
     absl::StatusOr<KernelPtr> kernel = absl::UnknownError("not compiled");
   };
-  void DropUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropUnused();  // mutex_ is held
 
-  absl::Mutex mutex_;
-  absl::flat_hash_map<Fingerprint, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;  // guards entries_
+  absl::flat_hash_map<Fingerprint, std::shared_ptr<Entry>> entries_;
   std::atomic<int64_t> hits_{0}, compiled_{0};
 };
 

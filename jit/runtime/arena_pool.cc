@@ -5,7 +5,7 @@ namespace tektite::runtime {
 ArenaPool::Lease ArenaPool::Acquire(int64_t bytes) {
   AlignedBlock outgrown;  // freed after the lock is
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     auto best = idle_.end(), largest = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it) {
       if (it->bytes() >= bytes && (best == idle_.end() || it->bytes() < best->bytes())) best = it;
@@ -28,7 +28,7 @@ ArenaPool::Lease ArenaPool::Acquire(int64_t bytes) {
 }
 
 void ArenaPool::Release(AlignedBlock block) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   if (idle_.size() < kMaxIdle) {
     idle_.push_back(std::move(block));
   } else {

@@ -13,11 +13,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
@@ -47,8 +46,9 @@ class ArenaPool {
   static constexpr size_t kMaxIdle = 16;
   void Release(AlignedBlock block);
 
-  absl::Mutex mutex_;
-  std::vector<AlignedBlock> idle_ ABSL_GUARDED_BY(mutex_);
+  // std and not absl: the system's abseil is not instrumented, so ThreadSanitizer cannot see its locks.
+  std::mutex mutex_;
+  std::vector<AlignedBlock> idle_;
   std::atomic<int64_t> held_bytes_{0};
 };
 

@@ -136,7 +136,7 @@ Executable::Executable(StepGraph graph, Options options)
 
 std::shared_ptr<Executable> Executable::Create(StepGraph graph, Options options) {
   std::shared_ptr<Executable> executable(new Executable(std::move(graph), std::move(options)));
-  absl::MutexLock lock(&executable->options_.weights->mutex());
+  std::lock_guard<std::mutex> lock(executable->options_.weights->mutex());
   const auto plan = executable->PlanFor(std::vector<bool>(executable->graph_.groups.size(), true));
   executable->arena_bytes_ = plan->buffers.arena_bytes;
   executable->max_live_bytes_ = plan->buffers.max_live_bytes;
@@ -151,7 +151,7 @@ Executable::~Executable() {
 
 void Executable::ReleaseWeights() {
   std::shared_ptr<const WeightState> released;  // freed after the lock is
-  absl::MutexLock lock(&state_mutex_);
+  std::lock_guard<std::mutex> lock(state_mutex_);
   released.swap(state_);
 }
 
@@ -185,14 +185,14 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
     return true;
   };
   {
-    absl::MutexLock lock(&state_mutex_);
+    std::lock_guard<std::mutex> lock(state_mutex_);
     if (state_ != nullptr && fits(*state_)) return state_;
   }
 
-  absl::MutexLock computing(&options_.weights->mutex());
+  std::lock_guard<std::mutex> computing(options_.weights->mutex());
   {
     // Another call may have been here while this one waited.
-    absl::MutexLock lock(&state_mutex_);
+    std::lock_guard<std::mutex> lock(state_mutex_);
     if (state_ != nullptr && fits(*state_)) return state_;
   }
   auto state = std::make_shared<WeightState>();
@@ -221,7 +221,7 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
     state->blocks.push_back(std::move(block));
   }
   state->plan = PlanFor(std::move(kept));
-  absl::MutexLock lock(&state_mutex_);
+  std::lock_guard<std::mutex> lock(state_mutex_);
   state_ = state;
   return state;
 }

@@ -14,11 +14,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "jit/runtime/arena_pool.h"
 #include "jit/runtime/buffer_plan.h"
@@ -91,8 +90,8 @@ class Executable : private WeightHolder {
   // Under the weight store's mutex: plans by which groups are kept.
   std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;
 
-  absl::Mutex state_mutex_;
-  std::shared_ptr<const WeightState> state_ ABSL_GUARDED_BY(state_mutex_);
+  std::mutex state_mutex_;
+  std::shared_ptr<const WeightState> state_;
 };
 
 }  // namespace tektite::runtime

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
@@ -104,7 +104,7 @@ class StatePool {
 
   TeamState* Take() {
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard<std::mutex> lock(mutex_);
       if (!idle_.empty()) {
         TeamState* state = idle_.back();
         idle_.pop_back();
@@ -117,7 +117,7 @@ class StatePool {
   void Unreference(TeamState* state) {
     if (state->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard<std::mutex> lock(mutex_);
       if (idle_.size() < kMostIdle) {
         idle_.push_back(state);
         return;
@@ -128,7 +128,7 @@ class StatePool {
 
  private:
   static constexpr size_t kMostIdle = 32;
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   std::vector<TeamState*> idle_;
 };
 

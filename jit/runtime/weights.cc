@@ -27,7 +27,7 @@ std::shared_ptr<WeightBlock> WeightBlock::Create(std::shared_ptr<MemoryBudget> b
 
 std::vector<WeightStore::Entry*> WeightStore::Register(
     WeightHolder* holder, const std::vector<const std::vector<uint64_t>*>& signatures) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   holders_.push_back(holder);
   std::vector<Entry*> entries;
   for (const auto* signature : signatures) {
@@ -40,7 +40,7 @@ std::vector<WeightStore::Entry*> WeightStore::Register(
 
 void WeightStore::Unregister(WeightHolder* holder,
                              const std::vector<const std::vector<uint64_t>*>& signatures) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   holders_.erase(std::find(holders_.begin(), holders_.end(), holder));
   for (const auto* signature : signatures) {
     auto it = entries_.find(*signature);

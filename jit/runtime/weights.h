@@ -7,7 +7,7 @@
 //
 //   WeightStore::Entry* entry = store->Register(group.signature);
 //   {
-//     absl::MutexLock lock(&store->mutex());
+//     std::lock_guard<std::mutex> lock(store->mutex());
 //     if (entry->versions == versions) ...use entry->block, otherwise compute one and
 //     store->Publish(entry, versions, block, this);
 //   }
@@ -20,9 +20,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
@@ -79,7 +79,7 @@ class WeightStore {
                   const std::vector<const std::vector<uint64_t>*>& signatures);
 
   // Held while weights are computed, so that two calls do not both do it; guards entries.
-  absl::Mutex& mutex() { return mutex_; }
+  std::mutex& mutex() { return mutex_; }
   // Replaces an entry's block (null: drops it) and makes the other holders let go of theirs.
   // mutex() is held.
   void Publish(Entry* entry, std::vector<uint64_t> versions,
@@ -87,7 +87,7 @@ class WeightStore {
 
  private:
   std::shared_ptr<MemoryBudget> budget_;
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   std::map<std::vector<uint64_t>, Entry> entries_;
   std::vector<WeightHolder*> holders_;
 };
