@@ -1,0 +1,68 @@
+#include <set>
+#include <utility>
+
+#include "clustering/importer/contents.h"
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/importer.h"
+#include "clustering/importer/live_nodes.h"
+
+namespace tektite::importer {
+namespace {
+
+using graph_def::GraphIndex;
+using graph_def::NodeDef;
+
+// Walks from the inputs whose values are needed back to the arguments, through the ops that
+// FoldContents understands and those that hand a value on.
+class ValueWalk {
+ public:
+  explicit ValueWalk(const GraphIndex& index) : index_(index), needed_(index.num_nodes(), false) {}
+
+  void Need(const GraphIndex::Edge& edge) {
+    if (edge.is_control() || needed_[edge.node]) return;
+    needed_[edge.node] = true;
+    pending_.push_back(edge.node);
+  }
+
+  std::vector<int> Finish() {
+    while (!pending_.empty()) {
+      int number = pending_.back();
+      pending_.pop_back();
+      const NodeDef& node = index_.node(number);
+      if (node.op == "_Arg") AddArg(node);
+      if (!ContentsComeFromContents(node.op)) continue;
+      for (const GraphIndex::Edge& edge : index_.inputs(number)) Need(edge);
+    }
+    return std::vector<int>(args_.begin(), args_.end());
+  }
+
+ private:
+  void AddArg(const NodeDef& arg) {
+    if (arg.attrs.Type("T") == graph_def::DataType::kResource) return;
+    args_.insert(static_cast<int>(arg.attrs.Int("index", 0)));
+  }
+
+  const GraphIndex& index_;
+  std::vector<bool> needed_;
+  std::vector<int> pending_;
+  std::set<int> args_;
+};
+
+}  // namespace
+
+std::vector<int> CompileTimeArgs(const graph_def::GraphDef& graph) {
+  absl::StatusOr<GraphIndex> index = GraphIndex::Create(graph);
+  if (!index.ok()) return {};
+  ValueWalk walk(*index);
+  for (int number : LiveNodes(*index)) {
+    const NodeDef& node = index->node(number);
+    const ImportRule* rule = FindImportRule(node.op);
+    if (rule == nullptr) continue;
+    for (int i = 0; i < node.NumDataInputs(); ++i) {
+      if (rule->NeedsValue(node, i)) walk.Need(index->inputs(number)[i]);
+    }
+  }
+  return walk.Finish();
+}
+
+}  // namespace tektite::importer

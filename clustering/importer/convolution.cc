@@ -1,0 +1,171 @@
+// Convolutions, forward and backward, depthwise ones included.
+//
+// A depthwise convolution with kernel [h, w, c, m] is a grouped one with c groups and the kernel
+// reshaped to [h, w, 1, c * m].
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "clustering/importer/fused_ops.h"
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/windows.h"
+
+namespace tektite::importer {
+namespace {
+
+bool IsDepthwise(const NodeImport& op) { return absl::StrContains(op.op(), "Depthwise"); }
+
+struct Problem {
+  ImageFormat format;
+  std::vector<WindowDim> window;
+  Dims filter;         // [h, w, input features of a group, output features]
+  int64_t groups = 1;  // of features
+};
+
+// `filter` is as TensorFlow has it, so for depthwise convolutions [h, w, c, m].
+absl::StatusOr<Problem> ResolveConvolution(const NodeImport& op, const Dims& image, Dims filter) {
+  Problem p;
+  TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op));
+  if (image.size() != 4 || filter.size() != 4)
+    return op.Refuse("image and filter of rank 4, please");
+  absl::string_view filter_format = op.attrs().String("filter_format", "HWIO");
+  if (filter_format != "HWIO") return op.Refuse("filter format ", filter_format);
+  for (const Dim& d : filter) {
+    if (!d.is_constant() || d.value() < 1) return op.Refuse("filter size ", d.ToString());
+  }
+  Dim features = image[p.format.feature()];
+  if (!features.is_constant()) return op.Refuse("channels ", features.ToString());
+  if (IsDepthwise(op)) {
+    filter = {filter[0], filter[1], Dim(1), filter[2] * filter[3]};
+  }
+  int64_t per_group = filter[2].value();
+  if (features.value() % per_group != 0 || features.value() == 0) {
+    return op.Refuse(features.value(), " channels, but the filter takes ", per_group);
+  }
+  p.groups = features.value() / per_group;
+  if (filter[3].value() % p.groups != 0) {
+    return op.Refuse(filter[3].value(), " filters in ", p.groups, " groups");
+  }
+  p.filter = filter;
+  TEKTITE_ASSIGN_OR_RETURN(
+      p.window, ResolveWindow(op, image, {filter[0].value(), filter[1].value()}, p.format));
+  return p;
+}
+
+Value Convolve(FuncBuilder& b, const Problem& p, Value image, Value filter) {
+  FuncBuilder::ConvOptions options;
+  options.input_layout = options.output_layout = p.format.layout();
+  options.strides = Fields(p.window, &WindowDim::stride);
+  options.rhs_dilation = Fields(p.window, &WindowDim::dilation);
+  options.low = Fields(p.window, &WindowDim::low);
+  options.high = Fields(p.window, &WindowDim::high);
+  options.feature_groups = p.groups;
+  return b.Convolution(image, b.Reshape(filter, p.filter), options);
+}
+
+absl::StatusOr<Value> ForwardConvolution(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), op.InputDims(1)));
+  return Convolve(op.b(), p, op.Input(0), op.Input(1));
+}
+
+// The filter as the backward pass wants it: mirrored, and from output to input features:
+// [h, w, i, g * o] -> [h, w, o, g * i].
+Value BackwardFilter(FuncBuilder& b, const Problem& p, Value filter) {
+  Dim g(p.groups), i = p.filter[2], o = ir::FloorDiv(p.filter[3], g);
+  Value f = b.Reverse(b.Reshape(filter, p.filter), {0, 1});
+  f = b.Reshape(f, {p.filter[0], p.filter[1], i, g, o});
+  f = b.Transpose(f, {0, 1, 4, 3, 2});
+  return b.Reshape(f, {p.filter[0], p.filter[1], o, g * i});
+}
+
+// A sizes input holds the whole shape, or only height and width.
+absl::StatusOr<Dims> CompleteSizes(const NodeImport& op, int input, const Dims& dy,
+                                   const Dims& filter, const ImageFormat& format) {
+  TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(input));
+  if (sizes.size() == 4) return sizes;
+  if (sizes.size() != 2 || dy.size() != 4) return op.Refuse(sizes.size(), " input sizes");
+  Dims image = dy;
+  for (int i = 0; i < 2; ++i) image[format.spatial(i)] = sizes[i];
+  image[format.feature()] = filter[2];
+  return image;
+}
+
+absl::Status CheckOutput(const NodeImport& op, const Problem& p, const Dims& dy) {
+  if (dy.size() != 4) return op.Refuse("a gradient of rank ", dy.size());
+  for (int i = 0; i < 2; ++i) {
+    if (ops::ProvablyDifferent(dy[p.format.spatial(i)], p.window[i].output)) {
+      return op.Refuse("the gradient has size ", dy[p.format.spatial(i)].ToString(), ", not ",
+                       p.window[i].output.ToString());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> RequireConstant(const NodeImport& op, const Dim& d) {
+  if (!d.is_constant()) return op.Refuse("padding depends on size ", d.ToString());
+  return d.value();
+}
+
+}  // namespace
+
+absl::Status ImportConv2D(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Value y, ForwardConvolution(op));
+  return op.Return(y);
+}
+
+absl::Status ImportFusedConv2D(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(ImageFormat format, RequireImageFormat(op));
+  TEKTITE_ASSIGN_OR_RETURN(Value y, ForwardConvolution(op));
+  TEKTITE_ASSIGN_OR_RETURN(y, ApplyFusedOps(op, y, format.feature(), 2));
+  return op.Return(y);
+}
+
+// dx = dy, spread out by the strides, convolved with the mirrored filter.
+absl::Status ImportConv2DBackpropInput(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(ImageFormat format, RequireImageFormat(op));
+  TEKTITE_ASSIGN_OR_RETURN(Dims image,
+                           CompleteSizes(op, 0, op.InputDims(2), op.InputDims(1), format));
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, image, op.InputDims(1)));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
+  FuncBuilder::ConvOptions options;
+  options.input_layout = options.output_layout = format.layout();
+  options.feature_groups = p.groups;
+  options.lhs_dilation = Fields(p.window, &WindowDim::stride);
+  options.rhs_dilation = Fields(p.window, &WindowDim::dilation);
+  for (const WindowDim& w : p.window) {
+    Dim spread = (w.output - Dim(1)) * Dim(w.stride) + Dim(1);
+    int64_t low = w.extent() - 1 - w.low;
+    TEKTITE_ASSIGN_OR_RETURN(int64_t high, RequireConstant(op, w.input - spread + Dim(w.low)));
+    options.low.push_back(low);
+    options.high.push_back(high);
+  }
+  return op.Return(b.Convolution(op.Input(2), BackwardFilter(b, p, op.Input(1)), options));
+}
+
+// df = x convolved with dy, which is dilated by the strides; batch is what is summed over, and the
+// channels of x take the place of the batch.
+absl::Status ImportConv2DBackpropFilter(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), sizes));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
+  Value x = op.Input(0);
+  FuncBuilder::ConvOptions options;
+  options.input_layout = p.format.channels_first ? "fb01" : "f01b";
+  options.kernel_layout = p.format.channels_first ? "io01" : "i01o";
+  options.output_layout = "01bf";
+  options.batch_groups = p.groups;
+  options.strides = Fields(p.window, &WindowDim::dilation);
+  options.rhs_dilation = Fields(p.window, &WindowDim::stride);
+  for (int i = 0; i < 2; ++i) {
+    const WindowDim& w = p.window[i];
+    Dim reach = Dim(w.extent()) + (w.output - Dim(1)) * Dim(w.stride);
+    TEKTITE_ASSIGN_OR_RETURN(int64_t high, RequireConstant(op, reach - w.input - Dim(w.low)));
+    if (high < 0) x = b.SliceDim(x, p.format.spatial(i), Dim(0), w.input + Dim(high));
+    options.low.push_back(w.low);
+    options.high.push_back(std::max<int64_t>(high, 0));
+  }
+  return op.Return(b.Reshape(b.Convolution(x, op.Input(2), options), sizes));
+}
+
+}  // namespace tektite::importer

@@ -1,0 +1,21 @@
+// Indexed reads shared by the ops on tensors and those on variables.
+//
+// TensorFlow's CPU kernels raise an error for an index out of range, where the IR clamps; so every
+// read whose indices are not known to be good adds a check (importer.h).
+#ifndef TEKTITE_CLUSTERING_IMPORTER_GATHERING_H_
+#define TEKTITE_CLUSTERING_IMPORTER_GATHERING_H_
+
+#include "clustering/importer/node_import.h"
+
+namespace tektite::importer {
+
+// params[b..., p..., indices[b..., i...], q...] -> [b..., p..., i..., q...]: rows of dimension
+// `axis`; the first `batch_dims` dimensions of both go together.
+absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axis, int batch_dims);
+
+// params[indices[i..., :], ...]: the last dimension of indices is a point in params' first ones.
+absl::Status GatherPoints(NodeImport& op, Value params, int indices_input);
+
+}  // namespace tektite::importer
+
+#endif  // TEKTITE_CLUSTERING_IMPORTER_GATHERING_H_

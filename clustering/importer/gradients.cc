@@ -1,0 +1,106 @@
+// Gradients of elementwise functions.
+//
+// Where a gradient is masked, it is multiplied by 0 or 1, as TensorFlow does: an infinite gradient
+// under a zero mask is NaN.
+#include "absl/container/flat_hash_map.h"
+#include "clustering/importer/activations.h"
+#include "clustering/importer/import_table.h"
+
+namespace tektite::importer {
+namespace {
+
+// Gradients of functions of x take (dy, x) or (dy, y); those of functions with names of their own
+// in calculus (sigmoid, tanh, sqrt) take (y, dy).  Here always: dy and the other.
+using Gradient = Value (*)(FuncBuilder& b, Value dy, Value v);
+
+Value Full(FuncBuilder& b, Value x, double value) { return b.FullLike(x, value); }
+Value Masked(FuncBuilder& b, Value dy, Value mask) {
+  return b.Mul(dy, b.Convert(mask, dy.dtype()));
+}
+
+Value ReluGrad(FuncBuilder& b, Value dy, Value x) {
+  return Masked(b, dy, b.Compare(x, Full(b, x, 0), "gt"));
+}
+
+Value Relu6Grad(FuncBuilder& b, Value dy, Value x) {
+  Value above = b.Compare(x, Full(b, x, 0), "gt"), below = b.Compare(x, Full(b, x, 6), "lt");
+  return Masked(b, dy, b.Binary(Op::kAnd, above, below));
+}
+
+Value EluGrad(FuncBuilder& b, Value dy, Value y) {
+  Value negative = b.Compare(y, Full(b, y, 0), "lt");
+  return b.Select(negative, b.Mul(b.Add(y, Full(b, y, 1)), dy), dy);
+}
+
+Value SeluGrad(FuncBuilder& b, Value dy, Value y) {
+  Value below = b.Mul(dy, b.Add(y, Full(b, y, kSeluScaleAlpha)));
+  Value above = b.Mul(dy, Full(b, y, kSeluScale));
+  return b.Select(b.Compare(y, Full(b, y, 0), "lt"), below, above);
+}
+
+Value SoftplusGrad(FuncBuilder& b, Value dy, Value x) {
+  return b.Div(dy, b.Add(b.Exp(b.Neg(x)), Full(b, x, 1)));
+}
+
+Value SoftsignGrad(FuncBuilder& b, Value dy, Value x) {
+  Value root = b.Add(Full(b, x, 1), b.Abs(x));
+  return b.Div(dy, b.Mul(root, root));
+}
+
+Value SigmoidGrad(FuncBuilder& b, Value dy, Value y) {
+  return b.Mul(b.Mul(dy, y), b.Sub(Full(b, y, 1), y));
+}
+
+Value TanhGrad(FuncBuilder& b, Value dy, Value y) {
+  return b.Mul(dy, b.Sub(Full(b, y, 1), b.Mul(y, y)));
+}
+
+Value SqrtGrad(FuncBuilder& b, Value dy, Value y) { return b.Div(b.Mul(dy, Full(b, y, 0.5)), y); }
+
+Value RsqrtGrad(FuncBuilder& b, Value dy, Value y) {
+  return b.Mul(b.Mul(Full(b, y, -0.5), dy), b.Mul(y, b.Mul(y, y)));
+}
+
+Value ReciprocalGrad(FuncBuilder& b, Value dy, Value y) { return b.Mul(b.Neg(dy), b.Mul(y, y)); }
+
+const absl::flat_hash_map<absl::string_view, Gradient>& Gradients() {
+  static const auto& map = *new absl::flat_hash_map<absl::string_view, Gradient>({
+      {"EluGrad", EluGrad},
+      {"InvGrad", ReciprocalGrad},
+      {"ReciprocalGrad", ReciprocalGrad},
+      {"Relu6Grad", Relu6Grad},
+      {"ReluGrad", ReluGrad},
+      {"RsqrtGrad", RsqrtGrad},
+      {"SeluGrad", SeluGrad},
+      {"SigmoidGrad", SigmoidGrad},
+      {"SoftplusGrad", SoftplusGrad},
+      {"SoftsignGrad", SoftsignGrad},
+      {"SqrtGrad", SqrtGrad},
+      {"TanhGrad", TanhGrad},
+  });
+  return map;
+}
+
+bool GradientComesSecond(absl::string_view op) {
+  return op == "InvGrad" || op == "ReciprocalGrad" || op == "RsqrtGrad" || op == "SigmoidGrad" ||
+         op == "SqrtGrad" || op == "TanhGrad";
+}
+
+}  // namespace
+
+absl::Status ImportActivationGrad(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  bool second = GradientComesSecond(op.op());
+  Value dy = op.Input(second ? 1 : 0), v = op.Input(second ? 0 : 1);
+  if (!dy || !v) return op.Return(Value());
+  if (dy.shape().rank() != v.shape().rank()) return op.Refuse("shapes differ");
+  if (op.op() == "LeakyReluGrad") {
+    Value below = b.Mul(dy, b.FullLike(dy, op.attrs().Float("alpha", 0.2f)));
+    return op.Return(b.Select(b.Compare(v, b.FullLike(v, 0), "gt"), dy, below));
+  }
+  auto it = Gradients().find(op.op());
+  if (it == Gradients().end()) return op.Refuse("no such gradient");
+  return op.Return(it->second(b, dy, v));
+}
+
+}  // namespace tektite::importer

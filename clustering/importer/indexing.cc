@@ -1,0 +1,233 @@
+// Indexed reads and writes: gather, scatter, one-hot, segment sums.
+#include <numeric>
+
+#include "clustering/importer/gathering.h"
+#include "clustering/importer/import_table.h"
+
+namespace tektite::importer {
+namespace {
+
+using ir::Attr;
+
+std::vector<int64_t> Count(int from, int to) {
+  std::vector<int64_t> numbers(to > from ? to - from : 0);
+  std::iota(numbers.begin(), numbers.end(), from);
+  return numbers;
+}
+
+Dims WithOnesAt(Dims dims, const std::vector<int64_t>& places) {
+  for (int64_t i : places) dims[i] = Dim(1);
+  return dims;
+}
+
+bool ProvablyEmpty(const Dims& dims) {
+  for (const Dim& d : dims) {
+    if (d == Dim(0)) return true;
+  }
+  return false;
+}
+
+// 0, 1, 2, ... in a range that ends at `limit` or before.
+bool CountsBelow(Value indices, const Dim& limit) {
+  if (indices.node->op() != Op::kIota) return false;
+  const Dim& last = indices.shape().dim(static_cast<int>(indices.node->Int(Attr::dimension)));
+  return last == limit ||
+         (last.is_constant() && limit.is_constant() && last.value() <= limit.value());
+}
+
+// Every index i has 0 <= i < limit.
+absl::Status CheckRange(NodeImport& op, int input, Value indices, const Dim& limit) {
+  if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
+  if (limit == Dim(0)) return op.Refuse("a row of an empty dimension");
+  if (CountsBelow(indices, limit)) return absl::OkStatus();
+  if (limit.is_constant() &&
+      op.KnownAll(input, [&](int64_t i) { return i >= 0 && i < limit.value(); })) {
+    return absl::OkStatus();
+  }
+  FuncBuilder& b = op.b();
+  Value below = b.CompareImplicit(indices, op.DimValue(limit, indices.dtype()), "lt");
+  op.Check(b.Binary(Op::kAnd, b.Compare(indices, b.FullLike(indices, 0), "ge"), below));
+  return absl::OkStatus();
+}
+
+// The same for points: one limit per coordinate, along the last dimension.
+absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& limits) {
+  if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
+  if (ProvablyEmpty(limits)) return op.Refuse("a point in an empty dimension");
+  FuncBuilder& b = op.b();
+  TensorInfo sizes;
+  sizes.shape = Shape(DType::kS64, {Dim(static_cast<int64_t>(limits.size()))});
+  sizes.contents = limits;
+  Value limit = b.Convert(Materialize(b, sizes), indices.dtype());
+  Value below = b.CompareImplicit(indices, limit, "lt");
+  op.Check(b.Binary(Op::kAnd, b.Compare(indices, b.FullLike(indices, 0), "ge"), below));
+  return absl::OkStatus();
+}
+
+// [i...] -> [i..., batch_dims + 1]: the numbers of the batch dimensions before the index itself.
+Value WithBatchNumbers(FuncBuilder& b, Value indices, int batch_dims) {
+  Dims dims = indices.shape().dims();
+  dims.push_back(Dim(1));
+  std::vector<Value> parts;
+  for (int i = 0; i < batch_dims; ++i) parts.push_back(b.Iota(indices.dtype(), dims, i));
+  parts.push_back(b.Reshape(indices, dims));
+  return b.Concatenate(parts, static_cast<int>(dims.size()) - 1);
+}
+
+// Rows of `dims`' first dimensions, at the points in `indices`, are added to (or replaced by, ...)
+// the updates.
+Value Scatter(FuncBuilder& b, Value operand, Value indices, Value updates, int depth,
+              int index_vector_dim, absl::string_view reducer) {
+  int batch = updates.shape().rank() - (operand.shape().rank() - depth);
+  return b.AddOne(Op::kScatter, {operand, indices, updates},
+                  {{Attr::offset_dims, Count(batch, updates.shape().rank())},
+                   {Attr::collapsed_slice_dims, Count(0, depth)},
+                   {Attr::scatter_dims_to_operand_dims, Count(0, depth)},
+                   {Attr::index_vector_dim, static_cast<int64_t>(index_vector_dim)},
+                   {Attr::reducer, std::string(reducer)}});
+}
+
+// indices: [i..., depth], updates: [i..., the operand's dimensions from depth on].
+absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value updates,
+                           absl::string_view reducer) {
+  if (!operand || !indices || !updates) return op.Return(Value());
+  int rank = indices.shape().rank();
+  if (rank < 1) return op.Refuse("indices are a scalar");
+  Dim depth = indices.shape().dim(rank - 1);
+  if (!depth.is_constant() || depth.value() > operand.shape().rank()) {
+    return op.Refuse("points of ", depth.ToString(), " coordinates in ",
+                     operand.shape().ToString());
+  }
+  int d = static_cast<int>(depth.value());
+  if (d < 1 || updates.shape().rank() != rank - 1 + operand.shape().rank() - d) {
+    return op.Refuse("updates of shape ", updates.shape().ToString());
+  }
+  const Dims& dims = operand.shape().dims();
+  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
+  return op.Return(Scatter(op.b(), operand, indices, updates, d, rank - 1, reducer));
+}
+
+}  // namespace
+
+absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axis, int batch_dims) {
+  FuncBuilder& b = op.b();
+  Value indices = op.Input(indices_input);
+  if (!params || !indices) return op.Return(Value());
+  int rank = params.shape().rank(), indices_rank = indices.shape().rank();
+  if (batch_dims < 0) batch_dims += indices_rank;
+  if (batch_dims < 0 || batch_dims > indices_rank || batch_dims > axis || axis >= rank) {
+    return op.Refuse("batch_dims ", batch_dims, " with axis ", axis, " and indices of rank ",
+                     indices_rank);
+  }
+  TEKTITE_RETURN_IF_ERROR(CheckRange(op, indices_input, indices, params.shape().dim(axis)));
+  for (int i = 0; i < batch_dims; ++i) {
+    b.AssumeEqual(params.shape().dim(i), indices.shape().dim(i));
+  }
+  std::vector<int64_t> indexed = Count(0, batch_dims);
+  indexed.push_back(axis);
+  std::vector<int64_t> offsets = Count(batch_dims, axis);
+  int after = axis + indices_rank - batch_dims;
+  for (int64_t i : Count(after, after + rank - axis - 1)) offsets.push_back(i);
+  if (batch_dims > 0) indices = WithBatchNumbers(b, indices, batch_dims);
+  return op.Return(b.AddOne(Op::kGather, {params, indices},
+                            {{Attr::offset_dims, offsets},
+                             {Attr::collapsed_slice_dims, indexed},
+                             {Attr::start_index_map, indexed},
+                             {Attr::index_vector_dim, static_cast<int64_t>(indices_rank)},
+                             {Attr::slice_sizes, WithOnesAt(params.shape().dims(), indexed)}}));
+}
+
+absl::Status GatherPoints(NodeImport& op, Value params, int indices_input) {
+  Value indices = op.Input(indices_input);
+  if (!params || !indices) return op.Return(Value());
+  int rank = params.shape().rank(), indices_rank = indices.shape().rank();
+  if (indices_rank < 1) return op.Refuse("indices are a scalar");
+  Dim depth = indices.shape().dim(indices_rank - 1);
+  if (!depth.is_constant() || depth.value() < 1 || depth.value() > rank) {
+    return op.Refuse("points of ", depth.ToString(), " coordinates in rank ", rank);
+  }
+  int d = static_cast<int>(depth.value());
+  const Dims& dims = params.shape().dims();
+  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
+  std::vector<int64_t> indexed = Count(0, d);
+  int batch = indices_rank - 1;
+  return op.Return(op.b().AddOne(Op::kGather, {params, indices},
+                                 {{Attr::offset_dims, Count(batch, batch + rank - d)},
+                                  {Attr::collapsed_slice_dims, indexed},
+                                  {Attr::start_index_map, indexed},
+                                  {Attr::index_vector_dim, static_cast<int64_t>(batch)},
+                                  {Attr::slice_sizes, WithOnesAt(dims, indexed)}}));
+}
+
+absl::Status ImportGather(NodeImport& op) {
+  int axis = 0;
+  int batch_dims = static_cast<int>(op.attrs().Int("batch_dims", 0));
+  if (op.op() == "GatherV2") {
+    TEKTITE_ASSIGN_OR_RETURN(axis, op.RequireAxis(2, op.InputRank(0)));
+  }
+  return GatherRows(op, op.Input(0), 1, axis, batch_dims);
+}
+
+absl::Status ImportGatherNd(NodeImport& op) {
+  if (op.attrs().String("bad_indices_policy") == "IGNORE") {
+    return op.Refuse("bad_indices_policy IGNORE");
+  }
+  return GatherPoints(op, op.Input(0), 1);
+}
+
+absl::Status ImportScatterNd(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Dims dims, op.RequireContents(2));
+  Value zeros = op.b().Full(op.InputDType(1), 0, dims);
+  return ScatterPoints(op, zeros, op.Input(0), op.Input(1), "add");
+}
+
+absl::Status ImportTensorScatter(NodeImport& op) {
+  const std::string& name = op.op();
+  Value updates = op.Input(2);
+  absl::string_view reducer = "add";
+  if (name == "TensorScatterMax") reducer = "max";
+  if (name == "TensorScatterMin") reducer = "min";
+  if (name == "TensorScatterUpdate") reducer = "replace";
+  if (name == "TensorScatterSub") updates = op.b().Neg(updates);
+  if (op.attrs().String("bad_indices_policy") == "IGNORE") {
+    return op.Refuse("bad_indices_policy IGNORE");
+  }
+  return ScatterPoints(op, op.Input(0), op.Input(1), updates, reducer);
+}
+
+// Negative segment numbers are dropped, too large ones are an error.
+absl::Status ImportUnsortedSegmentSum(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(Dims segments, op.RequireContents(2));
+  Value data = op.Input(0), ids = op.Input(1);
+  if (!data || !ids) return op.Return(Value());
+  int ids_rank = ids.shape().rank();
+  if (segments.size() != 1 || ids_rank > data.shape().rank()) return op.Refuse("ranks");
+  Dims dims = {segments[0]};
+  for (int i = ids_rank; i < data.shape().rank(); ++i) dims.push_back(data.shape().dim(i));
+  op.Check(b.CompareImplicit(ids, op.DimValue(segments[0], ids.dtype()), "lt"));
+  Value zeros = b.Full(data.dtype(), 0, dims);
+  return op.Return(Scatter(b, zeros, ids, data, 1, ids_rank, "add"));
+}
+
+absl::Status ImportOneHot(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(Dims depth, op.RequireContents(1));
+  TEKTITE_ASSIGN_OR_RETURN(int axis,
+                           op.NormalizeAxis(op.attrs().Int("axis", -1), op.InputRank(0) + 1));
+  if (depth.size() != 1) return op.Refuse("depth is not a scalar");
+  Value indices = op.Input(0);
+  if (!indices) return op.Return(indices);
+  Dims dims = indices.shape().dims();
+  dims.insert(dims.begin() + axis, depth[0]);
+  std::vector<int64_t> places;
+  for (int i = 0; i < static_cast<int>(dims.size()); ++i) {
+    if (i != axis) places.push_back(i);
+  }
+  Value hit =
+      b.Compare(b.BroadcastInDim(indices, dims, places), b.Iota(indices.dtype(), dims, axis), "eq");
+  return op.Return(
+      b.Select(hit, b.BroadcastTo(op.Input(2), dims), b.BroadcastTo(op.Input(3), dims)));
+}
+
+}  // namespace tektite::importer

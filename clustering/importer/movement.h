@@ -1,0 +1,19 @@
+// Shapes that ops of this family share with shape arithmetic (contents.cc).
+#ifndef TEKTITE_CLUSTERING_IMPORTER_MOVEMENT_H_
+#define TEKTITE_CLUSTERING_IMPORTER_MOVEMENT_H_
+
+#include "clustering/importer/node_import.h"
+
+namespace tektite::importer {
+
+// The result's dimensions of Reshape (with its -1 solved), Squeeze and ExpandDims.
+absl::StatusOr<Dims> ReshapeDims(const NodeImport& op);
+absl::StatusOr<Dims> SqueezeDims(const NodeImport& op);
+absl::StatusOr<Dims> ExpandedDims(const NodeImport& op);
+
+// Product of the dimensions [begin, end).
+Dim ProductOf(const Dims& dims, int begin, int end);
+
+}  // namespace tektite::importer
+
+#endif  // TEKTITE_CLUSTERING_IMPORTER_MOVEMENT_H_

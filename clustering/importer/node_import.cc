@@ -1,0 +1,199 @@
+#include "clustering/importer/node_import.h"
+
+#include <numeric>
+
+namespace tektite::importer {
+namespace {
+
+// A size as an s32 scalar.  The iota is never computed: only its size is asked for, and once the
+// size is fixed, that is a constant.
+Value SizeValue(FuncBuilder& b, const Dim& size) {
+  Value counted = b.Iota(DType::kS32, {size}, 0);
+  return b.AddOne(Op::kGetDimensionSize, {counted}, {{ir::Attr::dimension, int64_t{0}}});
+}
+
+// Any expression, negative ones too: the difference of two sizes.
+Value ExpressionValue(FuncBuilder& b, const Dim& dim) {
+  Value positive = SizeValue(b, ir::Max(dim, Dim(0)));
+  return b.Sub(positive, SizeValue(b, ir::Max(Dim(0) - dim, Dim(0))));
+}
+
+bool AllConstant(const Dims& dims) {
+  for (const Dim& d : dims) {
+    if (!d.is_constant()) return false;
+  }
+  return true;
+}
+
+Literal IntegerLiteral(DType dtype, std::vector<int64_t> sizes, const Dims& contents) {
+  Literal literal = Literal::Allocate(dtype, std::move(sizes));
+  for (size_t i = 0; i < contents.size(); ++i) {
+    if (dtype == DType::kS32) {
+      literal.mutable_data<int32_t>()[i] = static_cast<int32_t>(contents[i].value());
+    } else {
+      literal.mutable_data<int64_t>()[i] = contents[i].value();
+    }
+  }
+  return literal;
+}
+
+}  // namespace
+
+std::optional<Dims> ContentsOf(const Literal& literal) {
+  if (literal.dtype() != DType::kS32 && literal.dtype() != DType::kS64) return std::nullopt;
+  if (literal.num_elements() > kMaxContents) return std::nullopt;
+  std::vector<int64_t> ints = literal.AsInts();
+  return Dims(ints.begin(), ints.end());
+}
+
+Value Materialize(FuncBuilder& b, const TensorInfo& info) {
+  if (info.literal) return b.Constant(*info.literal);
+  const Dims& contents = *info.contents;
+  DType dtype = info.shape.dtype();
+  if (AllConstant(contents)) return b.Constant(IntegerLiteral(dtype, info.shape.sizes(), contents));
+  std::vector<Value> elements;
+  for (const Dim& d : contents) {
+    Value v = d.is_constant() ? b.Scalar(dtype, static_cast<double>(d.value()))
+                              : b.Convert(ExpressionValue(b, d), dtype);
+    if (info.shape.rank() == 0) return v;
+    elements.push_back(b.Reshape(v, {Dim(1)}));
+  }
+  return b.Reshape(b.Concatenate(elements, 0), info.shape.dims());
+}
+
+Value NodeImport::Input(int i) {
+  TensorInfo& info = *inputs_[i];
+  if (!info.unusable.empty()) return builder_.Fail(Refuse("input ", i, " ", info.unusable));
+  if (info.is_resource) return builder_.Fail(Refuse("input ", i, " is a resource handle"));
+  if (!info.value) info.value = Materialize(builder_, info);
+  return info.value;
+}
+
+absl::StatusOr<Value> NodeImport::Variable(int i) {
+  if (!inputs_[i]->is_resource) return Refuse("input ", i, " is not a variable");
+  return inputs_[i]->value;
+}
+
+std::vector<Value> NodeImport::Inputs(int first, int last) {
+  std::vector<Value> values;
+  for (int i = first; i < last; ++i) values.push_back(Input(i));
+  return values;
+}
+
+absl::StatusOr<Dims> NodeImport::RequireContents(int i) const {
+  const TensorInfo& info = *inputs_[i];
+  if (info.contents) return *info.contents;
+  if (info.literal && ir::IsInteger(info.literal->dtype())) {
+    std::vector<int64_t> ints = info.literal->AsInts();
+    return Dims(ints.begin(), ints.end());
+  }
+  return Refuse("input ", i, " must be known when code is made");
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeImport::RequireInts(int i) const {
+  TEKTITE_ASSIGN_OR_RETURN(Dims dims, RequireContents(i));
+  std::vector<int64_t> ints;
+  for (const Dim& d : dims) {
+    if (!d.is_constant()) return Refuse("input ", i, " depends on a size: ", d.ToString());
+    ints.push_back(d.value());
+  }
+  return ints;
+}
+
+absl::StatusOr<int64_t> NodeImport::RequireInt(int i) const {
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> ints, RequireInts(i));
+  if (ints.size() != 1) return Refuse("input ", i, " must have one element, not ", ints.size());
+  return ints[0];
+}
+
+absl::StatusOr<int> NodeImport::NormalizeAxis(int64_t axis, int rank) const {
+  if (axis < -rank || axis >= rank) return Refuse("axis ", axis, " of a tensor of rank ", rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+absl::StatusOr<int> NodeImport::RequireAxis(int i, int rank) const {
+  TEKTITE_ASSIGN_OR_RETURN(int64_t axis, RequireInt(i));
+  return NormalizeAxis(axis, rank);
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeImport::RequireAxes(int i, int rank) const {
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> axes, RequireInts(i));
+  for (int64_t& axis : axes) {
+    TEKTITE_ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, rank));
+  }
+  return axes;
+}
+
+std::vector<int64_t> NodeImport::Ints(absl::string_view attr) const {
+  const graph_def::AttrValue* value = node_.attrs.Find(attr);
+  const auto* list = value == nullptr ? nullptr : value->AsListOf<int64_t>();
+  return list == nullptr ? std::vector<int64_t>() : *list;
+}
+
+std::vector<std::string> NodeImport::Strings(absl::string_view attr) const {
+  const graph_def::AttrValue* value = node_.attrs.Find(attr);
+  const auto* list = value == nullptr ? nullptr : value->AsListOf<std::string>();
+  return list == nullptr ? std::vector<std::string>() : *list;
+}
+
+absl::StatusOr<DType> NodeImport::Type(absl::string_view attr, DType otherwise) const {
+  graph_def::DataType type = node_.attrs.Type(attr);
+  if (type == graph_def::DataType::kInvalid) return otherwise;
+  std::optional<DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(type));
+  if (!dtype) return Refuse("type ", graph_def::DataTypeName(type), " is not supported");
+  return *dtype;
+}
+
+absl::Status NodeImport::Return(Value value) {
+  const absl::Status& status = builder_.status();
+  if (absl::IsUnimplemented(status)) return status;  // names the node already
+  if (!status.ok()) return Refuse(status.message());
+  TensorInfo info;
+  info.shape = value.shape();
+  info.value = value;
+  results_.push_back(std::move(info));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImport::Return(absl::Span<const Value> values) {
+  for (Value v : values) TEKTITE_RETURN_IF_ERROR(Return(v));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImport::ReturnContents(DType dtype, const Dims& dims, Dims contents) {
+  TensorInfo info;
+  info.shape = Shape(dtype, dims);
+  info.contents = std::move(contents);
+  results_.push_back(std::move(info));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImport::ReturnLiteral(Literal literal) {
+  TensorInfo info;
+  info.shape = literal.shape();
+  info.contents = ContentsOf(literal);
+  info.literal = std::move(literal);
+  results_.push_back(std::move(info));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImport::Forward(int i) {
+  results_.push_back(*inputs_[i]);
+  return absl::OkStatus();
+}
+
+Value NodeImport::DimValue(const Dim& dim, DType dtype) {
+  TensorInfo info;
+  info.shape = Shape(DType::kS64, Dims());
+  info.contents = Dims{dim};
+  return builder_.Convert(Materialize(builder_, info), dtype);
+}
+
+void NodeImport::Check(Value condition) {
+  if (!condition) return;
+  std::vector<int64_t> all(condition.shape().rank());
+  std::iota(all.begin(), all.end(), 0);
+  checks_.push_back(all.empty() ? condition : builder_.Reduce(condition, all, "and"));
+}
+
+}  // namespace tektite::importer

@@ -1,0 +1,147 @@
+// The import of one TensorFlow node: what an import function sees.
+//
+//   absl::Status ImportExpandDims(NodeImport& op) {
+//     TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(1, op.InputRank(0) + 1));
+//     Dims dims = op.InputShape(0).dims();
+//     dims.insert(dims.begin() + axis, Dim(1));
+//     return op.Return(op.b().Reshape(op.Input(0), dims));
+//   }
+//
+// Inputs become IR values only when asked for, so that an input that is needed for its shape or for
+// its contents alone leaves nothing behind.
+#ifndef TEKTITE_CLUSTERING_IMPORTER_NODE_IMPORT_H_
+#define TEKTITE_CLUSTERING_IMPORTER_NODE_IMPORT_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "clustering/graph_def/graph_def.h"
+#include "jit/base/status.h"
+#include "jit/ops/builder.h"
+
+namespace tektite::importer {
+
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Literal;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+
+// Integer tensors of at most this many elements are followed as dimension expressions.
+inline constexpr int64_t kMaxContents = 64;
+
+// One output of a TensorFlow node.
+struct TensorInfo {
+  Shape shape;
+  Value value;                     // null: to be made from contents or literal when needed
+  std::optional<Dims> contents;    // the elements, row-major, of a small integer tensor
+  std::optional<Literal> literal;  // the elements of a constant
+  bool is_resource = false;        // a variable's handle: `value` is the variable's content
+  std::string unusable;            // why there can be no value (a string constant); else empty
+};
+
+class NodeImport {
+ public:
+  NodeImport(const graph_def::NodeDef& node, std::vector<TensorInfo*> inputs, FuncBuilder* builder,
+             std::vector<Value>* checks)
+      : node_(node), inputs_(std::move(inputs)), builder_(*builder), checks_(*checks) {}
+
+  FuncBuilder& b() { return builder_; }
+  const std::string& op() const { return node_.op; }
+  const graph_def::AttrMap& attrs() const { return node_.attrs; }
+  // Unimplemented, "OpName 'node': <reason>".
+  template <typename... Args>
+  absl::Status Refuse(const Args&... reason) const {
+    return Unimplemented(node_.op, " '", node_.name, "': ", reason...);
+  }
+
+  // ---- inputs ----
+  int num_inputs() const { return static_cast<int>(inputs_.size()); }
+  const TensorInfo& InputInfo(int i) const { return *inputs_[i]; }
+  const Shape& InputShape(int i) const { return inputs_[i]->shape; }
+  const Dims& InputDims(int i) const { return inputs_[i]->shape.dims(); }
+  DType InputDType(int i) const { return inputs_[i]->shape.dtype(); }
+  int InputRank(int i) const { return inputs_[i]->shape.rank(); }
+  Value Input(int i);
+  // The variable behind a resource handle.
+  absl::StatusOr<Value> Variable(int i);
+  std::vector<Value> Inputs(int first, int last);  // [first, last)
+
+  // ---- inputs whose elements are known ----
+  bool HasContents(int i) const { return inputs_[i]->contents.has_value(); }
+  // Elements as dimension expressions / integers; refuses when they are not known.
+  absl::StatusOr<Dims> RequireContents(int i) const;
+  absl::StatusOr<std::vector<int64_t>> RequireInts(int i) const;
+  absl::StatusOr<int64_t> RequireInt(int i) const;
+  // An axis of a tensor of that rank, or several; negative ones count from the end.
+  absl::StatusOr<int> RequireAxis(int i, int rank) const;
+  absl::StatusOr<std::vector<int64_t>> RequireAxes(int i, int rank) const;
+  absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank) const;
+  // Whether the elements are known and all satisfy the predicate.
+  template <typename Predicate>
+  bool KnownAll(int i, Predicate&& predicate) const;
+
+  // ---- attributes ----
+  std::vector<int64_t> Ints(absl::string_view attr) const;
+  std::vector<std::string> Strings(absl::string_view attr) const;
+  // A type attribute that the IR can hold.
+  absl::StatusOr<DType> Type(absl::string_view attr, DType otherwise) const;
+
+  // ---- results ----
+  // The next result; an error of the builder comes out as a refusal.
+  absl::Status Return(Value value);
+  absl::Status Return(absl::Span<const Value> values);
+  // The next result, an integer tensor whose elements are these.
+  absl::Status ReturnContents(DType dtype, const Dims& dims, Dims contents);
+  absl::Status ReturnLiteral(Literal literal);
+  // The next result is input i itself.
+  absl::Status Forward(int i);
+  // The scalar `dim`, as data.
+  Value DimValue(const Dim& dim, DType dtype);
+  // Every element of the bool tensor must be true; see importer.h.
+  void Check(Value condition);
+
+  std::vector<TensorInfo>& results() { return results_; }
+
+ private:
+  const graph_def::NodeDef& node_;
+  std::vector<TensorInfo*> inputs_;
+  FuncBuilder& builder_;
+  std::vector<Value>& checks_;
+  std::vector<TensorInfo> results_;
+};
+
+// Makes the value of a tensor whose elements are known.
+Value Materialize(FuncBuilder& b, const TensorInfo& info);
+// Elements of a small integer literal; nullopt for any other.
+std::optional<Dims> ContentsOf(const Literal& literal);
+
+template <typename Predicate>
+bool NodeImport::KnownAll(int i, Predicate&& predicate) const {
+  const TensorInfo& info = *inputs_[i];
+  if (info.literal && ir::IsInteger(info.literal->dtype())) {
+    for (int64_t v : info.literal->AsInts()) {
+      if (!predicate(v)) return false;
+    }
+    return true;
+  }
+  if (!info.contents) return false;
+  for (const Dim& d : *info.contents) {
+    if (!d.is_constant() || !predicate(d.value())) return false;
+  }
+  return true;
+}
+
+}  // namespace tektite::importer
+
+#endif  // TEKTITE_CLUSTERING_IMPORTER_NODE_IMPORT_H_

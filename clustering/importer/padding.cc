@@ -1,0 +1,151 @@
+// Padding, and the batch/space ops that are padding and transposition.
+#include "clustering/importer/import_table.h"
+
+namespace tektite::importer {
+namespace {
+
+struct Paddings {
+  std::vector<int64_t> low, high;
+};
+
+// A [dimensions, 2] tensor of amounts before and after.
+absl::StatusOr<Paddings> RequirePaddings(const NodeImport& op, int input, size_t dimensions) {
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> flat, op.RequireInts(input));
+  if (flat.size() != 2 * dimensions) {
+    return op.Refuse("input ", input, " must have shape [", dimensions, ", 2]");
+  }
+  Paddings paddings;
+  for (size_t i = 0; i < dimensions; ++i) {
+    if (flat[2 * i] < 0 || flat[2 * i + 1] < 0) return op.Refuse("negative padding");
+    paddings.low.push_back(flat[2 * i]);
+    paddings.high.push_back(flat[2 * i + 1]);
+  }
+  return paddings;
+}
+
+bool IsZero(const Paddings& p) {
+  return p.low == std::vector<int64_t>(p.low.size(), 0) && p.low == p.high;
+}
+
+// `count` elements of dimension `axis` from `start`, mirrored.
+Value Mirrored(FuncBuilder& b, Value x, int axis, const Dim& start, int64_t count) {
+  return b.Reverse(b.SliceDim(x, axis, start, start + Dim(count)), {axis});
+}
+
+Value MirrorDimension(FuncBuilder& b, Value x, int axis, int64_t low, int64_t high,
+                      int64_t skipped) {
+  Dim n = x.shape().dim(axis);
+  std::vector<Value> parts;
+  if (low > 0) parts.push_back(Mirrored(b, x, axis, Dim(skipped), low));
+  parts.push_back(x);
+  if (high > 0) parts.push_back(Mirrored(b, x, axis, n - Dim(high + skipped), high));
+  return parts.size() == 1 ? x : b.Concatenate(parts, axis);
+}
+
+// [n, h*bh, w*bw, ...] -> [bh*bw*n, h, w, ...]
+Value SpaceToBatch(FuncBuilder& b, Value x, const std::vector<int64_t>& block) {
+  int m = static_cast<int>(block.size()), rank = x.shape().rank();
+  Dims spread = {x.shape().dim(0)}, result = {x.shape().dim(0)};
+  std::vector<int64_t> order;
+  for (int i = 0; i < m; ++i) {
+    Dim part = ir::FloorDiv(x.shape().dim(i + 1), Dim(block[i]));
+    spread.push_back(part);
+    spread.push_back(Dim(block[i]));
+    result[0] = result[0] * Dim(block[i]);
+    result.push_back(part);
+    order.push_back(2 * i + 2);
+  }
+  order.push_back(0);
+  for (int i = 0; i < m; ++i) order.push_back(2 * i + 1);
+  for (int i = m + 1; i < rank; ++i) {
+    order.push_back(static_cast<int64_t>(spread.size()));
+    spread.push_back(x.shape().dim(i));
+    result.push_back(x.shape().dim(i));
+  }
+  return b.Reshape(b.Transpose(b.Reshape(x, spread), order), result);
+}
+
+// [bh*bw*n, h, w, ...] -> [n, h*bh, w*bw, ...]
+Value BatchToSpace(FuncBuilder& b, Value x, const std::vector<int64_t>& block) {
+  int m = static_cast<int>(block.size()), rank = x.shape().rank();
+  Dims spread, result = {x.shape().dim(0)};
+  for (int i = 0; i < m; ++i) {
+    spread.push_back(Dim(block[i]));
+    result[0] = ir::FloorDiv(result[0], Dim(block[i]));
+    result.push_back(x.shape().dim(i + 1) * Dim(block[i]));
+  }
+  spread.push_back(result[0]);
+  std::vector<int64_t> order = {m};
+  for (int i = 0; i < m; ++i) {
+    order.push_back(m + 1 + i);
+    order.push_back(i);
+  }
+  for (int i = 1; i < rank; ++i) spread.push_back(x.shape().dim(i));
+  for (int i = m + 1; i < rank; ++i) {
+    order.push_back(m + i);
+    result.push_back(x.shape().dim(i));
+  }
+  return b.Reshape(b.Transpose(b.Reshape(x, spread), order), result);
+}
+
+absl::Status CheckBlock(const NodeImport& op, const std::vector<int64_t>& block) {
+  if (static_cast<int>(block.size()) + 1 > op.InputRank(0)) {
+    return op.Refuse(block.size(), " block sizes for rank ", op.InputRank(0));
+  }
+  for (int64_t size : block) {
+    if (size < 1) return op.Refuse("block size ", size);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ImportPad(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, 1, op.InputRank(0)));
+  if (IsZero(p)) return op.Forward(0);
+  FuncBuilder& b = op.b();
+  Value value = op.op() == "PadV2" ? op.Input(2) : b.Scalar(op.InputDType(0), 0);
+  return op.Return(b.Pad(op.Input(0), value, p.low, p.high));
+}
+
+// REFLECT leaves the border itself out of the mirror image, SYMMETRIC has it twice.
+absl::Status ImportMirrorPad(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, 1, op.InputRank(0)));
+  int64_t skipped = op.attrs().String("mode", "REFLECT") == "REFLECT" ? 1 : 0;
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  for (int i = 0; i < op.InputRank(0); ++i) {
+    const Dim& n = op.InputDims(0)[i];
+    int64_t most = std::max(p.low[i], p.high[i]);
+    if (n.is_constant() && most > 0 && most + skipped > n.value()) {
+      return op.Refuse("padding ", most, " of size ", n.value());
+    }
+    x = MirrorDimension(op.b(), x, i, p.low[i], p.high[i], skipped);
+    if (!x) break;
+  }
+  return op.Return(x);
+}
+
+// SpaceToBatchND pads, then moves blocks to the batch; BatchToSpaceND moves them back, then crops.
+absl::Status ImportBatchSpace(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> block, op.RequireInts(1));
+  TEKTITE_RETURN_IF_ERROR(CheckBlock(op, block));
+  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, 2, block.size()));
+  FuncBuilder& b = op.b();
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  std::vector<int64_t> low(op.InputRank(0), 0), high = low;
+  std::copy(p.low.begin(), p.low.end(), low.begin() + 1);
+  std::copy(p.high.begin(), p.high.end(), high.begin() + 1);
+  if (op.op() == "SpaceToBatchND") {
+    if (!IsZero(p)) x = b.Pad(x, b.Scalar(x.dtype(), 0), low, high);
+    return op.Return(x ? SpaceToBatch(b, x, block) : x);
+  }
+  x = BatchToSpace(b, x, block);
+  if (!x || IsZero(p)) return op.Return(x);
+  Dims starts(low.begin(), low.end()), limits = x.shape().dims();
+  for (size_t i = 0; i < limits.size(); ++i) limits[i] = limits[i] - Dim(high[i]);
+  return op.Return(b.Slice(x, starts, limits));
+}
+
+}  // namespace tektite::importer

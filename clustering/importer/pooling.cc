@@ -1,0 +1,118 @@
+// Max and average pooling and their gradients.
+//
+// Average pooling divides by the number of elements that are really there: with padding, windows at
+// the border count fewer.
+#include <algorithm>
+#include <limits>
+
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/windows.h"
+
+namespace tektite::importer {
+namespace {
+
+using ir::Attr;
+
+struct Pooling {
+  ImageFormat format;
+  std::vector<WindowDim> window;
+};
+
+absl::StatusOr<Pooling> ResolvePooling(const NodeImport& op, const Dims& image) {
+  Pooling p;
+  TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op));
+  std::vector<int64_t> sizes = op.Ints("ksize");
+  if (sizes.size() != 4 || sizes[0] != 1 || sizes[p.format.feature()] != 1) {
+    return op.Refuse("pooling over batch or channels");
+  }
+  TEKTITE_ASSIGN_OR_RETURN(
+      p.window,
+      ResolveWindow(op, image, {sizes[p.format.spatial(0)], sizes[p.format.spatial(1)]}, p.format));
+  return p;
+}
+
+// The two spatial dimensions' numbers among those of the whole image.
+std::vector<int64_t> Spread(const Pooling& p, int64_t WindowDim::*field, int64_t otherwise) {
+  std::vector<int64_t> all(4, otherwise);
+  for (int i = 0; i < 2; ++i) all[p.format.spatial(i)] = p.window[i].*field;
+  return all;
+}
+
+ops::WindowDims WholeWindow(const Pooling& p) {
+  ops::WindowDims w;
+  w.window = Spread(p, &WindowDim::size, 1);
+  w.strides = Spread(p, &WindowDim::stride, 1);
+  w.low = Spread(p, &WindowDim::low, 0);
+  w.high = Spread(p, &WindowDim::high, 0);
+  w.lhs_dilation = w.window_dilation = std::vector<int64_t>(4, 1);
+  return w;
+}
+
+bool HasPadding(const Pooling& p) {
+  return std::any_of(p.window.begin(), p.window.end(),
+                     [](const WindowDim& w) { return w.low != 0 || w.high != 0; });
+}
+
+// Elements under each window, of shape [1, h, w, 1]; a scalar where all windows have the same.
+Value Counts(FuncBuilder& b, const Pooling& p, DType dtype) {
+  if (!HasPadding(p)) {
+    return b.Scalar(dtype, static_cast<double>(p.window[0].size * p.window[1].size));
+  }
+  Dims dims(4, Dim(1));
+  for (int i = 0; i < 2; ++i) dims[p.format.spatial(i)] = p.window[i].input;
+  return b.ReduceWindow(b.Full(dtype, 1, dims), "add", WholeWindow(p));
+}
+
+}  // namespace
+
+absl::Status ImportPool(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  if (op.op() == "MaxPool") return op.Return(b.ReduceWindow(x, "max", WholeWindow(p)));
+  DType sum_type = ir::DTypeBytes(x.dtype()) == 2 ? DType::kF32 : x.dtype();
+  Value sum = b.ReduceWindow(b.Convert(x, sum_type), "add", WholeWindow(p));
+  return op.Return(b.Convert(b.Div(sum, Counts(b, p, sum_type)), x.dtype()));
+}
+
+// Every input element receives its share of the windows that cover it: the shares, spread out by
+// the strides, are summed under windows of the same size.
+absl::Status ImportAvgPoolGrad(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, image));
+  Value dy = op.Input(1);
+  if (!dy) return op.Return(dy);
+  DType sum_type = ir::DTypeBytes(dy.dtype()) == 2 ? DType::kF32 : dy.dtype();
+  Value shares = b.Div(b.Convert(dy, sum_type), Counts(b, p, sum_type));
+  std::vector<int64_t> low(4, 0), high(4, 0), interior(4, 0);
+  for (int i = 0; i < 2; ++i) {
+    const WindowDim& w = p.window[i];
+    Dim spread = (w.output - Dim(1)) * Dim(w.stride) + Dim(1);
+    Dim after = w.input - spread + Dim(w.low);
+    if (!after.is_constant()) return op.Refuse("padding depends on size ", after.ToString());
+    low[p.format.spatial(i)] = w.size - 1 - w.low;
+    high[p.format.spatial(i)] = after.value();
+    interior[p.format.spatial(i)] = w.stride - 1;
+  }
+  Value padded = b.Pad(shares, b.Scalar(sum_type, 0), low, high, interior);
+  ops::WindowDims window;
+  window.window = Spread(p, &WindowDim::size, 1);
+  window.strides = window.lhs_dilation = window.window_dilation = std::vector<int64_t>(4, 1);
+  window.low = window.high = std::vector<int64_t>(4, 0);
+  return op.Return(b.Convert(b.ReduceWindow(padded, "add", window), dy.dtype()));
+}
+
+// The gradient goes to the first largest element of each window.
+absl::Status ImportMaxPoolGrad(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
+  ops::WindowDims w = WholeWindow(p);
+  return op.Return(op.b().AddOne(Op::kSelectAndScatter, {op.Input(0), op.Input(2)},
+                                 {{Attr::window, w.window},
+                                  {Attr::strides, w.strides},
+                                  {Attr::low, w.low},
+                                  {Attr::high, w.high}}));
+}
+
+}  // namespace tektite::importer

@@ -1,0 +1,104 @@
+// Reductions, arg max and arg min, cumulative sums and products.
+#include <algorithm>
+#include <limits>
+
+#include "absl/container/flat_hash_map.h"
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/movement.h"
+
+namespace tektite::importer {
+namespace {
+
+// Sums of 16-bit floats are kept in f32, as TensorFlow's CPU kernels keep them.
+Value Widened(FuncBuilder& b, Value x) {
+  bool narrow = x && ir::IsFloat(x.dtype()) && ir::DTypeBytes(x.dtype()) == 2;
+  return narrow ? b.Convert(x, DType::kF32) : x;
+}
+
+absl::string_view ReducerFor(absl::string_view op) {
+  static const auto& map =
+      *new absl::flat_hash_map<absl::string_view, absl::string_view>({{"All", "and"},
+                                                                      {"Any", "or"},
+                                                                      {"EuclideanNorm", "add"},
+                                                                      {"Max", "max"},
+                                                                      {"Mean", "add"},
+                                                                      {"Min", "min"},
+                                                                      {"Prod", "mul"},
+                                                                      {"Sum", "add"}});
+  return map.find(op)->second;
+}
+
+}  // namespace
+
+absl::Status ImportReduce(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> axes, op.RequireAxes(1, op.InputRank(0)));
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) {
+    return op.Refuse("an axis is reduced twice");
+  }
+  Value x = Widened(b, op.Input(0));
+  if (!x) return op.Return(x);
+  if (op.op() == "EuclideanNorm") x = b.Mul(x, x);
+  bool keep = op.attrs().Bool("keep_dims", false);
+  absl::string_view reducer = ReducerFor(op.op());
+  if (!axes.empty()) x = keep ? b.ReduceKeep(x, axes, reducer) : b.Reduce(x, axes, reducer);
+  if (op.op() == "Mean") {
+    Dim count(1);
+    for (int64_t axis : axes) count = count * op.InputDims(0)[axis];
+    if (count == Dim(0) && x && !ir::IsFloat(x.dtype())) return op.Refuse("the mean of nothing");
+    if (!axes.empty() && x) x = b.Div(x, op.DimValue(count, x.dtype()));
+  }
+  if (op.op() == "EuclideanNorm") x = b.Sqrt(x);
+  return op.Return(b.Convert(x, op.InputDType(0)));
+}
+
+// The first place where the extreme stands: the least index among those equal to it.  NaN never
+// wins, so it counts as the other end of the order.
+absl::Status ImportArgMinMax(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(1, op.InputRank(0)));
+  TEKTITE_ASSIGN_OR_RETURN(DType index_type, op.Type("output_type", DType::kS64));
+  bool max = op.op() == "ArgMax";
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  Dim size = op.InputDims(0)[axis];
+  if (size == Dim(0)) return op.Refuse("dimension ", axis, " is empty");
+  if (x.dtype() == DType::kBool) x = b.Convert(x, DType::kS32);
+  if (ir::IsFloat(x.dtype())) {
+    double loser = (max ? -1 : 1) * std::numeric_limits<double>::infinity();
+    x = b.Select(b.Compare(x, x, "eq"), x, b.FullLike(x, loser));
+  }
+  Value extreme = b.ReduceKeep(x, {axis}, max ? "max" : "min");
+  if (!extreme) return op.Return(extreme);
+  const Dims& dims = x.shape().dims();
+  Value wins = b.Compare(x, b.BroadcastTo(extreme, dims), "eq");
+  Value places = b.Iota(DType::kS32, dims, axis);
+  Value none = b.Full(DType::kS32, std::numeric_limits<int32_t>::max(), dims);
+  Value first = b.Reduce(b.Select(wins, places, none), {axis}, "min");
+  return op.Return(b.Convert(first, index_type));
+}
+
+absl::Status ImportCumulative(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  if (op.InputRank(0) == 0) return op.Refuse("a scalar");
+  TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(1, op.InputRank(0)));
+  Value sum = b.Cumulative(op.Input(0), axis, op.op() == "Cumsum" ? "add" : "mul",
+                           op.attrs().Bool("exclusive", false), op.attrs().Bool("reverse", false));
+  return op.Return(sum);
+}
+
+// Half the sum of squares.
+absl::Status ImportL2Loss(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  Value x = Widened(b, op.Input(0));
+  if (!x) return op.Return(x);
+  std::vector<int64_t> all;
+  for (int i = 0; i < x.shape().rank(); ++i) all.push_back(i);
+  Value squares = b.Mul(x, x);
+  Value sum = all.empty() ? squares : b.Reduce(squares, all, "add");
+  if (!sum) return op.Return(sum);
+  return op.Return(b.Convert(b.Mul(sum, b.FullLike(sum, 0.5)), op.InputDType(0)));
+}
+
+}  // namespace tektite::importer

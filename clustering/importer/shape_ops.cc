@@ -1,0 +1,150 @@
+// Shapes as data, and tensors made from shapes: ranges, fills, broadcast bookkeeping.
+#include <algorithm>
+#include <cmath>
+
+#include "clustering/importer/import_table.h"
+
+namespace tektite::importer {
+namespace {
+
+// Elements of range(start, limit, delta).
+int64_t RangeSize(double start, double limit, double delta) {
+  return std::max<int64_t>(0, static_cast<int64_t>(std::ceil((limit - start) / delta)));
+}
+
+absl::StatusOr<double> RequireNumber(const NodeImport& op, int i) {
+  const TensorInfo& info = op.InputInfo(i);
+  if (info.literal && info.literal->num_elements() == 1) return info.literal->AsDouble(0);
+  TEKTITE_ASSIGN_OR_RETURN(int64_t value, op.RequireInt(i));
+  return static_cast<double>(value);
+}
+
+// start + iota * delta, in dtype.
+Value Progression(NodeImport& op, DType dtype, const Dim& size, Value start, Value delta) {
+  FuncBuilder& b = op.b();
+  Value steps = b.Iota(dtype, {size}, 0);
+  if (delta) steps = b.Mul(steps, delta);
+  return start ? b.Add(steps, start) : steps;
+}
+
+absl::Status ImportFloatRange(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(double start, RequireNumber(op, 0));
+  TEKTITE_ASSIGN_OR_RETURN(double limit, RequireNumber(op, 1));
+  TEKTITE_ASSIGN_OR_RETURN(double delta, RequireNumber(op, 2));
+  if (delta == 0 || !std::isfinite((limit - start) / delta)) return op.Refuse("delta ", delta);
+  int64_t size = RangeSize(start, limit, delta);
+  return op.Return(Progression(op, op.InputDType(0), Dim(size), op.Input(0), op.Input(2)));
+}
+
+Dim BroadcastDim(const Dim& a, const Dim& b) { return a == Dim(1) ? b : a; }
+
+// Dimension i of the broadcast result, from the right-aligned shapes.
+const Dim& AlignedDim(const Dims& dims, size_t rank, size_t i) {
+  static const Dim& one = *new Dim(1);
+  size_t missing = rank - dims.size();
+  return i < missing ? one : dims[i - missing];
+}
+
+bool BroadcastIsKnown(const Dim& a, const Dim& b) {
+  return a == b || (a.is_constant() && b.is_constant()) || a == Dim(1) || b == Dim(1);
+}
+
+Dims Places(const std::vector<int64_t>& axes) { return Dims(axes.begin(), axes.end()); }
+
+}  // namespace
+
+absl::Status ImportShape(NodeImport& op) {
+  const std::string& name = op.op();
+  TEKTITE_ASSIGN_OR_RETURN(DType dtype, op.Type("out_type", DType::kS32));
+  if (name == "Rank") return op.ReturnContents(DType::kS32, {}, {Dim(op.InputRank(0))});
+  if (name == "Size") return op.ReturnContents(dtype, {}, {op.InputShape(0).NumElements()});
+  for (int i = 0; i < op.num_inputs(); ++i) {  // ShapeN has several
+    TEKTITE_RETURN_IF_ERROR(op.ReturnContents(dtype, {Dim(op.InputRank(i))}, op.InputDims(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ImportRange(NodeImport& op) {
+  if (ir::IsFloat(op.InputDType(0))) return ImportFloatRange(op);
+  TEKTITE_ASSIGN_OR_RETURN(Dims start, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(Dims limit, op.RequireContents(1));
+  TEKTITE_ASSIGN_OR_RETURN(int64_t delta, op.RequireInt(2));
+  if (delta == 0 || start.size() != 1 || limit.size() != 1) return op.Refuse("delta ", delta);
+  Dim span = delta > 0 ? limit[0] - start[0] : start[0] - limit[0];
+  bool sure =
+      start[0] == Dim(0) && delta == 1 && !limit[0].is_constant();  // a size is not negative
+  Dim size = sure ? span : ir::CeilDiv(ir::Max(span, Dim(0)), Dim(delta > 0 ? delta : -delta));
+  Value first = start[0] == Dim(0) ? Value() : op.Input(0);
+  Value step = delta == 1 ? Value() : op.Input(2);
+  return op.Return(Progression(op, op.InputDType(0), size, first, step));
+}
+
+// start + i * (stop - start) / (num - 1), the last element being `stop` itself.
+absl::Status ImportLinSpace(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(int64_t num, op.RequireInt(2));
+  if (num < 1) return op.Refuse("num is ", num);
+  Value start = op.Input(0), stop = op.Input(1);
+  Dims dims = {Dim(num)};
+  if (!start || !stop || num == 1) return op.Return(b.BroadcastTo(start, dims));
+  DType dtype = start.dtype();
+  Value step = b.Div(b.Sub(stop, start), b.Scalar(dtype, static_cast<double>(num - 1)));
+  Value values = Progression(op, dtype, Dim(num), start, step);
+  Value last = b.Compare(b.Iota(DType::kS32, dims, 0),
+                         b.Full(DType::kS32, static_cast<double>(num - 1), dims), "eq");
+  return op.Return(b.Select(last, b.BroadcastTo(stop, dims), values));
+}
+
+absl::Status ImportFill(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Dims dims, op.RequireContents(0));
+  for (const Dim& d : dims) {
+    if (d.is_constant() && d.value() < 0) return op.Refuse("size ", d.value());
+  }
+  return op.Return(op.b().BroadcastTo(op.Input(1), dims));
+}
+
+absl::Status ImportFillLike(NodeImport& op) {
+  double value = op.op() == "OnesLike" ? 1 : 0;
+  if (op.InputInfo(0).is_resource) return op.Refuse("a resource handle");
+  return op.Return(op.b().Full(op.InputDType(0), value, op.InputDims(0)));
+}
+
+absl::Status ImportBroadcastArgs(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Dims a, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(Dims b, op.RequireContents(1));
+  size_t rank = std::max(a.size(), b.size());
+  Dims result;
+  for (size_t i = 0; i < rank; ++i) {
+    const Dim &x = AlignedDim(a, rank, i), &y = AlignedDim(b, rank, i);
+    if (!BroadcastIsKnown(x, y) || (x != y && x != Dim(1) && y != Dim(1))) {
+      return op.Refuse("sizes ", x.ToString(), " and ", y.ToString());
+    }
+    result.push_back(BroadcastDim(x, y));
+  }
+  return op.ReturnContents(op.InputDType(0), {Dim(static_cast<int64_t>(rank))}, result);
+}
+
+// The axes over which a gradient of the broadcast result is summed to fit each operand: those where
+// the operand has size 1 (or nothing) and those where both have size 1.
+absl::Status ImportBroadcastGradientArgs(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Dims a, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(Dims b, op.RequireContents(1));
+  size_t rank = std::max(a.size(), b.size());
+  std::vector<int64_t> sum_a, sum_b;
+  bool same = a == b;
+  for (size_t i = 0; !same && i < rank; ++i) {
+    const Dim &x = AlignedDim(a, rank, i), &y = AlignedDim(b, rank, i);
+    if (!BroadcastIsKnown(x, y)) {
+      return op.Refuse("whether ", x.ToString(), " or ", y.ToString(), " is 1 decides the axes");
+    }
+    if (x == Dim(1)) sum_a.push_back(static_cast<int64_t>(i));
+    if (y == Dim(1)) sum_b.push_back(static_cast<int64_t>(i));
+  }
+  DType dtype = op.InputDType(0);
+  Dims size_a = {Dim(static_cast<int64_t>(sum_a.size()))};
+  Dims size_b = {Dim(static_cast<int64_t>(sum_b.size()))};
+  TEKTITE_RETURN_IF_ERROR(op.ReturnContents(dtype, size_a, Places(sum_a)));
+  return op.ReturnContents(dtype, size_b, Places(sum_b));
+}
+
+}  // namespace tektite::importer

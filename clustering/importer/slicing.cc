@@ -1,0 +1,163 @@
+// Taking tensors apart: slices, splits, and the gradient of a slice.
+#include <algorithm>
+
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/strided_slice.h"
+
+namespace tektite::importer {
+namespace {
+
+// Where a slice that goes backwards starts when it is read forwards.
+Dim FirstForward(const Dim& begin, const Dim& size, int64_t stride) {
+  return stride > 0 ? begin : begin + (size - Dim(1)) * Dim(stride);
+}
+
+std::vector<int64_t> BackwardDimensions(const StridedSliceSpec& spec) {
+  std::vector<int64_t> backward;
+  for (size_t i = 0; i < spec.strides.size(); ++i) {
+    bool single = spec.sizes[i] == Dim(1) || spec.sizes[i] == Dim(0);
+    if (spec.strides[i] < 0 && !single) backward.push_back(static_cast<int64_t>(i));
+  }
+  return backward;
+}
+
+Value TakeSlice(FuncBuilder& b, Value x, const StridedSliceSpec& spec) {
+  Dims starts, limits;
+  std::vector<int64_t> strides;
+  bool whole = true;
+  for (size_t i = 0; i < spec.sizes.size(); ++i) {
+    int64_t stride = spec.strides[i], step = stride < 0 ? -stride : stride;
+    bool empty = spec.sizes[i] == Dim(0);
+    Dim start = empty ? Dim(0) : FirstForward(spec.begins[i], spec.sizes[i], stride);
+    Dim limit = empty ? Dim(0) : start + (spec.sizes[i] - Dim(1)) * Dim(step) + Dim(1);
+    whole = whole && start == Dim(0) && limit == x.shape().dim(static_cast<int>(i)) && step == 1;
+    starts.push_back(start);
+    limits.push_back(limit);
+    strides.push_back(step);
+  }
+  return whole ? x : b.Slice(x, starts, limits, strides);
+}
+
+// Parts of `sizes` of dimension `axis`, in order.
+absl::Status ReturnParts(NodeImport& op, int input, int axis, const Dims& sizes) {
+  Value x = op.Input(input);
+  Dim start(0);
+  for (const Dim& size : sizes) {
+    Value part = sizes.size() == 1 ? x : op.b().SliceDim(x, axis, start, start + size);
+    TEKTITE_RETURN_IF_ERROR(op.Return(part));
+    start = start + size;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ImportEvenSplit(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(0, op.InputRank(1)));
+  int64_t parts = op.attrs().Int("num_split", 0);
+  Dim n = op.InputDims(1)[axis];
+  if (parts < 1 || parts > (1 << 20)) return op.Refuse("num_split is ", parts);
+  if (n.is_constant() && n.value() % parts != 0) {
+    return op.Refuse("size ", n.value(), " does not split into ", parts, " parts");
+  }
+  Dim part = ir::FloorDiv(n, Dim(parts));
+  if (!n.is_constant()) op.b().AssumeEqual(part * Dim(parts), n);
+  return ReturnParts(op, 1, axis, Dims(parts, part));
+}
+
+}  // namespace
+
+absl::Status ImportStridedSlice(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(StridedSliceSpec spec, ResolveStridedSlice(op, op.InputDims(0), 1));
+  FuncBuilder& b = op.b();
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  x = TakeSlice(b, x, spec);
+  std::vector<int64_t> backward = BackwardDimensions(spec);
+  if (!backward.empty()) x = b.Reverse(x, backward);
+  return op.Return(b.Reshape(x, spec.result_dims));
+}
+
+// The gradient lies where the slice was taken from, zeros elsewhere.
+absl::Status ImportStridedSliceGrad(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(Dims dims, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(StridedSliceSpec spec, ResolveStridedSlice(op, dims, 1));
+  Value dy = b.Reshape(op.Input(4), spec.sizes);
+  std::vector<int64_t> backward = BackwardDimensions(spec);
+  if (!backward.empty()) dy = b.Reverse(dy, backward);
+  std::vector<int64_t> low, high, interior;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    int64_t stride = spec.strides[i], step = stride < 0 ? -stride : stride;
+    Dim start = FirstForward(spec.begins[i], spec.sizes[i], stride);
+    Dim after = dims[i] - start - (spec.sizes[i] - Dim(1)) * Dim(step) - Dim(1);
+    bool empty = spec.sizes[i] == Dim(0);
+    if (empty) start = Dim(0), after = dims[i];
+    if (!start.is_constant() || !after.is_constant()) {
+      return op.Refuse("padding depends on a size: ", after.ToString());
+    }
+    low.push_back(start.value());
+    high.push_back(after.value());
+    interior.push_back(step - 1);
+  }
+  return op.Return(b.Pad(dy, b.Scalar(op.InputDType(4), 0), low, high, interior));
+}
+
+absl::Status ImportSlice(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Dims starts, op.RequireContents(1));
+  TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(2));
+  const Dims& dims = op.InputDims(0);
+  if (starts.size() != dims.size() || sizes.size() != dims.size()) {
+    return op.Refuse("begin and size need ", dims.size(), " elements");
+  }
+  Dims limits;
+  bool whole = true;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    Dim limit = sizes[i] == Dim(-1) ? dims[i] : starts[i] + sizes[i];
+    bool known = starts[i].is_constant() && limit.is_constant() && dims[i].is_constant();
+    if (known && (starts[i].value() < 0 || limit.value() < starts[i].value() ||
+                  limit.value() > dims[i].value())) {
+      return op.Refuse("[", starts[i].value(), ", ", limit.value(), ") of ", dims[i].value());
+    }
+    whole = whole && starts[i] == Dim(0) && limit == dims[i];
+    limits.push_back(limit);
+  }
+  return whole ? op.Forward(0) : op.Return(op.b().Slice(op.Input(0), starts, limits));
+}
+
+absl::Status ImportSplit(NodeImport& op) {
+  if (op.op() == "Split") return ImportEvenSplit(op);
+  TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
+  TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(2, op.InputRank(0)));
+  Dim rest = op.InputDims(0)[axis];
+  Dim* unknown = nullptr;
+  for (Dim& size : sizes) {
+    if (size == Dim(-1)) {
+      unknown = &size;
+    } else {
+      rest = rest - size;
+    }
+  }
+  if (unknown != nullptr) *unknown = rest;
+  if (unknown == nullptr && ops::ProvablyDifferent(rest, Dim(0))) {
+    return op.Refuse("the sizes do not add up to ", op.InputDims(0)[axis].ToString());
+  }
+  return ReturnParts(op, 0, axis, sizes);
+}
+
+absl::Status ImportUnpack(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(int axis, op.NormalizeAxis(op.attrs().Int("axis", 0), op.InputRank(0)));
+  int64_t parts = op.attrs().Int("num", 0);
+  Dims dims = op.InputDims(0);
+  if (dims[axis] != Dim(parts)) {
+    return op.Refuse(parts, " parts of size ", dims[axis].ToString());
+  }
+  dims.erase(dims.begin() + axis);
+  Value x = op.Input(0);
+  for (int64_t i = 0; i < parts; ++i) {
+    Value part = b.SliceDim(x, axis, Dim(i), Dim(i + 1));
+    TEKTITE_RETURN_IF_ERROR(op.Return(b.Reshape(part, dims)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tektite::importer

@@ -1,0 +1,104 @@
+#include "clustering/importer/windows.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+
+namespace tektite::importer {
+namespace {
+
+constexpr int64_t kMost = 1 << 20;  // no window is larger, and products of two stay small
+
+// A four-element attribute's entries for the spatial dimensions; 1 where there is none.
+absl::StatusOr<std::vector<int64_t>> Spatial(const NodeImport& op, absl::string_view attr,
+                                             const ImageFormat& format) {
+  std::vector<int64_t> all = op.Ints(attr);
+  if (all.empty()) return std::vector<int64_t>{1, 1};
+  if (all.size() != 4) return op.Refuse(attr, " has ", all.size(), " elements, not 4");
+  for (int64_t v : all) {
+    if (v < 1 || v > kMost) {
+      return op.Refuse(attr, " must be positive, got [", absl::StrJoin(all, ","), "]");
+    }
+  }
+  if (all[0] != 1 || all[format.feature()] != 1) {
+    return op.Refuse(attr, " over batch or channels: [", absl::StrJoin(all, ","), "]");
+  }
+  return std::vector<int64_t>{all[format.spatial(0)], all[format.spatial(1)]};
+}
+
+// ceil(input / stride) results, the padding split evenly with the odd one behind.
+absl::Status PadSame(const NodeImport& op, WindowDim* dim) {
+  dim->output = ir::CeilDiv(dim->input, Dim(dim->stride));
+  int64_t pad = dim->extent() - 1;
+  if (dim->input.is_constant()) {
+    int64_t reach = (dim->output.value() - 1) * dim->stride + dim->extent();
+    pad = std::max<int64_t>(0, reach - dim->input.value());
+  } else if (dim->stride != 1) {
+    return op.Refuse("SAME padding with stride ", dim->stride, " depends on size ",
+                     dim->input.ToString());
+  }
+  dim->low = pad / 2;
+  dim->high = pad - dim->low;
+  return absl::OkStatus();
+}
+
+absl::Status PadExplicitly(const NodeImport& op, const ImageFormat& format, int i, WindowDim* dim) {
+  std::vector<int64_t> all = op.Ints("explicit_paddings");
+  if (all.size() != 8) return op.Refuse("explicit_paddings has ", all.size(), " elements, not 8");
+  dim->low = all[2 * format.spatial(i)];
+  dim->high = all[2 * format.spatial(i) + 1];
+  if (dim->low < 0 || dim->high < 0 || dim->low > kMost || dim->high > kMost) {
+    return op.Refuse("explicit padding [", absl::StrJoin(all, ","), "]");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pad(const NodeImport& op, const ImageFormat& format, int i, WindowDim* dim) {
+  absl::string_view padding = op.attrs().String("padding");
+  if (padding == "SAME") return PadSame(op, dim);
+  if (padding == "EXPLICIT") {
+    TEKTITE_RETURN_IF_ERROR(PadExplicitly(op, format, i, dim));
+  } else if (padding != "VALID") {
+    return op.Refuse("padding ", padding);
+  }
+  Dim room = dim->input + Dim(dim->low + dim->high - dim->extent());
+  if (room.is_constant() && room.value() < 0) {
+    return op.Refuse("a window of ", dim->extent(), " over ", dim->input.ToString());
+  }
+  dim->output = ir::FloorDiv(room, Dim(dim->stride)) + Dim(1);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ImageFormat> RequireImageFormat(const NodeImport& op) {
+  absl::string_view name = op.attrs().String("data_format", "NHWC");
+  if (name != "NHWC" && name != "NCHW") return op.Refuse("format ", name);
+  return ImageFormat{name == "NCHW"};
+}
+
+absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
+                                                     const std::vector<int64_t>& sizes,
+                                                     const ImageFormat& format) {
+  if (image.size() != 4) return op.Refuse("an image of rank ", image.size(), ", not 4");
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> strides, Spatial(op, "strides", format));
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, Spatial(op, "dilations", format));
+  std::vector<WindowDim> dims(2);
+  for (int i = 0; i < 2; ++i) {
+    if (sizes[i] < 1 || sizes[i] > kMost) return op.Refuse("a window of size ", sizes[i]);
+    dims[i].input = image[format.spatial(i)];
+    dims[i].size = sizes[i];
+    dims[i].stride = strides[i];
+    dims[i].dilation = dilations[i];
+    TEKTITE_RETURN_IF_ERROR(Pad(op, format, i, &dims[i]));
+  }
+  return dims;
+}
+
+std::vector<int64_t> Fields(const std::vector<WindowDim>& dims, int64_t WindowDim::*field) {
+  std::vector<int64_t> values;
+  for (const WindowDim& d : dims) values.push_back(d.*field);
+  return values;
+}
+
+}  // namespace tektite::importer

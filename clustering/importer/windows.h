@@ -1,0 +1,40 @@
+// Windows that slide over images: strides, dilations and padding as TensorFlow spells them.
+#ifndef TEKTITE_CLUSTERING_IMPORTER_WINDOWS_H_
+#define TEKTITE_CLUSTERING_IMPORTER_WINDOWS_H_
+
+#include <string>
+#include <vector>
+
+#include "clustering/importer/node_import.h"
+
+namespace tektite::importer {
+
+// Which dimension of an image tensor is what.
+struct ImageFormat {
+  bool channels_first = false;  // NCHW, else NHWC
+  int spatial(int i) const { return channels_first ? 2 + i : 1 + i; }
+  int feature() const { return channels_first ? 1 : 3; }
+  std::string layout() const { return channels_first ? "bf01" : "b01f"; }
+};
+absl::StatusOr<ImageFormat> RequireImageFormat(const NodeImport& op);
+
+// One spatial dimension.
+struct WindowDim {
+  Dim input, output;  // sizes
+  int64_t size = 1, stride = 1, dilation = 1;
+  int64_t low = 0, high = 0;  // padding
+  int64_t extent() const { return (size - 1) * dilation + 1; }
+};
+
+// The two spatial dimensions of a window of the given sizes over an image of shape `image`.
+// Attributes strides, dilations, padding and explicit_paddings are the node's.
+absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
+                                                     const std::vector<int64_t>& sizes,
+                                                     const ImageFormat& format);
+
+// One field of every dimension.
+std::vector<int64_t> Fields(const std::vector<WindowDim>& dims, int64_t WindowDim::*field);
+
+}  // namespace tektite::importer
+
+#endif  // TEKTITE_CLUSTERING_IMPORTER_WINDOWS_H_
