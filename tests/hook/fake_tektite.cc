@@ -278,9 +278,12 @@ tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
     if (group.count(node.name) == 0) continue;
     if (first.empty()) first = node.name;
     if (Environment("FAKE_TEKTITE_ONE", 0) != 0) group[find(node.name)] = find(first);
+    // What waits for something else starts a group of its own, or cycles would be the rule.
+    const bool waits = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [](const std::string& input) { return input[0] == '^'; });
     for (const std::string& input : node.inputs) {
       const std::string source = Source(input);
-      if (group.count(source) == 0 || by_name[source]->scope != node.scope) continue;
+      if (waits || group.count(source) == 0 || by_name[source]->scope != node.scope) continue;
       group[find(node.name)] = find(source);
     }
   }
