@@ -1,0 +1,144 @@
+#include "backends/cpu/emit_object.h"
+
+#include <fstream>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/fatal_error.h"
+#include "jit/base/status.h"
+#include "jit/llvm/lower.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+namespace tektite::cpu {
+
+namespace {
+
+void InitializeTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+}
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const backend::TargetInfo& info) {
+  InitializeTarget();
+  const llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (target == nullptr) return Internal("LLVM has no target ", triple.str(), ": ", error);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, info.cpu, info.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+  if (machine == nullptr) return Internal("LLVM makes no code for cpu ", info.cpu);
+  return machine;
+}
+
+void Dump(const std::string& dir, absl::string_view name, absl::string_view suffix,
+          absl::string_view text) {
+  if (dir.empty()) return;
+  std::ofstream(absl::StrCat(dir, "/", name, suffix), std::ios::binary) << text;
+}
+
+// The emitters chose vectors and unrolling: what is left is common subexpressions and hoisting.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::InstCombinePass());
+  llvm::LoopPassManager loop_passes;
+  loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(
+      llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration()) passes.run(function, functions);
+  }
+}
+
+absl::Status Emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type,
+                  llvm::SmallVectorImpl<char>* out) {
+  llvm::raw_svector_ostream stream(*out);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true)) {
+    return Internal("LLVM emits no object files for ", machine.getTargetTriple().str());
+  }
+  passes.run(module);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
+                                       const backend::TargetInfo& target,
+                                       const std::string& dump_dir) {
+  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
+  llvm::LLVMContext context;
+  llvm::Module module(kernel.name(), context);
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple());
+  loop::LowerOptions options;
+  options.vector_bytes = target.vector_bytes;
+  TEKTITE_RETURN_IF_ERROR(loop::Lower(kernel, options, &module).status());
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", target.features);
+    function.addFnAttr("prefer-vector-width", absl::StrCat(8 * target.vector_bytes));
+    function.addFnAttr("min-legal-vector-width", absl::StrCat(8 * target.vector_bytes));
+  }
+  Optimize(module, *machine);
+  if (!dump_dir.empty()) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.print(stream, nullptr);
+    Dump(dump_dir, kernel.name(), ".ll", text);
+    // Emission changes the module: the listing is made from a copy.
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+    llvm::SmallString<0> listing;
+    TEKTITE_RETURN_IF_ERROR(Emit(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, &listing));
+    Dump(dump_dir, kernel.name(), ".s", absl::string_view(listing.data(), listing.size()));
+  }
+  llvm::SmallString<0> object;
+  TEKTITE_RETURN_IF_ERROR(Emit(module, *machine, llvm::CodeGenFileType::ObjectFile, &object));
+  return std::string(object.data(), object.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
+                                       const backend::TargetInfo& target,
+                                       const std::string& dump_dir) {
+  Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
+  absl::StatusOr<std::string> object = Internal("not run");
+  const absl::Status fatal =
+      CatchFatalErrors([&] { object = EmitModule(kernel, target, dump_dir); });
+  if (!fatal.ok()) return Internal("kernel ", kernel.name(), ": ", fatal.message());
+  return object;
+}
+
+}  // namespace tektite::cpu

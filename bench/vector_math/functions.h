@@ -1,0 +1,25 @@
+// The unary functions under test, with libm's for comparison.
+#ifndef TEKTITE_BENCH_VECTOR_MATH_FUNCTIONS_H_
+#define TEKTITE_BENCH_VECTOR_MATH_FUNCTIONS_H_
+
+#include <vector>
+
+#include "jit/ir/op.h"
+
+namespace tektite::bench {
+
+struct Function {
+  const char* name;
+  ir::Op op;
+  double (*f64)(double);            // reference for f32
+  long double (*f80)(long double);  // reference for f64
+  double bound_f32;                 // ULP
+  double bound_f64;
+  double low, high;  // where its speed is measured, and f64 samples are dense
+};
+
+const std::vector<Function>& Functions();
+
+}  // namespace tektite::bench
+
+#endif  // TEKTITE_BENCH_VECTOR_MATH_FUNCTIONS_H_

@@ -1,0 +1,284 @@
+#include <utility>
+
+#include "jit/llvm/fold.h"
+#include "jit/llvm/instr.h"
+
+namespace tektite::loop {
+
+using ir::Op;
+
+Kernel::Kernel(absl::string_view name, std::vector<BufferInfo> buffers)
+    : name_(name), buffers_(std::move(buffers)), body_(std::make_unique<Block>()) {
+  body_->arena = std::make_unique<Block::Arena>();
+}
+
+Kernel::~Kernel() = default;
+
+Builder::Builder(Kernel* kernel) : kernel_(kernel), block_(&kernel->body()) {}
+
+Value Builder::Emit(Instr* instr) {
+  block_->instrs.push_back(instr);
+  return instr->results.empty() ? Value() : Value(instr, 0);
+}
+
+namespace {
+
+Block::Arena& ArenaOf(Kernel* kernel) { return *kernel->body().arena; }
+
+Instr* New(Kernel* kernel, Code code, std::initializer_list<Value> operands) {
+  Instr* instr = ArenaOf(kernel).New(code);
+  for (Value v : operands) {
+    // A trailing "none" is an absent mask.
+    if (v) instr->operands.push_back(v);
+  }
+  return instr;
+}
+
+Instr* New(Kernel* kernel, Code code, std::initializer_list<Value> operands, Type type) {
+  Instr* instr = New(kernel, code, operands);
+  instr->results.push_back(type);
+  return instr;
+}
+
+// A mask that is on everywhere is no mask.
+Value DropFullMask(Value mask) {
+  const Instr* c = ConstantOf(mask);
+  return c != nullptr && IntOf(*c) != 0 ? Value() : mask;
+}
+
+}  // namespace
+
+// ---- the frame ----
+
+Value Builder::Buffer(int i) {
+  const bool known = i >= 0 && i < static_cast<int>(kernel_->buffers().size());
+  const DType dtype = known ? kernel_->buffers()[i].dtype : DType::kU8;
+  return Value(ArenaOf(kernel_).Leaf(Code::kBuffer, {dtype, 1, true}, i), 0);
+}
+
+Value Builder::ChunkBegin() {
+  return Value(ArenaOf(kernel_).Leaf(Code::kChunkBegin, Type(), 0), 0);
+}
+
+Value Builder::ChunkEnd() { return Value(ArenaOf(kernel_).Leaf(Code::kChunkEnd, Type(), 0), 0); }
+
+Value Builder::Size(int i) { return Value(ArenaOf(kernel_).Leaf(Code::kSize, Type(), i), 0); }
+
+Value Builder::AllocateScratch(DType dtype, int64_t elements) {
+  const int64_t at = kernel_->scratch_bytes;
+  kernel_->scratch_bytes = (at + elements * ir::DTypeBytes(dtype) + 63) / 64 * 64;
+  return Value(ArenaOf(kernel_).Leaf(Code::kScratch, {dtype, 1, true}, at), 0);
+}
+
+// ---- constants ----
+
+Value Builder::Index(int64_t v) {
+  return Value(ArenaOf(kernel_).Leaf(Code::kConstant, Type(), v), 0);
+}
+
+Value Builder::Int(DType dtype, int64_t v) { return FloatBits(dtype, BitsOfInt(dtype, v)); }
+
+Value Builder::Float(DType dtype, double v) { return FloatBits(dtype, BitsOfFloat(dtype, v)); }
+
+Value Builder::FloatBits(DType dtype, uint64_t bits) {
+  return Value(
+      ArenaOf(kernel_).Leaf(Code::kConstant, {dtype, 1, false}, static_cast<int64_t>(bits)), 0);
+}
+
+Value Builder::Constant(DType dtype, double v) {
+  return ir::IsFloat(dtype) ? Float(dtype, v) : Int(dtype, static_cast<int64_t>(v));
+}
+
+Value Builder::Splat(Value scalar, int lanes) {
+  if (lanes == 1) return scalar;
+  if (const Instr* c = ConstantOf(scalar)) {
+    return Value(
+        ArenaOf(kernel_).Leaf(Code::kConstant, {scalar.dtype(), lanes, false}, c->immediate), 0);
+  }
+  return Emit(New(kernel_, Code::kSplat, {scalar}, {scalar.dtype(), lanes, false}));
+}
+
+Value Builder::Iota(DType dtype, int lanes) {
+  if (lanes == 1) return Constant(dtype, 0);
+  return Value(ArenaOf(kernel_).Leaf(Code::kIota, {dtype, lanes, false}, 0), 0);
+}
+
+// ---- arithmetic ----
+
+Value Builder::Unary(Op op, Value x) {
+  const Instr* c = x.instr();
+  if (c != nullptr && c->code == Code::kConstant && op == Op::kNot && x.dtype() == DType::kBool) {
+    return Int(DType::kBool, !IntOf(*c));
+  }
+  if (x.IsConstantIndex() && op == Op::kNeg) {
+    return Binary(Op::kSub, Index(0), x);
+  }
+  Type type = x.type();
+  if (op == Op::kIsFinite) type.dtype = DType::kBool;
+  Instr* instr = New(kernel_, Code::kUnary, {x}, type);
+  instr->op = op;
+  return Emit(instr);
+}
+
+Value Builder::Binary(Op op, Value a, Value b) {
+  if (a.IsConstantIndex() && b.IsConstantIndex()) {
+    if (auto v = FoldIndex(op, a.constant_index(), b.constant_index())) return Index(*v);
+  }
+  if (a && b && a.type() == b.type()) {
+    if (Value same = Identity(op, a, b)) return same;
+    const Instr* ca = ConstantOf(a);
+    const Instr* cb = ConstantOf(b);
+    if (ca != nullptr && cb != nullptr && a.dtype() == DType::kBool) {
+      if (auto v = FoldBool(op, IntOf(*ca), IntOf(*cb))) {
+        return Splat(Int(DType::kBool, *v), a.lanes());
+      }
+    }
+    // (x + c) + d is x + (c + d): addresses built in steps become one displacement.
+    if (op == Op::kAdd && a.IsConstantIndex()) std::swap(a, b);
+    if (op == Op::kAdd && b.IsConstantIndex() && a.instr()->code == Code::kBinary &&
+        a.instr()->op == Op::kAdd && a.instr()->operands[1].IsConstantIndex()) {
+      return Add(a.instr()->operands[0], Add(a.instr()->operands[1], b));
+    }
+  }
+  Instr* instr = New(kernel_, Code::kBinary, {a, b}, a.type());
+  instr->op = op;
+  return Emit(instr);
+}
+
+Value Builder::Fma(Value a, Value b, Value c) {
+  return Emit(New(kernel_, Code::kFma, {a, b, c}, a.type()));
+}
+
+Value Builder::Compare(absl::string_view direction, Value a, Value b) {
+  const Direction d = DirectionFromName(direction);
+  if (a.IsConstantIndex() && b.IsConstantIndex() && d != Direction::kInvalid) {
+    return Int(DType::kBool, FoldCompare(d, a.constant_index(), b.constant_index()));
+  }
+  Instr* instr = New(kernel_, Code::kCompare, {a, b}, {DType::kBool, a.lanes(), false});
+  instr->immediate = static_cast<int64_t>(d);
+  return Emit(instr);
+}
+
+Value Builder::Select(Value condition, Value on_true, Value on_false) {
+  if (const Instr* c = ConstantOf(condition)) return IntOf(*c) != 0 ? on_true : on_false;
+  if (on_true == on_false) return on_true;
+  return Emit(New(kernel_, Code::kSelect, {condition, on_true, on_false}, on_true.type()));
+}
+
+Value Builder::Convert(Value x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  const Instr* c = x.instr();
+  if (c != nullptr && c->code == Code::kConstant && !ir::IsFloat(x.dtype()) &&
+      (dtype == DType::kS64 || dtype == DType::kBool || ir::DTypeBytes(x.dtype()) < 8)) {
+    return Constant(dtype, static_cast<double>(IntOf(*c)));
+  }
+  return Emit(New(kernel_, Code::kConvert, {x}, {dtype, x.lanes(), false}));
+}
+
+Value Builder::Bitcast(Value x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return Emit(New(kernel_, Code::kBitcast, {x}, {dtype, x.lanes(), false}));
+}
+
+// ---- lanes ----
+
+Value Builder::ReduceLanes(Op op, Value v) {
+  if (v.lanes() == 1) return v;
+  Instr* instr = New(kernel_, Code::kReduceLanes, {v}, {v.dtype(), 1, false});
+  instr->op = op;
+  return Emit(instr);
+}
+
+Value Builder::ExtractLane(Value v, int lane) {
+  if (v.lanes() == 1) return v;
+  if (const Instr* c = ConstantOf(v)) return FloatBits(v.dtype(), c->immediate);
+  if (v.instr()->code == Code::kSplat) return v.instr()->operands[0];
+  Instr* instr = New(kernel_, Code::kExtractLane, {v}, {v.dtype(), 1, false});
+  instr->immediate = lane;
+  return Emit(instr);
+}
+
+Value Builder::InsertLane(Value v, Value scalar, int lane) {
+  if (v.lanes() == 1) return scalar;
+  Instr* instr = New(kernel_, Code::kInsertLane, {v, scalar}, v.type());
+  instr->immediate = lane;
+  return Emit(instr);
+}
+
+Value Builder::Shuffle(Value a, Value b, std::vector<int> indices) {
+  if (indices.size() == 1) {
+    return indices[0] < a.lanes() ? ExtractLane(a, indices[0])
+                                  : ExtractLane(b, indices[0] - a.lanes());
+  }
+  Instr* instr =
+      New(kernel_, Code::kShuffle, {a, b}, {a.dtype(), static_cast<int>(indices.size()), false});
+  instr->lanes = std::move(indices);
+  return Emit(instr);
+}
+
+Value Builder::MaskUpTo(Value count, int lanes) {
+  if (lanes == 1) return Compare("gt", count, Index(0));
+  if (count.IsConstantIndex() && (count.constant_index() >= lanes || count.constant_index() <= 0)) {
+    return Splat(Int(DType::kBool, count.constant_index() > 0), lanes);
+  }
+  return Emit(New(kernel_, Code::kMaskUpTo, {count}, {DType::kBool, lanes, false}));
+}
+
+// ---- memory ----
+
+Value Builder::Offset(Value pointer, DType dtype, Value index) {
+  if (index.IsConstantIndex(0)) return pointer;
+  Instr* instr = New(kernel_, Code::kOffset, {pointer, index}, {dtype, 1, true});
+  instr->access = dtype;
+  return Emit(instr);
+}
+
+Value Builder::Load(Value pointer, DType dtype, Value index, int lanes, Value mask) {
+  Instr* instr =
+      New(kernel_, Code::kLoad, {pointer, index, DropFullMask(mask)}, {dtype, lanes, false});
+  instr->access = dtype;
+  return Emit(instr);
+}
+
+void Builder::Store(Value pointer, Value index, Value value, Value mask) {
+  Instr* instr = New(kernel_, Code::kStore, {pointer, index, value, DropFullMask(mask)});
+  instr->access = value.dtype();
+  Emit(instr);
+}
+
+Value Builder::Gather(Value pointer, DType dtype, Value indices, Value mask) {
+  if (indices.lanes() == 1) {
+    return Load(pointer, dtype, Convert(indices, DType::kS64), 1, mask);
+  }
+  Instr* instr = New(kernel_, Code::kGather, {pointer, indices, DropFullMask(mask)},
+                     {dtype, indices.lanes(), false});
+  instr->access = dtype;
+  return Emit(instr);
+}
+
+void Builder::Scatter(Value pointer, Value indices, Value value, Value mask) {
+  if (indices.lanes() == 1) {
+    return Store(pointer, Convert(indices, DType::kS64), value, mask);
+  }
+  Instr* instr = New(kernel_, Code::kScatter, {pointer, indices, value, DropFullMask(mask)});
+  instr->access = value.dtype();
+  Emit(instr);
+}
+
+void Builder::Prefetch(Value pointer, DType dtype, Value index) {
+  Instr* instr = New(kernel_, Code::kPrefetch, {pointer, index});
+  instr->access = dtype;
+  Emit(instr);
+}
+
+void Builder::Zero(Value pointer, Value bytes) {
+  if (bytes.IsConstantIndex(0)) return;
+  Emit(New(kernel_, Code::kZero, {pointer, bytes}));
+}
+
+void Builder::Copy(Value to, Value from, Value bytes) {
+  if (bytes.IsConstantIndex(0)) return;
+  Emit(New(kernel_, Code::kCopy, {to, from, bytes}));
+}
+
+}  // namespace tektite::loop

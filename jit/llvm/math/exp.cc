@@ -1,0 +1,65 @@
+// exp, expm1 and the logistic function.
+//
+// x = n ln2 + r with |r| <= ln2 / 2; exp(x) = 2^n (1 + r + r^2 q(r)).  ln2 is taken in two parts,
+// so that fma gives r almost exactly.  Errors: exp 1 ULP, expm1 2 ULP, logistic 2 ULP.
+#include "jit/llvm/math/exp.h"
+
+#include <cmath>
+
+#include "jit/llvm/math/coefficients.h"
+#include "jit/llvm/math/math.h"
+
+namespace tektite::loop::math {
+
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634;
+
+}  // namespace
+
+ExpReduction ReduceExp(Num x) {
+  // Adding 1.5 * 2^mantissa rounds to an integer.
+  const double magic = x.IsDouble() ? 6755399441055744.0 : 12582912.0;
+  const double ln2_high = x.IsDouble() ? 0.693147180559945286 : 0.693147182464599609;
+  const double ln2_low = x.IsDouble() ? 2.319046813846299558e-17 : -1.904654299957767878e-9;
+  const Num n = Fma(x, kLog2E, magic) - magic;
+  return {n, Fma(n, -ln2_low, Fma(n, -ln2_high, x))};
+}
+
+Num PowerOfTwo(Num n) {
+  const double magic = n.IsDouble() ? 6755399441055744.0 : 12582912.0;
+  const Num bits = AsInt(n + magic);
+  return AsFloat((bits + (n.IsDouble() ? 1023.0 : 127.0)) << (n.IsDouble() ? 52 : 23));
+}
+
+Num ExpScaled(Num x, double shift) {
+  // Beyond these the result is 0 or infinity; n stays in the range of the scaling.
+  x = AtLeast(AtMost(x, x.IsDouble() ? 711 : 90), x.IsDouble() ? -747 : -105);
+  const ExpReduction e = ReduceExp(x);
+  const Num q = x.IsDouble() ? Polynomial(e.r, kExpF64) : Polynomial(e.r, kExpF32);
+  const Num p = Fma(e.r * e.r, q, e.r) + 1;
+  return ScaleByPowerOfTwo(p, shift == 0 ? e.n : e.n + shift);
+}
+
+Num Exp(Num x) { return ExpScaled(x, 0); }
+
+Num Expm1(Num x) {
+  const Num limited = AtLeast(AtMost(x, x.IsDouble() ? 711 : 90), x.IsDouble() ? -40 : -20);
+  const ExpReduction e = ReduceExp(limited);
+  const Num q = x.IsDouble() ? Polynomial(e.r, kExpm1F64) : Polynomial(e.r, kExpm1F32);
+  const Num p = Fma(e.r * e.r, q, e.r);
+  // Half the power, so that it does not overflow before the result does.  The largest limited x has
+  // n - 1 past the last exponent by one at most, and overflows either way.
+  const Num half = PowerOfTwo(AtMost(e.n - 1, x.IsDouble() ? 1023 : 127));
+  const Num scaled = Fma(half, p, half - 0.5) * 2;
+  // n = 0 keeps the sign of zero and every bit of a denormal.
+  return Select(e.n == 0, p, Select(x > (x.IsDouble() ? 710.0 : 89.0), HUGE_VAL, scaled));
+}
+
+Num Logistic(Num x) {
+  // From exp(-|x|), which does not overflow: 1 / (1 + e) or e / (1 + e).
+  const Num e = ExpScaled(-Abs(x), 0);
+  return Select(x < 0, e, 1) / (e + 1);
+}
+
+}  // namespace tektite::loop::math
