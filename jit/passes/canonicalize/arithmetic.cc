@@ -152,7 +152,8 @@ Value PowOfOneHalf(Node* node, FuncBuilder& b) {
   const Dims& dims = x.shape().dims();
   const Literal infinity = Literal::HighestOf(x.dtype());
   Value is_lowest = b.Compare(x, SplatTo(b, Literal::LowestOf(x.dtype()), dims), "eq");
-  Value root = b.Binary(Op::kAdd, b.Sqrt(x), ZeroLike(b, x));
+  Value root = b.Sqrt(x);
+  root = b.Binary(Op::kAdd, root, ZeroLike(b, x));
   return b.Select(is_lowest, SplatTo(b, infinity, dims), root);
 }
 

@@ -83,7 +83,7 @@ Value PadOfNothing(Node* node, FuncBuilder& b) {
 
 // pad(%x: f32[9], %v), low=[-2], high=[-1]  ->  slice(%x), starts=[2], limits=[8]
 Value PadThatCrops(Node* node, FuncBuilder& b) {
-  const Ints &low = node->Ints(Attr::low), &high = node->Ints(Attr::high);
+  const Ints low = PerDimension(*node, Attr::low, 0), high = PerDimension(*node, Attr::high, 0);
   auto positive = [](int64_t v) { return v > 0; };
   if (!IsAll(node->Ints(Attr::interior), 0) || std::any_of(low.begin(), low.end(), positive) ||
       std::any_of(high.begin(), high.end(), positive)) {
@@ -107,16 +107,16 @@ Value PadOfPad(Node* node, FuncBuilder& b) {
   if (!same) return {};
   for (const Node* pad : {node, inner}) {
     auto negative = [](int64_t v) { return v < 0; };
-    const Ints &low = pad->Ints(Attr::low), &high = pad->Ints(Attr::high);
+    const Ints low = PerDimension(*pad, Attr::low, 0), high = PerDimension(*pad, Attr::high, 0);
     if (!IsAll(pad->Ints(Attr::interior), 0) || std::any_of(low.begin(), low.end(), negative) ||
         std::any_of(high.begin(), high.end(), negative)) {
       return {};
     }
   }
-  Ints low = node->Ints(Attr::low), high = node->Ints(Attr::high);
+  Ints low = PerDimension(*node, Attr::low, 0), high = PerDimension(*node, Attr::high, 0);
   for (size_t d = 0; d < low.size(); ++d) {
-    low[d] += inner->Ints(Attr::low)[d];
-    high[d] += inner->Ints(Attr::high)[d];
+    low[d] += PerDimension(*inner, Attr::low, 0)[d];
+    high[d] += PerDimension(*inner, Attr::high, 0)[d];
   }
   return b.Pad(inner->operand(0), node->operand(1), low, high);
 }

@@ -56,9 +56,11 @@ Value ConvolutionOfPad(Node* node, FuncBuilder& b) {
   if (!pad || !IsSplat(pad->operand(1), 0) || !IsAll(pad->Ints(Attr::interior), 0)) return {};
   const std::optional<ConvDims> d = Dimensions(*node);
   if (!d || !IsAll(d->lhs_dilation, 1)) return {};
+  const Ints pad_low = PerDimension(*pad, Attr::low, 0),
+             pad_high = PerDimension(*pad, Attr::high, 0);
   Ints low = d->low, high = d->high;
   for (int i = 0; i < pad->shape().rank(); ++i) {
-    const int64_t before = pad->Ints(Attr::low)[i], after = pad->Ints(Attr::high)[i];
+    const int64_t before = pad_low[i], after = pad_high[i];
     if (before == 0 && after == 0) continue;
     auto it = std::find(d->input_spatial.begin(), d->input_spatial.end(), i);
     if (before < 0 || after < 0 || it == d->input_spatial.end()) return {};

@@ -32,6 +32,8 @@ bool KeepsFreeOrder(const Ints& free, const Ints& permutation) {
 bool SkipFreeReshape(Value* value, Ints* batch, Ints* contracting) {
   Node* reshape = Producer(*value, Op::kReshape);
   if (!reshape) return false;
+  // Dimensions of size 1 cost nothing where they are, and as free dimensions they clutter.
+  if (IsDegenerateReshape(reshape->operand_shape(0).dims(), reshape->shape().dims())) return false;
   const Ints kept = KeptDimensions(reshape->operand_shape(0).dims(), reshape->shape().dims());
   for (const Ints* dims : {batch, contracting}) {
     for (int64_t d : *dims) {
@@ -51,10 +53,9 @@ Ints AfterRemoving(const Ints& dims, const Ints& removed) {
   return result;
 }
 
-// `x`, whose dimensions are dimensions `from` of it in order, stretched to `dims`.
+// `x` with its dimensions in the order `order`, put at `places` of an array with dimensions `dims`.
 Value Spread(FuncBuilder& b, Value x, const Ints& order, const Dims& dims, const Ints& places) {
-  Ints permutation = order;
-  Value ordered = std::is_sorted(order.begin(), order.end()) ? x : b.Transpose(x, permutation);
+  Value ordered = std::is_sorted(order.begin(), order.end()) ? x : b.Transpose(x, order);
   return b.BroadcastInDim(ordered, dims, places);
 }
 
@@ -80,8 +81,9 @@ Value Products(FuncBuilder& b, Node* dot, const DotDims& d) {
     if (i < rhs_begin || i >= k_begin) lhs_places.push_back(i);
     if (i < batch || i >= rhs_begin) rhs_places.push_back(i);
   }
-  return b.Binary(Op::kMul, Spread(b, lhs, lhs_order, dims, lhs_places),
-                  Spread(b, rhs, rhs_order, dims, rhs_places));
+  Value left = Spread(b, lhs, lhs_order, dims, lhs_places);
+  Value right = Spread(b, rhs, rhs_order, dims, rhs_places);
+  return b.Binary(Op::kMul, left, right);
 }
 
 }  // namespace

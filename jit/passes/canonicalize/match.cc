@@ -83,6 +83,11 @@ int64_t IndexAfterRemoving(int64_t d, absl::Span<const int64_t> removed) {
   return d - std::count_if(removed.begin(), removed.end(), [&](int64_t r) { return r < d; });
 }
 
+Ints PerDimension(const Node& node, Attr attr, int64_t otherwise) {
+  const Ints& values = node.Ints(attr);
+  return values.empty() ? Ints(node.operand_shape(0).rank(), otherwise) : values;
+}
+
 Dims WithoutOnes(const Dims& dims) { return Select(dims, NonUnitDims(dims)); }
 
 Ints NonUnitDims(const Dims& dims) {

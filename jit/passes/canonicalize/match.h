@@ -61,6 +61,9 @@ Dims Select(const Dims& dims, absl::Span<const int64_t> indices);
 Ints Complement(int rank, absl::Span<const int64_t> values);
 // Where dimension d of an array stands after the (ascending) dimensions `removed` are gone.
 int64_t IndexAfterRemoving(int64_t d, absl::Span<const int64_t> removed);
+// The attribute's values, one for each dimension of the first operand; `otherwise` for an absent
+// one.
+Ints PerDimension(const Node& node, Attr attr, int64_t otherwise);
 Dims WithoutOnes(const Dims& dims);
 // The dimensions that are not of size 1, ascending.
 Ints NonUnitDims(const Dims& dims);

@@ -1,5 +1,5 @@
-// Rules that move broadcasts and reshapes below elementwise ops, so that work is done on the small
-// side of a broadcast and reshapes meet and cancel.
+// Rules that move broadcasts, reshapes and transposes below elementwise ops, so that work is done
+// on the small side of a broadcast, and reshapes and transposes meet and cancel.
 #include <algorithm>
 
 #include "jit/passes/canonicalize/rules.h"
@@ -131,6 +131,36 @@ Value ElementwiseOfReshapes(Node* node, FuncBuilder& b) {
   }
   Value before = b.AddOne(node->op(), operands, node->attrs());
   return before ? b.Reshape(before, node->shape().dims()) : Value();
+}
+
+// exp(transpose(%x), permutation=[1,0])  ->  transpose(exp(%x), permutation=[1,0])
+// where every operand is so transposed and not used elsewhere, or is free to transpose.
+Value ElementwiseOfTransposes(Node* node, FuncBuilder& b) {
+  if (node->num_operands() == 0 || !HasEqualDims(*node)) return {};
+  const Node* first = nullptr;
+  for (Value operand : node->operands()) {
+    if (!first) first = OnlyProducer(operand, Op::kTranspose);
+  }
+  if (!first) return {};
+  const Ints& permutation = first->Ints(Attr::permutation);
+  auto is_transposed = [&](Value operand) {
+    Node* transpose = Producer(operand, Op::kTranspose);
+    return transpose && transpose->Ints(Attr::permutation) == permutation;
+  };
+  for (Value operand : node->operands()) {
+    const bool free = IsScalarEverywhere(operand) || Producer(operand, Op::kBroadcastInDim);
+    const bool alone = OnlyProducer(operand, Op::kTranspose) || operand.node == first;
+    if (!free && !(is_transposed(operand) && alone)) return {};
+  }
+  Ints inverse(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i) inverse[permutation[i]] = i;
+  std::vector<Value> operands;
+  for (Value operand : node->operands()) {
+    operands.push_back(is_transposed(operand) ? operand.node->operand(0)
+                                              : b.Transpose(operand, inverse));
+  }
+  Value before = b.AddOne(node->op(), operands, node->attrs());
+  return before ? b.Transpose(before, permutation) : Value();
 }
 
 }  // namespace tektite::passes::rules

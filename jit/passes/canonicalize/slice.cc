@@ -6,16 +6,8 @@
 namespace tektite::passes::rules {
 namespace {
 
-int64_t Stride(const Node& slice, int d) {
-  const Ints& strides = slice.Ints(Attr::strides);
-  return strides.empty() ? 1 : strides[d];
-}
-
-Ints Strides(const Node& slice) {
-  Ints strides;
-  for (int d = 0; d < slice.shape().rank(); ++d) strides.push_back(Stride(slice, d));
-  return strides;
-}
+Ints Strides(const Node& slice) { return PerDimension(slice, Attr::strides, 1); }
+int64_t Stride(const Node& slice, int d) { return Strides(slice)[d]; }
 
 const Dims& Starts(const Node& slice) { return slice.attrs().GetDims(Attr::starts); }
 const Dims& Limits(const Node& slice) { return slice.attrs().GetDims(Attr::limits); }

@@ -95,7 +95,7 @@ Value WindowOfPad(Node* node, FuncBuilder& b) {
   if (!pad || !IsAll(pad->Ints(Attr::interior), 0) || !IsAll(w.lhs_dilation, 1)) return {};
   std::optional<Literal> value = SplatOf(pad->operand(1));
   if (!value) return {};
-  const Ints &low = pad->Ints(Attr::low), &high = pad->Ints(Attr::high);
+  const Ints low = PerDimension(*pad, Attr::low, 0), high = PerDimension(*pad, Attr::high, 0);
   auto negative = [](int64_t v) { return v < 0; };
   if (std::any_of(low.begin(), low.end(), negative) ||
       std::any_of(high.begin(), high.end(), negative)) {
