@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/graph_to_functiondef.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -52,13 +53,20 @@ bool IsLargeConstant(const Node& node) {
   return node.IsConstant() && ConstantBytes(node) > kLargeConstantBytes;
 }
 
-// Null, or why these nodes cannot be taken out of the graph.
-const char* CheckNodes(const std::vector<Node*>& nodes) {
-  const std::string& device = nodes.front()->assigned_device_name();
+// The kernel is for CPUs, and other processes may not know it.
+bool IsLocalCpu(const std::string& name, const tensorflow::DeviceSet* devices) {
   tensorflow::DeviceNameUtils::ParsedName parsed;
-  if (!tensorflow::DeviceNameUtils::ParseFullName(device, &parsed) || parsed.type != "CPU") {
-    return "HOST_DEVICE";
+  if (!tensorflow::DeviceNameUtils::ParseFullName(name, &parsed) || parsed.type != "CPU") {
+    return false;
   }
+  const tensorflow::Device* device = devices == nullptr ? nullptr : devices->FindDeviceByName(name);
+  return device != nullptr && device->IsLocal();
+}
+
+// Null, or why these nodes cannot be taken out of the graph.
+const char* CheckNodes(const std::vector<Node*>& nodes, const tensorflow::DeviceSet* devices) {
+  const std::string& device = nodes.front()->assigned_device_name();
+  if (!IsLocalCpu(device, devices)) return "HOST_DEVICE";
   for (const Node* node : nodes) {
     if (node->assigned_device_name() != device) return "HOST_DEVICE";
     if (node->IsArg() || node->IsRetval() || node->IsControlFlow() || node->IsSend() ||
@@ -316,7 +324,7 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   if (nodes.empty()) return "HOST_EMPTY_CLUSTER";
   std::sort(nodes.begin(), nodes.end(),
             [](const Node* a, const Node* b) { return a->id() < b->id(); });
-  if (const char* refusal = CheckNodes(nodes); refusal != nullptr) return refusal;
+  if (const char* refusal = CheckNodes(nodes, devices_); refusal != nullptr) return refusal;
   const NodeSet inside(nodes.begin(), nodes.end());
   if (MakesCycle(nodes, inside)) return "HOST_CYCLE";
 

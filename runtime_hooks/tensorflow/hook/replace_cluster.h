@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/graph/graph.h"
 
@@ -26,9 +27,10 @@ namespace tektite::tf_hook {
 
 class ClusterReplacer {
  public:
-  // Fallback functions go into `library`.  Neither is owned.
-  ClusterReplacer(tensorflow::Graph* graph, tensorflow::FunctionLibraryDefinition* library)
-      : graph_(graph), library_(library) {}
+  // Fallback functions go into `library`; `devices` says which are in this process.  None is owned.
+  ClusterReplacer(tensorflow::Graph* graph, tensorflow::FunctionLibraryDefinition* library,
+                  const tensorflow::DeviceSet* devices)
+      : graph_(graph), library_(library), devices_(devices) {}
 
   // Replaces `nodes` by one TektiteCluster node.  Returns null when done, otherwise a reason code
   // (a literal); the graph is then as it was.  No other node is removed before Finish.
@@ -40,6 +42,7 @@ class ClusterReplacer {
  private:
   tensorflow::Graph* const graph_;
   tensorflow::FunctionLibraryDefinition* const library_;
+  const tensorflow::DeviceSet* const devices_;
   absl::flat_hash_set<std::string> gone_;  // as "loc:@name", the form of colocations
   absl::flat_hash_set<tensorflow::Node*> copied_;
 };
