@@ -161,7 +161,11 @@ PartialShape CostModel::InferShape(int i) const {
   }
   const int inputs = node.NumDataInputs();
   if (node.op == "ReadVariableOp" && inputs == 1) {
-    const PartialShape* shape = FirstShape(index_.node(index_.inputs(i)[0].node), "_handle_shapes");
+    const NodeDef& handle = index_.node(index_.inputs(i)[0].node);
+    const PartialShape* shape = FirstShape(handle, "_handle_shapes");
+    if (shape != nullptr) return *shape;
+    const graph_def::AttrValue* value = handle.attrs.Find("shape");  // a VarHandleOp
+    shape = value == nullptr ? nullptr : value->As<PartialShape>();
     return shape == nullptr ? UnknownShape() : *shape;
   }
   if (inputs == 0 || !IsOneOf(node.op, kKeepsShape)) return UnknownShape();

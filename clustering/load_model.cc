@@ -51,6 +51,27 @@ const Signature* ChooseSignature(const SavedModel& model) {
   return nullptr;
 }
 
+// A loaded model's functions get its variables as arguments; so does this graph.
+void MakeVariablesArguments(GraphDef* graph) {
+  int64_t index = 0;
+  for (NodeDef& node : graph->nodes) {
+    if (node.op != "VarHandleOp") continue;
+    const AttrValue* shape_attr = node.attrs.Find("shape");
+    const auto* shape = shape_attr == nullptr ? nullptr : shape_attr->As<graph_def::PartialShape>();
+    graph_def::AttrMap attrs;
+    attrs.Set("T", AttrValue::Of(graph_def::DataType::kResource));
+    attrs.Set("index", AttrValue::Of(index++));
+    if (shape != nullptr) {
+      attrs.Set("_handle_shapes",
+                AttrValue::Of<graph_def::AttrList>(std::vector<graph_def::PartialShape>{*shape}));
+      attrs.Set("_handle_dtypes", AttrValue::Of<graph_def::AttrList>(
+                                      std::vector<graph_def::DataType>{node.attrs.Type("dtype")}));
+    }
+    node.op = "_Arg";
+    node.attrs = std::move(attrs);
+  }
+}
+
 // The graph that runs one signature: its outputs as _Retval nodes, and what they need.
 GraphDef RunSignature(SavedModel model, const Signature& signature) {
   GraphDef graph = std::move(model.graph);
@@ -70,6 +91,7 @@ GraphDef RunSignature(SavedModel model, const Signature& signature) {
   graph_def::InlineFunctions(model.ops, graph_def::InlineLimits(), &graph);
   // Bodies hold more than their results need.
   Prune(roots, &graph);
+  MakeVariablesArguments(&graph);
   graph.functions.clear();
   return graph;
 }
