@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "clustering/import_table.h"
+#include "clustering/importer/import_table.h"
 
 namespace tektite::clustering {
 namespace {
@@ -131,7 +131,8 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
   if (IsOneOf(node.op, kControlFlow)) return {Reason::kCONTROL_FLOW, node.op};
   // A NoOp only ties control edges together; inside a cluster nothing is left of it.
   const bool is_noop = node.op == "NoOp";
-  if (!is_noop && FindImport(node.op) == nullptr) return {Reason::kNO_IMPORTER, node.op};
+  if (!is_noop && importer::FindImportRule(node.op) == nullptr)
+    return {Reason::kNO_IMPORTER, node.op};
   if (options.fetches.contains(node.name)) return {Reason::kFETCHED, ""};
   if (node.attrs.Bool("_XlaMustCompile", false) || !node.attrs.String("_xla_compile_id").empty()) {
     return {Reason::kMUST_COMPILE, ""};

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "clustering/import_table.h"
+#include "clustering/importer/contents.h"
+#include "clustering/importer/import_table.h"
 
 namespace tektite::clustering {
 namespace {
@@ -13,59 +14,8 @@ using graph_def::NodeDef;
 // Their results depend on the shape of their operand only.
 constexpr absl::string_view kMeasures[] = {"Rank", "Shape", "ShapeN", "Size"};
 
-// The importer evaluates these on known integers. Sorted.
-constexpr absl::string_view kArithmetic[] = {
-    "Add",
-    "AddN",
-    "AddV2",
-    "BroadcastArgs",
-    "BroadcastGradientArgs",
-    "Cast",
-    "ConcatV2",
-    "Equal",
-    "ExpandDims",
-    "Fill",
-    "FloorDiv",
-    "FloorMod",
-    "GatherV2",
-    "Greater",
-    "GreaterEqual",
-    "Identity",
-    "InvertPermutation",
-    "Less",
-    "LessEqual",
-    "LogicalAnd",
-    "LogicalNot",
-    "LogicalOr",
-    "Max",
-    "Maximum",
-    "Min",
-    "Minimum",
-    "Mul",
-    "Neg",
-    "NotEqual",
-    "OnesLike",
-    "Pack",
-    "Prod",
-    "Range",
-    "RealDiv",
-    "Reshape",
-    "ReverseV2",
-    "Select",
-    "SelectV2",
-    "Slice",
-    "Split",
-    "SplitV",
-    "Squeeze",
-    "StopGradient",
-    "StridedSlice",
-    "Sub",
-    "Sum",
-    "Tile",
-    "TruncateDiv",
-    "Unpack",
-    "ZerosLike",
-};
+// Import functions that give known values from known values, beside what the importer folds.
+constexpr absl::string_view kGiveContents[] = {"BroadcastGradientArgs", "InvertPermutation"};
 
 template <size_t N>
 bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
@@ -83,16 +33,18 @@ CompileTime::CompileTime(const GraphIndex& index, const Together& together)
   for (int node : index.order()) {
     const NodeDef& def = index.node(node);
     const auto inputs = index.inputs(node);
-    if (const ImportInfo* info = FindImport(def.op)) {
-      ForEachCompileTimeInput(def, *info, [&](int input) {
-        if (unknown_input_[node] < 0 && !known_to(inputs[input].node, node)) {
-          unknown_input_[node] = input;
-        }
-      });
+    const importer::ImportRule* rule = importer::FindImportRule(def.op);
+    if (rule != nullptr && !rule->compile_time_inputs.empty()) {
+      const int data_inputs = def.NumDataInputs();
+      for (int i : rule->compile_time_inputs) {
+        const int input = i < 0 ? data_inputs + i : i;
+        if (input < 0 || input >= data_inputs || unknown_input_[node] >= 0) continue;
+        if (!known_to(inputs[input].node, node)) unknown_input_[node] = input;
+      }
     }
     if (def.op == "Const" || IsOneOf(def.op, kMeasures)) {
       known[node] = true;
-    } else if (IsOneOf(def.op, kArithmetic)) {
+    } else if (importer::ContentsComeFromContents(def.op) || IsOneOf(def.op, kGiveContents)) {
       known[node] = std::all_of(inputs.begin(), inputs.end(), [&](const GraphIndex::Edge& in) {
         return in.is_control() || known_to(in.node, node);
       });
