@@ -1,8 +1,4 @@
 // dot_general and convolution.
-//
-// dot_general with `rhs_packed` = n reads a right-hand side [k, n] that was packed into column
-// panels: its operand is [ceil(n / width), k, width], zero-padded, and it has one contracting
-// dimension (0 of the unpacked form) and no batch.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -41,8 +37,6 @@ DotDims MakeDotDims(int lhs_rank, int rhs_rank, const ir::Attributes& attrs) {
   return d;
 }
 
-bool IsPacked(const ir::Attributes& attrs) { return attrs.Has(Attr::rhs_packed); }
-
 absl::Status CheckPair(const InferContext& c, const Shape& lhs, const Shape& rhs,
                        const std::vector<int64_t>& l, const std::vector<int64_t>& r,
                        const char* what) {
@@ -62,17 +56,9 @@ absl::Status CheckPair(const InferContext& c, const Shape& lhs, const Shape& rhs
 }
 
 absl::StatusOr<Shapes> DotGeneral(const InferContext& c) {
-  const Shape& lhs = c.operand(0);
-  Shape rhs = c.operand(1);
+  const Shape &lhs = c.operand(0), &rhs = c.operand(1);
   if (lhs.dtype() != rhs.dtype() || !IsNumber(lhs.dtype())) {
     return InvalidArgument("not defined for ", lhs.ToString(), " and ", rhs.ToString());
-  }
-  if (IsPacked(c.attrs)) {
-    const Dim n(c.attrs.Int(Attr::rhs_packed));
-    const bool fits = rhs.rank() == 3 && rhs.is_static() && n.value() > 0 &&
-                      rhs.dim(2).value() > 0 && CeilDiv(n, rhs.dim(2)) == rhs.dim(0);
-    if (!fits) return InvalidArgument(rhs.ToString(), " does not hold ", n.value(), " columns");
-    rhs = Shape(rhs.dtype(), {rhs.dim(1), n});
   }
   // Absent lists are empty ones.
   for (Attr attr :
@@ -83,9 +69,6 @@ absl::StatusOr<Shapes> DotGeneral(const InferContext& c) {
     if (!checked.ok()) return checked.status();
   }
   const DotDims d = MakeDotDims(lhs.rank(), rhs.rank(), c.attrs);
-  if (IsPacked(c.attrs) && (!d.rhs_batch.empty() || d.rhs_contracting != std::vector<int64_t>{0})) {
-    return InvalidArgument("a packed right-hand side needs rhs_contracting = [0] and no batch");
-  }
   if (d.lhs_free.size() + d.lhs_batch.size() + d.lhs_contracting.size() !=
           static_cast<size_t>(lhs.rank()) ||
       d.rhs_free.size() + d.rhs_batch.size() + d.rhs_contracting.size() !=
@@ -168,8 +151,7 @@ absl::StatusOr<Shapes> Convolution(const InferContext& c) {
 }  // namespace
 
 DotDims GetDotDims(const ir::Node& dot) {
-  return MakeDotDims(dot.operand_shape(0).rank(),
-                     IsPacked(dot.attrs()) ? 2 : dot.operand_shape(1).rank(), dot.attrs());
+  return MakeDotDims(dot.operand_shape(0).rank(), dot.operand_shape(1).rank(), dot.attrs());
 }
 
 absl::StatusOr<ConvDims> GetConvDims(int rank, const ir::Attributes& attrs) {

@@ -1,0 +1,126 @@
+// dot_general and convolution: sums of products accumulated in double, integers modulo 2^n.
+#include <algorithm>
+
+#include "jit/ops/ops.h"
+#include "jit/reference/eval.h"
+#include "jit/reference/scalar_ops.h"
+
+namespace tektite::reference {
+
+using ir::Literal;
+using ir::RowMajorStrides;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+template <typename T>
+void MultiplyAdd(Wide<T>* sum, Wide<T> a, Wide<T> b) {
+  using ir::Op;
+  if constexpr (kIsFloat<T>) {
+    *sum += a * b;
+  } else {
+    *sum = ApplyBinary<T>(Op::kAdd, *sum, ApplyBinary<T>(Op::kMul, a, b));
+  }
+}
+
+Ints Pick(const Ints& values, const Ints& dimensions) {
+  Ints picked;
+  for (int64_t d : dimensions) picked.push_back(values[d]);
+  return picked;
+}
+
+// Offsets of every index over `dimensions` of x, in row-major order.
+Ints Offsets(const Literal& x, const Ints& dimensions) {
+  const Ints strides = Pick(RowMajorStrides(x.sizes()), dimensions);
+  Ints offsets;
+  ForEachIndex(Pick(x.sizes(), dimensions),
+               [&](const Ints& index) { offsets.push_back(Dot(index, strides)); });
+  return offsets;
+}
+
+Literal DotGeneral(const EvalContext& c) {
+  const Literal &lhs = c.operand(0), &rhs = c.operand(1);
+  const ops::DotDims d = ops::GetDotDims(c.node);
+  const Ints lhs_batch = Offsets(lhs, d.lhs_batch), rhs_batch = Offsets(rhs, d.rhs_batch);
+  const Ints lhs_free = Offsets(lhs, d.lhs_free), rhs_free = Offsets(rhs, d.rhs_free);
+  const Ints lhs_sum = Offsets(lhs, d.lhs_contracting), rhs_sum = Offsets(rhs, d.rhs_contracting);
+  Literal result = c.AllocateResult();
+  DispatchDType(lhs.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, bool>) {
+      T* to = result.mutable_data<T>();
+      for (size_t b = 0; b < lhs_batch.size(); ++b) {
+        for (int64_t row : lhs_free) {
+          for (int64_t column : rhs_free) {
+            const T* x = lhs.data<T>() + lhs_batch[b] + row;
+            const T* y = rhs.data<T>() + rhs_batch[b] + column;
+            Wide<T> sum = 0;
+            for (size_t k = 0; k < lhs_sum.size(); ++k) {
+              MultiplyAdd<T>(&sum, Widen(x[lhs_sum[k]]), Widen(y[rhs_sum[k]]));
+            }
+            *to++ = Narrow<T>(sum);
+          }
+        }
+      }
+    }
+  });
+  return result;
+}
+
+// With feature groups, output feature o reads the input features of its group.  With batch groups,
+// output feature o reads the batches of group o / (features / groups): the kernel gradient of a
+// grouped convolution.
+Literal Convolution(const EvalContext& c) {
+  const Literal &x = c.operand(0), &kernel = c.operand(1);
+  const ops::ConvDims d = *ops::GetConvDims(x.rank(), c.node.attrs());
+  const Ints x_strides = RowMajorStrides(x.sizes()), k_strides = RowMajorStrides(kernel.sizes());
+  const int64_t depth = kernel.sizes()[d.kernel_input], features = kernel.sizes()[d.kernel_output];
+  const int64_t per_feature_group = features / d.feature_groups;
+  const int64_t per_batch_group = features / d.batch_groups;
+  const Ints kernel_spatial(d.kernel_spatial.begin(), d.kernel_spatial.end());
+  const Ints window = Pick(kernel.sizes(), kernel_spatial);
+  Literal result = c.AllocateResult();
+  const int64_t batches = result.sizes()[d.output_batch];
+  DispatchDType(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, bool>) {
+      T* to = result.mutable_data<T>();
+      ForEachIndex(result.sizes(), [&](const Ints& place) {
+        const int64_t feature = place[d.output_feature];
+        const int64_t batch = feature / per_batch_group * batches + place[d.output_batch];
+        const int64_t first = feature / per_feature_group * depth;
+        const T* x_base =
+            x.data<T>() + batch * x_strides[d.input_batch] + first * x_strides[d.input_feature];
+        const T* k_base = kernel.data<T>() + feature * k_strides[d.kernel_output];
+        Wide<T> sum = 0;
+        ForEachIndex(window, [&](const Ints& tap) {
+          int64_t x_at = 0, k_at = 0;
+          for (int i = 0; i < d.spatial; ++i) {
+            const int64_t dilated =
+                place[d.output_spatial[i]] * d.strides[i] + tap[i] * d.rhs_dilation[i] - d.low[i];
+            if (dilated < 0 || dilated % d.lhs_dilation[i] != 0) return;
+            const int64_t at = dilated / d.lhs_dilation[i];
+            if (at >= x.sizes()[d.input_spatial[i]]) return;
+            x_at += at * x_strides[d.input_spatial[i]];
+            k_at += tap[i] * k_strides[d.kernel_spatial[i]];
+          }
+          for (int64_t k = 0; k < depth; ++k) {
+            MultiplyAdd<T>(&sum, Widen(x_base[x_at + k * x_strides[d.input_feature]]),
+                           Widen(k_base[k_at + k * k_strides[d.kernel_input]]));
+          }
+        });
+        *to++ = Narrow<T>(sum);
+      });
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Literals> EvalContraction(const EvalContext& c) {
+  return Literals{c.op() == ir::Op::kDotGeneral ? DotGeneral(c) : Convolution(c)};
+}
+
+}  // namespace tektite::reference

@@ -1,0 +1,31 @@
+// The meaning of a graph, computed node by node: the oracle of every test.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(std::vector<Literal> results, reference::Evaluate(graph, {x, y}));
+//
+// Clear and exact rather than fast: elementwise functions of f16, bf16 and f32 are computed in
+// double and rounded once (the 16-bit types by way of f32, as hardware does); sums and products
+// over many elements are accumulated in double; integers wrap around, x / 0 is -1 and x rem 0 is x;
+// shifts by the width or more give 0 (arithmetic right shift: the sign); conversion from float to
+// integer saturates and takes NaN to 0; max and min give NaN if either operand is NaN.
+//
+// Limits: custom_call has no meaning here (Unimplemented), no value may exceed 8 GiB, and a symbol
+// must stand alone in some parameter's shape ("n", not only "2*n") to get its value.
+#ifndef TEKTITE_JIT_REFERENCE_INTERPRETER_H_
+#define TEKTITE_JIT_REFERENCE_INTERPRETER_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::reference {
+
+// The graph's outputs.  Symbols get their values from the arguments' sizes; arguments that do not
+// fit the parameters, a guard that does not hold and an ill-formed graph are InvalidArgument.
+absl::StatusOr<std::vector<ir::Literal>> Evaluate(const ir::Graph& graph,
+                                                  absl::Span<const ir::Literal> args);
+
+}  // namespace tektite::reference
+
+#endif  // TEKTITE_JIT_REFERENCE_INTERPRETER_H_
