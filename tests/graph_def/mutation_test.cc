@@ -2,7 +2,6 @@
 // allocation. Run it with TEKTITE_SANITIZE=address,undefined to see more.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 
 #include "clustering/explain.h"
@@ -67,8 +66,7 @@ std::string Mutate(std::string bytes, std::mt19937* random) {
         bytes.insert(at, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F");
         break;
       case 6:
-        std::copy_n(bytes.begin() + below(bytes.size()), std::min<size_t>(8, bytes.size() - at) / 2,
-                    bytes.begin() + at / 2);
+        bytes.replace(at, 4, bytes.substr(below(bytes.size()), 4));
         break;
     }
   }
