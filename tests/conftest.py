@@ -5,7 +5,8 @@ environment of the Python that runs pytest.
         result = run_program("report(y=f(x))", tektite="1")
         result.values["y"], result.stats["host"]["runs"], result.stderr
 
-TEKTITE_LIBRARY, where set, names another build of the compiler.
+TEKTITE_LIBRARY, where set, names another build of the compiler. The programs are tiny, so the compiler is told
+that nothing is too small for it (SMALL).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+
+SMALL = "--min_cluster_ops=1 --min_cluster_cost=0"
 
 PREAMBLE = """
 import json, os, sys, threading
@@ -66,6 +69,7 @@ def run(source: str, tektite: str | None = None, timeout: float = 300, **environ
     """Runs `source` after the preamble with TEKTITE set (None: unset) and returns what it reported."""
     env = {k: v for k, v in os.environ.items() if k not in ("TEKTITE", "TEKTITE_FLAGS")}
     env.update(TF_CPP_MIN_LOG_LEVEL="2", **environment)
+    env["TEKTITE_FLAGS"] = f"{SMALL} {environment.get('TEKTITE_FLAGS', '')}".strip()
     if tektite is not None:
         env["TEKTITE"] = tektite
     with tempfile.TemporaryDirectory() as folder:
