@@ -176,6 +176,8 @@ TEKTITE_API char* tektite_transform_ir(tektite_compiler* compiler, const char* t
                                        const char* passes, tektite_status* status);
 /* One name per line, in pipeline order, with a tab and a sentence. */
 TEKTITE_API char* tektite_list_passes(void);
+/* The flags of tektite_options, as "name=default", in the same form. */
+TEKTITE_API char* tektite_list_flags(void);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,212 @@
+#include "jit/compiler/compiler.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "jit/base/log.h"
+#include "jit/base/status.h"
+#include "jit/base/timing.h"
+#include "jit/compiler/backend_list.h"
+#include "jit/compiler/fuse_leftovers.h"
+#include "jit/ops/ops.h"
+#include "jit/passes/pipeline.h"
+
+namespace tektite::compiler {
+namespace {
+
+using ir::Attr;
+using ir::Graph;
+using ir::Node;
+using ir::Op;
+
+// What the interpreter may do in a call that is otherwise machine code, in results of scalar ops.
+constexpr double kTinyWork = 4096;
+
+double ScalarWork(const Graph& graph) {
+  double work = 0;
+  for (const auto& node : graph.nodes()) {
+    if (node->op() == Op::kParameter || node->op() == Op::kConstant) continue;
+    double elements = 0;
+    for (const ir::Shape& shape : node->shapes())
+      elements += static_cast<double>(shape.num_elements());
+    // A reduction or contraction reads more than it writes; what it reads is a fair bound for most.
+    for (int i = 0; i < node->num_operands(); ++i) {
+      elements += static_cast<double>(node->operand_shape(i).num_elements());
+    }
+    work += elements;
+    for (int r = 0; r < node->num_regions(); ++r) work += ScalarWork(node->region(r));
+  }
+  return work;
+}
+
+std::string FileName(absl::string_view name) {
+  std::string safe(name);
+  for (char& c : safe) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-') c = '_';
+  }
+  return safe.empty() ? "unnamed" : safe;
+}
+
+bool MakeDirectory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) Warn("dump_to: cannot make directory ", path, ": ", error.message());
+  return !error;
+}
+
+// The op that says most about a fusion: its contraction, window, reduction, or else its last op.
+absl::string_view HeadOp(const Graph& region) {
+  absl::string_view head = "copy";
+  for (const auto& node : region.nodes()) {
+    switch (ir::GetOpInfo(node->op()).family) {
+      case ir::OpFamily::contraction:
+      case ir::OpFamily::indexed:
+      case ir::OpFamily::order:
+      case ir::OpFamily::random:
+        return ir::OpName(node->op());
+      default:
+        if (node->op() != Op::kParameter) head = ir::OpName(node->op());
+    }
+  }
+  return head;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions options) {
+  std::unique_ptr<Compiler> compiler(new Compiler(std::move(options.flags)));
+  absl::Status refused;
+  for (const BackendInfo& info : AllBackends()) {
+    const bool wanted = options.backend.empty() || info.name == options.backend;
+    // The interpreter stands behind every other back end, for what is tiny and rare.
+    if (!wanted && info.name != kReference) continue;
+    if (!wanted && compiler->backends_.empty()) continue;
+    auto backend = info.create(compiler->flags_);
+    if (backend.ok()) {
+      compiler->backends_.push_back(*std::move(backend));
+    } else {
+      refused = backend.status();
+      if (!options.backend.empty()) break;
+      Warn("back end ", info.name, " is off: ", refused.message());
+    }
+  }
+  if (compiler->backends_.empty()) {
+    if (!refused.ok()) return refused;
+    return absl::NotFoundError(absl::StrCat(
+        "no back end is called '", options.backend, "'; there are: ",
+        absl::StrJoin(AllBackends(), ", ", [](std::string* out, const BackendInfo& info) {
+          absl::StrAppend(out, info.name);
+        })));
+  }
+  const int64_t megabytes = std::max<int64_t>(compiler->flags_.weight_cache_mb, 0);
+  compiler->weight_budget_ =
+      std::make_shared<runtime::MemoryBudget>(std::min<int64_t>(megabytes, 1 << 30) << 20);
+  return compiler;
+}
+
+std::shared_ptr<runtime::WeightStore> Compiler::NewWeightStore() const {
+  return std::make_shared<runtime::WeightStore>(weight_budget_);
+}
+
+std::string Compiler::DumpDirectory(absl::string_view cluster) const {
+  if (flags_.dump_to.empty()) return "";
+  std::string directory = absl::StrCat(flags_.dump_to, "/", FileName(cluster));
+  return MakeDirectory(directory) ? directory : "";
+}
+
+passes::PassContext Compiler::MakePassContext(const Flags& flags) {
+  passes::PassContext context(flags);
+  context.evaluate = &Evaluate;
+  context.rhs_panel_width = [this](const Node& node) { return primary().RhsPanelWidth(node); };
+  return context;
+}
+
+absl::Status Compiler::RunPasses(Graph& graph, const std::vector<std::string>& names) {
+  passes::PassContext context = MakePassContext(flags_);
+  if (names.empty()) return passes::RunPipeline(graph, context);
+  return passes::RunPasses(graph, names, context);
+}
+
+std::string Compiler::ListPasses() {
+  std::string text;
+  for (const passes::PassInfo& pass : passes::AllPasses()) {
+    absl::StrAppend(&text, pass.name, "\t", pass.sentence, "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::unique_ptr<Graph> graph,
+                                                                       const CompileJob& job) {
+  Stopwatch watch;
+  Flags flags = flags_;
+  flags.dump_to = DumpDirectory(job.cluster);
+  passes::PassContext context = MakePassContext(flags);
+  context.dump_name = job.variant;
+  TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
+  FuseLeftovers(*graph);
+
+  TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels, CompileKernels(*graph, job));
+  TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps, runtime::StepGraph::Create(*graph, kernels));
+  runtime::Executable::Options options;
+  options.arenas = arenas_;
+  options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;
+  options.num_checks = job.num_checks;
+  options.max_parallelism = static_cast<int>(std::max<int64_t>(flags_.max_parallelism, 0));
+  auto executable = runtime::Executable::Create(std::move(steps), std::move(options));
+  compiles_.fetch_add(1, std::memory_order_relaxed);
+  compile_microseconds_.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e6),
+                                  std::memory_order_relaxed);
+  return executable;
+}
+
+absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(const Graph& graph,
+                                                            const CompileJob& job) {
+  runtime::KernelMap kernels;
+  backend::CompileOptions options;
+  const std::string directory = DumpDirectory(job.cluster);
+  if (!directory.empty()) {
+    options.dump_dir = absl::StrCat(directory, "/", FileName(job.variant));
+    if (!MakeDirectory(options.dump_dir)) options.dump_dir.clear();
+  }
+  for (const auto& node : graph.nodes()) {
+    if (node->op() != Op::kFusion) continue;
+    options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
+                                HeadOp(node->region()));
+    TEKTITE_ASSIGN_OR_RETURN(kernels[node.get()], CompileKernel(*node, options));
+  }
+  return kernels;
+}
+
+absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
+                                                         const backend::CompileOptions& options) {
+  absl::Status refused;
+  for (const auto& backend : backends_) {
+    if (backend->name() == kReference && backend != backends_.front() &&
+        ScalarWork(fusion.region()) > kTinyWork) {
+      break;
+    }
+    auto kernel = kernels_.GetOrCompile(cache::KernelKey(fusion, *backend, flags_),
+                                        [&] { return backend->Compile(fusion, options); });
+    if (kernel.ok() || kernel.status().code() != absl::StatusCode::kUnimplemented) return kernel;
+    if (refused.ok()) refused = kernel.status();
+  }
+  return absl::Status(refused.code(), absl::StrCat(options.name, ": ", refused.message()));
+}
+
+Compiler::Counters Compiler::counters() const {
+  Counters c;
+  c.compiles = compiles_.load(std::memory_order_relaxed);
+  c.kernels = kernels_.compiled();
+  c.kernel_cache_hits = kernels_.hits();
+  c.weight_bytes = weight_budget_->used();
+  c.arena_bytes = arenas_->held_bytes();
+  c.compile_seconds =
+      static_cast<double>(compile_microseconds_.load(std::memory_order_relaxed)) * 1e-6;
+  return c;
+}
+
+}  // namespace tektite::compiler

@@ -1,0 +1,87 @@
+// The compiler: a graph of fixed shapes in, something that runs out.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<Compiler> compiler, Compiler::Create({flags, ""}));
+//   TEKTITE_ASSIGN_OR_RETURN(auto executable, compiler->Compile(std::move(graph), job));
+//   executable->Run(arguments, host);
+//
+// Compile runs the pass pipeline, asks for a kernel for every fusion (the back ends in their order,
+// identical kernels once), and plans memory.  Thread-safe.
+// Limits: shapes are static (Substitute symbols first).  When a fusion is refused by every back end
+// but the reference interpreter and is not tiny, so is the graph, with Unimplemented: the host's
+// own kernels are faster than an interpreter.
+#ifndef TEKTITE_JIT_COMPILER_COMPILER_H_
+#define TEKTITE_JIT_COMPILER_COMPILER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/backend.h"
+#include "jit/base/flags.h"
+#include "jit/cache/kernel_store.h"
+#include "jit/ir/graph.h"
+#include "jit/passes/pass.h"
+#include "jit/runtime/executable.h"
+
+namespace tektite::compiler {
+
+struct CompilerOptions {
+  Flags flags;
+  std::string backend;  // empty: the first of the list that can be made on this machine
+};
+
+// What one graph is compiled for.
+struct CompileJob {
+  std::string cluster;  // its name, for files and messages
+  std::string variant;  // tells its shapes apart: "shape0"
+  int num_checks = 0;
+  std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
+};
+
+class Compiler {
+ public:
+  static absl::StatusOr<std::unique_ptr<Compiler>> Create(CompilerOptions options);
+
+  absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(std::unique_ptr<ir::Graph> graph,
+                                                               const CompileJob& job);
+  // Runs passes only: the named ones, or all where `names` is empty.
+  absl::Status RunPasses(ir::Graph& graph, const std::vector<std::string>& names);
+
+  // "name<tab>sentence" of every pass, a line each, in pipeline order.
+  static std::string ListPasses();
+
+  const Flags& flags() const { return flags_; }
+  // The back end that layouts are chosen for.
+  const backend::Backend& primary() const { return *backends_.front(); }
+  // A store for the weights of one cluster.
+  std::shared_ptr<runtime::WeightStore> NewWeightStore() const;
+  // Where files about a cluster go; empty: nowhere.  Makes the directory.
+  std::string DumpDirectory(absl::string_view cluster) const;
+
+  struct Counters {
+    int64_t compiles, kernels, kernel_cache_hits, weight_bytes, arena_bytes;
+    double compile_seconds;
+  };
+  Counters counters() const;
+
+ private:
+  explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
+  passes::PassContext MakePassContext(const Flags& flags);
+  absl::StatusOr<runtime::KernelMap> CompileKernels(const ir::Graph& graph, const CompileJob& job);
+  absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
+                                                 const backend::CompileOptions& options);
+
+  const Flags flags_;
+  std::vector<std::unique_ptr<backend::Backend>> backends_;
+  cache::KernelStore kernels_;
+  std::shared_ptr<runtime::ArenaPool> arenas_ = std::make_shared<runtime::ArenaPool>();
+  std::shared_ptr<runtime::MemoryBudget> weight_budget_;
+  std::atomic<int64_t> compiles_{0}, compile_microseconds_{0};
+};
+
+}  // namespace tektite::compiler
+
+#endif  // TEKTITE_JIT_COMPILER_COMPILER_H_

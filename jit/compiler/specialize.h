@@ -1,0 +1,34 @@
+// From text and symbols to a graph that Compile takes.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, ParseGraph(text));
+//   TEKTITE_RETURN_IF_ERROR(Specialize(*graph, {Shape(DType::kF32, {8, 128})}));
+#ifndef TEKTITE_JIT_COMPILER_SPECIALIZE_H_
+#define TEKTITE_JIT_COMPILER_SPECIALIZE_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::compiler {
+
+// Every graph of the text, parsed and verified.
+absl::StatusOr<std::vector<std::unique_ptr<ir::Graph>>> ParseGraphs(absl::string_view text);
+// The first.
+absl::StatusOr<std::unique_ptr<ir::Graph>> ParseGraph(absl::string_view text);
+
+// Replaces the symbols of the graph's parameters by the sizes of `shapes`, one for each parameter.
+// InvalidArgument when a shape does not fit its parameter; Unimplemented when a symbol is bound by
+// no parameter, or a guard does not hold.
+absl::Status Specialize(ir::Graph& graph, absl::Span<const ir::Shape> shapes);
+
+// Every guard holds; Unimplemented names the first that does not, or that is still symbolic.
+absl::Status CheckGuards(const ir::Graph& graph);
+
+}  // namespace tektite::compiler
+
+#endif  // TEKTITE_JIT_COMPILER_SPECIALIZE_H_

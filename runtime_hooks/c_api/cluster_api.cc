@@ -1,0 +1,75 @@
+// The clusters' part of tektite.h.
+#include <memory>
+#include <utility>
+
+#include "jit/base/status.h"
+#include "runtime_hooks/c_api/cluster.h"
+#include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/tektite.h"
+
+using tektite::c_api::CatchAll;
+using tektite::c_api::Cluster;
+using tektite::c_api::GraphSource;
+using tektite::c_api::Guarded;
+using tektite::c_api::SetStatus;
+
+namespace {
+
+using MakeSource = absl::StatusOr<std::unique_ptr<GraphSource>> (*)(absl::string_view);
+
+tektite_cluster* CreateCluster(tektite_compiler* compiler, const char* name, const void* data,
+                               size_t size, const char* dump_file, MakeSource make,
+                               tektite_status* status) {
+  return Guarded<tektite_cluster*>(status, nullptr, [&]() -> absl::StatusOr<tektite_cluster*> {
+    const absl::string_view bytes(static_cast<const char*>(data), size);
+    TEKTITE_ASSIGN_OR_RETURN(auto source, make(bytes));
+    auto cluster =
+        Cluster::Create(compiler->state, name == nullptr ? "cluster" : name, std::move(source));
+    cluster->Dump(dump_file, bytes);
+    return new tektite_cluster{std::move(cluster)};
+  });
+}
+
+absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
+  if (call->struct_size < sizeof(tektite_call)) {
+    return tektite::InvalidArgument("tektite_call: struct_size is too small");
+  }
+  if (call->allocate == nullptr) return tektite::InvalidArgument("tektite_call: no allocate");
+  return cluster->cluster->Run(*call);
+}
+
+}  // namespace
+
+extern "C" {
+
+tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
+                                        const void* graph_def, size_t size,
+                                        tektite_status* status) {
+  return CreateCluster(compiler, name, graph_def, size, "graph.pb", &tektite::c_api::GraphDefSource,
+                       status);
+}
+
+tektite_cluster* tektite_cluster_create_from_ir(tektite_compiler* compiler, const char* name,
+                                                const char* text, size_t size,
+                                                tektite_status* status) {
+  return CreateCluster(compiler, name, text, size, "graph.tir", &tektite::c_api::IrSource, status);
+}
+
+void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
+
+int32_t tektite_cluster_num_args(const tektite_cluster* cluster) {
+  return cluster->cluster->source().num_args();
+}
+
+int32_t tektite_cluster_num_results(const tektite_cluster* cluster) {
+  return cluster->cluster->source().num_results();
+}
+
+int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
+                            tektite_status* status) {
+  const absl::Status outcome = CatchAll([&] { return Run(cluster, call); });
+  SetStatus(outcome, status);
+  return static_cast<int32_t>(outcome.code());
+}
+
+}  // extern "C"

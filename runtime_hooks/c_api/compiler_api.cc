@@ -1,0 +1,68 @@
+// The compiler's part of tektite.h: creating one, and what it counts.
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/base/flags.h"
+#include "jit/base/log.h"
+#include "jit/base/status.h"
+#include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/compiler_state.h"
+#include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/tektite.h"
+
+using tektite::c_api::CompilerState;
+using tektite::c_api::CopyString;
+using tektite::c_api::Guarded;
+
+namespace {
+
+absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options) {
+  tektite_options given = {};
+  if (options != nullptr) {
+    if (options->struct_size < sizeof(size_t)) {
+      return tektite::InvalidArgument("tektite_options: struct_size is not set");
+    }
+    given = *options;
+  }
+  std::vector<std::string> errors;
+  tektite::compiler::CompilerOptions compiler_options;
+  compiler_options.flags =
+      tektite::Flags::Parse(given.flags == nullptr ? "" : given.flags, &errors);
+  for (const std::string& error : errors) tektite::WarnOnce(error);
+  const std::string& mode = compiler_options.flags.compile;
+  if (mode != "sync" && mode != "async" && mode != "off") {
+    tektite::Warn("flag '--compile=", mode, "' ignored: expected sync, async or off");
+    compiler_options.flags.compile = tektite::Flags().compile;
+  }
+  if (given.backend != nullptr) compiler_options.backend = given.backend;
+  TEKTITE_ASSIGN_OR_RETURN(auto compiler,
+                           tektite::compiler::Compiler::Create(std::move(compiler_options)));
+  return new tektite_compiler{std::make_shared<CompilerState>(std::move(compiler))};
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t tektite_abi_version(void) { return TEKTITE_ABI_VERSION; }
+
+const char* tektite_version(void) { return TEKTITE_VERSION_TEXT; }
+
+void tektite_string_free(char* text) { std::free(text); }
+
+tektite_compiler* tektite_compiler_create(const tektite_options* options, tektite_status* status) {
+  return Guarded<tektite_compiler*>(status, nullptr, [&] { return CreateCompiler(options); });
+}
+
+void tektite_compiler_destroy(tektite_compiler* compiler) { delete compiler; }
+
+char* tektite_stats_json(tektite_compiler* compiler) {
+  return Guarded<char*>(nullptr, nullptr, [&]() -> absl::StatusOr<char*> {
+    return CopyString(compiler->state->StatsJson());
+  });
+}
+
+}  // extern "C"

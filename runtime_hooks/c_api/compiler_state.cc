@@ -1,0 +1,85 @@
+#include "runtime_hooks/c_api/compiler_state.h"
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/log.h"
+#include "runtime_hooks/c_api/json.h"
+
+namespace tektite::c_api {
+namespace {
+
+std::string FallbackCode(absl::StatusCode code) {
+#define TEKTITE_FALLBACK(name, status, sentence) \
+  if (code == absl::StatusCode::status) return #name;
+#include "runtime_hooks/c_api/fallback_list.inc"
+#undef TEKTITE_FALLBACK
+  return absl::StatusCodeToString(code);
+}
+
+}  // namespace
+
+std::string CompilerState::RegisterCluster(absl::string_view name) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++clusters_;
+  const int64_t earlier = names_[std::string(name)]++;
+  return earlier == 0 ? std::string(name) : absl::StrCat(name, "_", earlier);
+}
+
+void CompilerState::CountFallback(absl::string_view cluster, const absl::Status& status) {
+  const std::string code = FallbackCode(status.code());
+  std::string message = absl::StrCat("cluster '", cluster, "': ", status.message());
+  if (status.code() == absl::StatusCode::kInternal)
+    Warn(message, " (the host's kernels run instead)");
+  std::lock_guard<std::mutex> lock(mutex_);
+  ++fallbacks_[code];
+  fallback_examples_.try_emplace(code, std::move(message));
+}
+
+void CompilerState::CountMarking(const graph_def::GraphDef& graph,
+                                 const clustering::Marking& marking) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const graph_def::NodeDef& node = graph.nodes[i];
+    if (!clustering::CountsAsOp(node)) continue;
+    ++ops_;
+    if (marking.cluster_of[i] >= 0) {
+      ++clustered_ops_;
+      continue;
+    }
+    LeftOut& left_out = left_out_[std::string(clustering::ReasonCode(marking.reason[i]))];
+    if (left_out.ops++ == 0) {
+      left_out.example = absl::StrCat(node.op, " '", node.name, "'");
+      if (!marking.detail[i].empty()) absl::StrAppend(&left_out.example, ": ", marking.detail[i]);
+    }
+  }
+}
+
+std::string CompilerState::StatsJson() const {
+  const compiler::Compiler::Counters c = compiler_->counters();
+  std::lock_guard<std::mutex> lock(mutex_);
+  JsonObject fallbacks, examples, left_out;
+  for (const auto& [code, count] : fallbacks_) fallbacks.Add(code, count);
+  for (const auto& [code, message] : fallback_examples_) {
+    examples.Add(code, absl::string_view(message));
+  }
+  for (const auto& [code, entry] : left_out_) {
+    left_out.Add(
+        code, JsonObject().Add("ops", entry.ops).Add("example", absl::string_view(entry.example)));
+  }
+  return JsonObject()
+      .Add("clusters", clusters_)
+      .Add("compiles", c.compiles)
+      .Add("compile_seconds", c.compile_seconds)
+      .Add("kernels", c.kernels)
+      .Add("kernel_cache_hits", c.kernel_cache_hits)
+      .Add("runs", runs_.load(std::memory_order_relaxed))
+      .Add("fallbacks", fallbacks)
+      .Add("fallback_examples", examples)
+      .Add("ops", ops_)
+      .Add("clustered_ops", clustered_ops_)
+      .Add("weight_bytes", c.weight_bytes)
+      .Add("arena_bytes", c.arena_bytes)
+      .Add("left_out", left_out)
+      .Text();
+}
+
+}  // namespace tektite::c_api

@@ -1,0 +1,61 @@
+// Behind tektite_compiler: the compiler, and what is counted about its use.
+#ifndef TEKTITE_RUNTIME_HOOKS_C_API_COMPILER_STATE_H_
+#define TEKTITE_RUNTIME_HOOKS_C_API_COMPILER_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "clustering/mark_clusters.h"
+#include "jit/compiler/compiler.h"
+
+namespace tektite::c_api {
+
+class CompilerState {
+ public:
+  explicit CompilerState(std::unique_ptr<compiler::Compiler> compiler)
+      : compiler_(std::move(compiler)) {}
+
+  compiler::Compiler& compiler() { return *compiler_; }
+  const Flags& flags() const { return compiler_->flags(); }
+
+  // A cluster's name made unique among all of this compiler's: "cluster_0", "cluster_0_1", ...
+  std::string RegisterCluster(absl::string_view name);
+  void CountRun() { runs_.fetch_add(1, std::memory_order_relaxed); }
+  // Also warns once about a defect, which nobody would see otherwise.
+  void CountFallback(absl::string_view cluster, const absl::Status& status);
+  void CountMarking(const graph_def::GraphDef& graph, const clustering::Marking& marking);
+
+  std::string StatsJson() const;
+
+ private:
+  struct LeftOut {
+    int64_t ops = 0;
+    std::string example;
+  };
+
+  std::unique_ptr<compiler::Compiler> compiler_;
+  std::atomic<int64_t> runs_{0};
+  mutable std::mutex mutex_;  // guards what follows
+  int64_t clusters_ = 0;
+  int64_t ops_ = 0;
+  int64_t clustered_ops_ = 0;
+  std::map<std::string, int64_t> names_;
+  std::map<std::string, int64_t> fallbacks_;
+  std::map<std::string, std::string> fallback_examples_;
+  std::map<std::string, LeftOut> left_out_;
+};
+
+}  // namespace tektite::c_api
+
+// The handle.  Clusters hold the state too, so handles may be destroyed in any order.
+struct tektite_compiler {
+  std::shared_ptr<tektite::c_api::CompilerState> state;
+};
+
+#endif  // TEKTITE_RUNTIME_HOOKS_C_API_COMPILER_STATE_H_

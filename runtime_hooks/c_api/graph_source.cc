@@ -1,0 +1,99 @@
+#include "runtime_hooks/c_api/graph_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "clustering/graph_def/reader.h"
+#include "clustering/importer/importer.h"
+#include "jit/base/status.h"
+#include "jit/compiler/specialize.h"
+
+namespace tektite::c_api {
+namespace {
+
+using graph_def::DataType;
+using graph_def::NodeDef;
+
+// Enough for any graph; bounds what a damaged index can ask for.
+constexpr int64_t kMostArgs = 1 << 20;
+
+class FromGraphDef : public GraphSource {
+ public:
+  static absl::StatusOr<std::unique_ptr<GraphSource>> Create(absl::string_view bytes) {
+    auto source = std::make_unique<FromGraphDef>();
+    TEKTITE_ASSIGN_OR_RETURN(source->graph_, graph_def::ReadGraphDef(bytes));
+    for (const NodeDef& node : source->graph_.nodes) {
+      TEKTITE_RETURN_IF_ERROR(source->AddNode(node));
+    }
+    source->compile_time_args_ = importer::CompileTimeArgs(source->graph_);
+    for (int arg : source->compile_time_args_) {
+      if (arg < 0 || arg >= source->num_args_) return Internal("no argument ", arg);
+    }
+    return source;
+  }
+
+  absl::StatusOr<SourceGraph> Specialize(absl::Span<const ArgInfo> args) const override {
+    std::vector<importer::ArgType> types(args.size());
+    for (size_t i = 0; i < args.size(); ++i) {
+      types[i].shape = args[i].shape;
+      types[i].weight = is_variable_[i] || args[i].versioned;
+      types[i].value = args[i].value;
+    }
+    TEKTITE_ASSIGN_OR_RETURN(importer::ImportedGraph imported,
+                             importer::ImportGraph(graph_, types));
+    TEKTITE_RETURN_IF_ERROR(compiler::CheckGuards(*imported.graph));
+    return SourceGraph{std::move(imported.graph), imported.num_checks};
+  }
+
+ private:
+  absl::Status AddNode(const NodeDef& node) {
+    const bool is_arg = node.op == "_Arg";
+    if (!is_arg && node.op != "_Retval") return absl::OkStatus();
+    const int64_t index = node.attrs.Int("index", -1);
+    if (index < 0 || index >= kMostArgs) {
+      return InvalidArgument(node.op, " '", node.name, "': bad index ", index);
+    }
+    int& count = is_arg ? num_args_ : num_results_;
+    count = std::max(count, static_cast<int>(index) + 1);
+    if (is_arg) {
+      is_variable_.resize(num_args_);
+      is_variable_[index] = node.attrs.Type("T") == DataType::kResource;
+    }
+    return absl::OkStatus();
+  }
+
+  graph_def::GraphDef graph_;
+  std::vector<bool> is_variable_;
+};
+
+class FromIr : public GraphSource {
+ public:
+  explicit FromIr(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {
+    num_args_ = graph_->num_parameters();
+    num_results_ = static_cast<int>(graph_->outputs().size());
+  }
+
+  absl::StatusOr<SourceGraph> Specialize(absl::Span<const ArgInfo> args) const override {
+    std::unique_ptr<ir::Graph> graph = graph_->Clone();
+    std::vector<ir::Shape> shapes;
+    for (const ArgInfo& arg : args) shapes.push_back(arg.shape);
+    TEKTITE_RETURN_IF_ERROR(compiler::Specialize(*graph, shapes));
+    return SourceGraph{std::move(graph), 0};
+  }
+
+ private:
+  const std::unique_ptr<const ir::Graph> graph_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GraphSource>> GraphDefSource(absl::string_view bytes) {
+  return FromGraphDef::Create(bytes);
+}
+
+absl::StatusOr<std::unique_ptr<GraphSource>> IrSource(absl::string_view text) {
+  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Graph> graph, compiler::ParseGraph(text));
+  return std::make_unique<FromIr>(std::move(graph));
+}
+
+}  // namespace tektite::c_api

@@ -1,0 +1,55 @@
+// Where a cluster's IR comes from: a GraphDef to import for given shapes, or a graph of the IR.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<GraphSource> source, GraphDefSource(bytes));
+//   TEKTITE_ASSIGN_OR_RETURN(SourceGraph graph, source->Specialize(args));
+#ifndef TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_SOURCE_H_
+#define TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_SOURCE_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::c_api {
+
+// What is known of an argument when code is made.
+struct ArgInfo {
+  ir::Shape shape;                   // static
+  bool versioned = false;            // the host names versions of its content
+  std::optional<ir::Literal> value;  // of the source's compile_time_args
+};
+
+struct SourceGraph {
+  std::unique_ptr<ir::Graph> graph;  // of static shapes
+  int num_checks = 0;                // outputs after the results: bools that must be true
+};
+
+class GraphSource {
+ public:
+  virtual ~GraphSource() = default;
+  // Thread-safe.
+  virtual absl::StatusOr<SourceGraph> Specialize(absl::Span<const ArgInfo> args) const = 0;
+
+  int num_args() const { return num_args_; }
+  int num_results() const { return num_results_; }
+  // Arguments whose values the code depends on, ascending.
+  const std::vector<int>& compile_time_args() const { return compile_time_args_; }
+
+ protected:
+  int num_args_ = 0;
+  int num_results_ = 0;
+  std::vector<int> compile_time_args_;
+};
+
+// `bytes` is the closed GraphDef of tektite_cluster_create.
+absl::StatusOr<std::unique_ptr<GraphSource>> GraphDefSource(absl::string_view bytes);
+// The text form of the IR; parameters may have symbolic dimensions.
+absl::StatusOr<std::unique_ptr<GraphSource>> IrSource(absl::string_view text);
+
+}  // namespace tektite::c_api
+
+#endif  // TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_SOURCE_H_

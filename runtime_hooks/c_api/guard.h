@@ -1,0 +1,52 @@
+// What every function of the C interface goes through: statuses out, exceptions caught.
+//
+//   return Guarded<char*>(status, nullptr, [&]() -> absl::StatusOr<char*> { ... });
+#ifndef TEKTITE_RUNTIME_HOOKS_C_API_GUARD_H_
+#define TEKTITE_RUNTIME_HOOKS_C_API_GUARD_H_
+
+#include <exception>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime_hooks/c_api/tektite.h"
+
+namespace tektite::c_api {
+
+// Fills *out (which may be null); the message is cut to fit and has no line breaks.
+void SetStatus(const absl::Status& status, tektite_status* out);
+
+// A copy that tektite_string_free releases; null when there is no memory.
+char* CopyString(absl::string_view text);
+
+// Runs body() -> absl::Status; nothing gets past it.
+template <typename Body>
+absl::Status CatchAll(Body&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  } catch (...) {
+    return absl::InternalError("an exception of unknown type");
+  }
+}
+
+// body() -> absl::StatusOr<T>; `otherwise` is returned with a status that is not OK.
+template <typename T, typename Body>
+T Guarded(tektite_status* status, T otherwise, Body&& body) {
+  T result = otherwise;
+  const absl::Status outcome = CatchAll([&]() -> absl::Status {
+    absl::StatusOr<T> value = body();
+    if (value.ok()) result = *std::move(value);
+    return value.status();
+  });
+  SetStatus(outcome, status);
+  return result;
+}
+
+}  // namespace tektite::c_api
+
+#endif  // TEKTITE_RUNTIME_HOOKS_C_API_GUARD_H_

@@ -1,0 +1,97 @@
+// The marking part of tektite.h: which nodes of a graph are compiled together.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clustering/graph_def/reader.h"
+#include "clustering/mark_clusters.h"
+#include "jit/base/status.h"
+#include "runtime_hooks/c_api/compiler_state.h"
+#include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/tektite.h"
+
+struct tektite_marking {
+  struct Cluster {
+    std::string name;
+    std::vector<std::string> nodes;
+  };
+  std::vector<Cluster> clusters;
+};
+
+namespace {
+
+using tektite::c_api::Guarded;
+using tektite::clustering::Marking;
+using tektite::clustering::MarkOptions;
+using tektite::graph_def::GraphDef;
+
+absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
+                                        const tektite_mark_options* given) {
+  MarkOptions options;
+  options.min_cluster_ops = flags.min_cluster_ops;
+  options.min_cluster_cost = flags.min_cluster_cost;
+  if (given == nullptr) return options;
+  if (given->struct_size < sizeof(tektite_mark_options)) {
+    return tektite::InvalidArgument("tektite_mark_options: struct_size is too small");
+  }
+  if (given->mode == TEKTITE_MARK_SCOPED) {
+    options.mode = tektite::clustering::MarkMode::kScoped;
+  } else if (given->mode != TEKTITE_MARK_ALL) {
+    return tektite::InvalidArgument("tektite_mark_options: no mode ", given->mode);
+  }
+  for (int i = 0; i < given->num_fetches; ++i) options.fetches.insert(given->fetches[i]);
+  return options;
+}
+
+absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_view bytes,
+                                      const tektite_mark_options* given) {
+  TEKTITE_ASSIGN_OR_RETURN(const MarkOptions options, ReadOptions(compiler->state->flags(), given));
+  TEKTITE_ASSIGN_OR_RETURN(
+      const GraphDef graph,
+      tektite::graph_def::ReadGraphDef(bytes, tektite::graph_def::TensorStorage::kBorrow));
+  TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
+                           tektite::clustering::MarkClusters(graph, options));
+  compiler->state->CountMarking(graph, marking);
+  auto result = std::make_unique<tektite_marking>();
+  for (const auto& cluster : marking.clusters) {
+    result->clusters.push_back({cluster.name, {}});
+    for (int node : cluster.nodes) {
+      // A constant may belong to several clusters, and outsiders may read it too: it is never taken
+      // out of the graph but copied (or passed, if large) along with the nodes that read it.
+      if (graph.nodes[node].op == "Const") continue;
+      result->clusters.back().nodes.push_back(graph.nodes[node].name);
+    }
+  }
+  return result.release();
+}
+
+}  // namespace
+
+extern "C" {
+
+tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def, size_t size,
+                              const tektite_mark_options* options, tektite_status* status) {
+  return Guarded<tektite_marking*>(status, nullptr, [&] {
+    return Mark(compiler, absl::string_view(static_cast<const char*>(graph_def), size), options);
+  });
+}
+
+int32_t tektite_marking_num_clusters(const tektite_marking* marking) {
+  return static_cast<int32_t>(marking->clusters.size());
+}
+
+const char* tektite_marking_cluster_name(const tektite_marking* marking, int32_t cluster) {
+  return marking->clusters[cluster].name.c_str();
+}
+
+int32_t tektite_marking_num_nodes(const tektite_marking* marking, int32_t cluster) {
+  return static_cast<int32_t>(marking->clusters[cluster].nodes.size());
+}
+
+const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster, int32_t node) {
+  return marking->clusters[cluster].nodes[node].c_str();
+}
+
+void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
+
+}  // extern "C"

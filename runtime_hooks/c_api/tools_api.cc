@@ -1,0 +1,133 @@
+// The tools' part of tektite.h: explaining models, closing graphs, running passes over text.
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "clustering/explain.h"
+#include "clustering/extract_cluster.h"
+#include "clustering/graph_def/writer.h"
+#include "clustering/load_model.h"
+#include "jit/base/flags.h"
+#include "jit/base/status.h"
+#include "jit/compiler/specialize.h"
+#include "runtime_hooks/c_api/compiler_state.h"
+#include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/tektite.h"
+
+namespace {
+
+using tektite::c_api::CopyString;
+using tektite::c_api::Guarded;
+using tektite::clustering::Explanation;
+
+absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_view model,
+                                    int32_t format) {
+  tektite::clustering::MarkOptions options;
+  options.min_cluster_ops = compiler->state->flags().min_cluster_ops;
+  options.min_cluster_cost = compiler->state->flags().min_cluster_cost;
+  TEKTITE_ASSIGN_OR_RETURN(const Explanation explanation,
+                           tektite::clustering::Explain(model, options));
+  switch (format) {
+    case TEKTITE_TEXT:
+      return tektite::clustering::RenderText(explanation);
+    case TEKTITE_JSON:
+      return tektite::clustering::RenderJson(explanation);
+    case TEKTITE_DOT:
+      return tektite::clustering::RenderDot(explanation);
+    default:
+      return tektite::InvalidArgument("no format ", format);
+  }
+}
+
+absl::StatusOr<char*> CloseGraph(absl::string_view bytes, absl::string_view outputs,
+                                 size_t* closed_size, char** signature) {
+  TEKTITE_ASSIGN_OR_RETURN(const auto graph, tektite::clustering::LoadModel(bytes));
+  const std::vector<std::string> names = absl::StrSplit(outputs, ',', absl::SkipEmpty());
+  TEKTITE_ASSIGN_OR_RETURN(const auto closed, tektite::clustering::CloseGraph(graph, names));
+  const std::string written = tektite::graph_def::WriteGraphDef(closed.graph);
+  char* copy = CopyString(written);
+  char* names_copy = CopyString(
+      absl::StrCat(absl::StrJoin(closed.inputs, ","), "->", absl::StrJoin(closed.outputs, ",")));
+  if (copy == nullptr || names_copy == nullptr) {
+    std::free(copy);
+    std::free(names_copy);
+    return absl::ResourceExhaustedError("out of memory");
+  }
+  *closed_size = written.size();
+  *signature = names_copy;
+  return copy;
+}
+
+absl::StatusOr<std::string> Transform(tektite_compiler* compiler, absl::string_view text,
+                                      absl::string_view passes) {
+  TEKTITE_ASSIGN_OR_RETURN(const auto graphs, tektite::compiler::ParseGraphs(text));
+  const std::vector<std::string> names = absl::StrSplit(passes, ',', absl::SkipEmpty());
+  std::vector<std::string> printed;
+  for (const auto& graph : graphs) {
+    TEKTITE_RETURN_IF_ERROR(compiler->state->compiler().RunPasses(*graph, names));
+    printed.push_back(tektite::ir::Print(*graph));
+  }
+  return absl::StrJoin(printed, "\n");
+}
+
+// Guarded for functions that return text.
+template <typename Body>
+char* GuardedText(tektite_status* status, Body&& body) {
+  return Guarded<char*>(status, nullptr, [&]() -> absl::StatusOr<char*> {
+    TEKTITE_ASSIGN_OR_RETURN(const std::string text, body());
+    char* copy = CopyString(text);
+    if (copy == nullptr) return absl::ResourceExhaustedError("out of memory");
+    return copy;
+  });
+}
+
+absl::string_view View(const void* data, size_t size) {
+  return absl::string_view(static_cast<const char*>(data), size);
+}
+
+}  // namespace
+
+extern "C" {
+
+char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size, int32_t format,
+                      tektite_status* status) {
+  return GuardedText(status, [&] { return Explain(compiler, View(model, size), format); });
+}
+
+char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,
+                          size_t* closed_size, char** signature, tektite_status* status) {
+  return Guarded<char*>(status, nullptr, [&] {
+    return CloseGraph(View(graph_def, size), outputs == nullptr ? "" : outputs, closed_size,
+                      signature);
+  });
+}
+
+char* tektite_transform_ir(tektite_compiler* compiler, const char* text, size_t size,
+                           const char* passes, tektite_status* status) {
+  return GuardedText(status, [&] {
+    return Transform(compiler, View(text, size), passes == nullptr ? "" : passes);
+  });
+}
+
+char* tektite_list_passes(void) {
+  return GuardedText(nullptr, []() -> absl::StatusOr<std::string> {
+    return tektite::compiler::Compiler::ListPasses();
+  });
+}
+
+char* tektite_list_flags(void) {
+  return GuardedText(nullptr, []() -> absl::StatusOr<std::string> {
+    std::string text;
+    for (const tektite::FlagInfo& flag : tektite::AllFlags()) {
+      absl::StrAppend(&text, "--", flag.name, "=", flag.default_value, "\t", flag.help, "\n");
+    }
+    return text;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,118 @@
+// Whatever a host hands over, the answer is a status with one line.
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/c_api/test_host.h"
+
+namespace tektite {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kGood[] = R"(
+graph @f(%x: f32[2,3]) -> (f32[2]) {
+  %e: f32[2,3] = exp(%x)
+  %r: f32[2] = reduce(%e) {dimensions = [1], reducer = "add"}
+  return %r
+}
+)";
+
+TEST(BadInput, Options) {
+  tektite_status status = {};
+  EXPECT_EQ(MakeCompiler("", "abacus", &status), nullptr);
+  EXPECT_EQ(status.code, TEKTITE_NOT_FOUND);
+  EXPECT_THAT(status.message, HasSubstr("no back end is called 'abacus'; there are: "));
+  testing::internal::CaptureStderr();
+  EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --max_executables=many"), nullptr);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("'--no_such_flag=3' ignored"));
+  EXPECT_THAT(said, HasSubstr("'--compile=maybe' ignored"));
+  EXPECT_THAT(said, HasSubstr("'--max_executables=many' ignored"));
+  EXPECT_EQ(tektite_compiler_create(nullptr, nullptr) == nullptr, false);
+}
+
+TEST(BadInput, IrText) {
+  CompilerPtr compiler = MakeCompiler();
+  for (const char* text :
+       {"", "graph", "graph @f(", "\xff\xfe", "graph @f(%x: f32[2]) -> (f32[2]) { return %y }",
+        "graph @f(%x: f32[2]) -> (f32[3]) { %r: f32[3] = neg(%x)  return %r }"}) {
+    tektite_status status = {};
+    EXPECT_EQ(MakeCluster(compiler.get(), text, &status), nullptr) << text;
+    EXPECT_NE(status.code, TEKTITE_OK);
+    EXPECT_NE(std::strlen(status.message), 0u);
+    EXPECT_THAT(status.message, Not(HasSubstr("\n")));
+  }
+}
+
+// Every cut and many random changes of a good text: a status or a cluster that can be run.
+TEST(BadInput, DamagedIrText) {
+  CompilerPtr compiler = MakeCompiler();
+  const std::string good = kGood;
+  auto attempt = [&](const std::string& text) {
+    tektite_status status = {};
+    ClusterPtr cluster = MakeCluster(compiler.get(), text, &status);
+    if (cluster == nullptr) return;
+    Call call;
+    call.Run(cluster.get(), {{{2, 3}, {1, 2, 3, 4, 5, 6}}});
+  };
+  for (size_t length = 0; length <= good.size(); ++length) attempt(good.substr(0, length));
+  std::mt19937 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = good;
+    const int changes = 1 + static_cast<int>(random() % 4);
+    for (int c = 0; c < changes; ++c) {
+      text[random() % text.size()] = good[random() % good.size()];
+    }
+    attempt(text);
+  }
+}
+
+TEST(BadInput, GraphDefBytes) {
+  CompilerPtr compiler = MakeCompiler();
+  std::mt19937 random(5);
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes(random() % 200, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    tektite_status status = {};
+    ClusterPtr cluster(
+        tektite_cluster_create(compiler.get(), "c", bytes.data(), bytes.size(), &status));
+    EXPECT_EQ(cluster == nullptr, status.code != TEKTITE_OK);
+    MarkingPtr marking(tektite_mark(compiler.get(), bytes.data(), bytes.size(), nullptr, &status));
+    EXPECT_EQ(marking == nullptr, status.code != TEKTITE_OK);
+    TextPtr text(
+        tektite_explain(compiler.get(), bytes.data(), bytes.size(), TEKTITE_JSON, &status));
+    EXPECT_EQ(text == nullptr, status.code != TEKTITE_OK);
+    size_t size = 0;
+    char* signature = nullptr;
+    TextPtr closed(tektite_close_graph(bytes.data(), bytes.size(), "", &size, &signature, &status));
+    TextPtr owned(signature);
+    EXPECT_EQ(closed == nullptr, status.code != TEKTITE_OK);
+  }
+}
+
+TEST(BadInput, PassNames) {
+  CompilerPtr compiler = MakeCompiler();
+  tektite_status status = {};
+  TextPtr text(tektite_transform_ir(compiler.get(), kGood, sizeof(kGood) - 1, "polish", &status));
+  EXPECT_EQ(text, nullptr);
+  EXPECT_EQ(status.code, TEKTITE_INVALID_ARGUMENT);
+  EXPECT_THAT(status.message, HasSubstr("'polish'"));
+}
+
+TEST(Tools, PassesOverText) {
+  CompilerPtr compiler = MakeCompiler();
+  tektite_status status = {};
+  TextPtr text(tektite_transform_ir(compiler.get(), kGood, sizeof(kGood) - 1, "", &status));
+  ASSERT_NE(text, nullptr) << status.message;
+  EXPECT_THAT(text.get(), HasSubstr("fusion"));
+  EXPECT_THAT(TextPtr(tektite_list_passes()).get(), HasSubstr("canonicalize\t"));
+  EXPECT_THAT(TextPtr(tektite_list_flags()).get(), HasSubstr("--compile="));
+  EXPECT_EQ(tektite_abi_version(), TEKTITE_ABI_VERSION);
+}
+
+}  // namespace
+}  // namespace tektite
