@@ -1,0 +1,36 @@
+// A sub-command of `tektite`: its options, and what it does with them.
+//
+//   void AddVersion(CLI::App& app, Outcome& outcome) {
+//     CLI::App* command = app.add_subcommand("version", "Print the version");
+//     command->callback([&outcome] { outcome = PrintVersion(); });
+//   }
+//
+// A new sub-command is a file with an Add function and a row in command_list.inc.
+// Exit codes: 0 done, 1 failed (one line on stderr says why), 2 wrong usage.
+#ifndef TEKTITE_RUNTIME_HOOKS_STANDALONE_COMMAND_H_
+#define TEKTITE_RUNTIME_HOOKS_STANDALONE_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace tektite::standalone {
+
+// What a sub-command throws when it cannot do its work; main prints it and exits with 1.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Options before the sub-command.
+struct Globals {
+  std::string flags;  // "--name=value ...", beside TEKTITE_FLAGS
+};
+
+#define TEKTITE_COMMAND(function) void function(CLI::App& app, const Globals& globals);
+#include "runtime_hooks/standalone/command_list.inc"
+#undef TEKTITE_COMMAND
+
+}  // namespace tektite::standalone
+
+#endif  // TEKTITE_RUNTIME_HOOKS_STANDALONE_COMMAND_H_

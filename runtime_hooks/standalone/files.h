@@ -1,0 +1,21 @@
+// Whole files in and out; "-" is standard input or output.
+#ifndef TEKTITE_RUNTIME_HOOKS_STANDALONE_FILES_H_
+#define TEKTITE_RUNTIME_HOOKS_STANDALONE_FILES_H_
+
+#include <string>
+#include <string_view>
+
+namespace tektite::standalone {
+
+// Throws Failure "cannot read 'x': No such file or directory".
+std::string ReadFile(const std::string& path);
+void WriteFile(const std::string& path, std::string_view bytes);
+
+// The bytes of a model: the file itself, or saved_model.pb of a SavedModel directory.
+std::string ReadModel(const std::string& path);
+
+bool HasSuffix(std::string_view text, std::string_view suffix);
+
+}  // namespace tektite::standalone
+
+#endif  // TEKTITE_RUNTIME_HOOKS_STANDALONE_FILES_H_

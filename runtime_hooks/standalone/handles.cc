@@ -1,0 +1,20 @@
+#include "runtime_hooks/standalone/handles.h"
+
+#include <cstdlib>
+
+namespace tektite::standalone {
+
+CompilerPtr MakeCompiler(const Globals& globals, const std::string& backend) {
+  const char* environment = std::getenv("TEKTITE_FLAGS");
+  const std::string flags =
+      std::string(environment == nullptr ? "" : environment) + " " + globals.flags;
+  tektite_options options = {};
+  options.struct_size = sizeof(options);
+  options.flags = flags.c_str();
+  options.backend = backend.empty() ? nullptr : backend.c_str();
+  return Checked([&](tektite_status* status) {
+    return CompilerPtr(tektite_compiler_create(&options, status));
+  });
+}
+
+}  // namespace tektite::standalone

@@ -1,0 +1,59 @@
+// tektite passes, flags, version: what this build has.
+#include <string>
+
+#include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/standalone/command.h"
+#include "runtime_hooks/standalone/files.h"
+#include "runtime_hooks/standalone/handles.h"
+
+namespace tektite::standalone {
+namespace {
+
+// "name<tab>sentence" lines in two columns.
+std::string InColumns(const std::string& table) {
+  size_t widest = 0;
+  auto each_line = [&](auto&& visit) {
+    for (size_t begin = 0, end; (end = table.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+      const std::string line = table.substr(begin, end - begin);
+      const size_t tab = line.find('\t');
+      visit(line.substr(0, tab), tab == std::string::npos ? "" : line.substr(tab + 1));
+    }
+  };
+  each_line(
+      [&](const std::string& name, const std::string&) { widest = std::max(widest, name.size()); });
+  std::string out;
+  each_line([&](std::string name, const std::string& sentence) {
+    name.resize(widest + 2, ' ');
+    out += name + sentence + "\n";
+  });
+  return out;
+}
+
+void Print(char* text) {
+  const Text owned(text);
+  if (owned == nullptr) throw Failure("out of memory");
+  WriteFile("-", InColumns(owned.get()));
+}
+
+}  // namespace
+
+void AddPasses(CLI::App& app, const Globals&) {
+  app.add_subcommand("passes", "List the passes in pipeline order")->callback([] {
+    Print(tektite_list_passes());
+  });
+}
+
+void AddFlags(CLI::App& app, const Globals&) {
+  app.add_subcommand("flags", "List the compiler's flags (TEKTITE_FLAGS, --flags)")->callback([] {
+    Print(tektite_list_flags());
+  });
+}
+
+void AddVersion(CLI::App& app, const Globals&) {
+  app.add_subcommand("version", "Print the version")->callback([] {
+    WriteFile("-", std::string(tektite_version()) + "\n");
+  });
+}
+
+}  // namespace tektite::standalone

@@ -1,0 +1,50 @@
+// tektite: explains models, runs passes, executes graphs; everything through runtime_hooks/c_api.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/standalone/command.h"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+int Run(int argc, char** argv) {
+  if (tektite_abi_version() != TEKTITE_ABI_VERSION) {
+    std::fprintf(stderr, "tektite: libtektite.so speaks ABI %d, this command speaks %d\n",
+                 tektite_abi_version(), TEKTITE_ABI_VERSION);
+    return kFailed;
+  }
+  CLI::App app("Compiles TensorFlow graphs: explain a model, run a graph, run passes over IR text.",
+               "tektite");
+  app.require_subcommand(1);
+  tektite::standalone::Globals globals;
+  app.add_option("--flags", globals.flags,
+                 "Flags of the compiler, \"--name=value ...\" (see tektite flags), after those of "
+                 "TEKTITE_FLAGS");
+#define TEKTITE_COMMAND(function) tektite::standalone::function(app, globals);
+#include "runtime_hooks/standalone/command_list.inc"
+#undef TEKTITE_COMMAND
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "tektite: %s (--help lists what there is)\n", error.what());
+    return kWrongUsage;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tektite: %s\n", error.what());
+    return kFailed;
+  }
+}
