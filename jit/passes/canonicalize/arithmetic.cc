@@ -21,6 +21,7 @@ bool IsConstant(Value value) { return ConstantOf(value) || SplatOf(value); }
 }  // namespace
 
 // add(%c, %x)  ->  add(%x, %c)        for a constant %c
+// Which zero max(0, -0) gives is not defined; everything else is the same either way.
 Value ConstantToTheRight(Node* node, FuncBuilder& b) {
   if (!IsConstant(node->operand(0)) || IsConstant(node->operand(1))) return {};
   return b.Binary(node->op(), node->operand(1), node->operand(0));

@@ -16,25 +16,19 @@ bool IsPlain(const Node* node) {
 
 bool IsIdempotent(absl::string_view reducer) { return reducer != "add" && reducer != "mul"; }
 
-Value ReduceOrSelf(FuncBuilder& b, Value x, const Ints& dimensions, absl::string_view reducer) {
-  return dimensions.empty() ? x : b.Reduce(x, dimensions, reducer);
-}
-
 }  // namespace
 
 // reduce(%x: f32[4,1,5]), dimensions=[1]  ->  reshape(%x), shape=[4,5]
-// reduce(%x: f32[4,1,5]), dimensions=[1,2]  ->  reduce(reshape(%x), shape=[4,5]), dimensions=[1]
+// reduce(%x: f32[4,1,5]), dimensions=[1,2]  ->  reshape(reduce(%x), dimensions=[2]), shape=[4]
 Value ReduceOfUnitDimensions(Node* node, FuncBuilder& b) {
   if (!IsPlain(node)) return {};
-  const Shape& shape = node->operand_shape(0);
-  Ints units, rest;
+  Ints rest;
   for (int64_t d : node->Ints(Attr::dimensions)) {
-    (IsOne(shape.dim(d)) ? units : rest).push_back(d);
+    if (!IsOne(node->operand_shape(0).dim(d))) rest.push_back(d);
   }
-  if (units.empty() && !rest.empty()) return {};
-  Value x = b.Reshape(node->operand(0), Select(shape.dims(), Complement(shape.rank(), units)));
-  for (int64_t& d : rest) d = IndexAfterRemoving(d, units);
-  return ReduceOrSelf(b, x, rest, node->String(Attr::reducer));
+  if (rest == node->Ints(Attr::dimensions) && !rest.empty()) return {};
+  return b.Reshape(b.Reduce(node->operand(0), rest, node->String(Attr::reducer)),
+                   node->shape().dims());
 }
 
 // reduce(reduce(%x: f32[3,4,5]), dimensions=[2]), dimensions=[0]
@@ -76,7 +70,7 @@ Value ReduceOfReshape(Node* node, FuncBuilder& b) {
   Value x = reshape->operand(0);
   const Ints& old_dimensions = node->Ints(Attr::dimensions);
   if (node->shape().rank() == 0) {
-    return ReduceOrSelf(b, x, Range(x.shape().rank()), node->String(Attr::reducer));
+    return b.Reduce(x, Range(x.shape().rank()), node->String(Attr::reducer));
   }
   const Ints kept = KeptDimensions(x.shape().dims(), reshape->shape().dims());
   Ints dimensions;
@@ -108,7 +102,7 @@ Value ReduceOfBroadcast(Node* node, FuncBuilder& b) {
   const Shape& shape = broadcast->shape();
   Value x = b.BroadcastInDim(broadcast->operand(0),
                              Select(shape.dims(), Complement(shape.rank(), copies)), dimensions);
-  return ReduceOrSelf(b, x, still, node->String(Attr::reducer));
+  return b.Reduce(x, still, node->String(Attr::reducer));
 }
 
 // cumulative(%x: f32[4,1]), dimension=1, exclusive=false  ->  %x
