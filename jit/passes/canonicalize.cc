@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "jit/base/status.h"
 #include "jit/passes/canonicalize/rules.h"
 #include "jit/passes/pass.h"
@@ -43,22 +44,31 @@ struct OpSet {
   std::vector<Op> ops;
 };
 
+struct Rule {
+  absl::string_view name;
+  RuleFn apply;
+};
+
+// The rules to try, by op: all of the list but those named in the flag disable_passes.
 class RuleTable {
  public:
-  RuleTable() : rules_(ir::kNumOps) {
-#define TEKTITE_RULE(function, ...) Add(&rules::function, {__VA_ARGS__});
+  explicit RuleTable(absl::string_view disabled)
+      : disabled_(absl::StrSplit(disabled, ',')), rules_(ir::kNumOps) {
+#define TEKTITE_RULE(function, ...) Add({#function, &rules::function}, {__VA_ARGS__});
 #include "jit/passes/canonicalize/rule_list.inc"
 #undef TEKTITE_RULE
   }
-  const std::vector<RuleFn>& Of(Op op) const { return rules_[static_cast<int>(op)]; }
+  const std::vector<Rule>& Of(Op op) const { return rules_[static_cast<int>(op)]; }
 
  private:
-  void Add(RuleFn rule, std::initializer_list<OpSet> sets) {
+  void Add(Rule rule, std::initializer_list<OpSet> sets) {
+    if (std::find(disabled_.begin(), disabled_.end(), rule.name) != disabled_.end()) return;
     for (const OpSet& set : sets) {
       for (Op op : set.ops) rules_[static_cast<int>(op)].push_back(rule);
     }
   }
-  std::vector<std::vector<RuleFn>> rules_;
+  std::vector<absl::string_view> disabled_;
+  std::vector<std::vector<Rule>> rules_;
 };
 
 // Erases `node` and what it alone needed.
@@ -118,51 +128,61 @@ std::vector<Value> OpenStructure(Graph& graph, Node* node) {
 // inferred anew, so the rule does not apply.
 bool MayReplace(Value from, Value to) { return to && to != from && to.shape() == from.shape(); }
 
-bool Rewrite(Graph& graph, Node* node) {
-  static const RuleTable& table = *new RuleTable;
-  const std::vector<Value> opened = OpenStructure(graph, node);
-  if (!opened.empty()) {
-    for (int i = 0; i < node->num_results(); ++i) {
-      graph.ReplaceAllUses(node->result(i), opened[i]);
-    }
-    EraseChain(graph, node);
-    return true;
-  }
-  if (node->num_results() != 1) return false;
-  for (RuleFn rule : table.Of(node->op())) {
-    ops::FuncBuilder builder(&graph, node);
-    builder.set_name(node->name());
-    const Value better = rule(node, builder);
-    if (!builder.status().ok() || !MayReplace(node->result(), better)) continue;
-    graph.ReplaceAllUses(node->result(), better);
-    EraseChain(graph, node);
-    return true;
-  }
-  return false;
-}
+class Canonicalizer {
+ public:
+  explicit Canonicalizer(PassContext& context)
+      : table_(context.flags.disable_passes), context_(context) {}
 
-bool CanonicalizeIn(Graph& graph) {
-  bool changed = graph.EraseDead();
-  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
-    bool changed_now = false;
-    // A rewrite erases the node and nodes before it, adds nodes before it, and leaves those after
-    // it: the rest of the list stays valid.
-    for (Node* node : graph.NodeList()) {
-      if (node->op() == Op::kFusion) continue;
-      for (int i = 0; i < node->num_regions(); ++i) changed_now |= CanonicalizeIn(node->region(i));
-      if (node->op() != Op::kParameter && !node->IsDead()) changed_now |= Rewrite(graph, node);
+  bool Run(Graph& graph) {
+    bool changed = graph.EraseDead();
+    for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
+      bool changed_now = false;
+      // A rewrite erases the node and nodes before it, adds nodes before it, and leaves those after
+      // it: the rest of the list stays valid.
+      for (Node* node : graph.NodeList()) {
+        if (node->op() == Op::kFusion) continue;
+        for (int i = 0; i < node->num_regions(); ++i) changed_now |= Run(node->region(i));
+        if (node->op() != Op::kParameter && !node->IsDead()) changed_now |= Rewrite(graph, node);
+      }
+      changed |= changed_now;
+      if (!changed_now) break;
     }
-    changed |= changed_now;
-    if (!changed_now) break;
+    graph.EraseDead();  // what a rule built in vain is no change
+    return changed;
   }
-  graph.EraseDead();  // what a rule built in vain is no change
-  return changed;
-}
+
+ private:
+  bool Rewrite(Graph& graph, Node* node) {
+    const std::vector<Value> opened = OpenStructure(graph, node);
+    if (!opened.empty()) {
+      for (int i = 0; i < node->num_results(); ++i) {
+        graph.ReplaceAllUses(node->result(i), opened[i]);
+      }
+      EraseChain(graph, node);
+      return true;
+    }
+    if (node->num_results() != 1) return false;
+    for (const Rule& rule : table_.Of(node->op())) {
+      ops::FuncBuilder builder(&graph, node);
+      builder.set_name(node->name());
+      const Value better = rule.apply(node, builder);
+      if (!builder.status().ok() || !MayReplace(node->result(), better)) continue;
+      graph.ReplaceAllUses(node->result(), better);
+      EraseChain(graph, node);
+      ++context_.rules_applied[rule.name];
+      return true;
+    }
+    return false;
+  }
+
+  const RuleTable table_;
+  PassContext& context_;
+};
 
 }  // namespace
 
 absl::StatusOr<bool> Canonicalize(Graph& graph, PassContext& context) {
-  return CanonicalizeIn(graph);
+  return Canonicalizer(context).Run(graph);
 }
 
 }  // namespace tektite::passes

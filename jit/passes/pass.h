@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct PassContext {
     bool changed;
   };
   std::vector<Timing> timings;
+  // How often each rule of canonicalize was applied.
+  std::map<absl::string_view, int> rules_applied;
 };
 
 using PassFn = absl::StatusOr<bool> (*)(ir::Graph& graph, PassContext& context);

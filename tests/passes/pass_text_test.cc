@@ -2,6 +2,7 @@
 //
 //   pass_text_test tests/passes/reshape.test             compares; exit status 1 on a difference
 //   pass_text_test --update tests/passes/*.test          rewrites what is expected
+//   pass_text_test --all-rules tests/passes/*.test       and wants every rule applied in some case
 //
 // A file:
 //   // RUN: canonicalize, eliminate_dead      the passes, each once ("simplify": to a fixed point)
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,16 @@ namespace tektite {
 namespace {
 
 constexpr absl::string_view kUnchanged = "unchanged";
+
+// The rules of canonicalize that no case has applied yet.
+std::set<absl::string_view>& RulesToSee() {
+  static auto& rules = *new std::set<absl::string_view>{
+#define TEKTITE_RULE(function, ...) #function,
+#include "jit/passes/canonicalize/rule_list.inc"
+#undef TEKTITE_RULE
+  };
+  return rules;
+}
 
 struct Case {
   std::string name;
@@ -102,6 +114,7 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
     return reference::Evaluate(g, arguments);
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPasses(*graph, passes, context));
+  for (const auto& [rule, times] : context.rules_applied) RulesToSee().erase(rule);
   const std::string after = ir::Print(*graph);
   bool changed = false;
   for (const passes::PassContext::Timing& timing : context.timings) changed |= timing.changed;
@@ -148,16 +161,23 @@ int RunFile(const std::string& path, bool update) {
 }  // namespace tektite
 
 int main(int argc, char** argv) {
-  bool update = false;
+  bool update = false, all_rules = false;
   int failed = 0, files = 0;
   for (int i = 1; i < argc; ++i) {
     if (absl::string_view(argv[i]) == "--update") {
       update = true;
+    } else if (absl::string_view(argv[i]) == "--all-rules") {
+      all_rules = true;
     } else {
       failed += tektite::RunFile(argv[i], update);
       ++files;
     }
   }
-  if (files == 0) std::printf("usage: pass_text_test [--update] FILE.test...\n");
+  for (absl::string_view rule : tektite::RulesToSee()) {
+    if (!all_rules) break;
+    std::printf("rule %s: no case applies it\n", std::string(rule).c_str());
+    ++failed;
+  }
+  if (files == 0) std::printf("usage: pass_text_test [--update | --all-rules] FILE.test...\n");
   return failed > 0 || files == 0 ? 1 : 0;
 }
