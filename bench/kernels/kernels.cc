@@ -1,0 +1,114 @@
+// bench/kernels: single kernels against the roofline of the machine, on one thread.
+//
+//   build/cmake/bin/kernels --benchmark_filter=gemm
+//
+// Every row shows time, GFLOP/s or GB/s, and the share of the roofline measured at the start.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "bench/kernels/roofline.h"
+#include "bench/kernels/workloads.h"
+#include "jit/base/status.h"
+#include "jit/compiler/compiler.h"
+#include "jit/runtime/executable.h"
+
+namespace tektite::bench {
+namespace {
+
+struct Memory {
+  explicit Memory(int64_t bytes)
+      : data(std::aligned_alloc(64, static_cast<size_t>(bytes + 127) / 64 * 64), std::free) {}
+  std::unique_ptr<void, void (*)(void*)> data;
+};
+
+// Runs on the calling thread and hands out the same memory for each result in every call.
+class SerialHost : public runtime::CallHost {
+ public:
+  runtime::HostPool Pool() override { return {}; }
+  void* Allocate(int result, const runtime::TensorType& type) override {
+    while (static_cast<int>(results_.size()) <= result) results_.emplace_back(nullptr);
+    if (!results_[result])
+      results_[result] =
+          std::make_unique<Memory>(ir::Product(type.dims) * ir::DTypeBytes(type.dtype));
+    return results_[result]->data.get();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Memory>> results_;
+};
+
+compiler::CompileJob MakeJob(const std::string& name) {
+  compiler::CompileJob job;
+  job.cluster = name;
+  job.variant = "bench";
+  return job;
+}
+
+void RunWorkload(benchmark::State& state, const Workload& work, const Roofline& roofline,
+                 compiler::Compiler& compiler) {
+  auto graph = ir::Parse(work.text);
+  if (!graph.ok()) return state.SkipWithError(graph.status().ToString().c_str());
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<std::unique_ptr<Memory>> inputs;
+  std::vector<runtime::Argument> arguments;
+  for (const ir::Node* p : (*graph)->parameters()) {
+    inputs.push_back(std::make_unique<Memory>(p->shape().num_bytes()));
+    float* data = static_cast<float*>(inputs.back()->data.get());
+    for (int64_t i = 0; i < p->shape().num_elements(); ++i) data[i] = normal(random);
+    arguments.push_back({data, p->Bool(ir::Attr::weight) ? 1u : 0u});
+  }
+  auto executable = compiler.Compile(std::move(graph).value(), MakeJob(work.name));
+  if (!executable.ok()) return state.SkipWithError(executable.status().ToString().c_str());
+  SerialHost host;
+  for (auto _ : state) {
+    absl::Status status = (*executable)->Run(arguments, host);
+    if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
+  }
+  if (work.flops > 0) {
+    state.counters["GFLOP/s"] =
+        benchmark::Counter(work.flops / 1e9, benchmark::Counter::kIsIterationInvariantRate);
+    state.counters["of_peak"] = benchmark::Counter(work.flops / roofline.flops_per_second,
+                                                   benchmark::Counter::kIsIterationInvariantRate);
+  } else {
+    state.counters["GB/s"] =
+        benchmark::Counter(work.bytes / 1e9, benchmark::Counter::kIsIterationInvariantRate);
+  }
+}
+
+int Main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  auto compiler = compiler::Compiler::Create({Flags(), "cpu"});
+  if (!compiler.ok()) {
+    std::fprintf(stderr, "kernels: %s\n", compiler.status().ToString().c_str());
+    return 1;
+  }
+  auto roofline = MeasureRoofline((*compiler)->primary().target());
+  if (!roofline.ok()) {
+    std::fprintf(stderr, "kernels: %s\n", roofline.status().ToString().c_str());
+    return 1;
+  }
+  std::printf("one core: %.0f GFLOP/s f32, %.0f GB/s in L2, %.0f GB/s from memory\n",
+              roofline->flops_per_second / 1e9, roofline->cache_bytes_per_second / 1e9,
+              roofline->memory_bytes_per_second / 1e9);
+  const std::vector<Workload> workloads = AllWorkloads();
+  for (const Workload& work : workloads) {
+    benchmark::RegisterBenchmark(work.name.c_str(), [&](benchmark::State& state) {
+      RunWorkload(state, work, *roofline, **compiler);
+    })->Unit(benchmark::kMicrosecond);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+}  // namespace tektite::bench
+
+int main(int argc, char** argv) { return tektite::bench::Main(argc, argv); }

@@ -1,0 +1,22 @@
+// What this machine can do right now: multiply-adds per second and bytes per second of one core,
+// measured with kernels made by the same code generator.
+#ifndef TEKTITE_BENCH_KERNELS_ROOFLINE_H_
+#define TEKTITE_BENCH_KERNELS_ROOFLINE_H_
+
+#include "absl/status/statusor.h"
+#include "jit/backend/target_info.h"
+
+namespace tektite::bench {
+
+struct Roofline {
+  double flops_per_second = 0;       // f32 fused multiply-adds, two operations each
+  double cache_bytes_per_second = 0;   // read + write of a working set in L2
+  double memory_bytes_per_second = 0;  // the same from DRAM
+};
+
+// The best of several short runs.
+absl::StatusOr<Roofline> MeasureRoofline(const backend::TargetInfo& target);
+
+}  // namespace tektite::bench
+
+#endif  // TEKTITE_BENCH_KERNELS_ROOFLINE_H_

@@ -1,0 +1,129 @@
+#include "bench/kernels/workloads.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+
+namespace tektite::bench {
+namespace {
+
+Workload Gemm(int m, int k, int n) {
+  Workload w;
+  w.name = absl::StrCat("gemm_", m, "x", k, "x", n);
+  w.text = absl::Substitute(
+      "graph @f(%x: f32[$0,$1], %w: f32[$1,$2] {weight = true}) -> (f32[$0,$2]) {\n"
+      "  %0: f32[$0,$2] = dot_general(%x, %w) {lhs_batch = [], lhs_contracting = [1], "
+      "rhs_batch = [], rhs_contracting = [0]}\n"
+      "  return %0\n}\n",
+      m, k, n);
+  w.flops = 2.0 * m * k * n;
+  w.bytes =
+      4.0 * (static_cast<double>(m) * k + static_cast<double>(k) * n + static_cast<double>(m) * n);
+  return w;
+}
+
+Workload BatchMatMul(int batch, int m, int k, int n, bool transposed) {
+  Workload w;
+  w.name = absl::StrCat(transposed ? "bmm_nt_" : "bmm_nn_", batch, "x", m, "x", k, "x", n);
+  const std::string rhs =
+      transposed ? absl::StrCat(batch, ",", n, ",", k) : absl::StrCat(batch, ",", k, ",", n);
+  w.text = absl::Substitute(
+      "graph @f(%x: f32[$0,$1,$2], %y: f32[$4]) -> (f32[$0,$1,$3]) {\n"
+      "  %0: f32[$0,$1,$3] = dot_general(%x, %y) {lhs_batch = [0], lhs_contracting = [2], "
+      "rhs_batch = [0], rhs_contracting = [$5]}\n"
+      "  return %0\n}\n",
+      batch, m, k, n, rhs, transposed ? 2 : 1);
+  w.flops = 2.0 * batch * m * k * n;
+  return w;
+}
+
+Workload Convolution(int size, int in, int out, int kernel, int stride, bool depthwise = false) {
+  Workload w;
+  const int pad = (kernel - 1) / 2;
+  const int result = (size + 2 * pad - kernel) / stride + 1;
+  w.name = absl::StrCat(depthwise ? "depthwise" : "conv", kernel, "x", kernel, "_", size, "_", in,
+                        "_", out, stride > 1 ? "_s2" : "");
+  w.text = absl::Substitute(
+      "graph @f(%x: f32[1,$0,$0,$1], %w: f32[$2,$2,$3,$4] {weight = true}) -> "
+      "(f32[1,$5,$5,$4]) {\n"
+      "  %0: f32[1,$5,$5,$4] = convolution(%x, %w) {batch_group_count = 1, "
+      "feature_group_count = $6, high = [$7, $7], input_layout = \"b01f\", "
+      "kernel_layout = \"01io\", lhs_dilation = [1, 1], low = [$7, $7], "
+      "output_layout = \"b01f\", rhs_dilation = [1, 1], strides = [$8, $8]}\n"
+      "  return %0\n}\n",
+      size, in, kernel, depthwise ? 1 : in, out, result, depthwise ? in : 1, pad, stride);
+  w.flops = 2.0 * result * result * kernel * kernel * out * (depthwise ? 1 : in);
+  w.bytes =
+      4.0 * (static_cast<double>(size) * size * in + static_cast<double>(result) * result * out);
+  if (depthwise) w.flops = 0;
+  return w;
+}
+
+Workload Rows(const std::string& name, const std::string& body, int rows, int columns) {
+  Workload w;
+  w.name = absl::StrCat(name, "_", rows, "x", columns);
+  w.text = absl::Substitute(body, rows, columns);
+  w.bytes = 8.0 * rows * columns;
+  return w;
+}
+
+constexpr char kSoftmax[] = R"(graph @f(%x: f32[$0,$1]) -> (f32[$0,$1]) {
+  %0: f32[$0] = reduce(%x) {dimensions = [1], reducer = "max"}
+  %1: f32[$0,$1] = broadcast_in_dim(%0) {dimensions = [0], shape = dims[$0, $1]}
+  %2: f32[$0,$1] = sub(%x, %1)
+  %3: f32[$0,$1] = exp(%2)
+  %4: f32[$0] = reduce(%3) {dimensions = [1], reducer = "add"}
+  %5: f32[$0,$1] = broadcast_in_dim(%4) {dimensions = [0], shape = dims[$0, $1]}
+  %6: f32[$0,$1] = div(%3, %5)
+  return %6
+}
+)";
+
+constexpr char kBiasGelu[] = R"(graph @f(%x: f32[$0,$1], %b: f32[$1]) -> (f32[$0,$1]) {
+  %0: f32[$0,$1] = broadcast_in_dim(%b) {dimensions = [1], shape = dims[$0, $1]}
+  %1: f32[$0,$1] = add(%x, %0)
+  %2: f32[] = constant() {value = f32[]{0.707106769}}
+  %3: f32[$0,$1] = broadcast_in_dim(%2) {dimensions = [], shape = dims[$0, $1]}
+  %4: f32[$0,$1] = mul(%1, %3)
+  %5: f32[$0,$1] = erf(%4)
+  %6: f32[] = constant() {value = f32[]{1}}
+  %7: f32[$0,$1] = broadcast_in_dim(%6) {dimensions = [], shape = dims[$0, $1]}
+  %8: f32[$0,$1] = add(%5, %7)
+  %9: f32[$0,$1] = mul(%1, %8)
+  return %9
+}
+)";
+
+}  // namespace
+
+std::vector<Workload> AllWorkloads() {
+  std::vector<Workload> all = {
+      Gemm(512, 768, 768),
+      Gemm(128, 768, 768),
+      Gemm(128, 768, 3072),
+      Gemm(128, 3072, 768),
+      Gemm(1, 768, 3072),
+      Gemm(3136, 64, 64),
+      Gemm(3136, 64, 256),
+      Gemm(784, 512, 128),
+      Gemm(196, 1024, 256),
+      Gemm(49, 2048, 512),
+      Gemm(12544, 16, 96),
+      Gemm(3136, 144, 24),
+      Gemm(49, 320, 1280),
+      BatchMatMul(12, 128, 64, 128, true),
+      BatchMatMul(12, 128, 128, 64, false),
+      Convolution(56, 64, 64, 3, 1),
+      Convolution(28, 128, 128, 3, 1),
+      Convolution(14, 256, 256, 3, 1),
+      Convolution(7, 512, 512, 3, 1),
+      Convolution(224, 3, 64, 7, 2),
+      Convolution(224, 3, 32, 3, 2),
+      Convolution(112, 32, 32, 3, 1, true),
+      Convolution(14, 576, 576, 3, 1, true),
+      Rows("softmax", kSoftmax, 512, 1024),
+      Rows("bias_gelu", kBiasGelu, 512, 1024),
+  };
+  return all;
+}
+
+}  // namespace tektite::bench
