@@ -106,7 +106,13 @@ Value ElementwiseOfReshapes(Node* node, FuncBuilder& b) {
   }
   if (!first) return {};
   const Dims& dims = first->operand_shape(0).dims();
-  const Ints kept = KeptDimensions(dims, node->shape().dims());
+  // Symbolic products take time, so they are formed only where a broadcast asks for them.
+  Ints kept;
+  for (Value operand : node->operands()) {
+    if (kept.empty() && Producer(operand, Op::kBroadcastInDim) && !IsScalarEverywhere(operand)) {
+      kept = KeptDimensions(dims, node->shape().dims());
+    }
+  }
   for (Value operand : node->operands()) {
     if (FindBefore(operand, dims, kept) == Before::kUnknown) return {};
   }
