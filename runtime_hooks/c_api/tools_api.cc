@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "clustering/explain.h"
 #include "clustering/extract_cluster.h"
 #include "clustering/graph_def/writer.h"
@@ -124,7 +125,11 @@ char* tektite_list_flags(void) {
   return GuardedText(nullptr, []() -> absl::StatusOr<std::string> {
     std::string text;
     for (const tektite::FlagInfo& flag : tektite::AllFlags()) {
-      absl::StrAppend(&text, "--", flag.name, "=", flag.default_value, "\t", flag.help, "\n");
+      // The table holds C++ text: a string's default is in quotes.
+      absl::string_view value = flag.default_value;
+      while (absl::ConsumePrefix(&value, "\"") || absl::ConsumeSuffix(&value, "\"")) {
+      }
+      absl::StrAppend(&text, "--", flag.name, "=", value, "\t", flag.help, "\n");
     }
     return text;
   });
