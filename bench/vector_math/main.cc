@@ -109,6 +109,13 @@ Worst SampledF64(const Options& options, const Function& function) {
   return worst;
 }
 
+double CompileMilliseconds(const Options& options, const Function& function) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 5; ++i) CompileUnary(options, function.op, ir::DType::kF32, 16);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  return time.count() / 5;
+}
+
 template <typename T>
 double NanosecondsPerElement(const Options& options, const Function& function, int lanes) {
   const cpu::CompiledFunction f =
@@ -133,8 +140,8 @@ double NanosecondsPerElement(const Options& options, const Function& function, i
 int Main(const Options& options) {
   bool ok = true;
   if (options.speed) {
-    std::printf("%-10s %10s %10s %10s %10s   ns/element\n", "", "f32 x16", "f32 x32", "f64 x8",
-                "f64 x16");
+    std::printf("%-10s %10s %10s %10s %10s %10s   (else ns/element)\n", "", "f32 x16", "f32 x32",
+                "f64 x8", "f64 x16", "compile ms");
   }
   for (const Function& function : Functions()) {
     if (!options.only.empty() &&
@@ -142,11 +149,12 @@ int Main(const Options& options) {
       continue;
     }
     if (options.speed) {
-      std::printf("%-10s %10.3f %10.3f %10.3f %10.3f\n", function.name,
+      std::printf("%-10s %10.3f %10.3f %10.3f %10.3f %10.3f\n", function.name,
                   NanosecondsPerElement<float>(options, function, 16),
                   NanosecondsPerElement<float>(options, function, 32),
                   NanosecondsPerElement<double>(options, function, 8),
-                  NanosecondsPerElement<double>(options, function, 16));
+                  NanosecondsPerElement<double>(options, function, 16),
+                  CompileMilliseconds(options, function));
     } else {
       const Worst worst =
           options.f64 ? SampledF64(options, function) : ExhaustiveF32(options, function);

@@ -100,7 +100,8 @@ class Printer {
   }
 
   void PrintFor(const Instr& instr, int depth) {
-    const Value index(instr.body->arguments, 0);
+    const std::string results = Results(instr);
+    const std::string name = Name(Value(instr.body->arguments, 0));
     std::string carried;
     for (size_t i = 2; i < instr.operands.size(); ++i) {
       absl::StrAppend(&carried, i > 2 ? ", " : " carry ",
@@ -109,8 +110,7 @@ class Printer {
     }
     const std::string range = absl::StrCat(Operand(instr.operands[0]), " to ",
                                            Operand(instr.operands[1]), " step ", instr.immediate);
-    const std::string name = Name(index);
-    Line(depth, absl::StrCat(Results(instr), "for ", name, " = ", range, carried, " {"));
+    Line(depth, absl::StrCat(results, "for ", name, " = ", range, carried, " {"));
     PrintBlock(*instr.body, depth + 1);
     Line(depth, "}");
   }

@@ -53,7 +53,8 @@ Num Expm1(Num x) {
   const Num half = PowerOfTwo(AtMost(e.n - 1, x.IsDouble() ? 1023 : 127));
   const Num scaled = Fma(half, p, half - 0.5) * 2;
   // n = 0 keeps the sign of zero and every bit of a denormal.
-  return Select(e.n == 0, p, Select(x > (x.IsDouble() ? 710.0 : 89.0), HUGE_VAL, scaled));
+  return Select(e.n == 0, CopySign(p, x),
+                Select(x > (x.IsDouble() ? 710.0 : 89.0), HUGE_VAL, scaled));
 }
 
 Num Logistic(Num x) {

@@ -30,7 +30,7 @@ Num Tanh(Num x) {
     return CopySign(t / (t + 2), x);
   }
   const Num large = 1 - 2 / (ExpScaled(AtMost(a, 10) * 2, 0) + 1);
-  return Select(a < 0.625, Odd(x, kTanhF32), CopySign(large, x));
+  return CopySign(Select(a < 0.625, Odd(a, kTanhF32), large), x);
 }
 
 Num Sinh(Num x) {
@@ -61,7 +61,8 @@ Num Acosh(Num x) {
   const Num large = x > 268435456.0;
   const Num t = x - 1;
   const Num argument = t + Sqrt(Fma(t, t, t * 2));
-  return Select(large, Log(x) + kLn2, Log1p(Select(large, 1, argument)));
+  const Num y = Select(large, Log(x) + kLn2, Log1p(Select(large, 1, argument)));
+  return Select(x < 1, std::nan(""), y);
 }
 
 Num Atanh(Num x) {

@@ -120,7 +120,8 @@ Num Cbrt(Num x) {
   if (!x.IsDouble()) return ToSingle(Cbrt(ToDouble(x)));
   const Num a = Abs(x);
   const Num small = a < 2.2250738585072014e-308;
-  const Num scaled = Select(small, a * 0x1p54, a);
+  const Num large = a > 0x1p1000;  // its triple would overflow below
+  const Num scaled = a * Select(small, 0x1p54, Select(large, a.Constant(0x1p-54), a.Constant(1)));
   // A third of the exponent and mantissa bits is within 6 % of the cube root.
   const Num bits = ToInt(RoundEven(ToFloat(AsInt(scaled)) * (1.0 / 3) + 3071306043645493248.0));
   Num y = AsFloat(bits);
@@ -129,7 +130,7 @@ Num Cbrt(Num x) {
     const Num cube = y * y * y;
     y = y - y * ((cube - scaled) / (cube * 2 + scaled));
   }
-  y = Select(small, y * 0x1p-18, y);
+  y = y * Select(small, 0x1p-18, Select(large, a.Constant(0x1p18), a.Constant(1)));
   return Select((a > 0) & (a < HUGE_VAL), CopySign(y, x), x);
 }
 

@@ -19,26 +19,22 @@ Num Remainder(Num x, Num y) {
   // Lanes without a finite answer must not keep the loop going.
   const Num start = Select(valid & (b < HUGE_VAL), a, 0);
   const Num divisor = Select(b > 0, b, 1);
-  const double tiny = f64 ? 2.2250738585072014e-308 : 1.1754943508222875e-38;
+  // The exponent of a denormal, too, so that no digit gets longer than the mantissa.
+  const Num denormal = divisor < (f64 ? 2.2250738585072014e-308 : 1.1754943508222875e-38);
+  const Num normal = Select(denormal, divisor * (f64 ? 0x1p54 : 0x1p25), divisor);
+  const Num exponent = AsInt(normal) >> mantissa;
+  const Num divisor_exponent = Select(denormal, exponent - (f64 ? 54 : 25), exponent);
   const std::vector<Num> end = While(
       {start}, [&](const std::vector<Num>& s) { return s[0] >= divisor; },
       [&](const std::vector<Num>& s) {
         const Num r = s[0];
-        // A power of two no larger than the quotient over 2^(mantissa - 2), and at least 1.
-        const Num exponent_r = AsInt(r) >> mantissa;
-        const Num exponent_b =
-            AsInt(Select(divisor < tiny, divisor.Constant(tiny), divisor)) >> mantissa;
-        const Num shift = exponent_r - exponent_b - (mantissa - 2);
+        const Num shift = (AsInt(r) >> mantissa) - divisor_exponent - (mantissa - 1);
         const Num positive = Select(shift > 0, shift, 0);
         const Num bias = shift.Constant(f64 ? 1023 : 127);
         const Num half = positive >> 1;  // two factors: 2^shift itself may not be representable
         const Num scaled = divisor * AsFloat((half + bias) << mantissa) *
                            AsFloat((positive - half + bias) << mantissa);
-        // A denormal divisor is smaller than its exponent says, and the quotient longer than a
-        // digit: then take a little less, so that it stays below the true one.
-        const Num full = Trunc(r / scaled);
-        const Num q = Select(full > (f64 ? 4503599627370496.0 : 8388608.0),
-                             Trunc(full * (f64 ? 1 - 0x1p-50 : 1 - 0x1p-21)), full);
+        const Num q = Trunc(r / scaled);
         const Num difference = Fma(-q, scaled, r);
         const Num mended = Select(difference < 0, difference + scaled, difference);
         return std::vector<Num>{Select(r >= divisor, mended, r)};

@@ -95,9 +95,9 @@ def atanh_tail2(z):  # and after the cube: 2 atanh(s) = 2 s + 2/3 s z + s z^2 R(
     return (atanh_tail(z) - mpf(2) / 3) / z
 
 
-def odd(f, z):
+def odd_tail_plain(f, z):  # f(s) / s - 1
     s = mp.sqrt(z)
-    return f(s) / s
+    return f(s) / s - 1
 
 
 def odd_tail(f, z):  # (f(s) / s - 1) / z
@@ -146,7 +146,7 @@ atan_g = small(lambda z: odd_tail(mp.atan, z), ATAN)
 asin_g = small(lambda z: odd_tail(mp.asin, z), ASIN)
 tanh_g = small(lambda z: odd_tail(mp.tanh, z), TANH)
 sinh_g = small(lambda z: odd_tail(mp.sinh, z), [1 / mp.factorial(2 * k + 3) for k in range(8)])
-erf_g = small(lambda z: odd(mp.erf, z), ERF)
+erf_g = small(lambda z: odd_tail_plain(mp.erf, z), [ERF[0] - 1] + ERF[1:])
 
 
 def linear(z):  # the weight of an odd function's tail, relative
@@ -175,8 +175,9 @@ FITS = {
     "tanh_f32": (tanh_g, 0, "0.3907", 4, linear),
     "erf_f64": (erf_g, 0, "1.0001", 11, one),
     "erf_f32": (erf_g, 0, "1.0001", 6, one),
-    "erfcx_f64": (erfcx_scaled(mpf(2)), mpf(-1) / 3, 1, 20, one),
-    "erfcx_f32": (erfcx_scaled(mpf(2)), mpf(-1) / 3, 1, 9, one),
+    "erfcx_f64": (erfcx_scaled(mpf(2)), "-0.6001", 1, 23, one),
+    "erf_tail_f32": (lambda a: log(mp.erfc(a), 2), 1, "4.0001", 7, mp.erfc),
+    "exp2_f32": (lambda r: mpf(2)**r, "-0.5001", "0.5001", 5, lambda r: mpf(2)**-r),
 }
 
 

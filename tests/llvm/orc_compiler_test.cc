@@ -1,0 +1,137 @@
+// The compiler around the code: ownership, objects, dumps, errors, threads.
+#include "backends/cpu/orc_compiler.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "backends/cpu/fatal_error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "tests/llvm/kernel_runner.h"
+
+namespace tektite {
+namespace {
+
+using ir::DType;
+using ::testing::HasSubstr;
+
+void Fill(loop::Kernel* kernel, double value) {
+  loop::Builder b(kernel);
+  b.Store(b.Buffer(0), b.ChunkBegin(), b.Float(DType::kF32, value));
+}
+
+float Result(const cpu::CompiledFunction& f) {
+  float y = 0;
+  void* buffers[] = {&y};
+  f.fn(buffers, nullptr, nullptr, 0, 1);
+  return y;
+}
+
+TEST(OrcCompiler, FunctionsOfOneNameLiveSideBySideAndOutliveTheCompiler) {
+  auto compiler = cpu::OrcCompiler::Create(testing::CompilerFor("native").target());
+  ASSERT_TRUE(compiler.ok());
+  loop::Kernel one("same", {{DType::kF32, "y", true}}), two("same", {{DType::kF32, "y", true}});
+  Fill(&one, 1);
+  Fill(&two, 2);
+  auto f = (*compiler)->Compile(one);
+  auto g = (*compiler)->Compile(two);
+  ASSERT_TRUE(f.ok() && g.ok());
+  EXPECT_EQ(Result(*f), 1);
+  f->code.reset();
+  compiler->reset();
+  EXPECT_EQ(Result(*g), 2);
+}
+
+TEST(OrcCompiler, ObjectsLinkAgain) {
+  cpu::OrcCompiler& compiler = testing::CompilerFor("native");
+  loop::Kernel kernel("kept", {{DType::kF32, "y", true}});
+  Fill(&kernel, 3);
+  cpu::CompileOptions options;
+  options.keep_object = true;
+  auto f = compiler.Compile(kernel, options);
+  ASSERT_TRUE(f.ok()) << f.status();
+  EXPECT_FALSE(f->object.empty());
+  auto again = compiler.Compile(kernel, options);
+  EXPECT_EQ(f->object, again->object);
+  auto linked = compiler.Link("kept", f->object);
+  ASSERT_TRUE(linked.ok()) << linked.status();
+  EXPECT_EQ(Result(*linked), 3);
+  EXPECT_FALSE(compiler.Link("other", f->object).ok());
+  EXPECT_FALSE(compiler.Link("kept", "not an object").ok());
+  EXPECT_FALSE(compiler.Link("kept", f->object.substr(0, 100)).ok());
+}
+
+TEST(OrcCompiler, DumpsUnderTheKernelsName) {
+  const std::string dir = ::testing::TempDir() + "tektite_dump";
+  std::filesystem::create_directories(dir);
+  loop::Kernel kernel("k7_fill", {{DType::kF32, "y", true}});
+  Fill(&kernel, 3);
+  cpu::CompileOptions options;
+  options.dump_dir = dir;
+  ASSERT_TRUE(testing::CompilerFor("native").Compile(kernel, options).ok());
+  auto read = [&](const std::string& suffix) {
+    std::ifstream file(dir + "/k7_fill" + suffix);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(read(".loop"), kernel.ToString());
+  EXPECT_THAT(read(".ll"), HasSubstr("define void @k7_fill("));
+  EXPECT_THAT(read(".s"), HasSubstr("k7_fill:"));
+  std::filesystem::remove_all(dir);
+}
+
+TEST(OrcCompiler, ErrorsAreStatuses) {
+  cpu::OrcCompiler& compiler = testing::CompilerFor("native");
+  loop::Kernel bad("bad", {{DType::kF32, "y", true}});
+  loop::Builder b(&bad);
+  b.Store(b.Buffer(0), b.Index(0), b.Add(b.Float(DType::kF32, 1), b.Index(1)));
+  EXPECT_THAT(compiler.Compile(bad).status().ToString(), HasSubstr("kernel bad"));
+
+  loop::Kernel none("none", {{DType::kBool, "y", true}});
+  loop::Builder c(&none);
+  c.Store(c.Buffer(0), c.Index(0),
+          c.Binary(ir::Op::kShiftLeft, c.Load(c.Buffer(0), DType::kBool, c.Index(1)),
+                   c.Load(c.Buffer(0), DType::kBool, c.Index(2))));
+  EXPECT_TRUE(absl::IsUnimplemented(compiler.Compile(none).status()));
+}
+
+TEST(OrcCompiler, FatalErrorsOfLlvmComeBack) {
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status status =
+        cpu::CatchFatalErrors([] { llvm::report_fatal_error("Cannot select: x"); });
+    EXPECT_THAT(status.ToString(), HasSubstr("Cannot select: x"));
+  }
+  EXPECT_TRUE(cpu::CatchFatalErrors([] {}).ok());
+}
+
+TEST(OrcCompiler, CompilesOnManyThreads) {
+  cpu::OrcCompiler& compiler = testing::CompilerFor("native");
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        loop::Kernel kernel("k", {{DType::kF32, "y", true}});
+        Fill(&kernel, t * 100 + i);
+        auto f = compiler.Compile(kernel);
+        if (!f.ok() || Result(*f) != t * 100 + i) ++wrong;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(CpuFeatures, TargetsDiffer) {
+  const auto avx2 = cpu::DetectTarget("avx2");
+  ASSERT_TRUE(avx2.ok());
+  EXPECT_EQ(avx2->vector_bytes, 32);
+  EXPECT_EQ(avx2->vector_registers, 16);
+  EXPECT_GT(avx2->l1_bytes, 0);
+  EXPECT_THAT(cpu::DetectTarget("sse9").status().ToString(), HasSubstr("--cpu=sse9"));
+}
+
+}  // namespace
+}  // namespace tektite
