@@ -16,12 +16,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "bench/vector_math/functions.h"
-#include "bench/vector_math/ulp.h"
+#include "tests/llvm/math_functions.h"
+#include "tests/llvm/ulp.h"
 #include "tests/llvm/kernel_runner.h"
 
 namespace tektite::bench {
 namespace {
+
+using testing::Function;
+using testing::Functions;
+using testing::UlpError;
 
 struct Options {
   std::string cpu = "native";

@@ -5,16 +5,16 @@
 #include <limits>
 #include <random>
 
-#include "bench/vector_math/functions.h"
-#include "bench/vector_math/ulp.h"
+#include "tests/llvm/math_functions.h"
+#include "tests/llvm/ulp.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/kernel_runner.h"
 
 namespace tektite {
 namespace {
 
-using bench::Function;
-using bench::UlpError;
+using testing::Function;
+using testing::UlpError;
 using ir::DType;
 using ir::Op;
 
@@ -56,7 +56,7 @@ std::vector<T> Samples(const Function& function, int count) {
 }
 
 TEST_P(VectorMath, F32WithinBounds) {
-  for (const Function& function : bench::Functions()) {
+  for (const Function& function : testing::Functions()) {
     const std::vector<float> x = Samples<float>(function, 1 << 16);
     for (int lanes : {1, 4, 16, 32}) {
       const std::vector<float> y = Apply(GetParam(), function.op, x, lanes);
@@ -71,7 +71,7 @@ TEST_P(VectorMath, F32WithinBounds) {
 }
 
 TEST_P(VectorMath, F64WithinBounds) {
-  for (const Function& function : bench::Functions()) {
+  for (const Function& function : testing::Functions()) {
     const std::vector<double> x = Samples<double>(function, 1 << 14);
     for (int lanes : {1, 2, 8, 16}) {
       const std::vector<double> y = Apply(GetParam(), function.op, x, lanes);

@@ -1,12 +1,12 @@
 // The unary functions under test, with libm's for comparison.
-#ifndef TEKTITE_BENCH_VECTOR_MATH_FUNCTIONS_H_
-#define TEKTITE_BENCH_VECTOR_MATH_FUNCTIONS_H_
+#ifndef TEKTITE_TESTS_LLVM_MATH_FUNCTIONS_H_
+#define TEKTITE_TESTS_LLVM_MATH_FUNCTIONS_H_
 
 #include <vector>
 
 #include "jit/ir/op.h"
 
-namespace tektite::bench {
+namespace tektite::testing {
 
 struct Function {
   const char* name;
@@ -20,6 +20,6 @@ struct Function {
 
 const std::vector<Function>& Functions();
 
-}  // namespace tektite::bench
+}  // namespace tektite::testing
 
-#endif  // TEKTITE_BENCH_VECTOR_MATH_FUNCTIONS_H_
+#endif  // TEKTITE_TESTS_LLVM_MATH_FUNCTIONS_H_

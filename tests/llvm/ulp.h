@@ -1,11 +1,11 @@
 // The distance of a result from the true value, in units in the last place of the true value.
-#ifndef TEKTITE_BENCH_VECTOR_MATH_ULP_H_
-#define TEKTITE_BENCH_VECTOR_MATH_ULP_H_
+#ifndef TEKTITE_TESTS_LLVM_ULP_H_
+#define TEKTITE_TESTS_LLVM_ULP_H_
 
 #include <cmath>
 #include <limits>
 
-namespace tektite::bench {
+namespace tektite::testing {
 
 // T is the result's type, Wide the reference's.  0 where both are NaN or the same infinity;
 // infinity where one is NaN, or where only one is infinite and the other is not at the edge.
@@ -32,6 +32,6 @@ double UlpError(T got, Wide want) {
   return static_cast<double>(std::fabs(std::ldexp(value - want, -exponent)));
 }
 
-}  // namespace tektite::bench
+}  // namespace tektite::testing
 
-#endif  // TEKTITE_BENCH_VECTOR_MATH_ULP_H_
+#endif  // TEKTITE_TESTS_LLVM_ULP_H_

@@ -1,8 +1,8 @@
-#include "bench/vector_math/functions.h"
+#include "tests/llvm/math_functions.h"
 
 #include <cmath>
 
-namespace tektite::bench {
+namespace tektite::testing {
 
 namespace {
 
@@ -56,4 +56,4 @@ const std::vector<Function>& Functions() {
   return *functions;
 }
 
-}  // namespace tektite::bench
+}  // namespace tektite::testing
