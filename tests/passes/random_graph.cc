@@ -28,14 +28,15 @@ class Generator {
 
   RandomGraph Run() {
     RandomGraph result;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
       Dims dims;
       for (int d = Pick(4); d > 0; --d) dims.push_back(Size());
       values_.push_back(b_.Parameter(Shape(DType::kF32, dims)));
       result.arguments.push_back(Argument(values_.back().shape()));
     }
     for (int i = 0; i < kNodes; ++i) Grow();
-    std::vector<Value> outputs = {values_.back(), values_[values_.size() - 2]};
+    // Few outputs leave long chains with one use each, many keep what lies between alive.
+    std::vector<Value> outputs(values_.end() - 1 - Pick(4), values_.end());
     b_.Return(outputs);
     result.graph = *b_.Build();
     return result;
