@@ -1,0 +1,219 @@
+// Values of order, random numbers, control and library ops; symbols, guards and the back end.
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "jit/ops/ops.h"
+#include "jit/reference/interpreter.h"
+#include "jit/reference/reference_backend.h"
+#include "tests/ops/run_op.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Literal;
+using ::testing::HasSubstr;
+
+TEST(Order, SortIsStableAndNanIsGreatest) {
+  EXPECT_EQ(RunOp("sort", {"f32[5]{3, nan, -inf, 1, 3}", "s32[5]{0, 1, 2, 3, 4}"},
+                  "dimension = 0, descending = false, stable = true"),
+            "f32[5]{-inf, 1, 3, 3, nan} s32[5]{2, 3, 0, 4, 1}");
+  EXPECT_EQ(RunOp("sort", {"f32[5]{3, nan, -inf, 1, 3}", "s32[5]{0, 1, 2, 3, 4}"},
+                  "dimension = 0, descending = true, stable = true"),
+            "f32[5]{nan, 3, 3, 1, -inf} s32[5]{1, 0, 4, 3, 2}");
+  EXPECT_EQ(RunOp("sort", {"s32[2,2]{4, 1, 3, 2}"}, "dimension = 0"), "s32[2,2]{3, 1, 4, 2}");
+  EXPECT_EQ(RunOp("sort", {"bool[0]{}"}, "dimension = 0"), "bool[0]{}");
+}
+
+TEST(Order, TopK) {
+  EXPECT_EQ(RunOp("top_k", {"f32[2,3]{1, 3, 3, -1, -0, 0}"}, "k = 2"),
+            "f32[2,2]{3, 3, -0, 0} s32[2,2]{1, 2, 1, 2}");
+  EXPECT_EQ(RunOp("top_k", {"s8[2]{1, 3}"}, "k = 0"), "s8[0]{} s32[0]{}");
+}
+
+// The known answer of the authors' own test vectors for a zero key and counter.
+TEST(Random, PhiloxKnownAnswer) {
+  EXPECT_EQ(RunOp("rng_bit_generator", {"u64[2]{0, 0}"}, "dtype = u32, shape = (4)"),
+            "u64[2]{0, 1} u32[4]{1713891541, 3781805453, 3159862348, 2600524760}");
+  EXPECT_EQ(RunOp("rng_bit_generator", {"u64[2]{0, 0}"}, "dtype = u64, shape = (1)"),
+            "u64[2]{0, 1} u64[1]{16242730742183356629}");
+  EXPECT_EQ(RunOp("rng_bit_generator", {"u64[2]{5, 7}"}, "dtype = u32, shape = (0)"),
+            "u64[2]{5, 7} u32[0]{}");
+}
+
+TEST(Random, DistributionsHaveTheirMoments) {
+  auto graph = ParseOrDie(R"(
+    graph @g(%s: u64[2], %a: f32[], %b: f32[]) -> (f32[20000], f32[20000]) {
+      %3: f32[20000] = rng_uniform(%s, %a, %b) {shape = (20000)}
+      %4: f32[20000] = rng_normal(%s, %a, %b) {shape = (20000)}
+      return %3, %4
+    })");
+  auto results =
+      reference::Evaluate(*graph, {Literal::FromVector<uint64_t>({2}, {1, 2}),
+                                   Literal::Scalar<float>(2), Literal::Scalar<float>(5)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  const double expected_mean[] = {3.5, 2}, expected_deviation[] = {3 / std::sqrt(12.0), 5};
+  for (int r = 0; r < 2; ++r) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < 20000; ++i) sum += (*results)[r].AsDouble(i);
+    const double mean = sum / 20000;
+    for (int i = 0; i < 20000; ++i) squares += std::pow((*results)[r].AsDouble(i) - mean, 2);
+    EXPECT_NEAR(mean, expected_mean[r], 0.15);
+    EXPECT_NEAR(std::sqrt(squares / 20000), expected_deviation[r], 0.1);
+  }
+  EXPECT_EQ(RunOp("rng_uniform", {"u64[2]{0, 0}", "s32[]{-3}", "s32[]{-2}"}, "shape = (2)"),
+            "s32[2]{-3, -3}");
+}
+
+TEST(Control, ConditionalPicksARegion) {
+  const char regions[] = R"(
+      graph @a(%0: s32[]) -> (s32[]) { return %0 }
+      graph @b(%0: s32[]) -> (s32[]) { %1: s32[] = neg(%0) return %1 })";
+  EXPECT_EQ(RunOp("conditional", {"bool[]{true}", "s32[]{5}"}, "", regions), "s32[]{5}");
+  EXPECT_EQ(RunOp("conditional", {"bool[]{false}", "s32[]{5}"}, "", regions), "s32[]{-5}");
+  EXPECT_EQ(RunOp("conditional", {"s32[]{0}", "s32[]{5}"}, "", regions), "s32[]{5}");
+  EXPECT_EQ(RunOp("conditional", {"s32[]{9}", "s32[]{5}"}, "", regions), "s32[]{-5}");
+}
+
+TEST(Control, WhileCounts) {
+  EXPECT_EQ(RunOp("while", {"s32[]{0}", "f32[]{1}"}, "", R"(
+      graph @condition(%i: s32[], %x: f32[]) -> (bool[]) {
+        %2: s32[] = constant() {value = s32[]{10}}
+        %3: bool[] = compare(%i, %2) {direction = "lt"}
+        return %3
+      }
+      graph @body(%i: s32[], %x: f32[]) -> (s32[], f32[]) {
+        %2: s32[] = constant() {value = s32[]{1}}
+        %3: s32[] = add(%i, %2)
+        %4: f32[] = add(%x, %x)
+        return %3, %4
+      })"),
+            "s32[]{10} f32[]{1024}");
+}
+
+TEST(Control, TuplesAndCalls) {
+  EXPECT_EQ(RunOp("tuple", {"s32[]{1}", "f32[]{2}"}), "s32[]{1} f32[]{2}");
+  EXPECT_EQ(RunOp("get_tuple_element", {"s32[]{1}", "f32[]{2}"}, "index = 1"), "f32[]{2}");
+  EXPECT_EQ(RunOp("optimization_barrier", {"s32[]{1}"}), "s32[]{1}");
+  EXPECT_EQ(
+      RunOp("call", {"s32[]{3}"}, "", "graph @f(%x: s32[]) -> (s32[], s32[]) { return %x, %x }"),
+      "s32[]{3} s32[]{3}");
+  EXPECT_THAT(RunOp("custom_call", {}, "dtype = f32, shape = (), target = \"abc\""),
+              HasSubstr("cannot call 'abc'"));
+}
+
+TEST(Library, Cholesky) {
+  EXPECT_EQ(RunOp("cholesky", {"f32[2,2]{4, 99, 2, 10}"}, "lower = true"), "f32[2,2]{2, 0, 1, 3}");
+  EXPECT_EQ(RunOp("cholesky", {"f32[2,2]{4, 2, 99, 10}"}, "lower = false"), "f32[2,2]{2, 1, 0, 3}");
+  EXPECT_EQ(RunOp("cholesky", {"f32[1,1]{-1}"}), "f32[1,1]{nan}");
+}
+
+TEST(Library, TriangularSolve) {
+  const char a[] = "f32[2,2]{2, 99, 1, 4}", b[] = "f32[2,1]{2, 9}";
+  EXPECT_EQ(RunOp("triangular_solve", {a, b}, "left_side = true, lower = true"), "f32[2,1]{1, 2}");
+  EXPECT_EQ(RunOp("triangular_solve", {a, b}, "left_side = true, lower = true, transpose_a = true"),
+            "f32[2,1]{-0.125, 2.25}");
+  EXPECT_EQ(RunOp("triangular_solve", {a, "f32[1,2]{4, 8}"}, "left_side = false, lower = true"),
+            "f32[1,2]{1, 2}");
+  EXPECT_EQ(RunOp("triangular_solve", {"f32[2,2]{7, 3, 99, 7}", "f32[2,1]{5, 1}"},
+                  "left_side = true, lower = false, unit_diagonal = true"),
+            "f32[2,1]{2, 1}");
+}
+
+TEST(Library, FftThereAndBack) {
+  EXPECT_EQ(RunOp("fft", {"f64[2,2]{1, 0, 3, 0}"}, "direction = \"forward\", fft_length = [2]")
+                .substr(0, 15),
+            "f64[2,2]{4, 0, ");
+  EXPECT_EQ(RunOp("fft", {"f32[1,2]{5, 7}"}, "direction = \"inverse\", fft_length = [1]"),
+            "f32[1,2]{5, 7}");
+  auto graph = ParseOrDie(R"(
+    graph @g(%x: f64[3,4,2]) -> (f64[3,4,2]) {
+      %1: f64[3,4,2] = fft(%x) {direction = "forward", fft_length = [3, 4]}
+      %2: f64[3,4,2] = fft(%1) {direction = "inverse", fft_length = [3, 4]}
+      return %2
+    })");
+  std::vector<double> values(24);
+  for (int i = 0; i < 24; ++i) values[i] = std::sin(i);
+  auto results = reference::Evaluate(*graph, {Literal::FromVector<double>({3, 4, 2}, values)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (int i = 0; i < 24; ++i) EXPECT_NEAR((*results)[0].AsDouble(i), values[i], 1e-12);
+}
+
+const char kSymbolic[] = R"(
+  graph @g(%x: f32[n,2], %y: f32[m,2]) -> (f32[m + n,2], f32[n]) {
+    guard n == 2*m
+    %2: f32[m + n,2] = concatenate(%x, %y) {dimension = 0}
+    %3: f32[n,1] = slice(%x) {limits = (n, 1), starts = (0, 0)}
+    %4: f32[n] = reshape(%3) {shape = (n)}
+    return %2, %4
+  })";
+
+TEST(Evaluate, SymbolsTakeTheirValuesFromArguments) {
+  auto graph = ParseOrDie(kSymbolic);
+  const Literal x = Literal::FromVector<float>({2, 2}, {1, 2, 3, 4});
+  const Literal y = Literal::FromVector<float>({1, 2}, {5, 6});
+  auto results = reference::Evaluate(*graph, {x, y});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(ToText(*results), "f32[3,2]{1, 2, 3, 4, 5, 6} f32[2]{1, 3}");
+  const Literal none = Literal::Allocate(ir::DType::kF32, {0, 2});
+  EXPECT_EQ(ToText(*reference::Evaluate(*graph, {none, none})), "f32[0,2]{} f32[0]{}");
+}
+
+TEST(Evaluate, RefusesWhatDoesNotFit) {
+  auto graph = ParseOrDie(kSymbolic);
+  const Literal x = Literal::FromVector<float>({2, 2}, {1, 2, 3, 4});
+  auto message = [](const auto& result) { return std::string(result.status().message()); };
+  EXPECT_THAT(message(reference::Evaluate(*graph, {x})), HasSubstr("takes 2 values, got 1"));
+  EXPECT_THAT(message(reference::Evaluate(*graph, {x, x})),
+              HasSubstr("guard n == 2*m does not hold: 2 and 4"));
+  EXPECT_THAT(message(reference::Evaluate(*graph, {x, Literal::Scalar<float>(1)})),
+              HasSubstr("parameter 1 is f32[m,2], got f32[]"));
+  auto unbound = ParseOrDie("graph @g(%x: f32[2*n]) -> (f32[2*n]) { return %x }");
+  EXPECT_FALSE(reference::Evaluate(*unbound, {Literal::FromVector<float>({2}, {1, 2})}).ok());
+  auto huge = ParseOrDie(R"(graph @g(%x: f32[]) -> (f32[1000000,1000000,1000000]) {
+      %1: f32[1000000,1000000,1000000] = broadcast_in_dim(%x) {dimensions = [], shape = (1000000, 1000000, 1000000)}
+      return %1 })");
+  EXPECT_THAT(message(reference::Evaluate(*huge, {Literal::Scalar<float>(1)})),
+              HasSubstr("exceeds 8 GiB"));
+}
+
+TEST(ReferenceBackend, RunsAFusion) {
+  auto graph = ParseOrDie(R"(
+    graph @g(%x: f32[3], %y: f32[3]) -> (f32[3], f32[]) {
+      %2:2 : (f32[3], f32[]) = fusion(%x, %y) {kind = "row"}
+        graph @f(%0: f32[3], %1: f32[3]) -> (f32[3], f32[]) {
+          %2: f32[3] = mul(%0, %1)
+          %3: f32[] = reduce(%2) {dimensions = [0], reducer = "add"}
+          return %2, %3
+        }
+      return %2#0, %2#1
+    })");
+  ASSERT_TRUE(ops::VerifyGraph(*graph).ok());
+  auto backend = reference::ReferenceBackend::Create(Flags());
+  ASSERT_TRUE(backend.ok());
+  auto kernel = (*backend)->Compile(*graph->nodes().back(), {});
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  float x[] = {1, 2, 3}, y[] = {4, 5, 6}, product[3], sum;
+  void* buffers[] = {x, y, product, &sum};
+  (*kernel)->Run({buffers, nullptr, nullptr}, 0, (*kernel)->num_chunks());
+  EXPECT_EQ(product[2], 18);
+  EXPECT_EQ(sum, 32);
+}
+
+TEST(ReferenceBackend, RefusesWithAReason) {
+  auto backend = *reference::ReferenceBackend::Create(Flags());
+  auto refuse = [&](const char* types, const char* op) {
+    auto graph = ParseOrDie(std::string("graph @g(%x: ") + types + ") -> () { %1: " + types +
+                            " = fusion(%x) {kind = \"loop\"} graph @f(%x: " + types + ") -> (" +
+                            types + ") { %1: " + types + " = " + op + " return %1 } return }");
+    auto kernel = backend->Compile(*graph->nodes().back(), {});
+    EXPECT_FALSE(kernel.ok());
+    return std::string(kernel.status().message());
+  };
+  EXPECT_THAT(refuse("f32[n]", "neg(%x)"), HasSubstr("static shapes"));
+  EXPECT_THAT(refuse("f32[2]", "custom_call() {dtype = f32, shape = (2), target = \"q\"}"),
+              HasSubstr("calls 'q'"));
+}
+
+}  // namespace
+}  // namespace tektite::testing
