@@ -104,25 +104,14 @@ llvm::Value* Shift(LowerContext& c, Op op, llvm::Value* a, llvm::Value* b) {
   return builder.CreateSelect(wide, zero, shifted);
 }
 
-bool NeverNan(llvm::Value* v) {
-  auto* constant = llvm::dyn_cast<llvm::Constant>(v);
-  if (constant == nullptr) return false;
-  if (auto* splat = llvm::dyn_cast_or_null<llvm::ConstantFP>(
-          constant->getType()->isVectorTy() ? constant->getSplatValue() : constant)) {
-    return !splat->isNaN();
-  }
-  return false;
-}
-
-// maxps gives its second operand if either is NaN; with a constant in the first place that is all
-// that is needed, otherwise one compare and one blend more.
+// On x86 a max, a compare with itself and a blend; the max alone when LLVM sees that an operand is
+// never NaN.  Spelled as compares and selects it would become two compares and an or of masks.
 llvm::Value* FloatMinMax(LowerContext& c, bool max, llvm::Value* a, llvm::Value* b) {
-  llvm::IRBuilder<>& builder = c.builder;
-  if (NeverNan(b)) std::swap(a, b);
-  llvm::Value* pick =
-      builder.CreateSelect(max ? builder.CreateFCmpOGT(a, b) : builder.CreateFCmpOLT(a, b), a, b);
-  if (NeverNan(a)) return pick;
-  return builder.CreateSelect(builder.CreateFCmpUNO(a, a), a, pick);
+  llvm::Value* result = c.builder.CreateBinaryIntrinsic(
+      max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
+  // The sign of a zero is free.
+  if (auto* call = llvm::dyn_cast<llvm::CallInst>(result)) call->setHasNoSignedZeros(true);
+  return result;
 }
 
 llvm::Value* RoundAway(LowerContext& c, llvm::Value* x) {
