@@ -1,6 +1,8 @@
 #include "jit/compiler/compiler.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -56,6 +58,12 @@ bool MakeDirectory(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (error) Warn("dump_to: cannot make directory ", path, ": ", error.message());
   return !error;
+}
+
+void DumpText(const std::string& path, absl::string_view text) {
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  if (!file.flush()) Warn("dump_to: cannot write ", path);
 }
 
 // The op that says most about a fusion: its contraction, window, reduction, or else its last op.
@@ -156,15 +164,23 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;
   options.num_checks = job.num_checks;
   options.max_parallelism = static_cast<int>(std::max<int64_t>(flags_.max_parallelism, 0));
+  options.profile = flags_.profile_kernels;
   auto executable = runtime::Executable::Create(std::move(steps), std::move(options));
+  if (!flags.dump_to.empty()) {
+    DumpText(absl::StrCat(flags.dump_to, "/", FileName(job.variant), ".plan"),
+             executable->PlanText());
+  }
+  if (flags_.profile_kernels) {
+    std::lock_guard<std::mutex> lock(profiled_mutex_);
+    profiled_.emplace_back(absl::StrCat(job.cluster, "/", job.variant), executable);
+  }
   compiles_.fetch_add(1, std::memory_order_relaxed);
   compile_microseconds_.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e6),
                                   std::memory_order_relaxed);
   return executable;
 }
 
-absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(const Graph& graph,
-                                                            const CompileJob& job) {
+absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const CompileJob& job) {
   runtime::KernelMap kernels;
   backend::CompileOptions options;
   const std::string directory = DumpDirectory(job.cluster);
@@ -177,6 +193,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(const Graph& graph,
     options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
                                 HeadOp(node->region()));
     TEKTITE_ASSIGN_OR_RETURN(kernels[node.get()], CompileKernel(*node, options));
+    node->set_name(absl::StrCat(options.name, " '", node->name(), "'"));
   }
   return kernels;
 }
@@ -207,6 +224,26 @@ Compiler::Counters Compiler::counters() const {
   c.compile_seconds =
       static_cast<double>(compile_microseconds_.load(std::memory_order_relaxed)) * 1e-6;
   return c;
+}
+
+std::vector<Compiler::KernelTime> Compiler::Profile() const {
+  std::vector<KernelTime> times;
+  std::lock_guard<std::mutex> lock(profiled_mutex_);
+  for (const auto& [name, weak] : profiled_) {
+    const std::shared_ptr<runtime::Executable> executable = weak.lock();
+    if (executable == nullptr) continue;
+    const auto& steps = executable->graph().steps;
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const auto& time = executable->step_times()[s];
+      times.push_back(
+          {name, steps[s].name, time.runs.load(std::memory_order_relaxed),
+           static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3});
+    }
+  }
+  std::stable_sort(times.begin(), times.end(), [](const KernelTime& a, const KernelTime& b) {
+    return a.microseconds > b.microseconds;
+  });
+  return times;
 }
 
 }  // namespace tektite::compiler

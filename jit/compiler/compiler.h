@@ -15,7 +15,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -67,10 +69,19 @@ class Compiler {
   };
   Counters counters() const;
 
+  // With --profile_kernels: every step of every executable that lives, the longest first.
+  struct KernelTime {
+    std::string cluster, kernel;
+    int64_t runs;
+    double microseconds;  // all runs together
+  };
+  std::vector<KernelTime> Profile() const;
+
  private:
   explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
   passes::PassContext MakePassContext(const Flags& flags);
-  absl::StatusOr<runtime::KernelMap> CompileKernels(const ir::Graph& graph, const CompileJob& job);
+  // Also names the fusions after their kernels.
+  absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job);
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
                                                  const backend::CompileOptions& options);
 
@@ -79,6 +90,8 @@ class Compiler {
   cache::KernelStore kernels_;
   std::shared_ptr<runtime::ArenaPool> arenas_ = std::make_shared<runtime::ArenaPool>();
   std::shared_ptr<runtime::MemoryBudget> weight_budget_;
+  mutable std::mutex profiled_mutex_;
+  std::vector<std::pair<std::string, std::weak_ptr<runtime::Executable>>> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0};
 };
 

@@ -46,7 +46,8 @@ class ArenaPool {
   static constexpr size_t kMaxIdle = 16;
   void Release(AlignedBlock block);
 
-  // std and not absl: the system's abseil is not instrumented, so ThreadSanitizer cannot see its locks.
+  // std and not absl: the system's abseil is not instrumented, so ThreadSanitizer cannot see its
+  // locks.
   std::mutex mutex_;
   std::vector<AlignedBlock> idle_;
   std::atomic<int64_t> held_bytes_{0};

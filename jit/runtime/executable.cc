@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
+#include "jit/base/timing.h"
 
 namespace tektite::runtime {
 namespace {
@@ -26,6 +27,7 @@ struct Slot {
 struct PlannedStep {
   const Kernel* kernel = nullptr;
   int first_slot = 0;
+  int step = 0;
 };
 
 // The pointers of some steps, to be filled in once their bases are known.  Base 0 is the arena and
@@ -39,7 +41,7 @@ class PointerTable {
         num_bases_(first_group_ + static_cast<int>(graph.groups.size())) {
     for (int s : steps) {
       const Step& step = graph.steps[s];
-      steps_.push_back({step.kernel.get(), static_cast<int>(slots_.size())});
+      steps_.push_back({step.kernel.get(), static_cast<int>(slots_.size()), s});
       for (int b : step.operands) slots_.push_back(SlotOf(graph, locations[b]));
       for (int b : step.results) slots_.push_back(SlotOf(graph, locations[b]));
       cost_ns_ += step.kernel->cost_ns();
@@ -79,14 +81,27 @@ class PointerTable {
   uintptr_t* Bases(std::byte* working) const {
     return reinterpret_cast<uintptr_t*>(working + scratch_bytes());
   }
-  void Run(std::byte* working, const HostPool& pool) const {
+  // `times` is by step, or empty.
+  void Run(std::byte* working, const HostPool& pool,
+           std::vector<Executable::StepTime>& times) const {
     const uintptr_t* bases = Bases(working);
     auto* pointers = reinterpret_cast<void**>(working + scratch_bytes()) + num_bases_;
     for (size_t i = 0; i < slots_.size(); ++i) {
       pointers[i] = reinterpret_cast<void*>(bases[slots_[i].base] + slots_[i].offset);
     }
     ThreadTeam team(pool, cost_ns_, scratch_bytes_, working);
-    for (const PlannedStep& step : steps_) team.Run(*step.kernel, pointers + step.first_slot);
+    for (const PlannedStep& step : steps_) {
+      if (times.empty()) {
+        team.Run(*step.kernel, pointers + step.first_slot);
+        continue;
+      }
+      Stopwatch watch;
+      team.Run(*step.kernel, pointers + step.first_slot);
+      Executable::StepTime& time = times[step.step];
+      time.nanoseconds.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e9),
+                                 std::memory_order_relaxed);
+      time.runs.fetch_add(1, std::memory_order_relaxed);
+    }
   }
 
  private:
@@ -129,6 +144,7 @@ Executable::Executable(StepGraph graph, Options options)
     signatures.push_back(&group.signature);
     versioned_.insert(versioned_.end(), group.parameters.begin(), group.parameters.end());
   }
+  if (options_.profile) step_times_ = std::vector<StepTime>(graph_.steps.size());
   std::sort(versioned_.begin(), versioned_.end());
   versioned_.erase(std::unique(versioned_.begin(), versioned_.end()), versioned_.end());
   entries_ = options_.weights->Register(this, signatures);
@@ -242,8 +258,34 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   bases[0] = Address(arena.data());
   for (int p : graph_.groups[group].parameters) bases[2 + p] = Address(arguments[p].data);
   bases[pointers.first_group() + group] = Address(block->data());
-  pointers.Run(working, pool);
+  pointers.Run(working, pool, step_times_);
   return block;
+}
+
+std::string Executable::PlanText() const {
+  const BufferPlan plan =
+      PlanBuffers(graph_, std::vector<bool>(graph_.groups.size(), true), options_.num_checks);
+  std::string text = absl::StrCat("arena ", plan.arena_bytes, " bytes, at most ",
+                                  plan.max_live_bytes, " alive at once; ", plan.in_place,
+                                  " results in place; ", graph_.groups.size(), " weight groups\n");
+  auto append_buffer = [&](int b) {
+    static constexpr const char* kBases[] = {"-",        "arena",  "parameter",
+                                             "constant", "result", "weights"};
+    const Location& location = plan.locations[b];
+    absl::StrAppend(&text, " ", kBases[static_cast<int>(location.base)], location.index, "+",
+                    location.offset, ":", graph_.buffers[b].bytes);
+  };
+  for (size_t s = 0; s < graph_.steps.size(); ++s) {
+    const Step& step = graph_.steps[s];
+    absl::StrAppend(&text, step.group < 0 ? "call " : "once ", s, " ", step.name, ": ",
+                    step.kernel->num_chunks(), " chunks, ",
+                    static_cast<int64_t>(step.kernel->cost_ns()), " ns,");
+    for (int b : step.operands) append_buffer(b);
+    text += " ->";
+    for (int b : step.results) append_buffer(b);
+    text += '\n';
+  }
+  return text;
 }
 
 absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& host) {
@@ -287,7 +329,7 @@ absl::Status Executable::RunPlan(const CallPlan& plan, const WeightState& weight
     bases[pointers.first_group() + g] = block == nullptr ? 0 : Address(block->data());
   }
 
-  pointers.Run(working, Limited(host.Pool()));
+  pointers.Run(working, Limited(host.Pool()), step_times_);
 
   for (int k = 0; k < num_outputs; ++k) {
     const OutputPlan::Kind kind = plan.buffers.outputs[k].kind;

@@ -11,10 +11,12 @@
 #ifndef TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 #define TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +54,7 @@ class Executable : private WeightHolder {
     // The graph's last outputs are bools that must be true, or the call fails.
     int num_checks = 0;
     int max_parallelism = 0;  // 0: as many threads as the host's pool has
+    bool profile = false;     // measure every step
   };
   static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
   ~Executable() override;
@@ -64,6 +67,14 @@ class Executable : private WeightHolder {
   // With every weight group kept: what a call needs, and what it cannot do without.
   int64_t arena_bytes() const { return arena_bytes_; }
   int64_t max_live_bytes() const { return max_live_bytes_; }
+
+  // With Options::profile, what each step took so far, by index.
+  struct StepTime {
+    std::atomic<int64_t> runs{0}, nanoseconds{0};
+  };
+  const std::vector<StepTime>& step_times() const { return step_times_; }
+  // The steps of a call and where their buffers lie, for people: a line each.
+  std::string PlanText() const;
 
  private:
   struct CallPlan;
@@ -86,6 +97,7 @@ class Executable : private WeightHolder {
   std::vector<int> versioned_;                // parameters that any group reads
   int64_t arena_bytes_ = 0;
   int64_t max_live_bytes_ = 0;
+  mutable std::vector<StepTime> step_times_;  // empty without Options::profile
 
   // Under the weight store's mutex: plans by which groups are kept.
   std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;

@@ -1,6 +1,9 @@
 #include "runtime_hooks/c_api/compiler_state.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "jit/base/log.h"
 #include "runtime_hooks/c_api/json.h"
 
@@ -13,6 +16,21 @@ std::string FallbackCode(absl::StatusCode code) {
 #include "runtime_hooks/c_api/fallback_list.inc"
 #undef TEKTITE_FALLBACK
   return absl::StatusCodeToString(code);
+}
+
+std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times) {
+  return absl::StrCat(
+      "[",
+      absl::StrJoin(times, ", ",
+                    [](std::string* out, const compiler::Compiler::KernelTime& time) {
+                      absl::StrAppend(out, JsonObject()
+                                               .Add("cluster", absl::string_view(time.cluster))
+                                               .Add("kernel", absl::string_view(time.kernel))
+                                               .Add("runs", time.runs)
+                                               .Add("microseconds", time.microseconds)
+                                               .Text());
+                    }),
+      "]");
 }
 
 }  // namespace
@@ -65,8 +83,8 @@ std::string CompilerState::StatsJson() const {
     left_out.Add(
         code, JsonObject().Add("ops", entry.ops).Add("example", absl::string_view(entry.example)));
   }
-  return JsonObject()
-      .Add("clusters", clusters_)
+  JsonObject stats;
+  stats.Add("clusters", clusters_)
       .Add("compiles", c.compiles)
       .Add("compile_seconds", c.compile_seconds)
       .Add("kernels", c.kernels)
@@ -78,8 +96,9 @@ std::string CompilerState::StatsJson() const {
       .Add("clustered_ops", clustered_ops_)
       .Add("weight_bytes", c.weight_bytes)
       .Add("arena_bytes", c.arena_bytes)
-      .Add("left_out", left_out)
-      .Text();
+      .Add("left_out", left_out);
+  if (flags().profile_kernels) stats.AddArray("profile", ProfileJson(compiler_->Profile()));
+  return stats.Text();
 }
 
 }  // namespace tektite::c_api

@@ -45,6 +45,10 @@ class JsonObject {
   JsonObject& Add(absl::string_view key, const JsonObject& object) {
     return Append(key, object.Text());
   }
+  // `array` is the text of a JSON array.
+  JsonObject& AddArray(absl::string_view key, absl::string_view array) {
+    return Append(key, array);
+  }
   std::string Text() const { return absl::StrCat("{", members_, "}"); }
 
  private:

@@ -75,7 +75,11 @@ TEKTITE_API void tektite_compiler_destroy(tektite_compiler* compiler);
  * {"clusters": n, "compiles": n, "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
  *  "weight_bytes": n, "arena_bytes": n,
- *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}}} */
+ *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
+ *  "fallback_examples": {"REASON_CODE": "message of the first"}}
+ * and with --profile_kernels also, the longest first,
+ *  "profile": [{"cluster": "...", "kernel": "...", "runs": n, "microseconds": x}]
+ * ("cluster" is its name and the shape's number). */
 TEKTITE_API char* tektite_stats_json(tektite_compiler* compiler);
 
 /* ---- clustering --------------------------------------------------------- */

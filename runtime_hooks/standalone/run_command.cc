@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -25,7 +26,7 @@ struct Options {
   std::string file, backend, output_dir, outputs;
   std::vector<std::string> inputs;
   int repeat = 1, threads = 1;
-  bool time = false;
+  bool time = false, profile = false;
 };
 
 std::vector<std::string> Split(const std::string& text, char separator) {
@@ -158,6 +159,16 @@ void PrintTimes(double first, std::vector<double> seconds) {
               seconds[seconds.size() / 2] * 1e3, seconds.front() * 1e3, seconds.size());
 }
 
+// The part of the statistics that names kernels, a line each.
+void PrintProfile(std::string stats) {
+  const size_t begin = stats.find("\"profile\": [");
+  if (begin == std::string::npos) return;
+  stats.erase(0, begin + std::strlen("\"profile\": ["));
+  for (size_t at; (at = stats.find("}, {")) != std::string::npos;) stats.replace(at, 3, "}\n");
+  stats.erase(stats.rfind(']'));
+  std::printf("%s\n", stats.c_str());
+}
+
 std::string OutputName(const Program& program, size_t i) {
   if (i >= program.output_names.size()) return "out" + std::to_string(i);
   std::string name = program.output_names[i];
@@ -184,7 +195,8 @@ void WriteOutputs(const Options& options, const Program& program, const Host& ho
   }
 }
 
-void Run(const Options& options, const Globals& globals) {
+void Run(const Options& options, Globals globals) {
+  if (options.profile) globals.flags += " --profile_kernels";
   const CompilerPtr compiler = MakeCompiler(globals, options.backend);
   const Program program = Load(options, compiler.get());
   const std::vector<Array> inputs = ReadInputs(options, program);
@@ -206,6 +218,10 @@ void Run(const Options& options, const Globals& globals) {
   std::vector<double> seconds;
   for (int i = 1; i < options.repeat; ++i) seconds.push_back(RunOnce(program, host, args));
   if (options.time) PrintTimes(first, std::move(seconds));
+  if (options.profile) {
+    const Text stats(tektite_stats_json(compiler.get()));
+    if (stats != nullptr) PrintProfile(stats.get());
+  }
   WriteOutputs(options, program, host);
 }
 
@@ -227,6 +243,8 @@ void AddRun(CLI::App& app, const Globals& globals) {
   command->add_option("--threads", options->threads, "Threads of a call")
       ->check(CLI::Range(1, 256));
   command->add_flag("--time", options->time, "Print how long calls take");
+  command->add_flag("--profile", options->profile,
+                    "Print what each kernel took, all calls together, a line of JSON each");
   command->callback([options, &globals] { Run(*options, globals); });
 }
 

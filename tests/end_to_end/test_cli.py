@@ -138,6 +138,14 @@ def test_dump(tmp_path, ir):
     assert (dump / "softmax/graph.tir").read_text() == SOFTMAX
     assert (dump / "softmax/shape0.00_input.tir").exists()
     assert list((dump / "softmax").glob("shape0.*_fuse.tir"))
+    assert (dump / "softmax/shape0.plan").read_text().startswith("arena 0 bytes")
+
+
+def test_profile(tmp_path, ir):
+    np.save(tmp_path / "x.npy", np.zeros((2, 10), np.float32))
+    said = tektite("run", ir, "-i", tmp_path / "x.npy", "--profile", "--repeat", 5)
+    kernels = [json.loads(line.rstrip(", ")) for line in said.split("\n") if line.startswith("{")]
+    assert len(kernels) == 1 and kernels[0]["runs"] == 5
 
 
 USAGE = [[], ["explain"], ["polish"], ["run"], ["explain", "x", "--json", "--dot"],
