@@ -16,10 +16,13 @@ Value Relu(FuncBuilder& b, Value x) { return b.Max(x, Full(b, x, 0)); }
 Value Relu6(FuncBuilder& b, Value x) { return b.Min(Relu(b, x), Full(b, x, 6)); }
 Value Negative(FuncBuilder& b, Value x) { return b.Compare(x, Full(b, x, 0), "lt"); }
 
-Value Elu(FuncBuilder& b, Value x) { return b.Select(Negative(b, x), b.Unary(Op::kExpm1, x), x); }
+// e^x - 1 as TensorFlow computes it, not expm1.
+Value ExpMinusOne(FuncBuilder& b, Value x) { return b.Sub(b.Exp(x), Full(b, x, 1)); }
+
+Value Elu(FuncBuilder& b, Value x) { return b.Select(Negative(b, x), ExpMinusOne(b, x), x); }
 
 Value Selu(FuncBuilder& b, Value x) {
-  Value below = b.Mul(Full(b, x, kSeluScaleAlpha), b.Unary(Op::kExpm1, x));
+  Value below = b.Mul(Full(b, x, kSeluScaleAlpha), ExpMinusOne(b, x));
   return b.Select(Negative(b, x), below, b.Mul(Full(b, x, kSeluScale), x));
 }
 

@@ -94,7 +94,7 @@ class GraphImport {
       return InvalidArgument("_Arg '", node.name, "': type ", graph_def::DataTypeName(type),
                              ", but the argument is ", info.shape.ToString());
     }
-    if (args_[index].value) {
+    if (args_[index].value && !info.is_resource) {
       info.literal = args_[index].value;
       info.contents = ContentsOf(*info.literal);
       info.value = Value();

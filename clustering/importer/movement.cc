@@ -1,24 +1,52 @@
 #include "clustering/importer/movement.h"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
+#include <string>
 
 #include "clustering/importer/import_table.h"
 
 namespace tektite::importer {
 namespace {
 
-// The size that makes the elements come out even: old dimensions over new ones, equal ones
-// cancelled first so that symbolic sizes divide exactly.
+// The value with every symbol 1.
+int64_t AtOnes(const Dim& d) {
+  std::set<std::string> symbols;
+  d.CollectSymbols(&symbols);
+  ir::SymbolMap ones;
+  for (const std::string& symbol : symbols) ones[symbol] = Dim(1);
+  return d.Substitute(ones).value_or(0);
+}
+
+// If `product` is a whole multiple of the product of some of `factors`, takes these away and gives
+// the multiple; otherwise 0.
+int64_t TakeFactors(const Dim& product, Dims* factors) {
+  constexpr size_t kMost = 8;  // ranks are small, so all subsets are few
+  for (unsigned subset = 1; factors->size() <= kMost && subset < 1u << factors->size(); ++subset) {
+    Dim chosen(1);
+    Dims rest;
+    for (size_t i = 0; i < factors->size(); ++i) {
+      if ((subset >> i) & 1) {
+        chosen = chosen * (*factors)[i];
+      } else {
+        rest.push_back((*factors)[i]);
+      }
+    }
+    int64_t unit = AtOnes(chosen), multiple = unit == 0 ? 0 : AtOnes(product) / unit;
+    if (multiple < 1 || Dim(multiple) * chosen != product) continue;
+    *factors = rest;
+    return multiple;
+  }
+  return 0;
+}
+
+// The size that makes the elements come out even: old dimensions over new ones, those with symbols
+// cancelled first, so that they divide exactly.
 Dim SolveUnknown(Dims from, const Dims& to) {
   Dim rest(1);
   for (const Dim& d : to) {
-    auto it = d.is_constant() ? from.end() : std::find(from.begin(), from.end(), d);
-    if (it != from.end()) {
-      from.erase(it);
-    } else {
-      rest = rest * d;
-    }
+    int64_t multiple = d.is_constant() ? 0 : TakeFactors(d, &from);
+    rest = rest * (multiple > 0 ? Dim(multiple) : d);
   }
   Dim all = ProductOf(from, 0, static_cast<int>(from.size()));
   return rest == Dim(1) ? all : ir::FloorDiv(all, rest);

@@ -28,7 +28,9 @@ bool AllConstant(const Dims& dims) {
 Literal IntegerLiteral(DType dtype, std::vector<int64_t> sizes, const Dims& contents) {
   Literal literal = Literal::Allocate(dtype, std::move(sizes));
   for (size_t i = 0; i < contents.size(); ++i) {
-    if (dtype == DType::kS32) {
+    if (dtype == DType::kBool) {
+      literal.mutable_data<bool>()[i] = contents[i].value() != 0;
+    } else if (dtype == DType::kS32) {
       literal.mutable_data<int32_t>()[i] = static_cast<int32_t>(contents[i].value());
     } else {
       literal.mutable_data<int64_t>()[i] = contents[i].value();
@@ -40,7 +42,8 @@ Literal IntegerLiteral(DType dtype, std::vector<int64_t> sizes, const Dims& cont
 }  // namespace
 
 std::optional<Dims> ContentsOf(const Literal& literal) {
-  if (literal.dtype() != DType::kS32 && literal.dtype() != DType::kS64) return std::nullopt;
+  DType dtype = literal.dtype();
+  if (dtype != DType::kS32 && dtype != DType::kS64 && dtype != DType::kBool) return std::nullopt;
   if (literal.num_elements() > kMaxContents) return std::nullopt;
   std::vector<int64_t> ints = literal.AsInts();
   return Dims(ints.begin(), ints.end());
@@ -61,17 +64,27 @@ Value Materialize(FuncBuilder& b, const TensorInfo& info) {
   return b.Reshape(b.Concatenate(elements, 0), info.shape.dims());
 }
 
+const TensorInfo& NodeImport::InputInfo(int i) const {
+  static const TensorInfo& missing = *[] {
+    auto* info = new TensorInfo;
+    info->unusable = "is missing";
+    return info;
+  }();
+  return i >= 0 && i < num_inputs() ? *inputs_[i] : missing;
+}
+
 Value NodeImport::Input(int i) {
+  const TensorInfo& known = InputInfo(i);
+  if (!known.unusable.empty()) return builder_.Fail(Refuse("input ", i, " ", known.unusable));
+  if (known.is_resource) return builder_.Fail(Refuse("input ", i, " is a resource handle"));
   TensorInfo& info = *inputs_[i];
-  if (!info.unusable.empty()) return builder_.Fail(Refuse("input ", i, " ", info.unusable));
-  if (info.is_resource) return builder_.Fail(Refuse("input ", i, " is a resource handle"));
   if (!info.value) info.value = Materialize(builder_, info);
   return info.value;
 }
 
 absl::StatusOr<Value> NodeImport::Variable(int i) {
-  if (!inputs_[i]->is_resource) return Refuse("input ", i, " is not a variable");
-  return inputs_[i]->value;
+  if (!InputInfo(i).is_resource) return Refuse("input ", i, " is not a variable");
+  return InputInfo(i).value;
 }
 
 std::vector<Value> NodeImport::Inputs(int first, int last) {
@@ -81,7 +94,7 @@ std::vector<Value> NodeImport::Inputs(int first, int last) {
 }
 
 absl::StatusOr<Dims> NodeImport::RequireContents(int i) const {
-  const TensorInfo& info = *inputs_[i];
+  const TensorInfo& info = InputInfo(i);
   if (info.contents) return *info.contents;
   if (info.literal && ir::IsInteger(info.literal->dtype())) {
     std::vector<int64_t> ints = info.literal->AsInts();
@@ -148,6 +161,7 @@ absl::Status NodeImport::Return(Value value) {
   const absl::Status& status = builder_.status();
   if (absl::IsUnimplemented(status)) return status;  // names the node already
   if (!status.ok()) return Refuse(status.message());
+  if (!value) return Refuse("no result");
   TensorInfo info;
   info.shape = value.shape();
   info.value = value;
@@ -161,6 +175,9 @@ absl::Status NodeImport::Return(absl::Span<const Value> values) {
 }
 
 absl::Status NodeImport::ReturnContents(DType dtype, const Dims& dims, Dims contents) {
+  if (dtype != DType::kS32 && dtype != DType::kS64 && dtype != DType::kBool) {
+    return Refuse("elements of type ", ir::DTypeName(dtype));
+  }
   TensorInfo info;
   info.shape = Shape(dtype, dims);
   info.contents = std::move(contents);
@@ -178,7 +195,9 @@ absl::Status NodeImport::ReturnLiteral(Literal literal) {
 }
 
 absl::Status NodeImport::Forward(int i) {
-  results_.push_back(*inputs_[i]);
+  const TensorInfo& info = InputInfo(i);
+  if (!info.unusable.empty()) return Refuse("input ", i, " ", info.unusable);
+  results_.push_back(info);
   return absl::OkStatus();
 }
 

@@ -67,18 +67,19 @@ class NodeImport {
 
   // ---- inputs ----
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
-  const TensorInfo& InputInfo(int i) const { return *inputs_[i]; }
-  const Shape& InputShape(int i) const { return inputs_[i]->shape; }
-  const Dims& InputDims(int i) const { return inputs_[i]->shape.dims(); }
-  DType InputDType(int i) const { return inputs_[i]->shape.dtype(); }
-  int InputRank(int i) const { return inputs_[i]->shape.rank(); }
+  // An input that a damaged graph lacks is a scalar that cannot be used.
+  const TensorInfo& InputInfo(int i) const;
+  const Shape& InputShape(int i) const { return InputInfo(i).shape; }
+  const Dims& InputDims(int i) const { return InputShape(i).dims(); }
+  DType InputDType(int i) const { return InputShape(i).dtype(); }
+  int InputRank(int i) const { return InputShape(i).rank(); }
   Value Input(int i);
   // The variable behind a resource handle.
   absl::StatusOr<Value> Variable(int i);
   std::vector<Value> Inputs(int first, int last);  // [first, last)
 
   // ---- inputs whose elements are known ----
-  bool HasContents(int i) const { return inputs_[i]->contents.has_value(); }
+  bool HasContents(int i) const { return InputInfo(i).contents.has_value(); }
   // Elements as dimension expressions / integers; refuses when they are not known.
   absl::StatusOr<Dims> RequireContents(int i) const;
   absl::StatusOr<std::vector<int64_t>> RequireInts(int i) const;
@@ -128,7 +129,7 @@ std::optional<Dims> ContentsOf(const Literal& literal);
 
 template <typename Predicate>
 bool NodeImport::KnownAll(int i, Predicate&& predicate) const {
-  const TensorInfo& info = *inputs_[i];
+  const TensorInfo& info = InputInfo(i);
   if (info.literal && ir::IsInteger(info.literal->dtype())) {
     for (int64_t v : info.literal->AsInts()) {
       if (!predicate(v)) return false;

@@ -204,10 +204,14 @@ absl::StatusOr<Value> ApplyFusedOps(NodeImport& op, Value y, int feature, int ne
   double alpha = op.attrs().Float("leakyrelu_alpha", 0.2f);
   for (const std::string& name : op.Strings("fused_ops")) {
     if (!y) return y;
-    int needed = name == "BiasAdd" || name == "Add" ? 1 : name == "FusedBatchNorm" ? 4 : 0;
+    int needed = name == "BiasAdd" || name == "Add" || name == "Mul" ? 1
+                 : name == "FusedBatchNorm"                          ? 4
+                                                                     : 0;
     if (next_input + needed > op.num_inputs()) return op.Refuse("no operand for ", name);
     if (name == "BiasAdd" && op.InputRank(next_input) == 1) {
       y = b.Add(y, AlongFeature(b, op.Input(next_input), y.shape().dims(), feature));
+    } else if (name == "Mul") {
+      y = b.Mul(y, op.Input(next_input));
     } else if (needed == 1) {
       y = b.Add(y, op.Input(next_input));
     } else if (name == "FusedBatchNorm") {

@@ -1,0 +1,299 @@
+"""Cases of elementwise ops, their gradients, and reductions; import_oracle.py runs them."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+from import_oracle import Case
+from tensorflow.python.framework import op_def_library, op_def_registry
+
+raw = tf.raw_ops
+RNG = np.random.default_rng(5)
+NAN, INF = np.nan, np.inf
+SPECIAL = np.array(
+    [0.0, -0.0, 1, -1, NAN, INF, -INF, 1e-4, -1e-4, 0.5, -0.5, 1.5, 2.5, -2.5, 7, 30], np.float32
+)
+FLOATS = RNG.normal(0, 2, (3, 5)).astype(np.float32)
+INTS = np.array([[7, -7, 1], [2**31 - 1, -(2**31) + 1, 0]], np.int32)
+EMPTY = np.zeros((0, 4), np.float32)
+
+
+def f32(*values):
+    return np.array(values, np.float32)
+
+
+def private(name, **arguments):
+    """An op that has no place in tf.raw_ops."""
+    definition = op_def_registry.get(name)
+    inferred = {attr for x in definition.input_arg for attr in (x.type_attr, x.number_attr, x.type_list_attr)}
+    for attr in definition.attr:
+        if attr.HasField("default_value") and attr.name not in inferred:
+            arguments.setdefault(attr.name, plain(attr.default_value))
+    return op_def_library.apply_op(name, name="private", **arguments)
+
+
+def plain(value):
+    """An AttrValue as op_def_library takes it."""
+    kind = value.WhichOneof("value")
+    return (list(value.list.i) or list(value.list.s)) if kind == "list" else getattr(value, kind)
+
+
+UNIT = np.linspace(-1, 1, 21, dtype=np.float32)
+POSITIVE = np.abs(SPECIAL) + np.float32(1)
+
+UNARY = {
+    "Abs": [SPECIAL, INTS, EMPTY],
+    "Acos": [UNIT],
+    "Acosh": [POSITIVE],
+    "Asin": [UNIT],
+    "Asinh": [SPECIAL],
+    "Atan": [SPECIAL],
+    "Atanh": [UNIT * np.float32(0.9)],
+    "Ceil": [SPECIAL, SPECIAL.astype(np.float16)],
+    "Cos": [FLOATS],
+    "Cosh": [FLOATS],
+    "Erf": [SPECIAL, FLOATS.astype(np.float64)],
+    "Erfc": [FLOATS],
+    "Exp": [SPECIAL, EMPTY],
+    "Expm1": [SPECIAL],
+    "Floor": [SPECIAL],
+    "Inv": [SPECIAL],
+    "Invert": [INTS, INTS.astype(np.uint8)],
+    "IsFinite": [SPECIAL],
+    "IsInf": [SPECIAL],
+    "IsNan": [SPECIAL],
+    "Log": [np.abs(SPECIAL)],
+    "Log1p": [np.abs(SPECIAL)],
+    "LogicalNot": [np.array([True, False])],
+    "Neg": [SPECIAL, INTS],
+    "Reciprocal": [SPECIAL],
+    "Rint": [SPECIAL],
+    "Round": [SPECIAL],
+    "Rsqrt": [np.abs(SPECIAL), np.abs(FLOATS).astype(np.float64)],
+    "Sigmoid": [SPECIAL, FLOATS.astype(ml_dtypes.bfloat16)],
+    "Sign": [SPECIAL, INTS],
+    "Sin": [FLOATS],
+    "Sinh": [FLOATS],
+    "Sqrt": [np.abs(SPECIAL)],
+    "Square": [SPECIAL, INTS, np.float32(3)],
+    "Tan": [FLOATS],
+    "Tanh": [SPECIAL, FLOATS.astype(np.float16)],
+}
+
+PAIR = [FLOATS, RNG.normal(0, 2, (5,)).astype(np.float32)]
+SPECIAL_PAIR = [np.repeat(SPECIAL, len(SPECIAL)), np.tile(SPECIAL, len(SPECIAL))]
+INT_PAIR = [
+    np.repeat(np.array([7, -7, 6, -6, 0], np.int32), 4),
+    np.tile(np.array([3, -3, 1, 7], np.int32), 5),
+]
+STRETCHED = [RNG.normal(0, 1, (3, 1, 2)).astype(np.float32), RNG.normal(0, 1, (4, 1)).astype(np.float32)]
+NOTHING = [EMPTY, np.ones((1, 4), np.float32)]
+BOOLS = [np.array([True, True, False, False]), np.array([True, False, True, False])]
+SMALL = np.array([0, 0, 1, 1, 2, -2, 3], np.float32)
+ZEROED = [np.repeat(SMALL, 7), np.tile(SMALL, 7)]
+SHIFTED = [np.array([1, -1, 5, -128, 127], np.int8), np.array([1, 1, 9, 7, -1], np.int8)]
+
+BINARY = {
+    "Add": [PAIR, INT_PAIR],
+    "AddV2": [PAIR, SPECIAL_PAIR, STRETCHED, NOTHING],
+    "Atan2": [PAIR],
+    "BitwiseAnd": [INT_PAIR],
+    "BitwiseOr": [INT_PAIR],
+    "BitwiseXor": [INT_PAIR],
+    "Div": [PAIR, INT_PAIR],
+    "DivNoNan": [ZEROED],
+    "Equal": [SPECIAL_PAIR, INT_PAIR, BOOLS],
+    "FloorDiv": [PAIR, INT_PAIR, [INT_PAIR[0], np.int32(-3)]],
+    "FloorMod": [PAIR, INT_PAIR, ZEROED],
+    "Greater": [SPECIAL_PAIR],
+    "GreaterEqual": [SPECIAL_PAIR],
+    "LeftShift": [SHIFTED],
+    "Less": [SPECIAL_PAIR, STRETCHED],
+    "LessEqual": [SPECIAL_PAIR],
+    "LogicalAnd": [BOOLS],
+    "LogicalOr": [BOOLS],
+    "Maximum": [SPECIAL_PAIR, INT_PAIR],
+    "Minimum": [SPECIAL_PAIR, INT_PAIR],
+    "Mod": [PAIR, INT_PAIR],
+    "Mul": [PAIR, SPECIAL_PAIR],
+    "MulNoNan": [ZEROED],
+    "NotEqual": [SPECIAL_PAIR],
+    "Pow": [[np.abs(FLOATS), PAIR[1]]],
+    "RealDiv": [PAIR, SPECIAL_PAIR],
+    "RightShift": [SHIFTED, [SHIFTED[0].view(np.uint8), np.abs(SHIFTED[1]).view(np.uint8)]],
+    "SquaredDifference": [PAIR],
+    "Sub": [PAIR, INT_PAIR],
+    "TruncateDiv": [INT_PAIR],
+    "TruncateMod": [INT_PAIR],
+    "Xdivy": [ZEROED],
+    "Xlog1py": [[ZEROED[0], np.abs(ZEROED[1])]],
+    "Xlogy": [[ZEROED[0], np.abs(ZEROED[1])]],
+}
+
+ACTIVATIONS = ["Elu", "Relu", "Relu6", "Selu", "Softplus", "Softsign"]
+GRADIENTS = {  # the op: whether it takes (y, dy)
+    "EluGrad": False,
+    "ReluGrad": False,
+    "Relu6Grad": False,
+    "SeluGrad": False,
+    "SoftplusGrad": False,
+    "SoftsignGrad": False,
+    "InvGrad": True,
+    "ReciprocalGrad": True,
+    "RsqrtGrad": True,
+    "SigmoidGrad": True,
+    "SqrtGrad": True,
+    "TanhGrad": True,
+}
+
+
+def call(name, *inputs):
+    """raw_ops by position."""
+    parameters = {
+        "SquaredDifference": ("x", "y"),
+        "Atan2": ("y", "x"),
+        "Elu": ("features",),
+        "Relu": ("features",),
+        "Relu6": ("features",),
+        "Selu": ("features",),
+        "Softplus": ("features",),
+        "Softsign": ("features",),
+        "EluGrad": ("gradients", "outputs"),
+        "SeluGrad": ("gradients", "outputs"),
+        "ReluGrad": ("gradients", "features"),
+        "Relu6Grad": ("gradients", "features"),
+        "SoftplusGrad": ("gradients", "features"),
+        "SoftsignGrad": ("gradients", "features"),
+        "Invert": ("x",),
+    }.get(name, ("y", "dy") if name.endswith("Grad") else ("x", "y"))
+    return getattr(raw, name)(**dict(zip(parameters, inputs)))
+
+
+def unary_cases():
+    for name, inputs in UNARY.items():
+        for i, x in enumerate(inputs):
+            yield Case(f"{name}{i}", lambda x, name=name: call(name, x), [np.asarray(x)])
+
+
+def binary_cases():
+    for name, pairs in BINARY.items():
+        for i, pair in enumerate(pairs):
+            yield Case(f"{name}{i}", lambda x, y, name=name: call(name, x, y), [np.asarray(x) for x in pair])
+    zero = np.array([1, 0, 2], np.int32)
+    for name in ("FloorDiv", "FloorMod", "Div", "TruncateDiv"):
+        yield Case(f"{name}ByZero", lambda x, y, name=name: call(name, x, y), [zero, zero], fails=True)
+    yield Case("RoundOfIntegers", lambda x: raw.Round(x=x), [INTS], refused="integers")
+    yield Case("PowOfIntegers", lambda x: raw.Pow(x=x, y=tf.constant(5)), [np.arange(-3, 4, dtype=np.int32)])
+    yield Case(
+        "ApproximateEqual",
+        lambda x, y: raw.ApproximateEqual(x=x, y=y, tolerance=0.5),
+        [FLOATS, FLOATS + np.float32(0.4)],
+    )
+
+
+def activation_cases():
+    for name in ACTIVATIONS:
+        yield Case(name, lambda x, name=name: call(name, x), [SPECIAL])
+        yield Case(name + "Half", lambda x, name=name: call(name, x), [FLOATS.astype(np.float16)])
+    for alpha in (0.2, 1.5):
+        yield Case(f"LeakyRelu{alpha}", lambda x, a=alpha: raw.LeakyRelu(features=x, alpha=a), [SPECIAL])
+        yield Case(
+            f"LeakyReluGrad{alpha}",
+            lambda x, a=alpha: raw.LeakyReluGrad(gradients=x, features=-x, alpha=a),
+            [SPECIAL],
+        )
+    for name in GRADIENTS:
+        yield Case(name, lambda x, y, name=name: call(name, x, y), [FLOATS, FLOATS[::-1].copy()])
+    for name in ("ReluGrad", "Relu6Grad"):
+        yield Case(name + "Special", lambda x, y, name=name: call(name, x, y), SPECIAL_PAIR)
+    yield Case("Swish", lambda x: private("_MklSwish", features=x), [FLOATS], ulps=8)
+    yield Case("Mish", lambda x: private("_MklFusedMish", features=x), [FLOATS], ulps=16)
+    yield Case(
+        "UnaryOpsComposition",
+        lambda x: private("_UnaryOpsComposition", x=x, op_names=["Abs", "Sqrt", "Neg", "Exp", "Relu6"]),
+        [FLOATS],
+        ulps=8,
+    )
+
+
+def other_cases():
+    condition = np.array([True, False, True])
+    rows = FLOATS
+    yield Case("AddN", lambda x, y: raw.AddN(inputs=[x, y, x]), [FLOATS, FLOATS[::-1].copy()])
+    yield Case(
+        "ClipByValue", lambda x: raw.ClipByValue(t=x, clip_value_min=-1.0, clip_value_max=2.0), [SPECIAL]
+    )
+    yield Case("Select", lambda c, x: raw.Select(condition=c, x=x, y=-x), [condition, rows])
+    yield Case("SelectV2", lambda c, x: raw.SelectV2(condition=c, t=x, e=0.0), [condition[:, None], rows])
+    safe = f32(0.0, -0.0, 1.7, -1.7, 2.5, 100.9, -100.9)
+    for to in (tf.int32, tf.int64, tf.int8, tf.bool, tf.float16, tf.bfloat16, tf.float64):
+        yield Case(f"CastTo{to.name}", lambda x, to=to: tf.cast(x, to), [safe])
+    for x in (
+        np.array([True, False]),
+        np.array([3, -4], np.int64),
+        np.array([200, 3], np.uint8),
+        safe.astype(np.float64),
+    ):
+        yield Case(f"CastFrom{x.dtype}", lambda x: tf.cast(x, tf.float32), [x])
+    yield Case("Bitcast", lambda x: tf.bitcast(x, tf.int32), [SPECIAL])
+    yield Case("BitcastNarrower", lambda x: tf.bitcast(x, tf.int16), [SPECIAL], refused="differ in width")
+
+
+def reduction_cases():
+    x = RNG.normal(0, 1, (3, 4, 5)).astype(np.float32)
+    names = ("Sum", "Prod", "Max", "Min", "Mean", "EuclideanNorm")
+    for name in names:
+        for axes, keep in (([1], False), ([0, 2], True), ([-1], False), ([], False), ([0, 1, 2], False)):
+            yield Case(
+                f"{name}{axes}",
+                lambda x, n=name, a=axes, k=keep: getattr(raw, n)(
+                    input=x, axis=np.array(a, np.int32), keep_dims=k
+                ),
+                [x],
+                rel=2e-6,
+            )
+        yield Case(
+            f"{name}Empty", lambda x, n=name: getattr(raw, n)(input=x, axis=0, keep_dims=False), [EMPTY]
+        )
+        if name != "EuclideanNorm":
+            yield Case(
+                f"{name}Int",
+                lambda x, n=name: getattr(raw, n)(input=x, axis=1, keep_dims=False),
+                [np.array([[5, -3, -9], [1, 2, 4]], np.int32)],
+            )
+        yield Case(
+            f"{name}Half",
+            lambda x, n=name: getattr(raw, n)(input=x, axis=[1], keep_dims=False),
+            [x.astype(np.float16)],
+            rel=4e-3,
+        )
+    yield Case("MaxNan", lambda x: raw.Max(input=x, axis=0, keep_dims=False), [SPECIAL])
+    flags = np.array([[True, False], [True, True]])
+    for name in ("All", "Any"):
+        yield Case(name, lambda x, n=name: getattr(raw, n)(input=x, axis=[1], keep_dims=True), [flags])
+    ties = np.array([[1, 3, 3, 0], [NAN, 2, NAN, 5], [-INF, -INF, NAN, -INF]], np.float32)
+    for name in ("ArgMax", "ArgMin"):
+        for axis, values in ((1, ties), (0, FLOATS), (-1, np.array([4, 9, 9, 1], np.int64))):
+            yield Case(
+                f"{name}{axis}",
+                lambda x, n=name, a=axis: getattr(raw, n)(
+                    input=x, dimension=a, output_type=tf.int32 if a else tf.int64
+                ),
+                [values],
+            )
+    for name in ("Cumsum", "Cumprod"):
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                yield Case(
+                    f"{name}{exclusive}{reverse}",
+                    lambda x, n=name, e=exclusive, r=reverse: getattr(raw, n)(
+                        x=x, axis=1, exclusive=e, reverse=r
+                    ),
+                    [x],
+                    rel=1e-6,
+                )
+    yield Case("L2Loss", lambda x: raw.L2Loss(t=x), [x], rel=1e-6)
+
+
+CASES = [*unary_cases(), *binary_cases(), *activation_cases(), *other_cases(), *reduction_cases()]

@@ -1,0 +1,449 @@
+"""Cases of contractions, normalization, pooling and losses; import_oracle.py runs them."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from import_cases_elementwise import private
+from import_oracle import Case
+
+raw = tf.raw_ops
+RNG = np.random.default_rng(7)
+REL = 2e-6
+
+
+def normal(*shape):
+    return RNG.normal(0, 1, shape).astype(np.float32)
+
+
+IMAGE = normal(2, 9, 8, 4)
+
+
+def product_cases():
+    a, b = normal(5, 7), normal(7, 3)
+    for ta in (False, True):
+        for tb in (False, True):
+            yield Case(
+                f"MatMul{ta}{tb}",
+                lambda x, y, ta=ta, tb=tb: tf.matmul(x, y, ta, tb),
+                [a.T.copy() if ta else a, b.T.copy() if tb else b],
+                rel=REL,
+            )
+    yield Case("MatMulNone", lambda x, y: tf.matmul(x, y), [a[:, :0], b[:0]])
+    yield Case(
+        "MatMulInt",
+        lambda x, y: tf.matmul(x, y),
+        [np.arange(6, dtype=np.int32).reshape(2, 3)] * 1 + [np.arange(6, dtype=np.int32).reshape(3, 2)],
+    )
+    bias, full = normal(3), normal(5, 3)
+    for last in ("Relu", "Relu6", "Elu", "LeakyRelu", "GeluExact", "GeluApproximate", "Tanh", "Sigmoid"):
+        yield Case(
+            f"_FusedMatMul{last}",
+            lambda x, y, c, last=last: private(
+                "_FusedMatMul", a=x, b=y, args=[c], fused_ops=["BiasAdd", last], leakyrelu_alpha=0.3
+            ),
+            [a, b, bias],
+            rel=REL,
+        )
+    yield Case(
+        "_FusedMatMulTransposed",
+        lambda x, y, c: private("_FusedMatMul", a=x, b=y, args=[c], fused_ops=["BiasAdd"], transpose_b=True),
+        [a, b.T.copy(), bias],
+        rel=REL,
+    )
+    yield Case(
+        "_FusedMatMulAdd",
+        lambda x, y, c, d: private("_FusedMatMul", a=x, b=y, args=[c, d], fused_ops=["BiasAdd", "Add"]),
+        [a, b, bias, full],
+        rel=REL,
+    )
+    p, q = normal(2, 1, 4, 5), normal(3, 5, 6)
+    yield Case(
+        "BatchMatMul",
+        lambda x, y: raw.BatchMatMul(x=x, y=y, adj_y=True),
+        [normal(2, 4, 5), normal(2, 6, 5)],
+        rel=REL,
+    )
+    yield Case("BatchMatMulV2", lambda x, y: raw.BatchMatMulV2(x=x, y=y), [p, q], rel=REL)
+    yield Case(
+        "BatchMatMulV2Adjoint",
+        lambda x, y: raw.BatchMatMulV2(x=x, y=y, adj_x=True, adj_y=True),
+        [normal(2, 5, 4), normal(2, 6, 5)],
+        rel=REL,
+    )
+    yield Case(
+        "BatchMatMulV2Matrix",
+        lambda x, y: raw.BatchMatMulV2(x=x, y=y),
+        [normal(2, 3, 4, 5), normal(5, 6)],
+        rel=REL,
+    )
+    yield Case("BatchMatMulV3", lambda x, y: raw.BatchMatMulV3(x=x, y=y, Tout=tf.float32), [p, q], rel=REL)
+    yield Case(
+        "_MklFusedBatchMatMulV2",
+        lambda x, y, s, m: private(
+            "_MklFusedBatchMatMulV2", x=x, y=y, args=[s, m], fused_ops=["Mul", "Add"], adj_y=True
+        ),
+        [normal(2, 3, 4, 5), normal(2, 3, 6, 5), np.float32(0.25), normal(2, 1, 1, 6)],
+        rel=REL,
+    )
+
+
+def einsum_cases():
+    shapes = {"i": 3, "j": 4, "k": 5, "b": 2, "h": 3, "d": 4, "q": 5, "c": 6}
+
+    def operand(term):
+        return normal(*[shapes[c] for c in term])
+
+    for equation in (
+        "ij,jk->ik",
+        "bij,bjk->bik",
+        "bqhd,bkhd->bhqk",
+        "bhqk,bkhd->bqhd",
+        "ij,kj->ki",
+        "ij,ij->",
+        "i,j->ij",
+        "bij,jk->bik",
+        "bqd,dhc->bqhc",
+        "ijk,j->ik",
+        "bi,bi->b",
+        "hd,bqd->bqh",
+    ):
+        terms = equation.split("->")[0].split(",")
+        yield Case(
+            f"Einsum {equation}",
+            lambda x, y, e=equation: tf.einsum(e, x, y),
+            [operand(t) for t in terms],
+            rel=REL,
+        )
+    for equation in ("ijk->kij", "ijk->ik", "ijk->"):
+        yield Case(
+            f"Einsum {equation}",
+            lambda x, e=equation: raw.Einsum(inputs=[x], equation=e),
+            [operand("ijk")],
+            rel=REL,
+        )
+    yield Case(
+        "Einsum ...",
+        lambda x, y: raw.Einsum(inputs=[x, y], equation="...ij,...jk->...ik"),
+        [normal(2, 1, 3, 4), normal(6, 4, 5)],
+        rel=REL,
+    )
+    yield Case(
+        "Einsum ...matrix",
+        lambda x, y: raw.Einsum(inputs=[x, y], equation="...j,jk->...k"),
+        [normal(2, 3, 4), normal(4, 5)],
+        rel=REL,
+    )
+    yield Case(
+        "Einsum repeated", lambda x: raw.Einsum(inputs=[x], equation="ii->i"), [normal(3, 3)], refused="twice"
+    )
+
+
+CONVOLUTIONS = [  # name, filter, strides, padding, dilations
+    ("Plain", (3, 3, 4, 5), (1, 1), "VALID", (1, 1)),
+    ("Same", (3, 2, 4, 5), (1, 1), "SAME", (1, 1)),
+    ("Strided", (3, 3, 4, 5), (2, 3), "SAME", (1, 1)),
+    ("Pointwise", (1, 1, 4, 5), (1, 1), "SAME", (1, 1)),
+    ("Dilated", (3, 2, 4, 5), (1, 1), "SAME", (2, 3)),
+    ("Skipping", (1, 1, 4, 5), (2, 2), "VALID", (1, 1)),
+    ("Wide", (5, 5, 4, 2), (3, 2), "VALID", (1, 1)),
+]
+
+
+def four(pair):
+    return [1, *pair, 1]
+
+
+def convolution_cases():
+    for name, shape, strides, padding, dilations in CONVOLUTIONS:
+        k, s, d = normal(*shape), four(strides), four(dilations)
+        yield Case(
+            f"Conv2D{name}",
+            lambda x, k, s=s, p=padding, d=d: raw.Conv2D(
+                input=x, filter=k, strides=s, padding=p, dilations=d
+            ),
+            [IMAGE, k],
+            rel=REL,
+        )
+        dy = np.asarray(raw.Conv2D(input=IMAGE, filter=k, strides=s, padding=padding, dilations=d))
+        dy = normal(*dy.shape)
+        yield Case(
+            f"Conv2DBackpropInput{name}",
+            lambda k, g, s=s, p=padding, d=d: raw.Conv2DBackpropInput(
+                input_sizes=list(IMAGE.shape), filter=k, out_backprop=g, strides=s, padding=p, dilations=d
+            ),
+            [k, dy],
+            rel=REL,
+        )
+        yield Case(
+            f"Conv2DBackpropFilter{name}",
+            lambda x, g, s=s, p=padding, d=d, f=shape: raw.Conv2DBackpropFilter(
+                input=x, filter_sizes=list(f), out_backprop=g, strides=s, padding=p, dilations=d
+            ),
+            [IMAGE, dy],
+            rel=REL,
+        )
+        if dilations == (1, 1) and strides[0] == strides[1]:
+            yield from depthwise_cases(name, (*shape[:2], 4, 2), s, padding)
+    yield Case(
+        "Conv2DGroups",
+        lambda x, k: raw.Conv2D(input=x, filter=k, strides=[1, 1, 1, 1], padding="SAME"),
+        [IMAGE, normal(3, 3, 2, 6)],
+        rel=REL,
+    )
+    yield Case(
+        "Conv2DExplicit",
+        lambda x, k: raw.Conv2D(
+            input=x,
+            filter=k,
+            strides=[1, 2, 1, 1],
+            padding="EXPLICIT",
+            explicit_paddings=[0, 0, 1, 2, 0, 3, 0, 0],
+        ),
+        [IMAGE, normal(3, 3, 4, 6)],
+        rel=REL,
+    )
+    yield Case(
+        "Conv2DBadStrides",
+        lambda x, k: raw.Conv2D(input=x, filter=k, strides=[2, 1, 1, 1], padding="SAME"),
+        [IMAGE, normal(3, 3, 4, 6)],
+        refused="batch",
+    )
+
+
+def depthwise_cases(name, shape, strides, padding):
+    k = normal(*shape)
+    op = raw.DepthwiseConv2dNative
+    yield Case(
+        f"Depthwise{name}",
+        lambda x, k: op(input=x, filter=k, strides=strides, padding=padding),
+        [IMAGE, k],
+        rel=REL,
+    )
+    dy = normal(*op(input=IMAGE, filter=k, strides=strides, padding=padding).shape)
+    yield Case(
+        f"DepthwiseBackpropInput{name}",
+        lambda k, g: raw.DepthwiseConv2dNativeBackpropInput(
+            input_sizes=list(IMAGE.shape), filter=k, out_backprop=g, strides=strides, padding=padding
+        ),
+        [k, dy],
+        rel=REL,
+    )
+    yield Case(
+        f"DepthwiseBackpropFilter{name}",
+        lambda x, g: raw.DepthwiseConv2dNativeBackpropFilter(
+            input=x, filter_sizes=list(shape), out_backprop=g, strides=strides, padding=padding
+        ),
+        [IMAGE, dy],
+        rel=REL,
+    )
+
+
+def statistics(n=5):
+    return [
+        np.abs(normal(n)) + 0.5,
+        normal(n),
+        normal(n),
+        np.abs(normal(n)) + 0.5,
+    ]  # scale offset mean variance
+
+
+def fused_convolution_cases():
+    k, bias = normal(3, 3, 4, 5), normal(5)
+    common = dict(strides=[1, 1, 1, 1], padding="SAME")
+
+    def fused(op, x, k, args, fused_ops, **more):
+        host = dict(host_args=[], num_args=len(args)) if op == "_FusedConv2D" else {}
+        return private(op, input=x, filter=k, args=args, fused_ops=fused_ops, **{**common, **host, **more})
+
+    for last in ("Relu", "Relu6", "Elu", "LeakyRelu"):
+        yield Case(
+            f"_FusedConv2D{last}",
+            lambda x, k, b, last=last: fused(
+                "_FusedConv2D", x, k, [b], ["BiasAdd", last], leakyrelu_alpha=0.3
+            ),
+            [IMAGE, k, bias],
+            rel=REL,
+        )
+    yield Case(
+        "_FusedConv2DBias",
+        lambda x, k, b: fused(
+            "_FusedConv2D",
+            x,
+            k,
+            [b],
+            ["BiasAdd"],
+            padding="EXPLICIT",
+            explicit_paddings=[0, 0, 1, 1, 2, 0, 0, 0],
+        ),
+        [IMAGE, k, bias],
+        rel=REL,
+    )
+    for ops in (["FusedBatchNorm"], ["FusedBatchNorm", "Relu"]):
+        yield Case(
+            f"_FusedConv2D{len(ops)}",
+            lambda x, k, *v, ops=ops: fused("_FusedConv2D", x, k, list(v), ops, epsilon=1e-3),
+            [IMAGE, k, *statistics()],
+            rel=REL,
+        )
+    yield Case(
+        "_FusedConv2DAdd",
+        lambda x, k, b, d: fused("_FusedConv2D", x, k, [b, d], ["BiasAdd", "Add", "Relu"]),
+        [IMAGE, k, bias, normal(2, 9, 8, 5)],
+        rel=REL,
+    )
+    yield Case(
+        "_FusedDepthwise",
+        lambda x, k, b: fused("_FusedDepthwiseConv2dNative", x, k, [b], ["BiasAdd", "Relu6"]),
+        [IMAGE, normal(3, 3, 4, 1), normal(4)],
+        rel=REL,
+    )
+
+
+def normalization_cases():
+    stats = statistics(4)
+    for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
+        yield Case(
+            op,
+            lambda x, *v, op=op: getattr(raw, op)(
+                x=x, scale=v[0], offset=v[1], mean=v[2], variance=v[3], epsilon=1e-3, is_training=False
+            )[:3],
+            [IMAGE, *stats],
+            rel=REL,
+        )
+        for factor in (1.0, 0.3):
+            yield Case(
+                f"{op}Training{factor}",
+                lambda x, *v, op=op, f=factor: getattr(raw, op)(
+                    x=x,
+                    scale=v[0],
+                    offset=v[1],
+                    mean=v[2],
+                    variance=v[3],
+                    epsilon=1e-3,
+                    exponential_avg_factor=f,
+                )[:3],
+                [IMAGE, *stats],
+                rel=1e-5,
+            )
+        grad = op.replace("Norm", "NormGrad")
+        for training in (True, False):
+            third = op.endswith("V3")
+            yield Case(
+                f"{grad}{training}",
+                lambda g, x, *v, op=grad, t=training, third=third: getattr(raw, op)(
+                    y_backprop=g,
+                    x=x,
+                    scale=v[0],
+                    reserve_space_1=v[2],
+                    reserve_space_2=v[3],
+                    epsilon=1e-3,
+                    is_training=t,
+                    **(dict(reserve_space_3=tf.zeros([])) if third else {}),
+                )[:3],
+                [normal(*IMAGE.shape), IMAGE, *stats],
+                rel=1e-5,
+            )
+    yield Case(
+        "GradientOfBatchNorm",
+        lambda x, s, o: tf.gradients(
+            raw.FusedBatchNormV3(x=x, scale=s, offset=o, mean=[], variance=[], epsilon=1e-3)[0] ** 2,
+            [x, s, o],
+        ),
+        [IMAGE, stats[0], stats[1]],
+        rel=1e-3,
+    )
+    yield Case(
+        "_FusedBatchNormEx",
+        lambda x, *v: private(
+            "_FusedBatchNormEx",
+            x=x,
+            scale=v[0],
+            offset=v[1],
+            mean=v[2],
+            variance=v[3],
+            side_input=[],
+            epsilon=1e-3,
+            activation_mode="Relu",
+            is_training=False,
+        )[0],
+        [IMAGE, *stats],
+        rel=REL,
+    )
+    yield Case("BiasAdd", lambda x, b: tf.nn.bias_add(x, b), [IMAGE, stats[0]])
+    yield Case("BiasAddV1", lambda x, b: raw.BiasAddV1(value=x, bias=b), [IMAGE, stats[0]])
+    yield Case("BiasAddFirst", lambda x, b: tf.nn.bias_add(x, b, "NCHW"), [IMAGE, normal(9)])
+    for form in ("NHWC", "NCHW"):
+        yield Case(
+            f"BiasAddGrad{form}",
+            lambda g, f=form: raw.BiasAddGrad(out_backprop=g, data_format=f),
+            [IMAGE],
+            rel=REL,
+        )
+
+
+def pooling_cases():
+    for name, size, stride, padding in (
+        ("Valid", 2, 2, "VALID"),
+        ("Same", 3, 2, "SAME"),
+        ("Overlapping", 3, 1, "SAME"),
+        ("Sparse", 1, 2, "VALID"),
+    ):
+        window = dict(ksize=[1, size, size, 1], strides=[1, stride, stride, 1], padding=padding)
+        y = raw.MaxPool(input=IMAGE, **window)
+        dy = normal(*y.shape)
+        ties = np.round(IMAGE)
+        yield Case(f"MaxPool{name}", lambda x, w=window: raw.MaxPool(input=x, **w), [IMAGE])
+        yield Case(
+            f"MaxPoolGrad{name}",
+            lambda x, y, g, w=window: raw.MaxPoolGrad(orig_input=x, orig_output=y, grad=g, **w),
+            [ties, np.asarray(raw.MaxPool(input=ties, **window)), dy],
+            rel=REL,
+        )
+        yield Case(f"AvgPool{name}", lambda x, w=window: raw.AvgPool(value=x, **w), [IMAGE], rel=REL)
+        yield Case(
+            f"AvgPoolGrad{name}",
+            lambda g, w=window: raw.AvgPoolGrad(orig_input_shape=list(IMAGE.shape), grad=g, **w),
+            [dy],
+            rel=REL,
+        )
+    yield Case(
+        "MaxPoolExplicit",
+        lambda x: raw.MaxPool(
+            input=x,
+            ksize=[1, 2, 2, 1],
+            strides=[1, 1, 1, 1],
+            padding="EXPLICIT",
+            explicit_paddings=[0, 0, 1, 0, 0, 1, 0, 0],
+        ),
+        [IMAGE],
+    )
+
+
+def loss_cases():
+    logits = normal(5, 7) * 4
+    labels = np.abs(normal(5, 7))
+    for op in ("Softmax", "LogSoftmax"):
+        yield Case(op, lambda x, op=op: getattr(raw, op)(logits=x), [logits], rel=REL)
+        yield Case(f"{op}Deep", lambda x, op=op: getattr(raw, op)(logits=x), [normal(2, 3, 4)], rel=REL)
+        yield Case(
+            f"{op}Half", lambda x, op=op: getattr(raw, op)(logits=x), [logits.astype(np.float16)], rel=4e-3
+        )
+        yield Case(f"{op}Large", lambda x, op=op: getattr(raw, op)(logits=x), [logits * 100], rel=REL)
+    cross = lambda x, y: raw.SoftmaxCrossEntropyWithLogits(features=x, labels=y)
+    yield Case("CrossEntropy", cross, [logits, labels], rel=REL)
+    yield Case("CrossEntropyStretched", cross, [logits, labels[:1]], rel=REL)
+    sparse = lambda x, y: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=y)
+    yield Case("SparseCrossEntropy", sparse, [logits, np.array([0, 6, 3, 3, 1], np.int32)], rel=REL)
+    yield Case("SparseCrossEntropyOutside", sparse, [logits, np.array([0, 7, 3, 3, 1], np.int32)], fails=True)
+
+
+CASES = [
+    *product_cases(),
+    *einsum_cases(),
+    *convolution_cases(),
+    *fused_convolution_cases(),
+    *normalization_cases(),
+    *pooling_cases(),
+    *loss_cases(),
+]

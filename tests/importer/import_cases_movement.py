@@ -1,0 +1,243 @@
+"""Cases of ops that move data or compute with shapes; import_oracle.py runs them."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from import_oracle import Case
+
+raw = tf.raw_ops
+RNG = np.random.default_rng(6)
+X = RNG.normal(0, 1, (4, 6, 5)).astype(np.float32)
+IMAGE = RNG.normal(0, 1, (2, 4, 6, 8)).astype(np.float32)
+M = RNG.normal(0, 1, (3, 4)).astype(np.float32)
+I = np.arange(24, dtype=np.int32).reshape(4, 6)
+
+
+def reshape_cases():
+    yield Case("Reshape", lambda x: tf.reshape(x, [2, -1, 5]), [X])
+    yield Case("ReshapeByShape", lambda x: tf.reshape(x, [tf.shape(x)[0], -1]), [X])
+    yield Case(
+        "ReshapeByArithmetic",
+        lambda x: tf.reshape(x, tf.stack([tf.shape(x)[0] * tf.shape(x)[1] // 2, -1])),
+        [X],
+    )
+    yield Case("ReshapeByArgument", lambda x, s: tf.reshape(x, s), [X, np.array([24, 5], np.int32)])
+    yield Case(
+        "ReshapeByComputedArgument",
+        lambda x, s: tf.reshape(x, tf.concat([s * 2, [-1]], 0)),
+        [X, np.array([3, 2], np.int32)],
+    )
+    yield Case("ReshapeEmpty", lambda x: tf.reshape(x, [3, 0]), [np.zeros((0, 4), np.float32)])
+    yield Case("ReshapeMerge", lambda x: tf.reshape(x, [-1, tf.shape(x)[2]]), [X])
+    yield Case("Squeeze", lambda x: tf.squeeze(x, [1, -1]), [X[:, :1, :, None]])
+    yield Case("SqueezeAll", lambda x: tf.squeeze(x), [X[:1, :, :1]])
+    for axis in (0, 1, -1):
+        yield Case(f"ExpandDims{axis}", lambda x, a=axis: tf.expand_dims(x, a), [M])
+        yield Case(f"Pack{axis}", lambda x, a=axis: tf.stack([x, x + 1], a), [M])
+    yield Case("Transpose", lambda x: tf.transpose(x, [2, 0, 1]), [X])
+    yield Case("ConjugateTranspose", lambda x: raw.ConjugateTranspose(x=x, perm=[1, 0]), [M])
+    yield Case("InvertPermutation", lambda x: tf.transpose(x, tf.math.invert_permutation([2, 0, 1])), [X])
+    for axis in (0, 2, -2):
+        yield Case(f"ConcatV2{axis}", lambda x, a=axis: tf.concat([x, x * 2, x], a), [X])
+    yield Case("Concat", lambda x: raw.Concat(concat_dim=1, values=[x, -x]), [X])
+    yield Case("ConcatUneven", lambda x, y: tf.concat([x, y, x[:0]], 0), [M, M[:1]])
+    yield Case("Tile", lambda x: tf.tile(x, [2, 1, 3]), [X])
+    yield Case("TileNone", lambda x: tf.tile(x, [0, 2]), [M])
+    yield Case("BroadcastTo", lambda x: tf.broadcast_to(x, [2, 3, 4]), [M[:1]])
+    yield Case("ReverseV2", lambda x: tf.reverse(x, [0, -1]), [X])
+    yield Case("Reverse", lambda x: raw.Reverse(tensor=x, dims=[True, False]), [M])
+    yield Case("Roll", lambda x: tf.roll(x, [2, -1, 7], [0, 1, 1]), [X])
+    yield Case("DepthToSpace", lambda x: tf.nn.depth_to_space(x, 2), [IMAGE])
+    yield Case("SpaceToDepth", lambda x: tf.nn.space_to_depth(x, 2), [IMAGE])
+    yield Case("SpaceToBatch", lambda x: tf.space_to_batch(x, [2, 3], [[0, 2], [1, 2]]), [IMAGE])
+    yield Case("BatchToSpace", lambda x: tf.batch_to_space(x, [2, 1], [[1, 0], [0, 2]]), [IMAGE])
+    for op in ("Identity", "StopGradient", "PreventGradient", "Snapshot"):
+        yield Case(op, lambda x, op=op: getattr(raw, op)(input=x), [M])
+    yield Case("IdentityN", lambda x, y: tf.identity_n([x, y]), [M, I])
+
+
+def slice_cases():
+    functions = {
+        "Row": lambda x: x[1],
+        "Last": lambda x: x[-1, :, -2],
+        "Part": lambda x: x[1:3, ::2],
+        "Backward": lambda x: x[::-1, 4:0:-2],
+        "Ellipsis": lambda x: x[..., 2],
+        "NewAxis": lambda x: x[:, tf.newaxis, 1:, tf.newaxis],
+        "Negative": lambda x: x[-3:-1, :-2],
+        "Beyond": lambda x: x[2:100, -100:3],
+        "Empty": lambda x: x[3:1],
+        "Mixed": lambda x: x[tf.newaxis, 1, ..., ::-1, tf.newaxis],
+        "ByShape": lambda x: x[: tf.shape(x)[0] // 2],
+        "EmptyBackward": lambda x: x[1:3:-1],
+        "All": lambda x: x[:],
+    }
+    for name, function in functions.items():
+        yield Case(f"StridedSlice{name}", function, [X])
+    yield Case("StridedSliceByArgument", lambda x, i: x[i], [X, np.int32(2)])
+    for name, begin, end, strides, dy in (
+        ("Part", [1, 0], [3, 4], [1, 2], M[:2, :2]),
+        ("Backward", [3, 3], [0, 0], [-1, -3], M[:3, :1]),
+        ("None", [2, 0], [1, 4], [1, 1], M[:0]),
+    ):
+        yield Case(
+            f"StridedSliceGrad{name}",
+            lambda dy, b=begin, e=end, s=strides: raw.StridedSliceGrad(
+                shape=[5, 4], begin=b, end=e, strides=s, dy=dy
+            ),
+            [dy],
+        )
+    yield Case(
+        "StridedSliceGradShrink",
+        lambda dy: raw.StridedSliceGrad(
+            shape=[5, 4], begin=[2], end=[3], strides=[1], dy=dy, shrink_axis_mask=1
+        ),
+        [M[0]],
+    )
+    yield Case("Slice", lambda x: tf.slice(x, [1, 2, 0], [2, -1, 3]), [X])
+    yield Case("Split", lambda x: tf.split(x, 3, 1), [X])
+    yield Case("SplitV", lambda x: tf.split(x, [1, -1, 2], -1), [X])
+    for axis in (0, -1):
+        yield Case(f"Unpack{axis}", lambda x, a=axis: tf.unstack(x, axis=a), [M])
+    yield Case("Pad", lambda x: tf.pad(x, [[1, 2], [0, 3]]), [M])
+    yield Case("PadV2", lambda x: tf.pad(x, [[1, 0], [2, 2]], constant_values=7), [M])
+    for mode in ("REFLECT", "SYMMETRIC"):
+        yield Case(f"MirrorPad{mode}", lambda x, m=mode: tf.pad(x, [[1, 2], [0, 3]], m), [M])
+
+
+def index_cases():
+    ids = np.array([[3, 0], [1, 1]], np.int32)
+    for axis in (0, 1, -1):
+        yield Case(f"GatherV2{axis}", lambda x, i, a=axis: tf.gather(x, i, axis=a), [X, ids])
+    yield Case("GatherScalar", lambda x, i: tf.gather(x, i, axis=1), [X, np.int64(4)])
+    yield Case("GatherNone", lambda x, i: tf.gather(x, i), [X, np.zeros((0,), np.int32)])
+    yield Case("Gather", lambda x, i: raw.Gather(params=x, indices=i), [X, ids])
+    batch = np.array([[0, 5], [1, 2], [3, 3], [4, 0]], np.int32)
+    yield Case("GatherBatch", lambda x, i: tf.gather(x, i, axis=1, batch_dims=1), [X, batch])
+    yield Case("GatherBatchLater", lambda x, i: tf.gather(x, i, axis=2, batch_dims=1), [X, batch % 5])
+    yield Case("GatherRange", lambda x: tf.gather(x, tf.range(tf.shape(x)[1]), axis=1), [X])
+    yield Case("GatherOutside", lambda x, i: tf.gather(x, i), [X, np.array([1, 4], np.int32)], fails=True)
+    yield Case("GatherNegative", lambda x, i: tf.gather(x, i), [X, np.array([-1], np.int32)], fails=True)
+    points = np.array([[[0, 1], [3, 5]], [[1, 1], [2, 0]]], np.int32)
+    yield Case("GatherNd", lambda x, i: tf.gather_nd(x, i), [X, points])
+    yield Case("GatherNdRows", lambda x, i: tf.gather_nd(x, i), [X, np.array([[3], [0]], np.int64)])
+    yield Case(
+        "GatherNdOutside", lambda x, i: tf.gather_nd(x, i), [X, np.array([[0, 6]], np.int32)], fails=True
+    )
+    at, rows = np.array([[1], [3], [1]], np.int32), M
+    yield Case("ScatterNd", lambda i, u: tf.scatter_nd(i, u, [5, 4]), [at, rows])
+    yield Case(
+        "ScatterNdPoints",
+        lambda i, u: tf.scatter_nd(i, u, [3, 4]),
+        [np.array([[1, 2], [0, 3]], np.int32), M[0, :2]],
+    )
+    yield Case("ScatterNdOutside", lambda i, u: tf.scatter_nd(i, u, [2, 4]), [at, rows], fails=True)
+    base = np.ones((5, 4), np.float32)
+    for op in ("Add", "Sub", "Max", "Min"):
+        yield Case(
+            f"TensorScatter{op}",
+            lambda t, i, u, op=op: getattr(raw, f"TensorScatter{op}")(tensor=t, indices=i, updates=u),
+            [base, at, rows],
+        )
+    yield Case(
+        "TensorScatterUpdate", lambda t, i, u: tf.tensor_scatter_nd_update(t, i, u), [base, at[:2], rows[:2]]
+    )
+    segments = np.array([2, 0, -1], np.int32)
+    yield Case("UnsortedSegmentSum", lambda x, i: tf.math.unsorted_segment_sum(x, i, 4), [M, segments])
+    yield Case(
+        "UnsortedSegmentSumMatrix",
+        lambda x, i: tf.math.unsorted_segment_sum(x, i, 3),
+        [M, np.ones((3, 4), np.int32)],
+    )
+    yield Case(
+        "UnsortedSegmentSumOutside",
+        lambda x, i: tf.math.unsorted_segment_sum(x, i, 2),
+        [M, segments],
+        fails=True,
+    )
+    labels = np.array([[1, -1], [0, 7]], np.int32)
+    for axis in (-1, 0, 1):
+        yield Case(f"OneHot{axis}", lambda i, a=axis: tf.one_hot(i, 3, 2.0, -1.0, axis=a), [labels])
+
+
+def shape_cases():
+    yield Case("Shape", lambda x: [tf.shape(x), tf.shape(x, tf.int64), tf.size(x), raw.Rank(input=x)], [X])
+    yield Case("ShapeN", lambda x, y: raw.ShapeN(input=[x, y]), [X, M])
+    yield Case("Range", lambda x: tf.range(tf.shape(x)[1]) * 2, [X])
+    yield Case("RangeDown", lambda: tf.range(7, 1, -2), [])
+    yield Case("RangeLong", lambda: tf.range(5, 400, 3), [])
+    yield Case("RangeFloat", lambda: tf.range(0.5, 4.0, 0.25), [])
+    yield Case("RangeByArgument", lambda n: tf.range(n), [np.int32(100)])
+    yield Case("LinSpace", lambda x: raw.LinSpace(start=x, stop=3.0, num=7), [np.float32(-1)], ulps=8)
+    yield Case("Fill", lambda x: tf.fill([tf.shape(x)[0], 2], x[0, 0]), [M])
+    yield Case("FillLike", lambda x: [tf.raw_ops.ZerosLike(x=x), tf.raw_ops.OnesLike(x=x)], [M])
+    yield Case(
+        "BroadcastArgs", lambda x: tf.broadcast_to(x, raw.BroadcastArgs(s0=[2, 1, 4], s1=[3, 1])), [M[:, :1]]
+    )
+    yield Case(
+        "BroadcastGradientArgs",
+        lambda x, y: raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(y)),
+        [X[:, :1], X[:1]],
+    )
+    yield Case(
+        "BroadcastGradientArgsSame",
+        lambda x, y: raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(y)),
+        [M[:1], M[:1]],
+    )
+    yield Case(
+        "GradientOfBroadcast", lambda x, y: tf.gradients(tf.square(x + y), [x, y]), [M, M[:1]], rel=1e-6
+    )
+    yield Case("MatrixDiag", lambda x: raw.MatrixDiag(diagonal=x), [M])
+    for k in (0, 2, -1):
+        yield Case(
+            f"MatrixDiagV3{k}",
+            lambda x, k=k: raw.MatrixDiagV3(diagonal=x, k=k, num_rows=-1, num_cols=-1, padding_value=9.0),
+            [M],
+        )
+    yield Case("Diag", lambda x: raw.Diag(diagonal=x), [M])
+    for bounds in ((-1, 0), (0, -1), (1, 1), (0, 0), (-1, -1)):
+        yield Case(f"MatrixBandPart{bounds}", lambda x, b=bounds: tf.linalg.band_part(x, *b), [X])
+    yield Case(
+        "ShapeComparison",
+        lambda x: tf.reshape(
+            x, tf.where(tf.constant([True, False]), [tf.shape(x)[0], 1], [1, tf.shape(x)[1] * tf.shape(x)[2]])
+        ),
+        [X],
+    )
+
+
+def variable_cases():
+    table = tf.Variable(X)
+    yield Case("ReadVariableOp", lambda: table + 1.0, [])
+    yield Case("VariableShape", lambda: raw.VariableShape(input=table.handle), [])
+    yield Case(
+        "ResourceGather",
+        lambda i: raw.ResourceGather(resource=table.handle, indices=i, dtype=tf.float32),
+        [np.array([1, 3], np.int32)],
+    )
+    yield Case(
+        "ResourceGatherNd",
+        lambda i: raw.ResourceGatherNd(resource=table.handle, indices=i, dtype=tf.float32),
+        [np.array([[1, 3]], np.int32)],
+    )
+
+
+MEASURING = {  # cases whose functions ask for shapes
+    "ReshapeByShape",
+    "ReshapeByArithmetic",
+    "ReshapeMerge",
+    "StridedSliceByShape",
+    "GatherRange",
+    "Shape",
+    "ShapeN",
+    "Range",
+    "Fill",
+    "BroadcastGradientArgs",
+    "BroadcastGradientArgsSame",
+    "GradientOfBroadcast",
+    "ShapeComparison",
+}
+CASES = [*reshape_cases(), *slice_cases(), *index_cases(), *shape_cases(), *variable_cases()]
+for case in CASES:
+    case.dynamic = case.name in MEASURING

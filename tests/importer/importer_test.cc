@@ -1,0 +1,230 @@
+// The importer on graphs in text form: what IR they become, what is refused, what is asked for.
+#include "clustering/importer/importer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "clustering/graph_def/text_reader.h"
+#include "clustering/importer/import_table.h"
+#include "jit/ops/ops.h"
+#include "jit/reference/interpreter.h"
+
+namespace tektite::importer {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::string Arg(int index, absl::string_view type) {
+  return absl::StrCat("node { name: 'arg", index,
+                      "' op: '_Arg' attr { key: 'index' value { i: ", index,
+                      " } } attr { key: 'T' value { type: ", type, " } } }\n");
+}
+
+std::string Retval(int index, absl::string_view input) {
+  return absl::StrCat("node { name: 'ret", index, "' op: '_Retval' input: '", input,
+                      "' attr { key: 'index' value { i: ", index, " } } }\n");
+}
+
+// A vector (or, without brackets in mind, one element of shape []) of s32.
+std::string Ints(absl::string_view name, std::vector<int> values, bool scalar = false) {
+  std::string text =
+      absl::StrCat("node { name: '", name,
+                   "' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: "
+                   "'value' value { tensor { dtype: DT_INT32 tensor_shape { ");
+  if (!scalar) absl::StrAppend(&text, "dim { size: ", values.size(), " } ");
+  absl::StrAppend(&text, "} ");
+  for (int v : values) absl::StrAppend(&text, "int_val: ", v, " ");
+  return absl::StrCat(text, "} } } }\n");
+}
+
+std::string Node(absl::string_view name, absl::string_view op, std::vector<std::string> inputs,
+                 absl::string_view attrs = "") {
+  std::string text = absl::StrCat("node { name: '", name, "' op: '", op, "' ");
+  for (const std::string& input : inputs) absl::StrAppend(&text, "input: '", input, "' ");
+  return absl::StrCat(text, attrs, " }\n");
+}
+
+graph_def::GraphDef Read(const std::string& text) {
+  auto graph = graph_def::ReadTextGraphDef(text);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return graph.ok() ? *graph : graph_def::GraphDef();
+}
+
+ArgType F32(ir::Dims dims) {
+  ArgType arg;
+  arg.shape = Shape(DType::kF32, std::move(dims));
+  return arg;
+}
+
+// The IR's text, or the error's.
+std::string Import(const std::string& text, std::vector<ArgType> args) {
+  auto imported = ImportGraph(Read(text), args);
+  if (!imported.ok()) return std::string(imported.status().message());
+  EXPECT_TRUE(ops::VerifyGraph(*imported->graph).ok());
+  return ir::Print(*imported->graph);
+}
+
+TEST(Importer, MakesBroadcastsExplicit) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_FLOAT") +
+                     Node("sum", "AddV2", {"arg0", "arg1"}) + Retval(0, "sum");
+  EXPECT_THAT(Import(text, {F32({Dim::Symbol("n"), Dim(3)}), F32({Dim(3)})}),
+              AllOf(HasSubstr("broadcast_in_dim(%arg1) {dimensions = [1], shape = (n, 3)}"),
+                    HasSubstr("f32[n,3] = add(%arg0, ")));
+}
+
+TEST(Importer, FollowsShapesAsArithmetic) {
+  // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape and nothing else.
+  std::string text = Arg(0, "DT_FLOAT") + Node("shape", "Shape", {"arg0"}) + Ints("zero", {0}) +
+                     Ints("one", {1}) + Ints("two", {2}, true) + Ints("rest", {-1}, true) +
+                     Node("n", "StridedSlice", {"shape", "zero", "one", "one"},
+                          "attr { key: 'shrink_axis_mask' value { i: 1 } }") +
+                     Node("twice", "Mul", {"n", "two"}) + Node("to", "Pack", {"twice", "rest"}) +
+                     Node("y", "Reshape", {"arg0", "to"}) + Retval(0, "y");
+  EXPECT_EQ(Import(text, {F32({Dim::Symbol("n"), Dim(6)})}),
+            "graph @main(%arg0: f32[n,6]) -> (f32[2*n,3]) {\n"
+            "  %1: f32[2*n,3] = reshape(%arg0) {shape = (2*n, 3)} \"y\"\n"
+            "  return %1\n}\n");
+}
+
+TEST(Importer, GivesSizesAsData) {
+  std::string text = Arg(0, "DT_FLOAT") + Node("size", "Size", {"arg0"}) + Retval(0, "size");
+  auto imported = ImportGraph(Read(text), {F32({Dim::Symbol("n"), Dim::Symbol("m")})});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  auto x = ir::Literal::Allocate(DType::kF32, {5, 7});
+  auto result = reference::Evaluate(*imported->graph, {x});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ((*result)[0].AsInt(0), 35);
+}
+
+TEST(Importer, ReadsVariablesAsWeights) {
+  std::string text =
+      Arg(0, "DT_RESOURCE") +
+      Node("read", "ReadVariableOp", {"arg0"}, "attr { key: 'dtype' value { type: DT_FLOAT } }") +
+      Node("y", "Neg", {"read"}) + Retval(0, "y");
+  EXPECT_THAT(Import(text, {F32({Dim(3)})}),
+              AllOf(HasSubstr("%arg0: f32[3] {weight = true}"), HasSubstr("f32[3] = neg(%arg0)")));
+}
+
+TEST(Importer, ChecksIndicesThatAreNotKnown) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_INT32") + Ints("axis", {0}, true) +
+                     Node("y", "GatherV2", {"arg0", "arg1", "axis"}) + Retval(0, "y");
+  ArgType ids;
+  ids.shape = Shape(DType::kS32, {Dim(2)});
+  auto imported = ImportGraph(Read(text), {F32({Dim(4)}), ids});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->num_results, 1);
+  EXPECT_EQ(imported->num_checks, 1);
+  EXPECT_EQ(imported->graph->outputs().size(), 2u);
+  EXPECT_EQ(imported->graph->outputs()[1].shape(), Shape(DType::kBool, ir::Dims()));
+}
+
+TEST(Importer, DoesNotCheckIndicesThatAreKnown) {
+  std::string text = Arg(0, "DT_FLOAT") + Ints("ids", {3, 0}) + Ints("axis", {0}, true) +
+                     Node("y", "GatherV2", {"arg0", "ids", "axis"}) + Retval(0, "y");
+  auto imported = ImportGraph(Read(text), {F32({Dim(4)})});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->num_checks, 0);
+}
+
+TEST(Importer, NamesTheNodeItRefuses) {
+  std::string strides =
+      "attr { key: 'padding' value { s: 'SAME' } } "
+      "attr { key: 'strides' value { list { i: 1 i: 0 i: 2 i: 1 } } }";
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_FLOAT") +
+                     Node("block1/conv", "Conv2D", {"arg0", "arg1"}, strides) +
+                     Retval(0, "block1/conv");
+  EXPECT_EQ(Import(text, {F32({1, 8, 8, 3}), F32({3, 3, 3, 4})}),
+            "Conv2D 'block1/conv': strides must be positive, got [1,0,2,1]");
+}
+
+TEST(Importer, RefusesWhatItDoesNotKnow) {
+  std::string text = Arg(0, "DT_FLOAT") + Node("y", "Frobnicate", {"arg0"}) + Retval(0, "y");
+  EXPECT_EQ(Import(text, {F32({2})}), "Frobnicate 'y': no such op here");
+}
+
+TEST(Importer, RefusesSizesThatNeverFit) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_FLOAT") +
+                     Node("sum", "AddV2", {"arg0", "arg1"}) + Retval(0, "sum");
+  EXPECT_THAT(Import(text, {F32({2, 3}), F32({4})}),
+              AllOf(HasSubstr("AddV2 'sum': "), HasSubstr("do not broadcast")));
+}
+
+TEST(Importer, LeavesOutWhatNoResultNeeds) {
+  std::string text = Arg(0, "DT_FLOAT") + Node("unused", "Frobnicate", {"arg0"}) +
+                     Node("y", "Neg", {"arg0"}) + Retval(0, "y");
+  EXPECT_THAT(Import(text, {F32({2})}), HasSubstr("neg(%arg0)"));
+}
+
+TEST(Importer, SurvivesDamagedGraphs) {
+  const std::string whole = Arg(0, "DT_FLOAT") + Node("y", "Neg", {"arg0"}) + Retval(0, "y");
+  EXPECT_THAT(Import(whole, {}), HasSubstr("index 0 of 0"));
+  EXPECT_THAT(Import(Arg(0, "DT_FLOAT") + Retval(0, "arg0:3"), {F32({2})}),
+              HasSubstr("no output 3"));
+  EXPECT_THAT(Import(Arg(0, "DT_FLOAT") + Retval(1, "arg0"), {F32({2})}),
+              HasSubstr("no _Retval with index 0"));
+  EXPECT_THAT(Import(Arg(0, "DT_INT32") + Retval(0, "arg0"), {F32({2})}), HasSubstr("DT_INT32"));
+}
+
+std::vector<std::string> ListedOps() {
+  return {
+#define TEKTITE_IMPORT(op, function, inputs) #op,
+#include "clustering/importer/import_list.inc"
+#undef TEKTITE_IMPORT
+  };
+}
+
+TEST(Importer, SurvivesNodesWithAnyInputs) {
+  const std::string constants =
+      Ints("zero", {0}, true) + Ints("one", {1}) + Ints("twos", {2, 2, 2, 2}) + Ints("none", {});
+  for (const std::string& op : ListedOps()) {
+    for (int rank : {0, 1, 2, 4}) {
+      for (const char* first : {"arg0", "zero", "twos"}) {
+        for (const char* other : {"arg0", "zero", "one", "twos", "none"}) {
+          for (int n = 0; n <= 6; ++n) {
+            std::vector<std::string> inputs(n, other);
+            if (n > 0) inputs[0] = first;
+            std::string text =
+                Arg(0, "DT_FLOAT") + constants + Node("y", op, inputs) + Retval(0, "y");
+            auto imported = ImportGraph(Read(text), {F32(ir::Dims(rank, Dim(2)))});
+            if (!imported.ok()) continue;
+            EXPECT_TRUE(ops::VerifyGraph(*imported->graph).ok()) << text;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CompileTimeArgs, NamesShapesAndWhatTheyAreMadeFrom) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_INT32") + Arg(2, "DT_INT32") +
+                     Node("to", "ConcatV2", {"arg1", "arg1", "zero"}) + Ints("zero", {0}, true) +
+                     Node("y", "Reshape", {"arg0", "to"}) + Node("z", "Neg", {"arg2"}) +
+                     Retval(0, "y") + Retval(1, "z");
+  EXPECT_THAT(CompileTimeArgs(Read(text)), ElementsAre(1));
+}
+
+TEST(CompileTimeArgs, NeedsNoValueOfWhatIsMeasured) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_FLOAT") + Node("to", "Shape", {"arg1"}) +
+                     Node("y", "Reshape", {"arg0", "to"}) + Retval(0, "y");
+  EXPECT_THAT(CompileTimeArgs(Read(text)), IsEmpty());
+}
+
+TEST(ImportTable, CountsInputsFromTheEnd) {
+  const ImportRule* rule = FindImportRule("ConcatV2");
+  ASSERT_NE(rule, nullptr);
+  graph_def::NodeDef node;
+  node.inputs.resize(3);
+  EXPECT_TRUE(rule->NeedsValue(node, 2));
+  EXPECT_FALSE(rule->NeedsValue(node, 1));
+  EXPECT_EQ(FindImportRule("Frobnicate"), nullptr);
+}
+
+}  // namespace
+}  // namespace tektite::importer

@@ -1,0 +1,54 @@
+"""Every op that can be imported, against TensorFlow: results, errors, refusals."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import import_cases_elementwise
+import import_cases_layers
+import import_cases_movement
+from import_oracle import Case, Refused, check, close
+
+ROOT = Path(__file__).parents[2]
+CASES = import_cases_elementwise.CASES + import_cases_movement.CASES + import_cases_layers.CASES
+UNTESTABLE = {"Const", "_Arg"}
+
+
+@pytest.fixture(scope="session")
+def binary() -> Path:
+    """TEKTITE_IMPORT_CHECK, or the newest import_check of any build folder."""
+    if "TEKTITE_IMPORT_CHECK" in os.environ:
+        return Path(os.environ["TEKTITE_IMPORT_CHECK"])
+    built = sorted((ROOT / "build").glob("*/tests/importer/import_check"), key=lambda p: p.stat().st_mtime)
+    if not built:
+        pytest.skip("import_check is not built (scripts/setup --all does it)")
+    return built[-1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_results(case: Case, binary: Path) -> None:
+    check(case, binary)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if not c.refused and not c.fails], ids=lambda case: case.name
+)
+def test_results_with_symbolic_sizes(case: Case, binary: Path) -> None:
+    """Where the importer can do without knowing the sizes, results are the same."""
+    try:
+        check(case, binary, symbolic=True)
+    except Refused as refusal:
+        pytest.skip(str(refusal))
+
+
+def test_every_op_has_a_case() -> None:
+    rows = (ROOT / "clustering/importer/import_list.inc").read_text()
+    listed = set(re.findall(r"^TEKTITE_IMPORT\((\w+),", rows, re.MULTILINE))
+    used = set().union(*(close(case).ops for case in CASES))
+    assert listed - used == set()
