@@ -478,7 +478,7 @@ Value ElementEmitter::EmitGather(const Node& node, const Indices& at) {
   const auto& offset_dims = node.Ints(Attr::offset_dims);
   const auto& collapsed = node.Ints(Attr::collapsed_slice_dims);
   const auto& start_map = node.Ints(Attr::start_index_map);
-  const auto& slice_sizes = node.Ints(Attr::slice_sizes);
+  const ir::Dims& slice_sizes = node.attrs().GetDims(Attr::slice_sizes);
   const int64_t vector_dim = node.Int(Attr::index_vector_dim);
   const Shape& operand = node.operand_shape(0);
   const Shape& indices = node.operand_shape(1);
@@ -505,7 +505,7 @@ Value ElementEmitter::EmitGather(const Node& node, const Indices& at) {
       index_at.push_back(i == vector_dim ? At(b_.Index(static_cast<int64_t>(m))) : batch[b++]);
     }
     Value start = b_.Convert(Emit(node.operand(1), index_at), DType::kS64);
-    const int64_t highest = std::max<int64_t>(operand.dim(d).value() - slice_sizes[d], 0);
+    const int64_t highest = std::max<int64_t>(operand.dim(d).value() - slice_sizes[d].value(), 0);
     if (start.lanes() == 1) {
       start = b_.Min(b_.Max(start, b_.Index(0)), b_.Index(highest));
       from[d] = Affine(from[d], 1, start);

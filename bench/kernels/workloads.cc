@@ -68,25 +68,25 @@ Workload Rows(const std::string& name, const std::string& body, int rows, int co
 
 constexpr char kSoftmax[] = R"(graph @f(%x: f32[$0,$1]) -> (f32[$0,$1]) {
   %0: f32[$0] = reduce(%x) {dimensions = [1], reducer = "max"}
-  %1: f32[$0,$1] = broadcast_in_dim(%0) {dimensions = [0], shape = dims[$0, $1]}
+  %1: f32[$0,$1] = broadcast_in_dim(%0) {dimensions = [0], shape = ($0, $1)}
   %2: f32[$0,$1] = sub(%x, %1)
   %3: f32[$0,$1] = exp(%2)
   %4: f32[$0] = reduce(%3) {dimensions = [1], reducer = "add"}
-  %5: f32[$0,$1] = broadcast_in_dim(%4) {dimensions = [0], shape = dims[$0, $1]}
+  %5: f32[$0,$1] = broadcast_in_dim(%4) {dimensions = [0], shape = ($0, $1)}
   %6: f32[$0,$1] = div(%3, %5)
   return %6
 }
 )";
 
 constexpr char kBiasGelu[] = R"(graph @f(%x: f32[$0,$1], %b: f32[$1]) -> (f32[$0,$1]) {
-  %0: f32[$0,$1] = broadcast_in_dim(%b) {dimensions = [1], shape = dims[$0, $1]}
+  %0: f32[$0,$1] = broadcast_in_dim(%b) {dimensions = [1], shape = ($0, $1)}
   %1: f32[$0,$1] = add(%x, %0)
   %2: f32[] = constant() {value = f32[]{0.707106769}}
-  %3: f32[$0,$1] = broadcast_in_dim(%2) {dimensions = [], shape = dims[$0, $1]}
+  %3: f32[$0,$1] = broadcast_in_dim(%2) {dimensions = [], shape = ($0, $1)}
   %4: f32[$0,$1] = mul(%1, %3)
   %5: f32[$0,$1] = erf(%4)
   %6: f32[] = constant() {value = f32[]{1}}
-  %7: f32[$0,$1] = broadcast_in_dim(%6) {dimensions = [], shape = dims[$0, $1]}
+  %7: f32[$0,$1] = broadcast_in_dim(%6) {dimensions = [], shape = ($0, $1)}
   %8: f32[$0,$1] = add(%5, %7)
   %9: f32[$0,$1] = mul(%1, %8)
   return %9

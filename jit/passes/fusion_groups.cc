@@ -365,7 +365,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
       *kind = FusionKind::kRow;
       if (!direct || !consumer.inner.empty()) return false;
       if (same_space && !broadcast) {
-        return producer_elementwise || OnlyUsedBy(producer, consumer);
+        return producer_elementwise;
       }
       return false;
     case FusionKind::kReduce:
