@@ -21,7 +21,7 @@ from bench.models.vision import application
 from bench.models.workload import Arrays, Workload
 
 TEXT = Path("/usr/share/common-licenses/GPL-3")
-BATCH = 8
+BATCH, LENGTH_STEP = 8, 16  # sentences of a batch; their length is padded to a multiple of this
 LAYERS, HIDDEN, HEADS, POSITIONS, VOCABULARY = 6, 384, 12, 512, 30522
 
 
@@ -60,12 +60,14 @@ def reading_order() -> list[int]:
 
 
 def batches() -> list[Arrays]:
-    """[ids, mask] of up to BATCH sentences, each batch as long as its longest one."""
+    """[ids, mask] of up to BATCH sentences, each batch as long as its longest one, rounded up: with a
+    handful of lengths in all, code is compiled for a handful of shapes."""
     encoded = [tokenizer().encode(sentences()[i]).ids for i in reading_order()]
     result = []
     for start in range(0, len(encoded), BATCH):
         group = encoded[start:start + BATCH]
-        ids = np.zeros((len(group), max(map(len, group))), np.int32)
+        length = -(-max(map(len, group)) // LENGTH_STEP) * LENGTH_STEP
+        ids = np.zeros((len(group), length), np.int32)
         mask = np.zeros_like(ids)
         for row, sentence in enumerate(group):
             ids[row, :len(sentence)], mask[row, :len(sentence)] = sentence, 1
