@@ -40,7 +40,7 @@ const std::vector<Function>& Functions() {
       TEKTITE_FUNCTION(cos, kCos, 4, 4, -10, 10),
       TEKTITE_FUNCTION(cosh, kCosh, 4, 4, -10, 10),
       TEKTITE_FUNCTION(erf, kErf, 2, 4, -4, 4),
-      TEKTITE_FUNCTION(erfc, kErfc, 4, 4, -4, 10),
+      TEKTITE_FUNCTION(erfc, kErfc, 3.5, 4, -4, 10),
       TEKTITE_FUNCTION(exp, kExp, 1.5, 1.5, -10, 10),
       TEKTITE_FUNCTION(expm1, kExpm1, 4, 4, -10, 10),
       TEKTITE_FUNCTION(log, kLog, 1.5, 1.5, 0, 10),

@@ -147,6 +147,15 @@ TEST_P(VectorMath, RemainderIsExact) {
   CheckBinary<double, long double>(GetParam(), Op::kRem, std::fmod, 0, 100);
 }
 
+TEST_P(VectorMath, ErfcIsExactAtItsEnds) {
+  const float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {0, -0.0f, 10.1f, 10.5f, 1e30f, inf, -4, -10.5f, -1e30f, -inf};
+  std::vector<float> want = {1, 1, 0, 0, 0, 0, 2, 2, 2, 2};
+  x.resize(16, 0);
+  want.resize(16, 1);
+  for (int lanes : {1, 16}) EXPECT_EQ(Apply(GetParam(), Op::kErfc, x, lanes), want) << lanes;
+}
+
 TEST_P(VectorMath, LargeAnglesAreReduced) {
   std::vector<double> x;
   for (int e = 20; e < 1023; ++e) {

@@ -15,15 +15,26 @@ namespace {
 
 constexpr double kLog2E = 1.4426950408889634;
 
+// An integer near x / ln2, as a float.
+Num ExponentOf(Num x) {
+  // Adding 1.5 * 2^mantissa rounds to an integer.
+  const double magic = x.IsDouble() ? 6755399441055744.0 : 12582912.0;
+  return Fma(x, kLog2E, magic) - magic;
+}
+
+double Ln2High(Num x) { return x.IsDouble() ? 0.693147180559945286 : 0.693147182464599609; }
+double Ln2Low(Num x) { return x.IsDouble() ? 2.319046813846299558e-17 : -1.904654299957767878e-9; }
+
 }  // namespace
 
 ExpReduction ReduceExp(Num x) {
-  // Adding 1.5 * 2^mantissa rounds to an integer.
-  const double magic = x.IsDouble() ? 6755399441055744.0 : 12582912.0;
-  const double ln2_high = x.IsDouble() ? 0.693147180559945286 : 0.693147182464599609;
-  const double ln2_low = x.IsDouble() ? 2.319046813846299558e-17 : -1.904654299957767878e-9;
-  const Num n = Fma(x, kLog2E, magic) - magic;
-  return {n, Fma(n, -ln2_low, Fma(n, -ln2_high, x))};
+  const Num n = ExponentOf(x);
+  return {n, Fma(n, -Ln2Low(x), Fma(n, -Ln2High(x), x))};
+}
+
+ExpReduction ReduceExp(Num high, Num low) {
+  const Num n = ExponentOf(high);
+  return {n, Fma(n, -Ln2High(high), high) + Fma(n, -Ln2Low(high), low)};
 }
 
 Num PowerOfTwo(Num n) {

@@ -11,6 +11,8 @@ struct ExpReduction {
   Num r;  // x - n ln2, at most ln2 / 2 either way
 };
 ExpReduction ReduceExp(Num x);
+// The same for high + low, low below an ULP or two of high.
+ExpReduction ReduceExp(Num high, Num low);
 
 // 2^n for an integral n (a float) whose power is a normal number.
 Num PowerOfTwo(Num n);

@@ -148,6 +148,17 @@ Num Polynomial(Num x, absl::Span<const double> coefficients) {
   return sum;
 }
 
+Num PolynomialByPairs(Num x, Num square, absl::Span<const double> coefficients) {
+  const auto pair = [&](size_t i) {
+    return i + 1 < coefficients.size() ? Fma(x, coefficients[i + 1], coefficients[i])
+                                       : x.Constant(coefficients[i]);
+  };
+  size_t i = (coefficients.size() - 1) / 2 * 2;
+  Num sum = pair(i);
+  while (i >= 2) sum = Fma(sum, square, pair(i -= 2));
+  return sum;
+}
+
 std::vector<Num> Rarely(Num condition, std::vector<Num> usual,
                         const std::function<std::vector<Num>()>& slow) {
   llvm::IRBuilder<>& b = B(condition);

@@ -112,6 +112,8 @@ Num Polynomial(Num x, absl::Span<const double> coefficients);
 inline Num Polynomial(Num x, std::initializer_list<double> coefficients) {
   return Polynomial(x, absl::MakeConstSpan(coefficients.begin(), coefficients.size()));
 }
+// The same in pairs of terms, with Horner's rule in x^2 (`square`): a chain half as long.
+Num PolynomialByPairs(Num x, Num square, absl::Span<const double> coefficients);
 
 // ---- control: the builder stands in another basic block afterwards ----
 
