@@ -2,12 +2,16 @@
 
 #include <fstream>
 #include <mutex>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fatal_error.h"
 #include "jit/base/status.h"
 #include "jit/llvm/lower.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -82,6 +86,39 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   }
 }
 
+// A masked store of which one lane is on becomes a store of that lane.  LLVM 22 does the same
+// later, but for a narrowed value (a conversion to 8 or 16 bits) it stores the wide lane, and so
+// writes beyond the end of the buffer.
+void ReplaceOneLaneStores(llvm::Module& module) {
+  std::vector<llvm::IntrinsicInst*> stores;
+  for (llvm::Function& function : module) {
+    for (llvm::Instruction& i : llvm::instructions(function)) {
+      auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+      if (intrinsic == nullptr) continue;
+      if (intrinsic->getIntrinsicID() == llvm::Intrinsic::masked_store) stores.push_back(intrinsic);
+    }
+  }
+  for (llvm::IntrinsicInst* store : stores) {
+    llvm::Value *value = store->getArgOperand(0), *pointer = store->getArgOperand(1);
+    auto* mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(store->arg_size() - 1));
+    auto* type = llvm::cast<llvm::FixedVectorType>(value->getType());
+    if (mask == nullptr) continue;
+    unsigned count = 0, lane = 0;
+    for (unsigned i = 0; i < type->getNumElements(); ++i) {
+      llvm::Constant* bit = mask->getAggregateElement(i);
+      if (bit != nullptr && bit->isNullValue()) continue;
+      ++count;
+      lane = i;
+    }
+    if (count != 1) continue;
+    llvm::IRBuilder<> b(store);
+    b.CreateAlignedStore(b.CreateExtractElement(value, lane),
+                         b.CreateConstGEP1_64(type->getElementType(), pointer, lane),
+                         llvm::Align(1));
+    store->eraseFromParent();
+  }
+}
+
 absl::Status Emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type,
                   llvm::SmallVectorImpl<char>* out) {
   llvm::raw_svector_ostream stream(*out);
@@ -112,6 +149,7 @@ absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
     function.addFnAttr("min-legal-vector-width", absl::StrCat(8 * target.vector_bytes));
   }
   Optimize(module, *machine);
+  ReplaceOneLaneStores(module);
   if (!dump_dir.empty()) {
     std::string text;
     llvm::raw_string_ostream stream(text);
