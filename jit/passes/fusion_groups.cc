@@ -30,6 +30,15 @@ Dims Squeezed(const ir::Shape& shape) {
   return dims;
 }
 
+// The dimensions that Squeezed keeps.
+std::vector<int> KeptDims(const ir::Shape& shape) {
+  std::vector<int> kept;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape.dim(i) != ir::Dim(1)) kept.push_back(i);
+  }
+  return kept;
+}
+
 bool IsMovement(Op op) {
   switch (op) {
     case Op::kConcatenate:
@@ -189,19 +198,36 @@ void FusionGroups::FindFreeNodes() {
   }
 }
 
-void FusionGroups::CollectUses(Node* node, bool via_broadcast, std::vector<DeepUse>* uses,
-                               bool* is_output) const {
-  *is_output |= node->IsOutput();
+void FusionGroups::CollectUses(Node* node, std::vector<DeepUse>* uses, bool* is_output) const {
   for (int r = 0; r < node->num_results(); ++r) {
-    for (const ir::Use& use : node->uses(r)) {
-      if (IsFree(use.user)) {
-        bool repeats = use.user->op() == Op::kBroadcastInDim &&
-                       Squeezed(use.user->shape()) != Squeezed(use.user->operand_shape(0));
-        CollectUses(use.user, via_broadcast || repeats, uses, is_output);
-      } else {
-        uses->push_back({use.user, use.operand, via_broadcast});
-      }
+    CollectUses(node, r, false, KeptDims(node->shape(r)), uses, is_output);
+  }
+}
+
+void FusionGroups::CollectUses(Node* node, int result, bool via_broadcast,
+                               const std::vector<int>& axes, std::vector<DeepUse>* uses,
+                               bool* is_output) const {
+  *is_output |= node->IsOutput(result);
+  const std::vector<int> kept = KeptDims(node->shape(result));
+  for (const ir::Use& use : node->uses(result)) {
+    if (!IsFree(use.user)) {
+      const bool leading =
+          axes.size() <= kept.size() && std::equal(axes.begin(), axes.end(), kept.begin());
+      uses->push_back({use.user, use.operand, via_broadcast, leading});
+      continue;
     }
+    bool repeats = false;
+    std::vector<int> next;
+    if (use.user->op() == Op::kBroadcastInDim) {
+      repeats = Squeezed(use.user->shape()) != Squeezed(use.user->operand_shape(0));
+      for (int a : axes) next.push_back(static_cast<int>(use.user->Ints(Attr::dimensions)[a]));
+    } else {
+      // A reshape that moves only 1s.
+      const std::vector<int> moved = KeptDims(use.user->shape());
+      for (int a : axes)
+        next.push_back(moved[std::find(kept.begin(), kept.end(), a) - kept.begin()]);
+    }
+    CollectUses(use.user, 0, via_broadcast || repeats, next, uses, is_output);
   }
 }
 
@@ -276,7 +302,7 @@ bool FusionGroups::OnlyUsedBy(const FusionGroup& group, const FusionGroup& consu
   for (Node* node : group.nodes) {
     std::vector<DeepUse> uses;
     bool is_output = false;
-    CollectUses(node, false, &uses, &is_output);
+    CollectUses(node, &uses, &is_output);
     if (is_output) return false;
     for (const DeepUse& use : uses) {
       FusionGroup* g = GroupOf(use.user);
@@ -295,14 +321,15 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
 
   // How the consumer reads the producer.
   bool direct = true, broadcast = false, into_root = false, from_inner = false;
-  bool gathers = false;
+  bool gathers = false, leading = true;
   for (Node* node : producer.nodes) {
     std::vector<DeepUse> uses;
     bool is_output = false;
-    CollectUses(node, false, &uses, &is_output);
+    CollectUses(node, &uses, &is_output);
     for (const DeepUse& use : uses) {
       if (GroupOf(use.user) != &consumer) continue;
       broadcast |= use.via_broadcast;
+      leading &= use.leading;
       direct &= IsDirectUse(*use.user) && consumer.inner.count(use.user) == 0;
       into_root |= use.user == consumer.root && !IsSimpleReduce(*use.user);
       from_inner |= producer.inner.count(node) > 0;
@@ -319,7 +346,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
     case FusionKind::kRow:
       // A row kernel takes in what follows it: in its own space, or on its reduced values.
       if (consumer.kind != FusionKind::kLoop && consumer.kind != FusionKind::kRow) return false;
-      if (!consumer.inner.empty() || !direct) return false;
+      if (!consumer.inner.empty() || !direct || !leading) return false;
       if (consumer.kind == FusionKind::kRow) {
         *kind = FusionKind::kRow;
         return same_space && producer.kept == consumer.kept;

@@ -66,9 +66,14 @@ class FusionGroups {
     ir::Node* user;
     int operand;
     bool via_broadcast;  // a broadcast that really repeats values lay between
+    // The node's dimensions are the leading ones of what is read (those of size 1 aside), as a
+    // row's values are in their row's space.
+    bool leading;
   };
-  void CollectUses(ir::Node* node, bool via_broadcast, std::vector<DeepUse>* uses,
-                   bool* is_output) const;
+  void CollectUses(ir::Node* node, std::vector<DeepUse>* uses, bool* is_output) const;
+  // `axes`: which dimensions of the value read so far are the first node's.
+  void CollectUses(ir::Node* node, int result, bool via_broadcast, const std::vector<int>& axes,
+                   std::vector<DeepUse>* uses, bool* is_output) const;
   ir::Node* SkipFree(ir::Value v) const;
   void FindFreeNodes();
   void Seed(ir::Node* node);
