@@ -188,26 +188,46 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     options.dump_dir = absl::StrCat(directory, "/", FileName(job.variant));
     if (!MakeDirectory(options.dump_dir)) options.dump_dir.clear();
   }
-  for (const auto& node : graph.nodes()) {
-    if (node->op() != Op::kFusion) continue;
+  auto compile = [&](Node* node, bool primary_only) -> absl::Status {
     options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
                                 HeadOp(node->region()));
-    TEKTITE_ASSIGN_OR_RETURN(kernels[node.get()], CompileKernel(*node, options));
+    TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel, CompileKernel(*node, options, primary_only));
+    kernels[node] = std::move(kernel);
     node->set_name(absl::StrCat(options.name, " '", node->name(), "'"));
+    return absl::OkStatus();
+  };
+  for (Node* node : graph.NodeList()) {
+    if (node->op() != Op::kFusion) continue;
+    const absl::Status status = compile(node, /*primary_only=*/true);
+    if (status.ok()) continue;
+    if (!absl::IsUnimplemented(status)) return status;
+    // Op by op there may be a kernel for all of it.
+    std::vector<Node*> parts = SplitFusion(graph, node);
+    if (parts.empty()) {
+      TEKTITE_RETURN_IF_ERROR(compile(node, /*primary_only=*/false));
+      continue;
+    }
+    split_fusions_.fetch_add(1, std::memory_order_relaxed);
+    for (Node* part : parts) TEKTITE_RETURN_IF_ERROR(compile(part, /*primary_only=*/false));
   }
   return kernels;
 }
 
 absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
-                                                         const backend::CompileOptions& options) {
+                                                         const backend::CompileOptions& options,
+                                                         bool primary_only) {
   absl::Status refused;
   for (const auto& backend : backends_) {
+    if (primary_only && backend != backends_.front()) break;
     if (backend->name() == kReference && backend != backends_.front() &&
         ScalarWork(fusion.region()) > kTinyWork) {
       break;
     }
     auto kernel = kernels_.GetOrCompile(cache::KernelKey(fusion, *backend, flags_),
                                         [&] { return backend->Compile(fusion, options); });
+    if (kernel.ok() && backend != backends_.front()) {
+      interpreted_kernels_.fetch_add(1, std::memory_order_relaxed);
+    }
     if (kernel.ok() || kernel.status().code() != absl::StatusCode::kUnimplemented) return kernel;
     if (refused.ok()) refused = kernel.status();
   }
@@ -219,6 +239,8 @@ Compiler::Counters Compiler::counters() const {
   c.compiles = compiles_.load(std::memory_order_relaxed);
   c.kernels = kernels_.compiled();
   c.kernel_cache_hits = kernels_.hits();
+  c.split_fusions = split_fusions_.load(std::memory_order_relaxed);
+  c.interpreted_kernels = interpreted_kernels_.load(std::memory_order_relaxed);
   c.weight_bytes = weight_budget_->used();
   c.arena_bytes = arenas_->held_bytes();
   c.compile_seconds =

@@ -6,7 +6,8 @@
 //
 // Compile runs the pass pipeline, asks for a kernel for every fusion (the back ends in their order,
 // identical kernels once), and plans memory.  Thread-safe.
-// Limits: shapes are static (Substitute symbols first).  When a fusion is refused by every back end
+// A fusion that the first back end has no kernel for is taken apart and compiled op by op.
+// Limits: shapes are static (Substitute symbols first).  When an op is refused by every back end
 // but the reference interpreter and is not tiny, so is the graph, with Unimplemented: the host's
 // own kernels are faster than an interpreter.
 #ifndef TEKTITE_JIT_COMPILER_COMPILER_H_
@@ -65,6 +66,8 @@ class Compiler {
 
   struct Counters {
     int64_t compiles, kernels, kernel_cache_hits, weight_bytes, arena_bytes;
+    int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
+    int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
     double compile_seconds;
   };
   Counters counters() const;
@@ -83,7 +86,8 @@ class Compiler {
   // Also names the fusions after their kernels.
   absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job);
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
-                                                 const backend::CompileOptions& options);
+                                                 const backend::CompileOptions& options,
+                                                 bool primary_only);
 
   const Flags flags_;
   std::vector<std::unique_ptr<backend::Backend>> backends_;
@@ -93,6 +97,7 @@ class Compiler {
   mutable std::mutex profiled_mutex_;
   std::vector<std::pair<std::string, std::weak_ptr<runtime::Executable>>> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0};
+  std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0};
 };
 
 }  // namespace tektite::compiler

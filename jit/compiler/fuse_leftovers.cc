@@ -1,8 +1,11 @@
 #include "jit/compiler/fuse_leftovers.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "absl/container/flat_hash_set.h"
 
 namespace tektite::compiler {
 namespace {
@@ -27,7 +30,12 @@ const char* KindOf(const Node& node) {
     case Op::kDotGeneral:
       return "contraction";
     case Op::kBroadcastInDim:
+    case Op::kConcatenate:
+    case Op::kDynamicSlice:
+    case Op::kDynamicUpdateSlice:
+    case Op::kGather:
     case Op::kIota:
+    case Op::kPad:
     case Op::kReverse:
     case Op::kSlice:
     case Op::kTranspose:
@@ -37,29 +45,87 @@ const char* KindOf(const Node& node) {
   }
 }
 
-void Wrap(Graph& graph, Node* node) {
-  auto region = std::make_unique<Graph>("fused");
-  std::vector<Value> inside, operands;
-  for (Value operand : node->operands()) {
-    operands.push_back(operand);
-    inside.push_back(region->AddParameter(operand.shape()));
-  }
-  const std::vector<ir::Shape> shapes(node->shapes().begin(), node->shapes().end());
-  Node* copy = region->Append(node->op(), inside, node->attrs(), shapes);
-  copy->set_name(node->name());
-  for (int r = 0; r < node->num_regions(); ++r) copy->AddRegion(node->region(r).Clone());
-  std::vector<Value> results;
-  for (int r = 0; r < copy->num_results(); ++r) results.push_back(copy->result(r));
-  region->SetOutputs(results);
+using NodeSet = absl::flat_hash_set<const Node*>;
 
-  Node* fusion = graph.Append(Op::kFusion, operands, {{ir::Attr::kind, std::string(KindOf(*node))}},
-                              shapes, node);
-  fusion->set_name(node->name());
-  fusion->AddRegion(std::move(region));
-  for (int r = 0; r < node->num_results(); ++r) {
-    graph.ReplaceAllUses(node->result(r), fusion->result(r));
+class Wrapper {
+ public:
+  // Nodes in `along` go into the fusion of every node that reads them.
+  Wrapper(Graph& graph, const NodeSet& along) : graph_(graph), along_(along) {}
+
+  Node* Wrap(Node* node, ir::Attributes attrs) {
+    const std::vector<ir::Shape> shapes(node->shapes().begin(), node->shapes().end());
+    Node* copy = Copy(node);
+    std::vector<Value> results;
+    for (int r = 0; r < copy->num_results(); ++r) results.push_back(copy->result(r));
+    region_->SetOutputs(results);
+
+    attrs.Set(ir::Attr::kind, std::string(KindOf(*node)));
+    Node* fusion = graph_.Append(Op::kFusion, operands_, std::move(attrs), shapes, node);
+    fusion->set_name(node->name());
+    fusion->AddRegion(std::move(region_));
+    for (int r = 0; r < node->num_results(); ++r) {
+      graph_.ReplaceAllUses(node->result(r), fusion->result(r));
+    }
+    graph_.Erase(node);
+    return fusion;
   }
-  graph.Erase(node);
+
+ private:
+  Node* Copy(Node* node) {
+    std::vector<Value> inside;
+    for (Value v : node->operands()) {
+      if (along_.count(v.node) > 0) {
+        inside.push_back(Copy(v.node)->result(v.index));
+        continue;
+      }
+      operands_.push_back(v);
+      inside.push_back(region_->AddParameter(v.shape()));
+    }
+    const std::vector<ir::Shape> shapes(node->shapes().begin(), node->shapes().end());
+    Node* copy = region_->Append(node->op(), inside, node->attrs(), shapes);
+    copy->set_name(node->name());
+    for (int r = 0; r < node->num_regions(); ++r) copy->AddRegion(node->region(r).Clone());
+    return copy;
+  }
+
+  Graph& graph_;
+  const NodeSet& along_;
+  std::unique_ptr<Graph> region_ = std::make_unique<Graph>("fused");
+  std::vector<Value> operands_;
+};
+
+bool IsContraction(Op op) { return op == Op::kConvolution || op == Op::kDotGeneral; }
+
+bool IsFree(const Node& node) {
+  return node.op() == Op::kBroadcastInDim || node.op() == Op::kIota ||
+         (node.op() == Op::kConstant &&
+          node.attrs().GetLiteral(ir::Attr::value).num_elements() == 1);
+}
+
+// What is no kernel of its own: what unpacks a contraction's panels, and broadcasts that nobody
+// reads from memory.  `nodes` are in topological order.
+NodeSet GoAlong(const std::vector<Node*>& nodes, bool packed) {
+  const NodeSet all(nodes.begin(), nodes.end());
+  NodeSet along;
+  for (Node* node : nodes) {
+    if (!packed || !IsContraction(node->op())) continue;
+    for (Node* n = node->operand(1).node; all.count(n) > 0 && n->op() != Op::kParameter;
+         n = n->operand(0).node) {
+      along.insert(n);
+      if (n->num_operands() == 0) break;
+    }
+  }
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const auto& uses = (*it)->uses();
+    if (IsFree(**it) && !(*it)->IsOutput() &&
+        std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
+          return ir::IsElementwise(use.user->op()) ||
+                 (IsFree(*use.user) && along.count(use.user) > 0);
+        })) {
+      along.insert(*it);
+    }
+  }
+  return along;
 }
 
 }  // namespace
@@ -70,9 +136,44 @@ void FuseLeftovers(Graph& graph) {
     if (node->IsDead()) {
       graph.Erase(node);
     } else {
-      Wrap(graph, node);
+      Wrapper(graph, {}).Wrap(node, {});
     }
   }
+}
+
+std::vector<Node*> SplitFusion(Graph& graph, Node* fusion) {
+  const bool packed = fusion->attrs().Has(ir::Attr::rhs_packed);
+  NodeSet along = GoAlong(fusion->region().NodeList(), packed);
+  int ops = 0;
+  for (const auto& node : fusion->region().nodes()) {
+    ops += !StaysOutside(node->op()) && along.count(node.get()) == 0;
+  }
+  if (ops < 2) return {};
+
+  const std::vector<Node*> before = graph.NodeList();
+  const NodeSet old(before.begin(), before.end());
+  const std::vector<Value> outputs = graph.Inline(fusion->region(), fusion->operands(), fusion);
+  for (int r = 0; r < fusion->num_results(); ++r) {
+    graph.ReplaceAllUses(fusion->result(r), outputs[r]);
+  }
+  ir::Attributes attrs = fusion->attrs();
+  const int64_t panel_width = fusion->Int(ir::Attr::rhs_packed);
+  attrs.Erase(ir::Attr::rhs_packed);
+  graph.Erase(fusion);
+  std::vector<Node*> copies;
+  for (Node* node : graph.NodeList()) {
+    if (old.count(node) == 0) copies.push_back(node);
+  }
+  along = GoAlong(copies, packed);
+  std::vector<Node*> parts;
+  for (Node* node : copies) {
+    if (along.count(node) > 0 || StaysOutside(node->op()) || node->IsDead()) continue;
+    ir::Attributes own = attrs;
+    if (packed && IsContraction(node->op())) own.Set(ir::Attr::rhs_packed, panel_width);
+    parts.push_back(Wrapper(graph, along).Wrap(node, std::move(own)));
+  }
+  graph.EraseDead();
+  return parts;
 }
 
 }  // namespace tektite::compiler

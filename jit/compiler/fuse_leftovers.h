@@ -5,14 +5,24 @@
 //
 // After the fuse pass there is hardly any; with --disable_passes=fuse it is every op, which is how
 // a kernel is tested alone.  Parameters, constants, and reshapes stay as they are.
+//
+// SplitFusion is for a fusion that a back end has no kernel for: its ops become fusions of their
+// own, which it may have kernels for.
 #ifndef TEKTITE_JIT_COMPILER_FUSE_LEFTOVERS_H_
 #define TEKTITE_JIT_COMPILER_FUSE_LEFTOVERS_H_
+
+#include <vector>
 
 #include "jit/ir/graph.h"
 
 namespace tektite::compiler {
 
 void FuseLeftovers(ir::Graph& graph);
+
+// Takes `fusion` apart: one fusion for each op, in topological order, where the fusion stood.  A
+// contraction keeps what unpacks its weights, and elementwise ops the broadcasts they read.  Empty
+// when there is but one op, and nothing has changed then.
+std::vector<ir::Node*> SplitFusion(ir::Graph& graph, ir::Node* fusion);
 
 }  // namespace tektite::compiler
 

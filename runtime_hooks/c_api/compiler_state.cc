@@ -89,6 +89,8 @@ std::string CompilerState::StatsJson() const {
       .Add("compile_seconds", c.compile_seconds)
       .Add("kernels", c.kernels)
       .Add("kernel_cache_hits", c.kernel_cache_hits)
+      .Add("split_fusions", c.split_fusions)
+      .Add("interpreted_kernels", c.interpreted_kernels)
       .Add("runs", runs_.load(std::memory_order_relaxed))
       .Add("fallbacks", fallbacks)
       .Add("fallback_examples", examples)

@@ -74,7 +74,7 @@ TEKTITE_API void tektite_compiler_destroy(tektite_compiler* compiler);
 /* Counters and reasons since the compiler was made, as a JSON object:
  * {"clusters": n, "compiles": n, "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
- *  "weight_bytes": n, "arena_bytes": n,
+ *  "split_fusions": n, "interpreted_kernels": n, "weight_bytes": n, "arena_bytes": n,
  *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
  *  "fallback_examples": {"REASON_CODE": "message of the first"}}
  * and with --profile_kernels also, the longest first,
