@@ -53,3 +53,8 @@ def test_help_is_printed_and_bad_options_are_named(script):
 def test_setup_names_a_bad_option(options, message):
     done = subprocess.run([SCRIPTS / "setup", *options], text=True, capture_output=True)
     assert done.returncode == 1 and message in done.stderr
+
+
+def test_the_page_of_flags_is_current():
+    done = subprocess.run([sys.executable, SCRIPTS / "write_flags_page.py", "--check"])
+    assert done.returncode == 0, "run scripts/write_flags_page.py"
