@@ -251,11 +251,38 @@ Value ElementEmitter::Apply(const Node& node, std::vector<Value> operands) {
       break;
     case Op::kReducePrecision:
       return Fail(Unimplemented("no element code for reduce_precision"));
+    case Op::kPow:
+      v = ir::IsInteger(result) ? IntegerPower(operands[0], operands[1])
+                                : b_.Binary(Op::kPow, operands[0], operands[1]);
+      break;
     default:
       v = operands.size() == 1 ? b_.Unary(node.op(), operands[0])
                                : b_.Binary(node.op(), operands[0], operands[1]);
   }
   return IsNarrowFloat(result) ? b_.Convert(v, result) : v;
+}
+
+Value ElementEmitter::IntegerPower(Value base, Value exponent) {
+  const DType dtype = base.dtype();
+  auto constant = [&](int64_t c) { return b_.Splat(b_.Int(dtype, c), base.lanes()); };
+  Value zero = constant(0), one = constant(1);
+  // By squaring, over the exponent's bits.
+  Value power =
+      b_.For(b_.Index(0), b_.Index(8 * ir::DTypeBytes(dtype)), 1, {one, base, exponent},
+             [&](Value, absl::Span<const Value> carried) {
+               Value odd = b_.Compare("ne", b_.And(carried[2], one), zero);
+               return std::vector<Value>{b_.Select(odd, b_.Mul(carried[0], carried[1]), carried[0]),
+                                         b_.Mul(carried[1], carried[1]),
+                                         b_.Binary(Op::kShiftRightLogical, carried[2], one)};
+             })[0];
+  if (!ir::IsSigned(dtype)) return power;
+  // 1 / base^n rounds to 0 unless base is 1 or -1.
+  Value minus = constant(-1);
+  Value even = b_.Compare("eq", b_.And(exponent, one), zero);
+  Value inverse =
+      b_.Select(b_.Compare("eq", base, one), one,
+                b_.Select(b_.Compare("eq", base, minus), b_.Select(even, one, minus), zero));
+  return b_.Select(b_.Compare("lt", exponent, zero), inverse, power);
 }
 
 Value ElementEmitter::EmitReshape(const Node& node, const Indices& at) {

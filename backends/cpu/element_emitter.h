@@ -80,6 +80,7 @@ class ElementEmitter {
   loop::Value LaneVector(const LaneIndex& index);  // an s64 for every lane
   LaneIndex Affine(const LaneIndex& index, int64_t scale, loop::Value shift);
   loop::Value Compute(ir::Value value, const Indices& at);
+  loop::Value IntegerPower(loop::Value base, loop::Value exponent);
   loop::Value EmitReshape(const ir::Node& node, const Indices& at);
   loop::Value EmitPad(const ir::Node& node, const Indices& at);
   loop::Value EmitConcatenate(const ir::Node& node, const Indices& at);

@@ -32,9 +32,11 @@ constexpr Emitter kEmitters[] = {
     {"row", EmitRow},
     {"row", EmitReduce},
     {"reduce", EmitReduce},
+    {"reduce", EmitSingle},
     {"contraction", EmitDepthwise},
     {"contraction", EmitContraction},
     {"window", EmitWindow},
+    {"single", EmitSingle},
 };
 
 }  // namespace

@@ -54,6 +54,9 @@ absl::StatusOr<EmittedKernel> EmitDepthwise(const ir::Node& fusion, const Target
 // reduce_window, vectorized over the innermost dimension.
 absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const Target& target,
                                          const std::string& name);
+// cumulative, reductions by a region, and scatter, alone.
+absl::StatusOr<EmittedKernel> EmitSingle(const ir::Node& fusion, const Target& target,
+                                         const std::string& name);
 
 // The panel width EmitContraction wants for the right-hand side of `fusion`; 0: row-major.
 int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);

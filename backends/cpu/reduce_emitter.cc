@@ -32,6 +32,7 @@ absl::StatusOr<Plan> MakePlan(const ir::Graph& region) {
   Plan plan;
   for (const auto& node : region.nodes()) {
     if (node->op() != Op::kReduce) continue;
+    if (node->num_regions() > 0) return Unimplemented(node->Describe(), ": by a region");
     std::vector<bool> reduced(node->operand_shape(0).rank(), false);
     for (int64_t d : node->Ints(Attr::dimensions)) reduced[d] = true;
     if (plan.reduces.empty()) {
