@@ -48,7 +48,8 @@ class ContractionEmitter {
       return Unimplemented(plan_.root->Describe(), ": an operand is not in memory");
     }
     EmittedKernel result;
-    result.kernel = MakeKernel(fusion_, name_);
+    result.in_place = EpilogueInPlace(region_, *plan_.root);
+    result.kernel = MakeKernel(fusion_, name_, result.in_place);
     result.cost_ns = plan_.cost_ns;
     const int64_t m_blocks = plan_.m == 0 ? 0 : plan_.m_blocks();
     const int64_t units = plan_.batch * m_blocks * plan_.n_blocks();

@@ -28,7 +28,8 @@ class DepthwiseEmitter {
   absl::StatusOr<EmittedKernel> Run() {
     const ConvolutionGeometry& g = plan_.conv;
     EmittedKernel result;
-    result.kernel = MakeKernel(fusion_, name_);
+    result.in_place = EpilogueInPlace(region_, *plan_.root);
+    result.kernel = MakeKernel(fusion_, name_, result.in_place);
     const double outputs = static_cast<double>(plan_.batch * plan_.m * plan_.n);
     result.cost_ns = outputs * static_cast<double>(plan_.k) / (4.0 * plan_.lanes) + outputs / 10;
     const int64_t units = plan_.m == 0 ? 0 : plan_.batch * g.out_height;
@@ -128,9 +129,10 @@ class DepthwiseEmitter {
   }
 
   Value Read(int buffer, Value at, int vector) {
-    return b_->Load(b_->Buffer(buffer), plan_.dtype,
-                    b_->Add(at, b_->Index(static_cast<int64_t>(vector) * plan_.lanes)), plan_.lanes,
-                    masks_[vector]);
+    Value v = b_->Load(b_->Buffer(buffer), plan_.dtype,
+                       b_->Add(at, b_->Index(static_cast<int64_t>(vector) * plan_.lanes)),
+                       plan_.lanes, masks_[vector]);
+    return plan_.dtype == plan_.accumulator ? v : b_->Convert(v, plan_.accumulator);
   }
 
   const Node& fusion_;
@@ -165,14 +167,15 @@ absl::StatusOr<EmittedKernel> EmitDepthwise(const Node& fusion, const Target& ta
   plan.root = root;
   plan.is_convolution = true;
   plan.dtype = plan.accumulator = root->shape().dtype();
-  if (plan.dtype != ir::DType::kF32 && plan.dtype != ir::DType::kF64) {
+  if (!ir::IsFloat(plan.dtype)) {
     return Unimplemented(root->Describe(), ": depthwise in ", ir::DTypeName(plan.dtype));
   }
   if (root->operand(0).node->op() != Op::kParameter ||
       root->operand(1).node->op() != Op::kParameter) {
     return Unimplemented(root->Describe(), ": an operand is not in memory");
   }
-  plan.lanes = target.lanes(ir::DTypeBytes(plan.dtype));
+  if (ir::DTypeBytes(plan.dtype) == 2) plan.accumulator = ir::DType::kF32;
+  plan.lanes = target.lanes(ir::DTypeBytes(plan.accumulator));
   plan.batch = root->operand_shape(0).dim(0).value();
   plan.m = plan.conv.out_height * plan.conv.out_width;
   plan.n = features;

@@ -1,5 +1,7 @@
 #include "backends/cpu/epilogue.h"
 
+#include <algorithm>
+
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
 
@@ -8,6 +10,40 @@ namespace tektite::cpu {
 using ir::DType;
 using ir::Node;
 using loop::Value;
+
+std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const Node& root) {
+  // What the contraction reads, through what unpacks panels.
+  std::vector<const Node*> read = {&root};
+  for (size_t i = 0; i < read.size(); ++i) {
+    for (ir::Value v : read[i]->operands()) read.push_back(v.node);
+  }
+  // Every value behind it must be read at the position where it is written.
+  for (const auto& node : region.nodes()) {
+    if (std::find(read.begin(), read.end(), node.get()) != read.end()) continue;
+    const bool leaf = node->op() == ir::Op::kParameter || node->op() == ir::Op::kConstant ||
+                      node->op() == ir::Op::kBroadcastInDim || node->op() == ir::Op::kIota;
+    const bool view = node->op() == ir::Op::kReshape && node->operand(0).node == &root;
+    if (!leaf && !view && !ir::IsElementwise(node->op())) return {};
+  }
+  std::vector<std::pair<int, int>> pairs;
+  const std::vector<int64_t> space = region.outputs()[0].shape().sizes();
+  for (int i = 0; i < region.num_parameters(); ++i) {
+    const Node* p = region.parameter(i);
+    if (p->shape().sizes() != space || std::find(read.begin(), read.end(), p) != read.end()) {
+      continue;
+    }
+    if (!std::all_of(p->uses().begin(), p->uses().end(),
+                     [](const ir::Use& use) { return ir::IsElementwise(use.user->op()); })) {
+      continue;
+    }
+    for (size_t o = 0; o < region.outputs().size(); ++o) {
+      if (ir::DTypeBytes(region.outputs()[o].dtype()) == ir::DTypeBytes(p->shape().dtype())) {
+        pairs.emplace_back(i, static_cast<int>(o));
+      }
+    }
+  }
+  return pairs;
+}
 
 absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionPlan& plan) {
   Epilogue e;

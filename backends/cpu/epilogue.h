@@ -7,6 +7,7 @@
 #ifndef TEKTITE_BACKENDS_CPU_EPILOGUE_H_
 #define TEKTITE_BACKENDS_CPU_EPILOGUE_H_
 
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,6 +15,10 @@
 #include "backends/cpu/element_emitter.h"
 
 namespace tektite::cpu {
+
+// Pairs of a parameter and an output that may share memory: the epilogue reads the parameter's
+// element right before it writes the output's, and nobody else reads it.
+std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const ir::Node& root);
 
 class Epilogue {
  public:
