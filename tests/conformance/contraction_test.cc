@@ -1,0 +1,199 @@
+// dot_general: sizes, layouts, weights and what follows.
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::DType;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+
+Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
+
+Value Weight(FuncBuilder& b, Shape shape) {
+  Value w = b.Parameter(std::move(shape));
+  w.node->attrs().Set(Attr::weight, true);
+  return w;
+}
+
+// Inputs are multiples of 1/8, so sums are exact in f32 and the order of additions is free.
+Value Gelu(FuncBuilder& b, Value x) {
+  Value half = b.Mul(x, b.FullLike(x, 0.5));
+  return b.Mul(half, b.Add(b.Erf(b.Mul(x, b.FullLike(x, 0.70710678))), b.FullLike(x, 1)));
+}
+
+CONFORMANCE_TEST(DotSizes) {
+  const int64_t sizes[] = {0, 1, 2, 3, 7, 16, 17, 48, 49, 100, 200};
+  int count = 0;
+  for (int64_t m : sizes) {
+    for (int64_t n : sizes) {
+      for (int64_t k : sizes) {
+        // A ninth of the product, and all with a zero or a one.
+        if (++count % 9 != 0 && m * n * k != 0 && count % 5 != 0) continue;
+        if (m * n * k == 0 && count % 4 != 0) continue;
+        SCOPED_TRACE(absl::StrCat(m, "x", k, "x", n));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(DType::kF32, {m, k}));
+        const bool transpose = count % 2 == 0;
+        Shape shape = transpose ? Of(DType::kF32, {n, k}) : Of(DType::kF32, {k, n});
+        Value w = count % 3 == 0 ? b.Parameter(shape) : Weight(b, shape);
+        b.Return({b.MatMul(x, w, false, transpose)});
+        Check(b, Tolerance::Relative(1e-9));  // a zero's sign is free
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+CONFORMANCE_TEST(DotTypes) {
+  for (DType dtype :
+       {DType::kF16, DType::kBF16, DType::kF64, DType::kS32, DType::kS64, DType::kU8, DType::kS8}) {
+    for (bool weight : {false, true}) {
+      for (bool transpose : {false, true}) {
+        for (int64_t m : {3, 70}) {
+          SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), weight, transpose, m));
+          FuncBuilder b;
+          Value x = b.Parameter(Of(dtype, {m, 19}));
+          Shape shape = transpose ? Of(dtype, {37, 19}) : Of(dtype, {19, 37});
+          Value w = weight ? Weight(b, shape) : b.Parameter(shape);
+          Value y = b.MatMul(x, w, false, transpose);
+          b.Return({b.Add(y, y)});
+          Check(b, Tolerance::Ulps(1));
+        }
+      }
+    }
+  }
+}
+
+CONFORMANCE_TEST(DotDimensions) {
+  struct Case {
+    std::vector<int64_t> lhs, rhs;
+    ops::DotDims dims;
+  };
+  const std::vector<Case> cases = {
+      // batch in front, behind, in the middle
+      {{5, 6, 7}, {5, 7, 9}, {{0}, {0}, {2}, {1}, {}, {}}},
+      {{6, 7, 5}, {7, 9, 5}, {{2}, {2}, {1}, {0}, {}, {}}},
+      {{6, 5, 7}, {9, 5, 7}, {{1}, {1}, {2}, {2}, {}, {}}},
+      {{4, 33, 3, 16}, {4, 35, 3, 16}, {{0, 2}, {0, 2}, {3}, {3}, {}, {}}},  // attention scores
+      {{4, 3, 33, 35}, {4, 35, 3, 16}, {{0, 1}, {0, 2}, {3}, {1}, {}, {}}},  // and values
+      {{2, 3, 5, 7}, {3, 2, 7, 11}, {{0, 1}, {1, 0}, {3}, {2}, {}, {}}},
+      // several free and contracting dimensions
+      {{3, 4, 5}, {5, 6, 7}, {{}, {}, {2}, {0}, {}, {}}},
+      {{3, 4, 5}, {4, 5, 6}, {{}, {}, {1, 2}, {0, 1}, {}, {}}},
+      {{3, 4, 5}, {5, 6, 4}, {{}, {}, {1, 2}, {2, 0}, {}, {}}},
+      {{3, 4, 5}, {5, 6, 4}, {{}, {}, {2, 1}, {0, 2}, {}, {}}},
+      {{4, 5, 3}, {6, 4, 5}, {{}, {}, {0, 1}, {1, 2}, {}, {}}},
+      {{4, 3, 5}, {6, 4, 2, 5}, {{}, {}, {0, 2}, {1, 3}, {}, {}}},
+      {{7}, {7}, {{}, {}, {0}, {0}, {}, {}}},
+      {{7, 20}, {7}, {{}, {}, {0}, {0}, {}, {}}},
+      {{7}, {7, 20}, {{}, {}, {0}, {0}, {}, {}}},
+      {{4}, {6}, {{}, {}, {}, {}, {}, {}}},
+      {{40, 3}, {40, 50}, {{}, {}, {0}, {0}, {}, {}}},  // both transposed or neither
+      {{3, 40}, {50, 40}, {{}, {}, {1}, {1}, {}, {}}},
+      {{1, 1, 64}, {64, 1, 64}, {{}, {}, {2}, {0}, {}, {}}},
+      {{0, 5, 7}, {0, 7, 3}, {{0}, {0}, {2}, {1}, {}, {}}},
+      {{2, 5, 0}, {2, 0, 3}, {{0}, {0}, {2}, {1}, {}, {}}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    for (int variant = 0; variant < 3; ++variant) {
+      SCOPED_TRACE(absl::StrCat("case ", i, " variant ", variant));
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, cases[i].lhs));
+      Shape shape = Of(DType::kF32, cases[i].rhs);
+      Value w = variant == 1 ? Weight(b, shape) : b.Parameter(shape);
+      Value y = b.DotGeneral(x, w, cases[i].dims);
+      if (variant == 2) {
+        // With an epilogue that reads something of the result's shape and a vector of columns.
+        Value residual = b.Parameter(y.shape());
+        Value z = b.Add(b.Neg(y), residual);
+        if (y.shape().rank() > 0) {
+          z = b.Mul(z, b.Parameter(Shape(DType::kF32, {y.shape().dim(y.shape().rank() - 1)})));
+        }
+        y = z;
+      }
+      b.Return({y});
+      Check(b);
+    }
+  }
+}
+
+CONFORMANCE_TEST(DotEpilogues) {
+  for (int64_t m : {1, 5, 64}) {
+    for (int64_t n : {1, 17, 100}) {
+      for (int variant = 0; variant < 7; ++variant) {
+        SCOPED_TRACE(absl::StrCat(m, "x", n, " variant ", variant));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(DType::kF32, {m, 33}));
+        Value w = Weight(b, Of(DType::kF32, {33, n}));
+        Value bias = b.Parameter(Of(DType::kF32, {n}));
+        Value y = b.MatMul(x, w);
+        Value biased = b.Add(y, bias);
+        Value relu = b.Max(biased, b.FullLike(biased, 0));
+        switch (variant) {
+          case 0:
+            b.Return({relu});
+            break;
+          case 1:
+            b.Return({Gelu(b, biased)});
+            break;
+          case 2:
+            b.Return({b.Add(biased, b.Parameter(Of(DType::kF32, {m, n})))});
+            break;
+          case 3:  // what comes before the activation leaves, too
+            b.Return({relu, biased, y});
+            break;
+          case 4:  // used twice, by another type and by a row vector
+            b.Return({b.Compare(relu, y, "eq"), b.Convert(biased, DType::kF64)});
+            break;
+          case 5:
+            b.Return({b.Mul(b.Convert(y, DType::kBF16), b.Convert(b.Neg(y), DType::kBF16)),
+                      b.Mul(y, b.Parameter(Of(DType::kF32, {m, 1})))});
+            break;
+          default:  // heads split off behind the bias, as in attention
+            if (n % 4 != 0) continue;
+            b.Return({b.Transpose(b.Reshape(biased, {Dim(m), Dim(4), Dim(n / 4)}), {1, 0, 2})});
+        }
+        Check(b, Tolerance::Relative(1e-6));
+      }
+    }
+  }
+}
+
+CONFORMANCE_TEST(ChainsOfDots) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {2, 9, 24}));
+  Value h = x;
+  for (int layer = 0; layer < 3; ++layer) {
+    Value up = b.DotGeneral(h, Weight(b, Of(DType::kF32, {24, 40})), {{}, {}, {2}, {0}, {}, {}});
+    up = b.Mul(b.Max(up, b.FullLike(up, 0)), b.FullLike(up, 0.125));
+    Value down = b.DotGeneral(up, Weight(b, Of(DType::kF32, {24, 40})), {{}, {}, {2}, {1}, {}, {}});
+    h = b.Add(h, b.Mul(down, b.FullLike(down, 0.015625)));
+  }
+  b.Return({h});
+  Check(b, Tolerance::Relative(2e-6));
+}
+
+CONFORMANCE_TEST(ALargeDotInBlocks) {
+  for (bool weight : {false, true}) {
+    for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{150, 3000, 40},
+                           {700, 64, 30},
+                           {2, 4096, 100},
+                           {40, 300, 3000}}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {m, k}));
+      Value w = weight ? Weight(b, Of(DType::kF32, {k, n})) : b.Parameter(Of(DType::kF32, {k, n}));
+      Value y = b.MatMul(x, w);
+      b.Return({b.Add(y, b.Parameter(Of(DType::kF32, {n})))});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tektite::testing

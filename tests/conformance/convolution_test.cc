@@ -1,0 +1,234 @@
+// Convolutions, depthwise and grouped ones, their gradients' layouts, and pooling.
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::DType;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+using Ints = std::vector<int64_t>;
+
+Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
+
+Value Weight(FuncBuilder& b, Shape shape) {
+  Value w = b.Parameter(std::move(shape));
+  w.node->attrs().Set(Attr::weight, true);
+  return w;
+}
+
+// Bias, relu6, a gate over channels as in squeeze and excitation, a residual.
+Value Epilogue(FuncBuilder& b, Value y, int variant) {
+  const auto& dims = y.shape().dims();
+  switch (variant % 5) {
+    case 0:
+      return y;
+    case 1:
+      y = b.Add(y, b.Parameter(Shape(y.dtype(), {dims.back()})));
+      return b.Clamp(b.FullLike(y, 0), y, b.FullLike(y, 6));
+    case 2:
+      return b.Mul(y, b.Parameter(Shape(y.dtype(), {dims[0], Dim(1), Dim(1), dims[3]})));
+    case 3:
+      return b.Add(b.Max(y, b.FullLike(y, 0)), b.Parameter(y.shape()));
+    default:
+      return b.Mul(b.Add(y, b.Parameter(Shape(y.dtype(), {dims[0], dims[1], dims[2], Dim(1)}))),
+                   b.Parameter(Shape(y.dtype(), {Dim(1), dims[1], dims[2], dims[3]})));
+  }
+}
+
+CONFORMANCE_TEST(Convolutions) {
+  struct Case {
+    int64_t batch, height, width, in, out, kh, kw;
+    Ints strides, low, high, dilation;
+  };
+  const std::vector<Case> cases = {
+      {1, 8, 8, 3, 16, 3, 3, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {2, 9, 7, 3, 17, 3, 3, {2, 2}, {0, 0}, {1, 1}, {1, 1}},
+      {1, 20, 20, 3, 16, 7, 7, {2, 2}, {3, 3}, {3, 3}, {1, 1}},
+      {3, 5, 6, 16, 48, 1, 1, {1, 1}, {}, {}, {}},
+      {1, 7, 7, 17, 65, 1, 1, {2, 2}, {}, {}, {}},
+      {2, 7, 7, 48, 17, 3, 3, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {1, 12, 11, 5, 48, 3, 3, {1, 1}, {2, 2}, {2, 2}, {2, 2}},
+      {1, 10, 10, 4, 9, 2, 5, {1, 2}, {0, 2}, {1, 2}, {1, 1}},
+      {2, 1, 30, 8, 20, 1, 9, {1, 1}, {0, 8}, {0, 0}, {1, 1}},
+      {1, 30, 1, 8, 20, 9, 1, {1, 1}, {8, 0}, {0, 0}, {1, 1}},
+      {2, 6, 6, 1, 1, 3, 3, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {1, 4, 4, 65, 3, 4, 4, {1, 1}, {}, {}, {}},
+      {1, 3, 3, 2, 40, 3, 3, {1, 1}, {5, 5}, {5, 5}, {1, 1}},  // windows that see padding alone
+      {2, 40, 40, 16, 32, 3, 3, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {1, 5, 5, 600, 20, 3, 3, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {0, 5, 5, 3, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {1, 6, 6, 3, 8, 3, 3, {1, 1}, {-1, 1}, {1, -1}, {1, 1}},
+      {2, 9, 9, 6, 8, 3, 3, {4, 3}, {1, 0}, {0, 2}, {1, 2}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    for (int variant = 0; variant < 6; ++variant) {
+      SCOPED_TRACE(absl::StrCat("case ", i, " variant ", variant));
+      const Case& c = cases[i];
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {c.batch, c.height, c.width, c.in}));
+      Shape shape = Of(DType::kF32, {c.kh, c.kw, c.in, c.out});
+      Value w = variant == 5 ? b.Parameter(shape) : Weight(b, shape);
+      FuncBuilder::ConvOptions options;
+      options.strides = c.strides;
+      options.low = c.low;
+      options.high = c.high;
+      options.rhs_dilation = c.dilation;
+      b.Return({Epilogue(b, b.Convolution(x, w, options), variant)});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+CONFORMANCE_TEST(ConvolutionTypes) {
+  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF64}) {
+    for (int64_t groups : {1, 20}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(dtype, {2, 6, 5, 20}));
+      Value w = Weight(b, Of(dtype, {3, 3, 20 / groups, 20}));
+      FuncBuilder::ConvOptions options;
+      options.low = options.high = {1, 1};
+      options.feature_groups = groups;
+      b.Return({Epilogue(b, b.Convolution(x, w, options), 1)});
+      Check(b, Tolerance::Ulps(1));
+    }
+  }
+}
+
+CONFORMANCE_TEST(Depthwise) {
+  for (int64_t channels : {2, 3, 16, 17, 48, 65, 100}) {
+    for (int variant = 0; variant < 10; ++variant) {
+      SCOPED_TRACE(absl::StrCat(channels, " channels, variant ", variant));
+      FuncBuilder b;
+      const int64_t size = 4 + variant, k = variant < 5 ? 3 : 5;
+      Value x = b.Parameter(Of(DType::kF32, {1 + variant % 3, size, size + 3, channels}));
+      Value w = variant % 2 ? b.Parameter(Of(DType::kF32, {k, k, 1, channels}))
+                            : Weight(b, Of(DType::kF32, {k, k, 1, channels}));
+      FuncBuilder::ConvOptions options;
+      const int64_t stride = variant % 4 == 3 ? 2 : 1;
+      options.strides = {stride, stride};
+      options.low = {variant % 3, variant % 2 + 1};
+      options.high = {2, variant % 3};
+      options.feature_groups = channels;
+      if (variant == 8) options.rhs_dilation = {2, 2};
+      b.Return({Epilogue(b, b.Convolution(x, w, options), variant)});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+CONFORMANCE_TEST(GroupedAndMultipliedConvolutions) {
+  for (auto [in, out, groups] : {std::tuple<int64_t, int64_t, int64_t>{8, 12, 4},
+                                 {6, 24, 6},  // depthwise with four filters per channel
+                                 {34, 34, 2},
+                                 {1, 8, 1}}) {
+    for (int variant = 0; variant < 2; ++variant) {
+      SCOPED_TRACE(absl::StrCat(in, " ", out, " ", groups));
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {2, 9, 8, in}));
+      Value w = Weight(b, Of(DType::kF32, {3, 3, in / groups, out}));
+      FuncBuilder::ConvOptions options;
+      options.low = options.high = {1, 1};
+      options.strides = {2, 1};
+      options.feature_groups = groups;
+      b.Return({Epilogue(b, b.Convolution(x, w, options), variant)});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+// What the gradients of a convolution look like, and other layouts.
+CONFORMANCE_TEST(ConvolutionLayouts) {
+  {
+    FuncBuilder b;  // towards the input: dilated, with the kernel reversed and transposed
+    Value dy = b.Parameter(Of(DType::kF32, {2, 5, 6, 20}));
+    Value w = Weight(b, Of(DType::kF32, {3, 3, 7, 20}));
+    FuncBuilder::ConvOptions options;
+    options.kernel_layout = "01oi";
+    options.lhs_dilation = {2, 2};
+    options.low = {2, 1};
+    options.high = {1, 2};
+    b.Return({b.Convolution(dy, b.Reverse(w, {0, 1}), options)});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+  {
+    FuncBuilder b;  // towards the filter: batch and features change places
+    Value x = b.Parameter(Of(DType::kF32, {4, 9, 8, 7}));
+    Value dy = b.Parameter(Of(DType::kF32, {4, 4, 3, 10}));
+    FuncBuilder::ConvOptions options;
+    options.input_layout = "f01b";
+    options.kernel_layout = "i01o";
+    options.output_layout = "01bf";
+    options.low = {1, 0};
+    options.rhs_dilation = {2, 2};
+    b.Return({b.Convolution(x, dy, options)});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+  {
+    FuncBuilder b;  // NCHW
+    Value x = b.Parameter(Of(DType::kF32, {2, 5, 8, 9}));
+    Value w = Weight(b, Of(DType::kF32, {3, 3, 5, 18}));
+    FuncBuilder::ConvOptions options;
+    options.input_layout = options.output_layout = "bf01";
+    b.Return({b.Neg(b.Convolution(x, w, options))});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+  {
+    FuncBuilder b;  // one spatial dimension
+    Value x = b.Parameter(Of(DType::kF32, {3, 20, 6}));
+    Value w = Weight(b, Of(DType::kF32, {4, 6, 18}));
+    FuncBuilder::ConvOptions options;
+    options.input_layout = options.output_layout = "b0f";
+    options.kernel_layout = "0io";
+    options.strides = {2};
+    options.low = {3};
+    b.Return({b.Neg(b.Convolution(x, w, options))});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(Pooling) {
+  for (const char* reducer : {"max", "add", "min", "mul"}) {
+    for (int64_t channels : {1, 5, 33}) {
+      for (int variant = 0; variant < 4; ++variant) {
+        SCOPED_TRACE(absl::StrCat(reducer, " ", channels, " variant ", variant));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(DType::kF32, {2, 9, 8, channels}));
+        ops::WindowDims w;
+        w.window = {1, 3, 2, 1};
+        if (variant >= 1) w.strides = {1, 2, 2, 1};
+        if (variant == 2) {
+          w.low = {0, 1, 0, 0};
+          w.high = {0, 1, 1, 0};
+        }
+        if (variant == 3) {
+          w.window = {2, 2, 1, channels > 2 ? 3 : 1};
+          w.strides = {1, 1, 3, 2};
+          w.low = {1, 0, 0, 2};
+          w.high = {0, 2, 0, 1};
+          w.window_dilation = {1, 2, 1, 1};
+        }
+        Value y = b.ReduceWindow(x, reducer, w);
+        b.Return({b.Mul(y, b.FullLike(y, 0.5)), y});
+        Check(b, Tolerance::Relative(1e-6));
+      }
+    }
+  }
+  for (DType dtype : {DType::kBF16, DType::kF64, DType::kS32, DType::kU8}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(dtype, {2, 7, 35}));
+    ops::WindowDims w;
+    w.window = {1, 3, 1};
+    w.strides = {1, 2, 1};
+    b.Return({b.ReduceWindow(x, "max", w), b.ReduceWindow(x, "add", w)});
+    Check(b, Tolerance::Ulps(1));
+  }
+}
+
+}  // namespace
+}  // namespace tektite::testing

@@ -1,0 +1,304 @@
+#include "tests/conformance/harness.h"
+
+#include <cmath>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/status.h"
+#include "jit/compiler/backend_list.h"
+#include "jit/reference/interpreter.h"
+#include "jit/runtime/executable.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::DType;
+using ir::Literal;
+
+// Two threads that run what is scheduled.
+class Pool {
+ public:
+  explicit Pool(int threads) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
+  }
+  ~Pool() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+  runtime::HostPool Host() {
+    return {static_cast<int>(threads_.size()), this, [](void* self, void (*fn)(void*), void* arg) {
+              static_cast<Pool*>(self)->Add([fn, arg] { fn(arg); });
+            }};
+  }
+
+ private:
+  void Add(std::function<void()> task) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    wake_.notify_one();
+  }
+  void Loop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> tasks_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// Results lie between guards, so that a store beside them is seen.
+class Host : public runtime::CallHost {
+ public:
+  static constexpr size_t kGuard = 256;
+  static constexpr unsigned char kFill = 0xA5;
+
+  explicit Host(runtime::HostPool pool) : pool_(pool) {}
+  runtime::HostPool Pool() override { return pool_; }
+  void* Allocate(int result, const runtime::TensorType& type) override {
+    Result& r = results_[result];
+    r.bytes = static_cast<size_t>(ir::Product(type.dims)) * ir::DTypeBytes(type.dtype);
+    r.memory.assign(r.bytes + 2 * kGuard + 64, kFill);
+    const auto address = reinterpret_cast<uintptr_t>(r.memory.data()) + kGuard;
+    r.data = r.memory.data() + kGuard + (64 - address % 64) % 64;
+    return r.data;
+  }
+
+  Literal Take(int result, const ir::Shape& shape) {
+    const Result& r = results_[result];
+    for (const unsigned char& byte : r.memory) {
+      const unsigned char* at = &byte;
+      if (at >= r.data && at < r.data + r.bytes) continue;
+      if (*at != kFill) {
+        ADD_FAILURE() << "a store beside result " << result << " of type " << shape.ToString()
+                      << " at byte " << at - r.data;
+        break;
+      }
+    }
+    return Literal::CopyOf(shape.dtype(), shape.sizes(), r.data);
+  }
+
+ private:
+  struct Result {
+    std::vector<unsigned char> memory;
+    unsigned char* data = nullptr;
+    size_t bytes = 0;
+  };
+  runtime::HostPool pool_;
+  std::map<int, Result> results_;
+};
+
+template <typename T>
+std::string DifferenceOf(const Literal& got, const Literal& want, const Tolerance& tolerance) {
+  const T *g = got.data<T>(), *w = want.data<T>();
+  auto report = [&](int64_t i) {
+    return absl::StrCat("[", i, "] is ", got.AsDouble(i), ", expected ", want.AsDouble(i));
+  };
+  if constexpr (std::is_integral_v<T>) {
+    for (int64_t i = 0; i < want.num_elements(); ++i) {
+      if (g[i] != w[i]) return absl::StrCat("[", i, "] is ", g[i], ", expected ", w[i]);
+    }
+  } else {
+    double largest = 0;
+    for (int64_t i = 0; i < want.num_elements(); ++i) {
+      const double x = std::fabs(want.AsDouble(i));
+      if (std::isfinite(x)) largest = std::max(largest, x);
+    }
+    for (int64_t i = 0; i < want.num_elements(); ++i) {
+      if (std::memcmp(&g[i], &w[i], sizeof(T)) == 0) continue;
+      const double a = got.AsDouble(i), b = want.AsDouble(i);
+      if (std::isnan(a) && std::isnan(b)) continue;
+      if (std::isnan(a) || std::isnan(b)) return report(i);
+      const bool exact = tolerance.ulps == 0 && tolerance.relative == 0;
+      if (exact || std::isinf(b) != std::isinf(a)) {
+        // An overflow may be a rounding away.
+        if (!exact && tolerance.ulps > 0 && std::isinf(a) != std::isinf(b)) {
+          const double finite = std::isinf(a) ? b : a;
+          if (std::fabs(finite) > 0.999 * Literal::HighestOf(want.dtype()).AsDouble(0)) continue;
+          if (std::fabs(finite) > 0.99 * static_cast<double>(std::numeric_limits<float>::max()) &&
+              want.dtype() != DType::kF64) {
+            continue;
+          }
+        }
+        return report(i);
+      }
+      if (std::isinf(a) && a == b) continue;
+      const int digits = want.dtype() == DType::kF64   ? 53
+                         : want.dtype() == DType::kF32 ? 24
+                         : want.dtype() == DType::kF16 ? 11
+                                                       : 8;
+      const int least = want.dtype() == DType::kF64   ? -1074
+                        : want.dtype() == DType::kF32 ? -149
+                        : want.dtype() == DType::kF16 ? -24
+                                                      : -133;
+      const int exponent = b == 0 ? least : std::max(least, std::ilogb(b) - (digits - 1));
+      const double allowed =
+          std::max(std::ldexp(tolerance.ulps, exponent), tolerance.relative * largest);
+      if (!(std::fabs(a - b) <= allowed)) return report(i);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<ConformanceTarget>& ConformanceTargets() {
+  static const auto& targets = *new std::vector<ConformanceTarget>([] {
+    std::vector<ConformanceTarget> list;
+    for (const compiler::BackendInfo& info : compiler::AllBackends()) {
+      const std::string name(info.name);
+      list.push_back({name, name, "native"});
+      if (name == "cpu") list.push_back({"cpu_avx2", name, "avx2"});
+    }
+    return list;
+  }());
+  return targets;
+}
+
+std::string Difference(const Literal& got, const Literal& want, const Tolerance& tolerance) {
+  if (got.shape() != want.shape()) {
+    return absl::StrCat("is ", got.shape().ToString(), ", expected ", want.shape().ToString());
+  }
+  std::string text;
+  ir::DispatchDType(want.dtype(),
+                    [&](auto zero) { text = DifferenceOf<decltype(zero)>(got, want, tolerance); });
+  return text;
+}
+
+std::vector<Literal> PlainInputs(const ir::Graph& graph, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Literal> inputs;
+  for (const ir::Node* p : graph.parameters()) {
+    Literal input = Literal::Allocate(p->shape().dtype(), p->shape().sizes());
+    ir::DispatchDType(input.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for (int64_t i = 0; i < input.num_elements(); ++i) {
+        const int value = static_cast<int>(random() % 33) - 16;
+        if constexpr (std::is_same_v<T, bool>) {
+          input.mutable_data<T>()[i] = value > 0;
+        } else if constexpr (std::is_integral_v<T>) {
+          input.mutable_data<T>()[i] = static_cast<T>(value);
+        } else {
+          input.mutable_data<T>()[i] = T(static_cast<float>(value) / 8);
+        }
+      }
+    });
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
+  static auto& compilers = *new std::map<std::string, std::unique_ptr<compiler::Compiler>>;
+  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse)];
+  if (compiler == nullptr) {
+    compiler::CompilerOptions options;
+    options.backend = GetParam().backend;
+    options.flags.cpu = GetParam().cpu;
+    options.flags.verify = true;
+    if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
+    if (const char* directory = std::getenv("TEKTITE_CONFORMANCE_DUMP")) {
+      options.flags.dump_to = directory;
+    }
+    auto created = compiler::Compiler::Create(std::move(options));
+    if (!created.ok()) ADD_FAILURE() << created.status();
+    compiler = *std::move(created);
+  }
+  return *compiler;
+}
+
+absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
+    const ir::Graph& graph, const std::vector<Literal>& inputs, const CompileOptions& options) {
+  compiler::Compiler& compiler = CompilerFor(options.fuse);
+  const int64_t interpreted = compiler.counters().interpreted_kernels;
+  compiler::CompileJob job;
+  job.cluster = "conformance";
+  job.variant = "shape0";
+  TEKTITE_ASSIGN_OR_RETURN(auto executable, compiler.Compile(graph.Clone(), job));
+  if (!options.may_interpret && compiler.counters().interpreted_kernels != interpreted) {
+    ADD_FAILURE() << "a kernel was left to the interpreter\n" << executable->PlanText();
+  }
+  static Pool& pool = *new Pool(2);
+  std::vector<Literal> first;
+  for (const runtime::HostPool& threads : {runtime::HostPool{}, pool.Host()}) {
+    // Inputs end where their memory ends for sanitizers, and must stay as they are.
+    std::vector<runtime::Argument> arguments;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool weight = graph.parameter(static_cast<int>(i))->Bool(ir::Attr::weight);
+      arguments.push_back({inputs[i].raw(), weight ? uint64_t{7} : uint64_t{0}});
+    }
+    Host host(threads);
+    TEKTITE_RETURN_IF_ERROR(executable->Run(arguments, host));
+    std::vector<Literal> results;
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      results.push_back(host.Take(static_cast<int>(i), graph.outputs()[i].shape()));
+    }
+    if (first.empty()) {
+      first = std::move(results);
+      continue;
+    }
+    for (size_t i = 0; i < first.size(); ++i) {
+      if (!(first[i] == results[i])) {
+        ADD_FAILURE() << "result " << i << " depends on the number of threads";
+      }
+    }
+  }
+  return first;
+}
+
+void ConformanceTest::Check(const ir::Graph& graph, const std::vector<Literal>& inputs,
+                            const Tolerance& tolerance, const CompileOptions& options) {
+  auto want = reference::Evaluate(graph, inputs);
+  ASSERT_TRUE(want.ok()) << want.status();
+  std::vector<Literal> before;
+  for (const Literal& input : inputs) {
+    before.push_back(Literal::CopyOf(input.dtype(), input.sizes(), input.raw()));
+  }
+  auto got = CompileAndRun(graph, inputs, options);
+  ASSERT_TRUE(got.ok()) << got.status() << "\n" << ir::Print(graph);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_TRUE(inputs[i] == before[i]) << "input " << i << " was overwritten\n"
+                                        << ir::Print(graph);
+  }
+  ASSERT_EQ(got->size(), want->size());
+  for (size_t i = 0; i < want->size(); ++i) {
+    const std::string difference = Difference((*got)[i], (*want)[i], tolerance);
+    EXPECT_EQ(difference, "") << "result " << i << "\n" << ir::Print(graph);
+  }
+}
+
+void ConformanceTest::Check(ops::FuncBuilder& b, const Tolerance& tolerance,
+                            const CompileOptions& options) {
+  auto graph = b.Build();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Check(**graph, PlainInputs(**graph, 1), tolerance, options);
+}
+
+INSTANTIATE_TEST_SUITE_P(, ConformanceTest, ::testing::ValuesIn(ConformanceTargets()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace tektite::testing

@@ -1,0 +1,76 @@
+// What every back end must pass: graphs compiled and run through it, compared with the interpreter.
+//
+//   CONFORMANCE_TEST(Softmax) {                       // runs on every target
+//     FuncBuilder b;
+//     ...
+//     Check(b, Tolerance::Relative(1e-6));
+//   }
+//
+// A target is a back end of jit/compiler/backend_list, the cpu twice: as the machine is, and
+// --cpu=avx2.  Each graph runs with no threads and with two, which must give the same bits.  Check
+// expects machine code for every kernel, so that the interpreter never stands in for a back end
+// unnoticed.
+#ifndef TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
+#define TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "jit/compiler/compiler.h"
+#include "jit/ops/builder.h"
+
+namespace tektite::testing {
+
+struct ConformanceTarget {
+  std::string name, backend, cpu;
+  friend std::ostream& operator<<(std::ostream& out, const ConformanceTarget& t) {
+    return out << t.name;
+  }
+};
+const std::vector<ConformanceTarget>& ConformanceTargets();
+
+// How far a result may be from the interpreter's.  NaN agrees with NaN, and infinities with
+// themselves.
+struct Tolerance {
+  double ulps = 0;      // units in the last place of the expected value
+  double relative = 0;  // of the largest finite expected value of the array
+  static Tolerance Exact() { return {}; }
+  static Tolerance Ulps(double n) { return {n, 0}; }
+  static Tolerance Relative(double r) { return {0, r}; }
+};
+
+// Empty if they agree; otherwise the first element that does not.
+std::string Difference(const ir::Literal& got, const ir::Literal& want, const Tolerance& tolerance);
+
+// Values for every parameter: small multiples of 1/8 for floats (their sums are exact), small
+// integers.
+std::vector<ir::Literal> PlainInputs(const ir::Graph& graph, uint64_t seed);
+
+struct CompileOptions {
+  bool fuse = true;            // false: one kernel for each op
+  bool may_interpret = false;  // ops that have no machine code yet
+};
+
+class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
+ protected:
+  // Compiles `graph` and runs it; parameters with weight = true are kept between calls.
+  absl::StatusOr<std::vector<ir::Literal>> CompileAndRun(const ir::Graph& graph,
+                                                         const std::vector<ir::Literal>& inputs,
+                                                         const CompileOptions& options = {});
+  void Check(const ir::Graph& graph, const std::vector<ir::Literal>& inputs,
+             const Tolerance& tolerance = {}, const CompileOptions& options = {});
+  // With PlainInputs.
+  void Check(ops::FuncBuilder& b, const Tolerance& tolerance = {},
+             const CompileOptions& options = {});
+
+  compiler::Compiler& CompilerFor(bool fuse);
+};
+
+#define CONFORMANCE_TEST(name) TEST_P(ConformanceTest, name)
+
+}  // namespace tektite::testing
+
+#endif  // TEKTITE_TESTS_CONFORMANCE_HARNESS_H_

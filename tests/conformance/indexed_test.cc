@@ -1,0 +1,152 @@
+// gather, scatter, cumulative, sort and their like.
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Literal;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+using Ints = std::vector<int64_t>;
+
+Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
+
+CONFORMANCE_TEST(GatherRows) {
+  for (DType index : {DType::kS32, DType::kS64, DType::kU8}) {
+    for (int64_t d : {1, 5, 16, 33}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {9, d})), i = b.Parameter(Of(index, {3, 4, 1}));
+      // Indices run beyond both ends and are clamped.
+      Value g = b.AddOne(Op::kGather, {x, i},
+                         {{Attr::offset_dims, Ints{2}},
+                          {Attr::collapsed_slice_dims, Ints{0}},
+                          {Attr::start_index_map, Ints{0}},
+                          {Attr::index_vector_dim, int64_t{2}},
+                          {Attr::slice_sizes, Dims{Dim(1), Dim(d)}}});
+      b.Return({g, b.Neg(b.Add(g, g))});
+      Check(b);
+    }
+  }
+}
+
+CONFORMANCE_TEST(GatherElementsAndColumns) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {7, 20})), i = b.Parameter(Of(DType::kS32, {2, 18}));
+  Value pairs = b.Parameter(Of(DType::kS32, {21, 2}));
+  Value elements = b.AddOne(Op::kGather, {x, pairs},
+                            {{Attr::offset_dims, Ints{}},
+                             {Attr::collapsed_slice_dims, Ints{0, 1}},
+                             {Attr::start_index_map, Ints{1, 0}},
+                             {Attr::index_vector_dim, int64_t{1}},
+                             {Attr::slice_sizes, Dims{Dim(1), Dim(1)}}});
+  Value columns = b.AddOne(Op::kGather, {b.Neg(x), i},
+                           {{Attr::offset_dims, Ints{0}},
+                            {Attr::collapsed_slice_dims, Ints{1}},
+                            {Attr::start_index_map, Ints{1}},
+                            {Attr::index_vector_dim, int64_t{2}},
+                            {Attr::slice_sizes, Dims{Dim(7), Dim(1)}}});
+  Value windows = b.AddOne(Op::kGather, {x, pairs},
+                           {{Attr::offset_dims, Ints{1, 2}},
+                            {Attr::collapsed_slice_dims, Ints{}},
+                            {Attr::start_index_map, Ints{0, 1}},
+                            {Attr::index_vector_dim, int64_t{1}},
+                            {Attr::slice_sizes, Dims{Dim(3), Dim(17)}}});
+  b.Return({elements, columns, windows, b.Add(windows, windows)});
+  Check(b);
+}
+
+CONFORMANCE_TEST(ScatterRows) {
+  for (const char* reducer : {"add", "max", "min", "mul", "replace"}) {
+    for (int64_t d : {1, 19}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {9, d})), i = b.Parameter(Of(DType::kS32, {30, 1}));
+      Value u = b.Parameter(Of(DType::kF32, {30, d}));
+      Value s = b.AddOne(Op::kScatter, {x, i, u},
+                         {{Attr::offset_dims, Ints{1}},
+                          {Attr::collapsed_slice_dims, Ints{0}},
+                          {Attr::scatter_dims_to_operand_dims, Ints{0}},
+                          {Attr::index_vector_dim, int64_t{1}},
+                          {Attr::reducer, std::string(reducer)},
+                          {Attr::unique_indices, false}});
+      b.Return({b.Neg(s), x});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+CONFORMANCE_TEST(ScatterElementsAndWindows) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kS32, {7, 20})), pairs = b.Parameter(Of(DType::kS64, {40, 2}));
+  Value u = b.Parameter(Of(DType::kS32, {40})), w = b.Parameter(Of(DType::kS32, {40, 2, 5}));
+  Value elements = b.AddOne(Op::kScatter, {x, pairs, u},
+                            {{Attr::offset_dims, Ints{}},
+                             {Attr::collapsed_slice_dims, Ints{0, 1}},
+                             {Attr::scatter_dims_to_operand_dims, Ints{1, 0}},
+                             {Attr::index_vector_dim, int64_t{1}},
+                             {Attr::reducer, std::string("add")},
+                             {Attr::unique_indices, false}});
+  Value windows = b.AddOne(Op::kScatter, {x, pairs, w},
+                           {{Attr::offset_dims, Ints{1, 2}},
+                            {Attr::collapsed_slice_dims, Ints{}},
+                            {Attr::scatter_dims_to_operand_dims, Ints{0, 1}},
+                            {Attr::index_vector_dim, int64_t{1}},
+                            {Attr::reducer, std::string("max")},
+                            {Attr::unique_indices, false}});
+  b.Return({elements, windows});
+  Check(b);
+}
+
+CONFORMANCE_TEST(Cumulative) {
+  for (const char* reducer : {"add", "mul", "max", "min"}) {
+    for (int dimension : {0, 1, 2}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {3, 18, 37}));
+      Value s = b.Parameter(Of(DType::kS64, {3, 18, 37}));
+      std::vector<Value> out;
+      for (bool exclusive : {false, true}) {
+        for (bool reverse : {false, true}) {
+          out.push_back(b.Cumulative(x, dimension, reducer, exclusive, reverse));
+          out.push_back(b.Cumulative(s, dimension, reducer, exclusive, reverse));
+        }
+      }
+      b.Return(out);
+      Check(b, Tolerance::Relative(1e-5));
+    }
+  }
+}
+
+// argmax as TensorFlow means it: the first of equal ones.
+Value ArgExtreme(FuncBuilder& b, Value x, int64_t dimension, const char* direction) {
+  FuncBuilder r("argmax");
+  const DType dtype = x.dtype();
+  Value v1 = r.Parameter(Of(dtype, {})), i1 = r.Parameter(Of(DType::kS64, {}));
+  Value v2 = r.Parameter(Of(dtype, {})), i2 = r.Parameter(Of(DType::kS64, {}));
+  Value better = r.Compare(v1, v2, direction), same = r.Compare(v1, v2, "eq");
+  Value first = r.Binary(Op::kOr, better, r.Binary(Op::kAnd, same, r.Compare(i1, i2, "lt")));
+  r.Return({r.Select(first, v1, v2), r.Select(first, i1, i2)});
+  std::vector<std::unique_ptr<ir::Graph>> regions;
+  regions.push_back(*r.Build());
+  Value index = b.Iota(DType::kS64, x.shape().dims(), static_cast<int>(dimension));
+  Value lowest =
+      b.Constant(direction[0] == 'g' ? Literal::LowestOf(dtype) : Literal::HighestOf(dtype));
+  return b.AddMulti(Op::kReduce, {x, index, lowest, b.Scalar(DType::kS64, 0)},
+                    {{Attr::dimensions, Ints{dimension}}}, std::move(regions))[1];
+}
+
+CONFORMANCE_TEST(ReductionsWithARegion) {
+  for (DType dtype : {DType::kF32, DType::kS32, DType::kF64}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(dtype, {5, 23, 9}));
+    b.Return({ArgExtreme(b, x, 0, "gt"), ArgExtreme(b, x, 1, "gt"), ArgExtreme(b, x, 2, "lt")});
+    Check(b);
+  }
+}
+
+}  // namespace
+}  // namespace tektite::testing

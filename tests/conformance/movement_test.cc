@@ -1,0 +1,130 @@
+// Data movement: alone, in chains, and between elementwise work.
+#include <numeric>
+
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Dim;
+using ir::DType;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+
+Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
+
+const DType kTypes[] = {DType::kBool, DType::kS8,   DType::kU16, DType::kS32,
+                        DType::kS64,  DType::kBF16, DType::kF32, DType::kF64};
+
+CONFORMANCE_TEST(MovementOfEveryType) {
+  for (bool fuse : {true, false}) {
+    for (DType dtype : kTypes) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(dtype, {3, 19, 5})), y = b.Parameter(Of(dtype, {3, 2, 5}));
+      std::vector<Value> out = {
+          b.Transpose(x, {2, 0, 1}),
+          b.SliceDim(x, 1, 2, 18, 3),
+          b.SliceDim(x, 2, 1, 4),
+          b.Reverse(x, {0, 2}),
+          b.Reverse(x, {1}),
+          b.Concatenate({y, x, y}, 1),
+          b.Pad(x, b.Scalar(dtype, 1), {1, -2, 0}, {0, 3, 2}, {0, 1, 2}),
+          b.BroadcastInDim(y, {Dim(3), Dim(4), Dim(2), Dim(5)}, {0, 2, 3}),
+          b.Reshape(x, {Dim(19), Dim(15)}),
+      };
+      if (dtype != DType::kBool) out.push_back(b.Iota(dtype, {Dim(3), Dim(21)}, 1));
+      b.Return(out);
+      CompileOptions options;
+      options.fuse = fuse;
+      Check(b, {}, options);
+    }
+  }
+}
+
+CONFORMANCE_TEST(Permutations) {
+  std::vector<int64_t> permutation = {0, 1, 2, 3};
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {2, 7, 33, 5}));
+  std::vector<Value> out;
+  do {
+    Value t = b.Transpose(x, permutation);
+    out.push_back(b.Add(t, t));
+  } while (std::next_permutation(permutation.begin(), permutation.end()));
+  b.Return(out);
+  Check(b);
+}
+
+CONFORMANCE_TEST(ReshapesBetweenElementwiseWork) {
+  const std::vector<std::vector<int64_t>> shapes = {{6, 20, 4}, {120, 4}, {6, 80},       {24, 20},
+                                                    {480},      {4, 120}, {3, 2, 10, 8}, {480, 1}};
+  for (const auto& from : shapes) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, from));
+    std::vector<Value> out;
+    for (const auto& to : shapes) {
+      ir::Dims dims;
+      for (int64_t d : to) dims.push_back(Dim(d));
+      Value r = b.Reshape(b.Mul(x, b.FullLike(x, 2)), dims);
+      std::vector<int64_t> back(to.size());
+      std::iota(back.rbegin(), back.rend(), 0);
+      out.push_back(b.Add(b.Transpose(r, back), b.FullLike(b.Transpose(r, back), 1)));
+    }
+    b.Return(out);
+    Check(b);
+  }
+}
+
+CONFORMANCE_TEST(MovementFusedIntoElementwise) {
+  for (int64_t n : {1, 2, 7, 16, 17, 40}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {4, n})), y = b.Parameter(Of(DType::kF32, {4, n}));
+    Value e = b.Mul(x, y);
+    Value padded = b.Pad(e, b.Scalar(DType::kF32, 3), {0, 2}, {1, 1});
+    Value joined = b.Concatenate({b.Neg(x), e, b.Add(x, y)}, 1);
+    Value joined_rows = b.Concatenate({b.Neg(x), y}, 0);
+    Value sliced = b.SliceDim(joined, 1, 1, 2 * n);
+    Value reversed = b.Reverse(b.Add(x, y), {1});
+    Value stacked = b.Concatenate(
+        {b.Reshape(x, {Dim(4), Dim(1), Dim(n)}), b.Reshape(y, {Dim(4), Dim(1), Dim(n)})}, 1);
+    b.Return({b.Neg(padded), b.Add(joined, joined), b.Neg(joined_rows), b.Neg(sliced),
+              b.Sub(reversed, x), b.Neg(b.Transpose(e, {1, 0})), b.Add(stacked, stacked)});
+    Check(b);
+  }
+}
+
+CONFORMANCE_TEST(DynamicSlices) {
+  for (int start : {-3, 0, 2, 100}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {6, 37}));
+    Value u = b.Parameter(Of(DType::kF32, {2, 18}));
+    Value i = b.Scalar(DType::kS32, start), j = b.Scalar(DType::kS32, start + 1);
+    Value p = b.Parameter(Of(DType::kS32, {}));
+    b.Return({b.DynamicSlice(x, {i, j}, {Dim(3), Dim(17)}),
+              b.Neg(b.DynamicSlice(b.Add(x, x), {p, j}, {Dim(1), Dim(37)})),
+              b.DynamicUpdateSlice(x, u, {i, j}), b.Neg(b.DynamicUpdateSlice(x, u, {p, p})),
+              b.DynamicUpdateSlice(x, b.Neg(x), {p, p})});
+    Check(b);
+  }
+}
+
+CONFORMANCE_TEST(AFusionMayReadItsOwnOperandAtTwoPlaces) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {40, 40}));
+  Value e = b.Neg(x);
+  b.Return({b.Add(e, b.Transpose(e, {1, 0})), b.Sub(x, b.Reverse(x, {0}))});
+  Check(b);
+}
+
+CONFORMANCE_TEST(BroadcastsOfComputedValues) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {8, 8})), v = b.Parameter(Of(DType::kF32, {8}));
+  Value w = b.Add(v, v);
+  Value rows = b.BroadcastInDim(w, {Dim(8), Dim(8)}, {0});
+  Value columns = b.BroadcastInDim(b.Exp(v), {Dim(8), Dim(8)}, {1});
+  b.Return({b.Mul(b.Add(x, rows), columns), w});
+  Check(b, Tolerance::Ulps(4));
+}
+
+}  // namespace
+}  // namespace tektite::testing

@@ -1,0 +1,86 @@
+// Reductions over any dimensions, with what feeds them and what follows.
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Dim;
+using ir::DType;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+
+Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
+
+CONFORMANCE_TEST(EveryChoiceOfDimensions) {
+  for (const std::vector<int64_t>& dims :
+       {std::vector<int64_t>{3, 17, 5, 18}, {2, 1, 33, 1}, {70, 6, 2, 100}, {4, 0, 5, 3}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, dims));
+    std::vector<Value> out;
+    for (int set = 0; set < 16; ++set) {
+      std::vector<int64_t> reduced;
+      for (int i = 0; i < 4; ++i) {
+        if (set & (1 << i)) reduced.push_back(i);
+      }
+      out.push_back(b.Reduce(x, reduced, set % 3 == 0 ? "max" : "add"));
+    }
+    b.Return(out);
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(EveryReducerAndType) {
+  for (DType dtype : {DType::kBool, DType::kS8, DType::kU16, DType::kS32, DType::kU32, DType::kS64,
+                      DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    for (const char* reducer : {"add", "mul", "max", "min", "and", "or"}) {
+      const bool logic = reducer[0] == 'o' || std::string(reducer) == "and";
+      if (logic == ir::IsFloat(dtype) || (dtype == DType::kBool && !logic)) continue;
+      FuncBuilder b;
+      Value x = b.Parameter(Of(dtype, {5, 39})), y = b.Parameter(Of(dtype, {39, 35}));
+      b.Return(
+          {b.Reduce(x, {1}, reducer), b.Reduce(y, {0}, reducer), b.Reduce(x, {0, 1}, reducer)});
+      Check(b, ir::DTypeBytes(dtype) == 2 ? Tolerance::Ulps(2) : Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+CONFORMANCE_TEST(ProducersAndEpilogues) {
+  for (int64_t n : {1, 7, 16, 65}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {2, 9, 4, n}));
+    Value y = b.Parameter(Of(DType::kF32, {2, n}));
+    Value mean = b.Reduce(b.Mul(x, x), {1, 2}, "add");
+    mean = b.Mul(mean, b.FullLike(mean, 1.0 / 36));
+    Value both = b.Reduce(b.Neg(x), {1, 2}, "max");
+    b.Return(
+        {b.Add(mean, y), b.Mul(both, y), b.Sub(mean, both),
+         b.Reduce(b.Transpose(x, {3, 0, 2, 1}), {1}, "add"),
+         b.Reduce(b.Pad(x, b.Scalar(DType::kF32, 1), {0, 1, 0, 0}, {0, 0, 2, 0}), {1, 2}, "add")});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(LongReductions) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {3, 70001})), y = b.Parameter(Of(DType::kF32, {70001, 3}));
+  b.Return({b.Reduce(x, {0, 1}, "add"), b.Reduce(x, {1}, "max"), b.Reduce(y, {0}, "add"),
+            b.Reduce(y, {0, 1}, "min")});
+  Check(b, Tolerance::Relative(1e-6));
+}
+
+CONFORMANCE_TEST(NormalizationOverChannels) {
+  FuncBuilder b;  // batch normalization in training
+  Value x = b.Parameter(Of(DType::kF32, {4, 5, 6, 19}));
+  Value count = b.Full(DType::kF32, 120, {Dim(19)});
+  Value mean = b.Div(b.Reduce(x, {0, 1, 2}, "add"), count);
+  Value d = b.Sub(x, mean);
+  Value variance = b.Div(b.Reduce(b.Mul(d, d), {0, 1, 2}, "add"), count);
+  b.Return({b.Mul(d, b.Rsqrt(b.Add(variance, b.FullLike(variance, 1e-3)))), mean, variance});
+  Check(b, Tolerance::Relative(5e-6));
+}
+
+}  // namespace
+}  // namespace tektite::testing

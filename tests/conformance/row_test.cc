@@ -1,0 +1,125 @@
+// Row kernels: softmax, layer normalization and what surrounds them.
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+
+Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
+
+Value Softmax(FuncBuilder& b, Value x, bool log) {
+  const int last = x.shape().rank() - 1;
+  Value shifted = b.Sub(x, b.ReduceKeep(x, {last}, "max"));
+  Value e = b.Exp(shifted), sum = b.ReduceKeep(e, {last}, "add");
+  return log ? b.Sub(shifted, b.Log(sum)) : b.Div(e, sum);
+}
+
+Value LayerNorm(FuncBuilder& b, Value x, Value scale, Value offset) {
+  const int last = x.shape().rank() - 1;
+  const double n = static_cast<double>(x.shape().dim(last).value());
+  Value mean = b.ReduceKeep(x, {last}, "add");
+  mean = b.Div(mean, b.FullLike(mean, n));
+  Value d = b.Sub(x, mean);
+  Value variance = b.ReduceKeep(b.Mul(d, d), {last}, "add");
+  variance = b.Div(variance, b.FullLike(variance, n));
+  Value r = b.Rsqrt(b.Add(variance, b.FullLike(variance, 1e-3)));
+  return b.Add(b.Mul(b.Mul(d, r), scale), offset);
+}
+
+const std::vector<std::vector<int64_t>> kShapes = {
+    {1, 1},   {3, 2},   {7, 15},    {16, 16},  {17, 17}, {5, 64},      {64, 64},
+    {2, 100}, {4, 999}, {2, 3, 33}, {8, 8, 8}, {33, 1},  {1, 2, 4, 50}};
+
+CONFORMANCE_TEST(SoftmaxOfEveryShape) {
+  for (const auto& dims : kShapes) {
+    for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(dtype, dims));
+      b.Return({Softmax(b, x, dims.size() % 2 == 1)});
+      Check(b, Tolerance::Relative(dtype == DType::kBF16 ? 0.02 : 1e-6));
+    }
+  }
+}
+
+CONFORMANCE_TEST(SoftmaxAndItsLogarithmTogether) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {6, 37}));
+  b.Return({Softmax(b, x, false), Softmax(b, x, true)});
+  Check(b, Tolerance::Relative(1e-6));
+}
+
+CONFORMANCE_TEST(LayerNormOfEveryShape) {
+  for (const auto& dims : kShapes) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, dims)), y = b.Parameter(Of(DType::kF32, dims));
+    Value scale = b.Parameter(Of(DType::kF32, {dims.back()}));
+    Value offset = b.Parameter(Of(DType::kF32, {dims.back()}));
+    // The residual's sum leaves the kernel, too.
+    Value sum = b.Add(x, y);
+    b.Return({LayerNorm(b, sum, scale, offset), sum});
+    Check(b, Tolerance::Relative(5e-6));
+  }
+}
+
+CONFORMANCE_TEST(MaskedAttentionScores) {
+  for (int64_t t : {5, 16, 24}) {
+    FuncBuilder b;
+    Value scores = b.Parameter(Of(DType::kF32, {2, 3, t, t}));
+    Value mask = b.Parameter(Of(DType::kS32, {2, t}));
+    Value keep = b.Convert(mask, DType::kF32);
+    keep = b.Sub(b.FullLike(keep, 1), keep);
+    keep = b.Reshape(b.Mul(keep, b.FullLike(keep, -0.5)), {Dim(2), Dim(1), Dim(1), Dim(t)});
+    Value rows = b.Iota(DType::kS32, {Dim(t), Dim(t)}, 0);
+    Value columns = b.Iota(DType::kS32, {Dim(t), Dim(t)}, 1);
+    Value causal = b.BroadcastTo(b.Compare(columns, rows, "le"), scores.shape().dims());
+    Value masked = b.Add(b.Mul(scores, b.FullLike(scores, 0.25)), keep);
+    b.Return({Softmax(b, masked, false),
+              Softmax(b, b.Select(causal, masked, b.FullLike(masked, -1e9)), false)});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+// The same sizes for rows and columns must not confuse one for the other.
+CONFORMANCE_TEST(SquareRowsAndColumns) {
+  for (int64_t n : {4, 16, 33}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {n, n}));
+    Value by_row = b.Parameter(Of(DType::kF32, {n, 1}));
+    Value by_column = b.Parameter(Of(DType::kF32, {n}));
+    Value scaled = b.Mul(b.Add(x, by_row), by_column);
+    Value sum = b.Reduce(scaled, {1}, "add");
+    b.Return({b.Mul(sum, by_column), b.Sub(scaled, b.BroadcastInDim(sum, {Dim(n), Dim(n)}, {0})),
+              b.Add(x, b.BroadcastInDim(sum, {Dim(n), Dim(n)}, {1}))});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(RowValuesAreUsedOutside) {
+  for (int64_t n : {1, 8, 21}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {5, n}));
+    Value max = b.Reduce(x, {1}, "max"), sum = b.Reduce(x, {1}, "add");
+    Value range = b.Sub(max, b.Reduce(x, {1}, "min"));
+    b.Return({max, b.Div(sum, b.Add(range, b.FullLike(range, 1))), b.Neg(range)});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(SoftmaxGradient) {
+  FuncBuilder b;
+  Value y = b.Parameter(Of(DType::kF32, {4, 3, 19})), dy = b.Parameter(Of(DType::kF32, {4, 3, 19}));
+  Value sum = b.ReduceKeep(b.Mul(y, dy), {2}, "add");
+  b.Return({b.Mul(b.Sub(dy, sum), y)});
+  Check(b, Tolerance::Relative(1e-6));
+}
+
+}  // namespace
+}  // namespace tektite::testing
