@@ -54,7 +54,7 @@ absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& targe
   result.kernel = MakeKernel(fusion, name);
   const double positions = static_cast<double>(ir::Product(window.window));
   const bool vectorized = window.window.back() == 1 && Pick(window.strides, rank - 1, 1) == 1 &&
-                          Pick(window.low, rank - 1, 0) == 0;
+                          Pick(window.low, rank - 1, 0) == 0 && out.back() <= in.back();
   const int lanes = vectorized ? RegionLanes(region, target) : 1;
   result.cost_ns = ElementwiseCostNs(region, target) +
                    static_cast<double>(root->shape().num_elements()) * positions * 0.3 / lanes;

@@ -219,6 +219,15 @@ CONFORMANCE_TEST(Pooling) {
       }
     }
   }
+  {
+    FuncBuilder b;  // padding behind the innermost dimension
+    Value x = b.Parameter(Of(DType::kF32, {3, 7}));
+    ops::WindowDims w;
+    w.window = {2, 1};
+    w.high = {0, 20};
+    b.Return({b.ReduceWindow(x, "max", w), b.ReduceWindow(x, "add", w)});
+    Check(b);
+  }
   for (DType dtype : {DType::kBF16, DType::kF64, DType::kS32, DType::kU8}) {
     FuncBuilder b;
     Value x = b.Parameter(Of(dtype, {2, 7, 35}));
