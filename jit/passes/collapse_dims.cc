@@ -53,6 +53,11 @@ class Collapser {
   bool FindSpace() {
     const Shape* widest = nullptr;
     for (const auto& node : region_.nodes()) {
+      // Without elements there is nothing to gain, and sizes do not tell dimensions apart.
+      if (std::find(node->shape().dims().begin(), node->shape().dims().end(), Dim(0)) !=
+          node->shape().dims().end()) {
+        return false;
+      }
       switch (node->op()) {
         case Op::kParameter:
         case Op::kConstant:

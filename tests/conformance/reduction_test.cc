@@ -63,6 +63,14 @@ CONFORMANCE_TEST(ProducersAndEpilogues) {
   }
 }
 
+CONFORMANCE_TEST(NoElementsBetweenOthers) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {1, 4, 0})), y = b.Parameter(Of(DType::kF32, {1, 4, 1}));
+  Value z = b.Exp(b.Mul(x, y));
+  b.Return({b.Reduce(z, {0, 1}, "min"), b.Reduce(z, {2}, "add"), z});
+  Check(b);
+}
+
 CONFORMANCE_TEST(LongReductions) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kF32, {3, 70001})), y = b.Parameter(Of(DType::kF32, {70001, 3}));
