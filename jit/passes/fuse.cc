@@ -49,11 +49,26 @@ class FusionBuilder {
     auto it = outside_.find(v);
     if (it != outside_.end()) return it->second;
     if (v.node->op() == Op::kParameter || v.node->op() == Op::kConstant) return v;
-    // Only views get here: groups are built in order, and other free nodes are copied inside.
-    Value operand = Outside(v.node->operand(0));
-    Node* view = graph_.Append(Op::kReshape, {operand}, v.node->attrs(), {v.shape()});
-    view->set_name(v.node->name());
-    return outside_[v] = view->result();
+    std::vector<Value> operands;
+    for (Value operand : v.node->operands()) operands.push_back(Outside(operand));
+    if (v.node->op() == Op::kReshape) {
+      Node* view = graph_.Append(Op::kReshape, operands, v.node->attrs(), {v.shape()});
+      view->set_name(v.node->name());
+      return outside_[v] = view->result();
+    }
+    // A broadcast or iota that some view wants in memory after all: a kernel of its own.
+    auto region = std::make_unique<Graph>("fused");
+    std::vector<Value> inside;
+    for (Value operand : operands) inside.push_back(region->AddParameter(operand.shape()));
+    Node* copy = region->Append(v.node->op(), inside, v.node->attrs(), {v.shape()});
+    region->SetOutputs({copy->result()});
+    Node* fusion = graph_.Append(
+        Op::kFusion, operands,
+        {{Attr::kind, std::string(FusionKindName(FusionKind::kLoop))}, {Attr::stable, false}},
+        {v.shape()});
+    fusion->set_name(v.node->name());
+    fusion->AddRegion(std::move(region));
+    return outside_[v] = fusion->result();
   }
 
   // A value computed by the group, perhaps seen through free nodes.
