@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable
 
@@ -84,10 +85,23 @@ def run(source: str, tektite: str | None = None, timeout: float = 300, **environ
     return Result(answer["values"], answer["stats"], process.stderr)
 
 
+def run_plain_and_compiled(source: str, **environment: str) -> tuple[Result, Result]:
+    """`run` with TEKTITE=0 and with TEKTITE=1, at the same time: most of a program is importing TensorFlow."""
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(run, source, tektite=switch, **environment) for switch in ("0", "1")]
+        return jobs[0].result(), jobs[1].result()
+
+
 def installed_folder() -> Path | None:
     """site-packages/tektite/lib of this Python, where the plugin is installed."""
     spec = importlib.util.find_spec("tektite")
     return None if spec is None or spec.origin is None else Path(spec.origin).parent / "lib"
+
+
+@pytest.fixture
+def run_pair(run_program) -> Callable[..., tuple[Result, Result]]:
+    """`run_plain_and_compiled` above; skips where `run_program` does."""
+    return run_plain_and_compiled
 
 
 @pytest.fixture

@@ -64,11 +64,11 @@ def comparable(text: str) -> str:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_error_is_tensorflows_own(run_program, case):
+def test_error_is_tensorflows_own(run_pair, case):
     # Without oneDNN: TensorFlow replaces kernels by oneDNN's after the graph pass and not in functions that a
     # kernel calls, as the fallback does, and the two kinds word some errors differently.
-    plain, compiled = (run_program(CATCH + WRONG[case], tektite=switch, TF_ENABLE_ONEDNN_OPTS="0").values
-                       for switch in ("0", "1"))
+    pair = run_pair(CATCH + WRONG[case], TF_ENABLE_ONEDNN_OPTS="0")
+    plain, compiled = (result.values for result in pair)
     assert plain["error"] != "no error"
     assert comparable(compiled["error"]) == comparable(plain["error"])
     assert compiled["good"] == plain["good"]

@@ -171,9 +171,8 @@ def flatten(value) -> list[float]:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_same_numbers(run_program, host):
-    plain = run_program(HOSTS[host], tektite="0")
-    compiled = run_program(HOSTS[host], tektite="1")
+def test_same_numbers(run_pair, host):
+    plain, compiled = run_pair(HOSTS[host])
     assert plain.stats == {}
     expected, actual = np.array(flatten(plain.values)), np.array(flatten(compiled.values))
     assert expected.shape == actual.shape
