@@ -89,11 +89,16 @@ void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
   absl::StrAppend(out, "  ", CountOps(e.graph, cluster.nodes), "\n");
   const std::set<int> members(cluster.nodes.begin(), cluster.nodes.end());
   std::vector<int> inputs, outputs;
+  size_t variables = 0;
   std::set<int> seen;
   for (int node : cluster.nodes) {
     for (const auto& in : index.inputs(node)) {
       if (in.is_control() || members.count(in.node) > 0 || !seen.insert(in.node).second) continue;
-      inputs.push_back(in.node);
+      if (e.graph.nodes[in.node].op == "VarHandleOp") {
+        ++variables;  // a model has hundreds, and they hide the inputs
+      } else {
+        inputs.push_back(in.node);
+      }
     }
     const auto uses = index.uses(node);
     const bool leaves = std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
@@ -102,6 +107,7 @@ void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
     if (e.graph.nodes[node].op != "Const" && (leaves || uses.empty())) outputs.push_back(node);
   }
   AppendTensors("takes", e, cost, inputs, out);
+  if (variables > 0) absl::StrAppend(out, "  reads ", variables, " variables\n");
   AppendTensors("gives", e, cost, outputs, out);
 }
 
