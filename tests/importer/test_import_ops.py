@@ -25,10 +25,11 @@ def binary() -> Path:
     """TEKTITE_IMPORT_CHECK, or the newest import_check of any build folder."""
     if "TEKTITE_IMPORT_CHECK" in os.environ:
         return Path(os.environ["TEKTITE_IMPORT_CHECK"])
-    built = sorted((ROOT / "build").glob("*/tests/importer/import_check"), key=lambda p: p.stat().st_mtime)
+    build = ROOT / "build"  # scripts/setup puts programs into build/bin
+    built = [*build.glob("bin/import_check"), *build.glob("*/tests/importer/import_check")]
     if not built:
-        pytest.skip("import_check is not built (scripts/setup --all does it)")
-    return built[-1]
+        pytest.fail("import_check is not built (scripts/setup --all does it)")
+    return max(built, key=lambda path: path.stat().st_mtime)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
