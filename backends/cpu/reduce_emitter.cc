@@ -160,29 +160,22 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
         at.push_back(At(b.Add(first, b.Index(static_cast<int64_t>(v) * lanes)), 1));
         return at;
       };
-      std::function<std::vector<Value>(size_t, Indices, std::vector<Value>)> nest =
-          [&](size_t depth, Indices reduced, std::vector<Value> s) -> std::vector<Value> {
-        if (depth < reduced_sizes.size()) {
-          return b.For(b.Index(0), b.Index(reduced_sizes[depth]), 1, std::move(s),
-                       [&](Value i, absl::Span<const Value> carried) {
-                         Indices next = reduced;
-                         next.push_back(At(i));
-                         return nest(depth + 1, next,
-                                     std::vector<Value>(carried.begin(), carried.end()));
-                       });
-        }
-        for (int v = 0; v < vectors; ++v) {
-          e.Clear();
-          e.SetMask(mask_of(v));
-          for (size_t r = 0; r < reductions.size(); ++r) {
-            Value x = e.EmitVector(plan.reduces[r]->operand(0), space_index(kept_at(v), reduced));
-            Value& acc = s[r * vectors + v];
-            acc = reductions[r].Combine(acc, x, {});
-          }
-        }
-        return s;
-      };
-      state = nest(0, {}, std::move(state));
+      state = NestLoops(b, reduced_sizes, std::move(state),
+                        [&](const std::vector<Value>& loops, std::vector<Value> s) {
+                          Indices reduced;
+                          for (Value i : loops) reduced.push_back(At(i));
+                          for (int v = 0; v < vectors; ++v) {
+                            e.Clear();
+                            e.SetMask(mask_of(v));
+                            for (size_t r = 0; r < reductions.size(); ++r) {
+                              Value x = e.EmitVector(plan.reduces[r]->operand(0),
+                                                     space_index(kept_at(v), reduced));
+                              Value& acc = s[r * vectors + v];
+                              acc = reductions[r].Combine(acc, x, {});
+                            }
+                          }
+                          return s;
+                        });
       for (int v = 0; v < vectors; ++v) {
         e.Clear();
         e.SetMask(mask_of(v));

@@ -130,4 +130,20 @@ std::vector<Value> ReduceOverInner(loop::Builder& b, const std::vector<int64_t>&
   return totals;
 }
 
+std::vector<Value> NestLoops(
+    loop::Builder& b, const std::vector<int64_t>& sizes, std::vector<Value> state,
+    const std::function<std::vector<Value>(const std::vector<Value>&, std::vector<Value>)>& body) {
+  std::function<std::vector<Value>(std::vector<Value>, std::vector<Value>)> nest =
+      [&](std::vector<Value> index, std::vector<Value> s) {
+        if (index.size() == sizes.size()) return body(index, std::move(s));
+        return b.For(b.Index(0), b.Index(sizes[index.size()]), 1, std::move(s),
+                     [&](Value i, absl::Span<const Value> carried) {
+                       std::vector<Value> next = index;
+                       next.push_back(i);
+                       return nest(next, std::vector<Value>(carried.begin(), carried.end()));
+                     });
+      };
+  return nest({}, std::move(state));
+}
+
 }  // namespace tektite::cpu

@@ -46,6 +46,12 @@ std::vector<loop::Value> ReduceOverInner(
     const std::function<std::vector<loop::Value>(const std::vector<loop::Value>&, loop::Value)>&
         visit);
 
+// for (i0 < sizes[0]) for (i1 < sizes[1]) ... state = body(index, state): one element at a time.
+std::vector<loop::Value> NestLoops(
+    loop::Builder& b, const std::vector<int64_t>& sizes, std::vector<loop::Value> state,
+    const std::function<std::vector<loop::Value>(const std::vector<loop::Value>&,
+                                                 std::vector<loop::Value>)>& body);
+
 }  // namespace tektite::cpu
 
 #endif  // TEKTITE_BACKENDS_CPU_REDUCTION_H_

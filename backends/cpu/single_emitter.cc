@@ -145,34 +145,28 @@ absl::StatusOr<EmittedKernel> EmitRegionReduce(const Node& fusion, const Node& r
     if (lanes > 1) kept.back().coefficient = 1;
     std::vector<Value> state;
     for (int i = 0; i < count; ++i) state.push_back(e.EmitVector(root.operand(count + i), {}));
-    std::function<std::vector<Value>(size_t, Indices, std::vector<Value>)> nest =
-        [&](size_t depth, Indices inner_at, std::vector<Value> s) -> std::vector<Value> {
-      if (depth < reduced_sizes.size()) {
-        return b.For(b.Index(0), b.Index(reduced_sizes[depth]), 1, std::move(s),
-                     [&](Value i, absl::Span<const Value> carried) {
-                       Indices next = inner_at;
-                       next.push_back(At(i));
-                       return nest(depth + 1, next,
-                                   std::vector<Value>(carried.begin(), carried.end()));
-                     });
-      }
-      Indices at;
-      size_t k = 0, r = 0;
-      for (size_t i = 0; i < space.size(); ++i) {
-        at.push_back(Contains(reduced, static_cast<int64_t>(i)) ? inner_at[r++] : kept[k++]);
-      }
-      e.Clear();
-      e.SetMask(mask);
-      inside.Clear();
-      for (int i = 0; i < count; ++i) {
-        inside.BindValue(step.parameter(i)->result(), s[i]);
-        inside.BindValue(step.parameter(count + i)->result(), e.EmitVector(root.operand(i), at));
-      }
-      std::vector<Value> next;
-      for (ir::Value v : step.outputs()) next.push_back(inside.EmitVector(v, {}));
-      return next;
-    };
-    state = nest(0, {}, std::move(state));
+    state = NestLoops(
+        b, reduced_sizes, std::move(state),
+        [&](const std::vector<Value>& loops, std::vector<Value> s) {
+          Indices inner_at;
+          for (Value i : loops) inner_at.push_back(At(i));
+          Indices at;
+          size_t k = 0, r = 0;
+          for (size_t i = 0; i < space.size(); ++i) {
+            at.push_back(Contains(reduced, static_cast<int64_t>(i)) ? inner_at[r++] : kept[k++]);
+          }
+          e.Clear();
+          e.SetMask(mask);
+          inside.Clear();
+          for (int i = 0; i < count; ++i) {
+            inside.BindValue(step.parameter(i)->result(), s[i]);
+            inside.BindValue(step.parameter(count + i)->result(),
+                             e.EmitVector(root.operand(i), at));
+          }
+          std::vector<Value> next;
+          for (ir::Value v : step.outputs()) next.push_back(inside.EmitVector(v, {}));
+          return next;
+        });
     e.SetMask(mask);
     for (size_t o = 0; o < region.outputs().size(); ++o) {
       const ir::Value v = region.outputs()[o];

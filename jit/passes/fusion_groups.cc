@@ -17,7 +17,7 @@ using ir::Value;
 
 // A kernel with more nodes than this takes long to compile and gains nothing.
 constexpr size_t kMaxNodes = 160;
-// Rows shorter than this leave most lanes of a vector idle in the row emitter.
+// The row emitter keeps values of a row in scratch: longer ones would not stay in any near cache.
 constexpr int64_t kMaxRowLength = 1 << 17;
 // Recomputing this many cheap operations per use costs less than storing and loading the value.
 constexpr int kMaxRecomputedNodes = 4;
@@ -104,7 +104,7 @@ int64_t ElementsOf(const Dims& dims) {
   return n;
 }
 
-// Reduces in rows of a reasonable length, and more than a handful of rows.
+// Reduces the innermost dimensions, in rows that scratch can hold; static extents decide.
 bool FitsRowKernel(const Node& reduce, const Dims& space, const Dims& kept) {
   int64_t rows = ElementsOf(kept), elements = ElementsOf(space);
   return ReducesInnermost(reduce) && rows > 0 &&
