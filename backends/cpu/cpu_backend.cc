@@ -14,11 +14,11 @@ namespace {
 class CpuKernel : public backend::Kernel {
  public:
   CpuKernel(CompiledFunction function, const EmittedKernel& emitted)
-      : function_(std::move(function)), in_place_(emitted.in_place) {
-    num_chunks_ = emitted.num_chunks;
-    scratch_bytes_ = emitted.kernel->scratch_bytes;
-    cost_ns_ = emitted.cost_ns;
-  }
+      : function_(std::move(function)),
+        plan_{emitted.num_chunks, emitted.kernel->scratch_bytes, emitted.cost_ns},
+        in_place_(emitted.in_place) {}
+
+  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     function_.fn(frame.buffers, frame.sizes, frame.scratch, begin, end);
@@ -31,6 +31,7 @@ class CpuKernel : public backend::Kernel {
 
  private:
   CompiledFunction function_;
+  backend::LaunchPlan plan_;
   std::vector<std::pair<int, int>> in_place_;
 };
 

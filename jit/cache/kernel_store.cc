@@ -7,6 +7,7 @@
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::cache {
 namespace {
@@ -42,7 +43,8 @@ Fingerprint KernelKey(const ir::Node& fusion, const backend::Backend& backend, c
     std::visit(AttrText{&text}, value);
     text += ';';
   }
-  text += ir::PrintCanonical(fusion.region());
+  const std::unique_ptr<ir::Graph> renamed = ir::WithCanonicalSymbols(fusion.region());
+  text += ir::PrintCanonical(renamed != nullptr ? *renamed : fusion.region());
   return FingerprintOf(text);
 }
 

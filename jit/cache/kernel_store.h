@@ -29,7 +29,8 @@ namespace tektite::cache {
 using KernelPtr = std::shared_ptr<const backend::Kernel>;
 
 // Of all that a kernel's code depends on: the fusion's region and attributes, the back end and its
-// target, the flags that affect code.
+// target, the flags that affect code.  Symbols count by their order (ir::SymbolsOf), not by name;
+// the region's guards are facts about them and belong to the key.
 Fingerprint KernelKey(const ir::Node& fusion, const backend::Backend& backend, const Flags& flags);
 
 class KernelStore {

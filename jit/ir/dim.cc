@@ -9,44 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
+#include "jit/ir/dim_expr.h"
 
 namespace tektite::ir {
-
-// What a polynomial is made of: a symbol, or a function of two dimensions.
-struct DimAtom {
-  std::string text;   // canonical: equal atoms have equal text
-  char function = 0;  // 0: a symbol; '/', '%', '>' (max), '<' (min)
-  Dim a, b;
-};
-
-// coefficient * atom * atom ...; atoms sorted by text.
-struct DimTerm {
-  int64_t coefficient;
-  std::vector<std::shared_ptr<const DimAtom>> atoms;
-  std::string key;  // of the atoms alone
-};
-
-// constant + terms, sorted by key, no zero coefficients, at least one term.
-struct DimExpr {
-  int64_t constant = 0;
-  std::vector<DimTerm> terms;
-  std::string text;
-};
-
-namespace {
-
-// Sizes never come near 2^63; text from outside may, and then wraps instead of being undefined.
-int64_t WrappingAdd(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t WrappingSub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-int64_t WrappingMul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-
-}  // namespace
 
 struct DimAlgebra {
   using Poly = std::map<std::string, DimTerm>;
@@ -178,13 +143,6 @@ struct DimAlgebra {
 };
 
 namespace {
-
-int64_t FloorDivide(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return WrappingSub(0, a);
-  int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
 
 // Recursive descent over sums of products; depth is bounded by kMaxDepth.
 class DimParser {
@@ -359,7 +317,7 @@ Dim operator*(const Dim& a, const Dim& b) {
 }
 
 Dim FloorDiv(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return Dim(FloorDivide(a.value(), b.value()));
+  if (a.is_constant() && b.is_constant()) return Dim(DivideFloor(a.value(), b.value()));
   if (a == b) return Dim(1);  // a dimension used as a divisor is never zero where it matters
   if (b.is_constant() && b.value() > 0 && DimAlgebra::DividesEvenly(a, b.value())) {
     return DimAlgebra::DivideEvenly(a, b.value());
@@ -371,10 +329,7 @@ Dim CeilDiv(const Dim& a, const Dim& b) { return FloorDiv(a + b - Dim(1), b); }
 
 Dim Mod(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) {
-    return Dim(
-        b.value() == 0
-            ? 0
-            : WrappingSub(a.value(), WrappingMul(b.value(), FloorDivide(a.value(), b.value()))));
+    return Dim(ModuloFloor(a.value(), b.value()));
   }
   if (b.is_constant() && b.value() > 0 && DimAlgebra::DividesEvenly(a, b.value())) return Dim(0);
   return DimAlgebra::Function('%', a, b);

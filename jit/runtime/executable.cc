@@ -26,6 +26,7 @@ struct Slot {
 
 struct PlannedStep {
   const Kernel* kernel = nullptr;
+  backend::LaunchPlan launch;
   int first_slot = 0;
   int step = 0;
 };
@@ -41,11 +42,12 @@ class PointerTable {
         num_bases_(first_group_ + static_cast<int>(graph.groups.size())) {
     for (int s : steps) {
       const Step& step = graph.steps[s];
-      steps_.push_back({step.kernel.get(), static_cast<int>(slots_.size()), s});
+      const backend::LaunchPlan launch = step.kernel->Plan({});
+      steps_.push_back({step.kernel.get(), launch, static_cast<int>(slots_.size()), s});
       for (int b : step.operands) slots_.push_back(SlotOf(graph, locations[b]));
       for (int b : step.results) slots_.push_back(SlotOf(graph, locations[b]));
-      cost_ns_ += step.kernel->cost_ns();
-      scratch_bytes_ = std::max(scratch_bytes_, step.kernel->scratch_bytes());
+      cost_ns_ += launch.cost_ns;
+      scratch_bytes_ = std::max(scratch_bytes_, launch.scratch_bytes);
     }
   }
 
@@ -92,11 +94,11 @@ class PointerTable {
     ThreadTeam team(pool, cost_ns_, scratch_bytes_, working);
     for (const PlannedStep& step : steps_) {
       if (times.empty()) {
-        team.Run(*step.kernel, pointers + step.first_slot);
+        team.Run(*step.kernel, step.launch, pointers + step.first_slot, nullptr);
         continue;
       }
       Stopwatch watch;
-      team.Run(*step.kernel, pointers + step.first_slot);
+      team.Run(*step.kernel, step.launch, pointers + step.first_slot, nullptr);
       Executable::StepTime& time = times[step.step];
       time.nanoseconds.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e9),
                                  std::memory_order_relaxed);
@@ -277,9 +279,9 @@ std::string Executable::PlanText() const {
   };
   for (size_t s = 0; s < graph_.steps.size(); ++s) {
     const Step& step = graph_.steps[s];
+    const backend::LaunchPlan launch = step.kernel->Plan({});
     absl::StrAppend(&text, step.group < 0 ? "call " : "once ", s, " ", step.name, ": ",
-                    step.kernel->num_chunks(), " chunks, ",
-                    static_cast<int64_t>(step.kernel->cost_ns()), " ns,");
+                    launch.num_chunks, " chunks, ", static_cast<int64_t>(launch.cost_ns), " ns,");
     for (int b : step.operands) append_buffer(b);
     text += " ->";
     for (int b : step.results) append_buffer(b);

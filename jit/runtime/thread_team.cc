@@ -15,6 +15,7 @@ namespace {
 
 using backend::Kernel;
 using backend::KernelFrame;
+using backend::LaunchPlan;
 
 // A worker is worth asking for when it can take over this much.
 constexpr double kWorkPerWorkerNs = 10e3;
@@ -72,6 +73,8 @@ struct TeamState {
   // The kernel being shared: written while no claim is out, read under a claim.
   alignas(64) const Kernel* kernel = nullptr;
   void* const* buffers = nullptr;
+  const int64_t* sizes = nullptr;
+  int64_t chunks = 0;
   int64_t chunks_per_claim = 1;
   alignas(64) std::atomic<int> references{0};  // caller and scheduled workers
   std::atomic<int> arrived{0};
@@ -82,8 +85,8 @@ struct TeamState {
 
   void RunClaim(uint64_t claim, void* worker_scratch) const {
     const int64_t begin = static_cast<int64_t>(claim) * chunks_per_claim;
-    const int64_t end = std::min(begin + chunks_per_claim, kernel->num_chunks());
-    kernel->Run(KernelFrame{buffers, nullptr, worker_scratch}, begin, end);
+    const int64_t end = std::min(begin + chunks_per_claim, chunks);
+    kernel->Run(KernelFrame{buffers, sizes, worker_scratch}, begin, end);
   }
 
   // Needs the caller, or a claim that is not finished: the host's context lives as long.
@@ -207,21 +210,24 @@ ThreadTeam::~ThreadTeam() {
   StatePool::Get().Unreference(state_);
 }
 
-void ThreadTeam::Run(const Kernel& kernel, void* const* buffers) {
-  const int64_t chunks = kernel.num_chunks();
-  if (state_ != nullptr && chunks > 1) {
+void ThreadTeam::Run(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,
+                     const int64_t* sizes) {
+  if (state_ != nullptr && plan.num_chunks > 1) {
     const bool present = state_->arrived.load(std::memory_order_relaxed) > 0;
-    if (kernel.cost_ns() >= (present ? kShareWithPresentNs : kShareWithAbsentNs)) {
-      return RunShared(kernel, buffers);
+    if (plan.cost_ns >= (present ? kShareWithPresentNs : kShareWithAbsentNs)) {
+      return RunShared(kernel, plan, buffers, sizes);
     }
   }
-  if (chunks > 0) kernel.Run(KernelFrame{buffers, nullptr, scratch_}, 0, chunks);
+  if (plan.num_chunks > 0) {
+    kernel.Run(KernelFrame{buffers, sizes, scratch_}, 0, plan.num_chunks);
+  }
 }
 
-void ThreadTeam::RunShared(const Kernel& kernel, void* const* buffers) {
+void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,
+                           const int64_t* sizes) {
   TeamState& state = *state_;
-  const int64_t chunks = kernel.num_chunks();
-  const double chunk_ns = kernel.cost_ns() / static_cast<double>(chunks);
+  const int64_t chunks = plan.num_chunks;
+  const double chunk_ns = plan.cost_ns / static_cast<double>(chunks);
   const int threads = 1 + std::min(state.pool.num_threads, kMostWorkers);
   int64_t together = static_cast<int64_t>(std::ceil(kClaimNs / chunk_ns));
   together = std::min(together, std::max<int64_t>(1, chunks / (threads * kClaimsPerThread)));
@@ -230,6 +236,8 @@ void ThreadTeam::RunShared(const Kernel& kernel, void* const* buffers) {
 
   state.kernel = &kernel;
   state.buffers = buffers;
+  state.sizes = sizes;
+  state.chunks = chunks;
   state.chunks_per_claim = together;
   state.done.store(0, std::memory_order_relaxed);
   state.ticket.store(static_cast<uint64_t>(claims) << kLimitShift, std::memory_order_release);

@@ -1,7 +1,7 @@
 // One call's threads: the caller, and whichever of the host's workers come to help.
 //
 //   ThreadTeam team(pool, total_cost_ns, scratch_bytes, callers_scratch);
-//   for (const Step& step : steps) team.Run(*step.kernel, buffers);
+//   for (const Step& step : steps) team.Run(*step.kernel, plan, buffers, sizes);
 //
 // Why not a fork and join for each kernel: waking a sleeping pool costs some 8 us, as much as the
 // kernel.  Here the host's workers are asked for once; the caller starts at once and alone; a
@@ -40,13 +40,15 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  // Returns when every chunk is done.
-  void Run(const backend::Kernel& kernel, void* const* buffers);
+  // Returns when every chunk is done.  `plan` is the kernel's for `sizes`.
+  void Run(const backend::Kernel& kernel, const backend::LaunchPlan& plan, void* const* buffers,
+           const int64_t* sizes);
 
   static constexpr double kSerialCallNs = 20e3;
 
  private:
-  void RunShared(const backend::Kernel& kernel, void* const* buffers);
+  void RunShared(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+                 void* const* buffers, const int64_t* sizes);
 
   TeamState* state_ = nullptr;  // null: the caller is alone
   void* scratch_;

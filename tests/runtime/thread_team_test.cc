@@ -87,8 +87,8 @@ void RunCall(const HostPool& pool, int kernels, int64_t chunks) {
   {
     ThreadTeam team(pool, 1e6, 64, scratch);
     for (int k = 0; k < kernels; ++k) {
-      team.Run(kernel, buffers);
-      team.Run(check, buffers);
+      team.Run(kernel, kernel.Plan({}), buffers, nullptr);
+      team.Run(check, check.Plan({}), buffers, nullptr);
     }
   }
   for (int64_t c = 0; c < chunks; ++c) ASSERT_EQ(counts[c], kernels);

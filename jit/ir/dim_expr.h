@@ -1,0 +1,62 @@
+// What a symbolic dimension is made of, for the files of jit/ir that walk or evaluate one;
+// everybody else sees Dim alone.  Arithmetic on sizes wraps: they never come near 2^63, text from
+// outside may.
+#ifndef TEKTITE_JIT_IR_DIM_EXPR_H_
+#define TEKTITE_JIT_IR_DIM_EXPR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/ir/dim.h"
+
+namespace tektite::ir {
+
+// What a polynomial is made of: a symbol, or a function of two dimensions.
+struct DimAtom {
+  std::string text;   // canonical: equal atoms have equal text
+  char function = 0;  // 0: a symbol; '/', '%', '>' (max), '<' (min)
+  Dim a, b;
+};
+
+// coefficient * atom * atom ...; atoms sorted by text.
+struct DimTerm {
+  int64_t coefficient;
+  std::vector<std::shared_ptr<const DimAtom>> atoms;
+  std::string key;  // of the atoms alone
+};
+
+// constant + terms, sorted by key, no zero coefficients, at least one term.
+struct DimExpr {
+  int64_t constant = 0;
+  std::vector<DimTerm> terms;
+  std::string text;
+
+  // Null for a constant.
+  static const DimExpr* Of(const Dim& d) { return d.expr_.get(); }
+};
+
+inline int64_t WrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t WrappingSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+inline int64_t WrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+// Towards minus infinity; a zero divisor gives zero.
+inline int64_t DivideFloor(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return WrappingSub(0, a);
+  const int64_t q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+inline int64_t ModuloFloor(int64_t a, int64_t b) {
+  return b == 0 ? 0 : WrappingSub(a, WrappingMul(b, DivideFloor(a, b)));
+}
+
+}  // namespace tektite::ir
+
+#endif  // TEKTITE_JIT_IR_DIM_EXPR_H_

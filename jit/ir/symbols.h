@@ -1,0 +1,27 @@
+// The symbols of a graph in an order that does not depend on their names, so that code for one
+// graph serves every graph that differs from it in names alone.
+//
+//   std::vector<std::string> symbols = SymbolsOf(fusion.region());   // {"seq", "batch"}
+//   std::unique_ptr<Graph> renamed = WithCanonicalSymbols(region);   // seq -> s0, batch -> s1
+#ifndef TEKTITE_JIT_IR_SYMBOLS_H_
+#define TEKTITE_JIT_IR_SYMBOLS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/ir/graph.h"
+
+namespace tektite::ir {
+
+// In the order of first appearance: in the parameters' shapes, then in the other nodes' result
+// shapes, dimension attributes and regions, then in the guards; within a shape from the outermost
+// dimension, within a dimension as it is printed.
+std::vector<std::string> SymbolsOf(const Graph& graph);
+
+// A copy in which the i-th of SymbolsOf is called "s<i>"; null when there are none.
+std::unique_ptr<Graph> WithCanonicalSymbols(const Graph& graph);
+
+}  // namespace tektite::ir
+
+#endif  // TEKTITE_JIT_IR_SYMBOLS_H_
