@@ -65,9 +65,7 @@ def comparable(text: str) -> str:
 
 @pytest.mark.parametrize("case", WRONG)
 def test_error_is_tensorflows_own(run_pair, case):
-    # Without oneDNN: TensorFlow replaces kernels by oneDNN's after the graph pass and not in functions that a
-    # kernel calls, as the fallback does, and the two kinds word some errors differently.
-    pair = run_pair(CATCH + WRONG[case], TF_ENABLE_ONEDNN_OPTS="0")
+    pair = run_pair(CATCH + WRONG[case])
     plain, compiled = (result.values for result in pair)
     assert plain["error"] != "no error"
     assert comparable(compiled["error"]) == comparable(plain["error"])

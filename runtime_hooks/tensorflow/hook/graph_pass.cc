@@ -87,7 +87,7 @@ class TektitePass : public tensorflow::GraphOptimizationPass {
 
     absl::flat_hash_map<std::string, Node*> node_by_name;
     for (Node* node : graph->op_nodes()) node_by_name.emplace(node->name(), node);
-    ClusterReplacer replacer(graph, options.flib_def, options.device_set);
+    ClusterReplacer replacer(options);
     for (int cluster = 0; cluster < clusters; ++cluster) {
       std::vector<Node*> nodes;
       const int num_nodes = library->marking_num_nodes(marking.get(), cluster);

@@ -10,10 +10,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
+#include "runtime_hooks/tensorflow/hook/fallback_body.h"
+#include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.pb.h"
-#include "tensorflow/core/framework/graph_to_functiondef.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/graph/algorithm.h"
@@ -40,6 +41,7 @@ struct Boundary {
   std::vector<Node*> control_inputs;  // nodes the cluster waits for
   std::vector<Node*> control_outputs;
   std::vector<Node*> copied_constants;  // outside, copied into the body
+  std::vector<int> constant_inputs;     // indices of inputs that come from constants
   absl::flat_hash_map<Endpoint, int> input_index;
   absl::flat_hash_map<Endpoint, int> output_index;
 };
@@ -133,8 +135,10 @@ Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
         continue;
       }
       const Endpoint endpoint{source, edge->src_output()};
-      if (boundary.input_index.emplace(endpoint, boundary.inputs.size()).second) {
+      const int index = static_cast<int>(boundary.inputs.size());
+      if (boundary.input_index.emplace(endpoint, index).second) {
         boundary.inputs.push_back(endpoint);
+        if (source->IsConstant()) boundary.constant_inputs.push_back(index);
       }
     }
     std::vector<int> leaving;
@@ -248,13 +252,11 @@ NodeDef ClusterDef(const std::string& name, const std::string& node_name,
                    const std::string& function_name, std::string body_bytes,
                    const Boundary& boundary, const NodeSet& inside, const Node& model) {
   std::vector<DataType> input_types, output_types, variable_types;
-  std::vector<int> constant_inputs;
   for (size_t i = 0; i < boundary.inputs.size(); ++i) {
     const Endpoint& input = boundary.inputs[i];
     input_types.push_back(TypeOf(input));
     variable_types.push_back(TypeOf(input) == tensorflow::DT_RESOURCE ? VariableType(input, inside)
                                                                       : tensorflow::DT_RESOURCE);
-    if (input.first->IsConstant()) constant_inputs.push_back(static_cast<int>(i));
   }
   for (const Endpoint& output : boundary.outputs) output_types.push_back(TypeOf(output));
   tensorflow::NameAttrList function;
@@ -267,7 +269,7 @@ NodeDef ClusterDef(const std::string& name, const std::string& node_name,
   tensorflow::AddNodeAttr("Tin", input_types, &def);
   tensorflow::AddNodeAttr("Tout", output_types, &def);
   tensorflow::AddNodeAttr("variable_types", variable_types, &def);
-  tensorflow::AddNodeAttr("constant_inputs", constant_inputs, &def);
+  tensorflow::AddNodeAttr("constant_inputs", boundary.constant_inputs, &def);
   tensorflow::AddNodeAttr("cluster_name", name, &def);
   tensorflow::AddNodeAttr("fallback", function, &def);
   tensorflow::AddNodeAttr("_XlaCompile", false, &def);
@@ -324,15 +326,16 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   if (nodes.empty()) return "HOST_EMPTY_CLUSTER";
   std::sort(nodes.begin(), nodes.end(),
             [](const Node* a, const Node* b) { return a->id() < b->id(); });
-  if (const char* refusal = CheckNodes(nodes, devices_); refusal != nullptr) return refusal;
+  if (const char* refusal = CheckNodes(nodes, options_.device_set); refusal != nullptr)
+    return refusal;
   const NodeSet inside(nodes.begin(), nodes.end());
   if (MakesCycle(nodes, inside)) return "HOST_CYCLE";
 
   const Boundary boundary = FindBoundary(nodes, inside);
-  Graph body(tensorflow::OpRegistry::Global());
-  if (!BuildBody(nodes, boundary, *graph_, &body).ok()) return "HOST_BODY";
+  auto body = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
+  if (!BuildBody(nodes, boundary, *graph_, body.get()).ok()) return "HOST_BODY";
   tensorflow::GraphDef body_def;
-  body.ToGraphDef(&body_def, /*include_flib_def=*/false);
+  body->ToGraphDef(&body_def, /*include_flib_def=*/false);
   std::string body_bytes;
   if (!body_def.SerializeToString(&body_bytes)) return "HOST_GRAPH_TOO_LARGE";
 
@@ -340,12 +343,18 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   // may have one name, though they may be called alike in reports.
   static std::atomic<int64_t> serial{0};
   const std::string unique = absl::StrCat(name, "_", serial.fetch_add(1));
-  const std::string function_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
-  tensorflow::FunctionDef function;
-  if (!tensorflow::GraphToFunctionDef(body, function_name, &function).ok()) return "HOST_BODY";
-  NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), function_name,
-                           std::move(body_bytes), boundary, inside, *nodes.front());
-  if (!library_->AddFunctionDef(function).ok()) return "HOST_BODY";
+  FallbackRequest request;
+  request.function_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
+  request.device = nodes.front()->assigned_device_name();
+  request.constant_inputs = boundary.constant_inputs;
+  request.pass_options = &options_;
+  const absl::StatusOr<tensorflow::FunctionDef> function =
+      FallbackFunction(std::move(body), request);
+  if (!function.ok()) return "HOST_BODY";
+  NodeDef def =
+      ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), request.function_name,
+                 std::move(body_bytes), boundary, inside, *nodes.front());
+  if (!options_.flib_def->AddFunctionDef(*function).ok()) return "HOST_BODY";
   absl::StatusOr<Node*> cluster = graph_->AddNode(std::move(def));
   if (!cluster.ok()) return "HOST_BODY";
   (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());

@@ -19,18 +19,17 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "tensorflow/core/common_runtime/device_set.h"
-#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tektite::tf_hook {
 
 class ClusterReplacer {
  public:
-  // Fallback functions go into `library`; `devices` says which are in this process.  None is owned.
-  ClusterReplacer(tensorflow::Graph* graph, tensorflow::FunctionLibraryDefinition* library,
-                  const tensorflow::DeviceSet* devices)
-      : graph_(graph), library_(library), devices_(devices) {}
+  // Of the pass that replaces: its graph is changed, its library receives the fallback functions,
+  // its devices are those of this process.  `options` must outlive this.
+  explicit ClusterReplacer(const tensorflow::GraphOptimizationPassOptions& options)
+      : options_(options), graph_(options.graph->get()) {}
 
   // Replaces `nodes` by one TektiteCluster node.  Returns null when done, otherwise a reason code
   // (a literal); the graph is then as it was.  No other node is removed before Finish.
@@ -40,9 +39,8 @@ class ClusterReplacer {
   void Finish();
 
  private:
+  const tensorflow::GraphOptimizationPassOptions& options_;
   tensorflow::Graph* const graph_;
-  tensorflow::FunctionLibraryDefinition* const library_;
-  const tensorflow::DeviceSet* const devices_;
   absl::flat_hash_set<std::string> gone_;  // as "loc:@name", the form of colocations
   absl::flat_hash_set<tensorflow::Node*> copied_;
 };
