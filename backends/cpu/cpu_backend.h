@@ -1,5 +1,5 @@
-// The CPU back end: fusions become loop IR, LLVM makes machine code of it, ORC links it into the
-// process.
+// The CPU back end: fusions become loop IR, LLVM makes machine code of it, which is copied into
+// executable memory.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(flags));
 //   auto kernel = backend->Compile(fusion, options);    // Unimplemented: ask the next back end

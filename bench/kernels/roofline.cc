@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "backends/cpu/orc_compiler.h"
+#include "backends/cpu/kernel_compiler.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 
@@ -17,7 +17,7 @@ using loop::Value;
 constexpr int kSums = 12;
 constexpr int64_t kSteps = 200000;
 
-absl::StatusOr<double> PeakFlops(cpu::OrcCompiler& compiler, int lanes) {
+absl::StatusOr<double> PeakFlops(cpu::KernelCompiler& compiler, int lanes) {
   loop::Kernel kernel("peak", {{DType::kF32, "io", true}});
   loop::Builder b(&kernel);
   Value x = b.Load(b.Buffer(0), DType::kF32, b.Index(0), lanes);
@@ -42,7 +42,7 @@ absl::StatusOr<double> PeakFlops(cpu::OrcCompiler& compiler, int lanes) {
   return best;
 }
 
-absl::StatusOr<double> Bandwidth(cpu::OrcCompiler& compiler, int lanes, int64_t elements) {
+absl::StatusOr<double> Bandwidth(cpu::KernelCompiler& compiler, int lanes, int64_t elements) {
   loop::Kernel kernel(
       "triad", {{DType::kF32, "x", false}, {DType::kF32, "y", false}, {DType::kF32, "z", true}});
   loop::Builder b(&kernel);
@@ -68,7 +68,7 @@ absl::StatusOr<double> Bandwidth(cpu::OrcCompiler& compiler, int lanes, int64_t 
 }  // namespace
 
 absl::StatusOr<Roofline> MeasureRoofline(const backend::TargetInfo& target) {
-  TEKTITE_ASSIGN_OR_RETURN(auto compiler, cpu::OrcCompiler::Create(target));
+  TEKTITE_ASSIGN_OR_RETURN(auto compiler, cpu::KernelCompiler::Create(target));
   const int lanes = target.lanes(4);
   Roofline r;
   TEKTITE_ASSIGN_OR_RETURN(r.flops_per_second, PeakFlops(*compiler, lanes));

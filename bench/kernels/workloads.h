@@ -9,12 +9,13 @@ namespace tektite::bench {
 
 struct Workload {
   std::string name;
-  std::string text;      // one graph; parameters named w* are weights, kept from call to call
-  double flops = 0;      // multiply-adds count twice; 0: the kernel is bound by memory
-  double bytes = 0;      // read and written at least
+  std::string text;  // one graph; parameters named w* are weights, kept from call to call
+  double flops = 0;  // multiply-adds count twice; 0: the kernel is bound by memory
+  double bytes = 0;  // read and written at least
 };
 
-// Matrix products, convolutions and row kernels in the shapes of ResNet50, MobileNetV2 and BERT-base.
+// Matrix products, convolutions and row kernels in the shapes of ResNet50, MobileNetV2 and
+// BERT-base.
 std::vector<Workload> AllWorkloads();
 
 }  // namespace tektite::bench

@@ -16,9 +16,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/llvm/kernel_runner.h"
 #include "tests/llvm/math_functions.h"
 #include "tests/llvm/ulp.h"
-#include "tests/llvm/kernel_runner.h"
 
 namespace tektite::bench {
 namespace {

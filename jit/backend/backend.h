@@ -58,6 +58,8 @@ class Kernel {
 struct CompileOptions {
   std::string name;      // stable and readable: "k3_row_softmax"
   std::string dump_dir;  // when not empty: loop IR, LLVM IR and assembly go there
+  // When not null: becomes what Load makes this kernel from, or empty where the back end has none.
+  std::string* image = nullptr;
 };
 
 class Backend {
@@ -68,6 +70,11 @@ class Backend {
   // Thread-safe.  Shapes may be symbolic: the kernel then serves every value of its symbols.
   virtual absl::StatusOr<std::shared_ptr<const Kernel>> Compile(const ir::Node& fusion,
                                                                 const CompileOptions& options) = 0;
+  // A kernel from the image that Compile gave, maybe in another process, by this very build and for
+  // the same target.  Thread-safe.  Bytes that cannot be such an image are refused.
+  virtual absl::StatusOr<std::shared_ptr<const Kernel>> Load(absl::string_view image) {
+    return absl::UnimplementedError("this back end keeps no images");
+  }
   // The panel width (columns) in which this back end wants the right-hand side of a contraction
   // [m, k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.
   // m may be symbolic, and then the width does not depend on it.

@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "backends/cpu/cpu_features.h"
-#include "backends/cpu/orc_compiler.h"
+#include "backends/cpu/kernel_compiler.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::testing {
 
 // "native" or "avx2"; one compiler a target, kept.
-inline cpu::OrcCompiler& CompilerFor(const std::string& flag) {
+inline cpu::KernelCompiler& CompilerFor(const std::string& flag) {
   static auto* compilers =
-      new std::vector<std::pair<std::string, std::unique_ptr<cpu::OrcCompiler>>>();
+      new std::vector<std::pair<std::string, std::unique_ptr<cpu::KernelCompiler>>>();
   for (auto& [name, compiler] : *compilers) {
     if (name == flag) return *compiler;
   }
   auto target = cpu::DetectTarget(flag);
-  auto compiler = target.ok() ? cpu::OrcCompiler::Create(*target) : target.status();
+  auto compiler = target.ok() ? cpu::KernelCompiler::Create(*target) : target.status();
   if (!compiler.ok()) {
     std::fprintf(stderr, "%s\n", compiler.status().ToString().c_str());
     std::abort();
@@ -34,7 +34,8 @@ inline cpu::OrcCompiler& CompilerFor(const std::string& flag) {
 // A kernel over `dtypes`' buffers (the last is written): for each element index of [begin, end) by
 // `lanes`, store(body(loads)).  The buffers hold a multiple of `lanes` elements.
 inline absl::StatusOr<cpu::CompiledFunction> CompileElementwise(
-    cpu::OrcCompiler& compiler, const std::string& name, std::vector<loop::DType> dtypes, int lanes,
+    cpu::KernelCompiler& compiler, const std::string& name, std::vector<loop::DType> dtypes,
+    int lanes,
     const std::function<loop::Value(loop::Builder&, const std::vector<loop::Value>&)>& body,
     const std::string& dump_dir = "") {
   std::vector<loop::BufferInfo> buffers;

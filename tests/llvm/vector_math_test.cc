@@ -5,18 +5,18 @@
 #include <limits>
 #include <random>
 
-#include "tests/llvm/math_functions.h"
-#include "tests/llvm/ulp.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/kernel_runner.h"
+#include "tests/llvm/math_functions.h"
+#include "tests/llvm/ulp.h"
 
 namespace tektite {
 namespace {
 
-using testing::Function;
-using testing::UlpError;
 using ir::DType;
 using ir::Op;
+using testing::Function;
+using testing::UlpError;
 
 class VectorMath : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Targets, VectorMath, ::testing::Values("native", "avx2"),

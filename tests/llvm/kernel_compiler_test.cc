@@ -1,5 +1,5 @@
 // The compiler around the code: ownership, objects, dumps, errors, threads.
-#include "backends/cpu/orc_compiler.h"
+#include "backends/cpu/kernel_compiler.h"
 
 #include <atomic>
 #include <filesystem>
@@ -30,8 +30,8 @@ float Result(const cpu::CompiledFunction& f) {
   return y;
 }
 
-TEST(OrcCompiler, FunctionsOfOneNameLiveSideBySideAndOutliveTheCompiler) {
-  auto compiler = cpu::OrcCompiler::Create(testing::CompilerFor("native").target());
+TEST(KernelCompiler, FunctionsOfOneNameLiveSideBySideAndOutliveTheCompiler) {
+  auto compiler = cpu::KernelCompiler::Create(testing::CompilerFor("native").target());
   ASSERT_TRUE(compiler.ok());
   loop::Kernel one("same", {{DType::kF32, "y", true}}), two("same", {{DType::kF32, "y", true}});
   Fill(&one, 1);
@@ -45,26 +45,24 @@ TEST(OrcCompiler, FunctionsOfOneNameLiveSideBySideAndOutliveTheCompiler) {
   EXPECT_EQ(Result(*g), 2);
 }
 
-TEST(OrcCompiler, ObjectsLinkAgain) {
-  cpu::OrcCompiler& compiler = testing::CompilerFor("native");
+TEST(KernelCompiler, ImagesLoadAgain) {
+  cpu::KernelCompiler& compiler = testing::CompilerFor("native");
   loop::Kernel kernel("kept", {{DType::kF32, "y", true}});
   Fill(&kernel, 3);
-  cpu::CompileOptions options;
-  options.keep_object = true;
-  auto f = compiler.Compile(kernel, options);
-  ASSERT_TRUE(f.ok()) << f.status();
-  EXPECT_FALSE(f->object.empty());
-  auto again = compiler.Compile(kernel, options);
-  EXPECT_EQ(f->object, again->object);
-  auto linked = compiler.Link("kept", f->object);
-  ASSERT_TRUE(linked.ok()) << linked.status();
-  EXPECT_EQ(Result(*linked), 3);
-  EXPECT_FALSE(compiler.Link("other", f->object).ok());
-  EXPECT_FALSE(compiler.Link("kept", "not an object").ok());
-  EXPECT_FALSE(compiler.Link("kept", f->object.substr(0, 100)).ok());
+  std::string image, same;
+  ASSERT_TRUE(compiler.Compile(kernel, {"", &image}).ok());
+  ASSERT_TRUE(compiler.Compile(kernel, {"", &same}).ok());
+  EXPECT_EQ(image, same);
+  auto loaded = cpu::KernelCompiler::Load(image);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(Result(*loaded), 3);
+  EXPECT_FALSE(cpu::KernelCompiler::Load("not an image").ok());
+  for (size_t size = 0; size < image.size(); ++size) {
+    EXPECT_FALSE(cpu::KernelCompiler::Load(image.substr(0, size)).ok()) << size;
+  }
 }
 
-TEST(OrcCompiler, DumpsUnderTheKernelsName) {
+TEST(KernelCompiler, DumpsUnderTheKernelsName) {
   const std::string dir = ::testing::TempDir() + "tektite_dump";
   std::filesystem::create_directories(dir);
   loop::Kernel kernel("k7_fill", {{DType::kF32, "y", true}});
@@ -82,8 +80,8 @@ TEST(OrcCompiler, DumpsUnderTheKernelsName) {
   std::filesystem::remove_all(dir);
 }
 
-TEST(OrcCompiler, ErrorsAreStatuses) {
-  cpu::OrcCompiler& compiler = testing::CompilerFor("native");
+TEST(KernelCompiler, ErrorsAreStatuses) {
+  cpu::KernelCompiler& compiler = testing::CompilerFor("native");
   loop::Kernel bad("bad", {{DType::kF32, "y", true}});
   loop::Builder b(&bad);
   b.Store(b.Buffer(0), b.Index(0), b.Add(b.Float(DType::kF32, 1), b.Index(1)));
@@ -97,7 +95,7 @@ TEST(OrcCompiler, ErrorsAreStatuses) {
   EXPECT_TRUE(absl::IsUnimplemented(compiler.Compile(none).status()));
 }
 
-TEST(OrcCompiler, FatalErrorsOfLlvmComeBack) {
+TEST(KernelCompiler, FatalErrorsOfLlvmComeBack) {
   for (int i = 0; i < 3; ++i) {
     const absl::Status status =
         cpu::CatchFatalErrors([] { llvm::report_fatal_error("Cannot select: x"); });
@@ -106,8 +104,8 @@ TEST(OrcCompiler, FatalErrorsOfLlvmComeBack) {
   EXPECT_TRUE(cpu::CatchFatalErrors([] {}).ok());
 }
 
-TEST(OrcCompiler, CompilesOnManyThreads) {
-  cpu::OrcCompiler& compiler = testing::CompilerFor("native");
+TEST(KernelCompiler, CompilesOnManyThreads) {
+  cpu::KernelCompiler& compiler = testing::CompilerFor("native");
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t) {

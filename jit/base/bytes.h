@@ -1,0 +1,91 @@
+// Values as bytes and back, for files: little-endian, strings with their length before them.
+//
+//   ByteWriter w;                       ByteReader r(bytes);
+//   w.U64(chunks);                      const uint64_t chunks = r.U64();
+//   w.String(name);                     const absl::string_view name = r.String();
+//   file << w.bytes();                  if (!r.AtEnd()) return damaged;
+//
+// A reader never reads beyond its bytes: the first value that is not there makes it fail, and all
+// later ones are zero or empty.  What it returns borrows from those bytes.
+#ifndef TEKTITE_JIT_BASE_BYTES_H_
+#define TEKTITE_JIT_BASE_BYTES_H_
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace tektite {
+
+class ByteWriter {
+ public:
+  void U32(uint32_t value) { Raw(&value, sizeof(value)); }
+  void U64(uint64_t value) { Raw(&value, sizeof(value)); }
+  void I64(int64_t value) { Raw(&value, sizeof(value)); }
+  void F64(double value) { Raw(&value, sizeof(value)); }
+  void String(absl::string_view text) {
+    U64(text.size());
+    bytes_.append(text.data(), text.size());
+  }
+  // Without a length.
+  void Raw(const void* data, size_t size) { bytes_.append(static_cast<const char*>(data), size); }
+
+  const std::string& bytes() const { return bytes_; }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class ByteReader {
+ public:
+  explicit ByteReader(absl::string_view bytes) : left_(bytes) {}
+
+  uint32_t U32() { return Value<uint32_t>(); }
+  uint64_t U64() { return Value<uint64_t>(); }
+  int64_t I64() { return Value<int64_t>(); }
+  double F64() { return Value<double>(); }
+  absl::string_view String() { return Raw(U64()); }
+  absl::string_view Raw(uint64_t size) {
+    if (size > left_.size()) {
+      Fail();
+      return absl::string_view();
+    }
+    const absl::string_view taken = left_.substr(0, size);
+    left_.remove_prefix(size);
+    return taken;
+  }
+  // A number of things of at least `bytes_each` bytes, that all have to be there.
+  uint64_t Count(uint64_t bytes_each) {
+    const uint64_t count = U64();
+    if (count <= left_.size() / bytes_each) return count;
+    Fail();
+    return 0;
+  }
+
+  bool ok() const { return ok_; }
+  // All was read, and all that was read was there.
+  bool AtEnd() const { return ok_ && left_.empty(); }
+  void Fail() {
+    ok_ = false;
+    left_ = absl::string_view();
+  }
+
+ private:
+  template <typename T>
+  T Value() {
+    T value{};
+    const absl::string_view raw = Raw(sizeof(T));
+    if (!raw.empty()) std::memcpy(&value, raw.data(), sizeof(T));
+    return value;
+  }
+
+  absl::string_view left_;
+  bool ok_ = true;
+};
+
+}  // namespace tektite
+
+#endif  // TEKTITE_JIT_BASE_BYTES_H_
