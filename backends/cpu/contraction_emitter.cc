@@ -445,6 +445,7 @@ class ContractionEmitter {
 }  // namespace
 
 int64_t ContractionPanelWidth(const Node& fusion, const Target& target) {
+  if (StreamsRightHandSide(fusion, target)) return 0;
   auto plan = PlanContraction(fusion, target, /*will_be_packed=*/true);
   return plan.ok() ? plan->panel() : 0;
 }

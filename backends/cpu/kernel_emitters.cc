@@ -34,6 +34,7 @@ constexpr Emitter kEmitters[] = {
     {"reduce", EmitReduce},
     {"reduce", EmitSingle},
     {"contraction", EmitDepthwise},
+    {"contraction", EmitStreamedProduct},
     {"contraction", EmitContraction},
     {"window", EmitWindow},
     {"single", EmitSingle},

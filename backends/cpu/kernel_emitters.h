@@ -48,6 +48,9 @@ absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const Target& t
 // the accumulators.
 absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const Target& target,
                                               const std::string& name);
+// dot_general with at most four rows, whose right-hand side is read once from where it lies.
+absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion, const Target& target,
+                                                  const std::string& name);
 // Depthwise convolution, vectorized over channels.
 absl::StatusOr<EmittedKernel> EmitDepthwise(const ir::Node& fusion, const Target& target,
                                             const std::string& name);
@@ -58,6 +61,8 @@ absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const Target& t
 absl::StatusOr<EmittedKernel> EmitSingle(const ir::Node& fusion, const Target& target,
                                          const std::string& name);
 
+// EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.
+bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);
 // The panel width EmitContraction wants for the right-hand side of `fusion`; 0: row-major.
 int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);
 

@@ -1,0 +1,374 @@
+// Products with few rows (a batch of one, a decoding step, a recurrent cell): every element of the
+// right-hand side is used M <= 4 times, so the memory that holds it sets the pace.  It is read
+// once, where it lies, and never packed: a copy would have to be read as well.
+//
+//   columns contiguous   [k, n]: accumulators run along n; each step of k takes one broadcast per
+//                        row and a piece of the right-hand side's row, as wide as registers allow
+//   k contiguous         [n, k]: a vector of partial sums per column runs along k; the sums of
+//                        `lanes` columns become one vector in the end
+//
+// Pieces of rows lie a row apart, which no prefetcher follows over page boundaries: the code asks
+// for what it needs some rows later itself.  (Zen 5, [1,768] x [768,50257] from memory: 38 GB/s
+// with, 20 without; packed panels read at 37.)
+
+#include <algorithm>
+#include <functional>
+
+#include "backends/cpu/contraction_plan.h"
+#include "backends/cpu/epilogue.h"
+#include "backends/cpu/kernel_emitters.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::DType;
+using ir::Node;
+using ir::Op;
+using loop::Value;
+
+constexpr int64_t kMostRows = 4;
+// Bytes between what is read and what is asked for.
+constexpr int64_t kPrefetchBytes = 8 << 10;
+constexpr int64_t kLineBytes = 64;
+// Panels to have at least: the work is shared by panels.
+constexpr int64_t kWantedPanels = 8;
+// Independent sums that hide the latency of an FMA.
+constexpr int kEnoughSums = 8;
+// What one core reads from memory in a nanosecond.
+constexpr double kBytesPerNs = 20;
+
+// Partial sums of lanes() columns, a vector each, to one vector of sums: neighbours that are half
+// the columns apart meet first, so that lane i ends with column i.
+Value SumLanesOfEach(loop::Builder& b, std::vector<Value> columns) {
+  const int lanes = columns[0].lanes();
+  // Each vector holds blocks of `block` lanes, a column's partial sums.
+  for (int block = lanes; columns.size() > 1; block /= 2) {
+    std::vector<int> low, high;
+    for (int at = 0; at < lanes; at += block) {
+      for (int from : {at, lanes + at}) {
+        for (int i = 0; i < block / 2; ++i) {
+          low.push_back(from + i);
+          high.push_back(from + block / 2 + i);
+        }
+      }
+    }
+    const size_t half = columns.size() / 2;
+    for (size_t i = 0; i < half; ++i) {
+      columns[i] = b.Add(b.Shuffle(columns[i], columns[i + half], low),
+                         b.Shuffle(columns[i], columns[i + half], high));
+    }
+    columns.resize(half);
+  }
+  return columns[0];
+}
+
+class StreamedProduct {
+ public:
+  StreamedProduct(const Node& fusion, const Target& target, const std::string& name,
+                  ContractionPlan plan)
+      : fusion_(fusion),
+        region_(fusion.region()),
+        target_(target),
+        name_(name),
+        plan_(std::move(plan)),
+        along_k_(plan_.rhs_n_stride != 1 && plan_.n > 1) {}
+
+  absl::StatusOr<EmittedKernel> Run() {
+    ChoosePanel();
+    EmittedKernel result;
+    result.in_place = EpilogueInPlace(region_, *plan_.root);
+    result.kernel = MakeKernel(fusion_, name_, result.in_place);
+    const double elements =
+        static_cast<double>(plan_.batch * plan_.n) * static_cast<double>(plan_.k);
+    result.cost_ns = elements * ir::DTypeBytes(plan_.dtype) / kBytesPerNs +
+                     static_cast<double>(plan_.batch * plan_.m * plan_.n) / 4;
+    const int64_t units = plan_.batch * plan_.panels();
+    const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
+    result.num_chunks = (units + per_chunk - 1) / per_chunk;
+    loop::Builder b(result.kernel.get());
+    b_ = &b;
+    TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
+    for (int64_t m = 0; m < plan_.m; ++m) row_displacement_.push_back(RowDisplacement(m));
+    ForEachUnit(b, units, per_chunk, [&](Value unit) {
+      EmitPanel(b.Div(unit, b.Index(plan_.panels())), b.Rem(unit, b.Index(plan_.panels())));
+    });
+    TEKTITE_RETURN_IF_ERROR(status_);
+    return result;
+  }
+
+ private:
+  int rows() const { return static_cast<int>(plan_.m); }
+
+  void ChoosePanel() {
+    plan_.vectors = 1;
+    if (along_k_) return;
+    const bool many_registers = target_.vector_registers >= 32;
+    const int sums = rows() == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
+    const int64_t needed = (plan_.n + plan_.lanes - 1) / plan_.lanes;
+    plan_.vectors = static_cast<int>(std::clamp<int64_t>(needed / kWantedPanels, 1, sums / rows()));
+  }
+
+  int64_t RowDisplacement(int64_t m) const {
+    int64_t displacement = 0;
+    for (size_t i = plan_.m_loops.size(); i-- > 0;) {
+      const AddressLoop& loop = plan_.m_loops[i];
+      displacement += m % loop.trips * loop.lhs_stride;
+      m /= loop.trips;
+    }
+    return displacement;
+  }
+
+  void EmitPanel(Value batch, Value panel) {
+    loop::Builder& b = *b_;
+    std::vector<int64_t> sizes;
+    for (const AddressLoop& loop : plan_.batch_loops) sizes.push_back(loop.trips);
+    std::vector<Value> index = Delinearize(b, batch, sizes);
+    Value lhs_at = b.Index(0), rhs_at = b.Index(0);
+    for (size_t i = 0; i < index.size(); ++i) {
+      lhs_at = b.Add(lhs_at, b.Mul(index[i], b.Index(plan_.batch_loops[i].lhs_stride)));
+      rhs_at = b.Add(rhs_at, b.Mul(index[i], b.Index(plan_.batch_loops[i].rhs_stride)));
+    }
+    lhs_ = b.Offset(b.Buffer(Parameter(0)), plan_.dtype, lhs_at);
+    Value rhs = b.Offset(b.Buffer(Parameter(1)), plan_.dtype, rhs_at);
+    Value column = b.Mul(panel, b.Index(plan_.panel()));
+    auto finish = [&](bool ragged) {
+      std::vector<Value> acc = along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, column, ragged);
+      absl::Status status = epilogue_.Emit(b, batch, b.Index(0), rows(), column, acc);
+      if (status_.ok()) status_ = status;
+    };
+    const int64_t whole = plan_.n / plan_.panel();
+    if (whole == plan_.panels()) return finish(false);
+    if (whole == 0) return finish(true);
+    b.If(
+        b.Compare("lt", panel, b.Index(whole)), [&] { finish(false); }, [&] { finish(true); });
+  }
+
+  int Parameter(int operand) const {
+    return static_cast<int>(plan_.root->operand(operand).node->Int(ir::Attr::index));
+  }
+
+  Value Widened(Value v) {
+    return v.dtype() == plan_.accumulator ? v : b_->Convert(v, plan_.accumulator);
+  }
+  Value MultiplyAdd(Value a, Value b, Value c) {
+    return ir::IsFloat(plan_.accumulator) ? b_->Fma(a, b, c) : b_->Add(b_->Mul(a, b), c);
+  }
+  std::vector<Value> Zeros(size_t count) {
+    return std::vector<Value>(count, b_->Splat(b_->Constant(plan_.accumulator, 0), plan_.lanes));
+  }
+
+  // Runs the k loops but the innermost: inner(lhs offset, rhs offset, sums).
+  using Sums = std::vector<Value>;
+  using Inner = std::function<Sums(Value, Value, Sums)>;
+  Sums OuterLoops(size_t depth, Value lhs_at, Value rhs_at, Sums sums, const Inner& inner) {
+    loop::Builder& b = *b_;
+    if (plan_.k == 0) return sums;
+    if (depth + 1 >= plan_.k_loops.size()) return inner(lhs_at, rhs_at, std::move(sums));
+    const AddressLoop& loop = plan_.k_loops[depth];
+    return b.For(b.Index(0), b.Index(loop.trips), 1, std::move(sums),
+                 [&](Value i, absl::Span<const Value> carried) {
+                   return OuterLoops(depth + 1, b.Add(lhs_at, b.Mul(i, b.Index(loop.lhs_stride))),
+                                     b.Add(rhs_at, b.Mul(i, b.Index(loop.rhs_stride))),
+                                     Sums(carried.begin(), carried.end()), inner);
+                 });
+  }
+  AddressLoop InnerLoop() const {
+    return plan_.k_loops.empty() ? AddressLoop{} : plan_.k_loops.back();
+  }
+
+  // ---- columns contiguous ----
+
+  std::vector<Value> AlongN(Value rhs, Value column, bool ragged) {
+    loop::Builder& b = *b_;
+    masks_.assign(plan_.vectors, Value());
+    if (ragged) masks_ = epilogue_.ColumnMasks(b, column);
+    rhs_ = b.Offset(rhs, plan_.dtype, column);
+    const size_t size = static_cast<size_t>(rows()) * plan_.vectors;
+    return OuterLoops(0, b.Index(0), b.Index(0), Zeros(size),
+                      [&](Value lhs_at, Value rhs_at, Sums sums) {
+                        return SweepRows(lhs_at, rhs_at, std::move(sums));
+                      });
+  }
+
+  Sums SweepRows(Value lhs_at, Value rhs_at, Sums sums) {
+    loop::Builder& b = *b_;
+    const int64_t trips = InnerLoop().trips;
+    const size_t size = sums.size();
+    int64_t copies = 1;
+    while (static_cast<int64_t>(size) * copies < kEnoughSums && copies * 2 <= trips) copies *= 2;
+    int64_t steps = copies;
+    while (static_cast<int64_t>(size) * steps < 3 * kEnoughSums && steps * 2 <= trips) steps *= 2;
+    const Sums zero = Zeros(size);
+    for (int64_t c = 1; c < copies; ++c) sums.insert(sums.end(), zero.begin(), zero.end());
+    const int64_t unrolled = trips / steps * steps;
+    sums = b.For(b.Index(0), b.Index(unrolled), steps, std::move(sums),
+                 [&](Value k, absl::Span<const Value> carried) {
+                   Sums s(carried.begin(), carried.end());
+                   PrefetchRows(k, steps, rhs_at);
+                   for (int64_t i = 0; i < steps; ++i) {
+                     Step(lhs_at, rhs_at, b.Add(k, b.Index(i)),
+                          &s[i % copies * static_cast<int64_t>(size)]);
+                   }
+                   return s;
+                 });
+    for (int64_t c = copies; c > 1; c /= 2) {
+      for (size_t i = 0; i < size * c / 2; ++i) sums[i] = b.Add(sums[i], sums[i + size * c / 2]);
+    }
+    sums.resize(size);
+    return b.For(b.Index(unrolled), b.Index(trips), 1, std::move(sums),
+                 [&](Value k, absl::Span<const Value> carried) {
+                   Sums s(carried.begin(), carried.end());
+                   Step(lhs_at, rhs_at, k, s.data());
+                   return s;
+                 });
+  }
+
+  // One row of the right-hand side; `sums` row by row.
+  void Step(Value lhs_at, Value rhs_at, Value k, Value* sums) {
+    loop::Builder& b = *b_;
+    const AddressLoop loop = InnerLoop();
+    Value left = b.Add(lhs_at, b.Mul(k, b.Index(loop.lhs_stride)));
+    Value right = b.Add(rhs_at, b.Mul(k, b.Index(loop.rhs_stride)));
+    std::vector<Value> spread;
+    for (int64_t displacement : row_displacement_) {
+      Value x = b.Load(lhs_, plan_.dtype, b.Add(left, b.Index(displacement)));
+      spread.push_back(b.Splat(Widened(x), plan_.lanes));
+    }
+    for (int v = 0; v < plan_.vectors; ++v) {
+      Value at = b.Add(right, b.Index(static_cast<int64_t>(v) * plan_.lanes));
+      Value w = Widened(b.Load(rhs_, plan_.dtype, at, plan_.lanes, masks_[v]));
+      for (int m = 0; m < rows(); ++m) {
+        Value& sum = sums[m * plan_.vectors + v];
+        sum = MultiplyAdd(spread[m], w, sum);
+      }
+    }
+  }
+
+  // What steps k, k + 1, ... will read kPrefetchBytes later: of this panel, or of the next one.
+  void PrefetchRows(Value k, int64_t steps, Value rhs_at) {
+    loop::Builder& b = *b_;
+    const int64_t bytes = ir::DTypeBytes(plan_.dtype);
+    if (plan_.n * plan_.k * bytes < target_.l2_bytes / 2) return;
+    const AddressLoop loop = InnerLoop();
+    const int64_t width = plan_.panel() * bytes;
+    const int64_t ahead = std::max<int64_t>(kPrefetchBytes / width, 1);
+    Value at = b.Add(k, b.Index(ahead)), trips = b.Index(loop.trips);
+    Value here = b.Mul(at, b.Index(loop.rhs_stride));
+    Value next = b.Add(b.Mul(b.Sub(at, trips), b.Index(loop.rhs_stride)), b.Index(plan_.panel()));
+    Value from = b.Add(rhs_at, b.Select(b.Compare("lt", at, trips), here, next));
+    for (int64_t i = 0; i < steps; ++i) {
+      for (int64_t line = 0; line < width; line += kLineBytes) {
+        b.Prefetch(rhs_, plan_.dtype, b.Add(from, b.Index(i * loop.rhs_stride + line / bytes)));
+      }
+    }
+  }
+
+  // ---- k contiguous ----
+
+  std::vector<Value> AlongK(Value rhs, Value column, bool ragged) {
+    loop::Builder& b = *b_;
+    const int lanes = plan_.lanes;
+    std::vector<Value> pointers;
+    for (int j = 0; j < lanes; ++j) {
+      Value n = b.Add(column, b.Index(j));
+      // Columns beyond n repeat the last one; their results are never stored.
+      if (ragged) n = b.Min(n, b.Index(plan_.n - 1));
+      pointers.push_back(b.Offset(rhs, plan_.dtype, b.Mul(n, b.Index(plan_.rhs_n_stride))));
+    }
+    int together = std::min(lanes, target_.vector_registers / 2);
+    while (together > 1 && together * rows() > target_.vector_registers / 2) together /= 2;
+    std::vector<std::vector<Value>> columns(rows());
+    for (int first = 0; first < lanes; first += together) {
+      Sums sums = OuterLoops(
+          0, b.Index(0), b.Index(0), Zeros(static_cast<size_t>(together) * rows()),
+          [&](Value lhs_at, Value rhs_at, Sums s) {
+            return SweepColumns({pointers.begin() + first, pointers.begin() + first + together},
+                                lhs_at, rhs_at, std::move(s));
+          });
+      for (int m = 0; m < rows(); ++m) {
+        auto of_row = sums.begin() + static_cast<int64_t>(m) * together;
+        columns[m].insert(columns[m].end(), of_row, of_row + together);
+      }
+    }
+    std::vector<Value> totals;
+    for (std::vector<Value>& of_row : columns)
+      totals.push_back(SumLanesOfEach(b, std::move(of_row)));
+    return totals;
+  }
+
+  Sums SweepColumns(const std::vector<Value>& pointers, Value lhs_at, Value rhs_at, Sums sums) {
+    loop::Builder& b = *b_;
+    const int64_t trips = InnerLoop().trips, whole = trips / plan_.lanes * plan_.lanes;
+    auto step = [&](Value k, Value mask, Sums s) {
+      std::vector<Value> x;
+      for (int64_t displacement : row_displacement_) {
+        Value at = b.Add(b.Add(lhs_at, k), b.Index(displacement));
+        x.push_back(Widened(b.Load(lhs_, plan_.dtype, at, plan_.lanes, mask)));
+      }
+      for (size_t j = 0; j < pointers.size(); ++j) {
+        Value w = Widened(b.Load(pointers[j], plan_.dtype, b.Add(rhs_at, k), plan_.lanes, mask));
+        for (int m = 0; m < rows(); ++m) {
+          Value& sum = s[m * pointers.size() + j];
+          sum = MultiplyAdd(x[m], w, sum);
+        }
+      }
+      return s;
+    };
+    sums = b.For(b.Index(0), b.Index(whole), plan_.lanes, std::move(sums),
+                 [&](Value k, absl::Span<const Value> carried) {
+                   return step(k, {}, Sums(carried.begin(), carried.end()));
+                 });
+    if (whole == trips) return sums;
+    return step(b.Index(whole), b.MaskUpTo(b.Index(trips - whole), plan_.lanes), std::move(sums));
+  }
+
+  const Node& fusion_;
+  const ir::Graph& region_;
+  const Target& target_;
+  const std::string& name_;
+  ContractionPlan plan_;
+  const bool along_k_;
+  loop::Builder* b_ = nullptr;
+  absl::Status status_;
+  Epilogue epilogue_;
+  std::vector<int64_t> row_displacement_;  // of each row of the left-hand side
+  Value lhs_, rhs_;                        // of the current batch and panel
+  std::vector<Value> masks_;
+};
+
+absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& target) {
+  const Node* root = FindContraction(fusion.region());
+  if (root == nullptr || root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
+  if (fusion.attrs().Has(ir::Attr::rhs_packed)) {
+    return Unimplemented(root->Describe(), ": the right-hand side is packed");
+  }
+  if (root->operand(0).node->op() != Op::kParameter ||
+      root->operand(1).node->op() != Op::kParameter) {
+    return Unimplemented(root->Describe(), ": an operand is not in memory");
+  }
+  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
+  if (plan.m < 1 || plan.m > kMostRows)
+    return Unimplemented(root->Describe(), ": ", plan.m, " rows");
+  const bool columns = plan.rhs_n_stride == 1 || plan.n == 1;
+  const bool along_k = plan.k_loops.empty() ||
+                       (plan.k_loops.back().lhs_stride == 1 && plan.k_loops.back().rhs_stride == 1);
+  if (!columns && !along_k) {
+    return Unimplemented(root->Describe(), ": neither columns nor k are contiguous");
+  }
+  return plan;
+}
+
+}  // namespace
+
+bool StreamsRightHandSide(const Node& fusion, const Target& target) {
+  return PlanStreamed(fusion, target).ok();
+}
+
+absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Target& target,
+                                                  const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanStreamed(fusion, target));
+  return StreamedProduct(fusion, target, name, std::move(plan)).Run();
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,123 @@
+// Products with at most four rows, which read the right-hand side where it lies.
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::DType;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+
+Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
+
+Value MaybeWeight(FuncBuilder& b, Shape shape, bool weight) {
+  Value w = b.Parameter(std::move(shape));
+  if (weight) w.node->attrs().Set(Attr::weight, true);
+  return w;
+}
+
+CONFORMANCE_TEST(FewRowsOfEverySize) {
+  int count = 0;
+  for (int64_t m : {1, 2, 3, 4, 5}) {
+    for (int64_t n : {0, 1, 7, 16, 17, 300, 1000}) {
+      for (int64_t k : {0, 1, 5, 16, 37, 300}) {
+        for (bool transposed : {false, true}) {
+          if (++count % 3 != 0) continue;  // another part of the product for each m
+          SCOPED_TRACE(absl::StrCat(m, "x", k, "x", n, transposed ? " transposed" : ""));
+          FuncBuilder b;
+          Value x = b.Parameter(Of(DType::kF32, {m, k}));
+          Shape shape = transposed ? Of(DType::kF32, {n, k}) : Of(DType::kF32, {k, n});
+          Value y = b.MatMul(x, MaybeWeight(b, shape, count % 2 == 0), false, transposed);
+          Value biased = b.Add(y, b.Parameter(Of(DType::kF32, {n})));
+          b.Return({b.Max(biased, b.FullLike(biased, 0)), y});
+          Check(b, Tolerance::Relative(1e-6));
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Beyond the size from which the code fetches ahead.
+CONFORMANCE_TEST(FewRowsOfALargeMatrix) {
+  for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{1, 301, 1003},
+                         {1, 7, 40000},
+                         {4, 1000, 260},
+                         {2, 6000, 33}}) {
+    for (bool transposed : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(m, "x", k, "x", n, transposed ? " transposed" : ""));
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {m, k}));
+      Shape shape = transposed ? Of(DType::kF32, {n, k}) : Of(DType::kF32, {k, n});
+      b.Return({b.MatMul(x, MaybeWeight(b, shape, true), false, transposed)});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+CONFORMANCE_TEST(FewRowsOfEveryType) {
+  for (DType dtype :
+       {DType::kF16, DType::kBF16, DType::kF64, DType::kS32, DType::kS64, DType::kU8}) {
+    for (int64_t m : {1, 3}) {
+      for (bool transposed : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", m, transposed ? " transposed" : ""));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(dtype, {m, 19}));
+        Shape shape = transposed ? Of(dtype, {37, 19}) : Of(dtype, {19, 37});
+        b.Return({b.MatMul(x, b.Parameter(shape), false, transposed)});
+        Check(b, Tolerance::Ulps(1));
+      }
+    }
+  }
+}
+
+// One query against a cache of keys and values, the heads in front or in the middle.
+CONFORMANCE_TEST(FewRowsInBatches) {
+  for (int64_t t : {1, 15, 33, 256}) {
+    SCOPED_TRACE(absl::StrCat(t));
+    FuncBuilder b;
+    Value q = b.Parameter(Of(DType::kF32, {2, 3, 1, 20}));
+    Value keys = b.Parameter(Of(DType::kF32, {2, 3, t, 20}));
+    Value spread = b.Parameter(Of(DType::kF32, {2, t, 3, 20}));
+    Value p = b.Parameter(Of(DType::kF32, {2, 3, 1, t}));
+    b.Return({b.DotGeneral(q, keys, {{0, 1}, {0, 1}, {3}, {3}, {}, {}}),
+              b.DotGeneral(q, spread, {{0, 1}, {0, 2}, {3}, {3}, {}, {}}),
+              b.DotGeneral(p, keys, {{0, 1}, {0, 1}, {3}, {2}, {}, {}}),
+              b.DotGeneral(p, spread, {{0, 1}, {0, 2}, {3}, {1}, {}, {}})});
+    Check(b, Tolerance::Relative(1e-9));  // a zero's sign is free
+  }
+}
+
+// A column that is not finite must not reach its neighbours, nor what lies beside the end of a row.
+CONFORMANCE_TEST(FewRowsWithoutFiniteValues) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (bool transposed : {false, true}) {
+    for (int64_t n : {5, 21, 40}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {2, 11}));
+      Shape shape = transposed ? Of(DType::kF32, {n, 11}) : Of(DType::kF32, {11, n});
+      b.Return({b.MatMul(x, b.Parameter(shape), false, transposed)});
+      auto graph = b.Build();
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      std::vector<ir::Literal> inputs = PlainInputs(**graph, 3);
+      float* w = inputs[1].mutable_data<float>();
+      auto at = [&](int64_t k, int64_t column) {
+        return transposed ? column * 11 + k : k * n + column;
+      };
+      w[at(0, 0)] = kInf;
+      w[at(10, n - 1)] = kNan;
+      w[at(4, n / 2)] = -kInf;
+      Check(**graph, inputs, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tektite::testing
