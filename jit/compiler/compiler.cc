@@ -172,7 +172,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   }
   if (flags_.profile_kernels) {
     std::lock_guard<std::mutex> lock(profiled_mutex_);
-    profiled_.emplace_back(absl::StrCat(job.cluster, "/", job.variant), executable);
+    profiled_.push_back(
+        {absl::StrCat(job.cluster, "/", job.variant), executable, WorkOfKernels(*graph)});
   }
   compiles_.fetch_add(1, std::memory_order_relaxed);
   compile_microseconds_.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e6),
@@ -251,15 +252,16 @@ Compiler::Counters Compiler::counters() const {
 std::vector<Compiler::KernelTime> Compiler::Profile() const {
   std::vector<KernelTime> times;
   std::lock_guard<std::mutex> lock(profiled_mutex_);
-  for (const auto& [name, weak] : profiled_) {
-    const std::shared_ptr<runtime::Executable> executable = weak.lock();
+  for (const Profiled& profiled : profiled_) {
+    const std::shared_ptr<runtime::Executable> executable = profiled.executable.lock();
     if (executable == nullptr) continue;
     const auto& steps = executable->graph().steps;
     for (size_t s = 0; s < steps.size(); ++s) {
       const auto& time = executable->step_times()[s];
       times.push_back(
-          {name, steps[s].name, time.runs.load(std::memory_order_relaxed),
-           static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3});
+          {profiled.name, steps[s].name, time.runs.load(std::memory_order_relaxed),
+           static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3,
+           profiled.work[s]});
     }
   }
   std::stable_sort(times.begin(), times.end(), [](const KernelTime& a, const KernelTime& b) {

@@ -25,6 +25,7 @@
 #include "jit/backend/backend.h"
 #include "jit/base/flags.h"
 #include "jit/cache/kernel_store.h"
+#include "jit/compiler/kernel_work.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
 #include "jit/runtime/executable.h"
@@ -77,6 +78,7 @@ class Compiler {
     std::string cluster, kernel;
     int64_t runs;
     double microseconds;  // all runs together
+    KernelWork work;      // of one run
   };
   std::vector<KernelTime> Profile() const;
 
@@ -95,7 +97,12 @@ class Compiler {
   std::shared_ptr<runtime::ArenaPool> arenas_ = std::make_shared<runtime::ArenaPool>();
   std::shared_ptr<runtime::MemoryBudget> weight_budget_;
   mutable std::mutex profiled_mutex_;
-  std::vector<std::pair<std::string, std::weak_ptr<runtime::Executable>>> profiled_;
+  struct Profiled {
+    std::string name;
+    std::weak_ptr<runtime::Executable> executable;
+    std::vector<KernelWork> work;  // by step
+  };
+  std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0};
 };

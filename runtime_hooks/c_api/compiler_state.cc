@@ -28,6 +28,9 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
                                                .Add("kernel", absl::string_view(time.kernel))
                                                .Add("runs", time.runs)
                                                .Add("microseconds", time.microseconds)
+                                               .Add("flops", time.work.flops)
+                                               .Add("bytes", time.work.bytes)
+                                               .Add("weight_bytes", time.work.weight_bytes)
                                                .Text());
                     }),
       "]");

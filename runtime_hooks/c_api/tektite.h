@@ -78,8 +78,10 @@ TEKTITE_API void tektite_compiler_destroy(tektite_compiler* compiler);
  *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
  *  "fallback_examples": {"REASON_CODE": "message of the first"}}
  * and with --profile_kernels also, the longest first,
- *  "profile": [{"cluster": "...", "kernel": "...", "runs": n, "microseconds": x}]
- * ("cluster" is its name and the shape's number). */
+ *  "profile": [{"cluster": "...", "kernel": "...", "runs": n, "microseconds": x, "flops": x,
+ *               "bytes": n, "weight_bytes": n}]
+ * ("cluster" is its name and the shape's number; flops and bytes are what one run has to do and to
+ *  move at least, weight_bytes what of it are weights). */
 TEKTITE_API char* tektite_stats_json(tektite_compiler* compiler);
 
 /* ---- clustering --------------------------------------------------------- */

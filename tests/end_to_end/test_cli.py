@@ -146,6 +146,7 @@ def test_profile(tmp_path, ir):
     said = tektite("run", ir, "-i", tmp_path / "x.npy", "--profile", "--repeat", 5)
     kernels = [json.loads(line.rstrip(", ")) for line in said.split("\n") if line.startswith("{")]
     assert len(kernels) == 1 and kernels[0]["runs"] == 5
+    assert (kernels[0]["flops"], kernels[0]["bytes"], kernels[0]["weight_bytes"]) == (0, 160, 0)
 
 
 USAGE = [[], ["explain"], ["polish"], ["run"], ["explain", "x", "--json", "--dot"],

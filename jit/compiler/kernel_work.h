@@ -1,0 +1,30 @@
+// What the kernels of a compiled graph have to do at least: the roofline's two numbers.
+//
+//   const std::vector<KernelWork> work = WorkOfKernels(graph);   // one per fusion, in order
+//   seconds >= max(work[0].flops / peak, work[0].bytes / bandwidth)
+//
+// Only contractions and convolutions count as arithmetic; a kernel without any is bounded by its
+// memory traffic, however dear its functions are.  Bytes are what must move at least once: of a
+// table that is only gathered from, the rows that are picked.
+#ifndef TEKTITE_JIT_COMPILER_KERNEL_WORK_H_
+#define TEKTITE_JIT_COMPILER_KERNEL_WORK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/ir/graph.h"
+
+namespace tektite::compiler {
+
+struct KernelWork {
+  double flops = 0;          // a multiplication and an addition are two
+  int64_t bytes = 0;         // operands read and results written
+  int64_t weight_bytes = 0;  // the operands among them that depend on weights and constants alone
+};
+
+// Of each fusion, in the graph's order; zeros for one with symbolic shapes.
+std::vector<KernelWork> WorkOfKernels(const ir::Graph& graph);
+
+}  // namespace tektite::compiler
+
+#endif  // TEKTITE_JIT_COMPILER_KERNEL_WORK_H_
