@@ -79,7 +79,7 @@ def run_model(name: str, args: argparse.Namespace, folder: Path, say: Progress) 
 
 def alternate(plain: Worker, ours: Worker, args: argparse.Namespace) -> tuple[float, float]:
     """Median milliseconds of each, over the rounds' medians; the first round is a warm-up."""
-    rounds = [(statistics.median(plain.times(args.seconds)), statistics.median(ours.times(args.seconds)))
+    rounds = [(statistics.median(plain.times(args.seconds).ms), statistics.median(ours.times(args.seconds).ms))
               for _ in range(args.rounds + 1)][1:]
     return tuple(statistics.median(column) for column in zip(*rounds))
 

@@ -1,4 +1,4 @@
-# Helpers of scripts/setup, demo, test and format: source it, do not run it.
+# Helpers of scripts/setup, demo, test and format, and of bench/setup_rivals: source it, do not run it.
 #
 #   step 2 5 "Python packages"     prints "[2/5] Python packages"
 #   long_command 2>&1 | condense   shows one progress line every few seconds, and every line that matters
@@ -13,6 +13,19 @@ note() { printf '      %s\n' "$*"; }
 
 # Prints the comment block at the top of the calling script, without the "#!" line.
 usage() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
+
+# A Python that can make the pinned environments: $PYTHON if set, else the system's; false if there is none.
+find_python() {
+  local python
+  for python in ${PYTHON:-/usr/bin/python3 python3}; do
+    if "$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+        2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+  return 1
+}
 
 # Chatter (ninja's [n/m], pip's Collecting, apt's Get/Unpacking ...) is thinned to a line every
 # CONDENSE_SECONDS; anything else, which is what warnings and errors are, passes unchanged.

@@ -1,8 +1,9 @@
-"""The engines that can run a workload; a rival is a row here (and a runner, if it is no TensorFlow).
+"""The engines that can run a workload.  A rival is a row here, and a module with a `make_runner` where
+none of those there are runs it.
 
-An engine always gets a process of its own, since its environment must be set before TensorFlow is
-imported.  `warm_seconds` is how long it may run before its time counts: an engine that compiles
-behind the first calls needs more.
+An engine always gets a process of its own, since its environment must be set before it is imported.
+Every engine computes in the precision of the workload: where one would take bfloat16 for float32 when
+the processor has it, its row or runner says no.
 """
 import os
 import sys
@@ -10,16 +11,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+INFERENCE = frozenset({"infer", "dynamic", "function", "session"})
+EVERY_KIND = INFERENCE | {"train"}
 
 
 @dataclass(frozen=True)
 class Engine:
     name: str
     label: str
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)  # {threads} stands for their number
+    runner: str = "tensorflow_runner"   # module of bench/harness
+    family: str = ""           # its Python under build/rivals (bench/setup_rivals); empty: the project's
     jit_compile: bool = False  # tf.function(jit_compile=True): XLA
-    warm_seconds: float = 1.0
+    reads_onnx: bool = False   # the workload is exported first
+    warm_seconds: float = 1.0  # how long it runs before its time counts: more, if it compiles meanwhile
     rival: bool = False        # runs only with --rivals
+    kinds: frozenset[str] = EVERY_KIND  # of workloads that it can run
 
 
 STOCK, TEKTITE = "tf", "tektite"
@@ -27,7 +34,20 @@ ENGINES = {e.name: e for e in [
     Engine(STOCK, "plain TensorFlow", {"TEKTITE": "0"}),
     Engine(TEKTITE, "Tektite", {"TEKTITE": "1"}, warm_seconds=3.0),
     Engine("xla", "XLA (jit_compile)", {"TEKTITE": "0"}, jit_compile=True, rival=True),
+    Engine("jax", "Keras on JAX", {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu",
+                                   "JAX_DEFAULT_MATMUL_PRECISION": "float32"},
+           runner="jax_runner", family="jax", rival=True),
+    Engine("onnxruntime", "ONNX Runtime", {"OMP_NUM_THREADS": "{threads}"}, runner="onnxruntime_runner",
+           family="onnx", reads_onnx=True, rival=True, kinds=INFERENCE),
+    Engine("openvino", "OpenVINO", runner="openvino_runner", family="onnx", reads_onnx=True, rival=True,
+           kinds=INFERENCE),
+    Engine("zentf", "zentf (AMD)", {"TF_ENABLE_ZENDNN_OPTS": "1", "TF_ENABLE_ONEDNN_OPTS": "0",
+                                    "OMP_NUM_THREADS": "{threads}"}, family="zentf", rival=True),
 ]}
+RIVALS = {name: engine for name, engine in ENGINES.items() if engine.rival}
+# Whatever starts with one of these would steer an engine by accident.
+STEERING = ("TF_", "XLA_", "JAX_", "KERAS_", "OMP_", "KMP_", "GOMP_", "ONEDNN_", "DNNL_",
+            "ZENDNN_", "OV_", "PYTHONPATH")
 
 
 def default_python() -> str:
@@ -36,8 +56,15 @@ def default_python() -> str:
     return str(python) if python.exists() else sys.executable
 
 
-def environment(engine: Engine, extra: dict[str, str] | None = None) -> dict[str, str]:
+def python_of(engine: Engine, project_python: str) -> str:
+    if not engine.family:
+        return project_python
+    return str(ROOT / "build" / "rivals" / engine.family / "bin" / "python")
+
+
+def environment(engine: Engine, threads: int, extra: dict[str, str] | None = None) -> dict[str, str]:
     """This process's environment without anything that would steer an engine by accident."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("TEKTITE", "TF_XLA_FLAGS", "PYTHONPATH")}
+    kept = {k: v for k, v in os.environ.items() if k != "TEKTITE" and not k.startswith(STEERING)}
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
-    return {**kept, **quiet, **engine.environment, **(extra or {})}
+    own = {k: v.format(threads=threads) for k, v in engine.environment.items()}
+    return {**kept, **quiet, **own, **(extra or {})}

@@ -20,6 +20,12 @@ def largest_difference(reference: Path, other: Path) -> float:
         return max((array_difference(a[name], b[name]) for name in a.files), default=0.0)
 
 
+def has_double(file: Path) -> bool:
+    """Any output is float64."""
+    with np.load(file) as arrays:
+        return any(arrays[name].dtype == np.float64 for name in arrays.files)
+
+
 def array_difference(a: np.ndarray, b: np.ndarray) -> float:
     if a.shape != b.shape:
         return math.inf

@@ -2,7 +2,7 @@
 
     with Worker(Task("bench.models", "bert_base", threads=2), ENGINES["tektite"]) as worker:
         first = worker.outputs(Path("out.npz"))     # seconds of the first call
-        times = worker.times(3.0)                   # milliseconds of each call during 3 s
+        times, others = worker.times(3.0)           # milliseconds of each call during 3 s, others' load
         stats, rss_mb = worker.stats()
 
 Raises WorkerFailed with one line (what the worker said, or the end of its stderr).
@@ -11,11 +11,13 @@ import json
 import select
 import subprocess
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterable, NamedTuple
 
-from bench.harness.engines import ROOT, STOCK, ENGINES, Engine, default_python, environment
+from bench.harness.engines import (ROOT, STOCK, ENGINES, Engine, default_python, environment,
+                                   python_of)
+from bench.harness.onnx_export import onnx_file
 from bench.harness.runners import statistics_file
 from bench.models.workload import Workload
 
@@ -25,6 +27,11 @@ NOT_LOADED = "Tektite is not loaded in this Python: run scripts/setup, which ins
 
 class WorkerFailed(RuntimeError):
     pass
+
+
+class Times(NamedTuple):
+    ms: list[float]
+    others: float  # CPUs that other programs used meanwhile
 
 
 @dataclass(frozen=True)
@@ -43,15 +50,18 @@ class Task:
 
 
 class Worker:
-    def __init__(self, task: Task, engine: Engine, prepare: bool = False):
-        command = [task.python, "-m", "bench.harness.worker", "--module", task.module,
+    def __init__(self, task: Task, engine: Engine, *options: str):
+        """`options` are the worker's own, such as --profile."""
+        python = python_of(engine, task.python)
+        if not Path(python).exists():
+            raise WorkerFailed(f"not installed: bench/setup_rivals {engine.family}")
+        command = [python, "-m", "bench.harness.worker", "--module", task.module,
                    "--workload", task.workload, "--engine", engine.name,
-                   "--threads", str(task.threads), "--cache", str(task.cache)]
+                   "--threads", str(task.threads), "--cache", str(task.cache), *options]
         self.timeout, self.log = task.timeout, tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen(
-            command + ["--prepare"] * prepare, cwd=ROOT, text=True, stderr=self.log,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=environment(engine, dict(task.environment)))
+            command, cwd=ROOT, text=True, stderr=self.log, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, env=environment(engine, task.threads, dict(task.environment)))
         try:
             self._answer()
         except WorkerFailed:
@@ -79,8 +89,15 @@ class Worker:
     def outputs(self, save: Path) -> float:
         return self.ask(do="outputs", save=str(save))["seconds"]
 
-    def times(self, seconds: float) -> list[float]:
-        return self.ask(do="time", seconds=seconds)["ms"]
+    def times(self, seconds: float) -> Times:
+        return Times(**self.ask(do="time", seconds=seconds))
+
+    def requests(self, order: list[int]) -> Times:
+        """Of a dynamic workload, by index: milliseconds of each."""
+        return Times(**self.ask(do="requests", order=order))
+
+    def layers(self) -> list[dict[str, Any]]:
+        return self.ask(do="layers")["layers"]
 
     def stats(self) -> tuple[dict[str, Any] | None, float]:
         answer = self.ask(do="stats")
@@ -96,14 +113,19 @@ class Worker:
         return answer
 
     def _last_words(self) -> str:
-        code = self.process.wait()
+        try:
+            code = self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            return "closed its output and went on"
         self.log.seek(0)
         lines = [line.strip() for line in self.log if line.strip()]
         return f"process ended with {code}: {lines[-1][:300] if lines else 'no message'}"
 
 
-def prepare(task: Task, workload: Workload) -> None:
-    """Batch-norm statistics that the workers read, in a process of its own: computing them would
-    count into a measured process's memory."""
+def prepare(task: Task, workload: Workload, engines: Iterable[Engine] = ()) -> None:
+    """Files that the workers read, made in processes of their own, since making them would count into
+    a measured process's memory: batch-norm statistics, and the ONNX file if an engine reads one."""
     if workload.calibrate and not statistics_file(workload, task.cache).exists():
-        Worker(task, ENGINES[STOCK], prepare=True).close()
+        Worker(task, ENGINES[STOCK], "--then", "prepare").close()
+    if any(e.reads_onnx for e in engines) and not onnx_file(workload, task.cache).exists():
+        Worker(task, replace(ENGINES[STOCK], family="export"), "--then", "export").close()

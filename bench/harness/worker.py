@@ -1,8 +1,11 @@
 """One engine on one workload in one process, steered by JSON lines on stdin; see process.Worker.
 
     {"do": "outputs", "save": FILE}   -> {"seconds": s}            runs once, keeps the results
-    {"do": "time", "seconds": s}      -> {"ms": [a, b, ...]}       a time per call
+    {"do": "time", "seconds": s}      -> {"ms": [a, b, ...], "others": n}   a time per call, and how
+                                         many CPUs others used meanwhile
+    {"do": "requests", "order": [...]} -> {"ms": [...]}            dynamic: a time per request
     {"do": "stats"}                   -> {"stats": {...} or null, "rss_mb": n}
+    {"do": "layers"}                  -> {"layers": [...]}         with --profile, of some engines
     {"do": "quit"}
 
 Every answer is one line; a failure is {"error": "..."} and ends the process.  What TensorFlow or a
@@ -20,7 +23,10 @@ from typing import Any, TextIO
 import numpy as np
 
 from bench.harness.engines import ENGINES
-from bench.harness.runners import Runner, limit_threads, make_model, make_runner
+from bench.harness.machine import OtherLoad
+from bench.harness.onnx_export import export
+from bench.harness.runners import Runner, limit_cpus, make_model, make_runner
+from bench.models.workload import Workload
 
 
 def take_stdout() -> TextIO:
@@ -55,28 +61,43 @@ def run_outputs(runner: Runner, request: dict) -> dict:
 def run_timed(runner: Runner, request: dict) -> dict:
     """At least one call, then calls until the time is over."""
     clock, times = time.perf_counter, []
-    end = clock() + request["seconds"]
-    while not times or clock() < end:
-        begin = clock()
-        runner.call()
-        times.append((clock() - begin) * 1e3 / runner.per_call)
-    return {"ms": times}
+    with OtherLoad() as load:
+        end = clock() + request["seconds"]
+        while not times or clock() < end:
+            begin = clock()
+            runner.call()
+            times.append((clock() - begin) * 1e3 / runner.per_call)
+    return {"ms": times, "others": load.cpus}
+
+
+def run_requests(runner: Runner, request: dict, workload: Workload) -> dict:
+    """The workload's requests in this order, an index each; nothing is called before the first."""
+    clock, times, inputs = time.perf_counter, [], workload.requests()
+    with OtherLoad() as load:
+        for i in request["order"]:
+            begin = clock()
+            runner.request(inputs[i])
+            times.append((clock() - begin) * 1e3)
+    return {"ms": times, "others": load.cpus}
 
 
 def run_stats(runner: Runner, request: dict) -> dict:
     return {"stats": tektite_stats(), "rss_mb": peak_rss_mb()}
 
 
-COMMANDS = {"outputs": run_outputs, "time": run_timed, "stats": run_stats}
+def run_layers(runner: Runner, request: dict) -> dict:
+    return {"layers": runner.layers()}
 
 
-def serve(runner: Runner, answers: TextIO) -> None:
+def serve(runner: Runner, workload: Workload, answers: TextIO) -> None:
+    commands = {"outputs": run_outputs, "time": run_timed, "stats": run_stats, "layers": run_layers,
+                "requests": lambda runner, request: run_requests(runner, request, workload)}
     print(json.dumps({"ready": True}), file=answers)
     for line in sys.stdin:
         request = json.loads(line)
         if request["do"] == "quit":
             break
-        print(json.dumps(COMMANDS[request["do"]](runner, request)), file=answers)
+        print(json.dumps(commands[request["do"]](runner, request)), file=answers)
 
 
 def load_module(name: str) -> Any:
@@ -96,21 +117,27 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--engine", required=True, choices=ENGINES)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--cache", type=Path, required=True, help="folder of batch-norm statistics")
-    parser.add_argument("--prepare", action="store_true", help="compute those statistics, and end")
+    parser.add_argument("--then", choices=["serve", "prepare", "export"], default="serve",
+                        help="answer requests, or compute those statistics, or write an ONNX file")
+    parser.add_argument("--profile", action="store_true", help="let the engine time its layers")
     return parser.parse_args()
 
 
 def main() -> None:
     args, answers = parse_arguments(), take_stdout()
     try:
-        limit_threads(args.threads)
+        limit_cpus(args.threads)
         workload = load_module(args.module).WORKLOADS[args.workload]
-        if args.prepare:
-            make_model(workload, args.cache, compute_statistics=True)
-            print(json.dumps({"ready": True}), file=answers)
+        if args.then == "serve":
+            engine = ENGINES[args.engine]
+            runner = make_runner(workload, engine, args.threads, args.cache, args.profile)
+            serve(runner, workload, answers)
         else:
-            jit = ENGINES[args.engine].jit_compile
-            serve(make_runner(workload, args.threads, jit, args.cache), answers)
+            if args.then == "prepare":
+                make_model(workload, args.cache, compute_statistics=True)
+            else:
+                export(workload, args.cache)
+            print(json.dumps({"ready": True}), file=answers)
     except Exception as error:  # whatever an engine throws is an answer of this run
         text = " ".join(str(error).split())[:300]
         print(json.dumps({"error": f"{type(error).__name__}: {text}"}), file=answers)

@@ -6,6 +6,7 @@ import numpy as np
 from bench.models.workload import Workload, noise
 
 ROWS = (512, 1024)
+RATE, VOLATILITY = 0.03, 0.3  # of black_scholes
 
 
 def softmax(x):
@@ -37,14 +38,13 @@ def sum_of_product(a):
 def black_scholes(spot, strike, years):
     """Prices of European options, call and put; 3 % interest, 30 % volatility."""
     import tensorflow as tf
-    rate, volatility = 0.03, 0.3
 
     def normal_cdf(x):
         return 0.5 + 0.5 * tf.math.erf(x * math.sqrt(0.5))
 
-    spread = volatility * tf.sqrt(years)
-    d1 = (tf.math.log(spot / strike) + (rate + 0.5 * volatility**2) * years) / spread
-    discounted = strike * tf.exp(-rate * years)
+    spread = VOLATILITY * tf.sqrt(years)
+    d1 = (tf.math.log(spot / strike) + (RATE + 0.5 * VOLATILITY**2) * years) / spread
+    discounted = strike * tf.exp(-RATE * years)
     call = spot * normal_cdf(d1) - discounted * normal_cdf(d1 - spread)
     return call, call - spot + discounted
 

@@ -1,0 +1,158 @@
+"""Where the time of a model goes: our kernels against their roofline, another engine's layers by type.
+
+    peaks = parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 44 GB/s from memory")
+    kernels = kernels_between(stats_before, stats_after)      # with --profile_kernels
+    print(kernel_table(group(kernels), peaks, weights_in_cache(kernels)))
+
+A kernel's roofline is the largest of: its multiplications and additions at the peak rate of one core;
+its bytes at the rate of the second-level cache; its weights at the rate of memory, where all weights
+together are larger than the last-level cache and so cannot stay there from call to call.
+"""
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterable
+
+from bench.harness.figures import short, table
+
+LAST_LEVEL_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+CONTRACTIONS = ("contraction", "attention")
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Of one core, in units per microsecond."""
+    flops: float
+    cache_bytes: float
+    memory_bytes: float
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A step of a call; times and work are of one run."""
+    number: str  # as "k3"
+    kind: str    # as "contraction_convolution"
+    layer: str   # where it comes from
+    microseconds: float
+    flops: float
+    bytes: int
+    weight_bytes: int
+
+    @property
+    def is_contraction(self) -> bool:
+        return self.flops > 0 and self.kind.startswith(CONTRACTIONS)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Kernels of the same kind with the same work, such as those of a network's equal blocks."""
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def first(self) -> Kernel:
+        return self.kernels[0]
+
+    @property
+    def total(self) -> float:
+        return sum(k.microseconds for k in self.kernels)
+
+    @property
+    def mean(self) -> float:
+        return self.total / len(self.kernels)
+
+
+def parse_peaks(text: str) -> Peaks:
+    """From the first line that bench/kernels prints."""
+    found = re.search(r"one core: (\S+) GFLOP/s f32, (\S+) GB/s in L2, (\S+) GB/s from memory", text)
+    if not found:
+        raise ValueError(f"no roofline in what bench/kernels prints: {text[:200]!r}")
+    return Peaks(*(float(n) * 1e3 for n in found.groups()))
+
+
+def parse_name(name: str) -> tuple[str, str, str]:
+    """k3_contraction_convolution 'block1/conv' -> (k3, contraction_convolution, block1/conv)."""
+    found = re.fullmatch(r"(k\d+)_(\S+)(?: '(.*)')?", name)
+    return (found[1], found[2], found[3] or "") if found else ("", name, "")
+
+
+def kernels_between(before: dict, after: dict) -> list[Kernel]:
+    """What ran between two answers of tektite.stats(), but what ran once for many calls: the work on
+    weights.  In the order of the program."""
+    earlier = {(k["cluster"], k["kernel"]): k for k in before.get("profile", [])}
+    ran = []
+    for k in after.get("profile", []):
+        old = earlier.get((k["cluster"], k["kernel"]), {"runs": 0, "microseconds": 0.0})
+        runs = k["runs"] - old["runs"]
+        if runs > 0:
+            ran.append((runs, k, (k["microseconds"] - old["microseconds"]) / runs))
+    often = max((runs for runs, _, _ in ran), default=0) / 2
+    kernels = [Kernel(*parse_name(k["kernel"]), us, k["flops"], k["bytes"], k["weight_bytes"])
+               for runs, k, us in ran if runs >= often]
+    return sorted(kernels, key=lambda k: int(k.number[1:] or 0))
+
+
+def group(kernels: Iterable[Kernel]) -> list[Group]:
+    """The longest first."""
+    groups = defaultdict(list)
+    for k in kernels:
+        groups[k.kind, k.flops, k.bytes, k.weight_bytes].append(k)
+    return sorted((Group(tuple(g)) for g in groups.values()), key=lambda g: -g.total)
+
+
+def weights_in_cache(kernels: Iterable[Kernel], cache_bytes: int | None = None) -> bool:
+    """Whether the weights may stay in the last-level cache from one call to the next."""
+    if cache_bytes is None:
+        cache_bytes = last_level_cache_bytes()
+    return sum(k.weight_bytes for k in kernels) <= cache_bytes
+
+
+def last_level_cache_bytes() -> int:
+    if not LAST_LEVEL_CACHE.exists():
+        return 0
+    return int(LAST_LEVEL_CACHE.read_text().strip().rstrip("K")) * 1024
+
+
+def roofline(kernel: Kernel, peaks: Peaks, cached: bool) -> tuple[float, str]:
+    """Least microseconds, and what sets them."""
+    bounds = {"arithmetic": kernel.flops / peaks.flops, "cache": kernel.bytes / peaks.cache_bytes}
+    if not cached:
+        bounds["memory"] = kernel.weight_bytes / peaks.memory_bytes
+    limit = max(bounds, key=bounds.get)
+    return bounds[limit], limit
+
+
+def share_of_roofline(g: Group, peaks: Peaks, cached: bool) -> float:
+    return roofline(g.first, peaks, cached)[0] / g.mean
+
+
+def kernel_table(groups: list[Group], peaks: Peaks, cached: bool) -> str:
+    whole, rows = sum(g.total for g in groups), []
+    for g in groups:
+        least, limit = roofline(g.first, peaks, cached)
+        rows.append([f"{g.first.kind} {g.first.layer[-40:]}".strip(), str(len(g.kernels)), short(g.mean),
+                     f"{g.total / whole:.1%}", short(g.first.flops / g.mean / 1e3) if g.first.flops else "-",
+                     short(g.first.bytes / g.mean / 1e3), short(least), limit, f"{least / g.mean:.0%}"])
+    return table(["kernel", "times", "µs each", "of all", "GFLOP/s", "GB/s", "roofline µs", "bound by",
+                  "of roofline"], rows)
+
+
+def verdict(groups: list[Group], peaks: Peaks, cached: bool, bar: float = 0.85) -> str:
+    contractions = [g for g in groups if g.first.is_contraction]
+    below = sum(len(g.kernels) for g in contractions if share_of_roofline(g, peaks, cached) < bar)
+    count, time = sum(len(g.kernels) for g in contractions), sum(g.total for g in contractions)
+    least = sum(roofline(g.first, peaks, cached)[0] * len(g.kernels) for g in contractions)
+    return (f"all kernels {sum(g.total for g in groups) / 1e3:.2f} ms, contractions {time / 1e3:.2f} ms, "
+            f"at {least / time if time else 0:.0%} of their roofline together; "
+            f"{count - below} of {count} at {bar:.0%} or more")
+
+
+def by_type(layers: Iterable[tuple[str, float]], heading: str) -> str:
+    """(type, milliseconds) of each layer -> a table, the longest type first."""
+    times = defaultdict(list)
+    for kind, ms in layers:
+        times[kind].append(ms)
+    rows = [[kind, str(len(ms)), f"{sum(ms):.3f}"]
+            for kind, ms in sorted(times.items(), key=lambda item: -sum(item[1]))]
+    rows.append(["all", str(sum(map(len, times.values()))), f"{sum(map(sum, times.values())):.3f}"])
+    return table([heading, "layers", "ms"], rows)

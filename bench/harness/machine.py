@@ -1,0 +1,53 @@
+"""What the machine is, and what else it does while something is measured.
+
+    with OtherLoad() as load:
+        work()
+    load.cpus       # how many CPUs other programs kept busy meanwhile: 0.02
+    describe()      # {"cpu": "AMD EPYC 9R14", "cpus": 2, "features": "avx2 avx512f ...", ...}
+"""
+import os
+import platform
+import time
+
+# More than this many CPUs in use by others, and a measurement counts as disturbed.
+QUIET = 0.15
+FEATURES = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_bf16")
+
+
+def busy_seconds(stat: str) -> float:
+    """Of all CPUs together, from the text of /proc/stat: neither idle nor waiting for a disk.  Time
+    that the hypervisor gave to others counts as busy."""
+    user, nice, system, _idle, _wait, irq, soft, steal = map(int, stat.split("\n", 1)[0].split()[1:9])
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+
+
+class OtherLoad:
+    """CPUs that anything but this process used between entry and exit, on average."""
+    cpus = 0.0
+
+    def __enter__(self) -> "OtherLoad":
+        self._begin = self._now()
+        return self
+
+    def __exit__(self, *_) -> None:
+        busy, own, wall = (b - a for a, b in zip(self._begin, self._now()))
+        self.cpus = max(0.0, busy - own) / max(wall, 1e-3)
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        with open("/proc/stat") as stat:
+            return busy_seconds(stat.read()), time.process_time(), time.monotonic()
+
+
+def describe() -> dict[str, str | int]:
+    with open("/proc/cpuinfo") as file:
+        lines = [line.split(":", 1) for line in file if ":" in line]
+    info = {key.strip(): value.strip() for key, value in reversed(lines)}
+    with open("/proc/meminfo") as file:
+        memory = int(file.readline().split()[1]) / 2**20
+    flags = info.get("flags", "").split()
+    return {"cpu": info.get("model name", platform.machine()), "cpus": os.cpu_count() or 1,
+            "family/model": f"{info.get('cpu family', '?')}/{info.get('model', '?')}",
+            "features": " ".join(f for f in FEATURES if f in flags),
+            "memory": f"{memory:.0f} GiB", "system": platform.release(),
+            "load": f"{os.getloadavg()[0]:.2f}", "date": time.strftime("%Y-%m-%d")}

@@ -1,0 +1,86 @@
+"""Workloads in TensorFlow: plain, with a plugin, or compiled by XLA."""
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+
+from bench.harness.engines import Engine
+from bench.harness.runners import Runner, dynamic_runner, fixed_runner, make_model, training_runner
+from bench.models.workload import Arrays, Workload
+
+
+def limit_threads(threads: int) -> None:
+    import tensorflow as tf
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+def to_numpy(results: Any) -> Arrays:
+    import tensorflow as tf
+    return [np.asarray(r) for r in tf.nest.flatten(results)]
+
+
+def signature(workload: Workload) -> list:
+    """Inputs x0, x1, ...: of the shapes of inputs(), or all unknown where the kind says so."""
+    import tensorflow as tf
+    open_shape = workload.kind == "dynamic"
+    return [tf.TensorSpec([None] * x.ndim if open_shape else x.shape, x.dtype, f"x{i}")
+            for i, x in enumerate(workload.inputs())]
+
+
+def traced(workload: Workload, model: Any, jit_compile: bool = False) -> Callable:
+    """A tf.function of the workload's inputs."""
+    import tensorflow as tf
+    if model is None:
+        body = workload.function
+    else:
+        def body(*x):
+            return model(x[0] if len(x) == 1 else list(x), training=False)
+    return tf.function(body, input_signature=signature(workload), jit_compile=jit_compile or None)
+
+
+def session_runner(workload: Workload, threads: int, jit_compile: bool) -> Runner:
+    import tensorflow as tf
+    graph = tf.Graph()
+    with graph.as_default():
+        feeds = [tf.compat.v1.placeholder(x.dtype, x.shape) for x in workload.inputs()]
+        body = tf.function(workload.function, jit_compile=True) if jit_compile else workload.function
+        fetches = list(body(*feeds))
+    session = tf.compat.v1.Session(graph=graph, config=tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads))
+    feed = dict(zip(feeds, workload.inputs()))
+    return fixed_runner(lambda: session.run(fetches, feed), list)
+
+
+def make_training(workload: Workload, model: Any, jit_compile: bool) -> Runner:
+    import keras
+    import tensorflow as tf
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer = keras.optimizers.Adam(1e-4)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function(jit_compile=jit_compile or None)
+    def step(x, labels):
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, model(x, training=True))
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+
+    inputs = [tf.constant(x) for x in workload.inputs()]
+    return training_runner(lambda: step(*inputs))
+
+
+def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -> Runner:
+    limit_threads(threads)
+    import tensorflow as tf
+    jit = engine.jit_compile
+    if workload.kind == "session":
+        return session_runner(workload, threads, jit)
+    model = make_model(workload, cache)
+    if workload.kind == "train":
+        return make_training(workload, model, jit)
+    function = traced(workload, model, jit)
+    if workload.kind == "dynamic":
+        return dynamic_runner(workload, lambda x: function(*map(tf.constant, x)), to_numpy)
+    inputs = [tf.constant(x) for x in workload.inputs()]
+    return fixed_runner(lambda: function(*inputs), to_numpy)

@@ -1,0 +1,42 @@
+"""The functions of functions.py in jax.numpy, under the same names: what a user of JAX would write."""
+import math
+
+from bench.models.functions import RATE, VOLATILITY
+
+
+def softmax(x):
+    import jax
+    return (jax.nn.softmax(x),)
+
+
+def layer_norm(x, scale, offset):
+    import jax
+    mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    return ((x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + offset,)
+
+
+def bias_gelu(x, bias):
+    import jax
+    return (jax.nn.gelu(x + bias, approximate=False),)
+
+
+def softmax_chain(x, bias, scale, offset):
+    return softmax(*layer_norm(*bias_gelu(x, bias), scale, offset))
+
+
+def sum_of_product(a):
+    return ((a @ a.T).sum(),)
+
+
+def black_scholes(spot, strike, years):
+    from jax import numpy as jnp
+    from jax.scipy.special import erf
+
+    def normal_cdf(x):
+        return 0.5 + 0.5 * erf(x * math.sqrt(0.5))
+
+    spread = VOLATILITY * jnp.sqrt(years)
+    d1 = (jnp.log(spot / strike) + (RATE + 0.5 * VOLATILITY**2) * years) / spread
+    discounted = strike * jnp.exp(-RATE * years)
+    call = spot * normal_cdf(d1) - discounted * normal_cdf(d1 - spread)
+    return call, call - spot + discounted
