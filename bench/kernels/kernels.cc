@@ -1,6 +1,6 @@
 // bench/kernels: single kernels against the roofline of the machine, on one thread.
 //
-//   build/cmake/bin/kernels --benchmark_filter=gemm
+//   build/bin/kernels --benchmark_filter=gemm
 //
 // Every row shows time, GFLOP/s or GB/s, and the share of the roofline measured at the start.
 
