@@ -25,6 +25,10 @@ bool ParseValue(absl::string_view text, bool has_value, std::string* out) {
   return true;
 }
 
+std::optional<int64_t> ToNumber(bool v) { return v ? 1 : 0; }
+std::optional<int64_t> ToNumber(int64_t v) { return v; }
+std::optional<int64_t> ToNumber(const std::string& v) { return std::nullopt; }
+
 std::string ToText(bool v) { return v ? "true" : "false"; }
 std::string ToText(int64_t v) { return absl::StrCat(v); }
 std::string ToText(const std::string& v) { return v; }
@@ -44,12 +48,12 @@ Flags Flags::Parse(absl::string_view text, std::vector<std::string>* errors) {
     absl::string_view name = body.substr(0, equals);
     absl::string_view value = has_value ? body.substr(equals + 1) : absl::string_view();
     bool known = false, good = false;
-#define TEKTITE_FLAG(type, flag, default_value, affects_code, help) \
-  if (name == #flag) {                                              \
-    known = true;                                                   \
-    good = ParseValue(value, has_value, &flags.flag);               \
-    if (!good)                                                      \
-      errors->push_back(                                            \
+#define TEKTITE_FLAG(type, flag, default_value, affects_code, help)                    \
+  if (name == #flag) {                                                                 \
+    known = true;                                                                      \
+    good = ParseValue(value, has_value, &flags.flag);                                  \
+    if (!good)                                                                         \
+      errors->push_back(                                                               \
           absl::StrCat("flag '", word, "' ignored: expected a value of type " #type)); \
   }
 #include "jit/base/flag_list.inc"
@@ -57,6 +61,14 @@ Flags Flags::Parse(absl::string_view text, std::vector<std::string>* errors) {
     if (!known) errors->push_back(absl::StrCat("flag '", word, "' ignored: no such flag"));
   }
   return flags;
+}
+
+std::optional<int64_t> Flags::Number(absl::string_view wanted) const {
+#define TEKTITE_FLAG(type, name, default_value, affects_code, help) \
+  if (wanted == #name) return ToNumber(name);
+#include "jit/base/flag_list.inc"
+#undef TEKTITE_FLAG
+  return std::nullopt;
 }
 
 std::string Flags::CodeKey() const {

@@ -4,12 +4,14 @@
 //   Flags flags = Flags::Parse("--compile=async --verify", &errors);
 //   if (flags.verify) ...
 //
-// The table is flag_list.inc; a new flag is one row there.  An unknown or malformed flag is reported
-// in one line that names it and is otherwise ignored, so that a typo never takes a service down.
+// The table is flag_list.inc; a new flag is one row there.  An unknown or malformed flag is
+// reported in one line that names it and is otherwise ignored, so that a typo never takes a service
+// down.
 #ifndef TEKTITE_JIT_BASE_FLAGS_H_
 #define TEKTITE_JIT_BASE_FLAGS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct Flags {
 
   // Never fails: what is wrong is appended to `errors`, a line each.
   static Flags Parse(absl::string_view text, std::vector<std::string>* errors);
+
+  // The value of an int64 or bool flag (0 or 1); nothing when no such flag has that name.
+  std::optional<int64_t> Number(absl::string_view name) const;
 
   // "name=value" of every flag with affects_code, for cache keys.
   std::string CodeKey() const;

@@ -59,6 +59,10 @@ tektite_compiler* tektite_compiler_create(const tektite_options* options, tektit
 
 void tektite_compiler_destroy(tektite_compiler* compiler) { delete compiler; }
 
+int64_t tektite_flag(const tektite_compiler* compiler, const char* name, int64_t otherwise) {
+  return compiler->state->flags().Number(name).value_or(otherwise);
+}
+
 char* tektite_stats_json(tektite_compiler* compiler) {
   return Guarded<char*>(nullptr, nullptr, [&]() -> absl::StatusOr<char*> {
     return CopyString(compiler->state->StatsJson());

@@ -71,6 +71,11 @@ TEKTITE_API tektite_compiler* tektite_compiler_create(const tektite_options* opt
                                                       tektite_status* status);
 TEKTITE_API void tektite_compiler_destroy(tektite_compiler* compiler);
 
+/* The value of a flag that is a number or a bool (0 or 1); `otherwise` when there is none of that
+ * name. */
+TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* name,
+                                 int64_t otherwise);
+
 /* Counters and reasons since the compiler was made, as a JSON object:
  * {"clusters": n, "compiles": n, "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,

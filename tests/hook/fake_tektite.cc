@@ -316,6 +316,10 @@ const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster
 }
 void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
 
+int64_t tektite_flag(const tektite_compiler* compiler, const char* name, int64_t otherwise) {
+  return otherwise;
+}
+
 tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
                                         const void* graph_def, size_t size,
                                         tektite_status* status) {

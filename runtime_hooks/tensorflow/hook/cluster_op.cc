@@ -19,6 +19,7 @@
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback.h"
 #include "runtime_hooks/tensorflow/hook/held_inputs.h"
+#include "runtime_hooks/tensorflow/hook/output_allocator.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -94,7 +95,8 @@ struct HostCall {
       return nullptr;
     }
     Tensor& output = call->outputs[index];
-    if (!context->allocate_temp(wanted, shape, &output, context->output_alloc_attr(index)).ok()) {
+    if (!AllocatePooled(context, index, wanted, shape, &output) &&
+        !context->allocate_temp(wanted, shape, &output, context->output_alloc_attr(index)).ok()) {
       return nullptr;
     }
     return output.data();

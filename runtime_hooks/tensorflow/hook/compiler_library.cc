@@ -45,6 +45,7 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
   const bool complete =
       Find(handle, "tektite_string_free", &library->string_free) &&
       Find(handle, "tektite_compiler_create", &library->compiler_create) &&
+      Find(handle, "tektite_flag", &library->flag) &&
       Find(handle, "tektite_stats_json", &library->stats_json) &&
       Find(handle, "tektite_mark", &library->mark) &&
       Find(handle, "tektite_marking_num_clusters", &library->marking_num_clusters) &&

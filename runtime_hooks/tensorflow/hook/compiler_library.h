@@ -20,6 +20,7 @@ struct CompilerLibrary {
   decltype(&tektite_abi_version) abi_version = nullptr;
   decltype(&tektite_string_free) string_free = nullptr;
   decltype(&tektite_compiler_create) compiler_create = nullptr;
+  decltype(&tektite_flag) flag = nullptr;
   decltype(&tektite_stats_json) stats_json = nullptr;
   decltype(&tektite_mark) mark = nullptr;
   decltype(&tektite_marking_num_clusters) marking_num_clusters = nullptr;

@@ -1,0 +1,34 @@
+"""Memory that clusters take from and give back to TensorFlow."""
+
+FAULTS = """
+import resource
+x = tf.constant(rng.uniform(0.0, 1.0, 1 << 20))
+f = tf.function(lambda x: (tf.exp(x * 2.0) + 1.0, tf.sqrt(x + 1.0) * 2.0))
+for _ in range(10):
+    y = f(x)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    y = f(x)
+report(faults=(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 50)
+"""
+
+
+def test_large_results_reuse_their_pages(run_program):
+    """Two results of 8 MB: fresh pages for both would be 4,096 faults a call, and malloc gives some."""
+    result = run_program(FAULTS, tektite="1", TF_ENABLE_ONEDNN_OPTS="0")
+    assert result.stats["runs"] > 0 and result.host["fallbacks"] == {}
+    assert result.values["faults"] < 20
+
+
+def test_results_outlive_the_calls_after_them(run_program):
+    text = """
+f = tf.function(lambda x: tf.sqrt(x * 2.0 + 1.0))
+xs = [tf.constant(np.full((256, 256), i, np.float32)) for i in range(40)]
+kept = [f(x) for x in xs]
+for x in xs:
+    f(x)
+report(y=[(float(tf.reduce_min(y)), float(tf.reduce_max(y))) for y in kept])
+"""
+    result = run_program(text, tektite="1", TF_ENABLE_ONEDNN_OPTS="0")
+    for i, (low, high) in enumerate(result.values["y"]):
+        assert low == high and abs(low - (2 * i + 1) ** 0.5) < 1e-5
