@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/kernel_compiler.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/library_kernels.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 
@@ -81,6 +82,8 @@ class CpuBackend : public backend::Backend {
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
+    auto library = MakeLibraryKernel(fusion);
+    if (!absl::IsUnimplemented(library.status())) return library;
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, target(), options.name));
     std::string code;
     CompileOptions code_options;

@@ -1,0 +1,315 @@
+#include "backends/cpu/library_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "jit/base/status.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+namespace {
+
+using backend::KernelFrame;
+using ir::Attr;
+using ir::DType;
+using ir::Node;
+using ir::Op;
+using KernelPtr = std::shared_ptr<const backend::Kernel>;
+
+int64_t Chunks(int64_t units, int64_t per_chunk) { return (units + per_chunk - 1) / per_chunk; }
+
+class LibraryKernel : public backend::Kernel {
+ public:
+  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
+
+ protected:
+  backend::LaunchPlan plan_;
+};
+
+// ---- select_and_scatter ------------------------------------------------------
+
+// The dimensions without a window, which come before and after the windowed ones, as one each:
+// x[outer, middle..., inner], source[outer, places..., inner].
+struct Pooling {
+  int64_t outer = 1, inner = 1;
+  std::vector<int64_t> sizes, places, window, strides, low;  // of the middle
+
+  int64_t num_places() const { return ir::Product(places); }
+  int64_t middle() const { return ir::Product(sizes); }
+};
+
+// Values of this many neighbours in the innermost dimension are compared side by side.
+constexpr int64_t kBlock = 64;
+
+template <typename T>
+class SelectAndScatter : public LibraryKernel {
+ public:
+  SelectAndScatter(Pooling pooling, int x, int source)
+      : p_(std::move(pooling)), x_(x), source_(source) {
+    blocks_ = Chunks(p_.inner, kBlock);
+    plan_.num_chunks = p_.outer * blocks_;
+    plan_.cost_ns = 0.5 * static_cast<double>(p_.outer * p_.inner * p_.num_places()) *
+               static_cast<double>(ir::Product(p_.window));
+  }
+
+  void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t outer = chunk / blocks_, first = chunk % blocks_ * kBlock;
+      const int64_t plane = outer * p_.middle() * p_.inner + first;
+      RunBlock(static_cast<const T*>(frame.buffers[x_]) + plane,
+               static_cast<const T*>(frame.buffers[source_]) +
+                   outer * p_.num_places() * p_.inner + first,
+               static_cast<T*>(frame.buffers[2]) + plane, std::min(kBlock, p_.inner - first));
+    }
+  }
+
+ private:
+  void RunBlock(const T* x, const T* source, T* result, int64_t width) const {
+    for (int64_t i = 0; i < p_.middle(); ++i) std::fill_n(result + i * p_.inner, width, T(0));
+    const size_t rank = p_.sizes.size();
+    std::vector<int64_t> place(rank, 0);
+    const int64_t num_places = p_.num_places();
+    for (int64_t n = 0; n < num_places; ++n) {
+      T best[kBlock];
+      int64_t at[kBlock];
+      std::fill_n(at, width, int64_t{-1});
+      VisitWindow(place, 0, 0, [&](int64_t offset) { Select(x, offset, width, best, at); });
+      for (int64_t i = 0; i < width; ++i) {
+        if (at[i] >= 0) result[at[i] * p_.inner + i] += source[n * p_.inner + i];
+      }
+      for (size_t d = rank; d-- > 0;) {
+        if (++place[d] < p_.places[d]) break;
+        place[d] = 0;
+      }
+    }
+  }
+
+  // The first of equal values stays; NaN gives way to whatever comes later.
+  void Select(const T* x, int64_t offset, int64_t width, T* best, int64_t* at) const {
+    const T* const from = x + offset * p_.inner;
+    for (int64_t i = 0; i < width; ++i) {
+      const bool stays = at[i] >= 0 && best[i] >= from[i];
+      best[i] = stays ? best[i] : from[i];
+      at[i] = stays ? at[i] : offset;
+    }
+  }
+
+  // The elements of the window at `place` that lie inside, by their offset in the middle.
+  template <typename Visit>
+  void VisitWindow(const std::vector<int64_t>& place, size_t d, int64_t offset,
+                   Visit&& visit) const {
+    if (d == p_.sizes.size()) return visit(offset);
+    const int64_t start = place[d] * p_.strides[d] - p_.low[d];
+    const int64_t stop = std::min(start + p_.window[d], p_.sizes[d]);
+    for (int64_t i = std::max<int64_t>(start, 0); i < stop; ++i) {
+      VisitWindow(place, d + 1, offset * p_.sizes[d] + i, visit);
+    }
+  }
+
+  const Pooling p_;
+  const int x_, source_;
+  int64_t blocks_ = 1;
+};
+
+Pooling ResolvePooling(const Node& op) {
+  const ir::Shape &x = op.operand_shape(0), &source = op.operand_shape(1);
+  const ops::WindowDims w = ops::GetWindowDims(x.rank(), op.attrs());
+  const auto is_plain = [&](int d) {
+    return w.window[d] == 1 && w.strides[d] == 1 && w.low[d] == 0 && w.high[d] == 0;
+  };
+  int first = 0, last = x.rank();
+  while (first < last && is_plain(first)) ++first;
+  while (last > first && is_plain(last - 1)) --last;
+  Pooling p;
+  for (int d = 0; d < x.rank(); ++d) {
+    const int64_t size = x.dim(d).value();
+    if (d < first) {
+      p.outer *= size;
+    } else if (d >= last) {
+      p.inner *= size;
+    } else {
+      p.sizes.push_back(size);
+      p.places.push_back(source.dim(d).value());
+      p.window.push_back(w.window[d]);
+      p.strides.push_back(w.strides[d]);
+      p.low.push_back(w.low[d]);
+    }
+  }
+  return p;
+}
+
+// ---- sort and top_k ----------------------------------------------------------
+
+template <typename T>
+bool Less(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(b) && !std::isnan(a);
+  }
+  return a < b;
+}
+
+double SortCostNs(int64_t lines, int64_t length) {
+  const double elements = static_cast<double>(lines) * static_cast<double>(length);
+  return 5 * elements * std::log2(static_cast<double>(length) + 2);
+}
+
+// A line is the elements along the sorted dimension.
+template <typename Key>
+class Sort : public LibraryKernel {
+ public:
+  Sort(const Node& op, std::vector<int> operands)
+      : operands_(std::move(operands)), descending_(op.Bool(Attr::descending)) {
+    const std::vector<int64_t> sizes = op.operand_shape(0).sizes();
+    const int64_t dimension = op.Int(Attr::dimension);
+    length_ = sizes[dimension];
+    step_ = ir::RowMajorStrides(sizes)[dimension];
+    lines_ = length_ == 0 ? 0 : ir::Product(sizes) / length_;
+    for (int i = 0; i < op.num_operands(); ++i) {
+      bytes_.push_back(ir::DTypeBytes(op.operand_shape(i).dtype()));
+    }
+    per_chunk_ = std::clamp<int64_t>(4096 / std::max<int64_t>(length_, 1), 1, 64);
+    plan_.num_chunks = Chunks(lines_, per_chunk_);
+    plan_.cost_ns = SortCostNs(lines_, length_);
+  }
+
+  void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
+    std::vector<int64_t> order(length_);
+    const int64_t last = std::min(end * per_chunk_, lines_);
+    for (int64_t line = begin * per_chunk_; line < last; ++line) {
+      const int64_t base = line / step_ * step_ * length_ + line % step_;
+      const Key* const keys = static_cast<const Key*>(frame.buffers[operands_[0]]) + base;
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+        if (descending_) std::swap(i, j);
+        return Less(keys[i * step_], keys[j * step_]);
+      });
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        const auto* const from = static_cast<const char*>(frame.buffers[operands_[i]]);
+        auto* const to = static_cast<char*>(frame.buffers[num_parameters_ + i]);
+        for (int64_t k = 0; k < length_; ++k) {
+          std::memcpy(to + (base + k * step_) * bytes_[i],
+                      from + (base + order[k] * step_) * bytes_[i], bytes_[i]);
+        }
+      }
+    }
+  }
+
+  void set_num_parameters(int n) { num_parameters_ = n; }
+
+ private:
+  const std::vector<int> operands_;
+  const bool descending_;
+  std::vector<int> bytes_;
+  int num_parameters_ = 0;
+  int64_t length_ = 0, step_ = 1, lines_ = 0, per_chunk_ = 1;
+};
+
+template <typename T>
+class TopK : public LibraryKernel {
+ public:
+  explicit TopK(const Node& op) : k_(op.Int(Attr::k)) {
+    const std::vector<int64_t> sizes = op.operand_shape(0).sizes();
+    length_ = sizes.back();
+    rows_ = k_ == 0 ? 0 : ir::Product(op.shape(0).sizes()) / k_;
+    per_chunk_ = std::clamp<int64_t>(4096 / std::max<int64_t>(length_, 1), 1, 64);
+    plan_.num_chunks = Chunks(rows_, per_chunk_);
+    plan_.cost_ns = SortCostNs(rows_, length_);
+  }
+
+  void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
+    std::vector<int32_t> order(length_);
+    const int64_t last = std::min(end * per_chunk_, rows_);
+    for (int64_t row = begin * per_chunk_; row < last; ++row) {
+      const T* const x = static_cast<const T*>(frame.buffers[0]) + row * length_;
+      std::iota(order.begin(), order.end(), 0);
+      // The greatest first, of equal ones the one that stands first.
+      std::partial_sort(order.begin(), order.begin() + k_, order.end(), [&](int32_t i, int32_t j) {
+        if (Less(x[j], x[i])) return true;
+        return !Less(x[i], x[j]) && i < j;
+      });
+      for (int64_t i = 0; i < k_; ++i) {
+        static_cast<T*>(frame.buffers[1])[row * k_ + i] = x[order[i]];
+        static_cast<int32_t*>(frame.buffers[2])[row * k_ + i] = order[i];
+      }
+    }
+  }
+
+ private:
+  const int64_t k_;
+  int64_t length_ = 0, rows_ = 0, per_chunk_ = 1;
+};
+
+// ---- making them -------------------------------------------------------------
+
+// `make` is called with a zero of the element type.
+template <typename Make>
+absl::StatusOr<KernelPtr> ForDType(DType dtype, const Node& op, Make&& make) {
+  if (dtype == DType::kF16 || dtype == DType::kBF16) {
+    return Unimplemented(op.Describe(), " of ", ir::DTypeName(dtype));
+  }
+  KernelPtr kernel;
+  ir::DispatchDType(dtype, [&](auto zero) {
+    if constexpr (std::is_arithmetic_v<decltype(zero)>) kernel = make(zero);
+  });
+  return kernel;
+}
+
+}  // namespace
+
+absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
+  const ir::Graph& region = fusion.region();
+  const Node* op = nullptr;
+  for (const auto& node : region.nodes()) {
+    if (node->op() == Op::kParameter) continue;
+    if (op != nullptr) return Unimplemented("no library kernel does several ops");
+    op = node.get();
+  }
+  if (op == nullptr) return Unimplemented("no library kernel for a fusion without ops");
+  if (op->op() != Op::kSelectAndScatter && op->op() != Op::kSort && op->op() != Op::kTopK) {
+    return Unimplemented("no library kernel for ", op->Describe());
+  }
+  for (const auto& node : region.nodes()) {
+    for (const ir::Shape& shape : node->shapes()) {
+      if (!shape.is_static()) return Unimplemented(node->Describe(), " has no static shape");
+    }
+  }
+  std::vector<int> operands;
+  for (ir::Value v : op->operands()) {
+    for (int i = 0; i < region.num_parameters(); ++i) {
+      if (region.parameter(i) == v.node) operands.push_back(i);
+    }
+  }
+  for (size_t i = 0; i < region.outputs().size(); ++i) {
+    if (region.outputs()[i] != ir::Value{const_cast<Node*>(op), static_cast<int>(i)}) {
+      return Unimplemented("no library kernel for some results of ", op->Describe());
+    }
+  }
+  const DType dtype = op->operand_shape(0).dtype();
+  switch (op->op()) {
+    case Op::kSelectAndScatter:
+      if (dtype == DType::kBool) break;
+      return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
+        using T = decltype(zero);
+        if constexpr (std::is_same_v<T, bool>) return nullptr;
+        return std::make_shared<SelectAndScatter<T>>(ResolvePooling(*op), operands[0], operands[1]);
+      });
+    case Op::kSort:
+      return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
+        auto kernel = std::make_shared<Sort<decltype(zero)>>(*op, operands);
+        kernel->set_num_parameters(region.num_parameters());
+        return kernel;
+      });
+    default:
+      return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
+        return std::make_shared<TopK<decltype(zero)>>(*op);
+      });
+  }
+  return Unimplemented("no library kernel for ", op->Describe());
+}
+
+}  // namespace tektite::cpu

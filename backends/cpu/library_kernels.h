@@ -1,0 +1,27 @@
+// Kernels that are compiled with this library instead of at run time: max pooling's gradient,
+// sorting.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(auto kernel, MakeLibraryKernel(fusion));
+//   kernel->Run(frame, 0, kernel->num_chunks());
+//
+// Why: what they do is decided by the data, comparison by comparison, so that code made for one
+// shape gains nothing over a template of the element type.  They take a fusion of one op whose
+// operands are the fusion's own.  Limits: static shapes; no f16 and bf16, whose sums must be kept
+// in a wider type.
+#ifndef TEKTITE_BACKENDS_CPU_LIBRARY_KERNELS_H_
+#define TEKTITE_BACKENDS_CPU_LIBRARY_KERNELS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/backend.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cpu {
+
+// Unimplemented for anything else.
+absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeLibraryKernel(const ir::Node& fusion);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_LIBRARY_KERNELS_H_
