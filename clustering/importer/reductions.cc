@@ -79,6 +79,17 @@ absl::Status ImportArgMinMax(NodeImport& op) {
   return op.Return(b.Convert(first, index_type));
 }
 
+absl::Status ImportTopK(NodeImport& op) {
+  if (op.InputRank(0) == 0) return op.Refuse("a scalar");
+  TEKTITE_ASSIGN_OR_RETURN(int64_t k, op.RequireInt(1));
+  TEKTITE_ASSIGN_OR_RETURN(DType index_type, op.Type("index_type", DType::kS32));
+  FuncBuilder& b = op.b();
+  const std::vector<Value> both = b.AddMulti(Op::kTopK, {op.Input(0)}, {{ir::Attr::k, k}});
+  if (both.size() != 2) return op.Return(Value());
+  const Value results[] = {both[0], b.Convert(both[1], index_type)};
+  return op.Return(results);
+}
+
 absl::Status ImportCumulative(NodeImport& op) {
   FuncBuilder& b = op.b();
   if (op.InputRank(0) == 0) return op.Refuse("a scalar");

@@ -282,6 +282,10 @@ def reduction_cases():
                 ),
                 [values],
             )
+    ties = np.round(x)
+    for k in (0, 1, x.shape[-1]):
+        yield Case(f"TopKV2_{k}", lambda x, k=k: tf.math.top_k(x, k), [ties])
+    yield Case("TopKV2Int64", lambda x: raw.TopKV2(input=x, k=2, index_type=tf.int64), [ties])
     for name in ("Cumsum", "Cumprod"):
         for exclusive in (False, True):
             for reverse in (False, True):
