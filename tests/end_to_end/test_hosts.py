@@ -124,6 +124,20 @@ def step(x):
 x = tf.constant(normal(4, 8))
 report(steps=[step(x) for _ in range(20)], w=w)
 """,
+    # Constant folding leaves shapes that wait for the reads of the filters, which is no cycle.
+    "gradients of convolution and pooling": """
+import keras
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.layers.Input([12, 12, 3]), keras.layers.Conv2D(8, 3, strides=2, padding="same"),
+                          keras.layers.ReLU(), keras.layers.MaxPooling2D(3, 2, padding="same"),
+                          keras.layers.Conv2D(8, 1), keras.layers.Flatten(), keras.layers.Dense(2)])
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x, training=True)))
+    return [loss] + tape.gradient(loss, model.trainable_variables)
+report(y=[step(tf.constant(normal(4, 12, 12, 3))) for _ in range(2)])
+""",
     "loops and branches": """
 w = tf.Variable(normal(8))
 @tf.function

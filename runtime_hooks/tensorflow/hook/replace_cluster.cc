@@ -55,6 +55,9 @@ bool IsLargeConstant(const Node& node) {
   return node.IsConstant() && ConstantBytes(node) > kLargeConstantBytes;
 }
 
+// Outside a cluster that reads it, and copied into its body.
+bool IsCopiedConstant(const Node& node) { return node.IsConstant() && !IsLargeConstant(node); }
+
 // The kernel is for CPUs, and other processes may not know it.
 bool IsLocalCpu(const std::string& name, const tensorflow::DeviceSet* devices) {
   tensorflow::DeviceNameUtils::ParsedName parsed;
@@ -86,7 +89,8 @@ const char* CheckNodes(const std::vector<Node*>& nodes, const tensorflow::Device
 }
 
 // Whether what leaves the cluster reaches it again.  The edges that close a loop are no such path:
-// one turn of the loop ends there.
+// one turn of the loop ends there.  Nor is a constant that waits for a node of the cluster, as
+// constant folding leaves them: the cluster reads a copy.
 bool MakesCycle(const std::vector<Node*>& nodes, const NodeSet& inside) {
   NodeSet seen;
   std::vector<const Node*> open;
@@ -100,7 +104,10 @@ bool MakesCycle(const std::vector<Node*>& nodes, const NodeSet& inside) {
     open.pop_back();
     if (inside.count(node) != 0) return true;
     if (!seen.insert(node).second || node->IsNextIteration() || node->IsSink()) continue;
-    for (const Edge* edge : node->out_edges()) open.push_back(edge->dst());
+    for (const Edge* edge : node->out_edges()) {
+      if (IsCopiedConstant(*node) && inside.count(edge->dst()) != 0) continue;
+      open.push_back(edge->dst());
+    }
   }
   return false;
 }
@@ -127,7 +134,7 @@ Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
               [](const Edge* a, const Edge* b) { return a->dst_input() < b->dst_input(); });
     for (const Edge* edge : data) {
       Node* const source = edge->src();
-      if (source->IsConstant() && !IsLargeConstant(*source)) {
+      if (IsCopiedConstant(*source)) {
         if (!copied.insert(source).second) continue;
         boundary.copied_constants.push_back(source);
         // What made the constant wait (a branch not taken) must go on making its readers wait.
