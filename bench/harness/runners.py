@@ -86,7 +86,7 @@ def training_runner(step: Callable[[], Any]) -> Runner:
         """The first losses of all; later calls answer the same, since every step changes the model."""
         while len(first) < TRAINING_STEPS_COMPARED:
             first.append(float(step()))
-        return [np.array(first)]
+        return [np.array(first, np.float32)]
 
     return Runner(outputs, step)
 
