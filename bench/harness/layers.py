@@ -1,12 +1,12 @@
 """Where the time of a model goes: our kernels against their roofline, another engine's layers by type.
 
-    peaks = parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 44 GB/s from memory")
+    peaks = parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 90 GB/s in L3, 44 GB/s from memory")
     kernels = kernels_between(stats_before, stats_after)      # with --profile_kernels
-    print(kernel_table(group(kernels), peaks, weights_in_cache(kernels)))
+    print(kernel_table(group(kernels), peaks, home_of_weights(kernels)))
 
 A kernel's roofline is the largest of: its multiplications and additions at the peak rate of one core;
-its bytes at the rate of the second-level cache; its weights at the rate of memory, where all weights
-together are larger than the last-level cache and so cannot stay there from call to call.
+its bytes at the rate of the second-level cache; its weights at the rate of where they are when a call
+begins, which is the smallest cache that holds the weights of all kernels, or memory.
 """
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ from typing import Iterable
 
 from bench.harness.figures import short, table
 
-LAST_LEVEL_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+CACHE_SIZE = "/sys/devices/system/cpu/cpu0/cache/index{level}/size"
 CONTRACTIONS = ("contraction", "attention")
 
 
@@ -24,8 +24,9 @@ CONTRACTIONS = ("contraction", "attention")
 class Peaks:
     """Of one core, in units per microsecond."""
     flops: float
-    cache_bytes: float
-    memory_bytes: float
+    l2: float
+    l3: float
+    memory: float
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class Group:
 
 def parse_peaks(text: str) -> Peaks:
     """From the first line that bench/kernels prints."""
-    found = re.search(r"one core: (\S+) GFLOP/s f32, (\S+) GB/s in L2, (\S+) GB/s from memory", text)
+    found = re.search(r"one core: (\S+) GFLOP/s f32, (\S+) GB/s in L2, (\S+) GB/s in L3, "
+                      r"(\S+) GB/s from memory", text)
     if not found:
         raise ValueError(f"no roofline in what bench/kernels prints: {text[:200]!r}")
     return Peaks(*(float(n) * 1e3 for n in found.groups()))
@@ -100,36 +102,34 @@ def group(kernels: Iterable[Kernel]) -> list[Group]:
     return sorted((Group(tuple(g)) for g in groups.values()), key=lambda g: -g.total)
 
 
-def weights_in_cache(kernels: Iterable[Kernel], cache_bytes: int | None = None) -> bool:
-    """Whether the weights may stay in the last-level cache from one call to the next."""
-    if cache_bytes is None:
-        cache_bytes = last_level_cache_bytes()
-    return sum(k.weight_bytes for k in kernels) <= cache_bytes
+def home_of_weights(kernels: Iterable[Kernel], sizes: tuple[int, int] | None = None) -> str:
+    """l2, l3 or memory; `sizes` are those of the two caches in bytes, by default this machine's."""
+    l2, l3 = sizes or (cache_bytes(2), cache_bytes(3))
+    needed = sum(k.weight_bytes for k in kernels)
+    return "l2" if needed <= l2 else "l3" if needed <= l3 else "memory"
 
 
-def last_level_cache_bytes() -> int:
-    if not LAST_LEVEL_CACHE.exists():
-        return 0
-    return int(LAST_LEVEL_CACHE.read_text().strip().rstrip("K")) * 1024
+def cache_bytes(level: int) -> int:
+    file = Path(CACHE_SIZE.format(level=level))
+    return int(file.read_text().strip().rstrip("K")) * 1024 if file.exists() else 0
 
 
-def roofline(kernel: Kernel, peaks: Peaks, cached: bool) -> tuple[float, str]:
+def roofline(kernel: Kernel, peaks: Peaks, home: str) -> tuple[float, str]:
     """Least microseconds, and what sets them."""
-    bounds = {"arithmetic": kernel.flops / peaks.flops, "cache": kernel.bytes / peaks.cache_bytes}
-    if not cached:
-        bounds["memory"] = kernel.weight_bytes / peaks.memory_bytes
+    bounds = {"arithmetic": kernel.flops / peaks.flops, "all in l2": kernel.bytes / peaks.l2,
+              f"weights in {home}": kernel.weight_bytes / getattr(peaks, home)}
     limit = max(bounds, key=bounds.get)
     return bounds[limit], limit
 
 
-def share_of_roofline(g: Group, peaks: Peaks, cached: bool) -> float:
-    return roofline(g.first, peaks, cached)[0] / g.mean
+def share_of_roofline(g: Group, peaks: Peaks, home: str) -> float:
+    return roofline(g.first, peaks, home)[0] / g.mean
 
 
-def kernel_table(groups: list[Group], peaks: Peaks, cached: bool) -> str:
+def kernel_table(groups: list[Group], peaks: Peaks, home: str) -> str:
     whole, rows = sum(g.total for g in groups), []
     for g in groups:
-        least, limit = roofline(g.first, peaks, cached)
+        least, limit = roofline(g.first, peaks, home)
         rows.append([f"{g.first.kind} {g.first.layer[-40:]}".strip(), str(len(g.kernels)), short(g.mean),
                      f"{g.total / whole:.1%}", short(g.first.flops / g.mean / 1e3) if g.first.flops else "-",
                      short(g.first.bytes / g.mean / 1e3), short(least), limit, f"{least / g.mean:.0%}"])
@@ -137,11 +137,11 @@ def kernel_table(groups: list[Group], peaks: Peaks, cached: bool) -> str:
                   "of roofline"], rows)
 
 
-def verdict(groups: list[Group], peaks: Peaks, cached: bool, bar: float = 0.85) -> str:
+def verdict(groups: list[Group], peaks: Peaks, home: str, bar: float = 0.85) -> str:
     contractions = [g for g in groups if g.first.is_contraction]
-    below = sum(len(g.kernels) for g in contractions if share_of_roofline(g, peaks, cached) < bar)
+    below = sum(len(g.kernels) for g in contractions if share_of_roofline(g, peaks, home) < bar)
     count, time = sum(len(g.kernels) for g in contractions), sum(g.total for g in contractions)
-    least = sum(roofline(g.first, peaks, cached)[0] * len(g.kernels) for g in contractions)
+    least = sum(roofline(g.first, peaks, home)[0] * len(g.kernels) for g in contractions)
     return (f"all kernels {sum(g.total for g in groups) / 1e3:.2f} ms, contractions {time / 1e3:.2f} ms, "
             f"at {least / time if time else 0:.0%} of their roofline together; "
             f"{count - below} of {count} at {bar:.0%} or more")

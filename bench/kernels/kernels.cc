@@ -95,9 +95,9 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "kernels: %s\n", roofline.status().ToString().c_str());
     return 1;
   }
-  std::printf("one core: %.0f GFLOP/s f32, %.0f GB/s in L2, %.0f GB/s from memory\n",
+  std::printf("one core: %.0f GFLOP/s f32, %.0f GB/s in L2, %.0f GB/s in L3, %.0f GB/s from memory\n",
               roofline->flops_per_second / 1e9, roofline->cache_bytes_per_second / 1e9,
-              roofline->memory_bytes_per_second / 1e9);
+              roofline->shared_bytes_per_second / 1e9, roofline->memory_bytes_per_second / 1e9);
   const std::vector<Workload> workloads = AllWorkloads();
   for (const Workload& work : workloads) {
     benchmark::RegisterBenchmark(work.name.c_str(), [&](benchmark::State& state) {

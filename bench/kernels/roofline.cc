@@ -73,6 +73,7 @@ absl::StatusOr<Roofline> MeasureRoofline(const backend::TargetInfo& target) {
   Roofline r;
   TEKTITE_ASSIGN_OR_RETURN(r.flops_per_second, PeakFlops(*compiler, lanes));
   TEKTITE_ASSIGN_OR_RETURN(r.cache_bytes_per_second, Bandwidth(*compiler, lanes, 32 * 1024));
+  TEKTITE_ASSIGN_OR_RETURN(r.shared_bytes_per_second, Bandwidth(*compiler, lanes, 1 << 20));
   TEKTITE_ASSIGN_OR_RETURN(r.memory_bytes_per_second, Bandwidth(*compiler, lanes, 16 << 20));
   return r;
 }

@@ -11,6 +11,7 @@ namespace tektite::bench {
 struct Roofline {
   double flops_per_second = 0;         // f32 fused multiply-adds, two operations each
   double cache_bytes_per_second = 0;   // read + write of a working set in L2
+  double shared_bytes_per_second = 0;  // the same of 12 MB, which the last-level cache holds
   double memory_bytes_per_second = 0;  // the same from DRAM
 };
 

@@ -3,7 +3,7 @@ import pytest
 
 from bench.harness import layers
 
-PEAKS = layers.Peaks(flops=100e3, cache_bytes=100e3, memory_bytes=10e3)  # a microsecond
+PEAKS = layers.Peaks(flops=100e3, l2=100e3, l3=50e3, memory=10e3)  # a microsecond
 
 
 def profile(kernel, runs, microseconds, flops=0.0, size=0, weights=0):
@@ -16,8 +16,8 @@ def kernel(us, kind="contraction_dot_general", flops=0.0, size=0, weights=0):
 
 
 def test_the_line_of_bench_kernels_is_read():
-    peaks = layers.parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 44 GB/s from memory\nRunning ...")
-    assert peaks == layers.Peaks(277e3, 203e3, 44e3)
+    peaks = layers.parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 90 GB/s in L3, 44 GB/s from memory\nRunning ...")
+    assert peaks == layers.Peaks(277e3, 203e3, 90e3, 44e3)
     with pytest.raises(ValueError, match="no roofline"):
         layers.parse_peaks("one core: many GFLOP/s")
 
@@ -39,23 +39,23 @@ def test_times_are_of_the_calls_between_and_without_what_ran_once():
 
 def test_the_roofline_is_the_slowest_of_its_bounds():
     k = kernel(20, flops=1e6, size=500_000, weights=400_000)
-    assert layers.roofline(k, PEAKS, cached=True) == (10.0, "arithmetic")
-    assert layers.roofline(k, PEAKS, cached=False) == (40.0, "memory")
-    assert layers.roofline(kernel(9, size=500_000), PEAKS, cached=True) == (5.0, "cache")
+    assert layers.roofline(k, PEAKS, "l3") == (10.0, "arithmetic")
+    assert layers.roofline(k, PEAKS, "memory") == (40.0, "weights in memory")
+    assert layers.roofline(kernel(9, size=500_000), PEAKS, "l2") == (5.0, "all in l2")
 
 
-def test_weights_stay_in_a_cache_that_holds_all_of_them():
-    kernels = [kernel(1, weights=600), kernel(1, weights=600)]
-    assert layers.weights_in_cache(kernels, 1200) and not layers.weights_in_cache(kernels, 1199)
+@pytest.mark.parametrize("l2,l3,home", [(1200, 9000, "l2"), (1199, 1200, "l3"), (1199, 1199, "memory")])
+def test_weights_stay_in_a_cache_that_holds_all_of_them(l2, l3, home):
+    assert layers.home_of_weights([kernel(1, weights=600), kernel(1, weights=600)], (l2, l3)) == home
 
 
 def test_equal_kernels_share_a_line_and_the_verdict_counts_each():
     groups = layers.group([kernel(10, flops=1e6), kernel(12, flops=1e6), kernel(20, flops=1e6 + 2),
                            kernel(5, "loop_add", size=1000)])
     assert [len(g.kernels) for g in groups] == [2, 1, 1]
-    text = layers.kernel_table(groups, PEAKS, cached=True)
+    text = layers.kernel_table(groups, PEAKS, "l2")
     assert "91%" in text and "50%" in text
-    assert layers.verdict(groups, PEAKS, cached=True).endswith("2 of 3 at 85% or more")
+    assert layers.verdict(groups, PEAKS, "l2").endswith("2 of 3 at 85% or more")
 
 
 def test_layers_are_summed_by_type():
