@@ -1,5 +1,7 @@
 // Rules of convolution.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -45,6 +47,44 @@ Value ConvolutionOfOneTap(Node* node, FuncBuilder& b) {
   dot.lhs_contracting = {d->input_feature};
   dot.rhs_contracting = {input_first ? 0 : 1};
   return b.DotGeneral(node->operand(0), matrix, dot);
+}
+
+// convolution(%x: f32[8,7,7,64], %w: f32[8,7,7,128]), input fhwb, kernel ihwo, output hwbf
+//   ->  reshape(dot_general(%x, %w), lhs_contracting=[0,1,2], rhs_contracting=[0,1,2])
+// for one place of the window and no padding, as the gradient of a filter of one tap has it; a
+// dilated window reads a strided slice.
+Value ConvolutionOfOnePlace(Node* node, FuncBuilder& b) {
+  const std::optional<ConvDims> d = Dimensions(*node);
+  if (!d || d->feature_groups != 1 || d->batch_groups != 1 || !IsAll(d->low, 0) ||
+      !IsAll(d->high, 0) || !IsAll(d->lhs_dilation, 1) || d->output_batch > d->output_feature) {
+    return {};
+  }
+  const Shape &input = node->operand_shape(0), &kernel = node->operand_shape(1);
+  Dims limits = input.dims();
+  Ints steps(input.rank(), 1);
+  // In the order in which they lie in the input, so that they are one dimension where they can be.
+  std::vector<std::pair<int64_t, int64_t>> contracting = {{d->input_feature, d->kernel_input}};
+  for (size_t i = 0; i < d->input_spatial.size(); ++i) {
+    const int in = d->input_spatial[i], k = d->kernel_spatial[i];
+    if (!IsOne(node->shape().dim(d->output_spatial[i])) || !kernel.dim(k).is_constant() ||
+        kernel.dim(k) == Dim(0)) {
+      return {};
+    }
+    limits[in] = Dim((kernel.dim(k).value() - 1) * d->rhs_dilation[i] + 1);
+    steps[in] = d->rhs_dilation[i];
+    contracting.emplace_back(in, k);
+  }
+  std::sort(contracting.begin(), contracting.end());
+  ops::DotDims dot;
+  for (const auto& [in, k] : contracting) {
+    dot.lhs_contracting.push_back(in);
+    dot.rhs_contracting.push_back(k);
+  }
+  Value x = node->operand(0);
+  if (limits != input.dims() || !IsAll(steps, 1)) {
+    x = b.Slice(x, Dims(input.rank(), Dim(0)), limits, steps);
+  }
+  return b.Reshape(b.DotGeneral(x, node->operand(1), dot), node->shape().dims());
 }
 
 // convolution(pad(%x, 0), low=[0,1,1,0], high=[0,1,1,0], %w), low=[0,0], high=[0,0]
