@@ -8,15 +8,29 @@
 #include "backends/cpu/fatal_error.h"
 #include "jit/base/status.h"
 #include "jit/llvm/lower.h"
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/BasicAliasAnalysis.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LastRunTrackingAnalysis.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/MemorySSA.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/Analysis/PostDominators.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -61,18 +75,45 @@ void Dump(const std::string& dir, absl::string_view name, absl::string_view suff
   std::ofstream(absl::StrCat(dir, "/", name, suffix), std::ios::binary) << text;
 }
 
-// The emitters chose vectors and unrolling: what is left is common subexpressions and hoisting.
-void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+// The analyses that the passes below ask for.  llvm::PassBuilder would register every analysis and
+// pass there is, and link them: half of the library's code, read into memory and never run.
+struct Analyses {
+  explicit Analyses(llvm::TargetMachine& machine) {
+    functions.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    functions.registerPass([] { return llvm::AssumptionAnalysis(); });
+    functions.registerPass([] { return llvm::BasicAA(); });
+    functions.registerPass([] { return llvm::BlockFrequencyAnalysis(); });
+    functions.registerPass([] { return llvm::BranchProbabilityAnalysis(); });
+    functions.registerPass([] { return llvm::DominatorTreeAnalysis(); });
+    functions.registerPass([] { return llvm::LastRunTrackingAnalysis(); });
+    functions.registerPass([] { return llvm::LoopAnalysis(); });
+    functions.registerPass([] { return llvm::MemorySSAAnalysis(); });
+    functions.registerPass([] { return llvm::OptimizationRemarkEmitterAnalysis(); });
+    functions.registerPass([] { return llvm::PostDominatorTreeAnalysis(); });
+    functions.registerPass([] { return llvm::ScalarEvolutionAnalysis(); });
+    functions.registerPass([] { return llvm::TargetLibraryAnalysis(); });
+    functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
+    functions.registerPass([] {
+      llvm::AAManager aliases;
+      aliases.registerFunctionAnalysis<llvm::BasicAA>();
+      return aliases;
+    });
+    modules.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    modules.registerPass([] { return llvm::ProfileSummaryAnalysis(); });
+    loops.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
+    functions.registerPass([&] { return llvm::LoopAnalysisManagerFunctionProxy(loops); });
+    modules.registerPass([&] { return llvm::FunctionAnalysisManagerModuleProxy(functions); });
+    loops.registerPass([&] { return llvm::FunctionAnalysisManagerLoopProxy(functions); });
+  }
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
+};
+
+// The emitters chose vectors and unrolling: what is left is common subexpressions and hoisting.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  Analyses analyses(machine);
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::InstCombinePass());
@@ -82,7 +123,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
       llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), /*UseMemorySSA=*/true));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
   for (llvm::Function& function : module) {
-    if (!function.isDeclaration()) passes.run(function, functions);
+    if (!function.isDeclaration()) passes.run(function, analyses.functions);
   }
 }
 
