@@ -25,5 +25,7 @@ function(tektite_test name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE tektite_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  # A disk cache of the tests' own, not the user's.
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600
+    ENVIRONMENT XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/test-cache)
 endfunction()

@@ -26,6 +26,10 @@ import pytest
 
 SMALL = "--min_cluster_ops=1 --min_cluster_cost=0"
 
+# A disk cache of this session's own, not the user's; programs that the tests start inherit it.
+_CACHE_HOME = tempfile.TemporaryDirectory(prefix="tektite_tests_")
+os.environ["XDG_CACHE_HOME"] = _CACHE_HOME.name
+
 PREAMBLE = """
 import json, os, sys, threading
 import numpy as np

@@ -96,6 +96,7 @@ class CpuBackend : public backend::Backend {
     return std::make_shared<CpuKernel>(std::move(function), std::move(facts));
   }
 
+  bool keeps_images() const override { return true; }
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Load(absl::string_view image) override {
     KernelFacts facts;
     absl::string_view code;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "jit/base/status.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/TargetParser/Host.h"
 
 namespace tektite::cpu {
@@ -70,6 +71,7 @@ absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
   }
 
   backend::TargetInfo target;
+  target.code_generator = absl::StrCat("llvm ", LLVM_VERSION_STRING);
   ReadCaches(&target);
   if (flag == "avx2") {
     target.cpu = "x86-64-v3";

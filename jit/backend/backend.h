@@ -58,7 +58,7 @@ class Kernel {
 struct CompileOptions {
   std::string name;      // stable and readable: "k3_row_softmax"
   std::string dump_dir;  // when not empty: loop IR, LLVM IR and assembly go there
-  // When not null: becomes what Load makes this kernel from, or empty where the back end has none.
+  // When not null: becomes what Load makes this kernel from, if the back end keeps images.
   std::string* image = nullptr;
 };
 
@@ -70,6 +70,8 @@ class Backend {
   // Thread-safe.  Shapes may be symbolic: the kernel then serves every value of its symbols.
   virtual absl::StatusOr<std::shared_ptr<const Kernel>> Compile(const ir::Node& fusion,
                                                                 const CompileOptions& options) = 0;
+  // Whether Compile gives images and Load takes them.
+  virtual bool keeps_images() const { return false; }
   // A kernel from the image that Compile gave, maybe in another process, by this very build and for
   // the same target.  Thread-safe.  Bytes that cannot be such an image are refused.
   virtual absl::StatusOr<std::shared_ptr<const Kernel>> Load(absl::string_view image) {

@@ -1,8 +1,7 @@
 // Kernels in memory, by key: identical kernels are compiled once per process.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(
-//       auto kernel, store.GetOrCompile(KernelKey(fusion, backend, flags), [&] { return
-//       backend.Compile(...); }));
+//       auto kernel, store.GetOrCompile(key, [&] { return backend.Compile(...); }));
 //
 // Why: a model of twelve equal layers has the kernels of one, and each costs milliseconds.  A
 // thread that asks for a kernel another one is compiling waits for it.  A refusal (Unimplemented)
@@ -20,18 +19,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
-#include "jit/base/flags.h"
 #include "jit/base/hash.h"
-#include "jit/ir/graph.h"
 
 namespace tektite::cache {
 
 using KernelPtr = std::shared_ptr<const backend::Kernel>;
-
-// Of all that a kernel's code depends on: the fusion's region and attributes, the back end and its
-// target, the flags that affect code.  Symbols count by their order (ir::SymbolsOf), not by name;
-// the region's guards are facts about them and belong to the key.
-Fingerprint KernelKey(const ir::Node& fusion, const backend::Backend& backend, const Flags& flags);
 
 class KernelStore {
  public:
@@ -39,7 +31,6 @@ class KernelStore {
                                          const std::function<absl::StatusOr<KernelPtr>()>& compile);
 
   int64_t hits() const { return hits_.load(std::memory_order_relaxed); }
-  int64_t compiled() const { return compiled_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kMostKernels = 8192;
@@ -51,7 +42,7 @@ class KernelStore {
 
   std::mutex mutex_;  // guards entries_
   absl::flat_hash_map<Fingerprint, std::shared_ptr<Entry>> entries_;
-  std::atomic<int64_t> hits_{0}, compiled_{0};
+  std::atomic<int64_t> hits_{0};
 };
 
 }  // namespace tektite::cache

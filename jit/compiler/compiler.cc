@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -120,6 +121,11 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
           absl::StrAppend(out, info.name);
         })));
   }
+  for (const auto& backend : compiler->backends_) {
+    compiler->environments_.push_back(
+        cache::KeyEnvironment::Create(*backend, compiler->flags_, options.host));
+  }
+  compiler->disk_ = std::move(options.disk);
   const int64_t megabytes = std::max<int64_t>(compiler->flags_.weight_cache_mb, 0);
   compiler->weight_budget_ =
       std::make_shared<runtime::MemoryBudget>(std::min<int64_t>(megabytes, 1 << 30) << 20);
@@ -168,6 +174,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   FuseLeftovers(*graph);
 
   TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels, CompileKernels(*graph, job));
+  if (disk_ != nullptr) disk_->Flush();
   TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps, runtime::StepGraph::Create(*graph, kernels));
   runtime::Executable::Options options;
   options.arenas = arenas_;
@@ -229,14 +236,17 @@ absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
                                                          const backend::CompileOptions& options,
                                                          bool primary_only) {
   absl::Status refused;
-  for (const auto& backend : backends_) {
+  const std::string text = cache::KernelText(fusion);
+  for (size_t b = 0; b < backends_.size(); ++b) {
+    const auto& backend = backends_[b];
     if (primary_only && backend != backends_.front()) break;
     if (backend->name() == kReference && backend != backends_.front() &&
         ScalarWork(fusion.region()) > kTinyWork) {
       break;
     }
-    auto kernel = kernels_.GetOrCompile(cache::KernelKey(fusion, *backend, flags_),
-                                        [&] { return backend->Compile(fusion, options); });
+    const Fingerprint key = environments_[b]->Finish(cache::EntryKind::kKernel, text);
+    auto kernel =
+        kernels_.GetOrCompile(key, [&] { return LoadOrCompile(b, fusion, key, options); });
     if (kernel.ok() && backend != backends_.front()) {
       interpreted_kernels_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -246,10 +256,38 @@ absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
   return absl::Status(refused.code(), absl::StrCat(options.name, ": ", refused.message()));
 }
 
+absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& fusion,
+                                                         const Fingerprint& key,
+                                                         backend::CompileOptions options) {
+  backend::Backend& backend = *backends_[b];
+  const bool on_disk = disk_ != nullptr && backend.keeps_images();
+  auto describe = [&] { return cache::DescribeKernel(fusion, options.name, *environments_[b]); };
+  // A dump is wanted of what compiling does, so it is done.
+  if (on_disk && options.dump_dir.empty()) {
+    if (const std::optional<std::string> image = disk_->Load(key, describe)) {
+      auto kernel = backend.Load(*image);
+      if (kernel.ok()) {
+        loaded_kernels_.fetch_add(1, std::memory_order_relaxed);
+        return kernel;
+      }
+      disk_->Reject(key);
+    }
+  }
+  std::string image;
+  if (on_disk) options.image = &image;
+  auto kernel = backend.Compile(fusion, options);
+  if (!kernel.ok()) return kernel;
+  compiled_kernels_.fetch_add(1, std::memory_order_relaxed);
+  if (on_disk) disk_->Store(describe(), image);
+  return kernel;
+}
+
 Compiler::Counters Compiler::counters() const {
-  Counters c;
+  Counters c{};
   c.compiles = compiles_.load(std::memory_order_relaxed);
-  c.kernels = kernels_.compiled();
+  c.kernels = compiled_kernels_.load(std::memory_order_relaxed);
+  c.loaded_kernels = loaded_kernels_.load(std::memory_order_relaxed);
+  if (disk_ != nullptr) c.disk = disk_->counters();
   c.kernel_cache_hits = kernels_.hits();
   c.split_fusions = split_fusions_.load(std::memory_order_relaxed);
   c.interpreted_kernels = interpreted_kernels_.load(std::memory_order_relaxed);

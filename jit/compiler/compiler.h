@@ -24,7 +24,9 @@
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
 #include "jit/base/flags.h"
+#include "jit/cache/disk_store.h"
 #include "jit/cache/kernel_store.h"
+#include "jit/cache/key.h"
 #include "jit/compiler/kernel_work.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
@@ -35,6 +37,8 @@ namespace tektite::compiler {
 struct CompilerOptions {
   Flags flags;
   std::string backend;  // empty: the first of the list that can be made on this machine
+  std::string host;     // "tensorflow 2.21.0": caches keep hosts apart
+  std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
 };
 
 // What one graph is compiled for.
@@ -67,9 +71,11 @@ class Compiler {
 
   struct Counters {
     int64_t compiles, kernels, kernel_cache_hits, weight_bytes, arena_bytes;
+    int64_t loaded_kernels;       // from the disk cache or a pack, and so not among `kernels`
     int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
     int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
     double compile_seconds;
+    cache::DiskCounters disk;
   };
   Counters counters() const;
 
@@ -90,9 +96,15 @@ class Compiler {
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
                                                  const backend::CompileOptions& options,
                                                  bool primary_only);
+  // By way of the disk cache, when there is one.
+  absl::StatusOr<cache::KernelPtr> LoadOrCompile(size_t backend, const ir::Node& fusion,
+                                                 const Fingerprint& key,
+                                                 backend::CompileOptions options);
 
   const Flags flags_;
   std::vector<std::unique_ptr<backend::Backend>> backends_;
+  std::vector<std::shared_ptr<const cache::KeyEnvironment>> environments_;  // by back end
+  std::shared_ptr<cache::DiskStore> disk_;                                  // may be null
   cache::KernelStore kernels_;
   std::shared_ptr<runtime::ArenaPool> arenas_ = std::make_shared<runtime::ArenaPool>();
   std::shared_ptr<runtime::MemoryBudget> weight_budget_;
@@ -105,6 +117,7 @@ class Compiler {
   std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0};
+  std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0};
 };
 
 }  // namespace tektite::compiler

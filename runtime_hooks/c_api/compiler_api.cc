@@ -1,5 +1,7 @@
 // The compiler's part of tektite.h: creating one, and what it counts.
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "jit/base/flags.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
+#include "jit/cache/disk_store.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -25,7 +28,8 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     if (options->struct_size < sizeof(size_t)) {
       return tektite::InvalidArgument("tektite_options: struct_size is not set");
     }
-    given = *options;
+    // A host built against an older header knows fewer fields.
+    std::memcpy(&given, options, std::min(options->struct_size, sizeof(given)));
   }
   std::vector<std::string> errors;
   tektite::compiler::CompilerOptions compiler_options;
@@ -38,6 +42,8 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     compiler_options.flags.compile = tektite::Flags().compile;
   }
   if (given.backend != nullptr) compiler_options.backend = given.backend;
+  if (given.host != nullptr) compiler_options.host = given.host;
+  compiler_options.disk = tektite::cache::DiskStore::Open(compiler_options.flags);
   TEKTITE_ASSIGN_OR_RETURN(auto compiler,
                            tektite::compiler::Compiler::Create(std::move(compiler_options)));
   return new tektite_compiler{std::make_shared<CompilerState>(std::move(compiler))};

@@ -36,6 +36,14 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
       "]");
 }
 
+JsonObject DiskJson(const cache::DiskCounters& counters) {
+  JsonObject json;
+#define TEKTITE_DISK_COUNTER(name, sentence) json.Add(#name, counters.name);
+#include "jit/cache/disk_counter_list.inc"
+#undef TEKTITE_DISK_COUNTER
+  return json;
+}
+
 }  // namespace
 
 std::string CompilerState::RegisterCluster(absl::string_view name) {
@@ -92,6 +100,8 @@ std::string CompilerState::StatsJson() const {
       .Add("compile_seconds", c.compile_seconds)
       .Add("kernels", c.kernels)
       .Add("kernel_cache_hits", c.kernel_cache_hits)
+      .Add("loaded_kernels", c.loaded_kernels)
+      .Add("disk", DiskJson(c.disk))
       .Add("split_fusions", c.split_fusions)
       .Add("interpreted_kernels", c.interpreted_kernels)
       .Add("runs", runs_.load(std::memory_order_relaxed))

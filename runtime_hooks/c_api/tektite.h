@@ -64,6 +64,7 @@ typedef struct tektite_options {
                           A flag that is unknown or malformed is reported on stderr in one
                           line that names it, and otherwise ignored. */
   const char* backend; /* "cpu", "reference"; NULL: the best one for this machine */
+  const char* host;    /* "tensorflow 2.21.0": caches keep hosts apart; may be NULL */
 } tektite_options;
 
 /* NULL and a status when no back end can be made. */
@@ -76,9 +77,11 @@ TEKTITE_API void tektite_compiler_destroy(tektite_compiler* compiler);
 TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* name,
                                  int64_t otherwise);
 
-/* Counters and reasons since the compiler was made, as a JSON object:
+/* Counters and reasons since the compiler was made, as a JSON object ("kernels": compiled by this
+ * process; "loaded_kernels": taken from the disk cache or a pack; "disk": jit/cache/disk_counter_list.inc):
  * {"clusters": n, "compiles": n, "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
+ *  "loaded_kernels": n, "disk": {"hits": n, "misses": n, ...},
  *  "split_fusions": n, "interpreted_kernels": n, "weight_bytes": n, "arena_bytes": n,
  *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
  *  "fallback_examples": {"REASON_CODE": "message of the first"}}

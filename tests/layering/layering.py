@@ -29,7 +29,7 @@ VISIBLE: dict[str, set[str]] = {
     "clustering": {"jit/base", "jit/ir", "jit/ops"},
     "backends/cpu": BACKEND_SEES,
     "backends/gpu": BACKEND_SEES,
-    "runtime_hooks/c_api": {"jit/compiler", "clustering", "jit/base", "jit/ir"},
+    "runtime_hooks/c_api": {"jit/compiler", "jit/cache", "clustering", "jit/base", "jit/ir"},
     "runtime_hooks/tensorflow": {"runtime_hooks/c_api"},
     "runtime_hooks/standalone": {"runtime_hooks/c_api"},
 }

@@ -1,0 +1,170 @@
+#include "jit/cache/disk_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/build_id.h"
+#include "jit/base/log.h"
+#include "jit/base/process.h"
+#include "jit/cache/evict.h"
+#include "jit/cache/location.h"
+
+namespace tektite::cache {
+namespace {
+
+// An entry's time of use is kept to this precision: a hit then mostly costs no write.
+constexpr int64_t kTouchUs = int64_t{600} * 1000000;
+// After growing by this part of the bound, what other processes did is looked at again.
+constexpr int64_t kLookAgain = 16;
+
+std::string FileOf(const Fingerprint& key) { return absl::StrCat(key.Hex(), kEntrySuffix); }
+
+}  // namespace
+
+std::unique_ptr<DiskStore> DiskStore::Open(const Flags& flags) {
+  // Without a build id, code of different builds could not be told apart.
+  if (BuildId().empty()) return nullptr;
+  DiskStoreOptions options;
+  options.directory = CacheDirectory(flags);
+  options.packs = PackDirectories(flags);
+  options.max_bytes = std::clamp<int64_t>(flags.cache_mb, 0, int64_t{1} << 30) << 20;
+  options.warn_about_directory = !flags.cache_dir.empty();
+  if (options.max_bytes == 0) options.directory.clear();
+  return Open(options);
+}
+
+std::unique_ptr<DiskStore> DiskStore::Open(const DiskStoreOptions& options) {
+  std::unique_ptr<DiskStore> store(new DiskStore(options));
+  return store->directory_ == nullptr && store->packs_.empty() ? nullptr : std::move(store);
+}
+
+DiskStore::DiskStore(const DiskStoreOptions& options)
+    : max_bytes_(options.max_bytes), log_(options.directory) {
+  if (!options.directory.empty()) {
+    auto directory = Directory::Open(options.directory, Directory::Use::kReadWrite);
+    writable_ = directory.ok();
+    if (absl::IsPermissionDenied(directory.status())) {
+      directory = Directory::Open(options.directory, Directory::Use::kReadIfThere);
+    }
+    if (directory.ok()) {
+      directory_ = *std::move(directory);
+    } else if (options.warn_about_directory || absl::IsFailedPrecondition(directory.status())) {
+      Warn("no disk cache: ", directory.status().message());
+    }
+  }
+  for (const std::string& path : options.packs) {
+    auto pack = Directory::Open(path, Directory::Use::kReadOthers);
+    if (pack.ok()) {
+      packs_.push_back(*std::move(pack));
+    } else {
+      Warn("--cache_pack: ", pack.status().message());
+    }
+  }
+}
+
+std::optional<std::string> DiskStore::LoadFrom(const Directory& directory, const Fingerprint& key,
+                                               MissCause* cause) {
+  std::string bytes;
+  switch (directory.Read(FileOf(key), &bytes)) {
+    case Directory::ReadResult::kOk:
+      break;
+    case Directory::ReadResult::kAbsent:
+      return std::nullopt;
+    case Directory::ReadResult::kRefused:
+      ++counters_.refused;
+      *cause = MissCause::kRefused;
+      return std::nullopt;
+    case Directory::ReadResult::kFailed:
+      *cause = MissCause::kUnreadable;
+      return std::nullopt;
+  }
+  absl::string_view payload;
+  switch (DecodePayload(bytes, key, &payload)) {
+    case EntryFault::kNone:
+      return std::string(payload);
+    case EntryFault::kForeign:
+      ++counters_.foreign;
+      *cause = MissCause::kForeign;
+      return std::nullopt;
+    case EntryFault::kDamaged:
+      break;
+  }
+  ++counters_.damaged;
+  *cause = MissCause::kDamaged;
+  if (&directory == directory_.get() && writable_) directory.Remove(FileOf(key));
+  return std::nullopt;
+}
+
+std::optional<std::string> DiskStore::Load(const Fingerprint& key,
+                                           const std::function<CacheKey()>& describe) {
+  MissCause cause = MissCause::kAbsent;
+  if (directory_ != nullptr) {
+    std::optional<std::string> payload = LoadFrom(*directory_, key, &cause);
+    if (payload.has_value()) {
+      ++counters_.hits;
+      if (writable_) directory_->Touch(FileOf(key), kTouchUs);
+      log_.Used(key, RunLog::From::kDisk);
+      return payload;
+    }
+  }
+  for (const auto& pack : packs_) {
+    std::optional<std::string> payload = LoadFrom(*pack, key, &cause);
+    if (payload.has_value()) {
+      ++counters_.pack_hits;
+      log_.Used(key, RunLog::From::kPack);
+      return payload;
+    }
+  }
+  ++counters_.misses;
+  log_.Missed(describe(), cause);
+  return std::nullopt;
+}
+
+void DiskStore::Reject(const Fingerprint& key) {
+  ++counters_.damaged;
+  if (directory_ != nullptr && writable_) directory_->Remove(FileOf(key));
+}
+
+void DiskStore::Store(const CacheKey& key, absl::string_view payload) {
+  if (!writable_) return;
+  const std::string bytes = EncodeEntry(key, payload, NowMicroseconds());
+  if (static_cast<int64_t>(bytes.size()) > std::min(max_bytes_, Directory::kMostFileBytes)) return;
+  const absl::Status written = directory_->Write(FileOf(key.fingerprint), bytes);
+  if (!written.ok()) {
+    ++counters_.store_errors;
+    if (absl::IsPermissionDenied(written)) writable_ = false;
+    return;
+  }
+  ++counters_.stores;
+  log_.Used(key.fingerprint, RunLog::From::kCompiled);
+  KeepBound(static_cast<int64_t>(bytes.size()));
+}
+
+void DiskStore::KeepBound(int64_t added) {
+  std::lock_guard<std::mutex> lock(bound_mutex_);
+  const bool first = known_bytes_ < 0;
+  if (first) counters_.swept += directory_->Sweep();
+  if (!first) {
+    known_bytes_ += added;
+    if (known_bytes_ <= max_bytes_) return;
+  }
+  // A tenth more than needed, so that this is rare.
+  const Evicted looked = EvictTo(*directory_, max_bytes_);
+  const Evicted evicted =
+      looked.entries == 0 ? looked : EvictTo(*directory_, max_bytes_ - max_bytes_ / 10);
+  counters_.evicted += looked.entries + (looked.entries == 0 ? 0 : evicted.entries);
+  // Others add to it, too: some way below the bound it is counted again.
+  known_bytes_ = std::max(evicted.bytes_left, max_bytes_ - max_bytes_ / kLookAgain);
+}
+
+DiskCounters DiskStore::counters() const {
+  DiskCounters c;
+#define TEKTITE_DISK_COUNTER(name, sentence) \
+  c.name = counters_.name.load(std::memory_order_relaxed);
+#include "jit/cache/disk_counter_list.inc"
+#undef TEKTITE_DISK_COUNTER
+  return c;
+}
+
+}  // namespace tektite::cache

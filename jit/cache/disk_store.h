@@ -1,0 +1,89 @@
+// The disk cache: what was compiled once is read back by every later process.
+//
+//   std::unique_ptr<DiskStore> store = DiskStore::Open(options);          // never fails
+//   std::optional<std::string> image = store->Load(key, [&] { return DescribeKernel(...); });
+//   if (!image) store->Store(described_key, compile());
+//   store->Flush();                                                       // writes the run's log
+//
+// A file for each entry (entry.h) in a directory (directory.h), and packs, which are read alone and
+// asked second.  Whatever is wrong with an entry is a miss and a counter, never an error; a damaged
+// entry is removed.  When the entries outgrow max_bytes, those not used for longest go.  Any number
+// of processes may share a directory; all functions are thread-safe.
+#ifndef TEKTITE_JIT_CACHE_DISK_STORE_H_
+#define TEKTITE_JIT_CACHE_DISK_STORE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "jit/base/flags.h"
+#include "jit/base/hash.h"
+#include "jit/cache/directory.h"
+#include "jit/cache/entry.h"
+#include "jit/cache/key.h"
+#include "jit/cache/run_log.h"
+
+namespace tektite::cache {
+
+struct DiskStoreOptions {
+  std::string directory;  // empty: packs only
+  std::vector<std::string> packs;
+  int64_t max_bytes = int64_t{1} << 30;
+  bool warn_about_directory = false;  // the user named it, and so wants to know
+};
+
+struct DiskCounters {
+#define TEKTITE_DISK_COUNTER(name, sentence) int64_t name = 0;
+#include "jit/cache/disk_counter_list.inc"
+#undef TEKTITE_DISK_COUNTER
+};
+
+class DiskStore {
+ public:
+  // Of the flags --cache_dir, --cache_mb and --cache_pack; null when there is nothing to read or
+  // write.  A pack that cannot be used is one warning, and so is a directory that the user named.
+  static std::unique_ptr<DiskStore> Open(const Flags& flags);
+  static std::unique_ptr<DiskStore> Open(const DiskStoreOptions& options);
+
+  // `describe` is called when there is no such entry, to log what was missed.
+  std::optional<std::string> Load(const Fingerprint& key,
+                                  const std::function<CacheKey()>& describe);
+  void Store(const CacheKey& key, absl::string_view payload);
+  // The payload of an entry that Load gave was no good after all.
+  void Reject(const Fingerprint& key);
+  void Flush() { log_.Flush(); }
+
+  DiskCounters counters() const;
+
+ private:
+  explicit DiskStore(const DiskStoreOptions& options);
+  std::optional<std::string> LoadFrom(const Directory& directory, const Fingerprint& key,
+                                      MissCause* cause);
+  void KeepBound(int64_t added);
+
+  struct Atomics {
+#define TEKTITE_DISK_COUNTER(name, sentence) std::atomic<int64_t> name{0};
+#include "jit/cache/disk_counter_list.inc"
+#undef TEKTITE_DISK_COUNTER
+  };
+
+  const int64_t max_bytes_;
+  std::unique_ptr<Directory> directory_;  // may be null
+  std::vector<std::unique_ptr<Directory>> packs_;
+  std::atomic<bool> writable_{false};
+  RunLog log_;
+  mutable Atomics counters_;
+
+  std::mutex bound_mutex_;    // guards what follows
+  int64_t known_bytes_ = -1;  // of all entries as last seen, and what was added; -1: not looked yet
+};
+
+}  // namespace tektite::cache
+
+#endif  // TEKTITE_JIT_CACHE_DISK_STORE_H_

@@ -1,0 +1,58 @@
+// The bytes of one cache entry: the whole key, what is cached, and a digest over all of it.
+//
+//   std::string bytes = EncodeEntry(key, payload, NowMicroseconds());
+//   Entry entry;
+//   EntryFault fault = DecodeEntry(bytes, &entry);      // kNone, or why these bytes are refused
+//
+//   "TEKTITE\n"  format  kind  size  created  key  prints of the key's parts     the header, 136
+//   bytes name  the key's parts  payload                                              each after
+//   its length BLAKE2b-256 of all before
+//
+// Nothing in an entry is believed before its digest is checked; ReadHeader is for tools that look
+// at many.  No bytes, however damaged, make the reader crash or allocate more than their own size.
+#ifndef TEKTITE_JIT_CACHE_ENTRY_H_
+#define TEKTITE_JIT_CACHE_ENTRY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "jit/cache/key.h"
+
+namespace tektite::cache {
+
+inline constexpr uint32_t kEntryFormat = 1;
+inline constexpr size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8 + 32 + 8 * kNumKeyParts;
+
+struct EntryHeader {
+  EntryKind kind = EntryKind::kKernel;
+  uint64_t bytes = 0;
+  int64_t created_us = 0;
+  Fingerprint key;
+  PartPrints prints = {};
+};
+
+struct Entry {
+  EntryHeader header;
+  std::string name;
+  PartTexts parts;
+  absl::string_view payload;  // borrows
+};
+
+enum class EntryFault {
+  kNone,
+  kForeign,  // whole, maybe, but of another format
+  kDamaged,
+};
+
+std::string EncodeEntry(const CacheKey& key, absl::string_view payload, int64_t created_us);
+EntryFault DecodeEntry(absl::string_view bytes, Entry* entry);
+// The payload alone, after the same checks.
+EntryFault DecodePayload(absl::string_view bytes, const Fingerprint& key,
+                         absl::string_view* payload);
+// From the first kHeaderBytes; false when they are not there or not ours.
+bool ReadHeader(absl::string_view bytes, EntryHeader* header);
+
+}  // namespace tektite::cache
+
+#endif  // TEKTITE_JIT_CACHE_ENTRY_H_

@@ -1,0 +1,61 @@
+#include "jit/cache/evict.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "jit/cache/location.h"
+
+namespace tektite::cache {
+namespace {
+
+constexpr char kNotes[] = "evicted";
+constexpr size_t kMostNoteBytes = 256 << 10;
+
+// Losing notes costs a worse explanation, so nothing here is an error.
+void Note(const Directory& directory, absl::string_view lines) {
+  std::string notes;
+  if (directory.Read(kNotes, &notes) == Directory::ReadResult::kOk &&
+      notes.size() + lines.size() > kMostNoteBytes) {
+    notes = notes.substr(notes.size() / 2);
+    notes = absl::StrCat(notes.substr(std::min(notes.find('\n'), notes.size() - 1) + 1), lines);
+    directory.Write(kNotes, notes).IgnoreError();
+  } else {
+    directory.Append(kNotes, lines).IgnoreError();
+  }
+}
+
+}  // namespace
+
+Evicted EvictTo(const Directory& directory, int64_t max_bytes) {
+  std::vector<Directory::File> files = directory.List(kEntrySuffix);
+  Evicted result;
+  for (const Directory::File& file : files) result.bytes_left += file.bytes;
+  std::sort(files.begin(), files.end(),
+            [](const auto& a, const auto& b) { return a.used_us < b.used_us; });
+  std::string removed;
+  for (const Directory::File& file : files) {
+    if (result.bytes_left <= max_bytes) break;
+    if (!directory.Remove(file.name)) continue;
+    result.bytes_left -= file.bytes;
+    result.bytes += file.bytes;
+    ++result.entries;
+    absl::StrAppend(&removed, absl::StripSuffix(file.name, kEntrySuffix), "\n");
+  }
+  result.left = static_cast<int64_t>(files.size()) - result.entries;
+  if (!removed.empty()) Note(directory, removed);
+  return result;
+}
+
+absl::flat_hash_set<std::string> EvictedKeys(const Directory& directory) {
+  absl::flat_hash_set<std::string> keys;
+  std::string notes;
+  if (directory.Read(kNotes, &notes) != Directory::ReadResult::kOk) return keys;
+  for (absl::string_view line : absl::StrSplit(notes, '\n', absl::SkipEmpty())) keys.emplace(line);
+  return keys;
+}
+
+}  // namespace tektite::cache

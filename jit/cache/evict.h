@@ -1,0 +1,29 @@
+// Keeps a cache directory within a bound: the entries that were not used for longest go.
+//
+//   Evicted evicted = EvictTo(directory, max_bytes);
+//
+// What goes is noted in the file "evicted", so that a later miss can be told from a first time.
+// Processes that do this at once do no harm: a file that is gone already is passed over.
+#ifndef TEKTITE_JIT_CACHE_EVICT_H_
+#define TEKTITE_JIT_CACHE_EVICT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "jit/cache/directory.h"
+
+namespace tektite::cache {
+
+struct Evicted {
+  int64_t entries = 0, bytes = 0;  // removed
+  int64_t left = 0, bytes_left = 0;
+};
+Evicted EvictTo(const Directory& directory, int64_t max_bytes);
+
+// Keys in hexadecimal.
+absl::flat_hash_set<std::string> EvictedKeys(const Directory& directory);
+
+}  // namespace tektite::cache
+
+#endif  // TEKTITE_JIT_CACHE_EVICT_H_

@@ -1,0 +1,156 @@
+#include "jit/cache/run_log.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "jit/base/process.h"
+#include "jit/cache/location.h"
+
+namespace tektite::cache {
+namespace {
+
+constexpr char kSuffix[] = ".log";
+constexpr size_t kMostRuns = 32;
+constexpr absl::string_view kFromNames[] = {"hit", "pack", "compiled"};
+
+std::vector<Directory::File> NewestFirst(const Directory& directory) {
+  std::vector<Directory::File> files = directory.List(kSuffix);
+  // A name begins with its time, of fixed width.
+  std::sort(files.begin(), files.end(),
+            [](const auto& a, const auto& b) { return a.name > b.name; });
+  return files;
+}
+
+bool ParseMiss(const std::vector<absl::string_view>& words, Miss* miss) {
+  if (words.size() < 6) return false;
+  miss->key = std::string(words[1]);
+  bool known = false;
+  for (size_t c = 0; c < kNumMissCauses; ++c) {
+    if (MissCauseName(static_cast<MissCause>(c)) != words[2]) continue;
+    miss->cause = static_cast<MissCause>(c);
+    known = true;
+  }
+  miss->kind = words[3] == EntryKindName(EntryKind::kPlan) ? EntryKind::kPlan : EntryKind::kKernel;
+  const std::vector<absl::string_view> prints = absl::StrSplit(words[4], ',');
+  if (!known || prints.size() != kNumKeyParts) return false;
+  for (size_t i = 0; i < kNumKeyParts; ++i) {
+    if (!absl::SimpleHexAtoi(prints[i], &miss->prints[i])) return false;
+  }
+  miss->name = absl::StrJoin(words.begin() + 5, words.end(), " ");
+  return true;
+}
+
+Run ParseRun(absl::string_view text) {
+  Run run;
+  absl::flat_hash_set<absl::string_view> seen;
+  auto use = [&](absl::string_view key) {
+    if (seen.insert(key).second) run.used.emplace_back(key);
+  };
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    if (words[0] == "run" && words.size() == 3) {
+      if (!absl::SimpleAtoi(words[1], &run.start_us)) run.start_us = 0;
+      if (!absl::SimpleAtoi(words[2], &run.pid)) run.pid = 0;
+    } else if (words[0] == "miss") {
+      Miss miss;
+      if (ParseMiss(words, &miss)) run.misses.push_back(std::move(miss));
+    } else if (words.size() == 2) {
+      if (words[0] != kFromNames[2]) ++run.hits;
+      use(words[1]);
+    }
+  }
+  return run;
+}
+
+}  // namespace
+
+absl::string_view MissCauseName(MissCause cause) {
+  static constexpr absl::string_view kNames[] = {
+#define TEKTITE_MISS_CAUSE(id, name, sentence) name,
+#include "jit/cache/miss_cause_list.inc"
+#undef TEKTITE_MISS_CAUSE
+  };
+  return kNames[static_cast<size_t>(cause)];
+}
+
+absl::string_view MissCauseSentence(MissCause cause) {
+  static constexpr absl::string_view kSentences[] = {
+#define TEKTITE_MISS_CAUSE(id, name, sentence) sentence,
+#include "jit/cache/miss_cause_list.inc"
+#undef TEKTITE_MISS_CAUSE
+  };
+  return kSentences[static_cast<size_t>(cause)];
+}
+
+RunLog::RunLog(std::string cache_path) : cache_path_(std::move(cache_path)) {
+  off_ = cache_path_.empty();
+}
+
+void RunLog::Add(std::string line) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (off_ || lines_ >= kMostLines) return;
+  ++lines_;
+  absl::StrAppend(&pending_, line, "\n");
+}
+
+void RunLog::Used(const Fingerprint& key, From from) {
+  Add(absl::StrCat(kFromNames[static_cast<size_t>(from)], " ", key.Hex()));
+}
+
+void RunLog::Missed(const CacheKey& key, MissCause cause) {
+  const PartPrints prints = PrintsOf(key.parts);
+  std::string name = key.name;
+  std::replace(name.begin(), name.end(), '\n', ' ');
+  Add(absl::StrCat("miss ", key.fingerprint.Hex(), " ", MissCauseName(cause), " ",
+                   EntryKindName(key.kind), " ",
+                   absl::StrJoin(prints, ",",
+                                 [](std::string* out, uint64_t print) {
+                                   absl::StrAppend(out, absl::Hex(print, absl::kZeroPad16));
+                                 }),
+                   " ", name));
+}
+
+void RunLog::Flush() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (off_ || pending_.empty()) return;
+  auto directory =
+      Directory::Open(absl::StrCat(cache_path_, "/", kRunFolder), Directory::Use::kReadWrite);
+  if (!directory.ok()) {
+    off_ = true;
+    return;
+  }
+  if (file_.empty() || pid_ != getpid()) {
+    pid_ = getpid();
+    const int64_t now = NowMicroseconds();
+    file_ = absl::StrFormat("%020d-%d%s", now, pid_, kSuffix);
+    pending_ = absl::StrCat("run ", now, " ", pid_, "\n", pending_);
+    const std::vector<Directory::File> files = NewestFirst(**directory);
+    for (size_t i = kMostRuns - 1; i < files.size(); ++i) (*directory)->Remove(files[i].name);
+  }
+  if (!(*directory)->Append(file_, pending_).ok()) off_ = true;
+  pending_.clear();
+}
+
+std::vector<Run> ReadRuns(const std::string& cache_path, size_t most) {
+  std::vector<Run> runs;
+  auto directory =
+      Directory::Open(absl::StrCat(cache_path, "/", kRunFolder), Directory::Use::kReadIfThere);
+  if (!directory.ok()) return runs;
+  for (const Directory::File& file : NewestFirst(**directory)) {
+    if (runs.size() >= most) break;
+    std::string text;
+    if ((*directory)->Read(file.name, &text) != Directory::ReadResult::kOk) continue;
+    runs.push_back(ParseRun(text));
+  }
+  return runs;
+}
+
+}  // namespace tektite::cache

@@ -1,0 +1,142 @@
+// Many processes on one cache directory, killed at random moments: whatever a later process is
+// served must be what was stored, and little may be left over.
+//
+//   cache_stress --processes 64 --kills 10000 [--dir DIR] [--cache_kb 512]
+//
+// Every worker loads and stores entries of all sizes without end.  The parent kills one at random
+// and starts another.  At the end every entry is read once more.  Exits with 1 and a line where
+// anything served was wrong, anything on disk is damaged, or leftovers exceed 1 % of the size.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "jit/cache/disk_store.h"
+#include "jit/cache/location.h"
+#include "tests/cache/testing.h"
+
+namespace tektite::cache {
+namespace {
+
+constexpr int kNames = 400;
+constexpr int kWrong = 17;  // a worker's exit code
+
+struct Options {
+  int processes = 6;
+  int kills = 60;
+  int64_t cache_kb = 512;
+  std::string directory;
+};
+
+std::string PayloadOf(int name) {
+  std::mt19937_64 random(name);
+  std::string payload(random() % 8000, '\0');
+  for (char& c : payload) c = static_cast<char>(random());
+  return payload;
+}
+
+std::unique_ptr<DiskStore> OpenStore(const Options& options) {
+  DiskStoreOptions store;
+  store.directory = options.directory;
+  store.max_bytes = options.cache_kb << 10;
+  return DiskStore::Open(store);
+}
+
+bool ServesWhatWasStored(DiskStore& store, int name) {
+  const CacheKey key = TestKey("k" + std::to_string(name));
+  const auto payload = store.Load(key.fingerprint, [&] { return key; });
+  if (!payload.has_value()) {
+    store.Store(key, PayloadOf(name));
+    return true;
+  }
+  return *payload == PayloadOf(name);
+}
+
+[[noreturn]] void Work(const Options& options, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  while (true) {
+    auto store = OpenStore(options);  // like a new process: it sweeps, and counts the bytes anew
+    if (store == nullptr) _exit(kWrong);
+    for (int i = 0; i < 200; ++i) {
+      if (!ServesWhatWasStored(*store, random() % kNames)) _exit(kWrong);
+      if (i % 16 == 0) store->Flush();
+    }
+    if (store->counters().damaged != 0) _exit(kWrong);
+  }
+}
+
+pid_t Start(const Options& options, uint64_t seed) {
+  const pid_t pid = fork();
+  if (pid == 0) Work(options, seed);
+  return pid;
+}
+
+int Report(const Options& options, int wrong, int kills) {
+  auto store = OpenStore(options);
+  store->Store(TestKey("the first to write sweeps"), "");
+  for (int name = 0; name < kNames; ++name) wrong += !ServesWhatWasStored(*store, name);
+  const DiskCounters counters = store->counters();
+  int64_t entry_bytes = 0, left_bytes = 0, left = 0;
+  for (const auto& item : std::filesystem::directory_iterator(options.directory)) {
+    if (!item.is_regular_file()) continue;
+    const bool is_entry = item.path().extension() == kEntrySuffix;
+    (is_entry ? entry_bytes : left_bytes) += static_cast<int64_t>(item.file_size());
+    left += item.path().filename().string().rfind("tmp.", 0) == 0;
+  }
+  std::printf(
+      "%d processes, %d kills: %d bad loads, %ld damaged, %ld bytes of entries, %ld temporary "
+      "files "
+      "left, %ld bytes beside entries\n",
+      options.processes, kills, wrong, counters.damaged, entry_bytes, left, left_bytes);
+  const bool good = wrong == 0 && counters.damaged == 0 && left == 0;
+  return good ? 0 : 1;
+}
+
+int KillAtRandom(const Options& options) {
+  std::mt19937_64 random(4);
+  std::vector<pid_t> workers;
+  uint64_t seed = 0;
+  for (int i = 0; i < options.processes; ++i) workers.push_back(Start(options, ++seed));
+  int wrong = 0, kills = 0;
+  while (kills < options.kills) {
+    usleep(random() % 4000);
+    pid_t& victim = workers[random() % workers.size()];
+    kill(victim, SIGKILL);
+    int status = 0;
+    waitpid(victim, &status, 0);
+    wrong += WIFEXITED(status);  // it found something wrong before it was killed
+    victim = Start(options, ++seed);
+    ++kills;
+  }
+  for (pid_t worker : workers) {
+    kill(worker, SIGKILL);
+    int status = 0;
+    waitpid(worker, &status, 0);
+    wrong += WIFEXITED(status);
+  }
+  return Report(options, wrong, kills);
+}
+
+}  // namespace
+}  // namespace tektite::cache
+
+int main(int argc, char** argv) {
+  tektite::cache::Options options;
+  const tektite::cache::TestFolder folder;
+  options.directory = folder / "cache";
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--processes") == 0) options.processes = std::atoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--kills") == 0) options.kills = std::atoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--cache_kb") == 0) options.cache_kb = std::atoll(argv[i + 1]);
+    if (std::strcmp(argv[i], "--dir") == 0) options.directory = argv[i + 1];
+  }
+  return tektite::cache::KillAtRandom(options);
+}
