@@ -92,9 +92,9 @@ class Worker:
     def times(self, seconds: float) -> Times:
         return Times(**self.ask(do="time", seconds=seconds))
 
-    def requests(self, order: list[int]) -> Times:
-        """Of a dynamic workload, by index: milliseconds of each."""
-        return Times(**self.ask(do="requests", order=order))
+    def requests(self, order: list[int], save: Path) -> Times:
+        """Of a dynamic workload, by index: milliseconds of each; `save` gets samples of the results."""
+        return Times(**self.ask(do="requests", order=order, save=str(save)))
 
     def layers(self) -> list[dict[str, Any]]:
         return self.ask(do="layers")["layers"]

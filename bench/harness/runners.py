@@ -27,7 +27,8 @@ class Runner:
     outputs: Callable[[], Arrays]
     call: Callable[[], Any]
     per_call: int = 1
-    request: Callable[[Arrays], Any] | None = None  # dynamic workloads: one call on these inputs
+    request: Callable[[Arrays], Any] | None = None    # dynamic workloads: one call on these inputs
+    samples: Callable[[Any], Arrays] | None = None    # of what that answers
     layers: Callable[[], list[dict]] | None = None  # what an engine knows of its layers' times
 
 
@@ -72,10 +73,13 @@ def dynamic_runner(workload: Workload, request: Callable[[Arrays], Any],
         for inputs in requests:
             request(inputs)
 
-    def outputs():
-        return [sample(a) for inputs in requests for a in to_numpy(request(inputs))]
+    def samples(results):
+        return [sample(a) for a in to_numpy(results)]
 
-    return Runner(outputs, call, len(requests), request)
+    def outputs():
+        return [a for inputs in requests for a in samples(request(inputs))]
+
+    return Runner(outputs, call, len(requests), request, samples)
 
 
 def training_runner(step: Callable[[], Any]) -> Runner:

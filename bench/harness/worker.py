@@ -3,7 +3,8 @@
     {"do": "outputs", "save": FILE}   -> {"seconds": s}            runs once, keeps the results
     {"do": "time", "seconds": s}      -> {"ms": [a, b, ...], "others": n}   a time per call, and how
                                          many CPUs others used meanwhile
-    {"do": "requests", "order": [...]} -> {"ms": [...]}            dynamic: a time per request
+    {"do": "requests", "order": [...], "save": FILE} -> as "time"  dynamic: a time per request; keeps
+                                         samples of each one's results when it first comes
     {"do": "stats"}                   -> {"stats": {...} or null, "rss_mb": n}
     {"do": "layers"}                  -> {"layers": [...]}         with --profile, of some engines
     {"do": "quit"}
@@ -72,12 +73,15 @@ def run_timed(runner: Runner, request: dict) -> dict:
 
 def run_requests(runner: Runner, request: dict, workload: Workload) -> dict:
     """The workload's requests in this order, an index each; nothing is called before the first."""
-    clock, times, inputs = time.perf_counter, [], workload.requests()
+    clock, times, inputs, kept = time.perf_counter, [], workload.requests(), {}
     with OtherLoad() as load:
         for i in request["order"]:
             begin = clock()
-            runner.request(inputs[i])
+            results = runner.request(inputs[i])
             times.append((clock() - begin) * 1e3)
+            if i not in kept:
+                kept[i] = runner.samples(results)
+    np.savez(request["save"], *(a for i in sorted(kept) for a in kept[i]))
     return {"ms": times, "others": load.cpus}
 
 
