@@ -2,21 +2,10 @@
 
 #include <numeric>
 
+#include "jit/ir/symbols.h"
+
 namespace tektite::importer {
 namespace {
-
-// A size as an s32 scalar.  The iota is never computed: only its size is asked for, and once the
-// size is fixed, that is a constant.
-Value SizeValue(FuncBuilder& b, const Dim& size) {
-  Value counted = b.Iota(DType::kS32, {size}, 0);
-  return b.AddOne(Op::kGetDimensionSize, {counted}, {{ir::Attr::dimension, int64_t{0}}});
-}
-
-// Any expression, negative ones too: the difference of two sizes.
-Value ExpressionValue(FuncBuilder& b, const Dim& dim) {
-  Value positive = SizeValue(b, ir::Max(dim, Dim(0)));
-  return b.Sub(positive, SizeValue(b, ir::Max(Dim(0) - dim, Dim(0))));
-}
 
 bool AllConstant(const Dims& dims) {
   for (const Dim& d : dims) {
@@ -54,14 +43,8 @@ Value Materialize(FuncBuilder& b, const TensorInfo& info) {
   const Dims& contents = *info.contents;
   DType dtype = info.shape.dtype();
   if (AllConstant(contents)) return b.Constant(IntegerLiteral(dtype, info.shape.sizes(), contents));
-  std::vector<Value> elements;
-  for (const Dim& d : contents) {
-    Value v = d.is_constant() ? b.Scalar(dtype, static_cast<double>(d.value()))
-                              : b.Convert(ExpressionValue(b, d), dtype);
-    if (info.shape.rank() == 0) return v;
-    elements.push_back(b.Reshape(v, {Dim(1)}));
-  }
-  return b.Reshape(b.Concatenate(elements, 0), info.shape.dims());
+  Value values = b.AddOne(Op::kCustomCall, {}, ir::SizeValueAttributes(contents));
+  return b.Reshape(b.Convert(values, dtype), info.shape.dims());
 }
 
 const TensorInfo& NodeImport::InputInfo(int i) const {

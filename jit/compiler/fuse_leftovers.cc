@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::compiler {
 namespace {
@@ -16,8 +17,10 @@ using ir::Op;
 using ir::OpFamily;
 using ir::Value;
 
-bool StaysOutside(Op op) {
-  return op == Op::kParameter || op == Op::kConstant || op == Op::kReshape || op == Op::kFusion;
+bool StaysOutside(const Node& node) {
+  const Op op = node.op();
+  return op == Op::kParameter || op == Op::kConstant || op == Op::kReshape || op == Op::kFusion ||
+         ir::IsSizeValue(node);
 }
 
 const char* KindOf(const Node& node) {
@@ -132,7 +135,7 @@ NodeSet GoAlong(const std::vector<Node*>& nodes, bool packed) {
 
 void FuseLeftovers(Graph& graph) {
   for (Node* node : graph.NodeList()) {
-    if (StaysOutside(node->op())) continue;
+    if (StaysOutside(*node)) continue;
     if (node->IsDead()) {
       graph.Erase(node);
     } else {
@@ -146,7 +149,7 @@ std::vector<Node*> SplitFusion(Graph& graph, Node* fusion) {
   NodeSet along = GoAlong(fusion->region().NodeList(), packed);
   int ops = 0;
   for (const auto& node : fusion->region().nodes()) {
-    ops += !StaysOutside(node->op()) && along.count(node.get()) == 0;
+    ops += !StaysOutside(*node) && along.count(node.get()) == 0;
   }
   if (ops < 2) return {};
 
@@ -167,7 +170,7 @@ std::vector<Node*> SplitFusion(Graph& graph, Node* fusion) {
   along = GoAlong(copies, packed);
   std::vector<Node*> parts;
   for (Node* node : copies) {
-    if (along.count(node) > 0 || StaysOutside(node->op()) || node->IsDead()) continue;
+    if (along.count(node) > 0 || StaysOutside(*node) || node->IsDead()) continue;
     ir::Attributes own = attrs;
     if (packed && IsContraction(node->op())) own.Set(ir::Attr::rhs_packed, panel_width);
     parts.push_back(Wrapper(graph, along).Wrap(node, std::move(own)));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
 #include "jit/ir/dim_expr.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::ir {
 
@@ -125,6 +126,33 @@ struct DimAlgebra {
       sum = sum + product;
     }
     return sum;
+  }
+
+  // Whatever the symbols are, as long as they are not negative.
+  static bool NeverNegative(const Dim& d) {
+    if (d.is_constant()) return d.value_ >= 0;
+    if (d.expr_->constant < 0) return false;
+    for (const DimTerm& term : d.expr_->terms) {
+      if (term.coefficient < 0) return false;
+      for (const auto& atom : term.atoms) {
+        if (!NeverNegative(*atom)) return false;
+      }
+    }
+    return true;
+  }
+
+  static bool NeverNegative(const DimAtom& atom) {
+    switch (atom.function) {
+      case 0:
+        return true;
+      case '/':
+      case '<':
+        return NeverNegative(atom.a) && NeverNegative(atom.b);
+      case '%':  // has the divisor's sign
+        return NeverNegative(atom.b);
+      default:
+        return NeverNegative(atom.a) || NeverNegative(atom.b);
+    }
   }
 
   static void Collect(const Dim& d, std::set<std::string>* symbols) {
@@ -335,15 +363,19 @@ Dim Mod(const Dim& a, const Dim& b) {
   return DimAlgebra::Function('%', a, b);
 }
 
+bool NeverLess(const Dim& a, const Dim& b) { return DimAlgebra::NeverNegative(a - b); }
+
 Dim Max(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return Dim(std::max(a.value(), b.value()));
-  if (a == b) return a;
+  if (NeverLess(a, b)) return a;
+  if (NeverLess(b, a)) return b;
   return b < a ? Max(b, a) : DimAlgebra::Function('>', a, b);
 }
 
 Dim Min(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return Dim(std::min(a.value(), b.value()));
-  if (a == b) return a;
+  if (NeverLess(a, b)) return b;
+  if (NeverLess(b, a)) return a;
   return b < a ? Min(b, a) : DimAlgebra::Function('<', a, b);
 }
 

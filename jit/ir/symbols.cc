@@ -1,5 +1,6 @@
 #include "jit/ir/symbols.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <variant>
@@ -54,6 +55,8 @@ class Collector {
   std::vector<std::string> order_;
 };
 
+constexpr char kSizeValue[] = "size_value";
+
 }  // namespace
 
 std::vector<std::string> SymbolsOf(const Graph& graph) {
@@ -72,6 +75,43 @@ std::unique_ptr<Graph> WithCanonicalSymbols(const Graph& graph) {
   std::unique_ptr<Graph> renamed = graph.Clone();
   renamed->Substitute(names);
   return renamed;
+}
+
+bool HasSymbols(const Node& node) {
+  auto symbolic = [](const Dims& dims) {
+    return std::any_of(dims.begin(), dims.end(), [](const Dim& d) { return !d.is_constant(); });
+  };
+  for (const Shape& shape : node.shapes()) {
+    if (symbolic(shape.dims())) return true;
+  }
+  for (const auto& [attr, value] : node.attrs().values()) {
+    const Dims* dims = std::get_if<Dims>(&value);
+    if (dims != nullptr && symbolic(*dims)) return true;
+  }
+  for (int i = 0; i < node.num_regions(); ++i) {
+    if (HasSymbols(node.region(i))) return true;
+  }
+  return false;
+}
+
+bool HasSymbols(const Graph& graph) {
+  for (const Guard& g : graph.guards()) {
+    if (!g.lhs.is_constant() || !g.rhs.is_constant()) return true;
+  }
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const auto& node) { return HasSymbols(*node); });
+}
+
+bool IsSizeValue(const Node& node) {
+  return node.op() == Op::kCustomCall && node.String(Attr::target) == kSizeValue;
+}
+
+Attributes SizeValueAttributes(Dims sizes) {
+  const Dims shape = {Dim(static_cast<int64_t>(sizes.size()))};
+  return {{Attr::dtype, DType::kS64},
+          {Attr::shape, shape},
+          {Attr::sizes, std::move(sizes)},
+          {Attr::target, std::string(kSizeValue)}};
 }
 
 }  // namespace tektite::ir

@@ -22,6 +22,20 @@ std::vector<std::string> SymbolsOf(const Graph& graph);
 // A copy in which the i-th of SymbolsOf is called "s<i>"; null when there are none.
 std::unique_ptr<Graph> WithCanonicalSymbols(const Graph& graph);
 
+// Any symbol in shapes, dimension attributes, regions, and in a graph's guards.
+bool HasSymbols(const Node& node);
+bool HasSymbols(const Graph& graph);
+
+// a >= b for all values of the symbols, which are sizes and so never negative; false: not known.
+bool NeverLess(const Dim& a, const Dim& b);
+
+// Sizes as data: an s64[k] that holds the values of k dimensions, provided by the runtime.
+//
+//   %0: s64[2] = custom_call() {dtype = s64, shape = (2), sizes = (n, n - 1), target =
+//   "size_value"}
+bool IsSizeValue(const Node& node);
+Attributes SizeValueAttributes(Dims sizes);
+
 }  // namespace tektite::ir
 
 #endif  // TEKTITE_JIT_IR_SYMBOLS_H_

@@ -4,7 +4,8 @@
 //   before  %1 = add(%x, %bias_b)  %2 = tanh(%1)
 //   after   %1 = fusion(%x, %bias) {kind = "loop"} region { ... }
 //
-// Afterwards the graph holds parameters, constants, fusions, and reshapes, which are views.
+// Afterwards the graph holds parameters, constants, values of sizes, fusions, and reshapes, which
+// are views.
 
 #include <memory>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/base/status.h"
+#include "jit/ir/symbols.h"
 #include "jit/passes/collapse_dims.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/pass.h"
@@ -49,6 +51,7 @@ class FusionBuilder {
     auto it = outside_.find(v);
     if (it != outside_.end()) return it->second;
     if (v.node->op() == Op::kParameter || v.node->op() == Op::kConstant) return v;
+    if (ir::IsSizeValue(*v.node)) return v;
     std::vector<Value> operands;
     for (Value operand : v.node->operands()) operands.push_back(Outside(operand));
     if (v.node->op() == Op::kReshape) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::passes {
@@ -19,6 +20,8 @@ using ir::Value;
 constexpr size_t kMaxNodes = 160;
 // The row emitter keeps values of a row in scratch: longer ones would not stay in any near cache.
 constexpr int64_t kMaxRowLength = 1 << 17;
+// What decisions take a size for that is not known: the length of a text, of a batch of rows.
+constexpr int64_t kAssumedSize = 1024;
 // Recomputing this many cheap operations per use costs less than storing and loading the value.
 constexpr int kMaxRecomputedNodes = 4;
 
@@ -100,11 +103,11 @@ bool ReducesInnermost(const Node& reduce) {
 
 int64_t ElementsOf(const Dims& dims) {
   int64_t n = 1;
-  for (const ir::Dim& d : dims) n *= d.value_or(1024);
+  for (const ir::Dim& d : dims) n *= d.value_or(kAssumedSize);
   return n;
 }
 
-// Reduces the innermost dimensions, in rows that scratch can hold; static extents decide.
+// Reduces the innermost dimensions, in rows that scratch can hold.
 bool FitsRowKernel(const Node& reduce, const Dims& space, const Dims& kept) {
   int64_t rows = ElementsOf(kept), elements = ElementsOf(space);
   return ReducesInnermost(reduce) && rows > 0 &&
@@ -166,7 +169,10 @@ absl::flat_hash_set<const Node*> StableNodes(const ir::Graph& graph) {
       if (node->Bool(Attr::weight)) stable.insert(node.get());
       continue;
     }
-    if (ir::GetOpInfo(node->op()).family == OpFamily::random) continue;
+    if (ir::GetOpInfo(node->op()).family == OpFamily::random || ir::HasSymbols(*node) ||
+        ir::IsSizeValue(*node)) {
+      continue;
+    }
     auto operands = node->operands();
     if (std::all_of(operands.begin(), operands.end(),
                     [&](Value v) { return stable.count(v.node) > 0; })) {
@@ -261,6 +267,7 @@ FusionGroup* FusionGroups::GroupOf(const Node* node) const {
 
 void FusionGroups::Seed(Node* node) {
   if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
+  if (ir::IsSizeValue(*node)) return;                      // the runtime provides it
   if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
   auto group = std::make_unique<FusionGroup>();
   group->stable = stable_.count(node) > 0;

@@ -49,7 +49,7 @@ struct FusionGroup {
   absl::flat_hash_set<FusionGroup*> consumers, producers;
 };
 
-// Nodes that depend on nothing but constants and parameters with weight = true.
+// Nodes that depend on nothing but constants and parameters with weight = true, and not on sizes.
 absl::flat_hash_set<const ir::Node*> StableNodes(const ir::Graph& graph);
 
 class FusionGroups {

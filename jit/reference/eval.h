@@ -47,9 +47,6 @@ absl::StatusOr<Literals> EvalLibrary(const EvalContext& c);
 // A verified static graph on arguments that fit; regions are run through this.
 absl::StatusOr<Literals> EvaluateStatic(const ir::Graph& graph, absl::Span<const ir::Literal> args);
 
-// Any symbol in shapes, dimension attributes or guards, also of regions.
-bool HasSymbols(const ir::Graph& graph);
-
 // Calls f(index) for every multi-index below `sizes`, in row-major order.
 template <typename F>
 void ForEachIndex(absl::Span<const int64_t> sizes, F&& f) {

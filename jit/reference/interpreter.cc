@@ -3,10 +3,10 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 #include "jit/reference/eval.h"
 
@@ -15,6 +15,7 @@ namespace tektite::reference {
 using ir::Dim;
 using ir::Dims;
 using ir::Graph;
+using ir::HasSymbols;
 using ir::Literal;
 using ir::Node;
 using ir::Op;
@@ -72,7 +73,16 @@ absl::Status CheckSize(const Node& node) {
   return absl::OkStatus();
 }
 
-// Reads the values of symbols off the arguments' sizes.
+void Bind(const Dim& dim, int64_t value, ir::SymbolMap* symbols) {
+  std::set<std::string> names;
+  dim.CollectSymbols(&names);
+  if (names.size() == 1 && dim == Dim::Symbol(*names.begin())) {
+    symbols->emplace(*names.begin(), Dim(value));
+  }
+}
+
+// Reads the values of symbols off the arguments' sizes, and off the elements of those arguments
+// whose attribute `sizes` gives them names.
 absl::StatusOr<ir::SymbolMap> BindSymbols(const Graph& graph, absl::Span<const Literal> args) {
   ir::SymbolMap symbols;
   for (int i = 0; i < graph.num_parameters(); ++i) {
@@ -81,13 +91,10 @@ absl::StatusOr<ir::SymbolMap> BindSymbols(const Graph& graph, absl::Span<const L
       return InvalidArgument("parameter ", i, " is ", shape.ToString(), ", got ",
                              args[i].shape().ToString());
     }
-    for (int d = 0; d < shape.rank(); ++d) {
-      std::set<std::string> names;
-      shape.dim(d).CollectSymbols(&names);
-      if (names.size() == 1 && shape.dim(d) == Dim::Symbol(*names.begin())) {
-        symbols.emplace(*names.begin(), Dim(args[i].sizes()[d]));
-      }
-    }
+    for (int d = 0; d < shape.rank(); ++d) Bind(shape.dim(d), args[i].sizes()[d], &symbols);
+    const Dims& elements = graph.parameter(i)->attrs().GetDims(ir::Attr::sizes);
+    if (static_cast<int64_t>(elements.size()) != args[i].num_elements()) continue;
+    for (size_t e = 0; e < elements.size(); ++e) Bind(elements[e], args[i].AsInt(e), &symbols);
   }
   return symbols;
 }
@@ -103,31 +110,6 @@ absl::Status CheckArguments(const Graph& graph, absl::Span<const Literal> args) 
 }
 
 }  // namespace
-
-bool HasSymbols(const Graph& graph) {
-  auto symbolic = [](const Dims& dims) {
-    for (const Dim& d : dims) {
-      if (!d.is_constant()) return true;
-    }
-    return false;
-  };
-  for (const ir::Guard& g : graph.guards()) {
-    if (!g.lhs.is_constant() || !g.rhs.is_constant()) return true;
-  }
-  for (const auto& node : graph.nodes()) {
-    for (const Shape& shape : node->shapes()) {
-      if (symbolic(shape.dims())) return true;
-    }
-    for (const auto& [attr, value] : node->attrs().values()) {
-      const Dims* dims = std::get_if<Dims>(&value);
-      if (dims != nullptr && symbolic(*dims)) return true;
-    }
-    for (int i = 0; i < node->num_regions(); ++i) {
-      if (HasSymbols(node->region(i))) return true;
-    }
-  }
-  return false;
-}
 
 absl::StatusOr<Literals> EvaluateStatic(const Graph& graph, absl::Span<const Literal> args) {
   absl::flat_hash_map<const Node*, Literals> values;

@@ -1,4 +1,5 @@
 // Control and structure: regions are graphs to evaluate.
+#include "jit/ir/symbols.h"
 #include "jit/reference/eval.h"
 
 namespace tektite::reference {
@@ -32,6 +33,13 @@ absl::StatusOr<Literals> While(const EvalContext& c) {
   }
 }
 
+Literal SizeValue(const EvalContext& c) {
+  Literal result = c.AllocateResult();
+  const ir::Dims& sizes = c.node.attrs().GetDims(Attr::sizes);
+  for (size_t i = 0; i < sizes.size(); ++i) result.mutable_data<int64_t>()[i] = sizes[i].value();
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<Literals> EvalStructure(const EvalContext& c) {
@@ -48,6 +56,9 @@ absl::StatusOr<Literals> EvalStructure(const EvalContext& c) {
       return Literals(c.operands.begin(), c.operands.end());
     case Op::kWhile:
       return While(c);
+    case Op::kCustomCall:
+      if (ir::IsSizeValue(c.node)) return Literals{SizeValue(c)};
+      [[fallthrough]];
     default:
       return Unimplemented("the reference interpreter cannot call '", c.node.String(Attr::target),
                            "'");

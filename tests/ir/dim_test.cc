@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::ir {
 namespace {
@@ -116,6 +117,17 @@ TEST(Dim, SubstitutionAgreesWithEvaluation) {
     ASSERT_EQ(again, e.dim);
     ASSERT_EQ(again.Substitute(symbols), Dim(e.value)) << e.dim.ToString();
   }
+}
+
+TEST(Dim, SymbolsAreNeverNegative) {
+  EXPECT_EQ(Max(N(), 0), N());
+  EXPECT_EQ(Max(N() + M(), M()), N() + M());
+  EXPECT_EQ(Min(N() * 2 + 1, N()), N());
+  EXPECT_EQ(Max(Mod(N() - 5, 3), 0), Mod(N() - 5, 3));
+  EXPECT_NE(Max(N() - 1, 0), N() - 1);
+  EXPECT_TRUE(NeverLess(FloorDiv(N(), 2) + 1, 1));
+  EXPECT_FALSE(NeverLess(N(), M()));
+  EXPECT_FALSE(NeverLess(N(), 1));
 }
 
 TEST(Dim, CollectsSymbols) {

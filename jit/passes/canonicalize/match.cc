@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "jit/ir/symbols.h"
+
 namespace tektite::passes::rules {
 
 Node* OnlyProducer(Value value, Op op) {
@@ -46,10 +48,7 @@ Value ZeroLike(FuncBuilder& b, Value like) {
   return SplatTo(b, Literal::ScalarOf(like.dtype(), 0), like.shape().dims());
 }
 
-bool AtMost(const Dim& a, const Dim& b) {
-  const Dim difference = b - a;
-  return difference.is_constant() && difference.value() >= 0;
-}
+bool AtMost(const Dim& a, const Dim& b) { return ir::NeverLess(b, a); }
 
 bool Contains(absl::Span<const int64_t> values, int64_t value) {
   return std::find(values.begin(), values.end(), value) != values.end();
