@@ -3,7 +3,7 @@
     with Worker(Task("bench.models", "bert_base", threads=2), ENGINES["tektite"]) as worker:
         first = worker.outputs(Path("out.npz"))     # seconds of the first call
         times, others = worker.times(3.0)           # milliseconds of each call during 3 s, others' load
-        stats, rss_mb = worker.stats()
+        stats, rss_mb = worker.stats()              # counters, and the peak of its memory so far
 
 Raises WorkerFailed with one line (what the worker said, or the end of its stderr).
 """
@@ -51,7 +51,8 @@ class Task:
 
 class Worker:
     def __init__(self, task: Task, engine: Engine, *options: str):
-        """`options` are the worker's own, such as --profile."""
+        """`options` are the worker's own, such as --profile.  Caches on disk begin empty and end with
+        the process: a first call is one that nobody has prepared."""
         python = python_of(engine, task.python)
         if not Path(python).exists():
             raise WorkerFailed(f"not installed: bench/setup_rivals {engine.family}")
@@ -59,9 +60,11 @@ class Worker:
                    "--workload", task.workload, "--engine", engine.name,
                    "--threads", str(task.threads), "--cache", str(task.cache), *options]
         self.timeout, self.log = task.timeout, tempfile.TemporaryFile("w+", errors="replace")
+        self.caches = tempfile.TemporaryDirectory()
+        extra = {"XDG_CACHE_HOME": self.caches.name, **dict(task.environment)}
         self.process = subprocess.Popen(
             command, cwd=ROOT, text=True, stderr=self.log, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, env=environment(engine, task.threads, dict(task.environment)))
+            stdout=subprocess.PIPE, env=environment(engine, task.threads, extra))
         try:
             self._answer()
         except WorkerFailed:
@@ -77,6 +80,7 @@ class Worker:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
+        self.caches.cleanup()
 
     def ask(self, **request) -> dict[str, Any]:
         try:
@@ -96,6 +100,9 @@ class Worker:
         """Of a dynamic workload, by index: milliseconds of each; `save` gets samples of the results."""
         return Times(**self.ask(do="requests", order=order, save=str(save)))
 
+    def weights_mb(self) -> float:
+        return self.ask(do="stats")["weights_mb"]
+
     def layers(self) -> list[dict[str, Any]]:
         return self.ask(do="layers")["layers"]
 
@@ -105,9 +112,12 @@ class Worker:
 
     def _answer(self) -> dict[str, Any]:
         if not select.select([self.process.stdout], [], [], self.timeout)[0]:
-            raise WorkerFailed(f"no answer within {self.timeout:.0f} s")
+            raise WorkerFailed(f"no answer within {self.timeout:g} s")
         line = self.process.stdout.readline()
-        answer = json.loads(line) if line else {"error": self._last_words()}
+        try:
+            answer = json.loads(line) if line else {"error": self._last_words()}
+        except ValueError:
+            raise WorkerFailed(f"answered {line[:100]!r}") from None
         if "error" in answer:
             raise WorkerFailed(answer["error"])
         return answer

@@ -48,23 +48,29 @@ def ratio_cell(line: dict | None) -> str:
 def against_rivals(lines: list[dict], threads: int, engines: list[Engine]) -> str:
     """A line per workload, a column per engine: stock's time, everyone's speed-up, Tektite's lead."""
     others = [e for e in engines if e.name != STOCK]
-    rows, gains = [], {e.name: [] for e in others}
-    leads = []
+    rows, leads = [], []
+    gains, duels = {e.name: [] for e in others}, {e.name: [] for e in others}
     for model in models_of(lines):
         found = {e.name: find(lines, model, e.name, threads) for e in engines}
+        ours = found.get(TEKTITE)
         for engine in others:
             line = found[engine.name]
             if line and "ratio" in line and not line.get("wrong"):
                 gains[engine.name].append(line["ratio"])
-        best, ours = best_rival(lines, model, threads), found.get(TEKTITE)
+                if ours and "ms" in ours:
+                    duels[engine.name].append(line["ms"] / ours["ms"])
+        best = best_rival(lines, model, threads)
         lead = best["ms"] / ours["ms"] if best and ours and "ms" in ours else None
         leads += [lead] if lead else []
         rows.append([model, milliseconds(found.get(STOCK)), *(ratio_cell(found[e.name]) for e in others),
                      ENGINES[best["engine"]].name if best else "-", short(lead)])
-    means = [short(geometric_mean(gains[e.name])) for e in others]
-    counts = [str(len(gains[e.name])) for e in others]
-    rows.append(["geometric mean", "", *means, "", short(geometric_mean(leads))])
-    rows.append(["over workloads", "", *counts, "", str(len(leads))])
+
+    def means(of: dict[str, list[float]]) -> list[str]:
+        return [short(geometric_mean(of[e.name])) for e in others]
+
+    rows.append(["geometric mean", "", *means(gains), "", short(geometric_mean(leads))])
+    rows.append(["over workloads", "", *(str(len(gains[e.name])) for e in others), "", str(len(leads))])
+    rows.append(["tektite / it, mean", "", *means(duels), "", ""])
     return table(["workload", "stock ms", *(e.name for e in others), "best rival", "tektite / best"], rows)
 
 
@@ -76,6 +82,20 @@ def figure_table(lines: list[dict], threads: int, engines: list[Engine], figure:
     return table(["workload", *(e.name for e in engines)],
                  [[model, *(cell(find(lines, model, e.name, threads)) for e in engines)]
                   for model in models_of(lines)])
+
+
+def memory_table(lines: list[dict], threads: int, engines: list[Engine]) -> str:
+    """Peaks, and how much more than stock TensorFlow Tektite needs, counted in the model's weights."""
+    rows = []
+    for model in models_of(lines):
+        found = {e.name: find(lines, model, e.name, threads) or {} for e in engines}
+        stock, ours = found.get(STOCK, {}), found.get(TEKTITE, {})
+        extra = None
+        if "rss_mb" in stock and "rss_mb" in ours and "weights_mb" in ours:
+            extra = (ours["rss_mb"] - stock["rss_mb"]) / ours["weights_mb"]
+        rows.append([model, short(ours.get("weights_mb")), *(short(found[e.name].get("rss_mb")) for e in engines),
+                     "-" if extra is None else f"{extra:.2f}"])
+    return table(["workload", "weights", *(e.name for e in engines), "(tektite - stock) / weights"], rows)
 
 
 def failures(lines: list[dict]) -> list[str]:
@@ -102,7 +122,9 @@ def markdown(lines: list[dict], engines: list[Engine], machine: dict, versions: 
             "model.", ""]
     for threads in threads_of(lines):
         text += [f"### {title(threads).capitalize()}", "", against_rivals(lines, threads, engines), ""]
-    figures = {"first_s": "First call, seconds", "rss_mb": "Peak resident memory, MiB",
+    for threads in threads_of(lines):
+        text += [f"#### Peak resident memory, MiB, {title(threads)}", "", memory_table(lines, threads, engines), ""]
+    figures = {"first_s": "First call, seconds",
                "difference": "Largest difference from stock TensorFlow, of the largest output"}
     for figure, heading in figures.items():
         for threads in threads_of(lines):

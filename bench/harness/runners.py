@@ -29,6 +29,7 @@ class Runner:
     per_call: int = 1
     request: Callable[[Arrays], Any] | None = None    # dynamic workloads: one call on these inputs
     samples: Callable[[Any], Arrays] | None = None    # of what that answers
+    weights_mb: float = 0.0  # of the model, MiB, where the engine holds it as Keras does
     layers: Callable[[], list[dict]] | None = None  # what an engine knows of its layers' times
 
 

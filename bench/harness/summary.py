@@ -41,6 +41,8 @@ def summary_of(threads: int, model: str, engine: str, runs: list[dict]) -> dict:
              "disturbed": bool(good) and not quiet}
     for figure in ("ms", "first_s", "rss_mb") if good else ():
         line[figure] = statistics.median(r[figure] for r in quiet or good)
+    if good and good[0].get("weights_mb"):
+        line["weights_mb"] = good[0]["weights_mb"]
     compared = [r for r in good if "difference" in r]
     if compared:
         line["difference"] = max(r["difference"] for r in compared)

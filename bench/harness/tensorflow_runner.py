@@ -72,11 +72,17 @@ def make_training(workload: Workload, model: Any, jit_compile: bool) -> Runner:
 
 def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -> Runner:
     limit_threads(threads)
-    import tensorflow as tf
-    jit = engine.jit_compile
     if workload.kind == "session":
-        return session_runner(workload, threads, jit)
+        return session_runner(workload, threads, engine.jit_compile)
     model = make_model(workload, cache)
+    runner = make_model_runner(workload, model, engine.jit_compile)
+    if model is not None:
+        runner.weights_mb = sum(np.prod(v.shape) * v.value.dtype.size for v in model.variables) / 2**20
+    return runner
+
+
+def make_model_runner(workload: Workload, model: Any, jit: bool) -> Runner:
+    import tensorflow as tf
     if workload.kind == "train":
         return make_training(workload, model, jit)
     function = traced(workload, model, jit)

@@ -5,7 +5,7 @@
                                          many CPUs others used meanwhile
     {"do": "requests", "order": [...], "save": FILE} -> as "time"  dynamic: a time per request; keeps
                                          samples of each one's results when it first comes
-    {"do": "stats"}                   -> {"stats": {...} or null, "rss_mb": n}
+    {"do": "stats"}                   -> {"stats": {...} or null, "rss_mb": n, "weights_mb": n}
     {"do": "layers"}                  -> {"layers": [...]}         with --profile, of some engines
     {"do": "quit"}
 
@@ -86,7 +86,8 @@ def run_requests(runner: Runner, request: dict, workload: Workload) -> dict:
 
 
 def run_stats(runner: Runner, request: dict) -> dict:
-    return {"stats": tektite_stats(), "rss_mb": peak_rss_mb()}
+    return {"stats": tektite_stats(), "rss_mb": peak_rss_mb(),
+            "weights_mb": float(runner.weights_mb)}
 
 
 def run_layers(runner: Runner, request: dict) -> dict:
@@ -102,6 +103,14 @@ def serve(runner: Runner, workload: Workload, answers: TextIO) -> None:
         if request["do"] == "quit":
             break
         print(json.dumps(commands[request["do"]](runner, request)), file=answers)
+
+
+def brief(error: Exception) -> str:
+    """One line.  TensorFlow tells the whole call stack first, then what was wrong, then the node."""
+    told, node, _ = str(error).partition("[[{{node")
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    text = lines[-1] if node and lines else " ".join(lines)
+    return f"{type(error).__name__}: {text[:300]}"
 
 
 def load_module(name: str) -> Any:
@@ -143,8 +152,7 @@ def main() -> None:
                 export(workload, args.cache)
             print(json.dumps({"ready": True}), file=answers)
     except Exception as error:  # whatever an engine throws is an answer of this run
-        text = " ".join(str(error).split())[:300]
-        print(json.dumps({"error": f"{type(error).__name__}: {text}"}), file=answers)
+        print(json.dumps({"error": brief(error)}), file=answers)
         raise
     finally:
         answers.flush()

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "bench/kernels/roofline.h"
@@ -85,7 +86,9 @@ void RunWorkload(benchmark::State& state, const Workload& work, const Roofline& 
 int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  auto compiler = compiler::Compiler::Create({Flags(), "cpu"});
+  compiler::CompilerOptions options;
+  options.backend = "cpu";
+  auto compiler = compiler::Compiler::Create(std::move(options));
   if (!compiler.ok()) {
     std::fprintf(stderr, "kernels: %s\n", compiler.status().ToString().c_str());
     return 1;

@@ -133,6 +133,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Cluster::Find(const tektite
   if (added) {
     std::vector<ArgInfo> args = Describe(call);
     if (!async) {
+      state_->CountRequestCompile();
       Compile(*variant, args);
     } else if (!compiler::Background::Get().Submit(
                    [self = shared_from_this(), variant, args = std::move(args)] {

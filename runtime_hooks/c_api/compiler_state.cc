@@ -97,6 +97,7 @@ std::string CompilerState::StatsJson() const {
   JsonObject stats;
   stats.Add("clusters", clusters_)
       .Add("compiles", c.compiles)
+      .Add("request_compiles", request_compiles_.load(std::memory_order_relaxed))
       .Add("compile_seconds", c.compile_seconds)
       .Add("kernels", c.kernels)
       .Add("kernel_cache_hits", c.kernel_cache_hits)

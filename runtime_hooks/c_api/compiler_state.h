@@ -27,6 +27,8 @@ class CompilerState {
   // A cluster's name made unique among all of this compiler's: "cluster_0", "cluster_0_1", ...
   std::string RegisterCluster(absl::string_view name);
   void CountRun() { runs_.fetch_add(1, std::memory_order_relaxed); }
+  // A call that compiled before it ran.
+  void CountRequestCompile() { request_compiles_.fetch_add(1, std::memory_order_relaxed); }
   // Also warns once about a defect, which nobody would see otherwise.
   void CountFallback(absl::string_view cluster, const absl::Status& status);
   void CountMarking(const graph_def::GraphDef& graph, const clustering::Marking& marking);
@@ -40,7 +42,7 @@ class CompilerState {
   };
 
   std::unique_ptr<compiler::Compiler> compiler_;
-  std::atomic<int64_t> runs_{0};
+  std::atomic<int64_t> runs_{0}, request_compiles_{0};
   mutable std::mutex mutex_;  // guards what follows
   int64_t clusters_ = 0;
   int64_t ops_ = 0;

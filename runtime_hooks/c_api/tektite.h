@@ -79,7 +79,8 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
 
 /* Counters and reasons since the compiler was made, as a JSON object ("kernels": compiled by this
  * process; "loaded_kernels": taken from the disk cache or a pack; "disk": jit/cache/disk_counter_list.inc):
- * {"clusters": n, "compiles": n, "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
+ * {"clusters": n, "compiles": n, "request_compiles": n (by calls, which waited for them),
+ *  "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
  *  "loaded_kernels": n, "disk": {"hits": n, "misses": n, ...},
  *  "split_fusions": n, "interpreted_kernels": n, "weight_bytes": n, "arena_bytes": n,

@@ -38,8 +38,9 @@ def test_the_best_rival_must_be_right():
     assert summary.best_rival(lines, "softmax", 1)["engine"] == "xla"
     table = report.against_rivals(lines, 1, ENGINES_SHOWN)
     assert "(5.00)" in table and "| xla |" in " ".join(table.split()) and "0.800" in table
-    counts = [cell.strip() for cell in table.splitlines()[-1].strip("|").split("|")]
+    counts, duels = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[-2:])
     assert counts == ["over workloads", "", "1", "1", "0", "", "1"]
+    assert duels == ["tektite / it, mean", "", "1.00", "0.800", "-", "", ""]
 
 
 def test_single_precision_is_no_result_of_a_double_precision_program():
@@ -70,6 +71,12 @@ def test_markdown_says_where_and_with_what_it_was_measured():
     text = report.markdown(lines, ENGINES_SHOWN, {"cpu": "Some CPU", "cpus": 2}, {"jax": "0.1"}, "bench/compare --x")
     for part in ("Some CPU", "jax 0.1", "`bench/compare --x`", "### 1 thread", "Peak resident memory", "- xla: no"):
         assert part in text
+
+
+def test_memory_is_counted_in_weights_beyond_stock():
+    lines = summary.summarise([row(STOCK, 10), row(TEKTITE, 5, weights_mb=40.0) | {"rss_mb": 130.0}])
+    cells = report.memory_table(lines, 1, ENGINES_SHOWN[:2]).splitlines()[2].split("|")
+    assert [c.strip() for c in cells[1:-1]] == ["softmax", "40.0", "100", "130", "0.75"]
 
 
 def test_tables_can_be_written_from_an_earlier_run(tmp_path):

@@ -43,7 +43,7 @@ TEST(Cluster, RunsForEveryShape) {
     ASSERT_EQ(call.Run(cluster.get(), {{{0}, {}}, {{0}, {}}}), TEKTITE_OK) << call.message;
     EXPECT_THAT(call.results[0], ElementsAre());
   }
-  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 3"));
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 3, \"request_compiles\": 3"));
   EXPECT_THAT(Stats(compiler), HasSubstr("\"runs\": 6"));
 }
 
@@ -84,6 +84,7 @@ TEST(Cluster, AsyncAnswersWhileItCompiles) {
   }
   ASSERT_EQ(code, TEKTITE_OK) << call.message;
   EXPECT_THAT(call.results[0], ElementsAre(6));
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"request_compiles\": 0"));
   // A cluster may go while its code is being made.
   call.Run(cluster.get(), {{{2}, {1, 2}}, {{2}, {5, 6}}});
   cluster.reset();
