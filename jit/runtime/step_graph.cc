@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
+#include "jit/ir/symbols.h"
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
@@ -93,6 +94,10 @@ class Builder {
   absl::Status AddStep(Node& node) {
     auto kernel = kernels_.find(&node);
     if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
+    // A damaged graph may have sizes inside a fusion that nothing outside it gives.
+    if (ir::HasSymbols(node.region())) {
+      return InvalidArgument(node.Describe(), ": a shape inside it is not static");
+    }
     Step step;
     step.name = node.name().empty() ? node.String(ir::Attr::kind) : node.name();
     step.kernel = kernel->second;
