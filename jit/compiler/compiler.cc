@@ -39,16 +39,24 @@ void ReturnFreeMemory(double compile_seconds) {
   if (compile_seconds >= kBurstSeconds) malloc_trim(0);
 }
 
+// Symbols count as sizes of a small batch.
+double Elements(const ir::Shape& shape) {
+  double n = 1;
+  for (const ir::Dim& d : shape.dims()) {
+    n *= static_cast<double>(d.value_or(runtime::StepGraph::kAssumedSize));
+  }
+  return n;
+}
+
 double ScalarWork(const Graph& graph) {
   double work = 0;
   for (const auto& node : graph.nodes()) {
     if (node->op() == Op::kParameter || node->op() == Op::kConstant) continue;
     double elements = 0;
-    for (const ir::Shape& shape : node->shapes())
-      elements += static_cast<double>(shape.num_elements());
+    for (const ir::Shape& shape : node->shapes()) elements += Elements(shape);
     // A reduction or contraction reads more than it writes; what it reads is a fair bound for most.
     for (int i = 0; i < node->num_operands(); ++i) {
-      elements += static_cast<double>(node->operand_shape(i).num_elements());
+      elements += Elements(node->operand_shape(i));
     }
     work += elements;
     for (int r = 0; r < node->num_regions(); ++r) work += ScalarWork(node->region(r));
@@ -175,7 +183,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
 
   TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels, CompileKernels(*graph, job));
   if (disk_ != nullptr) disk_->Flush();
-  TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps, runtime::StepGraph::Create(*graph, kernels));
+  TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps,
+                           runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
   runtime::Executable::Options options;
   options.arenas = arenas_;
   options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;

@@ -1,4 +1,4 @@
-// The compiler: a graph of fixed shapes in, something that runs out.
+// The compiler: a graph in, something that runs out.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<Compiler> compiler, Compiler::Create({flags, ""}));
 //   TEKTITE_ASSIGN_OR_RETURN(auto executable, compiler->Compile(std::move(graph), job));
@@ -7,7 +7,8 @@
 // Compile runs the pass pipeline, asks for a kernel for every fusion (the back ends in their order,
 // identical kernels once), and plans memory.  Thread-safe.
 // A fusion that the first back end has no kernel for is taken apart and compiled op by op.
-// Limits: shapes are static (Substitute symbols first).  When an op is refused by every back end
+// Code for a graph with symbols serves all sizes that its checks allow (jit/runtime/size_checks.h).
+// Limits: when an op is refused by every back end
 // but the reference interpreter and is not tiny, so is the graph, with Unimplemented: the host's
 // own kernels are faster than an interpreter.
 #ifndef TEKTITE_JIT_COMPILER_COMPILER_H_
@@ -15,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,8 +45,9 @@ struct CompilerOptions {
 
 // What one graph is compiled for.
 struct CompileJob {
-  std::string cluster;  // its name, for files and messages
-  std::string variant;  // tells its shapes apart: "shape0"
+  std::string cluster;                                // its name, for files and messages
+  std::string variant;                                // tells its shapes apart: "shape0"
+  std::map<std::string, int64_t> typical_sizes = {};  // of symbols, to lay out memory for
   int num_checks = 0;
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
 };

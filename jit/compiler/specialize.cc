@@ -1,8 +1,11 @@
 #include "jit/compiler/specialize.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "jit/base/status.h"
+#include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::compiler {
@@ -12,14 +15,16 @@ using ir::Dim;
 using ir::Graph;
 using ir::Shape;
 
+bool IsSymbol(const Dim& d) {
+  std::set<std::string> names;
+  d.CollectSymbols(&names);
+  return names.size() == 1 && d == Dim::Symbol(*names.begin());
+}
+
 // Binds the dimensions of `declared` that are plain symbols.
 void BindSymbols(const Shape& declared, const Shape& actual, ir::SymbolMap* symbols) {
   for (int i = 0; i < declared.rank(); ++i) {
-    std::set<std::string> names;
-    declared.dim(i).CollectSymbols(&names);
-    if (names.size() == 1 && declared.dim(i) == Dim::Symbol(*names.begin())) {
-      symbols->emplace(*names.begin(), actual.dim(i));
-    }
+    if (IsSymbol(declared.dim(i))) symbols->emplace(declared.dim(i).ToString(), actual.dim(i));
   }
 }
 
@@ -58,7 +63,33 @@ absl::Status Specialize(Graph& graph, absl::Span<const Shape> shapes) {
     if (graph.parameter(i)->shape().Substitute(symbols) != shapes[i]) return mismatch(i);
   }
   graph.Substitute(symbols);
-  return CheckGuards(graph);
+  return ir::HasSymbols(graph) ? absl::OkStatus() : CheckGuards(graph);
+}
+
+void UnifySymbols(Graph& graph, std::map<std::string, int64_t>* sizes) {
+  auto value_of = [&](const Dim& d) {
+    ir::SymbolMap values;
+    for (const auto& [symbol, size] : *sizes) values.emplace(symbol, size);
+    return d.Substitute(values);
+  };
+  for (bool again = true; again;) {
+    again = false;
+    for (const ir::Guard& guard : graph.guards()) {
+      Dim from = guard.lhs, to = guard.rhs;
+      if (!IsSymbol(from) || (IsSymbol(to) && to < from)) std::swap(from, to);
+      if (!IsSymbol(from) || (!to.is_constant() && !IsSymbol(to)) || from == to) continue;
+      if (value_of(from) != value_of(to)) continue;
+      const std::string name = from.ToString();
+      graph.Substitute({{name, to}});
+      sizes->erase(name);
+      again = true;
+      break;
+    }
+  }
+  auto& guards = graph.guards();
+  guards.erase(std::remove_if(guards.begin(), guards.end(),
+                              [](const ir::Guard& g) { return g.lhs == g.rhs; }),
+               guards.end());
 }
 
 absl::Status CheckGuards(const Graph& graph) {

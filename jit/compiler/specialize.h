@@ -5,7 +5,10 @@
 #ifndef TEKTITE_JIT_COMPILER_SPECIALIZE_H_
 #define TEKTITE_JIT_COMPILER_SPECIALIZE_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,9 +25,14 @@ absl::StatusOr<std::vector<std::unique_ptr<ir::Graph>>> ParseGraphs(absl::string
 absl::StatusOr<std::unique_ptr<ir::Graph>> ParseGraph(absl::string_view text);
 
 // Replaces the symbols of the graph's parameters by the sizes of `shapes`, one for each parameter.
-// InvalidArgument when a shape does not fit its parameter; Unimplemented when a symbol is bound by
-// no parameter, or a guard does not hold.
+// InvalidArgument when a shape does not fit its parameter; Unimplemented when a guard does not
+// hold. `shapes` may hold symbols of the caller's; guards are then left to the runtime.
 absl::Status Specialize(ir::Graph& graph, absl::Span<const ir::Shape> shapes);
+
+// Replaces a symbol by what a guard says it is equal to, a constant or another symbol, where that
+// is so for `sizes` (the values of symbols in the call at hand), and drops guards that are then
+// sure. Two arguments' batch sizes become one symbol, and what is computed from them simplifies.
+void UnifySymbols(ir::Graph& graph, std::map<std::string, int64_t>* sizes);
 
 // Every guard holds; Unimplemented names the first that does not, or that is still symbolic.
 absl::Status CheckGuards(const ir::Graph& graph);

@@ -1,58 +1,13 @@
 #include "jit/runtime/buffer_plan.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
 namespace {
-
-// Above this many buffers one order is tried, not all: placing is quadratic.
-constexpr size_t kManyBuffers = 3000;
-
-// Places buffers in `order`, each in the smallest gap that takes it.
-ArenaLayout Place(absl::Span<const LiveBuffer> buffers, const std::vector<int>& order) {
-  ArenaLayout layout;
-  layout.offsets.assign(buffers.size(), 0);
-  std::vector<int> placed;  // by offset
-  for (int b : order) {
-    const LiveBuffer& buffer = buffers[b];
-    const int64_t bytes = AlignUp(buffer.bytes);
-    if (bytes == 0) continue;
-    int64_t best = -1, best_gap = 0, end = 0;
-    for (int other : placed) {
-      if (buffers[other].last < buffer.first || buffer.last < buffers[other].first) continue;
-      const int64_t gap = layout.offsets[other] - end;
-      if (gap >= bytes && (best < 0 || gap < best_gap)) {
-        best = end;
-        best_gap = gap;
-      }
-      end = std::max(end, layout.offsets[other] + AlignUp(buffers[other].bytes));
-    }
-    layout.offsets[b] = best < 0 ? end : best;
-    layout.bytes = std::max(layout.bytes, layout.offsets[b] + bytes);
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), b,
-                         [&](int x, int y) { return layout.offsets[x] < layout.offsets[y]; }),
-        b);
-  }
-  return layout;
-}
-
-int64_t MaxLiveBytes(absl::Span<const LiveBuffer> buffers) {
-  int steps = 0;
-  for (const LiveBuffer& b : buffers) steps = std::max(steps, b.last + 1);
-  std::vector<int64_t> change(steps + 1);
-  for (const LiveBuffer& b : buffers) {
-    change[b.first] += AlignUp(b.bytes);
-    change[b.last + 1] -= AlignUp(b.bytes);
-  }
-  int64_t live = 0, most = 0;
-  for (int64_t c : change) most = std::max(most, live += c);
-  return most;
-}
 
 // Buffers that share memory because each takes over from the one before.
 class SharedMemory {
@@ -81,7 +36,7 @@ struct Lifetimes {
 
 // Result `r` of `step` may take over the memory of operand `b`.
 bool TakesOver(const StepGraph& graph, const Step& step, int r, int b) {
-  if (graph.buffers[b].bytes != graph.buffers[step.results[r]].bytes) return false;
+  if (graph.buffers[b].size != graph.buffers[step.results[r]].size) return false;
   for (size_t o = 0; o < step.operands.size(); ++o) {
     if (step.operands[o] == b && !step.kernel->CanRunInPlace(static_cast<int>(o), r)) return false;
   }
@@ -96,7 +51,7 @@ int JoinInPlace(const StepGraph& graph, const std::vector<int>& steps, const Lif
     const Step& step = graph.steps[steps[t]];
     absl::InlinedVector<int, 4> taken;
     for (size_t r = 0; r < step.results.size(); ++r) {
-      if (graph.buffers[step.results[r]].bytes == 0) continue;
+      if (graph.buffers[step.results[r]].size == ir::Dim(0)) continue;
       for (int b : step.operands) {
         if (lifetimes.first[b] < 0 || lifetimes.last[b] != static_cast<int>(t) || must_stay[b] ||
             std::find(taken.begin(), taken.end(), b) != taken.end() ||
@@ -113,32 +68,31 @@ int JoinInPlace(const StepGraph& graph, const std::vector<int>& steps, const Lif
   return joined;
 }
 
-// Gives arena offsets to every buffer of `steps` that has no location yet.
-ArenaLayout PlaceInArena(const StepGraph& graph, const Lifetimes& lifetimes, SharedMemory* memory,
-                         std::vector<Location>* locations) {
-  std::vector<int> slot(graph.buffers.size(), -1);
+struct ArenaSlots {
+  std::vector<int> buffers;  // one of each slot
+  ArenaOrder order;
+};
+
+// Gives a slot of the arena to every buffer of `steps` that has no location yet.
+ArenaSlots PlaceInArena(const StepGraph& graph, const Lifetimes& lifetimes, SharedMemory* memory,
+                        std::vector<Location>* locations) {
+  ArenaSlots slots;
+  std::vector<int> slot_of(graph.buffers.size(), -1);
   std::vector<LiveBuffer> live;
-  auto each = [&](const std::function<void(int buffer, int root)>& visit) {
-    for (size_t b = 0; b < graph.buffers.size(); ++b) {
-      if (lifetimes.first[b] >= 0 && (*locations)[b].base == Location::Base::kNowhere) {
-        visit(static_cast<int>(b), memory->Find(static_cast<int>(b)));
-      }
+  for (int b = 0; b < static_cast<int>(graph.buffers.size()); ++b) {
+    if (lifetimes.first[b] < 0 || (*locations)[b].base != Location::Base::kNowhere) continue;
+    int& slot = slot_of[memory->Find(b)];
+    if (slot < 0) {
+      slot = static_cast<int>(live.size());
+      live.push_back({graph.buffers[b].typical_bytes, lifetimes.first[b], lifetimes.last[b]});
+      slots.buffers.push_back(b);
     }
-  };
-  each([&](int b, int root) {
-    if (slot[root] < 0) {
-      slot[root] = static_cast<int>(live.size());
-      live.push_back({graph.buffers[b].bytes, lifetimes.first[b], lifetimes.last[b]});
-    }
-    LiveBuffer& l = live[slot[root]];
-    l.first = std::min(l.first, lifetimes.first[b]);
-    l.last = std::max(l.last, lifetimes.last[b]);
-  });
-  ArenaLayout layout = AssignOffsets(live);
-  each([&](int b, int root) {
-    (*locations)[b] = {Location::Base::kArena, 0, layout.offsets[slot[root]]};
-  });
-  return layout;
+    live[slot].first = std::min(live[slot].first, lifetimes.first[b]);
+    live[slot].last = std::max(live[slot].last, lifetimes.last[b]);
+    (*locations)[b] = {Location::Base::kArena, slot, 0};
+  }
+  slots.order = ArenaOrder(live);
+  return slots;
 }
 
 std::vector<Location> FixedLocations(const StepGraph& graph) {
@@ -149,6 +103,8 @@ std::vector<Location> FixedLocations(const StepGraph& graph) {
       locations[b] = {Location::Base::kParameter, buffer.index, 0};
     } else if (buffer.kind == Buffer::Kind::kConstant) {
       locations[b] = {Location::Base::kConstant, buffer.index, 0};
+    } else if (buffer.kind == Buffer::Kind::kSizes) {
+      locations[b] = {Location::Base::kSizes, buffer.index, 0};
     }
   }
   return locations;
@@ -159,38 +115,12 @@ int64_t PlaceKept(const StepGraph& graph, int group, std::vector<Location>* loca
   int64_t bytes = 0;
   for (int b : graph.groups[group].kept) {
     (*locations)[b] = {Location::Base::kWeights, group, bytes};
-    bytes += AlignUp(graph.buffers[b].bytes);
+    bytes += AlignUp(graph.buffers[b].typical_bytes);
   }
   return bytes;
 }
 
 }  // namespace
-
-ArenaLayout AssignOffsets(absl::Span<const LiveBuffer> buffers) {
-  std::vector<int> in_time(buffers.size());
-  std::iota(in_time.begin(), in_time.end(), 0);
-  std::stable_sort(in_time.begin(), in_time.end(),
-                   [&](int a, int b) { return buffers[a].first < buffers[b].first; });
-  std::vector<int> by_size = in_time, by_area = in_time;
-  auto area = [&](int b) {
-    return static_cast<double>(buffers[b].bytes) * (buffers[b].last - buffers[b].first + 1);
-  };
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [&](int a, int b) { return buffers[a].bytes > buffers[b].bytes; });
-  std::stable_sort(by_area.begin(), by_area.end(), [&](int a, int b) { return area(a) > area(b); });
-
-  const int64_t lower_bound = MaxLiveBytes(buffers);
-  ArenaLayout best = Place(buffers, by_size);
-  if (buffers.size() <= kManyBuffers) {
-    for (const std::vector<int>* order : {&by_area, &in_time}) {
-      if (best.bytes == lower_bound) break;
-      ArenaLayout other = Place(buffers, *order);
-      if (other.bytes < best.bytes) best = std::move(other);
-    }
-  }
-  best.max_live_bytes = lower_bound;
-  return best;
-}
 
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept, int num_checks) {
   BufferPlan plan;
@@ -221,7 +151,7 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept, in
     if (k >= num_results) {
       output.kind = OutputPlan::Kind::kCheck;
     } else if (buffer.kind == Buffer::Kind::kParameter) {
-      if (graph.parameters[buffer.index] == graph.outputs[k].type) {
+      if (graph.parameters[buffer.index] == graph.outputs[k].shape) {
         output = {OutputPlan::Kind::kForward, buffer.index};
       }
     } else if (lifetimes.first[b] >= 0 && result_of[memory.Find(b)] < 0) {
@@ -236,10 +166,18 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept, in
     if (k >= 0) plan.locations[b] = {Location::Base::kResult, k, 0};
   }
 
-  const ArenaLayout layout = PlaceInArena(graph, lifetimes, &memory, &plan.locations);
-  plan.arena_bytes = layout.bytes;
-  plan.max_live_bytes = layout.max_live_bytes;
+  ArenaSlots slots = PlaceInArena(graph, lifetimes, &memory, &plan.locations);
+  plan.slots = std::move(slots.buffers);
+  plan.arena = std::move(slots.order);
   return plan;
+}
+
+std::vector<int64_t> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
+                               absl::Span<const int64_t> table) {
+  std::vector<int64_t> bytes;
+  bytes.reserve(plan.slots.size());
+  for (int b : plan.slots) bytes.push_back(table[graph.buffers[b].place]);
+  return bytes;
 }
 
 GroupPlan PlanGroup(const StepGraph& graph, int group) {
@@ -248,7 +186,7 @@ GroupPlan PlanGroup(const StepGraph& graph, int group) {
   plan.block_bytes = PlaceKept(graph, group, &plan.locations);
   const Lifetimes lifetimes(graph, graph.groups[group].steps);
   SharedMemory memory(graph.buffers.size());
-  plan.arena_bytes = PlaceInArena(graph, lifetimes, &memory, &plan.locations).bytes;
+  plan.arena = PlaceInArena(graph, lifetimes, &memory, &plan.locations).order.layout();
   return plan;
 }
 

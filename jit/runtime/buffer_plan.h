@@ -1,13 +1,13 @@
 // plan_buffers: where each buffer of a call lies.
 //
-//   ArenaLayout layout = AssignOffsets({{bytes, first_step, last_step}, ...});
 //   BufferPlan plan = PlanBuffers(steps, kept_groups, num_checks);
+//   ArenaLayout layout = plan.arena.Place(SlotBytes(steps, plan, table));   // for a call's sizes
 //
 // A result is written straight into the memory the host gave for it.  Everything else that is
-// computed shares one arena, in which buffers that are never alive together may overlap; a step
-// whose kernel allows it writes over an operand that is read for the last time.  Limits: offsets
-// come from the best of a few greedy orders, within a few per cent of the lower bound on real
-// graphs (max_live_bytes).
+// computed shares one arena (arena_layout.h); a step whose kernel allows it writes over an operand
+// that is read for the last time.  The plan serves every value of the graph's symbols: who shares
+// memory is decided by what is provably of the same size, and only offsets differ from call to
+// call.
 #ifndef TEKTITE_JIT_RUNTIME_BUFFER_PLAN_H_
 #define TEKTITE_JIT_RUNTIME_BUFFER_PLAN_H_
 
@@ -15,30 +15,16 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "jit/runtime/arena_layout.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::runtime {
 
-// Alive from step `first` to step `last`, both included.
-struct LiveBuffer {
-  int64_t bytes = 0;
-  int first = 0;
-  int last = 0;
-};
-
-struct ArenaLayout {
-  std::vector<int64_t> offsets;  // multiples of kAlignment
-  int64_t bytes = 0;
-  int64_t max_live_bytes = 0;  // no layout can be smaller
-};
-
-ArenaLayout AssignOffsets(absl::Span<const LiveBuffer> buffers);
-
 struct Location {
-  enum class Base : uint8_t { kNowhere, kArena, kParameter, kConstant, kResult, kWeights };
+  enum class Base : uint8_t { kNowhere, kArena, kParameter, kConstant, kResult, kWeights, kSizes };
   Base base = Base::kNowhere;
-  int index = 0;       // of the parameter, the constant, the result, the weight group
-  int64_t offset = 0;  // in the arena or the group's block
+  int index = 0;       // of the arena's slot, parameter, constant, result, weight group, size value
+  int64_t offset = 0;  // in the group's block
 };
 
 struct OutputPlan {
@@ -53,10 +39,14 @@ struct BufferPlan {
   std::vector<int> steps;           // to run in a call, in order
   std::vector<Location> locations;  // by buffer
   std::vector<OutputPlan> outputs;
-  int64_t arena_bytes = 0;
-  int64_t max_live_bytes = 0;
+  std::vector<int> slots;  // by slot of the arena: a buffer that lies there, all are of one size
+  ArenaOrder arena;
   int in_place = 0;  // results that took over an operand's memory
 };
+
+// Bytes of the arena's slots when the graph's program has left `table`.
+std::vector<int64_t> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
+                               absl::Span<const int64_t> table);
 
 // `kept[g]`: the results of weight group g are there already, its steps do not run.  The last
 // `num_checks` outputs are checks.
@@ -67,7 +57,7 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept, in
 struct GroupPlan {
   std::vector<Location> locations;  // by buffer: kWeights or kArena for the group's own
   int64_t block_bytes = 0;
-  int64_t arena_bytes = 0;
+  ArenaLayout arena;
 };
 GroupPlan PlanGroup(const StepGraph& graph, int group);
 

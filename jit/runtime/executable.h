@@ -1,8 +1,11 @@
-// A compiled graph of fixed shapes, ready to be called from any number of threads at once.
+// A compiled graph, ready to be called from any number of threads at once.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(StepGraph steps, StepGraph::Create(graph, kernels));
 //   auto executable = Executable::Create(std::move(steps), options);
 //   TEKTITE_RETURN_IF_ERROR(executable->Run(arguments, host));
+//
+// A graph with symbols serves every size of them that its checks allow (size_checks.h); what a call
+// does is worked out once for each set of sizes (call_plan.h).
 //
 // A call takes an arena, asks the host for the results' memory, and runs the steps on a ThreadTeam.
 // Work on weights alone is done in the first call that names their versions and kept (weights.h);
@@ -19,10 +22,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/runtime/arena_pool.h"
-#include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/call_plan.h"
 #include "jit/runtime/step_graph.h"
 #include "jit/runtime/thread_team.h"
 #include "jit/runtime/weights.h"
@@ -33,6 +37,8 @@ struct Argument {
   const void* data = nullptr;
   // 0: the content may change from call to call.  Otherwise equal versions mean equal content.
   uint64_t version = 0;
+  // Sizes, for a parameter that gives symbols their values.
+  const int64_t* dims = nullptr;
 };
 
 // The host's side of one call.
@@ -60,25 +66,24 @@ class Executable : private WeightHolder {
   ~Executable() override;
 
   // `arguments` have the types of graph().parameters.  FailedPrecondition when a check is false,
+  // OutOfRange when there is no code for these sizes (and then nothing was asked of the host),
   // ResourceExhausted when there is no memory.
   absl::Status Run(absl::Span<const Argument> arguments, CallHost& host);
 
   const StepGraph& graph() const { return graph_; }
-  // With every weight group kept: what a call needs, and what it cannot do without.
+  // With every weight group kept, at typical sizes: what a call needs, and what it cannot do
+  // without.
   int64_t arena_bytes() const { return arena_bytes_; }
   int64_t max_live_bytes() const { return max_live_bytes_; }
 
-  // With Options::profile, what each step took so far, by index.
-  struct StepTime {
-    std::atomic<int64_t> runs{0}, nanoseconds{0};
-  };
+  // By step; empty without Options::profile.
   const std::vector<StepTime>& step_times() const { return step_times_; }
   // The steps of a call and where their buffers lie, for people: a line each.
   std::string PlanText() const;
 
  private:
-  struct CallPlan;
   struct WeightState;
+  using Sizes = absl::InlinedVector<int64_t, 8>;
 
   Executable(StepGraph graph, Options options);
   void ReleaseWeights() override;
@@ -87,7 +92,8 @@ class Executable : private WeightHolder {
   std::shared_ptr<const WeightBlock> ComputeGroup(int group, absl::Span<const Argument> arguments,
                                                   const HostPool& pool) const;
   std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
-  absl::Status RunPlan(const CallPlan& plan, const WeightState& weights,
+  Sizes SizesOf(absl::Span<const Argument> arguments) const;
+  absl::Status RunPlan(const BufferPlan& buffers, const SizedPlan& plan, const WeightState& weights,
                        absl::Span<const Argument> arguments, CallHost& host);
   HostPool Limited(HostPool pool) const;
 

@@ -14,6 +14,7 @@
 namespace tektite::runtime {
 namespace {
 
+using ir::Dim;
 using ir::Literal;
 using ir::Node;
 using ir::Op;
@@ -25,8 +26,6 @@ constexpr int64_t kGrowth = 8;
 constexpr int64_t kSmallResult = 64 << 10;
 // Constants up to this size are recognised by content, larger ones by identity.
 constexpr int64_t kContentBytes = 4096;
-
-TensorType TypeOf(const ir::Shape& shape) { return {shape.dtype(), shape.sizes()}; }
 
 Literal Aligned(const Literal& literal) {
   if (reinterpret_cast<uintptr_t>(literal.raw()) % kAlignment == 0) return literal;
@@ -47,34 +46,72 @@ class Builder {
  public:
   Builder(const ir::Graph& graph, const KernelMap& kernels) : graph_(graph), kernels_(kernels) {}
 
-  absl::StatusOr<StepGraph> Build() {
+  absl::StatusOr<StepGraph> Build(const std::map<std::string, int64_t>& typical_sizes) {
+    TEKTITE_RETURN_IF_ERROR(FindSymbols(typical_sizes));
     for (const auto& node : graph_.nodes()) TEKTITE_RETURN_IF_ERROR(Add(*node));
     for (Value output : graph_.outputs()) {
-      out_.outputs.push_back({buffer_of_.at(output), TypeOf(output.shape())});
+      out_.outputs.push_back(
+          {buffer_of_.at(output), output.shape(), Places(output.shape().dims())});
     }
+    out_.checks = CollectSizeChecks(graph_, &out_.program);
+    std::vector<int64_t> table(out_.program.table_size());
+    out_.program.Run(out_.typical_sizes.data(), table.data());
+    for (Buffer& buffer : out_.buffers) buffer.typical_bytes = table[buffer.place];
     FindGroups();
     return std::move(out_);
   }
 
  private:
+  absl::Status FindSymbols(const std::map<std::string, int64_t>& typical_sizes) {
+    std::map<Dim, SymbolSource> sources;
+    for (int p = 0; p < graph_.num_parameters(); ++p) {
+      const Node& parameter = *graph_.parameter(p);
+      for (int d = 0; d < parameter.shape().rank(); ++d) {
+        sources.try_emplace(parameter.shape().dim(d), SymbolSource{p, d});
+      }
+      const ir::Dims& elements = parameter.attrs().GetDims(ir::Attr::sizes);
+      for (size_t e = 0; e < elements.size(); ++e) {
+        sources.try_emplace(elements[e],
+                            SymbolSource{p, -1, static_cast<int>(e), parameter.shape().dtype()});
+      }
+    }
+    const std::vector<std::string> symbols = ir::SymbolsOf(graph_);
+    for (const std::string& symbol : symbols) {
+      const auto source = sources.find(Dim::Symbol(symbol));
+      if (source == sources.end()) {
+        return InvalidArgument("graph '", graph_.name(), "': no parameter gives a value to ",
+                               symbol);
+      }
+      out_.sources.push_back(source->second);
+      const auto typical = typical_sizes.find(symbol);
+      out_.typical_sizes.push_back(typical == typical_sizes.end() ? StepGraph::kAssumedSize
+                                                                  : typical->second);
+      number_of_.emplace(symbol, static_cast<int>(number_of_.size()));
+    }
+    out_.program = ir::DimProgram(symbols);
+    return absl::OkStatus();
+  }
+
+  std::vector<int> Places(const ir::Dims& dims) {
+    std::vector<int> places;
+    for (const Dim& d : dims) places.push_back(out_.program.Add(d));
+    return places;
+  }
+
   int AddBuffer(Value value, Buffer::Kind kind, int index) {
     const int id = static_cast<int>(out_.buffers.size());
-    out_.buffers.push_back({kind, index, value.shape().num_bytes()});
+    const Dim size = value.shape().NumElements() * ir::DTypeBytes(value.dtype());
+    out_.buffers.push_back({kind, index, size, out_.program.Add(size)});
     buffer_of_[value] = id;
     return id;
   }
 
   absl::Status Add(Node& node) {
-    for (const ir::Shape& shape : node.shapes()) {
-      if (!shape.is_static()) {
-        return InvalidArgument(node.Describe(), ": shape ", shape.ToString(), " is not static");
-      }
-    }
     switch (node.op()) {
       case Op::kParameter:
         AddBuffer(node.result(), Buffer::Kind::kParameter,
                   static_cast<int>(out_.parameters.size()));
-        out_.parameters.push_back(TypeOf(node.shape()));
+        out_.parameters.push_back(node.shape());
         is_weight_.push_back(node.Bool(ir::Attr::weight));
         return absl::OkStatus();
       case Op::kConstant:
@@ -87,7 +124,12 @@ class Builder {
       case Op::kFusion:
         return AddStep(node);
       default:
-        return InvalidArgument(node.Describe(), ": not inside a fusion");
+        if (!ir::IsSizeValue(node)) {
+          return InvalidArgument(node.Describe(), ": not inside a fusion");
+        }
+        AddBuffer(node.result(), Buffer::Kind::kSizes, static_cast<int>(out_.size_values.size()));
+        out_.size_values.push_back(Places(node.attrs().GetDims(ir::Attr::sizes)));
+        return absl::OkStatus();
     }
   }
 
@@ -106,8 +148,11 @@ class Builder {
     for (int r = 0; r < node.num_results(); ++r) {
       step.results.push_back(AddBuffer(node.result(r), Buffer::Kind::kComputed, index));
     }
-    may_be_run_once_.push_back(DependsOnWeightsOnly(step) && WorthKeeping(step) &&
-                               MayBeRunOnce(node.region()));
+    for (const std::string& symbol : ir::SymbolsOf(node.region())) {
+      step.symbols.push_back(number_of_.at(symbol));
+    }
+    may_be_run_once_.push_back(step.symbols.empty() && DependsOnWeightsOnly(step) &&
+                               WorthKeeping(step) && MayBeRunOnce(node.region()));
     out_.steps.push_back(std::move(step));
     return absl::OkStatus();
   }
@@ -122,6 +167,8 @@ class Builder {
           return true;
         case Buffer::Kind::kComputed:
           return bool{may_be_run_once_[buffer.index]};
+        case Buffer::Kind::kSizes:
+          return false;
       }
       return false;
     });
@@ -129,8 +176,8 @@ class Builder {
 
   bool WorthKeeping(const Step& step) const {
     int64_t in = 0, out = 0;
-    for (int b : step.operands) in += out_.buffers[b].bytes;
-    for (int b : step.results) out += out_.buffers[b].bytes;
+    for (int b : step.operands) in += out_.buffers[b].size.value_or(0);
+    for (int b : step.results) out += out_.buffers[b].size.value_or(0);
     return out <= kSmallResult || out <= kGrowth * in;
   }
 
@@ -196,6 +243,8 @@ class Builder {
           case Buffer::Kind::kComputed:
             signature.push_back(number.at(b));
             break;
+          case Buffer::Kind::kSizes:
+            break;  // never in a group
         }
       }
       for (int b : step.results) number.emplace(b, static_cast<int>(number.size()));
@@ -223,14 +272,16 @@ class Builder {
   const KernelMap& kernels_;
   StepGraph out_;
   absl::flat_hash_map<Value, int> buffer_of_;
-  std::vector<bool> is_weight_;        // by parameter
-  std::vector<bool> may_be_run_once_;  // by step
+  std::map<std::string, int> number_of_;  // of symbols
+  std::vector<bool> is_weight_;           // by parameter
+  std::vector<bool> may_be_run_once_;     // by step
 };
 
 }  // namespace
 
-absl::StatusOr<StepGraph> StepGraph::Create(const ir::Graph& graph, const KernelMap& kernels) {
-  return Builder(graph, kernels).Build();
+absl::StatusOr<StepGraph> StepGraph::Create(const ir::Graph& graph, const KernelMap& kernels,
+                                            const std::map<std::string, int64_t>& typical_sizes) {
+  return Builder(graph, kernels).Build(typical_sizes);
 }
 
 }  // namespace tektite::runtime

@@ -3,14 +3,19 @@
 //   TEKTITE_ASSIGN_OR_RETURN(StepGraph steps, StepGraph::Create(graph, kernels));
 //
 // Every parameter, constant and fusion result is a buffer; a reshape is another name of its
-// operand's buffer.  Nothing here borrows from the graph, which may be dropped afterwards. Also
-// found here: the weight groups.  A step that depends on nothing but constants and weights need not
-// run in every call.  Such steps fall into groups, the connected parts of their data flow, so that
-// a weight that changes costs the recomputation of what hangs on it and no more.
+// operand's buffer.  Nothing here borrows from the graph, which may be dropped afterwards.
+//
+// Shapes may hold symbols.  A call finds their values in its arguments (SymbolSource) and runs
+// `program`, which leaves every size that is needed in a table; `checks` are made on that table.
+//
+// Also found here: the weight groups.  A step that depends on nothing but constants and weights
+// need not run in every call.  Such steps fall into groups, the connected parts of their data flow,
+// so that a weight that changes costs the recomputation of what hangs on it and no more.
 #ifndef TEKTITE_JIT_RUNTIME_STEP_GRAPH_H_
 #define TEKTITE_JIT_RUNTIME_STEP_GRAPH_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,17 +24,21 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
+#include "jit/ir/dim_program.h"
 #include "jit/ir/graph.h"
+#include "jit/runtime/size_checks.h"
 
 namespace tektite::runtime {
 
 using KernelMap = absl::flat_hash_map<const ir::Node*, std::shared_ptr<const backend::Kernel>>;
 
 struct Buffer {
-  enum class Kind : uint8_t { kParameter, kConstant, kComputed };
+  enum class Kind : uint8_t { kParameter, kConstant, kComputed, kSizes };
   Kind kind = Kind::kComputed;
-  int index = 0;  // of the parameter, the constant, or the step that computes it
-  int64_t bytes = 0;
+  int index = 0;  // of the parameter, the constant, the step that computes it, or the size value
+  ir::Dim size;   // in bytes
+  int place = 0;  // of its size in the program's table
+  int64_t typical_bytes = 0;  // exact when the size is constant
 };
 
 struct Step {
@@ -37,20 +46,28 @@ struct Step {
   std::shared_ptr<const backend::Kernel> kernel;
   absl::InlinedVector<int, 6> operands;  // buffers
   absl::InlinedVector<int, 2> results;
-  int group = -1;  // weight group, -1: none
+  absl::InlinedVector<int, 4> symbols;  // those of the kernel's region, by number
+  int group = -1;                       // weight group, -1: none
 };
 
 struct TensorType {
   ir::DType dtype = ir::DType::kF32;
   std::vector<int64_t> dims;
-  friend bool operator==(const TensorType& a, const TensorType& b) {
-    return a.dtype == b.dtype && a.dims == b.dims;
-  }
 };
 
 struct GraphOutput {
   int buffer = 0;
-  TensorType type;
+  ir::Shape shape;
+  std::vector<int> dims;  // places in the program's table
+};
+
+// A symbol is the size of a dimension of a parameter, or (attribute `sizes` of the parameter) an
+// element of an integer tensor.
+struct SymbolSource {
+  int parameter = 0;
+  int dimension = -1;
+  int element = -1;
+  ir::DType dtype = ir::DType::kS64;  // of the element
 };
 
 struct WeightGroup {
@@ -65,14 +82,23 @@ struct WeightGroup {
 struct StepGraph {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  std::vector<TensorType> parameters;
-  std::vector<ir::Literal> constants;  // aligned to kAlignment
+  std::vector<ir::Shape> parameters;
+  std::vector<ir::Literal> constants;         // aligned to kAlignment
+  std::vector<std::vector<int>> size_values;  // s64 vectors of places in the table
   std::vector<GraphOutput> outputs;
   std::vector<WeightGroup> groups;
+  ir::DimProgram program;
+  std::vector<SymbolSource> sources;  // of the program's symbols
+  std::vector<SizeCheck> checks;
+  std::vector<int64_t> typical_sizes;  // of the symbols: what memory is laid out for
 
-  // InvalidArgument for a graph with symbolic shapes, or with a node that is none of parameter,
-  // constant, reshape and fusion; Internal for a fusion without kernel.
-  static absl::StatusOr<StepGraph> Create(const ir::Graph& graph, const KernelMap& kernels);
+  // `typical_sizes` by symbol; others count as kAssumedSize.
+  // InvalidArgument for a graph with a symbol that no parameter gives a value, or with a node that
+  // is none of parameter, constant, size value, reshape and fusion; Internal for a fusion without
+  // kernel.
+  static absl::StatusOr<StepGraph> Create(const ir::Graph& graph, const KernelMap& kernels,
+                                          const std::map<std::string, int64_t>& typical_sizes = {});
+  static constexpr int64_t kAssumedSize = 64;
 };
 
 }  // namespace tektite::runtime

@@ -1,0 +1,124 @@
+#include "jit/runtime/arena_layout.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "jit/runtime/aligned_block.h"
+
+namespace tektite::runtime {
+namespace {
+
+// Above this many buffers one order is tried, not all.
+constexpr size_t kManyBuffers = 3000;
+
+int64_t MaxLiveBytes(absl::Span<const LiveBuffer> buffers) {
+  int steps = 0;
+  for (const LiveBuffer& b : buffers) steps = std::max(steps, b.last + 1);
+  std::vector<int64_t> change(steps + 1);
+  for (const LiveBuffer& b : buffers) {
+    change[b.first] += AlignUp(b.bytes);
+    change[b.last + 1] -= AlignUp(b.bytes);
+  }
+  int64_t live = 0, most = 0;
+  for (int64_t c : change) most = std::max(most, live += c);
+  return most;
+}
+
+std::vector<int> SortedBy(const std::vector<int>& buffers, const std::function<double(int)>& key) {
+  std::vector<int> order = buffers;
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
+  return order;
+}
+
+// By buffer: all others that are alive together with it.
+std::vector<std::vector<int>> Neighbours(absl::Span<const LiveBuffer> buffers,
+                                         const std::vector<int>& in_time) {
+  std::vector<std::vector<int>> neighbours(buffers.size());
+  std::vector<int> alive;
+  for (int b : in_time) {
+    alive.erase(std::remove_if(alive.begin(), alive.end(),
+                               [&](int a) { return buffers[a].last < buffers[b].first; }),
+                alive.end());
+    for (int a : alive) {
+      neighbours[a].push_back(b);
+      neighbours[b].push_back(a);
+    }
+    alive.push_back(b);
+  }
+  return neighbours;
+}
+
+}  // namespace
+
+ArenaOrder::ArenaOrder(absl::Span<const LiveBuffer> buffers) {
+  std::vector<int64_t> bytes;
+  for (const LiveBuffer& b : buffers) bytes.push_back(b.bytes);
+  std::vector<int> all(buffers.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> in_time = SortedBy(all, [&](int b) { return buffers[b].first; });
+  const auto neighbours = Neighbours(buffers, in_time);
+  const int64_t lower_bound = MaxLiveBytes(buffers);
+
+  SetOrder(SortedBy(in_time, [&](int b) { return -static_cast<double>(bytes[b]); }), neighbours);
+  layout_ = Place(bytes);
+  if (buffers.size() <= kManyBuffers) {
+    const std::vector<int> by_area = SortedBy(in_time, [&](int b) {
+      return -static_cast<double>(bytes[b]) * (buffers[b].last - buffers[b].first + 1);
+    });
+    for (const std::vector<int>* order : {&by_area, &in_time}) {
+      if (layout_.bytes == lower_bound) break;
+      ArenaOrder other;
+      other.SetOrder(*order, neighbours);
+      other.layout_ = other.Place(bytes);
+      if (other.layout_.bytes < layout_.bytes) *this = std::move(other);
+    }
+  }
+  layout_.max_live_bytes = lower_bound;
+}
+
+void ArenaOrder::SetOrder(std::vector<int> order, const std::vector<std::vector<int>>& neighbours) {
+  order_ = std::move(order);
+  std::vector<int> position(order_.size());
+  for (size_t i = 0; i < order_.size(); ++i) position[order_[i]] = static_cast<int>(i);
+  earlier_.assign(order_.size(), {});
+  for (size_t i = 0; i < order_.size(); ++i) {
+    for (int n : neighbours[order_[i]]) {
+      if (position[n] < static_cast<int>(i)) earlier_[i].push_back(n);
+    }
+  }
+}
+
+// Each buffer goes into the smallest gap that takes it.
+ArenaLayout ArenaOrder::Place(absl::Span<const int64_t> bytes) const {
+  ArenaLayout layout;
+  layout.offsets.assign(bytes.size(), 0);
+  absl::InlinedVector<std::pair<int64_t, int64_t>, 32> taken;  // begin, end
+  for (size_t i = 0; i < order_.size(); ++i) {
+    const int b = order_[i];
+    const int64_t size = AlignUp(bytes[b]);
+    if (size == 0) continue;
+    taken.clear();
+    for (int other : earlier_[i]) {
+      const int64_t offset = layout.offsets[other];
+      taken.emplace_back(offset, offset + AlignUp(bytes[other]));
+    }
+    std::sort(taken.begin(), taken.end());
+    int64_t best = -1, best_gap = 0, end = 0;
+    for (const auto& [other_begin, other_end] : taken) {
+      const int64_t gap = other_begin - end;
+      if (gap >= size && (best < 0 || gap < best_gap)) {
+        best = end;
+        best_gap = gap;
+      }
+      end = std::max(end, other_end);
+    }
+    layout.offsets[b] = best < 0 ? end : best;
+    layout.bytes = std::max(layout.bytes, layout.offsets[b] + size);
+  }
+  return layout;
+}
+
+}  // namespace tektite::runtime

@@ -1,0 +1,196 @@
+#include "jit/runtime/call_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/timing.h"
+#include "jit/runtime/aligned_block.h"
+
+namespace tektite::runtime {
+namespace {
+
+// No machine has more; sizes beyond it would not survive arithmetic.
+constexpr double kMostElements = 1e14;
+
+bool Moves(const Location& location) {
+  return location.base == Location::Base::kArena || location.base == Location::Base::kSizes;
+}
+
+}  // namespace
+
+Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
+               const std::vector<Location>& locations)
+    : first_result_(2 + static_cast<int>(graph.parameters.size())),
+      first_group_(first_result_ + static_cast<int>(graph.outputs.size())),
+      num_bases_(first_group_ + static_cast<int>(graph.groups.size())),
+      graph_(&graph) {
+  auto add_slot = [&](int b) {
+    const Location& location = locations[b];
+    if (Moves(location)) moving_.emplace_back(static_cast<int>(slots_.size()), location);
+    slots_.push_back(Moves(location) ? Slot{} : SlotOf(location, {}, {}));
+  };
+  for (int s : steps) {
+    const Step& step = graph.steps[s];
+    Planned planned;
+    planned.kernel = step.kernel.get();
+    planned.first_slot = static_cast<int>(slots_.size());
+    planned.first_size = static_cast<int>(symbols_.size());
+    planned.num_sizes = static_cast<int>(step.symbols.size());
+    planned.step = s;
+    steps_.push_back(planned);
+    symbols_.insert(symbols_.end(), step.symbols.begin(), step.symbols.end());
+    for (int b : step.operands) add_slot(b);
+    for (int b : step.results) add_slot(b);
+  }
+}
+
+Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets,
+                    absl::Span<const int64_t* const> size_values) const {
+  switch (location.base) {
+    case Location::Base::kArena:
+      return {0, static_cast<uintptr_t>(offsets[location.index])};
+    case Location::Base::kConstant:
+      return {1, reinterpret_cast<uintptr_t>(graph_->constants[location.index].raw())};
+    case Location::Base::kSizes:
+      return {1, reinterpret_cast<uintptr_t>(size_values[location.index])};
+    case Location::Base::kParameter:
+      return {2 + location.index, 0};
+    case Location::Base::kResult:
+      return {first_result_ + location.index, 0};
+    case Location::Base::kWeights:
+      return {first_group_ + location.index, static_cast<uintptr_t>(location.offset)};
+    case Location::Base::kNowhere:
+      break;
+  }
+  return {1, 0};
+}
+
+Launch Launch::For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+                   absl::Span<const int64_t* const> size_values) const {
+  Launch launch = *this;
+  for (const auto& [slot, location] : moving_) {
+    launch.slots_[slot] = SlotOf(location, offsets, size_values);
+  }
+  launch.moving_.clear();
+  launch.sizes_.reserve(symbols_.size());
+  for (int symbol : symbols_) launch.sizes_.push_back(sizes[symbol]);
+  launch.symbols_.clear();
+  for (Planned& step : launch.steps_) {
+    step.launch = step.kernel->Plan(
+        absl::MakeConstSpan(launch.sizes_).subspan(step.first_size, step.num_sizes));
+    launch.cost_ns_ += step.launch.cost_ns;
+    launch.scratch_bytes_ = std::max(launch.scratch_bytes_, step.launch.scratch_bytes);
+  }
+  return launch;
+}
+
+int64_t Launch::working_bytes() const {
+  return AlignUp(scratch_bytes_) +
+         static_cast<int64_t>((num_bases_ + slots_.size()) * sizeof(void*));
+}
+
+uintptr_t* Launch::Bases(std::byte* working) const {
+  return reinterpret_cast<uintptr_t*>(working + AlignUp(scratch_bytes_));
+}
+
+void Launch::Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times) const {
+  const uintptr_t* bases = Bases(working);
+  auto* pointers = reinterpret_cast<void**>(Bases(working)) + num_bases_;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    pointers[i] = reinterpret_cast<void*>(bases[slots_[i].base] + slots_[i].offset);
+  }
+  ThreadTeam team(pool, cost_ns_, scratch_bytes_, working);
+  for (const Planned& step : steps_) {
+    const int64_t* sizes = step.num_sizes == 0 ? nullptr : sizes_.data() + step.first_size;
+    if (times.empty()) {
+      team.Run(*step.kernel, step.launch, pointers + step.first_slot, sizes);
+      continue;
+    }
+    Stopwatch watch;
+    team.Run(*step.kernel, step.launch, pointers + step.first_slot, sizes);
+    StepTime& time = times[step.step];
+    time.nanoseconds.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e9),
+                               std::memory_order_relaxed);
+    time.runs.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+CallPlan::CallPlan(const StepGraph& graph, BufferPlan buffers)
+    : graph_(graph),
+      buffers_(std::move(buffers)),
+      launch_(graph, buffers_.steps, buffers_.locations) {
+  if (graph.sources.empty()) only_ = Make({});
+}
+
+std::shared_ptr<const SizedPlan> CallPlan::For(absl::Span<const int64_t> sizes) const {
+  if (only_ != nullptr) return only_;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (latest_ != nullptr && sizes == absl::MakeConstSpan(latest_->sizes)) return latest_;
+    const auto it = known_.find(std::vector<int64_t>(sizes.begin(), sizes.end()));
+    if (it != known_.end()) {
+      it->second.last_use = ++clock_;
+      return latest_ = it->second.plan;
+    }
+  }
+  std::shared_ptr<const SizedPlan> plan = Make(sizes);
+  std::shared_ptr<const SizedPlan> oldest;  // freed after the lock is
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (known_.size() >= kMostSized) {
+    auto least = known_.begin();
+    for (auto it = known_.begin(); it != known_.end(); ++it) {
+      if (it->second.last_use < least->second.last_use) least = it;
+    }
+    oldest = std::move(least->second.plan);
+    known_.erase(least);
+  }
+  known_[plan->sizes] = {plan, ++clock_};
+  return latest_ = plan;
+}
+
+std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes) const {
+  auto plan = std::make_shared<SizedPlan>();
+  plan->sizes.assign(sizes.begin(), sizes.end());
+  std::vector<int64_t> table(graph_.program.table_size());
+  graph_.program.Run(sizes.data(), table.data());
+  if (const SizeCheck* failed = FirstFailed(graph_.checks, table)) {
+    plan->status =
+        absl::OutOfRangeError(absl::StrCat("the code needs ", failed->text, ", here ",
+                                           table[failed->low], " and ", table[failed->high]));
+    return plan;
+  }
+  std::vector<const int64_t*> size_values;
+  size_t num_values = 0;
+  for (const std::vector<int>& places : graph_.size_values) num_values += places.size();
+  plan->size_values.reserve(num_values);
+  for (const std::vector<int>& places : graph_.size_values) {
+    size_values.push_back(plan->size_values.data() + plan->size_values.size());
+    for (int place : places) plan->size_values.push_back(table[place]);
+  }
+
+  const ArenaLayout layout = sizes.empty()
+                                 ? buffers_.arena.layout()
+                                 : buffers_.arena.Place(SlotBytes(graph_, buffers_, table));
+  plan->launch = launch_.For(sizes, layout.offsets, size_values);
+  for (const GraphOutput& output : graph_.outputs) {
+    TensorType type{output.shape.dtype(), {}};
+    double elements = 1;
+    for (int place : output.dims) {
+      type.dims.push_back(table[place]);
+      elements *= static_cast<double>(table[place]);
+    }
+    if (elements > kMostElements) {
+      plan->status = absl::OutOfRangeError(absl::StrCat("a result of ", elements, " elements"));
+    }
+    plan->results.push_back(std::move(type));
+    plan->output_slots.push_back(
+        launch_.SlotOf(buffers_.locations[output.buffer], layout.offsets, size_values));
+    plan->output_bytes.push_back(table[graph_.buffers[output.buffer].place]);
+  }
+  plan->arena_bytes = layout.bytes;
+  plan->memory_bytes = layout.bytes + plan->launch.working_bytes();
+  return plan;
+}
+
+}  // namespace tektite::runtime

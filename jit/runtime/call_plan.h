@@ -1,0 +1,130 @@
+// What a call of an executable does, worked out for a set of sizes and remembered.
+//
+//   CallPlan plan(graph, PlanBuffers(graph, kept, num_checks));
+//   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
+//   if (!sized->status.ok()) ...                                   // a size check failed
+//   sized->launch.Run(working, pool, times);
+//
+// A plan for sizes that were not seen lately takes tens of microseconds for a hundred kernels: the
+// size program, a place in the arena for every buffer, a launch plan for every kernel.  The last
+// kMostSized are kept, some 20 KiB each for a model of that size, so that no number of shapes makes
+// a process grow.  A graph without symbols has one plan.
+#ifndef TEKTITE_JIT_RUNTIME_CALL_PLAN_H_
+#define TEKTITE_JIT_RUNTIME_CALL_PLAN_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "jit/backend/backend.h"
+#include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/step_graph.h"
+#include "jit/runtime/thread_team.h"
+
+namespace tektite::runtime {
+
+// With Executable::Options::profile, what a step took so far.
+struct StepTime {
+  std::atomic<int64_t> runs{0}, nanoseconds{0};
+};
+
+// A pointer of a kernel's frame: bases[base] + offset.  Base 0 is the arena, base 1 is zero
+// (constants and values of sizes have fixed addresses); then come the parameters, the results and
+// the weight groups.
+struct Slot {
+  int base = 0;
+  uintptr_t offset = 0;
+};
+
+// Steps that are ready to run once the bases are known.
+class Launch {
+ public:
+  Launch() = default;
+  Launch(const StepGraph& graph, const std::vector<int>& steps,
+         const std::vector<Location>& locations);
+
+  // The same steps on sizes of symbols, with the arena's slots at `offsets` and size value i at
+  // `size_values[i]`.
+  Launch For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+             absl::Span<const int64_t* const> size_values) const;
+  Slot SlotOf(const Location& location, absl::Span<const int64_t> offsets,
+              absl::Span<const int64_t* const> size_values) const;
+
+  int first_result() const { return first_result_; }
+  int first_group() const { return first_group_; }
+  int num_bases() const { return num_bases_; }
+  // Bytes that Run wants after the arena: scratch, bases, pointers.
+  int64_t working_bytes() const;
+  // The bases lie where Run looks for them; `working` has working_bytes().
+  uintptr_t* Bases(std::byte* working) const;
+  // `times` is by step, or empty.
+  void Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times) const;
+
+ private:
+  struct Planned {
+    const backend::Kernel* kernel = nullptr;
+    backend::LaunchPlan launch;
+    int first_slot = 0;
+    int first_size = 0, num_sizes = 0;
+    int step = 0;
+  };
+  int first_result_ = 0, first_group_ = 0, num_bases_ = 0;
+  const StepGraph* graph_ = nullptr;
+  std::vector<Slot> slots_;
+  std::vector<std::pair<int, Location>> moving_;  // slots whose offsets depend on the call's sizes
+  std::vector<Planned> steps_;
+  std::vector<int> symbols_;    // of the kernels, one after the other
+  std::vector<int64_t> sizes_;  // their values
+  double cost_ns_ = 0;
+  int64_t scratch_bytes_ = 0;
+};
+
+// A call on given sizes.
+struct SizedPlan {
+  absl::Status status;  // OutOfRange: there is no code for these sizes, and why
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> size_values;
+  Launch launch;
+  std::vector<TensorType> results;
+  std::vector<Slot> output_slots;  // where outputs that are copied or checked lie
+  std::vector<int64_t> output_bytes;
+  int64_t arena_bytes = 0;
+  int64_t memory_bytes = 0;  // arena and working memory
+};
+
+// For one set of kept weight groups.  Thread-safe.
+class CallPlan {
+ public:
+  // `graph` must outlive the plan.
+  CallPlan(const StepGraph& graph, BufferPlan buffers);
+  const BufferPlan& buffers() const { return buffers_; }
+  std::shared_ptr<const SizedPlan> For(absl::Span<const int64_t> sizes) const;
+
+  static constexpr size_t kMostSized = 64;
+
+ private:
+  struct Known {
+    std::shared_ptr<const SizedPlan> plan;
+    uint64_t last_use = 0;
+  };
+  std::shared_ptr<const SizedPlan> Make(absl::Span<const int64_t> sizes) const;
+
+  const StepGraph& graph_;
+  const BufferPlan buffers_;
+  const Launch launch_;
+  std::shared_ptr<const SizedPlan> only_;  // of a graph without symbols
+  mutable std::mutex mutex_;               // guards what follows
+  mutable std::shared_ptr<const SizedPlan> latest_;
+  mutable absl::flat_hash_map<std::vector<int64_t>, Known> known_;
+  mutable uint64_t clock_ = 0;
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_CALL_PLAN_H_
