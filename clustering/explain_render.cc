@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "clustering/cost.h"
 #include "clustering/explain.h"
+#include "clustering/explain_shapes.h"
 
 namespace tektite::clustering {
 namespace {
@@ -69,8 +70,15 @@ std::string CountOps(const GraphDef& graph, const std::vector<int>& nodes) {
   });
 }
 
+// What the importer knows of a tensor, or else the graph.
+std::string ShapeText(const Explanation& e, const CostModel& cost, const ClusterShapes& shapes,
+                      int node) {
+  const auto it = shapes.of.find(e.graph.nodes[node].name);
+  return it == shapes.of.end() ? cost.Shape(node).ToString() : it->second;
+}
+
 void AppendTensors(absl::string_view title, const Explanation& e, const CostModel& cost,
-                   const std::vector<int>& nodes, std::string* out) {
+                   const ClusterShapes& shapes, const std::vector<int>& nodes, std::string* out) {
   if (nodes.empty()) return;
   absl::StrAppend(out, "  ", title, ":\n");
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -78,8 +86,8 @@ void AppendTensors(absl::string_view title, const Explanation& e, const CostMode
       absl::StrAppend(out, "    and ", nodes.size() - i, " more\n");
       return;
     }
-    absl::StrAppend(out, "    ", e.graph.nodes[nodes[i]].name, " ", cost.Shape(nodes[i]).ToString(),
-                    "\n");
+    absl::StrAppend(out, "    ", e.graph.nodes[nodes[i]].name, " ",
+                    ShapeText(e, cost, shapes, nodes[i]), "\n");
   }
 }
 
@@ -106,9 +114,13 @@ void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
     });
     if (e.graph.nodes[node].op != "Const" && (leaves || uses.empty())) outputs.push_back(node);
   }
-  AppendTensors("takes", e, cost, inputs, out);
+  const ClusterShapes shapes = ImportedShapes(index, cost, cluster);
+  AppendTensors("takes", e, cost, shapes, inputs, out);
   if (variables > 0) absl::StrAppend(out, "  reads ", variables, " variables\n");
-  AppendTensors("gives", e, cost, outputs, out);
+  AppendTensors("gives", e, cost, shapes, outputs, out);
+  if (!shapes.refused.empty()) {
+    absl::StrAppend(out, "  not for all sizes at once: ", shapes.refused, "\n");
+  }
 }
 
 void AppendLeftOutText(const Explanation& e, std::string* out) {

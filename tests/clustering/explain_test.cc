@@ -27,10 +27,25 @@ TEST(Explain, TextNamesReasonsAndShapes) {
   ASSERT_TRUE(e.ok()) << e.status();
   const std::string text = RenderText(*e);
   EXPECT_THAT(text, HasSubstr("2 of 3 ops (66.7 %) in 1 cluster\n"));
-  EXPECT_THAT(text, HasSubstr("x [1024,1024]"));
-  EXPECT_THAT(text, HasSubstr("b [1024,1024]"));
+  EXPECT_THAT(text, HasSubstr("x f32[1024,1024]"));
+  EXPECT_THAT(text, HasSubstr("b f32[1024,1024]"));
   EXPECT_THAT(text, HasSubstr("NO_IMPORTER: There is no importer for this op."));
   EXPECT_THAT(RenderDot(*e), HasSubstr("subgraph cluster_0"));
+}
+
+// What the graph leaves open is a symbol, and what is computed from it an expression.
+TEST(Explain, TextShowsSymbolicShapes) {
+  const std::string open = Node("x", "Placeholder", {},
+                                Attr("dtype", "type: DT_FLOAT") +
+                                    Attr("shape", "shape { dim { size: -1 } dim { size: 1024 } }"));
+  absl::StatusOr<Explanation> e =
+      Explain(open + Ints("axis", {0}) + Node("a", "Exp", {"x"}) +
+                  Node("b", "ConcatV2", {"a", "a", "axis"}, Attr("N", "i: 2")),
+              Rules());
+  ASSERT_TRUE(e.ok()) << e.status();
+  const std::string text = RenderText(*e);
+  EXPECT_THAT(text, HasSubstr("x f32[n0,1024]"));
+  EXPECT_THAT(text, HasSubstr("b f32[2*n0,1024]"));
 }
 
 TEST(Explain, ReadsAllModelForms) {

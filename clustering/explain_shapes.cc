@@ -1,0 +1,86 @@
+#include "clustering/explain_shapes.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "clustering/extract_cluster.h"
+#include "clustering/importer/importer.h"
+#include "jit/base/status.h"
+
+namespace tektite::clustering {
+namespace {
+
+using graph_def::NodeDef;
+using graph_def::PartialShape;
+
+class Shapes {
+ public:
+  Shapes(const graph_def::GraphIndex& index, const CostModel& cost) : index_(index), cost_(cost) {}
+
+  absl::Status Import(const MarkedCluster& cluster) {
+    TEKTITE_ASSIGN_OR_RETURN(ClosedGraph closed, ExtractCluster(index_, cluster.nodes));
+    std::vector<importer::ArgType> args(closed.inputs.size());
+    for (const NodeDef& node : closed.graph.nodes) {
+      const int64_t i = node.attrs.Int("index", -1);
+      if (node.op != "_Arg" || i < 0 || i >= static_cast<int64_t>(args.size())) continue;
+      TEKTITE_ASSIGN_OR_RETURN(args[i].shape, TypeOf(closed.inputs[i], node));
+      of_[closed.inputs[i]] = args[i].shape.ToString();
+    }
+    TEKTITE_ASSIGN_OR_RETURN(const importer::ImportedGraph imported,
+                             importer::ImportGraph(closed.graph, args));
+    for (size_t k = 0; k < closed.outputs.size(); ++k) {
+      of_[closed.outputs[k]] = imported.graph->outputs()[k].shape().ToString();
+    }
+    return absl::OkStatus();
+  }
+  std::map<std::string, std::string> Take() { return std::move(of_); }
+
+ private:
+  // What is known of the shape at the place the argument stands for, with a symbol for each size
+  // that is open.
+  absl::StatusOr<ir::Shape> TypeOf(const std::string& tensor, const NodeDef& arg) {
+    graph_def::DataType type = arg.attrs.Type("T");
+    const PartialShape* shape = FirstShape(arg, "_output_shapes");
+    if (type == graph_def::DataType::kResource) {
+      const graph_def::AttrValue* types = arg.attrs.Find("_handle_dtypes");
+      const auto* list = types == nullptr ? nullptr : types->AsListOf<graph_def::DataType>();
+      if (list != nullptr && !list->empty()) type = list->front();
+      shape = FirstShape(arg, "_handle_shapes");
+    }
+    const int node = index_.Find(tensor);
+    if (shape == nullptr && node >= 0) shape = &cost_.Shape(node);
+    const std::optional<ir::DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(type));
+    if (!dtype) return Unimplemented("'", tensor, "': ", graph_def::DataTypeName(type));
+    if (shape == nullptr || shape->unknown_rank) {
+      return Unimplemented("nothing is known of the shape of '", tensor, "'");
+    }
+    ir::Dims dims;
+    for (int64_t size : shape->dims) {
+      dims.push_back(size < 0 ? ir::Dim::Symbol(absl::StrCat("n", symbols_++)) : ir::Dim(size));
+    }
+    return ir::Shape(*dtype, dims);
+  }
+
+  static const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
+    const graph_def::AttrValue* value = node.attrs.Find(attr);
+    const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
+    return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
+  }
+
+  const graph_def::GraphIndex& index_;
+  const CostModel& cost_;
+  int symbols_ = 0;
+  std::map<std::string, std::string> of_;
+};
+
+}  // namespace
+
+ClusterShapes ImportedShapes(const graph_def::GraphIndex& index, const CostModel& cost,
+                             const MarkedCluster& cluster) {
+  Shapes shapes(index, cost);
+  const absl::Status status = shapes.Import(cluster);
+  return {shapes.Take(), std::string(status.message())};
+}
+
+}  // namespace tektite::clustering
