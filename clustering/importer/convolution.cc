@@ -22,7 +22,7 @@ struct Problem {
 };
 
 // `filter` is as TensorFlow has it, so for depthwise convolutions [h, w, c, m].
-absl::StatusOr<Problem> ResolveConvolution(const NodeImport& op, const Dims& image, Dims filter) {
+absl::StatusOr<Problem> ResolveConvolution(NodeImport& op, const Dims& image, Dims filter) {
   Problem p;
   TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op));
   if (image.size() != 4 || filter.size() != 4)
@@ -33,7 +33,10 @@ absl::StatusOr<Problem> ResolveConvolution(const NodeImport& op, const Dims& ima
     if (!d.is_constant() || d.value() < 1) return op.Refuse("filter size ", d.ToString());
   }
   Dim features = image[p.format.feature()];
-  if (!features.is_constant()) return op.Refuse("channels ", features.ToString());
+  if (!features.is_constant()) {  // one group, then
+    if (!op.b().AssumeEqual(features, filter[2])) return op.Refuse(op.b().status().message());
+    features = filter[2];
+  }
   if (IsDepthwise(op)) {
     filter = {filter[0], filter[1], Dim(1), filter[2] * filter[3]};
   }

@@ -94,7 +94,10 @@ class GraphImport {
       return InvalidArgument("_Arg '", node.name, "': type ", graph_def::DataTypeName(type),
                              ", but the argument is ", info.shape.ToString());
     }
-    if (args_[index].value && !info.is_resource) {
+    if (args_[index].elements && !info.is_resource) {
+      info.contents = args_[index].elements;
+      parameters_[index].node->attrs().Set(ir::Attr::sizes, *info.contents);
+    } else if (args_[index].value && !info.is_resource) {
       info.literal = args_[index].value;
       info.contents = ContentsOf(*info.literal);
       info.value = Value();

@@ -44,6 +44,9 @@ struct ArgType {
   // The value where the host knows it; needed for the arguments CompileTimeArgs names.  The code
   // then depends on it.
   std::optional<ir::Literal> value;
+  // The elements of a small integer tensor as dimensions, where each call may have others: symbols
+  // (never negative) are given their values by the call, constants are always the same.
+  std::optional<ir::Dims> elements = {};
 };
 
 struct ImportedGraph {

@@ -43,6 +43,8 @@ IR_TYPES = {
     )
 }
 NUMPY_TYPES = {name: dtype for dtype, name in IR_TYPES.items()}
+# Whether a size at a place becomes a symbol.
+Symbolic = Callable[[int, int], bool]
 
 
 class Refused(Exception):
@@ -107,14 +109,18 @@ def add_retval(graph: graph_pb2.GraphDef, index: int, tensor: Any) -> None:
     node.attr["index"].i = index
 
 
-def type_text(x: np.ndarray, symbolic: bool = False) -> str:
-    """f32[2,3]; with symbols, sizes above 1 of floats become one symbol each size: f32[n2,n3]."""
-    symbols = symbolic and (x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16)
-    sizes = (f"n{d}" if symbols and d > 1 else str(d) for d in x.shape)
+def type_text(x: np.ndarray, symbolic: Symbolic) -> str:
+    """f32[2,3]; with symbols, such sizes above 1 of floats become one symbol each size: f32[n2,n3]."""
+    symbols = x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16
+    sizes = (f"n{d}" if symbols and d > 1 and symbolic(d, i) else str(d) for i, d in enumerate(x.shape))
     return f"{IR_TYPES[x.dtype]}[{','.join(sizes)}]"
 
 
-def interpret(closed: ClosedGraph, binary: Path, symbolic: bool = False) -> list[np.ndarray]:
+def static(size: int, place: int) -> bool:
+    return False
+
+
+def interpret(closed: ClosedGraph, binary: Path, symbolic: Symbolic = static) -> list[np.ndarray]:
     """The results, or Refused; a failed check is an AssertionError that says so."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
@@ -122,7 +128,7 @@ def interpret(closed: ClosedGraph, binary: Path, symbolic: bool = False) -> list
         arguments = []
         for i, x in enumerate(closed.arguments):
             (path / f"arg{i}").write_bytes(np.ascontiguousarray(x).tobytes())
-            arguments.append(f"{type_text(x, symbolic)}:{type_text(x)}={path / f'arg{i}'}")
+            arguments.append(f"{type_text(x, symbolic)}:{type_text(x, static)}={path / f'arg{i}'}")
         process = subprocess.run(
             [str(binary), str(path / "graph.pb"), folder, *arguments],
             capture_output=True,
@@ -183,7 +189,7 @@ def run_tensorflow(closed: ClosedGraph, inputs: Sequence[np.ndarray]) -> list[np
     return [np.asarray(t) for t in flat]
 
 
-def check(case: Case, binary: Path, symbolic: bool = False) -> None:
+def check(case: Case, binary: Path, symbolic: Symbolic = static) -> None:
     closed = close(case)
     if case.fails:
         check_failure(case, closed, binary)

@@ -103,6 +103,29 @@ TEST(Importer, GivesSizesAsData) {
   EXPECT_EQ((*result)[0].AsInt(0), 35);
 }
 
+// A shape that is an argument and differs from call to call.
+TEST(Importer, TakesElementsOfAnArgumentAsSizes) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_INT32") +
+                     Node("y", "Reshape", {"arg0", "arg1"}) + Node("z", "Tanh", {"y"}) +
+                     Node("twice", "AddV2", {"arg1", "arg1"}) + Retval(0, "z") + Retval(1, "twice");
+  ArgType shape;
+  shape.shape = Shape(DType::kS32, {Dim(2)});
+  shape.elements = ir::Dims{Dim::Symbol("v"), Dim(4)};
+  auto imported = ImportGraph(Read(text), {F32({Dim::Symbol("n")}), shape});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->graph->outputs()[0].shape().ToString(), "f32[v,4]");
+  for (int32_t v : {2, 5}) {
+    auto x = ir::Literal::Allocate(DType::kF32, {v * 4});
+    auto sizes = ir::Literal::Allocate(DType::kS32, {2});
+    sizes.mutable_data<int32_t>()[0] = v;
+    sizes.mutable_data<int32_t>()[1] = 4;
+    auto result = reference::Evaluate(*imported->graph, {x, sizes});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ((*result)[0].sizes(), (std::vector<int64_t>{v, 4}));
+    EXPECT_EQ((*result)[1].AsInts(), (std::vector<int64_t>{2 * v, 8}));
+  }
+}
+
 TEST(Importer, ReadsVariablesAsWeights) {
   std::string text =
       Arg(0, "DT_RESOURCE") +
