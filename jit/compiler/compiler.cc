@@ -197,6 +197,9 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
              executable->PlanText());
   }
   if (flags_.profile_kernels) {
+    ir::SymbolMap sizes;  // what kernels had to do is said for the sizes they were made for
+    for (const auto& [symbol, size] : job.typical_sizes) sizes.emplace(symbol, size);
+    graph->Substitute(sizes);
     std::lock_guard<std::mutex> lock(profiled_mutex_);
     profiled_.push_back(
         {absl::StrCat(job.cluster, "/", job.variant), executable, WorkOfKernels(*graph)});

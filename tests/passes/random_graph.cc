@@ -24,13 +24,22 @@ constexpr int64_t kMaxElements = 600;
 
 class Generator {
  public:
-  Generator(uint32_t seed, Flavor flavor) : random_(seed), flavor_(flavor), b_("random") {}
+  Generator(uint32_t seed, Flavor flavor, bool symbolic)
+      : random_(seed), flavor_(flavor), b_("random") {
+    if (!symbolic) return;
+    for (const char* name : {"a", "b", "c"}) symbols_[name] = Dim(1 + Pick(6));
+  }
 
   RandomGraph Run() {
     RandomGraph result;
     for (int i = 0; i < 4; ++i) {
       Dims dims;
       for (int d = Pick(4); d > 0; --d) dims.push_back(Size());
+      // The first gives every symbol its value.
+      for (const auto& [name, size] : symbols_) {
+        if (i == 0) dims.push_back(Dim::Symbol(name));
+      }
+      if (dims.size() > 4) dims.erase(dims.begin(), dims.end() - 4);
       values_.push_back(b_.Parameter(Shape(DType::kF32, dims)));
       result.arguments.push_back(Argument(values_.back().shape()));
     }
@@ -39,13 +48,26 @@ class Generator {
     std::vector<Value> outputs(values_.end() - 1 - Pick(4), values_.end());
     b_.Return(outputs);
     result.graph = *b_.Build();
+    result.symbols = symbols_;
     return result;
+  }
+
+  Literal Argument(const Shape& shape, const ir::SymbolMap& symbols) {
+    symbols_ = symbols;
+    return Argument(shape);
   }
 
  private:
   int64_t Pick(int64_t n) { return static_cast<int64_t>(random_() % n); }
   bool Coin() { return Pick(2) == 0; }
-  int64_t Size() { return Pick(3) == 0 ? 1 : 1 + Pick(5); }
+  Dim Size() {
+    if (!symbols_.empty() && Pick(3) == 0) {
+      return Dim::Symbol(std::next(symbols_.begin(), Pick(3))->first);
+    }
+    return Pick(3) == 0 ? 1 : 1 + Pick(5);
+  }
+  // The sizes that symbols stand for here.
+  Ints SizesOf(const Shape& shape) const { return shape.Substitute(symbols_).sizes(); }
   // Later values more often, so that chains get long.
   Value Any() {
     const int64_t n = values_.size();
@@ -53,7 +75,7 @@ class Generator {
   }
 
   Literal Argument(const Shape& shape) {
-    Literal literal = Literal::Allocate(DType::kF32, shape.sizes());
+    Literal literal = Literal::Allocate(DType::kF32, SizesOf(shape));
     const float inf = std::numeric_limits<float>::infinity();
     const float special[] = {0.0f, -0.0f, inf, -inf, inf - inf, 1e-40f, 3e38f};
     for (int64_t i = 0; i < literal.num_elements(); ++i) {
@@ -128,35 +150,35 @@ class Generator {
   Value Lit(double v, Value like) { return b_.Full(DType::kF32, v, like.shape().dims()); }
 
   Value Reshape(Value x) {
-    Ints sizes = x.shape().sizes();
+    Dims sizes = x.shape().dims();
     if (Coin() && sizes.size() > 1) {
       const int64_t d = Pick(sizes.size() - 1);
-      sizes[d] *= sizes[d + 1];
+      sizes[d] = sizes[d] * sizes[d + 1];
       sizes.erase(sizes.begin() + d + 1);
     } else if (Coin()) {
-      sizes.insert(sizes.begin() + Pick(sizes.size() + 1), 1);
+      sizes.insert(sizes.begin() + Pick(sizes.size() + 1), Dim(1));
     } else {
       for (size_t d = 0; d < sizes.size(); ++d) {
-        if (sizes[d] % 2 != 0 || sizes[d] == 0) continue;
-        sizes[d] /= 2;
-        sizes.insert(sizes.begin() + d, 2);
+        if (Mod(sizes[d], 2) != Dim(0) || sizes[d] == Dim(0)) continue;
+        sizes[d] = FloorDiv(sizes[d], 2);
+        sizes.insert(sizes.begin() + d, Dim(2));
         break;
       }
     }
-    if (sizes.size() > 5) sizes = {ir::Product(sizes)};
-    return b_.Reshape(x, Dims(sizes.begin(), sizes.end()));
+    if (sizes.size() > 5) sizes = {x.shape().NumElements()};
+    return b_.Reshape(x, sizes);
   }
 
   Value Movement(Value x) {
     const int rank = x.shape().rank();
-    const Ints sizes = x.shape().sizes();
+    const Ints sizes = SizesOf(x.shape());
     Ints order(rank);
     std::iota(order.begin(), order.end(), 0);
     switch (rank == 0 ? Pick(2) : Pick(9)) {
       case 0: {
         Dims dims = x.shape().dims();
         const int64_t place = Pick(rank + 1);
-        dims.insert(dims.begin() + place, Dim(Size()));
+        dims.insert(dims.begin() + place, Size());
         for (int64_t& d : order) d += d >= place ? 1 : 0;
         return b_.BroadcastInDim(x, dims, order);
       }
@@ -168,7 +190,8 @@ class Generator {
         return b_.Transpose(x, order);
       case 4: {
         const int64_t d = Pick(rank), start = Pick(sizes[d]);
-        return b_.SliceDim(x, d, start, start + 1 + Pick(sizes[d] - start), 1 + Pick(2));
+        const Dim left_out = sizes[d] - (start + 1 + Pick(sizes[d] - start));
+        return b_.SliceDim(x, d, start, x.shape().dim(d) - left_out, 1 + Pick(2));
       }
       case 5:
         return b_.Concatenate({x, Coin() ? x : Elementwise(x)}, Pick(rank));
@@ -208,7 +231,7 @@ class Generator {
       ops::WindowDims w;
       w.window = w.strides = Ints(rank, 1);
       w.low = w.high = Ints(rank, 0);
-      w.window[d] = 1 + Pick(x.shape().sizes()[d]);
+      w.window[d] = 1 + Pick(SizesOf(x.shape())[d]);
       w.strides[d] = 1 + Pick(2);
       return b_.ReduceWindow(x, Coin() ? "max" : "add", w);
     }
@@ -223,10 +246,9 @@ class Generator {
     const bool sums = flavor_ != Flavor::kExact;
     const int64_t kind = Pick(sums ? 8 : 6);
     Value y = kind < 3 ? Elementwise(x) : kind < 6 ? Movement(x) : Contraction(x);
-    if (!y || y.shape().num_elements() > kMaxElements || y.shape().num_elements() == 0 ||
-        y.shape().rank() > 5) {
-      return;
-    }
+    if (!y) return;
+    const int64_t elements = ir::Product(SizesOf(y.shape()));
+    if (elements > kMaxElements || elements == 0 || y.shape().rank() > 5) return;
     // Sums of sums leave the range in which floats hold integers; this brings them back.
     if (flavor_ != Flavor::kExact) y = b_.Clamp(Lit(-64, y), y, Lit(64, y));
     values_.push_back(y);
@@ -236,10 +258,23 @@ class Generator {
   Flavor flavor_;
   ops::FuncBuilder b_;
   std::vector<Value> values_;
+  ir::SymbolMap symbols_;
 };
 
 }  // namespace
 
-RandomGraph MakeRandomGraph(uint32_t seed, Flavor flavor) { return Generator(seed, flavor).Run(); }
+RandomGraph MakeRandomGraph(uint32_t seed, Flavor flavor, bool symbolic) {
+  return Generator(seed, flavor, symbolic).Run();
+}
+
+std::vector<Literal> MakeArguments(const ir::Graph& graph, const ir::SymbolMap& symbols,
+                                   uint32_t seed, Flavor flavor) {
+  Generator generator(seed, flavor, false);
+  std::vector<Literal> arguments;
+  for (const ir::Node* p : graph.parameters()) {
+    arguments.push_back(generator.Argument(p->shape(), symbols));
+  }
+  return arguments;
+}
 
 }  // namespace tektite

@@ -4,7 +4,8 @@
 //   reference::Evaluate(*r.graph, r.arguments)
 //
 // The same seed gives the same graph.  A flavor fixes how closely two ways to compute it must
-// agree.
+// agree.  A graph of symbolic sizes computes what the static one of its `symbols` computes; for
+// other sizes some of its slices may lie outside of what they are taken from.
 #ifndef TEKTITE_TESTS_PASSES_RANDOM_GRAPH_H_
 #define TEKTITE_TESTS_PASSES_RANDOM_GRAPH_H_
 
@@ -24,10 +25,14 @@ enum class Flavor {
 
 struct RandomGraph {
   std::unique_ptr<ir::Graph> graph;
+  ir::SymbolMap symbols = {};  // the sizes that the arguments have
   std::vector<ir::Literal> arguments;
 };
 
-RandomGraph MakeRandomGraph(uint32_t seed, Flavor flavor);
+RandomGraph MakeRandomGraph(uint32_t seed, Flavor flavor, bool symbolic = false);
+// Other arguments for a graph, of these sizes.
+std::vector<ir::Literal> MakeArguments(const ir::Graph& graph, const ir::SymbolMap& symbols,
+                                       uint32_t seed, Flavor flavor);
 
 }  // namespace tektite
 

@@ -82,8 +82,8 @@ class RandomGraphs : public testing::TestWithParam<Flavor> {
   }
 
   // The graph of that seed, or none if results may be far apart by rounding alone.
-  std::optional<RandomGraph> Make(uint32_t seed) const {
-    RandomGraph random = MakeRandomGraph(seed, GetParam());
+  std::optional<RandomGraph> Make(uint32_t seed, bool symbolic = false) const {
+    RandomGraph random = MakeRandomGraph(seed, GetParam(), symbolic);
     if (GetParam() == Flavor::kRounded && HasSteps(*random.graph)) return std::nullopt;
     return random;
   }
@@ -113,6 +113,17 @@ TEST_P(RandomGraphs, KeepTheirValuesWhenFused) {
     if (!random) continue;
     if (seed % 2 == 0) random->graph->parameter(0)->attrs().Set(ir::Attr::weight, true);
     Check(seed, {}, &*random);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// The passes run once, for all sizes; what they made is evaluated for some.
+TEST_P(RandomGraphs, KeepTheirValuesWhenSizesAreSymbols) {
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
+    std::optional<RandomGraph> random = Make(seed, /*symbolic=*/true);
+    if (!random) continue;
+    Check(seed, seed % 2 == 0 ? std::vector<std::string>{"simplify"} : std::vector<std::string>{},
+          &*random);
     if (HasFatalFailure()) return;
   }
 }
