@@ -1,7 +1,6 @@
 #include "runtime_hooks/c_api/cluster.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -15,9 +14,10 @@
 namespace tektite::c_api {
 namespace {
 
-constexpr int kMostDimensions = 32;
-// Values that shape code are axes, sizes and permutations; anything larger is data.
-constexpr int64_t kMostValueBytes = 4096;
+// So often generic code may turn out to be impossible before nobody tries any more.
+constexpr int kMostGenericFailures = 3;
+// A call looks for code again when what it found does not fit it after all.
+constexpr int kMostChoices = 4;
 
 // The host's callbacks, as the runtime wants them.
 class AbiHost : public runtime::CallHost {
@@ -37,18 +37,17 @@ class AbiHost : public runtime::CallHost {
   const tektite_call& call_;
 };
 
-absl::Span<const int64_t> DimsOf(const tektite_tensor& tensor) {
-  return absl::MakeConstSpan(tensor.dims, tensor.rank);
+bool HasNoElements(const tektite_call& call) {
+  for (int i = 0; i < call.num_args; ++i) {
+    if (call.args[i].version != 0) continue;
+    for (int64_t d : DimsOf(call.args[i])) {
+      if (d == 0) return true;
+    }
+  }
+  return false;
 }
 
-// -1 when it does not fit 64 bits.
-int64_t NumBytes(const tektite_tensor& tensor, int element_bytes) {
-  int64_t bytes = element_bytes;
-  for (int64_t dim : DimsOf(tensor)) {
-    if (__builtin_mul_overflow(bytes, dim, &bytes)) return -1;
-  }
-  return bytes;
-}
+size_t AtLeastOne(int64_t n) { return static_cast<size_t>(std::max<int64_t>(n, 1)); }
 
 }  // namespace
 
@@ -76,154 +75,222 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
 
 absl::Status Cluster::Run(const tektite_call& call) {
   absl::Status status = CatchAll([&]() -> absl::Status {
-    TEKTITE_ASSIGN_OR_RETURN(const auto executable, Find(call));
+    // Kept from call to call: a model has hundreds of arguments.
+    static thread_local CallKey key;
+    TEKTITE_RETURN_IF_ERROR(MakeCallKey(*source_, call, &key));
     absl::InlinedVector<runtime::Argument, 16> arguments(call.num_args);
     for (int i = 0; i < call.num_args; ++i) {
-      arguments[i] = {call.args[i].data, call.args[i].version};
+      arguments[i] = {call.args[i].data, call.args[i].version, call.args[i].dims};
     }
     AbiHost host(call);
-    return executable->Run(arguments, host);
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key));
+    absl::Status ran = executable->Run(arguments, host);
+    if (!absl::IsOutOfRange(ran)) return ran;
+    // Nothing was asked of the host yet.
+    state_->CountGuardFailure(name_, ran);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      Shape& shape = *ShapeOfLocked(call, key);
+      shape.never_generic = true;
+      if (shape.tier == Tier::kGeneric) shape.code = nullptr, shape.ready = nullptr;
+    }
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key));
+    ran = own->Run(arguments, host);
+    return absl::IsOutOfRange(ran) ? absl::UnimplementedError(ran.message()) : ran;
   });
   state_->CountRun();
   if (!status.ok()) state_->CountFallback(name_, status);
   return status;
 }
 
-absl::Status Cluster::MakeKey(const tektite_call& call, Key* key) const {
-  if (call.num_args != source_->num_args()) {
-    return InvalidArgument("expected ", source_->num_args(), " arguments, got ", call.num_args);
-  }
-  key->clear();
-  for (int i = 0; i < call.num_args; ++i) {
-    const tektite_tensor& tensor = call.args[i];
-    if (!ir::DTypeFromTensorFlow(tensor.dtype)) {
-      return Unimplemented("argument ", i, ": element type ", tensor.dtype);
-    }
-    if (tensor.rank < 0 || tensor.rank > kMostDimensions) {
-      return InvalidArgument("argument ", i, ": bad rank ", tensor.rank);
-    }
-    key->push_back((int64_t{tensor.dtype} << 8) | tensor.rank);
-    for (int64_t dim : DimsOf(tensor)) {
-      if (dim < 0) return InvalidArgument("argument ", i, ": bad dimension ", dim);
-      key->push_back(dim);
-    }
-  }
-  for (int i : source_->compile_time_args()) {
-    const tektite_tensor& tensor = call.args[i];
-    const ir::DType dtype = *ir::DTypeFromTensorFlow(tensor.dtype);
-    const int64_t bytes = NumBytes(tensor, ir::DTypeBytes(dtype));
-    if (bytes < 0 || bytes > kMostValueBytes) {
-      return Unimplemented("argument ", i, ": too large for a value that code depends on");
-    }
-    const size_t words = key->size();
-    key->resize(words + (bytes + 7) / 8);
-    if (bytes > 0) std::memcpy(key->data() + words, tensor.data, bytes);
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::shared_ptr<runtime::Executable>> Cluster::Find(const tektite_call& call) {
-  // Kept from call to call: a model has hundreds of arguments.
-  static thread_local Key key;
-  TEKTITE_RETURN_IF_ERROR(MakeKey(call, &key));
-  bool added = false;
-  const VariantPtr variant = FindOrAdd(key, &added);
-  if (variant == nullptr) return absl::UnavailableError("not compiled: --compile=off");
+absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const tektite_call& call, const CallKey& key) {
   const bool async = state_->flags().compile == "async";
-  if (added) {
-    std::vector<ArgInfo> args = Describe(call);
-    if (!async) {
-      state_->CountRequestCompile();
-      Compile(*variant, args);
-    } else if (!compiler::Background::Get().Submit(
-                   [self = shared_from_this(), variant, args = std::move(args)] {
-                     self->Compile(*variant, args);
-                   })) {
-      Forget(variant);
+  for (int choice = 0;; ++choice) {
+    ShapePtr shape;
+    CodePtr code;
+    bool added = false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      shape = ShapeOfLocked(call, key);
+      CountCallLocked(*shape, call);
+      if (shape->ready != nullptr) return shape->ready;
+      code = ChooseLocked(*shape, &added);
     }
+    if (code == nullptr) return absl::UnavailableError("not compiled: --compile=off");
+    if (added) {
+      std::vector<ArgInfo> args = Describe(call);
+      if (!async) {
+        state_->CountRequestCompile();
+        Compile(*code, key, args);
+      } else if (!Start(code, shape, std::move(args))) {
+        GiveUp(shape, code, /*never_generic=*/false);
+        return absl::UnavailableError("not compiled yet: the queue is full");
+      }
+    }
+    std::unique_lock<std::mutex> lock(code->mutex);
+    if (!async) code->changed.wait(lock, [&] { return code->settled; });
+    if (!code->settled) return code->executable.status();
+    const absl::StatusOr<ExecutablePtr> executable = code->executable;
+    const bool serves = executable.ok() && (!code->generic || code->rules.Match(key));
+    lock.unlock();
+    if (serves) {
+      std::lock_guard<std::mutex> cluster_lock(mutex_);
+      if (shape->code == code) shape->ready = *executable;
+      return executable;
+    }
+    if (!code->generic || choice == kMostChoices) return executable.status();
+    GiveUp(shape, code, /*never_generic=*/!executable.ok());
   }
-  std::unique_lock<std::mutex> lock(variant->mutex);
-  if (!async) variant->changed.wait(lock, [&] { return variant->settled; });
-  return variant->executable;
 }
 
-Cluster::VariantPtr Cluster::FindOrAdd(const Key& key, bool* added) {
+Cluster::ShapePtr Cluster::ShapeOfLocked(const tektite_call& call, const CallKey& key) {
+  if (latest_ == nullptr || latest_->key != key) {
+    ShapePtr& shape = shapes_[key];
+    if (shape == nullptr) {
+      shape = std::make_shared<Shape>();
+      shape->key = key;
+      std::vector<KeyWord> words = KeyLayout(*source_, call);
+      if (!history_) {
+        std::vector<GraphSource::Size> sizes;
+        for (const KeyWord& word : words) {
+          sizes.push_back(word.kind == KeyWord::Kind::kDimension
+                              ? source_->SizeOf(word.argument, word.index)
+                              : GraphSource::Size::kAnything);
+        }
+        history_.emplace(std::move(words), std::move(sizes));
+        history_->Observe(key);
+      } else if (history_->words() == words) {
+        history_->Observe(key);
+      } else {
+        shape->never_generic = true;  // an argument of another rank
+      }
+      shape->never_generic |= HasNoElements(call);
+    }
+    latest_ = shape;
+    latest_->last_use = ++clock_;
+    ForgetShapesLocked();
+  } else {
+    latest_->last_use = ++clock_;
+  }
+  return latest_;
+}
+
+Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
+  if (shape.code != nullptr) return shape.code;
+  shape.tier = Tier::kNone;
+  const Flags& flags = state_->flags();
+  if (flags.tier != "specialized" && !shape.never_generic) {
+    if (CodePtr code = GenericLocked(shape, added)) {
+      shape.tier = Tier::kGeneric;
+      return shape.code = code;
+    }
+  }
+  if (flags.compile == "off") return nullptr;
+  LimitLocked(Tier::kOwn, AtLeastOne(flags.max_executables) - 1);
+  shape.tier = Tier::kOwn;
+  *added = true;
+  return shape.code = AddLocked(/*generic=*/false);
+}
+
+Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
+  for (auto it = generic_.rbegin(); it != generic_.rend(); ++it) {
+    if ((*it)->rules.Match(shape.key)) return *it;
+  }
+  if (generic_at_work_ != nullptr) return generic_at_work_;
+  const Flags& flags = state_->flags();
+  if (flags.compile == "off" || generic_failures_ >= kMostGenericFailures ||
+      generic_.size() >= kMostGeneric) {
+    return nullptr;
+  }
+  ShapeHistory::Choice choice;
+  choice.everything = flags.tier == "generic";
+  const std::vector<int> symbols = history_->ChooseSymbols(shape.key, choice);
+  if (std::all_of(symbols.begin(), symbols.end(), [](int s) { return s < 0; })) return nullptr;
+  *added = true;
+  return generic_at_work_ = AddLocked(/*generic=*/true);
+}
+
+Cluster::CodePtr Cluster::AddLocked(bool generic) {
+  auto code = std::make_shared<Code>();
+  code->generic = generic;
+  code->number = codes_made_++;
+  return code;
+}
+
+void Cluster::LimitLocked(Tier tier, size_t most) {
+  std::vector<Shape*> shapes;
+  for (const auto& [key, shape] : shapes_) {
+    if (shape->tier == tier && shape->code != nullptr) shapes.push_back(shape.get());
+  }
+  if (shapes.size() <= most) return;
+  std::sort(shapes.begin(), shapes.end(),
+            [](const Shape* a, const Shape* b) { return a->last_use < b->last_use; });
+  shapes.resize(shapes.size() - most);
+  for (Shape* shape : shapes) {
+    shape->tier = Tier::kNone;
+    shape->code = nullptr;
+    shape->ready = nullptr;
+    shape->calls = 0;
+  }
+}
+
+// A quarter at a time, so that a stream of new shapes pays for it once in a while.
+void Cluster::ForgetShapesLocked() {
+  if (shapes_.size() <= kMostShapes) return;
+  std::vector<uint64_t> uses;
+  for (const auto& [key, shape] : shapes_) uses.push_back(shape->last_use);
+  const auto quarter = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 4);
+  std::nth_element(uses.begin(), quarter, uses.end());
+  const uint64_t oldest_kept = *quarter;
+  absl::erase_if(shapes_, [&](const auto& entry) { return entry.second->last_use < oldest_kept; });
+}
+
+void Cluster::CountCallLocked(Shape& shape, const tektite_call& call) {
+  const Flags& flags = state_->flags();
+  if (shape.tier != Tier::kGeneric || shape.ready == nullptr || flags.tier != "auto") return;
+  if (++shape.calls != flags.hot_calls || flags.hot_calls <= 0 || flags.compile == "off") return;
+  CodePtr code = AddLocked(/*generic=*/false);
+  const bool started = compiler::Background::Get().Submit(
+      [self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
+        self->Compile(*code, shape->key, args);
+        std::lock_guard<std::mutex> lock(self->mutex_);
+        // What there is no faster code for stays with the generic one.
+        if (!code->executable.ok() || shape->tier != Tier::kGeneric) return;
+        self->LimitLocked(Tier::kHot, AtLeastOne(self->state_->flags().max_specialized) - 1);
+        shape->tier = Tier::kHot;
+        shape->code = code;
+        shape->ready = *code->executable;
+      });
+  if (!started) shape.calls = 0;
+}
+
+void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic) {
   std::lock_guard<std::mutex> lock(mutex_);
-  VariantPtr variant = latest_;
-  if (variant == nullptr || variant->key != key) {
-    auto it = variants_.find(key);
-    if (it != variants_.end()) {
-      variant = it->second;
-    } else {
-      if (state_->flags().compile == "off") return nullptr;
-      EvictLeastRecentlyUsed();
-      variant = std::make_shared<Variant>();
-      variant->key = key;
-      variant->number = variants_made_++;
-      variants_.emplace(key, variant);
-      *added = true;
-    }
-    latest_ = variant;
-  }
-  variant->last_use = ++clock_;
-  return variant;
+  shape->never_generic |= never_generic;
+  if (shape->code != code) return;
+  shape->code = nullptr;
+  shape->ready = nullptr;
+  shape->tier = Tier::kNone;
+  if (generic_at_work_ == code) generic_at_work_ = nullptr;
 }
 
-void Cluster::EvictLeastRecentlyUsed() {
-  const auto most = static_cast<size_t>(std::max<int64_t>(state_->flags().max_executables, 1));
-  while (variants_.size() >= most) {
-    auto oldest = variants_.begin();
-    for (auto it = variants_.begin(); it != variants_.end(); ++it) {
-      if (it->second->last_use < oldest->second->last_use) oldest = it;
-    }
-    variants_.erase(oldest);
-  }
+bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
+  return compiler::Background::Get().Submit(
+      [self = shared_from_this(), code, shape, args = std::move(args)] {
+        if (!self->IsOvertaken(shape, code)) self->Compile(*code, shape->key, args);
+      });
 }
 
-void Cluster::Forget(const VariantPtr& variant) {
+bool Cluster::IsOvertaken(const ShapePtr& shape, const CodePtr& code) {
   std::lock_guard<std::mutex> lock(mutex_);
-  auto it = variants_.find(variant->key);
-  if (it != variants_.end() && it->second == variant) variants_.erase(it);
-  if (latest_ == variant) latest_ = nullptr;
-}
-
-std::vector<ArgInfo> Cluster::Describe(const tektite_call& call) const {
-  std::vector<ArgInfo> args(call.num_args);
-  for (int i = 0; i < call.num_args; ++i) {
-    const tektite_tensor& tensor = call.args[i];
-    args[i].shape = ir::Shape(*ir::DTypeFromTensorFlow(tensor.dtype), DimsOf(tensor));
-    args[i].versioned = tensor.version != 0;
-  }
-  for (int i : source_->compile_time_args()) {
-    const ir::Shape& shape = args[i].shape;
-    args[i].value = ir::Literal::CopyOf(shape.dtype(), shape.sizes(), call.args[i].data);
-  }
-  return args;
-}
-
-void Cluster::Compile(Variant& variant, const std::vector<ArgInfo>& args) {
-  absl::StatusOr<std::shared_ptr<runtime::Executable>> executable =
-      absl::InternalError("not compiled");
-  const absl::Status status = CatchAll([&]() -> absl::Status {
-    executable = MakeExecutable(variant.number, args);
-    return executable.status();
+  if (code->generic || shape->never_generic || shape->code != code) return false;
+  const bool served = std::any_of(generic_.begin(), generic_.end(), [&](const CodePtr& generic) {
+    return generic->rules.Match(shape->key);
   });
-  if (!status.ok()) executable = status;
-  std::lock_guard<std::mutex> lock(variant.mutex);
-  variant.executable = std::move(executable);
-  variant.settled = true;
-  variant.changed.notify_all();
-}
-
-absl::StatusOr<std::shared_ptr<runtime::Executable>> Cluster::MakeExecutable(
-    int number, const std::vector<ArgInfo>& args) {
-  TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(args));
-  compiler::CompileJob job;
-  job.cluster = name_;
-  job.variant = absl::StrCat("shape", number);
-  job.num_checks = source.num_checks;
-  job.weights = weights_;
-  return state_->compiler().Compile(std::move(source.graph), job);
+  if (!served && generic_at_work_ == nullptr) return false;
+  shape->code = nullptr;
+  shape->tier = Tier::kNone;
+  return true;
 }
 
 }  // namespace tektite::c_api

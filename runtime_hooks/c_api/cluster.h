@@ -1,12 +1,18 @@
-// Behind tektite_cluster: a graph, and the code made for each set of argument shapes it met.
+// Behind tektite_cluster: a graph, and the code made for the shapes its calls have.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "cluster_0", std::move(source)));
 //   absl::Status status = cluster->Run(call);
 //
-// Code is found by the arguments' types and shapes, and by the values that it depends on (axes,
-// shapes).  The last --max_executables are kept.  What cannot be compiled is remembered, so that it
-// costs one attempt and not one a call.  With --compile=async a call that finds no code is answered
-// with Unavailable while a background thread makes it.
+// Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when
+// a second one differs, or when the graph says from the start that sizes vary, *generic* code is
+// made that serves all keys alike but for those sizes (shape_history.h), usually once in a
+// cluster's life.  A key that is called --hot_calls times gets code of its own in the background.
+// Sizes that generic code does not fit (a guard fails) get code of their own at once.
+//
+// What cannot be compiled is remembered, so that it costs one attempt and not one a call.  With
+// --compile=async a call that finds no code is answered with Unavailable while a background thread
+// makes it.  Memory is bounded whatever the number of shapes: the last kMostShapes keys are known,
+// --max_executables of them with code of their own, --max_specialized of those for being hot.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_CLUSTER_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_CLUSTER_H_
 
@@ -14,13 +20,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "runtime_hooks/c_api/call_key.h"
 #include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/graph_source.h"
+#include "runtime_hooks/c_api/shape_history.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace tektite::c_api {
@@ -38,43 +47,78 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   absl::Status Run(const tektite_call& call);
 
+  static constexpr size_t kMostShapes = 1024;
+  static constexpr size_t kMostGeneric = 8;
+
  private:
-  using Key = std::vector<int64_t>;
-  // The code for one key, or why there is none; Unavailable until it is settled.
-  struct Variant {
-    Key key;
+  using ExecutablePtr = std::shared_ptr<runtime::Executable>;
+  // What is compiled once, or why it could not be; Unavailable until it is settled.
+  struct Code {
+    bool generic = false;
     int number = 0;
     std::mutex mutex;  // guards the next three
     std::condition_variable changed;
     bool settled = false;
-    absl::StatusOr<std::shared_ptr<runtime::Executable>> executable =
-        absl::UnavailableError("not compiled yet");
-    uint64_t last_use = 0;  // under the cluster's mutex
+    absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
+    ShapeRules rules;  // of generic code, once it is settled
   };
-  using VariantPtr = std::shared_ptr<Variant>;
+  using CodePtr = std::shared_ptr<Code>;
+  enum class Tier { kNone, kGeneric, kOwn, kHot };
+  // A key and the code that serves it; under the cluster's mutex.
+  struct Shape {
+    CallKey key;
+    Tier tier = Tier::kNone;
+    CodePtr code;
+    ExecutablePtr ready;  // the code's, once it is there
+    bool never_generic = false;
+    int64_t calls = 0;  // of generic code
+    uint64_t last_use = 0;
+  };
+  using ShapePtr = std::shared_ptr<Shape>;
 
   Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
           std::unique_ptr<GraphSource> source);
-  absl::StatusOr<std::shared_ptr<runtime::Executable>> Find(const tektite_call& call);
-  // Fills *key; an error for arguments that no code can be made for.
-  absl::Status MakeKey(const tektite_call& call, Key* key) const;
-  VariantPtr FindOrAdd(const Key& key, bool* added);
-  void EvictLeastRecentlyUsed();  // mutex_ is held
-  void Forget(const VariantPtr& variant);
+
+  // ---- cluster.cc: which code serves a call; names ending in Locked want mutex_ held ----
+  absl::StatusOr<ExecutablePtr> Find(const tektite_call& call, const CallKey& key);
+  ShapePtr ShapeOfLocked(const tektite_call& call, const CallKey& key);
+  // Null with --compile=off.
+  CodePtr ChooseLocked(Shape& shape, bool* added);
+  CodePtr GenericLocked(Shape& shape, bool* added);
+  CodePtr AddLocked(bool generic);
+  // Keeps at most `most` shapes of that tier with code of their own.
+  void LimitLocked(Tier tier, size_t most);
+  void ForgetShapesLocked();
+  void CountCallLocked(Shape& shape, const tektite_call& call);
+  // The shape's code turned out not to serve it.
+  void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
+  // False when the queue is full.
+  bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  // While code for one shape waited for its turn, code for many was asked for, which may do.
+  bool IsOvertaken(const ShapePtr& shape, const CodePtr& code);
+
+  // ---- cluster_compile.cc ----
   std::vector<ArgInfo> Describe(const tektite_call& call) const;
-  void Compile(Variant& variant, const std::vector<ArgInfo>& args);
-  absl::StatusOr<std::shared_ptr<runtime::Executable>> MakeExecutable(
-      int number, const std::vector<ArgInfo>& args);
+  void Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
+  absl::StatusOr<ExecutablePtr> MakeOwn(int number, const std::vector<ArgInfo>& args);
+  absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const CallKey& key,
+                                            const std::vector<ArgInfo>& args, ShapeRules* rules);
+  absl::StatusOr<ExecutablePtr> MakeFrom(SourceGraph source, std::string variant,
+                                         std::map<std::string, int64_t> sizes);
 
   const std::shared_ptr<CompilerState> state_;
   const std::string name_;
   const std::unique_ptr<const GraphSource> source_;
   const std::shared_ptr<runtime::WeightStore> weights_;
 
-  std::mutex mutex_;  // guards what follows, and last_use
-  absl::flat_hash_map<Key, VariantPtr> variants_;
-  VariantPtr latest_;
-  int variants_made_ = 0;
+  std::mutex mutex_;  // guards what follows, and shapes
+  absl::flat_hash_map<CallKey, ShapePtr> shapes_;
+  ShapePtr latest_;
+  std::optional<ShapeHistory> history_;
+  std::vector<CodePtr> generic_;  // good ones, latest last
+  CodePtr generic_at_work_;
+  int generic_failures_ = 0;
+  int codes_made_ = 0;
   uint64_t clock_ = 0;
 };
 

@@ -41,6 +41,11 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     tektite::Warn("flag '--compile=", mode, "' ignored: expected sync, async or off");
     compiler_options.flags.compile = tektite::Flags().compile;
   }
+  const std::string& tier = compiler_options.flags.tier;
+  if (tier != "auto" && tier != "generic" && tier != "specialized") {
+    tektite::Warn("flag '--tier=", tier, "' ignored: expected auto, generic or specialized");
+    compiler_options.flags.tier = tektite::Flags().tier;
+  }
   if (given.backend != nullptr) compiler_options.backend = given.backend;
   if (given.host != nullptr) compiler_options.host = given.host;
   compiler_options.disk = tektite::cache::DiskStore::Open(compiler_options.flags);

@@ -63,6 +63,23 @@ void CompilerState::CountFallback(absl::string_view cluster, const absl::Status&
   fallback_examples_.try_emplace(code, std::move(message));
 }
 
+void CompilerState::CountCompiled(absl::string_view cluster, bool generic,
+                                  const absl::Status& status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (status.ok()) {
+    ++(generic ? generic_artifacts_ : specialized_artifacts_);
+  } else if (generic && generic_refusals_++ == 0) {
+    generic_refusal_example_ = absl::StrCat("cluster '", cluster, "': ", status.message());
+  }
+}
+
+void CompilerState::CountGuardFailure(absl::string_view cluster, const absl::Status& status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (guard_failures_++ == 0) {
+    guard_failure_example_ = absl::StrCat("cluster '", cluster, "': ", status.message());
+  }
+}
+
 void CompilerState::CountMarking(const graph_def::GraphDef& graph,
                                  const clustering::Marking& marking) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -99,6 +116,12 @@ std::string CompilerState::StatsJson() const {
       .Add("compiles", c.compiles)
       .Add("request_compiles", request_compiles_.load(std::memory_order_relaxed))
       .Add("compile_seconds", c.compile_seconds)
+      .Add("generic_artifacts", generic_artifacts_)
+      .Add("specialized_artifacts", specialized_artifacts_)
+      .Add("generic_refusals", generic_refusals_)
+      .Add("generic_refusal_example", absl::string_view(generic_refusal_example_))
+      .Add("guard_failures", guard_failures_)
+      .Add("guard_failure_example", absl::string_view(guard_failure_example_))
       .Add("kernels", c.kernels)
       .Add("kernel_cache_hits", c.kernel_cache_hits)
       .Add("loaded_kernels", c.loaded_kernels)

@@ -31,6 +31,10 @@ class CompilerState {
   void CountRequestCompile() { request_compiles_.fetch_add(1, std::memory_order_relaxed); }
   // Also warns once about a defect, which nobody would see otherwise.
   void CountFallback(absl::string_view cluster, const absl::Status& status);
+  // Code was made, generic or for one set of shapes, or it could not be.
+  void CountCompiled(absl::string_view cluster, bool generic, const absl::Status& status);
+  // Generic code did not fit the sizes of a call.
+  void CountGuardFailure(absl::string_view cluster, const absl::Status& status);
   void CountMarking(const graph_def::GraphDef& graph, const clustering::Marking& marking);
 
   std::string StatsJson() const;
@@ -47,6 +51,9 @@ class CompilerState {
   int64_t clusters_ = 0;
   int64_t ops_ = 0;
   int64_t clustered_ops_ = 0;
+  int64_t generic_artifacts_ = 0, specialized_artifacts_ = 0;
+  int64_t guard_failures_ = 0, generic_refusals_ = 0;
+  std::string guard_failure_example_, generic_refusal_example_;
   std::map<std::string, int64_t> names_;
   std::map<std::string, int64_t> fallbacks_;
   std::map<std::string, std::string> fallback_examples_;

@@ -7,6 +7,7 @@
 #include "clustering/importer/importer.h"
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::c_api {
 namespace {
@@ -38,14 +39,29 @@ class FromGraphDef : public GraphSource {
       types[i].shape = args[i].shape;
       types[i].weight = is_variable_[i] || args[i].versioned;
       types[i].value = args[i].value;
+      types[i].elements = args[i].elements;
     }
     TEKTITE_ASSIGN_OR_RETURN(importer::ImportedGraph imported,
                              importer::ImportGraph(graph_, types));
-    TEKTITE_RETURN_IF_ERROR(compiler::CheckGuards(*imported.graph));
+    if (!ir::HasSymbols(*imported.graph)) {
+      TEKTITE_RETURN_IF_ERROR(compiler::CheckGuards(*imported.graph));
+    }
     return SourceGraph{std::move(imported.graph), imported.num_checks};
   }
 
  private:
+  // A known size is no promise: code for other sizes may be asked for all the same.
+  static std::vector<Size> KnownSizes(const NodeDef& arg) {
+    std::vector<Size> sizes;
+    const graph_def::AttrValue* value = arg.attrs.Find("_output_shapes");
+    const auto* shapes = value == nullptr ? nullptr : value->AsListOf<graph_def::PartialShape>();
+    if (shapes == nullptr || shapes->size() != 1 || shapes->front().unknown_rank) return sizes;
+    for (int64_t size : shapes->front().dims) {
+      sizes.push_back(size < 0 ? Size::kVaries : Size::kAnything);
+    }
+    return sizes;
+  }
+
   absl::Status AddNode(const NodeDef& node) {
     const bool is_arg = node.op == "_Arg";
     if (!is_arg && node.op != "_Retval") return absl::OkStatus();
@@ -58,6 +74,8 @@ class FromGraphDef : public GraphSource {
     if (is_arg) {
       is_variable_.resize(num_args_);
       is_variable_[index] = node.attrs.Type("T") == DataType::kResource;
+      sizes_.resize(num_args_);
+      sizes_[index] = KnownSizes(node);
     }
     return absl::OkStatus();
   }
@@ -71,6 +89,12 @@ class FromIr : public GraphSource {
   explicit FromIr(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {
     num_args_ = graph_->num_parameters();
     num_results_ = static_cast<int>(graph_->outputs().size());
+    for (const ir::Node* parameter : graph_->parameters()) {
+      sizes_.emplace_back();
+      for (const ir::Dim& d : parameter->shape().dims()) {
+        sizes_.back().push_back(d.is_constant() ? Size::kFixed : Size::kAnything);
+      }
+    }
   }
 
   absl::StatusOr<SourceGraph> Specialize(absl::Span<const ArgInfo> args) const override {

@@ -2,9 +2,12 @@
 //
 //   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<GraphSource> source, GraphDefSource(bytes));
 //   TEKTITE_ASSIGN_OR_RETURN(SourceGraph graph, source->Specialize(args));
+//
+// Shapes may hold symbols: the graph then serves all their values that its guards allow.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_SOURCE_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_SOURCE_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,14 +21,16 @@ namespace tektite::c_api {
 
 // What is known of an argument when code is made.
 struct ArgInfo {
-  ir::Shape shape;                   // static
+  ir::Shape shape;
   bool versioned = false;            // the host names versions of its content
   std::optional<ir::Literal> value;  // of the source's compile_time_args
+  // Instead of `value`, where some of the elements are symbols.
+  std::optional<ir::Dims> elements = {};
 };
 
 struct SourceGraph {
-  std::unique_ptr<ir::Graph> graph;  // of static shapes
-  int num_checks = 0;                // outputs after the results: bools that must be true
+  std::unique_ptr<ir::Graph> graph;
+  int num_checks = 0;  // outputs after the results: bools that must be true
 };
 
 class GraphSource {
@@ -38,11 +43,18 @@ class GraphSource {
   int num_results() const { return num_results_; }
   // Arguments whose values the code depends on, ascending.
   const std::vector<int>& compile_time_args() const { return compile_time_args_; }
+  // What the graph says of a size: that it is not always the same, or that it cannot be another.
+  enum class Size : uint8_t { kAnything, kVaries, kFixed };
+  Size SizeOf(int arg, int dimension) const {
+    const std::vector<Size>& sizes = sizes_[arg];
+    return dimension < static_cast<int>(sizes.size()) ? sizes[dimension] : Size::kAnything;
+  }
 
  protected:
   int num_args_ = 0;
   int num_results_ = 0;
   std::vector<int> compile_time_args_;
+  std::vector<std::vector<Size>> sizes_;  // by argument; empty: nothing is said
 };
 
 // `bytes` is the closed GraphDef of tektite_cluster_create.

@@ -81,6 +81,9 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
  * process; "loaded_kernels": taken from the disk cache or a pack; "disk": jit/cache/disk_counter_list.inc):
  * {"clusters": n, "compiles": n, "request_compiles": n (by calls, which waited for them),
  *  "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
+ *  "generic_artifacts": n, "specialized_artifacts": n (code for many shapes, for one),
+ *  "generic_refusals": n, "generic_refusal_example": "..." (code for many shapes could not be made),
+ *  "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
  *  "loaded_kernels": n, "disk": {"hits": n, "misses": n, ...},
  *  "split_fusions": n, "interpreted_kernels": n, "weight_bytes": n, "arena_bytes": n,

@@ -1,0 +1,58 @@
+"""One artifact for many shapes, in TensorFlow: the same numbers as without Tektite, and few compiles."""
+
+import numpy as np
+import pytest
+
+TOLERANCE = 2e-5
+
+# Two encoder layers on texts of any length: embeddings, attention, layer norms, gelu, a pooled result.
+ENCODER = """
+H, HEADS, FFN, VOCAB = 32, 4, 64, 100
+init = lambda *s: tf.Variable(normal(*s) * 0.2)
+words, places = init(VOCAB, H), init(64, H)
+layers = [dict(qkv=init(H, 3 * H), o=init(H, H), up=init(H, FFN), down=init(FFN, H), g=init(H), b=init(H))
+          for _ in range(2)]
+
+def norm(x, g, b):
+    mean = tf.reduce_mean(x, -1, keepdims=True)
+    var = tf.reduce_mean(tf.math.squared_difference(x, mean), -1, keepdims=True)
+    return (x - mean) * tf.math.rsqrt(var + 1e-5) * (1 + g) + b
+
+@tf.function(SIGNATURE)
+def encode(ids):
+    batch, length = tf.shape(ids)[0], tf.shape(ids)[1]
+    x = tf.gather(words, ids) + places[:length][tf.newaxis]
+    for l in layers:
+        q, k, v = tf.split(tf.matmul(tf.reshape(x, [-1, H]), l["qkv"]), 3, -1)
+        q, k, v = (tf.transpose(tf.reshape(t, [batch, length, HEADS, -1]), [0, 2, 1, 3]) for t in (q, k, v))
+        a = tf.nn.softmax(tf.matmul(q, k, transpose_b=True) / np.float32((H // HEADS) ** 0.5))
+        a = tf.reshape(tf.transpose(tf.matmul(a, v), [0, 2, 1, 3]), [batch, length, H])
+        x = norm(x + tf.tensordot(a, l["o"], 1), l["g"], l["b"])
+        x = norm(x + tf.tensordot(tf.nn.gelu(tf.tensordot(x, l["up"], 1)), l["down"], 1), l["g"], l["b"])
+    total = tf.reduce_sum(x, 1) / tf.cast(length, tf.float32)
+    return x, total
+
+shapes = [(1 + i % 8, 5 + (7 * i) % 47) for i in range(50)]
+results = [encode(tf.constant(rng.integers(0, VOCAB, s).astype(np.int32))) for s in shapes]
+report(sums=[r[0].numpy().sum() for r in results], last=results[-1][0], totals=[r[1] for r in results])
+"""
+
+SIGNATURES = {
+    "unknown from the start": "input_signature=[tf.TensorSpec([None, None], tf.int32)]",
+    "relaxed by tf.function": "reduce_retracing=True",
+}
+
+
+@pytest.mark.parametrize("signature", SIGNATURES.values(), ids=SIGNATURES.keys())
+def test_fifty_shapes(run_pair, signature):
+    plain, compiled = run_pair(ENCODER.replace("SIGNATURE", signature), TEKTITE_FLAGS="--compile=sync --hot_calls=0")
+    assert plain.values.keys() == compiled.values.keys()
+    for name in plain.values:
+        want, got = plain.values[name], compiled.values[name]
+        for w, g in ((np.asarray(a), np.asarray(b)) for a, b in zip(want, got)):
+            np.testing.assert_allclose(g, w, rtol=0, atol=TOLERANCE * max(1.0, np.abs(w).max()))
+    stats = compiled.stats
+    assert not stats["fallbacks"], stats["fallback_examples"]
+    artifacts = stats["generic_artifacts"] + stats["specialized_artifacts"]
+    assert artifacts <= 3 * stats["clusters"], stats
+    assert stats["generic_artifacts"] >= 1, stats["generic_refusal_example"]
