@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -39,13 +40,10 @@ void ReturnFreeMemory(double compile_seconds) {
   if (compile_seconds >= kBurstSeconds) malloc_trim(0);
 }
 
-// Symbols count as sizes of a small batch.
+// A symbol may be any size, so what has one is never tiny.
 double Elements(const ir::Shape& shape) {
-  double n = 1;
-  for (const ir::Dim& d : shape.dims()) {
-    n *= static_cast<double>(d.value_or(runtime::StepGraph::kAssumedSize));
-  }
-  return n;
+  return shape.is_static() ? static_cast<double>(shape.num_elements())
+                           : std::numeric_limits<double>::infinity();
 }
 
 double ScalarWork(const Graph& graph) {

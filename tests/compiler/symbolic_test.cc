@@ -116,7 +116,7 @@ TEST_P(SymbolicCode, RandomGraphsForSomeSizes) {
   }
   std::printf("%s: %d graphs compiled, %d refused, %d other sizes served\n", GetParam().backend,
               compiled, refused, served);
-  EXPECT_GT(served, compiled);
+  EXPECT_GE(served, compiled);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SymbolicCode,
