@@ -75,6 +75,7 @@ class Builder {
                             SymbolSource{p, -1, static_cast<int>(e), parameter.shape().dtype()});
       }
     }
+    // Also those of regions: a damaged graph may have one that nothing outside it gives.
     const std::vector<std::string> symbols = ir::SymbolsOf(graph_);
     for (const std::string& symbol : symbols) {
       const auto source = sources.find(Dim::Symbol(symbol));
@@ -136,10 +137,6 @@ class Builder {
   absl::Status AddStep(Node& node) {
     auto kernel = kernels_.find(&node);
     if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
-    // A damaged graph may have sizes inside a fusion that nothing outside it gives.
-    if (ir::HasSymbols(node.region())) {
-      return InvalidArgument(node.Describe(), ": a shape inside it is not static");
-    }
     Step step;
     step.name = node.name().empty() ? node.String(ir::Attr::kind) : node.name();
     step.kernel = kernel->second;
