@@ -32,6 +32,9 @@ struct MarkOptions {
   // A cluster has at least this many ops and this estimated work (cost.h), unless it is annotated.
   int64_t min_cluster_ops = 2;
   int64_t min_cluster_cost = 20000;
+  // A cluster of fewer ops is one all the same if it has an op that gains alone (cost.h) and this
+  // much work.
+  int64_t min_lone_cost = 200000;
 };
 
 struct Verdict {

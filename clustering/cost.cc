@@ -69,6 +69,40 @@ constexpr absl::string_view kTranscendental[] = {"Acos",
                                                  "SparseSoftmaxCrossEntropyWithLogits"};
 constexpr absl::string_view kContractions[] = {"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3",
                                                "Einsum",      "MatMul",        "_FusedMatMul"};
+// Compiled by itself on [512,1024], one thread, each of these ran at least 1.4 times as fast as
+// TensorFlow's kernel (softmax 2.1, cumsum 7, sparse cross entropy 7.8; reductions 1.0 to 2.1 by
+// their axes).  Left out: plain arithmetic, products, transposes, tanh, and whatever only moves
+// data (0.2 to 1.1).
+constexpr absl::string_view kGainsAlone[] = {"ArgMax",
+                                             "ArgMin",
+                                             "Cos",
+                                             "Cumprod",
+                                             "Cumsum",
+                                             "Elu",
+                                             "Erf",
+                                             "Erfc",
+                                             "Exp",
+                                             "Expm1",
+                                             "FusedBatchNorm",
+                                             "FusedBatchNormV2",
+                                             "FusedBatchNormV3",
+                                             "L2Loss",
+                                             "Log",
+                                             "Log1p",
+                                             "LogSoftmax",
+                                             "Max",
+                                             "Mean",
+                                             "Min",
+                                             "Pow",
+                                             "Prod",
+                                             "Selu",
+                                             "Sigmoid",
+                                             "Sin",
+                                             "Softmax",
+                                             "SoftmaxCrossEntropyWithLogits",
+                                             "Softplus",
+                                             "SparseSoftmaxCrossEntropyWithLogits",
+                                             "Sum"};
 // The output has the shape of the broadcast inputs.
 constexpr absl::string_view kKeepsShape[] = {"Abs",          "Add",
                                              "AddN",         "AddV2",
@@ -130,6 +164,12 @@ const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
 }
 
 }  // namespace
+
+bool GainsAlone(const NodeDef& node) {
+  if (!IsOneOf(node.op, kGainsAlone)) return false;
+  // With statistics of the batch to compute it is 0.9.
+  return !absl::StartsWith(node.op, "FusedBatchNorm") || !node.attrs.Bool("is_training", true);
+}
 
 CostModel::CostModel(const GraphIndex& index)
     : index_(index), shape_(index.num_nodes(), UnknownShape()), cost_(index.num_nodes(), 0) {

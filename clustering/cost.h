@@ -17,6 +17,10 @@
 
 namespace tektite::clustering {
 
+// Whether compiled code for this op beats the host's kernel even where there is nothing to fuse it
+// with, given enough work.
+bool GainsAlone(const graph_def::NodeDef& node);
+
 class CostModel {
  public:
   explicit CostModel(const graph_def::GraphIndex& index);

@@ -243,15 +243,17 @@ class Marker {
   bool IsWorthIt(const MarkedCluster& cluster) const {
     // Reading a variable is no work of its own.
     int64_t work = 0;
-    bool annotated = false;
+    bool annotated = false, gains_alone = false;
     for (int node : cluster.nodes) {
       const NodeDef& def = index_.node(node);
       work += CountsAsOp(def) && def.op != "ReadVariableOp" ? 1 : 0;
       annotated = annotated || IsAnnotated(def);
+      gains_alone = gains_alone || GainsAlone(def);
     }
     if (annotated) return work > 0;
-    return work >= std::max<int64_t>(options_.min_cluster_ops, 1) &&
-           cluster.cost >= options_.min_cluster_cost;
+    if (cluster.cost < options_.min_cluster_cost) return false;
+    return work >= std::max<int64_t>(options_.min_cluster_ops, 1) ||
+           (gains_alone && cluster.cost >= options_.min_lone_cost);
   }
 
   void AddConstants(std::vector<int>* nodes) const {

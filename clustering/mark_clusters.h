@@ -11,7 +11,9 @@
 //   or after the write stays so, since edges into and out of a cluster order all of it.
 // - Its nodes run under the same condition in the same loop (deadness.h), on one device, under one
 //   _XlaScope.
-// - It is worth it: enough ops and estimated work (cost.h), unless it is annotated.
+// - It is worth it: enough ops and estimated work (cost.h), or an op that gains alone and much
+// work,
+//   unless it is annotated.
 //
 // How: each node gets a level that grows where a path changes between kinds of nodes (compilable
 // with one device, scope and condition, or not compilable). Nodes of one kind and level can have no

@@ -30,6 +30,7 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
   MarkOptions options;
   options.min_cluster_ops = flags.min_cluster_ops;
   options.min_cluster_cost = flags.min_cluster_cost;
+  options.min_lone_cost = flags.min_lone_cost;
   if (given == nullptr) return options;
   if (given->struct_size < sizeof(tektite_mark_options)) {
     return tektite::InvalidArgument("tektite_mark_options: struct_size is too small");

@@ -7,7 +7,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -51,10 +53,12 @@ inline std::string Ints(absl::string_view name, std::initializer_list<int> value
                                              " } int_val: [", absl::StrJoin(values, ","), "] }")));
 }
 
-// No cluster is too little work: what is left are the rules.
+// No cluster of two ops is too little work, and none of one op is enough: what is left are the
+// rules.
 inline MarkOptions Rules() {
   MarkOptions options;
   options.min_cluster_cost = 0;
+  options.min_lone_cost = std::numeric_limits<int64_t>::max();
   return options;
 }
 

@@ -43,6 +43,35 @@ TEST(Worth, ManySmallOpsAre) {
   EXPECT_EQ(WhyNotWorthy(graph, "n5"), "NONE");
 }
 
+TEST(Worth, AnOpThatGainsAloneIsOnMuchData) {
+  const std::string large = Sized("x", "dim { size: 512 } dim { size: 1024 }");
+  const std::string small = Sized("x", "dim { size: 8 } dim { size: 1024 }");
+  EXPECT_EQ(Worthy(large + Node("a", "Softmax", {"x"})), "a");
+  EXPECT_EQ(WhyNotWorthy(small + Node("a", "Softmax", {"x"}), "a"), "TOO_SMALL");
+  EXPECT_EQ(WhyNotWorthy(Sized("x", "unknown_rank: true") + Node("a", "Softmax", {"x"}), "a"),
+            "TOO_SMALL");
+  // An op that the host's kernel does as well, however large it is.
+  EXPECT_EQ(WhyNotWorthy(large + Node("a", "AddV2", {"x", "x"}), "a"), "TOO_SMALL");
+  EXPECT_EQ(WhyNotWorthy(large + Node("a", "MatMul", {"x", "x"}), "a"), "TOO_SMALL");
+  const std::string axes = Ints("axes", {-1});
+  EXPECT_THAT(
+      Worthy(large + axes + Node("a", "Sum", {"x", "axes"}, Attr("Tidx", "type: DT_INT32"))),
+      testing::HasSubstr("a"));
+}
+
+TEST(Worth, ABatchNormGainsAloneWhereItsStatisticsAreGiven) {
+  const std::string input =
+      Sized("x", "dim { size: 8 } dim { size: 32 } dim { size: 32 } dim { size: 64 }") +
+      Sized("c", "dim { size: 64 }");
+  const auto norm = [&](absl::string_view training) {
+    return input +
+           Node("a", "FusedBatchNormV3", {"x", "c", "c", "c", "c"},
+                Attr("is_training", absl::StrCat("b: ", training)) + Attr("U", "type: DT_FLOAT"));
+  };
+  EXPECT_EQ(Worthy(norm("false")), "a");
+  EXPECT_EQ(WhyNotWorthy(norm("true"), "a"), "TOO_SMALL");
+}
+
 TEST(Worth, FlagsDecide) {
   MarkOptions options;
   options.min_cluster_cost = 0;
