@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 CALLS, BATCHES = 400, 25
-EVERYTHING = "--min_cluster_ops=1 --min_cluster_cost=0"  # so that even one element is worth a cluster
+# So that even one element is worth a cluster, and the compiled one is what runs.
+EVERYTHING = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
 
 
 # ---- in the measured process -----------------------------------------------------------------------

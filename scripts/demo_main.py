@@ -9,6 +9,7 @@ Tektite compiled nothing, or where a process failed.
 """
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -53,7 +54,10 @@ def difference_of(before: dict, after: dict) -> dict:
 
 def run_model(name: str, args: argparse.Namespace, folder: Path, say: Progress) -> dict:
     """Both processes on one model; raises WorkerFailed."""
-    workload, task = demo_models.WORKLOADS[name], Task(MODULE, name, args.threads)
+    # The first call's time is to say what compiling takes: on this thread, with all of the machine.
+    flags = f"--compile=sync {os.environ.get('TEKTITE_FLAGS', '')}".strip()
+    workload = demo_models.WORKLOADS[name]
+    task = Task(MODULE, name, args.threads, environment=(("TEKTITE_FLAGS", flags),))
     prepare(task, workload)
     say("  plain TensorFlow starts and builds the model")
     with Worker(task, ENGINES[STOCK]) as plain:

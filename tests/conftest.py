@@ -5,8 +5,9 @@ environment of the Python that runs pytest.
         result = run_program("report(y=f(x))", tektite="1")
         result.values["y"], result.stats["host"]["runs"], result.stderr
 
-TEKTITE_LIBRARY, where set, names another build of the compiler. The programs are tiny, so the compiler is told
-that nothing is too small for it (SMALL).
+TEKTITE_LIBRARY, where set, names another build of the compiler. The programs are tiny and run a few times, so
+the compiler is told that nothing is too small for it, to compile before it answers, and not to give calls to
+TensorFlow for comparison (FLAGS); a program's own TEKTITE_FLAGS come after these.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, Callable
 
 import pytest
 
-SMALL = "--min_cluster_ops=1 --min_cluster_cost=0"
+FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
 
 # A disk cache of this session's own, not the user's; programs that the tests start inherit it.
 _CACHE_HOME = tempfile.TemporaryDirectory(prefix="tektite_tests_")
@@ -74,7 +75,7 @@ def run(source: str, tektite: str | None = None, timeout: float = 300, **environ
     """Runs `source` after the preamble with TEKTITE set (None: unset) and returns what it reported."""
     env = {k: v for k, v in os.environ.items() if k not in ("TEKTITE", "TEKTITE_FLAGS")}
     env.update(TF_CPP_MIN_LOG_LEVEL="2", **environment)
-    env["TEKTITE_FLAGS"] = f"{SMALL} {environment.get('TEKTITE_FLAGS', '')}".strip()
+    env["TEKTITE_FLAGS"] = f"{FLAGS} {environment.get('TEKTITE_FLAGS', '')}".strip()
     if tektite is not None:
         env["TEKTITE"] = tektite
     with tempfile.TemporaryDirectory() as folder:

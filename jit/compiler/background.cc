@@ -1,74 +1,195 @@
 #include "jit/compiler/background.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace tektite::compiler {
 namespace {
 
-constexpr int kNiceness = 10;
+// Requests come first: on a machine whose cores they fill, a thread of this niceness gets a third
+// of what one of theirs gets.  More would leave a busy server on its slow kernels for minutes (a
+// BERT needs some two seconds of compiling), and idle scheduling for ever.
+constexpr int kNiceness = 5;
 
-// Requests come first.  Idle scheduling would starve on a busy machine and never finish.
 void LowerPriority() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  setpriority(PRIO_PROCESS, thread, std::min(getpriority(PRIO_PROCESS, thread) + kNiceness, 19));
+  // Longer turns and no preemption of others when it wakes.
+  sched_param parameters = {};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
 }
 
 }  // namespace
+
+struct Background::State {
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  std::deque<std::function<void()>> waiting;
+  std::list<std::function<void()>> running;
+  size_t paused = 0;     // of those that run
+  size_t finishing = 0;  // tasks that are done, but hold on to what they used
+  size_t most_threads = 1;
+  bool stopping = false;
+  bool forking = false;
+  bool refuses = false;  // a child of a process that could not be brought to rest
+  std::vector<std::thread> threads;
+  // Whether Checkpoint has anything to do.
+  std::atomic<bool> interrupted{false};
+
+  bool IsIdle() const { return waiting.empty() && running.empty() && finishing == 0; }
+  bool IsAtRest() const { return paused == running.size() && finishing == 0; }
+};
+
+namespace {
+
+// The state whose task this thread runs.
+thread_local void* running_for = nullptr;
+
+}  // namespace
+
+Background::Background() : state_(new State) {
+  pthread_atfork([] { Get().BeforeFork(); }, [] { Get().InParent(); }, [] { Get().InChild(); });
+}
 
 Background& Background::Get() {
   static Background& background = *new Background;
   return background;
 }
 
+void Background::SetThreads(int threads) {
+  State& state = *state_.load();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.most_threads = static_cast<size_t>(std::max(threads, 1));
+}
+
 bool Background::Submit(std::function<void()> task) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (stopping_ || tasks_.size() >= kMostTasks) return false;
-  if (thread_ == nullptr) {
-    thread_ = std::make_unique<std::thread>([this] { Loop(); });
-    std::atexit([] { Get().Stop(); });
-  }
-  tasks_.push_back(std::move(task));
-  changed_.notify_all();
+  State& state = *state_.load();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.stopping || state.refuses || state.waiting.size() >= kMostTasks) return false;
+  state.waiting.push_back(std::move(task));
+  StartThreads(state);
+  state.changed.notify_all();
   return true;
 }
 
-void Background::Loop() {
-  LowerPriority();
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
-    if (stopping_) return;
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
-    busy_ = true;
-    lock.unlock();
-    task();
-    task = nullptr;  // what it holds is let go of before the task counts as done
-    lock.lock();
-    busy_ = false;
-    changed_.notify_all();
+// The mutex is held.
+void Background::StartThreads(State& state) {
+  const size_t wanted = std::min(state.most_threads, state.waiting.size() + state.running.size());
+  while (state.threads.size() < wanted) {
+    if (state.threads.empty()) {
+      // Once a process: a child has inherited the parent's.
+      static const int registered = std::atexit([] { Get().Stop(); });
+      (void)registered;
+    }
+    state.threads.emplace_back([this, &state] { Loop(state); });
   }
+}
+
+void Background::Loop(State& state) {
+  LowerPriority();
+  running_for = &state;
+  std::unique_lock<std::mutex> lock(state.mutex);
+  while (true) {
+    state.changed.wait(
+        lock, [&] { return state.stopping || (!state.forking && !state.waiting.empty()); });
+    if (state.stopping) return;
+    // A copy stays with the state, for a child to begin anew.
+    const auto task = state.running.insert(state.running.end(), std::move(state.waiting.front()));
+    state.waiting.pop_front();
+    lock.unlock();
+    (*task)();
+    std::list<std::function<void()>> done;
+    lock.lock();
+    done.splice(done.end(), state.running, task);
+    ++state.finishing;
+    lock.unlock();
+    done.clear();
+    lock.lock();
+    --state.finishing;
+    state.changed.notify_all();
+  }
+}
+
+absl::Status Background::Checkpoint() {
+  auto* const state = static_cast<State*>(running_for);
+  if (state == nullptr || !state->interrupted.load(std::memory_order_relaxed)) {
+    return absl::OkStatus();
+  }
+  std::unique_lock<std::mutex> lock(state->mutex);
+  ++state->paused;
+  state->changed.notify_all();
+  state->changed.wait(lock, [&] { return !state->forking; });
+  --state->paused;
+  return state->stopping ? absl::CancelledError("the process ends") : absl::OkStatus();
 }
 
 void Background::WaitUntilIdle() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return tasks_.empty() && !busy_; });
+  State& state = *state_.load();
+  std::unique_lock<std::mutex> lock(state.mutex);
+  if (state.stopping) return;
+  StartThreads(state);  // a child has tasks and no threads
+  state.changed.wait(lock, [&] { return state.IsIdle(); });
 }
 
 void Background::Stop() {
+  State& state = *state_.load();
   std::deque<std::function<void()>> dropped;  // destroyed without the lock
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-    dropped.swap(tasks_);
+    std::lock_guard<std::mutex> lock(state.mutex);
+    state.stopping = true;
+    state.interrupted = true;
+    dropped.swap(state.waiting);
   }
-  changed_.notify_all();
-  thread_->join();
+  state.changed.notify_all();
+  for (std::thread& thread : state.threads) thread.join();
+}
+
+// Leaves the mutex locked.
+void Background::BeforeFork() {
+  State& state = *state_.load();
+  state.mutex.lock();
+  std::unique_lock<std::mutex> lock(state.mutex, std::adopt_lock);
+  state.forking = true;
+  state.interrupted = true;
+  state.changed.wait_for(lock, kForkPatience, [&] { return state.IsAtRest(); });
+  lock.release();
+}
+
+void Background::InParent() {
+  State& state = *state_.load();
+  state.forking = false;
+  state.interrupted = state.stopping;
+  state.mutex.unlock();
+  state.changed.notify_all();
+}
+
+void Background::InChild() {
+  // The parent's state is left as it is: its threads are not here, and its mutex and its waiters
+  // are in the middle of something.
+  State& inherited = *state_.load();
+  auto* const state = new State;
+  state->most_threads = inherited.most_threads;
+  state->stopping = inherited.stopping;
+  state->refuses = inherited.refuses || !inherited.IsAtRest();
+  if (!state->refuses) {
+    state->waiting.assign(inherited.running.begin(), inherited.running.end());
+    state->waiting.insert(state->waiting.end(), inherited.waiting.begin(), inherited.waiting.end());
+  }
+  running_for = nullptr;
+  state_.store(state);
 }
 
 }  // namespace tektite::compiler

@@ -1,20 +1,30 @@
-// One thread of low priority that compiles behind the host's back, for --compile=async.
+// Threads of low priority that compile behind the host's back, for --compile=async.
 //
 //   Background::Get().Submit([cluster] { ... });
 //
-// Started with the first task, one per process.  The queue is bounded: a task that finds it full is
-// refused and may be submitted again.  At the process's exit the thread finishes the task at hand
-// and ends, before the destructors of static objects that it may use.
+// A thread starts with the first task, one per process unless SetThreads says more.  The queue is
+// bounded: a task that finds it full is refused and may be submitted again.
+//
+// Long tasks call Background::Checkpoint() between steps, wherever they hold no lock.  It is what
+// makes two things quick and safe:
+// - The process ends: tasks are told to stop, the threads are joined before the destructors of
+//   static objects run.
+// - The process forks: running tasks pause, so that no lock is held by a thread the child does not
+//   have.  The child begins with threads of its own at its first Submit or wait, and with the
+//   tasks that were waiting or running.  When a task does not pause within kForkPatience, the child
+//   compiles nothing: its Submit refuses.
+//
+// Limits: a task must not Submit from a Checkpoint or wait for another task.
 #ifndef TEKTITE_JIT_COMPILER_BACKGROUND_H_
 #define TEKTITE_JIT_COMPILER_BACKGROUND_H_
 
-#include <condition_variable>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
+
+#include "absl/status/status.h"
 
 namespace tektite::compiler {
 
@@ -22,24 +32,32 @@ class Background {
  public:
   static Background& Get();
 
-  // False when the queue is full or the process ends.
+  // At most so many run at once, from the next Submit on; at least one.
+  void SetThreads(int threads);
+  // False when the queue is full, the process ends, or it is a child that must not compile.
   bool Submit(std::function<void()> task);
   // Waits until all that was submitted is done.
   void WaitUntilIdle();
+  // OK at once for most callers: whoever is no task, and tasks that nobody waits for.  Cancelled
+  // when the process ends.
+  static absl::Status Checkpoint();
 
   static constexpr size_t kMostTasks = 256;
+  static constexpr std::chrono::milliseconds kForkPatience{500};
 
  private:
-  Background() = default;
-  void Loop();
-  void Stop();
+  struct State;
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  bool busy_ = false;
-  bool stopping_ = false;
-  std::unique_ptr<std::thread> thread_;
+  Background();
+  void StartThreads(State& state);
+  void Loop(State& state);
+  void Stop();
+  void BeforeFork();
+  void InParent();
+  void InChild();
+
+  // Replaced in a child, whose copy of the parent's threads, mutex and waiters means nothing.
+  std::atomic<State*> state_;
 };
 
 }  // namespace tektite::compiler

@@ -176,10 +176,12 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   flags.dump_to = DumpDirectory(job.cluster);
   passes::PassContext context = MakePassContext(flags);
   context.dump_name = job.variant;
+  const CompileBudget::Session session(job.budget);
+  context.checkpoint = [&session] { return session.Check(); };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   FuseLeftovers(*graph);
 
-  TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels, CompileKernels(*graph, job));
+  TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels, CompileKernels(*graph, job, session));
   if (disk_ != nullptr) disk_->Flush();
   TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps,
                            runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
@@ -209,7 +211,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   return executable;
 }
 
-absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const CompileJob& job) {
+absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const CompileJob& job,
+                                                            const CompileBudget::Session& session) {
   runtime::KernelMap kernels;
   backend::CompileOptions options;
   const std::string directory = DumpDirectory(job.cluster);
@@ -218,6 +221,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     if (!MakeDirectory(options.dump_dir)) options.dump_dir.clear();
   }
   auto compile = [&](Node* node, bool primary_only) -> absl::Status {
+    TEKTITE_RETURN_IF_ERROR(session.Check());
     options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
                                 HeadOp(node->region()));
     TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel, CompileKernel(*node, options, primary_only));

@@ -29,6 +29,7 @@
 #include "jit/cache/disk_store.h"
 #include "jit/cache/kernel_store.h"
 #include "jit/cache/key.h"
+#include "jit/compiler/compile_budget.h"
 #include "jit/compiler/kernel_work.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
@@ -50,12 +51,14 @@ struct CompileJob {
   std::map<std::string, int64_t> typical_sizes = {};  // of symbols, to lay out memory for
   int num_checks = 0;
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
+  CompileBudget* budget = nullptr;                // null: no limits
 };
 
 class Compiler {
  public:
   static absl::StatusOr<std::unique_ptr<Compiler>> Create(CompilerOptions options);
 
+  // DeadlineExceeded when the job's budget is used up.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(std::unique_ptr<ir::Graph> graph,
                                                                const CompileJob& job);
   // Runs passes only: the named ones, or all where `names` is empty.
@@ -95,7 +98,8 @@ class Compiler {
   explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
   passes::PassContext MakePassContext(const Flags& flags);
   // Also names the fusions after their kernels.
-  absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job);
+  absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job,
+                                                    const CompileBudget::Session& session);
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
                                                  const backend::CompileOptions& options,
                                                  bool primary_only);

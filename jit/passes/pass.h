@@ -34,6 +34,8 @@ struct PassContext {
       evaluate;
   // Backend::RhsPanelWidth of the back end the graph is compiled for.  Null: row-major.
   std::function<int64_t(const ir::Node&)> rhs_panel_width;
+  // Asked before each pass whether to go on.  Null: always.
+  std::function<absl::Status()> checkpoint;
   // Stem of dump file names; the graph's name when empty.
   std::string dump_name;
 

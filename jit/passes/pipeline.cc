@@ -52,6 +52,7 @@ bool IsDisabled(absl::string_view pass, const PassContext& context) {
 absl::StatusOr<bool> RunOne(const PassInfo& pass, ir::Graph& graph, PassContext& context,
                             bool first_round) {
   if (IsDisabled(pass.name, context)) return false;
+  if (context.checkpoint) TEKTITE_RETURN_IF_ERROR(context.checkpoint());
   Stopwatch watch;
   absl::StatusOr<bool> changed = pass.run(graph, context);
   if (!changed.ok()) {

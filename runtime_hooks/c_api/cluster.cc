@@ -56,7 +56,8 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
     : state_(std::move(state)),
       name_(state_->RegisterCluster(name)),
       source_(std::move(source)),
-      weights_(state_->compiler().NewWeightStore()) {}
+      weights_(state_->compiler().NewWeightStore()),
+      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}) {}
 
 std::shared_ptr<Cluster> Cluster::Create(std::shared_ptr<CompilerState> state,
                                          absl::string_view name,

@@ -13,9 +13,11 @@
 // --compile=async a call that finds no code is answered with Unavailable while a background thread
 // makes it.  Memory is bounded whatever the number of shapes: the last kMostShapes keys are known,
 // --max_executables of them with code of their own, --max_specialized of those for being hot.
+// A cluster whose compilations together take more than their budget gets no more code.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_CLUSTER_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_CLUSTER_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -26,6 +28,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "jit/compiler/compile_budget.h"
 #include "runtime_hooks/c_api/call_key.h"
 #include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/graph_source.h"
@@ -46,6 +49,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Dump(absl::string_view file, absl::string_view bytes) const;
 
   absl::Status Run(const tektite_call& call);
+  // Changes whenever more code is ready.
+  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
   static constexpr size_t kMostShapes = 1024;
   static constexpr size_t kMostGeneric = 8;
@@ -110,6 +115,9 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   const std::string name_;
   const std::unique_ptr<const GraphSource> source_;
   const std::shared_ptr<runtime::WeightStore> weights_;
+
+  compiler::CompileBudget budget_;
+  std::atomic<uint64_t> generation_{0};
 
   std::mutex mutex_;  // guards what follows, and shapes
   absl::flat_hash_map<CallKey, ShapePtr> shapes_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "jit/base/status.h"
+#include "jit/compiler/background.h"
 #include "runtime_hooks/c_api/cluster.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
@@ -56,6 +57,12 @@ tektite_cluster* tektite_cluster_create_from_ir(tektite_compiler* compiler, cons
 }
 
 void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
+
+uint64_t tektite_cluster_generation(const tektite_cluster* cluster) {
+  return cluster->cluster->generation();
+}
+
+void tektite_wait_until_compiled(void) { tektite::compiler::Background::Get().WaitUntilIdle(); }
 
 int32_t tektite_cluster_num_args(const tektite_cluster* cluster) {
   return cluster->cluster->source().num_args();

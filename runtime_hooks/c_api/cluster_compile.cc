@@ -93,6 +93,7 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
   code.rules = std::move(rules);
   code.executable = std::move(executable);
   code.settled = true;
+  generation_.fetch_add(1, std::memory_order_relaxed);
   if (code.generic && generic_at_work_.get() == &code) {
     if (status.ok()) {
       generic_.push_back(generic_at_work_);
@@ -167,6 +168,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeFrom(SourceGraph source, std
   job.typical_sizes = std::move(sizes);
   job.num_checks = source.num_checks;
   job.weights = weights_;
+  job.budget = &budget_;
   return state_->compiler().Compile(std::move(source.graph), job);
 }
 

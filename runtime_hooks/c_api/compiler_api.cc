@@ -11,6 +11,7 @@
 #include "jit/base/log.h"
 #include "jit/base/status.h"
 #include "jit/cache/disk_store.h"
+#include "jit/compiler/background.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -45,6 +46,10 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   if (tier != "auto" && tier != "generic" && tier != "specialized") {
     tektite::Warn("flag '--tier=", tier, "' ignored: expected auto, generic or specialized");
     compiler_options.flags.tier = tektite::Flags().tier;
+  }
+  if (compiler_options.flags.compile == "async") {
+    const int64_t threads = std::min<int64_t>(compiler_options.flags.compile_threads, 64);
+    tektite::compiler::Background::Get().SetThreads(static_cast<int>(threads));
   }
   if (given.backend != nullptr) compiler_options.backend = given.backend;
   if (given.host != nullptr) compiler_options.host = given.host;

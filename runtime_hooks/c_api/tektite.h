@@ -32,6 +32,7 @@ extern "C" {
 typedef enum tektite_code {
   TEKTITE_OK = 0,
   TEKTITE_INVALID_ARGUMENT = 3,
+  TEKTITE_DEADLINE_EXCEEDED = 4, /* compiling took more than its budget */
   TEKTITE_NOT_FOUND = 5,
   TEKTITE_RESOURCE_EXHAUSTED = 8,
   TEKTITE_FAILED_PRECONDITION = 9,
@@ -105,8 +106,8 @@ typedef enum tektite_mark_mode {
 
 typedef struct tektite_mark_options {
   size_t struct_size;
-  int32_t mode;                 /* tektite_mark_mode */
-  const char* const* fetches;   /* node names that must stay outside clusters' insides; may be NULL */
+  int32_t mode;               /* tektite_mark_mode */
+  const char* const* fetches; /* node names that must stay outside clusters' insides; may be NULL */
   int32_t num_fetches;
 } tektite_mark_options;
 
@@ -118,7 +119,8 @@ TEKTITE_API tektite_marking* tektite_mark(tektite_compiler* compiler, const void
                                           tektite_status* status);
 TEKTITE_API int32_t tektite_marking_num_clusters(const tektite_marking* marking);
 /* The names below live as long as the marking. */
-TEKTITE_API const char* tektite_marking_cluster_name(const tektite_marking* marking, int32_t cluster);
+TEKTITE_API const char* tektite_marking_cluster_name(const tektite_marking* marking,
+                                                     int32_t cluster);
 TEKTITE_API int32_t tektite_marking_num_nodes(const tektite_marking* marking, int32_t cluster);
 TEKTITE_API const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster,
                                              int32_t node);
@@ -127,8 +129,8 @@ TEKTITE_API void tektite_marking_destroy(tektite_marking* marking);
 /* ---- clusters ----------------------------------------------------------- */
 
 /* `graph_def` is a closed graph whose inputs are `_Arg` nodes (attr `index`, `T`) and whose outputs
- * are `_Retval` nodes (attr `index`, `T`).  An `_Arg` of DT_RESOURCE stands for a variable; the host
- * passes the variable's value in its place at run time.  Nothing is compiled yet. */
+ * are `_Retval` nodes (attr `index`, `T`).  An `_Arg` of DT_RESOURCE stands for a variable; the
+ * host passes the variable's value in its place at run time.  Nothing is compiled yet. */
 TEKTITE_API tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
                                                     const void* graph_def, size_t size,
                                                     tektite_status* status);
@@ -163,32 +165,40 @@ typedef struct tektite_call {
   size_t struct_size;
   const tektite_tensor* args;
   int32_t num_args;
-  int32_t num_threads;          /* size of the host's pool, the caller not counted; 0: run serially */
-  void* context;                /* handed to the functions below */
+  int32_t num_threads; /* size of the host's pool, the caller not counted; 0: run serially */
+  void* context;       /* handed to the functions below */
   tektite_schedule_fn schedule; /* may be NULL when num_threads is 0 */
   tektite_allocate_fn allocate;
   tektite_forward_fn forward; /* may be NULL */
 } tektite_call;
 
-/* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are new
- * and --compile=sync.  On anything but TEKTITE_OK no result may be used, no argument was changed, and
- * the host runs its own kernels. */
+/* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are
+ * new and --compile=sync; with async it answers TEKTITE_UNAVAILABLE until code is ready.  On
+ * anything but TEKTITE_OK no result may be used, no argument was changed, and the host runs its own
+ * kernels. */
 TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                                         tektite_status* status);
+
+/* Changes whenever more code of this cluster is ready.  Cheap. */
+TEKTITE_API uint64_t tektite_cluster_generation(const tektite_cluster* cluster);
+
+/* Waits until nothing is being compiled, or about to be, in this process. */
+TEKTITE_API void tektite_wait_until_compiled(void);
 
 /* ---- tools -------------------------------------------------------------- */
 
 typedef enum tektite_format { TEKTITE_TEXT = 0, TEKTITE_JSON = 1, TEKTITE_DOT = 2 } tektite_format;
 
-/* What would be compiled of a model file's bytes (GraphDef binary or text, or saved_model.pb), and why
- * the rest would not. */
+/* What would be compiled of a model file's bytes (GraphDef binary or text, or saved_model.pb), and
+ * why the rest would not. */
 TEKTITE_API char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size,
                                   int32_t format, tektite_status* status);
 /* Turns a frozen GraphDef into a closed one (placeholders become _Arg, `outputs` or else the sinks
  * become _Retval) for tektite_cluster_create; the names come back comma-separated in `signature`
  * ("x,y->out"). Both strings are released by the caller; *closed_size gets the bytes' size. */
 TEKTITE_API char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,
-                                      size_t* closed_size, char** signature, tektite_status* status);
+                                      size_t* closed_size, char** signature,
+                                      tektite_status* status);
 /* Runs passes ("canonicalize,fuse"; NULL or "": the whole pipeline) over IR text. */
 TEKTITE_API char* tektite_transform_ir(tektite_compiler* compiler, const char* text, size_t size,
                                        const char* passes, tektite_status* status);

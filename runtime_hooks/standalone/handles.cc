@@ -6,8 +6,9 @@ namespace tektite::standalone {
 
 CompilerPtr MakeCompiler(const Globals& globals, const std::string& backend) {
   const char* environment = std::getenv("TEKTITE_FLAGS");
-  const std::string flags =
-      std::string(environment == nullptr ? "" : environment) + " " + globals.flags;
+  // A command has no other kernels to run meanwhile.
+  const std::string flags = std::string("--compile=sync ") +
+                            (environment == nullptr ? "" : environment) + " " + globals.flags;
   tektite_options options = {};
   options.struct_size = sizeof(options);
   options.flags = flags.c_str();

@@ -29,7 +29,8 @@ inline CompilerPtr MakeCompiler(const char* flags = "", const char* backend = "r
                                 tektite_status* status = nullptr) {
   tektite_options options = {};
   options.struct_size = sizeof(options);
-  options.flags = flags;
+  const std::string all_flags = std::string("--compile=sync ") + flags;
+  options.flags = all_flags.c_str();
   options.backend = backend;
   return CompilerPtr(tektite_compiler_create(&options, status));
 }

@@ -1,0 +1,67 @@
+#include "jit/compiler/compile_budget.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/status.h"
+#include "jit/compiler/background.h"
+
+namespace tektite::compiler {
+namespace {
+
+constexpr int64_t kMegabyte = int64_t{1} << 20;
+
+int64_t ThreadMicroseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+}
+
+// Bytes, or 0 when the system does not tell.
+int64_t ResidentBytes() {
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[128];
+  const ssize_t length = read(file, text, sizeof(text) - 1);
+  close(file);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  long long total = 0, resident = 0;
+  if (std::sscanf(text, "%lld %lld", &total, &resident) != 2) return 0;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+CompileBudget::Session::Session(CompileBudget* budget)
+    : budget_(budget),
+      began_(ThreadMicroseconds()),
+      resident_(budget != nullptr && budget->limits_.megabytes > 0 ? ResidentBytes() : 0) {}
+
+CompileBudget::Session::~Session() {
+  if (budget_ != nullptr) budget_->spent_ += UsedMicroseconds();
+}
+
+int64_t CompileBudget::Session::UsedMicroseconds() const { return ThreadMicroseconds() - began_; }
+
+absl::Status CompileBudget::Session::Check() const {
+  TEKTITE_RETURN_IF_ERROR(Background::Checkpoint());
+  if (budget_ == nullptr) return absl::OkStatus();
+  const Limits& limits = budget_->limits_;
+  if (limits.milliseconds > 0 &&
+      budget_->spent_.load() + UsedMicroseconds() > limits.milliseconds * 1000) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("compiling it took more than --compile_budget_ms=", limits.milliseconds));
+  }
+  if (limits.megabytes > 0 && ResidentBytes() - resident_ > limits.megabytes * kMegabyte) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "memory grew by more than --compile_budget_mb=", limits.megabytes, " in one compilation"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tektite::compiler

@@ -1,0 +1,64 @@
+"""Compiling behind the first calls: --compile=async, what users get."""
+
+ASYNC = "--compile=async"
+
+MODEL = """
+w = [tf.Variable(normal(64, 64) * 0.1) for _ in range(3)]
+@tf.function(input_signature=[tf.TensorSpec([None, 64], tf.float32)])
+def f(x):
+    for v in w:
+        x = tf.nn.softmax(tf.nn.relu(tf.matmul(x, v)) + 1.0)
+    return x
+x = tf.constant(normal(16, 64))
+"""
+
+
+def test_first_calls_are_tensorflows_and_the_later_ones_compiled(run_pair):
+    text = MODEL + """
+import time
+y = [f(x)]
+on_caller = tektite.stats().get("fallbacks", {}).get("NOT_COMPILED", 0)
+deadline = time.time() + 60
+while tektite.is_active() and tektite.stats()["compiles"] == 0 and time.time() < deadline:
+    time.sleep(0.01)
+tektite.wait_until_compiled()
+y.append(f(x))
+report(y=y, on_caller=on_caller)
+"""
+    plain, compiled = run_pair(text, TEKTITE_FLAGS=ASYNC)
+    assert compiled.values["on_caller"] == 1
+    assert compiled.stats["fallbacks"] == {"NOT_COMPILED": 1}
+    assert compiled.stats["runs"] == 2 and compiled.stats["compiles"] == 1
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"]):
+        assert abs(sum(map(sum, ours)) - sum(map(sum, theirs))) < 1e-3
+
+
+def test_process_ends_while_it_compiles(run_program):
+    result = run_program(MODEL + "report(y=list(f(x).shape))", tektite="1", TEKTITE_FLAGS=ASYNC)
+    assert result.values["y"] == [16, 64]
+    assert result.lines() == []
+
+
+def test_fork_while_it_compiles(run_program):
+    text = MODEL + """
+f(x)
+child = os.fork()
+if child == 0:
+    tektite.wait_until_compiled()
+    os._exit(0)
+tektite.wait_until_compiled()
+f(x)
+report(code=os.waitpid(child, 0)[1])
+"""
+    result = run_program(text, tektite="1", TEKTITE_FLAGS=ASYNC)
+    assert result.values["code"] == 0
+    assert result.stats["compiles"] == 1
+
+
+def test_a_cluster_over_its_budget_is_left_to_tensorflow(run_pair):
+    text = MODEL + "report(y=[f(x) for _ in range(3)])"
+    plain, compiled = run_pair(text, TEKTITE_FLAGS="--compile_budget_ms=1")
+    assert compiled.stats["fallbacks"] == {"OVER_BUDGET": 3}
+    assert "--compile_budget_ms=1" in compiled.stats["fallback_examples"]["OVER_BUDGET"]
+    assert compiled.values["y"] == plain.values["y"]
+
