@@ -7,9 +7,12 @@
 //   FAKE_TEKTITE_CODE=12   every run answers with this status code
 //   FAKE_TEKTITE_ABI=99    the ABI version it claims
 //   FAKE_TEKTITE_ONE=1     all candidates are one cluster, cycles or not
+//   FAKE_TEKTITE_CONTEST=1 the value of the flag "contest"
+//   FAKE_TEKTITE_SLEEP_MS=20  how long every run takes
 // Limits: never compiled into anything that is installed.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +20,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <protozero/pbf_reader.hpp>
@@ -317,7 +321,7 @@ const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster
 void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
 
 int64_t tektite_flag(const tektite_compiler* compiler, const char* name, int64_t otherwise) {
-  return otherwise;
+  return std::string(name) == "contest" ? Environment("FAKE_TEKTITE_CONTEST", 0) : otherwise;
 }
 
 tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
@@ -334,6 +338,8 @@ tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* 
   return cluster;
 }
 void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
+uint64_t tektite_cluster_generation(const tektite_cluster* cluster) { return 0; }
+void tektite_wait_until_compiled(void) {}
 
 int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                             tektite_status* status) {
@@ -348,6 +354,7 @@ int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
       cluster->last_version[i] = version;
     }
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(Environment("FAKE_TEKTITE_SLEEP_MS", 0)));
   const int code = Environment("FAKE_TEKTITE_CODE", TEKTITE_OK);
   std::map<std::string, Value> done;
   bool possible = code == TEKTITE_OK;

@@ -222,3 +222,22 @@ if child == 0:
 report(code=os.waitpid(child, 0)[1])
 """
     assert run_fake(text, tektite="1").values["code"] == 0
+
+
+@pytest.mark.parametrize("sleep_ms, winner", [(0, "compiled"), (20, "host")])
+def test_the_faster_side_runs(run_fake, sleep_ms, winner):
+    text = """
+f = tf.function(lambda x: tf.nn.relu(x * 2.0 + 1.0) * 0.5)
+x = tf.constant(normal(2, 1))
+y = [f(x) for _ in range(120)]
+report(same=all(np.array_equal(y[0], other) for other in y))
+"""
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1", FAKE_TEKTITE_SLEEP_MS=str(sleep_ms))
+    assert result.values["same"]
+    assert result.host["contest"][winner] == 1, result.host
+    reasons = result.host["fallbacks"]
+    assert 4 <= reasons.pop("MEASURING_HOST") <= 16
+    if winner == "host":
+        assert reasons.pop("SLOWER_THAN_HOST") >= 80
+        assert list(result.host["contest"]["lost"].values())[0] > 1.5
+    assert reasons == {}

@@ -9,6 +9,8 @@
 // Stateful, so that nothing folds, merges or prunes it; asynchronous, since the fallback is.
 // Limits: CPU devices.
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +18,7 @@
 
 #include "absl/base/call_once.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "runtime_hooks/tensorflow/hook/contest.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback.h"
 #include "runtime_hooks/tensorflow/hook/held_inputs.h"
@@ -53,6 +56,8 @@ const char* CodeName(int code) {
   switch (code) {
     case TEKTITE_INVALID_ARGUMENT:
       return "INVALID_ARGUMENT";
+    case TEKTITE_DEADLINE_EXCEEDED:
+      return "OVER_BUDGET";
     case TEKTITE_NOT_FOUND:
       return "NOT_FOUND";
     case TEKTITE_RESOURCE_EXHAUSTED:
@@ -113,6 +118,15 @@ struct HostCall {
   }
 };
 
+int64_t Nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Arguments that the shape class of a call is told by; variables keep their shapes.
+constexpr size_t kMostShapeInputs = 16;
+
 class ClusterOp : public tensorflow::AsyncOpKernel {
  public:
   explicit ClusterOp(OpKernelConstruction* construction) : AsyncOpKernel(construction) {
@@ -124,22 +138,36 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("fallback", &function));
     OP_REQUIRES_OK(construction, construction->GetAttr("cluster_name", &cluster_name_));
     fallback_ = std::make_unique<Fallback>(function.name());
+    for (int i = 0; i < num_inputs() && shape_inputs_.size() < kMostShapeInputs; ++i) {
+      if (input_type(i) != tensorflow::DT_RESOURCE &&
+          std::find(constant_inputs.begin(), constant_inputs.end(), i) == constant_inputs.end()) {
+        shape_inputs_.push_back(i);
+      }
+    }
     reader_ = std::make_unique<InputReader>(
         std::vector<DataType>(input_types().begin(), input_types().end()),
         std::move(variable_types), constant_inputs);
   }
 
   ~ClusterOp() override {
+    if (contest_ != nullptr) RemoveContest(contest_.get());
     if (cluster_ != nullptr) library_->cluster_destroy(cluster_);
   }
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
     absl::call_once(once_, [this] { CreateCluster(); });
-    const char* const refusal = RunCompiled(context);
+    Contest::Turn turn;
+    const char* const refusal = RunCompiled(context, &turn);
     if (refusal == nullptr) return done();
     CountFallback(refusal);
-    fallback_->Run(context, std::move(done));
+    if (!turn.is_measured || turn.side != Contest::Side::kHost) {
+      return fallback_->Run(context, std::move(done));
+    }
+    fallback_->Run(context, [this, context, turn, done = std::move(done)] {
+      if (context->status().ok()) contest_->End(turn);
+      done();
+    });
   }
 
  private:
@@ -151,13 +179,38 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     tektite_status status = {};
     cluster_ = library_->cluster_create(library_->compiler, cluster_name_.c_str(), body.data(),
                                         body.size(), &status);
+    if (cluster_ != nullptr && library_->flag(library_->compiler, "contest", 0) != 0) {
+      contest_ = std::make_unique<Contest>(&Nanoseconds);
+      AddContest(contest_.get(), cluster_name_);
+    }
+  }
+
+  Contest::Turn BeginTurn(const InputReader::Call& inputs) {
+    uint64_t shape_class = 0;
+    double work = 0;
+    for (const int index : shape_inputs_) {
+      const tektite_tensor& arg = inputs.args[index];
+      double elements = 1;
+      for (int d = 0; d < arg.rank; ++d) {
+        shape_class = AddToShapeClass(shape_class, arg.dims[d]);
+        elements *= static_cast<double>(arg.dims[d]);
+      }
+      work += elements;
+    }
+    return contest_->Begin(shape_class, work, library_->cluster_generation(cluster_));
   }
 
   // Null when the outputs are set, otherwise why they are not.
-  const char* RunCompiled(OpKernelContext* context) {
+  const char* RunCompiled(OpKernelContext* context, Contest::Turn* turn) {
     if (cluster_ == nullptr) return "HOST_NO_CLUSTER";
     InputReader::Call inputs;
     if (const char* refusal = reader_->Read(context, &inputs); refusal != nullptr) return refusal;
+    if (contest_ != nullptr) {
+      *turn = BeginTurn(inputs);
+      if (turn->side == Contest::Side::kHost) {
+        return turn->is_demoted ? "SLOWER_THAN_HOST" : "MEASURING_HOST";
+      }
+    }
     const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
     HostCall host{context, &inputs, pool == nullptr ? nullptr : pool->workers, {}};
     host.outputs.resize(context->num_outputs());
@@ -178,12 +231,15 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     for (int i = 0; i < context->num_outputs(); ++i) {
       context->set_output(i, std::move(host.outputs[i]));
     }
+    if (contest_ != nullptr) contest_->End(*turn);
     return nullptr;
   }
 
   std::string cluster_name_;
   std::unique_ptr<Fallback> fallback_;
   std::unique_ptr<InputReader> reader_;
+  std::vector<int> shape_inputs_;     // whose shapes tell one class of calls from another
+  std::unique_ptr<Contest> contest_;  // null: compiled code always runs
   absl::once_flag once_;
   const CompilerLibrary* library_ = nullptr;
   tektite_cluster* cluster_ = nullptr;

@@ -14,6 +14,7 @@ namespace {
 
 struct Reasons {
   tensorflow::mutex mu;
+  std::map<const Contest*, std::string> contests;
   std::map<std::string_view, int64_t> not_placed;
   std::map<std::string_view, int64_t> fallbacks;
 };
@@ -29,6 +30,22 @@ std::string ToJson(const std::map<std::string_view, int64_t>& counts) {
     absl::StrAppend(&out, out.size() == 1 ? "" : ", ", "\"", code, "\": ", count);
   }
   return out + "}";
+}
+
+// How many shape classes each side has won, and by how much the worst of each losing cluster lost.
+std::string ContestsToJson(const std::map<const Contest*, std::string>& contests) {
+  Contest::Report all;
+  std::string lost;
+  for (const auto& [contest, cluster] : contests) {
+    const Contest::Report report = contest->Summary();
+    all.compiled += report.compiled;
+    all.host += report.host;
+    all.open += report.open;
+    if (report.host == 0) continue;
+    absl::StrAppend(&lost, lost.empty() ? "" : ", ", "\"", cluster, "\": ", report.worst_ratio);
+  }
+  return absl::StrCat("{\"compiled\": ", all.compiled, ", \"host\": ", all.host,
+                      ", \"open\": ", all.open, ", \"lost\": {", lost, "}}");
 }
 
 }  // namespace
@@ -50,6 +67,18 @@ void CountFallback(const char* code) {
   ++reasons.fallbacks[code];
 }
 
+void AddContest(const Contest* contest, const std::string& cluster) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  reasons.contests[contest] = cluster;
+}
+
+void RemoveContest(const Contest* contest) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  reasons.contests.erase(contest);
+}
+
 std::string HookCountersJson() {
   const Counters& counters = HookCounters();
   Reasons& reasons = HookReasons();
@@ -60,10 +89,18 @@ std::string HookCountersJson() {
                       ", \"runs\": ", counters.runs.load(), ", \"holds\": ", counters.holds.load(),
                       ", \"releases\": ", counters.releases.load(),
                       ", \"not_placed\": ", ToJson(reasons.not_placed),
-                      ", \"fallbacks\": ", ToJson(reasons.fallbacks), "}");
+                      ", \"fallbacks\": ", ToJson(reasons.fallbacks),
+                      ", \"contest\": ", ContestsToJson(reasons.contests), "}");
 }
 
 }  // namespace tektite::tf_hook
+
+// Waits until nothing is being compiled, or about to be; at once where there is no compiler.
+extern "C" __attribute__((visibility("default"))) void tektite_hook_wait_until_compiled() {
+  using tektite::tf_hook::CompilerLibrary;
+  const CompilerLibrary* const library = CompilerLibrary::IfOpen();
+  if (library != nullptr) library->wait_until_compiled();
+}
 
 // The compiler's counters with the hook's under "host", as JSON; before the compiler is opened the
 // former are absent.  Release it with free().

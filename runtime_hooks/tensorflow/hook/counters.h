@@ -4,7 +4,8 @@
 // compiler counts its own reasons, these are the ones only the host can know.  Example, from
 // tektite.stats()["host"]:
 //   {"graphs": 3, "clusters_placed": 2, "runs": 40,
-//    "not_placed": {"HOST_CYCLE": 1}, "fallbacks": {"HOST_VARIABLE_UNINITIALIZED": 1}}
+//    "not_placed": {"HOST_CYCLE": 1}, "fallbacks": {"HOST_VARIABLE_UNINITIALIZED": 1},
+//    "contest": {"compiled": 2, "host": 0, "open": 1, "lost": {}}}    # by shape class
 // Limits: counts are for the process and never reset.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_COUNTERS_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_COUNTERS_H_
@@ -12,6 +13,8 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+
+#include "runtime_hooks/tensorflow/hook/contest.h"
 
 namespace tektite::tf_hook {
 
@@ -30,6 +33,10 @@ Counters& HookCounters();
 // must be a string literal.
 void CountNotPlaced(const char* code);
 void CountFallback(const char* code);
+
+// A cluster's contest is in the counters, under "contest", while it lives.
+void AddContest(const Contest* contest, const std::string& cluster);
+void RemoveContest(const Contest* contest);
 
 // The counters above as a JSON object.
 std::string HookCountersJson();

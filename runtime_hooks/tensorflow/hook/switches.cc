@@ -1,5 +1,6 @@
 #include "runtime_hooks/tensorflow/hook/switches.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <string_view>
 
@@ -50,6 +51,9 @@ bool HasAnnotatedNode(const tensorflow::Graph& graph) {
   return false;
 }
 
+// tektite.enable() was called.
+std::atomic<bool> enabled{false};
+
 }  // namespace
 
 Extent ExtentFor(const tensorflow::GraphOptimizationPassOptions& options) {
@@ -58,7 +62,9 @@ Extent ExtentFor(const tensorflow::GraphOptimizationPassOptions& options) {
       BelongsToXla(options.function_def)) {
     return Extent::kNothing;
   }
-  if (environment == Switch::kOn) return Extent::kEverything;
+  if (environment == Switch::kOn || enabled.load(std::memory_order_relaxed)) {
+    return Extent::kEverything;
+  }
   if (environment == Switch::kUnset && SessionAsksForJit(options.session_options)) {
     return Extent::kEverything;
   }
@@ -66,3 +72,8 @@ Extent ExtentFor(const tensorflow::GraphOptimizationPassOptions& options) {
 }
 
 }  // namespace tektite::tf_hook
+
+// Compiles every graph from now on, whatever TEKTITE was when the hook was loaded.
+extern "C" __attribute__((visibility("default"))) void tektite_hook_enable() {
+  tektite::tf_hook::enabled.store(true, std::memory_order_relaxed);
+}

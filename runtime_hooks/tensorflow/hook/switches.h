@@ -3,7 +3,7 @@
 // Why one place: the four ways to switch Tektite on are independent (docs: README "Switching on"),
 // and what they add up to must be the same everywhere.
 //
-//   TEKTITE=1                 every graph
+//   TEKTITE=1                 every graph; so from a call of tektite.enable() on
 //   TEKTITE=scoped            annotated nodes only, whatever the session says
 //   unset                     every graph of a session with global_jit_level ON_1 or ON_2 (this is
 //   also

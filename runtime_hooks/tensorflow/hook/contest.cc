@@ -1,0 +1,204 @@
+#include "runtime_hooks/tensorflow/hook/contest.h"
+
+#include <algorithm>
+
+namespace tektite::tf_hook {
+namespace {
+
+constexpr double kClearWin = 0.95;
+constexpr double kLoss = 1.03;
+constexpr double kClearLoss = 1.5;
+
+enum class Phase : uint8_t { kWarmUp, kTrial, kCompiledWon, kHostWon };
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+uint64_t AddToShapeClass(uint64_t hash, int64_t size) {
+  auto bucket = static_cast<uint64_t>(size);
+  if (size >= 8) {
+    const int octave = 63 - __builtin_clzll(bucket);
+    bucket = static_cast<uint64_t>(octave) * 2 + ((bucket >> (octave - 1)) & 1) + 8;
+  }
+  return (hash ^ bucket) * 0x9E3779B97F4A7C15ull + 0x7F4A7C15ull;
+}
+
+class Contest::ShapeClass {
+ public:
+  explicit ShapeClass(uint64_t key) : key(key) {}
+
+  void Begin(uint64_t code_generation, Turn* turn) {
+    const Phase now = phase_.load(std::memory_order_acquire);
+    const uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+    // A spot check is two calls: the host's, then one of compiled code.
+    const uint64_t since_spot_check = call % kSpotCheckEvery;
+    if (now == Phase::kCompiledWon && since_spot_check > 1) return;
+    if (now == Phase::kHostWon && call < retry_at_.load(std::memory_order_relaxed) &&
+        code_generation == generation_.load(std::memory_order_relaxed)) {
+      turn->side = Side::kHost;
+      turn->is_demoted = true;
+      return;
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    switch (phase_.load(std::memory_order_relaxed)) {
+      case Phase::kWarmUp:
+        return;
+      case Phase::kHostWon:
+        BeginTrial();
+        break;
+      case Phase::kCompiledWon:
+        turn->is_measured = true;
+        turn->side = since_spot_check == 0 ? Side::kHost : Side::kCompiled;
+        return;
+      case Phase::kTrial:
+        break;
+    }
+    generation_.store(code_generation, std::memory_order_relaxed);
+    turn->is_measured = true;
+    turn->side = host_is_next_ ? Side::kHost : Side::kCompiled;
+    host_is_next_ = !host_is_next_;
+  }
+
+  void End(const Turn& turn, double time) {
+    if (!turn.is_measured) {
+      if (phase_.load(std::memory_order_acquire) != Phase::kWarmUp) return;
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (phase_.load(std::memory_order_relaxed) == Phase::kWarmUp &&
+          turn.side == Side::kCompiled && ++warm_runs_ >= kWarmRuns) {
+        BeginTrial();
+      }
+      return;
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    // The host's kernels are made by its first call, and keep what they learn of a shape.
+    if (turn.side == Side::kHost && !host_is_warm_) {
+      host_is_warm_ = true;
+      return;
+    }
+    std::vector<double>& times = turn.side == Side::kHost ? host_ : compiled_;
+    if (times.size() < kManySamples) times.push_back(time);
+    if (std::min(host_.size(), compiled_.size()) >= kFewSamples) Judge();
+  }
+
+  void AddTo(Report* report) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    switch (phase_.load(std::memory_order_relaxed)) {
+      case Phase::kCompiledWon:
+        ++report->compiled;
+        break;
+      case Phase::kHostWon:
+        ++report->host;
+        report->worst_ratio = std::max(report->worst_ratio, ratio_);
+        break;
+      default:
+        ++report->open;
+    }
+  }
+
+  const uint64_t key;
+
+ private:
+  void BeginTrial() {
+    host_.clear();
+    compiled_.clear();
+    phase_.store(Phase::kTrial, std::memory_order_release);
+  }
+
+  void Judge() {
+    const double by_median = Median(compiled_) / Median(host_);
+    const double by_minimum = *std::min_element(compiled_.begin(), compiled_.end()) /
+                              *std::min_element(host_.begin(), host_.end());
+    const double least = std::min(by_median, by_minimum);
+    const double most = std::max(by_median, by_minimum);
+    if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
+      // Spot checks lie far apart: what they find is looked at closely.
+      if (least > kLoss) return BeginTrial();
+      host_.clear();
+      compiled_.clear();
+      return;
+    }
+    const bool is_enough = std::min(host_.size(), compiled_.size()) >= kManySamples;
+    if (most < kClearWin || (is_enough && least <= kLoss)) {
+      losses_ = 0;
+      Settle(Phase::kCompiledWon);
+    } else if (least > kClearLoss || (is_enough && least > kLoss)) {
+      ratio_ = by_median;
+      const uint64_t wait = kFirstRetry << std::min(losses_, 20);
+      ++losses_;
+      retry_at_.store(calls_.load(std::memory_order_relaxed) + std::min(wait, kLastRetry),
+                      std::memory_order_relaxed);
+      Settle(Phase::kHostWon);
+    }
+  }
+
+  void Settle(Phase phase) {
+    host_.clear();
+    compiled_.clear();
+    phase_.store(phase, std::memory_order_release);
+  }
+
+  std::atomic<Phase> phase_{Phase::kWarmUp};
+  std::atomic<uint64_t> calls_{0};
+  std::atomic<uint64_t> retry_at_{0};
+  std::atomic<uint64_t> generation_{0};
+
+  std::mutex mutex_;  // guards what follows, and changes of phase_
+  int warm_runs_ = 0;
+  int losses_ = 0;
+  bool host_is_next_ = true;
+  bool host_is_warm_ = false;
+  double ratio_ = 0;
+  std::vector<double> host_, compiled_;  // nanoseconds over work
+};
+
+Contest::~Contest() {
+  for (auto& entry : classes_) delete entry.load();
+}
+
+Contest::ShapeClass* Contest::Find(uint64_t key) {
+  const size_t home = key % kMostClasses;
+  for (size_t i = 0; i < kMostProbes; ++i) {
+    std::atomic<ShapeClass*>& entry = classes_[(home + i) % kMostClasses];
+    ShapeClass* found = entry.load(std::memory_order_acquire);
+    if (found == nullptr) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      found = entry.load(std::memory_order_relaxed);
+      if (found == nullptr) {
+        found = new ShapeClass(key);
+        entry.store(found, std::memory_order_release);
+      }
+    }
+    if (found->key == key) return found;
+  }
+  return classes_[home].load(std::memory_order_acquire);
+}
+
+Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_generation) {
+  Turn turn;
+  turn.shape_class = Find(shape_class);
+  turn.work = std::max(work, 1.0);
+  turn.shape_class->Begin(code_generation, &turn);
+  if (turn.is_measured) turn.began = clock_();
+  return turn;
+}
+
+void Contest::End(const Turn& turn) {
+  const double time = turn.is_measured ? static_cast<double>(clock_() - turn.began) / turn.work : 0;
+  turn.shape_class->End(turn, std::max(time, 1e-9));
+}
+
+Contest::Report Contest::Summary() const {
+  Report report;
+  for (const auto& entry : classes_) {
+    ShapeClass* const shape_class = entry.load(std::memory_order_acquire);
+    if (shape_class != nullptr) shape_class->AddTo(&report);
+  }
+  return report;
+}
+
+}  // namespace tektite::tf_hook

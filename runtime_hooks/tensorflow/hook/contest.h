@@ -1,0 +1,90 @@
+// Which side runs a cluster's calls, its compiled code or the host's kernels: the one that is
+// faster on the calls themselves.
+//
+// Why: no cost model is right about every machine, shape and neighbour.  A compiler that makes a
+// program slower is worse than none.
+//
+//   Contest contest(options);                        // one per cluster
+//   Contest::Turn turn = contest.Begin(shape_class, work, code_generation);
+//   if (turn.side == Contest::Side::kCompiled) { run; if it worked: contest.End(turn); }
+//   else { run the host's kernels; contest.End(turn); }
+//
+// Each call runs on one side only, so a call is never made twice.  For each shape class:
+//   warm-up  compiled calls, not timed: code appears, weights are packed
+//   trial    the sides take turns and are timed; a clear result takes 3 calls each, a close one 15
+//   settled  the winner runs.  Every 1,000th call begins a spot check, one call of either side;
+//            when three of those say that the winner loses, there is a new trial.
+// Compiled code loses when it is more than 3 % slower by its median and by its minimum; noise moves
+// one of them more often than both.  After a loss there is a new trial when new code has been made,
+// or after 1,000 calls, then 2,000, 4,000, ...
+//
+// Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
+// Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's
+// times, on both sides alike.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_CONTEST_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_CONTEST_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace tektite::tf_hook {
+
+// Adds a dimension to the hash of a shape class: sizes within half an octave are one class.
+uint64_t AddToShapeClass(uint64_t hash, int64_t size);
+
+class Contest {
+ public:
+  enum class Side : uint8_t { kCompiled, kHost };
+  using Clock = int64_t (*)();  // nanoseconds
+
+  static constexpr int kWarmRuns = 3;
+  static constexpr size_t kFewSamples = 3;
+  static constexpr size_t kManySamples = 15;
+  static constexpr uint64_t kSpotCheckEvery = 1000;
+  static constexpr uint64_t kFirstRetry = 1000;
+  static constexpr uint64_t kLastRetry = uint64_t{1} << 20;
+
+  explicit Contest(Clock clock) : clock_(clock) {}
+  ~Contest();
+  Contest(const Contest&) = delete;
+  Contest& operator=(const Contest&) = delete;
+
+  class ShapeClass;
+  struct Turn {
+    Side side = Side::kCompiled;
+    bool is_measured = false;
+    bool is_demoted = false;  // the host's turn because compiled code lost
+    ShapeClass* shape_class = nullptr;
+    int64_t began = 0;
+    double work = 1;
+  };
+
+  // `work` is what times are divided by, so that calls of different sizes can be compared (elements
+  // of the arguments); `code_generation` changes when new code has been made.
+  Turn Begin(uint64_t shape_class, double work, uint64_t code_generation);
+  // The call ended well.  A turn that did not is forgotten.
+  void End(const Turn& turn);
+
+  struct Report {
+    int compiled = 0;        // shape classes that compiled code won
+    int host = 0;            // that it lost
+    int open = 0;            // not decided yet
+    double worst_ratio = 0;  // compiled over host time, of those that lost
+  };
+  Report Summary() const;
+
+ private:
+  ShapeClass* Find(uint64_t key);
+
+  static constexpr size_t kMostClasses = 64;
+  static constexpr size_t kMostProbes = 8;  // then the class shares that of another shape
+  const Clock clock_;
+  std::mutex mutex_;  // for adding classes
+  std::array<std::atomic<ShapeClass*>, kMostClasses> classes_ = {};
+};
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_CONTEST_H_

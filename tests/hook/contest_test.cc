@@ -1,0 +1,195 @@
+#include "runtime_hooks/tensorflow/hook/contest.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace tektite::tf_hook {
+namespace {
+
+using Side = Contest::Side;
+
+int64_t now = 0;
+
+int64_t FakeClock() { return now; }
+
+// Makes calls whose sides take the times that are set here.
+class Calls {
+ public:
+  double compiled = 100, host = 100;
+  std::function<double()> noise = [] { return 1.0; };
+  uint64_t generation = 0;
+  Contest contest{&FakeClock};
+  int64_t compiled_calls = 0, host_calls = 0, demoted_calls = 0;
+
+  Side Make(uint64_t shape_class = 1, double work = 1) {
+    const Contest::Turn turn = contest.Begin(shape_class, work, generation);
+    now += static_cast<int64_t>((turn.side == Side::kCompiled ? compiled : host) * noise() * work);
+    contest.End(turn);
+    ++(turn.side == Side::kCompiled ? compiled_calls : host_calls);
+    demoted_calls += turn.is_demoted ? 1 : 0;
+    return turn.side;
+  }
+  void Make(int count, uint64_t shape_class, double work = 1) {
+    for (int i = 0; i < count; ++i) Make(shape_class, work);
+  }
+};
+
+TEST(Contest, AClearWinnerTakesAHandfulOfTheHostsCalls) {
+  Calls calls;
+  calls.compiled = 50;
+  calls.Make(200, 1);
+  EXPECT_LE(calls.host_calls, 4);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+TEST(Contest, AClearLoserIsDemoted) {
+  Calls calls;
+  calls.compiled = 200;
+  calls.Make(200, 1);
+  EXPECT_LE(calls.compiled_calls, Contest::kWarmRuns + 4);
+  EXPECT_GT(calls.demoted_calls, 150);
+  const Contest::Report report = calls.contest.Summary();
+  EXPECT_EQ(report.host, 1);
+  EXPECT_DOUBLE_EQ(report.worst_ratio, 2.0);
+}
+
+TEST(Contest, FourPercentIsALossAndTwoAreNone) {
+  for (const double compiled : {104.0, 102.0}) {
+    Calls calls;
+    calls.compiled = compiled;
+    calls.Make(200, 1);
+    EXPECT_EQ(calls.contest.Summary().host, compiled == 104.0 ? 1 : 0) << compiled;
+  }
+}
+
+TEST(Contest, FewDisturbedCallsDoNotDecide) {
+  Calls calls;
+  calls.compiled = 80;
+  int call = 0;
+  calls.noise = [&] {
+    return ++call % 4 == 0 ? 9.0 : 1.0;
+  };  // every other compiled call of a trial
+  calls.Make(300, 1);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+TEST(Contest, TheHostsFirstCallIsNotHeldAgainstIt) {
+  Calls calls;
+  calls.compiled = 120;
+  bool first = true;
+  for (int i = 0; i < 300; ++i) {
+    calls.noise = [&] { return 1.0; };
+    const Contest::Turn turn = calls.contest.Begin(1, 1, 0);
+    const bool is_host = turn.side == Side::kHost;
+    now += is_host ? (first ? 1000000 : 100) : 120;
+    if (is_host) first = false;
+    calls.contest.End(turn);
+  }
+  EXPECT_EQ(calls.contest.Summary().host, 1);
+}
+
+TEST(Contest, AWinnerThatBecomesSlowerIsFoundOut) {
+  Calls calls;
+  calls.compiled = 50;
+  calls.Make(1000, 1);
+  calls.compiled = 150;
+  calls.Make(static_cast<int>(5 * Contest::kSpotCheckEvery), 1);
+  EXPECT_EQ(calls.contest.Summary().host, 1);
+}
+
+TEST(Contest, AWinnersHostCallsAreOneInAThousand) {
+  Calls calls;
+  calls.compiled = 50;
+  calls.Make(100000, 1);
+  EXPECT_LE(calls.host_calls, 110);
+}
+
+TEST(Contest, ALoserIsTriedAgainSoonWhenThereIsNewCode) {
+  Calls calls;
+  calls.compiled = 200;
+  calls.Make(100, 1);
+  ASSERT_EQ(calls.contest.Summary().host, 1);
+  calls.compiled = 50;
+  calls.generation = 1;
+  calls.Make(20, 1);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+TEST(Contest, ALoserIsTriedAgainLaterAndLater) {
+  Calls calls;
+  calls.compiled = 200;
+  calls.Make(100000, 1);
+  // At 1, 3, 7, 15, 31, 63 thousand calls: seven trials of three or four each.
+  EXPECT_LT(calls.compiled_calls, 40);
+  calls.compiled = 50;
+  calls.Make(100000, 1);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+TEST(Contest, ShapeClassesAreJudgedApart) {
+  Calls calls;
+  for (int i = 0; i < 300; ++i) {
+    calls.compiled = 50;
+    calls.Make(1, 1);
+    calls.compiled = 200;
+    calls.Make(1, 2);
+  }
+  const Contest::Report report = calls.contest.Summary();
+  EXPECT_EQ(report.compiled, 1);
+  EXPECT_EQ(report.host, 1);
+}
+
+TEST(Contest, SizesWithinAClassAreComparedByTheirWork) {
+  Calls calls;
+  calls.compiled = 90;
+  // The host happens to get the small calls.
+  for (int i = 0; i < 300; ++i) calls.Make(1, 1, i % 2 == 0 ? 1000 : 1400);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+TEST(Contest, MoreClassesThanThereIsRoomForShare) {
+  Calls calls;
+  calls.compiled = 50;
+  for (uint64_t key = 0; key < 1000; ++key) calls.Make(10, key * 977);
+  const Contest::Report report = calls.contest.Summary();
+  EXPECT_LE(report.compiled + report.host + report.open, 64);
+}
+
+TEST(Contest, ACallThatFailsCountsForNothing) {
+  Calls calls;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(calls.contest.Begin(1, 1, 0).side, Side::kCompiled);  // never ends
+  }
+  EXPECT_EQ(calls.contest.Summary().open, 1);
+}
+
+TEST(Contest, ThreadsMayRace) {
+  Contest contest([]() -> int64_t { return 0; });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&contest] {
+      for (uint64_t i = 0; i < 5000; ++i) contest.End(contest.Begin(i % 100, 1, i / 1000));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Contest::Report report = contest.Summary();
+  EXPECT_GT(report.compiled + report.host + report.open, 0);
+}
+
+TEST(ShapeClass, NeighboursShareAndOctavesDoNot) {
+  const auto of = [](int64_t size) { return AddToShapeClass(17, size); };
+  EXPECT_EQ(of(128), of(150));
+  EXPECT_NE(of(128), of(200));
+  EXPECT_NE(of(128), of(256));
+  std::set<uint64_t> small;
+  for (int64_t size = 0; size < 8; ++size) small.insert(of(size));
+  EXPECT_EQ(small.size(), 8u);
+  EXPECT_NE(AddToShapeClass(of(2), 3), AddToShapeClass(of(3), 2));
+}
+
+}  // namespace
+}  // namespace tektite::tf_hook
