@@ -53,6 +53,29 @@ constexpr absl::string_view kBoundary[] = {
     "_HostSend",   "_Recv",         "_Retval",
     "_Send",
 };
+// How large their results are is known when they have run. What reads the results can be compiled:
+// their shapes are arguments there.
+constexpr absl::string_view kDataDependentShape[] = {
+    "CombinedNonMaxSuppression",
+    "DynamicPartition",
+    "GenerateBoundingBoxProposals",
+    "ListDiff",
+    "NonMaxSuppression",
+    "NonMaxSuppressionV2",
+    "NonMaxSuppressionV3",
+    "NonMaxSuppressionV4",
+    "NonMaxSuppressionV5",
+    "NonMaxSuppressionWithOverlaps",
+    "RaggedRange",
+    "SparseFillEmptyRows",
+    "StringSplit",
+    "StringSplitV2",
+    "Unique",
+    "UniqueV2",
+    "UniqueWithCounts",
+    "UniqueWithCountsV2",
+    "Where",
+};
 constexpr absl::string_view kRefProducers[] = {
     "Assign",      "AssignAdd",     "AssignSub",         "CountUpTo", "RefEnter",   "RefExit",
     "RefIdentity", "RefMerge",      "RefNextIteration",  "RefSelect", "RefSwitch",  "ScatterAdd",
@@ -131,8 +154,10 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
   if (IsOneOf(node.op, kControlFlow)) return {Reason::kCONTROL_FLOW, node.op};
   // A NoOp only ties control edges together; inside a cluster nothing is left of it.
   const bool is_noop = node.op == "NoOp";
-  if (!is_noop && importer::FindImportRule(node.op) == nullptr)
-    return {Reason::kNO_IMPORTER, node.op};
+  if (!is_noop && importer::FindImportRule(node.op) == nullptr) {
+    const bool sizes = IsOneOf(node.op, kDataDependentShape);
+    return {sizes ? Reason::kDATA_DEPENDENT_SHAPE : Reason::kNO_IMPORTER, node.op};
+  }
   if (options.fetches.contains(node.name)) return {Reason::kFETCHED, ""};
   if (node.attrs.Bool("_XlaMustCompile", false) || !node.attrs.String("_xla_compile_id").empty()) {
     return {Reason::kMUST_COMPILE, ""};

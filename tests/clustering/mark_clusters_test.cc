@@ -155,6 +155,15 @@ TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {
             "NONE");
 }
 
+TEST(MarkClusters, IsCutWhereShapesDependOnValuesAndGoesOnBehind) {
+  const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+                            Node("rows", "Where", {"b"}) + Node("c", "Abs", {"rows"}) +
+                            Node("d", "Neg", {"c"}) + Node("host", "PyFunc", {"d"});
+  EXPECT_EQ(Clusters(graph), "a b | c d");
+  EXPECT_EQ(WhyNot(graph, "rows"), "DATA_DEPENDENT_SHAPE");
+  EXPECT_EQ(WhyNot(graph, "host"), "NO_IMPORTER");
+}
+
 TEST(MarkClusters, LeavesReferencesFetchesAndBoundaries) {
   EXPECT_EQ(WhyNot(Node("v", "VariableV2", {}) + Node("a", "Exp", {"v"}), "a"), "REF_INPUT");
   EXPECT_EQ(WhyNot(Node("v", "_Recv", {}) + Node("a", "Exp", {"v"}), "v"), "HOST_BOUNDARY");
