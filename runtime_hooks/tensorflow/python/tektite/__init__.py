@@ -1,42 +1,55 @@
 """Tektite: a compiler that plugs into the stock TensorFlow wheel.
 
-Nothing needs to be imported to use it: set ``TEKTITE=1`` and run your program. This package only tells
-what happened::
+Nothing needs to be imported to use it: set ``TEKTITE=1`` and run your program. This package switches it on
+from inside, compiles single functions, warms up a server, and tells what happened:
 
-    import tensorflow as tf
-    import tektite
+>>> import tektite
+>>> tektite.enable()
+>>> import tensorflow as tf
+>>> tektite.is_active()
+True
 
+A part of a model, or a function that has to be compiled whole:
+
+>>> @tf.function
+... def layer(x):
+...     with tektite.scope("layer"):
+...         return tf.nn.softmax(x * 2.0)
+>>> layer(tf.ones([2, 4])).numpy().tolist()
+[[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
+>>> double = tektite.jit(lambda x: x + x, must_compile=True)
+>>> double(tf.constant([1.0, 2.0])).numpy().tolist()
+[2.0, 4.0]
+>>> words = tektite.jit(lambda x: tf.strings.length(x), must_compile=True)
+>>> words(tf.constant(["one", "three"]))
+Traceback (most recent call last):
     ...
-    if tektite.is_active():
-        print(tektite.stats()["clustered_ops"])
+tektite._functions.NotCompiledError: <lambda>: StringLength 'StringLength' cannot be compiled: NO_IMPORTER
 
-It never opens the plugin itself and works before, after and without ``import tensorflow``.
+What would be compiled, and code that is there before the first request:
+
+>>> report = tektite.explain(layer, tf.TensorSpec([None, 1024]))
+>>> report.ops, report.clustered
+(2, 2)
+>>> tektite.warmup(layer, [(8, 1024), (16, 1024)])
+>>> tektite.stats()["compiles"] > 0
+True
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
 import os
-from pathlib import Path
+import sys
 from typing import Any
 
-__all__ = ["__version__", "is_active", "stats"]
+from tektite._explain import Cluster, Explanation, LeftOut
+from tektite._functions import Jit, NotCompiledError, explain, jit, scope, wait_until_compiled, warmup
+from tektite._hook import open_hook, read_stats
+
+__all__ = ["Cluster", "Explanation", "Jit", "LeftOut", "NotCompiledError", "__version__", "enable", "explain",
+           "is_active", "jit", "scope", "stats", "wait_until_compiled", "warmup"]
 
 __version__ = "0.1.0"
-
-_LIBRARY_FOLDER = Path(__file__).parent / "lib"
-
-
-def _open_hook() -> ctypes.CDLL | None:
-    """The hook that ``import tensorflow`` loaded into this process, or None."""
-    for path in sorted(_LIBRARY_FOLDER.glob("libtektite_tf-*.so")):
-        try:
-            # RTLD_NOLOAD: a handle to what is there already, never a new load.
-            return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
-        except OSError:
-            continue
-    return None
 
 
 def is_active() -> bool:
@@ -44,7 +57,23 @@ def is_active() -> bool:
 
     False with ``TEKTITE=0``, before ``import tensorflow``, and where no hook fits the TensorFlow at hand.
     """
-    return _open_hook() is not None
+    return open_hook() is not None
+
+
+def enable() -> None:
+    """Compiles every graph from now on, as ``TEKTITE=1`` does; before or after ``import tensorflow``.
+
+    Graphs that TensorFlow has optimised already stay as they are. Raises ``RuntimeError`` where
+    TensorFlow was imported with ``TEKTITE=0``, or no hook fits it.
+    """
+    os.environ["TEKTITE"] = "1"
+    if "tensorflow" not in sys.modules:
+        return
+    hook = open_hook()
+    if hook is None:
+        raise RuntimeError("tektite: TensorFlow runs without the hook: it was imported with TEKTITE=0, or there "
+                           "is none for this version")
+    hook.tektite_hook_enable()
 
 
 def stats() -> dict[str, Any]:
@@ -53,19 +82,8 @@ def stats() -> dict[str, Any]:
     The compiler's own entries (``clusters``, ``compiles``, ``compile_seconds``, ``runs``, ``fallbacks``,
     ``ops``, ``clustered_ops``, ``left_out``, ...) are missing until the first graph needed the compiler.
     ``host`` holds the hook's: ``graphs`` seen, ``clusters_placed``, ``ops_placed``, ``runs``, ``holds`` and
-    ``releases`` of variables, ``not_placed`` and ``fallbacks`` by reason. Empty when not active.
+    ``releases`` of variables, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes
+    of shapes compiled code won against TensorFlow's kernels, and lost. Empty when not active.
     """
-    hook = _open_hook()
-    if hook is None:
-        return {}
-    hook.tektite_hook_stats_json.restype = ctypes.c_void_p
-    hook.tektite_hook_stats_json.argtypes = []
-    address = hook.tektite_hook_stats_json()
-    if not address:
-        return {}
-    try:
-        return json.loads(ctypes.string_at(address).decode("utf-8", "replace"))
-    finally:
-        libc = ctypes.CDLL(None)
-        libc.free.argtypes = [ctypes.c_void_p]
-        libc.free(address)
+    hook = open_hook()
+    return {} if hook is None else read_stats(hook)

@@ -1,0 +1,160 @@
+"""What needs TensorFlow: annotations, functions that must compile, warming up."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from tektite._explain import Explanation, LeftOut, explain_graph
+from tektite._hook import open_hook
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Ops that steer or border a graph, and outputs that cost no work, are no failure to compile.
+_NO_FAILURE = frozenset({"CHEAP_OUTPUT", "HOST_BOUNDARY", "FETCHED"})
+
+
+def _tensorflow() -> Any:
+    # Its import takes seconds, and it has no type stubs.
+    return importlib.import_module("tensorflow")
+
+
+class NotCompiledError(RuntimeError):
+    """An op of a function with ``must_compile=True`` cannot be compiled.
+
+    ``left_out`` names every such op, the first of them in the message.
+    """
+
+    def __init__(self, function: str, left_out: Sequence[LeftOut]) -> None:
+        self.left_out = tuple(left_out)
+        first = self.left_out[0]
+        more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        super().__init__(f"{function}: {first.op} '{first.node}' cannot be compiled: {first.reason}{more}")
+
+
+@contextlib.contextmanager
+def scope(name: str) -> Iterator[None]:
+    """Ops made inside are compiled, together, whatever the session says and however little they do.
+
+    For code that builds graphs (inside ``tf.function``, Keras layers, ``tf.Graph``); eager ops run as ever.
+    Ops of scopes with different names never share a cluster. ``TEKTITE=0`` and a ``tf.xla`` annotation
+    ``compile_ops=False`` inside win over it.
+    """
+    tf = _tensorflow()
+    if tf.executing_eagerly():
+        yield
+        return
+    attributes = {"_XlaCompile": tf.compat.v1.AttrValue(b=True), "_XlaScope": tf.compat.v1.AttrValue(s=name.encode())}
+    with tf.compat.v1.get_default_graph()._attr_scope(attributes):
+        yield
+
+
+class Jit(Generic[P, R]):
+    """What ``tektite.jit`` returns: a ``tf.function`` whose ops are all annotated."""
+
+    def __init__(self, function: Callable[P, R], must_compile: bool, options: dict[str, Any]) -> None:
+        self._name = getattr(function, "__name__", "function")
+        self._must_compile = must_compile
+        self._refusal = threading.local()
+        functools.update_wrapper(self, function)
+        tf = _tensorflow()
+        check = tf.autograph.experimental.do_not_convert(self._check)
+
+        def traced(*args: P.args, **kwargs: P.kwargs) -> R:
+            with scope(self._name):
+                result = function(*args, **kwargs)
+            check()
+            return result
+
+        traced.__name__ = self._name
+        self.function = tf.function(traced, **options)
+
+    def _check(self) -> None:
+        """Runs at the end of tracing, so that nothing of the function has been run yet."""
+        tf = _tensorflow()
+        if not self._must_compile or tf.executing_eagerly():
+            return
+        graph = tf.compat.v1.get_default_graph().as_graph_def()
+        left_out = [op for op in explain_graph(graph.SerializeToString()).left_out if op.reason not in _NO_FAILURE]
+        if left_out:
+            self._refusal.error = NotCompiledError(self._name, left_out)
+            raise self._refusal.error
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        self._refusal.error = None
+        try:
+            result: R = self.function(*args, **kwargs)
+            return result
+        except Exception:
+            # TensorFlow has made another error of it, with AutoGraph's notes.
+            if self._refusal.error is None:
+                raise
+            raise self._refusal.error from None
+
+
+def jit(function: Callable[P, R], *, must_compile: bool = False, **options: Any) -> Jit[P, R]:
+    """A ``tf.function`` that Tektite compiles, whatever ``TEKTITE`` says (but for 0) and however small it is.
+
+    With ``must_compile`` a call that traces the function raises ``NotCompiledError`` where an op cannot be
+    compiled, before anything has run. What only the shapes of a call decide is in ``stats()["fallbacks"]``.
+    ``options`` are those of ``tf.function``, which is the attribute ``function`` of the result.
+    """
+    return Jit(function, must_compile, options)
+
+
+def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+    """What would be compiled of ``function`` for these arguments, or ``tf.TensorSpec`` in their place.
+
+    The graph is the one that is traced, before TensorFlow optimises it, and TensorFlow's choice of what is
+    annotated or switched on plays no part.
+    """
+    tf = _tensorflow()
+    if isinstance(function, Jit):
+        function = function.function
+    if not hasattr(function, "get_concrete_function"):
+        function = tf.function(function)
+    concrete: Any = function.get_concrete_function(*args, **kwargs)  # type: ignore[attr-defined]
+    return explain_graph(concrete.graph.as_graph_def().SerializeToString())
+
+
+def wait_until_compiled() -> None:
+    """Waits until nothing is being compiled in this process, or about to be."""
+    hook = open_hook()
+    if hook is not None:
+        hook.tektite_hook_wait_until_compiled()
+
+
+def _argument(tf: Any, wanted: Any, dtype: Any) -> Any:
+    """A tensor of zeros for a shape, a ``tf.TensorSpec``, or the tensor that is given."""
+    if isinstance(wanted, tf.TensorSpec):
+        return tf.zeros(wanted.shape, wanted.dtype)
+    if tf.is_tensor(wanted) or hasattr(wanted, "__array__"):
+        return wanted
+    return tf.zeros(wanted, dtype)
+
+
+def warmup(function: Any, shapes: Iterable[Any], *, dtype: Any = "float32") -> None:
+    """Runs ``function`` for each of ``shapes`` and waits until the code for it is there.
+
+    An entry of ``shapes`` is what one call gets: a shape such as ``(8, 224, 224, 3)``, a ``tf.TensorSpec``,
+    a tensor, or a list of these, one for each argument. Shapes become zeros of type ``dtype``. A Keras
+    model's ``predict`` is warmed up, anything else is called. Afterwards the first request of one of these
+    shapes finds its code, and weights that are packed.
+    """
+    tf = _tensorflow()
+    is_model = hasattr(function, "predict")
+    for entry in shapes:
+        wanted = entry if isinstance(entry, list) else [entry]
+        arguments = [_argument(tf, one, dtype) for one in wanted]
+        for _ in range(3):  # before there is code, with it, which packs weights, and with those
+            if is_model:
+                rows = max(int(arguments[0].shape[0]), 1)
+                function.predict(arguments if len(arguments) > 1 else arguments[0], batch_size=rows, verbose=0)
+            else:
+                function(*arguments)
+            wait_until_compiled()

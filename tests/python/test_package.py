@@ -1,0 +1,179 @@
+"""The Python package: types, examples in its documentation, and a wheel that works elsewhere."""
+
+import importlib.util
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / "runtime_hooks/tensorflow/python"
+
+
+def test_types_are_strict():
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir",
+                           ROOT / "build/.mypy_cache"], cwd=PYTHON, text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_examples_in_the_documentation(run_program):
+    text = """
+import doctest
+result = doctest.testmod(tektite, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+report(failed=result.failed, attempted=result.attempted)
+"""
+    result = run_program(text)
+    assert result.values["attempted"] > 10
+    assert result.values["failed"] == 0
+
+
+def test_enable_after_the_import(run_program):
+    text = """
+f = tf.function(lambda x: tf.nn.relu(x * 2.0 + 1.0))
+g = tf.function(lambda x: tf.nn.relu(x * 3.0 + 1.0))
+x = tf.constant(normal(4, 8))
+f(x)
+before = tektite.stats()["host"]["clusters_placed"]
+tektite.enable()
+g(x)
+report(before=before)
+"""
+    result = run_program(text)
+    assert result.values["before"] == 0 and result.host["clusters_placed"] == 1
+
+
+def test_enable_without_a_hook_says_so(run_program):
+    text = """
+try:
+    tektite.enable()
+    report(error="")
+except RuntimeError as error:
+    report(error=str(error))
+"""
+    assert "TEKTITE=0" in run_program(text, tektite="0").values["error"]
+
+
+def test_scope_compiles_only_what_is_inside(run_program):
+    text = """
+@tf.function
+def f(x):
+    with tektite.scope("part"):
+        y = tf.nn.relu(x * 2.0 + 1.0)
+    return tf.exp(tf.cumsum(y) * 3.0)
+x = tf.constant(normal(4, 8))
+report(y=f(x))
+"""
+    result = run_program(text, tektite="scoped")
+    assert result.host["clusters_placed"] == 1
+    assert 1 <= result.host["ops_placed"] <= 3
+
+
+def test_scopes_of_two_names_are_two_clusters(run_program):
+    text = """
+@tf.function
+def f(x):
+    with tektite.scope("a"):
+        x = tf.nn.relu(x * 2.0 + 1.0)
+    with tektite.scope("b"):
+        return tf.nn.relu(x * 3.0 + 1.0)
+report(y=f(tf.constant(normal(4, 8))))
+"""
+    assert run_program(text, tektite="scoped").host["clusters_placed"] == 2
+
+
+def test_must_compile_names_the_op_before_anything_runs(run_program):
+    text = """
+v = tf.Variable(0)
+@tektite.jit
+def fine(x):
+    return tf.nn.relu(x * 2.0 + 1.0)
+def bad(x):
+    v.assign_add(1)
+    return tf.strings.as_string(x * 2.0)
+bad = tektite.jit(bad, must_compile=True)
+x = tf.constant(normal(4, 8))
+fine(x)
+errors = []
+for _ in range(2):
+    try:
+        bad(x)
+    except tektite.NotCompiledError as error:
+        errors.append([str(error), [op.op for op in error.left_out]])
+report(errors=errors, v=v)
+"""
+    result = run_program(text)
+    assert len(result.values["errors"]) == 2 and result.values["v"] == 0
+    message, ops = result.values["errors"][0]
+    assert "AsString" in ops and ops[0] in message and "NO_IMPORTER" in message
+    assert result.host["clusters_placed"] == 1
+
+
+def test_an_error_of_the_function_itself_is_not_hidden(run_program):
+    text = """
+f = tektite.jit(lambda x, y: tf.matmul(x, y), must_compile=True)
+try:
+    f(tf.zeros([2, 3]), tf.zeros([2, 3]))
+    kind = ""
+except Exception as error:
+    kind = type(error).__name__
+report(kind=kind)
+"""
+    assert run_program(text).values["kind"] == "ValueError"
+
+
+def test_warmup_leaves_nothing_to_compile(run_program):
+    text = """
+w = tf.Variable(normal(64, 64))
+@tf.function(input_signature=[tf.TensorSpec([None, 64])])
+def f(x):
+    return tf.nn.softmax(tf.matmul(x, w))
+model = tf.keras.Sequential([tf.keras.Input([256]), tf.keras.layers.Dense(256, activation="relu")])
+tektite.warmup(f, [(4, 64), tf.TensorSpec([8, 64])])
+tektite.warmup(model, [(16, 256)])
+before = tektite.stats()
+f(tf.zeros([4, 64])); f(tf.zeros([8, 64])); model.predict(np.zeros((16, 256), np.float32), verbose=0)
+after = tektite.stats()
+report(new=[after[k] - before[k] for k in ("compiles", "clusters")],
+       refused=sum(after["fallbacks"].values()) - sum(before["fallbacks"].values()), runs=after["runs"] - before["runs"])
+"""
+    # The functions that a Keras model makes for each call to slice its input are too small for a user's flags.
+    result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --min_cluster_cost=20000")
+    assert result.values["new"] == [0, 0] and result.values["refused"] == 0
+    assert result.values["runs"] >= 3
+
+
+def test_explain_tells_what_is_left_out_and_why(run_program):
+    text = """
+def f(x):
+    return tf.strings.as_string(tf.nn.softmax(x * 2.0 + 1.0))
+e = tektite.explain(f, tf.TensorSpec([512, 1024]))
+report(ops=e.ops, clustered=e.clustered, left_out=[[n.op, n.reason] for n in e.left_out],
+       clusters=[c.ops for c in e.clusters], text=str(e))
+"""
+    values = run_program(text).values
+    assert (values["ops"], values["clustered"], values["clusters"]) == (4, 3, [3])
+    assert values["left_out"] == [["AsString", "NO_IMPORTER"]]
+    assert "AsString" in values["text"]
+
+
+def test_wheel_holds_what_an_environment_needs(tmp_path):
+    library = tmp_path / "some.so"
+    library.write_bytes(b"\x7fELF" + bytes(100))
+    command = [sys.executable, PYTHON / "make_wheel.py", "--output", tmp_path, "--tf-version", "2.21"]
+    for name in ("loader", "hook", "compiler"):
+        command += [f"--{name}", library]
+    path = Path(subprocess.run(command, text=True, capture_output=True, check=True).stdout.strip())
+    assert path.name.startswith("tektite-") and path.name.endswith("-py3-none-linux_x86_64.whl")
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+    for wanted in ("tensorflow-plugins/libtektite_loader.so", "tektite/lib/libtektite.so",
+                   "tektite/lib/libtektite_tf-2.21.so", "tektite/__init__.py", "tektite/py.typed"):
+        assert wanted in names
+    target = tmp_path / "site"
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", target, path],
+                   check=True)
+    assert (target / "tensorflow-plugins/libtektite_loader.so").read_bytes() == library.read_bytes()
