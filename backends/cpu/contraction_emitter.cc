@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <set>
 
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
@@ -15,6 +17,8 @@
 namespace tektite::cpu {
 namespace {
 
+using ir::Dim;
+using ir::Dims;
 using ir::DType;
 using ir::Node;
 using ir::Op;
@@ -22,6 +26,9 @@ using loop::Value;
 
 // With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
 constexpr int kEnoughAccumulators = 8;
+
+// What a size is taken for when it is to be decided how much a tile fetches ahead.
+constexpr int64_t kUsualSize = 128;
 
 // Right-hand sides above this come from beyond L2 in every call.
 constexpr int64_t kStreamedBytes = 1 << 20;
@@ -50,29 +57,31 @@ class ContractionEmitter {
     EmittedKernel result;
     result.in_place = EpilogueInPlace(region_, *plan_.root);
     result.kernel = MakeKernel(fusion_, name_, result.in_place);
-    result.cost_ns = plan_.cost_ns;
-    const int64_t m_blocks = plan_.m == 0 ? 0 : plan_.m_blocks();
-    const int64_t units = plan_.batch * m_blocks * plan_.n_blocks();
+    result.cost = plan_.cost;
+    const Dim m_blocks = plan_.m_blocks(), n_blocks = plan_.n_blocks();
+    const Dim units = plan_.batch * m_blocks * n_blocks;
     result.num_chunks = units;
     loop::Builder b(result.kernel.get());
     b_ = &b;
     if (plan_.is_convolution && plan_.conv.padded()) {
-      const int64_t rows = plan_.conv.input_rows(plan_.block_rows / plan_.conv.out_width);
-      padded_input_ =
-          b.AllocateScratch(plan_.dtype, rows * plan_.conv.padded_width() * plan_.conv.channels);
+      const Dim rows = plan_.conv.input_rows(plan_.image_rows);
+      padded_input_ = b.AllocateScratch(
+          plan_.dtype, rows * plan_.conv.padded_width() * Dim(plan_.conv.channels));
     }
     if (plan_.rhs == RhsMode::kPackInKernel) {
-      panel_ = b.AllocateScratch(plan_.dtype, (plan_.k + plan_.lanes) * plan_.panel());
+      panel_ = b.AllocateScratch(plan_.dtype, (plan_.k + Dim(plan_.lanes)) * Dim(plan_.panel()));
     }
     if (plan_.blocked_k_loops > 0) {
-      sums_ = b.AllocateScratch(plan_.accumulator, plan_.block_rows * plan_.panel());
+      // The last tile of an unknown number of rows may reach beyond them.
+      const Dim rows = plan_.block_rows + Dim(plan_.m.is_constant() ? 0 : plan_.rows);
+      num_sums_ = rows * Dim(plan_.panel());
+      sums_ = b.AllocateScratch(plan_.accumulator, num_sums_);
     }
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     PlanPrefetch();
     ForEachUnit(b, units, 1, [&](Value unit) {
-      Value n_block = b.Rem(unit, b.Index(plan_.n_blocks()));
-      Value rest = b.Div(unit, b.Index(plan_.n_blocks()));
-      EmitBlock(b.Div(rest, b.Index(m_blocks)), b.Rem(rest, b.Index(m_blocks)), n_block);
+      const std::vector<Value> index = Delinearize(b, unit, {plan_.batch, m_blocks, n_blocks});
+      EmitBlock(index[0], index[1], index[2]);
     });
     TEKTITE_RETURN_IF_ERROR(status_);
     return result;
@@ -80,15 +89,20 @@ class ContractionEmitter {
 
  private:
   void PlanPrefetch() {
+    if (plan_.rhs != RhsMode::kPacked || !plan_.k.is_constant() || !plan_.n.is_constant()) return;
     int64_t piece = 1;
     for (size_t i = plan_.blocked_k_loops; i < plan_.k_loops.size(); ++i) {
-      piece *= plan_.k_loops[i].trips;
+      piece *= plan_.k_loops[i].trips.value();
     }
     piece_elements_ = piece * plan_.panel();
-    const int64_t bytes = plan_.k * plan_.n * ir::DTypeBytes(plan_.dtype);
-    if (plan_.rhs == RhsMode::kPacked && bytes > kStreamedBytes) {
-      prefetch_tiles_ = std::min(plan_.block_rows, plan_.m) / plan_.rows;
-    }
+    const int64_t bytes = plan_.k.value() * plan_.n.value() * ir::DTypeBytes(plan_.dtype);
+    if (bytes <= kStreamedBytes) return;
+    const Dim tiles = FloorDiv(Min(plan_.block_rows, plan_.m), plan_.rows);
+    std::set<std::string> symbols;
+    tiles.CollectSymbols(&symbols);
+    ir::SymbolMap usual;
+    for (const std::string& symbol : symbols) usual.emplace(symbol, kUsualSize);
+    prefetch_tiles_ = tiles.Substitute(usual).value();
   }
 
   void EmitBlock(Value batch, Value m_block, Value n_block) {
@@ -96,7 +110,7 @@ class ContractionEmitter {
     Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
     Value lhs = b.Buffer(lhs_parameter_), rhs = b.Buffer(rhs_parameter_);
     Value lhs_offset = b.Index(0), rhs_offset = b.Index(0);
-    std::vector<int64_t> batch_sizes;
+    Dims batch_sizes;
     for (const AddressLoop& loop : plan_.batch_loops) batch_sizes.push_back(loop.trips);
     std::vector<Value> batch_index = Delinearize(b, batch, batch_sizes);
     for (size_t i = 0; i < batch_index.size(); ++i) {
@@ -123,11 +137,11 @@ class ContractionEmitter {
     Value out_row = b.Div(m_begin, b.Index(g.out_width));
     Value in_row = b.Mul(out_row, b.Index(g.stride_h));
     if (!g.padded()) {
-      lhs_ = b.Offset(lhs_, plan_.dtype, b.Mul(in_row, b.Index(g.width * g.channels)));
+      lhs_ = b.Offset(lhs_, plan_.dtype, b.Mul(in_row, b.Index(g.width * Dim(g.channels))));
       return;
     }
-    const int64_t rows = g.input_rows(plan_.block_rows / g.out_width);
-    const int64_t padded_row = g.padded_width() * g.channels, row = g.width * g.channels;
+    const Dim rows = g.input_rows(plan_.image_rows), channels(g.channels);
+    const Dim padded_row = g.padded_width() * channels, row = g.width * channels;
     const int64_t bytes = ir::DTypeBytes(plan_.dtype);
     b.For(b.Index(0), b.Index(rows), 1, [&](Value r) {
       Value source = b.Sub(b.Add(in_row, r), b.Index(g.pad_top));
@@ -139,13 +153,14 @@ class ContractionEmitter {
           [&] {
             if (g.pad_left > 0) b.Zero(to, b.Index(g.pad_left * g.channels * bytes));
             b.Copy(b.Offset(to, plan_.dtype, b.Index(g.pad_left * g.channels)),
-                   b.Offset(lhs_, plan_.dtype, b.Mul(source, b.Index(row))), b.Index(row * bytes));
+                   b.Offset(lhs_, plan_.dtype, b.Mul(source, b.Index(row))),
+                   b.Index(row * Dim(bytes)));
             if (g.pad_right > 0) {
-              b.Zero(b.Offset(to, plan_.dtype, b.Index((g.pad_left + g.width) * g.channels)),
+              b.Zero(b.Offset(to, plan_.dtype, b.Index((Dim(g.pad_left) + g.width) * channels)),
                      b.Index(g.pad_right * g.channels * bytes));
             }
           },
-          [&] { b.Zero(to, b.Index(padded_row * bytes)); });
+          [&] { b.Zero(to, b.Index(padded_row * Dim(bytes))); });
     });
     lhs_ = padded_input_;
   }
@@ -157,23 +172,23 @@ class ContractionEmitter {
     Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
     Value m_count = b.Min(b.Sub(b.Index(plan_.m), m_begin), b.Index(plan_.block_rows));
     if (plan_.blocked_k_loops > 0) {
-      b.Zero(sums_, b.Index(plan_.block_rows * plan_.panel() * ir::DTypeBytes(plan_.accumulator)));
+      b.Zero(sums_, b.Index(num_sums_ * Dim(ir::DTypeBytes(plan_.accumulator))));
       BlockedLoops(0, b.Index(0), b.Index(0), [&](Value lhs_offset, Value rhs_offset) {
-        ForEachTile(m_count, [&](Value m, int rows) {
-          std::vector<Value> acc = LoadSums(m, rows);
-          acc = Accumulate(m, rows, panel, column, std::move(acc), lhs_offset, rhs_offset);
-          StoreSums(m, rows, acc);
+        ForEachTile(m_count, [&](const RowTile& tile) {
+          std::vector<Value> acc = LoadSums(tile);
+          acc = Accumulate(tile, panel, column, std::move(acc), lhs_offset, rhs_offset);
+          StoreSums(tile, acc);
         });
       });
-      ForEachTile(m_count, [&](Value m, int rows) {
-        Finish(batch, b.Add(m_begin, m), rows, column, LoadSums(m, rows));
+      ForEachTile(m_count, [&](const RowTile& tile) {
+        Finish(batch, m_begin, tile, column, LoadSums(tile));
       });
       return;
     }
-    ForEachTile(m_count, [&](Value m, int rows) {
+    ForEachTile(m_count, [&](const RowTile& tile) {
       std::vector<Value> acc =
-          Accumulate(m, rows, panel, column, Zeros(rows), b.Index(0), b.Index(0));
-      Finish(batch, b.Add(m_begin, m), rows, column, std::move(acc));
+          Accumulate(tile, panel, column, Zeros(tile.rows), b.Index(0), b.Index(0));
+      Finish(batch, m_begin, tile, column, std::move(acc));
     });
   }
 
@@ -189,20 +204,34 @@ class ContractionEmitter {
     });
   }
 
-  // Tiles of the block: body(first row within the block, rows), the last one smaller.
-  void ForEachTile(Value m_count, const std::function<void(Value, int)>& body) {
+  // Tiles of the block, the last one smaller.
+  void ForEachTile(Value m_count, const std::function<void(const RowTile&)>& body) {
     loop::Builder& b = *b_;
-    const int64_t rows = plan_.rows;
+    const int rows = plan_.rows;
     Value whole = b.Mul(b.Div(m_count, b.Index(rows)), b.Index(rows));
-    b.For(b.Index(0), whole, rows, [&](Value m) { body(m, plan_.rows); });
-    // Blocks have at most two different sizes, known here.
-    const int64_t full = std::min(plan_.block_rows, plan_.m) % rows;
-    const int64_t last = (plan_.m % plan_.block_rows) % rows;
+    b.For(b.Index(0), whole, rows, [&](Value m) { body({m, rows, rows, {}}); });
     Value left = b.Sub(m_count, whole);
-    for (int64_t rest : {full, full == last ? int64_t{0} : last}) {
-      if (rest == 0) continue;
-      b.If(b.Compare("eq", left, b.Index(rest)), [&] { body(whole, static_cast<int>(rest)); });
+    if (plan_.m.is_constant() && plan_.block_rows.is_constant()) {
+      // Blocks have at most two different sizes, known here.
+      const int64_t m = plan_.m.value(), block = plan_.block_rows.value();
+      const int full = static_cast<int>(std::min(block, m) % rows);
+      const int last = static_cast<int>(m % block % rows);
+      for (int rest : {full, full == last ? 0 : last}) {
+        if (rest == 0) continue;
+        b.If(b.Compare("eq", left, b.Index(rest)), [&] { body({whole, rest, rest, {}}); });
+      }
+      return;
     }
+    // Anything from none to rows - 1: a few sizes of tile, of which the smallest that holds them
+    // all wastes half of its work at most.
+    std::function<void(int)> smaller = [&](int most) {
+      if (most == 0) return;
+      const int next = most == rows - 1 ? rows / 2 : most / 2;
+      auto tile = [&] { body({whole, most, next + 1, left}); };
+      if (next == most) return smaller(next - 1);
+      b.If(b.Compare("gt", left, b.Index(next)), tile, [&] { smaller(next); });
+    };
+    smaller(rows - 1);
   }
 
   std::vector<Value> Zeros(int rows) {
@@ -214,84 +243,126 @@ class ContractionEmitter {
     return b_->Add(b_->Mul(b_->Add(m, b_->Index(row)), b_->Index(plan_.panel())),
                    b_->Index(static_cast<int64_t>(vector) * plan_.lanes));
   }
-  std::vector<Value> LoadSums(Value m, int rows) {
+  std::vector<Value> LoadSums(const RowTile& tile) {
     std::vector<Value> acc;
-    for (int r = 0; r < rows; ++r) {
+    for (int r = 0; r < tile.rows; ++r) {
       for (int v = 0; v < plan_.vectors; ++v) {
-        acc.push_back(b_->Load(sums_, plan_.accumulator, SumIndex(m, r, v), plan_.lanes));
+        acc.push_back(b_->Load(sums_, plan_.accumulator, SumIndex(tile.first, r, v), plan_.lanes));
       }
     }
     return acc;
   }
-  void StoreSums(Value m, int rows, const std::vector<Value>& acc) {
-    for (int r = 0; r < rows; ++r) {
+  void StoreSums(const RowTile& tile, const std::vector<Value>& acc) {
+    for (int r = 0; r < tile.rows; ++r) {
       for (int v = 0; v < plan_.vectors; ++v) {
-        b_->Store(sums_, SumIndex(m, r, v), acc[static_cast<size_t>(r) * plan_.vectors + v]);
+        b_->Store(sums_, SumIndex(tile.first, r, v),
+                  acc[static_cast<size_t>(r) * plan_.vectors + v]);
       }
     }
   }
 
-  // Pointer and displacement of each row of a tile that starts at row m of the block.
+  // Pointer and displacement of each row of a tile.
   struct RowAddress {
     Value pointer;
     int64_t displacement = 0;
   };
-  std::vector<RowAddress> RowAddresses(Value m, int rows) {
+  std::vector<RowAddress> RowAddresses(const RowTile& tile) {
     loop::Builder& b = *b_;
     std::vector<RowAddress> addresses;
-    const ConvolutionGeometry& g = plan_.conv;
-    const bool regular = plan_.is_convolution ? g.out_width % plan_.rows == 0 || g.out_width == 1
-                                              : plan_.m_loops.size() <= 1;
-    const int64_t row_stride =
-        plan_.is_convolution ? g.stride_h * g.padded_width() * g.channels : 0;
-    auto offset_of = [&](Value row) {
-      if (plan_.is_convolution) {
-        Value y = b.Div(row, b.Index(g.out_width)), x = b.Rem(row, b.Index(g.out_width));
-        return b.Add(b.Mul(y, b.Index(row_stride)), b.Mul(x, b.Index(g.stride_w * g.channels)));
-      }
-      std::vector<int64_t> sizes;
-      for (const AddressLoop& loop : plan_.m_loops) sizes.push_back(loop.trips);
-      std::vector<Value> index = Delinearize(b, row, sizes);
-      Value offset = b.Index(0);
-      for (size_t i = 0; i < index.size(); ++i) {
-        offset = b.Add(offset, b.Mul(index[i], b.Index(plan_.m_loops[i].lhs_stride)));
-      }
-      return offset;
-    };
-    if (regular) {
-      const int64_t stride = plan_.is_convolution
-                                 ? (g.out_width == 1 ? row_stride : g.stride_w * g.channels)
-                                 : (plan_.m_loops.empty() ? 0 : plan_.m_loops[0].lhs_stride);
-      Value pointer = b.Offset(lhs_, plan_.dtype, offset_of(RowInBatch(m)));
-      for (int r = 0; r < rows; ++r) addresses.push_back({pointer, r * stride});
+    const std::optional<int64_t> stride = RowStride();
+    if (stride.has_value() && tile.sure == tile.rows) {
+      Value pointer = b.Offset(lhs_, plan_.dtype, RowOffset(RowInBatch(tile.first)));
+      for (int r = 0; r < tile.rows; ++r) addresses.push_back({pointer, r * *stride});
       return addresses;
     }
-    for (int r = 0; r < rows; ++r) {
-      Value row = RowInBatch(b.Add(m, b.Index(r)));
-      addresses.push_back({b.Offset(lhs_, plan_.dtype, offset_of(row)), 0});
+    // Rows that do not exist repeat the last that does; their results are never stored.
+    if (plan_.is_convolution && !plan_.conv.out_width.is_constant()) {
+      Value width = b.Index(plan_.conv.out_width);
+      Value y = b.Div(tile.first, width), x = b.Sub(tile.first, b.Mul(y, width));
+      Value offset = PixelOffset(y, x);
+      for (int r = 0; r < tile.rows; ++r) {
+        if (r > 0) {
+          x = b.Add(x, b.Index(1));
+          Value wrapped = b.Compare("ge", x, width);
+          y = b.Add(y, b.Select(wrapped, b.Index(1), b.Index(0)));
+          x = b.Select(wrapped, b.Index(0), x);
+          Value next = PixelOffset(y, x);
+          offset =
+              r < tile.sure ? next : b.Select(b.Compare("lt", b.Index(r), tile.left), next, offset);
+        }
+        addresses.push_back({b.Offset(lhs_, plan_.dtype, offset), 0});
+      }
+      return addresses;
+    }
+    for (int r = 0; r < tile.rows; ++r) {
+      Value row = b.Index(r);
+      if (r >= tile.sure) row = b.Min(row, b.Sub(tile.left, b.Index(1)));
+      row = RowInBatch(b.Add(tile.first, row));
+      addresses.push_back({b.Offset(lhs_, plan_.dtype, RowOffset(row)), 0});
     }
     return addresses;
+  }
+
+  // Elements between neighbouring rows of a tile, where that is one number known here.
+  std::optional<int64_t> RowStride() const {
+    const ConvolutionGeometry& g = plan_.conv;
+    Dim stride;
+    if (!plan_.is_convolution) {
+      if (plan_.m_loops.size() > 1) return std::nullopt;
+      stride = plan_.m_loops.empty() ? Dim(0) : plan_.m_loops[0].lhs_stride;
+    } else if (g.out_width == Dim(1)) {
+      stride = ImageRowStride();
+    } else if (Mod(g.out_width, plan_.rows) == Dim(0)) {
+      stride = g.stride_w * g.channels;
+    } else {
+      return std::nullopt;
+    }
+    if (!stride.is_constant()) return std::nullopt;
+    return stride.value();
+  }
+  Dim ImageRowStride() const {
+    return plan_.conv.padded_width() * Dim(plan_.conv.stride_h * plan_.conv.channels);
+  }
+  Value PixelOffset(Value y, Value x) {
+    loop::Builder& b = *b_;
+    return b.Add(b.Mul(y, b.Index(ImageRowStride())),
+                 b.Mul(x, b.Index(plan_.conv.stride_w * plan_.conv.channels)));
+  }
+  Value RowOffset(Value row) {
+    loop::Builder& b = *b_;
+    if (plan_.is_convolution) {
+      Value width = b.Index(plan_.conv.out_width);
+      return PixelOffset(b.Div(row, width), b.Rem(row, width));
+    }
+    Dims sizes;
+    for (const AddressLoop& loop : plan_.m_loops) sizes.push_back(loop.trips);
+    std::vector<Value> index = Delinearize(b, row, sizes);
+    Value offset = b.Index(0);
+    for (size_t i = 0; i < index.size(); ++i) {
+      offset = b.Add(offset, b.Mul(index[i], b.Index(plan_.m_loops[i].lhs_stride)));
+    }
+    return offset;
   }
 
   // A convolution's lhs_ starts at the block; a dot's at the batch.
   Value RowInBatch(Value m) { return plan_.is_convolution ? m : b_->Add(block_begin_, m); }
 
-  int64_t RhsStride(const AddressLoop& loop) const {
+  Dim RhsStride(const AddressLoop& loop) const {
     switch (plan_.rhs) {
       case RhsMode::kRowMajor:
         return loop.rhs_stride;
       case RhsMode::kPacked:
-        return loop.rhs_stride * plan_.panel();
+        return loop.rhs_stride * Dim(plan_.panel());
       case RhsMode::kPackInKernel:
         break;
     }
     // Panels made in the kernel follow k in one sweep.
-    int64_t stride = 1;
+    Dim stride(plan_.panel());
     for (size_t i = plan_.k_loops.size(); i-- > 0;) {
       if (&plan_.k_loops[i] == &loop) break;
-      stride *= plan_.k_loops[i].trips;
+      stride = stride * plan_.k_loops[i].trips;
     }
-    return stride * plan_.panel();
+    return stride;
   }
 
   Value Widened(Value v) {
@@ -302,16 +373,16 @@ class ContractionEmitter {
   }
 
   // Runs the k loops inside the tile.
-  std::vector<Value> Accumulate(Value m, int rows, Value panel, Value column,
+  std::vector<Value> Accumulate(const RowTile& tile, Value panel, Value column,
                                 std::vector<Value> acc, Value lhs_offset, Value rhs_offset) {
     loop::Builder& b = *b_;
-    std::vector<RowAddress> addresses = RowAddresses(m, rows);
-    prefetch_tile_ = b.Div(m, b.Index(plan_.rows));
+    std::vector<RowAddress> addresses = RowAddresses(tile);
+    prefetch_tile_ = b.Div(tile.first, b.Index(plan_.rows));
     Value rhs;
     std::vector<Value> masks(plan_.vectors);
     switch (plan_.rhs) {
       case RhsMode::kPacked:
-        rhs = b.Offset(rhs_, plan_.dtype, b.Mul(panel, b.Index(plan_.k * plan_.panel())));
+        rhs = b.Offset(rhs_, plan_.dtype, b.Mul(panel, b.Index(plan_.k * Dim(plan_.panel()))));
         break;
       case RhsMode::kPackInKernel:
         rhs = panel_;
@@ -329,12 +400,12 @@ class ContractionEmitter {
                           const std::vector<RowAddress>& addresses, Value rhs,
                           const std::vector<Value>& masks) {
     loop::Builder& b = *b_;
-    if (plan_.k == 0) return acc;
+    if (plan_.k == Dim(0)) return acc;
     if (depth >= plan_.k_loops.size()) {
       return Step(lhs_offset, rhs_offset, std::move(acc), addresses, rhs, masks);
     }
     const AddressLoop& loop = plan_.k_loops[depth];
-    const int64_t rhs_stride = RhsStride(loop);
+    const Dim rhs_stride = RhsStride(loop);
     auto at = [&](Value i) {
       return std::pair(b.Add(lhs_offset, b.Mul(i, b.Index(loop.lhs_stride))),
                        b.Add(rhs_offset, b.Mul(i, b.Index(rhs_stride))));
@@ -352,37 +423,48 @@ class ContractionEmitter {
     const size_t size = acc.size();
     int copies = 1;
     while (static_cast<int>(size) * copies < kEnoughAccumulators &&
-           loop.trips % (copies * 2) == 0) {
+           loop.trips.value_or(0) % (copies * 2) == 0) {
       copies *= 2;
     }
     std::vector<Value> zero(size, b.Splat(b.Constant(plan_.accumulator, 0), plan_.lanes));
     for (int c = 1; c < copies; ++c) acc.insert(acc.end(), zero.begin(), zero.end());
     int unroll = 1;
     for (int u : {4, 3, 2}) {
-      if ((loop.trips / copies) % u == 0 && loop.trips / copies > u) {
+      const int64_t trips = loop.trips.value_or(copies * u * 2) / copies;
+      if (trips % u == 0 && trips > u) {
         unroll = u;
         break;
       }
     }
     const int64_t steps = static_cast<int64_t>(copies) * unroll;
-    acc =
-        b.For(b.Index(0), b.Index(loop.trips), steps, std::move(acc),
-              [&](Value i, absl::Span<const Value> carried) {
-                std::vector<Value> sums(carried.begin(), carried.end());
-                for (int64_t s = 0; s < steps; ++s) {
-                  auto [l, r] = at(b.Add(i, b.Index(s)));
-                  auto part = sums.begin() + (s % copies) * static_cast<int64_t>(size);
-                  std::vector<Value> next = Step(l, r, {part, part + size}, addresses, rhs, masks);
-                  std::copy(next.begin(), next.end(), part);
-                }
-                PrefetchNextPiece(at(i).second, steps, rhs);
-                return sums;
-              });
+    const Dim whole = loop.trips - Mod(loop.trips, steps);
+    auto step = [&](Value i, std::vector<Value>::iterator part) {
+      auto [l, r] = at(i);
+      std::vector<Value> next =
+          Step(l, r, {part, part + static_cast<int64_t>(size)}, addresses, rhs, masks);
+      std::copy(next.begin(), next.end(), part);
+    };
+    acc = b.For(b.Index(0), b.Index(whole), steps, std::move(acc),
+                [&](Value i, absl::Span<const Value> carried) {
+                  std::vector<Value> sums(carried.begin(), carried.end());
+                  for (int64_t s = 0; s < steps; ++s) {
+                    step(b.Add(i, b.Index(s)),
+                         sums.begin() + (s % copies) * static_cast<int64_t>(size));
+                  }
+                  PrefetchNextPiece(at(i).second, steps, rhs);
+                  return sums;
+                });
     for (int c = copies; c > 1; c /= 2) {
       for (size_t i = 0; i < size * c / 2; ++i) acc[i] = b.Add(acc[i], acc[i + size * c / 2]);
     }
     acc.resize(size);
-    return acc;
+    // What is left of an unknown number of trips.
+    return b.For(b.Index(whole), b.Index(loop.trips), 1, std::move(acc),
+                 [&](Value i, absl::Span<const Value> carried) {
+                   std::vector<Value> sums(carried.begin(), carried.end());
+                   step(i, sums.begin());
+                   return sums;
+                 });
   }
 
   // The first tile of a piece of the right-hand side would wait for memory in every step; instead,
@@ -423,8 +505,10 @@ class ContractionEmitter {
     return acc;
   }
 
-  void Finish(Value batch, Value m, int rows, Value column, const std::vector<Value>& acc) {
-    absl::Status status = epilogue_.Emit(*b_, batch, m, rows, column, acc);
+  void Finish(Value batch, Value m_begin, RowTile tile, Value column,
+              const std::vector<Value>& acc) {
+    tile.first = b_->Add(m_begin, tile.first);
+    absl::Status status = epilogue_.Emit(*b_, batch, tile, column, acc);
     if (status_.ok()) status_ = status;
   }
 
@@ -440,6 +524,7 @@ class ContractionEmitter {
   Value lhs_, rhs_, block_begin_;  // of the current block
   Value prefetch_tile_;            // of the current tile: its number within the block
   int64_t prefetch_tiles_ = 0, piece_elements_ = 0;
+  Dim num_sums_;
 };
 
 }  // namespace

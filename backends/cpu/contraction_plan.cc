@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
+using ir::Dims;
 using ir::DType;
 using ir::Node;
 using ir::Op;
@@ -20,7 +23,7 @@ constexpr double kFmaPerNsPerLane = 8;
 std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
   std::vector<AddressLoop> merged;
   for (const AddressLoop& loop : loops) {
-    if (loop.trips == 1) continue;
+    if (loop.trips == Dim(1)) continue;
     if (!merged.empty() && merged.back().lhs_stride == loop.trips * loop.lhs_stride &&
         merged.back().rhs_stride == loop.trips * loop.rhs_stride) {
       merged.back() = {merged.back().trips * loop.trips, loop.lhs_stride, loop.rhs_stride};
@@ -31,18 +34,17 @@ std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
   return merged;
 }
 
-int64_t Trips(const std::vector<AddressLoop>& loops) {
-  int64_t n = 1;
-  for (const AddressLoop& loop : loops) n *= loop.trips;
+Dim Trips(const std::vector<AddressLoop>& loops) {
+  Dim n(1);
+  for (const AddressLoop& loop : loops) n = n * loop.trips;
   return n;
 }
 
 absl::Status PlanDot(ContractionPlan& plan) {
   const Node& dot = *plan.root;
   const ops::DotDims dims = ops::GetDotDims(dot);
-  const std::vector<int64_t> lhs = dot.operand_shape(0).sizes(), rhs = dot.operand_shape(1).sizes();
-  const std::vector<int64_t> lhs_strides = ir::RowMajorStrides(lhs);
-  const std::vector<int64_t> rhs_strides = ir::RowMajorStrides(rhs);
+  const Dims &lhs = dot.operand_shape(0).dims(), &rhs = dot.operand_shape(1).dims();
+  const Dims lhs_strides = ir::RowMajorStrides(lhs), rhs_strides = ir::RowMajorStrides(rhs);
   for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
     plan.batch_loops.push_back(
         {lhs[dims.lhs_batch[i]], lhs_strides[dims.lhs_batch[i]], rhs_strides[dims.rhs_batch[i]]});
@@ -68,17 +70,17 @@ absl::Status PlanDot(ContractionPlan& plan) {
   n_loops = Merged(n_loops);
   if (plan.rhs == RhsMode::kPacked) {
     // The panels follow k in one sweep.
-    int64_t stride = 1;
+    Dim stride(1);
     for (size_t i = plan.k_loops.size(); i-- > 0;) {
       plan.k_loops[i].rhs_stride = stride;
-      stride *= plan.k_loops[i].trips;
+      stride = stride * plan.k_loops[i].trips;
     }
   } else if (n_loops.size() > 1) {
     return Unimplemented(dot.Describe(),
                          ": columns of the right-hand side are not one stride apart");
   }
   plan.k_loops = Merged(plan.k_loops);
-  plan.rhs_n_stride = n_loops.empty() ? 1 : n_loops[0].rhs_stride;
+  plan.rhs_n_stride = n_loops.empty() ? Dim(1) : n_loops[0].rhs_stride;
   return absl::OkStatus();
 }
 
@@ -92,15 +94,15 @@ absl::Status PlanConvolution(ContractionPlan& plan) {
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(node, dims));
   const ConvolutionGeometry& g = plan.conv;
   plan.is_convolution = true;
-  plan.batch = node.operand_shape(0).dim(0).value();
+  plan.batch = node.operand_shape(0).dim(0);
   plan.m = g.out_height * g.out_width;
-  plan.n = node.shape().dim(node.shape().rank() - 1).value();
+  plan.n = node.shape().dim(node.shape().rank() - 1);
   plan.k = g.kernel_height * g.kernel_width * g.channels;
-  plan.batch_loops = {{plan.batch, g.height * g.width * g.channels, 0}};
-  const int64_t unit = plan.rhs == RhsMode::kPacked ? 1 : plan.n;
-  plan.k_loops = Merged({{g.kernel_height, g.dilation_h * g.padded_width() * g.channels,
-                          g.kernel_width * g.channels * unit},
-                         {g.kernel_width, g.dilation_w * g.channels, g.channels * unit},
+  plan.batch_loops = {{plan.batch, g.height * g.width * Dim(g.channels), 0}};
+  const Dim unit = plan.rhs == RhsMode::kPacked ? Dim(1) : plan.n;
+  plan.k_loops = Merged({{g.kernel_height, g.padded_width() * Dim(g.dilation_h * g.channels),
+                          unit * Dim(g.kernel_width * g.channels)},
+                         {g.kernel_width, g.dilation_w * g.channels, unit * Dim(g.channels)},
                          {g.channels, 1, unit}});
   return absl::OkStatus();
 }
@@ -112,30 +114,36 @@ int MaxAccumulators(const backend::TargetInfo& target) {
 
 void ChooseTile(ContractionPlan& plan, const backend::TargetInfo& target) {
   const int accumulators = MaxAccumulators(target);
-  const int64_t needed = (plan.n + plan.lanes - 1) / plan.lanes;
   const int widest = target.vector_registers >= 32 ? 3 : 2;
-  double best_waste = 1e9;
-  for (int vectors = widest; vectors >= 1; --vectors) {
-    const double padded = static_cast<double>((needed + vectors - 1) / vectors * vectors);
-    // A narrower panel does fewer multiplications per load.
-    const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
-                         (vectors == 1   ? 1.15
-                          : vectors == 2 ? 1.03
-                                         : 1.0);
-    if (waste < best_waste) {
-      best_waste = waste;
-      plan.vectors = vectors;
+  if (!plan.n.is_constant()) {
+    plan.vectors = 2;
+  } else {
+    const int64_t needed = (plan.n.value() + plan.lanes - 1) / plan.lanes;
+    double best_waste = 1e9;
+    for (int vectors = widest; vectors >= 1; --vectors) {
+      const double padded = static_cast<double>((needed + vectors - 1) / vectors * vectors);
+      // A narrower panel does fewer multiplications per load.
+      const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
+                           (vectors == 1   ? 1.15
+                            : vectors == 2 ? 1.03
+                                           : 1.0);
+      if (waste < best_waste) {
+        best_waste = waste;
+        plan.vectors = vectors;
+      }
     }
   }
   const int most = std::min(accumulators / plan.vectors, 14);
   // Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows.
-  const int64_t extent = plan.is_convolution ? plan.conv.out_width : plan.m;
-  plan.rows = static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(plan.m, 1)));
+  const Dim& extent = plan.is_convolution ? plan.conv.out_width : plan.m;
+  plan.rows =
+      static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(plan.m.value_or(most), 1)));
+  if (!extent.is_constant()) return;
   double best = 1e9;
   for (int rows = most; rows >= std::max(1, most * 2 / 3); --rows) {
-    if (rows > plan.m) continue;
-    const double tiles = static_cast<double>((extent + rows - 1) / rows);
-    const double waste = tiles * (rows + 1.5) / static_cast<double>(extent);
+    if (rows > plan.m.value_or(rows)) continue;
+    const double tiles = static_cast<double>((extent.value() + rows - 1) / rows);
+    const double waste = tiles * (rows + 1.5) / static_cast<double>(extent.value());
     if (waste < best - 1e-9) {
       best = waste;
       plan.rows = rows;
@@ -143,62 +151,74 @@ void ChooseTile(ContractionPlan& plan, const backend::TargetInfo& target) {
   }
 }
 
+Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
+
+// `then` where a <= b (and b >= 1), otherwise `otherwise`.
+Dim IfAtMost(const Dim& a, const Dim& b, const Dim& then, const Dim& otherwise) {
+  const Dim more = Min(FloorDiv(Max(a - Dim(1), 0), b), 1);  // 0 or 1
+  return then + more * (otherwise - then);
+}
+
 void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   const int64_t bytes = ir::DTypeBytes(plan.dtype);
-  const double per_ns = kFmaPerNsPerLane * plan.lanes * 0.9;
-  plan.cost_ns = static_cast<double>(plan.batch) * static_cast<double>(plan.m) *
-                     static_cast<double>(plan.n) * static_cast<double>(plan.k) / per_ns +
-                 static_cast<double>(plan.n * plan.k * bytes) / 20.0;
-  const double chunk_ns = std::clamp(plan.cost_ns / 16, 15e3, 200e3);
-  const double row_ns = static_cast<double>(plan.n) * static_cast<double>(plan.k) / per_ns;
-  const double panel_row_ns =
-      static_cast<double>(plan.panel()) * static_cast<double>(plan.k) / per_ns;
-  const int64_t lhs_row_bytes = std::max<int64_t>(
-      plan.is_convolution ? plan.conv.channels * plan.conv.stride_w * bytes : plan.k * bytes, 1);
-  const bool small_rhs =
-      plan.k * plan.n * bytes <= target.l2_bytes / 2 && plan.rhs != RhsMode::kPackInKernel;
-  int64_t rows, panels;
+  const double multiply_ns = 1 / (kFmaPerNsPerLane * plan.lanes * 0.9);
+  const Dim &m = plan.m, &n = plan.n, &k = plan.k;
+  plan.cost =
+      Cost(plan.batch * m * n * k, multiply_ns) + Cost(n * k, static_cast<double>(bytes) / 20.0);
+  const Dim chunk = Clamp(FloorDiv(plan.cost, 16), Cost(1, 15e3), Cost(1, 200e3));
+  const Dim lhs_row_bytes = Max(
+      plan.is_convolution ? Dim(plan.conv.channels * plan.conv.stride_w * bytes) : k * Dim(bytes),
+      1);
+  // A right-hand side of unknown size is taken for one that changes with every call, and large.
+  const bool small_rhs = (k * n * Dim(bytes)).value_or(target.l2_bytes) <= target.l2_bytes / 2 &&
+                         plan.rhs != RhsMode::kPackInKernel;
+  const Dim tiles = 4 * plan.rows;
+  Dim rows, panels;
   if (small_rhs) {
     // All columns at once: the right-hand side stays in L2 from chunk to chunk.
     panels = plan.panels();
-    rows = static_cast<int64_t>(chunk_ns / std::max(row_ns, 1e-3));
-    rows = std::min(rows, std::max<int64_t>(target.l2_bytes / 4 / lhs_row_bytes, 4 * plan.rows));
+    rows = FloorDiv(chunk, Max(Cost(n * k, multiply_ns), 1));
+    rows = Min(rows, Max(FloorDiv(target.l2_bytes / 4, lhs_row_bytes), tiles));
   } else {
-    rows = std::max<int64_t>(target.l2_bytes / 2 / lhs_row_bytes, 4 * plan.rows);
-    if (plan.m <= rows + rows / 3) rows = plan.m;
-    rows = std::min(rows, plan.m);
-    panels =
-        static_cast<int64_t>(chunk_ns / std::max(panel_row_ns * static_cast<double>(rows), 1e-3));
+    rows = Max(FloorDiv(target.l2_bytes / 2, lhs_row_bytes), tiles);
+    rows = IfAtMost(m, rows + FloorDiv(rows, 3), m, Min(rows, m));
+    const Dim panel_ns = Cost(k * Dim(plan.panel()), multiply_ns) * rows;
+    panels = FloorDiv(chunk, Max(panel_ns, 1));
   }
-  rows = std::clamp<int64_t>(rows, std::min<int64_t>(plan.rows, plan.m), plan.m);
+  rows = Clamp(rows, Min(plan.rows, m), m);
   if (plan.is_convolution) {
-    const int64_t image_rows = std::clamp<int64_t>(rows / std::max<int64_t>(plan.conv.out_width, 1),
-                                                   1, std::max<int64_t>(plan.conv.out_height, 1));
-    rows = image_rows * plan.conv.out_width;
-  } else if (rows < plan.m) {
+    plan.image_rows =
+        Clamp(FloorDiv(rows, Max(plan.conv.out_width, 1)), 1, Max(plan.conv.out_height, 1));
+    rows = plan.image_rows * plan.conv.out_width;
+  } else {
     // Blocks of equal size, in whole tiles.
-    const int64_t blocks = (plan.m + rows - 1) / rows;
-    rows = (plan.m + blocks - 1) / blocks;
-    rows = (rows + plan.rows - 1) / plan.rows * plan.rows;
+    const Dim blocks = CeilDiv(m, Max(rows, 1));
+    const Dim equal = CeilDiv(CeilDiv(m, Max(blocks, 1)), plan.rows) * Dim(plan.rows);
+    rows = IfAtMost(blocks, 1, rows, equal);
   }
-  plan.block_rows = std::max<int64_t>(rows, 1);
-  plan.block_panels = std::clamp<int64_t>(panels, 1, std::max<int64_t>(plan.panels(), 1));
+  plan.block_rows = Max(rows, 1);
+  plan.block_panels = Clamp(panels, 1, Max(plan.panels(), 1));
 
   // A panel that does not fit beside the rest is swept in pieces of k.
   const int64_t piece_bytes = target.l2_bytes / 8;
   const int64_t row_bytes = plan.panel() * bytes;
-  if (plan.k * row_bytes <= target.l2_bytes / 4 || plan.block_rows < 3 * plan.rows) return;
-  AddressLoop inner = plan.k_loops.back();
-  int64_t piece = inner.trips;
+  if (!k.is_constant() || k.value() * row_bytes <= target.l2_bytes / 4 ||
+      plan.block_rows.value_or(3 * plan.rows) < 3 * plan.rows) {
+    return;
+  }
+  const AddressLoop inner = plan.k_loops.back();
+  const int64_t trips = inner.trips.value();
+  int64_t piece = trips;
   for (int64_t parts = 1; parts <= 64; ++parts) {
-    if (inner.trips % parts == 0 && inner.trips / parts * row_bytes <= piece_bytes) {
-      piece = inner.trips / parts;
+    if (trips % parts == 0 && trips / parts * row_bytes <= piece_bytes) {
+      piece = trips / parts;
       break;
     }
   }
   if (piece < 64) return;
-  if (piece < inner.trips) {
-    plan.k_loops.back() = {inner.trips / piece, inner.lhs_stride * piece, inner.rhs_stride * piece};
+  if (piece < trips) {
+    plan.k_loops.back() = {trips / piece, inner.lhs_stride * Dim(piece),
+                           inner.rhs_stride * Dim(piece)};
     plan.k_loops.push_back({piece, inner.lhs_stride, inner.rhs_stride});
   }
   plan.blocked_k_loops = static_cast<int>(plan.k_loops.size()) - 1;
@@ -216,8 +236,11 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::Conv
       dims.kernel_input != rank - 2) {
     return Unimplemented(node.Describe(), ": layout is not channels-last");
   }
-  const auto in = node.operand_shape(0).sizes(), kernel = node.operand_shape(1).sizes();
-  const auto out = node.shape().sizes();
+  const Dims &in = node.operand_shape(0).dims(), &out = node.shape().dims();
+  if (!node.operand_shape(1).is_static() || !in[rank - 1].is_constant()) {
+    return Unimplemented(node.Describe(), ": a kernel or channels of unknown size");
+  }
+  const std::vector<int64_t> kernel = node.operand_shape(1).sizes();
   ConvolutionGeometry g;
   const int w = dims.spatial - 1;  // the innermost spatial dimension
   auto pick = [&](const std::vector<int64_t>& v, int i, int64_t otherwise) {
@@ -235,7 +258,7 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::Conv
       return Unimplemented(node.Describe(), ": negative padding");
     }
   }
-  g.channels = in[rank - 1];
+  g.channels = in[rank - 1].value();
   g.width = in[1 + w];
   g.out_width = out[1 + w];
   g.kernel_width = kernel[w];
@@ -280,15 +303,15 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
                                                              : PlanConvolution(plan));
   ChooseTile(plan, target);
   if (plan.rhs != RhsMode::kPacked) {
-    const bool contiguous = plan.rhs_n_stride == 1 || plan.n == 1;
-    plan.rhs = contiguous && (plan.m < 4 * plan.rows || plan.is_convolution || narrow)
-                   ? RhsMode::kRowMajor
-                   : RhsMode::kPackInKernel;
+    const bool contiguous = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
+    const bool few_rows = plan.m.value_or(4 * plan.rows) < 4 * plan.rows;
+    plan.rhs = contiguous && (few_rows || plan.is_convolution || narrow) ? RhsMode::kRowMajor
+                                                                         : RhsMode::kPackInKernel;
   } else if (!will_be_packed && fusion.Int(Attr::rhs_packed) != plan.panel()) {
     return Internal("panels of ", fusion.Int(Attr::rhs_packed), " columns where ", plan.panel(),
                     " are read");
   }
-  if (plan.rhs != RhsMode::kPacked && plan.rhs_n_stride == 0) {
+  if (plan.rhs != RhsMode::kPacked && plan.rhs_n_stride == Dim(0)) {
     return Unimplemented(plan.root->Describe(), ": a right-hand side without columns");
   }
   ChooseBlocks(plan, target);

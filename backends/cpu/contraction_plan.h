@@ -6,6 +6,10 @@
 // convolution: kernel height, kernel width times input features).  Columns come in panels of
 // `panel` = vectors x lanes, and a register tile is `rows` x `vectors` accumulators.
 //
+// Sizes may be symbolic.  Tiles are chosen here and so for good: an unknown m or k is taken for a
+// large one, an unknown n gets panels of two vectors, which waste less of a ragged end.  Block
+// sizes are expressions like any other.
+//
 // Tile sizes follow from the register file: with 32 vector registers 8x3, 12x2 or 14x1 accumulators
 // leave room for a panel row and a broadcast; 7 x 4 and more spill and run at half speed.  Block
 // sizes follow from the caches: what a chunk reads again and again stays in half of L2.
@@ -25,9 +29,9 @@ namespace tektite::cpu {
 
 // One loop of an address: trips, and elements moved per trip on either side.
 struct AddressLoop {
-  int64_t trips = 1;
-  int64_t lhs_stride = 0;
-  int64_t rhs_stride = 0;
+  ir::Dim trips = 1;
+  ir::Dim lhs_stride = 0;
+  ir::Dim rhs_stride = 0;
 };
 
 enum class RhsMode {
@@ -37,16 +41,17 @@ enum class RhsMode {
 };
 
 struct ConvolutionGeometry {
-  int64_t height = 1, width = 1, channels = 1;  // input
-  int64_t out_height = 1, out_width = 1;
+  ir::Dim height = 1, width = 1;  // input
+  ir::Dim out_height = 1, out_width = 1;
+  int64_t channels = 1;
   int64_t kernel_height = 1, kernel_width = 1;
   int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   bool padded() const { return pad_top + pad_left + pad_bottom + pad_right > 0; }
-  int64_t padded_width() const { return width + pad_left + pad_right; }
+  ir::Dim padded_width() const { return width + ir::Dim(pad_left + pad_right); }
   // Input rows that `rows` output rows read.
-  int64_t input_rows(int64_t rows) const {
-    return (rows - 1) * stride_h + (kernel_height - 1) * dilation_h + 1;
+  ir::Dim input_rows(const ir::Dim& rows) const {
+    return (rows - ir::Dim(1)) * ir::Dim(stride_h) + ir::Dim((kernel_height - 1) * dilation_h + 1);
   }
 };
 
@@ -57,24 +62,25 @@ struct ContractionPlan {
   ir::DType dtype = ir::DType::kF32;  // of the operands
   ir::DType accumulator = ir::DType::kF32;
 
-  int64_t batch = 1, m = 1, n = 1, k = 1;
+  ir::Dim batch = 1, m = 1, n = 1, k = 1;
   std::vector<AddressLoop> batch_loops;  // with both strides
   std::vector<AddressLoop> m_loops;      // lhs only; dot_general
   std::vector<AddressLoop> k_loops;      // outermost first
-  int64_t rhs_n_stride = 1;
+  ir::Dim rhs_n_stride = 1;
 
   RhsMode rhs = RhsMode::kRowMajor;
   int lanes = 16, vectors = 3, rows = 8;
   int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
-  int64_t panels() const { return (n + panel() - 1) / panel(); }
+  ir::Dim panels() const { return CeilDiv(n, panel()); }
 
-  int64_t block_rows = 0;    // rows of m per chunk (whole output rows in a convolution)
-  int64_t block_panels = 1;  // panels per chunk
+  ir::Dim block_rows;        // rows of m per chunk
+  ir::Dim image_rows = 1;    // the same in a convolution's output rows, which are taken whole
+  ir::Dim block_panels = 1;  // panels per chunk
   int blocked_k_loops = 0;   // leading k loops outside the row tiles
-  double cost_ns = 0;
+  ir::Dim cost;              // see Cost in kernel_emitters.h
 
-  int64_t m_blocks() const { return (m + block_rows - 1) / block_rows; }
-  int64_t n_blocks() const { return (panels() + block_panels - 1) / block_panels; }
+  ir::Dim m_blocks() const { return CeilDiv(m, block_rows); }
+  ir::Dim n_blocks() const { return CeilDiv(panels(), block_panels); }
 };
 
 // Unimplemented with a reason for layouts and types that have no code.

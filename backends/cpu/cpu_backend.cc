@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/fixed_array.h"
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/kernel_compiler.h"
 #include "backends/cpu/kernel_emitters.h"
@@ -15,20 +16,29 @@ namespace {
 
 // What the runtime knows of a kernel beside its code.
 struct KernelFacts {
-  backend::LaunchPlan plan;
+  ir::DimProgram sizes;   // the table that the code reads
+  ir::DimProgram launch;  // what a launch needs, at these places of its table:
+  int num_chunks = 0, scratch_bytes = 0, cost = 0;
   std::vector<std::pair<int, int>> in_place;
 };
 
 KernelFacts FactsOf(const EmittedKernel& emitted) {
-  return {{emitted.num_chunks, emitted.kernel->scratch_bytes, emitted.cost_ns}, emitted.in_place};
+  KernelFacts facts;
+  facts.sizes = emitted.kernel->sizes;
+  facts.launch = ir::DimProgram(facts.sizes.symbols());
+  facts.num_chunks = facts.launch.Add(emitted.num_chunks);
+  facts.scratch_bytes = facts.launch.Add(emitted.kernel->scratch_bytes);
+  facts.cost = facts.launch.Add(emitted.cost);
+  facts.in_place = emitted.in_place;
+  return facts;
 }
 
 // An image: these facts, then the code.
 std::string WriteImage(const KernelFacts& facts, absl::string_view code) {
   ByteWriter w;
-  w.I64(facts.plan.num_chunks);
-  w.I64(facts.plan.scratch_bytes);
-  w.F64(facts.plan.cost_ns);
+  facts.sizes.Write(&w);
+  facts.launch.Write(&w);
+  for (int place : {facts.num_chunks, facts.scratch_bytes, facts.cost}) w.I64(place);
   w.U64(facts.in_place.size());
   for (auto [operand, result] : facts.in_place) {
     w.I64(operand);
@@ -40,27 +50,40 @@ std::string WriteImage(const KernelFacts& facts, absl::string_view code) {
 
 bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* code) {
   ByteReader r(image);
-  facts->plan.num_chunks = r.I64();
-  facts->plan.scratch_bytes = r.I64();
-  facts->plan.cost_ns = r.F64();
+  if (!facts->sizes.Read(&r) || !facts->launch.Read(&r)) return false;
+  for (int* place : {&facts->num_chunks, &facts->scratch_bytes, &facts->cost}) {
+    const int64_t at = r.I64();
+    if (at < 0 || at >= facts->launch.table_size()) return false;
+    *place = static_cast<int>(at);
+  }
   facts->in_place.resize(r.Count(2 * sizeof(int64_t)));
   for (auto& [operand, result] : facts->in_place) {
     operand = static_cast<int>(r.I64());
     result = static_cast<int>(r.I64());
   }
   *code = r.String();
-  return r.AtEnd() && facts->plan.num_chunks >= 0 && facts->plan.scratch_bytes >= 0;
+  return r.AtEnd() && facts->sizes.num_symbols() == facts->launch.num_symbols();
 }
+
+// Sizes that a launch is worked out with; usual kernels have a few dozen.
+constexpr size_t kTableOnStack = 128;
+using SizeTable = absl::FixedArray<int64_t, kTableOnStack>;
 
 class CpuKernel : public backend::Kernel {
  public:
   CpuKernel(CompiledFunction function, KernelFacts facts)
-      : function_(std::move(function)), facts_(std::move(facts)) {}
+      : function_(std::move(function)), facts_(std::move(facts)) {
+    if (IsStatic()) fixed_ = Launch(nullptr);
+  }
 
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return facts_.plan; }
+  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+    return IsStatic() ? fixed_ : Launch(sizes.data());
+  }
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
-    function_.fn(frame.buffers, frame.sizes, frame.scratch, begin, end);
+    SizeTable table(facts_.sizes.table_size());
+    facts_.sizes.Run(frame.sizes, table.data());
+    function_.fn(frame.buffers, table.data(), frame.scratch, begin, end);
   }
 
   bool CanRunInPlace(int operand, int result) const override {
@@ -69,8 +92,17 @@ class CpuKernel : public backend::Kernel {
   }
 
  private:
+  bool IsStatic() const { return facts_.launch.num_symbols() == 0; }
+  backend::LaunchPlan Launch(const int64_t* sizes) const {
+    SizeTable table(facts_.launch.table_size());
+    facts_.launch.Run(sizes, table.data());
+    return {table[facts_.num_chunks], table[facts_.scratch_bytes],
+            static_cast<double>(table[facts_.cost]) / kCostPerNs};
+  }
+
   CompiledFunction function_;
   KernelFacts facts_;
+  backend::LaunchPlan fixed_;  // without symbols
 };
 
 class CpuBackend : public backend::Backend {

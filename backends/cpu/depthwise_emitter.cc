@@ -14,6 +14,7 @@
 namespace tektite::cpu {
 namespace {
 
+using ir::Dim;
 using ir::Node;
 using ir::Op;
 using loop::Value;
@@ -30,11 +31,11 @@ class DepthwiseEmitter {
     EmittedKernel result;
     result.in_place = EpilogueInPlace(region_, *plan_.root);
     result.kernel = MakeKernel(fusion_, name_, result.in_place);
-    const double outputs = static_cast<double>(plan_.batch * plan_.m * plan_.n);
-    result.cost_ns = outputs * static_cast<double>(plan_.k) / (4.0 * plan_.lanes) + outputs / 10;
-    const int64_t units = plan_.m == 0 ? 0 : plan_.batch * g.out_height;
-    const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
-    result.num_chunks = (units + per_chunk - 1) / per_chunk;
+    const Dim outputs = plan_.batch * plan_.m * plan_.n;
+    result.cost = Cost(outputs, static_cast<double>(plan_.k.value()) / (4.0 * plan_.lanes) + 0.1);
+    const Dim units = plan_.m == Dim(0) ? Dim(0) : plan_.batch * g.out_height;
+    const Dim per_chunk = UnitsPerChunk(units, result.cost);
+    result.num_chunks = CeilDiv(units, per_chunk);
     loop::Builder b(result.kernel.get());
     b_ = &b;
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
@@ -57,16 +58,19 @@ class DepthwiseEmitter {
     masks_ = epilogue_.ColumnMasks(b, channel);
     // Output columns whose whole window lies inside: [first, last).
     const int64_t span = (g.kernel_width - 1) * g.dilation_w;
-    const int64_t first = std::min((g.pad_left + g.stride_w - 1) / g.stride_w, g.out_width);
-    const int64_t room = g.width + g.pad_left - 1 - span;
-    const int64_t last =
-        std::clamp(room < 0 ? int64_t{0} : room / g.stride_w + 1, first, g.out_width);
-    const int64_t pixels = std::min<int64_t>(kMaxPixels, 24 / plan_.vectors);
-    const int64_t whole = first + (last - first) / pixels * pixels;
+    const Dim first = Min((g.pad_left + g.stride_w - 1) / g.stride_w, g.out_width);
+    const Dim room = Max(g.width + Dim(g.pad_left - 1 - span), -1);
+    const Dim last = Max(Min(FloorDiv(room, g.stride_w) + Dim(1), g.out_width), first);
+    const int pixels = std::min(kMaxPixels, 24 / plan_.vectors);
+    const Dim left = Mod(last - first, pixels), whole = last - left;
     b.For(b.Index(0), b.Index(first), 1, [&](Value x) { Pixels(channel, x, 1, true); });
     b.For(b.Index(first), b.Index(whole), pixels,
-          [&](Value x) { Pixels(channel, x, static_cast<int>(pixels), false); });
-    if (whole < last) Pixels(channel, b.Index(whole), static_cast<int>(last - whole), false);
+          [&](Value x) { Pixels(channel, x, pixels, false); });
+    if (left.is_constant()) {
+      if (left != Dim(0)) Pixels(channel, b.Index(whole), static_cast<int>(left.value()), false);
+    } else {
+      b.For(b.Index(whole), b.Index(last), 1, [&](Value x) { Pixels(channel, x, 1, false); });
+    }
     b.For(b.Index(last), b.Index(g.out_width), 1, [&](Value x) { Pixels(channel, x, 1, true); });
   }
 
@@ -92,9 +96,9 @@ class DepthwiseEmitter {
     acc = b.For(begin, end, 1, std::move(acc), [&](Value ky, absl::Span<const Value> carried) {
       std::vector<Value> sums(carried.begin(), carried.end());
       Value row = b.Add(top, b.Mul(ky, b.Index(g.dilation_h)));
-      Value row_at =
-          b.Add(b.Mul(b.Add(b.Mul(batch_, b.Index(g.height)), row), b.Index(g.width * g.channels)),
-                channel);
+      Value row_at = b.Add(
+          b.Mul(b.Add(b.Mul(batch_, b.Index(g.height)), row), b.Index(g.width * Dim(g.channels))),
+          channel);
       for (int64_t kx = 0; kx < g.kernel_width; ++kx) {
         auto add = [&](std::vector<Value> s) {
           Value weight_at = b.Add(
@@ -124,7 +128,7 @@ class DepthwiseEmitter {
       return sums;
     });
     Value m = b.Add(b.Mul(out_row_, b.Index(g.out_width)), x);
-    absl::Status status = epilogue_.Emit(b, batch_, m, pixels, channel, acc);
+    absl::Status status = epilogue_.Emit(b, batch_, {m, pixels, pixels, {}}, channel, acc);
     if (status_.ok()) status_ = status;
   }
 
@@ -159,7 +163,7 @@ absl::StatusOr<EmittedKernel> EmitDepthwise(const Node& fusion, const Target& ta
                            ops::GetConvDims(root->operand_shape(0).rank(), root->attrs()));
   ContractionPlan plan;
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(*root, dims));
-  const int64_t features = root->shape().dim(root->shape().rank() - 1).value();
+  const int64_t features = root->shape().dim(root->shape().rank() - 1).value_or(-1);
   if (dims.feature_groups != plan.conv.channels || dims.batch_groups != 1 ||
       features != plan.conv.channels || plan.conv.channels == 1) {
     return Unimplemented(root->Describe(), ": not depthwise with one filter per channel");
@@ -176,7 +180,7 @@ absl::StatusOr<EmittedKernel> EmitDepthwise(const Node& fusion, const Target& ta
   }
   if (ir::DTypeBytes(plan.dtype) == 2) plan.accumulator = ir::DType::kF32;
   plan.lanes = target.lanes(ir::DTypeBytes(plan.accumulator));
-  plan.batch = root->operand_shape(0).dim(0).value();
+  plan.batch = root->operand_shape(0).dim(0);
   plan.m = plan.conv.out_height * plan.conv.out_width;
   plan.n = features;
   plan.k = plan.conv.kernel_height * plan.conv.kernel_width;

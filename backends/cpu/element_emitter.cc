@@ -9,6 +9,7 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
 using ir::DType;
 using ir::Node;
 using ir::Op;
@@ -19,18 +20,42 @@ bool IsNarrowFloat(DType d) { return d == DType::kF16 || d == DType::kBF16; }
 
 }  // namespace
 
-std::vector<Value> Delinearize(loop::Builder& b, Value linear, const std::vector<int64_t>& sizes) {
+std::vector<Value> Delinearize(loop::Builder& b, Value linear, const ir::Dims& sizes) {
   std::vector<Value> index(sizes.size());
   for (size_t i = sizes.size(); i-- > 0;) {
     if (i == 0) {
       index[i] = linear;
-    } else if (sizes[i] == 1) {
+    } else if (sizes[i] == Dim(1)) {
       index[i] = b.Index(0);
     } else {
-      Value size = b.Index(std::max<int64_t>(sizes[i], 1));
-      index[i] = b.Rem(linear, size);
-      linear = b.Div(linear, size);
+      Value size = b.Index(sizes[i]);
+      Value rest = b.Div(linear, size);
+      index[i] = sizes[i].is_constant() ? b.Rem(linear, size) : b.Sub(linear, b.Mul(rest, size));
+      linear = rest;
     }
+  }
+  return index;
+}
+
+std::vector<Value> DelinearizeLanes(loop::Builder& b, Value linear, const ir::Dims& sizes) {
+  const int lanes = linear.lanes();
+  std::vector<Value> index(sizes.size());
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (i == 0) {
+      index[i] = linear;
+      break;
+    }
+    Value size = b.Splat(b.Index(sizes[i]), lanes), rest;
+    if (sizes[i].is_constant()) {
+      rest = b.Div(linear, size);
+    } else {
+      // Vectors have no integer division.  The quotient of integers below 2^53, rounded once and
+      // cut, is exact: it differs from the next integer by 1/size at least, more than the rounding.
+      Value q = b.Div(b.Convert(linear, DType::kF64), b.Convert(size, DType::kF64));
+      rest = b.Convert(q, DType::kS64);
+    }
+    index[i] = b.Sub(linear, b.Mul(rest, size));
+    linear = rest;
   }
   return index;
 }
@@ -51,73 +76,71 @@ void ElementEmitter::Match(std::vector<Value>& values) {
 Value ElementEmitter::LaneVector(const LaneIndex& index) {
   if (index.lanes) return index.lanes;
   Value base = Spread(index.base);
-  if (index.coefficient == 0) return base;
-  Value lane = b_.Iota(DType::kS64, lanes_);
-  if (index.coefficient != 1) lane = b_.Mul(lane, Spread(b_.Index(index.coefficient)));
+  if (index.coefficient == Dim(0)) return base;
+  Value lane = b_.Mul(b_.Iota(DType::kS64, lanes_), Spread(b_.Index(index.coefficient)));
   return b_.Add(base, lane);
 }
 
-LaneIndex ElementEmitter::Affine(const LaneIndex& index, int64_t scale, Value shift) {
+LaneIndex ElementEmitter::Affine(const LaneIndex& index, int64_t scale, const Dim& shift) {
   if (index.lanes) {
-    Value v = index.lanes;
-    if (scale != 1) v = b_.Mul(v, Spread(b_.Index(scale)));
-    return {{}, 0, b_.Add(v, Spread(shift))};
+    return Shifted({{}, 0, b_.Mul(index.lanes, Spread(b_.Index(scale)))}, b_.Index(shift));
   }
-  return {b_.Add(b_.Mul(index.base, b_.Index(scale)), shift), index.coefficient * scale, {}};
+  return Shifted({b_.Mul(index.base, b_.Index(scale)), index.coefficient * Dim(scale), {}},
+                 b_.Index(shift));
+}
+
+LaneIndex ElementEmitter::Shifted(const LaneIndex& index, Value shift) {
+  if (index.lanes) return {{}, 0, b_.Add(index.lanes, Spread(shift))};
+  return {b_.Add(index.base, shift), index.coefficient, {}};
 }
 
 ElementEmitter::Offset ElementEmitter::LinearOffset(const Shape& shape, const Indices& at) {
-  const std::vector<int64_t> strides = ir::RowMajorStrides(shape.sizes());
+  const ir::Dims strides = ir::RowMajorStrides(shape.dims());
   Offset offset{b_.Index(0), 0, {}};
   for (size_t i = 0; i < at.size(); ++i) {
-    if (shape.dim(static_cast<int>(i)).value() == 1) continue;
+    if (shape.dim(static_cast<int>(i)) == Dim(1)) continue;
     if (at[i].lanes) {
-      Value term =
-          strides[i] == 1 ? at[i].lanes : b_.Mul(at[i].lanes, Spread(b_.Index(strides[i])));
+      Value term = b_.Mul(at[i].lanes, Spread(b_.Index(strides[i])));
       offset.lanes = offset.lanes ? b_.Add(offset.lanes, term) : term;
     } else {
       offset.base = b_.Add(offset.base, b_.Mul(at[i].base, b_.Index(strides[i])));
-      offset.coefficient += at[i].coefficient * strides[i];
+      offset.coefficient = offset.coefficient + at[i].coefficient * strides[i];
     }
   }
   return offset;
 }
 
+Value ElementEmitter::LaneOffsets(const Offset& offset) {
+  if (offset.coefficient == Dim(0)) return offset.lanes;
+  Value lane = b_.Mul(b_.Iota(DType::kS64, lanes_), Spread(b_.Index(offset.coefficient)));
+  return offset.lanes ? b_.Add(offset.lanes, lane) : lane;
+}
+
 Value ElementEmitter::LoadAt(Value pointer, const Shape& shape, const Indices& at) {
   Offset offset = LinearOffset(shape, at);
   if (!offset.lanes) {
-    if (offset.coefficient == 0) return b_.Load(pointer, shape.dtype(), offset.base);
-    if (offset.coefficient == 1) {
+    if (offset.coefficient == Dim(0)) return b_.Load(pointer, shape.dtype(), offset.base);
+    if (offset.coefficient == Dim(1)) {
       return b_.Load(pointer, shape.dtype(), offset.base, lanes_, mask_);
     }
   }
   Value from = b_.Offset(pointer, shape.dtype(), offset.base);
-  Value indices = offset.lanes;
-  if (offset.coefficient != 0) {
-    Value lane = b_.Mul(b_.Iota(DType::kS64, lanes_), Spread(b_.Index(offset.coefficient)));
-    indices = indices ? b_.Add(indices, lane) : lane;
-  }
-  return b_.Gather(from, shape.dtype(), indices, mask_);
+  return b_.Gather(from, shape.dtype(), LaneOffsets(offset), mask_);
 }
 
 void ElementEmitter::StoreAt(Value pointer, const Shape& shape, const Indices& at, Value v) {
   Offset offset = LinearOffset(shape, at);
-  if (!offset.lanes && offset.coefficient == 0) {
+  if (!offset.lanes && offset.coefficient == Dim(0)) {
     if (v.lanes() > 1) v = b_.ExtractLane(v, 0);
     b_.Store(pointer, offset.base, v);
     return;
   }
   if (v.lanes() == 1) v = Spread(v);
-  if (!offset.lanes && offset.coefficient == 1) {
+  if (!offset.lanes && offset.coefficient == Dim(1)) {
     b_.Store(pointer, offset.base, v, mask_);
     return;
   }
-  Value indices = offset.lanes;
-  if (offset.coefficient != 0) {
-    Value lane = b_.Mul(b_.Iota(DType::kS64, lanes_), Spread(b_.Index(offset.coefficient)));
-    indices = indices ? b_.Add(indices, lane) : lane;
-  }
-  b_.Scatter(b_.Offset(pointer, shape.dtype(), offset.base), indices, v, mask_);
+  b_.Scatter(b_.Offset(pointer, shape.dtype(), offset.base), LaneOffsets(offset), v, mask_);
 }
 
 void ElementEmitter::Pin() {
@@ -173,7 +196,7 @@ Value ElementEmitter::Compute(ir::Value value, const Indices& at) {
       Indices from;
       const auto& dimensions = node.Ints(Attr::dimensions);
       for (int i = 0; i < node.operand_shape(0).rank(); ++i) {
-        const bool stretched = node.operand_shape(0).dim(i).value() == 1;
+        const bool stretched = node.operand_shape(0).dim(i) == Dim(1);
         from.push_back(stretched ? At(b_.Index(0)) : at[dimensions[i]]);
       }
       return Emit(node.operand(0), from);
@@ -189,15 +212,14 @@ Value ElementEmitter::Compute(ir::Value value, const Indices& at) {
       const auto& starts = node.attrs().GetDims(Attr::starts);
       const auto& strides = node.Ints(Attr::strides);
       for (size_t i = 0; i < at.size(); ++i) {
-        from.push_back(
-            Affine(at[i], strides.empty() ? 1 : strides[i], b_.Index(starts[i].value())));
+        from.push_back(Affine(at[i], strides.empty() ? 1 : strides[i], starts[i]));
       }
       return Emit(node.operand(0), from);
     }
     case Op::kReverse: {
       Indices from = at;
       for (int64_t d : node.Ints(Attr::dimensions)) {
-        from[d] = Affine(at[d], -1, b_.Index(node.shape().dim(static_cast<int>(d)).value() - 1));
+        from[d] = Affine(at[d], -1, node.shape().dim(static_cast<int>(d)) - Dim(1));
       }
       return Emit(node.operand(0), from);
     }
@@ -283,265 +305,6 @@ Value ElementEmitter::IntegerPower(Value base, Value exponent) {
       b_.Select(b_.Compare("eq", base, one), one,
                 b_.Select(b_.Compare("eq", base, minus), b_.Select(even, one, minus), zero));
   return b_.Select(b_.Compare("lt", exponent, zero), inverse, power);
-}
-
-Value ElementEmitter::EmitReshape(const Node& node, const Indices& at) {
-  const std::vector<int64_t> to = node.shape().sizes(), from = node.operand_shape(0).sizes();
-  Indices index(from.size(), At(b_.Index(0)));
-  // Runs of dimensions with equal products map onto each other.
-  size_t i = 0, j = 0;
-  while (i < to.size() || j < from.size()) {
-    size_t i_end = i, j_end = j;
-    int64_t to_product = 1, from_product = 1;
-    if (i_end < to.size()) to_product = to[i_end++];
-    if (j_end < from.size()) from_product = from[j_end++];
-    while (to_product != from_product) {
-      if (to_product < from_product && i_end < to.size()) {
-        to_product *= to[i_end++];
-      } else if (j_end < from.size()) {
-        from_product *= from[j_end++];
-      } else {
-        break;  // zero-size arrays: nothing is read
-      }
-    }
-    std::vector<size_t> dims_to, dims_from;
-    for (size_t d = i; d < i_end; ++d)
-      if (to[d] != 1) dims_to.push_back(d);
-    for (size_t d = j; d < j_end; ++d)
-      if (from[d] != 1) dims_from.push_back(d);
-    i = i_end;
-    j = j_end;
-    if (dims_from.empty() || dims_to.empty()) continue;
-    LaneIndex linear{b_.Index(0), 0, {}};
-    int64_t stride = 1;
-    bool irregular = false;
-    for (size_t d : dims_to) irregular |= static_cast<bool>(at[d].lanes);
-    Value vector;
-    for (size_t n = dims_to.size(); n-- > 0;) {
-      const LaneIndex& index_to = at[dims_to[n]];
-      if (irregular) {
-        Value term = b_.Mul(LaneVector(index_to), Spread(b_.Index(stride)));
-        vector = vector ? b_.Add(vector, term) : term;
-      } else {
-        linear.base = b_.Add(linear.base, b_.Mul(index_to.base, b_.Index(stride)));
-        linear.coefficient += index_to.coefficient * stride;
-      }
-      stride *= to[dims_to[n]];
-    }
-    if (irregular) linear = LaneIndex{{}, 0, vector};
-    if (dims_from.size() == 1) {
-      index[dims_from[0]] = linear;
-      continue;
-    }
-    std::vector<int64_t> sizes;
-    for (size_t d : dims_from) sizes.push_back(from[d]);
-    if (linear.uniform()) {
-      std::vector<Value> parts = Delinearize(b_, linear.base, sizes);
-      for (size_t n = 0; n < sizes.size(); ++n) index[dims_from[n]] = At(parts[n]);
-      continue;
-    }
-    Value rest = LaneVector(linear);
-    for (size_t n = sizes.size(); n-- > 0;) {
-      if (n == 0) {
-        index[dims_from[0]] = LaneIndex{{}, 0, rest};
-      } else {
-        Value size = Spread(b_.Index(sizes[n]));
-        index[dims_from[n]] = LaneIndex{{}, 0, b_.Rem(rest, size)};
-        rest = b_.Div(rest, size);
-      }
-    }
-  }
-  return Emit(node.operand(0), index);
-}
-
-Value ElementEmitter::EmitGuarded(ir::Value value, const Indices& at, Value inside,
-                                  Value otherwise) {
-  // Scalar parts of the index were clamped by the caller; lanes outside are masked.
-  Value saved_mask = mask_;
-  auto saved_memo = std::move(memo_);
-  memo_.clear();
-  if (inside.lanes() > 1) mask_ = mask_ ? b_.And(mask_, inside) : inside;
-  Value v = Emit(value, at);
-  mask_ = saved_mask;
-  memo_ = std::move(saved_memo);
-  std::vector<Value> operands = {inside, v, otherwise};
-  Match(operands);
-  return b_.Select(operands[0], operands[1], operands[2]);
-}
-
-Value ElementEmitter::EmitPad(const Node& node, const Indices& at) {
-  const auto& low = node.Ints(Attr::low);
-  const auto& interior = node.Ints(Attr::interior);
-  const Shape& from_shape = node.operand_shape(0);
-  Value otherwise = Emit(node.operand(1), {});
-  if (from_shape.num_elements() == 0) return otherwise;
-  Indices from;
-  Value inside;
-  auto require = [&](Value condition) {
-    if (!inside) {
-      inside = condition;
-      return;
-    }
-    std::vector<Value> both = {inside, condition};
-    Match(both);
-    inside = b_.And(both[0], both[1]);
-  };
-  for (size_t i = 0; i < at.size(); ++i) {
-    const int64_t size = from_shape.dim(static_cast<int>(i)).value();
-    const int64_t step = interior.empty() ? 1 : interior[i] + 1;
-    const int64_t high = node.shape().dim(static_cast<int>(i)).value() - low[i] - size;
-    if (low[i] == 0 && step == 1 && high <= 0) {
-      from.push_back(at[i]);
-      continue;
-    }
-    LaneIndex shifted = Affine(at[i], 1, b_.Index(-low[i]));
-    const bool uniform = shifted.uniform();
-    Value v = uniform ? shifted.base : LaneVector(shifted);
-    auto constant = [&](int64_t c) { return uniform ? b_.Index(c) : Spread(b_.Index(c)); };
-    require(b_.Compare("ge", v, constant(0)));
-    require(b_.Compare("lt", v, constant((size - 1) * step + 1)));
-    if (step > 1) {
-      require(b_.Compare("eq", b_.Rem(v, constant(step)), constant(0)));
-      Value divided = b_.Div(v, constant(step));
-      shifted = uniform ? At(divided) : LaneIndex{{}, 0, divided};
-    }
-    if (shifted.uniform()) {
-      shifted.base = b_.Min(b_.Max(shifted.base, b_.Index(0)), b_.Index(size - 1));
-    }
-    from.push_back(shifted);
-  }
-  if (!inside) return Emit(node.operand(0), from);
-  return EmitGuarded(node.operand(0), from, inside, otherwise);
-}
-
-Value ElementEmitter::ZeroOf(DType dtype) {
-  if (IsNarrowFloat(dtype)) return b_.Bitcast(b_.Int(DType::kU16, 0), dtype);
-  return b_.Constant(dtype, 0);
-}
-
-Value ElementEmitter::EmitConcatenate(const Node& node, const Indices& at) {
-  const int64_t d = node.Int(Attr::dimension);
-  Value result;
-  int64_t start = 0;
-  for (ir::Value operand : node.operands()) {
-    const int64_t size = operand.shape().dim(static_cast<int>(d)).value();
-    if (size == 0) continue;
-    Indices from = at;
-    from[d] = Affine(at[d], 1, b_.Index(-start));
-    const bool uniform = from[d].uniform();
-    if (!result) {
-      // The first is evaluated everywhere; the others replace it from their start on.
-      if (uniform) {
-        from[d].base = b_.Min(from[d].base, b_.Index(size - 1));
-        result = Emit(operand, from);
-      } else {
-        Value inside = b_.Compare("lt", LaneVector(from[d]), Spread(b_.Index(size)));
-        result = EmitGuarded(operand, from, inside, ZeroOf(operand.dtype()));
-      }
-    } else {
-      Value v = uniform ? from[d].base : LaneVector(from[d]);
-      auto constant = [&](int64_t c) { return uniform ? b_.Index(c) : Spread(b_.Index(c)); };
-      Value from_start = b_.Compare("ge", v, constant(0));
-      if (uniform) {
-        from[d].base = b_.Min(b_.Max(from[d].base, b_.Index(0)), b_.Index(size - 1));
-        result = EmitGuarded(operand, from, from_start, result);
-      } else {
-        Value inside = b_.And(from_start, b_.Compare("lt", v, constant(size)));
-        result = EmitGuarded(operand, from, inside, result);
-      }
-    }
-    start += size;
-  }
-  return result ? result : Fail(Unimplemented("an empty concatenate"));
-}
-
-Value ElementEmitter::ClampedStart(ir::Value start, int64_t highest) {
-  Indices at(start.shape().rank(), At(b_.Index(0)));
-  Value v = b_.Convert(Emit(start, at), DType::kS64);
-  return b_.Min(b_.Max(v, b_.Index(0)), b_.Index(std::max<int64_t>(highest, 0)));
-}
-
-Value ElementEmitter::EmitDynamicSlice(const Node& node, const Indices& at) {
-  Indices from;
-  for (size_t i = 0; i < at.size(); ++i) {
-    const int d = static_cast<int>(i);
-    const int64_t highest = node.operand_shape(0).dim(d).value() - node.shape().dim(d).value();
-    from.push_back(highest == 0 ? at[i]
-                                : Affine(at[i], 1, ClampedStart(node.operand(1 + d), highest)));
-  }
-  return Emit(node.operand(0), from);
-}
-
-Value ElementEmitter::EmitDynamicUpdateSlice(const Node& node, const Indices& at) {
-  const Shape& update = node.operand_shape(1);
-  Value original = Emit(node.operand(0), at);
-  if (update.num_elements() == 0) return original;
-  Indices from;
-  Value inside;
-  for (size_t i = 0; i < at.size(); ++i) {
-    const int d = static_cast<int>(i);
-    const int64_t size = update.dim(d).value(), full = node.shape().dim(d).value();
-    if (size == full) {
-      from.push_back(at[i]);
-      continue;
-    }
-    Value start = ClampedStart(node.operand(2 + d), full - size);
-    LaneIndex shifted = Affine(at[i], 1, b_.Sub(b_.Index(0), start));
-    const bool uniform = shifted.uniform();
-    Value v = uniform ? shifted.base : LaneVector(shifted);
-    auto constant = [&](int64_t c) { return uniform ? b_.Index(c) : Spread(b_.Index(c)); };
-    Value here = b_.And(b_.Compare("ge", v, constant(0)), b_.Compare("lt", v, constant(size)));
-    if (uniform) shifted.base = b_.Min(b_.Max(shifted.base, b_.Index(0)), b_.Index(size - 1));
-    from.push_back(shifted);
-    std::vector<Value> both = {inside ? inside : here, here};
-    Match(both);
-    inside = inside ? b_.And(both[0], both[1]) : here;
-  }
-  if (!inside) return Emit(node.operand(1), from);
-  return EmitGuarded(node.operand(1), from, inside, original);
-}
-
-Value ElementEmitter::EmitGather(const Node& node, const Indices& at) {
-  const auto& offset_dims = node.Ints(Attr::offset_dims);
-  const auto& collapsed = node.Ints(Attr::collapsed_slice_dims);
-  const auto& start_map = node.Ints(Attr::start_index_map);
-  const ir::Dims& slice_sizes = node.attrs().GetDims(Attr::slice_sizes);
-  const int64_t vector_dim = node.Int(Attr::index_vector_dim);
-  const Shape& operand = node.operand_shape(0);
-  const Shape& indices = node.operand_shape(1);
-  // Result dimensions split into batch dimensions (they index `indices`) and offsets into the
-  // slice.
-  Indices batch, offsets;
-  for (size_t i = 0; i < at.size(); ++i) {
-    const bool offset = std::find(offset_dims.begin(), offset_dims.end(),
-                                  static_cast<int64_t>(i)) != offset_dims.end();
-    (offset ? offsets : batch).push_back(at[i]);
-  }
-  Indices from(operand.rank(), At(b_.Index(0)));
-  size_t next = 0;
-  for (int d = 0; d < operand.rank(); ++d) {
-    if (std::find(collapsed.begin(), collapsed.end(), d) == collapsed.end()) {
-      from[d] = offsets[next++];
-    }
-  }
-  for (size_t m = 0; m < start_map.size(); ++m) {
-    const int d = static_cast<int>(start_map[m]);
-    Indices index_at;
-    size_t b = 0;
-    for (int i = 0; i < indices.rank(); ++i) {
-      index_at.push_back(i == vector_dim ? At(b_.Index(static_cast<int64_t>(m))) : batch[b++]);
-    }
-    Value start = b_.Convert(Emit(node.operand(1), index_at), DType::kS64);
-    const int64_t highest = std::max<int64_t>(operand.dim(d).value() - slice_sizes[d].value(), 0);
-    if (start.lanes() == 1) {
-      start = b_.Min(b_.Max(start, b_.Index(0)), b_.Index(highest));
-      from[d] = Affine(from[d], 1, start);
-    } else {
-      start = b_.Min(b_.Max(start, Spread(b_.Index(0))), Spread(b_.Index(highest)));
-      from[d] = LaneIndex{{}, 0, b_.Add(start, LaneVector(from[d]))};
-    }
-  }
-  return Emit(node.operand(0), from);
 }
 
 }  // namespace tektite::cpu

@@ -26,10 +26,10 @@ namespace tektite::cpu {
 
 struct LaneIndex {
   loop::Value base;         // s64 scalar
-  int64_t coefficient = 0;  // of the lane number
+  ir::Dim coefficient = 0;  // of the lane number
   loop::Value lanes;        // s64 vector that replaces both when it is set
 
-  bool uniform() const { return coefficient == 0 && !lanes; }
+  bool uniform() const { return coefficient == ir::Dim(0) && !lanes; }
   friend bool operator==(const LaneIndex& a, const LaneIndex& b) {
     return a.base == b.base && a.coefficient == b.coefficient && a.lanes == b.lanes;
   }
@@ -73,12 +73,15 @@ class ElementEmitter {
  private:
   struct Offset {
     loop::Value base;
-    int64_t coefficient = 0;
+    ir::Dim coefficient = 0;
     loop::Value lanes;
   };
   Offset LinearOffset(const ir::Shape& shape, const Indices& at);
   loop::Value LaneVector(const LaneIndex& index);  // an s64 for every lane
-  LaneIndex Affine(const LaneIndex& index, int64_t scale, loop::Value shift);
+  // Of all lanes: for gathers and scatters.
+  loop::Value LaneOffsets(const Offset& offset);
+  LaneIndex Affine(const LaneIndex& index, int64_t scale, const ir::Dim& shift);
+  LaneIndex Shifted(const LaneIndex& index, loop::Value shift);
   loop::Value Compute(ir::Value value, const Indices& at);
   loop::Value IntegerPower(loop::Value base, loop::Value exponent);
   loop::Value EmitReshape(const ir::Node& node, const Indices& at);
@@ -87,7 +90,12 @@ class ElementEmitter {
   loop::Value EmitGather(const ir::Node& node, const Indices& at);
   loop::Value EmitDynamicSlice(const ir::Node& node, const Indices& at);
   loop::Value EmitDynamicUpdateSlice(const ir::Node& node, const Indices& at);
-  loop::Value ClampedStart(ir::Value start, int64_t highest);
+  loop::Value ClampedStart(ir::Value start, const ir::Dim& highest);
+  // Whether 0 <= index < size.  A uniform index is moved into that range: what is at it may be read
+  // whatever the answer.  Lanes stay: those outside are masked.
+  loop::Value Inside(LaneIndex* index, const ir::Dim& size);
+  // Both, either of which may be none.
+  loop::Value Both(loop::Value a, loop::Value b);
   // Evaluates `value` where `inside` holds (lanes that are outside read nothing), `otherwise`
   // elsewhere.
   loop::Value EmitGuarded(ir::Value value, const Indices& at, loop::Value inside,
@@ -108,12 +116,14 @@ class ElementEmitter {
 };
 
 // Index of a constant position.
-inline LaneIndex At(loop::Value base, int64_t coefficient = 0) {
-  return LaneIndex{base, coefficient, {}};
+inline LaneIndex At(loop::Value base, ir::Dim coefficient = 0) {
+  return LaneIndex{base, std::move(coefficient), {}};
 }
 // Splits a linear index (s64 scalar) over `sizes`.
-std::vector<loop::Value> Delinearize(loop::Builder& b, loop::Value linear,
-                                     const std::vector<int64_t>& sizes);
+std::vector<loop::Value> Delinearize(loop::Builder& b, loop::Value linear, const ir::Dims& sizes);
+// The same for a vector of linear indices.
+std::vector<loop::Value> DelinearizeLanes(loop::Builder& b, loop::Value linear,
+                                          const ir::Dims& sizes);
 
 }  // namespace tektite::cpu
 

@@ -7,6 +7,7 @@
 
 namespace tektite::cpu {
 
+using ir::Dim;
 using ir::DType;
 using ir::Node;
 using loop::Value;
@@ -26,10 +27,10 @@ std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const 
     if (!leaf && !view && !ir::IsElementwise(node->op())) return {};
   }
   std::vector<std::pair<int, int>> pairs;
-  const std::vector<int64_t> space = region.outputs()[0].shape().sizes();
+  const ir::Dims& space = region.outputs()[0].shape().dims();
   for (int i = 0; i < region.num_parameters(); ++i) {
     const Node* p = region.parameter(i);
-    if (p->shape().sizes() != space || std::find(read.begin(), read.end(), p) != read.end()) {
+    if (p->shape().dims() != space || std::find(read.begin(), read.end(), p) != read.end()) {
       continue;
     }
     if (!std::all_of(p->uses().begin(), p->uses().end(),
@@ -49,21 +50,23 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
   Epilogue e;
   e.region_ = &region;
   e.plan_ = &plan;
-  e.space_ = region.outputs()[0].shape().sizes();
+  e.space_ = region.outputs()[0].shape().dims();
   for (ir::Value v : region.outputs()) {
-    if (v.shape().sizes() != e.space_) {
+    if (v.shape().dims() != e.space_) {
       return Unimplemented(plan.root->Describe(), ": results of different shapes");
     }
   }
+  // The fewest of the next dimensions whose product is `product`, and any 1 behind them.
   size_t next = 0;
-  auto take = [&](int64_t product, size_t* count) {
-    int64_t taken = 1;
-    while (next < e.space_.size() && taken * e.space_[next] <= product &&
-           (taken != product || e.space_[next] == 1)) {
-      taken *= e.space_[next++];
-      ++*count;
-    }
-    return taken == product;
+  auto take = [&](const Dim& product, size_t* count) {
+    Dim taken(1);
+    size_t end = next;
+    while (taken != product && end < e.space_.size()) taken = taken * e.space_[end++];
+    if (taken != product) return false;
+    while (end < e.space_.size() && e.space_[end] == Dim(1)) ++end;
+    *count = end - next;
+    next = end;
+    return true;
   };
   // A convolution's batch and pixels may be one dimension.
   bool split = take(plan.batch, &e.batch_dims_) && take(plan.m, &e.row_dims_) &&
@@ -73,7 +76,7 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
     e.batch_dims_ = e.row_dims_ = e.column_dims_ = 0;
     split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.n, &e.column_dims_);
   }
-  const bool empty = ir::Product(e.space_) == 0;
+  const bool empty = Product(e.space_) == Dim(0);
   if (!empty && (!split || next != e.space_.size())) {
     return Unimplemented(plan.root->Describe(), ": the results' space does not split into rows");
   }
@@ -82,50 +85,43 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
 
 std::vector<Value> Epilogue::ColumnMasks(loop::Builder& b, Value column) const {
   std::vector<Value> masks(plan_->vectors);
-  if (plan_->n % plan_->panel() == 0) return masks;
+  if (Mod(plan_->n, plan_->panel()) == Dim(0)) return masks;
   for (int v = 0; v < plan_->vectors; ++v) {
-    Value left = b.Sub(b.Index(plan_->n - static_cast<int64_t>(v) * plan_->lanes), column);
+    Value left = b.Sub(b.Index(plan_->n - Dim(int64_t{v} * plan_->lanes)), column);
     masks[v] = b.MaskUpTo(left, plan_->lanes);
   }
   return masks;
 }
 
 Indices Epilogue::PositionOf(loop::Builder& b, Value batch, Value m, Value n) const {
-  const std::vector<int64_t> batch_sizes(space_.begin(), space_.begin() + batch_dims_);
-  const std::vector<int64_t> row_sizes(space_.begin() + batch_dims_,
-                                       space_.begin() + batch_dims_ + row_dims_);
-  const std::vector<int64_t> column_sizes(space_.end() - column_dims_, space_.end());
+  const ir::Dims batch_sizes(space_.begin(), space_.begin() + batch_dims_);
+  const ir::Dims row_sizes(space_.begin() + batch_dims_, space_.begin() + batch_dims_ + row_dims_);
+  const ir::Dims column_sizes(space_.end() - column_dims_, space_.end());
   Indices at;
   for (Value v : Delinearize(b, batch, batch_sizes)) at.push_back(At(v));
   // Without dimensions for the batch, rows run through all of them.
   if (batch_dims_ == 0) m = b.Add(b.Mul(batch, b.Index(plan_->m)), m);
   for (Value v : Delinearize(b, m, row_sizes)) at.push_back(At(v));
   if (column_sizes.size() == 1) {
-    at.push_back(At(n, column_sizes[0] == 1 ? 0 : 1));
-  } else if (!column_sizes.empty() && column_sizes.back() % plan_->lanes == 0) {
+    at.push_back(At(n, column_sizes[0] == Dim(1) ? 0 : 1));
+  } else if (!column_sizes.empty() && Mod(column_sizes.back(), plan_->lanes) == Dim(0)) {
     std::vector<Value> index = Delinearize(b, n, column_sizes);
     for (Value v : index) at.push_back(At(v));
     at.back().coefficient = 1;
   } else if (!column_sizes.empty()) {
-    Value rest = b.Add(b.Splat(n, plan_->lanes), b.Iota(DType::kS64, plan_->lanes));
-    Indices columns(column_sizes.size());
-    for (size_t i = column_sizes.size(); i-- > 0;) {
-      Value size = b.Splat(b.Index(column_sizes[i]), plan_->lanes);
-      columns[i] = LaneIndex{{}, 0, i == 0 ? rest : b.Rem(rest, size)};
-      if (i > 0) rest = b.Div(rest, size);
-    }
-    at.insert(at.end(), columns.begin(), columns.end());
+    Value columns = b.Add(b.Splat(n, plan_->lanes), b.Iota(DType::kS64, plan_->lanes));
+    for (Value v : DelinearizeLanes(b, columns, column_sizes)) at.push_back({{}, 0, v});
   }
   return at;
 }
 
-absl::Status Epilogue::Emit(loop::Builder& b, Value batch, Value m, int rows, Value column,
+absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile, Value column,
                             const std::vector<Value>& accumulators) const {
   ElementEmitter e(&b, plan_->lanes);
   BindParameters(e, *region_);
   std::vector<Value> masks = ColumnMasks(b, column);
   ir::Value root{const_cast<Node*>(plan_->root), 0};
-  for (int r = 0; r < rows; ++r) {
+  auto emit_row = [&](int r) {
     for (int v = 0; v < plan_->vectors; ++v) {
       e.Clear();
       e.SetMask(masks[v]);
@@ -136,13 +132,20 @@ absl::Status Epilogue::Emit(loop::Builder& b, Value batch, Value m, int rows, Va
         if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), acc);
       }
       Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan_->lanes));
-      Indices at = PositionOf(b, batch, b.Add(m, b.Index(r)), n);
+      Indices at = PositionOf(b, batch, b.Add(tile.first, b.Index(r)), n);
       std::vector<Value> results;
       for (ir::Value output : region_->outputs()) results.push_back(e.Emit(output, at));
       for (size_t o = 0; o < results.size(); ++o) {
         e.StoreAt(b.Buffer(region_->num_parameters() + static_cast<int>(o)),
                   region_->outputs()[o].shape(), at, results[o]);
       }
+    }
+  };
+  for (int r = 0; r < tile.rows; ++r) {
+    if (r < tile.sure) {
+      emit_row(r);
+    } else {
+      b.If(b.Compare("lt", b.Index(r), tile.left), [&] { emit_row(r); });
     }
   }
   return e.status();

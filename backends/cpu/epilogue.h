@@ -20,16 +20,24 @@ namespace tektite::cpu {
 // element right before it writes the output's, and nobody else reads it.
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const ir::Node& root);
 
+// Rows of a register tile: `first`, `first` + 1, ...  Of its `rows`, `sure` exist in any case and
+// the others below `left`, which is none where all do.
+struct RowTile {
+  loop::Value first;
+  int rows = 0, sure = 0;
+  loop::Value left;
+};
+
 class Epilogue {
  public:
   Epilogue() = default;
   // Unimplemented when the results' dimensions do not split into batch, rows and columns.
   static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionPlan& plan);
 
-  // Finishes a tile: rows m, m + 1, ... of one batch, plan.panel() columns from `column` on;
-  // accumulators row by row.  Columns beyond n are not stored.
-  absl::Status Emit(loop::Builder& b, loop::Value batch, loop::Value m, int rows,
-                    loop::Value column, const std::vector<loop::Value>& accumulators) const;
+  // Finishes a tile: its rows of one batch, plan.panel() columns from `column` on; accumulators row
+  // by row.  Rows that do not exist and columns beyond n are not stored.
+  absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column,
+                    const std::vector<loop::Value>& accumulators) const;
   // A mask per vector of a panel; none where every column exists.
   std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
 
@@ -38,7 +46,7 @@ class Epilogue {
 
   const ir::Graph* region_ = nullptr;
   const ContractionPlan* plan_ = nullptr;
-  std::vector<int64_t> space_;
+  ir::Dims space_;
   size_t batch_dims_ = 0, row_dims_ = 0, column_dims_ = 0;
 };
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::cpu {
 namespace {
 
-using ir::DType;
+using ir::Dim;
 using ir::Node;
 using ir::Op;
 using loop::Value;
@@ -21,6 +21,7 @@ constexpr double kChunkNs = 10000;
 // Chunks to have at least, if the work allows: enough for a dozen threads to share evenly.
 constexpr int64_t kWantedChunks = 32;
 constexpr double kSmallestChunkNs = 2000;
+constexpr int64_t kMostChunks = 4096;
 
 struct Emitter {
   const char* kind;
@@ -45,17 +46,15 @@ constexpr Emitter kEmitters[] = {
 absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& target,
                                          const std::string& name) {
   const std::string& kind = fusion.String(ir::Attr::kind);
-  for (const auto& node : fusion.region().nodes()) {
-    for (const ir::Shape& shape : node->shapes()) {
-      if (!shape.is_static()) return Unimplemented(node->Describe(), " has no static shape");
-    }
-  }
   absl::Status refusals = Unimplemented("no cpu kernel for kind '", kind, "'");
   for (const Emitter& emitter : kEmitters) {
     if (kind != emitter.kind) continue;
     auto kernel = emitter.emit(fusion, target, name);
     if (kernel.ok()) {
       TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel->kernel));
+      if (!kernel->kernel->sizes.complete()) {
+        return Internal(name, ": the code names a symbol that the region does not have");
+      }
       return kernel;
     }
     if (!absl::IsUnimplemented(kernel.status())) return kernel.status();
@@ -79,7 +78,7 @@ std::unique_ptr<loop::Kernel> MakeKernel(const Node& fusion, const std::string& 
     buffers[operand].may_alias = true;
     buffers[region.num_parameters() + result].may_alias = true;
   }
-  return std::make_unique<loop::Kernel>(name, std::move(buffers));
+  return std::make_unique<loop::Kernel>(name, std::move(buffers), ir::SymbolsOf(region));
 }
 
 void BindParameters(ElementEmitter& e, const ir::Graph& region) {
@@ -98,14 +97,17 @@ int RegionLanes(const ir::Graph& region, const Target& target) {
   return target.lanes(widest);
 }
 
-double ElementwiseCostNs(const ir::Graph& region, const Target& target) {
-  double ns = 0;
+Dim Cost(const Dim& count, double ns) { return count * Dim(std::llround(ns * kCostPerNs)); }
+
+Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
+  Dim cost(0);
   for (const auto& node : region.nodes()) {
-    double elements = static_cast<double>(node->shape().num_elements());
-    double vectors = elements * ir::DTypeBytes(node->shape().dtype()) / target.vector_bytes;
+    const Dim elements = node->shape().NumElements();
+    const double bytes = ir::DTypeBytes(node->shape().dtype());
+    const double vectors = bytes / target.vector_bytes;
     switch (node->op()) {
       case Op::kParameter:
-        ns += elements * ir::DTypeBytes(node->shape().dtype()) / 20.0;
+        cost = cost + Cost(elements, bytes / 20);
         break;
       case Op::kConstant:
       case Op::kBroadcastInDim:
@@ -116,60 +118,61 @@ double ElementwiseCostNs(const ir::Graph& region, const Target& target) {
       case Op::kMul:
       case Op::kMax:
       case Op::kMin:
-        ns += vectors * 0.2;
+        cost = cost + Cost(elements, vectors * 0.2);
         break;
       case Op::kGather:
-        ns += elements * 0.2;
+        cost = cost + Cost(elements, 0.2);
         break;
       case Op::kTranspose:
-        ns += elements * 0.5;
+        cost = cost + Cost(elements, 0.5);
         break;
       case Op::kDiv:
       case Op::kSqrt:
       case Op::kRsqrt:
-        ns += vectors * 3;
+        cost = cost + Cost(elements, vectors * 3);
         break;
       case Op::kExp:
       case Op::kLog:
       case Op::kTanh:
       case Op::kLogistic:
       case Op::kErf:
-        ns += vectors * 5;
+        cost = cost + Cost(elements, vectors * 5);
         break;
       case Op::kReduce:
-        ns += static_cast<double>(node->operand_shape(0).num_elements()) *
-              ir::DTypeBytes(node->shape().dtype()) / target.vector_bytes * 0.3;
+        cost = cost + Cost(node->operand_shape(0).NumElements(), vectors * 0.3);
         break;
       default:
-        ns += vectors * 2;
+        cost = cost + Cost(elements, vectors * 2);
     }
   }
-  for (ir::Value v : region.outputs()) ns += static_cast<double>(v.shape().num_bytes()) / 20.0;
-  return ns;
+  for (ir::Value v : region.outputs()) {
+    cost = cost + Cost(v.shape().NumElements(), ir::DTypeBytes(v.dtype()) / 20.0);
+  }
+  return cost;
 }
 
-int64_t UnitsPerChunk(int64_t units, double cost_ns) {
-  if (units <= 1) return 1;
-  double chunk_ns = std::max(kSmallestChunkNs, std::min(kChunkNs, cost_ns / kWantedChunks));
-  if (cost_ns / chunk_ns > 4096) chunk_ns = cost_ns / 4096;
-  double per_unit = std::max(cost_ns / static_cast<double>(units), 1e-3);
-  return std::clamp<int64_t>(static_cast<int64_t>(chunk_ns / per_unit), 1, units);
+Dim UnitsPerChunk(const Dim& units, const Dim& cost) {
+  if (units == Dim(1)) return 1;
+  Dim chunk = Max(Cost(1, kSmallestChunkNs), Min(Cost(1, kChunkNs), FloorDiv(cost, kWantedChunks)));
+  chunk = Max(chunk, FloorDiv(cost, kMostChunks));
+  const Dim per_unit = Max(FloorDiv(cost, Max(units, 1)), 1);
+  return Max(Min(FloorDiv(chunk, per_unit), units), 1);
 }
 
-void ForEachUnit(loop::Builder& b, int64_t units, int64_t units_per_chunk,
+void ForEachUnit(loop::Builder& b, const Dim& units, const Dim& units_per_chunk,
                  const std::function<void(Value)>& body) {
   Value begin = b.Mul(b.ChunkBegin(), b.Index(units_per_chunk));
   Value end = b.Min(b.Mul(b.ChunkEnd(), b.Index(units_per_chunk)), b.Index(units));
   b.For(begin, end, 1, body);
 }
 
-void ForEachVector(loop::Builder& b, int64_t size, int lanes,
+void ForEachVector(loop::Builder& b, const Dim& size, int lanes,
                    const std::function<void(Value, Value)>& body) {
-  const int64_t whole = size / lanes * lanes;
-  if (whole > 0) {
-    b.For(b.Index(0), b.Index(whole), lanes, [&](Value at) { body(at, Value()); });
-  }
-  if (whole < size) body(b.Index(whole), b.MaskUpTo(b.Index(size - whole), lanes));
+  const Dim left = Mod(size, lanes);
+  const Value whole = b.Index(size - left);
+  b.For(b.Index(0), whole, lanes, [&](Value at) { body(at, Value()); });
+  b.If(b.Compare("gt", b.Index(left), b.Index(0)),
+       [&] { body(whole, b.MaskUpTo(b.Index(left), lanes)); });
 }
 
 }  // namespace tektite::cpu

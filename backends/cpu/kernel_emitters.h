@@ -3,8 +3,11 @@
 //   TEKTITE_ASSIGN_OR_RETURN(EmittedKernel k, EmitKernel(fusion, target, "k0_softmax"));
 //
 // EmitKernel tries the emitters that fit the fusion's kind in order; each refuses with
-// Unimplemented and a reason what it has no code for.  All shapes are static here.  Chunks depend
-// on shapes alone.
+// Unimplemented and a reason what it has no code for.
+//
+// Sizes are dimension expressions throughout.  A static shape is the case in which they all fold to
+// constants; where a decision is made here and not in the code (a tile, a number of accumulators),
+// a size that is not known is taken for a large one.  Chunks depend on sizes alone.
 #ifndef TEKTITE_BACKENDS_CPU_KERNEL_EMITTERS_H_
 #define TEKTITE_BACKENDS_CPU_KERNEL_EMITTERS_H_
 
@@ -24,8 +27,8 @@ namespace tektite::cpu {
 
 struct EmittedKernel {
   std::unique_ptr<loop::Kernel> kernel;
-  int64_t num_chunks = 1;
-  double cost_ns = 0;
+  ir::Dim num_chunks = 1;
+  ir::Dim cost;                               // see Cost
   std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
 };
 
@@ -75,16 +78,21 @@ std::unique_ptr<loop::Kernel> MakeKernel(const ir::Node& fusion, const std::stri
 void BindParameters(ElementEmitter& e, const ir::Graph& region);
 // Lanes for work on this region's element types: a full vector of the widest type.
 int RegionLanes(const ir::Graph& region, const Target& target);
-// Nanoseconds one core takes for the elementwise part of the region, by a crude model.
-double ElementwiseCostNs(const ir::Graph& region, const Target& target);
+// Estimated times are whole numbers of femtoseconds, so that they are expressions like sizes.
+constexpr double kCostPerNs = 1e6;
+// `ns` for each of `count`.
+ir::Dim Cost(const ir::Dim& count, double ns);
+// The time one core takes for the elementwise part of the region, by a crude model.
+ir::Dim ElementwiseCost(const ir::Graph& region, const Target& target);
 // Work units per chunk so that a chunk takes some tens of microseconds and there are enough chunks.
-int64_t UnitsPerChunk(int64_t units, double cost_ns);
+ir::Dim UnitsPerChunk(const ir::Dim& units, const ir::Dim& cost);
 
 // for (c in this call's chunks) for (u in the chunk's units) body(u)
-void ForEachUnit(loop::Builder& b, int64_t units, int64_t units_per_chunk,
+void ForEachUnit(loop::Builder& b, const ir::Dim& units, const ir::Dim& units_per_chunk,
                  const std::function<void(loop::Value)>& body);
-// Vector steps over [0, size): body(at, mask) with a mask only in the tail.
-void ForEachVector(loop::Builder& b, int64_t size, int lanes,
+// Vector steps over [0, size): body(at, mask) with a mask only in the tail, which is a block of
+// code of its own.
+void ForEachVector(loop::Builder& b, const ir::Dim& size, int lanes,
                    const std::function<void(loop::Value at, loop::Value mask)>& body);
 
 }  // namespace tektite::cpu

@@ -9,9 +9,10 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
+using ir::Dims;
 using ir::Node;
 using ir::Op;
-using ir::Shape;
 using loop::Value;
 
 // Innermost extents above this are cut into segments, so that one long row has many chunks.
@@ -20,14 +21,16 @@ constexpr int64_t kSegment = 16384;
 // The part of the output that is computed in one sweep: all of it, or one operand of a concatenate.
 struct Piece {
   std::vector<ir::Value> values;  // one per output
-  std::vector<int64_t> sizes;
-  int64_t shift = 0;  // added to the index of `dimension` when storing
+  Dims sizes;
+  Dim shift;  // added to the index of `dimension` when storing
   int64_t dimension = 0;
-  int64_t units = 0, segments = 1, per_chunk = 1, chunks = 0;
+  Dim units, segments = 1, per_chunk = 1, chunks;
+  Dim inner() const { return sizes.empty() ? Dim(1) : sizes.back(); }
+  Dims outer() const { return sizes.empty() ? Dims() : Dims(sizes.begin(), sizes.end() - 1); }
 };
 
-bool IsDirect(const ir::Graph& region, const Node* parameter, const std::vector<int64_t>& sizes) {
-  if (parameter->shape().sizes() != sizes) return false;
+bool IsDirect(const ir::Graph& region, const Node* parameter, const Dims& sizes) {
+  if (parameter->shape().dims() != sizes) return false;
   for (const ir::Use& use : parameter->uses()) {
     if (!ir::IsElementwise(use.user->op())) return false;
   }
@@ -48,7 +51,7 @@ bool IsDirect(const ir::Graph& region, const Node* parameter, const std::vector<
 
 std::vector<std::pair<int, int>> InPlacePairs(const ir::Graph& region) {
   std::vector<std::pair<int, int>> pairs;
-  std::vector<int64_t> sizes = region.outputs()[0].shape().sizes();
+  const Dims& sizes = region.outputs()[0].shape().dims();
   for (int i = 0; i < region.num_parameters(); ++i) {
     const Node* p = region.parameter(i);
     if (!IsDirect(region, p, sizes)) continue;
@@ -65,21 +68,21 @@ std::vector<Piece> Pieces(const ir::Graph& region) {
   std::vector<Piece> pieces;
   Node* last = region.outputs()[0].node;
   if (region.outputs().size() == 1 && last->op() == Op::kConcatenate) {
-    int64_t shift = 0;
+    Dim shift;
     for (ir::Value v : last->operands()) {
       Piece piece;
       piece.values = {v};
-      piece.sizes = v.shape().sizes();
+      piece.sizes = v.shape().dims();
       piece.dimension = last->Int(Attr::dimension);
       piece.shift = shift;
-      shift += piece.sizes[piece.dimension];
+      shift = shift + piece.sizes[piece.dimension];
       pieces.push_back(std::move(piece));
     }
     return pieces;
   }
   Piece whole;
   whole.values.assign(region.outputs().begin(), region.outputs().end());
-  whole.sizes = region.outputs()[0].shape().sizes();
+  whole.sizes = region.outputs()[0].shape().dims();
   pieces.push_back(std::move(whole));
   return pieces;
 }
@@ -109,48 +112,51 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
                                        const std::string& name) {
   const ir::Graph& region = fusion.region();
   for (ir::Value v : region.outputs()) {
-    if (v.shape().sizes() != region.outputs()[0].shape().sizes()) {
+    if (v.shape().dims() != region.outputs()[0].shape().dims()) {
       return Unimplemented("outputs of different shapes in a loop fusion");
     }
   }
   EmittedKernel result;
   result.in_place = InPlacePairs(region);
   result.kernel = MakeKernel(fusion, name, result.in_place);
-  result.cost_ns = ElementwiseCostNs(region, target);
-  const Shape& out_shape = region.outputs()[0].shape();
-  const int64_t elements = std::max<int64_t>(out_shape.num_elements(), 1);
+  result.cost = ElementwiseCost(region, target);
+  const Dim elements = region.outputs()[0].shape().NumElements();
 
   std::vector<Piece> pieces = Pieces(region);
   result.num_chunks = 0;
   for (Piece& piece : pieces) {
-    const int64_t inner = piece.sizes.empty() ? 1 : piece.sizes.back();
-    const int64_t count = ir::Product(piece.sizes);
-    const int64_t rows = inner == 0 ? 0 : count / inner;
-    piece.segments = inner > 2 * kSegment ? (inner + kSegment - 1) / kSegment : 1;
-    piece.units = rows * piece.segments;
-    piece.per_chunk = UnitsPerChunk(piece.units, result.cost_ns * count / elements);
-    piece.chunks = (piece.units + piece.per_chunk - 1) / piece.per_chunk;
-    result.num_chunks += piece.chunks;
+    const bool is_long = piece.inner().value_or(kSegment * 3) > 2 * kSegment;
+    if (is_long) piece.segments = CeilDiv(piece.inner(), kSegment);
+    piece.units = piece.inner() == Dim(0) ? Dim(0) : Product(piece.outer()) * piece.segments;
+    const Dim count = Product(piece.sizes);
+    // A piece of several takes its share of the cost: first divided, so that nothing overflows.
+    const Dim cost =
+        pieces.size() == 1 ? result.cost : FloorDiv(result.cost, Max(elements, 1)) * count;
+    piece.per_chunk = UnitsPerChunk(piece.units, cost);
+    piece.chunks = CeilDiv(piece.units, piece.per_chunk);
+    result.num_chunks = result.num_chunks + piece.chunks;
   }
 
   loop::Builder b(result.kernel.get());
   absl::Status status;
-  int64_t first_chunk = 0;
+  Dim first_chunk;
   for (const Piece& piece : pieces) {
-    if (piece.chunks == 0) continue;
-    const int64_t inner = piece.sizes.empty() ? 1 : piece.sizes.back();
+    if (piece.chunks == Dim(0)) continue;
+    const Dim inner = piece.inner();
     int lanes = RegionLanes(region, target);
-    if (HasHeavyMath(region) && inner >= 2 * lanes) lanes *= 2;  // hides the latency of long chains
-    std::vector<int64_t> outer = piece.sizes;
-    if (!outer.empty()) outer.pop_back();
+    // Hides the latency of long chains.
+    if (HasHeavyMath(region) && inner.value_or(2 * lanes) >= 2 * lanes) lanes *= 2;
 
     auto emit_unit = [&](Value unit) {
       ElementEmitter e(&b, lanes);
       BindParameters(e, region);
-      Value row = b.Div(unit, b.Index(piece.segments));
-      Value segment = b.Rem(unit, b.Index(piece.segments));
-      if (piece.segments == 1) row = unit;
-      std::vector<Value> row_index = Delinearize(b, row, outer);
+      Value row = unit, segment;
+      if (piece.segments != Dim(1)) {
+        const bool one_row = piece.units == piece.segments;
+        row = one_row ? b.Index(0) : b.Div(unit, b.Index(piece.segments));
+        segment = one_row ? unit : b.Sub(unit, b.Mul(row, b.Index(piece.segments)));
+      }
+      std::vector<Value> row_index = Delinearize(b, row, piece.outer());
       auto body = [&](Value at, Value mask) {
         e.Clear();
         e.SetMask(mask);
@@ -158,7 +164,7 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
         for (Value v : row_index) index.push_back(At(v));
         if (!piece.sizes.empty()) index.push_back(At(at, 1));
         store = index;
-        if (piece.shift != 0) {
+        if (piece.shift != Dim(0)) {
           store[piece.dimension].base = b.Add(store[piece.dimension].base, b.Index(piece.shift));
         }
         std::vector<Value> values;
@@ -168,7 +174,7 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
                     region.outputs()[o].shape(), store, values[o]);
         }
       };
-      if (piece.segments == 1) {
+      if (piece.segments == Dim(1)) {
         ForEachVector(b, inner, lanes, body);
       } else {
         Value begin = b.Mul(segment, b.Index(kSegment));
@@ -188,7 +194,7 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
     Value first = b.Mul(begin, b.Index(piece.per_chunk));
     Value last = b.Min(b.Mul(end, b.Index(piece.per_chunk)), b.Index(piece.units));
     b.For(first, last, 1, emit_unit);
-    first_chunk += piece.chunks;
+    first_chunk = first_chunk + piece.chunks;
   }
   TEKTITE_RETURN_IF_ERROR(status);
   return result;

@@ -2,9 +2,12 @@
 
 #include <functional>
 
+#include "backends/cpu/kernel_emitters.h"
+
 namespace tektite::cpu {
 namespace {
 
+using ir::Dim;
 using loop::Value;
 
 // Visits k through all loops but the innermost: body(rhs offset, k so far in panel rows).
@@ -20,15 +23,15 @@ void OuterLoops(loop::Builder& b, const ContractionPlan& plan, size_t depth, Val
 
 // [lanes columns][k] -> [k][lanes columns], a square of lanes x lanes at a time.
 void PackTransposed(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value column,
-                    Value to, Value offset, Value first_row, int64_t trips) {
+                    Value to, Value offset, Value first_row, const Dim& trips) {
   const int lanes = plan.lanes;
   for (int v = 0; v < plan.vectors; ++v) {
     auto square = [&](Value k, Value mask) {
       std::vector<Value> rows;
       for (int j = 0; j < lanes; ++j) {
         // Columns beyond n repeat the last one; their results are never stored.
-        Value n =
-            b.Min(b.Add(column, b.Index(static_cast<int64_t>(v) * lanes + j)), b.Index(plan.n - 1));
+        Value n = b.Min(b.Add(column, b.Index(static_cast<int64_t>(v) * lanes + j)),
+                        b.Index(plan.n - Dim(1)));
         Value at = b.Add(b.Add(offset, k), b.Mul(n, b.Index(plan.rhs_n_stride)));
         rows.push_back(b.Load(rhs, plan.dtype, at, lanes, mask));
       }
@@ -41,9 +44,7 @@ void PackTransposed(loop::Builder& b, const ContractionPlan& plan, Value rhs, Va
       }
     };
     // The ragged end writes some rows too many: the next ones overwrite them, or nobody reads them.
-    const int64_t whole = trips / lanes * lanes;
-    b.For(b.Index(0), b.Index(whole), lanes, [&](Value k) { square(k, {}); });
-    if (whole < trips) square(b.Index(whole), b.MaskUpTo(b.Index(trips - whole), lanes));
+    ForEachVector(b, trips, lanes, square);
   }
 }
 
@@ -72,10 +73,10 @@ std::vector<Value> TransposeSquare(loop::Builder& b, std::vector<Value> rows) {
 
 void PackPanel(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value column, Value to) {
   const AddressLoop inner = plan.k_loops.empty() ? AddressLoop{} : plan.k_loops.back();
-  const int64_t trips = plan.k == 0 ? 0 : inner.trips;
-  if (trips == 0) return;
-  const bool contiguous_columns = plan.rhs_n_stride == 1 || plan.n == 1;
-  const bool contiguous_k = inner.rhs_stride == 1 && trips > 1;
+  const Dim& trips = inner.trips;
+  if (plan.k == Dim(0)) return;
+  const bool contiguous_columns = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
+  const bool contiguous_k = inner.rhs_stride == Dim(1) && trips != Dim(1);
   OuterLoops(b, plan, 0, b.Index(0), b.Index(0), [&](Value offset, Value outer_row) {
     Value first_row = b.Mul(outer_row, b.Index(trips));
     if (!contiguous_columns && contiguous_k) {
@@ -87,7 +88,7 @@ void PackPanel(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value c
       for (int v = 0; v < plan.vectors; ++v) {
         Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan.lanes));
         Value mask;
-        if (plan.n % plan.panel() != 0) {
+        if (Mod(plan.n, plan.panel()) != Dim(0)) {
           mask = b.MaskUpTo(b.Sub(b.Index(plan.n), n), plan.lanes);
         }
         Value x;

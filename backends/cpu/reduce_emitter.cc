@@ -14,6 +14,8 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
+using ir::Dims;
 using ir::Node;
 using ir::Op;
 using loop::Value;
@@ -23,7 +25,7 @@ constexpr int kColumns = 4;
 
 struct Plan {
   std::vector<const Node*> reduces;
-  std::vector<int64_t> space, kept_sizes;
+  Dims space, kept_sizes;
   std::vector<bool> reduced;  // by dimension of the space
   bool inner_kept = false;
 };
@@ -36,10 +38,10 @@ absl::StatusOr<Plan> MakePlan(const ir::Graph& region) {
     std::vector<bool> reduced(node->operand_shape(0).rank(), false);
     for (int64_t d : node->Ints(Attr::dimensions)) reduced[d] = true;
     if (plan.reduces.empty()) {
-      plan.space = node->operand_shape(0).sizes();
-      plan.kept_sizes = node->shape().sizes();
+      plan.space = node->operand_shape(0).dims();
+      plan.kept_sizes = node->shape().dims();
       plan.reduced = reduced;
-    } else if (plan.space != node->operand_shape(0).sizes() || plan.reduced != reduced) {
+    } else if (plan.space != node->operand_shape(0).dims() || plan.reduced != reduced) {
       return Unimplemented("reductions over different spaces in one fusion");
     }
     plan.reduces.push_back(node.get());
@@ -48,14 +50,14 @@ absl::StatusOr<Plan> MakePlan(const ir::Graph& region) {
   for (const Node* a : plan.reduces) {
     for (const auto& node : region.nodes()) {
       // A value in the full space after a reduction would need a second sweep.
-      if (node->shape().sizes() != plan.space || ir::Product(plan.space) == 0) continue;
+      if (node->shape().dims() != plan.space || Product(plan.space) == Dim(0)) continue;
       for (ir::Value v : node->operands()) {
         if (v.node == a) return Unimplemented("a reduction that feeds its own space");
       }
     }
   }
   for (ir::Value v : region.outputs()) {
-    if (v.shape().sizes() != plan.kept_sizes) {
+    if (v.shape().dims() != plan.kept_sizes) {
       return Unimplemented("an output of a reduction in another space");
     }
   }
@@ -71,26 +73,28 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
   TEKTITE_ASSIGN_OR_RETURN(Plan plan, MakePlan(region));
   EmittedKernel result;
   result.kernel = MakeKernel(fusion, name);
-  result.cost_ns = ElementwiseCostNs(region, target);
+  result.cost = ElementwiseCost(region, target);
   loop::Builder b(result.kernel.get());
   const int lanes = RegionLanes(region, target);
-  std::vector<int64_t> reduced_sizes;
+  Dims reduced_sizes;
   for (size_t i = 0; i < plan.space.size(); ++i) {
     if (plan.reduced[i]) reduced_sizes.push_back(plan.space[i]);
   }
 
   // Units: rows of results, in blocks of columns when those are vectorized.
-  std::vector<int64_t> outer = plan.kept_sizes;
-  int64_t inner = 1, block = 1;
+  Dims outer = plan.kept_sizes;
+  Dim inner(1), blocks(1);
+  int64_t block = 1;
   if (plan.inner_kept) {
     inner = outer.back();
     outer.pop_back();
-    block = std::min<int64_t>((inner + lanes - 1) / lanes, kColumns) * lanes;
+    const int64_t vectors = CeilDiv(inner, lanes).value_or(kColumns);
+    block = std::min<int64_t>(vectors, kColumns) * lanes;
+    blocks = CeilDiv(inner, std::max<int64_t>(block, 1));
   }
-  const int64_t blocks = plan.inner_kept ? (inner + block - 1) / std::max<int64_t>(block, 1) : 1;
-  const int64_t units = ir::Product(outer) * blocks;
-  const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
-  result.num_chunks = (units + per_chunk - 1) / per_chunk;
+  const Dim units = Product(outer) * blocks;
+  const Dim per_chunk = UnitsPerChunk(units, result.cost);
+  result.num_chunks = CeilDiv(units, per_chunk);
 
   absl::Status status;
   // Index into the space from kept and reduced parts.
@@ -116,7 +120,9 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
       reductions.emplace_back(&b, r->String(Attr::reducer), r->operand_shape(0).dtype(), lanes);
     }
     Indices kept;
-    for (Value v : Delinearize(b, b.Div(unit, b.Index(blocks)), outer)) kept.push_back(At(v));
+    const bool one_row = units == blocks;
+    Value row = one_row ? b.Index(0) : b.Div(unit, b.Index(blocks));
+    for (Value v : Delinearize(b, row, outer)) kept.push_back(At(v));
 
     if (!plan.inner_kept) {
       auto visit = [&](const std::vector<Value>& index, Value mask) {
@@ -143,17 +149,17 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
       return;
     }
 
-    Value first = b.Mul(b.Rem(unit, b.Index(blocks)), b.Index(block));
-    // `width` columns from `first` on, the last vector masked when it is ragged.
-    auto columns = [&](int64_t width) {
-      const int vectors = static_cast<int>((width + lanes - 1) / lanes);
+    Value first = b.Mul(b.Sub(unit, b.Mul(row, b.Index(blocks))), b.Index(block));
+    // `vectors` vectors of columns from `first` on, `width` columns that exist: the last vector is
+    // masked when it is ragged.
+    auto columns = [&](int vectors, const Dim& width) {
       std::vector<Value> state;
       for (const Reduction& r : reductions) {
         for (int v = 0; v < vectors; ++v) state.push_back(r.Identity(lanes));
       }
       auto mask_of = [&](int v) {
-        const int64_t left = width - static_cast<int64_t>(v) * lanes;
-        return left >= lanes ? Value() : b.MaskUpTo(b.Index(left), lanes);
+        const Dim left = width - Dim(int64_t{v} * lanes);
+        return left.value_or(0) >= lanes ? Value() : b.MaskUpTo(b.Index(left), lanes);
       };
       auto kept_at = [&](int v) {
         Indices at = kept;
@@ -188,15 +194,19 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
       for (const Node* r : plan.reduces) e.UnbindValue(ir::Value{const_cast<Node*>(r), 0});
       e.Clear();
     };
-    const int64_t last = inner - (blocks - 1) * block;
-    if (last == block) {
-      columns(block);
-    } else if (blocks == 1) {
-      columns(last);
+    const Dim last = inner - (blocks - Dim(1)) * Dim(block);
+    const int most = static_cast<int>(block / lanes);
+    if (last == Dim(block)) {
+      columns(most, block);
+    } else if (blocks == Dim(1)) {
+      columns(most, last);
     } else {
+      // Of an unknown number of columns, vectors without any are swept in vain, in the last block.
+      const int vectors =
+          last.is_constant() ? static_cast<int>((last.value() + lanes - 1) / lanes) : most;
       b.If(
-          b.Compare("lt", b.Add(first, b.Index(block)), b.Index(inner + 1)),
-          [&] { columns(block); }, [&] { columns(last); });
+          b.Compare("le", b.Add(first, b.Index(block)), b.Index(inner)),
+          [&] { columns(most, block); }, [&] { columns(vectors, last); });
     }
     if (status.ok()) status = e.status();
   });

@@ -5,6 +5,8 @@
 namespace tektite::cpu {
 namespace {
 
+using ir::Dim;
+using ir::Dims;
 using ir::DType;
 using loop::Value;
 
@@ -15,7 +17,7 @@ using Visit = std::function<std::vector<Value>(const std::vector<Value>&, Value)
 
 // One sweep along the last dimension with the outer index fixed; updates the accumulators, of which
 // each reduction has `copies`, one after the other.
-std::vector<Value> Sweep(loop::Builder& b, int64_t size, int lanes, int copies,
+std::vector<Value> Sweep(loop::Builder& b, const Dim& size, int lanes, int copies,
                          const std::vector<Reduction>& reductions, const std::vector<Value>& outer,
                          std::vector<Value> state, const Visit& visit) {
   auto at = [&](Value inner) {
@@ -24,7 +26,7 @@ std::vector<Value> Sweep(loop::Builder& b, int64_t size, int lanes, int copies,
     return index;
   };
   const int64_t step = static_cast<int64_t>(lanes) * copies;
-  const int64_t unrolled = size / step * step, whole = size / lanes * lanes;
+  const Dim left = Mod(size, lanes), whole = size - left, unrolled = size - Mod(size, step);
   auto one = [&](Value inner, Value mask, int copy, std::vector<Value>& s) {
     std::vector<Value> taken = visit(at(inner), mask);
     for (size_t r = 0; r < reductions.size(); ++r) {
@@ -32,17 +34,15 @@ std::vector<Value> Sweep(loop::Builder& b, int64_t size, int lanes, int copies,
       acc = reductions[r].Combine(acc, taken[r], mask);
     }
   };
-  if (unrolled > 0) {
-    state = b.For(b.Index(0), b.Index(unrolled), step, state,
-                  [&](Value inner, absl::Span<const Value> carried) {
-                    std::vector<Value> s(carried.begin(), carried.end());
-                    for (int c = 0; c < copies; ++c) {
-                      one(b.Add(inner, b.Index(static_cast<int64_t>(c) * lanes)), {}, c, s);
-                    }
-                    return s;
-                  });
-  }
-  if (unrolled < whole) {
+  state = b.For(b.Index(0), b.Index(unrolled), step, state,
+                [&](Value inner, absl::Span<const Value> carried) {
+                  std::vector<Value> s(carried.begin(), carried.end());
+                  for (int c = 0; c < copies; ++c) {
+                    one(b.Add(inner, b.Index(static_cast<int64_t>(c) * lanes)), {}, c, s);
+                  }
+                  return s;
+                });
+  if (copies > 1) {
     state = b.For(b.Index(unrolled), b.Index(whole), lanes, state,
                   [&](Value inner, absl::Span<const Value> carried) {
                     std::vector<Value> s(carried.begin(), carried.end());
@@ -50,16 +50,19 @@ std::vector<Value> Sweep(loop::Builder& b, int64_t size, int lanes, int copies,
                     return s;
                   });
   }
-  if (whole < size) {
-    one(b.Index(whole), b.MaskUpTo(b.Index(size - whole), lanes), 0, state);
-  }
-  return state;
+  return b.IfElse(
+      b.Compare("gt", b.Index(left), b.Index(0)),
+      [&] {
+        std::vector<Value> s = state;
+        one(b.Index(whole), b.MaskUpTo(b.Index(left), lanes), 0, s);
+        return s;
+      },
+      [&] { return state; });
 }
 
-std::vector<Value> Nest(loop::Builder& b, const std::vector<int64_t>& sizes, size_t depth,
-                        int lanes, int copies, const std::vector<Reduction>& reductions,
-                        const std::vector<Value>& outer, std::vector<Value> state,
-                        const Visit& visit) {
+std::vector<Value> Nest(loop::Builder& b, const Dims& sizes, size_t depth, int lanes, int copies,
+                        const std::vector<Reduction>& reductions, const std::vector<Value>& outer,
+                        std::vector<Value> state, const Visit& visit) {
   if (depth + 1 == sizes.size()) {
     return Sweep(b, sizes[depth], lanes, copies, reductions, outer, std::move(state), visit);
   }
@@ -105,11 +108,12 @@ Value Reduction::Finish(Value accumulator) const {
   return Narrow(accumulator.lanes() == 1 ? accumulator : b_->ReduceLanes(op_, accumulator));
 }
 
-std::vector<Value> ReduceOverInner(loop::Builder& b, const std::vector<int64_t>& sizes, int lanes,
+std::vector<Value> ReduceOverInner(loop::Builder& b, const Dims& sizes, int lanes,
                                    const std::vector<Reduction>& reductions, const Visit& visit) {
-  const std::vector<int64_t> all = sizes.empty() ? std::vector<int64_t>{1} : sizes;
+  const Dims all = sizes.empty() ? Dims{1} : sizes;
+  const int64_t enough = int64_t{2} * kAccumulators * lanes;
   const int copies =
-      !reductions.empty() && all.back() >= 2 * kAccumulators * lanes ? kAccumulators : 1;
+      !reductions.empty() && all.back().value_or(enough) >= enough ? kAccumulators : 1;
   std::vector<Value> state;
   for (const Reduction& r : reductions) {
     for (int c = 0; c < copies; ++c) state.push_back(r.Identity(lanes));
@@ -131,7 +135,7 @@ std::vector<Value> ReduceOverInner(loop::Builder& b, const std::vector<int64_t>&
 }
 
 std::vector<Value> NestLoops(
-    loop::Builder& b, const std::vector<int64_t>& sizes, std::vector<Value> state,
+    loop::Builder& b, const Dims& sizes, std::vector<Value> state,
     const std::function<std::vector<Value>(const std::vector<Value>&, std::vector<Value>)>& body) {
   std::function<std::vector<Value>(std::vector<Value>, std::vector<Value>)> nest =
       [&](std::vector<Value> index, std::vector<Value> s) {

@@ -3,8 +3,9 @@
 //   Reduction sum(&b, "add", DType::kF32, lanes);
 //   std::vector<Value> totals = ReduceOverInner(b, {768}, lanes, {sum}, visit);
 //
-// f16 and bf16 accumulate in f32.  The order of additions is fixed by the shape: several vectors of
-// partial results, combined pairwise, then lanes by halves.
+// f16 and bf16 accumulate in f32.  The order of additions is fixed by the sizes and by which of
+// them are known to the compiler: several vectors of partial results, combined pairwise, then lanes
+// by halves.
 #ifndef TEKTITE_BACKENDS_CPU_REDUCTION_H_
 #define TEKTITE_BACKENDS_CPU_REDUCTION_H_
 
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/ir/dim.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
@@ -41,14 +43,13 @@ class Reduction {
 // first element and a mask (none: all lanes), and returns one vector per reduction.  Returns
 // scalars.
 std::vector<loop::Value> ReduceOverInner(
-    loop::Builder& b, const std::vector<int64_t>& sizes, int lanes,
-    const std::vector<Reduction>& reductions,
+    loop::Builder& b, const ir::Dims& sizes, int lanes, const std::vector<Reduction>& reductions,
     const std::function<std::vector<loop::Value>(const std::vector<loop::Value>&, loop::Value)>&
         visit);
 
 // for (i0 < sizes[0]) for (i1 < sizes[1]) ... state = body(index, state): one element at a time.
 std::vector<loop::Value> NestLoops(
-    loop::Builder& b, const std::vector<int64_t>& sizes, std::vector<loop::Value> state,
+    loop::Builder& b, const ir::Dims& sizes, std::vector<loop::Value> state,
     const std::function<std::vector<loop::Value>(const std::vector<loop::Value>&,
                                                  std::vector<loop::Value>)>& body);
 

@@ -21,6 +21,7 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
 using ir::Node;
 using ir::Op;
 using loop::Value;
@@ -38,14 +39,14 @@ class RowEmitter {
     TEKTITE_RETURN_IF_ERROR(Analyze());
     EmittedKernel result;
     result.kernel = MakeKernel(fusion_, name_);
-    result.cost_ns = ElementwiseCostNs(region_, target_);
-    const int64_t rows = ir::Product(outer_);
-    const int64_t per_chunk = UnitsPerChunk(rows, result.cost_ns);
-    result.num_chunks = (rows + per_chunk - 1) / per_chunk;
+    result.cost = ElementwiseCost(region_, target_);
+    const Dim rows = Product(outer_);
+    const Dim per_chunk = UnitsPerChunk(rows, result.cost);
+    result.num_chunks = CeilDiv(rows, per_chunk);
     loop::Builder b(result.kernel.get());
     b_ = &b;
     for (auto& [node, kept] : kept_) {
-      kept = b.AllocateScratch(node->shape().dtype(), ir::Product(inner_));
+      kept = b.AllocateScratch(node->shape().dtype(), Product(inner_));
     }
     ForEachUnit(b, rows, per_chunk, [&](Value row) { EmitRow(row); });
     TEKTITE_RETURN_IF_ERROR(status_);
@@ -59,12 +60,12 @@ class RowEmitter {
       if (node->op() == Op::kReduce) reduce = node.get();
     }
     if (reduce == nullptr) return Unimplemented("a row fusion without a reduction");
-    space_ = reduce->operand_shape(0).sizes();
-    outer_ = reduce->shape().sizes();
+    space_ = reduce->operand_shape(0).dims();
+    outer_ = reduce->shape().dims();
     inner_.assign(space_.begin() + static_cast<int64_t>(outer_.size()), space_.end());
     for (const auto& node : region_.nodes()) {
       if (node->op() == Op::kReduce) {
-        if (node->operand_shape(0).sizes() != space_ || node->shape().sizes() != outer_) {
+        if (node->operand_shape(0).dims() != space_ || node->shape().dims() != outer_) {
           return Unimplemented("reductions over different spaces in one row fusion");
         }
         const auto& dims = node->Ints(Attr::dimensions);
@@ -88,8 +89,8 @@ class RowEmitter {
     return absl::OkStatus();
   }
 
-  bool IsFull(const Node* n) const { return n->shape().sizes() == space_; }
-  bool IsRow(const Node* n) const { return n->shape().sizes() == outer_; }
+  bool IsFull(const Node* n) const { return n->shape().dims() == space_; }
+  bool IsRow(const Node* n) const { return n->shape().dims() == outer_; }
 
   void FindStages() {
     for (const auto& node : region_.nodes()) {
@@ -242,7 +243,7 @@ class RowEmitter {
   const std::string& name_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
-  std::vector<int64_t> space_, outer_, inner_;
+  ir::Dims space_, outer_, inner_;
   absl::flat_hash_map<const Node*, int> stage_, cost_;
   absl::flat_hash_map<const Node*, Value> kept_;
   int num_stages_ = 0;

@@ -18,6 +18,8 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
+using ir::Dims;
 using ir::Node;
 using ir::Op;
 using loop::Value;
@@ -47,7 +49,7 @@ int OutputBuffer(const ir::Graph& region, size_t output) {
 EmittedKernel NewKernel(const Node& fusion, const Target& target, const std::string& name) {
   EmittedKernel result;
   result.kernel = MakeKernel(fusion, name);
-  result.cost_ns = ElementwiseCostNs(fusion.region(), target);
+  result.cost = ElementwiseCost(fusion.region(), target);
   return result;
 }
 
@@ -59,20 +61,21 @@ absl::StatusOr<EmittedKernel> EmitCumulative(const Node& fusion, const Node& roo
                                              const Target& target, const std::string& name) {
   const ir::Graph& region = fusion.region();
   EmittedKernel result = NewKernel(fusion, target, name);
-  const std::vector<int64_t> sizes = root.shape().sizes();
-  const int64_t d = root.Int(Attr::dimension), length = sizes[d];
+  const Dims& sizes = root.shape().dims();
+  const int64_t d = root.Int(Attr::dimension);
+  const Dim& length = sizes[d];
   const bool exclusive = root.Bool(Attr::exclusive), reverse = root.Bool(Attr::reverse);
   const bool columns = d + 1 < static_cast<int64_t>(sizes.size());
-  const int lanes = columns && sizes.back() > 1 ? RegionLanes(region, target) : 1;
+  const int lanes = columns && sizes.back().value_or(2) > 1 ? RegionLanes(region, target) : 1;
   // Units: everything but the dimension itself, the last in vectors.
-  std::vector<int64_t> outer = sizes;
+  Dims outer = sizes;
   outer[d] = 1;
-  const int64_t inner = columns ? outer.back() : 1;
-  if (columns) outer.back() = (inner + lanes - 1) / lanes;
-  result.cost_ns += static_cast<double>(ir::Product(outer) * length) * 1.5;
-  const int64_t units = ir::Product(outer);
-  const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
-  result.num_chunks = (units + per_chunk - 1) / per_chunk;
+  const Dim inner = columns ? outer.back() : Dim(1);
+  if (columns) outer.back() = CeilDiv(inner, lanes);
+  const Dim units = Product(outer);
+  result.cost = result.cost + Cost(units * length, 1.5);
+  const Dim per_chunk = UnitsPerChunk(units, result.cost);
+  result.num_chunks = CeilDiv(units, per_chunk);
 
   loop::Builder b(result.kernel.get());
   ElementEmitter e(&b, lanes);
@@ -83,7 +86,7 @@ absl::StatusOr<EmittedKernel> EmitCumulative(const Node& fusion, const Node& roo
     if (lanes > 1) {
       Value first = b.Mul(index.back(), b.Index(lanes));
       index.back() = first;
-      if (inner % lanes != 0) mask = b.MaskUpTo(b.Sub(b.Index(inner), first), lanes);
+      if (Mod(inner, lanes) != Dim(0)) mask = b.MaskUpTo(b.Sub(b.Index(inner), first), lanes);
     }
     Reduction running(&b, root.String(Attr::reducer), root.shape().dtype(), lanes);
     b.For(b.Index(0), b.Index(length), 1, {running.Identity(lanes)},
@@ -92,7 +95,7 @@ absl::StatusOr<EmittedKernel> EmitCumulative(const Node& fusion, const Node& roo
             e.SetMask(mask);
             Indices at;
             for (Value v : index) at.push_back(At(v));
-            at[d] = At(reverse ? b.Sub(b.Index(length - 1), k) : k);
+            at[d] = At(reverse ? b.Sub(b.Index(length - Dim(1)), k) : k);
             if (lanes > 1) at.back().coefficient = 1;
             Value x = lanes > 1 ? e.EmitVector(root.operand(0), at) : e.Emit(root.operand(0), at);
             Value next = running.Combine(carried[0], x, {});
@@ -111,22 +114,22 @@ absl::StatusOr<EmittedKernel> EmitRegionReduce(const Node& fusion, const Node& r
   const ir::Graph& step = root.region();
   EmittedKernel result = NewKernel(fusion, target, name);
   const int count = root.num_operands() / 2;
-  const std::vector<int64_t> space = root.operand_shape(0).sizes();
+  const Dims& space = root.operand_shape(0).dims();
   const auto& reduced = root.Ints(Attr::dimensions);
-  std::vector<int64_t> kept_sizes, reduced_sizes;
+  Dims kept_sizes, reduced_sizes;
   for (size_t i = 0; i < space.size(); ++i) {
     (Contains(reduced, static_cast<int64_t>(i)) ? reduced_sizes : kept_sizes).push_back(space[i]);
   }
   const bool inner_kept =
       !space.empty() && !Contains(reduced, static_cast<int64_t>(space.size()) - 1);
-  const int lanes = inner_kept && kept_sizes.back() > 1 ? target.lanes(8) : 1;
-  std::vector<int64_t> outer = kept_sizes;
-  const int64_t inner = inner_kept ? outer.back() : 1;
-  if (inner_kept) outer.back() = (inner + lanes - 1) / lanes;
-  const int64_t units = ir::Product(outer);
-  result.cost_ns += static_cast<double>(units * ir::Product(reduced_sizes)) * 2;
-  const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
-  result.num_chunks = (units + per_chunk - 1) / per_chunk;
+  const int lanes = inner_kept && kept_sizes.back().value_or(2) > 1 ? target.lanes(8) : 1;
+  Dims outer = kept_sizes;
+  const Dim inner = inner_kept ? outer.back() : Dim(1);
+  if (inner_kept) outer.back() = CeilDiv(inner, lanes);
+  const Dim units = Product(outer);
+  result.cost = result.cost + Cost(units * Product(reduced_sizes), 2);
+  const Dim per_chunk = UnitsPerChunk(units, result.cost);
+  result.num_chunks = CeilDiv(units, per_chunk);
 
   loop::Builder b(result.kernel.get());
   ElementEmitter e(&b, lanes), inside(&b, lanes);
@@ -138,7 +141,7 @@ absl::StatusOr<EmittedKernel> EmitRegionReduce(const Node& fusion, const Node& r
     if (lanes > 1) {
       Value first = b.Mul(index.back(), b.Index(lanes));
       index.back() = first;
-      if (inner % lanes != 0) mask = b.MaskUpTo(b.Sub(b.Index(inner), first), lanes);
+      if (Mod(inner, lanes) != Dim(0)) mask = b.MaskUpTo(b.Sub(b.Index(inner), first), lanes);
     }
     Indices kept;
     for (Value v : index) kept.push_back(At(v));
@@ -192,21 +195,21 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
     return Unimplemented(root.Describe(), ": the operand is not in memory");
   }
   EmittedKernel result = NewKernel(fusion, target, name);
-  result.cost_ns += static_cast<double>(updates.num_elements());
-  result.num_chunks = shape.num_elements() == 0 ? 0 : 1;
+  result.cost = result.cost + Cost(updates.NumElements(), 1);
+  result.num_chunks = Min(shape.NumElements(), 1);
 
   // Dimensions of a window, in the operand's order: the size and the update's dimension.
-  std::vector<int64_t> window(shape.rank(), 1);
+  Dims window(shape.rank(), Dim(1));
   std::vector<int> update_dim(shape.rank(), -1);
   size_t next_offset = 0;
   for (int d = 0; d < shape.rank(); ++d) {
     if (Contains(collapsed, d)) continue;
     update_dim[d] = static_cast<int>(offset_dims[next_offset++]);
-    window[d] = updates.dim(update_dim[d]).value();
+    window[d] = updates.dim(update_dim[d]);
   }
   const int last = shape.rank() - 1;
-  const bool along_rows =
-      last >= 0 && update_dim[last] == updates.rank() - 1 && updates.rank() > 0 && window[last] > 1;
+  const bool along_rows = last >= 0 && update_dim[last] == updates.rank() - 1 &&
+                          updates.rank() > 0 && window[last].value_or(2) > 1;
   const int lanes = along_rows ? RegionLanes(region, target) : 1;
 
   loop::Builder b(result.kernel.get());
@@ -215,7 +218,8 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
   Value to = b.Buffer(OutputBuffer(region, 0));
   ForEachUnit(b, result.num_chunks, 1, [&](Value) {
     const int operand = static_cast<int>(root.operand(0).node->Int(Attr::index));
-    b.Copy(to, b.Buffer(operand), b.Index(shape.num_bytes()));
+    b.Copy(to, b.Buffer(operand),
+           b.Index(shape.NumElements() * Dim(ir::DTypeBytes(shape.dtype()))));
     Indices at(updates.rank());
     auto apply = [&](const std::vector<Value>& starts, Value mask) {
       e.Clear();
@@ -255,7 +259,7 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
     std::function<void(int)> in_batch = [&](int u) {
       while (u < updates.rank() && Contains(offset_dims, u)) ++u;
       if (u < updates.rank()) {
-        return b.For(b.Index(0), b.Index(updates.dim(u).value()), 1, [&](Value i) {
+        return b.For(b.Index(0), b.Index(updates.dim(u)), 1, [&](Value i) {
           at[u] = At(i);
           in_batch(u + 1);
         });
@@ -278,7 +282,7 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
         Value start = b.Convert(e.Emit(root.operand(1), from), ir::DType::kS64);
         starts[d] = start;
         fits = b.And(fits, b.Compare("ge", start, b.Index(0)));
-        fits = b.And(fits, b.Compare("le", start, b.Index(shape.dim(d).value() - window[d])));
+        fits = b.And(fits, b.Compare("le", start, b.Index(shape.dim(d) - window[d])));
       }
       b.If(fits, [&] { in_window(0, starts); });
     };

@@ -22,6 +22,7 @@
 namespace tektite::cpu {
 namespace {
 
+using ir::Dim;
 using ir::DType;
 using ir::Node;
 using ir::Op;
@@ -72,24 +73,24 @@ class StreamedProduct {
         target_(target),
         name_(name),
         plan_(std::move(plan)),
-        along_k_(plan_.rhs_n_stride != 1 && plan_.n > 1) {}
+        n_(plan_.n.value()),
+        k_(plan_.k.value()),
+        along_k_(plan_.rhs_n_stride != Dim(1) && n_ > 1) {}
 
   absl::StatusOr<EmittedKernel> Run() {
     ChoosePanel();
     EmittedKernel result;
     result.in_place = EpilogueInPlace(region_, *plan_.root);
     result.kernel = MakeKernel(fusion_, name_, result.in_place);
-    const double elements =
-        static_cast<double>(plan_.batch * plan_.n) * static_cast<double>(plan_.k);
-    result.cost_ns = elements * ir::DTypeBytes(plan_.dtype) / kBytesPerNs +
-                     static_cast<double>(plan_.batch * plan_.m * plan_.n) / 4;
-    const int64_t units = plan_.batch * plan_.panels();
-    const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
-    result.num_chunks = (units + per_chunk - 1) / per_chunk;
+    result.cost = Cost(plan_.batch * Dim(n_ * k_), ir::DTypeBytes(plan_.dtype) / kBytesPerNs) +
+                  Cost(plan_.batch * Dim(rows() * n_), 0.25);
+    const Dim units = plan_.batch * plan_.panels();
+    const Dim per_chunk = UnitsPerChunk(units, result.cost);
+    result.num_chunks = CeilDiv(units, per_chunk);
     loop::Builder b(result.kernel.get());
     b_ = &b;
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
-    for (int64_t m = 0; m < plan_.m; ++m) row_displacement_.push_back(RowDisplacement(m));
+    for (int m = 0; m < rows(); ++m) row_displacement_.push_back(RowDisplacement(m));
     ForEachUnit(b, units, per_chunk, [&](Value unit) {
       EmitPanel(b.Div(unit, b.Index(plan_.panels())), b.Rem(unit, b.Index(plan_.panels())));
     });
@@ -98,30 +99,31 @@ class StreamedProduct {
   }
 
  private:
-  int rows() const { return static_cast<int>(plan_.m); }
+  int rows() const { return static_cast<int>(plan_.m.value()); }
 
   void ChoosePanel() {
     plan_.vectors = 1;
     if (along_k_) return;
     const bool many_registers = target_.vector_registers >= 32;
     const int sums = rows() == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
-    const int64_t needed = (plan_.n + plan_.lanes - 1) / plan_.lanes;
+    const int64_t needed = (n_ + plan_.lanes - 1) / plan_.lanes;
     plan_.vectors = static_cast<int>(std::clamp<int64_t>(needed / kWantedPanels, 1, sums / rows()));
   }
 
-  int64_t RowDisplacement(int64_t m) const {
-    int64_t displacement = 0;
+  Dim RowDisplacement(int64_t m) const {
+    Dim displacement;
     for (size_t i = plan_.m_loops.size(); i-- > 0;) {
       const AddressLoop& loop = plan_.m_loops[i];
-      displacement += m % loop.trips * loop.lhs_stride;
-      m /= loop.trips;
+      const int64_t trips = loop.trips.value();
+      displacement = displacement + Dim(m % trips) * loop.lhs_stride;
+      m /= trips;
     }
     return displacement;
   }
 
   void EmitPanel(Value batch, Value panel) {
     loop::Builder& b = *b_;
-    std::vector<int64_t> sizes;
+    ir::Dims sizes;
     for (const AddressLoop& loop : plan_.batch_loops) sizes.push_back(loop.trips);
     std::vector<Value> index = Delinearize(b, batch, sizes);
     Value lhs_at = b.Index(0), rhs_at = b.Index(0);
@@ -134,11 +136,11 @@ class StreamedProduct {
     Value column = b.Mul(panel, b.Index(plan_.panel()));
     auto finish = [&](bool ragged) {
       std::vector<Value> acc = along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, column, ragged);
-      absl::Status status = epilogue_.Emit(b, batch, b.Index(0), rows(), column, acc);
+      absl::Status status = epilogue_.Emit(b, batch, {b.Index(0), rows(), rows(), {}}, column, acc);
       if (status_.ok()) status_ = status;
     };
-    const int64_t whole = plan_.n / plan_.panel();
-    if (whole == plan_.panels()) return finish(false);
+    const int64_t whole = n_ / plan_.panel();
+    if (Dim(whole) == plan_.panels()) return finish(false);
     if (whole == 0) return finish(true);
     b.If(
         b.Compare("lt", panel, b.Index(whole)), [&] { finish(false); }, [&] { finish(true); });
@@ -163,7 +165,7 @@ class StreamedProduct {
   using Inner = std::function<Sums(Value, Value, Sums)>;
   Sums OuterLoops(size_t depth, Value lhs_at, Value rhs_at, Sums sums, const Inner& inner) {
     loop::Builder& b = *b_;
-    if (plan_.k == 0) return sums;
+    if (k_ == 0) return sums;
     if (depth + 1 >= plan_.k_loops.size()) return inner(lhs_at, rhs_at, std::move(sums));
     const AddressLoop& loop = plan_.k_loops[depth];
     return b.For(b.Index(0), b.Index(loop.trips), 1, std::move(sums),
@@ -193,7 +195,7 @@ class StreamedProduct {
 
   Sums SweepRows(Value lhs_at, Value rhs_at, Sums sums) {
     loop::Builder& b = *b_;
-    const int64_t trips = InnerLoop().trips;
+    const int64_t trips = InnerLoop().trips.value();
     const size_t size = sums.size();
     int64_t copies = 1;
     while (static_cast<int64_t>(size) * copies < kEnoughSums && copies * 2 <= trips) copies *= 2;
@@ -231,7 +233,7 @@ class StreamedProduct {
     Value left = b.Add(lhs_at, b.Mul(k, b.Index(loop.lhs_stride)));
     Value right = b.Add(rhs_at, b.Mul(k, b.Index(loop.rhs_stride)));
     std::vector<Value> spread;
-    for (int64_t displacement : row_displacement_) {
+    for (const Dim& displacement : row_displacement_) {
       Value x = b.Load(lhs_, plan_.dtype, b.Add(left, b.Index(displacement)));
       spread.push_back(b.Splat(Widened(x), plan_.lanes));
     }
@@ -249,7 +251,7 @@ class StreamedProduct {
   void PrefetchRows(Value k, int64_t steps, Value rhs_at) {
     loop::Builder& b = *b_;
     const int64_t bytes = ir::DTypeBytes(plan_.dtype);
-    if (plan_.n * plan_.k * bytes < target_.l2_bytes / 2) return;
+    if (n_ * k_ * bytes < target_.l2_bytes / 2) return;
     const AddressLoop loop = InnerLoop();
     const int64_t width = plan_.panel() * bytes;
     const int64_t ahead = std::max<int64_t>(kPrefetchBytes / width, 1);
@@ -259,7 +261,8 @@ class StreamedProduct {
     Value from = b.Add(rhs_at, b.Select(b.Compare("lt", at, trips), here, next));
     for (int64_t i = 0; i < steps; ++i) {
       for (int64_t line = 0; line < width; line += kLineBytes) {
-        b.Prefetch(rhs_, plan_.dtype, b.Add(from, b.Index(i * loop.rhs_stride + line / bytes)));
+        b.Prefetch(rhs_, plan_.dtype,
+                   b.Add(from, b.Index(Dim(i) * loop.rhs_stride + Dim(line / bytes))));
       }
     }
   }
@@ -273,7 +276,7 @@ class StreamedProduct {
     for (int j = 0; j < lanes; ++j) {
       Value n = b.Add(column, b.Index(j));
       // Columns beyond n repeat the last one; their results are never stored.
-      if (ragged) n = b.Min(n, b.Index(plan_.n - 1));
+      if (ragged) n = b.Min(n, b.Index(n_ - 1));
       pointers.push_back(b.Offset(rhs, plan_.dtype, b.Mul(n, b.Index(plan_.rhs_n_stride))));
     }
     int together = std::min(lanes, target_.vector_registers / 2);
@@ -299,10 +302,10 @@ class StreamedProduct {
 
   Sums SweepColumns(const std::vector<Value>& pointers, Value lhs_at, Value rhs_at, Sums sums) {
     loop::Builder& b = *b_;
-    const int64_t trips = InnerLoop().trips, whole = trips / plan_.lanes * plan_.lanes;
+    const int64_t trips = InnerLoop().trips.value(), whole = trips / plan_.lanes * plan_.lanes;
     auto step = [&](Value k, Value mask, Sums s) {
       std::vector<Value> x;
-      for (int64_t displacement : row_displacement_) {
+      for (const Dim& displacement : row_displacement_) {
         Value at = b.Add(b.Add(lhs_at, k), b.Index(displacement));
         x.push_back(Widened(b.Load(lhs_, plan_.dtype, at, plan_.lanes, mask)));
       }
@@ -328,12 +331,13 @@ class StreamedProduct {
   const Target& target_;
   const std::string& name_;
   ContractionPlan plan_;
+  const int64_t n_, k_;
   const bool along_k_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
-  std::vector<int64_t> row_displacement_;  // of each row of the left-hand side
-  Value lhs_, rhs_;                        // of the current batch and panel
+  std::vector<Dim> row_displacement_;  // of each row of the left-hand side
+  Value lhs_, rhs_;                    // of the current batch and panel
   std::vector<Value> masks_;
 };
 
@@ -348,11 +352,16 @@ absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& t
     return Unimplemented(root->Describe(), ": an operand is not in memory");
   }
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
-  if (plan.m < 1 || plan.m > kMostRows)
-    return Unimplemented(root->Describe(), ": ", plan.m, " rows");
-  const bool columns = plan.rhs_n_stride == 1 || plan.n == 1;
-  const bool along_k = plan.k_loops.empty() ||
-                       (plan.k_loops.back().lhs_stride == 1 && plan.k_loops.back().rhs_stride == 1);
+  const int64_t m = plan.m.value_or(0);
+  if (m < 1 || m > kMostRows || !plan.n.is_constant() || !plan.k.is_constant()) {
+    return Unimplemented(root->Describe(), ": not a matrix of a few rows by one of known size");
+  }
+  for (const AddressLoop& loop : plan.k_loops) {
+    if (!loop.trips.is_constant()) return Unimplemented(root->Describe(), ": k of unknown sizes");
+  }
+  const bool columns = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
+  const bool along_k = plan.k_loops.empty() || (plan.k_loops.back().lhs_stride == Dim(1) &&
+                                                plan.k_loops.back().rhs_stride == Dim(1));
   if (!columns && !along_k) {
     return Unimplemented(root->Describe(), ": neither columns nor k are contiguous");
   }

@@ -14,6 +14,8 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
+using ir::Dims;
 using ir::Node;
 using ir::Op;
 using loop::Value;
@@ -28,6 +30,9 @@ const Node* FindWindow(const ir::Graph& region) {
 int64_t Pick(const std::vector<int64_t>& v, size_t i, int64_t otherwise) {
   return v.empty() ? otherwise : v[i];
 }
+
+// For all values of the symbols, as far as the difference tells.
+bool IsAtMost(const Dim& a, const Dim& b) { return (a - b).value_or(1) <= 0; }
 
 }  // namespace
 
@@ -44,9 +49,9 @@ absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& targe
     }
   }
   if (rank == 0) return Unimplemented(root->Describe(), ": a scalar");
-  const std::vector<int64_t> in = root->operand_shape(0).sizes(), out = root->shape().sizes();
+  const Dims &in = root->operand_shape(0).dims(), &out = root->shape().dims();
   for (ir::Value v : region.outputs()) {
-    if (v.shape().num_elements() != root->shape().num_elements()) {
+    if (v.shape().NumElements() != root->shape().NumElements()) {
       return Unimplemented(root->Describe(), ": results of different shapes");
     }
   }
@@ -54,14 +59,14 @@ absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& targe
   result.kernel = MakeKernel(fusion, name);
   const double positions = static_cast<double>(ir::Product(window.window));
   const bool vectorized = window.window.back() == 1 && Pick(window.strides, rank - 1, 1) == 1 &&
-                          Pick(window.low, rank - 1, 0) == 0 && out.back() <= in.back();
+                          Pick(window.low, rank - 1, 0) == 0 && IsAtMost(out.back(), in.back());
   const int lanes = vectorized ? RegionLanes(region, target) : 1;
-  result.cost_ns = ElementwiseCostNs(region, target) +
-                   static_cast<double>(root->shape().num_elements()) * positions * 0.3 / lanes;
-  std::vector<int64_t> outer(out.begin(), out.end() - 1);
-  const int64_t units = out.back() == 0 ? 0 : ir::Product(outer);
-  const int64_t per_chunk = UnitsPerChunk(units, result.cost_ns);
-  result.num_chunks = (units + per_chunk - 1) / per_chunk;
+  result.cost =
+      ElementwiseCost(region, target) + Cost(root->shape().NumElements(), positions * 0.3 / lanes);
+  const Dims outer(out.begin(), out.end() - 1);
+  const Dim units = out.back() == Dim(0) ? Dim(0) : Product(outer);
+  const Dim per_chunk = UnitsPerChunk(units, result.cost);
+  result.num_chunks = CeilDiv(units, per_chunk);
 
   loop::Builder b(result.kernel.get());
   absl::Status status;
@@ -86,7 +91,8 @@ absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& targe
         const int64_t low = Pick(window.low, d, 0), dilation = Pick(window.window_dilation, d, 1);
         const int64_t coefficient = d == rank - 1 && lanes > 1 ? 1 : 0;
         Value start = b.Sub(b.Mul(index[d], b.Index(stride)), b.Index(low));
-        if (size == 1 && low == 0 && (out[d] - 1) * stride < in[d]) {
+        const Dim read = (out[d] - Dim(1)) * Dim(stride) + Dim(1);
+        if (size == 1 && low == 0 && (out[d] == Dim(0) || IsAtMost(read, in[d]))) {
           Indices next = from;
           next.push_back(At(start, coefficient));
           return nest(d + 1, next, acc);
@@ -114,9 +120,10 @@ absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& targe
         ir::Value v = region.outputs()[o];
         // The epilogue's space has no dimensions of size 1, unless nothing was collapsed.
         Indices to;
-        const bool same = v.shape().sizes() == out;
+        const bool same = v.shape().dims() == out;
         for (int d = 0; d < rank; ++d) {
-          if (same || out[d] != 1) to.push_back(At(index[d], d == rank - 1 && lanes > 1 ? 1 : 0));
+          if (same || out[d] != Dim(1))
+            to.push_back(At(index[d], d == rank - 1 && lanes > 1 ? 1 : 0));
         }
         e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)), v.shape(), to,
                   e.Emit(v, to));

@@ -2,10 +2,12 @@
 //
 //   build/bin/kernels --benchmark_filter=gemm
 //
-// Every row shows time, GFLOP/s or GB/s, and the share of the roofline measured at the start.
+// A row /any_rows is code for every number of rows, which code for this one number is compared
+// with. Every row shows time, GFLOP/s or GB/s, and the share of the roofline measured at the start.
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -13,9 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "bench/kernels/fused_program.h"
 #include "bench/kernels/roofline.h"
 #include "bench/kernels/workloads.h"
 #include "jit/base/status.h"
+#include "jit/base/timing.h"
 #include "jit/compiler/compiler.h"
 #include "jit/runtime/executable.h"
 
@@ -83,6 +87,31 @@ void RunWorkload(benchmark::State& state, const Workload& work, const Roofline& 
   }
 }
 
+// Code for every number of rows against code for this one.  They take turns, so that a machine
+// whose speed changes does not decide; `of_static` compares the best runs.
+void RunAnyRows(benchmark::State& state, const Workload& work, compiler::Compiler& compiler) {
+  auto fixed = ir::Parse(work.text), any = ir::Parse(work.any_rows);
+  if (!fixed.ok() || !any.ok()) return state.SkipWithError("the text is no graph");
+  auto one = FusedProgram::Create(**fixed, {}, compiler);
+  auto every = FusedProgram::Create(**any, {{"n", work.rows}}, compiler);
+  for (const auto* program : {&one, &every}) {
+    if (!program->ok()) return state.SkipWithError(program->status().ToString().c_str());
+  }
+  double best_one = 1e9, best_every = 1e9;
+  for (auto _ : state) {
+    Stopwatch watch;
+    (*one)->Run();
+    const double first = watch.Seconds();
+    (*every)->Run();
+    const double second = watch.Seconds() - first;
+    best_one = std::min(best_one, first);
+    best_every = std::min(best_every, second);
+    state.SetIterationTime(second);
+  }
+  state.counters["best_us"] = best_every * 1e6;
+  state.counters["of_static"] = best_one / best_every;
+}
+
 int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
@@ -98,14 +127,21 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "kernels: %s\n", roofline.status().ToString().c_str());
     return 1;
   }
-  std::printf("one core: %.0f GFLOP/s f32, %.0f GB/s in L2, %.0f GB/s in L3, %.0f GB/s from memory\n",
-              roofline->flops_per_second / 1e9, roofline->cache_bytes_per_second / 1e9,
-              roofline->shared_bytes_per_second / 1e9, roofline->memory_bytes_per_second / 1e9);
+  std::printf(
+      "one core: %.0f GFLOP/s f32, %.0f GB/s in L2, %.0f GB/s in L3, %.0f GB/s from memory\n",
+      roofline->flops_per_second / 1e9, roofline->cache_bytes_per_second / 1e9,
+      roofline->shared_bytes_per_second / 1e9, roofline->memory_bytes_per_second / 1e9);
   const std::vector<Workload> workloads = AllWorkloads();
   for (const Workload& work : workloads) {
     benchmark::RegisterBenchmark(work.name.c_str(), [&](benchmark::State& state) {
       RunWorkload(state, work, *roofline, **compiler);
     })->Unit(benchmark::kMicrosecond);
+    if (work.any_rows.empty()) continue;
+    benchmark::RegisterBenchmark(
+        (work.name + "/any_rows").c_str(),
+        [&](benchmark::State& state) { RunAnyRows(state, work, **compiler); })
+        ->Unit(benchmark::kMicrosecond)
+        ->UseManualTime();
   }
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -9,12 +9,17 @@ namespace {
 Workload Gemm(int m, int k, int n) {
   Workload w;
   w.name = absl::StrCat("gemm_", m, "x", k, "x", n);
-  w.text = absl::Substitute(
-      "graph @f(%x: f32[$0,$1], %w: f32[$1,$2] {weight = true}) -> (f32[$0,$2]) {\n"
-      "  %0: f32[$0,$2] = dot_general(%x, %w) {lhs_batch = [], lhs_contracting = [1], "
-      "rhs_batch = [], rhs_contracting = [0]}\n"
-      "  return %0\n}\n",
-      m, k, n);
+  auto text = [&](const std::string& rows) {
+    return absl::Substitute(
+        "graph @f(%x: f32[$0,$1], %w: f32[$1,$2] {weight = true}) -> (f32[$0,$2]) {\n"
+        "  %0: f32[$0,$2] = dot_general(%x, %w) {lhs_batch = [], lhs_contracting = [1], "
+        "rhs_batch = [], rhs_contracting = [0]}\n"
+        "  return %0\n}\n",
+        rows, k, n);
+  };
+  w.text = text(absl::StrCat(m));
+  w.any_rows = text("n");
+  w.rows = m;
   w.flops = 2.0 * m * k * n;
   w.bytes =
       4.0 * (static_cast<double>(m) * k + static_cast<double>(k) * n + static_cast<double>(m) * n);
@@ -62,6 +67,8 @@ Workload Rows(const std::string& name, const std::string& body, int rows, int co
   Workload w;
   w.name = absl::StrCat(name, "_", rows, "x", columns);
   w.text = absl::Substitute(body, rows, columns);
+  w.any_rows = absl::Substitute(body, "n", columns);
+  w.rows = rows;
   w.bytes = 8.0 * rows * columns;
   return w;
 }
@@ -75,6 +82,31 @@ constexpr char kSoftmax[] = R"(graph @f(%x: f32[$0,$1]) -> (f32[$0,$1]) {
   %5: f32[$0,$1] = broadcast_in_dim(%4) {dimensions = [0], shape = ($0, $1)}
   %6: f32[$0,$1] = div(%3, %5)
   return %6
+}
+)";
+
+constexpr char kLayerNorm[] =
+    R"(graph @f(%x: f32[$0,$1], %g: f32[$1], %b: f32[$1]) -> (f32[$0,$1]) {
+  %0: f32[$0] = reduce(%x) {dimensions = [1], reducer = "add"}
+  %1: f32[] = constant() {value = f32[]{0.0009765625}}
+  %2: f32[$0] = broadcast_in_dim(%1) {dimensions = [], shape = ($0)}
+  %3: f32[$0] = mul(%0, %2)
+  %4: f32[$0,$1] = broadcast_in_dim(%3) {dimensions = [0], shape = ($0, $1)}
+  %5: f32[$0,$1] = sub(%x, %4)
+  %6: f32[$0,$1] = mul(%5, %5)
+  %7: f32[$0] = reduce(%6) {dimensions = [1], reducer = "add"}
+  %8: f32[$0] = mul(%7, %2)
+  %9: f32[] = constant() {value = f32[]{0.00001}}
+  %10: f32[$0] = broadcast_in_dim(%9) {dimensions = [], shape = ($0)}
+  %11: f32[$0] = add(%8, %10)
+  %12: f32[$0] = rsqrt(%11)
+  %13: f32[$0,$1] = broadcast_in_dim(%12) {dimensions = [0], shape = ($0, $1)}
+  %14: f32[$0,$1] = mul(%5, %13)
+  %15: f32[$0,$1] = broadcast_in_dim(%g) {dimensions = [1], shape = ($0, $1)}
+  %16: f32[$0,$1] = mul(%14, %15)
+  %17: f32[$0,$1] = broadcast_in_dim(%b) {dimensions = [1], shape = ($0, $1)}
+  %18: f32[$0,$1] = add(%16, %17)
+  return %18
 }
 )";
 
@@ -126,6 +158,7 @@ std::vector<Workload> AllWorkloads() {
       Convolution(112, 32, 32, 3, 1, true),
       Convolution(14, 576, 576, 3, 1, true),
       Rows("softmax", kSoftmax, 512, 1024),
+      Rows("layer_norm", kLayerNorm, 512, 1024),
       Rows("bias_gelu", kBiasGelu, 512, 1024),
   };
   return all;

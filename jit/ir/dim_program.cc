@@ -106,4 +106,39 @@ void DimProgram::Run(const int64_t* symbols, int64_t* table) const {
   }
 }
 
+void DimProgram::Write(ByteWriter* out) const {
+  out->U64(symbols_.size());
+  for (const std::string& symbol : symbols_) out->String(symbol);
+  out->U64(steps_.size());
+  for (const Step& step : steps_) {
+    out->U32(static_cast<uint32_t>(step.code));
+    out->U32(static_cast<uint32_t>(step.a));
+    out->U32(static_cast<uint32_t>(step.b));
+    out->I64(step.value);
+  }
+}
+
+bool DimProgram::Read(ByteReader* in) {
+  std::vector<std::string> symbols(in->Count(sizeof(uint64_t)));
+  for (std::string& symbol : symbols) symbol = std::string(in->String());
+  std::vector<Step> steps(in->Count(3 * sizeof(uint32_t) + sizeof(int64_t)));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const uint32_t code = in->U32(), a = in->U32(), b = in->U32();
+    // Only what stands before a step in the table may be read by it.
+    const size_t before = symbols.size() + i;
+    const bool reads = code != static_cast<uint32_t>(Code::kConstant);
+    if (code > static_cast<uint32_t>(Code::kMin) || (reads && (a >= before || b >= before))) {
+      return false;
+    }
+    steps[i] = {static_cast<Code>(code), static_cast<int32_t>(a), static_cast<int32_t>(b),
+                in->I64()};
+  }
+  if (!in->ok()) return false;
+  // Not through the constructor, which leaves out equal steps: places must stay.
+  *this = DimProgram();
+  symbols_ = std::move(symbols);
+  steps_ = std::move(steps);
+  return true;
+}
+
 }  // namespace tektite::ir

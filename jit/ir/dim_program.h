@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "jit/base/bytes.h"
 #include "jit/ir/dim.h"
 
 namespace tektite::ir {
@@ -58,6 +59,10 @@ class DimProgram {
 
   // `symbols` has num_symbols() values, `table` room for table_size().
   void Run(const int64_t* symbols, int64_t* table) const;
+
+  void Write(ByteWriter* out) const;
+  // False for bytes that are no program; what was read is safe to run otherwise.
+  bool Read(ByteReader* in);
 
  private:
   int Emit(Step step);

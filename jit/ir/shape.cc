@@ -24,11 +24,7 @@ int64_t Shape::num_elements() const {
   return n;
 }
 
-Dim Shape::NumElements() const {
-  Dim n(1);
-  for (const Dim& d : dims_) n = n * d;
-  return n;
-}
+Dim Shape::NumElements() const { return Product(dims_); }
 
 Shape Shape::Substitute(const SymbolMap& symbols) const {
   Shape result = *this;
@@ -37,12 +33,11 @@ Shape Shape::Substitute(const SymbolMap& symbols) const {
 }
 
 std::string Shape::ToString() const {
-  return absl::StrCat(DTypeName(dtype_), "[",
-                      absl::StrJoin(dims_, ",",
-                                    [](std::string* out, const Dim& d) {
-                                      absl::StrAppend(out, d.ToString());
-                                    }),
-                      "]");
+  return absl::StrCat(
+      DTypeName(dtype_), "[",
+      absl::StrJoin(dims_, ",",
+                    [](std::string* out, const Dim& d) { absl::StrAppend(out, d.ToString()); }),
+      "]");
 }
 
 std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> sizes) {
@@ -53,6 +48,22 @@ std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> sizes) {
     stride *= sizes[i];
   }
   return strides;
+}
+
+Dims RowMajorStrides(const Dims& sizes) {
+  Dims strides(sizes.size());
+  Dim stride(1);
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride = stride * sizes[i];
+  }
+  return strides;
+}
+
+Dim Product(const Dims& sizes) {
+  Dim n(1);
+  for (const Dim& d : sizes) n = n * d;
+  return n;
 }
 
 int64_t Product(absl::Span<const int64_t> sizes) {

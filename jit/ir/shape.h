@@ -53,7 +53,9 @@ class Shape {
 
 // Elements between neighbours in each dimension of a row-major array.
 std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> sizes);
+Dims RowMajorStrides(const Dims& sizes);
 int64_t Product(absl::Span<const int64_t> sizes);
+Dim Product(const Dims& sizes);
 
 }  // namespace tektite::ir
 

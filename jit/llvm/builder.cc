@@ -7,8 +7,12 @@ namespace tektite::loop {
 
 using ir::Op;
 
-Kernel::Kernel(absl::string_view name, std::vector<BufferInfo> buffers)
-    : name_(name), buffers_(std::move(buffers)), body_(std::make_unique<Block>()) {
+Kernel::Kernel(absl::string_view name, std::vector<BufferInfo> buffers,
+               std::vector<std::string> symbols)
+    : sizes(std::move(symbols)),
+      name_(name),
+      buffers_(std::move(buffers)),
+      body_(std::make_unique<Block>()) {
   body_->arena = std::make_unique<Block::Arena>();
 }
 
@@ -64,16 +68,24 @@ Value Builder::ChunkEnd() { return Value(ArenaOf(kernel_).Leaf(Code::kChunkEnd, 
 
 Value Builder::Size(int i) { return Value(ArenaOf(kernel_).Leaf(Code::kSize, Type(), i), 0); }
 
-Value Builder::AllocateScratch(DType dtype, int64_t elements) {
-  const int64_t at = kernel_->scratch_bytes;
-  kernel_->scratch_bytes = (at + elements * ir::DTypeBytes(dtype) + 63) / 64 * 64;
-  return Value(ArenaOf(kernel_).Leaf(Code::kScratch, {dtype, 1, true}, at), 0);
+Value Builder::AllocateScratch(DType dtype, const ir::Dim& elements) {
+  const ir::Dim at = kernel_->scratch_bytes;
+  kernel_->scratch_bytes = CeilDiv(at + elements * ir::DTypeBytes(dtype), 64) * 64;
+  if (at.is_constant()) {
+    return Value(ArenaOf(kernel_).Leaf(Code::kScratch, {dtype, 1, true}, at.value()), 0);
+  }
+  const Value start(ArenaOf(kernel_).Leaf(Code::kScratch, {DType::kU8, 1, true}, 0), 0);
+  return Offset(start, DType::kU8, Index(at));
 }
 
 // ---- constants ----
 
 Value Builder::Index(int64_t v) {
   return Value(ArenaOf(kernel_).Leaf(Code::kConstant, Type(), v), 0);
+}
+
+Value Builder::Index(const ir::Dim& d) {
+  return d.is_constant() ? Index(d.value()) : Size(kernel_->sizes.Add(d));
 }
 
 Value Builder::Int(DType dtype, int64_t v) { return FloatBits(dtype, BitsOfInt(dtype, v)); }

@@ -12,13 +12,17 @@
 //     b.Store(b.Buffer(1), at, b.Mul(b.Load(b.Buffer(0), DType::kF32, at, 16), two));
 //   });
 //
-// Types: a dtype and a number of lanes (1: a scalar), or a pointer.  Index arithmetic is s64.  Masks
-// are vectors of bool; bool in memory is a byte, 0 or 1.  f16 and bf16 have no arithmetic: convert to
-// f32 after the load and back before the store.  Indices count elements of the accessed dtype.  No
-// alignment is assumed; buffers that are written do not alias other buffers unless marked.
-// Arithmetic is IEEE without reassociation or contraction; Fma is the only fused operation.  max and
-// min give NaN if either operand is NaN; integer division by zero gives -1 and rem gives the dividend;
-// shifts by the width or more give 0 (arithmetic right shift: the sign).
+// Types: a dtype and a number of lanes (1: a scalar), or a pointer.  Index arithmetic is s64. Masks
+// are vectors of bool; bool in memory is a byte, 0 or 1.  f16 and bf16 have no arithmetic: convert
+// to f32 after the load and back before the store.  Indices count elements of the accessed dtype.
+// No alignment is assumed; buffers that are written do not alias other buffers unless marked.
+// Arithmetic is IEEE without reassociation or contraction; Fma is the only fused operation.  max
+// and min give NaN if either operand is NaN; integer division by zero gives -1 and rem gives the
+// dividend; shifts by the width or more give 0 (arithmetic right shift: the sign).
+//
+// A size is a dimension expression: Index(dim) is a constant where the dimension is one, and
+// otherwise an entry of the table that whoever calls the code fills by Kernel::sizes.  So one
+// emitter makes the code for fixed shapes and the code for every shape.
 //
 // Constants are folded while building (scalar s64 and bool), so emitters need no special cases for
 // loops of known length; a For over an empty constant range disappears, one trip is inlined.
@@ -35,6 +39,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "jit/ir/dim_program.h"
 #include "jit/ir/dtype.h"
 #include "jit/ir/op.h"
 
@@ -89,13 +94,17 @@ struct Block;
 
 class Kernel {
  public:
-  Kernel(absl::string_view name, std::vector<BufferInfo> buffers);
+  // `symbols`: those that sizes may name.
+  Kernel(absl::string_view name, std::vector<BufferInfo> buffers,
+         std::vector<std::string> symbols = {});
   ~Kernel();
   const std::string& name() const { return name_; }
   const std::vector<BufferInfo>& buffers() const { return buffers_; }
   Block& body() const { return *body_; }
-  // Bytes of KernelFrame::scratch the code uses; Builder::AllocateScratch adds to it.
-  int64_t scratch_bytes = 0;
+  // Bytes of scratch the code uses; Builder::AllocateScratch adds to it.
+  ir::Dim scratch_bytes = 0;
+  // From the symbols' values to the table that Builder::Size reads.
+  ir::DimProgram sizes;
 
   // Readable text, stable for equal programs: for dumps, tests and cache keys.
   std::string ToString() const;
@@ -114,17 +123,19 @@ class Builder {
   explicit Builder(Kernel* kernel);
 
   // ---- the frame ----
-  Value Buffer(int i);           // pointer
-  Value ChunkBegin();            // s64
+  Value Buffer(int i);  // pointer
+  Value ChunkBegin();   // s64
   Value ChunkEnd();
-  Value Size(int i);             // KernelFrame::sizes[i]
-  // A pointer into the worker's scratch, 64-byte aligned, for `elements` of `dtype`.
-  Value AllocateScratch(DType dtype, int64_t elements);
+  Value Size(int i);  // entry i of the table of sizes
+  // A pointer into the worker's scratch, 64-byte aligned, for `elements` of `dtype`.  Belongs at
+  // the beginning, outside of every loop.
+  Value AllocateScratch(DType dtype, const ir::Dim& elements);
 
   // ---- constants ----
-  Value Index(int64_t v);                 // s64 scalar
-  Value Int(DType dtype, int64_t v);      // any integer type or bool
-  Value Float(DType dtype, double v);     // f32 or f64
+  Value Index(int64_t v);              // s64 scalar
+  Value Index(const ir::Dim& d);       // the same when it is constant, otherwise its Size
+  Value Int(DType dtype, int64_t v);   // any integer type or bool
+  Value Float(DType dtype, double v);  // f32 or f64
   Value FloatBits(DType dtype, uint64_t bits);
   Value Constant(DType dtype, double v);  // Int or Float by dtype
   Value Splat(Value scalar, int lanes);   // scalar itself for lanes == 1
@@ -143,14 +154,16 @@ class Builder {
   Value Max(Value a, Value b) { return Binary(ir::Op::kMax, a, b); }
   Value And(Value a, Value b) { return Binary(ir::Op::kAnd, a, b); }
   Value Or(Value a, Value b) { return Binary(ir::Op::kOr, a, b); }
-  Value Fma(Value a, Value b, Value c);                                  // a * b + c, rounded once
-  Value Compare(absl::string_view direction, Value a, Value b);          // "eq" "ne" "lt" "le" "gt" "ge"
-  Value Select(Value condition, Value on_true, Value on_false);          // also pointers
-  Value Convert(Value x, DType dtype);   // as the tensor IR's convert: float to int saturates, NaN gives 0
-  Value Bitcast(Value x, DType dtype);   // same width
+  Value Fma(Value a, Value b, Value c);                          // a * b + c, rounded once
+  Value Compare(absl::string_view direction, Value a, Value b);  // "eq" "ne" "lt" "le" "gt" "ge"
+  Value Select(Value condition, Value on_true, Value on_false);  // also pointers
+  Value Convert(Value x,
+                DType dtype);  // as the tensor IR's convert: float to int saturates, NaN gives 0
+  Value Bitcast(Value x, DType dtype);  // same width
 
   // ---- lanes ----
-  Value ReduceLanes(ir::Op op, Value v);   // add mul max min and or; halves, then quarters, ...: a fixed order
+  Value ReduceLanes(ir::Op op,
+                    Value v);  // add mul max min and or; halves, then quarters, ...: a fixed order
   Value ExtractLane(Value v, int lane);
   Value InsertLane(Value v, Value scalar, int lane);
   // Lane i of the result is lane indices[i] of a followed by b (b may be none).
@@ -167,8 +180,8 @@ class Builder {
   Value Gather(Value pointer, DType dtype, Value indices, Value mask = {});
   void Scatter(Value pointer, Value indices, Value value, Value mask = {});
   void Prefetch(Value pointer, DType dtype, Value index);
-  void Zero(Value pointer, Value bytes);                    // memset
-  void Copy(Value to, Value from, Value bytes);             // memcpy
+  void Zero(Value pointer, Value bytes);         // memset
+  void Copy(Value to, Value from, Value bytes);  // memcpy
 
   // ---- control ----
   struct ForOptions {

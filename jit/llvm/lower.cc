@@ -52,6 +52,7 @@ class Lowering {
     CollectLeaves();
     llvm::Function* outer = MakeFunctions();
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", inner_));
+    LoadSizes();
     TEKTITE_RETURN_IF_ERROR(LowerBlock(kernel_.body()));
     b_.CreateRetVoid();
     std::string problem;
@@ -68,6 +69,19 @@ class Lowering {
   void CollectLeaves() {
     for (const auto& [key, leaf] : kernel_.body().arena->leaves) {
       if (leaf->code == Code::kBuffer || leaf->code == Code::kScratch) pointers_.push_back(leaf);
+    }
+  }
+
+  // Once at the entry: whatever uses a size is below it.
+  void LoadSizes() {
+    for (const auto& [key, leaf] : kernel_.body().arena->leaves) {
+      if (leaf->code != Code::kSize) continue;
+      llvm::Value* slot =
+          b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), inner_->getArg(kSizes), leaf->immediate);
+      llvm::LoadInst* load = b_.CreateLoad(b_.getInt64Ty(), slot);
+      load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                        llvm::MDNode::get(b_.getContext(), {}));
+      sizes_[leaf] = load;
     }
   }
 
@@ -121,13 +135,8 @@ class Lowering {
         return inner_->getArg(kBegin);
       case Code::kChunkEnd:
         return inner_->getArg(kEnd);
-      case Code::kSize: {
-        llvm::Value* slot =
-            b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), inner_->getArg(kSizes), leaf.immediate);
-        llvm::LoadInst* load = b_.CreateLoad(b_.getInt64Ty(), slot);
-        load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
-        return load;
-      }
+      case Code::kSize:
+        return sizes_.at(&leaf);
       case Code::kConstant: {
         llvm::Type* llvm_type = LlvmType(context, type);
         const uint64_t bits = static_cast<uint64_t>(leaf.immediate);
@@ -319,6 +328,7 @@ class Lowering {
   llvm::IRBuilder<>& b_;
   llvm::Function* inner_ = nullptr;
   std::vector<const Instr*> pointers_;
+  absl::flat_hash_map<const Instr*, llvm::Value*> sizes_;
   absl::flat_hash_map<std::pair<const Instr*, int>, llvm::Value*> values_;
 };
 

@@ -33,7 +33,7 @@ class Printer {
                                                         b.written ? " written" : "",
                                                         b.may_alias ? " may_alias" : "");
                                       }),
-                        ") scratch ", kernel_.scratch_bytes, " {\n");
+                        ") scratch ", kernel_.scratch_bytes.ToString(), " {\n");
     PrintBlock(kernel_.body(), 1);
     absl::StrAppend(&out_, "}\n");
     return std::move(out_);

@@ -13,10 +13,13 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "jit/base/status.h"
 #include "jit/compiler/backend_list.h"
+#include "jit/ops/ops.h"
 #include "jit/reference/interpreter.h"
 #include "jit/runtime/executable.h"
+#include "tests/conformance/symbolic.h"
 
 namespace tektite::testing {
 namespace {
@@ -111,6 +114,38 @@ class Host : public runtime::CallHost {
   runtime::HostPool pool_;
   std::map<int, Result> results_;
 };
+
+// What the interpreter should be asked to compute for other sizes than the case's own.
+constexpr int64_t kMostElements = 1 << 20;
+
+int64_t Elements(const ir::Graph& graph) {
+  int64_t elements = 0;
+  for (const auto& node : graph.nodes()) {
+    for (const ir::Shape& shape : node->shapes()) elements += shape.num_elements();
+    // A contraction reads each element many times over.
+    if (node->op() != ir::Op::kDotGeneral && node->op() != ir::Op::kConvolution) continue;
+    const ir::Shape &rhs = node->operand_shape(1), &result = node->shape();
+    const int64_t columns = result.rank() == 0 ? 1 : result.dim(result.rank() - 1).value();
+    elements += result.num_elements() * rhs.num_elements() / std::max<int64_t>(columns, 1);
+  }
+  return elements;
+}
+
+// The case's own sizes, ones, zeros, some that are larger, and some of one kind each.
+std::vector<SizeValues> SizesToTry(const SizeValues& own) {
+  std::vector<SizeValues> all = {own};
+  auto add = [&](const std::function<int64_t(size_t, int64_t)>& f) {
+    SizeValues sizes = own;
+    for (size_t i = 0; i < sizes.size(); ++i) sizes[i].second = f(i, sizes[i].second);
+    all.push_back(std::move(sizes));
+  };
+  add([](size_t, int64_t) { return 1; });
+  add([](size_t, int64_t) { return 0; });
+  add([](size_t i, int64_t size) { return size + 1 + static_cast<int64_t>(i); });
+  add([](size_t i, int64_t size) { return i == 0 ? 1 : size; });
+  add([&](size_t i, int64_t size) { return i + 1 == own.size() ? 0 : size; });
+  return all;
+}
 
 template <typename T>
 std::string DifferenceOf(const Literal& got, const Literal& want, const Tolerance& tolerance) {
@@ -289,6 +324,49 @@ void ConformanceTest::Check(const ir::Graph& graph, const std::vector<Literal>& 
     const std::string difference = Difference((*got)[i], (*want)[i], tolerance);
     EXPECT_EQ(difference, "") << "result " << i << "\n" << ir::Print(graph);
   }
+  if (options.symbolic) CheckSymbolic(graph, inputs, tolerance, options);
+}
+
+void ConformanceTest::CheckSymbolic(const ir::Graph& graph, const std::vector<Literal>& inputs,
+                                    const Tolerance& tolerance, const CompileOptions& options) {
+  const SymbolicCase c = Symbolize(graph);
+  if (c.values.empty()) return;
+  CheckSizes(*c.graph, SizesToTry(c.values), tolerance, options, &inputs);
+}
+
+void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeValues>& sizes,
+                                 const Tolerance& tolerance, const CompileOptions& options,
+                                 const std::vector<Literal>* first_inputs) {
+  KernelRunner runner(&CompilerFor(options.fuse), GetParam().backend);
+  const absl::Status status = runner.Compile(graph);
+  ASSERT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
+  if (options.must_be_symbolic) {
+    EXPECT_THAT(runner.refusals(), ::testing::IsEmpty());
+  }
+  const int64_t compiled = runner.compiled();
+  int runs = 0;
+  for (const SizeValues& values : sizes) {
+    const std::unique_ptr<ir::Graph> fixed = WithSizes(graph, values);
+    // Sizes that the graph's meaning excludes, such as a slice beyond its end, or that take long.
+    if (!ops::VerifyGraph(*fixed).ok()) continue;
+    if (!options.must_be_symbolic && Elements(*fixed) > kMostElements) continue;
+    const bool given = runs == 0 && first_inputs != nullptr && values == sizes[0];
+    const std::vector<Literal> inputs = given ? *first_inputs : PlainInputs(*fixed, 3);
+    auto want = reference::Evaluate(*fixed, inputs);
+    if (!want.ok()) continue;
+    auto got = runner.Run(values, inputs);
+    ASSERT_TRUE(got.ok()) << got.status() << "\n" << ir::Print(graph);
+    for (size_t i = 0; i < want->size(); ++i) {
+      const std::string difference = Difference((*got)[i], (*want)[i], tolerance);
+      ASSERT_EQ(difference, "") << "result " << i << " of code for every size, at\n"
+                                << ir::Print(*fixed) << ir::Print(graph);
+    }
+    ++runs;
+  }
+  if (options.must_be_symbolic) {
+    EXPECT_EQ(runs, static_cast<int>(sizes.size()));
+  }
+  EXPECT_EQ(runner.compiled(), compiled) << "a kernel was made for some sizes";
 }
 
 void ConformanceTest::Check(ops::FuncBuilder& b, const Tolerance& tolerance,

@@ -9,7 +9,8 @@
 // A target is a back end of jit/compiler/backend_list, the cpu twice: as the machine is, and
 // --cpu=avx2.  Each graph runs with no threads and with two, which must give the same bits.  Check
 // expects machine code for every kernel, so that the interpreter never stands in for a back end
-// unnoticed.
+// unnoticed.  It then compiles the graph once more, with symbols for its sizes, and runs that code
+// for the same sizes and for others, ones and zeros among them.
 #ifndef TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 #define TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 
@@ -21,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "jit/compiler/compiler.h"
 #include "jit/ops/builder.h"
+#include "tests/conformance/symbolic.h"
 
 namespace tektite::testing {
 
@@ -50,8 +52,10 @@ std::string Difference(const ir::Literal& got, const ir::Literal& want, const To
 std::vector<ir::Literal> PlainInputs(const ir::Graph& graph, uint64_t seed);
 
 struct CompileOptions {
-  bool fuse = true;            // false: one kernel for each op
-  bool may_interpret = false;  // ops that have no machine code yet
+  bool fuse = true;               // false: one kernel for each op
+  bool may_interpret = false;     // ops that have no machine code yet
+  bool symbolic = true;           // also as code for every size
+  bool must_be_symbolic = false;  // and none of that may be left to the interpreter
 };
 
 class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
@@ -62,6 +66,14 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
                                                          const CompileOptions& options = {});
   void Check(const ir::Graph& graph, const std::vector<ir::Literal>& inputs,
              const Tolerance& tolerance = {}, const CompileOptions& options = {});
+  // Code for every size against the interpreter, at the graph's own sizes and at others.
+  void CheckSymbolic(const ir::Graph& graph, const std::vector<ir::Literal>& inputs,
+                     const Tolerance& tolerance, const CompileOptions& options);
+  // The same for a graph with symbols, at given sizes: all have to be legal where the options say
+  // must_be_symbolic.
+  void CheckSizes(const ir::Graph& graph, const std::vector<SizeValues>& sizes,
+                  const Tolerance& tolerance, const CompileOptions& options,
+                  const std::vector<ir::Literal>* first_inputs = nullptr);
   // With PlainInputs.
   void Check(ops::FuncBuilder& b, const Tolerance& tolerance = {},
              const CompileOptions& options = {});

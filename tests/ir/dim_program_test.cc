@@ -52,14 +52,44 @@ TEST(DimProgram, WorksOutEqualPartsOnce) {
   EXPECT_EQ(program.Add(n), 0);
 }
 
-TEST(DimProgram, IsItsSymbolsAndSteps) {
+TEST(DimProgram, IsKeptAsBytes) {
   DimProgram program({"n"});
   const int place = program.Add(*Dim::Parse("5*n + (n floordiv 3)"));
-  DimProgram copy(program.symbols(), {program.steps().begin(), program.steps().end()});
+  ByteWriter w;
+  program.Write(&w);
+  DimProgram copy;
+  ByteReader r(w.bytes());
+  ASSERT_TRUE(copy.Read(&r));
+  EXPECT_TRUE(r.AtEnd());
   std::vector<int64_t> table(copy.table_size());
   const int64_t n = 10;
   copy.Run(&n, table.data());
   EXPECT_EQ(table[place], 53);
+}
+
+// What is read from a damaged file must not read or write beside its table.
+TEST(DimProgram, RefusesStepsThatReadAhead) {
+  DimProgram program({"n"});
+  program.Add(*Dim::Parse("5*n"));
+  ByteWriter w;
+  program.Write(&w);
+  for (size_t at = 0; at < w.bytes().size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = w.bytes();
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      DimProgram copy;
+      ByteReader r(damaged);
+      if (!copy.Read(&r)) continue;
+      for (size_t i = 0; i < copy.steps().size(); ++i) {
+        const DimProgram::Step& step = copy.steps()[i];
+        if (step.code == DimProgram::Code::kConstant) continue;
+        EXPECT_LT(step.a, copy.num_symbols() + static_cast<int>(i));
+        EXPECT_LT(step.b, copy.num_symbols() + static_cast<int>(i));
+        EXPECT_GE(step.a, 0);
+        EXPECT_GE(step.b, 0);
+      }
+    }
+  }
 }
 
 TEST(DimProgram, NoticesASymbolItDoesNotHave) {

@@ -29,7 +29,9 @@ void RunKernel(const std::string& cpu, const std::vector<DType>& dtypes, std::ve
   auto f = testing::CompilerFor(cpu).Compile(kernel);
   ASSERT_TRUE(f.ok()) << f.status() << "\n" << kernel.ToString();
   void* scratch = nullptr;
-  if (kernel.scratch_bytes > 0) scratch = std::aligned_alloc(64, kernel.scratch_bytes);
+  if (kernel.scratch_bytes.value() > 0) {
+    scratch = std::aligned_alloc(64, kernel.scratch_bytes.value());
+  }
   f->fn(buffers.data(), sizes.data(), scratch, 0, end);
   std::free(scratch);
 }

@@ -1,0 +1,99 @@
+#include "bench/kernels/fused_program.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "absl/container/flat_hash_set.h"
+#include "backends/cpu/cpu_backend.h"
+#include "jit/base/status.h"
+#include "jit/compiler/fuse_leftovers.h"
+#include "jit/ir/symbols.h"
+
+namespace tektite::bench {
+
+using ir::Node;
+using ir::Op;
+
+absl::StatusOr<std::unique_ptr<FusedProgram>> FusedProgram::Create(const ir::Graph& graph,
+                                                                   const ir::SymbolMap& sizes,
+                                                                   compiler::Compiler& compiler) {
+  auto program = std::make_unique<FusedProgram>();
+  program->graph_ = graph.Clone();
+  TEKTITE_RETURN_IF_ERROR(compiler.RunPasses(*program->graph_, {}));
+  compiler::FuseLeftovers(*program->graph_);
+  TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(compiler.flags()));
+  TEKTITE_RETURN_IF_ERROR(program->Build(sizes, *backend));
+  return program;
+}
+
+void* FusedProgram::Allocate(int64_t bytes) {
+  memory_.emplace_back(std::aligned_alloc(64, static_cast<size_t>(bytes + 127) / 64 * 64),
+                       std::free);
+  return memory_.back().get();
+}
+
+absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& backend) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  absl::flat_hash_map<ir::Value, void*> pointers;
+  absl::flat_hash_set<const Node*> stable;
+  std::vector<Launch> once;
+  int64_t scratch_bytes = 0;
+  for (Node* node : graph_->NodeList()) {
+    switch (node->op()) {
+      case Op::kParameter: {
+        const ir::Shape shape = node->shape().Substitute(sizes);
+        auto* data = static_cast<float*>(Allocate(shape.num_bytes()));
+        for (int64_t i = 0; i < shape.num_elements(); ++i) data[i] = normal(random);
+        pointers[node->result()] = data;
+        if (node->Bool(ir::Attr::weight)) stable.insert(node);
+        break;
+      }
+      case Op::kConstant:
+        pointers[node->result()] =
+            const_cast<void*>(node->attrs().GetLiteral(ir::Attr::value).raw());
+        stable.insert(node);
+        break;
+      case Op::kReshape:
+        pointers[node->result()] = pointers.at(node->operand(0));
+        break;
+      default: {
+        Launch launch;
+        backend::CompileOptions options;
+        options.name = "fused_" + node->String(ir::Attr::kind);
+        TEKTITE_ASSIGN_OR_RETURN(launch.kernel, backend.Compile(*node, options));
+        bool is_stable = true;
+        for (ir::Value v : node->operands()) {
+          launch.buffers.push_back(pointers.at(v));
+          is_stable = is_stable && stable.count(v.node) > 0;
+        }
+        for (int r = 0; r < node->num_results(); ++r) {
+          void* result = Allocate(node->shape(r).Substitute(sizes).num_bytes());
+          launch.buffers.push_back(result);
+          pointers[node->result(r)] = result;
+        }
+        for (const std::string& symbol : ir::SymbolsOf(node->region())) {
+          launch.sizes.push_back(sizes.at(symbol).value());
+        }
+        scratch_bytes = std::max(scratch_bytes, launch.kernel->Plan(launch.sizes).scratch_bytes);
+        if (is_stable) stable.insert(node);
+        (is_stable ? once : launches_).push_back(std::move(launch));
+      }
+    }
+  }
+  scratch_ = Allocate(scratch_bytes);
+  for (const Launch& launch : once) launch.Run(scratch_);
+  return absl::OkStatus();
+}
+
+void FusedProgram::Launch::Run(void* scratch) const {
+  const backend::LaunchPlan plan = kernel->Plan(sizes);
+  kernel->Run({buffers.data(), sizes.data(), scratch}, 0, plan.num_chunks);
+}
+
+void FusedProgram::Run() const {
+  for (const Launch& launch : launches_) launch.Run(scratch_);
+}
+
+}  // namespace tektite::bench
