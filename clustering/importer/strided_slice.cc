@@ -40,8 +40,7 @@ Range ResolveRange(const Dim& n, const Dim* begin, const Dim* end, int64_t strid
 // Walks the specification's entries and the tensor's dimensions side by side.
 class Resolver {
  public:
-  Resolver(const NodeImport& op, const Dims& dims, Dims begin, Dims end,
-           std::vector<int64_t> strides)
+  Resolver(NodeImport& op, const Dims& dims, Dims begin, Dims end, std::vector<int64_t> strides)
       : op_(op), dims_(dims), begin_(begin), end_(end), strides_(strides) {}
 
   absl::StatusOr<StridedSliceSpec> Resolve() {
@@ -92,11 +91,17 @@ class Resolver {
     if (Bit(op_.attrs().Int("shrink_axis_mask", 0), i)) return TakeOne(begin_[i], n);
     const Dim* begin = Bit(op_.attrs().Int("begin_mask", 0), i) ? nullptr : &begin_[i];
     const Dim* end = Bit(op_.attrs().Int("end_mask", 0), i) ? nullptr : &end_[i];
+    for (const Dim* index : {begin, end}) {
+      if (index != nullptr && !index->is_constant() && *index != n) FromTheFront(*index);
+    }
     Range range = ResolveRange(n, begin, end, strides_[i]);
     Take(range.begin, range.size, strides_[i]);
     spec_.result_dims.push_back(range.size);
     return absl::OkStatus();
   }
+
+  // Below zero it would count from the end.
+  void FromTheFront(const Dim& index) { op_.b().AssumeEqual(ir::Max(index, Dim(0)), index); }
 
   absl::Status TakeOne(const Dim& index, const Dim& n) {
     Dim begin = index.is_constant() && index.value() < 0 ? index + n : index;
@@ -108,7 +113,7 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  const NodeImport& op_;
+  NodeImport& op_;
   const Dims& dims_;
   Dims begin_, end_;
   std::vector<int64_t> strides_;
@@ -117,8 +122,7 @@ class Resolver {
 
 }  // namespace
 
-absl::StatusOr<StridedSliceSpec> ResolveStridedSlice(const NodeImport& op, const Dims& dims,
-                                                     int first) {
+absl::StatusOr<StridedSliceSpec> ResolveStridedSlice(NodeImport& op, const Dims& dims, int first) {
   TEKTITE_ASSIGN_OR_RETURN(Dims begin, op.RequireContents(first));
   TEKTITE_ASSIGN_OR_RETURN(Dims end, op.RequireContents(first + 1));
   TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> strides, op.RequireInts(first + 2));

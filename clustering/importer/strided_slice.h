@@ -18,8 +18,8 @@ struct StridedSliceSpec {
 };
 
 // begin, end and strides are inputs `first` to `first` + 2; the masks are attributes of the node.
-absl::StatusOr<StridedSliceSpec> ResolveStridedSlice(const NodeImport& op, const Dims& dims,
-                                                     int first);
+// Indices that depend on sizes are taken to count from the front: a guard says so.
+absl::StatusOr<StridedSliceSpec> ResolveStridedSlice(NodeImport& op, const Dims& dims, int first);
 
 }  // namespace tektite::importer
 

@@ -72,16 +72,26 @@ void UnifySymbols(Graph& graph, std::map<std::string, int64_t>* sizes) {
     for (const auto& [symbol, size] : *sizes) values.emplace(symbol, size);
     return d.Substitute(values);
   };
+  std::vector<ir::Guard> kept;
   for (bool again = true; again;) {
     again = false;
     for (const ir::Guard& guard : graph.guards()) {
       Dim from = guard.lhs, to = guard.rhs;
-      if (!IsSymbol(from) || (IsSymbol(to) && to < from)) std::swap(from, to);
-      if (!IsSymbol(from) || (!to.is_constant() && !IsSymbol(to)) || from == to) continue;
+      const bool prefer_other =
+          IsSymbol(from) ? (IsSymbol(to) ? to < from : ir::IsAtom(to)) : !ir::IsAtom(from);
+      if (prefer_other) std::swap(from, to);
+      if (!ir::IsAtom(from) || (!to.is_constant() && !IsSymbol(to)) || from == to) continue;
       if (value_of(from) != value_of(to)) continue;
-      const std::string name = from.ToString();
-      graph.Substitute({{name, to}});
-      sizes->erase(name);
+      const ir::SymbolMap replacement = {{from.ToString(), to}};
+      graph.Substitute(replacement);
+      if (IsSymbol(from)) {
+        for (ir::Guard& k : kept) {
+          k = {k.lhs.Substitute(replacement), k.rhs.Substitute(replacement)};
+        }
+        sizes->erase(from.ToString());
+      } else {
+        kept.push_back({from, to});
+      }
       again = true;
       break;
     }
@@ -90,6 +100,7 @@ void UnifySymbols(Graph& graph, std::map<std::string, int64_t>* sizes) {
   guards.erase(std::remove_if(guards.begin(), guards.end(),
                               [](const ir::Guard& g) { return g.lhs == g.rhs; }),
                guards.end());
+  guards.insert(guards.end(), kept.begin(), kept.end());
 }
 
 absl::Status CheckGuards(const Graph& graph) {

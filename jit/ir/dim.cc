@@ -115,12 +115,14 @@ struct DimAlgebra {
     for (const DimTerm& term : d.expr_->terms) {
       Dim product(term.coefficient);
       for (const auto& atom : term.atoms) {
-        if (atom->function != 0) {
+        auto it = symbols.find(atom->text);
+        if (it != symbols.end()) {
+          product = product * it->second;
+        } else if (atom->function == 0) {
+          product = product * Dim::Symbol(atom->text);
+        } else {
           product = product * Apply(atom->function, Substitute(atom->a, symbols),
                                     Substitute(atom->b, symbols));
-        } else {
-          auto it = symbols.find(atom->text);
-          product = product * (it == symbols.end() ? Dim::Symbol(atom->text) : it->second);
         }
       }
       sum = sum + product;
@@ -361,6 +363,12 @@ Dim Mod(const Dim& a, const Dim& b) {
   }
   if (b.is_constant() && b.value() > 0 && DimAlgebra::DividesEvenly(a, b.value())) return Dim(0);
   return DimAlgebra::Function('%', a, b);
+}
+
+bool IsAtom(const Dim& d) {
+  const DimExpr* expr = DimExpr::Of(d);
+  return expr != nullptr && expr->constant == 0 && expr->terms.size() == 1 &&
+         expr->terms[0].coefficient == 1 && expr->terms[0].atoms.size() == 1;
 }
 
 bool NeverLess(const Dim& a, const Dim& b) { return DimAlgebra::NeverNegative(a - b); }

@@ -26,6 +26,10 @@ std::unique_ptr<Graph> WithCanonicalSymbols(const Graph& graph);
 bool HasSymbols(const Node& node);
 bool HasSymbols(const Graph& graph);
 
+// A symbol, or one function of sizes, as min(n, 64).  Dim::Substitute takes the text of either as a
+// name.
+bool IsAtom(const Dim& d);
+
 // a >= b for all values of the symbols, which are sizes and so never negative; false: not known.
 bool NeverLess(const Dim& a, const Dim& b);
 

@@ -228,6 +228,7 @@ void Cluster::LimitLocked(Tier tier, size_t most) {
             [](const Shape* a, const Shape* b) { return a->last_use < b->last_use; });
   shapes.resize(shapes.size() - most);
   for (Shape* shape : shapes) {
+    if (tier == Tier::kHot) ++shape->cooled;
     shape->tier = Tier::kNone;
     shape->code = nullptr;
     shape->ready = nullptr;
@@ -249,7 +250,9 @@ void Cluster::ForgetShapesLocked() {
 void Cluster::CountCallLocked(Shape& shape, const tektite_call& call) {
   const Flags& flags = state_->flags();
   if (shape.tier != Tier::kGeneric || shape.ready == nullptr || flags.tier != "auto") return;
-  if (++shape.calls != flags.hot_calls || flags.hot_calls <= 0 || flags.compile == "off") return;
+  if (flags.hot_calls <= 0 || flags.compile == "off") return;
+  // Many shapes that are equally hot must not take turns for ever.
+  if (++shape.calls != flags.hot_calls << std::min(shape.cooled, 20)) return;
   CodePtr code = AddLocked(/*generic=*/false);
   const bool started = compiler::Background::Get().Submit(
       [self = shared_from_this(), shape = latest_, code, args = Describe(call)] {

@@ -77,6 +77,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
     ExecutablePtr ready;  // the code's, once it is there
     bool never_generic = false;
     int64_t calls = 0;  // of generic code
+    int cooled = 0;     // how often it was hot and made room for another
     uint64_t last_use = 0;
   };
   using ShapePtr = std::shared_ptr<Shape>;

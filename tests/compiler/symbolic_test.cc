@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/compiler/compiler.h"
+#include "jit/compiler/specialize.h"
 #include "jit/reference/interpreter.h"
 #include "tests/passes/random_graph.h"
 
@@ -117,6 +118,25 @@ TEST_P(SymbolicCode, RandomGraphsForSomeSizes) {
   std::printf("%s: %d graphs compiled, %d refused, %d other sizes served\n", GetParam().backend,
               compiled, refused, served);
   EXPECT_GE(served, compiled);
+}
+
+TEST(UnifySymbols, GuardsOfTheCallAtHandMakeOneSymbolOfTwo) {
+  const Dim n = Dim::Symbol("n"), m = Dim::Symbol("m"), k = Dim::Symbol("k");
+  ir::Graph graph;
+  graph.AddParameter(ir::Shape(ir::DType::kF32, {n, m, k}));
+  graph.AddParameter(ir::Shape(ir::DType::kF32, {Min(m, 64), n + 1}));
+  graph.guards() = {{n, k}, {Min(m, 64), m}, {m, Dim(3)}};
+  std::map<std::string, int64_t> sizes = {{"n", 5}, {"m", 7}, {"k", 5}};
+  UnifySymbols(graph, &sizes);
+  const ir::Shape first = graph.parameter(0)->shape(), second = graph.parameter(1)->shape();
+  EXPECT_EQ(first.dim(0), first.dim(2));
+  EXPECT_EQ(second.dim(1), first.dim(0) + 1);
+  EXPECT_EQ(sizes.size(), 2);
+  // What the size of a table bounds is that size where the bound holds, which is still asked.
+  EXPECT_EQ(second.dim(0), m);
+  ASSERT_EQ(graph.guards().size(), 2);
+  EXPECT_EQ(graph.guards()[0].rhs, Dim(3));  // not so in this call
+  EXPECT_EQ(graph.guards()[1].lhs, Min(m, 64));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SymbolicCode,

@@ -43,6 +43,28 @@ SIGNATURES = {
 }
 
 
+# Sizes that come as values: a shape is an argument, too.
+VALUES = """
+@tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([2], tf.int32),
+                              tf.TensorSpec([], tf.int32)])
+def f(x, shape, count):
+    y = tf.tanh(tf.reshape(x, shape) * 2.0) + 1.0
+    return tf.reduce_sum(y, 0) * tf.cast(count, tf.float32), tf.tile(y, [2, 1])[:count]
+
+report(y=[f(normal(n, 6), tf.constant([2 * n, 3]), tf.constant(n)) for n in range(2, 12)])
+"""
+
+
+def test_sizes_as_values(run_pair):
+    plain, compiled = run_pair(VALUES, TEKTITE_FLAGS="--compile=sync --hot_calls=0")
+    for want, got in zip(plain.values["y"], compiled.values["y"]):
+        for w, g in zip(want, got):
+            np.testing.assert_allclose(g, w, rtol=TOLERANCE, atol=TOLERANCE)
+    stats = compiled.stats
+    assert not stats["fallbacks"], stats["fallback_examples"]
+    assert stats["generic_artifacts"] + stats["specialized_artifacts"] <= 3 * stats["clusters"], stats
+
+
 @pytest.mark.parametrize("signature", SIGNATURES.values(), ids=SIGNATURES.keys())
 def test_fifty_shapes(run_pair, signature):
     plain, compiled = run_pair(ENCODER.replace("SIGNATURE", signature), TEKTITE_FLAGS="--compile=sync --hot_calls=0")
