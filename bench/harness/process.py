@@ -93,6 +93,10 @@ class Worker:
     def outputs(self, save: Path) -> float:
         return self.ask(do="outputs", save=str(save))["seconds"]
 
+    def warm(self, seconds: float) -> None:
+        """Calls for so long, and until code that is made behind the calls is there."""
+        self.ask(do="warm", seconds=seconds)
+
     def times(self, seconds: float) -> Times:
         return Times(**self.ask(do="time", seconds=seconds))
 

@@ -98,7 +98,7 @@ def measure(task: Task, engine: Engine, options: Options, folder: Path) -> dict:
     """One process: first call, warm-up, timed calls, and both the first and the last results kept."""
     with Worker(task, engine) as worker:
         first = worker.outputs(folder / f"{engine.name}.first.npz")
-        worker.times(engine.warm_seconds)
+        worker.warm(engine.warm_seconds)
         best = worker.times(options.seconds)
         for _ in range(options.again):
             if best.others <= QUIET:
