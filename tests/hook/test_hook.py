@@ -224,6 +224,12 @@ report(code=os.waitpid(child, 0)[1])
     assert run_fake(text, tektite="1").values["code"] == 0
 
 
+def test_determinism_leaves_nothing_to_the_clock(run_fake):
+    text = "tf.config.experimental.enable_op_determinism()\n" + CALL + "report(y=[f(x) for _ in range(20)])"
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1")
+    assert result.stats["runs"] == 20 and result.host["fallbacks"] == {}
+
+
 @pytest.mark.parametrize("sleep_ms, winner", [(0, "compiled"), (20, "host")])
 def test_the_faster_side_runs(run_fake, sleep_ms, winner):
     text = """

@@ -28,6 +28,7 @@
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/register_types.h"
 #include "tensorflow/core/lib/core/threadpool.h"
+#include "tensorflow/core/util/determinism.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -179,7 +180,9 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     tektite_status status = {};
     cluster_ = library_->cluster_create(library_->compiler, cluster_name_.c_str(), body.data(),
                                         body.size(), &status);
-    if (cluster_ != nullptr && library_->flag(library_->compiler, "contest", 0) != 0) {
+    // Which side wins is up to the clock, and the two may differ in the last bits.
+    if (cluster_ != nullptr && library_->flag(library_->compiler, "contest", 0) != 0 &&
+        !tensorflow::OpDeterminismRequired()) {
       contest_ = std::make_unique<Contest>(&Nanoseconds);
       AddContest(contest_.get(), cluster_name_);
     }
