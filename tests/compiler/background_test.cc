@@ -18,6 +18,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// The thread sanitizer knows of no threads that a forked process starts.
+#if defined(__SANITIZE_THREAD__)
+#define SKIP_WITHOUT_THREADS_IN_CHILD() GTEST_SKIP() << "under the thread sanitizer"
+#else
+#define SKIP_WITHOUT_THREADS_IN_CHILD() static_cast<void>(0)
+#endif
+
 // Runs `body` in a child process; its exit code is what `body` returns.
 template <typename Body>
 int InChild(Body&& body) {
@@ -92,6 +99,7 @@ TEST(Background, WhatATaskHoldsIsGoneWhenItCountsAsDone) {
 // A child has none of its parent's threads: without a state of its own its tasks would wait for
 // ever, and its exit would join a thread that is not there.
 TEST(Background, AChildStartsThreadsOfItsOwn) {
+  SKIP_WITHOUT_THREADS_IN_CHILD();
   Background::Get().Submit([] {});
   Background::Get().WaitUntilIdle();
   EXPECT_EQ(InChild([] {
@@ -104,6 +112,7 @@ TEST(Background, AChildStartsThreadsOfItsOwn) {
 }
 
 TEST(Background, AChildBeginsAnewWhatWasRunning) {
+  SKIP_WITHOUT_THREADS_IN_CHILD();
   std::atomic<bool> stop{false};
   std::atomic<int> begun{0}, later{0};
   Background::Get().SetThreads(1);
@@ -142,6 +151,7 @@ TEST(Background, AForkDoesNotWaitForeverAndTheChildThenCompilesNothing) {
 }
 
 TEST(Background, ManyForksWhileTasksRun) {
+  SKIP_WITHOUT_THREADS_IN_CHILD();
   std::atomic<bool> stop{false};
   Background::Get().Submit([&] { RunUntilStopped(stop); });
   for (int i = 0; i < 20; ++i) {
@@ -160,6 +170,7 @@ TEST(Background, ManyForksWhileTasksRun) {
 
 // exit() in a child runs the handlers that exit() here would.
 TEST(Background, TheProcessEndsWhileATaskRuns) {
+  SKIP_WITHOUT_THREADS_IN_CHILD();
   const pid_t child = fork();
   if (child == 0) {
     static std::atomic<bool> never{false}, begun{false};
