@@ -48,8 +48,8 @@ bool ParseMiss(const std::vector<absl::string_view>& words, Miss* miss) {
   return true;
 }
 
-Run ParseRun(absl::string_view text) {
-  Run run;
+LoggedRun ParseRun(absl::string_view text) {
+  LoggedRun run;
   absl::flat_hash_set<absl::string_view> seen;
   auto use = [&](absl::string_view key) {
     if (seen.insert(key).second) run.used.emplace_back(key);
@@ -90,7 +90,8 @@ absl::string_view MissCauseSentence(MissCause cause) {
   return kSentences[static_cast<size_t>(cause)];
 }
 
-RunLog::RunLog(std::string cache_path) : cache_path_(std::move(cache_path)) {
+RunLog::RunLog(std::string cache_path)
+    : cache_path_(std::move(cache_path)), start_us_(NowMicroseconds()) {
   off_ = cache_path_.empty();
 }
 
@@ -129,9 +130,8 @@ void RunLog::Flush() {
   }
   if (file_.empty() || pid_ != getpid()) {
     pid_ = getpid();
-    const int64_t now = NowMicroseconds();
-    file_ = absl::StrFormat("%020d-%d%s", now, pid_, kSuffix);
-    pending_ = absl::StrCat("run ", now, " ", pid_, "\n", pending_);
+    file_ = absl::StrFormat("%020d-%d%s", start_us_, pid_, kSuffix);
+    pending_ = absl::StrCat("run ", start_us_, " ", pid_, "\n", pending_);
     const std::vector<Directory::File> files = NewestFirst(**directory);
     for (size_t i = kMostRuns - 1; i < files.size(); ++i) (*directory)->Remove(files[i].name);
   }
@@ -139,8 +139,8 @@ void RunLog::Flush() {
   pending_.clear();
 }
 
-std::vector<Run> ReadRuns(const std::string& cache_path, size_t most) {
-  std::vector<Run> runs;
+std::vector<LoggedRun> ReadRuns(const std::string& cache_path, size_t most) {
+  std::vector<LoggedRun> runs;
   auto directory =
       Directory::Open(absl::StrCat(cache_path, "/", kRunFolder), Directory::Use::kReadIfThere);
   if (!directory.ok()) return runs;

@@ -48,6 +48,7 @@ class RunLog {
   void Add(std::string line);
 
   const std::string cache_path_;
+  const int64_t start_us_;
   std::mutex mutex_;  // guards what follows
   std::string pending_;
   std::string file_;
@@ -63,7 +64,7 @@ struct Miss {
   PartPrints prints = {};
   std::string name;
 };
-struct Run {
+struct LoggedRun {
   int64_t start_us = 0;
   int64_t pid = 0;
   int64_t hits = 0;
@@ -71,7 +72,7 @@ struct Run {
   std::vector<std::string> used;  // keys of hits and of what was compiled, without duplicates
 };
 // The newest first, at most `most`; lines that make no sense are left out.
-std::vector<Run> ReadRuns(const std::string& cache_path, size_t most);
+std::vector<LoggedRun> ReadRuns(const std::string& cache_path, size_t most);
 
 }  // namespace tektite::cache
 

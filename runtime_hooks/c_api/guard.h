@@ -5,6 +5,7 @@
 #define TEKTITE_RUNTIME_HOOKS_C_API_GUARD_H_
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -45,6 +46,18 @@ T Guarded(tektite_status* status, T otherwise, Body&& body) {
   });
   SetStatus(outcome, status);
   return result;
+}
+
+// Guarded for functions that return text.
+template <typename Body>
+char* GuardedText(tektite_status* status, Body&& body) {
+  return Guarded<char*>(status, nullptr, [&]() -> absl::StatusOr<char*> {
+    const absl::StatusOr<std::string> text = body();
+    if (!text.ok()) return text.status();
+    char* copy = CopyString(*text);
+    if (copy == nullptr) return absl::ResourceExhaustedError("out of memory");
+    return copy;
+  });
 }
 
 }  // namespace tektite::c_api

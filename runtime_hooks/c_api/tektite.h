@@ -185,6 +185,35 @@ TEKTITE_API uint64_t tektite_cluster_generation(const tektite_cluster* cluster);
 /* Waits until nothing is being compiled, or about to be, in this process. */
 TEKTITE_API void tektite_wait_until_compiled(void);
 
+/* ---- the disk cache ------------------------------------------------------ */
+
+/* Each looks at the directory that `flags` name (as in tektite_options), and answers with a table or a
+ * JSON text (tektite_format).  No compiler is needed, and other processes may use the cache
+ * meanwhile.  TEKTITE_NOT_FOUND when there is no cache, no such entry, or no recorded run. */
+TEKTITE_API char* tektite_cache_list(const char* flags, int32_t format, tektite_status* status);
+/* `key`: the first digits of an entry's key. */
+TEKTITE_API char* tektite_cache_show(const char* flags, const char* key, int32_t format,
+                                     tektite_status* status);
+/* What the last process that used the cache missed, and which part of the key differed. */
+TEKTITE_API char* tektite_cache_why(const char* flags, int32_t format, tektite_status* status);
+/* Reads every entry; *bad gets the number of those that are not whole, which may be removed. */
+TEKTITE_API char* tektite_cache_verify(const char* flags, int32_t remove, int32_t format,
+                                       int64_t* bad, tektite_status* status);
+/* Removes what dead processes left, and the least recently used entries until the others have at most
+ * `max_bytes`; negative: the bound of --cache_mb. */
+TEKTITE_API char* tektite_cache_gc(const char* flags, int64_t max_bytes, int32_t format,
+                                   tektite_status* status);
+/* *differences gets the number of parts in which the keys of two entries differ. */
+TEKTITE_API char* tektite_cache_diff(const char* flags, const char* a, const char* b, int32_t format,
+                                     int64_t* differences, tektite_status* status);
+/* `keys`: first digits of keys, separated by commas; NULL: all. */
+TEKTITE_API char* tektite_cache_remove(const char* flags, const char* keys, int32_t format,
+                                       tektite_status* status);
+/* Copies what the last process used, or with `all` everything, to tektite_pack in `directory`, from
+ * where --cache_pack=directory serves it. */
+TEKTITE_API char* tektite_cache_pack(const char* flags, const char* directory, int32_t all,
+                                     int32_t format, tektite_status* status);
+
 /* ---- tools -------------------------------------------------------------- */
 
 typedef enum tektite_format { TEKTITE_TEXT = 0, TEKTITE_JSON = 1, TEKTITE_DOT = 2 } tektite_format;

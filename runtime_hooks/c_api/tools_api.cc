@@ -24,6 +24,7 @@ namespace {
 
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
+using tektite::c_api::GuardedText;
 using tektite::clustering::Explanation;
 
 absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_view model,
@@ -75,17 +76,6 @@ absl::StatusOr<std::string> Transform(tektite_compiler* compiler, absl::string_v
     printed.push_back(tektite::ir::Print(*graph));
   }
   return absl::StrJoin(printed, "\n");
-}
-
-// Guarded for functions that return text.
-template <typename Body>
-char* GuardedText(tektite_status* status, Body&& body) {
-  return Guarded<char*>(status, nullptr, [&]() -> absl::StatusOr<char*> {
-    TEKTITE_ASSIGN_OR_RETURN(const std::string text, body());
-    char* copy = CopyString(text);
-    if (copy == nullptr) return absl::ResourceExhaustedError("out of memory");
-    return copy;
-  });
 }
 
 absl::string_view View(const void* data, size_t size) {

@@ -6,7 +6,8 @@
 //   }
 //
 // A new sub-command is a file with an Add function and a row in command_list.inc.
-// Exit codes: 0 done, 1 failed (one line on stderr says why), 2 wrong usage.
+// Exit codes: 0 done, 1 failed (one line on stderr says why), 2 wrong usage, 3 done, and the answer
+// is no (`cache verify` found a damaged entry, `cache diff` a difference).
 #ifndef TEKTITE_RUNTIME_HOOKS_STANDALONE_COMMAND_H_
 #define TEKTITE_RUNTIME_HOOKS_STANDALONE_COMMAND_H_
 
@@ -21,6 +22,9 @@ class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// What a sub-command throws after it has printed that something is not as it should be; exit code 3.
+class AnswerIsNo {};
 
 // Options before the sub-command.
 struct Globals {

@@ -4,11 +4,15 @@
 
 namespace tektite::standalone {
 
-CompilerPtr MakeCompiler(const Globals& globals, const std::string& backend) {
+std::string AllFlags(const Globals& globals) {
   const char* environment = std::getenv("TEKTITE_FLAGS");
   // A command has no other kernels to run meanwhile.
-  const std::string flags = std::string("--compile=sync ") +
-                            (environment == nullptr ? "" : environment) + " " + globals.flags;
+  return std::string("--compile=sync ") + (environment == nullptr ? "" : environment) + " " +
+         globals.flags;
+}
+
+CompilerPtr MakeCompiler(const Globals& globals, const std::string& backend) {
+  const std::string flags = AllFlags(globals);
   tektite_options options = {};
   options.struct_size = sizeof(options);
   options.flags = flags.c_str();

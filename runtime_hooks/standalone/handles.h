@@ -33,6 +33,9 @@ auto Checked(Make&& make) {
   return handle;
 }
 
+// TEKTITE_FLAGS, then those of the command line.
+std::string AllFlags(const Globals& globals);
+
 // `backend` may be empty: the best one.
 CompilerPtr MakeCompiler(const Globals& globals, const std::string& backend = "");
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
+constexpr int kAnswerIsNo = 3;
 
 int Run(int argc, char** argv) {
   if (tektite_abi_version() != TEKTITE_ABI_VERSION) {
@@ -43,6 +44,8 @@ int Run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return Run(argc, argv);
+  } catch (const tektite::standalone::AnswerIsNo&) {
+    return kAnswerIsNo;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tektite: %s\n", error.what());
     return kFailed;

@@ -26,7 +26,7 @@ struct Options {
   std::string file, backend, output_dir, outputs;
   std::vector<std::string> inputs;
   int repeat = 1, threads = 1;
-  bool time = false, profile = false;
+  bool time = false, profile = false, stats = false;
 };
 
 std::vector<std::string> Split(const std::string& text, char separator) {
@@ -223,6 +223,10 @@ void Run(const Options& options, Globals globals) {
     if (stats != nullptr) PrintProfile(stats.get());
   }
   WriteOutputs(options, program, host);
+  if (options.stats) {
+    const Text stats(tektite_stats_json(compiler.get()));
+    if (stats != nullptr) std::printf("%s\n", stats.get());
+  }
 }
 
 }  // namespace
@@ -243,6 +247,8 @@ void AddRun(CLI::App& app, const Globals& globals) {
   command->add_option("--threads", options->threads, "Threads of a call")
       ->check(CLI::Range(1, 256));
   command->add_flag("--time", options->time, "Print how long calls take");
+  command->add_flag("--stats", options->stats,
+                    "Print the counters of the run at the end, a line of JSON");
   command->add_flag("--profile", options->profile,
                     "Print what each kernel took, all calls together, a line of JSON each");
   command->callback([options, &globals] { Run(*options, globals); });

@@ -1,0 +1,193 @@
+"""The disk cache as a user meets it: `tektite run` twice, `tektite cache ...`, packs."""
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = Path(os.environ.get("TEKTITE_COMMAND", ROOT / "build/bin/tektite"))
+
+pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} is not built")
+
+# Two kernels that cannot be one.
+IR = """
+graph @two(%x: f32[n,10]) -> (f32[n,10], f32[10,n]) {
+  %e: f32[n,10] = exp(%x)
+  %s: f32[10] = reduce(%e) {dimensions = [0], reducer = "add"}
+  %b: f32[n,10] = broadcast_in_dim(%s) {dimensions = [1], shape = (n, 10)}
+  %r: f32[n,10] = div(%e, %b)
+  %t: f32[10,n] = transpose(%r) {permutation = [1, 0]}
+  return %r, %t
+}
+"""
+
+
+class Cache:
+    """A cache directory of its own, and the command in it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.directory = folder / "home" / "tektite"
+        (folder / "two.ir").write_text(IR)
+        np.save(folder / "x.npy", np.random.default_rng(0).normal(size=(6, 10)).astype("f4"))
+        np.save(folder / "y.npy", np.random.default_rng(0).normal(size=(9, 10)).astype("f4"))
+
+    def __call__(self, *args, code=0, flags=""):
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "home"), "TEKTITE_FLAGS": flags}
+        done = subprocess.run([COMMAND, *map(str, args)], capture_output=True, text=True,
+                              timeout=120, env=env)
+        assert done.returncode == code, done.stderr + done.stdout
+        return done.stderr if code in (1, 2) else done.stdout
+
+    def json(self, *args, **kwargs):
+        return json.loads(self("cache", *args, "--json", **kwargs))
+
+    def run(self, array="x", flags=""):
+        """The counters of a run, and its results."""
+        out = self.folder / "out"
+        said = self("run", self.folder / "two.ir", "-i", self.folder / f"{array}.npy", "-d", out,
+                    "--stats", flags=flags)
+        return json.loads(said.splitlines()[-1]), np.load(out / "out0.npy").tobytes()
+
+    def entries(self):
+        return sorted(self.directory.glob("*.entry"))
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(tmp_path)
+
+
+def test_a_second_process_compiles_nothing(cache):
+    first, expected = cache.run()
+    assert first["kernels"] == first["disk"]["stores"] > 0
+    second, result = cache.run()
+    assert second["kernels"] == 0 and second["disk"]["misses"] == 0
+    assert second["loaded_kernels"] == second["disk"]["hits"] == first["kernels"]
+    assert result == expected
+    assert cache.directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_off(cache):
+    for flags in ("--cache_dir=off", "--cache_mb=0"):
+        stats, _ = cache.run(flags=flags)
+        assert stats["kernels"] > 0 and stats["disk"]["stores"] == 0
+    assert not cache.directory.exists()
+    assert "the disk cache is off" in cache("cache", "ls", code=1, flags="--cache_dir=off")
+
+
+def test_a_directory_of_ones_own(cache, tmp_path):
+    flags = f"--cache_dir={tmp_path}/here"
+    cache.run(flags=flags)
+    assert cache.run(flags=flags)[0]["kernels"] == 0
+    assert not cache.directory.exists()
+    os.symlink(tmp_path / "here", tmp_path / "link")
+    done = subprocess.run(
+        [COMMAND, "run", cache.folder / "two.ir", "-i", cache.folder / "x.npy"], text=True,
+        capture_output=True, env={**os.environ, "TEKTITE_FLAGS": f"--cache_dir={tmp_path}/link"})
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1 and "symbolic link" in done.stderr
+
+
+def test_ls_show_rm(cache):
+    cache.run()
+    listed = cache.json("ls")
+    assert [e["key"] for e in listed] and all(e["kind"] == "kernel" for e in listed)
+    table = cache("cache", "ls")
+    assert table.startswith("KEY") and "\033" not in table and listed[0]["name"] in table
+    key = listed[0]["key"]
+    shown = cache("cache", "show", key[:12])
+    assert key in shown and "llvm" in shown and "graph (" in shown
+    assert set(cache.json("show", key)["parts"]) >= {"ir", "cpu", "build", "llvm", "flags"}
+    assert "no entry's key begins 'zz'" in cache("cache", "show", "zz", code=1)
+    assert cache.json("rm", key)["removed"] == 1
+    assert len(cache.entries()) == len(listed) - 1
+    cache("cache", "rm", code=1)
+    cache("cache", "rm", "--all")
+    assert not cache.entries()
+
+
+def test_why_names_what_differed(cache):
+    cache.run()
+    why = cache.json("why")
+    assert {tuple(m["causes"]) for m in why["missed"]} == {("absent",)}
+    cache.run()
+    assert cache.json("why")["missed"] == [] and cache.json("why")["served"] > 0
+    cache.run(flags="--cpu=avx2")
+    assert {tuple(m["causes"]) for m in cache.json("why")["missed"]} == {("cpu", "flags")}
+    cache.run(array="y")
+    assert {tuple(m["causes"]) for m in cache.json("why")["missed"]} <= {("types",)}
+    cache("cache", "gc", "--max-size", "0")
+    cache.run()
+    assert {tuple(m["causes"]) for m in cache.json("why")["missed"]} == {("evicted",)}
+    text = cache("cache", "why")
+    assert "evicted" in text and "to keep the bound" in text
+
+
+def test_verify_and_damage(cache):
+    _, expected = cache.run()
+    assert "0 are not" in cache("cache", "verify")
+    victim = cache.entries()[0]
+    data = bytearray(victim.read_bytes())
+    data[len(data) // 2] ^= 1
+    victim.write_bytes(data)
+    answer = cache.json("verify", code=3)
+    assert [b["fault"] for b in answer["bad"]] == ["damaged"]
+    stats, result = cache.run()
+    assert stats["disk"]["damaged"] == 1 and stats["kernels"] == 1 and result == expected
+    assert cache.json("why")["missed"][0]["causes"] == ["damaged"]
+    cache.entries()[0].write_bytes(b"")
+    assert cache.json("verify", "--remove", code=3)["removed"] == 1
+    cache("cache", "verify")
+
+
+def test_diff(cache):
+    cache.run()
+    before = {e["key"]: e["name"] for e in cache.json("ls")}
+    cache.run(flags="--cpu=avx2")
+    new = {e["key"]: e["name"] for e in cache.json("ls") if e["key"] not in before}
+    key, name = next(iter(new.items()))
+    twin = next(k for k, n in before.items() if n == name)
+    assert cache.json("diff", key, twin, code=3)["differing"] == ["cpu", "flags"]
+    assert "+ cpu=" in cache("cache", "diff", twin, key, code=3)
+    assert "equal in every part" in cache("cache", "diff", key, key)
+
+
+def test_gc(cache):
+    cache.run()
+    size = sum(p.stat().st_size for p in cache.entries())
+    assert cache.json("gc", "--max-size", "1G") == {
+        "removed": 0, "removed_bytes": 0, "left": len(cache.entries()), "left_bytes": size}
+    assert cache.json("gc", "--max-size", str(size - 1))["removed"] == 1
+    assert "wants a number" in cache("cache", "gc", "--max-size", "much", code=1)
+
+
+def test_a_server_with_a_pack_compiles_nothing(cache, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    _, expected = cache.run()
+    cache.run(array="y", flags="--cache_dir=off")  # another program: not in the pack
+    packed = cache.json("pack", model)
+    assert packed["packed"] == len(list((model / "tektite_pack").glob("*.entry"))) > 0
+    for path in (model / "tektite_pack", model):
+        path.chmod(0o555)
+    stats, result = cache.run(flags=f"--cache_dir=off --cache_pack={model}")
+    assert stats["kernels"] == 0 and stats["disk"]["misses"] == 0
+    assert stats["disk"]["pack_hits"] == packed["packed"]
+    assert result == expected
+    # A pack that is not there is one line, and no more.
+    done = subprocess.run([COMMAND, "run", cache.folder / "two.ir", "-i", cache.folder / "x.npy"],
+                          capture_output=True, text=True,
+                          env={**os.environ, "TEKTITE_FLAGS": "--cache_pack=/nowhere"})
+    assert done.returncode == 0 and done.stderr.count("\n") == 1 and "/nowhere" in done.stderr
+
+
+def test_usage(cache):
+    for command in ("ls", "show", "why", "verify", "gc", "diff", "pack", "rm"):
+        assert "--json" in cache("cache", command, "--help")
+    cache("cache", code=2)
+    cache("cache", "nothing", code=2)
+    assert "cannot open" in cache("cache", "ls", code=1)
