@@ -30,7 +30,6 @@ std::unique_ptr<DiskStore> DiskStore::Open(const Flags& flags) {
   options.packs = PackDirectories(flags);
   options.max_bytes = std::clamp<int64_t>(flags.cache_mb, 0, int64_t{1} << 30) << 20;
   options.warn_about_directory = !flags.cache_dir.empty();
-  if (options.max_bytes == 0) options.directory.clear();
   return Open(options);
 }
 

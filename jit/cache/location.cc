@@ -10,7 +10,7 @@
 namespace tektite::cache {
 
 std::string CacheDirectory(const Flags& flags) {
-  if (flags.cache_dir == kCacheOff) return "";
+  if (flags.cache_dir == kCacheOff || flags.cache_mb <= 0) return "";
   if (!flags.cache_dir.empty()) return flags.cache_dir;
   // Only absolute paths count, says the XDG specification.
   const char* const xdg = std::getenv("XDG_CACHE_HOME");

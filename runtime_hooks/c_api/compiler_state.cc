@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/base/log.h"
+#include "jit/cache/counter_files.h"
 #include "runtime_hooks/c_api/json.h"
 
 namespace tektite::c_api {
@@ -61,6 +62,7 @@ void CompilerState::CountFallback(absl::string_view cluster, const absl::Status&
   std::lock_guard<std::mutex> lock(mutex_);
   ++fallbacks_[code];
   fallback_examples_.try_emplace(code, std::move(message));
+  Publish();
 }
 
 void CompilerState::CountCompiled(absl::string_view cluster, bool generic,
@@ -71,6 +73,38 @@ void CompilerState::CountCompiled(absl::string_view cluster, bool generic,
   } else if (generic && generic_refusals_++ == 0) {
     generic_refusal_example_ = absl::StrCat("cluster '", cluster, "': ", status.message());
   }
+  Publish();
+}
+
+void CompilerState::Publish() {
+  if (!counter_file_tried_) {
+    counter_file_tried_ = true;
+    const std::string path = cache::NewCounterFilePath(flags());
+    if (!path.empty()) counter_file_ = CounterFile::Create(path);
+  }
+  if (counter_file_ == nullptr) return;
+  auto set = [&](absl::string_view name, int64_t value) {
+    std::atomic<uint64_t>* const counter = counter_file_->Counter(name);
+    if (counter != nullptr) counter->store(value, std::memory_order_relaxed);
+  };
+  const compiler::Compiler::Counters c = compiler_->counters();
+  if (live_runs_.load(std::memory_order_relaxed) == nullptr) {
+    live_runs_.store(counter_file_->Counter("runs"), std::memory_order_release);
+    set("runs", runs_.load(std::memory_order_relaxed));
+  }
+  set("clusters", clusters_);
+  set("ops", ops_);
+  set("clustered_ops", clustered_ops_);
+  set("compiles", c.compiles);
+  set("compile_microseconds", static_cast<int64_t>(c.compile_seconds * 1e6));
+  set("kernels", c.kernels);
+  set("loaded_kernels", c.loaded_kernels);
+  set("weight_bytes", c.weight_bytes);
+  set("arena_bytes", c.arena_bytes);
+#define TEKTITE_DISK_COUNTER(name, sentence) set("disk_" #name, c.disk.name);
+#include "jit/cache/disk_counter_list.inc"
+#undef TEKTITE_DISK_COUNTER
+  for (const auto& [code, count] : fallbacks_) set(absl::StrCat("fallbacks_", code), count);
 }
 
 void CompilerState::CountGuardFailure(absl::string_view cluster, const absl::Status& status) {

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "clustering/mark_clusters.h"
+#include "jit/base/counter_file.h"
 #include "jit/compiler/compiler.h"
 
 namespace tektite::c_api {
@@ -26,7 +27,11 @@ class CompilerState {
 
   // A cluster's name made unique among all of this compiler's: "cluster_0", "cluster_0_1", ...
   std::string RegisterCluster(absl::string_view name);
-  void CountRun() { runs_.fetch_add(1, std::memory_order_relaxed); }
+  void CountRun() {
+    const int64_t runs = runs_.fetch_add(1, std::memory_order_relaxed) + 1;
+    std::atomic<uint64_t>* const live = live_runs_.load(std::memory_order_acquire);
+    if (live != nullptr) live->store(runs, std::memory_order_relaxed);
+  }
   // A call that compiled before it ran.
   void CountRequestCompile() { request_compiles_.fetch_add(1, std::memory_order_relaxed); }
   // Also warns once about a defect, which nobody would see otherwise.
@@ -45,7 +50,13 @@ class CompilerState {
     std::string example;
   };
 
+  // Writes the counters to the file that `tektite stats` reads; makes it first.  mutex_ is held.
+  void Publish();
+
   std::unique_ptr<compiler::Compiler> compiler_;
+  std::unique_ptr<CounterFile> counter_file_;
+  std::atomic<std::atomic<uint64_t>*> live_runs_{nullptr};
+  bool counter_file_tried_ = false;  // under mutex_
   std::atomic<int64_t> runs_{0}, request_compiles_{0};
   mutable std::mutex mutex_;  // guards what follows
   int64_t clusters_ = 0;

@@ -214,9 +214,20 @@ TEKTITE_API char* tektite_cache_remove(const char* flags, const char* keys, int3
 TEKTITE_API char* tektite_cache_pack(const char* flags, const char* directory, int32_t all,
                                      int32_t format, tektite_status* status);
 
+/* The counters of a process that runs or ran, from the file it maps (--stats_file): `which` is the
+ * file, or the process's number, whose file lies in the directory of the disk cache; NULL: the
+ * newest.  TEKTITE_TEXT, TEKTITE_JSON or TEKTITE_PROMETHEUS. */
+TEKTITE_API char* tektite_stats_read(const char* flags, const char* which, int32_t format,
+                                     tektite_status* status);
+
 /* ---- tools -------------------------------------------------------------- */
 
-typedef enum tektite_format { TEKTITE_TEXT = 0, TEKTITE_JSON = 1, TEKTITE_DOT = 2 } tektite_format;
+typedef enum tektite_format {
+  TEKTITE_TEXT = 0,
+  TEKTITE_JSON = 1,
+  TEKTITE_DOT = 2,
+  TEKTITE_PROMETHEUS = 3
+} tektite_format;
 
 /* What would be compiled of a model file's bytes (GraphDef binary or text, or saved_model.pb), and
  * why the rest would not. */

@@ -191,3 +191,38 @@ def test_usage(cache):
     cache("cache", code=2)
     cache("cache", "nothing", code=2)
     assert "cannot open" in cache("cache", "ls", code=1)
+
+
+def test_stats_of_a_process(cache, tmp_path):
+    assert "no process left counters" in cache("stats", code=1)
+    counters, _ = cache.run()
+    stats = json.loads(cache("stats", "--json"))
+    assert stats["kernels"] == counters["kernels"] > 0 and stats["runs"] == 1
+    assert stats["disk_stores"] == counters["disk"]["stores"]
+    assert json.loads(cache("stats", stats["pid"], "--json")) == stats
+    assert f"process {stats['pid']}" in cache("stats", stats["pid"])
+    metrics = cache("stats", "--prometheus")
+    assert f'tektite_runs_total{{pid="{stats["pid"]}"}} 1\n' in metrics
+    assert "# TYPE tektite_arena_bytes gauge" in metrics
+    cache.run(flags=f"--stats_file={tmp_path}/mine")
+    assert json.loads(cache("stats", tmp_path / "mine", "--json"))["loaded_kernels"] > 0
+    (tmp_path / "other").write_text("not counters " * 1000)
+    assert "holds no counters" in cache("stats", tmp_path / "other", code=1)
+    for _ in range(20):
+        cache.run()
+    assert len(list((cache.directory / "run").glob("*.stats"))) <= 18
+
+
+def test_completion_and_manual(cache, tmp_path):
+    script = tmp_path / "completion.bash"
+    script.write_text(cache("completion", "bash"))
+    ask = f"""source {script}; COMP_WORDS=(tektite cache ""); COMP_CWORD=2; cd /var/empty 2>/dev/null
+              _tektite; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    offered = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert {"ls", "why", "pack"} <= set(offered.stdout.split()) and "explain" not in offered.stdout
+    assert cache("completion", "zsh").startswith("#compdef tektite")
+    assert "-a why" in cache("completion", "fish")
+    cache("completion", "csh", code=2)
+    manual = cache("man")
+    assert manual.startswith(".TH TEKTITE 1") and "tektite cache why" in manual
+    assert "\\-\\-max\\-size" in manual

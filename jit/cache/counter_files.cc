@@ -1,0 +1,78 @@
+#include "jit/cache/counter_files.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "jit/base/process.h"
+#include "jit/base/status.h"
+#include "jit/cache/directory.h"
+#include "jit/cache/location.h"
+
+namespace tektite::cache {
+namespace {
+
+constexpr char kSuffix[] = ".stats";
+constexpr size_t kMostOfTheDead = 16;
+
+// The process of "TIME-space.pid.start.stats"; the time is of fixed width, so that names sort by
+// it.
+bool ProcessOf(absl::string_view name, ProcessId* id) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(absl::StripSuffix(name, kSuffix), absl::MaxSplits('-', 1));
+  return ProcessId::Parse(parts.second, id);
+}
+
+std::vector<std::string> NewestFirst(const Directory& directory) {
+  std::vector<std::string> names;
+  for (Directory::File& file : directory.List(kSuffix)) names.push_back(std::move(file.name));
+  std::sort(names.rbegin(), names.rend());
+  return names;
+}
+
+}  // namespace
+
+std::string NewCounterFilePath(const Flags& flags) {
+  if (flags.stats_file == kCacheOff) return "";
+  if (!flags.stats_file.empty()) return flags.stats_file;
+  const std::string cache = CacheDirectory(flags);
+  if (cache.empty() || !Directory::Open(cache, Directory::Use::kReadWrite).ok()) return "";
+  auto directory =
+      Directory::Open(absl::StrCat(cache, "/", kRunFolder), Directory::Use::kReadWrite);
+  if (!directory.ok()) return "";
+  size_t dead = 0;
+  for (const std::string& name : NewestFirst(**directory)) {
+    ProcessId id;
+    if (ProcessOf(name, &id) && IsDead(id) && ++dead > kMostOfTheDead) (*directory)->Remove(name);
+  }
+  // A process may have several compilers.
+  static std::atomic<int64_t> last{0};
+  const int64_t time = std::max(NowMicroseconds(), last.load() + 1);
+  last = time;
+  return absl::StrCat((*directory)->path(), "/", absl::StrFormat("%020d", time), "-",
+                      CurrentProcess().ToString(), kSuffix);
+}
+
+absl::StatusOr<std::string> FindCounterFile(const Flags& flags, absl::string_view which) {
+  int64_t pid = 0;
+  if (!which.empty() && !absl::SimpleAtoi(which, &pid)) return std::string(which);
+  const std::string path = absl::StrCat(CacheDirectory(flags), "/", kRunFolder);
+  auto directory = Directory::Open(path, Directory::Use::kReadIfThere);
+  if (directory.ok()) {
+    for (const std::string& name : NewestFirst(**directory)) {
+      ProcessId id;
+      if (ProcessOf(name, &id) && (pid == 0 || id.pid == pid)) return absl::StrCat(path, "/", name);
+    }
+  }
+  if (pid == 0)
+    return absl::NotFoundError(absl::StrCat("no process left counters in '", path, "'"));
+  return absl::NotFoundError(absl::StrCat("process ", pid, " left no counters in '", path, "'"));
+}
+
+}  // namespace tektite::cache
