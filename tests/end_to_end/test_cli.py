@@ -125,7 +125,7 @@ def test_opt(ir):
 def test_lists():
     passes = tektite("passes").split("\n")
     assert passes[0].startswith("canonicalize ")
-    assert "--compile=sync" in tektite("flags")
+    assert "--compile=async" in tektite("flags")
     assert tektite("version").strip()
     assert "explain" in tektite("--help")
 
