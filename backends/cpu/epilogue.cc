@@ -56,6 +56,7 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
       return Unimplemented(plan.root->Describe(), ": results of different shapes");
     }
   }
+  e.FindStreamed();
   // The fewest of the next dimensions whose product is `product`, and any 1 behind them.
   size_t next = 0;
   auto take = [&](const Dim& product, size_t* count) {
@@ -81,6 +82,41 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
     return Unimplemented(plan.root->Describe(), ": the results' space does not split into rows");
   }
   return e;
+}
+
+void Epilogue::FindStreamed() {
+  for (const Node* p : region_->parameters()) {
+    const bool read_here = std::any_of(p->uses().begin(), p->uses().end(), [](const ir::Use& use) {
+      return ir::IsElementwise(use.user->op());
+    });
+    if (read_here && p->shape().dims() == space_) {
+      streamed_.emplace_back(static_cast<int>(p->Int(ir::Attr::index)), p->shape().dtype());
+    }
+  }
+  if (streamed_.empty()) return;
+  int buffer = region_->num_parameters();
+  for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
+}
+
+int64_t Epilogue::StreamedBytes() const {
+  int64_t bytes = 0;
+  for (const auto& [buffer, dtype] : streamed_) bytes += ir::DTypeBytes(dtype);
+  return (plan_->batch * plan_->m * plan_->n).value_or(0) * bytes;
+}
+
+void Epilogue::Prefetch(loop::Builder& b, Value batch, const RowTile& tile, Value column) const {
+  constexpr int64_t kLineBytes = 64;
+  const int64_t n = plan_->n.value();
+  Value row = b.Add(b.Mul(batch, b.Index(plan_->m)), tile.first);
+  Value at = b.Add(b.Mul(row, b.Index(n)), column);
+  for (const auto& [buffer, dtype] : streamed_) {
+    const int64_t step = kLineBytes / ir::DTypeBytes(dtype);
+    for (int r = 0; r < tile.rows; ++r) {
+      for (int64_t i = 0; i < plan_->panel(); i += step) {
+        b.Prefetch(b.Buffer(buffer), dtype, b.Add(at, b.Index(r * n + i)));
+      }
+    }
+  }
 }
 
 std::vector<Value> Epilogue::ColumnMasks(loop::Builder& b, Value column) const {

@@ -38,15 +38,22 @@ class Epilogue {
   // by row.  Rows that do not exist and columns beyond n are not stored.
   absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column,
                     const std::vector<loop::Value>& accumulators) const;
+  // Bytes of what Emit reads and writes with the results' own shape; 0 if it reads nothing such, or
+  // sizes are not known.
+  int64_t StreamedBytes() const;
+  // Asks for the lines of those arrays that Emit will touch for the same tile.
+  void Prefetch(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column) const;
   // A mask per vector of a panel; none where every column exists.
   std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
 
  private:
+  void FindStreamed();
   Indices PositionOf(loop::Builder& b, loop::Value batch, loop::Value m, loop::Value n) const;
 
   const ir::Graph* region_ = nullptr;
   const ContractionPlan* plan_ = nullptr;
   ir::Dims space_;
+  std::vector<std::pair<int, ir::DType>> streamed_;  // buffers with the results' own shape
   size_t batch_dims_ = 0, row_dims_ = 0, column_dims_ = 0;
 };
 

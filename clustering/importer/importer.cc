@@ -89,7 +89,9 @@ class GraphImport {
     DataType type = node.attrs.Type("T");
     info.is_resource = type == DataType::kResource;
     if (info.is_resource) {
-      info.value.node->attrs().Set(ir::Attr::weight, true);
+      ir::Attributes& attrs = info.value.node->attrs();
+      attrs.Set(ir::Attr::weight, true);
+      if (node.attrs.Bool("_tektite_updated", false)) attrs.Erase(ir::Attr::weight);
     } else if (static_cast<int>(type) != ir::DTypeToTensorFlow(info.shape.dtype())) {
       return InvalidArgument("_Arg '", node.name, "': type ", graph_def::DataTypeName(type),
                              ", but the argument is ", info.shape.ToString());

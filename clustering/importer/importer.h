@@ -8,7 +8,8 @@
 //
 // The GraphDef is closed: its inputs are _Arg nodes, its results _Retval nodes.  Parameter i of the
 // IR graph is _Arg i, output i is _Retval i.  An _Arg of type DT_RESOURCE is a variable: its
-// ArgType holds the variable's own type and shape, its parameter carries attribute `weight`, and
+// ArgType holds the variable's own type and shape, its parameter carries attribute `weight` (unless
+// the _Arg's attr `_tektite_updated` says that the variable changes with every run), and
 // ReadVariableOp yields the parameter itself.
 //
 // Shapes are arithmetic, not data: small integer tensors made from Shape, Size, constants and the

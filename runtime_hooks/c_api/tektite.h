@@ -130,7 +130,9 @@ TEKTITE_API void tektite_marking_destroy(tektite_marking* marking);
 
 /* `graph_def` is a closed graph whose inputs are `_Arg` nodes (attr `index`, `T`) and whose outputs
  * are `_Retval` nodes (attr `index`, `T`).  An `_Arg` of DT_RESOURCE stands for a variable; the
- * host passes the variable's value in its place at run time.  Nothing is compiled yet. */
+ * host passes the variable's value in its place at run time; the attr `_tektite_updated` says that
+ * it changes with every run, so that nothing is arranged for keeping what is computed from it
+ * alone.  Nothing is compiled yet. */
 TEKTITE_API tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
                                                     const void* graph_def, size_t size,
                                                     tektite_status* status);

@@ -181,6 +181,43 @@ CONFORMANCE_TEST(ChainsOfDots) {
   Check(b, Tolerance::Relative(2e-6));
 }
 
+// The left-hand side is stored [k, m], as in a layer's weight gradient.
+CONFORMANCE_TEST(DotOfATransposedLeftHandSide) {
+  for (int64_t m : {1, 4, 5, 8, 13, 16, 40, 333}) {
+    for (int64_t k : {1, 7, 8, 33, 100}) {
+      for (int64_t n : {1, 17, 100}) {
+        if ((m + k + n) % 3 == 0 && m != 333) continue;
+        for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+          if (dtype != DType::kF32 && m != 40) continue;
+          SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), m, "x", k, "x", n));
+          FuncBuilder b;
+          Value x = b.Parameter(Of(dtype, {k, m})), y = b.Parameter(Of(dtype, {k, n}));
+          Value z = b.DotGeneral(x, y, {{}, {}, {0}, {0}, {}, {}});
+          b.Return({b.Add(z, b.Parameter(Of(dtype, {n})))});
+          Check(b, dtype == DType::kBF16 ? Tolerance::Ulps(1) : Tolerance::Relative(1e-9));
+        }
+      }
+    }
+  }
+  FuncBuilder b;  // several chunks of rows and of columns, and a batch
+  Value x = b.Parameter(Of(DType::kF32, {2, 64, 700})),
+        y = b.Parameter(Of(DType::kF32, {2, 64, 500}));
+  b.Return({b.DotGeneral(x, y, {{0}, {0}, {1}, {1}, {}, {}})});
+  Check(b, Tolerance::Relative(1e-9));
+}
+
+// Large enough for the code that fetches what the epilogue reads, and for wide chunks.
+CONFORMANCE_TEST(DotWithStreamedEpilogue) {
+  for (int64_t n : {499, 512}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {40, 301})), y = b.Parameter(Of(DType::kF32, {40, n}));
+    Value z = b.DotGeneral(x, y, {{}, {}, {0}, {0}, {}, {}});
+    Value first = b.Parameter(z.shape()), second = b.Parameter(z.shape());
+    b.Return({b.Sub(z, first), b.Add(b.Mul(z, z), second)});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
 CONFORMANCE_TEST(ALargeDotInBlocks) {
   for (bool weight : {false, true}) {
     for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{150, 3000, 40},

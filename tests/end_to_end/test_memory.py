@@ -1,5 +1,7 @@
 """Memory that clusters take from and give back to TensorFlow."""
 
+import numpy as np
+
 FAULTS = """
 import resource
 x = tf.constant(rng.uniform(0.0, 1.0, 1 << 20))
@@ -32,3 +34,23 @@ report(y=[(float(tf.reduce_min(y)), float(tf.reduce_max(y))) for y in kept])
     result = run_program(text, tektite="1", TF_ENABLE_ONEDNN_OPTS="0")
     for i, (low, high) in enumerate(result.values["y"]):
         assert low == high and abs(low - (2 * i + 1) ** 0.5) < 1e-5
+
+
+STEP = """
+w = tf.Variable(normal(64, 96))
+@tf.function
+def f(x):
+    y = tf.nn.relu(tf.matmul(x, w) * 2.0)
+    UPDATE
+    return y
+x = tf.constant(normal(64, 64))
+report(y=f(x))
+"""
+
+
+def test_weights_that_a_step_updates_are_not_packed_for_later(run_program):
+    """Packed in the first call, they would serve that one call, and every other would pack them anew."""
+    kept = run_program(STEP.replace("UPDATE", "pass"), tektite="1")
+    updated = run_program(STEP.replace("UPDATE", "w.assign_sub(tf.ones_like(w))"), tektite="1")
+    assert kept.stats["weight_bytes"] > 0 and updated.stats["weight_bytes"] == 0
+    assert np.allclose(kept.values["y"], updated.values["y"], rtol=1e-5, atol=1e-5)

@@ -135,6 +135,17 @@ TEST(Importer, ReadsVariablesAsWeights) {
               AllOf(HasSubstr("%arg0: f32[3] {weight = true}"), HasSubstr("f32[3] = neg(%arg0)")));
 }
 
+// What is packed from a weight is kept; of a variable in training it would serve one call.
+TEST(Importer, ReadsUpdatedVariablesAsPlainArguments) {
+  std::string arg = Arg(0, "DT_RESOURCE");
+  arg.insert(arg.rfind('}'), " attr { key: '_tektite_updated' value { b: true } } ");
+  std::string text =
+      arg +
+      Node("read", "ReadVariableOp", {"arg0"}, "attr { key: 'dtype' value { type: DT_FLOAT } }") +
+      Node("y", "Neg", {"read"}) + Retval(0, "y");
+  EXPECT_THAT(Import(text, {F32({Dim(3)})}), HasSubstr("(%arg0: f32[3])"));
+}
+
 TEST(Importer, ChecksIndicesThatAreNotKnown) {
   std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_INT32") + Ints("axis", {0}, true) +
                      Node("y", "GatherV2", {"arg0", "arg1", "axis"}) + Retval(0, "y");

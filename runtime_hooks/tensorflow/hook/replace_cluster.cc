@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback_body.h"
@@ -197,6 +198,20 @@ NodeDef EndDef(const char* op, const std::string& name, int index, DataType type
   return def;
 }
 
+// Whether a node of the graph writes this variable, as a training step does: what is computed from
+// its value alone serves one call, so the compiler must not arrange for keeping it.
+bool IsUpdated(const Endpoint& variable) {
+  for (const Edge* edge : variable.first->out_edges()) {
+    if (edge->src_output() != variable.second) continue;
+    const std::string& op = edge->dst()->type_string();
+    for (const char* writer : {"Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply",
+                               "ResourceStridedSliceAssign"}) {
+      if (absl::StartsWith(op, writer)) return true;
+    }
+  }
+  return false;
+}
+
 absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary,
                        const Graph& graph, Graph* body) {
   body->set_versions(graph.versions());
@@ -211,6 +226,9 @@ absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary
         const tensorflow::AttrValue* value = input.first->attrs().Find(known);
         if (value != nullptr) tensorflow::AddNodeAttr(known, *value, &def);
       }
+    }
+    if (TypeOf(input) == tensorflow::DT_RESOURCE && IsUpdated(input)) {
+      tensorflow::AddNodeAttr("_tektite_updated", true, &def);
     }
     TF_ASSIGN_OR_RETURN(Node* const arg, add(std::move(def)));
     args.push_back(arg);
