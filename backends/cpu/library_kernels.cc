@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/sized_at_launch.h"
 #include "jit/base/status.h"
+#include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -273,11 +275,7 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
   if (op->op() != Op::kSelectAndScatter && op->op() != Op::kSort && op->op() != Op::kTopK) {
     return Unimplemented("no library kernel for ", op->Describe());
   }
-  for (const auto& node : region.nodes()) {
-    for (const ir::Shape& shape : node->shapes()) {
-      if (!shape.is_static()) return Unimplemented(node->Describe(), " has no static shape");
-    }
-  }
+  if (ir::HasSymbols(region)) return SizedAtLaunch(fusion, &MakeLibraryKernel);
   std::vector<int> operands;
   for (ir::Value v : op->operands()) {
     for (int i = 0; i < region.num_parameters(); ++i) {

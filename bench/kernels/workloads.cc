@@ -29,14 +29,22 @@ Workload Gemm(int m, int k, int n) {
 Workload BatchMatMul(int batch, int m, int k, int n, bool transposed) {
   Workload w;
   w.name = absl::StrCat(transposed ? "bmm_nt_" : "bmm_nn_", batch, "x", m, "x", k, "x", n);
-  const std::string rhs =
-      transposed ? absl::StrCat(batch, ",", n, ",", k) : absl::StrCat(batch, ",", k, ",", n);
-  w.text = absl::Substitute(
-      "graph @f(%x: f32[$0,$1,$2], %y: f32[$4]) -> (f32[$0,$1,$3]) {\n"
-      "  %0: f32[$0,$1,$3] = dot_general(%x, %y) {lhs_batch = [0], lhs_contracting = [2], "
-      "rhs_batch = [0], rhs_contracting = [$5]}\n"
-      "  return %0\n}\n",
-      batch, m, k, n, rhs, transposed ? 2 : 1);
+  // `length` is a size that m and, of k and n, the one that is as large share: attention's.
+  auto text = [&](const std::string& length) {
+    const std::string ks = k == m ? length : absl::StrCat(k),
+                      ns = n == m ? length : absl::StrCat(n);
+    const std::string rhs =
+        transposed ? absl::StrCat(batch, ",", ns, ",", ks) : absl::StrCat(batch, ",", ks, ",", ns);
+    return absl::Substitute(
+        "graph @f(%x: f32[$0,$1,$2], %y: f32[$4]) -> (f32[$0,$1,$3]) {\n"
+        "  %0: f32[$0,$1,$3] = dot_general(%x, %y) {lhs_batch = [0], lhs_contracting = [2], "
+        "rhs_batch = [0], rhs_contracting = [$5]}\n"
+        "  return %0\n}\n",
+        batch, length, ks, ns, rhs, transposed ? 2 : 1);
+  };
+  w.text = text(absl::StrCat(m));
+  w.any_rows = text("n");
+  w.rows = m;
   w.flops = 2.0 * batch * m * k * n;
   return w;
 }

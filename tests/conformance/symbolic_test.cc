@@ -155,6 +155,25 @@ CONFORMANCE_TEST(SymbolicIndexing) {
              MustBeSymbolic());
 }
 
+// More sets of sizes than kernels are kept for.
+CONFORMANCE_TEST(SymbolicSorting) {
+  FuncBuilder b;
+  Value x = b.Parameter(Shape(DType::kF32, {kN, kM}));
+  std::vector<Value> results = b.AddMulti(ir::Op::kTopK, {x}, {{Attr::k, int64_t{2}}});
+  for (Value v : b.AddMulti(
+           ir::Op::kSort, {x},
+           {{Attr::dimension, int64_t{0}}, {Attr::descending, false}, {Attr::stable, true}})) {
+    results.push_back(v);
+  }
+  b.Return(results);
+  auto graph = b.Build();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  CheckSizes(
+      **graph,
+      PairsOf({{2, 5}, {1, 2}, {0, 4}, {3, 16}, {5, 3}, {7, 7}, {9, 2}, {4, 9}, {2, 8}, {2, 5}}),
+      {}, MustBeSymbolic());
+}
+
 CONFORMANCE_TEST(SymbolicConvolutions) {
   for (int64_t groups : {1, 8}) {
     for (int64_t stride : {1, 2}) {
