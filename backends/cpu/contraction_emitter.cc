@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <set>
 
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/panel_packing.h"
+#include "backends/cpu/row_addresses.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -270,92 +270,6 @@ class ContractionEmitter {
     }
   }
 
-  // Pointer and displacement of each row of a tile.
-  struct RowAddress {
-    Value pointer;
-    int64_t displacement = 0;
-  };
-  std::vector<RowAddress> RowAddresses(const RowTile& tile) {
-    loop::Builder& b = *b_;
-    std::vector<RowAddress> addresses;
-    const std::optional<int64_t> stride = RowStride();
-    if (stride.has_value() && tile.sure == tile.rows) {
-      Value pointer = b.Offset(lhs_, plan_.dtype, RowOffset(RowInBatch(tile.first)));
-      for (int r = 0; r < tile.rows; ++r) addresses.push_back({pointer, r * *stride});
-      return addresses;
-    }
-    // Rows that do not exist repeat the last that does; their results are never stored.
-    if (plan_.is_convolution && !plan_.conv.out_width.is_constant()) {
-      Value width = b.Index(plan_.conv.out_width);
-      Value y = b.Div(tile.first, width), x = b.Sub(tile.first, b.Mul(y, width));
-      Value offset = PixelOffset(y, x);
-      for (int r = 0; r < tile.rows; ++r) {
-        if (r > 0) {
-          x = b.Add(x, b.Index(1));
-          Value wrapped = b.Compare("ge", x, width);
-          y = b.Add(y, b.Select(wrapped, b.Index(1), b.Index(0)));
-          x = b.Select(wrapped, b.Index(0), x);
-          Value next = PixelOffset(y, x);
-          offset =
-              r < tile.sure ? next : b.Select(b.Compare("lt", b.Index(r), tile.left), next, offset);
-        }
-        addresses.push_back({b.Offset(lhs_, plan_.dtype, offset), 0});
-      }
-      return addresses;
-    }
-    for (int r = 0; r < tile.rows; ++r) {
-      Value row = b.Index(r);
-      if (r >= tile.sure) row = b.Min(row, b.Sub(tile.left, b.Index(1)));
-      row = RowInBatch(b.Add(tile.first, row));
-      addresses.push_back({b.Offset(lhs_, plan_.dtype, RowOffset(row)), 0});
-    }
-    return addresses;
-  }
-
-  // Elements between neighbouring rows of a tile, where that is one number known here.
-  std::optional<int64_t> RowStride() const {
-    const ConvolutionGeometry& g = plan_.conv;
-    Dim stride;
-    if (!plan_.is_convolution) {
-      if (plan_.m_loops.size() > 1) return std::nullopt;
-      stride = plan_.m_loops.empty() ? Dim(0) : plan_.m_loops[0].lhs_stride;
-    } else if (g.out_width == Dim(1)) {
-      stride = ImageRowStride();
-    } else if (Mod(g.out_width, plan_.rows) == Dim(0)) {
-      stride = g.stride_w * g.channels;
-    } else {
-      return std::nullopt;
-    }
-    if (!stride.is_constant()) return std::nullopt;
-    return stride.value();
-  }
-  Dim ImageRowStride() const {
-    return plan_.conv.padded_width() * Dim(plan_.conv.stride_h * plan_.conv.channels);
-  }
-  Value PixelOffset(Value y, Value x) {
-    loop::Builder& b = *b_;
-    return b.Add(b.Mul(y, b.Index(ImageRowStride())),
-                 b.Mul(x, b.Index(plan_.conv.stride_w * plan_.conv.channels)));
-  }
-  Value RowOffset(Value row) {
-    loop::Builder& b = *b_;
-    if (plan_.is_convolution) {
-      Value width = b.Index(plan_.conv.out_width);
-      return PixelOffset(b.Div(row, width), b.Rem(row, width));
-    }
-    Dims sizes;
-    for (const AddressLoop& loop : plan_.m_loops) sizes.push_back(loop.trips);
-    std::vector<Value> index = Delinearize(b, row, sizes);
-    Value offset = b.Index(0);
-    for (size_t i = 0; i < index.size(); ++i) {
-      offset = b.Add(offset, b.Mul(index[i], b.Index(plan_.m_loops[i].lhs_stride)));
-    }
-    return offset;
-  }
-
-  // A convolution's lhs_ starts at the block; a dot's at the batch.
-  Value RowInBatch(Value m) { return plan_.is_convolution ? m : b_->Add(block_begin_, m); }
-
   Dim RhsStride(const AddressLoop& loop) const {
     switch (plan_.rhs) {
       case RhsMode::kRowMajor:
@@ -385,7 +299,7 @@ class ContractionEmitter {
   std::vector<Value> Accumulate(const RowTile& tile, Value panel, Value column,
                                 std::vector<Value> acc, Value lhs_offset, Value rhs_offset) {
     loop::Builder& b = *b_;
-    std::vector<RowAddress> addresses = RowAddresses(tile);
+    std::vector<RowAddress> addresses = RowAddresses(b, plan_, lhs_, block_begin_, tile);
     prefetch_tile_ = b.Div(tile.first, b.Index(plan_.rows));
     Value rhs;
     std::vector<Value> masks(plan_.vectors);
