@@ -6,9 +6,9 @@
 //
 // Why not a linker at run time: a kernel is one function and its constants, so its sections can be
 // laid out once, and nothing then depends on where they stand but the addresses of memcpy, memmove
-// and memset.  Loading is a copy (a few microseconds; ORC's JIT linker took 30 to 500), and the
-// image is a third of the object's size.  Memory is writable first and executable afterwards, never
-// both.
+// and memset.  Loading is a copy (8 us with its system calls; ORC's JIT linker took 30 to 500), and
+// the image is a third of the object's size.  Memory is writable first and executable afterwards,
+// never both.
 //
 // Limits: x86-64; read-only sections only; code that calls anything but those three functions is
 // refused with the symbol's name: a vector function that LLVM turned into calls of libm is a

@@ -32,6 +32,13 @@ bool Find(void* handle, const char* name, Function* function) {
   return *function != nullptr;
 }
 
+// "tensorflow 2.21.0": what is cached for one version is not used with another.
+std::string HostName() {
+  const char* (*version)() = nullptr;
+  return Find(RTLD_DEFAULT, "TF_Version", &version) ? absl::StrCat("tensorflow ", version())
+                                                    : "tensorflow";
+}
+
 // Empty when all is well, otherwise the reason.
 std::string Open(const std::string& path, CompilerLibrary* library) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -63,6 +70,9 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
   tektite_options options = {};
   options.struct_size = sizeof(options);
   options.flags = std::getenv("TEKTITE_FLAGS");
+  // The one that runs, which need not be the one the hook was built against.
+  const std::string host = HostName();
+  options.host = host.c_str();
   tektite_status status = {};
   library->compiler = library->compiler_create(&options, &status);
   if (library->compiler == nullptr) return absl::StrCat("no compiler: ", status.message);
