@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "backends/cpu/cpu_backend.h"
 #include "jit/base/status.h"
+#include "jit/base/timing.h"
 #include "jit/compiler/fuse_leftovers.h"
 #include "jit/ir/symbols.h"
 
@@ -90,6 +91,16 @@ absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& b
 void FusedProgram::Launch::Run(void* scratch) const {
   const backend::LaunchPlan plan = kernel->Plan(sizes);
   kernel->Run({buffers.data(), sizes.data(), scratch}, 0, plan.num_chunks);
+}
+
+double FusedProgram::PlanNs() const {
+  constexpr int kTimes = 1000;
+  Stopwatch watch;
+  int64_t chunks = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    for (const Launch& launch : launches_) chunks += launch.kernel->Plan(launch.sizes).num_chunks;
+  }
+  return chunks >= 0 ? watch.Seconds() * 1e9 / kTimes : 0;
 }
 
 void FusedProgram::Run() const {

@@ -25,6 +25,8 @@ class FusedProgram {
                                                               const ir::SymbolMap& sizes,
                                                               compiler::Compiler& compiler);
   void Run() const;
+  // What it takes to ask every kernel for its launch plan.
+  double PlanNs() const;
 
  private:
   struct Launch {

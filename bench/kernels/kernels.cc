@@ -113,6 +113,7 @@ void RunAnyRows(benchmark::State& state, const Workload& work, compiler::Compile
   }
   state.counters["best_us"] = best_every * 1e6;
   state.counters["of_static"] = best_one / best_every;
+  state.counters["plan_ns"] = (*every)->PlanNs();
   state.counters["made_ms"] = compile_every * 1e3;
   state.counters["static_made_ms"] = compile_one * 1e3;
 }
