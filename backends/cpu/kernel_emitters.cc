@@ -41,10 +41,30 @@ constexpr Emitter kEmitters[] = {
     {"single", EmitSingle},
 };
 
+// Code is made for a dimension that is stretched or for one that is not; which of the two it is
+// must not depend on the sizes of a call.
+absl::Status CheckBroadcasts(const ir::Graph& region) {
+  for (const auto& node : region.nodes()) {
+    for (int r = 0; r < node->num_regions(); ++r) {
+      TEKTITE_RETURN_IF_ERROR(CheckBroadcasts(node->region(r)));
+    }
+    if (node->op() != Op::kBroadcastInDim) continue;
+    const ir::Shape& x = node->operand_shape(0);
+    const std::vector<int64_t>& dimensions = node->Ints(ir::Attr::dimensions);
+    for (int i = 0; i < x.rank(); ++i) {
+      if (x.dim(i) == ir::Dim(1) || x.dim(i) == node->shape().dim(static_cast<int>(dimensions[i])))
+        continue;
+      return Unimplemented(node->Describe(), ": dimension ", i, " may be stretched or not");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& target,
                                          const std::string& name) {
+  TEKTITE_RETURN_IF_ERROR(CheckBroadcasts(fusion.region()));
   const std::string& kind = fusion.String(ir::Attr::kind);
   absl::Status refusals = Unimplemented("no cpu kernel for kind '", kind, "'");
   for (const Emitter& emitter : kEmitters) {
