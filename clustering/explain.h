@@ -22,6 +22,7 @@ struct Explanation {
   Marking marking;
 };
 
+// `model`'s bytes must outlive the explanation, whose graph points into them.
 absl::StatusOr<Explanation> Explain(absl::string_view model, const MarkOptions& options);
 
 // A table for people: clusters with their ops and shapes, then what is left out by reason.

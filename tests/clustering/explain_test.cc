@@ -38,10 +38,9 @@ TEST(Explain, TextShowsSymbolicShapes) {
   const std::string open = Node("x", "Placeholder", {},
                                 Attr("dtype", "type: DT_FLOAT") +
                                     Attr("shape", "shape { dim { size: -1 } dim { size: 1024 } }"));
-  absl::StatusOr<Explanation> e =
-      Explain(open + Ints("axis", {0}) + Node("a", "Exp", {"x"}) +
-                  Node("b", "ConcatV2", {"a", "a", "axis"}, Attr("N", "i: 2")),
-              Rules());
+  const std::string model = open + Ints("axis", {0}) + Node("a", "Exp", {"x"}) +
+                            Node("b", "ConcatV2", {"a", "a", "axis"}, Attr("N", "i: 2"));
+  absl::StatusOr<Explanation> e = Explain(model, Rules());
   ASSERT_TRUE(e.ok()) << e.status();
   const std::string text = RenderText(*e);
   EXPECT_THAT(text, HasSubstr("x f32[n0,1024]"));
@@ -50,7 +49,8 @@ TEST(Explain, TextShowsSymbolicShapes) {
 
 TEST(Explain, ReadsAllModelForms) {
   for (const char* file : {"frozen.pb", "frozen.pbtxt"}) {
-    absl::StatusOr<Explanation> e = Explain(graph_def::ReadTestData(file), Rules());
+    const std::string bytes = graph_def::ReadTestData(file);
+    absl::StatusOr<Explanation> e = Explain(bytes, Rules());
     ASSERT_TRUE(e.ok()) << file << ": " << e.status();
     EXPECT_THAT(RenderText(*e), HasSubstr("5 of 10 ops (50.0 %) in 1 cluster\n")) << file;
   }

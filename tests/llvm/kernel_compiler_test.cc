@@ -96,6 +96,9 @@ TEST(KernelCompiler, ErrorsAreStatuses) {
 }
 
 TEST(KernelCompiler, FatalErrorsOfLlvmComeBack) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "what LLVM holds when it gives up is never freed";
+#endif
   for (int i = 0; i < 3; ++i) {
     const absl::Status status =
         cpu::CatchFatalErrors([] { llvm::report_fatal_error("Cannot select: x"); });

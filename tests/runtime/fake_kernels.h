@@ -95,7 +95,8 @@ class TestHost : public CallHost {
   void* Allocate(int result, const TensorType& type) override {
     if (refuse) return nullptr;
     auto& memory = results[result];
-    memory.assign(static_cast<size_t>(ir::Product(type.dims)) + 1, -1);
+    const int64_t bytes = ir::Product(type.dims) * ir::DTypeBytes(type.dtype);
+    memory.assign(static_cast<size_t>(bytes) / sizeof(float) + 1, -1);
     return memory.data();
   }
   bool Forward(int result, int argument) override {
