@@ -45,6 +45,9 @@ class Collector {
       case Op::kGather:
         Within(node.attrs().GetDims(Attr::slice_sizes), node.operand_shape(0).dims());
         break;
+      case Op::kTopK:
+        AtMost(Dim(node.Int(Attr::k)), node.operand_shape(0).dims().back());
+        break;
       default:
         break;
     }

@@ -12,6 +12,7 @@
 namespace tektite {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 
 constexpr char kRows[] = R"(
@@ -141,6 +142,27 @@ graph @sliced(%x: f32[n,4]) -> (f32[2*n - 4,4], f32[n,4]) {
   EXPECT_NE(call.Run(cluster.get(), {Floats({1, 4})}), TEKTITE_OK);
   EXPECT_THAT(Stats(compiler), HasSubstr("\"guard_failures\": 1"));
   EXPECT_THAT(Stats(compiler), HasSubstr("the code needs 0 <= 2*s0 - 4, here 0 and -2"));
+}
+
+// A row that is shorter than k is the host's to refuse; generic code would read behind it.
+TEST_P(ShapesTest, RowsShorterThanTheKOfTopKAreRefused) {
+  constexpr char kTop[] = R"(
+graph @top(%x: f32[3,n]) -> (f32[3,5], s32[3,5]) {
+  %t:2 : (f32[3,5], s32[3,5]) = top_k(%x) {k = 5}
+  return %t#0, %t#1
+}
+)";
+  CompilerPtr compiler = MakeCompiler("--hot_calls=0", GetParam());
+  ClusterPtr cluster = MakeCluster(compiler.get(), kTop);
+  Call call;
+  for (int64_t n : {8, 9, 5}) {
+    ASSERT_EQ(call.Run(cluster.get(), {Floats({3, n})}), TEKTITE_OK) << call.message;
+  }
+  EXPECT_NE(call.Run(cluster.get(), {Floats({3, 4})}), TEKTITE_OK);
+  // The generic code's check, or inference where the back end has no generic code.
+  EXPECT_THAT(std::string(call.message),
+              AnyOf(HasSubstr("5 <= 4"), HasSubstr("k must be 0 to 4, got 5")));
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"guard_failures\": 1"));
 }
 
 // Sizes of arguments without elements never reach generic code.

@@ -59,6 +59,10 @@ struct Call {
 
   // Returns the code.
   int Run(tektite_cluster* cluster, const std::vector<Arg>& args) {
+    if (cluster == nullptr) {
+      message = "no cluster: its text was refused";
+      return TEKTITE_INVALID_ARGUMENT;
+    }
     const int count = tektite_cluster_num_results(cluster);
     results.assign(count, {});
     dims.assign(count, {});
