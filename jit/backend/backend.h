@@ -58,7 +58,8 @@ class Kernel {
 struct CompileOptions {
   std::string name;      // stable and readable: "k3_row_softmax"
   std::string dump_dir;  // when not empty: loop IR, LLVM IR and assembly go there
-  // When not null: becomes what Load makes this kernel from, if the back end keeps images.
+  // When not null: becomes what Load makes this kernel from, if the back end keeps images; stays
+  // empty for a kernel that is made without code of its own.
   std::string* image = nullptr;
 };
 

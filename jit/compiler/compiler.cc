@@ -292,7 +292,7 @@ absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& f
   auto kernel = backend.Compile(fusion, options);
   if (!kernel.ok()) return kernel;
   compiled_kernels_.fetch_add(1, std::memory_order_relaxed);
-  if (on_disk) disk_->Store(describe(), image);
+  if (!image.empty()) disk_->Store(describe(), image);
   return kernel;
 }
 

@@ -119,6 +119,26 @@ TEST(KernelImages, ADamagedEntryIsCompiledAgain) {
   EXPECT_EQ(third->counters().kernels, 0);
 }
 
+// Kernels that are compiled with the back end have no image: an entry without one would be taken
+// for a damaged one by every later process.
+TEST(KernelImages, AKernelWithoutCodeOfItsOwnLeavesNoEntry) {
+  TestFolder folder;
+  for (int run = 0; run < 2; ++run) {
+    auto compiler = NewCompiler(folder.path());
+    auto graph = compiler::ParseGraph(
+        "graph @sorted(%x: f32[3,9]) -> (f32[3,9]) {\n"
+        "  %r: f32[3,9] = sort(%x) {descending = false, dimension = 1, stable = true}\n"
+        "  return %r\n}\n");
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    ASSERT_TRUE(compiler->Compile(*std::move(graph), {}).ok());
+    EXPECT_EQ(compiler->counters().kernels, 1);
+    EXPECT_EQ(compiler->counters().disk.damaged, 0);
+  }
+  for (const auto& item : std::filesystem::directory_iterator(folder.path())) {
+    EXPECT_NE(item.path().extension(), kEntrySuffix) << item.path();
+  }
+}
+
 // An entry may be whole, and yet its payload none of the back end's.
 TEST(KernelImages, APayloadThatIsNoImageIsCompiledAgain) {
   TestFolder folder;
