@@ -25,11 +25,28 @@ using KernelPtr = std::shared_ptr<const backend::Kernel>;
 
 int64_t Chunks(int64_t units, int64_t per_chunk) { return (units + per_chunk - 1) / per_chunk; }
 
+// Where in a frame the op's operands and results lie.
+struct Buffers {
+  std::vector<int> operands;  // an operand may be one of the fusion's several times
+  int first_result = 0;
+};
+
 class LibraryKernel : public backend::Kernel {
  public:
+  explicit LibraryKernel(Buffers buffers) : buffers_(std::move(buffers)) {}
   backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
 
  protected:
+  template <typename T>
+  const T* Operand(const KernelFrame& frame, size_t i) const {
+    return static_cast<const T*>(frame.buffers[buffers_.operands[i]]);
+  }
+  template <typename T>
+  T* Result(const KernelFrame& frame, size_t i) const {
+    return static_cast<T*>(frame.buffers[buffers_.first_result + i]);
+  }
+
+  const Buffers buffers_;
   backend::LaunchPlan plan_;
 };
 
@@ -51,22 +68,21 @@ constexpr int64_t kBlock = 64;
 template <typename T>
 class SelectAndScatter : public LibraryKernel {
  public:
-  SelectAndScatter(Pooling pooling, int x, int source)
-      : p_(std::move(pooling)), x_(x), source_(source) {
+  SelectAndScatter(Buffers buffers, Pooling pooling)
+      : LibraryKernel(std::move(buffers)), p_(std::move(pooling)) {
     blocks_ = Chunks(p_.inner, kBlock);
     plan_.num_chunks = p_.outer * blocks_;
     plan_.cost_ns = 0.5 * static_cast<double>(p_.outer * p_.inner * p_.num_places()) *
-               static_cast<double>(ir::Product(p_.window));
+                    static_cast<double>(ir::Product(p_.window));
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const int64_t outer = chunk / blocks_, first = chunk % blocks_ * kBlock;
       const int64_t plane = outer * p_.middle() * p_.inner + first;
-      RunBlock(static_cast<const T*>(frame.buffers[x_]) + plane,
-               static_cast<const T*>(frame.buffers[source_]) +
-                   outer * p_.num_places() * p_.inner + first,
-               static_cast<T*>(frame.buffers[2]) + plane, std::min(kBlock, p_.inner - first));
+      RunBlock(Operand<T>(frame, 0) + plane,
+               Operand<T>(frame, 1) + outer * p_.num_places() * p_.inner + first,
+               Result<T>(frame, 0) + plane, std::min(kBlock, p_.inner - first));
     }
   }
 
@@ -114,7 +130,6 @@ class SelectAndScatter : public LibraryKernel {
   }
 
   const Pooling p_;
-  const int x_, source_;
   int64_t blocks_ = 1;
 };
 
@@ -155,95 +170,111 @@ bool Less(T a, T b) {
   return a < b;
 }
 
-double SortCostNs(int64_t lines, int64_t length) {
-  const double elements = static_cast<double>(lines) * static_cast<double>(length);
-  return 5 * elements * std::log2(static_cast<double>(length) + 2);
-}
-
-// A line is the elements along the sorted dimension.
-template <typename Key>
-class Sort : public LibraryKernel {
+// `lines` runs of `length` elements, each put in order on its own.
+class LineKernel : public LibraryKernel {
  public:
-  Sort(const Node& op, std::vector<int> operands)
-      : operands_(std::move(operands)), descending_(op.Bool(Attr::descending)) {
-    const std::vector<int64_t> sizes = op.operand_shape(0).sizes();
-    const int64_t dimension = op.Int(Attr::dimension);
-    length_ = sizes[dimension];
-    step_ = ir::RowMajorStrides(sizes)[dimension];
-    lines_ = length_ == 0 ? 0 : ir::Product(sizes) / length_;
+  LineKernel(Buffers buffers, int64_t lines, int64_t length)
+      : LibraryKernel(std::move(buffers)),
+        length_(length),
+        lines_(lines),
+        per_chunk_(std::clamp<int64_t>(4096 / std::max<int64_t>(length, 1), 1, 64)) {
+    plan_.num_chunks = Chunks(lines, per_chunk_);
+    plan_.cost_ns = 5 * static_cast<double>(lines) * static_cast<double>(length) *
+                    std::log2(static_cast<double>(length) + 2);
+  }
+
+ protected:
+  // Calls visit(line, order) with the numbers of a line's elements, in order.
+  template <typename Index, typename Visit>
+  void ForEachLine(int64_t begin, int64_t end, Visit&& visit) const {
+    std::vector<Index> order(length_);
+    const int64_t last = std::min(end * per_chunk_, lines_);
+    for (int64_t line = begin * per_chunk_; line < last; ++line) {
+      std::iota(order.begin(), order.end(), 0);
+      visit(line, order);
+    }
+  }
+
+  const int64_t length_;
+
+ private:
+  const int64_t lines_, per_chunk_;
+};
+
+// Lines lie along the sorted dimension.
+template <typename Key>
+class Sort : public LineKernel {
+ public:
+  Sort(Buffers buffers, const Node& op)
+      : LineKernel(std::move(buffers), NumLines(op), Sizes(op)[op.Int(Attr::dimension)]),
+        descending_(op.Bool(Attr::descending)),
+        step_(ir::RowMajorStrides(Sizes(op))[op.Int(Attr::dimension)]) {
     for (int i = 0; i < op.num_operands(); ++i) {
       bytes_.push_back(ir::DTypeBytes(op.operand_shape(i).dtype()));
     }
-    per_chunk_ = std::clamp<int64_t>(4096 / std::max<int64_t>(length_, 1), 1, 64);
-    plan_.num_chunks = Chunks(lines_, per_chunk_);
-    plan_.cost_ns = SortCostNs(lines_, length_);
   }
 
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
-    std::vector<int64_t> order(length_);
-    const int64_t last = std::min(end * per_chunk_, lines_);
-    for (int64_t line = begin * per_chunk_; line < last; ++line) {
+    ForEachLine<int64_t>(begin, end, [&](int64_t line, std::vector<int64_t>& order) {
       const int64_t base = line / step_ * step_ * length_ + line % step_;
-      const Key* const keys = static_cast<const Key*>(frame.buffers[operands_[0]]) + base;
-      std::iota(order.begin(), order.end(), 0);
+      const Key* const keys = Operand<Key>(frame, 0) + base;
       std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
         if (descending_) std::swap(i, j);
         return Less(keys[i * step_], keys[j * step_]);
       });
-      for (size_t i = 0; i < operands_.size(); ++i) {
-        const auto* const from = static_cast<const char*>(frame.buffers[operands_[i]]);
-        auto* const to = static_cast<char*>(frame.buffers[num_parameters_ + i]);
+      for (size_t i = 0; i < bytes_.size(); ++i) {
+        const char* const from = Operand<char>(frame, i);
+        char* const to = Result<char>(frame, i);
         for (int64_t k = 0; k < length_; ++k) {
           std::memcpy(to + (base + k * step_) * bytes_[i],
                       from + (base + order[k] * step_) * bytes_[i], bytes_[i]);
         }
       }
-    }
+    });
   }
-
-  void set_num_parameters(int n) { num_parameters_ = n; }
 
  private:
-  const std::vector<int> operands_;
-  const bool descending_;
-  std::vector<int> bytes_;
-  int num_parameters_ = 0;
-  int64_t length_ = 0, step_ = 1, lines_ = 0, per_chunk_ = 1;
-};
-
-template <typename T>
-class TopK : public LibraryKernel {
- public:
-  explicit TopK(const Node& op) : k_(op.Int(Attr::k)) {
-    const std::vector<int64_t> sizes = op.operand_shape(0).sizes();
-    length_ = sizes.back();
-    rows_ = k_ == 0 ? 0 : ir::Product(op.shape(0).sizes()) / k_;
-    per_chunk_ = std::clamp<int64_t>(4096 / std::max<int64_t>(length_, 1), 1, 64);
-    plan_.num_chunks = Chunks(rows_, per_chunk_);
-    plan_.cost_ns = SortCostNs(rows_, length_);
+  static std::vector<int64_t> Sizes(const Node& op) { return op.operand_shape(0).sizes(); }
+  static int64_t NumLines(const Node& op) {
+    const int64_t length = Sizes(op)[op.Int(Attr::dimension)];
+    return length == 0 ? 0 : ir::Product(Sizes(op)) / length;
   }
 
+  const bool descending_;
+  const int64_t step_;
+  std::vector<int> bytes_;  // of an element, by operand
+};
+
+// Lines are rows.
+template <typename T>
+class TopK : public LineKernel {
+ public:
+  TopK(Buffers buffers, const Node& op)
+      : LineKernel(std::move(buffers), NumLines(op), op.operand_shape(0).sizes().back()),
+        k_(op.Int(Attr::k)) {}
+
   void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
-    std::vector<int32_t> order(length_);
-    const int64_t last = std::min(end * per_chunk_, rows_);
-    for (int64_t row = begin * per_chunk_; row < last; ++row) {
-      const T* const x = static_cast<const T*>(frame.buffers[0]) + row * length_;
-      std::iota(order.begin(), order.end(), 0);
+    ForEachLine<int32_t>(begin, end, [&](int64_t row, std::vector<int32_t>& order) {
+      const T* const x = Operand<T>(frame, 0) + row * length_;
       // The greatest first, of equal ones the one that stands first.
       std::partial_sort(order.begin(), order.begin() + k_, order.end(), [&](int32_t i, int32_t j) {
         if (Less(x[j], x[i])) return true;
         return !Less(x[i], x[j]) && i < j;
       });
       for (int64_t i = 0; i < k_; ++i) {
-        static_cast<T*>(frame.buffers[1])[row * k_ + i] = x[order[i]];
-        static_cast<int32_t*>(frame.buffers[2])[row * k_ + i] = order[i];
+        Result<T>(frame, 0)[row * k_ + i] = x[order[i]];
+        Result<int32_t>(frame, 1)[row * k_ + i] = order[i];
       }
-    }
+    });
   }
 
  private:
+  static int64_t NumLines(const Node& op) {
+    const int64_t k = op.Int(Attr::k);
+    return k == 0 ? 0 : ir::Product(op.shape(0).sizes()) / k;
+  }
+
   const int64_t k_;
-  int64_t length_ = 0, rows_ = 0, per_chunk_ = 1;
 };
 
 // ---- making them -------------------------------------------------------------
@@ -276,10 +307,11 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
     return Unimplemented("no library kernel for ", op->Describe());
   }
   if (ir::HasSymbols(region)) return SizedAtLaunch(fusion, &MakeLibraryKernel);
-  std::vector<int> operands;
+  Buffers buffers;
+  buffers.first_result = region.num_parameters();
   for (ir::Value v : op->operands()) {
     for (int i = 0; i < region.num_parameters(); ++i) {
-      if (region.parameter(i) == v.node) operands.push_back(i);
+      if (region.parameter(i) == v.node) buffers.operands.push_back(i);
     }
   }
   for (size_t i = 0; i < region.outputs().size(); ++i) {
@@ -294,17 +326,15 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
       return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
         using T = decltype(zero);
         if constexpr (std::is_same_v<T, bool>) return nullptr;
-        return std::make_shared<SelectAndScatter<T>>(ResolvePooling(*op), operands[0], operands[1]);
+        return std::make_shared<SelectAndScatter<T>>(buffers, ResolvePooling(*op));
       });
     case Op::kSort:
       return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
-        auto kernel = std::make_shared<Sort<decltype(zero)>>(*op, operands);
-        kernel->set_num_parameters(region.num_parameters());
-        return kernel;
+        return std::make_shared<Sort<decltype(zero)>>(buffers, *op);
       });
     default:
       return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
-        return std::make_shared<TopK<decltype(zero)>>(*op);
+        return std::make_shared<TopK<decltype(zero)>>(buffers, *op);
       });
   }
   return Unimplemented("no library kernel for ", op->Describe());

@@ -10,12 +10,9 @@ using ir::Attr;
 using ir::DType;
 using ir::Literal;
 using ir::Op;
-using ir::Shape;
 using ir::Value;
 using ops::FuncBuilder;
 using Ints = std::vector<int64_t>;
-
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
 
 struct PoolCase {
   Ints x, source, window, strides, low, high;
@@ -49,6 +46,18 @@ CONFORMANCE_TEST(SelectAndScatter) {
   }
 }
 
+// One buffer is both operands then.
+CONFORMANCE_TEST(SelectAndScatterOfOneOperand) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {3, 5}));
+  b.Return({b.AddOne(Op::kSelectAndScatter, {x, x},
+                     {{Attr::window, Ints{1, 1}},
+                      {Attr::strides, Ints{1, 1}},
+                      {Attr::low, Ints{0, 0}},
+                      {Attr::high, Ints{0, 0}}})});
+  Check(b);
+}
+
 CONFORMANCE_TEST(SelectAndScatterOfNaN) {
   FuncBuilder b;
   b.Return({SelectAndScatter(b, DType::kF32, {{6}, {3}, {2}, {2}, {0}, {0}})});
@@ -66,10 +75,9 @@ CONFORMANCE_TEST(SortWithCompanions) {
         FuncBuilder b;
         Value key = b.Parameter(Of(DType::kF32, sizes)), a = b.Parameter(Of(DType::kS8, sizes)),
               c = b.Parameter(Of(DType::kF64, sizes));
-        b.Return(b.AddMulti(Op::kSort, {key, a, c},
-                            {{Attr::dimension, dimension},
-                             {Attr::descending, descending},
-                             {Attr::stable, true}}));
+        b.Return(b.AddMulti(
+            Op::kSort, {key, a, c},
+            {{Attr::dimension, dimension}, {Attr::descending, descending}, {Attr::stable, true}}));
         Check(b);
       }
     }
