@@ -16,18 +16,16 @@ constexpr uint32_t kFormat = 1;
 // Far beyond any kernel; bounds what a damaged number can ask for.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 
-uint64_t AddressOf(int64_t function) {
-  switch (function) {
-    case 0:
-      return reinterpret_cast<uint64_t>(&std::memcpy);
-    case 1:
-      return reinterpret_cast<uint64_t>(&std::memmove);
-    default:
-      return reinterpret_cast<uint64_t>(&std::memset);
-  }
-}
-
 }  // namespace
+
+absl::Span<const CalledFunction> CalledFunctions() {
+  static const CalledFunction functions[] = {
+      {"memcpy", reinterpret_cast<const void*>(&std::memcpy)},
+      {"memmove", reinterpret_cast<const void*>(&std::memmove)},
+      {"memset", reinterpret_cast<const void*>(&std::memset)},
+  };
+  return functions;
+}
 
 std::string CodeImage::Serialize() const {
   ByteWriter w;
@@ -57,10 +55,11 @@ absl::StatusOr<CodeImage> CodeImage::Parse(absl::string_view serialized) {
   image.bytes = std::string(r.String());
   if (!r.AtEnd()) return InvalidArgument("code image: cut short");
   const uint64_t size = image.bytes.size();
+  const auto num_functions = static_cast<int64_t>(CalledFunctions().size());
   bool good = image.entry < size && size <= kMostBytes;
   for (const Fixup& fixup : image.fixups) {
     good = good && size >= sizeof(uint64_t) && fixup.offset <= size - sizeof(uint64_t) &&
-           fixup.function >= -1 && fixup.function < 3 && fixup.addend <= size;
+           fixup.function >= -1 && fixup.function < num_functions && fixup.addend <= size;
   }
   if (!good) return InvalidArgument("code image: a place outside its code");
   return image;
@@ -74,14 +73,14 @@ absl::StatusOr<LoadedCode> LoadCode(const CodeImage& image) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for ", size, " bytes of code: ", std::strerror(errno)));
   }
-  std::shared_ptr<const void> owner(memory, [size](const void* m) {
-    munmap(const_cast<void*>(m), size);
-  });
+  std::shared_ptr<const void> owner(memory,
+                                    [size](const void* m) { munmap(const_cast<void*>(m), size); });
   auto* const bytes = static_cast<char*>(memory);
   std::memcpy(bytes, image.bytes.data(), size);
   for (const CodeImage::Fixup& fixup : image.fixups) {
-    const uint64_t value = fixup.function < 0 ? reinterpret_cast<uint64_t>(bytes) + fixup.addend
-                                              : AddressOf(fixup.function);
+    const void* const target =
+        fixup.function < 0 ? bytes + fixup.addend : CalledFunctions()[fixup.function].address;
+    const auto value = reinterpret_cast<uint64_t>(target);
     std::memcpy(bytes + fixup.offset, &value, sizeof(value));
   }
   if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) {

@@ -23,8 +23,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace tektite::cpu {
+
+// The functions outside that code may call, by the number that CodeImage::Fixup holds.
+struct CalledFunction {
+  absl::string_view name;
+  const void* address;
+};
+absl::Span<const CalledFunction> CalledFunctions();
 
 struct CodeImage {
   // 8 bytes at `offset` become the address of function `function` of CalledFunctions(), or with

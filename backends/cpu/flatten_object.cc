@@ -21,8 +21,6 @@ using llvm::object::RelocationRef;
 using llvm::object::SectionRef;
 using llvm::object::SymbolRef;
 
-// By the number that CodeImage::Fixup::function holds.
-constexpr absl::string_view kCalled[] = {"memcpy", "memmove", "memset"};
 // jmp *2(%rip); two bytes of padding; the address
 constexpr unsigned char kStub[] = {0xFF, 0x25, 2, 0, 0, 0, 0x90, 0x90};
 constexpr uint64_t kStubAddress = sizeof(kStub);
@@ -107,9 +105,11 @@ class Flattener {
     auto text = symbol.getName();
     if (!text) return FromLlvm(text.takeError());
     const absl::string_view name(text->data(), text->size());
-    const auto* called = std::find(std::begin(kCalled), std::end(kCalled), name);
-    if (called == std::end(kCalled)) return Bad("the code calls ", name, ", which has no lowering");
-    const int64_t function = called - std::begin(kCalled);
+    const absl::Span<const CalledFunction> functions = CalledFunctions();
+    const auto called = std::find_if(functions.begin(), functions.end(),
+                                     [&](const CalledFunction& f) { return f.name == name; });
+    if (called == functions.end()) return Bad("the code calls ", name, ", which has no lowering");
+    const int64_t function = called - functions.begin();
     auto [it, added] = stubs_.try_emplace(function, 0);
     if (added) {
       image_.bytes.resize((image_.bytes.size() + 15) / 16 * 16);
@@ -125,7 +125,8 @@ class Flattener {
     auto addend = llvm::object::ELFRelocationRef(relocation).getAddend();
     if (!addend) return FromLlvm(addend.takeError());
     const uint64_t type = relocation.getType();
-    const uint64_t width = type == llvm::ELF::R_X86_64_64 || type == llvm::ELF::R_X86_64_PC64 ? 8 : 4;
+    const uint64_t width =
+        type == llvm::ELF::R_X86_64_64 || type == llvm::ELF::R_X86_64_PC64 ? 8 : 4;
     const uint64_t offset = relocation.getOffset();
     if (section_size < width || offset > section_size - width) {
       return Bad("a relocation outside its section");
