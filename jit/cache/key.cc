@@ -75,7 +75,11 @@ void AppendViews(const Graph& graph, std::string* ops, std::string* types, std::
 }  // namespace
 
 absl::string_view EntryKindName(EntryKind kind) {
-  return kind == EntryKind::kKernel ? "kernel" : "plan";
+  switch (kind) {
+    case EntryKind::kKernel:
+      break;
+  }
+  return "kernel";
 }
 
 absl::string_view KeyPartName(size_t part) {

@@ -24,8 +24,8 @@
 
 namespace tektite::cache {
 
-enum class EntryKind : uint32_t { kKernel = 0, kPlan = 1 };
-inline constexpr uint32_t kNumEntryKinds = 2;
+enum class EntryKind : uint32_t { kKernel = 0 };
+inline constexpr uint32_t kNumEntryKinds = 1;
 absl::string_view EntryKindName(EntryKind kind);
 
 enum class KeyPart : uint32_t {

@@ -38,7 +38,7 @@ bool ParseMiss(const std::vector<absl::string_view>& words, Miss* miss) {
     miss->cause = static_cast<MissCause>(c);
     known = true;
   }
-  miss->kind = words[3] == EntryKindName(EntryKind::kPlan) ? EntryKind::kPlan : EntryKind::kKernel;
+  known = known && words[3] == EntryKindName(miss->kind);
   const std::vector<absl::string_view> prints = absl::StrSplit(words[4], ',');
   if (!known || prints.size() != kNumKeyParts) return false;
   for (size_t i = 0; i < kNumKeyParts; ++i) {
