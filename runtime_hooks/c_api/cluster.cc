@@ -93,7 +93,7 @@ absl::Status Cluster::Run(const tektite_call& call) {
       std::lock_guard<std::mutex> lock(mutex_);
       Shape& shape = *ShapeOfLocked(call, key);
       shape.never_generic = true;
-      if (shape.tier == Tier::kGeneric) shape.code = nullptr, shape.ready = nullptr;
+      if (shape.tier == Tier::kGeneric) shape.DropCode();
     }
     TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key));
     ran = own->Run(arguments, host);
@@ -229,9 +229,7 @@ void Cluster::LimitLocked(Tier tier, size_t most) {
   shapes.resize(shapes.size() - most);
   for (Shape* shape : shapes) {
     if (tier == Tier::kHot) ++shape->cooled;
-    shape->tier = Tier::kNone;
-    shape->code = nullptr;
-    shape->ready = nullptr;
+    shape->DropCode();
     shape->calls = 0;
   }
 }
@@ -272,9 +270,7 @@ void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_gene
   std::lock_guard<std::mutex> lock(mutex_);
   shape->never_generic |= never_generic;
   if (shape->code != code) return;
-  shape->code = nullptr;
-  shape->ready = nullptr;
-  shape->tier = Tier::kNone;
+  shape->DropCode();
   if (generic_at_work_ == code) generic_at_work_ = nullptr;
 }
 
@@ -292,8 +288,7 @@ bool Cluster::IsOvertaken(const ShapePtr& shape, const CodePtr& code) {
     return generic->rules.Match(shape->key);
   });
   if (!served && generic_at_work_ == nullptr) return false;
-  shape->code = nullptr;
-  shape->tier = Tier::kNone;
+  shape->DropCode();
   return true;
 }
 

@@ -79,6 +79,12 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
     int64_t calls = 0;  // of generic code
     int cooled = 0;     // how often it was hot and made room for another
     uint64_t last_use = 0;
+
+    void DropCode() {
+      tier = Tier::kNone;
+      code = nullptr;
+      ready = nullptr;
+    }
   };
   using ShapePtr = std::shared_ptr<Shape>;
 
