@@ -13,8 +13,6 @@ using ir::Shape;
 using ir::Value;
 using ops::FuncBuilder;
 
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
-
 Value Weight(FuncBuilder& b, Shape shape) {
   Value w = b.Parameter(std::move(shape));
   w.node->attrs().Set(Attr::weight, true);

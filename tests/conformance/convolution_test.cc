@@ -14,8 +14,6 @@ using ir::Value;
 using ops::FuncBuilder;
 using Ints = std::vector<int64_t>;
 
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
-
 Value Weight(FuncBuilder& b, Shape shape) {
   Value w = b.Parameter(std::move(shape));
   w.node->attrs().Set(Attr::weight, true);

@@ -14,8 +14,6 @@ using ir::Shape;
 using ir::Value;
 using ops::FuncBuilder;
 
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
-
 Value MaybeWeight(FuncBuilder& b, Shape shape, bool weight) {
   Value w = b.Parameter(std::move(shape));
   if (weight) w.node->attrs().Set(Attr::weight, true);

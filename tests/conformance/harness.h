@@ -26,6 +26,10 @@
 
 namespace tektite::testing {
 
+inline ir::Shape Of(ir::DType dtype, const std::vector<int64_t>& sizes) {
+  return ir::Shape(dtype, absl::MakeConstSpan(sizes));
+}
+
 struct ConformanceTarget {
   std::string name, backend, cpu;
   friend std::ostream& operator<<(std::ostream& out, const ConformanceTarget& t) {

@@ -10,12 +10,9 @@ using ir::Dims;
 using ir::DType;
 using ir::Literal;
 using ir::Op;
-using ir::Shape;
 using ir::Value;
 using ops::FuncBuilder;
 using Ints = std::vector<int64_t>;
-
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
 
 CONFORMANCE_TEST(GatherRows) {
   for (DType index : {DType::kS32, DType::kS64, DType::kU8}) {

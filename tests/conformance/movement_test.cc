@@ -8,11 +8,8 @@ namespace {
 
 using ir::Dim;
 using ir::DType;
-using ir::Shape;
 using ir::Value;
 using ops::FuncBuilder;
-
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
 
 const DType kTypes[] = {DType::kBool, DType::kS8,   DType::kU16, DType::kS32,
                         DType::kS64,  DType::kBF16, DType::kF32, DType::kF64};

@@ -8,11 +8,8 @@ namespace {
 using ir::Dim;
 using ir::DType;
 using ir::Op;
-using ir::Shape;
 using ir::Value;
 using ops::FuncBuilder;
-
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
 
 CONFORMANCE_TEST(EveryChoiceOfDimensions) {
   for (const std::vector<int64_t>& dims :

@@ -9,11 +9,8 @@ using ir::Dim;
 using ir::Dims;
 using ir::DType;
 using ir::Op;
-using ir::Shape;
 using ir::Value;
 using ops::FuncBuilder;
-
-Shape Of(DType dtype, std::vector<int64_t> dims) { return Shape(dtype, absl::MakeConstSpan(dims)); }
 
 Value Softmax(FuncBuilder& b, Value x, bool log) {
   const int last = x.shape().rank() - 1;
