@@ -1,7 +1,5 @@
 #include "jit/compiler/compiler.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/base/log.h"
+#include "jit/base/release_memory.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/compiler/backend_list.h"
@@ -32,13 +31,8 @@ using ir::Op;
 // What the interpreter may do in a call that is otherwise machine code, in results of scalar ops.
 constexpr double kTinyWork = 4096;
 
-// Gives the heap's free pages back after a burst of compiling, before the weights are packed: the
-// peak of memory would hold both otherwise (15 MB of ResNet50's).  Short bursts leave little, and a
-// walk through a large heap takes a millisecond.
-void ReturnFreeMemory(double compile_seconds) {
-  constexpr double kBurstSeconds = 0.05;
-  if (compile_seconds >= kBurstSeconds) malloc_trim(0);
-}
+// Compiling that took less leaves little behind.
+constexpr double kBurstSeconds = 0.02;
 
 // A symbol may be any size, so what has one is never tiny.
 double Elements(const ir::Shape& shape) {
@@ -204,7 +198,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
     profiled_.push_back(
         {absl::StrCat(job.cluster, "/", job.variant), executable, WorkOfKernels(*graph)});
   }
-  ReturnFreeMemory(watch.Seconds());
+  graph.reset();
+  if (watch.Seconds() >= kBurstSeconds) ReleaseFreeMemory();
   compiles_.fetch_add(1, std::memory_order_relaxed);
   compile_microseconds_.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e6),
                                   std::memory_order_relaxed);

@@ -1,0 +1,49 @@
+#include "jit/base/release_memory.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace tektite {
+namespace {
+
+struct Segment {
+  uintptr_t begin, end;
+  bool is_writable;
+};
+
+// Called for each loaded object; drops pages of the one that holds this function, and stops there.
+int DropCleanPages(dl_phdr_info* object, size_t, void*) {
+  const auto here = reinterpret_cast<uintptr_t>(&DropCleanPages);
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  std::vector<Segment> segments;
+  bool is_ours = false;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = object->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD) continue;
+    const uintptr_t begin = object->dlpi_addr + header.p_vaddr;
+    segments.push_back({begin, begin + header.p_memsz, (header.p_flags & PF_W) != 0});
+    is_ours |= begin <= here && here < segments.back().end;
+  }
+  if (!is_ours) return 0;
+  for (const Segment& segment : segments) {
+    if (segment.is_writable) continue;  // its pages are not the file's any more
+    const uintptr_t begin = (segment.begin + page - 1) / page * page;
+    const uintptr_t end = segment.end / page * page;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+  return 1;
+}
+
+}  // namespace
+
+void ReleaseFreeMemory() {
+  malloc_trim(0);
+  dl_iterate_phdr(&DropCleanPages, nullptr);
+}
+
+}  // namespace tektite

@@ -1,0 +1,54 @@
+#include "jit/base/release_memory.h"
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace tektite {
+namespace {
+
+int64_t Kilobytes(const std::string& name) {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    int64_t value = 0;
+    if (word == name + ":" && file >> value) return value;
+  }
+  ADD_FAILURE() << "no " << name;
+  return 0;
+}
+
+// Blocks that are kept lie between those that are freed: the heap does not shrink by itself.
+TEST(ReleaseMemory, GivesBackTheHeapsFreePages) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's heap keeps what is freed";
+#endif
+  constexpr size_t kBlock = 64 << 10;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (int i = 0; i < 1000; ++i) {
+    blocks.push_back(std::make_unique<char[]>(i % 10 == 0 ? 64 : kBlock));
+    std::memset(blocks.back().get(), 1, i % 10 == 0 ? 64 : kBlock);
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (i % 10 != 0) blocks[i] = nullptr;
+  }
+  const int64_t before = Kilobytes("RssAnon");
+  ReleaseFreeMemory();
+  EXPECT_LT(Kilobytes("RssAnon"), before - 20000);
+}
+
+// Code whose pages were dropped is read from its file again, and data is left as it was.
+TEST(ReleaseMemory, DropsPagesOfCodeAndRunsOn) {
+  static int data = 7;
+  data = 8;
+  const int64_t before = Kilobytes("RssFile");
+  ReleaseFreeMemory();
+  EXPECT_LT(Kilobytes("RssFile"), before);
+  EXPECT_EQ(data, 8);
+}
+
+}  // namespace
+}  // namespace tektite
