@@ -10,16 +10,29 @@
 #ifndef TEKTITE_CLUSTERING_EXPLAIN_H_
 #define TEKTITE_CLUSTERING_EXPLAIN_H_
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "clustering/mark_clusters.h"
 
 namespace tektite::clustering {
 
+// What a call of a cluster needs beside its arguments and results, at `sizes` of what the graph
+// leaves open.
+struct CallMemory {
+  int64_t arena_bytes = 0;     // for what lies between kernels
+  int64_t max_live_bytes = 0;  // of it alive at once: no arena can be smaller
+  std::map<std::string, int64_t> sizes;
+  std::string refused;  // why it is not known
+};
+
 struct Explanation {
   graph_def::GraphDef graph;
   Marking marking;
+  std::vector<CallMemory> memory;  // by cluster, or empty: not asked for
 };
 
 // `model`'s bytes must outlive the explanation, whose graph points into them.
@@ -27,8 +40,9 @@ absl::StatusOr<Explanation> Explain(absl::string_view model, const MarkOptions& 
 
 // A table for people: clusters with their ops and shapes, then what is left out by reason.
 std::string RenderText(const Explanation& explanation);
-// {"ops": n, "clustered": n, "clusters": [{"name": s, "ops": n}],
-//  "left_out": [{"node": s, "op": s, "reason": s}]}
+// {"ops": n, "clustered": n, "clusters": [{"name": s, "ops": n, "memory": {...}}],
+//  "left_out": [{"node": s, "op": s, "reason": s}]}; "memory", where it was asked for, is
+// {"arena_bytes": n, "max_live_bytes": n, "sizes": {"n0": n}} or {"refused": s}.
 std::string RenderJson(const Explanation& explanation);
 // A Graphviz graph: a box per cluster.
 std::string RenderDot(const Explanation& explanation);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "clustering/cost.h"
 #include "clustering/explain.h"
-#include "clustering/explain_shapes.h"
+#include "clustering/import_cluster.h"
 
 namespace tektite::clustering {
 namespace {
@@ -71,14 +71,15 @@ std::string CountOps(const GraphDef& graph, const std::vector<int>& nodes) {
 }
 
 // What the importer knows of a tensor, or else the graph.
-std::string ShapeText(const Explanation& e, const CostModel& cost, const ClusterShapes& shapes,
+std::string ShapeText(const Explanation& e, const CostModel& cost, const ImportedCluster& imported,
                       int node) {
-  const auto it = shapes.of.find(e.graph.nodes[node].name);
-  return it == shapes.of.end() ? cost.Shape(node).ToString() : it->second;
+  const auto it = imported.shapes.find(e.graph.nodes[node].name);
+  return it == imported.shapes.end() ? cost.Shape(node).ToString() : it->second;
 }
 
 void AppendTensors(absl::string_view title, const Explanation& e, const CostModel& cost,
-                   const ClusterShapes& shapes, const std::vector<int>& nodes, std::string* out) {
+                   const ImportedCluster& imported, const std::vector<int>& nodes,
+                   std::string* out) {
   if (nodes.empty()) return;
   absl::StrAppend(out, "  ", title, ":\n");
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -87,7 +88,7 @@ void AppendTensors(absl::string_view title, const Explanation& e, const CostMode
       return;
     }
     absl::StrAppend(out, "    ", e.graph.nodes[nodes[i]].name, " ",
-                    ShapeText(e, cost, shapes, nodes[i]), "\n");
+                    ShapeText(e, cost, imported, nodes[i]), "\n");
   }
 }
 
@@ -114,13 +115,45 @@ void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
     });
     if (e.graph.nodes[node].op != "Const" && (leaves || uses.empty())) outputs.push_back(node);
   }
-  const ClusterShapes shapes = ImportedShapes(index, cost, cluster);
-  AppendTensors("takes", e, cost, shapes, inputs, out);
+  const ImportedCluster imported = ImportCluster(index, cost, cluster);
+  AppendTensors("takes", e, cost, imported, inputs, out);
   if (variables > 0) absl::StrAppend(out, "  reads ", variables, " variables\n");
-  AppendTensors("gives", e, cost, shapes, outputs, out);
-  if (!shapes.refused.empty()) {
-    absl::StrAppend(out, "  not for all sizes at once: ", shapes.refused, "\n");
+  AppendTensors("gives", e, cost, imported, outputs, out);
+  if (!imported.refused.empty()) {
+    absl::StrAppend(out, "  not for all sizes at once: ", imported.refused, "\n");
   }
+}
+
+// "n0 = 8, n1 = 128"
+std::string SizesText(const std::map<std::string, int64_t>& sizes) {
+  return absl::StrJoin(sizes, ", ", absl::PairFormatter(" = "));
+}
+
+void AppendMemoryText(const CallMemory& memory, std::string* out) {
+  if (!memory.refused.empty()) {
+    absl::StrAppend(out, "  memory of a call: not known, ", memory.refused, "\n");
+    return;
+  }
+  constexpr double kMiB = 1 << 20;
+  const double least = static_cast<double>(std::max<int64_t>(memory.max_live_bytes, 1));
+  absl::StrAppendFormat(
+      out, "  memory of a call: %.2f MiB, %.2fx of what is alive at once",
+      static_cast<double>(memory.arena_bytes) / kMiB,
+      memory.arena_bytes == 0 ? 1 : static_cast<double>(memory.arena_bytes) / least);
+  absl::StrAppend(out, memory.sizes.empty() ? "" : "; at ", SizesText(memory.sizes), "\n");
+}
+
+std::string MemoryJson(const CallMemory& memory) {
+  if (!memory.refused.empty())
+    return absl::StrCat("{\"refused\": ", JsonString(memory.refused), "}");
+  return absl::StrCat("{\"arena_bytes\": ", memory.arena_bytes,
+                      ", \"max_live_bytes\": ", memory.max_live_bytes, ", \"sizes\": {",
+                      absl::StrJoin(memory.sizes, ", ",
+                                    [](std::string* out, const auto& size) {
+                                      absl::StrAppend(out, JsonString(size.first), ": ",
+                                                      size.second);
+                                    }),
+                      "}}");
 }
 
 void AppendLeftOutText(const Explanation& e, std::string* out) {
@@ -154,9 +187,13 @@ std::string RenderJson(const Explanation& e) {
   const Totals totals = Count(e);
   std::string out = absl::StrCat("{\"ops\": ", totals.ops, ", \"clustered\": ", totals.clustered,
                                  ", \"clusters\": [");
-  out += absl::StrJoin(e.marking.clusters, ", ", [](std::string* s, const MarkedCluster& c) {
-    absl::StrAppend(s, "{\"name\": ", JsonString(c.name), ", \"ops\": ", c.ops, "}");
-  });
+  for (size_t c = 0; c < e.marking.clusters.size(); ++c) {
+    const MarkedCluster& cluster = e.marking.clusters[c];
+    absl::StrAppend(&out, c == 0 ? "" : ", ", "{\"name\": ", JsonString(cluster.name),
+                    ", \"ops\": ", cluster.ops);
+    if (!e.memory.empty()) absl::StrAppend(&out, ", \"memory\": ", MemoryJson(e.memory[c]));
+    out += "}";
+  }
   out += "], \"left_out\": [";
   bool first = true;
   for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
@@ -179,8 +216,9 @@ std::string RenderText(const Explanation& e) {
   absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(e.graph);
   if (!index.ok()) return out;
   const CostModel cost(*index);
-  for (const MarkedCluster& cluster : e.marking.clusters) {
-    AppendClusterText(e, *index, cost, cluster, &out);
+  for (size_t c = 0; c < e.marking.clusters.size(); ++c) {
+    AppendClusterText(e, *index, cost, e.marking.clusters[c], &out);
+    if (!e.memory.empty()) AppendMemoryText(e.memory[c], &out);
   }
   AppendLeftOutText(e, &out);
   return out;

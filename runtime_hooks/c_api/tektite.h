@@ -235,6 +235,12 @@ typedef enum tektite_format {
  * why the rest would not. */
 TEKTITE_API char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size,
                                   int32_t format, tektite_status* status);
+/* The same, and compiles each cluster to say what memory its calls need. `sizes` gives values to
+ * sizes that the graph leaves open, under the names of the report: "n0=8,n1=128"; null, or a size
+ * that is not named: what the compiler assumes. */
+TEKTITE_API char* tektite_explain_memory(tektite_compiler* compiler, const void* model, size_t size,
+                                         const char* sizes, int32_t format,
+                                         tektite_status* status);
 /* Turns a frozen GraphDef into a closed one (placeholders become _Arg, `outputs` or else the sinks
  * become _Retval) for tektite_cluster_create; the names come back comma-separated in `signature`
  * ("x,y->out"). Both strings are released by the caller; *closed_size gets the bytes' size. */

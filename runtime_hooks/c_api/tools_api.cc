@@ -16,6 +16,7 @@
 #include "jit/base/flags.h"
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
+#include "runtime_hooks/c_api/call_memory.h"
 #include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
@@ -27,14 +28,18 @@ using tektite::c_api::Guarded;
 using tektite::c_api::GuardedText;
 using tektite::clustering::Explanation;
 
+// `sizes` null: without what memory calls need.
 absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_view model,
-                                    int32_t format) {
+                                    const char* sizes, int32_t format) {
   tektite::clustering::MarkOptions options;
   options.min_cluster_ops = compiler->state->flags().min_cluster_ops;
   options.min_cluster_cost = compiler->state->flags().min_cluster_cost;
   options.min_lone_cost = compiler->state->flags().min_lone_cost;
-  TEKTITE_ASSIGN_OR_RETURN(const Explanation explanation,
-                           tektite::clustering::Explain(model, options));
+  TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));
+  if (sizes != nullptr) {
+    TEKTITE_RETURN_IF_ERROR(
+        tektite::c_api::AddCallMemory(compiler->state->compiler(), sizes, &explanation));
+  }
   switch (format) {
     case TEKTITE_TEXT:
       return tektite::clustering::RenderText(explanation);
@@ -88,7 +93,14 @@ extern "C" {
 
 char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size, int32_t format,
                       tektite_status* status) {
-  return GuardedText(status, [&] { return Explain(compiler, View(model, size), format); });
+  return GuardedText(status, [&] { return Explain(compiler, View(model, size), nullptr, format); });
+}
+
+char* tektite_explain_memory(tektite_compiler* compiler, const void* model, size_t size,
+                             const char* sizes, int32_t format, tektite_status* status) {
+  return GuardedText(status, [&] {
+    return Explain(compiler, View(model, size), sizes == nullptr ? "" : sizes, format);
+  });
 }
 
 char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,

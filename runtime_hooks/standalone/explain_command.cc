@@ -1,6 +1,7 @@
 // tektite explain MODEL: what would be compiled of a model, and why the rest would not.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime_hooks/standalone/command.h"
 #include "runtime_hooks/standalone/files.h"
@@ -11,7 +12,8 @@ namespace {
 
 struct Options {
   std::string model, output = "-";
-  bool json = false, dot = false;
+  bool json = false, dot = false, memory = false;
+  std::vector<std::string> sizes;
 };
 
 void Explain(const Options& options, const Globals& globals) {
@@ -19,7 +21,13 @@ void Explain(const Options& options, const Globals& globals) {
   const CompilerPtr compiler = MakeCompiler(globals);
   const int32_t format = options.json ? TEKTITE_JSON : options.dot ? TEKTITE_DOT : TEKTITE_TEXT;
   tektite_status status = {};
-  const Text text(tektite_explain(compiler.get(), model.data(), model.size(), format, &status));
+  std::string sizes;
+  for (const std::string& size : options.sizes) sizes += size + ",";
+  const Text text(
+      options.memory
+          ? tektite_explain_memory(compiler.get(), model.data(), model.size(), sizes.c_str(),
+                                   format, &status)
+          : tektite_explain(compiler.get(), model.data(), model.size(), format, &status));
   if (text == nullptr) throw Failure("'" + options.model + "': " + status.message);
   std::string out = text.get();
   if (!HasSuffix(out, "\n")) out += '\n';
@@ -38,6 +46,12 @@ void AddExplain(CLI::App& app, const Globals& globals) {
       ->required();
   auto* json = command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--dot", options->dot, "Print a Graphviz graph")->excludes(json);
+  CLI::Option* memory = command->add_flag(
+      "--memory", options->memory, "Compile each cluster and say what memory a call of it needs");
+  command
+      ->add_option("--size", options->sizes,
+                   "NAME=NUMBER, such as n0=8: a size that the graph leaves open; may be repeated")
+      ->needs(memory);
   command->add_option("-o,--output", options->output, "Write to this file");
   command->callback([options, &globals] { Explain(*options, globals); });
 }

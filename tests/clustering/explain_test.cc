@@ -7,6 +7,7 @@ namespace tektite::clustering {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Explain, JsonHasItsExactForm) {
   absl::StatusOr<Explanation> e =
@@ -31,6 +32,22 @@ TEST(Explain, TextNamesReasonsAndShapes) {
   EXPECT_THAT(text, HasSubstr("b f32[1024,1024]"));
   EXPECT_THAT(text, HasSubstr("NO_IMPORTER: There is no importer for this op."));
   EXPECT_THAT(RenderDot(*e), HasSubstr("subgraph cluster_0"));
+}
+
+TEST(Explain, MemoryOfCallsWhereItIsKnown) {
+  absl::StatusOr<Explanation> e =
+      Explain(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}), MarkOptions());
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_THAT(RenderText(*e), Not(HasSubstr("memory")));
+  e->memory = {{3 << 20, 2 << 20, {{"n0", 8}, {"n1", 64}}, ""}};
+  EXPECT_THAT(RenderText(*e), HasSubstr("memory of a call: 3.00 MiB, 1.50x of what is alive at "
+                                        "once; at n0 = 8, n1 = 64\n"));
+  EXPECT_THAT(RenderJson(*e), HasSubstr("\"memory\": {\"arena_bytes\": 3145728, "
+                                        "\"max_live_bytes\": 2097152, "
+                                        "\"sizes\": {\"n0\": 8, \"n1\": 64}}}"));
+  e->memory[0].refused = "no \"kernel\"";
+  EXPECT_THAT(RenderText(*e), HasSubstr("memory of a call: not known, no \"kernel\"\n"));
+  EXPECT_THAT(RenderJson(*e), HasSubstr("\"memory\": {\"refused\": \"no \\\"kernel\\\"\"}"));
 }
 
 // What the graph leaves open is a symbol, and what is computed from it an expression.

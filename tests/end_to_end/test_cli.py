@@ -115,6 +115,32 @@ def test_explain(frozen, tmp_path):
     assert (tmp_path / "graph.dot").read_text().startswith("digraph")
 
 
+# square and difference are one kernel, which writes the result itself; its log's mean is another.
+def test_explain_memory(frozen, tmp_path):
+    chain = tmp_path / "chain.pbtxt"
+    attr = 'attr { key: "T" value { type: DT_FLOAT } }'
+    chain.write_text(FROZEN + f"""
+node {{ name: "axis" op: "Const" attr {{ key: "dtype" value {{ type: DT_INT32 }} }}
+  attr {{ key: "value" value {{ tensor {{ dtype: DT_INT32 tensor_shape {{ }} int_val: 0 }} }} }} }}
+node {{ name: "sums" op: "Sum" input: "square" input: "axis" {attr} }}
+node {{ name: "scaled" op: "RealDiv" input: "square" input: "sums" {attr} }}
+node {{ name: "roots" op: "Cumsum" input: "scaled" input: "axis" {attr} }}
+""")
+    flags = "--min_cluster_cost=0 --cache_dir=off"
+    for size in 64, 1000:
+        options = [] if size == 64 else ["--size", f"n0={size}", "--size", f"n1={size}"]
+        report = json.loads(tektite("explain", chain, "--json", "--memory", *options, flags=flags))
+        memory = report["clusters"][0]["memory"]
+        assert memory["sizes"]["n0"] == size
+        assert 4 * 3 * size <= memory["max_live_bytes"] <= memory["arena_bytes"]
+        assert memory["arena_bytes"] <= 3 * (4 * 3 * size + 64)
+    assert "memory of a call: " in tektite("explain", chain, "--memory", flags=flags)
+    assert "no size is called 'm'" in tektite("explain", frozen, "--memory", "--size", "m=3",
+                                              flags=flags, code=1)
+    assert "not a size: 'n0=-3'" in tektite("explain", frozen, "--memory", "--size", "n0=-3",
+                                            flags=flags, code=1)
+
+
 def test_opt(ir):
     assert "fusion" in tektite("opt", ir)
     assert "fusion" not in tektite("opt", ir, "--passes", "canonicalize,eliminate_dead")
@@ -150,6 +176,7 @@ def test_profile(tmp_path, ir):
 
 
 USAGE = [[], ["explain"], ["polish"], ["run"], ["explain", "x", "--json", "--dot"],
+         ["explain", "x", "--size", "n0=8"],
          ["run", "x", "--repeat", "0"], ["run", "x", "--threads", "many"]]
 
 

@@ -1,11 +1,10 @@
-#include "clustering/explain_shapes.h"
+#include "clustering/import_cluster.h"
 
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "clustering/extract_cluster.h"
-#include "clustering/importer/importer.h"
 #include "jit/base/status.h"
 
 namespace tektite::clustering {
@@ -14,27 +13,28 @@ namespace {
 using graph_def::NodeDef;
 using graph_def::PartialShape;
 
-class Shapes {
+class ClusterImport {
  public:
-  Shapes(const graph_def::GraphIndex& index, const CostModel& cost) : index_(index), cost_(cost) {}
+  ClusterImport(const graph_def::GraphIndex& index, const CostModel& cost)
+      : index_(index), cost_(cost) {}
 
-  absl::Status Import(const MarkedCluster& cluster) {
+  absl::Status Run(const MarkedCluster& cluster) {
     TEKTITE_ASSIGN_OR_RETURN(ClosedGraph closed, ExtractCluster(index_, cluster.nodes));
     std::vector<importer::ArgType> args(closed.inputs.size());
     for (const NodeDef& node : closed.graph.nodes) {
       const int64_t i = node.attrs.Int("index", -1);
       if (node.op != "_Arg" || i < 0 || i >= static_cast<int64_t>(args.size())) continue;
       TEKTITE_ASSIGN_OR_RETURN(args[i].shape, TypeOf(closed.inputs[i], node));
-      of_[closed.inputs[i]] = args[i].shape.ToString();
+      args[i].weight = node.attrs.Type("T") == graph_def::DataType::kResource;
+      result_.shapes[closed.inputs[i]] = args[i].shape.ToString();
     }
-    TEKTITE_ASSIGN_OR_RETURN(const importer::ImportedGraph imported,
-                             importer::ImportGraph(closed.graph, args));
+    TEKTITE_ASSIGN_OR_RETURN(result_.code, importer::ImportGraph(closed.graph, args));
     for (size_t k = 0; k < closed.outputs.size(); ++k) {
-      of_[closed.outputs[k]] = imported.graph->outputs()[k].shape().ToString();
+      result_.shapes[closed.outputs[k]] = result_.code.graph->outputs()[k].shape().ToString();
     }
     return absl::OkStatus();
   }
-  std::map<std::string, std::string> Take() { return std::move(of_); }
+  ImportedCluster Take() { return std::move(result_); }
 
  private:
   // What is known of the shape at the place the argument stands for, with a symbol for each size
@@ -71,16 +71,18 @@ class Shapes {
   const graph_def::GraphIndex& index_;
   const CostModel& cost_;
   int symbols_ = 0;
-  std::map<std::string, std::string> of_;
+  ImportedCluster result_;
 };
 
 }  // namespace
 
-ClusterShapes ImportedShapes(const graph_def::GraphIndex& index, const CostModel& cost,
-                             const MarkedCluster& cluster) {
-  Shapes shapes(index, cost);
-  const absl::Status status = shapes.Import(cluster);
-  return {shapes.Take(), std::string(status.message())};
+ImportedCluster ImportCluster(const graph_def::GraphIndex& index, const CostModel& cost,
+                              const MarkedCluster& cluster) {
+  ClusterImport import(index, cost);
+  const absl::Status status = import.Run(cluster);
+  ImportedCluster result = import.Take();
+  result.refused = std::string(status.message());
+  return result;
 }
 
 }  // namespace tektite::clustering

@@ -1,0 +1,83 @@
+#include "runtime_hooks/c_api/call_memory.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "clustering/import_cluster.h"
+#include "jit/base/status.h"
+#include "jit/compiler/specialize.h"
+#include "jit/ir/symbols.h"
+#include "jit/runtime/step_graph.h"
+
+namespace tektite::c_api {
+namespace {
+
+using clustering::CallMemory;
+using clustering::ImportedCluster;
+using Sizes = std::map<std::string, int64_t>;
+
+absl::StatusOr<Sizes> ParseSizes(absl::string_view text) {
+  Sizes sizes;
+  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> size =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    int64_t value = 0;
+    if (size.first.empty() || !absl::SimpleAtoi(size.second, &value) || value < 0) {
+      return InvalidArgument("not a size: '", part, "'; write NAME=NUMBER, such as n0=8");
+    }
+    sizes[std::string(size.first)] = value;
+  }
+  return sizes;
+}
+
+absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
+                     ImportedCluster imported, const Sizes& given, CallMemory* memory) {
+  if (imported.code.graph == nullptr) return Unimplemented(imported.refused);
+  for (const std::string& symbol : ir::SymbolsOf(*imported.code.graph)) {
+    const auto it = given.find(symbol);
+    memory->sizes[symbol] = it == given.end() ? runtime::StepGraph::kAssumedSize : it->second;
+  }
+  compiler::CompileJob job;
+  job.cluster = name;
+  job.variant = "explained";
+  job.num_checks = imported.code.num_checks;
+  job.typical_sizes = memory->sizes;
+  compiler::UnifySymbols(*imported.code.graph, &job.typical_sizes);
+  TEKTITE_ASSIGN_OR_RETURN(const auto code, compiler.Compile(std::move(imported.code.graph), job));
+  memory->arena_bytes = code->arena_bytes();
+  memory->max_live_bytes = code->max_live_bytes();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes,
+                           clustering::Explanation* explanation) {
+  TEKTITE_ASSIGN_OR_RETURN(Sizes given, ParseSizes(sizes));
+  TEKTITE_ASSIGN_OR_RETURN(const graph_def::GraphIndex index,
+                           graph_def::GraphIndex::Create(explanation->graph));
+  const clustering::CostModel cost(index);
+  std::set<std::string> names;
+  for (const clustering::MarkedCluster& cluster : explanation->marking.clusters) {
+    CallMemory memory;
+    const absl::Status status =
+        Measure(compiler, cluster.name, ImportCluster(index, cost, cluster), given, &memory);
+    memory.refused = std::string(status.message());
+    for (const auto& [name, size] : memory.sizes) names.insert(name);
+    explanation->memory.push_back(std::move(memory));
+  }
+  for (const auto& [name, size] : given) {
+    if (names.count(name) > 0) continue;
+    return InvalidArgument("no size is called '", name, "'",
+                           names.empty() ? "; the graph leaves none open"
+                                         : "; there are: " + absl::StrJoin(names, ", "));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tektite::c_api
