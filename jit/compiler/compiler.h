@@ -46,9 +46,11 @@ struct CompilerOptions {
 
 // What one graph is compiled for.
 struct CompileJob {
-  std::string cluster;                                // its name, for files and messages
-  std::string variant;                                // tells its shapes apart: "shape0"
-  std::map<std::string, int64_t> typical_sizes = {};  // of symbols, to lay out memory for
+  std::string cluster;  // its name, for files and messages
+  std::string variant;  // tells its shapes apart: "shape0"
+  // Of symbols, to lay out memory for; one that is not named counts as kAssumedSize.
+  std::map<std::string, int64_t> typical_sizes = {};
+  static constexpr int64_t kAssumedSize = runtime::StepGraph::kAssumedSize;
   int num_checks = 0;
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
   CompileBudget* budget = nullptr;                // null: no limits

@@ -12,7 +12,6 @@
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
-#include "jit/runtime/step_graph.h"
 
 namespace tektite::c_api {
 namespace {
@@ -40,7 +39,7 @@ absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
   if (imported.code.graph == nullptr) return Unimplemented(imported.refused);
   for (const std::string& symbol : ir::SymbolsOf(*imported.code.graph)) {
     const auto it = given.find(symbol);
-    memory->sizes[symbol] = it == given.end() ? runtime::StepGraph::kAssumedSize : it->second;
+    memory->sizes[symbol] = it == given.end() ? compiler::CompileJob::kAssumedSize : it->second;
   }
   compiler::CompileJob job;
   job.cluster = name;
