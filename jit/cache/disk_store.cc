@@ -18,6 +18,16 @@ constexpr int64_t kTouchUs = int64_t{600} * 1000000;
 // After growing by this part of the bound, what other processes did is looked at again.
 constexpr int64_t kLookAgain = 16;
 
+// What lies beside the entries takes less than a hundredth of the bound: notes of what was evicted,
+// the log of what this run used, and those of earlier runs.
+constexpr int64_t kLeastBeside = 1 << 10, kMostNotes = 256 << 10, kMostLog = 2 << 20;
+
+int64_t NoteBytes(int64_t max_bytes) {
+  return std::clamp(max_bytes / 256, kLeastBeside, kMostNotes);
+}
+
+int64_t LogBytes(int64_t max_bytes) { return std::clamp(max_bytes / 512, kLeastBeside, kMostLog); }
+
 std::string FileOf(const Fingerprint& key) { return absl::StrCat(key.Hex(), kEntrySuffix); }
 
 }  // namespace
@@ -39,7 +49,7 @@ std::unique_ptr<DiskStore> DiskStore::Open(const DiskStoreOptions& options) {
 }
 
 DiskStore::DiskStore(const DiskStoreOptions& options)
-    : max_bytes_(options.max_bytes), log_(options.directory) {
+    : max_bytes_(options.max_bytes), log_(options.directory, LogBytes(max_bytes_)) {
   if (!options.directory.empty()) {
     auto directory = Directory::Open(options.directory, Directory::Use::kReadWrite);
     writable_ = directory.ok();
@@ -135,6 +145,7 @@ void DiskStore::Store(const CacheKey& key, absl::string_view payload) {
     if (absl::IsPermissionDenied(written)) writable_ = false;
     return;
   }
+  if (!has_swept_.exchange(true)) counters_.swept += directory_->Sweep();
   ++counters_.stores;
   log_.Used(key.fingerprint, RunLog::From::kCompiled);
   KeepBound(static_cast<int64_t>(bytes.size()));
@@ -142,19 +153,24 @@ void DiskStore::Store(const CacheKey& key, absl::string_view payload) {
 
 void DiskStore::KeepBound(int64_t added) {
   std::lock_guard<std::mutex> lock(bound_mutex_);
-  const bool first = known_bytes_ < 0;
-  if (first) counters_.swept += directory_->Sweep();
-  if (!first) {
+  if (known_bytes_ >= 0) {
     known_bytes_ += added;
     if (known_bytes_ <= max_bytes_) return;
   }
   // A tenth more than needed, so that this is rare.
-  const Evicted looked = EvictTo(*directory_, max_bytes_);
+  const int64_t notes = NoteBytes(max_bytes_);
+  const Evicted looked = EvictTo(*directory_, max_bytes_, notes);
   const Evicted evicted =
-      looked.entries == 0 ? looked : EvictTo(*directory_, max_bytes_ - max_bytes_ / 10);
+      looked.entries == 0 ? looked : EvictTo(*directory_, max_bytes_ - max_bytes_ / 10, notes);
   counters_.evicted += looked.entries + (looked.entries == 0 ? 0 : evicted.entries);
   // Others add to it, too: some way below the bound it is counted again.
   known_bytes_ = std::max(evicted.bytes_left, max_bytes_ - max_bytes_ / kLookAgain);
+}
+
+void DiskStore::Flush() {
+  if (directory_ == nullptr) return;
+  if (writable_ && !has_swept_.exchange(true)) counters_.swept += directory_->Sweep();
+  log_.Flush();
 }
 
 DiskCounters DiskStore::counters() const {

@@ -57,7 +57,8 @@ class DiskStore {
   void Store(const CacheKey& key, absl::string_view payload);
   // The payload of an entry that Load gave was no good after all.
   void Reject(const Fingerprint& key);
-  void Flush() { log_.Flush(); }
+  // Writes the log of this run; the first time it also removes what dead processes left.
+  void Flush();
 
   DiskCounters counters() const;
 
@@ -77,6 +78,7 @@ class DiskStore {
   std::unique_ptr<Directory> directory_;  // may be null
   std::vector<std::unique_ptr<Directory>> packs_;
   std::atomic<bool> writable_{false};
+  std::atomic<bool> has_swept_{false};
   RunLog log_;
   mutable Atomics counters_;
 

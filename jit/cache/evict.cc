@@ -13,24 +13,25 @@ namespace tektite::cache {
 namespace {
 
 constexpr char kNotes[] = "evicted";
-constexpr size_t kMostNoteBytes = 256 << 10;
 
 // Losing notes costs a worse explanation, so nothing here is an error.
-void Note(const Directory& directory, absl::string_view lines) {
+void Note(const Directory& directory, absl::string_view lines, size_t most_bytes) {
   std::string notes;
-  if (directory.Read(kNotes, &notes) == Directory::ReadResult::kOk &&
-      notes.size() + lines.size() > kMostNoteBytes) {
-    notes = notes.substr(notes.size() / 2);
-    notes = absl::StrCat(notes.substr(std::min(notes.find('\n'), notes.size() - 1) + 1), lines);
-    directory.Write(kNotes, notes).IgnoreError();
-  } else {
+  directory.Read(kNotes, &notes);
+  if (notes.size() + lines.size() <= most_bytes) {
     directory.Append(kNotes, lines).IgnoreError();
+    return;
   }
+  // Down to half of it, so that this is rare.
+  absl::StrAppend(&notes, lines);
+  notes.erase(0, notes.size() - std::min(notes.size(), most_bytes / 2));
+  notes.erase(0, notes.find('\n') + 1);
+  directory.Write(kNotes, notes).IgnoreError();
 }
 
 }  // namespace
 
-Evicted EvictTo(const Directory& directory, int64_t max_bytes) {
+Evicted EvictTo(const Directory& directory, int64_t max_bytes, int64_t most_note_bytes) {
   std::vector<Directory::File> files = directory.List(kEntrySuffix);
   Evicted result;
   for (const Directory::File& file : files) result.bytes_left += file.bytes;
@@ -46,7 +47,7 @@ Evicted EvictTo(const Directory& directory, int64_t max_bytes) {
     absl::StrAppend(&removed, absl::StripSuffix(file.name, kEntrySuffix), "\n");
   }
   result.left = static_cast<int64_t>(files.size()) - result.entries;
-  if (!removed.empty()) Note(directory, removed);
+  if (!removed.empty()) Note(directory, removed, static_cast<size_t>(most_note_bytes));
   return result;
 }
 

@@ -19,7 +19,9 @@ struct Evicted {
   int64_t entries = 0, bytes = 0;  // removed
   int64_t left = 0, bytes_left = 0;
 };
-Evicted EvictTo(const Directory& directory, int64_t max_bytes);
+// The notes take at most `most_note_bytes`; the oldest go.
+Evicted EvictTo(const Directory& directory, int64_t max_bytes,
+                int64_t most_note_bytes = int64_t{256} << 10);
 
 // Keys in hexadecimal.
 absl::flat_hash_set<std::string> EvictedKeys(const Directory& directory);

@@ -90,15 +90,15 @@ absl::string_view MissCauseSentence(MissCause cause) {
   return kSentences[static_cast<size_t>(cause)];
 }
 
-RunLog::RunLog(std::string cache_path)
-    : cache_path_(std::move(cache_path)), start_us_(NowMicroseconds()) {
+RunLog::RunLog(std::string cache_path, int64_t most_bytes)
+    : cache_path_(std::move(cache_path)), most_bytes_(most_bytes), start_us_(NowMicroseconds()) {
   off_ = cache_path_.empty();
 }
 
 void RunLog::Add(std::string line) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (off_ || lines_ >= kMostLines) return;
-  ++lines_;
+  if (off_ || bytes_ >= most_bytes_) return;
+  bytes_ += static_cast<int64_t>(line.size()) + 1;
   absl::StrAppend(&pending_, line, "\n");
 }
 
@@ -132,8 +132,12 @@ void RunLog::Flush() {
     pid_ = getpid();
     file_ = absl::StrFormat("%020d-%d%s", start_us_, pid_, kSuffix);
     pending_ = absl::StrCat("run ", start_us_, " ", pid_, "\n", pending_);
-    const std::vector<Directory::File> files = NewestFirst(**directory);
-    for (size_t i = kMostRuns - 1; i < files.size(); ++i) (*directory)->Remove(files[i].name);
+    size_t kept = 0;
+    int64_t kept_bytes = 0;
+    for (const Directory::File& file : NewestFirst(**directory)) {
+      kept_bytes += file.bytes;
+      if (++kept >= kMostRuns || kept_bytes > most_bytes_) (*directory)->Remove(file.name);
+    }
   }
   if (!(*directory)->Append(file_, pending_).ok()) off_ = true;
   pending_.clear();

@@ -7,7 +7,8 @@
 //   log.Flush();                                    // one write for all that has come together
 //
 // A file of lines for each process in run/ of the cache directory, made with the first Flush;
-// bounded, and so is their number.  A directory that cannot be written to has no logs. Thread-safe.
+// bounded, and so are their number and what they take together.  A directory that cannot be written
+// to has no logs.  Thread-safe.
 #ifndef TEKTITE_JIT_CACHE_RUN_LOG_H_
 #define TEKTITE_JIT_CACHE_RUN_LOG_H_
 
@@ -36,7 +37,8 @@ class RunLog {
  public:
   enum class From { kDisk, kPack, kCompiled };
 
-  explicit RunLog(std::string cache_path);
+  // `most_bytes`: of this log; those of earlier runs together get no more.
+  explicit RunLog(std::string cache_path, int64_t most_bytes = int64_t{4} << 20);
   ~RunLog() { Flush(); }
 
   void Used(const Fingerprint& key, From from);
@@ -44,16 +46,16 @@ class RunLog {
   void Flush();
 
  private:
-  static constexpr int kMostLines = 8192;
   void Add(std::string line);
 
   const std::string cache_path_;
+  const int64_t most_bytes_;
   const int64_t start_us_;
   std::mutex mutex_;  // guards what follows
   std::string pending_;
   std::string file_;
   int64_t pid_ = 0;  // that file_ belongs to; another one after a fork
-  int lines_ = 0;
+  int64_t bytes_ = 0;
   bool off_ = false;
 };
 
