@@ -5,6 +5,7 @@
 
 #include "clustering/graph_def/reader.h"
 #include "clustering/mark_clusters.h"
+#include "clustering/restore_add_n.h"
 #include "jit/base/status.h"
 #include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -48,8 +49,9 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
                                       const tektite_mark_options* given) {
   TEKTITE_ASSIGN_OR_RETURN(const MarkOptions options, ReadOptions(compiler->state->flags(), given));
   TEKTITE_ASSIGN_OR_RETURN(
-      const GraphDef graph,
+      GraphDef graph,
       tektite::graph_def::ReadGraphDef(bytes, tektite::graph_def::TensorStorage::kBorrow));
+  TEKTITE_RETURN_IF_ERROR(tektite::clustering::RestoreAddN(&graph).status());
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
   compiler->state->CountMarking(graph, marking);

@@ -14,6 +14,7 @@
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/replace_cluster.h"
+#include "runtime_hooks/tensorflow/hook/restore_add_n.h"
 #include "runtime_hooks/tensorflow/hook/switches.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -66,6 +67,21 @@ Marking Mark(const CompilerLibrary& library, const Graph& graph, Extent extent) 
   return marking;
 }
 
+using NodeByName = absl::flat_hash_map<std::string, Node*>;
+
+// Members of clusters that the marking saw as AddN become just that.
+void RestoreSums(const CompilerLibrary& library, const tektite_marking* marking, Graph* graph,
+                 NodeByName* node_by_name) {
+  for (int cluster = 0; cluster < library.marking_num_clusters(marking); ++cluster) {
+    for (int i = 0; i < library.marking_num_nodes(marking, cluster); ++i) {
+      const auto it = node_by_name->find(library.marking_node(marking, cluster, i));
+      if (it == node_by_name->end() || !IsSpelledOutSum(*it->second)) continue;
+      Node* const sum = RestoreAddN(it->second, graph);
+      if (sum != nullptr) it->second = sum;
+    }
+  }
+}
+
 class TektitePass : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const GraphOptimizationPassOptions& options) override {
@@ -85,8 +101,10 @@ class TektitePass : public tensorflow::GraphOptimizationPass {
     const int clusters = library->marking_num_clusters(marking.get());
     if (clusters == 0) return absl::OkStatus();
 
-    absl::flat_hash_map<std::string, Node*> node_by_name;
+    NodeByName node_by_name;
     for (Node* node : graph->op_nodes()) node_by_name.emplace(node->name(), node);
+    // First of all: a replaced cluster remembers constants that a restored sum has no use for.
+    RestoreSums(*library, marking.get(), graph, &node_by_name);
     ClusterReplacer replacer(options);
     for (int cluster = 0; cluster < clusters; ++cluster) {
       std::vector<Node*> nodes;
