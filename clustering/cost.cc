@@ -235,7 +235,8 @@ int64_t CostModel::InferCost(int i) const {
                                                                           : right.dims.size() - 1]);
     elements = AssumedElements(left);
     each = 2 * columns;
-  } else if (absl::StrContains(node.op, "Conv2D") || absl::StrContains(node.op, "Conv2d")) {
+  } else if (absl::StrContains(node.op, "Conv2D") || absl::StrContains(node.op, "Conv2d") ||
+             absl::StrContains(node.op, "Conv3D")) {
     // The whole filter is applied at each position; positions are unknown more often than not.
     elements = kUnknownDim * kUnknownDim;
     each = 2 * std::min(AssumedElements(InputShape(i, 1)), kMaxElements / elements);

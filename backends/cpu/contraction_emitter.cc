@@ -67,8 +67,9 @@ class ContractionEmitter {
     b_ = &b;
     if (plan_.is_convolution && plan_.conv.padded()) {
       const Dim rows = plan_.conv.input_rows(plan_.image_rows);
-      padded_input_ = b.AllocateScratch(
-          plan_.dtype, rows * plan_.conv.padded_width() * Dim(plan_.conv.channels));
+      padded_input_ =
+          b.AllocateScratch(plan_.dtype, Dim(plan_.conv.kernel_depth) * rows *
+                                             plan_.conv.padded_width() * Dim(plan_.conv.channels));
     }
     if (plan_.rhs == RhsMode::kPackInKernel) {
       panel_ = b.AllocateScratch(plan_.dtype, (plan_.k + Dim(plan_.lanes)) * Dim(plan_.panel()));
@@ -125,7 +126,7 @@ class ContractionEmitter {
     lhs_ = b.Offset(lhs, plan_.dtype, lhs_offset);
     rhs_ = b.Offset(rhs, plan_.dtype, rhs_offset);
     block_begin_ = m_begin;
-    if (plan_.is_convolution) EnterConvolutionBlock(m_begin);
+    if (plan_.is_convolution) EnterConvolutionBlock(m_begin, batch_index.back());
 
     Value first_panel = b.Mul(n_block, b.Index(plan_.block_panels));
     Value last_panel =
@@ -135,7 +136,7 @@ class ContractionEmitter {
 
   // Rows of a convolution block start at a whole output row; its input rows are copied with their
   // padding when there is any.
-  void EnterConvolutionBlock(Value m_begin) {
+  void EnterConvolutionBlock(Value m_begin, Value out_slice) {
     loop::Builder& b = *b_;
     const ConvolutionGeometry& g = plan_.conv;
     Value out_row = b.Div(m_begin, b.Index(g.out_width));
@@ -144,12 +145,38 @@ class ContractionEmitter {
       lhs_ = b.Offset(lhs_, plan_.dtype, b.Mul(in_row, b.Index(g.width * Dim(g.channels))));
       return;
     }
+    if (g.kernel_depth == 1 && g.pad_front + g.pad_back == 0) {
+      CopyPadded(in_row, lhs_, padded_input_);
+    } else {
+      const Dim slice = g.input_rows(plan_.image_rows) * g.padded_width() * Dim(g.channels);
+      Value first = b.Sub(b.Mul(out_slice, b.Index(g.stride_d)), b.Index(g.pad_front));
+      b.For(b.Index(0), b.Index(g.kernel_depth), 1, [&](Value d) {
+        Value step = b.Sub(b.Mul(d, b.Index(g.dilation_d)), b.Index(g.pad_front));
+        Value source = b.Add(first, b.Mul(d, b.Index(g.dilation_d)));
+        Value to = b.Offset(padded_input_, plan_.dtype, b.Mul(d, b.Index(slice)));
+        Value inside =
+            b.And(b.Compare("ge", source, b.Index(0)), b.Compare("lt", source, b.Index(g.depth)));
+        b.If(
+            inside,
+            [&] {
+              CopyPadded(in_row, b.Offset(lhs_, plan_.dtype, b.Mul(step, b.Index(g.slice()))), to);
+            },
+            [&] { b.Zero(to, b.Index(slice * Dim(ir::DTypeBytes(plan_.dtype)))); });
+      });
+    }
+    lhs_ = padded_input_;
+  }
+
+  // The input rows of a block, from the slice that begins at `from`.
+  void CopyPadded(Value in_row, Value from, Value copy) {
+    loop::Builder& b = *b_;
+    const ConvolutionGeometry& g = plan_.conv;
     const Dim rows = g.input_rows(plan_.image_rows), channels(g.channels);
     const Dim padded_row = g.padded_width() * channels, row = g.width * channels;
     const int64_t bytes = ir::DTypeBytes(plan_.dtype);
     b.For(b.Index(0), b.Index(rows), 1, [&](Value r) {
       Value source = b.Sub(b.Add(in_row, r), b.Index(g.pad_top));
-      Value to = b.Offset(padded_input_, plan_.dtype, b.Mul(r, b.Index(padded_row)));
+      Value to = b.Offset(copy, plan_.dtype, b.Mul(r, b.Index(padded_row)));
       Value inside =
           b.And(b.Compare("ge", source, b.Index(0)), b.Compare("lt", source, b.Index(g.height)));
       b.If(
@@ -157,7 +184,7 @@ class ContractionEmitter {
           [&] {
             if (g.pad_left > 0) b.Zero(to, b.Index(g.pad_left * g.channels * bytes));
             b.Copy(b.Offset(to, plan_.dtype, b.Index(g.pad_left * g.channels)),
-                   b.Offset(lhs_, plan_.dtype, b.Mul(source, b.Index(row))),
+                   b.Offset(from, plan_.dtype, b.Mul(source, b.Index(row))),
                    b.Index(row * Dim(bytes)));
             if (g.pad_right > 0) {
               b.Zero(b.Offset(to, plan_.dtype, b.Index((Dim(g.pad_left) + g.width) * channels)),
@@ -166,7 +193,6 @@ class ContractionEmitter {
           },
           [&] { b.Zero(to, b.Index(padded_row * Dim(bytes))); });
     });
-    lhs_ = padded_input_;
   }
 
   void EmitPanel(Value batch, Value m_block, Value panel) {

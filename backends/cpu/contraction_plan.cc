@@ -94,17 +94,33 @@ absl::Status PlanConvolution(ContractionPlan& plan) {
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(node, dims));
   const ConvolutionGeometry& g = plan.conv;
   plan.is_convolution = true;
-  plan.batch = node.operand_shape(0).dim(0);
+  const Dim& images = node.operand_shape(0).dim(0);
+  plan.batch = images * g.out_depth;
   plan.m = g.out_height * g.out_width;
   plan.n = node.shape().dim(node.shape().rank() - 1);
-  plan.k = g.kernel_height * g.kernel_width * g.channels;
-  plan.batch_loops = {{plan.batch, g.height * g.width * Dim(g.channels), 0}};
+  plan.k = g.kernel_depth * g.kernel_height * g.kernel_width * g.channels;
+  plan.batch_loops = {{images, g.depth * g.slice(), 0},
+                      {g.out_depth, Dim(g.stride_d) * g.slice(), 0}};
   const Dim unit = plan.rhs == RhsMode::kPacked ? Dim(1) : plan.n;
   plan.k_loops = Merged({{g.kernel_height, g.padded_width() * Dim(g.dilation_h * g.channels),
                           unit * Dim(g.kernel_width * g.channels)},
                          {g.kernel_width, g.dilation_w * g.channels, unit * Dim(g.channels)},
                          {g.channels, 1, unit}});
+  if (g.kernel_depth > 1) {
+    // Where the slices are copied with their padding, AddressCopiedSlices says how far apart.
+    plan.k_loops.insert(plan.k_loops.begin(),
+                        {g.kernel_depth, Dim(g.dilation_d) * g.slice(),
+                         unit * Dim(g.kernel_height * g.kernel_width * g.channels)});
+  }
   return absl::OkStatus();
+}
+
+// The copies of a block's input lie one behind the other, a slice for each of the kernel's.
+void AddressCopiedSlices(ContractionPlan& plan) {
+  const ConvolutionGeometry& g = plan.conv;
+  if (!plan.is_convolution || g.kernel_depth == 1 || !g.padded()) return;
+  plan.k_loops.front().lhs_stride =
+      g.input_rows(plan.image_rows) * g.padded_width() * Dim(g.channels);
 }
 
 // Accumulators that fit beside a panel row and a broadcast value.
@@ -238,7 +254,7 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
 
 absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::ConvDims& dims) {
   const int rank = node.operand_shape(0).rank();
-  if (dims.spatial < 1 || dims.spatial > 2) {
+  if (dims.spatial < 1 || dims.spatial > 3) {
     return Unimplemented(node.Describe(), ": ", dims.spatial, " spatial dimensions");
   }
   if (dims.input_batch != 0 || dims.input_feature != rank - 1 || dims.output_batch != 0 ||
@@ -276,14 +292,24 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::Conv
   g.dilation_w = pick(dims.rhs_dilation, w, 1);
   g.pad_left = pick(dims.low, w, 0);
   g.pad_right = pick(dims.high, w, 0);
-  if (dims.spatial == 2) {
-    g.height = in[1];
-    g.out_height = out[1];
-    g.kernel_height = kernel[0];
-    g.stride_h = pick(dims.strides, 0, 1);
-    g.dilation_h = pick(dims.rhs_dilation, 0, 1);
-    g.pad_top = pick(dims.low, 0, 0);
-    g.pad_bottom = pick(dims.high, 0, 0);
+  if (dims.spatial >= 2) {
+    const int h = dims.spatial - 2;
+    g.height = in[1 + h];
+    g.out_height = out[1 + h];
+    g.kernel_height = kernel[h];
+    g.stride_h = pick(dims.strides, h, 1);
+    g.dilation_h = pick(dims.rhs_dilation, h, 1);
+    g.pad_top = pick(dims.low, h, 0);
+    g.pad_bottom = pick(dims.high, h, 0);
+  }
+  if (dims.spatial == 3) {
+    g.depth = in[1];
+    g.out_depth = out[1];
+    g.kernel_depth = kernel[0];
+    g.stride_d = pick(dims.strides, 0, 1);
+    g.dilation_d = pick(dims.rhs_dilation, 0, 1);
+    g.pad_front = pick(dims.low, 0, 0);
+    g.pad_back = pick(dims.high, 0, 0);
   }
   return g;
 }
@@ -325,6 +351,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
     return Unimplemented(plan.root->Describe(), ": a right-hand side without columns");
   }
   ChooseBlocks(plan, target);
+  AddressCopiedSlices(plan);
   return plan;
 }
 

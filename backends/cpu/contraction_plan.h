@@ -3,8 +3,9 @@
 //
 // dot_general and convolution share this view.  Row m of the left-hand side starts at an offset
 // that is a function of m; k runs through a nest of loops with an lhs stride each (for a
-// convolution: kernel height, kernel width times input features).  Columns come in panels of
-// `panel` = vectors x lanes, and a register tile is `rows` x `vectors` accumulators.
+// convolution: kernel depth, height, and width times input features).  A convolution's batch counts
+// images and, with three spatial dimensions, the slices of its result's depth.  Columns come in
+// panels of `panel` = vectors x lanes, and a register tile is `rows` x `vectors` accumulators.
 //
 // Sizes may be symbolic.  Tiles are chosen here and so for good: an unknown m or k is taken for a
 // large one, an unknown n gets panels of two vectors, which waste less of a ragged end.  Block
@@ -41,13 +42,18 @@ enum class RhsMode {
 };
 
 struct ConvolutionGeometry {
-  ir::Dim height = 1, width = 1;  // input
-  ir::Dim out_height = 1, out_width = 1;
+  ir::Dim depth = 1, height = 1, width = 1;  // input
+  ir::Dim out_depth = 1, out_height = 1, out_width = 1;
   int64_t channels = 1;
-  int64_t kernel_height = 1, kernel_width = 1;
-  int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
-  bool padded() const { return pad_top + pad_left + pad_bottom + pad_right > 0; }
+  int64_t kernel_depth = 1, kernel_height = 1, kernel_width = 1;
+  int64_t stride_d = 1, stride_h = 1, stride_w = 1;
+  int64_t dilation_d = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_front = 0, pad_top = 0, pad_left = 0, pad_back = 0, pad_bottom = 0, pad_right = 0;
+  bool padded() const {
+    return pad_front + pad_back + pad_top + pad_left + pad_bottom + pad_right > 0;
+  }
+  // Elements of one slice of the input's depth.
+  ir::Dim slice() const { return height * width * ir::Dim(channels); }
   ir::Dim padded_width() const { return width + ir::Dim(pad_left + pad_right); }
   // Input rows that `rows` output rows read.
   ir::Dim input_rows(const ir::Dim& rows) const {
@@ -89,7 +95,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
                                                 const backend::TargetInfo& target,
                                                 bool will_be_packed = false);
 
-// Sizes, strides and padding of a channels-last convolution with one or two spatial dimensions;
+// Sizes, strides and padding of a channels-last convolution with one to three spatial dimensions;
 // Unimplemented for any other.
 absl::StatusOr<ConvolutionGeometry> GeometryOf(const ir::Node& convolution,
                                                const ops::ConvDims& dims);

@@ -163,6 +163,7 @@ absl::StatusOr<EmittedKernel> EmitDepthwise(const Node& fusion, const Target& ta
                            ops::GetConvDims(root->operand_shape(0).rank(), root->attrs()));
   ContractionPlan plan;
   TEKTITE_ASSIGN_OR_RETURN(plan.conv, GeometryOf(*root, dims));
+  if (dims.spatial > 2) return Unimplemented(root->Describe(), ": depthwise over a volume");
   const int64_t features = root->shape().dim(root->shape().rank() - 1).value_or(-1);
   if (dims.feature_groups != plan.conv.channels || dims.batch_groups != 1 ||
       features != plan.conv.channels || plan.conv.channels == 1) {

@@ -77,8 +77,14 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
     e.batch_dims_ = e.row_dims_ = e.column_dims_ = 0;
     split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.n, &e.column_dims_);
   }
-  const bool empty = Product(e.space_) == Dim(0);
-  if (!empty && (!split || next != e.space_.size())) {
+  split = split && next == e.space_.size();
+  if (!split && !e.space_.empty() && Product(e.space_) == Dim(0)) {
+    // Nothing is computed, but the code is made.
+    e.row_dims_ = e.space_.size() - 1;
+    e.column_dims_ = 1;
+    split = true;
+  }
+  if (!split) {
     return Unimplemented(plan.root->Describe(), ": the results' space does not split into rows");
   }
   return e;

@@ -1,5 +1,7 @@
 // Convolutions, forward and backward, depthwise ones included.
 //
+// Of volumes, forward ones alone.
+//
 // A depthwise convolution with kernel [h, w, c, m] is a grouped one with c groups and the kernel
 // reshaped to [h, w, 1, c * m].
 #include <algorithm>
@@ -57,6 +59,7 @@ absl::StatusOr<Problem> ResolveConvolution(NodeImport& op, const Dims& image, Di
 Value Convolve(FuncBuilder& b, const Problem& p, Value image, Value filter) {
   FuncBuilder::ConvOptions options;
   options.input_layout = options.output_layout = p.format.layout();
+  if (p.format.spatial_dims == 3) options.kernel_layout = "012io";
   options.strides = Fields(p.window, &WindowDim::stride);
   options.rhs_dilation = Fields(p.window, &WindowDim::dilation);
   options.low = Fields(p.window, &WindowDim::low);
@@ -67,6 +70,30 @@ Value Convolve(FuncBuilder& b, const Problem& p, Value image, Value filter) {
 
 absl::StatusOr<Value> ForwardConvolution(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), op.InputDims(1)));
+  return Convolve(op.b(), p, op.Input(0), op.Input(1));
+}
+
+absl::StatusOr<Value> ConvolveVolume(NodeImport& op) {
+  Problem p;
+  TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op, 3));
+  const Dims image = op.InputDims(0);
+  p.filter = op.InputDims(1);
+  if (image.size() != 5 || p.filter.size() != 5) {
+    return op.Refuse("volume and filter of rank 5, please");
+  }
+  std::vector<int64_t> window;
+  for (const Dim& d : p.filter) {
+    if (!d.is_constant() || d.value() < 1) return op.Refuse("filter size ", d.ToString());
+    window.push_back(d.value());
+  }
+  // TensorFlow has no groups here.
+  const Dim& features = image[p.format.feature()];
+  if (features != p.filter[3] &&
+      (features.is_constant() || !op.b().AssumeEqual(features, p.filter[3]))) {
+    return op.Refuse(features.ToString(), " channels, but the filter takes ", window[3]);
+  }
+  window.resize(3);
+  TEKTITE_ASSIGN_OR_RETURN(p.window, ResolveWindow(op, image, window, p.format));
   return Convolve(op.b(), p, op.Input(0), op.Input(1));
 }
 
@@ -118,6 +145,18 @@ absl::Status ImportConv2D(NodeImport& op) {
 absl::Status ImportFusedConv2D(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(ImageFormat format, RequireImageFormat(op));
   TEKTITE_ASSIGN_OR_RETURN(Value y, ForwardConvolution(op));
+  TEKTITE_ASSIGN_OR_RETURN(y, ApplyFusedOps(op, y, format.feature(), 2));
+  return op.Return(y);
+}
+
+absl::Status ImportConv3D(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Value y, ConvolveVolume(op));
+  return op.Return(y);
+}
+
+absl::Status ImportFusedConv3D(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(ImageFormat format, RequireImageFormat(op, 3));
+  TEKTITE_ASSIGN_OR_RETURN(Value y, ConvolveVolume(op));
   TEKTITE_ASSIGN_OR_RETURN(y, ApplyFusedOps(op, y, format.feature(), 2));
   return op.Return(y);
 }

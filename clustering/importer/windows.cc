@@ -9,12 +9,15 @@ namespace {
 
 constexpr int64_t kMost = 1 << 20;  // no window is larger, and products of two stay small
 
-// A four-element attribute's entries for the spatial dimensions; 1 where there is none.
+// The entries for the spatial dimensions of an attribute with one for each dimension; 1 where there
+// is none.
 absl::StatusOr<std::vector<int64_t>> Spatial(const NodeImport& op, absl::string_view attr,
                                              const ImageFormat& format) {
   std::vector<int64_t> all = op.Ints(attr);
-  if (all.empty()) return std::vector<int64_t>{1, 1};
-  if (all.size() != 4) return op.Refuse(attr, " has ", all.size(), " elements, not 4");
+  if (all.empty()) return std::vector<int64_t>(format.spatial_dims, 1);
+  if (static_cast<int>(all.size()) != format.rank()) {
+    return op.Refuse(attr, " has ", all.size(), " elements, not ", format.rank());
+  }
   for (int64_t v : all) {
     if (v < 1 || v > kMost) {
       return op.Refuse(attr, " must be positive, got [", absl::StrJoin(all, ","), "]");
@@ -23,7 +26,8 @@ absl::StatusOr<std::vector<int64_t>> Spatial(const NodeImport& op, absl::string_
   if (all[0] != 1 || all[format.feature()] != 1) {
     return op.Refuse(attr, " over batch or channels: [", absl::StrJoin(all, ","), "]");
   }
-  return std::vector<int64_t>{all[format.spatial(0)], all[format.spatial(1)]};
+  const auto first = all.begin() + format.spatial(0);
+  return std::vector<int64_t>(first, first + format.spatial_dims);
 }
 
 // ceil(input / stride) results, the padding split evenly with the odd one behind.
@@ -44,7 +48,9 @@ absl::Status PadSame(const NodeImport& op, WindowDim* dim) {
 
 absl::Status PadExplicitly(const NodeImport& op, const ImageFormat& format, int i, WindowDim* dim) {
   std::vector<int64_t> all = op.Ints("explicit_paddings");
-  if (all.size() != 8) return op.Refuse("explicit_paddings has ", all.size(), " elements, not 8");
+  if (static_cast<int>(all.size()) != 2 * format.rank()) {
+    return op.Refuse("explicit_paddings has ", all.size(), " elements, not ", 2 * format.rank());
+  }
   dim->low = all[2 * format.spatial(i)];
   dim->high = all[2 * format.spatial(i) + 1];
   if (dim->low < 0 || dim->high < 0 || dim->low > kMost || dim->high > kMost) {
@@ -71,20 +77,24 @@ absl::Status Pad(const NodeImport& op, const ImageFormat& format, int i, WindowD
 
 }  // namespace
 
-absl::StatusOr<ImageFormat> RequireImageFormat(const NodeImport& op) {
-  absl::string_view name = op.attrs().String("data_format", "NHWC");
-  if (name != "NHWC" && name != "NCHW") return op.Refuse("format ", name);
-  return ImageFormat{name == "NCHW"};
+absl::StatusOr<ImageFormat> RequireImageFormat(const NodeImport& op, int spatial_dims) {
+  const bool volume = spatial_dims == 3;
+  const absl::string_view last = volume ? "NDHWC" : "NHWC", first = volume ? "NCDHW" : "NCHW";
+  absl::string_view name = op.attrs().String("data_format", last);
+  if (name != last && name != first) return op.Refuse("format ", name);
+  return ImageFormat{name == first, spatial_dims};
 }
 
 absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
                                                      const std::vector<int64_t>& sizes,
                                                      const ImageFormat& format) {
-  if (image.size() != 4) return op.Refuse("an image of rank ", image.size(), ", not 4");
+  if (static_cast<int>(image.size()) != format.rank()) {
+    return op.Refuse("an image of rank ", image.size(), ", not ", format.rank());
+  }
   TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> strides, Spatial(op, "strides", format));
   TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, Spatial(op, "dilations", format));
-  std::vector<WindowDim> dims(2);
-  for (int i = 0; i < 2; ++i) {
+  std::vector<WindowDim> dims(format.spatial_dims);
+  for (int i = 0; i < format.spatial_dims; ++i) {
     if (sizes[i] < 1 || sizes[i] > kMost) return op.Refuse("a window of size ", sizes[i]);
     dims[i].input = image[format.spatial(i)];
     dims[i].size = sizes[i];

@@ -12,11 +12,16 @@ namespace tektite::importer {
 // Which dimension of an image tensor is what.
 struct ImageFormat {
   bool channels_first = false;  // NCHW, else NHWC
+  int spatial_dims = 2;         // 3: NCDHW, NDHWC
+  int rank() const { return spatial_dims + 2; }
   int spatial(int i) const { return channels_first ? 2 + i : 1 + i; }
-  int feature() const { return channels_first ? 1 : 3; }
-  std::string layout() const { return channels_first ? "bf01" : "b01f"; }
+  int feature() const { return channels_first ? 1 : spatial_dims + 1; }
+  std::string layout() const {
+    const std::string digits = spatial_dims == 3 ? "012" : "01";
+    return channels_first ? "bf" + digits : "b" + digits + "f";
+  }
 };
-absl::StatusOr<ImageFormat> RequireImageFormat(const NodeImport& op);
+absl::StatusOr<ImageFormat> RequireImageFormat(const NodeImport& op, int spatial_dims = 2);
 
 // One spatial dimension.
 struct WindowDim {
@@ -26,7 +31,7 @@ struct WindowDim {
   int64_t extent() const { return (size - 1) * dilation + 1; }
 };
 
-// The two spatial dimensions of a window of the given sizes over an image of shape `image`.
+// The spatial dimensions of a window of the given sizes over an image of shape `image`.
 // Attributes strides, dilations, padding and explicit_paddings are the node's.
 absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
                                                      const std::vector<int64_t>& sizes,

@@ -9,7 +9,7 @@
 // columns are not one stride apart gets its right-hand side transposed.  What the gradients of
 // convolutions need is among these: Conv2DBackpropInput dilates its input, Conv2DBackpropFilter has
 // batch and features change places.
-// Limits: more groups than kMaxGroups that are not depthwise, batch groups and three spatial
+// Limits: more groups than kMaxGroups that are not depthwise, batch groups and four spatial
 // dimensions stay as they are.
 
 #include <algorithm>
@@ -133,7 +133,7 @@ Value SplitGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
 
 Value LegalConvolution(Node* node, FuncBuilder& b) {
   auto dims = ops::GetConvDims(node->operand_shape(0).rank(), node->attrs());
-  if (!dims.ok() || dims->spatial > 2) return {};
+  if (!dims.ok() || dims->spatial > 3) return {};
   if (Value v = ChannelsLast(node, *dims, b)) return v;
   if (Value v = PadOutside(node, *dims, b)) return v;
   return SplitGroups(node, *dims, b);

@@ -83,6 +83,47 @@ CONFORMANCE_TEST(Convolutions) {
   }
 }
 
+CONFORMANCE_TEST(ConvolutionsOfVolumes) {
+  struct Case {
+    Ints image, kernel, strides, low, high, dilation;  // image [n, d, h, w, c]
+  };
+  const std::vector<Case> cases = {
+      {{2, 4, 5, 6, 3}, {2, 3, 3, 3, 16}, {1, 1, 1}, {}, {}, {}},
+      {{1, 5, 7, 6, 8}, {3, 3, 3, 8, 33}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {}},
+      {{2, 7, 6, 8, 4}, {3, 2, 3, 4, 20}, {2, 2, 2}, {0, 1, 1}, {1, 0, 1}, {}},
+      {{1, 6, 6, 6, 5}, {3, 1, 1, 5, 17}, {1, 1, 1}, {1, 0, 0}, {1, 0, 0}, {}},
+      {{1, 6, 6, 6, 5}, {1, 3, 3, 5, 17}, {2, 1, 1}, {0, 1, 1}, {0, 1, 1}, {}},
+      {{1, 6, 6, 6, 5}, {1, 1, 1, 5, 17}, {1, 1, 1}, {2, 0, 0}, {1, 0, 0}, {}},
+      {{1, 8, 7, 9, 6}, {3, 3, 2, 6, 48}, {1, 1, 1}, {2, 1, 0}, {2, 1, 1}, {2, 1, 2}},
+      {{1, 3, 20, 20, 16}, {3, 3, 3, 16, 64}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {}},
+      {{1, 2, 5, 5, 300}, {2, 3, 3, 300, 20}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {}},
+      {{0, 4, 5, 6, 3}, {2, 3, 3, 3, 16}, {1, 1, 1}, {}, {}, {}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    for (int variant = 0; variant < 4; ++variant) {
+      SCOPED_TRACE(absl::StrCat("case ", i, " variant ", variant));
+      const Case& c = cases[i];
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, c.image));
+      const Shape shape = Of(DType::kF32, c.kernel);
+      Value w = variant == 3 ? b.Parameter(shape) : Weight(b, shape);
+      FuncBuilder::ConvOptions options;
+      options.input_layout = options.output_layout = "b012f";
+      options.kernel_layout = "012io";
+      options.strides = c.strides;
+      options.low = c.low;
+      options.high = c.high;
+      options.rhs_dilation = c.dilation;
+      Value y = b.Convolution(x, w, options);
+      if (variant == 1)
+        y = b.Max(b.Add(y, b.Parameter(Of(DType::kF32, {c.kernel[4]}))), b.FullLike(y, 0));
+      if (variant == 2) y = b.Add(y, b.Parameter(y.shape()));
+      b.Return({y});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
 CONFORMANCE_TEST(ConvolutionTypes) {
   for (DType dtype : {DType::kF16, DType::kBF16, DType::kF64}) {
     for (int64_t groups : {1, 20}) {

@@ -203,11 +203,38 @@ def convolution_cases():
         [IMAGE, normal(3, 3, 4, 6)],
         rel=REL,
     )
+    yield from volume_cases()
     yield Case(
         "Conv2DBadStrides",
         lambda x, k: raw.Conv2D(input=x, filter=k, strides=[2, 1, 1, 1], padding="SAME"),
         [IMAGE, normal(3, 3, 4, 6)],
         refused="batch",
+    )
+
+
+def volume_cases():
+    volume = normal(2, 6, 7, 5, 4)
+    for name, shape, strides, padding, dilations in (
+        ("Valid", (2, 3, 2, 4, 5), (1, 1, 1), "VALID", (1, 1, 1)),
+        ("Same", (3, 3, 3, 4, 5), (1, 1, 1), "SAME", (1, 1, 1)),
+        ("Strided", (3, 2, 3, 4, 5), (2, 2, 2), "SAME", (1, 1, 1)),
+    ):
+        yield Case(
+            f"Conv3D{name}",
+            lambda x, k, s=strides, p=padding, d=dilations: raw.Conv3D(
+                input=x, filter=k, strides=[1, *s, 1], padding=p, dilations=[1, *d, 1]
+            ),
+            [volume, normal(*shape)],
+            rel=REL,
+        )
+    yield Case(
+        "_FusedConv3D",
+        lambda x, k, c: private(
+            "_FusedConv3D", input=x, filter=k, args=[c], strides=[1] * 5, padding="SAME",
+            fused_ops=["BiasAdd", "Relu"],
+        ),
+        [volume, normal(3, 3, 3, 4, 5), normal(5)],
+        rel=REL,
     )
 
 
