@@ -277,8 +277,21 @@ void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_gene
 bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
   return compiler::Background::Get().Submit(
       [self = shared_from_this(), code, shape, args = std::move(args)] {
-        if (!self->IsOvertaken(shape, code)) self->Compile(*code, shape->key, args);
+        for (CodePtr next = code; next != nullptr && !self->IsOvertaken(shape, next);) {
+          self->Compile(*next, shape->key, args);
+          next = self->InPlaceOf(shape, next);
+        }
       });
+}
+
+Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) {
+  const bool made = code->executable.ok();
+  if (!code->generic || (made && code->rules.Match(shape->key))) return nullptr;
+  GiveUp(shape, code, /*never_generic=*/!made);
+  std::lock_guard<std::mutex> lock(mutex_);
+  bool added = false;
+  CodePtr other = ChooseLocked(*shape, &added);
+  return added ? other : nullptr;
 }
 
 bool Cluster::IsOvertaken(const ShapePtr& shape, const CodePtr& code) {

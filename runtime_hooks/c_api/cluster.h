@@ -106,6 +106,9 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
   // False when the queue is full.
   bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  // What is to be compiled for the shape now that generic code turned out not to serve it; null:
+  // nothing.
+  CodePtr InPlaceOf(const ShapePtr& shape, const CodePtr& code);
   // While code for one shape waited for its turn, code for many was asked for, which may do.
   bool IsOvertaken(const ShapePtr& shape, const CodePtr& code);
 

@@ -200,6 +200,28 @@ TEST_P(ShapesTest, AsyncMakesOneArtifactForMany) {
   EXPECT_THAT(Stats(compiler), testing::ContainsRegex("\"compiles\": [1-4],"));
 }
 
+// A shape for which there can be no generic code once waited for its next call before code of its
+// own was begun.
+TEST_P(ShapesTest, AsyncMakesExactCodeAsSoonAsGenericCodeIsRefused) {
+  constexpr char kTwice[] = R"(
+graph @twice(%x: f32[n,4], %y: f32[2*n,4]) -> (f32[3*n,4]) {
+  %0: f32[3*n,4] = concatenate(%x, %y) {dimension = 0}
+  return %0
+}
+)";
+  CompilerPtr compiler = MakeCompiler("--hot_calls=0 --compile=async", GetParam());
+  ClusterPtr cluster = MakeCluster(compiler.get(), kTwice);
+  Call call;
+  for (int64_t n : {2, 3}) {
+    const std::vector<Arg> args = {Floats({n, 4}), Floats({2 * n, 4})};
+    ASSERT_THAT(call.Run(cluster.get(), args), AnyOf(TEKTITE_OK, TEKTITE_UNAVAILABLE));
+    tektite_wait_until_compiled();
+    ASSERT_EQ(call.Run(cluster.get(), args), TEKTITE_OK) << call.message;
+    EXPECT_EQ(call.dims[0][0], 3 * n);
+  }
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"generic_refusals\": 1"));
+}
+
 int64_t ResidentKb() {
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   long pages = 0, resident = 0;
