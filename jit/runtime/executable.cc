@@ -16,6 +16,11 @@ namespace {
 // kept.
 constexpr size_t kMostPlans = 8;
 
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 }  // namespace
@@ -27,7 +32,7 @@ struct Executable::WeightState {
 };
 
 Executable::Executable(StepGraph graph, Options options)
-    : graph_(std::move(graph)), options_(std::move(options)) {
+    : number_(NextNumber()), graph_(std::move(graph)), options_(std::move(options)) {
   std::vector<const std::vector<uint64_t>*> signatures;
   for (const WeightGroup& group : graph_.groups) {
     signatures.push_back(&group.signature);

@@ -70,6 +70,8 @@ class Executable : private WeightHolder {
   // ResourceExhausted when there is no memory.
   absl::Status Run(absl::Span<const Argument> arguments, CallHost& host);
 
+  // Tells executables of a process apart; what was made later has a higher one.
+  uint64_t number() const { return number_; }
   const StepGraph& graph() const { return graph_; }
   // With every weight group kept, at typical sizes: what a call needs, and what it cannot do
   // without.
@@ -97,6 +99,7 @@ class Executable : private WeightHolder {
                        absl::Span<const Argument> arguments, CallHost& host);
   HostPool Limited(HostPool pool) const;
 
+  const uint64_t number_;
   const StepGraph graph_;
   const Options options_;
   std::vector<WeightStore::Entry*> entries_;  // by group

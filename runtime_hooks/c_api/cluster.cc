@@ -84,8 +84,12 @@ absl::Status Cluster::Run(const tektite_call& call) {
       arguments[i] = {call.args[i].data, call.args[i].version, call.args[i].dims};
     }
     AbiHost host(call);
+    auto run = [&](runtime::Executable& executable) {
+      if (call.artifact != nullptr) *call.artifact = executable.number();
+      return executable.Run(arguments, host);
+    };
     TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key));
-    absl::Status ran = executable->Run(arguments, host);
+    absl::Status ran = run(*executable);
     if (!absl::IsOutOfRange(ran)) return ran;
     // Nothing was asked of the host yet.
     state_->CountGuardFailure(name_, ran);
@@ -96,7 +100,7 @@ absl::Status Cluster::Run(const tektite_call& call) {
       if (shape.tier == Tier::kGeneric) shape.DropCode();
     }
     TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key));
-    ran = own->Run(arguments, host);
+    ran = run(*own);
     return absl::IsOutOfRange(ran) ? absl::UnimplementedError(ran.message()) : ran;
   });
   state_->CountRun();

@@ -79,12 +79,13 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
                                  int64_t otherwise);
 
 /* Counters and reasons since the compiler was made, as a JSON object ("kernels": compiled by this
- * process; "loaded_kernels": taken from the disk cache or a pack; "disk": jit/cache/disk_counter_list.inc):
+ * process; "loaded_kernels": taken from the disk cache or a pack; "disk":
+ * jit/cache/disk_counter_list.inc):
  * {"clusters": n, "compiles": n, "request_compiles": n (by calls, which waited for them),
  *  "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
  *  "generic_artifacts": n, "specialized_artifacts": n (code for many shapes, for one),
- *  "generic_refusals": n, "generic_refusal_example": "..." (code for many shapes could not be made),
- *  "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
+ *  "generic_refusals": n, "generic_refusal_example": "..." (code for many shapes could not be
+ * made), "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
  *  "loaded_kernels": n, "disk": {"hits": n, "misses": n, ...},
  *  "split_fusions": n, "interpreted_kernels": n, "weight_bytes": n, "arena_bytes": n,
@@ -172,6 +173,8 @@ typedef struct tektite_call {
   tektite_schedule_fn schedule; /* may be NULL when num_threads is 0 */
   tektite_allocate_fn allocate;
   tektite_forward_fn forward; /* may be NULL */
+  uint64_t*
+      artifact; /* gets the number of the code that ran, newer code's being higher; may be NULL */
 } tektite_call;
 
 /* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are
@@ -189,8 +192,8 @@ TEKTITE_API void tektite_wait_until_compiled(void);
 
 /* ---- the disk cache ------------------------------------------------------ */
 
-/* Each looks at the directory that `flags` name (as in tektite_options), and answers with a table or a
- * JSON text (tektite_format).  No compiler is needed, and other processes may use the cache
+/* Each looks at the directory that `flags` name (as in tektite_options), and answers with a table
+ * or a JSON text (tektite_format).  No compiler is needed, and other processes may use the cache
  * meanwhile.  TEKTITE_NOT_FOUND when there is no cache, no such entry, or no recorded run. */
 TEKTITE_API char* tektite_cache_list(const char* flags, int32_t format, tektite_status* status);
 /* `key`: the first digits of an entry's key. */
@@ -201,13 +204,13 @@ TEKTITE_API char* tektite_cache_why(const char* flags, int32_t format, tektite_s
 /* Reads every entry; *bad gets the number of those that are not whole, which may be removed. */
 TEKTITE_API char* tektite_cache_verify(const char* flags, int32_t remove, int32_t format,
                                        int64_t* bad, tektite_status* status);
-/* Removes what dead processes left, and the least recently used entries until the others have at most
- * `max_bytes`; negative: the bound of --cache_mb. */
+/* Removes what dead processes left, and the least recently used entries until the others have at
+ * most `max_bytes`; negative: the bound of --cache_mb. */
 TEKTITE_API char* tektite_cache_gc(const char* flags, int64_t max_bytes, int32_t format,
                                    tektite_status* status);
 /* *differences gets the number of parts in which the keys of two entries differ. */
-TEKTITE_API char* tektite_cache_diff(const char* flags, const char* a, const char* b, int32_t format,
-                                     int64_t* differences, tektite_status* status);
+TEKTITE_API char* tektite_cache_diff(const char* flags, const char* a, const char* b,
+                                     int32_t format, int64_t* differences, tektite_status* status);
 /* `keys`: first digits of keys, separated by commas; NULL: all. */
 TEKTITE_API char* tektite_cache_remove(const char* flags, const char* keys, int32_t format,
                                        tektite_status* status);

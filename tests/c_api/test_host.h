@@ -56,6 +56,7 @@ struct Call {
   std::string message;
   bool refuse_memory = false;
   int threads = 0;
+  uint64_t artifact = 0;
 
   // Returns the code.
   int Run(tektite_cluster* cluster, const std::vector<Arg>& args) {
@@ -85,6 +86,7 @@ struct Call {
     call.context = this;
     call.schedule = [](void*, void (*fn)(void*), void* arg) { std::thread(fn, arg).detach(); };
     call.allocate = &Call::Allocate;
+    call.artifact = &artifact;
     call.forward = [](void* self, int32_t index, int32_t arg) {
       static_cast<Call*>(self)->forwarded[index] = arg;
       return 0;

@@ -22,11 +22,13 @@ class Calls {
   double compiled = 100, host = 100;
   std::function<double()> noise = [] { return 1.0; };
   uint64_t generation = 0;
+  uint64_t artifact = 0;
   Contest contest{&FakeClock};
   int64_t compiled_calls = 0, host_calls = 0, demoted_calls = 0;
 
   Side Make(uint64_t shape_class = 1, double work = 1) {
-    const Contest::Turn turn = contest.Begin(shape_class, work, generation);
+    Contest::Turn turn = contest.Begin(shape_class, work, generation);
+    turn.artifact = turn.side == Side::kCompiled ? artifact : 0;
     now += static_cast<int64_t>((turn.side == Side::kCompiled ? compiled : host) * noise() * work);
     contest.End(turn);
     ++(turn.side == Side::kCompiled ? compiled_calls : host_calls);
@@ -149,6 +151,69 @@ TEST(Contest, SizesWithinAClassAreComparedByTheirWork) {
   // The host happens to get the small calls.
   for (int i = 0; i < 300; ++i) calls.Make(1, 1, i % 2 == 0 ? 1000 : 1400);
   EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+// Requests of ever new shapes would otherwise be the host's for a good part.
+TEST(Contest, OneTrialServesAllShapesOfAboutThatSize) {
+  Calls calls;
+  calls.artifact = 1;
+  calls.compiled = 60;
+  calls.Make(20, 1, 1000);
+  const int64_t trial = calls.host_calls;
+  for (uint64_t shape_class = 2; shape_class < 30; ++shape_class) calls.Make(10, shape_class, 1000);
+  EXPECT_EQ(calls.host_calls, trial);
+  calls.Make(20, 30, 1e6);
+  EXPECT_GT(calls.host_calls, trial) << "a shape of quite another size has a trial of its own";
+  const int64_t both = calls.host_calls;
+  calls.artifact = 2;
+  calls.Make(20, 31, 1000);
+  EXPECT_GT(calls.host_calls, both) << "and so has other code";
+}
+
+TEST(Contest, AShapeThatIsSlowerThanOthersIsFoundOutWithinTwoHundredCalls) {
+  Calls calls;
+  calls.artifact = 1;
+  calls.compiled = 60;
+  calls.Make(20, 1, 1000);
+  calls.compiled = 200;
+  calls.Make(200, 2, 1000);
+  EXPECT_EQ(calls.contest.Summary().host, 1);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+  EXPECT_EQ(calls.contest.Begin(2, 1000, 0).side, Side::kHost);
+}
+
+TEST(Contest, ALossSpeaksForOthersUntilTheyAreTried) {
+  Calls calls;
+  calls.artifact = 1;
+  calls.compiled = 200;
+  calls.Make(20, 1, 1000);
+  const int64_t trial = calls.compiled_calls;
+  calls.Make(20, 2, 1000);
+  EXPECT_EQ(calls.compiled_calls, trial + 1);
+  calls.compiled = 50;
+  calls.Make(100, 2, 1000);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+TEST(Contest, ACloseResultSpeaksForNobody) {
+  Calls calls;
+  calls.artifact = 1;
+  calls.compiled = 100;
+  calls.Make(100, 1, 1000);
+  const int64_t trial = calls.host_calls;
+  calls.Make(100, 2, 1000);
+  EXPECT_EQ(calls.host_calls, 2 * trial);
+}
+
+TEST(Contest, NewCodeOfAWinnerIsLookedAt) {
+  Calls calls;
+  calls.artifact = 1;
+  calls.compiled = 60;
+  calls.Make(50, 1, 1000);
+  calls.artifact = 2;
+  calls.compiled = 150;
+  calls.Make(200, 1, 1000);
+  EXPECT_EQ(calls.contest.Summary().host, 1);
 }
 
 TEST(Contest, MoreClassesThanThereIsRoomForShare) {

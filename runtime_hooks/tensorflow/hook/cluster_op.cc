@@ -228,6 +228,7 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     call.schedule = &HostCall::Schedule;
     call.allocate = &HostCall::Allocate;
     call.forward = &HostCall::Forward;
+    call.artifact = &turn->artifact;
     tektite_status status;
     const int code = library_->cluster_run(cluster_, &call, &status);
     if (code != TEKTITE_OK) return CodeName(code);

@@ -8,6 +8,9 @@ namespace {
 constexpr double kClearWin = 0.95;
 constexpr double kLoss = 1.03;
 constexpr double kClearLoss = 1.5;
+// What other shapes must have shown for a class to be settled without a trial.
+constexpr double kWinByPrecedent = 0.85;
+constexpr double kLossByPrecedent = 1.2;
 
 enum class Phase : uint8_t { kWarmUp, kTrial, kCompiledWon, kHostWon };
 
@@ -30,14 +33,12 @@ uint64_t AddToShapeClass(uint64_t hash, int64_t size) {
 
 class Contest::ShapeClass {
  public:
-  explicit ShapeClass(uint64_t key) : key(key) {}
+  ShapeClass(uint64_t key, Precedents* precedents) : key(key), precedents_(*precedents) {}
 
   void Begin(uint64_t code_generation, Turn* turn) {
     const Phase now = phase_.load(std::memory_order_acquire);
     const uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-    // A spot check is two calls: the host's, then one of compiled code.
-    const uint64_t since_spot_check = call % kSpotCheckEvery;
-    if (now == Phase::kCompiledWon && since_spot_check > 1) return;
+    if (now == Phase::kCompiledWon && call < check_at_.load(std::memory_order_relaxed)) return;
     if (now == Phase::kHostWon && call < retry_at_.load(std::memory_order_relaxed) &&
         code_generation == generation_.load(std::memory_order_relaxed)) {
       turn->side = Side::kHost;
@@ -47,13 +48,13 @@ class Contest::ShapeClass {
     std::lock_guard<std::mutex> lock(mutex_);
     switch (phase_.load(std::memory_order_relaxed)) {
       case Phase::kWarmUp:
+        generation_.store(code_generation, std::memory_order_relaxed);
         return;
       case Phase::kHostWon:
         BeginTrial();
         break;
       case Phase::kCompiledWon:
-        turn->is_measured = true;
-        turn->side = since_spot_check == 0 ? Side::kHost : Side::kCompiled;
+        SpotCheck(call, turn);
         return;
       case Phase::kTrial:
         break;
@@ -65,16 +66,20 @@ class Contest::ShapeClass {
   }
 
   void End(const Turn& turn, double time) {
+    const Phase now = phase_.load(std::memory_order_acquire);
+    const bool is_new_code = turn.artifact > artifact_.load(std::memory_order_relaxed);
+    if (!turn.is_measured && now != Phase::kWarmUp && !is_new_code) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (turn.artifact > artifact_.load(std::memory_order_relaxed)) {
+      artifact_.store(turn.artifact, std::memory_order_relaxed);
+      if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) CheckSoon();
+    }
     if (!turn.is_measured) {
-      if (phase_.load(std::memory_order_acquire) != Phase::kWarmUp) return;
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (phase_.load(std::memory_order_relaxed) == Phase::kWarmUp &&
-          turn.side == Side::kCompiled && ++warm_runs_ >= kWarmRuns) {
-        BeginTrial();
-      }
+      if (phase_.load(std::memory_order_relaxed) != Phase::kWarmUp) return;
+      if (turn.side != Side::kCompiled || SettleByPrecedent(turn.work)) return;
+      if (++warm_runs_ >= kWarmRuns) BeginTrial();
       return;
     }
-    std::lock_guard<std::mutex> lock(mutex_);
     // The host's kernels are made by its first call, and keep what they learn of a shape.
     if (turn.side == Side::kHost && !host_is_warm_) {
       host_is_warm_ = true;
@@ -82,7 +87,7 @@ class Contest::ShapeClass {
     }
     std::vector<double>& times = turn.side == Side::kHost ? host_ : compiled_;
     if (times.size() < kManySamples) times.push_back(time);
-    if (std::min(host_.size(), compiled_.size()) >= kFewSamples) Judge();
+    if (std::min(host_.size(), compiled_.size()) >= kFewSamples) Judge(turn.work);
   }
 
   void AddTo(Report* report) {
@@ -103,13 +108,47 @@ class Contest::ShapeClass {
   const uint64_t key;
 
  private:
+  uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+
   void BeginTrial() {
     host_.clear();
     compiled_.clear();
     phase_.store(Phase::kTrial, std::memory_order_release);
   }
 
-  void Judge() {
+  // Two calls: the host's, then one of compiled code.
+  void SpotCheck(uint64_t call, Turn* turn) {
+    if (call < check_at_.load(std::memory_order_relaxed)) return;
+    turn->is_measured = true;
+    turn->side = is_checking_ ? Side::kCompiled : Side::kHost;
+    is_checking_ = !is_checking_;
+    if (is_checking_) return;
+    check_every_ = std::min(2 * check_every_, kSpotCheckEvery);
+    check_at_.store(call + check_every_, std::memory_order_relaxed);
+  }
+
+  void CheckSoon() {
+    is_checking_ = false;
+    check_every_ = kFirstSpotCheck;
+    check_at_.store(calls() + check_every_, std::memory_order_relaxed);
+  }
+
+  bool SettleByPrecedent(double work) {
+    const auto expected = precedents_.Find(artifact_.load(std::memory_order_relaxed), work);
+    if (!expected) return false;
+    if (expected->worst <= kWinByPrecedent) {
+      CheckSoon();
+      Settle(Phase::kCompiledWon);
+      return true;
+    }
+    if (expected->best < kLossByPrecedent) return false;
+    ratio_ = expected->best;
+    retry_at_.store(calls() + kRetryByPrecedent, std::memory_order_relaxed);
+    Settle(Phase::kHostWon);
+    return true;
+  }
+
+  void Judge(double work) {
     const double by_median = Median(compiled_) / Median(host_);
     const double by_minimum = *std::min_element(compiled_.begin(), compiled_.end()) /
                               *std::min_element(host_.begin(), host_.end());
@@ -123,15 +162,19 @@ class Contest::ShapeClass {
       return;
     }
     const bool is_enough = std::min(host_.size(), compiled_.size()) >= kManySamples;
+    const uint64_t artifact = artifact_.load(std::memory_order_relaxed);
     if (most < kClearWin || (is_enough && least <= kLoss)) {
       losses_ = 0;
+      check_every_ = kSpotCheckEvery;
+      check_at_.store(calls() + check_every_, std::memory_order_relaxed);
+      precedents_.Add(artifact, work, most);
       Settle(Phase::kCompiledWon);
     } else if (least > kClearLoss || (is_enough && least > kLoss)) {
       ratio_ = by_median;
       const uint64_t wait = kFirstRetry << std::min(losses_, 20);
       ++losses_;
-      retry_at_.store(calls_.load(std::memory_order_relaxed) + std::min(wait, kLastRetry),
-                      std::memory_order_relaxed);
+      retry_at_.store(calls() + std::min(wait, kLastRetry), std::memory_order_relaxed);
+      precedents_.Add(artifact, work, least);
       Settle(Phase::kHostWon);
     }
   }
@@ -139,15 +182,21 @@ class Contest::ShapeClass {
   void Settle(Phase phase) {
     host_.clear();
     compiled_.clear();
+    is_checking_ = false;
     phase_.store(phase, std::memory_order_release);
   }
 
+  Precedents& precedents_;
   std::atomic<Phase> phase_{Phase::kWarmUp};
   std::atomic<uint64_t> calls_{0};
+  std::atomic<uint64_t> check_at_{0};  // the call that begins a spot check
   std::atomic<uint64_t> retry_at_{0};
   std::atomic<uint64_t> generation_{0};
+  std::atomic<uint64_t> artifact_{0};  // the newest that ran
 
   std::mutex mutex_;  // guards what follows, and changes of phase_
+  uint64_t check_every_ = kSpotCheckEvery;
+  bool is_checking_ = false;  // the host's half is done
   int warm_runs_ = 0;
   int losses_ = 0;
   bool host_is_next_ = true;
@@ -169,7 +218,7 @@ Contest::ShapeClass* Contest::Find(uint64_t key) {
       std::lock_guard<std::mutex> lock(mutex_);
       found = entry.load(std::memory_order_relaxed);
       if (found == nullptr) {
-        found = new ShapeClass(key);
+        found = new ShapeClass(key, &precedents_);
         entry.store(found, std::memory_order_release);
       }
     }

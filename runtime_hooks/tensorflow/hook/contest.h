@@ -6,8 +6,9 @@
 //
 //   Contest contest(options);                        // one per cluster
 //   Contest::Turn turn = contest.Begin(shape_class, work, code_generation);
-//   if (turn.side == Contest::Side::kCompiled) { run; if it worked: contest.End(turn); }
-//   else { run the host's kernels; contest.End(turn); }
+//   if (turn.side == Contest::Side::kCompiled) {
+//     run; turn.artifact = the code that ran; if it worked: contest.End(turn);
+//   } else { run the host's kernels; contest.End(turn); }
 //
 // Each call runs on one side only, so a call is never made twice.  For each shape class:
 //   warm-up  compiled calls, not timed: code appears, weights are packed
@@ -17,6 +18,10 @@
 // Compiled code loses when it is more than 3 % slower by its median and by its minimum; noise moves
 // one of them more often than both.  After a loss there is a new trial when new code has been made,
 // or after 1,000 calls, then 2,000, 4,000, ...
+// Where the same code was far ahead, or far behind, at shapes of about that size (precedents.h), a
+// new class is settled without a trial: the winner by precedent is looked at after 12, 36, 84, 180,
+// ... calls, the loser has its trial after 50.  So what comes a few times costs nothing, and what
+// comes often has been measured for itself.  New code for a class that won is looked at likewise.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
 // Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's
@@ -29,6 +34,8 @@
 #include <cstdint>
 #include <mutex>
 #include <vector>
+
+#include "runtime_hooks/tensorflow/hook/precedents.h"
 
 namespace tektite::tf_hook {
 
@@ -44,6 +51,9 @@ class Contest {
   static constexpr size_t kFewSamples = 3;
   static constexpr size_t kManySamples = 15;
   static constexpr uint64_t kSpotCheckEvery = 1000;
+  static constexpr uint64_t kFirstSpotCheck =
+      12;  // of what won without a trial, then twice that...
+  static constexpr uint64_t kRetryByPrecedent = 50;
   static constexpr uint64_t kFirstRetry = 1000;
   static constexpr uint64_t kLastRetry = uint64_t{1} << 20;
 
@@ -60,6 +70,7 @@ class Contest {
     ShapeClass* shape_class = nullptr;
     int64_t began = 0;
     double work = 1;
+    uint64_t artifact = 0;  // set by the caller of a compiled call: the code that ran, 0 if unknown
   };
 
   // `work` is what times are divided by, so that calls of different sizes can be compared (elements
@@ -82,6 +93,7 @@ class Contest {
   static constexpr size_t kMostClasses = 64;
   static constexpr size_t kMostProbes = 8;  // then the class shares that of another shape
   const Clock clock_;
+  Precedents precedents_;
   std::mutex mutex_;  // for adding classes
   std::array<std::atomic<ShapeClass*>, kMostClasses> classes_ = {};
 };
