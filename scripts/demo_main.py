@@ -70,7 +70,7 @@ def run_model(name: str, args: argparse.Namespace, folder: Path, say: Progress) 
             first_ours = ours.outputs(folder / "first.npz")
             say(f"  first call {first_ours:.2f} s; {args.rounds} rounds of {args.seconds:g} s each in turns")
             times = alternate(plain, ours, args)
-            ours.outputs(folder / "tektite.npz")
+            ours.settled_outputs(folder / "tektite.npz")
             after, rss_ours = ours.stats()
             _, rss_plain = plain.stats()
     return {"model": name, "ms_plain": times[0], "ms_tektite": times[1], "ratio": times[0] / times[1],

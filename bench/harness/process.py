@@ -93,6 +93,10 @@ class Worker:
     def outputs(self, save: Path) -> float:
         return self.ask(do="outputs", save=str(save))["seconds"]
 
+    def settled_outputs(self, save: Path) -> bool | None:
+        """After warm(): results of a call that compiled code answered; False where there was none."""
+        return self.ask(do="settled_outputs", save=str(save))["compiled"]
+
     def warm(self, seconds: float) -> None:
         """Calls for so long, and until code that is made behind the calls is there."""
         self.ask(do="warm", seconds=seconds)

@@ -47,6 +47,8 @@ def summary_of(threads: int, model: str, engine: str, runs: list[dict]) -> dict:
     if compared:
         line["difference"] = max(r["difference"] for r in compared)
         line["wrong"] = line["difference"] > allowed(line, any(r.get("double") for r in compared))
+        # What was compared is not compiled code's.
+        line["left_to_host"] = any(r.get("compiled") is False for r in compared)
     if line["failed"]:
         line["error"] = next(r["error"] for r in runs if "error" in r)
     counters = next((r["stats"] for r in good if r.get("stats")), None)

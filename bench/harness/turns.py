@@ -104,10 +104,10 @@ def measure(task: Task, engine: Engine, options: Options, folder: Path) -> dict:
             if best.others <= QUIET:
                 break
             best = min(best, worker.times(options.seconds), key=lambda times: times.others)
-        worker.outputs(folder / f"{engine.name}.npz")
+        compiled = worker.settled_outputs(folder / f"{engine.name}.npz")
         counters, rss_mb = worker.stats()
         weights_mb = worker.weights_mb()
     if engine.name == TEKTITE and counters is None:
         raise WorkerFailed(NOT_LOADED)
     return {"ms": statistics.median(best.ms), "calls": len(best.ms), "others": best.others,
-            "first_s": first, "rss_mb": rss_mb, "weights_mb": weights_mb, "stats": counters}
+            "first_s": first, "rss_mb": rss_mb, "weights_mb": weights_mb, "stats": counters, "compiled": compiled}

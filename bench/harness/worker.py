@@ -1,6 +1,8 @@
 """One engine on one workload in one process, steered by JSON lines on stdin; see process.Worker.
 
     {"do": "outputs", "save": FILE}   -> {"seconds": s}            runs once, keeps the results
+    {"do": "settled_outputs", "save": FILE} -> also "compiled": none of it was left to TensorFlow's
+                                         kernels; null where there is no Tektite
     {"do": "time", "seconds": s}      -> {"ms": [a, b, ...], "others": n}   a time per call, and how
                                          many CPUs others used meanwhile
     {"do": "requests", "order": [...], "save": FILE} -> as "time"  dynamic: a time per request; keeps
@@ -31,6 +33,7 @@ from bench.models.workload import Workload
 
 
 MOST_CALLS_TO_SETTLE = 50
+MOST_CALLS_TO_COMPARE = 5
 
 
 def take_stdout() -> TextIO:
@@ -60,6 +63,21 @@ def run_outputs(runner: Runner, request: dict) -> dict:
     seconds = time.perf_counter() - begin
     np.savez(request["save"], *arrays)
     return {"seconds": seconds}
+
+
+def run_settled_outputs(runner: Runner, request: dict) -> dict:
+    """Of a call that compiled code answered, where one can be had: some go to TensorFlow's kernels, to see which
+    are faster, and all of those where compiled code is slower."""
+    def fallbacks() -> int | None:
+        stats = tektite_stats()
+        return None if stats is None else sum(stats.get("host", {}).get("fallbacks", {}).values())
+
+    for _ in range(MOST_CALLS_TO_COMPARE):
+        before, answer = fallbacks(), run_outputs(runner, request)
+        answer["compiled"] = None if before is None else fallbacks() == before
+        if answer["compiled"] is not False:
+            break
+    return answer
 
 
 def run_timed(runner: Runner, request: dict) -> dict:
@@ -114,6 +132,7 @@ def run_layers(runner: Runner, request: dict) -> dict:
 
 def serve(runner: Runner, workload: Workload, answers: TextIO) -> None:
     commands = {"outputs": run_outputs, "time": run_timed, "warm": run_warm, "stats": run_stats, "layers": run_layers,
+                "settled_outputs": run_settled_outputs,
                 "requests": lambda runner, request: run_requests(runner, request, workload)}
     print(json.dumps({"ready": True}), file=answers)
     for line in sys.stdin:

@@ -7,6 +7,8 @@ import pytest
 from bench.harness.engines import ENGINES, STOCK
 from bench.harness.process import Task, Worker, WorkerFailed
 from bench.harness.turns import Options, run_all
+from bench.harness import worker
+from bench.harness.runners import Runner
 from bench.harness.worker import brief
 
 
@@ -49,6 +51,18 @@ def test_every_process_begins_with_empty_caches_that_go_with_it(tmp_path):
     said = why(tmp_path, """echo "{\\"error\\": \\"$XDG_CACHE_HOME $(ls $XDG_CACHE_HOME | wc -l)\\"}" """)
     folder, files = said.split()
     assert files == "0" and not os.path.exists(folder)
+
+
+@pytest.mark.parametrize("fallbacks,compiled,calls", [
+    ([7, 8, 8, 8], True, 2),            # a spot check, then compiled code
+    (list(range(99)), False, worker.MOST_CALLS_TO_COMPARE),  # code that lost
+])
+def test_results_are_compared_of_calls_that_compiled_code_answered(tmp_path, monkeypatch, fallbacks, compiled, calls):
+    made, counts = [], iter(fallbacks)
+    monkeypatch.setattr(worker, "tektite_stats", lambda: {"host": {"fallbacks": {"MEASURING_HOST": next(counts)}}})
+    runner = Runner(lambda: [made.append(1)], None)
+    assert worker.run_settled_outputs(runner, {"save": tmp_path / "a.npz"})["compiled"] is compiled
+    assert len(made) == calls
 
 
 def test_a_rival_that_failed_is_not_asked_again_and_the_others_go_on(tmp_path):

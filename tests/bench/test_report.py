@@ -49,6 +49,12 @@ def test_single_precision_is_no_result_of_a_double_precision_program():
     assert lines[1]["wrong"] and summary.best_rival(lines, "black_scholes", 1)["engine"] == STOCK
 
 
+def test_a_difference_that_is_not_compiled_codes_stands_in_brackets():
+    lines = summary.summarise([row(STOCK, 10, compiled=None), row(TEKTITE, 10, compiled=False),
+                               row(TEKTITE, 10, "layer_norm", compiled=True)])
+    assert [report.difference_cell(line) for line in lines] == ["0e+00", "(0e+00)", "0e+00"]
+
+
 def test_a_rival_that_fails_is_explained_and_no_failure_of_the_run():
     lines = summary.summarise([row(STOCK, 10), row(TEKTITE, 5), failed("openvino", "cannot read it")])
     assert summary.complaints(lines) == []
