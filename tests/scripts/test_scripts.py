@@ -47,7 +47,7 @@ def test_help_is_printed_and_bad_options_are_named(script):
 
 @pytest.mark.parametrize("options,message", [
     (["--wrong"], "unknown option '--wrong'"),
-    (["--sanitize", "memory"], "--sanitize takes address or thread, got 'memory'"),
+    (["--sanitize", "memory"], "--sanitize takes address, address,undefined or thread, got 'memory'"),
     (["--jobs", "many"], "--jobs takes a positive number, got 'many'"),
 ])
 def test_setup_names_a_bad_option(options, message):
