@@ -34,6 +34,7 @@ constexpr Emitter kEmitters[] = {
     {"row", EmitReduce},
     {"reduce", EmitReduce},
     {"reduce", EmitSingle},
+    {"attention", EmitAttention},
     {"contraction", EmitDepthwise},
     {"contraction", EmitStreamedProduct},
     {"contraction", EmitContraction},

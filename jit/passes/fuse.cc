@@ -41,7 +41,12 @@ class FusionBuilder {
     for (Value v : graph_.outputs()) outputs.push_back(Outside(v));
     graph_.SetOutputs(outputs);
     graph_.EraseDead();
-    for (Node* fusion : fusions) CollapseDims(graph_, fusion);
+    for (Node* fusion : fusions) {
+      // Attention's products tell apart what a loop over one space would merge.
+      if (fusion->String(Attr::kind) != FusionKindName(FusionKind::kAttention)) {
+        CollapseDims(graph_, fusion);
+      }
+    }
     return true;
   }
 
@@ -120,6 +125,12 @@ class FusionBuilder {
     return r.map[v] = AddOperand(r, v);
   }
 
+  static bool ReadsOwnOperands(const FusionGroup& group, const Node& node) {
+    if (group.kind == FusionKind::kAttention) return node.op() == Op::kDotGeneral;
+    return &node == group.root && group.kind != FusionKind::kRow &&
+           group.kind != FusionKind::kReduce;
+  }
+
   Node* Build(const FusionGroup& group) {
     Region r;
     r.group = &group;
@@ -129,8 +140,8 @@ class FusionBuilder {
       std::vector<Value> operands;
       for (Value operand : node->operands()) {
         // A contraction's operands are its own: an epilogue that reads the same value has another.
-        const bool in_memory = node == group.root && group.kind != FusionKind::kRow &&
-                               group.kind != FusionKind::kReduce;
+        const bool in_memory =
+            ReadsOwnOperands(group, *node) && groups_.GroupOf(operand.node) != &group;
         operands.push_back(in_memory ? AddOperand(r, operand) : Inside(r, operand));
       }
       Node* copy =

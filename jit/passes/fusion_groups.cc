@@ -5,6 +5,7 @@
 
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/attention_nodes.h"
 
 namespace tektite::passes {
 namespace {
@@ -152,6 +153,8 @@ const char* FusionKindName(FusionKind kind) {
       return "row";
     case FusionKind::kReduce:
       return "reduce";
+    case FusionKind::kAttention:
+      return "attention";
     case FusionKind::kContraction:
       return "contraction";
     case FusionKind::kWindow:
@@ -246,9 +249,10 @@ Node* FusionGroups::SkipFree(Value v) const {
 FusionGroups::FusionGroups(ir::Graph& graph) : graph_(graph), stable_(StableNodes(graph)) {
   FindFreeNodes();
   int position = 0;
+  for (Node* node : graph.NodeList()) position_[node] = position++;
+  for (Node* node : graph.NodeList()) SeedAttention(node);
   for (Node* node : graph.NodeList()) {
-    position_[node] = position++;
-    Seed(node);
+    if (group_of_.count(node) == 0) Seed(node);
   }
   for (auto& group : groups_) Connect(group.get());
   bool changed = true;
@@ -263,6 +267,22 @@ FusionGroups::FusionGroups(ir::Graph& graph) : graph_(graph), stable_(StableNode
 FusionGroup* FusionGroups::GroupOf(const Node* node) const {
   auto it = group_of_.find(node);
   return it == group_of_.end() ? nullptr : it->second;
+}
+
+void FusionGroups::SeedAttention(Node* node) {
+  const NodeFacts facts = {[this](const Node* n) { return free_.count(n) > 0; },
+                           [this](const Node* n) { return stable_.count(n) > 0; }};
+  std::vector<Node*> nodes = AttentionNodes(node, facts);
+  if (nodes.empty()) return;
+  auto group = std::make_unique<FusionGroup>();
+  group->kind = FusionKind::kAttention;
+  group->space = Squeezed(node->shape());
+  group->root = node;
+  std::sort(nodes.begin(), nodes.end(),
+            [this](Node* a, Node* b) { return position_.at(a) < position_.at(b); });
+  for (Node* n : nodes) group_of_[n] = group.get();
+  group->nodes = std::move(nodes);
+  groups_.push_back(std::move(group));
 }
 
 void FusionGroups::Seed(Node* node) {
@@ -324,7 +344,9 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
   *producer_is_inner = false;
   if (producer.stable != consumer.stable) return false;
   if (producer.nodes.size() + consumer.nodes.size() > kMaxNodes) return false;
-  if (producer.kind == FusionKind::kSingle || consumer.kind == FusionKind::kSingle) return false;
+  for (FusionKind kind : {producer.kind, consumer.kind}) {
+    if (kind == FusionKind::kSingle || kind == FusionKind::kAttention) return false;
+  }
 
   // How the consumer reads the producer.
   bool direct = true, broadcast = false, into_root = false, from_inner = false;
@@ -376,6 +398,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
       *kind = producer.kind;
       return result == consumer.space;
     }
+    case FusionKind::kAttention:
     case FusionKind::kSingle:
       return false;
   }
@@ -412,6 +435,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
       *kind = consumer.kind;
       return direct && !broadcast && same_space && producer_elementwise &&
              OnlyUsedBy(producer, consumer);
+    case FusionKind::kAttention:
     case FusionKind::kSingle:
       return false;
   }

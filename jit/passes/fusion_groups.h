@@ -7,6 +7,7 @@
 //   row          reductions over the innermost dimensions and everything in their space, before,
 //                between and after (softmax, layer norm)
 //   reduce       any other reduction, with what feeds it and what its result goes through
+//   attention    softmax(query x key) x value with what lies between: attention_nodes.h
 //   contraction  dot_general or convolution, with an elementwise epilogue
 //   window       reduce_window, with an elementwise epilogue
 //   single       everything else: one op, one kernel
@@ -31,14 +32,14 @@
 
 namespace tektite::passes {
 
-enum class FusionKind { kLoop, kRow, kReduce, kContraction, kWindow, kSingle };
+enum class FusionKind { kLoop, kRow, kReduce, kAttention, kContraction, kWindow, kSingle };
 const char* FusionKindName(FusionKind kind);  // "loop", "row", ...
 
 struct FusionGroup {
   FusionKind kind = FusionKind::kLoop;
   ir::Dims space;                // the iteration space, without dimensions of size 1
   ir::Dims kept;                 // row and reduce: the space of the reduced values, without size 1
-  ir::Node* root = nullptr;      // the contraction, window, or first reduce
+  ir::Node* root = nullptr;      // the contraction, window, or first reduce; attention's last product
   bool stable = false;           // depends on weights and constants alone
   std::vector<ir::Node*> nodes;  // in topological order
   // Nodes that are read through data movement and so live in another space: their values must not
@@ -76,6 +77,7 @@ class FusionGroups {
                    std::vector<DeepUse>* uses, bool* is_output) const;
   ir::Node* SkipFree(ir::Value v) const;
   void FindFreeNodes();
+  void SeedAttention(ir::Node* node);
   void Seed(ir::Node* node);
   bool TryMergeOperands(ir::Node* node);
   bool TryMerge(FusionGroup* producer, FusionGroup* consumer);

@@ -1,0 +1,42 @@
+// Brings attention's operands into scratch, in the order in which the products read them, whatever
+// their strides: this is where the transposes around attention go.
+//
+//   queries  [rows][QueryStride]          a row's width, contiguous
+//   keys     [panels][width][panel]       a step of the product reads a row of the panel
+//   values   [panels][key_block][panel]
+#ifndef TEKTITE_BACKENDS_CPU_ATTENTION_PACKING_H_
+#define TEKTITE_BACKENDS_CPU_ATTENTION_PACKING_H_
+
+#include <functional>
+
+#include "backends/cpu/attention_plan.h"
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::cpu {
+
+// Elements from one packed query to the next: not a power of two, so that the rows of a tile do not
+// compete for the same lines of L1.
+int64_t QueryStride(const AttentionPlan& plan);
+// Elements of scratch that a block of packed keys or values takes.
+int64_t PackedKeyElements(const AttentionPlan& plan);
+int64_t PackedValueElements(const AttentionPlan& plan);
+
+// A panel of `vectors` vectors from element `first` on; `ragged` if not all of it exists.
+using PanelBody = std::function<void(loop::Value panel, int vectors, bool ragged)>;
+// Visits the panels of `count` columns; the last one may be narrower.
+void ForEachPanel(loop::Builder& b, const AttentionPlan& plan, loop::Value count,
+                  const PanelBody& body);
+
+// Rows `first`, `first` + 1, ... of one batch, `count` of them; rows that do not exist repeat the
+// last one.
+void PackQueries(loop::Builder& b, const AttentionPlan& plan, loop::Value query, loop::Value first,
+                 loop::Value count, loop::Value to);
+// Keys or values `first`, ..., `count` of them, of one batch.
+void PackKeys(loop::Builder& b, const AttentionPlan& plan, loop::Value key, loop::Value first,
+              loop::Value count, loop::Value to);
+void PackValues(loop::Builder& b, const AttentionPlan& plan, loop::Value value, loop::Value first,
+                loop::Value count, loop::Value to);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_ATTENTION_PACKING_H_

@@ -1,0 +1,157 @@
+#include "backends/cpu/attention_plan.h"
+
+#include <algorithm>
+
+#include "backends/cpu/kernel_emitters.h"
+#include "jit/base/status.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::Dims;
+using ir::Node;
+using ir::Op;
+
+// Keys that are taken in one block although they are more than usual_keys: a second block would
+// cost more than the longer strip.
+constexpr int64_t kMostKeysInOneBlock = 384;
+constexpr int64_t kUsualKeys = 256;
+// A strip of scores shares L1 with a panel of keys or values.
+constexpr int64_t kStripBytes = 24 << 10;
+constexpr int64_t kMostTilesInStrip = 4;
+// Units of work to have, as long as blocks of rows have kFewestRows.
+constexpr int64_t kWantedUnits = 6;
+constexpr int64_t kFewestRows = 48, kMostRows = 256;
+// What a block of an unknown number of rows is.
+constexpr int64_t kUsualRows = 128;
+// Multiply-adds per nanosecond and vector lane, as in contraction_plan.cc; a vector of exp and what
+// surrounds it in nanoseconds.
+constexpr double kFmaPerNsPerLane = 7.2;
+constexpr double kExpNs = 5;
+
+int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+int ParameterOf(ir::Value v) {
+  return v.node->op() == Op::kParameter ? static_cast<int>(v.node->Int(Attr::index)) : -1;
+}
+
+absl::Status FindNodes(const ir::Graph& region, AttentionPlan& plan) {
+  for (const auto& node : region.nodes()) {
+    if (auto found = ops::FindAttention(node.get())) plan.nodes = *found;
+  }
+  const ops::Attention& a = plan.nodes;
+  if (a.context == nullptr) return Unimplemented("an attention fusion of another form");
+  plan.query = ParameterOf(a.scores->operand(0));
+  plan.key = ParameterOf(a.scores->operand(1));
+  plan.value = ParameterOf(a.context->operand(1));
+  if (plan.query < 0 || plan.key < 0 || plan.value < 0) {
+    return Unimplemented(a.context->Describe(), ": an operand is not in memory");
+  }
+  if (region.outputs().size() != 1)
+    return Unimplemented(a.context->Describe(), ": several results");
+  plan.result = region.outputs()[0].node;
+  if (plan.result != a.context &&
+      (plan.result->op() != Op::kTranspose || plan.result->operand(0).node != a.context)) {
+    return Unimplemented(plan.result->Describe(), " after attention");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FindAddresses(AttentionPlan& plan) {
+  const Node &scores = *plan.nodes.scores, &context = *plan.nodes.context;
+  const ops::DotDims s = ops::GetDotDims(scores), c = ops::GetDotDims(context);
+  const Dims &query = scores.operand_shape(0).dims(), &key = scores.operand_shape(1).dims();
+  const Dims& value = context.operand_shape(1).dims();
+  const Dims query_strides = ir::RowMajorStrides(query), key_strides = ir::RowMajorStrides(key);
+  const Dims value_strides = ir::RowMajorStrides(value);
+  const Dims& space = scores.shape().dims();
+  for (size_t i = 0; i < s.lhs_batch.size(); ++i) {
+    plan.batch_loops.push_back({space[i], query_strides[s.lhs_batch[i]],
+                                key_strides[s.rhs_batch[i]], value_strides[c.rhs_batch[i]]});
+    plan.batch = plan.batch * space[i];
+  }
+  for (int64_t d : s.lhs_free) {
+    plan.row_loops.push_back({query[d], query_strides[d], 0, 0});
+    plan.rows = plan.rows * query[d];
+  }
+  plan.keys = space.back();
+  const Dim &width = query[s.lhs_contracting[0]], &columns = value[c.rhs_free[0]];
+  if (!width.is_constant() || !columns.is_constant() || width.value() < 1 || columns.value() < 1) {
+    return Unimplemented(context.Describe(), ": widths are not known");
+  }
+  plan.width = width.value();
+  plan.columns = columns.value();
+  plan.query_width_stride = query_strides[s.lhs_contracting[0]];
+  plan.key_stride = key_strides[s.rhs_free[0]];
+  plan.key_width_stride = key_strides[s.rhs_contracting[0]];
+  plan.value_stride = value_strides[c.rhs_contracting[0]];
+  plan.value_column_stride = value_strides[c.rhs_free[0]];
+  return absl::OkStatus();
+}
+
+void ChooseTile(AttentionPlan& plan, const backend::TargetInfo& target) {
+  plan.lanes = target.lanes(4);
+  plan.vectors = 2;
+  const int most = (target.vector_registers >= 32 ? 24 : 12) / plan.vectors;
+  plan.tile_rows = most;
+  if (!plan.rows.is_constant()) return;
+  // Rows that divide the extent leave no ragged tile; each tile costs some rows on top.
+  const int64_t rows = std::max<int64_t>(plan.rows.value(), 1);
+  double best = 1e9;
+  for (int tile = most; tile >= std::max(1, most * 2 / 3); --tile) {
+    const double waste = static_cast<double>(RoundUp(rows, tile) / tile) * (tile + 1.5);
+    if (waste >= best) continue;
+    best = waste;
+    plan.tile_rows = static_cast<int>(std::min<int64_t>(tile, rows));
+  }
+}
+
+void ChooseBlocks(AttentionPlan& plan, const backend::TargetInfo& target) {
+  // A block's keys and values, packed, take a third of L2 at most.
+  const int64_t key_bytes =
+      4 * (RoundUp(plan.width, plan.lanes) + RoundUp(plan.columns, plan.lanes));
+  const int64_t fit =
+      std::max(target.l2_bytes / 3 / key_bytes / plan.panel(), int64_t{1}) * plan.panel();
+  const int64_t most = std::min(fit, kUsualKeys);
+  plan.key_block = most;
+  if (plan.keys.is_constant()) {
+    const int64_t keys = std::max<int64_t>(plan.keys.value(), 1);
+    plan.one_block = keys <= std::min(fit, kMostKeysInOneBlock);
+    const int64_t blocks = plan.one_block ? 1 : (keys + most - 1) / most;
+    plan.key_block = RoundUp((keys + blocks - 1) / blocks, plan.panel());
+  }
+  int64_t tiles = kStripBytes / (plan.tile_rows * plan.key_block * 4);
+  tiles = std::clamp<int64_t>(tiles, 1, kMostTilesInStrip);
+  while (tiles * plan.tile_rows % AttentionPlan::kRowsAtOnce != 0) ++tiles;
+  plan.strip_rows = tiles * plan.tile_rows;
+
+  int64_t rows = kUsualRows;
+  if (plan.rows.is_constant()) {
+    const int64_t all = std::max<int64_t>(plan.rows.value(), 1);
+    const int64_t batch = std::max<int64_t>(plan.batch.value_or(kWantedUnits), 1);
+    const int64_t blocks =
+        std::max((kWantedUnits + batch - 1) / batch, (all + kMostRows - 1) / kMostRows);
+    rows = std::min(std::max((all + blocks - 1) / blocks, kFewestRows), all);
+  }
+  plan.block_rows = RoundUp(rows, plan.tile_rows);
+}
+
+}  // namespace
+
+absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const backend::TargetInfo& target) {
+  AttentionPlan plan;
+  TEKTITE_RETURN_IF_ERROR(FindNodes(fusion.region(), plan));
+  TEKTITE_RETURN_IF_ERROR(FindAddresses(plan));
+  ChooseTile(plan, target);
+  ChooseBlocks(plan, target);
+  const Dim scores = plan.batch * plan.rows * plan.keys;
+  plan.cost = Cost(
+      scores, static_cast<double>(plan.width + plan.columns) / (kFmaPerNsPerLane * plan.lanes) +
+                  kExpNs / plan.lanes);
+  return plan;
+}
+
+}  // namespace tektite::cpu

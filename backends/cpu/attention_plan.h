@@ -1,0 +1,68 @@
+// How an attention kernel is computed: one unit of work per batch (example and head) and block of
+// rows, which goes through the keys block by block.
+//
+//   query, once      -> scratch [block_rows][width]
+//   per key block:   keys   -> panels [width][panel]     values -> panels [key_block][panel]
+//     per strip:     scores = query x keys, logits       [strip_rows][key_block], stays in L1
+//                    softmax of each row
+//                    context += weights x values         [block_rows][columns]
+//
+// Where all keys fit one block, a row's maximum and sum are known before its weights are used.
+// Otherwise each block's weights are relative to the largest logit so far, and what earlier blocks
+// gave is scaled down when a larger one turns up.
+//
+// Packing costs about as much as five rows' worth of products, so blocks of rows are as tall as
+// there is still work for several threads.  (f32, 12 heads, 128 keys of width 64, one Zen 5 core:
+// see docs/architecture.md for what the separate kernels take.)
+#ifndef TEKTITE_BACKENDS_CPU_ATTENTION_PLAN_H_
+#define TEKTITE_BACKENDS_CPU_ATTENTION_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+#include "jit/ops/attention.h"
+
+namespace tektite::cpu {
+
+// A dimension of the batch: its size, and elements moved per step in each operand.
+struct AttentionLoop {
+  ir::Dim trips = 1;
+  ir::Dim query_stride = 0, key_stride = 0, value_stride = 0;
+};
+
+struct AttentionPlan {
+  ops::Attention nodes;
+  const ir::Node* result = nullptr;   // the context, or its transpose
+  int query = 0, key = 0, value = 0;  // parameters
+
+  ir::Dim batch = 1, rows = 1, keys = 1;
+  int64_t width = 1, columns = 1;          // of queries and keys; of values
+  std::vector<AttentionLoop> batch_loops;  // in the order of the scores' dimensions
+  std::vector<AttentionLoop> row_loops;    // query_stride alone
+  ir::Dim query_width_stride = 1;
+  ir::Dim key_stride = 1, key_width_stride = 1;
+  ir::Dim value_stride = 1, value_column_stride = 1;
+
+  int lanes = 16, vectors = 2, tile_rows = 12;
+  int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
+  int64_t key_block = 256;  // a multiple of panel()
+  bool one_block = false;   // all keys fit key_block
+  // Rows whose softmax is worked out side by side: one alone is a chain of waits.
+  static constexpr int kRowsAtOnce = 4;
+  int64_t strip_rows = 24;  // a multiple of tile_rows and of kRowsAtOnce
+  int64_t block_rows = 96;  // a multiple of tile_rows
+  ir::Dim cost;             // see Cost in kernel_emitters.h
+
+  ir::Dim row_blocks() const { return CeilDiv(rows, block_rows); }
+};
+
+// Unimplemented with a reason for what has no code.
+absl::StatusOr<AttentionPlan> PlanAttention(const ir::Node& fusion,
+                                            const backend::TargetInfo& target);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_ATTENTION_PLAN_H_
