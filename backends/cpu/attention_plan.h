@@ -12,8 +12,7 @@
 // gave is scaled down when a larger one turns up.
 //
 // Packing costs about as much as five rows' worth of products, so blocks of rows are as tall as
-// there is still work for several threads.  (f32, 12 heads, 128 keys of width 64, one Zen 5 core:
-// see docs/architecture.md for what the separate kernels take.)
+// there is still work for several threads.
 #ifndef TEKTITE_BACKENDS_CPU_ATTENTION_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_ATTENTION_PLAN_H_
 
