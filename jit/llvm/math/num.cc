@@ -19,12 +19,10 @@ Num Call(llvm::Intrinsic::ID id, Num x) {
 
 llvm::Type* IntType(Num x, int bits) { return WithLanesOf(x.value(), B(x).getIntNTy(bits)); }
 
-Num Any(Num condition) {
-  if (condition.lanes() == 1) return condition;
-  // One bit a lane: a mask register or movmsk, then a test.
-  llvm::Value* bits =
-      B(condition).CreateBitCast(condition.value(), B(condition).getIntNTy(condition.lanes()));
-  return Make(condition, B(condition).CreateIsNotNull(bits));
+// Of an AVX-512 instruction on a whole vector.
+constexpr int kCurrentRounding = 4;
+llvm::Value* AllLanes(Num x) {
+  return x.IsDouble() ? B(x).getInt8(0xff) : static_cast<llvm::Value*>(B(x).getInt16(0xffff));
 }
 
 }  // namespace
@@ -97,6 +95,13 @@ Num Select(Num condition, Num a, Num b) {
 // The operand order is the one in which minps and maxps return x for NaN.
 Num AtMost(Num x, double bound) { return Select(bound < x, bound, x); }
 Num AtLeast(Num x, double bound) { return Select(bound > x, bound, x); }
+Num Any(Num condition) {
+  if (condition.lanes() == 1) return condition;
+  // One bit a lane: a mask register or movmsk, then a test.
+  llvm::Value* bits =
+      B(condition).CreateBitCast(condition.value(), B(condition).getIntNTy(condition.lanes()));
+  return Make(condition, B(condition).CreateIsNotNull(bits));
+}
 Num IsNan(Num x) { return x != x; }
 Num Abs(Num x) { return Call(llvm::Intrinsic::fabs, x); }
 Num Sqrt(Num x) { return Call(llvm::Intrinsic::sqrt, x); }
@@ -140,6 +145,17 @@ Num Lookup(absl::Span<const double> table, Num indices) {
   llvm::Type* type = WithLanesOf(indices.value(), B(indices).getDoubleTy());
   if (indices.lanes() == 1) return Make(indices, B(indices).CreateLoad(type, pointers));
   return Make(indices, B(indices).CreateMaskedGather(type, pointers, llvm::Align(8)));
+}
+
+Num LookupInRegister(absl::Span<const double> table, Num indices) {
+  const bool wide = indices.bits() == 64;
+  std::vector<llvm::Constant*> entries;
+  llvm::Type* scalar = wide ? B(indices).getDoubleTy() : B(indices).getFloatTy();
+  for (double entry : table) entries.push_back(llvm::ConstantFP::get(scalar, entry));
+  const llvm::Intrinsic::ID id = wide ? llvm::Intrinsic::x86_avx512_permvar_df_512
+                                      : llvm::Intrinsic::x86_avx512_permvar_sf_512;
+  return Make(indices, B(indices).CreateIntrinsic(
+                           id, {}, {llvm::ConstantVector::get(entries), indices.value()}));
 }
 
 Num Polynomial(Num x, absl::Span<const double> coefficients) {
@@ -211,18 +227,28 @@ std::vector<Num> While(std::vector<Num> state,
   return state;
 }
 
+bool ScalesInOneInstruction(Num x) { return x.context()->avx512 && x.lanes() * x.bits() == 512; }
+
+Num WithMagnitudeAtMost(Num x, double bound) {
+  if (!ScalesInOneInstruction(x)) return AtLeast(AtMost(x, bound), -bound);
+  llvm::IRBuilder<>& b = B(x);
+  const bool f64 = x.IsDouble();
+  const llvm::Intrinsic::ID id = f64 ? llvm::Intrinsic::x86_avx512_mask_range_pd_512
+                                     : llvm::Intrinsic::x86_avx512_mask_range_ps_512;
+  constexpr int kLeastMagnitudeSignOfFirst = 2;
+  return Make(x, b.CreateIntrinsic(
+                     id, {},
+                     {x.value(), x.Constant(bound).value(), b.getInt32(kLeastMagnitudeSignOfFirst),
+                      x.value(), AllLanes(x), b.getInt32(kCurrentRounding)}));
+}
+
 Num ScaleByPowerOfTwo(Num x, Num n) {
-  const int width = x.lanes() * x.bits();
-  if (x.context()->avx512 && width == 512) {
-    llvm::IRBuilder<>& b = B(x);
-    const bool f64 = x.IsDouble();
-    const llvm::Intrinsic::ID id = f64 ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
-                                       : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
-    llvm::Value* all = f64 ? b.getInt8(0xff) : static_cast<llvm::Value*>(b.getInt16(0xffff));
-    constexpr int kCurrentRounding = 4;
-    return Make(
-        x, b.CreateIntrinsic(id, {},
-                             {x.value(), n.value(), x.value(), all, b.getInt32(kCurrentRounding)}));
+  if (ScalesInOneInstruction(x)) {
+    const llvm::Intrinsic::ID id = x.IsDouble() ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                                                : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+    return Make(x, B(x).CreateIntrinsic(id, {},
+                                        {x.value(), n.value(), x.value(), AllLanes(x),
+                                         B(x).getInt32(kCurrentRounding)}));
   }
   // Two factors, each a power of two within range: the first product is exact unless it overflows,
   // the second rounds.

@@ -91,6 +91,7 @@ inline Num Select(Num condition, double a, Num b) { return Select(condition, b.C
 Num AtMost(Num x, double bound);
 Num AtLeast(Num x, double bound);
 Num IsNan(Num x);
+Num Any(Num condition);  // of its lanes: one bool
 Num Abs(Num x);
 Num CopySign(Num magnitude, Num sign);
 Num Sqrt(Num x);
@@ -106,6 +107,9 @@ Num ToDouble(Num x);            // f32 to f64
 Num ToSingle(Num x);            // f64 to f32
 Num WithBits(Num x, int bits);  // sign-extends or truncates integers
 Num Lookup(absl::Span<const double> table, Num indices);  // a gather from a constant table
+// The same from a table of as many entries as x has lanes; only the last bits of an index count.
+// Where ScalesInOneInstruction.
+Num LookupInRegister(absl::Span<const double> table, Num indices);
 
 // coefficients[0] + coefficients[1] x + ..., by Horner's rule with fma.
 Num Polynomial(Num x, absl::Span<const double> coefficients);
@@ -125,6 +129,11 @@ std::vector<Num> Rarely(Num condition, std::vector<Num> usual,
 std::vector<Num> While(std::vector<Num> state,
                        const std::function<Num(const std::vector<Num>&)>& more,
                        const std::function<std::vector<Num>(const std::vector<Num>&)>& body);
+// ScaleByPowerOfTwo of this type is one instruction, which takes any n, down to an integer: the
+// result is 0, infinite or NaN where n or x says so.
+bool ScalesInOneInstruction(Num x);
+// x limited to [-bound, bound], one instruction where scaling is; what NaN becomes is open.
+Num WithMagnitudeAtMost(Num x, double bound);
 // x times 2^n for n integral (a float): rounded once, also when the result is denormal or too
 // large. n must be within +-2 times the exponent range.
 Num ScaleByPowerOfTwo(Num x, Num n);

@@ -169,6 +169,8 @@ def linear(z):  # the weight of an odd function's tail, relative
 FITS = {
     "exp_f32": (exp_tail, -HALF_LN2, HALF_LN2, 4, exp_w),
     "exp_f64": (exp_tail, -HALF_LN2, HALF_LN2, 9, exp_w),
+    "exp_sixteenth_f32": (exp_tail, -HALF_LN2 / 16, HALF_LN2 / 16, 1, exp_w),
+    "exp_eighth_f64": (exp_tail, -HALF_LN2 / 8, HALF_LN2 / 8, 5, exp_w),
     "exp_mid": (exp_tail, -HALF_LN2, HALF_LN2, 6, exp_w),
     "expm1_f32": (exp_tail, -HALF_LN2, HALF_LN2, 5, exp1_w),
     "expm1_f64": (exp_tail, -HALF_LN2, HALF_LN2, 10, exp1_w),
@@ -213,8 +215,18 @@ def constant_name(fit):
     return "k" + "".join(part.capitalize() for part in fit.split("_"))
 
 
+def print_powers():
+    print("// 2^(j/16)")
+    print("inline constexpr double kExp2Sixteenths[] = {")
+    for j in range(16):
+        print(f"    {mp.nstr(mpf(2) ** (mpf(j) / 16), 17)},")
+    print("};")
+
+
 def main():
     print(HEADER)
+    if not sys.argv[1:]:
+        print_powers()
     for name in sys.argv[1:] or FITS:
         coefficients, worst = remez(*FITS[name])
         digits = 9 if name.endswith("f32") else 17
