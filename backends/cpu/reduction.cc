@@ -1,5 +1,7 @@
 #include "backends/cpu/reduction.h"
 
+#include <cmath>
+
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -15,11 +17,27 @@ constexpr int kAccumulators = 4;
 
 using Visit = std::function<std::vector<Value>(const std::vector<Value>&, Value)>;
 
+// The accumulators of several reductions, one after the other.
+using State = std::vector<Value>;
+
+// Element c of `taken` (one vector per reduction) goes into copy c of the accumulators.
+void TakeIn(const std::vector<Reduction>& reductions, int copies,
+            const std::vector<std::vector<Value>>& taken, Value mask, State* state) {
+  size_t first = 0;
+  for (size_t r = 0; r < reductions.size(); ++r) {
+    const size_t size = reductions[r].num_accumulators(copies);
+    std::vector<Value> x;
+    for (const std::vector<Value>& t : taken) x.push_back(t[r]);
+    reductions[r].TakeIn(x, mask, absl::MakeSpan(*state).subspan(first, size));
+    first += size;
+  }
+}
+
 // One sweep along the last dimension with the outer index fixed; updates the accumulators, of which
-// each reduction has `copies`, one after the other.
-std::vector<Value> Sweep(loop::Builder& b, const Dim& size, int lanes, int copies,
-                         const std::vector<Reduction>& reductions, const std::vector<Value>& outer,
-                         std::vector<Value> state, const Visit& visit) {
+// each reduction has `copies`.
+State Sweep(loop::Builder& b, const Dim& size, int lanes, int copies,
+            const std::vector<Reduction>& reductions, const std::vector<Value>& outer, State state,
+            const Visit& visit) {
   auto at = [&](Value inner) {
     std::vector<Value> index = outer;
     index.push_back(inner);
@@ -27,34 +45,30 @@ std::vector<Value> Sweep(loop::Builder& b, const Dim& size, int lanes, int copie
   };
   const int64_t step = static_cast<int64_t>(lanes) * copies;
   const Dim left = Mod(size, lanes), whole = size - left, unrolled = size - Mod(size, step);
-  auto one = [&](Value inner, Value mask, int copy, std::vector<Value>& s) {
-    std::vector<Value> taken = visit(at(inner), mask);
-    for (size_t r = 0; r < reductions.size(); ++r) {
-      Value& acc = s[r * copies + copy];
-      acc = reductions[r].Combine(acc, taken[r], mask);
+  auto vectors = [&](Value inner, int count, absl::Span<const Value> carried) {
+    State s(carried.begin(), carried.end());
+    std::vector<std::vector<Value>> taken;
+    for (int c = 0; c < count; ++c) {
+      taken.push_back(visit(at(b.Add(inner, b.Index(static_cast<int64_t>(c) * lanes))), {}));
     }
+    TakeIn(reductions, copies, taken, {}, &s);
+    return s;
   };
-  state = b.For(b.Index(0), b.Index(unrolled), step, state,
+  state = b.For(b.Index(0), b.Index(unrolled), step, std::move(state),
                 [&](Value inner, absl::Span<const Value> carried) {
-                  std::vector<Value> s(carried.begin(), carried.end());
-                  for (int c = 0; c < copies; ++c) {
-                    one(b.Add(inner, b.Index(static_cast<int64_t>(c) * lanes)), {}, c, s);
-                  }
-                  return s;
+                  return vectors(inner, copies, carried);
                 });
   if (copies > 1) {
-    state = b.For(b.Index(unrolled), b.Index(whole), lanes, state,
-                  [&](Value inner, absl::Span<const Value> carried) {
-                    std::vector<Value> s(carried.begin(), carried.end());
-                    one(inner, {}, 0, s);
-                    return s;
-                  });
+    state = b.For(
+        b.Index(unrolled), b.Index(whole), lanes, std::move(state),
+        [&](Value inner, absl::Span<const Value> carried) { return vectors(inner, 1, carried); });
   }
   return b.IfElse(
       b.Compare("gt", b.Index(left), b.Index(0)),
       [&] {
-        std::vector<Value> s = state;
-        one(b.Index(whole), b.MaskUpTo(b.Index(left), lanes), 0, s);
+        State s = state;
+        const Value mask = b.MaskUpTo(b.Index(left), lanes);
+        TakeIn(reductions, copies, {visit(at(b.Index(whole)), mask)}, mask, &s);
         return s;
       },
       [&] { return state; });
@@ -98,7 +112,59 @@ Value Reduction::Combine(Value accumulator, Value x, Value mask) const {
   return b_->Binary(op_, accumulator, x);
 }
 
-Value Reduction::Merge(Value a, Value b) const { return b_->Binary(op_, a, b); }
+bool Reduction::WatchesForNan() const {
+  return ir::IsFloat(accumulator_) && (op_ == ir::Op::kMax || op_ == ir::Op::kMin);
+}
+
+int Reduction::num_accumulators(int copies) const { return copies + (WatchesForNan() ? 1 : 0); }
+
+std::vector<Value> Reduction::Begin(int copies) const {
+  std::vector<Value> state(copies, Identity(lanes_));
+  if (WatchesForNan()) state.push_back(b_->Splat(b_->Float(accumulator_, 0), lanes_));
+  return state;
+}
+
+void Reduction::TakeIn(std::vector<Value> x, Value mask, absl::Span<Value> state) const {
+  if (!WatchesForNan()) {
+    for (size_t i = 0; i < x.size(); ++i) state[i] = Combine(state[i], x[i], mask);
+    return;
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i].dtype() != accumulator_) x[i] = b_->Convert(x[i], accumulator_);
+    if (mask) x[i] = b_->Select(mask, x[i], Identity(lanes_));
+    state[i] = Beyond(x[i], state[i]);
+  }
+  // One comparison looks at two vectors.
+  const Value nan = b_->Splat(b_->Float(accumulator_, std::nan("")), lanes_);
+  Value& seen = state.back();
+  for (size_t i = 0; i < x.size(); i += 2) {
+    Value any = b_->Compare("ne", x[i], x[i]);
+    if (i + 1 < x.size()) any = b_->Or(any, b_->Compare("ne", x[i + 1], x[i + 1]));
+    seen = b_->Select(any, nan, seen);
+  }
+}
+
+Value Reduction::Beyond(Value x, Value accumulator) const {
+  return b_->Select(b_->Compare(op_ == ir::Op::kMax ? "gt" : "lt", x, accumulator), x, accumulator);
+}
+
+Value Reduction::Total(absl::Span<const Value> state) const {
+  std::vector<Value> parts(state.begin(), state.end());
+  Value seen;
+  if (WatchesForNan()) {
+    seen = parts.back();
+    parts.pop_back();
+  }
+  for (size_t n = parts.size(); n > 1; n = (n + 1) / 2) {
+    for (size_t i = 0; i < n / 2; ++i) {
+      Value& a = parts[i];
+      const Value b = parts[n - 1 - i];
+      a = seen ? Beyond(a, b) : b_->Binary(op_, a, b);
+    }
+  }
+  if (seen) parts[0] = b_->Select(b_->Compare("ne", seen, seen), seen, parts[0]);
+  return Finish(parts[0]);
+}
 
 Value Reduction::Narrow(Value accumulator) const {
   return accumulator_ == dtype_ ? accumulator : b_->Convert(accumulator, dtype_);
@@ -114,22 +180,20 @@ std::vector<Value> ReduceOverInner(loop::Builder& b, const Dims& sizes, int lane
   const int64_t enough = int64_t{2} * kAccumulators * lanes;
   const int copies =
       !reductions.empty() && all.back().value_or(enough) >= enough ? kAccumulators : 1;
-  std::vector<Value> state;
+  State state;
   for (const Reduction& r : reductions) {
-    for (int c = 0; c < copies; ++c) state.push_back(r.Identity(lanes));
+    for (Value v : r.Begin(copies)) state.push_back(v);
   }
   auto trimmed = [&](const std::vector<Value>& index, Value mask) {
     return visit(sizes.empty() ? std::vector<Value>{} : index, mask);
   };
   state = Nest(b, all, 0, lanes, copies, reductions, {}, std::move(state), trimmed);
   std::vector<Value> totals;
-  for (size_t r = 0; r < reductions.size(); ++r) {
-    std::vector<Value> parts(state.begin() + static_cast<int64_t>(r) * copies,
-                             state.begin() + static_cast<int64_t>(r + 1) * copies);
-    for (size_t n = parts.size(); n > 1; n = (n + 1) / 2) {
-      for (size_t i = 0; i < n / 2; ++i) parts[i] = reductions[r].Merge(parts[i], parts[n - 1 - i]);
-    }
-    totals.push_back(reductions[r].Finish(parts[0]));
+  size_t first = 0;
+  for (const Reduction& r : reductions) {
+    const size_t size = r.num_accumulators(copies);
+    totals.push_back(r.Total(absl::MakeConstSpan(state).subspan(first, size)));
+    first += size;
   }
   return totals;
 }

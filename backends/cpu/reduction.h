@@ -3,9 +3,10 @@
 //   Reduction sum(&b, "add", DType::kF32, lanes);
 //   std::vector<Value> totals = ReduceOverInner(b, {768}, lanes, {sum}, visit);
 //
-// f16 and bf16 accumulate in f32.  The order of additions is fixed by the sizes and by which of
-// them are known to the compiler: several vectors of partial results, combined pairwise, then lanes
-// by halves.
+// f16 and bf16 accumulate in f32.  A row's max and min watch for NaN on the side, in an accumulator
+// of its own: two operations a vector, where a max that passes NaN on takes three.  The order of
+// additions is fixed by the sizes and by which of them are known to the compiler: several vectors
+// of partial results, combined pairwise, then lanes by halves.
 #ifndef TEKTITE_BACKENDS_CPU_REDUCTION_H_
 #define TEKTITE_BACKENDS_CPU_REDUCTION_H_
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "jit/ir/dim.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -24,14 +26,26 @@ class Reduction {
   loop::Value Identity(int lanes) const;
   // Lanes that are off in the mask (none: all on) do not count.
   loop::Value Combine(loop::Value accumulator, loop::Value x, loop::Value mask) const;
-  loop::Value Merge(loop::Value a, loop::Value b) const;
   // One scalar of the reduction's dtype.
   loop::Value Finish(loop::Value accumulator) const;
   // An accumulator (any lanes) in the reduction's dtype.
   loop::Value Narrow(loop::Value accumulator) const;
   int lanes() const { return lanes_; }
 
+  // ---- several accumulators, so that no operation waits for the one before: `copies` partial
+  // results, and what else the reduction keeps
+  int num_accumulators(int copies) const;
+  std::vector<loop::Value> Begin(int copies) const;
+  // x[i] goes into copy i.
+  void TakeIn(std::vector<loop::Value> x, loop::Value mask, absl::Span<loop::Value> state) const;
+  // One scalar of the reduction's dtype.
+  loop::Value Total(absl::Span<const loop::Value> state) const;
+
  private:
+  bool WatchesForNan() const;
+  // The larger (smaller) of two; the accumulator where x is NaN.
+  loop::Value Beyond(loop::Value x, loop::Value accumulator) const;
+
   loop::Builder* b_;
   ir::Op op_;
   std::string reducer_;

@@ -125,6 +125,30 @@ llvm::Value* RoundAway(LowerContext& c, llvm::Value* x) {
   return math::Select(big, n, math::CopySign(rounded, n)).value();
 }
 
+// Upper half against lower half until one lane is left; an odd lane joins at the end of its turn.
+llvm::Value* FoldLanes(LowerContext& c, llvm::Value* v,
+                       const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& combine) {
+  llvm::Value* odd = nullptr;
+  int lanes = LanesOf(v);
+  while (lanes > 1) {
+    if (lanes % 2 != 0) {
+      llvm::Value* last = c.builder.CreateExtractElement(v, lanes - 1);
+      odd = odd == nullptr ? last : combine(last, odd);
+      if (odd == nullptr) return nullptr;
+    }
+    lanes /= 2;
+    std::vector<int> low(lanes), high(lanes);
+    for (int i = 0; i < lanes; ++i) {
+      low[i] = i;
+      high[i] = lanes + i;
+    }
+    v = combine(c.builder.CreateShuffleVector(v, low), c.builder.CreateShuffleVector(v, high));
+    if (v == nullptr) return nullptr;
+  }
+  llvm::Value* result = c.builder.CreateExtractElement(v, static_cast<uint64_t>(0));
+  return odd == nullptr ? result : combine(result, odd);
+}
+
 llvm::Value* Sign(LowerContext& c, DType dtype, llvm::Value* x) {
   llvm::IRBuilder<>& b = c.builder;
   if (ir::IsFloat(dtype)) {
@@ -268,27 +292,18 @@ llvm::Value* LowerCompare(LowerContext& c, Direction direction, DType dtype, llv
 }
 
 llvm::Value* LowerReduceLanes(LowerContext& c, Op op, DType dtype, llvm::Value* v) {
-  // Upper half against lower half until one lane is left; an odd lane joins at the end of its turn.
-  llvm::Value* odd = nullptr;
-  int lanes = LanesOf(v);
-  while (lanes > 1) {
-    if (lanes % 2 != 0) {
-      llvm::Value* last = c.builder.CreateExtractElement(v, lanes - 1);
-      odd = odd == nullptr ? last : LowerBinary(c, op, dtype, last, odd);
-      if (odd == nullptr) return nullptr;
-    }
-    lanes /= 2;
-    std::vector<int> low(lanes), high(lanes);
-    for (int i = 0; i < lanes; ++i) {
-      low[i] = i;
-      high[i] = lanes + i;
-    }
-    v = LowerBinary(c, op, dtype, c.builder.CreateShuffleVector(v, low),
-                    c.builder.CreateShuffleVector(v, high));
-    if (v == nullptr) return nullptr;
+  if (ir::IsFloat(dtype) && (op == Op::kMax || op == Op::kMin)) {
+    // One look for NaN at all lanes, beside the chain and not in each of its links.
+    llvm::IRBuilder<>& b = c.builder;
+    const auto larger = [&](llvm::Value* x, llvm::Value* y) {
+      return b.CreateSelect(op == Op::kMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
+    };
+    llvm::Value* nan = math::Any(math::IsNan(math::Num(&c, v))).value();
+    return b.CreateSelect(nan, llvm::ConstantFP::getNaN(v->getType()->getScalarType()),
+                          FoldLanes(c, v, larger));
   }
-  llvm::Value* result = c.builder.CreateExtractElement(v, static_cast<uint64_t>(0));
-  return odd == nullptr ? result : LowerBinary(c, op, dtype, result, odd);
+  return FoldLanes(c, v,
+                   [&](llvm::Value* x, llvm::Value* y) { return LowerBinary(c, op, dtype, x, y); });
 }
 
 }  // namespace tektite::loop

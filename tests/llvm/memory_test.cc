@@ -1,4 +1,7 @@
 // Masks, gathers, lanes, loops with carried values, branches and scratch, compiled and run.
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "gtest/gtest.h"
@@ -188,6 +191,35 @@ TEST_P(Memory, LanesMove) {
   EXPECT_EQ(y[18], 1);
   EXPECT_EQ(y[39], 5);
   EXPECT_EQ(y[40], 6);
+}
+
+// One look at all lanes tells whether one is NaN, which the comparisons of the halves do not pass
+// on.
+TEST_P(Memory, NanInAnyLaneIsTheirExtreme) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  for (int lanes : {3, 4, 8, 16, 32}) {
+    for (int at = -1; at < lanes; ++at) {
+      std::vector<float> x(32), y(2);
+      std::iota(x.begin(), x.end(), -5.0f);
+      x[lanes / 2] = inf;
+      x[0] = -inf;
+      if (at >= 0) x[at] = nan;
+      const std::vector<float> used(x.begin(), x.begin() + lanes);
+      RunKernel(GetParam(), {DType::kF32, DType::kF32}, {x.data(), y.data()}, {}, 0,
+                [&](Builder& b) {
+                  Value v = b.Load(b.Buffer(0), DType::kF32, b.Index(0), lanes);
+                  b.Store(b.Buffer(1), b.Index(0), b.ReduceLanes(Op::kMax, v));
+                  b.Store(b.Buffer(1), b.Index(1), b.ReduceLanes(Op::kMin, v));
+                });
+      if (at >= 0) {
+        EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1])) << lanes << " lanes, NaN in " << at;
+      } else {
+        EXPECT_EQ(y[0], *std::max_element(used.begin(), used.end())) << lanes;
+        EXPECT_EQ(y[1], *std::min_element(used.begin(), used.end())) << lanes;
+      }
+    }
+  }
 }
 
 TEST_P(Memory, ScratchZeroAndCopy) {
