@@ -3,10 +3,11 @@
 // The space is [outer..., inner...]: reductions run over the inner dimensions.  Work falls into
 // stages, where stage s may use the results of reductions made in stages before it.  Each row goes
 // through all stages before the next row starts; what a later stage needs again is read again,
-// worked out again when that is trivial, or kept in scratch, which stays in L1.
+// worked out again when that is trivial, or kept: where a result of that type will lie, otherwise
+// in scratch, which stays in L1.
 //
 //   softmax:  stage 0  m = max(x)
-//             stage 1  e = exp(x - m) -> scratch, s = sum(e)
+//             stage 1  e = exp(x - m) -> y, s = sum(e)
 //             stage 2  y = e / s
 
 #include <algorithm>
@@ -30,6 +31,11 @@ using loop::Value;
 // operations).
 constexpr int kKeepCost = 3;
 
+// How many elements ahead is fetched at least, so that short rows are fetched in time.
+constexpr int64_t kLeastAhead = 1024;
+// Longer rows fetch nothing: it would be gone from L1 again before it is read.
+constexpr int64_t kMostFetched = 4096;
+
 class RowEmitter {
  public:
   RowEmitter(const Node& fusion, const Target& target, const std::string& name)
@@ -45,8 +51,10 @@ class RowEmitter {
     result.num_chunks = CeilDiv(rows, per_chunk);
     loop::Builder b(result.kernel.get());
     b_ = &b;
-    for (auto& [node, kept] : kept_) {
-      kept = b.AllocateScratch(node->shape().dtype(), Product(inner_));
+    for (auto& [node, place] : kept_) {
+      if (place.output < 0) {
+        place.scratch = b.AllocateScratch(node->shape().dtype(), Product(inner_));
+      }
     }
     ForEachUnit(b, rows, per_chunk, [&](Value row) { EmitRow(row); });
     TEKTITE_RETURN_IF_ERROR(status_);
@@ -54,6 +62,12 @@ class RowEmitter {
   }
 
  private:
+  // Where a row of a value is kept for later stages.
+  struct Place {
+    int output = -1;  // in the row of this result, which a later stage overwrites
+    Value scratch;    // otherwise
+  };
+
   absl::Status Analyze() {
     const Node* reduce = nullptr;
     for (const auto& node : region_.nodes()) {
@@ -119,6 +133,40 @@ class RowEmitter {
         }
       }
     }
+    KeepInOutputs();
+  }
+
+  // A result's row is written twice then, and the first time, beside the arithmetic, brings it into
+  // L1: softmax of 512 x 1024 takes 86 us where it takes 91 with scratch.
+  void KeepInOutputs() {
+    std::vector<bool> taken(region_.outputs().size(), false);
+    for (size_t o = 0; o < taken.size(); ++o) {
+      const auto kept = kept_.find(region_.outputs()[o].node);
+      if (kept == kept_.end() || kept->second.output >= 0) continue;
+      taken[o] = true;
+      kept->second.output = static_cast<int>(o);
+    }
+    for (const auto& node : region_.nodes()) {
+      const auto kept = kept_.find(node.get());
+      if (kept == kept_.end() || kept->second.output >= 0) continue;
+      int last_read = 0;
+      for (const ir::Use& use : node->uses()) {
+        last_read = std::max(last_read, stage_[use.user]);
+      }
+      for (size_t o = 0; o < taken.size() && kept->second.output < 0; ++o) {
+        const ir::Value v = region_.outputs()[o];
+        if (taken[o] || !IsFull(v.node) || v.dtype() != node->shape().dtype() ||
+            stage_[v.node] <= stage_[node.get()] || stage_[v.node] < last_read) {
+          continue;
+        }
+        taken[o] = true;
+        kept->second.output = static_cast<int>(o);
+      }
+    }
+  }
+
+  Value OutputBuffer(size_t o) {
+    return b_->Buffer(region_.num_parameters() + static_cast<int>(o));
   }
 
   static int OwnCost(const Node& node) {
@@ -159,8 +207,7 @@ class RowEmitter {
     for (size_t o = 0; o < region_.outputs().size(); ++o) {
       ir::Value v = region_.outputs()[o];
       if (IsFull(v.node)) continue;
-      e.StoreAt(b.Buffer(region_.num_parameters() + static_cast<int>(o)), v.shape(), outer,
-                e.Emit(v, outer));
+      e.StoreAt(OutputBuffer(o), v.shape(), outer, e.Emit(v, outer));
     }
     if (status_.ok()) status_ = e.status();
   }
@@ -175,6 +222,26 @@ class RowEmitter {
     e.Pin();
   }
 
+  // The first sweep over a row waits for memory and the second computes: it fetches what the first
+  // will read of the rows that follow.  Of 512 x 1024, softmax takes 77 us where it takes 87
+  // without, layer normalization 46 where it takes 56; fetching results, too, makes both slower.
+  void PrefetchAhead(const Indices& outer, Value column) {
+    const int64_t inner = Product(inner_).value_or(0);
+    if (inner > kMostFetched) return;
+    loop::Builder& b = *b_;
+    Value at = b.Index(0);
+    for (size_t i = 0; i < outer.size(); ++i) {
+      at = b.Add(b.Mul(at, b.Index(outer_[i])), outer[i].base);
+    }
+    const Dim ahead = Max(Product(inner_), kLeastAhead);
+    at = b.Add(b.Add(b.Mul(at, b.Index(Product(inner_))), column), b.Index(ahead));
+    for (int i = 0; i < region_.num_parameters(); ++i) {
+      const Node* parameter = region_.parameter(i);
+      if (!IsFull(parameter) || parameter->uses().empty()) continue;
+      b.Prefetch(b.Buffer(i), parameter->shape().dtype(), at);
+    }
+  }
+
   void EmitStage(ElementEmitter& e, const Indices& outer, int stage) {
     loop::Builder& b = *b_;
     std::vector<const Node*> reduces;
@@ -187,9 +254,10 @@ class RowEmitter {
       ir::Value v = region_.outputs()[o];
       if (IsFull(v.node) && stage_[v.node] == stage) outputs.emplace_back(o, v);
     }
-    std::vector<std::pair<const Node*, Value>> keeps;
-    for (const auto& [node, memory] : kept_) {
-      if (stage_[node] == stage) keeps.emplace_back(node, memory);
+    std::vector<std::pair<const Node*, Place>> keeps;
+    for (const auto& [node, place] : kept_) {
+      const bool is_output = place.output >= 0 && region_.outputs()[place.output].node == node;
+      if (stage_[node] == stage && !is_output) keeps.emplace_back(node, place);
     }
     if (reduces.empty() && outputs.empty() && keeps.empty()) return;
 
@@ -205,20 +273,26 @@ class RowEmitter {
       for (size_t i = 0; i < inner.size(); ++i) {
         linear = b.Add(b.Mul(linear, b.Index(inner_[i])), inner[i]);
       }
-      for (const auto& [node, memory] : kept_) {
+      if (stage == 1) PrefetchAhead(outer, linear);
+      for (const auto& [node, place] : kept_) {
         ir::Value v{const_cast<Node*>(node), 0};
         e.UnbindValue(v);
-        if (stage_[node] < stage) {
-          e.BindValue(v, b.Load(memory, node->shape().dtype(), linear, e.lanes(), mask));
+        if (stage_[node] >= stage) continue;
+        e.BindValue(v, place.output < 0
+                           ? b.Load(place.scratch, node->shape().dtype(), linear, e.lanes(), mask)
+                           : e.LoadAt(OutputBuffer(place.output), v.shape(), at));
+      }
+      for (auto [node, place] : keeps) {
+        const ir::Value v{const_cast<Node*>(node), 0};
+        const Value x = e.EmitVector(v, at);
+        if (place.output < 0) {
+          b.Store(place.scratch, linear, x, mask);
+        } else {
+          e.StoreAt(OutputBuffer(place.output), v.shape(), at, x);
         }
       }
-      for (auto [node, memory] : keeps) {
-        Value v = e.EmitVector(ir::Value{const_cast<Node*>(node), 0}, at);
-        b.Store(memory, linear, v, mask);
-      }
       for (auto [o, v] : outputs) {
-        e.StoreAt(b.Buffer(region_.num_parameters() + static_cast<int>(o)), v.shape(), at,
-                  e.EmitVector(v, at));
+        e.StoreAt(OutputBuffer(o), v.shape(), at, e.EmitVector(v, at));
       }
       std::vector<Value> taken;
       for (const Node* r : reduces) taken.push_back(e.EmitVector(r->operand(0), at));
@@ -245,7 +319,7 @@ class RowEmitter {
   absl::Status status_;
   ir::Dims space_, outer_, inner_;
   absl::flat_hash_map<const Node*, int> stage_, cost_;
-  absl::flat_hash_map<const Node*, Value> kept_;
+  absl::flat_hash_map<const Node*, Place> kept_;
   int num_stages_ = 0;
 };
 

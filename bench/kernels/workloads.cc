@@ -111,15 +111,19 @@ Workload Rows(const std::string& name, const std::string& body, int rows, int co
   return w;
 }
 
+// As it comes from TensorFlow, which divides by multiplying.
 constexpr char kSoftmax[] = R"(graph @f(%x: f32[$0,$1]) -> (f32[$0,$1]) {
   %0: f32[$0] = reduce(%x) {dimensions = [1], reducer = "max"}
   %1: f32[$0,$1] = broadcast_in_dim(%0) {dimensions = [0], shape = ($0, $1)}
   %2: f32[$0,$1] = sub(%x, %1)
   %3: f32[$0,$1] = exp(%2)
   %4: f32[$0] = reduce(%3) {dimensions = [1], reducer = "add"}
-  %5: f32[$0,$1] = broadcast_in_dim(%4) {dimensions = [0], shape = ($0, $1)}
-  %6: f32[$0,$1] = div(%3, %5)
-  return %6
+  %5: f32[] = constant() {value = f32[]{1}}
+  %6: f32[$0] = broadcast_in_dim(%5) {dimensions = [], shape = ($0)}
+  %7: f32[$0] = div(%6, %4)
+  %8: f32[$0,$1] = broadcast_in_dim(%7) {dimensions = [0], shape = ($0, $1)}
+  %9: f32[$0,$1] = mul(%3, %8)
+  return %9
 }
 )";
 

@@ -1,4 +1,7 @@
 // Row kernels: softmax, layer normalization and what surrounds them.
+#include <cmath>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
 
@@ -107,6 +110,75 @@ CONFORMANCE_TEST(RowValuesAreUsedOutside) {
     Value range = b.Sub(max, b.Reduce(x, {1}, "min"));
     b.Return({max, b.Div(sum, b.Add(range, b.FullLike(range, 1))), b.Neg(range)});
     Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+// The row's largest and smallest element are found without passing NaN on from element to element;
+// one anywhere (in each of the accumulators, in the masked tail) must still be the result.
+CONFORMANCE_TEST(ExtremesOfRowsWithNan) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (int64_t n : {1, 15, 16, 17, 63, 64, 128, 131, 200, 515}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {n + 2, n}));
+    Value max = b.Reduce(x, {1}, "max"), min = b.Reduce(x, {1}, "min");
+    b.Return({max, min, b.Sub(x, b.BroadcastInDim(max, x.shape().dims(), {0}))});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    std::vector<float> values(static_cast<size_t>((n + 2) * n));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(i * 7919 % 1013) - 500;
+    for (int64_t i = 0; i < n; ++i) {
+      values[i * n + (i + 1) % n] = i % 2 == 0 ? kInf : -kInf;
+      values[i * n + i] = std::nanf("");
+      values[n * n + i] = -kInf;  // a row of nothing else
+    }
+    Check(**graph, {ir::Literal::FromVector<float>({n + 2, n}, values)}, Tolerance::Exact());
+  }
+}
+
+// exp of what is far out of range, beside what is not.
+CONFORMANCE_TEST(SoftmaxOfExtremes) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<float> extremes = {-kInf, -3e38f, -1e9f,   -1e5f, -200,
+                                       -104,  -88,    -1e-40f, 0,     3e38f};
+  for (int64_t n : {1, 10, 16, 37, 150}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {24, n}));
+    b.Return({Softmax(b, x, false), Softmax(b, x, true), b.Exp(x)});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    std::vector<float> values(static_cast<size_t>(24 * n));
+    for (int64_t i = 0; i < 24 * n; ++i) {
+      const int64_t row = i / n;
+      values[i] = static_cast<float>(i % 13) / 8;
+      // Rows without the largest, with all, of -inf alone, with inf, with NaN.
+      if (row < 20)
+        values[i] = extremes[(i + row) % (row < 10 ? extremes.size() - 1 : extremes.size())];
+      if (row == 20) values[i] = -kInf;
+      if (row == 21 && i % n == n / 2) values[i] = kInf;
+      if (row == 22 && i % n == n - 1) values[i] = std::nanf("");
+    }
+    Check(**graph, {ir::Literal::FromVector<float>({24, n}, values)}, Tolerance::Ulps(4));
+  }
+}
+
+// What a later stage needs again lies where a result will: its own, another's, or in scratch when
+// there are too few.
+CONFORMANCE_TEST(ValuesKeptInResults) {
+  for (int64_t n : {1, 37, 150}) {
+    for (int results = 1; results <= 4; ++results) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {5, n}));
+      Value shifted = b.Sub(x, b.ReduceKeep(x, {1}, "max"));
+      Value e = b.Exp(shifted), t = b.Tanh(shifted);
+      Value sum = b.ReduceKeep(e, {1}, "add"), other = b.ReduceKeep(b.Mul(e, t), {1}, "add");
+      Value late = b.ReduceKeep(b.Div(t, sum), {1}, "add");
+      std::vector<Value> all = {b.Div(e, b.Add(sum, late)), b.Sub(t, other), e,
+                                b.Convert(b.Mul(t, late), DType::kF64)};
+      all.resize(results);
+      b.Return(all);
+      Check(b, Tolerance::Relative(2e-6));
+    }
   }
 }
 
