@@ -20,7 +20,7 @@
 // or after 1,000 calls, then 2,000, 4,000, ...
 // Where the same code was far ahead, or far behind, at shapes of about that size (precedents.h), a
 // new class is settled without a trial: the winner by precedent is looked at after 12, 36, 84, 180,
-// ... calls, the loser has its trial after 50.  So what comes a few times costs nothing, and what
+// ... calls, the loser has its trial after 20.  So what comes a few times costs nothing, and what
 // comes often has been measured for itself.  New code for a class that won is looked at likewise.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
@@ -53,7 +53,7 @@ class Contest {
   static constexpr uint64_t kSpotCheckEvery = 1000;
   static constexpr uint64_t kFirstSpotCheck =
       12;  // of what won without a trial, then twice that...
-  static constexpr uint64_t kRetryByPrecedent = 50;
+  static constexpr uint64_t kRetryByPrecedent = 20;
   static constexpr uint64_t kFirstRetry = 1000;
   static constexpr uint64_t kLastRetry = uint64_t{1} << 20;
 
