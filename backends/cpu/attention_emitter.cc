@@ -59,7 +59,7 @@ class AttentionEmitter {
     loop::Builder& b = *b_;
     queries_ = b.AllocateScratch(kF32, plan_.block_rows * QueryStride(plan_));
     keys_ = b.AllocateScratch(kF32, PackedKeyElements(plan_));
-    values_ = b.AllocateScratch(kF32, PackedValueElements(plan_));
+    if (!plan_.values_in_place) values_ = b.AllocateScratch(kF32, PackedValueElements(plan_));
     scores_ = b.AllocateScratch(kF32, (plan_.strip_rows + kRowsAtOnce) * ScoreStride());
     inverses_ = b.AllocateScratch(kF32, plan_.strip_rows + kRowsAtOnce);
     if (plan_.one_block) return;
@@ -114,14 +114,32 @@ class AttentionEmitter {
 
   void EmitKeyBlock(Value key, Value value, Value num_rows) {
     loop::Builder& b = *b_;
-    PackKeys(b, plan_, key, first_key_, num_keys_, keys_);
-    PackValues(b, plan_, value, first_key_, num_keys_, values_);
+    key_ = key;
+    if (!plan_.one_strip()) {
+      ForEachPanel(b, plan_, num_keys_, [&](Value panel, int vectors, bool ragged) {
+        Value column = b.Mul(panel, b.Index(plan_.panel()));
+        PackKeys(column, vectors, ragged, PackedKeys(column));
+      });
+    }
+    if (plan_.values_in_place) {
+      values_ = b.Offset(value, kF32, b.Mul(first_key_, b.Index(plan_.value_stride)));
+    } else {
+      PackValues(b, plan_, value, first_key_, num_keys_, values_);
+    }
     b.For(b.Index(0), num_rows, plan_.strip_rows, [&](Value at) {
       const Strip strip{at, b.Min(b.Sub(num_rows, at), b.Index(plan_.strip_rows))};
       EmitScores(strip);
       EmitSoftmax(strip);
       EmitContext(strip);
     });
+  }
+
+  Value PackedKeys(Value column) {
+    if (plan_.one_strip()) return keys_;
+    return b_->Offset(keys_, kF32, b_->Mul(column, b_->Index(plan_.width)));
+  }
+  void PackKeys(Value column, int vectors, bool ragged, Value to) {
+    PackKeyPanel(*b_, plan_, key_, first_key_, num_keys_, column, vectors, ragged, to);
   }
 
   // ---- products ----
@@ -149,14 +167,13 @@ class AttentionEmitter {
     b.If(b.Compare("gt", left, b.Index(middle)), tile(large, middle + 1), at_most_middle);
   }
 
-  // sums[r][v] += lhs[r][k] * rhs[k][v] for k < count.
-  Values Multiply(Value lhs, int64_t lhs_stride, Value rhs, int rows, int vectors, Value count,
-                  Values sums) {
+  // sums[r][v] += lhs[r][k] * rhs[k][v] for k < count; rows of either are a stride apart.
+  Values Multiply(Value lhs, int64_t lhs_stride, Value rhs, const Dim& rhs_stride, int rows,
+                  int vectors, Value count, Values sums) {
     loop::Builder& b = *b_;
-    const int64_t panel_width = int64_t{vectors} * plan_.lanes;
     auto step = [&](Value k, Values& s) {
       Values columns;
-      Value at = b.Mul(k, b.Index(panel_width));
+      Value at = b.Mul(k, b.Index(rhs_stride));
       for (int v = 0; v < vectors; ++v) {
         columns.push_back(
             b.Load(rhs, kF32, b.Add(at, b.Index(int64_t{v} * plan_.lanes)), plan_.lanes));
@@ -198,12 +215,13 @@ class AttentionEmitter {
     loop::Builder& b = *b_;
     ForEachPanel(b, plan_, num_keys_, [&](Value panel, int vectors, bool ragged) {
       Value column = b.Mul(panel, b.Index(plan_.panel()));
-      Value rhs = b.Offset(keys_, kF32, b.Mul(column, b.Index(plan_.width)));
+      Value rhs = PackedKeys(column);
+      if (plan_.one_strip()) PackKeys(column, vectors, ragged, rhs);
       ForEachTile(strip, [&](const RowTile& tile) {
         Value row = b.Add(strip.first, tile.first);
         Value lhs = b.Offset(queries_, kF32, b.Mul(row, b.Index(QueryStride(plan_))));
-        Values sums = Multiply(lhs, QueryStride(plan_), rhs, tile.rows, vectors,
-                               b.Index(plan_.width), Zeros(tile.rows, vectors));
+        Values sums = Multiply(lhs, QueryStride(plan_), rhs, int64_t{vectors} * plan_.lanes,
+                               tile.rows, vectors, b.Index(plan_.width), Zeros(tile.rows, vectors));
         StoreLogits(tile, row, column, vectors, ragged, sums);
       });
     });
@@ -345,7 +363,10 @@ class AttentionEmitter {
     loop::Builder& b = *b_;
     ForEachPanel(b, plan_, b.Index(plan_.columns), [&](Value panel, int vectors, bool) {
       Value column = b.Mul(panel, b.Index(plan_.panel()));
-      Value rhs = b.Offset(values_, kF32, b.Mul(column, b.Index(plan_.key_block)));
+      const Dim packed_stride = int64_t{vectors} * plan_.lanes;
+      const Dim rhs_stride = plan_.values_in_place ? plan_.value_stride : packed_stride;
+      Value rhs = b.Offset(
+          values_, kF32, plan_.values_in_place ? column : b.Mul(column, b.Index(plan_.key_block)));
       ForEachTile(strip, [&](const RowTile& tile) {
         Value lhs = b.Offset(scores_, kF32, b.Mul(tile.first, b.Index(ScoreStride())));
         Value row = b.Add(strip.first, tile.first);
@@ -358,7 +379,8 @@ class AttentionEmitter {
                 return b.Mul(b.Load(context_, kF32, at, plan_.lanes), Factor(factors_, tile, r));
               });
             });
-        sums = Multiply(lhs, ScoreStride(), rhs, tile.rows, vectors, num_keys_, std::move(sums));
+        sums = Multiply(lhs, ScoreStride(), rhs, rhs_stride, tile.rows, vectors, num_keys_,
+                        std::move(sums));
         b.If(
             is_last_,
             [&] {
@@ -444,6 +466,7 @@ class AttentionEmitter {
   Value queries_, keys_, values_, scores_, factors_, inverses_, sums_, largest_, context_;
   Values batch_index_;
   Value first_row_;             // of the block
+  Value key_;                   // of the batch
   Value first_key_, num_keys_;  // of the block of keys
   Value is_first_, is_last_;    // of these
 };

@@ -52,7 +52,8 @@ int64_t QueryStride(const AttentionPlan& plan) {
 }
 
 int64_t PackedKeyElements(const AttentionPlan& plan) {
-  return plan.key_block * plan.width + plan.lanes * plan.panel();
+  const int64_t keys = plan.one_strip() ? plan.panel() : plan.key_block;
+  return keys * plan.width + plan.lanes * plan.panel();
 }
 
 int64_t PackedValueElements(const AttentionPlan& plan) {
@@ -91,30 +92,26 @@ void PackQueries(loop::Builder& b, const AttentionPlan& plan, Value query, Value
   });
 }
 
-void PackKeys(loop::Builder& b, const AttentionPlan& plan, Value key, Value first, Value count,
-              Value to) {
-  ForEachPanel(b, plan, count, [&](Value panel, int vectors, bool ragged) {
-    const int panel_width = vectors * plan.lanes;
-    Value at = b.Mul(panel, b.Index(plan.panel()));
-    Value panel_to = b.Offset(to, kF32, b.Mul(at, b.Index(plan.width)));
-    for (int v = 0; v < vectors; ++v) {
-      Value before = b.Add(at, b.Index(int64_t{v} * plan.lanes));
-      Value vector_to = b.Offset(panel_to, kF32, b.Index(int64_t{v} * plan.lanes));
-      Value key_at = b.Add(first, before);
-      if (plan.key_width_stride == Dim(1) && plan.width > 1) {
-        PackKeySquares(b, plan, key, key_at, vector_to, panel_width, ragged);
-        continue;
-      }
-      Value mask;
-      if (ragged) mask = b.MaskUpTo(b.Sub(count, before), plan.lanes);
-      Value from = b.Mul(key_at, b.Index(plan.key_stride));
-      b.For(b.Index(0), b.Index(plan.width), 1, [&](Value k) {
-        Value element = b.Add(from, b.Mul(k, b.Index(plan.key_width_stride)));
-        b.Store(vector_to, b.Mul(k, b.Index(panel_width)),
-                LoadStrided(b, key, element, plan.key_stride, plan.lanes, mask));
-      });
+void PackKeyPanel(loop::Builder& b, const AttentionPlan& plan, Value key, Value first, Value count,
+                  Value at, int vectors, bool ragged, Value to) {
+  const int panel_width = vectors * plan.lanes;
+  for (int v = 0; v < vectors; ++v) {
+    Value before = b.Add(at, b.Index(int64_t{v} * plan.lanes));
+    Value vector_to = b.Offset(to, kF32, b.Index(int64_t{v} * plan.lanes));
+    Value key_at = b.Add(first, before);
+    if (plan.key_width_stride == Dim(1) && plan.width > 1) {
+      PackKeySquares(b, plan, key, key_at, vector_to, panel_width, ragged);
+      continue;
     }
-  });
+    Value mask;
+    if (ragged) mask = b.MaskUpTo(b.Sub(count, before), plan.lanes);
+    Value from = b.Mul(key_at, b.Index(plan.key_stride));
+    b.For(b.Index(0), b.Index(plan.width), 1, [&](Value k) {
+      Value element = b.Add(from, b.Mul(k, b.Index(plan.key_width_stride)));
+      b.Store(vector_to, b.Mul(k, b.Index(panel_width)),
+              LoadStrided(b, key, element, plan.key_stride, plan.lanes, mask));
+    });
+  }
 }
 
 void PackValues(loop::Builder& b, const AttentionPlan& plan, Value value, Value first, Value count,

@@ -17,7 +17,7 @@ namespace tektite::cpu {
 // Elements from one packed query to the next: not a power of two, so that the rows of a tile do not
 // compete for the same lines of L1.
 int64_t QueryStride(const AttentionPlan& plan);
-// Elements of scratch that a block of packed keys or values takes.
+// Elements of scratch that packed keys or values take.
 int64_t PackedKeyElements(const AttentionPlan& plan);
 int64_t PackedValueElements(const AttentionPlan& plan);
 
@@ -31,9 +31,10 @@ void ForEachPanel(loop::Builder& b, const AttentionPlan& plan, loop::Value count
 // last one.
 void PackQueries(loop::Builder& b, const AttentionPlan& plan, loop::Value query, loop::Value first,
                  loop::Value count, loop::Value to);
-// Keys or values `first`, ..., `count` of them, of one batch.
-void PackKeys(loop::Builder& b, const AttentionPlan& plan, loop::Value key, loop::Value first,
-              loop::Value count, loop::Value to);
+// A panel of keys: `at`, ... of the `count` keys of one batch that begin with `first`.
+void PackKeyPanel(loop::Builder& b, const AttentionPlan& plan, loop::Value key, loop::Value first,
+                  loop::Value count, loop::Value at, int vectors, bool ragged, loop::Value to);
+// Values `first`, ..., `count` of them, of one batch.
 void PackValues(loop::Builder& b, const AttentionPlan& plan, loop::Value value, loop::Value first,
                 loop::Value count, loop::Value to);
 

@@ -22,6 +22,8 @@ constexpr int64_t kUsualKeys = 256;
 // A strip of scores shares L1 with a panel of keys or values.
 constexpr int64_t kStripBytes = 24 << 10;
 constexpr int64_t kMostTilesInStrip = 4;
+// Tiles of rows up to which values are read in place.
+constexpr int64_t kMostTilesInPlace = 2;
 // Units of work to have, as long as blocks of rows have kFewestRows.
 constexpr int64_t kWantedUnits = 6;
 constexpr int64_t kFewestRows = 48, kMostRows = 256;
@@ -109,20 +111,25 @@ void ChooseTile(AttentionPlan& plan, const backend::TargetInfo& target) {
   }
 }
 
-void ChooseBlocks(AttentionPlan& plan, const backend::TargetInfo& target) {
-  // A block's keys and values, packed, take a third of L2 at most.
+void ChooseKeyBlock(AttentionPlan& plan, const backend::TargetInfo& target) {
+  // A block's keys and values, packed, take a third of L2 at most; of one tile of rows, its scores
+  // two thirds of L1 at most.
   const int64_t key_bytes =
       4 * (RoundUp(plan.width, plan.lanes) + RoundUp(plan.columns, plan.lanes));
-  const int64_t fit =
-      std::max(target.l2_bytes / 3 / key_bytes / plan.panel(), int64_t{1}) * plan.panel();
-  const int64_t most = std::min(fit, kUsualKeys);
-  plan.key_block = most;
-  if (plan.keys.is_constant()) {
-    const int64_t keys = std::max<int64_t>(plan.keys.value(), 1);
-    plan.one_block = keys <= std::min(fit, kMostKeysInOneBlock);
-    const int64_t blocks = plan.one_block ? 1 : (keys + most - 1) / most;
-    plan.key_block = RoundUp((keys + blocks - 1) / blocks, plan.panel());
-  }
+  const bool one_tile = plan.values_in_place && plan.rows.value() <= plan.tile_rows;
+  const int64_t fit_bytes = one_tile ? kStripBytes * 4 / 3 : target.l2_bytes / 3;
+  const int64_t fit_keys = fit_bytes / (one_tile ? 4 * plan.tile_rows : key_bytes);
+  const int64_t fit = std::max(fit_keys / plan.panel(), int64_t{1}) * plan.panel();
+  const int64_t usual = one_tile ? fit : std::min(fit, kUsualKeys);
+  plan.key_block = usual;
+  if (!plan.keys.is_constant()) return;
+  const int64_t keys = std::max<int64_t>(plan.keys.value(), 1);
+  plan.one_block = keys <= std::max(usual, std::min(fit, kMostKeysInOneBlock));
+  const int64_t blocks = plan.one_block ? 1 : (keys + usual - 1) / usual;
+  plan.key_block = RoundUp((keys + blocks - 1) / blocks, plan.panel());
+}
+
+void ChooseRowBlock(AttentionPlan& plan) {
   int64_t tiles = kStripBytes / (plan.tile_rows * plan.key_block * 4);
   tiles = std::clamp<int64_t>(tiles, 1, kMostTilesInStrip);
   while (tiles * plan.tile_rows % AttentionPlan::kRowsAtOnce != 0) ++tiles;
@@ -146,7 +153,11 @@ absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const backend::T
   TEKTITE_RETURN_IF_ERROR(FindNodes(fusion.region(), plan));
   TEKTITE_RETURN_IF_ERROR(FindAddresses(plan));
   ChooseTile(plan, target);
-  ChooseBlocks(plan, target);
+  plan.values_in_place = plan.rows.is_constant() &&
+                         plan.rows.value() <= kMostTilesInPlace * plan.tile_rows &&
+                         plan.value_column_stride == Dim(1) && plan.columns % plan.lanes == 0;
+  ChooseKeyBlock(plan, target);
+  ChooseRowBlock(plan);
   const Dim scores = plan.batch * plan.rows * plan.keys;
   plan.cost = Cost(
       scores, static_cast<double>(plan.width + plan.columns) / (kFmaPerNsPerLane * plan.lanes) +

@@ -53,8 +53,12 @@ struct AttentionPlan {
   static constexpr int kRowsAtOnce = 4;
   int64_t strip_rows = 24;  // a multiple of tile_rows and of kRowsAtOnce
   int64_t block_rows = 96;  // a multiple of tile_rows
-  ir::Dim cost;             // see Cost in kernel_emitters.h
+  // Few rows read values where they lie: what packing them takes is not won back.
+  bool values_in_place = false;
+  ir::Dim cost;  // see Cost in kernel_emitters.h
 
+  // Packed keys are read once: each panel as soon as it is packed.
+  bool one_strip() const { return block_rows <= strip_rows; }
   ir::Dim row_blocks() const { return CeilDiv(rows, block_rows); }
 };
 

@@ -51,31 +51,32 @@ Workload BatchMatMul(int batch, int m, int k, int n, bool transposed) {
 
 // [1, length, heads, width] operands and result, as the projections around it leave and want them.
 constexpr char kAttention[] =
-    R"(graph @f(%q: f32[1,$0,$1,$2], %k: f32[1,$0,$1,$2], %v: f32[1,$0,$1,$2]) -> (f32[1,$0,$1,$2]) {
-  %0: f32[1,$1,$0,$0] = dot_general(%q, %k) {lhs_batch = [0, 2], lhs_contracting = [3], rhs_batch = [0, 2], rhs_contracting = [3]}
+    R"(graph @f(%q: f32[1,$0,$1,$2], %k: f32[1,$3,$1,$2], %v: f32[1,$3,$1,$2]) -> (f32[1,$0,$1,$2]) {
+  %0: f32[1,$1,$0,$3] = dot_general(%q, %k) {lhs_batch = [0, 2], lhs_contracting = [3], rhs_batch = [0, 2], rhs_contracting = [3]}
   %1: f32[] = constant() {value = f32[]{0.125}}
-  %2: f32[1,$1,$0,$0] = broadcast_in_dim(%1) {dimensions = [], shape = (1, $1, $0, $0)}
-  %3: f32[1,$1,$0,$0] = mul(%0, %2)
+  %2: f32[1,$1,$0,$3] = broadcast_in_dim(%1) {dimensions = [], shape = (1, $1, $0, $3)}
+  %3: f32[1,$1,$0,$3] = mul(%0, %2)
   %4: f32[1,$1,$0] = reduce(%3) {dimensions = [3], reducer = "max"}
-  %5: f32[1,$1,$0,$0] = broadcast_in_dim(%4) {dimensions = [0, 1, 2], shape = (1, $1, $0, $0)}
-  %6: f32[1,$1,$0,$0] = sub(%3, %5)
-  %7: f32[1,$1,$0,$0] = exp(%6)
+  %5: f32[1,$1,$0,$3] = broadcast_in_dim(%4) {dimensions = [0, 1, 2], shape = (1, $1, $0, $3)}
+  %6: f32[1,$1,$0,$3] = sub(%3, %5)
+  %7: f32[1,$1,$0,$3] = exp(%6)
   %8: f32[1,$1,$0] = reduce(%7) {dimensions = [3], reducer = "add"}
-  %9: f32[1,$1,$0,$0] = broadcast_in_dim(%8) {dimensions = [0, 1, 2], shape = (1, $1, $0, $0)}
-  %10: f32[1,$1,$0,$0] = div(%7, %9)
+  %9: f32[1,$1,$0,$3] = broadcast_in_dim(%8) {dimensions = [0, 1, 2], shape = (1, $1, $0, $3)}
+  %10: f32[1,$1,$0,$3] = div(%7, %9)
   %11: f32[1,$1,$0,$2] = dot_general(%10, %v) {lhs_batch = [0, 1], lhs_contracting = [3], rhs_batch = [0, 2], rhs_contracting = [1]}
   %12: f32[1,$0,$1,$2] = transpose(%11) {permutation = [0, 2, 1, 3]}
   return %12
 }
 )";
 
-Workload Attention(int heads, int length, int width) {
+Workload Attention(int heads, int rows, int keys, int width) {
   Workload w;
-  w.name = absl::StrCat("attention_", heads, "x", length, "x", width);
-  w.text = absl::Substitute(kAttention, length, heads, width);
-  w.any_rows = absl::Substitute(kAttention, "n", heads, width);
-  w.rows = length;
-  w.flops = 4.0 * heads * length * length * width;
+  w.name = absl::StrCat("attention_", heads, "x", rows, "x", keys, "x", width);
+  w.text = absl::Substitute(kAttention, rows, heads, width, keys);
+  w.any_rows =
+      absl::Substitute(kAttention, "n", heads, width, rows == keys ? "n" : absl::StrCat(keys));
+  w.rows = rows;
+  w.flops = 4.0 * heads * rows * keys * width;
   return w;
 }
 
@@ -191,10 +192,10 @@ std::vector<Workload> AllWorkloads() {
       BatchMatMul(12, 1, 256, 64, false),
       BatchMatMul(12, 128, 64, 128, true),
       BatchMatMul(12, 128, 128, 64, false),
-      Attention(12, 128, 64),
-      Attention(3, 197, 64),
-      Attention(12, 1024, 64),
-      Attention(4, 4096, 64),
+      Attention(12, 128, 128, 64),
+      Attention(3, 197, 197, 64),
+      Attention(12, 1024, 1024, 64),
+      Attention(4, 4096, 4096, 64),
       Convolution(56, 64, 64, 3, 1),
       Convolution(28, 128, 128, 3, 1),
       Convolution(14, 256, 256, 3, 1),
