@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 
 namespace tektite::compiler {
@@ -20,7 +21,7 @@ using ir::Value;
 bool StaysOutside(const Node& node) {
   const Op op = node.op();
   return op == Op::kParameter || op == Op::kConstant || op == Op::kReshape || op == Op::kFusion ||
-         ir::IsSizeValue(node);
+         ir::IsPart(node) || ir::IsSizeValue(node);
 }
 
 const char* KindOf(const Node& node) {

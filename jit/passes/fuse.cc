@@ -59,8 +59,8 @@ class FusionBuilder {
     if (ir::IsSizeValue(*v.node)) return v;
     std::vector<Value> operands;
     for (Value operand : v.node->operands()) operands.push_back(Outside(operand));
-    if (v.node->op() == Op::kReshape) {
-      Node* view = graph_.Append(Op::kReshape, operands, v.node->attrs(), {v.shape()});
+    if (v.node->op() == Op::kReshape || groups_.IsView(v.node)) {
+      Node* view = graph_.Append(v.node->op(), operands, v.node->attrs(), {v.shape()});
       view->set_name(v.node->name());
       return outside_[v] = view->result();
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/attention_nodes.h"
@@ -135,6 +136,15 @@ bool IsFreeOp(const Node& node) {
     default:
       return false;
   }
+}
+
+// A part of what is in memory in any case. Elsewhere slices fuse with what makes their operand.
+bool IsPartOfMemory(const Node& node) {
+  if (!ir::IsPart(node)) return false;
+  const Node* whole = node.operand(0).node;
+  while (whole->op() == Op::kReshape) whole = whole->operand(0).node;
+  return whole->op() == Op::kParameter || whole->op() == Op::kDotGeneral ||
+         whole->op() == Op::kConvolution;
 }
 
 // Wants its operands in memory, row-major.
@@ -289,6 +299,10 @@ void FusionGroups::Seed(Node* node) {
   if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
   if (ir::IsSizeValue(*node)) return;                      // the runtime provides it
   if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
+  if (!stable_.count(node) && IsPartOfMemory(*node)) {
+    views_.insert(node);
+    return;
+  }
   auto group = std::make_unique<FusionGroup>();
   group->stable = stable_.count(node) > 0;
   group->nodes = {node};

@@ -15,6 +15,9 @@
 // A broadcast, an iota, a scalar constant and a reshape that only adds or drops dimensions of size
 // 1 are free: they belong to no group and are copied into each group that reads them.
 //
+// A slice of a parameter or of a contraction's result, if it is a part of its memory (ir::IsPart),
+// belongs to no group either: it is read where it lies.
+//
 // Two rules keep values and costs right: a value is computed once (merging never duplicates work,
 // so exp(x - max) is one value for its sum and for the division), and work that depends only on
 // weights never shares a group with work that does not, since it will run once and not in every
@@ -61,6 +64,8 @@ class FusionGroups {
   FusionGroup* GroupOf(const ir::Node* node) const;
   // True for the nodes that are copied to their users; see above.
   bool IsFree(const ir::Node* node) const { return free_.count(node) > 0; }
+  // True for slices that are read where they lie; see above.
+  bool IsView(const ir::Node* node) const { return views_.count(node) > 0; }
 
  private:
   struct DeepUse {
@@ -90,7 +95,7 @@ class FusionGroups {
   bool OnlyUsedBy(const FusionGroup& group, const FusionGroup& consumer) const;
 
   ir::Graph& graph_;
-  absl::flat_hash_set<const ir::Node*> stable_, free_;
+  absl::flat_hash_set<const ir::Node*> stable_, free_, views_;
   absl::flat_hash_map<const ir::Node*, int> position_;
   std::vector<std::unique_ptr<FusionGroup>> groups_;
   absl::flat_hash_map<const ir::Node*, FusionGroup*> group_of_;

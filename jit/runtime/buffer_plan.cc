@@ -38,7 +38,9 @@ struct Lifetimes {
 bool TakesOver(const StepGraph& graph, const Step& step, int r, int b) {
   if (graph.buffers[b].size != graph.buffers[step.results[r]].size) return false;
   for (size_t o = 0; o < step.operands.size(); ++o) {
-    if (step.operands[o] == b && !step.kernel->CanRunInPlace(static_cast<int>(o), r)) return false;
+    if (step.operands[o] != b) continue;
+    if (step.parts[o] != Step::kWhole) return false;
+    if (!step.kernel->CanRunInPlace(static_cast<int>(o), r)) return false;
   }
   return true;
 }

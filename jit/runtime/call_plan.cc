@@ -25,10 +25,11 @@ Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
       first_group_(first_result_ + static_cast<int>(graph.outputs.size())),
       num_bases_(first_group_ + static_cast<int>(graph.groups.size())),
       graph_(&graph) {
-  auto add_slot = [&](int b) {
+  auto add_slot = [&](int b, int64_t part) {
     const Location& location = locations[b];
     if (Moves(location)) moving_.emplace_back(static_cast<int>(slots_.size()), location);
     slots_.push_back(Moves(location) ? Slot{} : SlotOf(location, {}, {}));
+    if (part != Step::kWhole) slots_.back().offset += static_cast<uintptr_t>(part);
   };
   for (int s : steps) {
     const Step& step = graph.steps[s];
@@ -40,8 +41,8 @@ Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
     planned.step = s;
     steps_.push_back(planned);
     symbols_.insert(symbols_.end(), step.symbols.begin(), step.symbols.end());
-    for (int b : step.operands) add_slot(b);
-    for (int b : step.results) add_slot(b);
+    for (size_t o = 0; o < step.operands.size(); ++o) add_slot(step.operands[o], step.parts[o]);
+    for (int b : step.results) add_slot(b, Step::kWhole);
   }
 }
 
@@ -70,7 +71,9 @@ Launch Launch::For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> of
                    absl::Span<const int64_t* const> size_values) const {
   Launch launch = *this;
   for (const auto& [slot, location] : moving_) {
+    const uintptr_t part = launch.slots_[slot].offset;
     launch.slots_[slot] = SlotOf(location, offsets, size_values);
+    launch.slots_[slot].offset += part;
   }
   launch.moving_.clear();
   launch.sizes_.reserve(symbols_.size());

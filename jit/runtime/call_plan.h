@@ -77,7 +77,9 @@ class Launch {
   int first_result_ = 0, first_group_ = 0, num_bases_ = 0;
   const StepGraph* graph_ = nullptr;
   std::vector<Slot> slots_;
-  std::vector<std::pair<int, Location>> moving_;  // slots whose offsets depend on the call's sizes
+  // Slots whose places depend on the call's sizes; until they are known, the slots hold the offsets
+  // of parts.
+  std::vector<std::pair<int, Location>> moving_;
   std::vector<Planned> steps_;
   std::vector<int> symbols_;    // of the kernels, one after the other
   std::vector<int64_t> sizes_;  // their values

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
+#include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/runtime/aligned_block.h"
 
@@ -121,7 +122,12 @@ class Builder {
         return absl::OkStatus();
       case Op::kReshape:
         buffer_of_[node.result()] = buffer_of_.at(node.operand(0));
+        if (part_of_.count(node.operand(0)) > 0) {
+          part_of_[node.result()] = part_of_.at(node.operand(0));
+        }
         return absl::OkStatus();
+      case Op::kSlice:
+        return AddPart(node);
       case Op::kFusion:
         return AddStep(node);
       default:
@@ -134,13 +140,27 @@ class Builder {
     }
   }
 
+  absl::Status AddPart(Node& node) {
+    if (!ir::IsPart(node)) return InvalidArgument(node.Describe(), ": not inside a fusion");
+    const Value whole = node.operand(0);
+    buffer_of_[node.result()] = buffer_of_.at(whole);
+    const auto outer = part_of_.find(whole);
+    part_of_[node.result()] = (outer == part_of_.end() ? 0 : outer->second) +
+                              *ir::PartOffset(node) * ir::DTypeBytes(node.shape().dtype());
+    return absl::OkStatus();
+  }
+
   absl::Status AddStep(Node& node) {
     auto kernel = kernels_.find(&node);
     if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
     Step step;
     step.name = node.name().empty() ? node.String(ir::Attr::kind) : node.name();
     step.kernel = kernel->second;
-    for (Value operand : node.operands()) step.operands.push_back(buffer_of_.at(operand));
+    for (Value operand : node.operands()) {
+      step.operands.push_back(buffer_of_.at(operand));
+      const auto part = part_of_.find(operand);
+      step.parts.push_back(part == part_of_.end() ? Step::kWhole : part->second);
+    }
     const int index = static_cast<int>(out_.steps.size());
     for (int r = 0; r < node.num_results(); ++r) {
       step.results.push_back(AddBuffer(node.result(r), Buffer::Kind::kComputed, index));
@@ -226,6 +246,7 @@ class Builder {
     for (int s : group->steps) {
       const Step& step = out_.steps[s];
       signature.push_back(reinterpret_cast<uintptr_t>(step.kernel.get()));
+      signature.insert(signature.end(), step.parts.begin(), step.parts.end());
       for (int b : step.operands) {
         const Buffer& buffer = out_.buffers[b];
         signature.push_back(static_cast<uint64_t>(buffer.kind));
@@ -269,9 +290,10 @@ class Builder {
   const KernelMap& kernels_;
   StepGraph out_;
   absl::flat_hash_map<Value, int> buffer_of_;
-  std::map<std::string, int> number_of_;  // of symbols
-  std::vector<bool> is_weight_;           // by parameter
-  std::vector<bool> may_be_run_once_;     // by step
+  absl::flat_hash_map<Value, int64_t> part_of_;  // bytes into the buffer, for parts
+  std::map<std::string, int> number_of_;         // of symbols
+  std::vector<bool> is_weight_;                  // by parameter
+  std::vector<bool> may_be_run_once_;            // by step
 };
 
 }  // namespace

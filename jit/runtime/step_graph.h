@@ -3,7 +3,8 @@
 //   TEKTITE_ASSIGN_OR_RETURN(StepGraph steps, StepGraph::Create(graph, kernels));
 //
 // Every parameter, constant and fusion result is a buffer; a reshape is another name of its
-// operand's buffer.  Nothing here borrows from the graph, which may be dropped afterwards.
+// operand's buffer, and a slice one of a part of it (ir::IsPart).  Nothing here borrows from the
+// graph, which may be dropped afterwards.
 //
 // Shapes may hold symbols.  A call finds their values in its arguments (SymbolSource) and runs
 // `program`, which leaves every size that is needed in a table; `checks` are made on that table.
@@ -44,7 +45,9 @@ struct Buffer {
 struct Step {
   std::string name;
   std::shared_ptr<const backend::Kernel> kernel;
-  absl::InlinedVector<int, 6> operands;  // buffers
+  static constexpr int64_t kWhole = -1;
+  absl::InlinedVector<int, 6> operands;   // buffers
+  absl::InlinedVector<int64_t, 6> parts;  // bytes into each operand where a part is read, or kWhole
   absl::InlinedVector<int, 2> results;
   absl::InlinedVector<int, 4> symbols;  // those of the kernel's region, by number
   int group = -1;                       // weight group, -1: none
@@ -94,8 +97,8 @@ struct StepGraph {
 
   // `typical_sizes` by symbol; others count as kAssumedSize.
   // InvalidArgument for a graph with a symbol that no parameter gives a value, or with a node that
-  // is none of parameter, constant, size value, reshape and fusion; Internal for a fusion without
-  // kernel.
+  // is none of parameter, constant, size value, reshape, part and fusion; Internal for a fusion
+  // without kernel.
   static absl::StatusOr<StepGraph> Create(const ir::Graph& graph, const KernelMap& kernels,
                                           const std::map<std::string, int64_t>& typical_sizes = {});
   static constexpr int64_t kAssumedSize = 64;

@@ -87,6 +87,27 @@ TEST(PlanBuffers, RandomGraphsComputeWhatTheyShould) {
         expected.push_back(expected[a]);
         continue;
       }
+      if (random() % 4 == 0) {
+        // Half of one, seen again and again, and all of another; the kernel would run in place.
+        const auto half = static_cast<int64_t>(random() % 2);
+        const ir::Value part = g.Part(values[a], half * kElements / 2, kElements / 2);
+        values.push_back(g.Fusion({part, values[b]}, {kElements},
+                                  std::make_shared<FakeKernel>(
+                                      [](const backend::KernelFrame& f, int64_t) {
+                                        const auto *x = static_cast<float*>(f.buffers[0]),
+                                                   *y = static_cast<float*>(f.buffers[1]);
+                                        auto* z = static_cast<float*>(f.buffers[2]);
+                                        for (int64_t i = 0; i < kElements; ++i)
+                                          z[i] = y[i] + x[i % (kElements / 2)] / 4;
+                                      },
+                                      1, 0, /*in_place=*/true)));
+        expected.emplace_back();
+        for (int64_t i = 0; i < kElements; ++i) {
+          const int64_t from = half * kElements / 2 + i % (kElements / 2);
+          expected.back().push_back(expected[b][i] + expected[a][from] / 4);
+        }
+        continue;
+      }
       const bool in_place = random() % 2 == 0;
       const auto scale = static_cast<float>(s % 3);
       auto map = MapKernel(2, kElements, [=](const float* x) { return x[0] - scale * x[1] / 4; });

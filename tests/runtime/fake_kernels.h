@@ -60,6 +60,17 @@ class FakeGraph {
         .Append(ir::Op::kReshape, {v}, {}, {ir::Shape(v.dtype(), absl::MakeConstSpan(dims))})
         ->result();
   }
+  // Elements [start, start + n) of what is seen as one row.
+  ir::Value Part(ir::Value v, int64_t start, int64_t n) {
+    const int64_t all = v.shape().num_elements();
+    return graph
+        .Append(ir::Op::kSlice, {Reshape(v, {all})},
+                {{ir::Attr::starts, ir::Dims{start}},
+                 {ir::Attr::limits, ir::Dims{start + n}},
+                 {ir::Attr::strides, std::vector<int64_t>{1}}},
+                {ir::Shape(v.dtype(), absl::MakeConstSpan(std::vector<int64_t>{n}))})
+        ->result();
+  }
   StepGraph Steps(std::vector<ir::Value> outputs) {
     graph.SetOutputs(std::move(outputs));
     absl::StatusOr<StepGraph> steps = StepGraph::Create(graph, kernels);
