@@ -1,11 +1,11 @@
 #include "jit/base/process.h"
 
+#include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <climits>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -18,12 +18,17 @@ namespace {
 
 // The 22nd field of /proc/PID/stat; the second may hold anything, in parentheses.  0: no process.
 int64_t StartOf(int64_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  // Not by a stream: reading about a process that ends meanwhile fails, and streams then throw.
+  const int fd = open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char buffer[1024];
+  const ssize_t bytes = read(fd, buffer, sizeof(buffer));
+  close(fd);
+  const absl::string_view text(buffer, bytes < 0 ? 0 : bytes);
   const size_t end = text.rfind(')');
-  if (end == std::string::npos) return 0;
+  if (end == absl::string_view::npos) return 0;
   const std::vector<absl::string_view> fields =
-      absl::StrSplit(absl::string_view(text).substr(end + 1), ' ', absl::SkipEmpty());
+      absl::StrSplit(text.substr(end + 1), ' ', absl::SkipEmpty());
   constexpr size_t kStart = 22 - 3;
   int64_t start = 0;
   if (fields.size() <= kStart || !absl::SimpleAtoi(fields[kStart], &start)) return 0;

@@ -115,10 +115,13 @@ int Report(const Options& options, int wrong, int kills) {
   return wrong == 0 && counters.damaged == 0 && left == 0 && in_bound ? 0 : 1;
 }
 
+// Whoever ended otherwise than by our hand.
+bool IsWrong(int status) { return !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL; }
+
 // Without waiting: one that is in the middle of a sync dies when the disk is done.
 int CountWrong() {
   int wrong = 0, status = 0;
-  while (waitpid(-1, &status, WNOHANG) > 0) wrong += WIFEXITED(status);
+  while (waitpid(-1, &status, WNOHANG) > 0) wrong += IsWrong(status);
   return wrong;
 }
 
@@ -137,7 +140,7 @@ int KillAtRandom(const Options& options) {
   }
   for (pid_t worker : workers) kill(worker, SIGKILL);
   int status = 0;
-  while (wait(&status) > 0) wrong += WIFEXITED(status);
+  while (wait(&status) > 0) wrong += IsWrong(status);
   return Report(options, wrong, kills);
 }
 

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -157,6 +159,24 @@ TEST(Process, KnowsItself) {
   EXPECT_EQ(read.ToString(), self.ToString());
   EXPECT_FALSE(ProcessId::Parse("", &read));
   EXPECT_FALSE(ProcessId::Parse("0123456789abcdef.x.1", &read));
+}
+
+// Reading about a process while it goes away fails in the middle; an exception ended the host once.
+TEST(Process, MayEndWhileOneLooks) {
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    ProcessId id = CurrentProcess();
+    id.pid = child;
+    std::atomic<bool> gone{false};
+    std::thread reaper([&] {
+      waitpid(child, nullptr, 0);
+      gone = true;
+    });
+    while (!gone) IsDead(id);
+    reaper.join();
+    EXPECT_TRUE(IsDead(id));
+  }
 }
 
 }  // namespace
