@@ -26,6 +26,20 @@ Workload Gemm(int m, int k, int n) {
   return w;
 }
 
+// A dense layer's gradient: both sides are contracted over their first dimension, the batch.
+Workload GemmOfGradient(int m, int k, int n) {
+  Workload w;
+  w.name = absl::StrCat("gemm_gradient_", m, "x", k, "x", n);
+  w.text = absl::Substitute(
+      "graph @f(%x: f32[$1,$0], %y: f32[$1,$2]) -> (f32[$0,$2]) {\n"
+      "  %0: f32[$0,$2] = dot_general(%x, %y) {lhs_batch = [], lhs_contracting = [0], "
+      "rhs_batch = [], rhs_contracting = [0]}\n"
+      "  return %0\n}\n",
+      m, k, n);
+  w.flops = 2.0 * m * k * n;
+  return w;
+}
+
 Workload BatchMatMul(int batch, int m, int k, int n, bool transposed) {
   Workload w;
   w.name = absl::StrCat(transposed ? "bmm_nt_" : "bmm_nn_", batch, "x", m, "x", k, "x", n);
@@ -188,6 +202,8 @@ std::vector<Workload> AllWorkloads() {
       Gemm(12544, 16, 96),
       Gemm(3136, 144, 24),
       Gemm(49, 320, 1280),
+      GemmOfGradient(1024, 128, 1024),
+      GemmOfGradient(256, 1024, 1024),
       BatchMatMul(12, 1, 64, 256, true),
       BatchMatMul(12, 1, 256, 64, false),
       BatchMatMul(12, 128, 64, 128, true),
