@@ -252,14 +252,14 @@ Num ScaleByPowerOfTwo(Num x, Num n) {
   }
   // Two factors, each a power of two within range: the first product is exact unless it overflows,
   // the second rounds.
-  const int mantissa = x.IsDouble() ? 52 : 23;
-  const double bias = x.IsDouble() ? 1023 : 127;
-  const double magic = x.IsDouble() ? 6755399441055744.0 : 12582912.0;  // 1.5 * 2^mantissa
-  const Num half = AsInt(Fma(n, 0.5, magic));
-  const Num half_float = AsFloat(half) - magic;
-  const Num rest = AsInt((n - half_float) + magic);
-  const Num offset = half.Constant(bias);
-  return x * AsFloat((half + offset) << mantissa) * AsFloat((rest + offset) << mantissa);
+  const bool f64 = x.IsDouble();
+  const int mantissa = f64 ? 52 : 23;
+  const double magic = f64 ? 6755399441055744.0 : 12582912.0;  // 1.5 * 2^mantissa
+  const Num bits = AsInt(n + magic);
+  // n and twice the bias, which is divided among the two.
+  const Num both = bits - (AsInt(n.Constant(magic)) - (f64 ? 2046.0 : 254.0));
+  const Num half = ShiftRightLogical(both, 1);
+  return x * AsFloat(half << mantissa) * AsFloat((both - half) << mantissa);
 }
 
 }  // namespace tektite::loop::math
