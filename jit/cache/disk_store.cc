@@ -125,6 +125,17 @@ std::optional<std::string> DiskStore::Load(const Fingerprint& key,
       return payload;
     }
   }
+  std::unique_lock<std::mutex> lock(causes_mutex_);
+  if (describe == nullptr) {
+    if (cause != MissCause::kAbsent) causes_[key] = cause;
+    return std::nullopt;
+  }
+  // A damaged entry was removed when it was seen.
+  if (const auto seen = causes_.find(key); seen != causes_.end()) {
+    if (cause == MissCause::kAbsent) cause = seen->second;
+    causes_.erase(seen);
+  }
+  lock.unlock();
   ++counters_.misses;
   log_.Missed(describe(), cause);
   return std::nullopt;

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "jit/base/flags.h"
 #include "jit/base/hash.h"
@@ -51,7 +52,8 @@ class DiskStore {
   static std::unique_ptr<DiskStore> Open(const Flags& flags);
   static std::unique_ptr<DiskStore> Open(const DiskStoreOptions& options);
 
-  // `describe` is called when there is no such entry, to log what was missed.
+  // `describe` is called when there is no such entry, to log what was missed.  Null: whoever misses
+  // it here will ask again in a moment, and that is when it counts.
   std::optional<std::string> Load(const Fingerprint& key,
                                   const std::function<CacheKey()>& describe);
   void Store(const CacheKey& key, absl::string_view payload);
@@ -81,6 +83,9 @@ class DiskStore {
   std::atomic<bool> has_swept_{false};
   RunLog log_;
   mutable Atomics counters_;
+
+  std::mutex causes_mutex_;                             // guards causes_
+  absl::flat_hash_map<Fingerprint, MissCause> causes_;  // of quiet misses, not asked again yet
 
   std::mutex bound_mutex_;    // guards what follows
   int64_t known_bytes_ = -1;  // of all entries as last seen, and what was added; -1: not looked yet

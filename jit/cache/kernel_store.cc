@@ -28,6 +28,19 @@ absl::StatusOr<KernelPtr> KernelStore::GetOrCompile(
   return entry->kernel;
 }
 
+bool KernelStore::Has(const Fingerprint& key) {
+  std::shared_ptr<Entry> entry;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return false;
+    entry = found->second;
+  }
+  // One that is just being compiled is not there yet.
+  std::unique_lock<std::mutex> lock(entry->mutex, std::try_to_lock);
+  return lock.owns_lock() && IsSettled(entry->kernel);
+}
+
 void KernelStore::DropUnused() {
   for (auto it = entries_.begin(); it != entries_.end();) {
     // Nobody else has the entry, so nobody holds its lock.

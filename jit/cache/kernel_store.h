@@ -30,6 +30,9 @@ class KernelStore {
   absl::StatusOr<KernelPtr> GetOrCompile(const Fingerprint& key,
                                          const std::function<absl::StatusOr<KernelPtr>()>& compile);
 
+  // Whether GetOrCompile would find it.
+  bool Has(const Fingerprint& key);
+
   int64_t hits() const { return hits_.load(std::memory_order_relaxed); }
 
  private:

@@ -78,6 +78,8 @@ absl::string_view EntryKindName(EntryKind kind) {
   switch (kind) {
     case EntryKind::kKernel:
       break;
+    case EntryKind::kPlan:
+      return "plan";
   }
   return "kernel";
 }
@@ -142,6 +144,12 @@ void KeyEnvironment::AddTo(PartTexts* parts) const {
   }
 }
 
+std::string OpsOf(const Graph& graph) {
+  std::string ops, types, facts;
+  AppendViews(graph, &ops, &types, &facts);
+  return ops;
+}
+
 std::string KernelText(const Node& fusion) {
   std::string text;
   for (const auto& [attr, value] : fusion.attrs().values()) {
@@ -167,6 +175,27 @@ CacheKey DescribeKernel(const Node& fusion, absl::string_view name,
               &At(&key.parts, KeyPart::kTypes), &At(&key.parts, KeyPart::kFacts));
   environment.AddTo(&key.parts);
   key.fingerprint = environment.Finish(key.kind, text);
+  return key;
+}
+
+Fingerprint PlanFingerprint(const Fingerprint& graph, absl::string_view types,
+                            absl::string_view facts, const KeyEnvironment& environment) {
+  return environment.Finish(EntryKind::kPlan,
+                            absl::StrCat(graph.Hex(), types.size(), ";", types, facts));
+}
+
+CacheKey DescribePlan(absl::string_view name, const Fingerprint& graph, PlanText text,
+                      const KeyEnvironment& environment) {
+  CacheKey key;
+  key.kind = EntryKind::kPlan;
+  key.name = std::string(name);
+  key.fingerprint = PlanFingerprint(graph, text.types, text.facts, environment);
+  // As in a kernel's key the types are part of the text, to be seen there by people.
+  At(&key.parts, KeyPart::kIr) = absl::StrCat(text.types, text.graph);
+  At(&key.parts, KeyPart::kOps) = std::move(text.ops);
+  At(&key.parts, KeyPart::kTypes) = std::move(text.types);
+  At(&key.parts, KeyPart::kFacts) = std::move(text.facts);
+  environment.AddTo(&key.parts);
   return key;
 }
 

@@ -3,11 +3,13 @@
 //   auto environment = KeyEnvironment::Create(backend, flags, "tensorflow 2.21.0");
 //   Fingerprint key = environment->Finish(EntryKind::kKernel, KernelText(fusion));
 //   CacheKey described = DescribeKernel(fusion, "k3_row_softmax", environment);   // the same key
+//   Fingerprint plan = PlanFingerprint(graph, types, facts, *environment);   // as DescribePlan
 //
 // A key is a fingerprint of the code's meaning (the region's canonical text, where symbols count by
 // their order and not by their names) and of the environment: CPU, build, LLVM, flags with
 // affects_code, host.  The other parts (ops, types, facts) are views of the same text, so that
-// `tektite cache why` can say what differed.
+// `tektite cache why` can say what differed.  A plan's key is made from the graph as the host gave
+// it, without its names, so that it is known before anything is imported.
 #ifndef TEKTITE_JIT_CACHE_KEY_H_
 #define TEKTITE_JIT_CACHE_KEY_H_
 
@@ -24,8 +26,11 @@
 
 namespace tektite::cache {
 
-enum class EntryKind : uint32_t { kKernel = 0 };
-inline constexpr uint32_t kNumEntryKinds = 1;
+enum class EntryKind : uint32_t {
+  kKernel = 0,  // one kernel's code
+  kPlan = 1,    // what a whole cluster was compiled to, by the names of its kernels
+};
+inline constexpr uint32_t kNumEntryKinds = 2;
 absl::string_view EntryKindName(EntryKind kind);
 
 enum class KeyPart : uint32_t {
@@ -65,10 +70,23 @@ struct CacheKey {
   PartTexts parts;
 };
 
+// What feeds what in a graph: the part `ops` of a key.
+std::string OpsOf(const ir::Graph& graph);
 // The meaning of a fusion, symbols renamed.
 std::string KernelText(const ir::Node& fusion);
 CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,
                         const KeyEnvironment& environment);
+
+// `graph` stands for all that is not in the others.
+Fingerprint PlanFingerprint(const Fingerprint& graph, absl::string_view types,
+                            absl::string_view facts, const KeyEnvironment& environment);
+// What a plan was made from: the graph without names, the part of it that says what feeds what, its
+// arguments' types, and what is known of their sizes.
+struct PlanText {
+  std::string graph, ops, types, facts;
+};
+CacheKey DescribePlan(absl::string_view name, const Fingerprint& graph, PlanText text,
+                      const KeyEnvironment& environment);
 
 }  // namespace tektite::cache
 

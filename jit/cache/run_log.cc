@@ -38,9 +38,14 @@ bool ParseMiss(const std::vector<absl::string_view>& words, Miss* miss) {
     miss->cause = static_cast<MissCause>(c);
     known = true;
   }
-  known = known && words[3] == EntryKindName(miss->kind);
+  bool known_kind = false;
+  for (uint32_t k = 0; k < kNumEntryKinds; ++k) {
+    if (EntryKindName(static_cast<EntryKind>(k)) != words[3]) continue;
+    miss->kind = static_cast<EntryKind>(k);
+    known_kind = true;
+  }
   const std::vector<absl::string_view> prints = absl::StrSplit(words[4], ',');
-  if (!known || prints.size() != kNumKeyParts) return false;
+  if (!known || !known_kind || prints.size() != kNumKeyParts) return false;
   for (size_t i = 0; i < kNumKeyParts; ++i) {
     if (!absl::SimpleHexAtoi(prints[i], &miss->prints[i])) return false;
   }

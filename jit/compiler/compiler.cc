@@ -175,17 +175,15 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   FuseLeftovers(*graph);
 
-  TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels, CompileKernels(*graph, job, session));
-  if (disk_ != nullptr) disk_->Flush();
+  const bool keep = job.plan != nullptr && keeps_plans();
+  KernelNames names;
+  TEKTITE_ASSIGN_OR_RETURN(const runtime::KernelMap kernels,
+                           CompileKernels(*graph, job, session, keep ? &names : nullptr));
   TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps,
                            runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
-  runtime::Executable::Options options;
-  options.arenas = arenas_;
-  options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;
-  options.num_checks = job.num_checks;
-  options.max_parallelism = static_cast<int>(std::max<int64_t>(flags_.max_parallelism, 0));
-  options.profile = flags_.profile_kernels;
-  auto executable = runtime::Executable::Create(std::move(steps), std::move(options));
+  if (keep) StoreProgram(steps, names, job);
+  FlushDisk();
+  auto executable = MakeExecutable(std::move(steps), job, job.num_checks);
   if (!flags.dump_to.empty()) {
     DumpText(absl::StrCat(flags.dump_to, "/", FileName(job.variant), ".plan"),
              executable->PlanText());
@@ -206,8 +204,21 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   return executable;
 }
 
+std::shared_ptr<runtime::Executable> Compiler::MakeExecutable(runtime::StepGraph steps,
+                                                              const CompileJob& job,
+                                                              int num_checks) {
+  runtime::Executable::Options options;
+  options.arenas = arenas_;
+  options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;
+  options.num_checks = num_checks;
+  options.max_parallelism = static_cast<int>(std::max<int64_t>(flags_.max_parallelism, 0));
+  options.profile = flags_.profile_kernels;
+  return runtime::Executable::Create(std::move(steps), std::move(options));
+}
+
 absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const CompileJob& job,
-                                                            const CompileBudget::Session& session) {
+                                                            const CompileBudget::Session& session,
+                                                            KernelNames* names) {
   runtime::KernelMap kernels;
   backend::CompileOptions options;
   const std::string directory = DumpDirectory(job.cluster);
@@ -215,11 +226,17 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     options.dump_dir = absl::StrCat(directory, "/", FileName(job.variant));
     if (!MakeDirectory(options.dump_dir)) options.dump_dir.clear();
   }
+  Fingerprint key;
   auto compile = [&](Node* node, bool primary_only) -> absl::Status {
     TEKTITE_RETURN_IF_ERROR(session.Check());
     options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
                                 HeadOp(node->region()));
-    TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel, CompileKernel(*node, options, primary_only));
+    TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
+                             CompileKernel(*node, options, primary_only, &key));
+    if (names != nullptr) {
+      ProgramKernel named{options.name, key, HasImage(key) ? "" : FusionText(*node)};
+      names->try_emplace(kernel.get(), std::move(named));
+    }
     kernels[node] = std::move(kernel);
     node->set_name(absl::StrCat(options.name, " '", node->name(), "'"));
     return absl::OkStatus();
@@ -243,7 +260,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
 
 absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
                                                          const backend::CompileOptions& options,
-                                                         bool primary_only) {
+                                                         bool primary_only, Fingerprint* key) {
   absl::Status refused;
   const std::string text = cache::KernelText(fusion);
   for (size_t b = 0; b < backends_.size(); ++b) {
@@ -253,9 +270,9 @@ absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
         ScalarWork(fusion.region()) > kTinyWork) {
       break;
     }
-    const Fingerprint key = environments_[b]->Finish(cache::EntryKind::kKernel, text);
+    *key = environments_[b]->Finish(cache::EntryKind::kKernel, text);
     auto kernel =
-        kernels_.GetOrCompile(key, [&] { return LoadOrCompile(b, fusion, key, options); });
+        kernels_.GetOrCompile(*key, [&] { return LoadOrCompile(b, fusion, *key, options); });
     if (kernel.ok() && backend != backends_.front()) {
       interpreted_kernels_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -277,6 +294,7 @@ absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& f
       auto kernel = backend.Load(*image);
       if (kernel.ok()) {
         loaded_kernels_.fetch_add(1, std::memory_order_relaxed);
+        NoteImage(key);
         return kernel;
       }
       disk_->Reject(key);
@@ -287,7 +305,10 @@ absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& f
   auto kernel = backend.Compile(fusion, options);
   if (!kernel.ok()) return kernel;
   compiled_kernels_.fetch_add(1, std::memory_order_relaxed);
-  if (!image.empty()) disk_->Store(describe(), image);
+  if (!image.empty()) {
+    disk_->Store(describe(), image);
+    NoteImage(key);
+  }
   return kernel;
 }
 
@@ -295,6 +316,7 @@ Compiler::Counters Compiler::counters() const {
   Counters c{};
   c.compiles = compiles_.load(std::memory_order_relaxed);
   c.kernels = compiled_kernels_.load(std::memory_order_relaxed);
+  c.loaded_plans = loaded_plans_.load(std::memory_order_relaxed);
   c.loaded_kernels = loaded_kernels_.load(std::memory_order_relaxed);
   if (disk_ != nullptr) c.disk = disk_->counters();
   c.kernel_cache_hits = kernels_.hits();

@@ -16,13 +16,17 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
 #include "jit/base/flags.h"
@@ -31,6 +35,7 @@
 #include "jit/cache/key.h"
 #include "jit/compiler/compile_budget.h"
 #include "jit/compiler/kernel_work.h"
+#include "jit/compiler/program.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
 #include "jit/runtime/executable.h"
@@ -44,6 +49,12 @@ struct CompilerOptions {
   std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
 };
 
+// Where a compiled program is kept on disk.
+struct PlanKey {
+  Fingerprint fingerprint;
+  std::function<cache::CacheKey()> describe;  // the whole key, of the same fingerprint
+};
+
 // What one graph is compiled for.
 struct CompileJob {
   std::string cluster;  // its name, for files and messages
@@ -54,6 +65,8 @@ struct CompileJob {
   int num_checks = 0;
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
   CompileBudget* budget = nullptr;                // null: no limits
+  const PlanKey* plan = nullptr;                  // null: the program is not kept
+  std::string plan_note;                          // kept with it, for the caller
 };
 
 class Compiler {
@@ -63,6 +76,22 @@ class Compiler {
   // DeadlineExceeded when the job's budget is used up.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(std::unique_ptr<ir::Graph> graph,
                                                                const CompileJob& job);
+  // ---- programs on disk (stored_program.cc) ----
+  // Whether there is a point in asking; not when the user wants to see the compiler at work.
+  bool keeps_plans() const;
+  // What keys of programs have in common.
+  const cache::KeyEnvironment& plan_environment() const { return *environments_.front(); }
+  // What an earlier process compiled under this key.
+  std::optional<Program> FindProgram(const PlanKey& key);
+  // What Load will take, about; infinite where something has to be compiled.
+  double LoadMicroseconds(const Program& program);
+  // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
+  // program serves.
+  absl::StatusOr<std::shared_ptr<runtime::Executable>> Load(Program program, const CompileJob& job);
+  // The disk cache's log of this run.  Compile writes it itself; whoever loads on a request's
+  // thread does so later.
+  void FlushDisk();
+
   // Runs passes only: the named ones, or all where `names` is empty.
   absl::Status RunPasses(ir::Graph& graph, const std::vector<std::string>& names);
 
@@ -80,6 +109,7 @@ class Compiler {
   struct Counters {
     int64_t compiles, kernels, kernel_cache_hits, weight_bytes, arena_bytes;
     int64_t loaded_kernels;       // from the disk cache or a pack, and so not among `kernels`
+    int64_t loaded_plans;         // whole programs, and so not among `compiles`
     int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
     int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
     double compile_seconds;
@@ -97,14 +127,24 @@ class Compiler {
   std::vector<KernelTime> Profile() const;
 
  private:
+  using KernelNames = absl::flat_hash_map<const backend::Kernel*, ProgramKernel>;
+
   explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
   passes::PassContext MakePassContext(const Flags& flags);
-  // Also names the fusions after their kernels.
+  // Also names the fusions after their kernels; `names` may be null.
   absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job,
-                                                    const CompileBudget::Session& session);
+                                                    const CompileBudget::Session& session,
+                                                    KernelNames* names);
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
                                                  const backend::CompileOptions& options,
-                                                 bool primary_only);
+                                                 bool primary_only, Fingerprint* key);
+  bool HasImage(const Fingerprint& kernel) const;
+  void NoteImage(const Fingerprint& kernel);
+  void StoreProgram(const runtime::StepGraph& steps, const KernelNames& names,
+                    const CompileJob& job);
+  absl::StatusOr<cache::KernelPtr> LoadKernel(const ProgramKernel& kernel);
+  std::shared_ptr<runtime::Executable> MakeExecutable(runtime::StepGraph steps,
+                                                      const CompileJob& job, int num_checks);
   // By way of the disk cache, when there is one.
   absl::StatusOr<cache::KernelPtr> LoadOrCompile(size_t backend, const ir::Node& fusion,
                                                  const Fingerprint& key,
@@ -126,7 +166,9 @@ class Compiler {
   std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0};
-  std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0};
+  std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0}, loaded_plans_{0};
+  mutable std::mutex imaged_mutex_;
+  absl::flat_hash_set<Fingerprint> imaged_;  // kernels that the disk cache has an image of
 };
 
 }  // namespace tektite::compiler

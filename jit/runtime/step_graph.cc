@@ -43,6 +43,69 @@ bool MayBeRunOnce(const ir::Graph& graph) {
   return true;
 }
 
+void FindKept(StepGraph& graph) {
+  std::vector<bool> kept(graph.buffers.size());
+  auto read = [&](int b, int group) {
+    if (graph.buffers[b].kind != Buffer::Kind::kComputed) return;
+    const int from = graph.steps[graph.buffers[b].index].group;
+    if (from >= 0 && from != group && !kept[b]) {
+      kept[b] = true;
+      graph.groups[from].kept.push_back(b);
+    }
+  };
+  for (const Step& step : graph.steps) {
+    for (int b : step.operands) read(b, step.group);
+  }
+  for (const GraphOutput& output : graph.outputs) read(output.buffer, -1);
+  for (WeightGroup& group : graph.groups) std::sort(group.kept.begin(), group.kept.end());
+}
+
+void SignConstant(const Literal& literal, std::vector<uint64_t>* signature) {
+  signature->push_back(literal.num_bytes());
+  if (literal.num_bytes() > kContentBytes) {
+    signature->push_back(reinterpret_cast<uintptr_t>(literal.raw()));
+    return;
+  }
+  const Fingerprint content = FingerprintOf(
+      absl::string_view(static_cast<const char*>(literal.raw()), literal.num_bytes()));
+  uint64_t words[2];
+  std::memcpy(words, content.bytes.data(), sizeof(words));
+  signature->insert(signature->end(), words, words + 2);
+}
+
+void Sign(const StepGraph& graph, WeightGroup* group) {
+  absl::flat_hash_map<int, int> number;  // computed buffer -> its number within the group
+  auto& signature = group->signature;
+  for (int s : group->steps) {
+    const Step& step = graph.steps[s];
+    signature.push_back(reinterpret_cast<uintptr_t>(step.kernel.get()));
+    signature.insert(signature.end(), step.parts.begin(), step.parts.end());
+    for (int b : step.operands) {
+      const Buffer& buffer = graph.buffers[b];
+      signature.push_back(static_cast<uint64_t>(buffer.kind));
+      switch (buffer.kind) {
+        case Buffer::Kind::kParameter:
+          signature.push_back(buffer.index);
+          group->parameters.push_back(buffer.index);
+          break;
+        case Buffer::Kind::kConstant:
+          SignConstant(graph.constants[buffer.index], &signature);
+          break;
+        case Buffer::Kind::kComputed:
+          signature.push_back(number.at(b));
+          break;
+        case Buffer::Kind::kSizes:
+          break;  // never in a group
+      }
+    }
+    for (int b : step.results) number.emplace(b, static_cast<int>(number.size()));
+  }
+  for (int b : group->kept) signature.push_back(number.at(b));
+  auto& parameters = group->parameters;
+  std::sort(parameters.begin(), parameters.end());
+  parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
+}
+
 class Builder {
  public:
   Builder(const ir::Graph& graph, const KernelMap& kernels) : graph_(graph), kernels_(kernels) {}
@@ -55,10 +118,9 @@ class Builder {
           {buffer_of_.at(output), output.shape(), Places(output.shape().dims())});
     }
     out_.checks = CollectSizeChecks(graph_, &out_.program);
-    std::vector<int64_t> table(out_.program.table_size());
-    out_.program.Run(out_.typical_sizes.data(), table.data());
-    for (Buffer& buffer : out_.buffers) buffer.typical_bytes = table[buffer.place];
-    FindGroups();
+    out_.SetTypicalBytes();
+    NumberGroups();
+    out_.FindGroups();
     return std::move(out_);
   }
 
@@ -198,7 +260,7 @@ class Builder {
     return out <= kSmallResult || out <= kGrowth * in;
   }
 
-  void FindGroups() {
+  void NumberGroups() {
     std::vector<int> parent(out_.steps.size());
     std::iota(parent.begin(), parent.end(), 0);
     std::function<int(int)> find = [&](int s) {
@@ -214,76 +276,9 @@ class Builder {
     absl::flat_hash_map<int, int> group_of;
     for (size_t s = 0; s < out_.steps.size(); ++s) {
       if (!may_be_run_once_[s]) continue;
-      auto [it, added] = group_of.try_emplace(find(s), static_cast<int>(out_.groups.size()));
-      if (added) out_.groups.emplace_back();
-      out_.steps[s].group = it->second;
-      out_.groups[it->second].steps.push_back(static_cast<int>(s));
+      const int next = static_cast<int>(group_of.size());
+      out_.steps[s].group = group_of.try_emplace(find(s), next).first->second;
     }
-    FindKept();
-    for (WeightGroup& group : out_.groups) Sign(&group);
-  }
-
-  void FindKept() {
-    std::vector<bool> kept(out_.buffers.size());
-    auto read = [&](int b, int group) {
-      if (out_.buffers[b].kind != Buffer::Kind::kComputed) return;
-      const int from = out_.steps[out_.buffers[b].index].group;
-      if (from >= 0 && from != group && !kept[b]) {
-        kept[b] = true;
-        out_.groups[from].kept.push_back(b);
-      }
-    };
-    for (const Step& step : out_.steps) {
-      for (int b : step.operands) read(b, step.group);
-    }
-    for (const GraphOutput& output : out_.outputs) read(output.buffer, -1);
-    for (WeightGroup& group : out_.groups) std::sort(group.kept.begin(), group.kept.end());
-  }
-
-  void Sign(WeightGroup* group) {
-    absl::flat_hash_map<int, int> number;  // computed buffer -> its number within the group
-    auto& signature = group->signature;
-    for (int s : group->steps) {
-      const Step& step = out_.steps[s];
-      signature.push_back(reinterpret_cast<uintptr_t>(step.kernel.get()));
-      signature.insert(signature.end(), step.parts.begin(), step.parts.end());
-      for (int b : step.operands) {
-        const Buffer& buffer = out_.buffers[b];
-        signature.push_back(static_cast<uint64_t>(buffer.kind));
-        switch (buffer.kind) {
-          case Buffer::Kind::kParameter:
-            signature.push_back(buffer.index);
-            group->parameters.push_back(buffer.index);
-            break;
-          case Buffer::Kind::kConstant:
-            SignConstant(out_.constants[buffer.index], &signature);
-            break;
-          case Buffer::Kind::kComputed:
-            signature.push_back(number.at(b));
-            break;
-          case Buffer::Kind::kSizes:
-            break;  // never in a group
-        }
-      }
-      for (int b : step.results) number.emplace(b, static_cast<int>(number.size()));
-    }
-    for (int b : group->kept) signature.push_back(number.at(b));
-    auto& parameters = group->parameters;
-    std::sort(parameters.begin(), parameters.end());
-    parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
-  }
-
-  static void SignConstant(const Literal& literal, std::vector<uint64_t>* signature) {
-    signature->push_back(literal.num_bytes());
-    if (literal.num_bytes() > kContentBytes) {
-      signature->push_back(reinterpret_cast<uintptr_t>(literal.raw()));
-      return;
-    }
-    const Fingerprint content = FingerprintOf(
-        absl::string_view(static_cast<const char*>(literal.raw()), literal.num_bytes()));
-    uint64_t words[2];
-    std::memcpy(words, content.bytes.data(), sizeof(words));
-    signature->insert(signature->end(), words, words + 2);
   }
 
   const ir::Graph& graph_;
@@ -301,6 +296,25 @@ class Builder {
 absl::StatusOr<StepGraph> StepGraph::Create(const ir::Graph& graph, const KernelMap& kernels,
                                             const std::map<std::string, int64_t>& typical_sizes) {
   return Builder(graph, kernels).Build(typical_sizes);
+}
+
+void StepGraph::FindGroups() {
+  groups.clear();
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const int group = steps[s].group;
+    if (group < 0) continue;
+    if (groups.size() <= static_cast<size_t>(group)) groups.resize(group + 1);
+    groups[group].steps.push_back(static_cast<int>(s));
+  }
+  FindKept(*this);
+  for (WeightGroup& group : groups) Sign(*this, &group);
+}
+
+std::vector<int64_t> StepGraph::SetTypicalBytes() {
+  std::vector<int64_t> table(program.table_size());
+  program.Run(typical_sizes.data(), table.data());
+  for (Buffer& buffer : buffers) buffer.typical_bytes = table[buffer.place];
+  return table;
 }
 
 }  // namespace tektite::runtime

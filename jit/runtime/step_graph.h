@@ -102,6 +102,11 @@ struct StepGraph {
   static absl::StatusOr<StepGraph> Create(const ir::Graph& graph, const KernelMap& kernels,
                                           const std::map<std::string, int64_t>& typical_sizes = {});
   static constexpr int64_t kAssumedSize = 64;
+
+  // Fills `groups` from the steps' group numbers, which are dense; kernels are set.
+  void FindGroups();
+  // Works out the program for typical_sizes: what it leaves in the table, and typical_bytes.
+  std::vector<int64_t> SetTypicalBytes();
 };
 
 }  // namespace tektite::runtime

@@ -127,7 +127,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const tektite_call& call, c
       if (!async) {
         state_->CountRequestCompile();
         Compile(*code, key, args);
-      } else if (!Start(code, shape, std::move(args))) {
+      } else if (!LoadAtOnce(*code, key, args) && !Start(code, shape, std::move(args))) {
         GiveUp(shape, code, /*never_generic=*/false);
         return absl::UnavailableError("not compiled yet: the queue is full");
       }

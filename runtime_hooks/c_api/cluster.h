@@ -14,12 +14,17 @@
 // makes it.  Memory is bounded whatever the number of shapes: the last kMostShapes keys are known,
 // --max_executables of them with code of their own, --max_specialized of those for being hot.
 // A cluster whose compilations together take more than their budget gets no more code.
+//
+// What an earlier process compiled is read back from the disk cache, whole
+// (jit/compiler/program.h). Where that takes less than --load_ms, the call that needs it does so
+// itself, so that the first call of a process may run compiled code.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_CLUSTER_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_CLUSTER_H_
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,7 +33,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "jit/base/hash.h"
 #include "jit/compiler/compile_budget.h"
+#include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/call_key.h"
 #include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/graph_source.h"
@@ -113,13 +120,34 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   bool IsOvertaken(const ShapePtr& shape, const CodePtr& code);
 
   // ---- cluster_compile.cc ----
+  // All that code is made from.
+  struct Recipe {
+    CallKey key;
+    std::vector<ArgInfo> args;
+    // Of generic code: which words of the key become which symbols, the most general choice first.
+    std::vector<KeyWord> words;
+    std::vector<std::vector<int>> tries;
+  };
   std::vector<ArgInfo> Describe(const tektite_call& call) const;
+  Recipe Prepare(bool generic, const CallKey& key, const std::vector<ArgInfo>& args);
   void Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
-  absl::StatusOr<ExecutablePtr> MakeOwn(int number, const std::vector<ArgInfo>& args);
-  absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const CallKey& key,
-                                            const std::vector<ArgInfo>& args, ShapeRules* rules);
-  absl::StatusOr<ExecutablePtr> MakeFrom(SourceGraph source, std::string variant,
-                                         std::map<std::string, int64_t> sizes);
+  void Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, ShapeRules rules);
+  absl::StatusOr<ExecutablePtr> MakeOwn(int number, const Recipe& recipe,
+                                        const compiler::PlanKey* plan);
+  absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const Recipe& recipe,
+                                            const compiler::PlanKey* plan, ShapeRules* rules);
+  compiler::CompileJob JobFor(std::string variant, std::map<std::string, int64_t> sizes);
+
+  // ---- cluster_plan.cc: code that an earlier process left on disk ----
+  // Nothing where nothing is kept.
+  std::optional<compiler::PlanKey> KeyOf(const Recipe& recipe);
+  std::optional<Fingerprint> SourceFingerprint();
+  // On a request's thread, when that takes next to no time; false: it has to be compiled, or
+  // loaded elsewhere.
+  bool LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
+  // False when there is none, or when it would take more than `most_microseconds`.
+  bool LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
+                  double most_microseconds);
 
   const std::shared_ptr<CompilerState> state_;
   const std::string name_;
@@ -127,6 +155,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   const std::shared_ptr<runtime::WeightStore> weights_;
 
   compiler::CompileBudget budget_;
+  std::once_flag fingerprinted_;
+  std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};
 
   std::mutex mutex_;  // guards what follows, and shapes

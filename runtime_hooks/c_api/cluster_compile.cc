@@ -1,4 +1,5 @@
 // The half of a cluster that makes code.
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -6,48 +7,11 @@
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
 #include "runtime_hooks/c_api/cluster.h"
+#include "runtime_hooks/c_api/cluster_symbols.h"
 #include "runtime_hooks/c_api/guard.h"
 
 namespace tektite::c_api {
 namespace {
-
-using ir::Dim;
-
-std::string SymbolName(int number) { return absl::StrCat("s", number); }
-
-// The arguments with symbols for the words of the key that have one.
-std::vector<ArgInfo> WithSymbols(std::vector<ArgInfo> args, absl::Span<const KeyWord> words,
-                                 const CallKey& key, const std::vector<int>& symbols) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    const KeyWord& word = words[i];
-    ArgInfo& arg = args[word.argument];
-    if (word.kind == KeyWord::Kind::kDimension && symbols[i] >= 0) {
-      arg.shape.set_dim(word.index, Dim::Symbol(SymbolName(symbols[i])));
-    } else if (word.kind == KeyWord::Kind::kElement) {
-      if (!arg.elements) arg.elements.emplace();
-      arg.elements->push_back(symbols[i] < 0 ? Dim(key[i]) : Dim::Symbol(SymbolName(symbols[i])));
-    }
-  }
-  for (ArgInfo& arg : args) {
-    if (!arg.elements) continue;
-    bool symbolic = false;
-    for (const Dim& d : *arg.elements) symbolic |= !d.is_constant();
-    if (symbolic) {
-      arg.value.reset();
-    } else {
-      arg.elements.reset();
-    }
-  }
-  return args;
-}
-
-std::map<std::string, int64_t> Sizes(const CallKey& key, const std::vector<int>& symbols) {
-  std::map<std::string, int64_t> sizes;
-  for (size_t i = 0; i < key.size(); ++i) {
-    if (symbols[i] >= 0) sizes[SymbolName(symbols[i])] = key[i];
-  }
-  return sizes;
-}
 
 // Whether the code would serve the call that it is made for.
 absl::Status CheckGuardsFor(const ir::Graph& graph, const std::map<std::string, int64_t>& sizes) {
@@ -78,15 +42,55 @@ std::vector<ArgInfo> Cluster::Describe(const tektite_call& call) const {
   return args;
 }
 
+Cluster::Recipe Cluster::Prepare(bool generic, const CallKey& key,
+                                 const std::vector<ArgInfo>& args) {
+  Recipe recipe{key, args, {}, {}};
+  if (!generic) return recipe;
+  std::lock_guard<std::mutex> lock(mutex_);
+  recipe.words = history_->words();
+  ShapeHistory::Choice choice;
+  choice.everything = state_->flags().tier == "generic";
+  auto add = [&](bool elements, bool ones, bool leading) {
+    choice.elements = elements;
+    choice.ones = ones;
+    choice.leading = leading;
+    std::vector<int> symbols = history_->ChooseSymbols(key, choice);
+    if (recipe.tries.empty() || recipe.tries.back() != symbols) {
+      recipe.tries.push_back(std::move(symbols));
+    }
+  };
+  add(true, true, false);
+  add(true, false, false);
+  add(false, true, false);
+  add(false, false, false);
+  add(false, false, true);  // a batch: images keep their height and width
+  return recipe;
+}
+
 void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>& args) {
   absl::StatusOr<ExecutablePtr> executable = absl::InternalError("not compiled");
   ShapeRules rules;
+  bool loaded = false;
   const absl::Status status = CatchAll([&]() -> absl::Status {
-    executable =
-        code.generic ? MakeGeneric(code.number, key, args, &rules) : MakeOwn(code.number, args);
+    const Recipe recipe = Prepare(code.generic, key, args);
+    const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
+    const compiler::PlanKey* const kept = plan ? &*plan : nullptr;
+    loaded = plan && LoadStored(code, recipe, *plan, std::numeric_limits<double>::infinity());
+    if (loaded) {
+      state_->compiler().FlushDisk();
+      return absl::OkStatus();
+    }
+    executable = code.generic ? MakeGeneric(code.number, recipe, kept, &rules)
+                              : MakeOwn(code.number, recipe, kept);
     return executable.status();
   });
+  if (loaded) return;
   if (!status.ok()) executable = status;
+  Settle(code, std::move(executable), std::move(rules));
+}
+
+void Cluster::Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, ShapeRules rules) {
+  const absl::Status status = executable.status();
   state_->CountCompiled(name_, code.generic, status);
   std::lock_guard<std::mutex> cluster_lock(mutex_);
   std::lock_guard<std::mutex> lock(code.mutex);
@@ -105,40 +109,24 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
   code.changed.notify_all();
 }
 
-absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number,
-                                                        const std::vector<ArgInfo>& args) {
-  TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(args));
-  return MakeFrom(std::move(source), absl::StrCat("shape", number), {});
+absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number, const Recipe& recipe,
+                                                        const compiler::PlanKey* plan) {
+  TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(recipe.args));
+  compiler::CompileJob job = JobFor(absl::StrCat("shape", number), {});
+  job.num_checks = source.num_checks;
+  job.plan = plan;
+  return state_->compiler().Compile(std::move(source.graph), job);
 }
 
-absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const CallKey& key,
-                                                            const std::vector<ArgInfo>& args,
+absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Recipe& recipe,
+                                                            const compiler::PlanKey* plan,
                                                             ShapeRules* rules) {
-  std::vector<KeyWord> words;
-  std::vector<std::vector<int>> tries;  // the most general first
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    words = history_->words();
-    ShapeHistory::Choice choice;
-    choice.everything = state_->flags().tier == "generic";
-    auto add = [&](bool elements, bool ones, bool leading) {
-      choice.elements = elements;
-      choice.ones = ones;
-      choice.leading = leading;
-      std::vector<int> symbols = history_->ChooseSymbols(key, choice);
-      if (tries.empty() || tries.back() != symbols) tries.push_back(std::move(symbols));
-    };
-    add(true, true, false);
-    add(true, false, false);
-    add(false, true, false);
-    add(false, false, false);
-    add(false, false, true);  // a batch: images keep their height and width
-  }
   absl::Status refused = Unimplemented("no size is known to vary");
-  for (const std::vector<int>& symbols : tries) {
-    std::map<std::string, int64_t> sizes = Sizes(key, symbols);
+  for (size_t t = 0; t < recipe.tries.size(); ++t) {
+    const std::vector<int>& symbols = recipe.tries[t];
+    std::map<std::string, int64_t> sizes = SymbolSizes(recipe.key, symbols);
     if (sizes.empty()) continue;
-    auto source = source_->Specialize(WithSymbols(args, words, key, symbols));
+    auto source = source_->Specialize(WithSymbols(recipe.args, recipe.words, recipe.key, symbols));
     if (!source.ok()) {
       refused = source.status();
       continue;
@@ -146,30 +134,32 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Ca
     compiler::UnifySymbols(*source->graph, &sizes);
     absl::Status status = CheckGuardsFor(*source->graph, sizes);
     if (status.ok()) {
-      auto found = ShapeRules::Of(*source->graph, words, key);
+      auto found = ShapeRules::Of(*source->graph, recipe.words, recipe.key);
       status = found.status();
       if (found.ok()) *rules = *std::move(found);
     }
     // Everything was constant in the end: no code for many shapes.
     if (status.ok() && rules->num_symbols() == 0) status = refused;
     if (status.ok()) {
-      return MakeFrom(*std::move(source), absl::StrCat("generic", number), std::move(sizes));
+      compiler::CompileJob job = JobFor(absl::StrCat("generic", number), std::move(sizes));
+      job.num_checks = source->num_checks;
+      job.plan = plan;
+      job.plan_note = GenericNote(t, *rules);
+      return state_->compiler().Compile(std::move(source->graph), job);
     }
     refused = status;
   }
   return refused;
 }
 
-absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeFrom(SourceGraph source, std::string variant,
-                                                         std::map<std::string, int64_t> sizes) {
+compiler::CompileJob Cluster::JobFor(std::string variant, std::map<std::string, int64_t> sizes) {
   compiler::CompileJob job;
   job.cluster = name_;
   job.variant = std::move(variant);
   job.typical_sizes = std::move(sizes);
-  job.num_checks = source.num_checks;
   job.weights = weights_;
   job.budget = &budget_;
-  return state_->compiler().Compile(std::move(source.graph), job);
+  return job;
 }
 
 }  // namespace tektite::c_api

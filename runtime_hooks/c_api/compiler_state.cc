@@ -99,6 +99,7 @@ void CompilerState::Publish() {
   set("compile_microseconds", static_cast<int64_t>(c.compile_seconds * 1e6));
   set("kernels", c.kernels);
   set("loaded_kernels", c.loaded_kernels);
+  set("loaded_plans", c.loaded_plans);
   set("weight_bytes", c.weight_bytes);
   set("arena_bytes", c.arena_bytes);
 #define TEKTITE_DISK_COUNTER(name, sentence) set("disk_" #name, c.disk.name);
@@ -159,6 +160,7 @@ std::string CompilerState::StatsJson() const {
       .Add("kernels", c.kernels)
       .Add("kernel_cache_hits", c.kernel_cache_hits)
       .Add("loaded_kernels", c.loaded_kernels)
+      .Add("loaded_plans", c.loaded_plans)
       .Add("disk", DiskJson(c.disk))
       .Add("split_fusions", c.split_fusions)
       .Add("interpreted_kernels", c.interpreted_kernels)

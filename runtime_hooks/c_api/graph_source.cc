@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "clustering/graph_def/canonical_text.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/importer/importer.h"
 #include "jit/base/status.h"
+#include "jit/cache/key.h"
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
 
@@ -47,6 +49,11 @@ class FromGraphDef : public GraphSource {
       TEKTITE_RETURN_IF_ERROR(compiler::CheckGuards(*imported.graph));
     }
     return SourceGraph{std::move(imported.graph), imported.num_checks};
+  }
+
+  absl::StatusOr<Text> CanonicalText() const override {
+    TEKTITE_ASSIGN_OR_RETURN(graph_def::CanonicalText text, graph_def::WriteCanonicalText(graph_));
+    return Text{std::move(text.ops), std::move(text.whole)};
   }
 
  private:
@@ -103,6 +110,12 @@ class FromIr : public GraphSource {
     for (const ArgInfo& arg : args) shapes.push_back(arg.shape);
     TEKTITE_RETURN_IF_ERROR(compiler::Specialize(*graph, shapes));
     return SourceGraph{std::move(graph), 0};
+  }
+
+  absl::StatusOr<Text> CanonicalText() const override {
+    const std::unique_ptr<ir::Graph> renamed = ir::WithCanonicalSymbols(*graph_);
+    const std::string whole = ir::PrintCanonical(renamed != nullptr ? *renamed : *graph_);
+    return Text{cache::OpsOf(*graph_), whole};
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,6 +39,12 @@ class GraphSource {
   virtual ~GraphSource() = default;
   // Thread-safe.
   virtual absl::StatusOr<SourceGraph> Specialize(absl::Span<const ArgInfo> args) const = 0;
+  // What it computes, without names: `ops` what feeds what, `whole` all of it.  Unimplemented where
+  // there is no such text.
+  struct Text {
+    std::string ops, whole;
+  };
+  virtual absl::StatusOr<Text> CanonicalText() const = 0;
 
   int num_args() const { return num_args_; }
   int num_results() const { return num_results_; }

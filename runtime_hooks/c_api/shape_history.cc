@@ -90,4 +90,26 @@ bool ShapeRules::Match(const CallKey& key) const {
   return true;
 }
 
+void ShapeRules::Write(ByteWriter* out) const {
+  out->U32(static_cast<uint32_t>(num_symbols_));
+  out->U64(rules_.size());
+  for (const Rule& rule : rules_) {
+    out->U32(static_cast<uint32_t>(rule.symbol + 1));
+    out->I64(rule.value);
+  }
+}
+
+bool ShapeRules::Read(ByteReader* in) {
+  const uint32_t symbols = in->U32();
+  rules_.resize(in->Count(sizeof(uint32_t) + sizeof(int64_t)));
+  for (Rule& rule : rules_) {
+    const uint32_t symbol = in->U32();
+    if (symbol > symbols) return false;
+    rule.symbol = static_cast<int>(symbol) - 1;
+    rule.value = in->I64();
+  }
+  num_symbols_ = static_cast<int>(symbols);
+  return in->ok() && symbols <= rules_.size();
+}
+
 }  // namespace tektite::c_api

@@ -22,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "jit/base/bytes.h"
 #include "jit/ir/graph.h"
 #include "runtime_hooks/c_api/call_key.h"
 
@@ -63,6 +64,9 @@ class ShapeRules {
                                        const CallKey& key);
   bool Match(const CallKey& key) const;
   int num_symbols() const { return num_symbols_; }
+
+  void Write(ByteWriter* out) const;
+  bool Read(ByteReader* in);  // false for bytes that are no rules
 
  private:
   struct Rule {

@@ -29,7 +29,8 @@ inline CompilerPtr MakeCompiler(const char* flags = "", const char* backend = "r
                                 tektite_status* status = nullptr) {
   tektite_options options = {};
   options.struct_size = sizeof(options);
-  const std::string all_flags = std::string("--compile=sync ") + flags;
+  // What earlier tests compiled would change what is counted.
+  const std::string all_flags = std::string("--compile=sync --cache_dir=off ") + flags;
   options.flags = all_flags.c_str();
   options.backend = backend;
   return CompilerPtr(tektite_compiler_create(&options, status));

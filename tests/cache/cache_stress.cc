@@ -59,7 +59,8 @@ std::unique_ptr<DiskStore> OpenStore(const Options& options) {
 }
 
 bool ServesWhatWasStored(DiskStore& store, int name) {
-  const CacheKey key = TestKey("k" + std::to_string(name));
+  const auto kind = static_cast<EntryKind>(name % kNumEntryKinds);
+  const CacheKey key = TestKey("k" + std::to_string(name), kind);
   const auto payload = store.Load(key.fingerprint, [&] { return key; });
   if (!payload.has_value()) {
     store.Store(key, PayloadOf(name));

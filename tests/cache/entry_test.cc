@@ -30,6 +30,7 @@ TEST(Entry, ReadsBackWhatWasWritten) {
   ASSERT_EQ(DecodeEntry(bytes, &entry), EntryFault::kNone);
   EXPECT_EQ(entry.name, "softmax");
   EXPECT_EQ(entry.header.key, key.fingerprint);
+  EXPECT_EQ(entry.header.kind, EntryKind::kKernel);
   EXPECT_EQ(entry.header.created_us, 123456789);
   EXPECT_EQ(entry.header.prints, PrintsOf(key.parts));
   EXPECT_EQ(entry.payload, Payload());
@@ -73,8 +74,10 @@ TEST(Entry, AnotherFormatIsForeign) {
   EXPECT_FALSE(ReadHeader(bytes, &header));
 }
 
-TEST(Entry, RandomMutationsAreRefused) {
-  const CacheKey key = TestKey("mutated");
+class EveryKind : public ::testing::TestWithParam<EntryKind> {};
+
+TEST_P(EveryKind, RandomMutationsAreRefused) {
+  const CacheKey key = TestKey("mutated", GetParam());
   const std::string good = EncodeEntry(key, Payload(), 7);
   std::mt19937_64 random(20);
   auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
@@ -112,6 +115,9 @@ TEST(Entry, RandomMutationsAreRefused) {
   }
   EXPECT_EQ(refused, tried);
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind, ::testing::Values(EntryKind::kKernel, EntryKind::kPlan),
+                         [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 }  // namespace
 }  // namespace tektite::cache

@@ -31,17 +31,22 @@ Inspector Inspect(const TestFolder& folder) {
   return *std::move(inspector);
 }
 
-class WhyTest : public ::testing::Test {
+// For entries of each kind; the other kind's are never the nearest.
+class WhyTest : public ::testing::TestWithParam<EntryKind> {
  protected:
-  WhyTest() { Store(TestKey("softmax")); }
-  void Store(const CacheKey& key) { OpenAt(folder_.path())->Store(key, "image"); }
-  std::string File() const {
-    return folder_ / (TestKey("softmax").fingerprint.Hex() + kEntrySuffix);
+  WhyTest() {
+    Store(Softmax());
+    Store(
+        TestKey("softmax of another kind",
+                static_cast<EntryKind>((static_cast<uint32_t>(GetParam()) + 1) % kNumEntryKinds)));
   }
+  static CacheKey Softmax() { return TestKey("softmax", GetParam()); }
+  void Store(const CacheKey& key) { OpenAt(folder_.path())->Store(key, "image"); }
+  std::string File() const { return folder_ / (Softmax().fingerprint.Hex() + kEntrySuffix); }
 
   // What the next run is told when its key differs in these parts.
   Explanation Missed(const std::vector<KeyPart>& parts, const std::string& new_text = "other") {
-    CacheKey key = TestKey("softmax");
+    CacheKey key = Softmax();
     std::string all;
     for (KeyPart part : parts) {
       key.parts[static_cast<size_t>(part)] = new_text;
@@ -67,51 +72,51 @@ class WhyTest : public ::testing::Test {
   TestFolder folder_;
 };
 
-TEST_F(WhyTest, Ir) { EXPECT_THAT(Missed({KeyPart::kIr}).causes, ElementsAre("ir")); }
-TEST_F(WhyTest, Types) {
+TEST_P(WhyTest, Ir) { EXPECT_THAT(Missed({KeyPart::kIr}).causes, ElementsAre("ir")); }
+TEST_P(WhyTest, Types) {
   const Explanation e = Missed({KeyPart::kIr, KeyPart::kTypes});
   EXPECT_THAT(e.causes, ElementsAre("types"));
-  EXPECT_EQ(e.nearest, TestKey("softmax").fingerprint.Hex());
+  EXPECT_EQ(e.nearest, Softmax().fingerprint.Hex());
   EXPECT_EQ(e.sentence, "other shapes or element types");
 }
-TEST_F(WhyTest, Facts) {
+TEST_P(WhyTest, Facts) {
   EXPECT_THAT(Missed({KeyPart::kIr, KeyPart::kFacts}).causes, ElementsAre("facts"));
 }
-TEST_F(WhyTest, Cpu) { EXPECT_THAT(Missed({KeyPart::kCpu}).causes, ElementsAre("cpu")); }
-TEST_F(WhyTest, Build) { EXPECT_THAT(Missed({KeyPart::kBuild}).causes, ElementsAre("build")); }
-TEST_F(WhyTest, Llvm) {
+TEST_P(WhyTest, Cpu) { EXPECT_THAT(Missed({KeyPart::kCpu}).causes, ElementsAre("cpu")); }
+TEST_P(WhyTest, Build) { EXPECT_THAT(Missed({KeyPart::kBuild}).causes, ElementsAre("build")); }
+TEST_P(WhyTest, Llvm) {
   EXPECT_THAT(Missed({KeyPart::kBuild, KeyPart::kLlvm}).causes, ElementsAre("build", "llvm"));
 }
-TEST_F(WhyTest, Flags) { EXPECT_THAT(Missed({KeyPart::kFlags}).causes, ElementsAre("flags")); }
-TEST_F(WhyTest, Host) { EXPECT_THAT(Missed({KeyPart::kHost}).causes, ElementsAre("host")); }
+TEST_P(WhyTest, Flags) { EXPECT_THAT(Missed({KeyPart::kFlags}).causes, ElementsAre("flags")); }
+TEST_P(WhyTest, Host) { EXPECT_THAT(Missed({KeyPart::kHost}).causes, ElementsAre("host")); }
 
-TEST_F(WhyTest, Absent) {
+TEST_P(WhyTest, Absent) {
   const Explanation e = Missed({KeyPart::kOps, KeyPart::kIr});
   EXPECT_THAT(e.causes, ElementsAre("absent"));
   EXPECT_EQ(e.nearest, "");
 }
 
-TEST_F(WhyTest, TheNearestEntryIsTheOneThatDiffersLeast) {
-  CacheKey far = TestKey("softmax");
+TEST_P(WhyTest, TheNearestEntryIsTheOneThatDiffersLeast) {
+  CacheKey far = Softmax();
   for (KeyPart part : {KeyPart::kCpu, KeyPart::kFlags, KeyPart::kBuild}) {
     far.parts[static_cast<size_t>(part)] = "far";
   }
   far.fingerprint = FingerprintOf("far");
   Store(far);
-  EXPECT_EQ(Missed({KeyPart::kFlags}).nearest, TestKey("softmax").fingerprint.Hex());
+  EXPECT_EQ(Missed({KeyPart::kFlags}).nearest, Softmax().fingerprint.Hex());
 }
 
-TEST_F(WhyTest, Evicted) {
-  EXPECT_EQ(Inspect(folder_).Collect(0).entries, 1);
+TEST_P(WhyTest, Evicted) {
+  EXPECT_EQ(Inspect(folder_).Collect(0).entries, 2);
   EXPECT_THAT(Missed({}).causes, ElementsAre("evicted"));
 }
 
-TEST_F(WhyTest, Damaged) {
+TEST_P(WhyTest, Damaged) {
   std::filesystem::resize_file(File(), 100);
   EXPECT_THAT(Missed({}).causes, ElementsAre("damaged"));
 }
 
-TEST_F(WhyTest, Foreign) {
+TEST_P(WhyTest, Foreign) {
   std::fstream file(File(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(8);
   file.put(99);
@@ -119,21 +124,24 @@ TEST_F(WhyTest, Foreign) {
   EXPECT_THAT(Missed({}).causes, ElementsAre("foreign"));
 }
 
-TEST_F(WhyTest, Refused) {
+TEST_P(WhyTest, Refused) {
   chmod(File().c_str(), 0666);
   EXPECT_THAT(Missed({}).causes, ElementsAre("refused"));
 }
 
-TEST_F(WhyTest, ARunThatMissedNothing) {
-  const CacheKey key = TestKey("softmax");
+TEST_P(WhyTest, ARunThatMissedNothing) {
+  const CacheKey key = Softmax();
   EXPECT_TRUE(OpenAt(folder_.path())->Load(key.fingerprint, [&] { return key; }).has_value());
   const std::vector<LoggedRun> runs = ReadRuns(folder_.path(), 5);
-  ASSERT_EQ(runs.size(), 2u);
+  ASSERT_EQ(runs.size(), 3u);
   EXPECT_EQ(runs[0].hits, 1);
   EXPECT_TRUE(runs[0].misses.empty());
   EXPECT_THAT(runs[0].used, ElementsAre(key.fingerprint.Hex()));
-  EXPECT_THAT(runs[1].used, ElementsAre(key.fingerprint.Hex())) << "what it compiled";
+  EXPECT_THAT(runs[2].used, ElementsAre(key.fingerprint.Hex())) << "what it compiled";
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WhyTest, ::testing::Values(EntryKind::kKernel, EntryKind::kPlan),
+                         [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 TEST(RunLog, KeepsTheNewestRuns) {
   TestFolder folder;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/compiler/specialize.h"
 
@@ -106,6 +107,69 @@ TEST_F(KeyTest, PartsOfTheEnvironment) {
   EXPECT_EQ(with([&] { flags_.cpu = "avx2"; }, [&] { flags_.cpu = "native"; }), "flags ");
   EXPECT_EQ(with([&] { flags_.verify = true; }, [&] { flags_.verify = false; }), "");
   EXPECT_EQ(with([&] { host_ = "tensorflow 2.22.0"; }, [] {}), "host ");
+}
+
+// Every flag that says it changes code is part of every key, and no other is.
+TEST_F(KeyTest, FlagsThatAffectCode) {
+  const Parsed fusion = FusionOf("f32[4]", "neg(%x)");
+  const CacheKey key = Describe(fusion);
+  const auto check = [&](const std::string& type, const std::string& name, bool affects_code) {
+    const std::string text =
+        absl::StrCat("--", name, "=",
+                     type == "bool" ? (Flags().Number(name) == 1 ? "false" : "true")
+                                    : (type == "int64" ? "12345" : "other"));
+    std::vector<std::string> errors;
+    flags_ = Flags::Parse(text, &errors);
+    EXPECT_TRUE(errors.empty()) << text;
+    EXPECT_EQ(Differing(key, Describe(fusion)), affects_code ? "flags " : "") << text;
+  };
+#define TEKTITE_FLAG(type, name, default_value, affects_code, help) \
+  check(#type, #name, affects_code);
+#include "jit/base/flag_list.inc"
+#undef TEKTITE_FLAG
+}
+
+class PlanKeyTest : public KeyTest {
+ protected:
+  CacheKey DescribeIt() {
+    return DescribePlan("cluster_0", FingerprintOf(text_.graph), text_,
+                        *KeyEnvironment::Create(backend_, flags_, host_));
+  }
+  std::string With(const std::function<void()>& change) {
+    const CacheKey key = DescribeIt();
+    const PlanText text = text_;
+    const Flags flags = flags_;
+    const backend::TargetInfo info = backend_.info;
+    const std::string host = host_;
+    change();
+    const std::string differing = Differing(key, DescribeIt());
+    text_ = text;
+    flags_ = flags;
+    backend_.info = info;
+    host_ = host;
+    return differing;
+  }
+  PlanText text_{"MatMul 0#0 1#0 transpose_a=false\n", "MatMul 0#0 1#0\n", "f32[4,8]\n", ""};
+};
+
+TEST_F(PlanKeyTest, EveryPart) {
+  EXPECT_EQ(With([&] { text_.graph = "MatMul 0#0 1#0 transpose_a=true\n"; }), "ir ");
+  EXPECT_EQ(With([&] { text_.graph = text_.ops = "Relu 0#0\n"; }), "ops ir ");
+  EXPECT_EQ(With([&] { text_.types = "f32[5,8]\n"; }), "ir types ");
+  EXPECT_EQ(With([&] { text_.facts = "varies 0.0:s0\n"; }), "facts ");
+  EXPECT_EQ(With([&] { backend_.info.features = "+more"; }), "cpu ");
+  EXPECT_EQ(With([&] { backend_.info.code_generator = "llvm 99"; }), "llvm ");
+  EXPECT_EQ(With([&] { flags_.cpu = "avx2"; }), "flags ");
+  EXPECT_EQ(With([&] { flags_.disable_passes = "fuse"; }), "flags ");
+  EXPECT_EQ(With([&] { flags_.compile = "sync"; }), "");
+  EXPECT_EQ(With([&] { host_ = "tensorflow 2.22.0"; }), "host ");
+}
+
+// A kernel and a plan of the same text are two things.
+TEST_F(PlanKeyTest, KindsAreApart) {
+  const auto environment = KeyEnvironment::Create(backend_, flags_, host_);
+  EXPECT_NE(environment->Finish(EntryKind::kKernel, "x"),
+            environment->Finish(EntryKind::kPlan, "x"));
 }
 
 }  // namespace

@@ -30,8 +30,9 @@ class TestFolder {
   std::string path_;
 };
 
-inline CacheKey TestKey(const std::string& name) {
+inline CacheKey TestKey(const std::string& name, EntryKind kind = EntryKind::kKernel) {
   CacheKey key;
+  key.kind = kind;
   key.name = name;
   for (size_t i = 0; i < kNumKeyParts; ++i)
     key.parts[i] = std::string(KeyPartName(i)) + " of " + name;

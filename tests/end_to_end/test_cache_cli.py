@@ -63,10 +63,12 @@ def cache(tmp_path):
 
 def test_a_second_process_compiles_nothing(cache):
     first, expected = cache.run()
-    assert first["kernels"] == first["disk"]["stores"] > 0
+    # The kernels, and the plan that says how they make up the program.
+    assert first["kernels"] + 1 == first["disk"]["stores"] > 1
     second, result = cache.run()
-    assert second["kernels"] == 0 and second["disk"]["misses"] == 0
-    assert second["loaded_kernels"] == second["disk"]["hits"] == first["kernels"]
+    assert second["compiles"] == second["kernels"] == second["disk"]["misses"] == 0
+    assert second["loaded_kernels"] == first["kernels"] and second["loaded_plans"] == 1
+    assert second["disk"]["hits"] == first["kernels"] + 1
     assert result == expected
     assert cache.directory.stat().st_mode & 0o777 == 0o700
 
@@ -95,10 +97,12 @@ def test_a_directory_of_ones_own(cache, tmp_path):
 def test_ls_show_rm(cache):
     cache.run()
     listed = cache.json("ls")
-    assert [e["key"] for e in listed] and all(e["kind"] == "kernel" for e in listed)
+    assert sorted(e["kind"] for e in listed) == ["kernel"] * (len(listed) - 1) + ["plan"]
     table = cache("cache", "ls")
     assert table.startswith("KEY") and "\033" not in table and listed[0]["name"] in table
-    key = listed[0]["key"]
+    plan = next(e["key"] for e in listed if e["kind"] == "plan")
+    assert "reduce" in cache("cache", "show", plan) and "types" not in cache.json("show", plan)["parts"]
+    key = next(e["key"] for e in listed if e["kind"] == "kernel")
     shown = cache("cache", "show", key[:12])
     assert key in shown and "llvm" in shown and "graph (" in shown
     assert set(cache.json("show", key)["parts"]) >= {"ir", "cpu", "build", "llvm", "flags"}

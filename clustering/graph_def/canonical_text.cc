@@ -1,0 +1,135 @@
+#include "clustering/graph_def/canonical_text.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/base/casts.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clustering/graph_def/graph_index.h"
+#include "jit/base/hash.h"
+#include "jit/base/status.h"
+
+namespace tektite::graph_def {
+namespace {
+
+// Notes that the importer reads.
+constexpr absl::string_view kReadNotes[] = {"_tektite_updated"};
+
+bool Matters(absl::string_view attr) {
+  return !absl::StartsWith(attr, "_") ||
+         std::find(std::begin(kReadNotes), std::end(kReadNotes), attr) != std::end(kReadNotes);
+}
+
+struct ValueText {
+  std::string* out;
+
+  void operator()(std::monostate) const { absl::StrAppend(out, "none"); }
+  void operator()(const std::string& v) const { absl::StrAppend(out, v.size(), ":", v); }
+  void operator()(int64_t v) const { absl::StrAppend(out, v); }
+  void operator()(float v) const {
+    absl::StrAppend(out, "f", absl::Hex(absl::bit_cast<uint32_t>(v)));
+  }
+  void operator()(bool v) const { absl::StrAppend(out, v ? "true" : "false"); }
+  void operator()(DataType v) const { absl::StrAppend(out, DataTypeName(v)); }
+  void operator()(const PartialShape& v) const { absl::StrAppend(out, v.ToString()); }
+  void operator()(const TensorProto& v) const {
+    absl::StrAppend(out, DataTypeName(v.dtype), v.shape.ToString(), "#",
+                    FingerprintOf(v.serialized.view()).Hex());
+  }
+  void operator()(const AttrList& v) const {
+    absl::StrAppend(out, "[");
+    std::visit([this](const auto& list) { Elements(list); }, v);
+    absl::StrAppend(out, "]");
+  }
+  void operator()(const FunctionRef& v) const {
+    absl::StrAppend(out, "@", v.name.size(), ":", v.name);
+  }
+  void operator()(const Placeholder& v) const {
+    absl::StrAppend(out, "$", v.name.size(), ":", v.name);
+  }
+
+ private:
+  void Elements(std::monostate) const {}
+  template <typename T>
+  void Elements(const std::vector<T>& list) const {
+    for (const T& element : list) {
+      (*this)(element);
+      absl::StrAppend(out, ",");
+    }
+  }
+};
+
+class Walk {
+ public:
+  explicit Walk(const GraphIndex& index) : index_(index), number_(index.num_nodes(), kUnseen) {}
+
+  CanonicalText Run() {
+    std::vector<std::pair<int64_t, int>> results;
+    for (int i = 0; i < index_.num_nodes(); ++i) {
+      if (index_.node(i).op == "_Retval") {
+        results.emplace_back(index_.node(i).attrs.Int("index", -1), i);
+      }
+    }
+    std::sort(results.begin(), results.end());
+    for (const auto& [index, node] : results) Visit(node);
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr int kUnseen = -2, kOnTheWay = -1;
+
+  // Inputs first.
+  void Visit(int root) {
+    std::vector<int> waiting = {root};
+    while (!waiting.empty()) {
+      const int node = waiting.back();
+      if (number_[node] == kUnseen) {
+        number_[node] = kOnTheWay;
+        const auto inputs = index_.inputs(node);
+        for (auto it = inputs.rbegin(); it != inputs.rend(); ++it) {
+          if (!it->is_control() && number_[it->node] == kUnseen) waiting.push_back(it->node);
+        }
+        continue;
+      }
+      waiting.pop_back();
+      if (number_[node] != kOnTheWay) continue;
+      number_[node] = count_++;
+      Write(node);
+    }
+  }
+
+  void Write(int number) {
+    const NodeDef& node = index_.node(number);
+    std::string line = node.op;
+    for (const GraphIndex::Edge& edge : index_.inputs(number)) {
+      if (!edge.is_control()) absl::StrAppend(&line, " ", number_[edge.node], "#", edge.output);
+    }
+    absl::StrAppend(&text_.ops, line, "\n");
+    for (const Attr& attr : node.attrs.entries()) {
+      if (!Matters(attr.name)) continue;
+      absl::StrAppend(&line, " ", attr.name, "=");
+      std::visit(ValueText{&line}, attr.value.value);
+    }
+    absl::StrAppend(&text_.whole, line, "\n");
+  }
+
+  const GraphIndex& index_;
+  std::vector<int> number_;  // by node
+  int count_ = 0;
+  CanonicalText text_;
+};
+
+}  // namespace
+
+absl::StatusOr<CanonicalText> WriteCanonicalText(const GraphDef& graph) {
+  if (!graph.functions.empty()) return Unimplemented("the text of a graph with functions");
+  for (const NodeDef& node : graph.nodes) {
+    if (IsNextIteration(node)) return Unimplemented("the text of a graph with a loop");
+  }
+  TEKTITE_ASSIGN_OR_RETURN(const GraphIndex index, GraphIndex::Create(graph));
+  return Walk(index).Run();
+}
+
+}  // namespace tektite::graph_def

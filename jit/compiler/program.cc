@@ -1,0 +1,66 @@
+#include "jit/compiler/program.h"
+
+#include <cstring>
+#include <utility>
+
+#include "jit/base/bytes.h"
+#include "jit/runtime/step_graph_bytes.h"
+
+namespace tektite::compiler {
+
+std::string WriteProgram(const Program& program, const runtime::StepGraph& steps) {
+  ByteWriter out;
+  out.String(program.note);
+  out.U32(static_cast<uint32_t>(program.num_checks));
+  out.U64(program.kernels.size());
+  for (const ProgramKernel& kernel : program.kernels) {
+    out.String(kernel.name);
+    out.Raw(kernel.key.bytes.data(), kernel.key.bytes.size());
+    out.String(kernel.fusion);
+  }
+  out.U64(program.kernel_of_step.size());
+  for (int kernel : program.kernel_of_step) out.U32(static_cast<uint32_t>(kernel));
+  runtime::WriteStepGraph(steps, &out);
+  return out.Take();
+}
+
+bool ReadProgram(absl::string_view bytes, Program* program) {
+  ByteReader in(bytes);
+  program->note = std::string(in.String());
+  program->num_checks = static_cast<int>(in.U32());
+  program->kernels.resize(in.Count(2 * sizeof(uint64_t) + sizeof(Fingerprint::bytes)));
+  for (ProgramKernel& kernel : program->kernels) {
+    kernel.name = std::string(in.String());
+    const absl::string_view key = in.Raw(kernel.key.bytes.size());
+    if (!in.ok()) return false;
+    std::memcpy(kernel.key.bytes.data(), key.data(), key.size());
+    kernel.fusion = std::string(in.String());
+  }
+  program->kernel_of_step.resize(in.Count(sizeof(uint32_t)));
+  for (int& kernel : program->kernel_of_step) {
+    const uint32_t number = in.U32();
+    if (number >= program->kernels.size()) return false;
+    kernel = static_cast<int>(number);
+  }
+  return runtime::ReadStepGraph(&in, &program->steps) && in.AtEnd() &&
+         program->kernel_of_step.size() == program->steps.steps.size() &&
+         program->num_checks >= 0 &&
+         static_cast<size_t>(program->num_checks) <= program->steps.outputs.size();
+}
+
+std::string FusionText(const ir::Node& fusion) {
+  ir::Graph graph("fusion");
+  std::vector<ir::Value> operands;
+  for (int i = 0; i < fusion.num_operands(); ++i) {
+    operands.push_back(graph.AddParameter(fusion.operand_shape(i)));
+  }
+  const std::vector<ir::Shape> shapes(fusion.shapes().begin(), fusion.shapes().end());
+  ir::Node* const copy = graph.Append(fusion.op(), operands, fusion.attrs(), shapes);
+  for (int r = 0; r < fusion.num_regions(); ++r) copy->AddRegion(fusion.region(r).Clone());
+  std::vector<ir::Value> results;
+  for (int r = 0; r < copy->num_results(); ++r) results.push_back(copy->result(r));
+  graph.SetOutputs(results);
+  return ir::Print(graph);
+}
+
+}  // namespace tektite::compiler

@@ -1,0 +1,47 @@
+// What a graph was compiled to, in a form that a later process takes up without compiling: the disk
+// cache's plan.
+//
+//   std::string bytes = WriteProgram(program, steps);
+//   Program program;
+//   if (!ReadProgram(bytes, &program)) ...            // not what WriteProgram made
+//
+// A program names its kernels by their own cache keys, since several programs share them.  A kernel
+// that back ends keep no image of (a library's, the interpreter's) stands there as the text of its
+// fusion and is made anew, which is cheap for those.
+#ifndef TEKTITE_JIT_COMPILER_PROGRAM_H_
+#define TEKTITE_JIT_COMPILER_PROGRAM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "jit/base/hash.h"
+#include "jit/ir/graph.h"
+#include "jit/runtime/step_graph.h"
+
+namespace tektite::compiler {
+
+struct ProgramKernel {
+  std::string name;
+  Fingerprint key;
+  std::string fusion;  // a graph of one fusion, for a kernel without an image; else empty
+};
+
+struct Program {
+  std::string note;    // the caller's, unread
+  int num_checks = 0;  // outputs after the results
+  std::vector<ProgramKernel> kernels;
+  std::vector<int> kernel_of_step;
+  runtime::StepGraph steps;  // as ReadStepGraph leaves it
+};
+
+std::string WriteProgram(const Program& program, const runtime::StepGraph& steps);
+bool ReadProgram(absl::string_view bytes, Program* program);
+
+// A graph of which `fusion` is all there is.
+std::string FusionText(const ir::Node& fusion);
+
+}  // namespace tektite::compiler
+
+#endif  // TEKTITE_JIT_COMPILER_PROGRAM_H_

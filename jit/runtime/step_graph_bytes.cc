@@ -1,0 +1,291 @@
+#include "jit/runtime/step_graph_bytes.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace tektite::runtime {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Literal;
+using ir::Shape;
+
+constexpr uint32_t kNumBufferKinds = 4;
+
+// Dimensions are written once each: reading a symbolic one costs microseconds.
+class Writer {
+ public:
+  void Write(const StepGraph& graph, ByteWriter* out) {
+    graph.program.Write(&body_);
+    body_.U64(graph.parameters.size());
+    for (const Shape& shape : graph.parameters) Write(shape);
+    body_.U64(graph.constants.size());
+    for (const Literal& literal : graph.constants) {
+      Write(literal.shape());
+      body_.String(absl::string_view(static_cast<const char*>(literal.raw()), literal.num_bytes()));
+    }
+    body_.U64(graph.size_values.size());
+    for (const std::vector<int>& places : graph.size_values) Numbers(places);
+    body_.U64(graph.buffers.size());
+    // Bound by name, so that a member that is added and forgotten here does not compile.
+    for (const auto& [kind, index, size, place, typical_bytes] : graph.buffers) {
+      (void)typical_bytes;  // follows from the program
+      body_.U32(static_cast<uint32_t>(kind));
+      Number(index);
+      Number(Place(size));
+      Number(place);
+    }
+    body_.U64(graph.steps.size());
+    for (const auto& [name, kernel, operands, parts, results, symbols, group] : graph.steps) {
+      (void)kernel;  // the caller's
+      body_.String(name);
+      Numbers(operands);
+      for (int64_t part : parts) body_.I64(part);
+      Numbers(results);
+      Numbers(symbols);
+      Number(group + 1);
+    }
+    body_.U64(graph.outputs.size());
+    for (const GraphOutput& output : graph.outputs) {
+      Number(output.buffer);
+      Write(output.shape);
+      Numbers(output.dims);
+    }
+    body_.U64(graph.sources.size());
+    for (const SymbolSource& source : graph.sources) {
+      Number(source.parameter);
+      Number(source.dimension + 1);
+      Number(source.element + 1);
+      body_.U32(ir::DTypeToTensorFlow(source.dtype));
+    }
+    body_.U64(graph.checks.size());
+    for (const SizeCheck& check : graph.checks) {
+      body_.U32(check.equal ? 1 : 0);
+      Number(check.low);
+      Number(check.high);
+      body_.String(check.text);
+    }
+    out->U64(dims_.size());
+    for (const Dim& dim : dims_) {
+      out->U32(dim.is_constant() ? 0 : 1);
+      if (dim.is_constant()) {
+        out->I64(dim.value());
+      } else {
+        out->String(dim.ToString());
+      }
+    }
+    out->Raw(body_.bytes().data(), body_.bytes().size());
+  }
+
+ private:
+  void Number(int number) { body_.U32(static_cast<uint32_t>(number)); }
+  template <typename List>
+  void Numbers(const List& numbers) {
+    body_.U64(numbers.size());
+    for (int number : numbers) Number(number);
+  }
+  int Place(const Dim& dim) {
+    const auto [it, added] = places_.try_emplace(dim.ToString(), static_cast<int>(dims_.size()));
+    if (added) dims_.push_back(dim);
+    return it->second;
+  }
+  void Write(const Shape& shape) {
+    body_.U32(ir::DTypeToTensorFlow(shape.dtype()));
+    body_.U64(shape.rank());
+    for (const Dim& dim : shape.dims()) Number(Place(dim));
+  }
+
+  ByteWriter body_;
+  std::vector<Dim> dims_;
+  absl::flat_hash_map<std::string, int> places_;
+};
+
+class Reader {
+ public:
+  explicit Reader(ByteReader* in) : in_(*in) {}
+
+  bool Read(StepGraph* graph) {
+    ReadDims();
+    if (!in_.ok() || !graph->program.Read(&in_)) return false;
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) graph->parameters.push_back(ReadShape());
+    for (uint64_t n = in_.Count(kWord); n > 0 && in_.ok(); --n) ReadConstant(graph);
+    const int table = graph->program.table_size();
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+      graph->size_values.emplace_back();
+      Numbers(table, &graph->size_values.back());
+    }
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+      Buffer buffer;
+      const uint32_t kind = in_.U32();
+      if (kind >= kNumBufferKinds) in_.Fail();
+      buffer.kind = static_cast<Buffer::Kind>(kind);
+      buffer.index = static_cast<int>(in_.U32());
+      buffer.size = DimAt();
+      buffer.place = Number(table);
+      graph->buffers.push_back(std::move(buffer));
+    }
+    ReadSteps(graph);
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+      GraphOutput output;
+      output.buffer = Number(graph->buffers.size());
+      output.shape = ReadShape();
+      Numbers(table, &output.dims);
+      if (output.dims.size() != static_cast<size_t>(output.shape.rank())) in_.Fail();
+      graph->outputs.push_back(std::move(output));
+    }
+    ReadSources(graph);
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+      SizeCheck check;
+      check.equal = in_.U32() != 0;
+      check.low = Number(table);
+      check.high = Number(table);
+      check.text = std::string(in_.String());
+      graph->checks.push_back(std::move(check));
+    }
+    graph->typical_sizes.assign(graph->program.num_symbols(), StepGraph::kAssumedSize);
+    return in_.ok() && IsSound(*graph);
+  }
+
+ private:
+  // Every element of a list takes at least that much.
+  static constexpr uint64_t kWord = sizeof(uint32_t);
+
+  int Number(size_t below) {
+    const uint32_t number = in_.U32();
+    if (number >= below) in_.Fail();
+    return in_.ok() ? static_cast<int>(number) : 0;
+  }
+  template <typename List>
+  void Numbers(size_t below, List* list) {
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) list->push_back(Number(below));
+  }
+
+  void ReadDims() {
+    for (uint64_t n = in_.Count(kWord); n > 0 && in_.ok(); --n) {
+      if (in_.U32() == 0) {
+        dims_.emplace_back(in_.I64());
+        continue;
+      }
+      auto dim = Dim::Parse(in_.String());
+      if (!dim.ok()) in_.Fail();
+      dims_.push_back(dim.ok() ? *std::move(dim) : Dim());
+    }
+  }
+  Dim DimAt() {
+    const int place = Number(dims_.size());
+    return in_.ok() ? dims_[place] : Dim();
+  }
+  DType ReadType() {
+    const auto dtype = ir::DTypeFromTensorFlow(static_cast<int>(in_.U32()));
+    if (!dtype) in_.Fail();
+    return dtype.value_or(DType::kF32);
+  }
+  Shape ReadShape() {
+    const DType dtype = ReadType();
+    Dims dims;
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) dims.push_back(DimAt());
+    return Shape(dtype, std::move(dims));
+  }
+  void ReadConstant(StepGraph* graph) {
+    const Shape shape = ReadShape();
+    const absl::string_view bytes = in_.String();
+    // Sizes whose product overflows are no sizes of bytes that are there.
+    int64_t size = ir::DTypeBytes(shape.dtype());
+    for (const Dim& dim : shape.dims()) {
+      if (!dim.is_constant() || dim.value() < 0 ||
+          __builtin_mul_overflow(size, dim.value(), &size)) {
+        return in_.Fail();
+      }
+    }
+    if (!in_.ok() || static_cast<uint64_t>(size) != bytes.size()) return in_.Fail();
+    graph->constants.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
+  }
+  void ReadSteps(StepGraph* graph) {
+    const uint64_t count = in_.Count(kWord);
+    for (uint64_t n = count; n > 0; --n) {
+      Step step;
+      step.name = std::string(in_.String());
+      Numbers(graph->buffers.size(), &step.operands);
+      for (int b : step.operands) ReadPart(graph->buffers[b], &step);
+      Numbers(graph->buffers.size(), &step.results);
+      Numbers(graph->program.num_symbols(), &step.symbols);
+      step.group = Number(count + 1) - 1;
+      graph->steps.push_back(std::move(step));
+    }
+  }
+  void ReadPart(const Buffer& buffer, Step* step) {
+    const int64_t part = in_.I64();
+    const bool inside = part >= 0 && (!buffer.size.is_constant() || part < buffer.size.value());
+    if (part != Step::kWhole && !inside) in_.Fail();
+    step->parts.push_back(part);
+  }
+  void ReadSources(StepGraph* graph) {
+    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+      SymbolSource source;
+      source.parameter = Number(graph->parameters.size());
+      constexpr uint32_t kMost = 1 << 20;
+      source.dimension = Number(kMost) - 1;
+      source.element = Number(kMost) - 1;
+      source.dtype = ReadType();
+      if (!in_.ok()) return;
+      const bool is_dimension = source.dimension >= 0;
+      if (is_dimension == (source.element >= 0) ||
+          (is_dimension && source.dimension >= graph->parameters[source.parameter].rank())) {
+        in_.Fail();
+      }
+      graph->sources.push_back(source);
+    }
+  }
+
+  // What a buffer is stands where it says; steps read what was computed before, and groups read
+  // parameters, constants and themselves.
+  static bool IsSound(const StepGraph& graph) {
+    if (graph.sources.size() != static_cast<size_t>(graph.program.num_symbols())) return false;
+    for (size_t b = 0; b < graph.buffers.size(); ++b) {
+      const Buffer& buffer = graph.buffers[b];
+      const size_t counts[kNumBufferKinds] = {graph.parameters.size(), graph.constants.size(),
+                                              graph.steps.size(), graph.size_values.size()};
+      if (static_cast<size_t>(buffer.index) >= counts[static_cast<int>(buffer.kind)]) return false;
+      if (buffer.kind != Buffer::Kind::kComputed) continue;
+      const auto& results = graph.steps[buffer.index].results;
+      const int id = static_cast<int>(b);
+      if (std::find(results.begin(), results.end(), id) == results.end()) return false;
+    }
+    int groups = 0;
+    for (size_t s = 0; s < graph.steps.size(); ++s) {
+      const Step& step = graph.steps[s];
+      const int index = static_cast<int>(s);
+      if (step.group > groups) return false;  // dense, in order of appearance
+      if (step.group == groups) ++groups;
+      for (int b : step.results) {
+        const Buffer& buffer = graph.buffers[b];
+        if (buffer.kind != Buffer::Kind::kComputed || buffer.index != index) return false;
+      }
+      for (int b : step.operands) {
+        const Buffer& buffer = graph.buffers[b];
+        if (buffer.kind == Buffer::Kind::kSizes && step.group >= 0) return false;
+        if (buffer.kind != Buffer::Kind::kComputed) continue;
+        if (buffer.index >= index) return false;
+        if (step.group >= 0 && graph.steps[buffer.index].group != step.group) return false;
+      }
+    }
+    return true;
+  }
+
+  ByteReader& in_;
+  std::vector<Dim> dims_;
+};
+
+}  // namespace
+
+void WriteStepGraph(const StepGraph& graph, ByteWriter* out) { Writer().Write(graph, out); }
+
+bool ReadStepGraph(ByteReader* in, StepGraph* graph) { return Reader(in).Read(graph); }
+
+}  // namespace tektite::runtime
