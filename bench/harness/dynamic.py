@@ -9,7 +9,8 @@ from bench.harness.engines import ENGINES, STOCK
 from bench.harness.figures import short, table
 
 # What bench/dynamic wants to know of tektite.stats(); one that this build does not count is left out.
-COUNTERS = ("clusters", "compiles", "request_compiles", "compile_seconds", "kernels", "runs")
+COUNTERS = ("clusters", "compiles", "loaded_plans", "request_compiles", "compile_seconds", "kernels",
+            "generic_artifacts", "specialized_artifacts", "runs")
 
 
 def request_order(kinds: int, count: int, seed: int = 11) -> list[int]:
@@ -95,7 +96,8 @@ def compiled(stats: dict[str, Any]) -> str:
     parts = [f"{name.replace('_', ' ')} {short(value) if isinstance(value, float) else value}"
              for name, value in stats.items() if name in COUNTERS]
     if stats.get("clusters"):
-        parts.append(f"artifacts per cluster {stats.get('compiles', 0) / stats['clusters']:.3g}")
+        artifacts = stats.get("generic_artifacts", 0) + stats.get("specialized_artifacts", 0)
+        parts.append(f"artifacts per cluster {artifacts / stats['clusters']:.3g}")
     if stats.get("fallbacks"):
         parts.append(f"fallbacks {stats['fallbacks']}")
     return ", ".join(parts)

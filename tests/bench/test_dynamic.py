@@ -20,9 +20,10 @@ def test_percentiles_are_nearest_rank():
 def test_the_report_compares_with_stock_and_counts_artifacts():
     rows = [{"engine": "tf", "threads": 2, "ms": [10.0, 10.0]},
             {"engine": "tektite", "threads": 2, "ms": [20.0, 5.0], "difference": 1e-6,
-             "stats": dynamic.counters_between({"compiles": 1}, {"clusters": 1, "compiles": 4, "runs": 2})},
+             "stats": dynamic.counters_between({"compiles": 1}, {
+                     "clusters": 1, "compiles": 4, "generic_artifacts": 2, "specialized_artifacts": 1, "runs": 2})},
             {"engine": "xla", "threads": 2, "error": "no answer within 1 s"}]
     text = dynamic.report("m", rows, [True, False])
     assert "2 requests, 1 of a new shape" in text and "0.800" in text and "2.00" in text
-    assert "clusters 1, compiles 3, runs 2, artifacts per cluster 3" in text
+    assert "clusters 1, compiles 3, generic artifacts 2" in text and "artifacts per cluster 3" in text
     assert "XLA (jit_compile), 2 threads: no answer within 1 s" in text

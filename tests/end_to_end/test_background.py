@@ -1,6 +1,7 @@
 """Compiling behind the first calls: --compile=async, what users get."""
 
-ASYNC = "--compile=async"
+# Without a disk cache: what an earlier test compiled would be loaded by the first call.
+ASYNC = "--compile=async --cache_dir=off"
 
 MODEL = """
 w = [tf.Variable(normal(64, 64) * 0.1) for _ in range(3)]
@@ -58,8 +59,30 @@ report(code=os.waitpid(child, 0)[1])
 
 def test_a_cluster_over_its_budget_is_left_to_tensorflow(run_pair):
     text = MODEL + "report(y=[f(x) for _ in range(3)])"
-    plain, compiled = run_pair(text, TEKTITE_FLAGS="--compile_budget_ms=1")
+    plain, compiled = run_pair(text, TEKTITE_FLAGS="--compile_budget_ms=1 --cache_dir=off")
     assert compiled.stats["fallbacks"] == {"OVER_BUDGET": 3}
     assert "--compile_budget_ms=1" in compiled.stats["fallback_examples"]["OVER_BUDGET"]
     assert compiled.values["y"] == plain.values["y"]
 
+
+
+def test_the_first_call_of_a_later_process_is_compiled(run_pair, run_program, tmp_path):
+    """What an earlier process compiled is loaded by the call that needs it."""
+    text = MODEL + """
+y = [f(x)]
+fallbacks = tektite.stats().get("fallbacks", {})
+tektite.wait_until_compiled()
+y.append(f(x)); y.append(f(x[:5]))
+tektite.wait_until_compiled()
+y.append(f(x[:5]))
+report(y=y, fallbacks=fallbacks)
+"""
+    flags = f"--compile=async --hot_calls=0 --contest=false --load_ms=1000 --cache_dir={tmp_path}/cache"
+    plain, first = run_pair(text, TEKTITE_FLAGS=flags)
+    assert first.values["fallbacks"] == {"NOT_COMPILED": 1}
+    second = run_program(text, tektite="1", TEKTITE_FLAGS=flags)
+    assert second.values["fallbacks"] == {}
+    assert second.stats["compiles"] == second.stats["kernels"] == second.stats["disk"]["misses"] == 0
+    assert second.stats["loaded_plans"] >= 1 and second.stats["request_compiles"] == 0
+    for ours, theirs in zip(second.values["y"], plain.values["y"]):
+        assert abs(sum(map(sum, ours)) - sum(map(sum, theirs))) < 1e-3

@@ -32,7 +32,7 @@ What would be compiled, and code that is there before the first request:
 >>> report.ops, report.clustered
 (2, 2)
 >>> tektite.warmup(layer, [(8, 1024), (16, 1024)])
->>> tektite.stats()["compiles"] > 0
+>>> tektite.stats()["compiles"] + tektite.stats()["loaded_plans"] > 0
 True
 """
 
@@ -79,8 +79,9 @@ def enable() -> None:
 def stats() -> dict[str, Any]:
     """Counters and reasons of this process so far.
 
-    The compiler's own entries (``clusters``, ``compiles``, ``compile_seconds``, ``runs``, ``fallbacks``,
-    ``ops``, ``clustered_ops``, ``left_out``, ...) are missing until the first graph needed the compiler.
+    The compiler's own entries (``clusters``, ``compiles``, ``loaded_plans``, which were read from the disk
+    cache instead, ``compile_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``, ``left_out``, ...)
+    are missing until the first graph needed the compiler.
     ``host`` holds the hook's: ``graphs`` seen, ``clusters_placed``, ``ops_placed``, ``runs``, ``holds`` and
     ``releases`` of variables, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes
     of shapes compiled code won against TensorFlow's kernels, and lost. Empty when not active.
