@@ -221,7 +221,7 @@ class Reader {
   }
   void ReadPart(const Buffer& buffer, Step* step) {
     const int64_t part = in_.I64();
-    const bool inside = part >= 0 && (!buffer.size.is_constant() || part < buffer.size.value());
+    const bool inside = part >= 0 && (!buffer.size.is_constant() || part <= buffer.size.value());
     if (part != Step::kWhole && !inside) in_.Fail();
     step->parts.push_back(part);
   }
