@@ -113,8 +113,12 @@ void Launch::Run(std::byte* working, const HostPool& pool, std::vector<StepTime>
     Stopwatch watch;
     team.Run(*step.kernel, step.launch, pointers + step.first_slot, sizes);
     StepTime& time = times[step.step];
-    time.nanoseconds.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e9),
-                               std::memory_order_relaxed);
+    const auto took = static_cast<int64_t>(watch.Seconds() * 1e9);
+    time.nanoseconds.fetch_add(took, std::memory_order_relaxed);
+    int64_t least = time.least.load(std::memory_order_relaxed);
+    while ((least == 0 || took < least) &&
+           !time.least.compare_exchange_weak(least, took, std::memory_order_relaxed)) {
+    }
     time.runs.fetch_add(1, std::memory_order_relaxed);
   }
 }

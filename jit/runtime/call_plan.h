@@ -32,6 +32,7 @@ namespace tektite::runtime {
 // With Executable::Options::profile, what a step took so far.
 struct StepTime {
   std::atomic<int64_t> runs{0}, nanoseconds{0};
+  std::atomic<int64_t> least{0};  // of one run; what others do meanwhile is in all but this
 };
 
 // A pointer of a kernel's frame: bases[base] + offset.  Base 0 is the arena, base 1 is zero
