@@ -170,6 +170,21 @@ TEST(Contest, OneTrialServesAllShapesOfAboutThatSize) {
   EXPECT_GT(calls.host_calls, both) << "and so has other code";
 }
 
+// Classes whose calls come in turns are tried at the same time: the first result ends all trials.
+TEST(Contest, TrialsThatGoOnAtOnceAreShared) {
+  Calls calls;
+  calls.artifact = 1;
+  calls.compiled = 60;
+  for (int i = 0; i < 20; ++i) {
+    for (uint64_t shape_class = 1; shape_class <= 20; ++shape_class) {
+      calls.Make(1, shape_class, 1000);
+    }
+  }
+  EXPECT_EQ(calls.contest.Summary().compiled, 20);
+  // One each to begin with, three for a judgement, and then spot checks.
+  EXPECT_LE(calls.host_calls, 20 + 4 + 20);
+}
+
 TEST(Contest, AShapeThatIsSlowerThanOthersIsFoundOutWithinTwoHundredCalls) {
   Calls calls;
   calls.artifact = 1;

@@ -36,6 +36,21 @@ TEST(Precedents, TheLatestCounts) {
   EXPECT_EQ(precedents.Find(1, 18)->best, 1.5);
 }
 
+TEST(Precedents, ThreePairsOfCallsCountUntilATrialHasEnded) {
+  Precedents precedents;
+  precedents.AddPair(1, 16, 0.5);
+  precedents.AddPair(1, 16, 0.7);
+  EXPECT_FALSE(precedents.Find(1, 16));
+  precedents.AddPair(1, 17, 0.6);
+  ASSERT_TRUE(precedents.Find(1, 16));
+  EXPECT_EQ(precedents.Find(1, 16)->best, 0.5);
+  EXPECT_EQ(precedents.Find(1, 16)->worst, 0.7);
+  precedents.AddPair(1, 16, 9);
+  EXPECT_EQ(precedents.Find(1, 16)->worst, 0.7);
+  precedents.Add(1, 16, 0.8);
+  EXPECT_EQ(precedents.Find(1, 16)->best, 0.8);
+}
+
 TEST(Precedents, ForgetTheOldestArtifact) {
   Precedents precedents;
   for (uint64_t artifact = 1; artifact <= 100; ++artifact) precedents.Add(artifact, 16, 0.5);

@@ -57,6 +57,12 @@ class Contest::ShapeClass {
         SpotCheck(call, turn);
         return;
       case Phase::kTrial:
+        // Others may have shown it meanwhile; one that has come further shows it itself.
+        if (is_first_trial_ && host_.size() < 2 && SettleByPrecedent(turn->work)) {
+          turn->is_demoted = phase_.load(std::memory_order_relaxed) == Phase::kHostWon;
+          if (turn->is_demoted) turn->side = Side::kHost;
+          return;
+        }
         break;
     }
     generation_.store(code_generation, std::memory_order_relaxed);
@@ -87,6 +93,10 @@ class Contest::ShapeClass {
     }
     std::vector<double>& times = turn.side == Side::kHost ? host_ : compiled_;
     if (times.size() < kManySamples) times.push_back(time);
+    if (is_first_trial_ && !host_.empty() && !compiled_.empty()) {
+      precedents_.AddPair(artifact_.load(std::memory_order_relaxed), turn.work,
+                          compiled_.back() / host_.back());
+    }
     if (std::min(host_.size(), compiled_.size()) >= kFewSamples) Judge(turn.work);
   }
 
@@ -180,6 +190,7 @@ class Contest::ShapeClass {
   }
 
   void Settle(Phase phase) {
+    is_first_trial_ = false;
     host_.clear();
     compiled_.clear();
     is_checking_ = false;
@@ -199,6 +210,7 @@ class Contest::ShapeClass {
   bool is_checking_ = false;  // the host's half is done
   int warm_runs_ = 0;
   int losses_ = 0;
+  bool is_first_trial_ = true;
   bool host_is_next_ = true;
   bool host_is_warm_ = false;
   double ratio_ = 0;

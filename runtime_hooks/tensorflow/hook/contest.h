@@ -21,7 +21,8 @@
 // Where the same code was far ahead, or far behind, at shapes of about that size (precedents.h), a
 // new class is settled without a trial: the winner by precedent is looked at after 12, 36, 84, 180,
 // ... calls, the loser has its trial after 20.  So what comes a few times costs nothing, and what
-// comes often has been measured for itself.  New code for a class that won is looked at likewise.
+// comes often has been measured for itself.  Trials that go on at the same time share what they
+// find.  New code for a class that won is looked at likewise.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
 // Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 namespace tektite::tf_hook {
 namespace {
@@ -11,30 +10,48 @@ int OctaveOf(double work) { return std::ilogb(std::max(work, 1.0)); }
 
 }  // namespace
 
+Precedents::Seen& Precedents::At(uint64_t artifact, double work) {
+  if (seen_.size() >= kMostArtifacts && seen_.find(artifact) == seen_.end()) {
+    seen_.erase(seen_.begin());
+  }
+  return seen_[artifact][OctaveOf(work)];
+}
+
 void Precedents::Add(uint64_t artifact, double work, double ratio) {
   std::lock_guard<std::mutex> lock(mutex_);
-  ratios_[artifact][OctaveOf(work)] = ratio;
-  if (ratios_.size() > kMostArtifacts) ratios_.erase(ratios_.begin());
+  At(artifact, work) = {kEnoughPairs, {ratio, ratio}};
+}
+
+void Precedents::AddPair(uint64_t artifact, double work, double ratio) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Seen& seen = At(artifact, work);
+  if (seen.pairs == kEnoughPairs) return;
+  if (seen.pairs++ == 0) seen.range = {ratio, ratio};
+  seen.range = {std::min(seen.range.best, ratio), std::max(seen.range.worst, ratio)};
 }
 
 std::optional<Precedents::Range> Precedents::Find(uint64_t artifact, double work) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = ratios_.find(artifact);
-  if (found == ratios_.end()) return std::nullopt;
-  const std::map<int, double>& known = found->second;
+  const auto found = seen_.find(artifact);
+  if (found == seen_.end()) return std::nullopt;
   const int octave = OctaveOf(work);
-  const auto above = known.lower_bound(octave);
-  if (above != known.end() && above->first == octave) return Range{above->second, above->second};
+  // The nearest that are known, from here on up and from here on down.
+  std::optional<int> above, below;
+  for (const auto& [at, seen] : found->second) {
+    if (seen.pairs < kEnoughPairs) continue;
+    if (at == octave) return seen.range;
+    if (at < octave) below = at;
+    if (at > octave && !above) above = at;
+  }
   std::optional<Range> range;
-  auto consider = [&](double ratio) {
-    if (!range) range = Range{ratio, ratio};
-    range = Range{std::min(range->best, ratio), std::max(range->worst, ratio)};
+  auto consider = [&](int at) {
+    const Range& known = found->second.at(at).range;
+    if (!range) range = known;
+    range = Range{std::min(range->best, known.best), std::max(range->worst, known.worst)};
   };
-  const bool is_between = above != known.end() && above != known.begin();
-  if (above != known.end() && (is_between || above->first == octave + 1)) consider(above->second);
-  if (above == known.begin()) return range;
-  const auto below = std::prev(above);
-  if (is_between || below->first == octave - 1) consider(below->second);
+  const bool is_between = above && below;
+  if (above && (is_between || *above == octave + 1)) consider(*above);
+  if (below && (is_between || *below == octave - 1)) consider(*below);
   return range;
 }
 

@@ -8,7 +8,9 @@
 //   precedents.Find(artifact, 3000)                           // {0.6, 0.6}: an octave away at most
 //
 // A ratio counts for calls of its octave of work and the next on either side, and for whatever lies
-// between two that are known.  Thread-safe.  Limits: the last 64 artifacts are known.
+// between two that are known.  A trial's result counts at once, single pairs of calls when there
+// are three of them: a trial of ten calls in one class of shapes may take long to end.
+// Thread-safe.  Limits: the last 64 artifacts are known.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_PRECEDENTS_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_PRECEDENTS_H_
 
@@ -27,16 +29,27 @@ class Precedents {
     double best, worst;
   };
 
+  // The result of a trial.
   void Add(uint64_t artifact, double work, double ratio);
+  // A call of either side, of a trial that has not ended.
+  void AddPair(uint64_t artifact, double work, double ratio);
   // Nothing when nothing like it has been tried.
   std::optional<Range> Find(uint64_t artifact, double work) const;
 
  private:
+  struct Seen {
+    int pairs = 0;
+    Range range = {0, 0};
+  };
   static constexpr size_t kMostArtifacts = 64;
+  static constexpr int kEnoughPairs = 3;
+
+  // The mutex is held.
+  Seen& At(uint64_t artifact, double work);
 
   mutable std::mutex mutex_;
   // Newer artifacts have higher numbers.
-  std::map<uint64_t, std::map<int, double>> ratios_;  // by artifact and octave
+  std::map<uint64_t, std::map<int, Seen>> seen_;  // by artifact and octave
 };
 
 }  // namespace tektite::tf_hook
