@@ -1,9 +1,13 @@
 // The counters of other processes: tektite_stats_read.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "jit/base/counter_file.h"
 #include "jit/base/flags.h"
 #include "jit/base/status.h"
@@ -35,17 +39,44 @@ std::string Json(const CounterSnapshot& snapshot) {
   return json.Text();
 }
 
+std::string HelpOf(absl::string_view counter) {
+#define TEKTITE_DISK_COUNTER(name, sentence) \
+  if (counter == "disk_" #name) return "disk cache: " sentence;
+#include "jit/cache/disk_counter_list.inc"
+#undef TEKTITE_DISK_COUNTER
+  absl::string_view fallback = counter;
+  if (absl::ConsumePrefix(&fallback, "fallbacks_")) {
+    return absl::StrCat("calls that the host's kernels answered: ", fallback);
+  }
+  static constexpr std::pair<absl::string_view, absl::string_view> kHelp[] = {
+      {"arena_bytes", "memory held for intermediate results"},
+      {"clustered_ops", "ops that were put into clusters"},
+      {"clusters", "clusters that were called"},
+      {"compile_microseconds", "time spent on compiling and on loading programs"},
+      {"compiles", "programs that were compiled"},
+      {"kernels", "kernels that were compiled"},
+      {"loaded_kernels", "kernels that were loaded from the disk cache"},
+      {"loaded_plans", "programs that were loaded from the disk cache"},
+      {"ops", "ops that were looked at"},
+      {"runs", "calls of clusters"},
+      {"weight_bytes", "memory held for what is computed from weights alone"},
+  };
+  for (const auto& [name, help] : kHelp) {
+    if (name == counter) return std::string(help);
+  }
+  return std::string(counter);
+}
+
 // The text format of Prometheus 0.0.4; bytes may shrink, everything else only grows.
 std::string Prometheus(const CounterSnapshot& snapshot) {
   std::string text;
   for (const auto& [name, value] : snapshot.counters) {
     const bool gauge = name == "weight_bytes" || name == "arena_bytes";
-    std::string metric = absl::StrCat("tektite_", name, gauge ? "" : "_total");
-    for (char& c : metric) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
-    absl::StrAppend(&text, "# TYPE ", metric, gauge ? " gauge\n" : " counter\n", metric, "{pid=\"",
-                    snapshot.pid, "\"} ", value, "\n");
+    const std::string metric =
+        absl::AsciiStrToLower(absl::StrCat("tektite_", name, gauge ? "" : "_total"));
+    absl::StrAppend(&text, "# HELP ", metric, " ", HelpOf(name), "\n# TYPE ", metric,
+                    gauge ? " gauge\n" : " counter\n", metric, "{pid=\"", snapshot.pid, "\"} ",
+                    value, "\n");
   }
   return text;
 }

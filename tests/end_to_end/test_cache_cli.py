@@ -1,6 +1,7 @@
 """The disk cache as a user meets it: `tektite run` twice, `tektite cache ...`, packs."""
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -208,6 +209,13 @@ def test_stats_of_a_process(cache, tmp_path):
     metrics = cache("stats", "--prometheus")
     assert f'tektite_runs_total{{pid="{stats["pid"]}"}} 1\n' in metrics
     assert "# TYPE tektite_arena_bytes gauge" in metrics
+    # Three lines a counter, as the text format wants them.
+    lines = metrics.splitlines()
+    assert len(lines) == 3 * len(set(lines[2::3]))
+    for told, typed, sample in zip(lines[::3], lines[1::3], lines[2::3]):
+        name = re.fullmatch(r'(tektite_[a-z0-9_]+)\{pid="\d+"\} \d+', sample)[1]
+        assert re.fullmatch(rf"# HELP {name} [^\\]+", told) and "  " not in told
+        assert typed in (f"# TYPE {name} counter", f"# TYPE {name} gauge")
     cache.run(flags=f"--stats_file={tmp_path}/mine")
     assert json.loads(cache("stats", tmp_path / "mine", "--json"))["loaded_kernels"] > 0
     (tmp_path / "other").write_text("not counters " * 1000)
