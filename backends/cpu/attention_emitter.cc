@@ -57,16 +57,16 @@ class AttentionEmitter {
 
   void AllocateScratch() {
     loop::Builder& b = *b_;
-    queries_ = b.AllocateScratch(kF32, plan_.block_rows * QueryStride(plan_));
+    queries_ = b.AllocateScratch(kF32, plan_.most_rows * QueryStride(plan_));
     keys_ = b.AllocateScratch(kF32, PackedKeyElements(plan_));
     if (!plan_.values_in_place) values_ = b.AllocateScratch(kF32, PackedValueElements(plan_));
     scores_ = b.AllocateScratch(kF32, (plan_.strip_rows + kRowsAtOnce) * ScoreStride());
     inverses_ = b.AllocateScratch(kF32, plan_.strip_rows + kRowsAtOnce);
     if (plan_.one_block) return;
     factors_ = b.AllocateScratch(kF32, plan_.strip_rows + kRowsAtOnce);
-    sums_ = b.AllocateScratch(kF32, plan_.block_rows + kRowsAtOnce);
-    largest_ = b.AllocateScratch(kF32, plan_.block_rows + kRowsAtOnce);
-    context_ = b.AllocateScratch(kF32, plan_.block_rows * ContextStride());
+    sums_ = b.AllocateScratch(kF32, plan_.most_rows + kRowsAtOnce);
+    largest_ = b.AllocateScratch(kF32, plan_.most_rows + kRowsAtOnce);
+    context_ = b.AllocateScratch(kF32, plan_.most_rows * ContextStride());
   }
   // Not powers of two, as QueryStride.
   int64_t ScoreStride() const { return plan_.key_block + plan_.lanes; }

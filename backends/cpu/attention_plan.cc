@@ -27,8 +27,6 @@ constexpr int64_t kMostTilesInPlace = 2;
 // Units of work to have, as long as blocks of rows have kFewestRows.
 constexpr int64_t kWantedUnits = 6;
 constexpr int64_t kFewestRows = 48, kMostRows = 256;
-// What a block of an unknown number of rows is.
-constexpr int64_t kUsualRows = 128;
 // Multiply-adds per nanosecond and vector lane, as in contraction_plan.cc; a vector of exp and what
 // surrounds it in nanoseconds.
 constexpr double kFmaPerNsPerLane = 7.2;
@@ -135,15 +133,14 @@ void ChooseRowBlock(AttentionPlan& plan) {
   while (tiles * plan.tile_rows % AttentionPlan::kRowsAtOnce != 0) ++tiles;
   plan.strip_rows = tiles * plan.tile_rows;
 
-  int64_t rows = kUsualRows;
-  if (plan.rows.is_constant()) {
-    const int64_t all = std::max<int64_t>(plan.rows.value(), 1);
-    const int64_t batch = std::max<int64_t>(plan.batch.value_or(kWantedUnits), 1);
-    const int64_t blocks =
-        std::max((kWantedUnits + batch - 1) / batch, (all + kMostRows - 1) / kMostRows);
-    rows = std::min(std::max((all + blocks - 1) / blocks, kFewestRows), all);
-  }
-  plan.block_rows = RoundUp(rows, plan.tile_rows);
+  // Blocks of equal size, in whole tiles.
+  const Dim wanted = CeilDiv(kWantedUnits, Max(plan.batch, 1));
+  const Dim sensible = Max(FloorDiv(plan.rows, kFewestRows), 1);
+  const Dim blocks = Max(Min(wanted, sensible), CeilDiv(plan.rows, kMostRows));
+  plan.block_rows =
+      Max(CeilDiv(CeilDiv(plan.rows, blocks), plan.tile_rows), 1) * Dim(plan.tile_rows);
+  const int64_t most = std::clamp<int64_t>(plan.rows.value_or(kMostRows), 1, kMostRows);
+  plan.most_rows = plan.block_rows.value_or(RoundUp(most, plan.tile_rows));
 }
 
 }  // namespace

@@ -52,13 +52,14 @@ struct AttentionPlan {
   // Rows whose softmax is worked out side by side: one alone is a chain of waits.
   static constexpr int kRowsAtOnce = 4;
   int64_t strip_rows = 24;  // a multiple of tile_rows and of kRowsAtOnce
-  int64_t block_rows = 96;  // a multiple of tile_rows
+  ir::Dim block_rows = 96;  // a multiple of tile_rows, at most most_rows
+  int64_t most_rows = 96;
   // Few rows read values where they lie: what packing them takes is not won back.
   bool values_in_place = false;
   ir::Dim cost;  // see Cost in kernel_emitters.h
 
   // Packed keys are read once: each panel as soon as it is packed.
-  bool one_strip() const { return block_rows <= strip_rows; }
+  bool one_strip() const { return most_rows <= strip_rows; }
   ir::Dim row_blocks() const { return CeilDiv(rows, block_rows); }
 };
 
