@@ -95,18 +95,25 @@ struct DimAlgebra {
     }
   }
 
-  // True if every coefficient and the constant of `d` are multiples of `k`.
-  static bool DividesEvenly(const Dim& d, int64_t k) {
-    auto [constant, poly] = Open(d);
-    if (constant % k != 0) return false;
-    return std::all_of(poly.begin(), poly.end(),
-                       [k](const auto& e) { return e.second.coefficient % k == 0; });
-  }
-
-  static Dim DivideEvenly(const Dim& d, int64_t k) {
-    auto [constant, poly] = Open(d);
-    for (auto& [key, term] : poly) term.coefficient /= k;
-    return Close(constant / k, poly);
+  // `d` as k * quotient + rest, where no term of the rest is a multiple of k and its constant is 0
+  // to k - 1: what is the same has one form, (n - 1) floordiv 2 + 1 is (n + 1) floordiv 2.
+  struct Division {
+    Dim quotient, rest;
+  };
+  static Division Divide(const Dim& d, int64_t k) {
+    auto [constant, rest] = Open(d);
+    Poly quotient;
+    for (auto it = rest.begin(); it != rest.end();) {
+      if (it->second.coefficient % k != 0) {
+        ++it;
+        continue;
+      }
+      DimTerm term = it->second;
+      term.coefficient /= k;
+      quotient.emplace(it->first, term);
+      it = rest.erase(it);
+    }
+    return {Close(DivideFloor(constant, k), quotient), Close(ModuloFloor(constant, k), rest)};
   }
 
   static Dim Substitute(const Dim& d, const SymbolMap& symbols) {
@@ -349,10 +356,10 @@ Dim operator*(const Dim& a, const Dim& b) {
 Dim FloorDiv(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return Dim(DivideFloor(a.value(), b.value()));
   if (a == b) return Dim(1);  // a dimension used as a divisor is never zero where it matters
-  if (b.is_constant() && b.value() > 0 && DimAlgebra::DividesEvenly(a, b.value())) {
-    return DimAlgebra::DivideEvenly(a, b.value());
-  }
-  return DimAlgebra::Function('/', a, b);
+  if (!b.is_constant() || b.value() <= 0) return DimAlgebra::Function('/', a, b);
+  const DimAlgebra::Division division = DimAlgebra::Divide(a, b.value());
+  if (division.rest.is_constant()) return division.quotient;
+  return division.quotient + DimAlgebra::Function('/', division.rest, b);
 }
 
 Dim CeilDiv(const Dim& a, const Dim& b) { return FloorDiv(a + b - Dim(1), b); }
@@ -361,8 +368,9 @@ Dim Mod(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) {
     return Dim(ModuloFloor(a.value(), b.value()));
   }
-  if (b.is_constant() && b.value() > 0 && DimAlgebra::DividesEvenly(a, b.value())) return Dim(0);
-  return DimAlgebra::Function('%', a, b);
+  if (!b.is_constant() || b.value() <= 0) return DimAlgebra::Function('%', a, b);
+  const Dim rest = DimAlgebra::Divide(a, b.value()).rest;
+  return rest.is_constant() ? rest : DimAlgebra::Function('%', rest, b);
 }
 
 bool IsAtom(const Dim& d) {

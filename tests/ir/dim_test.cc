@@ -29,6 +29,14 @@ TEST(Dim, EqualExpressionsCompareEqualHoweverTheyWereBuilt) {
   EXPECT_NE(FloorDiv(N(), 2), FloorDiv(N(), 3));
 }
 
+// Two ways to count the same windows must not look like two sizes.
+TEST(Dim, DivisionsOfTheSameHaveOneForm) {
+  EXPECT_EQ(FloorDiv(N() - 1, 2) + 1, CeilDiv(N(), 2));
+  EXPECT_EQ(FloorDiv(N() * 4 + M() - 5, 4), N() - 2 + FloorDiv(M() + 3, 4));
+  EXPECT_EQ(Mod(N() * 4 + M() - 5, 4), Mod(M() + 3, 4));
+  EXPECT_EQ(Mod(N() * 6 + 5, 3), Dim(2));
+}
+
 TEST(Dim, PrintsAndParses) {
   EXPECT_EQ((CeilDiv(N(), 8) * 8).ToString(), "8*((n + 7) floordiv 8)");
   EXPECT_EQ((M() * -1 + 3).ToString(), "-m + 3");

@@ -213,7 +213,7 @@ TEST(Infer, Reduction) {
          {"reduce_window",
           {"f32[b,n]"},
           "window = [1, 3], strides = [1, 2], reducer = \"max\"",
-          "f32[b,((n - 3) floordiv 2) + 1]"},
+          "f32[b,((n + 1) floordiv 2) - 1]"},
          {"reduce_window",
           {"f32[3]"},
           "window = [5], reducer = \"max\"",
@@ -256,7 +256,7 @@ TEST(Infer, Contraction) {
           {"f32[b,h,w,4]", "f32[3,3,4,8]"},
           "input_layout = \"b01f\", kernel_layout = \"01io\", output_layout = \"b01f\", "
           "strides = [2, 1], low = [1, 1], high = [1, 1]",
-          "f32[b,((h - 1) floordiv 2) + 1,w,8]"},
+          "f32[b,((h + 1) floordiv 2),w,8]"},
          {"convolution",
           {"f32[1,8,8,4]", "f32[3,3,5,8]"},
           "input_layout = \"b01f\", kernel_layout = \"01io\", output_layout = \"b01f\"",
