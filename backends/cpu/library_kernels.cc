@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/library_kernel.h"
 #include "backends/cpu/sized_at_launch.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
@@ -21,34 +22,8 @@ using ir::Attr;
 using ir::DType;
 using ir::Node;
 using ir::Op;
-using KernelPtr = std::shared_ptr<const backend::Kernel>;
 
 int64_t Chunks(int64_t units, int64_t per_chunk) { return (units + per_chunk - 1) / per_chunk; }
-
-// Where in a frame the op's operands and results lie.
-struct Buffers {
-  std::vector<int> operands;  // an operand may be one of the fusion's several times
-  int first_result = 0;
-};
-
-class LibraryKernel : public backend::Kernel {
- public:
-  explicit LibraryKernel(Buffers buffers) : buffers_(std::move(buffers)) {}
-  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
-
- protected:
-  template <typename T>
-  const T* Operand(const KernelFrame& frame, size_t i) const {
-    return static_cast<const T*>(frame.buffers[buffers_.operands[i]]);
-  }
-  template <typename T>
-  T* Result(const KernelFrame& frame, size_t i) const {
-    return static_cast<T*>(frame.buffers[buffers_.first_result + i]);
-  }
-
-  const Buffers buffers_;
-  backend::LaunchPlan plan_;
-};
 
 // ---- select_and_scatter ------------------------------------------------------
 
@@ -303,21 +278,29 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
     op = node.get();
   }
   if (op == nullptr) return Unimplemented("no library kernel for a fusion without ops");
-  if (op->op() != Op::kSelectAndScatter && op->op() != Op::kSort && op->op() != Op::kTopK) {
+  const bool selects = ir::GetOpInfo(op->op()).family == ir::OpFamily::selection;
+  if (!selects && op->op() != Op::kSelectAndScatter && op->op() != Op::kSort &&
+      op->op() != Op::kTopK) {
     return Unimplemented("no library kernel for ", op->Describe());
   }
   if (ir::HasSymbols(region)) return SizedAtLaunch(fusion, &MakeLibraryKernel);
   Buffers buffers;
-  buffers.first_result = region.num_parameters();
   for (ir::Value v : op->operands()) {
     for (int i = 0; i < region.num_parameters(); ++i) {
       if (region.parameter(i) == v.node) buffers.operands.push_back(i);
     }
   }
+  buffers.results.assign(op->num_results(), -1);
   for (size_t i = 0; i < region.outputs().size(); ++i) {
-    if (region.outputs()[i] != ir::Value{const_cast<Node*>(op), static_cast<int>(i)}) {
-      return Unimplemented("no library kernel for some results of ", op->Describe());
+    const ir::Value output = region.outputs()[i];
+    if (output.node != op || buffers.results[output.index] >= 0) {
+      return Unimplemented("no library kernel for a copy of a result of ", op->Describe());
     }
+    buffers.results[output.index] = region.num_parameters() + static_cast<int>(i);
+  }
+  if (selects) return MakeSelectionKernel(*op, std::move(buffers));
+  if (std::count(buffers.results.begin(), buffers.results.end(), -1) > 0) {
+    return Unimplemented("no library kernel for some results of ", op->Describe());
   }
   const DType dtype = op->operand_shape(0).dtype();
   switch (op->op()) {

@@ -1,5 +1,5 @@
 // Kernels that are compiled with this library instead of at run time: max pooling's gradient,
-// sorting.
+// sorting, selections.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(auto kernel, MakeLibraryKernel(fusion));
 //   kernel->Run(frame, 0, kernel->Plan({}).num_chunks);

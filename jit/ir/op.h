@@ -16,8 +16,20 @@ enum class Op : uint8_t {
 };
 
 enum class OpFamily : uint8_t {
-  unary, binary, ternary, convert, movement, indexed, reduction, contraction, order, random,
-  normalization, structure, library,
+  unary,
+  binary,
+  ternary,
+  convert,
+  movement,
+  indexed,
+  reduction,
+  contraction,
+  order,
+  selection,
+  random,
+  normalization,
+  structure,
+  library,
 };
 
 struct OpInfo {

@@ -232,6 +232,8 @@ absl::StatusOr<Shapes> Infer(const InferContext& c) {
       return InferContraction(c);
     case OpFamily::order:
       return InferOrder(c);
+    case OpFamily::selection:
+      return InferSelection(c);
     case OpFamily::random:
       return InferRandom(c);
     case OpFamily::normalization:

@@ -82,6 +82,7 @@ absl::StatusOr<Shapes> InferIndexed(const InferContext& c);
 absl::StatusOr<Shapes> InferReduction(const InferContext& c);
 absl::StatusOr<Shapes> InferContraction(const InferContext& c);
 absl::StatusOr<Shapes> InferOrder(const InferContext& c);
+absl::StatusOr<Shapes> InferSelection(const InferContext& c);
 absl::StatusOr<Shapes> InferRandom(const InferContext& c);
 absl::StatusOr<Shapes> InferNormalization(const InferContext& c);
 absl::StatusOr<Shapes> InferStructure(const InferContext& c);

@@ -39,6 +39,7 @@ absl::StatusOr<Literals> EvalIndexed(const EvalContext& c);
 absl::StatusOr<Literals> EvalReduction(const EvalContext& c);
 absl::StatusOr<Literals> EvalContraction(const EvalContext& c);
 absl::StatusOr<Literals> EvalOrder(const EvalContext& c);
+absl::StatusOr<Literals> EvalSelection(const EvalContext& c);
 absl::StatusOr<Literals> EvalRandom(const EvalContext& c);
 absl::StatusOr<Literals> EvalNormalization(const EvalContext& c);
 absl::StatusOr<Literals> EvalStructure(const EvalContext& c);

@@ -44,6 +44,8 @@ absl::StatusOr<Literals> EvalNode(const EvalContext& c) {
       return EvalContraction(c);
     case OpFamily::order:
       return EvalOrder(c);
+    case OpFamily::selection:
+      return EvalSelection(c);
     case OpFamily::random:
       return EvalRandom(c);
     case OpFamily::normalization:

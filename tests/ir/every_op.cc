@@ -146,6 +146,12 @@ graph @top_k(%x: f32[n,5]) -> (f32[n,2], s32[n,2]) {
   %1:2 : (f32[n,2], s32[n,2]) = top_k(%x) {k = 2}
   return %1#0, %1#1
 }
+graph @selection(%m: bool[n], %x: f32[n,3], %k: s64[n]) -> (f32[n,3], s64[n,1], s64[n], s32[n], s64[]) {
+  %3:2 : (f32[n,3], s64[]) = compact(%m, %x)
+  %4:2 : (s64[n,1], s64[]) = nonzero(%m)
+  %5:4 : (s64[n], s32[n], s32[n], s64[]) = unique(%k) {dtype = s32}
+  return %3#0, %4#0, %5#0, %5#1, %5#3
+}
 graph @random(%s: u64[2], %a: f32[], %b: f32[], %x: f32[n]) -> (u64[2], u32[n], f32[n], f32[n]) {
   %4:2 : (u64[2], u32[n]) = rng_bit_generator(%s) {dtype = u32, shape = (n)}
   %5: f32[n] = rng_uniform(%4#0, %a, %b) {shape = (n)}

@@ -29,6 +29,15 @@ TEST(Order, TopK) {
   EXPECT_EQ(RunOp("top_k", {"f32[2,3]{1, 3, 3, -1, -0, 0}"}, "k = 2"),
             "f32[2,2]{3, 3, -0, 0} s32[2,2]{1, 2, 1, 2}");
   EXPECT_EQ(RunOp("top_k", {"s8[2]{1, 3}"}, "k = 0"), "s8[0]{} s32[0]{}");
+  EXPECT_EQ(RunOp("compact", {"bool[3]{true, false, true}", "s32[3,2]{1, 2, 3, 4, 5, 6}"}, ""),
+            "s32[3,2]{1, 2, 5, 6, 0, 0} s64[]{2}");
+  EXPECT_EQ(RunOp("nonzero", {"bool[2,2]{false, true, true, false}"}, ""),
+            "s64[4,2]{0, 1, 1, 0, 0, 0, 0, 0} s64[]{2}");
+  EXPECT_EQ(RunOp("nonzero", {"bool[]{true}"}, ""), "s64[1,0]{} s64[]{1}");
+  EXPECT_EQ(RunOp("unique", {"s32[5]{7, 3, 7, 9, 3}"}, "dtype = s32"),
+            "s32[5]{7, 3, 9, 0, 0} s32[5]{0, 1, 0, 2, 1} s32[5]{2, 2, 1, 0, 0} s64[]{3}");
+  EXPECT_EQ(RunOp("unique", {"f32[4]{nan, -0, 0, nan}"}, "dtype = s64"),
+            "f32[4]{nan, -0, nan, 0} s64[4]{0, 1, 1, 2} s64[4]{1, 2, 1, 0} s64[]{3}");
 }
 
 // The known answer of the authors' own test vectors for a zero key and counter.
