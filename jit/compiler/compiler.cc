@@ -183,7 +183,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
                            runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
   if (keep) StoreProgram(steps, names, job);
   FlushDisk();
-  auto executable = MakeExecutable(std::move(steps), job, job.num_checks);
+  auto executable = MakeExecutable(std::move(steps), job, job.roles);
   if (!flags.dump_to.empty()) {
     DumpText(absl::StrCat(flags.dump_to, "/", FileName(job.variant), ".plan"),
              executable->PlanText());
@@ -206,11 +206,11 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
 
 std::shared_ptr<runtime::Executable> Compiler::MakeExecutable(runtime::StepGraph steps,
                                                               const CompileJob& job,
-                                                              int num_checks) {
+                                                              runtime::OutputRoles roles) {
   runtime::Executable::Options options;
   options.arenas = arenas_;
   options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;
-  options.num_checks = num_checks;
+  options.roles = std::move(roles);
   options.max_parallelism = static_cast<int>(std::max<int64_t>(flags_.max_parallelism, 0));
   options.profile = flags_.profile_kernels;
   return runtime::Executable::Create(std::move(steps), std::move(options));

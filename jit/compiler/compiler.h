@@ -62,7 +62,7 @@ struct CompileJob {
   // Of symbols, to lay out memory for; one that is not named counts as kAssumedSize.
   std::map<std::string, int64_t> typical_sizes = {};
   static constexpr int64_t kAssumedSize = runtime::StepGraph::kAssumedSize;
-  int num_checks = 0;
+  runtime::OutputRoles roles;                     // what the graph's outputs are
   std::shared_ptr<runtime::WeightStore> weights;  // null: one of its own
   CompileBudget* budget = nullptr;                // null: no limits
   const PlanKey* plan = nullptr;                  // null: the program is not kept
@@ -144,7 +144,8 @@ class Compiler {
                     const CompileJob& job);
   absl::StatusOr<cache::KernelPtr> LoadKernel(const ProgramKernel& kernel);
   std::shared_ptr<runtime::Executable> MakeExecutable(runtime::StepGraph steps,
-                                                      const CompileJob& job, int num_checks);
+                                                      const CompileJob& job,
+                                                      runtime::OutputRoles roles);
   // By way of the disk cache, when there is one.
   absl::StatusOr<cache::KernelPtr> LoadOrCompile(size_t backend, const ir::Node& fusion,
                                                  const Fingerprint& key,

@@ -1,5 +1,6 @@
 #include "jit/compiler/program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,10 +9,26 @@
 
 namespace tektite::compiler {
 
+namespace {
+
+bool FitOutputs(const runtime::OutputRoles& roles,
+                const std::vector<runtime::GraphOutput>& outputs) {
+  const int64_t results = static_cast<int64_t>(outputs.size()) - roles.num_checks -
+                          static_cast<int64_t>(roles.counted.size());
+  return roles.num_checks >= 0 && results >= 0 &&
+         std::all_of(roles.counted.begin(), roles.counted.end(), [&](int result) {
+           return result >= 0 && result < results && outputs[result].shape.rank() > 0;
+         });
+}
+
+}  // namespace
+
 std::string WriteProgram(const Program& program, const runtime::StepGraph& steps) {
   ByteWriter out;
   out.String(program.note);
-  out.U32(static_cast<uint32_t>(program.num_checks));
+  out.U32(static_cast<uint32_t>(program.roles.num_checks));
+  out.U64(program.roles.counted.size());
+  for (int result : program.roles.counted) out.U32(static_cast<uint32_t>(result));
   out.U64(program.kernels.size());
   for (const ProgramKernel& kernel : program.kernels) {
     out.String(kernel.name);
@@ -27,7 +44,9 @@ std::string WriteProgram(const Program& program, const runtime::StepGraph& steps
 bool ReadProgram(absl::string_view bytes, Program* program) {
   ByteReader in(bytes);
   program->note = std::string(in.String());
-  program->num_checks = static_cast<int>(in.U32());
+  program->roles.num_checks = static_cast<int>(in.U32());
+  program->roles.counted.resize(in.Count(sizeof(uint32_t)));
+  for (int& result : program->roles.counted) result = static_cast<int>(in.U32());
   program->kernels.resize(in.Count(2 * sizeof(uint64_t) + sizeof(Fingerprint::bytes)));
   for (ProgramKernel& kernel : program->kernels) {
     kernel.name = std::string(in.String());
@@ -44,8 +63,7 @@ bool ReadProgram(absl::string_view bytes, Program* program) {
   }
   return runtime::ReadStepGraph(&in, &program->steps) && in.AtEnd() &&
          program->kernel_of_step.size() == program->steps.steps.size() &&
-         program->num_checks >= 0 &&
-         static_cast<size_t>(program->num_checks) <= program->steps.outputs.size();
+         FitOutputs(program->roles, program->steps.outputs);
 }
 
 std::string FusionText(const ir::Node& fusion) {

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "jit/base/hash.h"
 #include "jit/ir/graph.h"
+#include "jit/runtime/buffer_plan.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::compiler {
@@ -29,8 +30,8 @@ struct ProgramKernel {
 };
 
 struct Program {
-  std::string note;    // the caller's, unread
-  int num_checks = 0;  // outputs after the results
+  std::string note;  // the caller's, unread
+  runtime::OutputRoles roles;
   std::vector<ProgramKernel> kernels;
   std::vector<int> kernel_of_step;
   runtime::StepGraph steps;  // as ReadStepGraph leaves it

@@ -44,7 +44,7 @@ void Compiler::StoreProgram(const runtime::StepGraph& steps, const KernelNames& 
                             const CompileJob& job) {
   Program program;
   program.note = job.plan_note;
-  program.num_checks = job.num_checks;
+  program.roles = job.roles;
   absl::flat_hash_map<const backend::Kernel*, int> numbers;
   for (const runtime::Step& step : steps.steps) {
     const auto [it, added] =
@@ -129,7 +129,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program prog
     steps.steps[s].kernel = kernels[program.kernel_of_step[s]];
   }
   steps.FindGroups();
-  auto executable = MakeExecutable(std::move(steps), job, program.num_checks);
+  auto executable = MakeExecutable(std::move(steps), job, program.roles);
   loaded_plans_.fetch_add(1, std::memory_order_relaxed);
   compile_microseconds_.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e6),
                                   std::memory_order_relaxed);

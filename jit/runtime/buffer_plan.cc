@@ -124,7 +124,8 @@ int64_t PlaceKept(const StepGraph& graph, int group, std::vector<Location>* loca
 
 }  // namespace
 
-BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept, int num_checks) {
+BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
+                       const OutputRoles& roles) {
   BufferPlan plan;
   plan.locations = FixedLocations(graph);
   for (size_t s = 0; s < graph.steps.size(); ++s) {
@@ -145,13 +146,21 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept, in
   plan.in_place = JoinInPlace(graph, plan.steps, lifetimes, must_stay, &memory);
 
   std::vector<int> result_of(graph.buffers.size(), -1);  // by root of shared memory
-  const int num_results = static_cast<int>(graph.outputs.size()) - num_checks;
-  for (int k = 0; k < static_cast<int>(graph.outputs.size()); ++k) {
+  const int num_outputs = static_cast<int>(graph.outputs.size());
+  const int first_check = num_outputs - roles.num_checks;
+  const int num_results = first_check - static_cast<int>(roles.counted.size());
+  std::vector<int> count_of(num_results, -1);
+  for (int i = num_results; i < first_check; ++i) count_of[roles.counted[i - num_results]] = i;
+  for (int k = 0; k < num_outputs; ++k) {
     const int b = graph.outputs[k].buffer;
     const Buffer& buffer = graph.buffers[b];
     OutputPlan output{OutputPlan::Kind::kCopy, b};
-    if (k >= num_results) {
+    if (k >= first_check) {
       output.kind = OutputPlan::Kind::kCheck;
+    } else if (k >= num_results) {
+      output.kind = OutputPlan::Kind::kCount;
+    } else if (count_of[k] >= 0) {
+      output = {OutputPlan::Kind::kRows, count_of[k]};
     } else if (buffer.kind == Buffer::Kind::kParameter) {
       if (graph.parameters[buffer.index] == graph.outputs[k].shape) {
         output = {OutputPlan::Kind::kForward, buffer.index};

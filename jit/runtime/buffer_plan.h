@@ -1,6 +1,6 @@
 // plan_buffers: where each buffer of a call lies.
 //
-//   BufferPlan plan = PlanBuffers(steps, kept_groups, num_checks);
+//   BufferPlan plan = PlanBuffers(steps, kept_groups, roles);
 //   ArenaLayout layout = plan.arena.Place(SlotBytes(steps, plan, table));   // for a call's sizes
 //
 // A result is written straight into the memory the host gave for it.  Everything else that is
@@ -29,10 +29,18 @@ struct Location {
 
 struct OutputPlan {
   // kDirect: a step writes it.  kForward: it is parameter `from`, unchanged.  kCopy: its bytes are
-  // those of buffer `from`.  kCheck: a bool in the arena, which must be true.
-  enum class Kind : uint8_t { kDirect, kForward, kCopy, kCheck };
+  // those of buffer `from`.  kRows: its first rows are those of its buffer, as many as output
+  // `from` says.  kCount: such a number, not for the host.  kCheck: a bool that must be true.
+  enum class Kind : uint8_t { kDirect, kForward, kCopy, kRows, kCount, kCheck };
   Kind kind = Kind::kDirect;
   int from = 0;
+};
+
+// What a graph's outputs are: results; then for some of them how many rows they have, an s64 scalar
+// each; then checks, bools that must be true.
+struct OutputRoles {
+  std::vector<int> counted;  // results, in the order of their counts
+  int num_checks = 0;
 };
 
 struct BufferPlan {
@@ -48,9 +56,9 @@ struct BufferPlan {
 std::vector<int64_t> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
                                absl::Span<const int64_t> table);
 
-// `kept[g]`: the results of weight group g are there already, its steps do not run.  The last
-// `num_checks` outputs are checks.
-BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept, int num_checks);
+// `kept[g]`: the results of weight group g are there already, its steps do not run.
+BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
+                       const OutputRoles& roles);
 
 // Where a group's kept results lie in its block, and the temporaries of its computation in an
 // arena.

@@ -1,6 +1,6 @@
 // What a call of an executable does, worked out for a set of sizes and remembered.
 //
-//   CallPlan plan(graph, PlanBuffers(graph, kept, num_checks));
+//   CallPlan plan(graph, PlanBuffers(graph, kept, roles));
 //   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
 //   if (!sized->status.ok()) ...                                   // a size check failed
 //   sized->launch.Run(working, pool, times);

@@ -80,8 +80,7 @@ std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
     it = plans_.find(kept);
     if (it != plans_.end()) return it->second;
   }
-  auto plan =
-      std::make_shared<const CallPlan>(graph_, PlanBuffers(graph_, kept, options_.num_checks));
+  auto plan = std::make_shared<const CallPlan>(graph_, PlanBuffers(graph_, kept, options_.roles));
   plans_.emplace(std::move(kept), plan);
   return plan;
 }
@@ -159,7 +158,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
 
 std::string Executable::PlanText() const {
   const BufferPlan plan =
-      PlanBuffers(graph_, std::vector<bool>(graph_.groups.size(), true), options_.num_checks);
+      PlanBuffers(graph_, std::vector<bool>(graph_.groups.size(), true), options_.roles);
   const ArenaLayout& layout = plan.arena.layout();
   std::string text = absl::StrCat("arena ", layout.bytes, " bytes, at most ", layout.max_live_bytes,
                                   " alive at once; ", plan.in_place, " results in place; ",
@@ -219,6 +218,58 @@ absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& hos
   return RunPlan(weights->plan->buffers(), *plan, *weights, arguments, host);
 }
 
+absl::Status Executable::AllocateResults(const BufferPlan& buffers, const SizedPlan& plan,
+                                         uintptr_t* results, CallHost& host) const {
+  for (int k = 0; k < static_cast<int>(graph_.outputs.size()); ++k) {
+    const OutputPlan& output = buffers.outputs[k];
+    const bool direct = output.kind == OutputPlan::Kind::kDirect;
+    const bool forward = output.kind == OutputPlan::Kind::kForward;
+    results[k] = 0;
+    if (!direct && !forward && output.kind != OutputPlan::Kind::kCopy) continue;
+    if (forward && host.Forward(k, output.from)) continue;
+    results[k] = Address(host.Allocate(k, plan.results[k]));
+    if (results[k] == 0 && plan.output_bytes[k] != 0) {
+      return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executable::FinishResults(const BufferPlan& buffers, const SizedPlan& plan,
+                                       const uintptr_t* bases, CallHost& host) const {
+  const auto computed = [&](int k) {
+    const Slot& slot = plan.output_slots[k];
+    return reinterpret_cast<const std::byte*>(bases[slot.base] + slot.offset);
+  };
+  const int num_outputs = static_cast<int>(graph_.outputs.size());
+  for (int k = num_outputs - options_.roles.num_checks; k < num_outputs; ++k) {
+    if (*reinterpret_cast<const bool*>(computed(k))) continue;
+    return absl::FailedPreconditionError("a check of the values failed");
+  }
+  for (int k = 0; k < num_outputs; ++k) {
+    const OutputPlan& output = buffers.outputs[k];
+    int64_t bytes = plan.output_bytes[k];
+    uintptr_t to = bases[plan.launch.first_result() + k];
+    if (output.kind == OutputPlan::Kind::kRows) {
+      TensorType type = plan.results[k];
+      const int64_t most = type.dims[0];
+      const int64_t rows = *reinterpret_cast<const int64_t*>(computed(output.from));
+      if (rows < 0 || rows > most) return Internal("result ", k, " has ", rows, " rows of ", most);
+      type.dims[0] = rows;
+      bytes = most == 0 ? 0 : bytes / most * rows;
+      to = Address(host.Allocate(k, type));
+      if (to == 0 && bytes != 0) {
+        return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
+      }
+    } else if (output.kind != OutputPlan::Kind::kCopy &&
+               output.kind != OutputPlan::Kind::kForward) {
+      continue;
+    }
+    if (to != 0 && bytes != 0) std::memcpy(reinterpret_cast<void*>(to), computed(k), bytes);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& plan,
                                  const WeightState& weights, absl::Span<const Argument> arguments,
                                  CallHost& host) {
@@ -233,18 +284,8 @@ absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& pla
   bases[1] = 0;
   for (size_t p = 0; p < arguments.size(); ++p) bases[2 + p] = Address(arguments[p].data);
 
-  const int num_outputs = static_cast<int>(graph_.outputs.size());
   uintptr_t* results = bases + plan.launch.first_result();
-  for (int k = 0; k < num_outputs; ++k) {
-    const OutputPlan& output = buffers.outputs[k];
-    results[k] = 0;
-    if (output.kind == OutputPlan::Kind::kCheck) continue;
-    if (output.kind == OutputPlan::Kind::kForward && host.Forward(k, output.from)) continue;
-    results[k] = Address(host.Allocate(k, plan.results[k]));
-    if (results[k] == 0 && plan.output_bytes[k] != 0) {
-      return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
-    }
-  }
+  TEKTITE_RETURN_IF_ERROR(AllocateResults(buffers, plan, results, host));
   for (size_t g = 0; g < weights.blocks.size(); ++g) {
     const WeightBlock* block = weights.blocks[g].get();
     bases[plan.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
@@ -252,20 +293,7 @@ absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& pla
 
   plan.launch.Run(working, Limited(host.Pool()), step_times_);
 
-  for (int k = 0; k < num_outputs; ++k) {
-    const OutputPlan::Kind kind = buffers.outputs[k].kind;
-    if (kind == OutputPlan::Kind::kDirect) continue;
-    const Slot& slot = plan.output_slots[k];
-    const auto* from = reinterpret_cast<const std::byte*>(bases[slot.base] + slot.offset);
-    if (kind == OutputPlan::Kind::kCheck) {
-      if (*reinterpret_cast<const bool*>(from)) continue;
-      return absl::FailedPreconditionError("a check of the values failed");
-    }
-    if (results[k] != 0 && plan.output_bytes[k] != 0) {
-      std::memcpy(reinterpret_cast<void*>(results[k]), from, plan.output_bytes[k]);
-    }
-  }
-  return absl::OkStatus();
+  return FinishResults(buffers, plan, bases, host);
 }
 
 }  // namespace tektite::runtime

@@ -8,6 +8,8 @@
 // does is worked out once for each set of sizes (call_plan.h).
 //
 // A call takes an arena, asks the host for the results' memory, and runs the steps on a ThreadTeam.
+// Results whose values decide how many rows they have are computed in the arena, with room for all
+// there can be, and copied when their number is known.
 // Work on weights alone is done in the first call that names their versions and kept (weights.h);
 // a group of it whose weights have no version, or whose results are over the budget, runs in each
 // call.
@@ -57,8 +59,7 @@ class Executable : private WeightHolder {
   struct Options {
     std::shared_ptr<ArenaPool> arenas;
     std::shared_ptr<WeightStore> weights;
-    // The graph's last outputs are bools that must be true, or the call fails.
-    int num_checks = 0;
+    OutputRoles roles;
     int max_parallelism = 0;  // 0: as many threads as the host's pool has
     bool profile = false;     // measure every step
   };
@@ -95,6 +96,10 @@ class Executable : private WeightHolder {
                                                   const HostPool& pool) const;
   std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
   Sizes SizesOf(absl::Span<const Argument> arguments) const;
+  absl::Status AllocateResults(const BufferPlan& buffers, const SizedPlan& plan, uintptr_t* results,
+                               CallHost& host) const;
+  absl::Status FinishResults(const BufferPlan& buffers, const SizedPlan& plan,
+                             const uintptr_t* bases, CallHost& host) const;
   absl::Status RunPlan(const BufferPlan& buffers, const SizedPlan& plan, const WeightState& weights,
                        absl::Span<const Argument> arguments, CallHost& host);
   HostPool Limited(HostPool pool) const;

@@ -113,7 +113,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number, const Recipe
                                                         const compiler::PlanKey* plan) {
   TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(recipe.args));
   compiler::CompileJob job = JobFor(absl::StrCat("shape", number), {});
-  job.num_checks = source.num_checks;
+  job.roles = {std::move(source.counted), source.num_checks};
   job.plan = plan;
   return state_->compiler().Compile(std::move(source.graph), job);
 }
@@ -142,7 +142,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Re
     if (status.ok() && rules->num_symbols() == 0) status = refused;
     if (status.ok()) {
       compiler::CompileJob job = JobFor(absl::StrCat("generic", number), std::move(sizes));
-      job.num_checks = source->num_checks;
+      job.roles = {std::move(source->counted), source->num_checks};
       job.plan = plan;
       job.plan_note = GenericNote(t, *rules);
       return state_->compiler().Compile(std::move(source->graph), job);

@@ -31,7 +31,9 @@ struct ArgInfo {
 
 struct SourceGraph {
   std::unique_ptr<ir::Graph> graph;
-  int num_checks = 0;  // outputs after the results: bools that must be true
+  // Outputs after the results: how many rows these results have, an s64 scalar each,
+  std::vector<int> counted;
+  int num_checks = 0;  // then bools that must be true
 };
 
 class GraphSource {

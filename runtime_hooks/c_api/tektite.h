@@ -157,7 +157,8 @@ typedef struct tektite_tensor {
 
 /* Runs `fn(arg)` once, some time, on another thread.  Must not block; may drop nothing. */
 typedef void (*tektite_schedule_fn)(void* context, void (*fn)(void* arg), void* arg);
-/* Returns memory (64-byte aligned) for result `index`, or NULL when there is none. */
+/* Returns memory (64-byte aligned) for result `index`, or NULL when there is none.  For a result
+ * whose values decide how many rows it has it is called when they have been computed. */
 typedef void* (*tektite_allocate_fn)(void* context, int32_t index, int32_t dtype, int32_t rank,
                                      const int64_t* dims);
 /* Result `index` is argument `arg` unchanged: the host may share the buffer.  Returns 0 when done,

@@ -147,7 +147,7 @@ TEST(PlanBuffers, AnElementwiseChainRunsInTheResult) {
     v = g.Fusion({v}, {1000}, MapKernel(1, 1000, [](const float* x) { return x[0] + 1; }));
   }
   const StepGraph steps = g.Steps({g.Reshape(v, {10, 100})});
-  const BufferPlan plan = PlanBuffers(steps, {}, 0);
+  const BufferPlan plan = PlanBuffers(steps, {}, {});
   EXPECT_EQ(plan.arena.layout().bytes, 0);
   EXPECT_EQ(plan.in_place, 4);
   EXPECT_EQ(plan.outputs[0].kind, OutputPlan::Kind::kDirect);
@@ -159,7 +159,7 @@ TEST(PlanBuffers, AnOperandThatIsAnOutputIsNotOverwritten) {
   ir::Value a = g.Fusion({g.Parameter({16})}, {16}, inc);
   ir::Value b = g.Fusion({a}, {16}, inc);
   const StepGraph steps = g.Steps({a, b, a});
-  const BufferPlan plan = PlanBuffers(steps, {}, 0);
+  const BufferPlan plan = PlanBuffers(steps, {}, {});
   EXPECT_EQ(plan.in_place, 0);
   EXPECT_EQ(plan.outputs[2].kind, OutputPlan::Kind::kCopy);
 }

@@ -129,13 +129,40 @@ TEST(Executable, AFalseCheckFailsTheCall) {
   });
   ir::Value good = g.Fusion({x}, {}, check, ir::DType::kBool);
   Executable::Options options = TestOptions();
-  options.num_checks = 1;
+  options.roles.num_checks = 1;
   auto e = Executable::Create(g.Steps({x, good}), options);
   TestHost host;
   const float plus = 1, minus = -1;
   EXPECT_TRUE(e->Run({Argument{&plus, 0}}, host).ok());
   EXPECT_EQ(e->Run({Argument{&minus, 0}}, host).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(host.results.empty());
+}
+
+// The host is asked for as many rows as there are, and not before that is known.
+TEST(Executable, AResultHasAsManyRowsAsItsValuesSay) {
+  FakeGraph g;
+  ir::Value x = g.Parameter({4});
+  auto copy = MapKernel(1, 4, [](const float* v) { return v[0]; });
+  auto count = std::make_shared<FakeKernel>([](const backend::KernelFrame& frame, int64_t) {
+    *static_cast<int64_t*>(frame.buffers[1]) =
+        static_cast<int64_t>(static_cast<float*>(frame.buffers[0])[0]);
+  });
+  ir::Value rows = g.Reshape(g.Fusion({x}, {4}, copy), {2, 2});
+  ir::Value number = g.Fusion({x}, {}, count, ir::DType::kS64);
+  Executable::Options options = TestOptions();
+  options.roles.counted = {0};
+  auto e = Executable::Create(g.Steps({rows, x, number}), options);
+  for (int n = 0; n <= 2; ++n) {
+    TestHost host;
+    const float values[4] = {static_cast<float>(n), 1, 2, 3};
+    ASSERT_TRUE(e->Run({Argument{values, 0}}, host).ok());
+    EXPECT_EQ(host.results[0].size(), 2 * n + 1);
+    for (int i = 0; i < 2 * n; ++i) EXPECT_EQ(host.results[0][i], values[i]);
+    EXPECT_EQ(host.results.count(2), 0);
+  }
+  TestHost host;
+  const float too_many[4] = {3};
+  EXPECT_EQ(e->Run({Argument{too_many, 0}}, host).code(), absl::StatusCode::kInternal);
 }
 
 TEST(Executable, NoMemoryIsAnAnswer) {

@@ -142,7 +142,7 @@ TEST(Symbolic, PlansForNewSizesAreCheapAndForgotten) {
   g.graph.SetOutputs({v});
   auto steps = StepGraph::Create(g.graph, g.kernels);
   ASSERT_TRUE(steps.ok());
-  const CallPlan plan(*steps, PlanBuffers(*steps, {}, 0));
+  const CallPlan plan(*steps, PlanBuffers(*steps, {}, {}));
   const auto first = plan.For({4, 6});
   EXPECT_EQ(plan.For({4, 6}), first);
   constexpr int kShapes = 2000;
