@@ -6,10 +6,12 @@
 #include <numeric>
 #include <tuple>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "clustering/compile_time.h"
 #include "clustering/cost.h"
 #include "clustering/deadness.h"
+#include "clustering/importer/row_counts.h"
 
 namespace tektite::clustering {
 namespace {
@@ -36,6 +38,7 @@ class Marker {
 
   Marking Run() {
     FindCandidates();
+    FindCuts();
     FindKinds();
     // Leaving a node out can split a cluster and with it shape arithmetic: look again.
     do {
@@ -116,6 +119,26 @@ class Marker {
     }
   }
 
+  // Edges that no cluster may contain: values decide how many rows go along them, and who reads
+  // them must know it.
+  void FindCuts() {
+    std::vector<bool> takes(n_);
+    for (int node : index_.order()) {
+      if (!IsMember(node)) continue;
+      const auto inputs = index_.inputs(node);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const GraphIndex::Edge& in = inputs[i];
+        if (in.is_control() || !IsMember(in.node)) continue;
+        if (!takes[in.node] && !importer::MakesRowCount(index_.node(in.node), in.output)) continue;
+        if (importer::TakesRowCount(index_, node, static_cast<int>(i))) {
+          takes[node] = true;
+        } else {
+          cuts_.emplace(in.node, node);
+        }
+      }
+    }
+  }
+
   void FindKinds() {
     const Deadness deadness(index_);
     std::map<std::tuple<absl::string_view, absl::string_view, absl::string_view, int>, int> kinds;
@@ -130,7 +153,10 @@ class Marker {
   }
 
   int Kind(int node) const { return IsMember(node) ? kind_of_candidate_[node] : kNotCompiled; }
-  int Step(int from, int to) const { return Kind(from) == Kind(to) ? 0 : 1; }
+  int Step(int from, int to) const {
+    if (Kind(from) != Kind(to)) return 1;
+    return !cuts_.empty() && cuts_.contains({from, to}) ? 1 : 0;
+  }
 
   void Level() {
     level_.assign(n_, 0);
@@ -276,6 +302,7 @@ class Marker {
   std::vector<std::vector<int>> predecessors_;
   std::vector<std::vector<int>> successors_;
   std::vector<int> kind_of_candidate_;
+  absl::flat_hash_set<std::pair<int, int>> cuts_;
   std::vector<int> level_;
   std::vector<int> part_;
 };

@@ -1,5 +1,6 @@
 #include "clustering/importer/importer.h"
 
+#include <map>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "clustering/importer/contents.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/live_nodes.h"
+#include "clustering/importer/row_counts.h"
 
 namespace tektite::importer {
 namespace {
@@ -49,6 +51,11 @@ class GraphImport {
     if (node.op == "_Retval") return ImportRetval(node, inputs);
     const ImportRule* rule = FindImportRule(node.op);
     if (rule == nullptr) return Unimplemented(node.op, " '", node.name, "': no such op here");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i]->rows || TakesRowCount(index_, number, static_cast<int>(i))) continue;
+      return Unimplemented(node.op, " '", node.name, "': only values tell how many rows input ", i,
+                           " has");
+    }
     NodeImport op(node, std::move(inputs), &builder_, &checks_);
     if (!FoldContents(op)) {
       TEKTITE_RETURN_IF_ERROR(rule->import(op));
@@ -118,6 +125,7 @@ class GraphImport {
     if (!builder_.status().ok()) return builder_.status();
     if (results_.size() <= index) results_.resize(index + 1);
     results_[index] = value;
+    if (op.Rows(0)) rows_[static_cast<int>(index)] = op.Rows(0);
     return absl::OkStatus();
   }
 
@@ -128,6 +136,10 @@ class GraphImport {
     ImportedGraph imported;
     imported.num_results = static_cast<int>(results_.size());
     imported.num_checks = static_cast<int>(checks_.size());
+    for (const auto& [result, rows] : rows_) {
+      imported.counted.push_back(result);
+      results_.push_back(rows);
+    }
     results_.insert(results_.end(), checks_.begin(), checks_.end());
     builder_.Return(results_);
     TEKTITE_ASSIGN_OR_RETURN(imported.graph, builder_.Build());
@@ -139,6 +151,7 @@ class GraphImport {
   absl::Span<const ArgType> args_;
   FuncBuilder builder_;
   std::vector<Value> parameters_, results_, checks_;
+  std::map<int, Value> rows_;                     // how many count, by result
   std::vector<std::vector<TensorInfo>> tensors_;  // results by node
 };
 

@@ -22,6 +22,9 @@
 // to the graph's outputs, after the results.  All of them must be true, or else the host discards
 // the results and runs TensorFlow's own kernels, which then say what is wrong.
 //
+// Rows: where values decide how many rows a result has (tf.where), its IR value has room for as
+// many as there can be, and another output says how many count.
+//
 // Limits: only ops of import_list.inc, without control flow; static ranks.  What cannot be
 // expressed is Unimplemented with "OpName 'node': reason".
 #ifndef TEKTITE_CLUSTERING_IMPORTER_IMPORTER_H_
@@ -53,7 +56,10 @@ struct ArgType {
 struct ImportedGraph {
   std::unique_ptr<ir::Graph> graph;
   int num_results = 0;
-  int num_checks = 0;  // outputs after the results: bool scalars that must be true
+  // Outputs after the results: s64 scalars, how many rows these results have, the first ones of
+  // those there is room for.
+  std::vector<int> counted;
+  int num_checks = 0;  // outputs after those: bool scalars that must be true
 };
 
 absl::StatusOr<ImportedGraph> ImportGraph(const graph_def::GraphDef& graph,

@@ -27,6 +27,23 @@ bool ProvablyEmpty(const Dims& dims) {
   return false;
 }
 
+// Where the indices are the places at which a mask of as many elements as params has rows is true:
+// the mask. tf.boolean_mask is that.
+Value MaskOf(Value indices, Value params) {
+  while (indices.node->op() == Op::kReshape) indices = indices.node->operand(0);
+  if (indices.node->op() != Op::kNonzero || params.shape().rank() == 0) return Value();
+  Value mask = indices.node->operand(0);
+  const Shape& shape = mask.shape();
+  return shape.rank() == 1 && shape.dim(0) == params.shape().dim(0) ? mask : Value();
+}
+
+// Rows that do not count become 0.
+Value WithZerosBehind(FuncBuilder& b, Value indices, Value rows) {
+  const Dims& dims = indices.shape().dims();
+  Value counts = b.Compare(b.Iota(DType::kS64, dims, 0), b.BroadcastTo(rows, dims), "lt");
+  return b.Select(counts, indices, b.FullLike(indices, 0));
+}
+
 // 0, 1, 2, ... in a range that ends at `limit` or before.
 bool CountsBelow(Value indices, const Dim& limit) {
   if (indices.node->op() != Op::kIota) return false;
@@ -113,6 +130,11 @@ absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axi
   FuncBuilder& b = op.b();
   Value indices = op.Input(indices_input);
   if (!params || !indices) return op.Return(Value());
+  const Value rows = op.Rows(indices_input);
+  if (Value mask = MaskOf(indices, params); rows && mask) {
+    return op.ReturnRows(b.AddMulti(Op::kCompact, {mask, params})[0], rows);
+  }
+  if (rows) indices = WithZerosBehind(b, indices, rows);
   int rank = params.shape().rank(), indices_rank = indices.shape().rank();
   if (batch_dims < 0) batch_dims += indices_rank;
   if (batch_dims < 0 || batch_dims > indices_rank || batch_dims > axis || axis >= rank) {
@@ -129,12 +151,13 @@ absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axi
   int after = axis + indices_rank - batch_dims;
   for (int64_t i : Count(after, after + rank - axis - 1)) offsets.push_back(i);
   if (batch_dims > 0) indices = WithBatchNumbers(b, indices, batch_dims);
-  return op.Return(b.AddOne(Op::kGather, {params, indices},
+  Value gathered = b.AddOne(Op::kGather, {params, indices},
                             {{Attr::offset_dims, offsets},
                              {Attr::collapsed_slice_dims, indexed},
                              {Attr::start_index_map, indexed},
                              {Attr::index_vector_dim, static_cast<int64_t>(indices_rank)},
-                             {Attr::slice_sizes, WithOnesAt(params.shape().dims(), indexed)}}));
+                             {Attr::slice_sizes, WithOnesAt(params.shape().dims(), indexed)}});
+  return op.ReturnRows(gathered, rows);
 }
 
 absl::Status GatherPoints(NodeImport& op, Value params, int indices_input) {

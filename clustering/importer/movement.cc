@@ -115,7 +115,7 @@ absl::Status ImportReshape(NodeImport& op) {
 
 absl::Status ImportSqueeze(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims dims, SqueezeDims(op));
-  return op.Return(op.b().Reshape(op.Input(0), dims));
+  return op.ReturnRows(op.b().Reshape(op.Input(0), dims), op.Rows(0));
 }
 
 absl::Status ImportExpandDims(NodeImport& op) {

@@ -157,6 +157,12 @@ absl::Status NodeImport::Return(absl::Span<const Value> values) {
   return absl::OkStatus();
 }
 
+absl::Status NodeImport::ReturnRows(Value value, Value rows) {
+  TEKTITE_RETURN_IF_ERROR(Return(value));
+  results_.back().rows = rows;
+  return absl::OkStatus();
+}
+
 absl::Status NodeImport::ReturnContents(DType dtype, const Dims& dims, Dims contents) {
   if (dtype != DType::kS32 && dtype != DType::kS64 && dtype != DType::kBool) {
     return Refuse("elements of type ", ir::DTypeName(dtype));

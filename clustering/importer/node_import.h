@@ -47,6 +47,7 @@ struct TensorInfo {
   std::optional<Dims> contents;    // the elements, row-major, of a small integer tensor
   std::optional<Literal> literal;  // the elements of a constant
   bool is_resource = false;        // a variable's handle: `value` is the variable's content
+  Value rows;                      // how many of the rows count, s64; null: all (row_counts.h)
   std::string unusable;            // why there can be no value (a string constant); else empty
 };
 
@@ -77,6 +78,8 @@ class NodeImport {
   // The variable behind a resource handle.
   absl::StatusOr<Value> Variable(int i);
   std::vector<Value> Inputs(int first, int last);  // [first, last)
+  // How many of the input's rows count; null: all.
+  Value Rows(int i) const { return InputInfo(i).rows; }
 
   // ---- inputs whose elements are known ----
   bool HasContents(int i) const { return InputInfo(i).contents.has_value(); }
@@ -102,6 +105,8 @@ class NodeImport {
   // The next result; an error of the builder comes out as a refusal.
   absl::Status Return(Value value);
   absl::Status Return(absl::Span<const Value> values);
+  // The next result, of which the first `rows` rows count; null: all.
+  absl::Status ReturnRows(Value value, Value rows);
   // The next result, an integer tensor whose elements are these.
   absl::Status ReturnContents(DType dtype, const Dims& dims, Dims contents);
   absl::Status ReturnLiteral(Literal literal);

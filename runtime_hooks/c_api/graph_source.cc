@@ -48,7 +48,7 @@ class FromGraphDef : public GraphSource {
     if (!ir::HasSymbols(*imported.graph)) {
       TEKTITE_RETURN_IF_ERROR(compiler::CheckGuards(*imported.graph));
     }
-    return SourceGraph{std::move(imported.graph), {}, imported.num_checks};
+    return SourceGraph{std::move(imported.graph), std::move(imported.counted), imported.num_checks};
   }
 
   absl::StatusOr<Text> CanonicalText() const override {

@@ -148,6 +148,11 @@ TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {
                    "a"),
             "UNSUPPORTED_TYPE");
   EXPECT_EQ(WhyNot(Input("x") + Node("a", "Exp", {"x"}, text), "a"), "UNSUPPORTED_TYPE");
+  // TensorFlow has no Where of this type, and its error is what the user is to see.
+  EXPECT_EQ(WhyNot(Input("x") + absl::StrCat("node { name: 'a' op: 'Where' input: 'x' ",
+                                             Attr("T", "type: DT_HALF"), "}\n"),
+                   "a"),
+            "UNSUPPORTED_TYPE");
   // Attributes of the framework's own say nothing about the op.
   EXPECT_EQ(WhyNot(Input("x") + Node("a", "Exp", {"x"}, Attr("_hint", "type: DT_STRING")) +
                        Node("b", "Neg", {"a"}),
@@ -157,11 +162,30 @@ TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {
 
 TEST(MarkClusters, IsCutWhereShapesDependOnValuesAndGoesOnBehind) {
   const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
-                            Node("rows", "Where", {"b"}) + Node("c", "Abs", {"rows"}) +
+                            Node("rows", "ListDiff", {"b", "b"}) + Node("c", "Abs", {"rows"}) +
                             Node("d", "Neg", {"c"}) + Node("host", "PyFunc", {"d"});
   EXPECT_EQ(Clusters(graph), "a b | c d");
   EXPECT_EQ(WhyNot(graph, "rows"), "DATA_DEPENDENT_SHAPE");
   EXPECT_EQ(WhyNot(graph, "host"), "NO_IMPORTER");
+}
+
+// How many rows Where gives is known when it has run: whoever needs to know is another cluster's.
+TEST(MarkClusters, EndsWithOpsWhoseValuesDecideHowManyRowsThereAre) {
+  const std::string begin = Input("x") + Node("a", "Exp", {"x"}) + Node("rows", "Where", {"a"});
+  EXPECT_EQ(Clusters(begin + Node("c", "Abs", {"rows"}) + Node("d", "Neg", {"c"})), "a rows | c d");
+  // tf.boolean_mask: which rows there are does not matter to who gathers them, nor how many.
+  const std::string squeeze = Attr("squeeze_dims", "list { i: 1 }");
+  const std::string gather = begin + Ints("axis", {0}) + Node("s", "Squeeze", {"rows"}, squeeze) +
+                             Node("g", "GatherV2", {"x", "s", "axis"});
+  EXPECT_EQ(Clusters(gather), "a rows axis s g");
+  EXPECT_EQ(Clusters(gather + Node("b", "Abs", {"g"}) + Node("c", "Neg", {"b"})),
+            "a rows axis s g | b c");
+  // ... along another dimension it does.
+  EXPECT_EQ(Clusters(begin + Ints("axis", {1}) + Node("s", "Squeeze", {"rows"}, squeeze) +
+                     Node("g", "GatherV2", {"x", "s", "axis"}) + Node("c", "Neg", {"g"})),
+            "a rows s | axis g c");
+  EXPECT_EQ(Clusters(begin + Node("s", "Squeeze", {"rows"}) + Node("c", "Neg", {"s"})),
+            "a rows | s c");
 }
 
 TEST(MarkClusters, LeavesReferencesFetchesAndBoundaries) {

@@ -77,13 +77,20 @@ absl::Status Evaluate(const importer::ImportedGraph& imported, absl::Span<const 
                       const std::string& folder) {
   TEKTITE_ASSIGN_OR_RETURN(std::vector<ir::Literal> results,
                            reference::Evaluate(*imported.graph, values));
+  const int num_counts = static_cast<int>(imported.counted.size());
   for (int i = 0; i < imported.num_results; ++i) {
+    ir::Shape shape = results[i].shape();
+    for (int k = 0; k < num_counts; ++k) {
+      if (imported.counted[k] != i) continue;
+      shape.set_dim(0, ir::Dim(results[imported.num_results + k].AsInt(0)));
+    }
     std::ofstream file(absl::StrCat(folder, "/", i, ".bin"), std::ios::binary);
-    file.write(static_cast<const char*>(results[i].raw()), results[i].num_bytes());
-    std::cout << results[i].shape().ToString() << "\n";
+    file.write(static_cast<const char*>(results[i].raw()), shape.num_bytes());
+    std::cout << shape.ToString() << "\n";
   }
   for (int i = 0; i < imported.num_checks; ++i) {
-    if (results[imported.num_results + i].AsInt(0) == 0) std::cout << "check " << i << " failed\n";
+    if (results[imported.num_results + num_counts + i].AsInt(0) == 0)
+      std::cout << "check " << i << " failed\n";
   }
   return absl::OkStatus();
 }

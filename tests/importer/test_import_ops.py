@@ -13,10 +13,16 @@ pytest.importorskip("tensorflow")
 import import_cases_elementwise
 import import_cases_layers
 import import_cases_movement
+import import_cases_selections
 from import_oracle import Case, Refused, check, close
 
 ROOT = Path(__file__).parents[2]
-CASES = import_cases_elementwise.CASES + import_cases_movement.CASES + import_cases_layers.CASES
+CASES = (
+    import_cases_elementwise.CASES
+    + import_cases_movement.CASES
+    + import_cases_layers.CASES
+    + import_cases_selections.CASES
+)
 UNTESTABLE = {"Const", "_Arg"}
 
 

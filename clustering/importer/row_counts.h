@@ -1,0 +1,26 @@
+// Results whose values decide how many rows they have, and who can read them in the same cluster.
+//
+//   MakesRowCount(where, 0)             // true: tf.where(mask) has as many rows as mask has trues
+//   TakesRowCount(index, squeeze, 0)    // true: it keeps rows apart
+//
+// The importer keeps such a result in a tensor with room for as many rows as there can be, and the
+// count beside it (TensorInfo::rows).  Whoever leaves rows where they are can be imported with
+// that, and has a result of the same kind.  All others have to be in another cluster, where the
+// size is an argument's.
+#ifndef TEKTITE_CLUSTERING_IMPORTER_ROW_COUNTS_H_
+#define TEKTITE_CLUSTERING_IMPORTER_ROW_COUNTS_H_
+
+#include "clustering/graph_def/graph_index.h"
+
+namespace tektite::importer {
+
+// Whatever the node's inputs are.
+bool MakesRowCount(const graph_def::NodeDef& node, int output);
+
+// When data input `input` is such a tensor: the node can be imported, and its results are such
+// tensors, too.
+bool TakesRowCount(const graph_def::GraphIndex& index, int node, int input);
+
+}  // namespace tektite::importer
+
+#endif  // TEKTITE_CLUSTERING_IMPORTER_ROW_COUNTS_H_

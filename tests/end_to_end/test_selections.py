@@ -1,0 +1,94 @@
+"""Ops whose values decide how many rows a result has, as ends of clusters: TensorFlow's results, bit for bit."""
+
+import pytest
+
+# Each gives its results for several inputs; `wild` has NaN, both zeros and infinities in it.
+PREAMBLE = """
+wild = lambda n: np.resize(np.array([0.0, -0.0, np.nan, 1, np.inf, -1, 0.5, np.nan, 1], np.float32), n)
+SIZES = [(5, 7), (8, 1), (1, 1), (0, 3), (64, 33), (17, 16)]
+
+def rows(*results):
+    return [[list(r.shape), str(r.dtype.name), tf.strings.as_string(tf.cast(r, tf.float64)).numpy().astype(str)]
+            for r in tf.nest.flatten(results)]
+
+dynamic = tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32)])
+"""
+
+PROGRAMS = {
+    "where": """
+@dynamic
+def f(x):
+    y = x * 0.5 - 1
+    return y, tf.where(y > -0.9), tf.where(tf.reduce_any(y > 0, 1)), tf.where(x)
+""",
+    "boolean_mask": """
+@dynamic
+def f(x):
+    y = tf.abs(x) * 0.5
+    columns = tf.reduce_any(x > 0, 0)
+    return tf.boolean_mask(y, x[:, 0] > 0.1), tf.boolean_mask(y, y < 0.5), tf.boolean_mask(x, columns, axis=1)
+""",
+    "unique": """
+@dynamic
+def f(x):
+    y = tf.reshape(tf.round(x * 2) / 2, [-1])
+    values, numbers, counts = tf.unique_with_counts(y)
+    return values, numbers, counts, tf.unique(tf.cast(y > 0, tf.int32) + 3, tf.int64).y
+""",
+    "dynamic_partition": """
+@dynamic
+def f(x):
+    parts = tf.cast(x > 0, tf.int32) + tf.cast(x > 1, tf.int32)
+    return tf.dynamic_partition(x * 2 - 1, parts, 3), tf.dynamic_partition(x + 1, parts[:, 0] * 0 + 2, 4)
+""",
+    "what follows": """
+@dynamic
+def f(x):
+    kept = tf.boolean_mask(x + 1, x[:, 0] > 0)
+    return tf.reduce_sum(tf.cast(kept > 1, tf.int32), 0) + tf.shape(kept)[0], tf.nn.relu(kept) - 1
+""",
+}
+
+CALLS = """
+report(y=[rows(f(tf.constant(x))) for s in SIZES
+          for x in (normal(*s), np.full(s, -2, np.float32), np.full(s, 2, np.float32), wild(s))])
+"""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_the_same(run_pair, name):
+    plain, compiled = run_pair(PREAMBLE + PROGRAMS[name] + CALLS)
+    assert str(compiled.values["y"]) == str(plain.values["y"])
+    stats = compiled.stats
+    assert stats["runs"] > 0 and not stats["fallbacks"], stats.get("fallback_examples")
+    assert stats["generic_artifacts"] >= 1, stats["generic_refusal_example"]
+    left_out = stats["left_out"].get("DATA_DEPENDENT_SHAPE", {"ops": 0})
+    assert left_out["ops"] == 0, left_out
+
+
+def test_a_partition_that_does_not_exist_is_tensorflows_error(run_pair):
+    source = """
+@tf.function
+def f(x, parts):
+    return tf.dynamic_partition(x * 2, parts + 0, 2)
+try:
+    f(tf.constant(normal(4, 2)), tf.constant([0, 1, 2, 0]))
+except tf.errors.InvalidArgumentError as error:
+    report(error="partitions[2] = 2" in str(error))
+"""
+    for result in run_pair(source):
+        assert result.values["error"]
+
+
+def test_what_no_bound_is_known_for_is_left_with_a_reason(run_program):
+    result = run_program(
+        """
+@tf.function
+def f(x):
+    i = tf.cast(x, tf.int32)
+    return tf.dynamic_stitch([i + 1], [x * 2]), tf.dynamic_partition(x + 1, i % 20, 20)[3]
+report(y=f(tf.range(5.0)))
+""",
+        tektite="1",
+    )
+    assert result.stats["left_out"]["DATA_DEPENDENT_SHAPE"]["ops"] >= 2
