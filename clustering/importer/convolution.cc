@@ -56,7 +56,8 @@ absl::StatusOr<Problem> ResolveConvolution(NodeImport& op, const Dims& image, Di
   return p;
 }
 
-Value Convolve(FuncBuilder& b, const Problem& p, Value image, Value filter) {
+Value Convolve(FuncBuilder& b, Problem p, Value image, Value filter) {
+  if (image) image = PadImage(b, image, b.Scalar(image.dtype(), 0), p.format, &p.window);
   FuncBuilder::ConvOptions options;
   options.input_layout = options.output_layout = p.format.layout();
   if (p.format.spatial_dims == 3) options.kernel_layout = "012io";
@@ -168,6 +169,7 @@ absl::Status ImportConv2DBackpropInput(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims image,
                            CompleteSizes(op, 0, op.InputDims(2), op.InputDims(1), format));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, image, op.InputDims(1)));
+  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
   TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
   FuncBuilder::ConvOptions options;
   options.input_layout = options.output_layout = format.layout();
@@ -190,6 +192,7 @@ absl::Status ImportConv2DBackpropFilter(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), sizes));
+  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
   TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
   Value x = op.Input(0);
   FuncBuilder::ConvOptions options;

@@ -54,13 +54,14 @@ bool HasPadding(const Pooling& p) {
 }
 
 // Elements under each window, of shape [1, h, w, 1]; a scalar where all windows have the same.
-Value Counts(FuncBuilder& b, const Pooling& p, DType dtype) {
+Value Counts(FuncBuilder& b, Pooling p, DType dtype) {
   if (!HasPadding(p)) {
     return b.Scalar(dtype, static_cast<double>(p.window[0].size * p.window[1].size));
   }
   Dims dims(4, Dim(1));
   for (int i = 0; i < 2; ++i) dims[p.format.spatial(i)] = p.window[i].input;
-  return b.ReduceWindow(b.Full(dtype, 1, dims), "add", WholeWindow(p));
+  Value ones = PadImage(b, b.Full(dtype, 1, dims), b.Scalar(dtype, 0), p.format, &p.window);
+  return b.ReduceWindow(ones, "add", WholeWindow(p));
 }
 
 }  // namespace
@@ -70,10 +71,15 @@ absl::Status ImportPool(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
   Value x = op.Input(0);
   if (!x) return op.Return(x);
-  if (op.op() == "MaxPool") return op.Return(b.ReduceWindow(x, "max", WholeWindow(p)));
-  DType sum_type = ir::DTypeBytes(x.dtype()) == 2 ? DType::kF32 : x.dtype();
-  Value sum = b.ReduceWindow(b.Convert(x, sum_type), "add", WholeWindow(p));
-  return op.Return(b.Convert(b.Div(sum, Counts(b, p, sum_type)), x.dtype()));
+  if (op.op() == "MaxPool") {
+    x = PadImage(b, x, b.Constant(ops::ReducerIdentity("max", x.dtype())), p.format, &p.window);
+    return op.Return(b.ReduceWindow(x, "max", WholeWindow(p)));
+  }
+  DType dtype = x.dtype(), sum_type = ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
+  Value counts = Counts(b, p, sum_type);
+  x = PadImage(b, b.Convert(x, sum_type), b.Scalar(sum_type, 0), p.format, &p.window);
+  Value sum = b.ReduceWindow(x, "add", WholeWindow(p));
+  return op.Return(b.Convert(b.Div(sum, counts), dtype));
 }
 
 // Every input element receives its share of the windows that cover it: the shares, spread out by
@@ -82,6 +88,7 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, image));
+  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
   Value dy = op.Input(1);
   if (!dy) return op.Return(dy);
   DType sum_type = ir::DTypeBytes(dy.dtype()) == 2 ? DType::kF32 : dy.dtype();
@@ -107,6 +114,7 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
 // The gradient goes to the first largest element of each window.
 absl::Status ImportMaxPoolGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
+  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
   ops::WindowDims w = WholeWindow(p);
   return op.Return(op.b().AddOne(Op::kSelectAndScatter, {op.Input(0), op.Input(2)},
                                  {{Attr::window, w.window},

@@ -30,20 +30,28 @@ absl::StatusOr<std::vector<int64_t>> Spatial(const NodeImport& op, absl::string_
   return std::vector<int64_t>(first, first + format.spatial_dims);
 }
 
+// From the start of the first window to the end of the last.
+Dim Reach(const WindowDim& dim) {
+  return (dim.output - Dim(1)) * Dim(dim.stride) + Dim(dim.extent());
+}
+
 // ceil(input / stride) results, the padding split evenly with the odd one behind.
-absl::Status PadSame(const NodeImport& op, WindowDim* dim) {
+void PadSame(WindowDim* dim) {
   dim->output = ir::CeilDiv(dim->input, Dim(dim->stride));
-  int64_t pad = dim->extent() - 1;
+  int64_t pad = dim->extent() - 1;  // the most there can be
   if (dim->input.is_constant()) {
     int64_t reach = (dim->output.value() - 1) * dim->stride + dim->extent();
     pad = std::max<int64_t>(0, reach - dim->input.value());
-  } else if (dim->stride != 1) {
-    return op.Refuse("SAME padding with stride ", dim->stride, " depends on size ",
-                     dim->input.ToString());
   }
   dim->low = pad / 2;
   dim->high = pad - dim->low;
-  return absl::OkStatus();
+  // More padding behind than there is adds no window; in front, the first would be another.
+  const int64_t least = std::max<int64_t>(0, dim->extent() - dim->stride);
+  if (!dim->input.is_constant() && least / 2 != dim->low) {
+    const Dim here = ir::Max(Reach(*dim) - dim->input, Dim(0));
+    dim->skipped = Dim(dim->low) - ir::FloorDiv(here, Dim(2));
+    dim->is_cut = true;
+  }
 }
 
 absl::Status PadExplicitly(const NodeImport& op, const ImageFormat& format, int i, WindowDim* dim) {
@@ -61,7 +69,10 @@ absl::Status PadExplicitly(const NodeImport& op, const ImageFormat& format, int 
 
 absl::Status Pad(const NodeImport& op, const ImageFormat& format, int i, WindowDim* dim) {
   absl::string_view padding = op.attrs().String("padding");
-  if (padding == "SAME") return PadSame(op, dim);
+  if (padding == "SAME") {
+    PadSame(dim);
+    return absl::OkStatus();
+  }
   if (padding == "EXPLICIT") {
     TEKTITE_RETURN_IF_ERROR(PadExplicitly(op, format, i, dim));
   } else if (padding != "VALID") {
@@ -103,6 +114,32 @@ absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const
     TEKTITE_RETURN_IF_ERROR(Pad(op, format, i, &dims[i]));
   }
   return dims;
+}
+
+Value PadImage(FuncBuilder& b, Value image, Value value, const ImageFormat& format,
+               std::vector<WindowDim>* dims) {
+  if (!image) return image;
+  for (int i = 0; i < format.spatial_dims; ++i) {
+    WindowDim& dim = (*dims)[i];
+    if (!dim.is_cut) continue;
+    const int d = format.spatial(i);
+    std::vector<int64_t> low(format.rank(), 0), high(format.rank(), 0);
+    low[d] = dim.low;
+    high[d] = dim.high;
+    image = b.SliceDim(b.Pad(image, value, low, high), d, dim.skipped, dim.skipped + Reach(dim));
+    dim.low = dim.high = 0;
+    dim.is_cut = false;
+  }
+  return image;
+}
+
+absl::Status RequireKnownPadding(const NodeImport& op, const std::vector<WindowDim>& dims) {
+  for (const WindowDim& dim : dims) {
+    if (!dim.is_cut) continue;
+    return op.Refuse("SAME padding with stride ", dim.stride, " depends on size ",
+                     dim.input.ToString());
+  }
+  return absl::OkStatus();
 }
 
 std::vector<int64_t> Fields(const std::vector<WindowDim>& dims, int64_t WindowDim::*field) {

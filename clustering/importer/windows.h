@@ -28,6 +28,11 @@ struct WindowDim {
   Dim input, output;  // sizes
   int64_t size = 1, stride = 1, dilation = 1;
   int64_t low = 0, high = 0;  // padding
+  // SAME padding with a stride depends on the size modulo the stride.  Where the size is not known,
+  // low and high are the most there can be; where low is not always the same, the first window
+  // starts `skipped` later (is_cut).
+  Dim skipped = 0;
+  bool is_cut = false;
   int64_t extent() const { return (size - 1) * dilation + 1; }
 };
 
@@ -36,6 +41,13 @@ struct WindowDim {
 absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
                                                      const std::vector<int64_t>& sizes,
                                                      const ImageFormat& format);
+
+// The image as the windows want it: where padding depends on unknown sizes, padded with `value`
+// here, and `dims` have no padding any more.  Costs a copy of the image.
+Value PadImage(FuncBuilder& b, Value image, Value value, const ImageFormat& format,
+               std::vector<WindowDim>* dims);
+// For gradients, which want the padding itself.
+absl::Status RequireKnownPadding(const NodeImport& op, const std::vector<WindowDim>& dims);
 
 // One field of every dimension.
 std::vector<int64_t> Fields(const std::vector<WindowDim>& dims, int64_t WindowDim::*field);

@@ -65,6 +65,38 @@ def test_sizes_as_values(run_pair):
     assert stats["generic_artifacts"] + stats["specialized_artifacts"] <= 3 * stats["clusters"], stats
 
 
+# Strides with SAME padding, which depends on whether a size is odd; images of every size.
+CONVOLUTIONS = """
+init = lambda *s: tf.Variable(normal(*s) * 0.3)
+stem, a, b, skip, deep, head = (init(3, 3, 3, 8), init(3, 3, 8, 16), init(3, 3, 16, 16), init(1, 1, 8, 16),
+                                init(5, 5, 16, 1), init(1, 1, 16, 4))
+
+@tf.function(input_signature=[tf.TensorSpec([None, None, None, 3], tf.float32)])
+def f(x):
+    x = tf.nn.relu(tf.nn.conv2d(x, stem, 2, "SAME"))
+    y = tf.nn.relu(tf.nn.conv2d(x, a, 2, "SAME"))
+    x = tf.nn.relu(tf.nn.conv2d(y, b, 1, "SAME") + tf.nn.conv2d(x, skip, 2, "SAME"))
+    x = tf.nn.depthwise_conv2d(x, deep, [1, 2, 2, 1], "SAME")
+    x = tf.nn.max_pool2d(x, 3, 2, "SAME") + tf.nn.avg_pool2d(x, 3, 2, "SAME")
+    return tf.nn.conv2d(x, head, 1, "SAME")
+
+report(y=[f(normal(1 + i % 2, 30 + (7 * i) % 37, 33 + (5 * i) % 29, 3)) for i in range(20)])
+"""
+
+
+def test_images_of_twenty_sizes(run_pair):
+    flags = "--compile=sync --contest=false --hot_calls=0"
+    plain, compiled = run_pair(CONVOLUTIONS, TEKTITE_FLAGS=flags)
+    for w, g in zip(plain.values["y"], compiled.values["y"]):
+        w, g = np.asarray(w), np.asarray(g)
+        assert w.shape == g.shape
+        np.testing.assert_allclose(g, w, rtol=0, atol=TOLERANCE * np.abs(w).max())
+    stats = compiled.stats
+    assert not stats["fallbacks"], stats["fallback_examples"]
+    assert stats["generic_artifacts"] >= 1, stats["generic_refusal_example"]
+    assert stats["generic_artifacts"] + stats["specialized_artifacts"] <= 3 * stats["clusters"], stats
+
+
 @pytest.mark.parametrize("signature", SIGNATURES.values(), ids=SIGNATURES.keys())
 def test_fifty_shapes(run_pair, signature):
     plain, compiled = run_pair(ENCODER.replace("SIGNATURE", signature), TEKTITE_FLAGS="--compile=sync --contest=false --hot_calls=0")
