@@ -1,5 +1,7 @@
 #include "runtime_hooks/c_api/compiler_state.h"
 
+#include <unistd.h>
+
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +49,15 @@ JsonObject DiskJson(const cache::DiskCounters& counters) {
 
 }  // namespace
 
+CompilerState::CompilerState(std::unique_ptr<compiler::Compiler> compiler)
+    : compiler_(std::move(compiler)) {
+  if (flags().metrics_file.empty()) return;
+  metrics_ = std::make_unique<MetricsFile>(flags().metrics_file, [this] {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return CounterSnapshot{getpid(), 0, PublicCounters()};
+  });
+}
+
 std::string CompilerState::RegisterCluster(absl::string_view name) {
   std::lock_guard<std::mutex> lock(mutex_);
   ++clusters_;
@@ -83,29 +94,37 @@ void CompilerState::Publish() {
     if (!path.empty()) counter_file_ = CounterFile::Create(path);
   }
   if (counter_file_ == nullptr) return;
-  auto set = [&](absl::string_view name, int64_t value) {
-    std::atomic<uint64_t>* const counter = counter_file_->Counter(name);
-    if (counter != nullptr) counter->store(value, std::memory_order_relaxed);
-  };
-  const compiler::Compiler::Counters c = compiler_->counters();
   if (live_runs_.load(std::memory_order_relaxed) == nullptr) {
     live_runs_.store(counter_file_->Counter("runs"), std::memory_order_release);
-    set("runs", runs_.load(std::memory_order_relaxed));
   }
-  set("clusters", clusters_);
-  set("ops", ops_);
-  set("clustered_ops", clustered_ops_);
-  set("compiles", c.compiles);
-  set("compile_microseconds", static_cast<int64_t>(c.compile_seconds * 1e6));
-  set("kernels", c.kernels);
-  set("loaded_kernels", c.loaded_kernels);
-  set("loaded_plans", c.loaded_plans);
-  set("weight_bytes", c.weight_bytes);
-  set("arena_bytes", c.arena_bytes);
-#define TEKTITE_DISK_COUNTER(name, sentence) set("disk_" #name, c.disk.name);
+  for (const auto& [name, value] : PublicCounters()) {
+    std::atomic<uint64_t>* const counter = counter_file_->Counter(name);
+    if (counter != nullptr) counter->store(value, std::memory_order_relaxed);
+  }
+}
+
+std::vector<std::pair<std::string, uint64_t>> CompilerState::PublicCounters() const {
+  const compiler::Compiler::Counters c = compiler_->counters();
+  std::vector<std::pair<std::string, uint64_t>> counters;
+  const auto add = [&](std::string name, int64_t value) {
+    counters.emplace_back(std::move(name), static_cast<uint64_t>(value));
+  };
+  add("runs", runs_.load(std::memory_order_relaxed));
+  add("clusters", clusters_);
+  add("ops", ops_);
+  add("clustered_ops", clustered_ops_);
+  add("compiles", c.compiles);
+  add("compile_microseconds", static_cast<int64_t>(c.compile_seconds * 1e6));
+  add("kernels", c.kernels);
+  add("loaded_kernels", c.loaded_kernels);
+  add("loaded_plans", c.loaded_plans);
+  add("weight_bytes", c.weight_bytes);
+  add("arena_bytes", c.arena_bytes);
+#define TEKTITE_DISK_COUNTER(name, sentence) add("disk_" #name, c.disk.name);
 #include "jit/cache/disk_counter_list.inc"
 #undef TEKTITE_DISK_COUNTER
-  for (const auto& [code, count] : fallbacks_) set(absl::StrCat("fallbacks_", code), count);
+  for (const auto& [code, count] : fallbacks_) add(absl::StrCat("fallbacks_", code), count);
+  return counters;
 }
 
 void CompilerState::CountGuardFailure(absl::string_view cluster, const absl::Status& status) {

@@ -8,19 +8,21 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "clustering/mark_clusters.h"
 #include "jit/base/counter_file.h"
 #include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/metrics_file.h"
 
 namespace tektite::c_api {
 
 class CompilerState {
  public:
-  explicit CompilerState(std::unique_ptr<compiler::Compiler> compiler)
-      : compiler_(std::move(compiler)) {}
+  explicit CompilerState(std::unique_ptr<compiler::Compiler> compiler);
 
   compiler::Compiler& compiler() { return *compiler_; }
   const Flags& flags() const { return compiler_->flags(); }
@@ -52,6 +54,8 @@ class CompilerState {
 
   // Writes the counters to the file that `tektite stats` reads; makes it first.  mutex_ is held.
   void Publish();
+  // What is published.  mutex_ is held.
+  std::vector<std::pair<std::string, uint64_t>> PublicCounters() const;
 
   std::unique_ptr<compiler::Compiler> compiler_;
   std::unique_ptr<CounterFile> counter_file_;
@@ -69,6 +73,7 @@ class CompilerState {
   std::map<std::string, int64_t> fallbacks_;
   std::map<std::string, std::string> fallback_examples_;
   std::map<std::string, LeftOut> left_out_;
+  std::unique_ptr<MetricsFile> metrics_;  // last: its thread reads the others
 };
 
 }  // namespace tektite::c_api

@@ -1,13 +1,9 @@
 // The counters of other processes: tektite_stats_read.
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "jit/base/counter_file.h"
 #include "jit/base/flags.h"
 #include "jit/base/status.h"
@@ -15,6 +11,7 @@
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/json.h"
+#include "runtime_hooks/c_api/metrics_file.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -39,48 +36,6 @@ std::string Json(const CounterSnapshot& snapshot) {
   return json.Text();
 }
 
-std::string HelpOf(absl::string_view counter) {
-#define TEKTITE_DISK_COUNTER(name, sentence) \
-  if (counter == "disk_" #name) return "disk cache: " sentence;
-#include "jit/cache/disk_counter_list.inc"
-#undef TEKTITE_DISK_COUNTER
-  absl::string_view fallback = counter;
-  if (absl::ConsumePrefix(&fallback, "fallbacks_")) {
-    return absl::StrCat("calls that the host's kernels answered: ", fallback);
-  }
-  static constexpr std::pair<absl::string_view, absl::string_view> kHelp[] = {
-      {"arena_bytes", "memory held for intermediate results"},
-      {"clustered_ops", "ops that were put into clusters"},
-      {"clusters", "clusters that were called"},
-      {"compile_microseconds", "time spent on compiling and on loading programs"},
-      {"compiles", "programs that were compiled"},
-      {"kernels", "kernels that were compiled"},
-      {"loaded_kernels", "kernels that were loaded from the disk cache"},
-      {"loaded_plans", "programs that were loaded from the disk cache"},
-      {"ops", "ops that were looked at"},
-      {"runs", "calls of clusters"},
-      {"weight_bytes", "memory held for what is computed from weights alone"},
-  };
-  for (const auto& [name, help] : kHelp) {
-    if (name == counter) return std::string(help);
-  }
-  return std::string(counter);
-}
-
-// The text format of Prometheus 0.0.4; bytes may shrink, everything else only grows.
-std::string Prometheus(const CounterSnapshot& snapshot) {
-  std::string text;
-  for (const auto& [name, value] : snapshot.counters) {
-    const bool gauge = name == "weight_bytes" || name == "arena_bytes";
-    const std::string metric =
-        absl::AsciiStrToLower(absl::StrCat("tektite_", name, gauge ? "" : "_total"));
-    absl::StrAppend(&text, "# HELP ", metric, " ", HelpOf(name), "\n# TYPE ", metric,
-                    gauge ? " gauge\n" : " counter\n", metric, "{pid=\"", snapshot.pid, "\"} ",
-                    value, "\n");
-  }
-  return text;
-}
-
 absl::StatusOr<std::string> Read(const char* flags_text, const char* which, int32_t format) {
   std::vector<std::string> errors;
   const tektite::Flags flags =
@@ -92,7 +47,7 @@ absl::StatusOr<std::string> Read(const char* flags_text, const char* which, int3
     case TEKTITE_JSON:
       return Json(snapshot);
     case TEKTITE_PROMETHEUS:
-      return Prometheus(snapshot);
+      return tektite::c_api::PrometheusText(snapshot);
     default:
       return Table(snapshot);
   }

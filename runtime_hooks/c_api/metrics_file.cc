@@ -1,0 +1,109 @@
+#include "runtime_hooks/c_api/metrics_file.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "jit/base/log.h"
+
+namespace tektite::c_api {
+namespace {
+
+std::string HelpOf(absl::string_view counter) {
+#define TEKTITE_DISK_COUNTER(name, sentence) \
+  if (counter == "disk_" #name) return "disk cache: " sentence;
+#include "jit/cache/disk_counter_list.inc"
+#undef TEKTITE_DISK_COUNTER
+  absl::string_view fallback = counter;
+  if (absl::ConsumePrefix(&fallback, "fallbacks_")) {
+    return absl::StrCat("calls that the host's kernels answered: ", fallback);
+  }
+  static constexpr std::pair<absl::string_view, absl::string_view> kHelp[] = {
+      {"arena_bytes", "memory held for intermediate results"},
+      {"clustered_ops", "ops that were put into clusters"},
+      {"clusters", "clusters that were called"},
+      {"compile_microseconds", "time spent on compiling and on loading programs"},
+      {"compiles", "programs that were compiled"},
+      {"kernels", "kernels that were compiled"},
+      {"loaded_kernels", "kernels that were loaded from the disk cache"},
+      {"loaded_plans", "programs that were loaded from the disk cache"},
+      {"ops", "ops that were looked at"},
+      {"runs", "calls of clusters"},
+      {"weight_bytes", "memory held for what is computed from weights alone"},
+  };
+  for (const auto& [name, help] : kHelp) {
+    if (name == counter) return std::string(help);
+  }
+  return std::string(counter);
+}
+
+}  // namespace
+
+std::string PrometheusText(const CounterSnapshot& snapshot) {
+  std::string text;
+  for (const auto& [name, value] : snapshot.counters) {
+    const bool gauge = name == "weight_bytes" || name == "arena_bytes";
+    const std::string metric =
+        absl::AsciiStrToLower(absl::StrCat("tektite_", name, gauge ? "" : "_total"));
+    absl::StrAppend(&text, "# HELP ", metric, " ", HelpOf(name), "\n# TYPE ", metric,
+                    gauge ? " gauge\n" : " counter\n", metric, "{pid=\"", snapshot.pid, "\"} ",
+                    value, "\n");
+  }
+  return text;
+}
+
+MetricsFile::MetricsFile(std::string path, std::function<CounterSnapshot()> counters,
+                         std::chrono::milliseconds period)
+    : path_(absl::StrReplaceAll(path, {{"%p", absl::StrCat(getpid())}})),
+      counters_(std::move(counters)),
+      period_(period),
+      pid_(getpid()),
+      thread_([this] { Loop(); }) {}
+
+MetricsFile::~MetricsFile() {
+  if (getpid() != pid_) {  // a forked child has no such thread
+    thread_.detach();
+    return;
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void MetricsFile::Loop() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
+  for (bool more = true; more;) {
+    if (!Write()) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    wake_.wait_for(lock, period_, [this] { return stop_; });
+    more = !stop_;
+  }
+  Write();
+}
+
+bool MetricsFile::Write() {
+  const std::string partial = absl::StrCat(path_, ".", pid_, ".tmp");
+  errno = 0;
+  std::ofstream file(partial, std::ios::trunc);
+  file << PrometheusText(counters_());
+  file.close();
+  if (file && std::rename(partial.c_str(), path_.c_str()) == 0) return true;
+  Warn("flag '--metrics_file=", path_, "': cannot write there: ", std::strerror(errno));
+  unlink(partial.c_str());
+  return false;
+}
+
+}  // namespace tektite::c_api

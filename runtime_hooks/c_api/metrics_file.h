@@ -1,0 +1,54 @@
+// The counters as a text file that Prometheus' collectors read, written anew while the process
+// runs.
+//
+//   MetricsFile file("/var/lib/metrics/tektite_%p.prom", [state] { return state->Snapshot(); });
+//
+// A thread of low priority writes the file at once, every kPeriod and at the end, under another
+// name that then replaces the old file, so that no reader sees half of it.  %p in the path becomes
+// the process's number, for processes that share a setting. Limits: a child process that was forked
+// writes nothing.  A file that cannot be written is named once on stderr and not tried again.
+#ifndef TEKTITE_RUNTIME_HOOKS_C_API_METRICS_FILE_H_
+#define TEKTITE_RUNTIME_HOOKS_C_API_METRICS_FILE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "jit/base/counter_file.h"
+
+namespace tektite::c_api {
+
+// The text format 0.0.4; gauges are what is held, everything else only grows.
+std::string PrometheusText(const CounterSnapshot& snapshot);
+
+class MetricsFile {
+ public:
+  static constexpr std::chrono::milliseconds kPeriod{5000};
+
+  MetricsFile(std::string path, std::function<CounterSnapshot()> counters,
+              std::chrono::milliseconds period = kPeriod);
+  // Writes the last values.
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
+ private:
+  void Loop();
+  bool Write();
+
+  const std::string path_;
+  const std::function<CounterSnapshot()> counters_;
+  const std::chrono::milliseconds period_;
+  const int pid_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tektite::c_api
+
+#endif  // TEKTITE_RUNTIME_HOOKS_C_API_METRICS_FILE_H_
