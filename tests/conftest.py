@@ -6,8 +6,8 @@ environment of the Python that runs pytest.
         result.values["y"], result.stats["host"]["runs"], result.stderr
 
 TEKTITE_LIBRARY, where set, names another build of the compiler. The programs are tiny and run a few times, so
-the compiler is told that nothing is too small for it, to compile before it answers, and not to give calls to
-TensorFlow for comparison (FLAGS); a program's own TEKTITE_FLAGS come after these.
+the compiler is told that nothing is too small for it, to compile before it answers, not to give calls to
+TensorFlow for comparison, and to measure no kernels (FLAGS); a program's own TEKTITE_FLAGS come after these.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, Callable
 
 import pytest
 
-FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
+FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false --tuning=off"
 
 # A disk cache of this session's own, not the user's; programs that the tests start inherit it.
 _CACHE_HOME = tempfile.TemporaryDirectory(prefix="tektite_tests_")

@@ -24,9 +24,6 @@ using ir::Node;
 using ir::Op;
 using loop::Value;
 
-// With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
-constexpr int kEnoughAccumulators = 8;
-
 // What a size is taken for when it is to be decided how much a tile fetches ahead.
 constexpr int64_t kUsualSize = 128;
 

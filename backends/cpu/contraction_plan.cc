@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
 
@@ -128,38 +131,45 @@ int MaxAccumulators(const backend::TargetInfo& target) {
   return target.vector_registers >= 32 ? 24 : 12;
 }
 
-void ChooseTile(ContractionPlan& plan, const backend::TargetInfo& target) {
-  const int accumulators = MaxAccumulators(target);
-  const int widest = target.vector_registers >= 32 ? 3 : 2;
-  if (!plan.n.is_constant()) {
-    plan.vectors = 2;
-  } else {
-    const int64_t needed = (plan.n.value() + plan.lanes - 1) / plan.lanes;
-    double best_waste = 1e9;
-    for (int vectors = widest; vectors >= 1; --vectors) {
-      const double padded = static_cast<double>((needed + vectors - 1) / vectors * vectors);
-      // A narrower panel does fewer multiplications per load.
-      const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
-                           (vectors == 1   ? 1.15
-                            : vectors == 2 ? 1.03
-                                           : 1.0);
-      if (waste < best_waste) {
-        best_waste = waste;
-        plan.vectors = vectors;
-      }
-    }
-  }
-  int most = std::min(accumulators / plan.vectors, 14);
-  // Rows an unknown distance apart take a pointer each, of which there are registers for eight.
-  // ([12, 128, 128] x [12, 128, 64] of unknown length: 0.63 of the static speed with twelve.)
+// Panels of at most so many vectors.
+int WidestPanel(const backend::TargetInfo& target) { return target.vector_registers >= 32 ? 3 : 2; }
+
+// Rows an unknown distance apart take a pointer each, of which there are registers for eight.
+// ([12, 128, 128] x [12, 128, 64] of unknown length: 0.63 of the static speed with twelve.)
+int MostRows(const ContractionPlan& plan, const backend::TargetInfo& target, int vectors) {
+  const int most = std::min(MaxAccumulators(target) / vectors, 14);
   const bool known_rows =
       plan.is_convolution || plan.m_loops.empty() || plan.m_loops[0].lhs_stride.is_constant();
-  if (!known_rows) most = std::min(most, 8);
-  // Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows.
+  return known_rows ? most : std::min(most, 8);
+}
+
+int BestVectors(const ContractionPlan& plan, const backend::TargetInfo& target) {
+  if (!plan.n.is_constant()) return 2;
+  const int64_t needed = (plan.n.value() + plan.lanes - 1) / plan.lanes;
+  double best_waste = 1e9;
+  int best = 1;
+  for (int vectors = WidestPanel(target); vectors >= 1; --vectors) {
+    const double padded = static_cast<double>((needed + vectors - 1) / vectors * vectors);
+    // A narrower panel does fewer multiplications per load.
+    const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
+                         (vectors == 1   ? 1.15
+                          : vectors == 2 ? 1.03
+                                         : 1.0);
+    if (waste < best_waste) {
+      best_waste = waste;
+      best = vectors;
+    }
+  }
+  return best;
+}
+
+// Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows.
+int BestRows(const ContractionPlan& plan, const backend::TargetInfo& target, int vectors) {
+  const int most = MostRows(plan, target, vectors);
   const Dim& extent = plan.is_convolution ? plan.conv.out_width : plan.m;
-  plan.rows =
+  int best_rows =
       static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(plan.m.value_or(most), 1)));
-  if (!extent.is_constant()) return;
+  if (!extent.is_constant()) return best_rows;
   double best = 1e9;
   for (int rows = most; rows >= std::max(1, most * 2 / 3); --rows) {
     if (rows > plan.m.value_or(rows)) continue;
@@ -167,9 +177,32 @@ void ChooseTile(ContractionPlan& plan, const backend::TargetInfo& target) {
     const double waste = tiles * (rows + 1.5) / static_cast<double>(extent.value());
     if (waste < best - 1e-9) {
       best = waste;
-      plan.rows = rows;
+      best_rows = rows;
     }
   }
+  return best_rows;
+}
+
+// The tile that the fusion names, if it does and this machine has the registers for it.
+bool ReadTile(const Node& fusion, const backend::TargetInfo& target, ContractionPlan& plan) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(fusion.String(Attr::target), absl::MaxSplits('x', 1));
+  Tile tile;
+  if (!absl::SimpleAtoi(parts.first, &tile.vectors) ||
+      !absl::SimpleAtoi(parts.second, &tile.rows) || tile.vectors < 1 ||
+      tile.vectors > WidestPanel(target) || tile.rows < 1 ||
+      tile.rows > MostRows(plan, target, tile.vectors)) {
+    return false;
+  }
+  plan.vectors = tile.vectors;
+  plan.rows = tile.rows;
+  return true;
+}
+
+void ChooseTile(const Node& fusion, ContractionPlan& plan, const backend::TargetInfo& target) {
+  if (ReadTile(fusion, target, plan)) return;
+  plan.vectors = BestVectors(plan, target);
+  plan.rows = BestRows(plan, target, plan.vectors);
 }
 
 Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
@@ -321,6 +354,30 @@ const Node* FindContraction(const ir::Graph& region) {
   return nullptr;
 }
 
+std::string TileName(const Tile& tile) { return absl::StrCat(tile.vectors, "x", tile.rows); }
+
+absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
+                                                 const backend::TargetInfo& target) {
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionPlan plan,
+                           PlanContraction(fusion, target, /*will_be_packed=*/true));
+  const Tile usual = {plan.vectors, plan.rows};
+  std::vector<Tile> tiles = {usual};
+  if (!plan.m.is_constant() || !plan.n.is_constant() || !plan.k.is_constant()) return tiles;
+  const int64_t needed = (plan.n.value() + plan.lanes - 1) / plan.lanes;
+  auto add = [&](const Tile& tile) {
+    // With few accumulators k is taken in interleaved sums, which is another order.
+    const bool few = tile.vectors * tile.rows < kEnoughAccumulators;
+    if (few || tile.vectors > needed || tile.rows > plan.m.value()) return;
+    if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
+  };
+  if (usual.vectors * usual.rows < kEnoughAccumulators) return tiles;
+  for (int vectors = WidestPanel(target); vectors >= 1; --vectors) {
+    add({vectors, BestRows(plan, target, vectors)});
+    add({vectors, MostRows(plan, target, vectors)});
+  }
+  return tiles;
+}
+
 absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
                                                 const backend::TargetInfo& target,
                                                 bool will_be_packed) {
@@ -337,7 +394,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
   if (will_be_packed || fusion.attrs().Has(Attr::rhs_packed)) plan.rhs = RhsMode::kPacked;
   TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral ? PlanDot(plan)
                                                              : PlanConvolution(plan));
-  ChooseTile(plan, target);
+  ChooseTile(fusion, plan, target);
   if (plan.rhs != RhsMode::kPacked) {
     const bool contiguous = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
     const bool few_rows = plan.m.value_or(4 * plan.rows) < 4 * plan.rows;

@@ -35,6 +35,9 @@ struct AddressLoop {
   ir::Dim rhs_stride = 0;
 };
 
+// With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
+inline constexpr int kEnoughAccumulators = 8;
+
 enum class RhsMode {
   kPacked,        // panels made by assign_layouts
   kRowMajor,      // columns are contiguous: read in place
@@ -88,6 +91,19 @@ struct ContractionPlan {
   ir::Dim m_blocks() const { return CeilDiv(m, block_rows); }
   ir::Dim n_blocks() const { return CeilDiv(panels(), block_panels); }
 };
+
+// A register tile as the attribute `target` names it: vectors x rows, "3x8".
+struct Tile {
+  int vectors = 0, rows = 0;
+  friend bool operator==(const Tile& a, const Tile& b) {
+    return a.vectors == b.vectors && a.rows == b.rows;
+  }
+};
+std::string TileName(const Tile& tile);
+// The tiles worth trying for a contraction of static shapes, the one that is taken unasked first.
+// All add up k in the same order, so results do not depend on which it is.
+absl::StatusOr<std::vector<Tile>> CandidateTiles(const ir::Node& fusion,
+                                                 const backend::TargetInfo& target);
 
 // Unimplemented with a reason for layouts and types that have no code.
 // `will_be_packed`: plan as if assign_layouts had packed the right-hand side already.

@@ -4,12 +4,16 @@
 #include <utility>
 
 #include "absl/container/fixed_array.h"
+#include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/kernel_compiler.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/library_kernels.h"
+#include "backends/cpu/onednn_kernels.h"
+#include "jit/backend/candidates.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::cpu {
 namespace {
@@ -105,7 +109,7 @@ class CpuKernel : public backend::Kernel {
   backend::LaunchPlan fixed_;  // without symbols
 };
 
-class CpuBackend : public backend::Backend {
+class CpuBackend : public backend::Backend, public backend::Candidates {
  public:
   explicit CpuBackend(std::unique_ptr<KernelCompiler> compiler) : compiler_(std::move(compiler)) {}
 
@@ -116,6 +120,10 @@ class CpuBackend : public backend::Backend {
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     auto library = MakeLibraryKernel(fusion);
     if (!absl::IsUnimplemented(library.status())) return library;
+    if (fusion.String(ir::Attr::target) == kOneDnn) {
+      auto kernel = MakeOneDnnKernel(fusion, target());
+      if (!absl::IsUnimplemented(kernel.status())) return kernel;
+    }
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, target(), options.name));
     std::string code;
     CompileOptions code_options;
@@ -138,8 +146,27 @@ class CpuBackend : public backend::Backend {
   }
 
   int64_t RhsPanelWidth(const ir::Node& contraction) const override {
+    if (contraction.String(ir::Attr::target) == kOneDnn) {
+      const absl::StatusOr<int64_t> width = OneDnnPanelWidth(contraction, target());
+      if (width.ok()) return *width;
+    }
     return ContractionPanelWidth(contraction, target());
   }
+
+  // Register tiles, and oneDNN for convolutions whose weights are packed.
+  std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool packs_rhs) const override {
+    std::vector<std::string> names;
+    if (ir::HasSymbols(fusion.region()) || ContractionPanelWidth(fusion, target()) == 0) {
+      return names;
+    }
+    const absl::StatusOr<std::vector<Tile>> tiles = CandidateTiles(fusion, target());
+    if (!tiles.ok()) return names;
+    for (const Tile& tile : *tiles) names.push_back(TileName(tile));
+    if (packs_rhs && OneDnnPanelWidth(fusion, target()).ok()) names.emplace_back(kOneDnn);
+    return names;
+  }
+  bool StandsAlone(absl::string_view candidate) const override { return candidate == kOneDnn; }
+  std::string Version() const override { return OneDnnVersion(); }
 
  private:
   std::unique_ptr<KernelCompiler> compiler_;

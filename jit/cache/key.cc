@@ -76,6 +76,8 @@ void AppendViews(const Graph& graph, std::string* ops, std::string* types, std::
 
 absl::string_view EntryKindName(EntryKind kind) {
   switch (kind) {
+    case EntryKind::kTuning:
+      return "tuning";
     case EntryKind::kKernel:
       break;
     case EntryKind::kPlan:
@@ -161,6 +163,17 @@ std::string KernelText(const Node& fusion) {
   const std::unique_ptr<Graph> renamed = ir::WithCanonicalSymbols(fusion.region());
   text += ir::PrintCanonical(renamed != nullptr ? *renamed : fusion.region());
   return text;
+}
+
+CacheKey DescribeTuning(absl::string_view text, absl::string_view name,
+                        const KeyEnvironment& environment) {
+  CacheKey key;
+  key.kind = EntryKind::kTuning;
+  key.name = std::string(name);
+  At(&key.parts, KeyPart::kIr) = std::string(text);
+  environment.AddTo(&key.parts);
+  key.fingerprint = environment.Finish(key.kind, text);
+  return key;
 }
 
 CacheKey DescribeKernel(const Node& fusion, absl::string_view name,

@@ -29,8 +29,9 @@ namespace tektite::cache {
 enum class EntryKind : uint32_t {
   kKernel = 0,  // one kernel's code
   kPlan = 1,    // what a whole cluster was compiled to, by the names of its kernels
+  kTuning = 2,  // what was measured about the ways to make a kernel
 };
-inline constexpr uint32_t kNumEntryKinds = 2;
+inline constexpr uint32_t kNumEntryKinds = 3;
 absl::string_view EntryKindName(EntryKind kind);
 
 enum class KeyPart : uint32_t {
@@ -74,6 +75,9 @@ struct CacheKey {
 std::string OpsOf(const ir::Graph& graph);
 // The meaning of a fusion, symbols renamed.
 std::string KernelText(const ir::Node& fusion);
+// What was measured about the ways to make a kernel, which `text` describes (jit/compiler/tuner.h).
+CacheKey DescribeTuning(absl::string_view text, absl::string_view name,
+                        const KeyEnvironment& environment);
 CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,
                         const KeyEnvironment& environment);
 

@@ -126,10 +126,29 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
         cache::KeyEnvironment::Create(*backend, compiler->flags_, options.host));
   }
   compiler->disk_ = std::move(options.disk);
+  TEKTITE_RETURN_IF_ERROR(compiler->CreateTuner());
   const int64_t megabytes = std::max<int64_t>(compiler->flags_.weight_cache_mb, 0);
   compiler->weight_budget_ =
       std::make_shared<runtime::MemoryBudget>(std::min<int64_t>(megabytes, 1 << 30) << 20);
   return compiler;
+}
+
+absl::Status Compiler::CreateTuner() {
+  if (flags_.tuning == "off") return absl::OkStatus();
+  if (flags_.tuning != "auto") {
+    Warn("--tuning=", flags_.tuning, ": wants auto or off");
+    return absl::OkStatus();
+  }
+  for (const BackendInfo& info : AllBackends()) {
+    if (info.name != primary().name()) continue;
+    TEKTITE_ASSIGN_OR_RETURN(auto backend, info.create(flags_));
+    tuner_ = Tuner::Create(std::move(backend), flags_, environments_.front(), disk_);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Tuner::Result> Compiler::Tunings() const {
+  return tuner_ == nullptr ? std::vector<Tuner::Result>() : tuner_->results();
 }
 
 std::shared_ptr<runtime::WeightStore> Compiler::NewWeightStore() const {
@@ -146,6 +165,12 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags) {
   passes::PassContext context(flags);
   context.evaluate = &Evaluate;
   context.rhs_panel_width = [this](const Node& node) { return primary().RhsPanelWidth(node); };
+  if (tuner_ != nullptr) {
+    context.choose_candidate = [this](const Node& node, bool packs_rhs) {
+      return tuner_->Choose(node, packs_rhs);
+    };
+    context.stands_alone = [this](absl::string_view name) { return tuner_->StandsAlone(name); };
+  }
   return context;
 }
 
@@ -181,7 +206,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
                            CompileKernels(*graph, job, session, keep ? &names : nullptr));
   TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps,
                            runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
-  if (keep) StoreProgram(steps, names, job);
+  // While ways are still being measured, a program would keep what may turn out not to be the best.
+  if (keep && (tuner_ == nullptr || !tuner_->IsMeasuring())) StoreProgram(steps, names, job);
   FlushDisk();
   auto executable = MakeExecutable(std::move(steps), job, job.roles);
   if (!flags.dump_to.empty()) {
@@ -231,6 +257,9 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     TEKTITE_RETURN_IF_ERROR(session.Check());
     options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
                                 HeadOp(node->region()));
+    if (node->attrs().Has(Attr::target)) {
+      absl::StrAppend(&options.name, "_by_", node->String(Attr::target));
+    }
     TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
                              CompileKernel(*node, options, primary_only, &key));
     if (names != nullptr) {
@@ -340,6 +369,7 @@ std::vector<Compiler::KernelTime> Compiler::Profile() const {
       const auto& time = executable->step_times()[s];
       times.push_back({profiled.name, steps[s].name, time.runs.load(std::memory_order_relaxed),
                        static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3,
+                       static_cast<double>(time.least.load(std::memory_order_relaxed)) / 1e3,
                        profiled.work[s]});
     }
   }

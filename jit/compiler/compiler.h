@@ -36,6 +36,7 @@
 #include "jit/compiler/compile_budget.h"
 #include "jit/compiler/kernel_work.h"
 #include "jit/compiler/program.h"
+#include "jit/compiler/tuner.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
 #include "jit/runtime/executable.h"
@@ -117,12 +118,16 @@ class Compiler {
   };
   Counters counters() const;
 
+  // What is known of the kernels that can be made in several ways.
+  std::vector<Tuner::Result> Tunings() const;
+
   // With --profile_kernels: every step of every executable that lives, the longest first.
   struct KernelTime {
     std::string cluster, kernel;
     int64_t runs;
-    double microseconds;  // all runs together
-    KernelWork work;      // of one run
+    double microseconds;        // all runs together
+    double least_microseconds;  // of one run
+    KernelWork work;            // of one run
   };
   std::vector<KernelTime> Profile() const;
 
@@ -130,6 +135,7 @@ class Compiler {
   using KernelNames = absl::flat_hash_map<const backend::Kernel*, ProgramKernel>;
 
   explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
+  absl::Status CreateTuner();
   passes::PassContext MakePassContext(const Flags& flags);
   // Also names the fusions after their kernels; `names` may be null.
   absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job,
@@ -156,6 +162,7 @@ class Compiler {
   std::vector<std::shared_ptr<const cache::KeyEnvironment>> environments_;  // by back end
   std::shared_ptr<cache::DiskStore> disk_;                                  // may be null
   cache::KernelStore kernels_;
+  std::shared_ptr<Tuner> tuner_;  // null: --tuning=off
   std::shared_ptr<runtime::ArenaPool> arenas_ = std::make_shared<runtime::ArenaPool>();
   std::shared_ptr<runtime::MemoryBudget> weight_budget_;
   mutable std::mutex profiled_mutex_;

@@ -34,6 +34,12 @@ struct PassContext {
       evaluate;
   // Backend::RhsPanelWidth of the back end the graph is compiled for.  Null: row-major.
   std::function<int64_t(const ir::Node&)> rhs_panel_width;
+  // Which of the back end's ways to make the kernel of this contraction fusion, as its attribute
+  // `target` says it; empty: the usual one.  `packs_rhs`: its right-hand side will be packed.
+  // Null: always the usual one.
+  std::function<std::string(const ir::Node&, bool packs_rhs)> choose_candidate;
+  // backend::Candidates::StandsAlone.
+  std::function<bool(absl::string_view candidate)> stands_alone;
   // Asked before each pass whether to go on.  Null: always.
   std::function<absl::Status()> checkpoint;
   // Stem of dump file names; the graph's name when empty.

@@ -31,10 +31,32 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
                                                .Add("kernel", absl::string_view(time.kernel))
                                                .Add("runs", time.runs)
                                                .Add("microseconds", time.microseconds)
+                                               .Add("least_microseconds", time.least_microseconds)
                                                .Add("flops", time.work.flops)
                                                .Add("bytes", time.work.bytes)
                                                .Add("weight_bytes", time.work.weight_bytes)
                                                .Text());
+                    }),
+      "]");
+}
+
+// What was measured where a kernel can be made in several ways, and what was chosen.
+std::string TuningJson(const std::vector<compiler::Tuner::Result>& results) {
+  return absl::StrCat(
+      "[",
+      absl::StrJoin(results, ", ",
+                    [](std::string* out, const compiler::Tuner::Result& result) {
+                      JsonObject times;
+                      for (const auto& [candidate, us] : result.microseconds) {
+                        times.Add(candidate, us);
+                      }
+                      absl::StrAppend(out,
+                                      JsonObject()
+                                          .Add("contraction", absl::string_view(result.name))
+                                          .Add("chosen", absl::string_view(result.chosen))
+                                          .Add("from_disk", static_cast<int64_t>(result.from_disk))
+                                          .Add("microseconds", times)
+                                          .Text());
                     }),
       "]");
 }
@@ -191,6 +213,7 @@ std::string CompilerState::StatsJson() const {
       .Add("weight_bytes", c.weight_bytes)
       .Add("arena_bytes", c.arena_bytes)
       .Add("left_out", left_out);
+  stats.AddArray("tuning", TuningJson(compiler_->Tunings()));
   if (flags().profile_kernels) stats.AddArray("profile", ProfileJson(compiler_->Profile()));
   return stats.Text();
 }

@@ -2,6 +2,7 @@
 #   tensorflow-plugins/libtektite_loader.so        what `import tensorflow` opens
 #   tektite/lib/libtektite_tf-<TF_VERSION>.so      the hook for that TensorFlow
 #   tektite/lib/libtektite.so                      the compiler
+#   tektite/lib/libdnnl.so.3                       oneDNN, where the compiler was built with it
 #   tektite/*.py                                   the Python package
 function(place from to)
   file(SHA256 "${from}" wanted)
@@ -23,6 +24,10 @@ place("${LOADER}" "${SITE}/tensorflow-plugins/libtektite_loader.so")
 place("${HOOK}" "${SITE}/tektite/lib/libtektite_tf-${TF_VERSION}.so")
 if(COMPILER)
   place("${COMPILER}" "${SITE}/tektite/lib/libtektite.so")
+endif()
+if(ONEDNN)
+  get_filename_component(ONEDNN "${ONEDNN}" REALPATH)
+  place("${ONEDNN}" "${SITE}/tektite/lib/libdnnl.so.3")
 endif()
 file(GLOB sources RELATIVE "${PYTHON_DIR}" "${PYTHON_DIR}/*.py" "${PYTHON_DIR}/py.typed")
 foreach(source ${sources})

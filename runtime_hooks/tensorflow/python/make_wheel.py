@@ -30,6 +30,8 @@ def contents(args: argparse.Namespace) -> dict[str, bytes]:
              for path in sorted((HERE / "tektite").iterdir()) if path.suffix in (".py", ".typed")}
     files["tektite/lib/libtektite.so"] = args.compiler.read_bytes()
     files[f"tektite/lib/libtektite_tf-{args.tf_version}.so"] = args.hook.read_bytes()
+    if args.onednn:
+        files["tektite/lib/libdnnl.so.3"] = args.onednn.read_bytes()
     files["tensorflow-plugins/libtektite_loader.so"] = args.loader.read_bytes()
     return files
 
@@ -50,6 +52,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     for name in ("loader", "hook", "compiler"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--onednn", type=Path, help="oneDNN's shared library, if the compiler uses it")
     parser.add_argument("--tf-version", required=True)
     args = parser.parse_args()
 

@@ -1,0 +1,404 @@
+#include "jit/compiler/tuner.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "jit/base/status.h"
+#include "jit/compiler/background.h"
+#include "jit/ir/symbols.h"
+#include "jit/passes/pipeline.h"
+#include "jit/passes/split_epilogue.h"
+
+namespace tektite::compiler {
+namespace {
+
+using ir::Attr;
+using ir::Graph;
+using ir::Node;
+using ir::Op;
+
+// Candidates take turns so often, if the first turn is not long already.
+constexpr int kTurns = 7;
+constexpr double kLongTurnUs = 20000;
+// A run shorter than this is repeated: the clock's call takes a fifth of a microsecond.
+constexpr double kTurnUs = 200;
+
+int64_t ThreadMicroseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+}
+
+const Node* FindContraction(const Graph& region) {
+  for (const auto& node : region.nodes()) {
+    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
+  }
+  return nullptr;
+}
+
+// "convolution f32[1,56,56,64] f32[3,3,64,64]"
+std::string NameOf(const Node& contraction) {
+  std::string name(ir::OpName(contraction.op()));
+  for (int i = 0; i < contraction.num_operands(); ++i) {
+    absl::StrAppend(&name, " ", contraction.operand_shape(i).ToString());
+  }
+  return name;
+}
+
+// The contraction alone, as text.
+std::string ClassOf(const Node& contraction, bool packs_rhs, absl::string_view version) {
+  Graph alone("class");
+  std::vector<ir::Value> operands;
+  for (int i = 0; i < contraction.num_operands(); ++i) {
+    operands.push_back(alone.AddParameter(contraction.operand_shape(i)));
+  }
+  alone.SetOutputs(
+      {alone.Append(contraction.op(), operands, contraction.attrs(), {contraction.shape()})
+           ->result()});
+  return absl::StrCat(packs_rhs ? "packed " : "", version, "\n", ir::PrintCanonical(alone));
+}
+
+// A graph of the fusion alone, its operands parameters.
+std::unique_ptr<Graph> Isolated(const Node& fusion, const Node& contraction, bool packs_rhs) {
+  auto graph = std::make_unique<Graph>("trial");
+  const int rhs = contraction.operand(1).node->op() == Op::kParameter
+                      ? static_cast<int>(contraction.operand(1).node->Int(Attr::index))
+                      : -1;
+  std::vector<ir::Value> operands;
+  for (int i = 0; i < fusion.num_operands(); ++i) {
+    ir::Value p = graph->AddParameter(fusion.operand_shape(i));
+    if (packs_rhs && i == rhs) p.node->attrs().Set(Attr::weight, true);
+    operands.push_back(p);
+  }
+  Node* copy = graph->Append(Op::kFusion, operands, fusion.attrs(),
+                             {fusion.shapes().begin(), fusion.shapes().end()});
+  copy->AddRegion(fusion.region().Clone());
+  std::vector<ir::Value> outputs;
+  for (int r = 0; r < copy->num_results(); ++r) outputs.push_back(copy->result(r));
+  graph->SetOutputs(outputs);
+  return graph;
+}
+
+int64_t Bytes(const Node& fusion) {
+  int64_t bytes = 0;
+  for (ir::Value v : fusion.operands()) bytes += v.shape().num_bytes();
+  for (const ir::Shape& shape : fusion.shapes()) bytes += shape.num_bytes();
+  return bytes;
+}
+
+// One candidate, ready to run on memory of its own.
+class Trial {
+ public:
+  absl::Status Prepare(const Graph& isolated, const std::string& candidate, bool stands_alone,
+                       backend::Backend& backend, const Flags& flags) {
+    graph_ = isolated.Clone();
+    Node* fusion = nullptr;
+    for (Node* node : graph_->NodeList()) {
+      if (node->op() == Op::kFusion) fusion = node;
+    }
+    if (stands_alone) fusion = passes::SplitEpilogue(*graph_, fusion);
+    if (fusion == nullptr) return Unimplemented("the contraction does not stand alone");
+    fusion->attrs().Set(Attr::target, candidate);
+    passes::PassContext context(flags);
+    context.rhs_panel_width = [&](const Node& node) { return backend.RhsPanelWidth(node); };
+    TEKTITE_RETURN_IF_ERROR(passes::RunPasses(*graph_, {"assign_layouts"}, context));
+    return Build(backend);
+  }
+
+  // Least of some runs, microseconds of this thread's processor time.
+  double Turn() {
+    int64_t runs = 0, used = 0;
+    const int64_t begin = ThreadMicroseconds();
+    do {
+      for (const Step& step : steps_) step.Run(scratch_);
+      ++runs;
+      used = ThreadMicroseconds() - begin;
+    } while (static_cast<double>(used) < kTurnUs);
+    return static_cast<double>(used) / static_cast<double>(runs);
+  }
+
+ private:
+  struct Step {
+    std::shared_ptr<const backend::Kernel> kernel;
+    std::vector<void*> buffers;
+    void Run(void* scratch) const {
+      kernel->Run({buffers.data(), nullptr, scratch}, 0, kernel->Plan({}).num_chunks);
+    }
+  };
+  using Block = std::unique_ptr<void, void (*)(void*)>;
+
+  void* Allocate(int64_t bytes) {
+    blocks_.emplace_back(std::aligned_alloc(64, static_cast<size_t>(bytes + 127) / 64 * 64),
+                         std::free);
+    return blocks_.back().get();
+  }
+
+  absl::Status Build(backend::Backend& backend) {
+    absl::flat_hash_map<ir::Value, void*> pointers;
+    absl::flat_hash_set<const Node*> once;
+    std::vector<Step> first;
+    int64_t scratch_bytes = 0;
+    for (Node* node : graph_->NodeList()) {
+      if (node->op() == Op::kParameter) {
+        void* const data = Allocate(node->shape().num_bytes());
+        if (data == nullptr) return absl::ResourceExhaustedError("no memory for a trial");
+        Fill(node->shape(), data);
+        pointers[node->result()] = data;
+        if (node->Bool(Attr::weight)) once.insert(node);
+        continue;
+      }
+      if (node->op() != Op::kFusion) return Unimplemented("a trial of more than fusions");
+      Step step;
+      TEKTITE_RETURN_IF_ERROR(Background::Checkpoint());
+      backend::CompileOptions options;
+      options.name = "trial";
+      TEKTITE_ASSIGN_OR_RETURN(step.kernel, backend.Compile(*node, options));
+      bool stable = true;
+      for (ir::Value v : node->operands()) {
+        step.buffers.push_back(pointers.at(v));
+        stable = stable && once.contains(v.node);
+      }
+      for (int r = 0; r < node->num_results(); ++r) {
+        void* const result = Allocate(node->shape(r).num_bytes());
+        if (result == nullptr) return absl::ResourceExhaustedError("no memory for a trial");
+        step.buffers.push_back(result);
+        pointers[node->result(r)] = result;
+      }
+      scratch_bytes = std::max(scratch_bytes, step.kernel->Plan({}).scratch_bytes);
+      if (stable) once.insert(node);
+      (stable ? first : steps_).push_back(std::move(step));
+    }
+    scratch_ = Allocate(scratch_bytes);
+    if (scratch_ == nullptr) return absl::ResourceExhaustedError("no memory for a trial");
+    for (const Step& step : first) step.Run(scratch_);
+    return absl::OkStatus();
+  }
+
+  // Numbers of usual size: neither zeros nor denormals, which some machines are faster or slower
+  // with.
+  static void Fill(const ir::Shape& shape, void* data) {
+    const int64_t count = shape.num_elements();
+    if (shape.dtype() == ir::DType::kF32) {
+      for (int64_t i = 0; i < count; ++i) {
+        static_cast<float*>(data)[i] = static_cast<float>(i % 13 + 1) * 0.0625F;
+      }
+    } else {
+      std::memset(data, shape.dtype() == ir::DType::kBool ? 1 : 0x3c, shape.num_bytes());
+    }
+  }
+
+  std::unique_ptr<Graph> graph_;
+  std::vector<Block> blocks_;
+  std::vector<Step> steps_;
+  void* scratch_ = nullptr;
+};
+
+}  // namespace
+
+Tuner::Tuner(std::unique_ptr<backend::Backend> backend, const backend::Candidates& ways,
+             const Flags& flags, std::shared_ptr<const cache::KeyEnvironment> environment,
+             std::shared_ptr<cache::DiskStore> disk)
+    : backend_(std::move(backend)),
+      ways_(ways),
+      flags_(flags),
+      environment_(std::move(environment)),
+      disk_(std::move(disk)) {}
+
+std::shared_ptr<Tuner> Tuner::Create(std::unique_ptr<backend::Backend> backend, const Flags& flags,
+                                     std::shared_ptr<const cache::KeyEnvironment> environment,
+                                     std::shared_ptr<cache::DiskStore> disk) {
+  const auto* const ways = dynamic_cast<const backend::Candidates*>(backend.get());
+  if (ways == nullptr) return nullptr;
+  return std::shared_ptr<Tuner>(
+      new Tuner(std::move(backend), *ways, flags, std::move(environment), std::move(disk)));
+}
+
+std::string Tuner::Encode(const Result& result) {
+  std::string text = result.chosen;
+  for (const auto& [candidate, us] : result.microseconds) {
+    absl::StrAppend(&text, "\n", candidate, " ", us);
+  }
+  return text;
+}
+
+bool Tuner::Decode(absl::string_view text, Result* result) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  result->chosen = std::string(lines[0]);
+  result->microseconds.clear();
+  bool measured = false;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(lines[i], ' ');
+    double us = 0;
+    if (parts.first.empty() || !absl::SimpleAtod(parts.second, &us) || !(us > 0)) return false;
+    result->microseconds.emplace_back(parts.first, us);
+    measured |= parts.first == result->chosen;
+  }
+  return measured;
+}
+
+std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
+  const Node* const contraction = FindContraction(fusion.region());
+  if (contraction == nullptr || ir::HasSymbols(fusion.region())) return "";
+  Result result;
+  result.name = NameOf(*contraction);
+  const std::string text = ClassOf(*contraction, packs_rhs, ways_.Version());
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto [it, added] = results_.emplace(text, result);
+    if (!added) {
+      const Result& known = it->second;
+      return known.microseconds.empty() || known.chosen == known.microseconds.front().first
+                 ? ""
+                 : known.chosen;
+    }
+  }
+  if (LoadFromDisk(text, &result)) {
+    Remember(text, result, /*keep=*/false);
+    return result.chosen == result.microseconds.front().first ? "" : result.chosen;
+  }
+  if (Bytes(fusion) > kMostBytes) return "";
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    waiting_.push_back({text, Isolated(fusion, *contraction, packs_rhs), packs_rhs});
+  }
+  MeasureNextInBackground();
+  return "";
+}
+
+// One at a time, so that what is to be compiled waits for one of them at most.
+void Tuner::MeasureNextInBackground() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (measuring_ || waiting_.empty()) return;
+    measuring_ = true;
+  }
+  const bool submitted = Background::Get().Submit([self = shared_from_this()] {
+    Waiting next;
+    {
+      std::lock_guard<std::mutex> lock(self->mutex_);
+      next = std::move(self->waiting_.front());
+      self->waiting_.pop_front();
+    }
+    self->Measure(next);
+    {
+      std::lock_guard<std::mutex> lock(self->mutex_);
+      self->measuring_ = false;
+    }
+    self->MeasureNextInBackground();
+  });
+  if (submitted) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  measuring_ = false;
+}
+
+bool Tuner::LoadFromDisk(const std::string& text, Result* result) {
+  if (disk_ == nullptr) return false;
+  auto describe = [&] { return cache::DescribeTuning(text, result->name, *environment_); };
+  const Fingerprint key = environment_->Finish(cache::EntryKind::kTuning, text);
+  const std::optional<std::string> payload = disk_->Load(key, describe);
+  if (!payload.has_value()) return false;
+  if (Decode(*payload, result)) {
+    result->from_disk = true;
+    return true;
+  }
+  disk_->Reject(key);
+  return false;
+}
+
+void Tuner::Remember(const std::string& text, Result result, bool keep) {
+  if (keep && disk_ != nullptr) {
+    disk_->Store(cache::DescribeTuning(text, result.name, *environment_), Encode(result));
+    disk_->Flush();
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  results_[text] = std::move(result);
+}
+
+void Tuner::Measure(const Waiting& job) {
+  const int64_t began = ThreadMicroseconds();
+  const int64_t budget = std::max<int64_t>(flags_.tuning_budget_ms, 0) * 1000;
+  auto spent = [&] { return spent_us_.load() + ThreadMicroseconds() - began; };
+  const Node* fusion = nullptr;
+  for (const auto& node : job.graph->nodes()) {
+    if (node->op() == Op::kFusion) fusion = node.get();
+  }
+  std::vector<std::string> names;
+  if (spent() < budget) names = ways_.CandidatesFor(*fusion, job.packs_rhs);
+  if (names.size() >= 2) {
+    Result result;
+    result.name = NameOf(*FindContraction(fusion->region()));
+    const absl::Status status = Compare(
+        job, names, [&] { return spent() < budget; }, &result);
+    if (status.ok()) Remember(job.text, std::move(result), /*keep=*/true);
+  }
+  spent_us_ += ThreadMicroseconds() - began;
+}
+
+absl::Status Tuner::Compare(const Waiting& job, const std::vector<std::string>& names,
+                            const std::function<bool()>& may_go_on, Result* result) const {
+  auto prepare = [&](const std::string& name, Trial* trial) {
+    return trial->Prepare(*job.graph, name, ways_.StandsAlone(name), *backend_, flags_);
+  };
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  Trial usual;
+  TEKTITE_RETURN_IF_ERROR(prepare(names[0], &usual));
+  result->chosen = names[0];
+  result->microseconds.emplace_back(names[0], kNever);
+  std::vector<double> ratios = {1};  // to the usual way, in the same turns
+  for (size_t i = 1; i < names.size(); ++i) {
+    // Memory for two of them at a time.
+    Trial other;
+    const absl::Status status = prepare(names[i], &other);
+    if (absl::IsCancelled(status)) return status;
+    if (!status.ok()) continue;  // one that cannot be made is left out
+    double usual_us = kNever, other_us = kNever;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      TEKTITE_RETURN_IF_ERROR(Background::Checkpoint());
+      if (!may_go_on()) return absl::DeadlineExceededError("the budget for tuning is used up");
+      const double first = usual.Turn(), second = other.Turn();
+      if (turn == 0) continue;  // it brings code and data into the caches
+      usual_us = std::min(usual_us, first);
+      other_us = std::min(other_us, second);
+      if (first + second > kLongTurnUs) break;
+    }
+    double& usual_least = result->microseconds[0].second;
+    usual_least = std::min(usual_least, usual_us);
+    result->microseconds.emplace_back(names[i], other_us);
+    ratios.push_back(other_us / usual_us);
+  }
+  // Better in the turns they took, and than the usual way ever was: a neighbour who slows down one
+  // of them for a while decides nothing.
+  double best = 1 - kLeastGain;
+  for (size_t i = 1; i < ratios.size(); ++i) {
+    const auto& [name, us] = result->microseconds[i];
+    if (ratios[i] >= best || us >= (1 - kLeastGain) * result->microseconds[0].second) continue;
+    best = ratios[i];
+    result->chosen = name;
+  }
+  if (result->microseconds.size() < 2) return Unimplemented("there is one way only");
+  return absl::OkStatus();
+}
+
+bool Tuner::IsMeasuring() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return measuring_ || !waiting_.empty();
+}
+
+std::vector<Tuner::Result> Tuner::results() const {
+  std::vector<Result> all;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [text, result] : results_) all.push_back(result);
+  return all;
+}
+
+}  // namespace tektite::compiler

@@ -1,0 +1,105 @@
+// Which of a back end's ways to make a kernel is the fastest on this machine: measured once, kept.
+//
+//   std::shared_ptr<Tuner> tuner = Tuner::Create(backend_info, flags, environment, disk);
+//   std::string way = tuner->Choose(fusion, packs_rhs);      // "2x12", or "" for the usual one
+//
+// Why: no rule says which register tile, or whether a library, is best for a shape on every
+// machine; a few milliseconds of running them does.  Choose answers from memory or from the disk
+// cache (entries of kind "tuning") and never measures: what it does not know is submitted to the
+// Background, compiled in each way, and run on scratch buffers there, the usual way and one other
+// in turns, on one thread.  The least time of that thread's processor decides, and the usual way
+// stays unless another one is kLeastGain faster.  Code made later takes what was found, most often
+// in the next process.
+//
+// A class of shapes is the contraction with its shapes, whatever is fused around it; a result holds
+// for one CPU, build and version of the candidates.
+//
+// Limits: static shapes; operands of at most kMostBytes; --tuning_budget_ms of processor time in a
+// process, compiling included, after which what is still unknown stays so.
+#ifndef TEKTITE_JIT_COMPILER_TUNER_H_
+#define TEKTITE_JIT_COMPILER_TUNER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "jit/backend/backend.h"
+#include "jit/backend/candidates.h"
+#include "jit/base/flags.h"
+#include "jit/cache/disk_store.h"
+#include "jit/cache/key.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::compiler {
+
+class Tuner : public std::enable_shared_from_this<Tuner> {
+ public:
+  // Another way must need this part of the usual way's time less.
+  static constexpr double kLeastGain = 0.03;
+  static constexpr int64_t kMostBytes = int64_t{32} << 20;
+
+  struct Result {
+    std::string name;    // "convolution f32[1,56,56,64] f32[3,3,64,64]"
+    std::string chosen;  // empty: not known yet
+    std::vector<std::pair<std::string, double>> microseconds;  // of each candidate; usual one first
+    bool from_disk = false;
+  };
+
+  // `backend` is the tuner's own; `disk` may be null.  Null for a back end with one way only.
+  static std::shared_ptr<Tuner> Create(std::unique_ptr<backend::Backend> backend,
+                                       const Flags& flags,
+                                       std::shared_ptr<const cache::KeyEnvironment> environment,
+                                       std::shared_ptr<cache::DiskStore> disk);
+
+  // What the attribute `target` of this contraction fusion should be; empty: none.  Thread-safe.
+  std::string Choose(const ir::Node& fusion, bool packs_rhs);
+  bool StandsAlone(absl::string_view candidate) const { return ways_.StandsAlone(candidate); }
+  std::vector<Result> results() const;
+  // Something that was asked for is being measured, or waits for it.
+  bool IsMeasuring() const;
+
+  // What a result is on disk; Decode answers false for anything else.
+  static std::string Encode(const Result& result);
+  static bool Decode(absl::string_view text, Result* result);
+
+ private:
+  Tuner(std::unique_ptr<backend::Backend> backend, const backend::Candidates& ways,
+        const Flags& flags, std::shared_ptr<const cache::KeyEnvironment> environment,
+        std::shared_ptr<cache::DiskStore> disk);
+  struct Waiting {
+    std::string text;
+    std::shared_ptr<const ir::Graph> graph;  // the fusion alone
+    bool packs_rhs = false;
+  };
+  void MeasureNextInBackground();
+  void Measure(const Waiting& job);
+  absl::Status Compare(const Waiting& job, const std::vector<std::string>& names,
+                       const std::function<bool()>& may_go_on, Result* result) const;
+  bool LoadFromDisk(const std::string& text, Result* result);
+  void Remember(const std::string& text, Result result, bool keep);
+
+  const std::unique_ptr<backend::Backend> backend_;
+  const backend::Candidates& ways_;  // backend_
+  const Flags flags_;
+  const std::shared_ptr<const cache::KeyEnvironment> environment_;
+  const std::shared_ptr<cache::DiskStore> disk_;
+  std::atomic<int64_t> spent_us_{0};
+
+  mutable std::mutex mutex_;               // guards what follows
+  std::map<std::string, Result> results_;  // by the class's text
+  std::deque<Waiting> waiting_;
+  bool measuring_ = false;
+};
+
+}  // namespace tektite::compiler
+
+#endif  // TEKTITE_JIT_COMPILER_TUNER_H_

@@ -1,0 +1,56 @@
+// choose_candidates: says of each contraction how its kernel is made, where measuring has shown it.
+//
+//   before  fusion(%x, %w) {kind = "contraction"}
+//   after   fusion(%x, %w) {kind = "contraction", target = "2x12"}
+//
+// Before assign_layouts, since the panels that weights are packed into depend on it.  What is
+// chosen is an attribute of the fusion, and thereby part of the key its kernel is kept under.  A
+// contraction that is chosen to stand alone leaves its epilogue to a fusion of its own.
+
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "jit/passes/fusion_groups.h"
+#include "jit/passes/pass.h"
+#include "jit/passes/split_epilogue.h"
+
+namespace tektite::passes {
+namespace {
+
+using ir::Attr;
+using ir::Graph;
+using ir::Node;
+using ir::Op;
+
+using StableSet = absl::flat_hash_set<const Node*>;
+
+bool PacksRhs(const StableSet& stable, const Node& fusion) {
+  for (const auto& node : fusion.region().nodes()) {
+    if (node->op() != Op::kDotGeneral && node->op() != Op::kConvolution) continue;
+    const Node* const rhs = node->operand(1).node;
+    return rhs->op() == Op::kParameter &&
+           stable.count(fusion.operand(static_cast<int>(rhs->Int(Attr::index))).node) > 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ChooseCandidates(Graph& graph, PassContext& context) {
+  if (!context.choose_candidate) return false;
+  bool changed = false;
+  const StableSet stable = StableNodes(graph);
+  for (Node* fusion : graph.NodeList()) {
+    if (fusion->op() != Op::kFusion || fusion->String(Attr::kind) != "contraction") continue;
+    const std::string chosen = context.choose_candidate(*fusion, PacksRhs(stable, *fusion));
+    if (chosen.empty()) continue;
+    Node* target = fusion;
+    if (context.stands_alone && context.stands_alone(chosen)) target = SplitEpilogue(graph, fusion);
+    if (target == nullptr) continue;
+    target->attrs().Set(Attr::target, chosen);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace tektite::passes

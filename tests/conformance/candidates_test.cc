@@ -1,0 +1,195 @@
+// Every way to make a contraction's kernel, against the interpreter: what is computed must not
+// depend on what was measured.  Register tiles give the same bits; a library adds up in its own
+// order.
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/cpu_backend.h"
+#include "gmock/gmock.h"
+#include "jit/backend/candidates.h"
+#include "jit/base/status.h"
+#include "jit/compiler/fuse_leftovers.h"
+#include "jit/passes/pipeline.h"
+#include "jit/reference/interpreter.h"
+#include "jit/runtime/executable.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::DType;
+using ir::Literal;
+using ir::Value;
+using ops::FuncBuilder;
+using Ints = std::vector<int64_t>;
+
+class Host : public runtime::CallHost {
+ public:
+  runtime::HostPool Pool() override { return {}; }
+  void* Allocate(int, const runtime::TensorType& type) override {
+    memory_.resize(static_cast<size_t>(ir::Product(type.dims)) * ir::DTypeBytes(type.dtype) + 64);
+    const auto address = reinterpret_cast<uintptr_t>(memory_.data());
+    return data_ = memory_.data() + (64 - address % 64) % 64;
+  }
+  Literal Take(const ir::Shape& shape) const {
+    return Literal::CopyOf(shape.dtype(), shape.sizes(), data_);
+  }
+
+ private:
+  std::vector<char> memory_;
+  void* data_ = nullptr;
+};
+
+struct Outcome {
+  Literal result;
+  std::vector<std::string> candidates;  // that there are
+};
+
+// Compiles with `candidate`; empty: the usual way.
+absl::StatusOr<Outcome> Run(const ir::Graph& graph, const std::vector<Literal>& inputs,
+                            const std::string& candidate) {
+  const Flags flags;
+  TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(flags));
+  std::vector<std::string> candidates;
+  auto owned = graph.Clone();
+  passes::PassContext context(flags);
+  context.evaluate = &reference::Evaluate;
+  context.rhs_panel_width = [&](const ir::Node& node) { return backend->RhsPanelWidth(node); };
+  const auto& ways = dynamic_cast<const backend::Candidates&>(*backend);
+  context.stands_alone = [&](absl::string_view name) { return ways.StandsAlone(name); };
+  context.choose_candidate = [&](const ir::Node& node, bool packs_rhs) {
+    candidates = ways.CandidatesFor(node, packs_rhs);
+    return candidate;
+  };
+  TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*owned, context));
+  compiler::FuseLeftovers(*owned);
+  runtime::KernelMap kernels;
+  for (ir::Node* node : owned->NodeList()) {
+    if (node->op() != ir::Op::kFusion) continue;
+    TEKTITE_ASSIGN_OR_RETURN(kernels[node], backend->Compile(*node, {"k", "", nullptr}));
+  }
+  TEKTITE_ASSIGN_OR_RETURN(auto steps, runtime::StepGraph::Create(*owned, kernels));
+  runtime::Executable::Options options;
+  options.arenas = std::make_shared<runtime::ArenaPool>();
+  options.weights = std::make_shared<runtime::WeightStore>(
+      std::make_shared<runtime::MemoryBudget>(int64_t{1} << 30));
+  auto executable = runtime::Executable::Create(std::move(steps), std::move(options));
+  std::vector<runtime::Argument> arguments;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    arguments.push_back({inputs[i].raw(), graph.parameter(static_cast<int>(i))->Bool(Attr::weight)
+                                              ? uint64_t{1}
+                                              : uint64_t{0}});
+  }
+  Host host;
+  TEKTITE_RETURN_IF_ERROR(executable->Run(arguments, host));
+  return Outcome{host.Take(graph.outputs()[0].shape()), candidates};
+}
+
+int Threads() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    ++count;
+  }
+  return count;
+}
+
+// Returns the candidates.
+std::vector<std::string> CheckAll(FuncBuilder& b) {
+  const ir::Graph& graph = *b.graph();
+  const std::vector<Literal> inputs = PlainInputs(graph, 3);
+  auto want = reference::Evaluate(graph, inputs);
+  EXPECT_TRUE(want.ok()) << want.status();
+  auto usual = Run(graph, inputs, "");
+  EXPECT_TRUE(usual.ok()) << usual.status();
+  if (!want.ok() || !usual.ok()) return {};
+  const int threads = Threads();
+  for (const std::string& candidate : usual->candidates) {
+    SCOPED_TRACE(candidate);
+    auto got = Run(graph, inputs, candidate);
+    EXPECT_TRUE(got.ok()) << got.status();
+    if (!got.ok()) continue;
+    EXPECT_EQ(Difference(got->result, want->at(0), Tolerance::Relative(1e-6)), "");
+    if (candidate != "onednn") {
+      EXPECT_EQ(Difference(got->result, usual->result, Tolerance::Exact()), "");
+    }
+  }
+  // oneDNN's OpenMP starts none.
+  EXPECT_EQ(Threads(), threads);
+  return usual->candidates;
+}
+
+Value Weight(FuncBuilder& b, const Ints& sizes) {
+  Value w = b.Parameter(Of(DType::kF32, sizes));
+  w.node->attrs().Set(Attr::weight, true);
+  return w;
+}
+
+TEST(Candidates, Products) {
+  for (const Ints& mkn : {Ints{100, 40, 24}, Ints{49, 64, 144}, Ints{200, 30, 65}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {mkn[0], mkn[1]}));
+    ops::DotDims dims;
+    dims.lhs_contracting = {1};
+    dims.rhs_contracting = {0};
+    Value y = b.DotGeneral(x, Weight(b, {mkn[1], mkn[2]}), dims);
+    b.Return({b.Max(y, b.FullLike(y, 0))});
+    EXPECT_GT(CheckAll(b).size(), 1);
+  }
+}
+
+TEST(Candidates, ConvolutionsOfImages) {
+  struct Case {
+    Ints image, kernel, strides, low, high;
+  };
+  const std::vector<Case> cases = {
+      {{1, 28, 28, 64}, {3, 3, 64, 64}, {1, 1}, {1, 1}, {1, 1}},
+      {{2, 15, 14, 32}, {3, 3, 32, 48}, {2, 2}, {0, 1}, {1, 1}},
+      {{1, 40, 9, 3}, {5, 3, 3, 32}, {2, 1}, {2, 0}, {2, 2}},
+      {{1, 7, 7, 96}, {3, 3, 96, 40}, {1, 1}, {1, 1}, {1, 1}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    for (bool epilogue : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("case ", i, epilogue ? " with an epilogue" : ""));
+      const Case& c = cases[i];
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, c.image));
+      FuncBuilder::ConvOptions options;
+      options.strides = c.strides;
+      options.low = c.low;
+      options.high = c.high;
+      Value y = b.Convolution(x, Weight(b, c.kernel), options);
+      if (epilogue) {
+        y = b.Add(y, b.Parameter(Of(DType::kF32, {c.kernel[3]})));
+        y = b.Add(b.Max(y, b.FullLike(y, 0)), b.Parameter(y.shape()));
+      }
+      b.Return({y});
+      EXPECT_GT(CheckAll(b).size(), 1);
+    }
+  }
+}
+
+TEST(Candidates, ConvolutionsOfVolumes) {
+  for (const int64_t stride : {1, 2}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {2, 6, 12, 13, 32}));
+    FuncBuilder::ConvOptions options;
+    options.input_layout = options.output_layout = "b012f";
+    options.kernel_layout = "012io";
+    options.strides = {stride, stride, stride};
+    options.low = options.high = {1, 1, 1};
+    Value y = b.Convolution(x, Weight(b, {3, 3, 3, 32, 64}), options);
+    b.Return({b.Max(y, b.FullLike(y, 0))});
+    const std::vector<std::string> candidates = CheckAll(b);
+    EXPECT_GT(candidates.size(), 1);
+#ifdef TEKTITE_TEST_ONEDNN
+    if (__builtin_cpu_supports("avx512bw") != 0) {
+      EXPECT_THAT(candidates, ::testing::Contains("onednn"));
+    }
+#endif
+  }
+}
+
+}  // namespace
+}  // namespace tektite::testing
