@@ -78,16 +78,17 @@ def parse_name(name: str) -> tuple[str, str, str]:
     return (found[1], found[2], found[3] or "") if found else ("", name, "")
 
 
-def kernels_between(before: dict, after: dict) -> list[Kernel]:
+def kernels_between(before: dict, after: dict, mean: bool = False) -> list[Kernel]:
     """What ran between two answers of tektite.stats(), but what ran once for many calls: the work on
-    weights.  In the order of the program."""
+    weights.  In the order of the program.  A kernel's time is its least, as the machine's peaks are the most it
+    was seen to do; with `mean`, that of all runs between."""
     earlier = {(k["cluster"], k["kernel"]): k for k in before.get("profile", [])}
     ran = []
     for k in after.get("profile", []):
         old = earlier.get((k["cluster"], k["kernel"]), {"runs": 0, "microseconds": 0.0})
         runs = k["runs"] - old["runs"]
         if runs > 0:
-            ran.append((runs, k, (k["microseconds"] - old["microseconds"]) / runs))
+            ran.append((runs, k, (k["microseconds"] - old["microseconds"]) / runs if mean else k["least_microseconds"]))
     often = max((runs for runs, _, _ in ran), default=0) / 2
     kernels = [Kernel(*parse_name(k["kernel"]), us, k["flops"], k["bytes"], k["weight_bytes"])
                for runs, k, us in ran if runs >= often]
@@ -156,3 +157,15 @@ def by_type(layers: Iterable[tuple[str, float]], heading: str) -> str:
             for kind, ms in sorted(times.items(), key=lambda item: -sum(item[1]))]
     rows.append(["all", str(sum(map(len, times.values()))), f"{sum(map(sum, times.values())):.3f}"])
     return table([heading, "layers", "ms"], rows)
+
+
+def as_json(model: str, groups: list[Group], peaks: Peaks, home: str) -> dict:
+    """The kernel table for programs."""
+    rows = []
+    for g in groups:
+        least, limit = roofline(g.first, peaks, home)
+        rows.append({"kernel": g.first.kind, "layers": [k.layer for k in g.kernels], "microseconds": g.mean,
+                     "flops": g.first.flops, "bytes": g.first.bytes, "weight_bytes": g.first.weight_bytes,
+                     "roofline_microseconds": least, "bound_by": limit, "of_roofline": least / g.mean,
+                     "is_contraction": g.first.is_contraction})
+    return {"model": model, "home_of_weights": home, "kernels": rows}

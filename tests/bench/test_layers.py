@@ -7,7 +7,8 @@ PEAKS = layers.Peaks(flops=100e3, l2=100e3, l3=50e3, memory=10e3)  # a microseco
 
 
 def profile(kernel, runs, microseconds, flops=0.0, size=0, weights=0):
-    return {"cluster": "c/0", "kernel": kernel, "runs": runs, "microseconds": microseconds, "flops": flops,
+    return {"cluster": "c/0", "kernel": kernel, "runs": runs, "microseconds": microseconds,
+            "least_microseconds": microseconds / runs / 2, "flops": flops,
             "bytes": size, "weight_bytes": weights}
 
 
@@ -32,8 +33,10 @@ def test_times_are_of_the_calls_between_and_without_what_ran_once():
     before = {"profile": [profile("k1_loop_add", 10, 1000.0)]}
     after = {"profile": [profile("k1_loop_add", 20, 1100.0), profile("k0_loop_pack", 1, 500.0),
                          profile("k2_row_reduce", 10, 50.0)]}
-    kernels = layers.kernels_between(before, after)
+    kernels = layers.kernels_between(before, after, mean=True)
     assert [(k.number, k.microseconds) for k in kernels] == [("k1", 10.0), ("k2", 5.0)]
+    kernels = layers.kernels_between(before, after)
+    assert [(k.number, k.microseconds) for k in kernels] == [("k1", 27.5), ("k2", 2.5)]
     assert layers.kernels_between(after, after) == []
 
 
@@ -62,3 +65,9 @@ def test_layers_are_summed_by_type():
     lines = layers.by_type([("conv", 1.0), ("add", 0.5), ("conv", 2.0)], "t").splitlines()
     assert [c.strip() for c in lines[2].strip("|").split("|")] == ["conv", "2", "3.000"]
     assert [c.strip() for c in lines[-1].strip("|").split("|")] == ["all", "3", "3.500"]
+
+
+def test_json_holds_what_the_table_shows():
+    groups = layers.group([kernel(20, flops=1e6), kernel(20, flops=1e6)])
+    (row,) = layers.as_json("m", groups, PEAKS, "l2")["kernels"]
+    assert (row["of_roofline"], row["bound_by"], len(row["layers"])) == (0.5, "arithmetic", 2)
