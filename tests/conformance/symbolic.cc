@@ -12,6 +12,7 @@
 #include "jit/cache/key.h"
 #include "jit/compiler/backend_list.h"
 #include "jit/compiler/fuse_leftovers.h"
+#include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 
@@ -200,6 +201,14 @@ absl::StatusOr<std::vector<Literal>> KernelRunner::Run(const SizeValues& values,
         literals[node->result()] =
             literals.at(node->operand(0)).Reshaped(node->shape().Substitute(symbols).sizes());
         break;
+      case Op::kSlice: {  // a part of its operand's memory
+        const Shape shape = node->shape().Substitute(symbols);
+        const auto* whole = static_cast<const std::byte*>(literals.at(node->operand(0)).raw());
+        literals[node->result()] =
+            Literal::CopyOf(shape.dtype(), shape.sizes(),
+                            whole + *ir::PartOffset(*node) * ir::DTypeBytes(shape.dtype()));
+        break;
+      }
       default: {
         TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel, KernelFor(*node));
         TEKTITE_RETURN_IF_ERROR(RunFusion(*node, *kernel, symbols, &literals));
