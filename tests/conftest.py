@@ -25,7 +25,7 @@ from typing import Any, Callable
 
 import pytest
 
-FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false --tuning=off"
+FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
 
 # A disk cache of this session's own, not the user's; programs that the tests start inherit it.
 _CACHE_HOME = tempfile.TemporaryDirectory(prefix="tektite_tests_")

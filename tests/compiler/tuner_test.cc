@@ -27,7 +27,7 @@ class Process {
  public:
   explicit Process(const std::string& directory, const std::string& flags_text = "") {
     std::vector<std::string> errors;
-    Flags flags = Flags::Parse(flags_text, &errors);
+    Flags flags = Flags::Parse("--tuning=auto " + flags_text, &errors);
     cache::DiskStoreOptions disk;
     disk.directory = directory;
     disk_ = cache::DiskStore::Open(disk);
