@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
@@ -347,13 +348,6 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::Conv
   return g;
 }
 
-const Node* FindContraction(const ir::Graph& region) {
-  for (const auto& node : region.nodes()) {
-    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
-  }
-  return nullptr;
-}
-
 std::string TileName(const Tile& tile) { return absl::StrCat(tile.vectors, "x", tile.rows); }
 
 absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
@@ -382,7 +376,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
                                                 const backend::TargetInfo& target,
                                                 bool will_be_packed) {
   ContractionPlan plan;
-  plan.root = FindContraction(fusion.region());
+  plan.root = ops::FindContraction(fusion.region());
   if (plan.root == nullptr) return Unimplemented("a contraction fusion without a contraction");
   plan.dtype = plan.root->operand_shape(0).dtype();
   if (plan.root->operand_shape(1).dtype() != plan.dtype || plan.dtype == DType::kBool) {

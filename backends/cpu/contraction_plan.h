@@ -116,9 +116,6 @@ absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
 absl::StatusOr<ConvolutionGeometry> GeometryOf(const ir::Node& convolution,
                                                const ops::ConvDims& dims);
 
-// The dot_general or convolution of a contraction fusion; null if there is none.
-const ir::Node* FindContraction(const ir::Graph& region);
-
 }  // namespace tektite::cpu
 
 #endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_PLAN_H_

@@ -10,6 +10,7 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
@@ -155,7 +156,7 @@ class DepthwiseEmitter {
 
 absl::StatusOr<EmittedKernel> EmitDepthwise(const Node& fusion, const Target& target,
                                             const std::string& name) {
-  const Node* root = FindContraction(fusion.region());
+  const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kConvolution) {
     return Unimplemented("not a depthwise convolution");
   }

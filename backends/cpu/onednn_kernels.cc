@@ -55,7 +55,7 @@ struct Problem {
 
 absl::StatusOr<Problem> ReadProblem(const Node& fusion, const backend::TargetInfo& target) {
   Problem p;
-  p.root = FindContraction(fusion.region());
+  p.root = ops::FindContraction(fusion.region());
   if (p.root == nullptr || p.root->op() != Op::kConvolution) {
     return Unimplemented("oneDNN is used for convolutions alone");
   }

@@ -18,6 +18,7 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
@@ -342,7 +343,7 @@ class StreamedProduct {
 };
 
 absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& target) {
-  const Node* root = FindContraction(fusion.region());
+  const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
   if (fusion.attrs().Has(ir::Attr::rhs_packed)) {
     return Unimplemented(root->Describe(), ": the right-hand side is packed");

@@ -16,6 +16,7 @@
 #include "jit/base/status.h"
 #include "jit/compiler/background.h"
 #include "jit/ir/symbols.h"
+#include "jit/ops/ops.h"
 #include "jit/passes/pipeline.h"
 #include "jit/passes/split_epilogue.h"
 
@@ -37,13 +38,6 @@ int64_t ThreadMicroseconds() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
-}
-
-const Node* FindContraction(const Graph& region) {
-  for (const auto& node : region.nodes()) {
-    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
-  }
-  return nullptr;
 }
 
 // "convolution f32[1,56,56,64] f32[3,3,64,64]"
@@ -247,7 +241,7 @@ bool Tuner::Decode(absl::string_view text, Result* result) {
 }
 
 std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
-  const Node* const contraction = FindContraction(fusion.region());
+  const Node* const contraction = ops::FindContraction(fusion.region());
   if (contraction == nullptr || ir::HasSymbols(fusion.region())) return "";
   Result result;
   result.name = NameOf(*contraction);
@@ -336,7 +330,7 @@ void Tuner::Measure(const Waiting& job) {
   if (spent() < budget) names = ways_.CandidatesFor(*fusion, job.packs_rhs);
   if (names.size() >= 2) {
     Result result;
-    result.name = NameOf(*FindContraction(fusion->region()));
+    result.name = NameOf(*ops::FindContraction(fusion->region()));
     const absl::Status status = Compare(
         job, names, [&] { return spent() < budget; }, &result);
     if (status.ok()) Remember(job.text, std::move(result), /*keep=*/true);

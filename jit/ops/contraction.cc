@@ -192,6 +192,13 @@ absl::StatusOr<ConvDims> GetConvDims(int rank, const ir::Attributes& attrs) {
   return d;
 }
 
+ir::Node* FindContraction(const ir::Graph& region) {
+  for (const auto& node : region.nodes()) {
+    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
+  }
+  return nullptr;
+}
+
 absl::StatusOr<Shapes> InferContraction(const InferContext& c) {
   return c.op == Op::kDotGeneral ? DotGeneral(c) : Convolution(c);
 }

@@ -69,6 +69,9 @@ ir::Op ReducerOp(absl::string_view name);
 // Its identity element in `dtype`.
 ir::Literal ReducerIdentity(absl::string_view name, ir::DType dtype);
 
+// The first dot_general or convolution of a fusion's region; null if there is none.
+ir::Node* FindContraction(const ir::Graph& region);
+
 }  // namespace tektite::ops
 
 #endif  // TEKTITE_JIT_OPS_OPS_H_

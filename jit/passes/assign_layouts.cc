@@ -35,13 +35,6 @@ using ir::Op;
 using ir::Shape;
 using ir::Value;
 
-Node* FindRoot(const Graph& region) {
-  for (const auto& node : region.nodes()) {
-    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
-  }
-  return nullptr;
-}
-
 // The right-hand side as a matrix [k, n]: a permutation of its dimensions, and how many of them, in
 // the new order, make up k.
 struct MatrixView {
@@ -111,7 +104,7 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
 
 absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, int64_t width) {
   Graph& region = fusion->region();
-  Node* root = FindRoot(region);
+  Node* root = ops::FindContraction(region);
   Value rhs = root->operand(1);
   if (rhs.node->op() != Op::kParameter || !rhs.shape().is_static()) return false;
   MatrixView view = RhsAsMatrix(*root);
@@ -150,7 +143,7 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
   for (Node* fusion : graph.NodeList()) {
     if (fusion->op() != Op::kFusion || fusion->String(Attr::kind) != "contraction") continue;
     if (fusion->attrs().Has(Attr::rhs_packed)) continue;
-    Node* root = FindRoot(fusion->region());
+    Node* root = ops::FindContraction(fusion->region());
     if (root == nullptr || root->operand(1).node->op() != Op::kParameter) continue;
     Value rhs = fusion->operand(static_cast<int>(root->operand(1).node->Int(Attr::index)));
     if (stable.count(rhs.node) == 0) continue;

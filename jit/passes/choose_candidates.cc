@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/ops/ops.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/split_epilogue.h"
@@ -25,13 +26,11 @@ using ir::Op;
 using StableSet = absl::flat_hash_set<const Node*>;
 
 bool PacksRhs(const StableSet& stable, const Node& fusion) {
-  for (const auto& node : fusion.region().nodes()) {
-    if (node->op() != Op::kDotGeneral && node->op() != Op::kConvolution) continue;
-    const Node* const rhs = node->operand(1).node;
-    return rhs->op() == Op::kParameter &&
-           stable.count(fusion.operand(static_cast<int>(rhs->Int(Attr::index))).node) > 0;
-  }
-  return false;
+  const Node* const contraction = ops::FindContraction(fusion.region());
+  if (contraction == nullptr) return false;
+  const Node* const rhs = contraction->operand(1).node;
+  return rhs->op() == Op::kParameter &&
+         stable.count(fusion.operand(static_cast<int>(rhs->Int(Attr::index))).node) > 0;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "jit/passes/split_epilogue.h"
+#include "jit/ops/ops.h"
 
 #include <memory>
 #include <string>
@@ -16,13 +17,6 @@ using ir::Node;
 using ir::Op;
 using ir::Value;
 
-Node* FindRoot(const Graph& region) {
-  for (const auto& node : region.nodes()) {
-    if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) return node.get();
-  }
-  return nullptr;
-}
-
 Node* Copy(const Node& node, const std::vector<Value>& operands, Graph* into) {
   Node* copy =
       into->Append(node.op(), operands, node.attrs(), {node.shapes().begin(), node.shapes().end()});
@@ -35,7 +29,7 @@ Node* Copy(const Node& node, const std::vector<Value>& operands, Graph* into) {
 
 Node* SplitEpilogue(Graph& graph, Node* fusion) {
   const Graph& region = fusion->region();
-  Node* const root = FindRoot(region);
+  Node* const root = ops::FindContraction(region);
   if (root == nullptr) return nullptr;
   for (Value v : root->operands()) {
     if (v.node->op() != Op::kParameter) return nullptr;
