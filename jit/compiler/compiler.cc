@@ -134,11 +134,7 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
 }
 
 absl::Status Compiler::CreateTuner() {
-  if (flags_.tuning == "off") return absl::OkStatus();
-  if (flags_.tuning != "auto") {
-    Warn("--tuning=", flags_.tuning, ": wants auto or off");
-    return absl::OkStatus();
-  }
+  if (flags_.tuning != "auto") return absl::OkStatus();
   for (const BackendInfo& info : AllBackends()) {
     if (info.name != primary().name()) continue;
     TEKTITE_ASSIGN_OR_RETURN(auto backend, info.create(flags_));

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "jit/base/flags.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
@@ -23,6 +25,15 @@ using tektite::c_api::Guarded;
 
 namespace {
 
+// Puts the default back, and says so, where a flag's value is none of `words`.
+void KeepKnown(absl::string_view name, const std::vector<std::string>& words,
+               std::string tektite::Flags::*flag, tektite::Flags* flags) {
+  std::string& value = flags->*flag;
+  if (std::find(words.begin(), words.end(), value) != words.end()) return;
+  tektite::Warn("flag '--", name, "=", value, "' ignored: expected ", absl::StrJoin(words, ", "));
+  value = tektite::Flags().*flag;
+}
+
 absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options) {
   tektite_options given = {};
   if (options != nullptr) {
@@ -37,16 +48,10 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   compiler_options.flags =
       tektite::Flags::Parse(given.flags == nullptr ? "" : given.flags, &errors);
   for (const std::string& error : errors) tektite::WarnOnce(error);
-  const std::string& mode = compiler_options.flags.compile;
-  if (mode != "sync" && mode != "async" && mode != "off") {
-    tektite::Warn("flag '--compile=", mode, "' ignored: expected sync, async or off");
-    compiler_options.flags.compile = tektite::Flags().compile;
-  }
-  const std::string& tier = compiler_options.flags.tier;
-  if (tier != "auto" && tier != "generic" && tier != "specialized") {
-    tektite::Warn("flag '--tier=", tier, "' ignored: expected auto, generic or specialized");
-    compiler_options.flags.tier = tektite::Flags().tier;
-  }
+  KeepKnown("compile", {"sync", "async", "off"}, &tektite::Flags::compile, &compiler_options.flags);
+  KeepKnown("tier", {"auto", "generic", "specialized"}, &tektite::Flags::tier,
+            &compiler_options.flags);
+  KeepKnown("tuning", {"auto", "off"}, &tektite::Flags::tuning, &compiler_options.flags);
   if (compiler_options.flags.compile == "async") {
     const int64_t threads = std::min<int64_t>(compiler_options.flags.compile_threads, 64);
     tektite::compiler::Background::Get().SetThreads(static_cast<int>(threads));

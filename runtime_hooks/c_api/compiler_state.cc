@@ -116,13 +116,14 @@ void CompilerState::Publish() {
     if (!path.empty()) counter_file_ = CounterFile::Create(path);
   }
   if (counter_file_ == nullptr) return;
-  if (live_runs_.load(std::memory_order_relaxed) == nullptr) {
-    live_runs_.store(counter_file_->Counter("runs"), std::memory_order_release);
-  }
+  const bool runs_live = live_runs_.load(std::memory_order_relaxed) != nullptr;
   for (const auto& [name, value] : PublicCounters()) {
+    // Calls count themselves there from the second time on; what is known here may be older.
+    if (runs_live && name == "runs") continue;
     std::atomic<uint64_t>* const counter = counter_file_->Counter(name);
     if (counter != nullptr) counter->store(value, std::memory_order_relaxed);
   }
+  if (!runs_live) live_runs_.store(counter_file_->Counter("runs"), std::memory_order_release);
 }
 
 std::vector<std::pair<std::string, uint64_t>> CompilerState::PublicCounters() const {

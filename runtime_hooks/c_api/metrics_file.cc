@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -47,6 +49,18 @@ std::string HelpOf(absl::string_view counter) {
   return std::string(counter);
 }
 
+// The files whose threads run.  Hosts do not destroy their compilers before a process ends, so the
+// last values are written by an exit handler, while everything that the threads read is alive.
+struct LivingFiles {
+  std::mutex mutex;
+  std::set<MetricsFile*> files;
+
+  static LivingFiles& Get() {
+    static auto* const living = new LivingFiles;
+    return *living;
+  }
+};
+
 }  // namespace
 
 std::string PrometheusText(const CounterSnapshot& snapshot) {
@@ -68,9 +82,31 @@ MetricsFile::MetricsFile(std::string path, std::function<CounterSnapshot()> coun
       counters_(std::move(counters)),
       period_(period),
       pid_(getpid()),
-      thread_([this] { Loop(); }) {}
+      thread_([this] { Loop(); }) {
+  static std::once_flag at_exit;
+  std::call_once(at_exit, [] { std::atexit(&MetricsFile::StopAll); });
+  LivingFiles& living = LivingFiles::Get();
+  std::lock_guard<std::mutex> lock(living.mutex);
+  living.files.insert(this);
+}
 
 MetricsFile::~MetricsFile() {
+  {
+    LivingFiles& living = LivingFiles::Get();
+    std::lock_guard<std::mutex> lock(living.mutex);
+    living.files.erase(this);
+  }
+  Stop();
+}
+
+void MetricsFile::StopAll() {
+  LivingFiles& living = LivingFiles::Get();
+  std::lock_guard<std::mutex> lock(living.mutex);
+  for (MetricsFile* file : living.files) file->Stop();
+}
+
+void MetricsFile::Stop() {
+  if (!thread_.joinable()) return;
   if (getpid() != pid_) {  // a forked child has no such thread
     thread_.detach();
     return;

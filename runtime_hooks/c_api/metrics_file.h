@@ -3,10 +3,14 @@
 //
 //   MetricsFile file("/var/lib/metrics/tektite_%p.prom", [state] { return state->Snapshot(); });
 //
-// A thread of low priority writes the file at once, every kPeriod and at the end, under another
-// name that then replaces the old file, so that no reader sees half of it.  %p in the path becomes
-// the process's number, for processes that share a setting. Limits: a child process that was forked
-// writes nothing.  A file that cannot be written is named once on stderr and not tried again.
+// A thread of low priority writes the file at once, every kPeriod and at the end (of the object or
+// of the process, whichever comes first), under another name that then replaces the old file, so
+// that no reader sees half of it.  %p in the path becomes the process's number, for processes that
+// share a setting.
+//
+// Limits: a child process that was forked writes nothing, and a process that ends without its exit
+// handlers keeps the values of the last period.  A file that cannot be written is named once on
+// stderr and not tried again.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_METRICS_FILE_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_METRICS_FILE_H_
 
@@ -36,6 +40,9 @@ class MetricsFile {
   MetricsFile& operator=(const MetricsFile&) = delete;
 
  private:
+  // Writes the last values and ends the thread; not again when called again.
+  void Stop();
+  static void StopAll();
   void Loop();
   bool Write();
 

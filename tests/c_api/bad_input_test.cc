@@ -27,10 +27,14 @@ TEST(BadInput, Options) {
   EXPECT_EQ(status.code, TEKTITE_NOT_FOUND);
   EXPECT_THAT(status.message, HasSubstr("no back end is called 'abacus'; there are: "));
   testing::internal::CaptureStderr();
-  EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --max_executables=many"), nullptr);
+  EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --tier=top --tuning=often "
+                         "--max_executables=many"),
+            nullptr);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("'--no_such_flag=3' ignored"));
-  EXPECT_THAT(said, HasSubstr("'--compile=maybe' ignored"));
+  EXPECT_THAT(said, HasSubstr("'--compile=maybe' ignored: expected sync, async, off"));
+  EXPECT_THAT(said, HasSubstr("'--tier=top' ignored: expected auto, generic, specialized"));
+  EXPECT_THAT(said, HasSubstr("'--tuning=often' ignored: expected auto, off"));
   EXPECT_THAT(said, HasSubstr("'--max_executables=many' ignored"));
   tektite_compiler* const plain = tektite_compiler_create(nullptr, nullptr);
   EXPECT_NE(plain, nullptr);

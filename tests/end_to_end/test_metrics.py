@@ -1,5 +1,6 @@
 """--metrics_file: what Prometheus' collectors read while the program runs."""
 
+import os
 import re
 
 PROGRAM = """
@@ -39,6 +40,20 @@ def test_counters_are_written_while_the_program_runs(run_program, tmp_path):
         assert help_line.startswith(f"# HELP {metric} ")
         assert type_line == f"# TYPE {metric} {'counter' if metric.endswith('_total') else 'gauge'}"
         assert int(pid) == result.values["pid"]
+
+
+def test_the_last_values_are_those_of_the_end(run_program, tmp_path):
+    # Shorter than a period: only the exit handler can have written the seven calls.
+    path = tmp_path / "tektite.prom"
+    run_program("""
+f = tf.function(lambda x: tf.nn.softmax(x * 2.0 + 1.0))
+for _ in range(7):
+    f(tf.ones([4, 4]))
+report()
+""", tektite="1", TEKTITE_FLAGS=f"--metrics_file={path}")
+    runs = [line for line in path.read_text().splitlines() if line.startswith("tektite_runs_total")]
+    assert int(runs[0].split()[-1]) == 7
+    assert os.listdir(tmp_path) == [path.name]
 
 
 def test_a_file_that_cannot_be_written_is_named_once(run_program, tmp_path):
