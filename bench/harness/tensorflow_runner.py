@@ -17,7 +17,8 @@ def limit_threads(threads: int) -> None:
 
 def to_numpy(results: Any) -> Arrays:
     import tensorflow as tf
-    return [np.asarray(r) for r in tf.nest.flatten(results)]
+    wide = [tf.cast(r, tf.float32) if r.dtype == tf.bfloat16 else r for r in tf.nest.flatten(results)]  # for NumPy's files
+    return [np.asarray(r) for r in wide]
 
 
 def signature(workload: Workload) -> list:
@@ -70,10 +71,26 @@ def make_training(workload: Workload, model: Any, jit_compile: bool) -> Runner:
     return training_runner(lambda: step(*inputs))
 
 
+def make_program(workload: Workload) -> Runner:
+    call = workload.program()
+    if not workload.stateful:
+        return fixed_runner(call, to_numpy)
+    first: list[Arrays] = []
+
+    def outputs() -> Arrays:
+        if not first:
+            first.append(to_numpy(call()))
+        return first[0]
+
+    return Runner(outputs, call)
+
+
 def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -> Runner:
     limit_threads(threads)
     if workload.kind == "session":
         return session_runner(workload, threads, engine.jit_compile)
+    if workload.kind == "program":
+        return make_program(workload)
     model = make_model(workload, cache)
     runner = make_model_runner(workload, model, engine.jit_compile)
     if model is not None:

@@ -8,6 +8,7 @@ dynamic   the same with all dimensions unknown; one call is all of requests(), t
 function  function(*inputs) in a tf.function
 session   function(*placeholders) in a TensorFlow 1 session, fed each time
 train     one Adam step on inputs() = (x, labels); results are the first losses
+program   the callable that program() answers, as it is: it traces, feeds and trains for itself
 
 Weights and inputs are pseudo-random with fixed seeds, so every process sees the same numbers and
 nothing is downloaded.  TensorFlow is imported inside the functions: listing workloads needs none.
@@ -27,9 +28,11 @@ class Workload:
     build: Callable[[], Any] | None = None
     function: Callable[..., tuple] | None = None
     requests: Callable[[], list[Arrays]] | None = None
+    program: Callable[[], Callable[[], Any]] | None = None
     kind: str = "infer"
     calibrate: bool = False    # set batch norm's statistics from a real pass; see weights.py
     own_weights: bool = False  # build() gives a model that has its weights
+    stateful: bool = False     # a program whose calls differ: the first one's results are compared
     tolerance: float = 2e-5    # of the largest output: the contract for whole models in inference
 
 
