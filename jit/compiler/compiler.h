@@ -82,8 +82,11 @@ class Compiler {
   bool keeps_plans() const;
   // What keys of programs have in common.
   const cache::KeyEnvironment& plan_environment() const { return *environments_.front(); }
-  // What an earlier process compiled under this key.
+  // What an earlier process compiled under this key, or why it could not.
   std::optional<Program> FindProgram(const PlanKey& key);
+  // Keeps that nothing can be compiled, and why; `note` as CompileJob::plan_note.  For what follows
+  // from the key and the note alone: no later process will try again.
+  void StoreRefusal(const PlanKey& key, absl::string_view note, absl::string_view reason);
   // What Load will take, about; infinite where something has to be compiled.
   double LoadMicroseconds(const Program& program);
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the

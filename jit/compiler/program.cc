@@ -26,6 +26,7 @@ bool FitOutputs(const runtime::OutputRoles& roles,
 std::string WriteProgram(const Program& program, const runtime::StepGraph& steps) {
   ByteWriter out;
   out.String(program.note);
+  out.String("");
   out.U32(static_cast<uint32_t>(program.roles.num_checks));
   out.U64(program.roles.counted.size());
   for (int result : program.roles.counted) out.U32(static_cast<uint32_t>(result));
@@ -41,9 +42,18 @@ std::string WriteProgram(const Program& program, const runtime::StepGraph& steps
   return out.Take();
 }
 
+std::string WriteRefusal(absl::string_view note, absl::string_view reason) {
+  ByteWriter out;
+  out.String(note);
+  out.String(reason);
+  return out.Take();
+}
+
 bool ReadProgram(absl::string_view bytes, Program* program) {
   ByteReader in(bytes);
   program->note = std::string(in.String());
+  program->refusal = std::string(in.String());
+  if (!program->refusal.empty()) return in.AtEnd();
   program->roles.num_checks = static_cast<int>(in.U32());
   program->roles.counted.resize(in.Count(sizeof(uint32_t)));
   for (int& result : program->roles.counted) result = static_cast<int>(in.U32());

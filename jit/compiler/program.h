@@ -8,6 +8,8 @@
 // A program names its kernels by their own cache keys, since several programs share them.  A kernel
 // that back ends keep no image of (a library's, the interpreter's) stands there as the text of its
 // fusion and is made anew, which is cheap for those.
+//
+// That nothing can be compiled is kept in the same form, so that no later process tries again.
 #ifndef TEKTITE_JIT_COMPILER_PROGRAM_H_
 #define TEKTITE_JIT_COMPILER_PROGRAM_H_
 
@@ -30,7 +32,8 @@ struct ProgramKernel {
 };
 
 struct Program {
-  std::string note;  // the caller's, unread
+  std::string note;     // the caller's, unread
+  std::string refusal;  // why there is no program: then all that follows is empty
   runtime::OutputRoles roles;
   std::vector<ProgramKernel> kernels;
   std::vector<int> kernel_of_step;
@@ -38,6 +41,9 @@ struct Program {
 };
 
 std::string WriteProgram(const Program& program, const runtime::StepGraph& steps);
+// In a program's place: that there is none, and why, which is not empty.
+std::string WriteRefusal(absl::string_view note, absl::string_view reason);
+// Reads both.
 bool ReadProgram(absl::string_view bytes, Program* program);
 
 // A graph of which `fusion` is all there is.

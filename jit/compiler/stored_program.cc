@@ -58,6 +58,14 @@ void Compiler::StoreProgram(const runtime::StepGraph& steps, const KernelNames& 
   disk_->Store(job.plan->describe(), WriteProgram(program, steps));
 }
 
+void Compiler::StoreRefusal(const PlanKey& plan, absl::string_view note, absl::string_view reason) {
+  if (!keeps_plans() || reason.empty()) return;
+  cache::CacheKey key = plan.describe();
+  absl::StrAppend(&key.name, ", refused: ", reason);  // what people see in a list of entries
+  disk_->Store(key, WriteRefusal(note, reason));
+  disk_->Flush();
+}
+
 std::optional<Program> Compiler::FindProgram(const PlanKey& key) {
   if (!keeps_plans()) return std::nullopt;
   const std::optional<std::string> bytes = disk_->Load(key.fingerprint, key.describe);

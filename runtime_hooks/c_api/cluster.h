@@ -134,6 +134,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, ShapeRules rules);
   absl::StatusOr<ExecutablePtr> MakeOwn(int number, const Recipe& recipe,
                                         const compiler::PlanKey* plan);
+  // `rules`: the calls that the code serves, or that the refusal holds for.
   absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const Recipe& recipe,
                                             const compiler::PlanKey* plan, ShapeRules* rules);
   compiler::CompileJob JobFor(std::string variant, std::map<std::string, int64_t> sizes);

@@ -82,6 +82,11 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
     }
     executable = code.generic ? MakeGeneric(code.number, recipe, kept, &rules)
                               : MakeOwn(code.number, recipe, kept);
+    // A budget that is used up or a process that ends says nothing about the next process.
+    if (plan && absl::IsUnimplemented(executable.status())) {
+      state_->compiler().StoreRefusal(*plan, code.generic ? GenericNote(0, rules) : "",
+                                      executable.status().message());
+    }
     return executable.status();
   });
   if (loaded) return;
@@ -145,10 +150,14 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Re
       job.roles = {std::move(source->counted), source->num_checks};
       job.plan = plan;
       job.plan_note = GenericNote(t, *rules);
-      return state_->compiler().Compile(std::move(source->graph), job);
+      auto executable = state_->compiler().Compile(std::move(source->graph), job);
+      // That the earlier choices were refused may be because of the sizes at hand.
+      if (!executable.ok() && t > 0) *rules = ShapeRules::Exactly(recipe.key);
+      return executable;
     }
     refused = status;
   }
+  *rules = ShapeRules::Exactly(recipe.key);
   return refused;
 }
 

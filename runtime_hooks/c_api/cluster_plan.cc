@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "jit/base/status.h"
 #include "jit/cache/key.h"
 #include "jit/compiler/background.h"
 #include "runtime_hooks/c_api/cluster.h"
@@ -121,6 +122,10 @@ bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::PlanK
       return false;
     }
     sizes = SymbolSizes(recipe.key, recipe.tries[choice]);
+  }
+  if (!program->refusal.empty()) {
+    Settle(code, Unimplemented(program->refusal), {});
+    return true;
   }
   const std::string variant = absl::StrCat(code.generic ? "generic" : "shape", code.number);
   absl::StatusOr<ExecutablePtr> executable =

@@ -27,7 +27,7 @@ std::vector<ArgInfo> WithSymbols(std::vector<ArgInfo> args, absl::Span<const Key
 std::map<std::string, int64_t> SymbolSizes(const CallKey& key, const std::vector<int>& symbols);
 
 // What is kept on disk with a generic program: which choice of several it was made for, and which
-// calls it serves.
+// calls it serves.  With a refusal, which calls it holds for.
 std::string GenericNote(size_t choice, const ShapeRules& rules);
 bool ReadGenericNote(absl::string_view note, size_t* choice, ShapeRules* rules);
 

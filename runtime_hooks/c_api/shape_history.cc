@@ -74,6 +74,12 @@ absl::StatusOr<ShapeRules> ShapeRules::Of(const ir::Graph& graph, absl::Span<con
   return rules;
 }
 
+ShapeRules ShapeRules::Exactly(const CallKey& key) {
+  ShapeRules rules;
+  for (int64_t value : key) rules.rules_.push_back({-1, value});
+  return rules;
+}
+
 bool ShapeRules::Match(const CallKey& key) const {
   if (key.size() != rules_.size()) return false;
   absl::InlinedVector<int64_t, 16> values(num_symbols_, 0);

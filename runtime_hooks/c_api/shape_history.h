@@ -62,6 +62,8 @@ class ShapeRules {
   // are, symbols may be anything from 1 up.  Unimplemented when a dimension is neither.
   static absl::StatusOr<ShapeRules> Of(const ir::Graph& graph, absl::Span<const KeyWord> words,
                                        const CallKey& key);
+  // Those that are equal to `key`.
+  static ShapeRules Exactly(const CallKey& key);
   bool Match(const CallKey& key) const;
   int num_symbols() const { return num_symbols_; }
 

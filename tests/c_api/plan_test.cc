@@ -1,4 +1,5 @@
 // Programs on disk: a second process runs what the first compiled, from its first call on.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -193,6 +194,145 @@ TEST_F(PlanTest, AnEntryThatHoldsNoProgramIsRefused) {
   ASSERT_EQ(second.Run(5), TEKTITE_OK);
   EXPECT_EQ(second.call.results, expected);
   EXPECT_THAT(second.stats(), HasSubstr("\"damaged\": 1"));
+}
+
+// How many rows come back is known when the values are: the program keeps which results have such
+// a count.
+TEST_F(PlanTest, RowsThatValuesDecideOn) {
+  const auto attr = [](const char* name, const char* value) {
+    return absl::StrCat("attr { key: '", name, "' value { ", value, " } } ");
+  };
+  const std::string floats = attr("T", "type: DT_FLOAT");
+  const std::string constant =
+      attr("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 1 }");
+  const std::string zero = attr("value", "tensor { dtype: DT_FLOAT tensor_shape {} float_val: 0 }");
+  const std::string text = absl::StrCat(
+      "node { name: 'x' op: 'Placeholder' ", attr("dtype", "type: DT_FLOAT"),
+      attr("shape", "shape { dim { size: -1 } dim { size: 4 } }"), "}",
+      "node { name: 'one' op: 'Const' ", attr("dtype", "type: DT_INT32"), constant, "}",
+      "node { name: 'zero' op: 'Const' ", attr("dtype", "type: DT_FLOAT"), zero, "}",
+      "node { name: 's' op: 'Sum' input: 'x' input: 'one' ", floats, attr("Tidx", "type: DT_INT32"),
+      "}", "node { name: 'g' op: 'Greater' input: 's' input: 'zero' ", floats, "}",
+      "node { name: 'c' op: 'Cast' input: 'g' ", attr("SrcT", "type: DT_BOOL"),
+      attr("DstT", "type: DT_INT32"), "}",
+      "node { name: 'p' op: 'DynamicPartition' input: 'x' input: 'c' ", floats,
+      attr("num_partitions", "i: 2"), "}");
+  size_t size = 0;
+  char* signature = nullptr;
+  tektite_status status = {};
+  const TextPtr closed(
+      tektite_close_graph(text.data(), text.size(), "p,p:1", &size, &signature, &status));
+  const TextPtr owned(signature);
+  ASSERT_NE(closed, nullptr) << status.message;
+
+  // Row i is all `first` + i.
+  const auto rows = [](int64_t n, int64_t first) {
+    Arg x{{n, 4}, {}, 0};
+    for (int64_t i = 0; i < 4 * n; ++i) x.values.push_back(static_cast<float>(first + i / 4));
+    return x;
+  };
+  const auto check = [&](Process& process, int64_t n, int64_t first) {
+    ASSERT_EQ(process.call.Run(process.cluster.get(), {rows(n, first)}), TEKTITE_OK)
+        << process.call.message;
+    const int64_t low = std::min(n, std::max<int64_t>(0, 1 - first));
+    EXPECT_EQ(process.call.dims[0], (std::vector<int64_t>{low, 4})) << n << " from " << first;
+    EXPECT_EQ(process.call.dims[1], (std::vector<int64_t>{n - low, 4})) << n << " from " << first;
+    EXPECT_EQ(process.call.results[0], rows(low, first).values);
+    EXPECT_EQ(process.call.results[1], rows(n - low, std::max<int64_t>(first, 1)).values);
+  };
+  for (const char* tier : {"--tier=specialized", "--tier=generic"}) {
+    const auto start = [&](const char* flags) {
+      Process process = Start(absl::StrCat(tier, " --compile=sync ", flags));
+      process.cluster.reset(
+          tektite_cluster_create(process.compiler.get(), "rows", closed.get(), size, &status));
+      return process;
+    };
+    Process first = start("");
+    ASSERT_NE(first.cluster, nullptr) << status.message;
+    check(first, 6, -2);
+    EXPECT_THAT(first.stats(), HasSubstr("\"compiles\": 1,"));
+    Process second = start("");
+    for (int64_t from : {-2, -9, 5, 0}) check(second, 6, from);
+    EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
+    EXPECT_THAT(second.stats(), HasSubstr("\"loaded_plans\": 1"));
+    if (absl::string_view(tier) == "--tier=generic") {
+      for (int64_t n : {1, 17, 300}) check(second, n, -7);
+      EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
+    }
+  }
+}
+
+// A convolution whose channels are not known: no kernel serves every size.
+constexpr char kChannels[] = R"(
+graph @channels(%x: f32[b,9,9,c], %k: f32[3,3,c,d]) -> (f32[b,7,7,d]) {
+  %0: f32[b,7,7,d] = convolution(%x, %k) {feature_group_count = 1, high = [0, 0], input_layout = "b01f", kernel_layout = "01io", low = [0, 0], output_layout = "b01f", strides = [1, 1]}
+  return %0
+}
+)";
+
+std::vector<Arg> ChannelArgs(int64_t b) {
+  return {{{b, 9, 9, 8}, std::vector<float>(b * 81 * 8, 0.5f)},
+          {{3, 3, 8, 16}, std::vector<float>(9 * 8 * 16, 0.25f)}};
+}
+
+// A process once tried again what earlier ones had found impossible.
+TEST_F(PlanTest, WhatCannotBeCompiledIsNotTriedAgain) {
+  const char* const flags = "--compile=sync --tier=generic";
+  Process first = Start(flags, kChannels);
+  ASSERT_EQ(first.call.Run(first.cluster.get(), ChannelArgs(2)), TEKTITE_OK) << first.call.message;
+  EXPECT_THAT(first.stats(), HasSubstr("\"generic_refusals\": 1"));
+  EXPECT_EQ(Entries(cache::EntryKind::kPlan).size(), 2u) << "the refusal, and code for these sizes";
+  // The refusal holds for other sizes, too.
+  for (int64_t b : {2, 3}) {
+    Process second = Start(flags, kChannels);
+    ASSERT_EQ(second.call.Run(second.cluster.get(), ChannelArgs(b)), TEKTITE_OK);
+    EXPECT_EQ(second.call.results[0].at(0), 9 * 8 * 0.125f);
+    EXPECT_THAT(second.stats(), HasSubstr("\"generic_refusals\": 1"));
+    // With the same sentence as where it was found out.
+    EXPECT_THAT(second.stats(), HasSubstr("channels of unknown size"));
+    EXPECT_THAT(second.stats(), HasSubstr(b == 2 ? "\"kernels\": 0" : "\"kernels\": 1"));
+    EXPECT_THAT(second.stats(), HasSubstr(b == 2 ? "\"stores\": 0" : "\"stores\": 2"));
+  }
+  // Another build, CPU or set of flags asks anew.
+  Process other = Start("--compile=sync --tier=generic --cpu=avx2", kChannels);
+  ASSERT_EQ(other.call.Run(other.cluster.get(), ChannelArgs(2)), TEKTITE_OK);
+  EXPECT_THAT(other.stats(), HasSubstr("\"hits\": 0"));
+}
+
+// That code for all sizes was refused may be due to the sizes at hand.
+TEST_F(PlanTest, ARefusalForSomeSizesHoldsForThoseAlone) {
+  constexpr char kTwice[] = R"(
+graph @twice(%x: f32[n,4], %y: f32[m,4], %z: f32[2*n,4]) -> (f32[3*n,4], f32[m,4]) {
+  %0: f32[3*n,4] = concatenate(%x, %z) {dimension = 0}
+  %1: f32[m,4] = exp(%y)
+  return %0, %1
+}
+)";
+  const auto run = [](Process& process, int64_t n) {
+    const std::vector<Arg> args = {{{n, 4}, std::vector<float>(4 * n, 1)},
+                                   {{n, 4}, std::vector<float>(4 * n, 0)},
+                                   {{2 * n, 4}, std::vector<float>(8 * n, 2)}};
+    ASSERT_EQ(process.call.Run(process.cluster.get(), args), TEKTITE_OK) << process.call.message;
+    EXPECT_EQ(process.call.dims[0][0], 3 * n);
+  };
+  const char* const flags = "--compile=sync --tier=generic";
+  Process first = Start(flags, kTwice), same = Start(flags, kTwice), other = Start(flags, kTwice);
+  run(first, 2);
+  ASSERT_THAT(first.stats(), HasSubstr("\"generic_refusals\": 1"));
+  run(same, 2);
+  EXPECT_THAT(same.stats(), HasSubstr("\"generic_refusals\": 1"));
+  EXPECT_THAT(same.stats(), HasSubstr("\"stores\": 0"));
+  run(other, 3);
+  EXPECT_THAT(other.stats(), HasSubstr("\"generic_refusals\": 1"));
+  EXPECT_THAT(other.stats(), testing::Not(HasSubstr("\"stores\": 0")));
+}
+
+TEST_F(PlanTest, ARefusalIsAnEntryThatPeopleCanRead) {
+  Process process = Start("--compile=sync --tier=generic", kChannels);
+  ASSERT_EQ(process.call.Run(process.cluster.get(), ChannelArgs(2)), TEKTITE_OK);
+  const std::string flags = absl::StrCat("--cache_dir=", folder_ / "cache");
+  const TextPtr list(tektite_cache_list(flags.c_str(), TEKTITE_TEXT, nullptr));
+  EXPECT_THAT(list.get(), testing::ContainsRegex("plan .*cluster, refused: .*of unknown size"));
 }
 
 // Many processes make the same program at once.

@@ -69,6 +69,20 @@ TEST(Program, ReadsBackWhatWasWritten) {
   }
 }
 
+TEST(Program, ARefusalReadsBackToo) {
+  const std::string bytes = WriteRefusal("a note", "no kernel for this");
+  Program program;
+  ASSERT_TRUE(ReadProgram(bytes, &program));
+  EXPECT_EQ(program.note, "a note");
+  EXPECT_EQ(program.refusal, "no kernel for this");
+  EXPECT_TRUE(program.kernels.empty() && program.steps.steps.empty());
+  EXPECT_FALSE(ReadProgram(bytes + "x", &program));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    Program cut;
+    EXPECT_FALSE(ReadProgram(absl::string_view(bytes).substr(0, size), &cut)) << size;
+  }
+}
+
 // The digest of an entry keeps such bytes away; here they get past it.
 TEST(Program, NoBytesDoHarm) {
   const std::string good = CompiledProgram();
