@@ -116,7 +116,9 @@ TEST_P(EveryKind, RandomMutationsAreRefused) {
   EXPECT_EQ(refused, tried);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind, ::testing::Values(EntryKind::kKernel, EntryKind::kPlan),
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind,
+                         ::testing::Values(EntryKind::kKernel, EntryKind::kPlan,
+                                           EntryKind::kTuning),
                          [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What people are told about a cache: above all the cause of a miss, for every cause there is.
 #include "jit/cache/inspect.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -129,6 +130,25 @@ TEST_P(WhyTest, Refused) {
   EXPECT_THAT(Missed({}).causes, ElementsAre("refused"));
 }
 
+// A process that has used up its descriptors cannot read what is there.
+TEST_P(WhyTest, Unreadable) {
+  auto store = OpenAt(folder_.path());
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto loaded = store->Load(Softmax().fingerprint, [] { return Softmax(); });
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(loaded, std::nullopt);
+  store.reset();
+  const std::vector<LoggedRun> runs = ReadRuns(folder_.path(), 1);
+  ASSERT_EQ(runs.size(), 1u);
+  const std::vector<Explanation> all = Inspect(folder_).Why(runs.front());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_THAT(all.front().causes, ElementsAre("unreadable"));
+  EXPECT_EQ(all.front().nearest, Softmax().fingerprint.Hex());
+}
+
 TEST_P(WhyTest, ARunThatMissedNothing) {
   const CacheKey key = Softmax();
   EXPECT_TRUE(OpenAt(folder_.path())->Load(key.fingerprint, [&] { return key; }).has_value());
@@ -140,7 +160,9 @@ TEST_P(WhyTest, ARunThatMissedNothing) {
   EXPECT_THAT(runs[2].used, ElementsAre(key.fingerprint.Hex())) << "what it compiled";
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, WhyTest, ::testing::Values(EntryKind::kKernel, EntryKind::kPlan),
+INSTANTIATE_TEST_SUITE_P(Kinds, WhyTest,
+                         ::testing::Values(EntryKind::kKernel, EntryKind::kPlan,
+                                           EntryKind::kTuning),
                          [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 TEST(RunLog, KeepsTheNewestRuns) {
