@@ -61,17 +61,17 @@ std::string NewCounterFilePath(const Flags& flags) {
 
 absl::StatusOr<std::string> FindCounterFile(const Flags& flags, absl::string_view which) {
   int64_t pid = 0;
-  if (!which.empty() && !absl::SimpleAtoi(which, &pid)) return std::string(which);
+  const bool any = which.empty();
+  if (!any && !absl::SimpleAtoi(which, &pid)) return std::string(which);
   const std::string path = absl::StrCat(CacheDirectory(flags), "/", kRunFolder);
   auto directory = Directory::Open(path, Directory::Use::kReadIfThere);
   if (directory.ok()) {
     for (const std::string& name : NewestFirst(**directory)) {
       ProcessId id;
-      if (ProcessOf(name, &id) && (pid == 0 || id.pid == pid)) return absl::StrCat(path, "/", name);
+      if (ProcessOf(name, &id) && (any || id.pid == pid)) return absl::StrCat(path, "/", name);
     }
   }
-  if (pid == 0)
-    return absl::NotFoundError(absl::StrCat("no process left counters in '", path, "'"));
+  if (any) return absl::NotFoundError(absl::StrCat("no process left counters in '", path, "'"));
   return absl::NotFoundError(absl::StrCat("process ", pid, " left no counters in '", path, "'"));
 }
 

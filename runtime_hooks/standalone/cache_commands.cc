@@ -34,7 +34,7 @@ int64_t ParseSize(const std::string& text) {
   if (unit == "M") factor = 1 << 20;
   if (unit == "G") factor = 1 << 30;
   if (end == text.c_str() || factor == 0 || !(value >= 0) || value > 1e9) {
-    throw Failure("--max-size wants a number with K, M or G, got '" + text + "'");
+    throw CLI::ValidationError("--max-size", "wants a number with K, M or G, got '" + text + "'");
   }
   return static_cast<int64_t>(value * factor);
 }
@@ -128,7 +128,7 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
   auto rm = std::make_shared<Options>();
   CLI::App* command = Add(
       cache, globals, "rm", "Remove entries", rm, [](const Options& o, const std::string& flags) {
-        if (o.keys.empty() == !o.all) throw Failure("cache rm wants keys, or else --all");
+        if (o.keys.empty() == !o.all) throw CLI::RequiredError("KEY, or else --all,");
         std::string keys;
         for (const std::string& key : o.keys) keys += key + ",";
         PrintTable(Checked([&](tektite_status* s) {

@@ -17,13 +17,15 @@
 
 namespace tektite::standalone {
 
-// What a sub-command throws when it cannot do its work; main prints it and exits with 1.
+// What a sub-command throws when it cannot do its work; main prints it and exits with 1.  For
+// arguments that make no sense whatever the files hold, a CLI::ParseError, and main exits with 2.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// What a sub-command throws after it has printed that something is not as it should be; exit code 3.
+// What a sub-command throws after it has printed that something is not as it should be; exit
+// code 3.
 class AnswerIsNo {};
 
 // Options before the sub-command.

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/standalone/command.h"
@@ -33,6 +34,13 @@ int Run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
+    // A word that is no command is what to name, and not the command that is then missing.
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
+      std::fprintf(stderr, "tektite: there is no '%s' (--help lists what there is)\n",
+                   unknown.front().c_str());
+      return kWrongUsage;
+    }
     std::fprintf(stderr, "tektite: %s (--help lists what there is)\n", error.what());
     return kWrongUsage;
   }

@@ -243,7 +243,8 @@ void AddRun(CLI::App& app, const Globals& globals) {
   command->add_option("--outputs", options->outputs,
                       "Comma-separated tensors of a GraphDef to compute; without it, its sinks");
   command->add_option("--backend", options->backend, "cpu, reference; without it, the best one");
-  command->add_option("--repeat", options->repeat, "Number of calls")->check(CLI::PositiveNumber);
+  command->add_option("--repeat", options->repeat, "Number of calls")
+      ->check(CLI::Range(1, 1000000000));
   command->add_option("--threads", options->threads, "Threads of a call")
       ->check(CLI::Range(1, 256));
   command->add_flag("--time", options->time, "Print how long calls take");
