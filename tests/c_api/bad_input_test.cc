@@ -1,5 +1,8 @@
 // Whatever a host hands over, the answer is a status with one line.
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -98,6 +101,42 @@ TEST(BadInput, GraphDefBytes) {
     TextPtr owned(signature);
     EXPECT_EQ(closed == nullptr, status.code != TEKTITE_OK);
   }
+}
+
+// What reads the bytes lets through is imported and compiled: 200 random changes of a model, or as
+// many as TEKTITE_MUTATIONS says.
+TEST(BadInput, DamagedModels) {
+  std::ifstream file(TEKTITE_TESTDATA "/frozen.pb", std::ios::binary);
+  const std::string good(std::istreambuf_iterator<char>(file), {});
+  ASSERT_FALSE(good.empty());
+  const char* const text = std::getenv("TEKTITE_MUTATIONS");
+  const int mutations = text == nullptr ? 200 : std::atoi(text);
+  CompilerPtr compiler = MakeCompiler("--min_cluster_ops=1 --min_cluster_cost=0", "cpu");
+  std::mt19937 random(9);
+  int compiled = 0;
+  for (int i = 0; i < mutations; ++i) {
+    std::string bytes = good;
+    for (int change = 1 + static_cast<int>(random() % 3); change > 0; --change) {
+      const size_t at = random() % bytes.size();
+      switch (random() % 3) {
+        case 0:  // most of all what is small: types, sizes, axes
+          if (static_cast<unsigned char>(bytes[at]) < 32) bytes[at] = random() % 32;
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(random());
+          break;
+        default:
+          bytes[at] ^= static_cast<char>(1 << (random() % 8));
+      }
+    }
+    tektite_status status = {};
+    const TextPtr memory(tektite_explain_memory(compiler.get(), bytes.data(), bytes.size(), nullptr,
+                                                TEKTITE_JSON, &status));
+    EXPECT_EQ(memory == nullptr, status.code != TEKTITE_OK) << i;
+    EXPECT_THAT(status.message, Not(HasSubstr("\n")));
+    compiled += memory != nullptr;
+  }
+  EXPECT_GT(compiled, 0);
 }
 
 TEST(BadInput, PassNames) {

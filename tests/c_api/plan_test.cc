@@ -293,6 +293,10 @@ TEST_F(PlanTest, WhatCannotBeCompiledIsNotTriedAgain) {
     EXPECT_THAT(second.stats(), HasSubstr(b == 2 ? "\"kernels\": 0" : "\"kernels\": 1"));
     EXPECT_THAT(second.stats(), HasSubstr(b == 2 ? "\"stores\": 0" : "\"stores\": 2"));
   }
+  // Even the first call of such a process runs compiled code.
+  Process async = Start("--tier=generic", kChannels);
+  ASSERT_EQ(async.call.Run(async.cluster.get(), ChannelArgs(2)), TEKTITE_OK) << async.call.message;
+  EXPECT_THAT(async.stats(), HasSubstr("\"compiles\": 0, \"request_compiles\": 0"));
   // Another build, CPU or set of flags asks anew.
   Process other = Start("--compile=sync --tier=generic --cpu=avx2", kChannels);
   ASSERT_EQ(other.call.Run(other.cluster.get(), ChannelArgs(2)), TEKTITE_OK);
