@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 namespace tektite::c_api {
 
@@ -10,8 +9,8 @@ void SetStatus(const absl::Status& status, tektite_status* out) {
   if (out == nullptr) return;
   out->code = static_cast<int32_t>(status.code());
   const absl::string_view message = status.message();
-  const size_t length = std::min(message.size(), sizeof(out->message) - 1);
-  std::memcpy(out->message, message.data(), length);
+  // An empty view may have no data, which memcpy must not be given.
+  const size_t length = message.copy(out->message, sizeof(out->message) - 1);
   std::replace(out->message, out->message + length, '\n', ' ');
   out->message[length] = '\0';
 }
@@ -19,8 +18,7 @@ void SetStatus(const absl::Status& status, tektite_status* out) {
 char* CopyString(absl::string_view text) {
   auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy == nullptr) return nullptr;
-  std::memcpy(copy, text.data(), text.size());
-  copy[text.size()] = '\0';
+  copy[text.copy(copy, text.size())] = '\0';
   return copy;
 }
 
