@@ -5,8 +5,8 @@
     print(kernel_table(group(kernels), peaks, home_of_weights(kernels)))
 
 A kernel's roofline is the largest of: its multiplications and additions at the peak rate of one core;
-its bytes at the rate of the second-level cache; its weights at the rate of where they are when a call
-begins, which is the smallest cache that holds the weights of all kernels, or memory.
+its bytes at the rate of the smallest cache that holds them, or of memory; its weights at the rate of
+where they are when a call begins, which is the smallest cache that holds the weights of all kernels, or memory.
 """
 import re
 from collections import defaultdict
@@ -39,6 +39,7 @@ class Kernel:
     flops: float
     bytes: int
     weight_bytes: int
+    shape: str = ""  # of its work, as in jit/compiler/kernel_work.h
 
     @property
     def is_contraction(self) -> bool:
@@ -90,7 +91,7 @@ def kernels_between(before: dict, after: dict, mean: bool = False) -> list[Kerne
         if runs > 0:
             ran.append((runs, k, (k["microseconds"] - old["microseconds"]) / runs if mean else k["least_microseconds"]))
     often = max((runs for runs, _, _ in ran), default=0) / 2
-    kernels = [Kernel(*parse_name(k["kernel"]), us, k["flops"], k["bytes"], k["weight_bytes"])
+    kernels = [Kernel(*parse_name(k["kernel"]), us, k["flops"], k["bytes"], k["weight_bytes"], k["shape"])
                for runs, k, us in ran if runs >= often]
     return sorted(kernels, key=lambda k: int(k.number[1:] or 0))
 
@@ -99,14 +100,18 @@ def group(kernels: Iterable[Kernel]) -> list[Group]:
     """The longest first."""
     groups = defaultdict(list)
     for k in kernels:
-        groups[k.kind, k.flops, k.bytes, k.weight_bytes].append(k)
+        groups[k.kind, k.shape, k.flops, k.bytes, k.weight_bytes].append(k)
     return sorted((Group(tuple(g)) for g in groups.values()), key=lambda g: -g.total)
 
 
 def home_of_weights(kernels: Iterable[Kernel], sizes: tuple[int, int] | None = None) -> str:
-    """l2, l3 or memory; `sizes` are those of the two caches in bytes, by default this machine's."""
+    """`sizes` are those of the two caches in bytes, by default this machine's."""
+    return home_of(sum(k.weight_bytes for k in kernels), sizes)
+
+
+def home_of(needed: int, sizes: tuple[int, int] | None = None) -> str:
+    """l2, l3 or memory: the nearest that holds so many bytes."""
     l2, l3 = sizes or (cache_bytes(2), cache_bytes(3))
-    needed = sum(k.weight_bytes for k in kernels)
     return "l2" if needed <= l2 else "l3" if needed <= l3 else "memory"
 
 
@@ -115,9 +120,10 @@ def cache_bytes(level: int) -> int:
     return int(file.read_text().strip().rstrip("K")) * 1024 if file.exists() else 0
 
 
-def roofline(kernel: Kernel, peaks: Peaks, home: str) -> tuple[float, str]:
+def roofline(kernel: Kernel, peaks: Peaks, home: str, sizes: tuple[int, int] | None = None) -> tuple[float, str]:
     """Least microseconds, and what sets them."""
-    bounds = {"arithmetic": kernel.flops / peaks.flops, "all in l2": kernel.bytes / peaks.l2,
+    near = home_of(kernel.bytes, sizes)
+    bounds = {"arithmetic": kernel.flops / peaks.flops, f"all in {near}": kernel.bytes / getattr(peaks, near),
               f"weights in {home}": kernel.weight_bytes / getattr(peaks, home)}
     limit = max(bounds, key=bounds.get)
     return bounds[limit], limit
@@ -131,11 +137,17 @@ def kernel_table(groups: list[Group], peaks: Peaks, home: str) -> str:
     whole, rows = sum(g.total for g in groups), []
     for g in groups:
         least, limit = roofline(g.first, peaks, home)
-        rows.append([f"{g.first.kind} {g.first.layer[-40:]}".strip(), str(len(g.kernels)), short(g.mean),
+        rows.append([g.first.kind, label(g.first.layer), g.first.shape, str(len(g.kernels)), short(g.mean),
                      f"{g.total / whole:.1%}", short(g.first.flops / g.mean / 1e3) if g.first.flops else "-",
                      short(g.first.bytes / g.mean / 1e3), short(least), limit, f"{least / g.mean:.0%}"])
-    return table(["kernel", "times", "µs each", "of all", "GFLOP/s", "GB/s", "roofline µs", "bound by",
-                  "of roofline"], rows)
+    return table(["kernel", "layer", "shape", "times", "µs each", "of all", "GFLOP/s", "GB/s", "roofline µs",
+                  "bound by", "of roofline"], rows)
+
+
+def label(layer: str) -> str:
+    """The end of a layer's name, without the parts that all layers of a model share."""
+    parts = layer.split("/")
+    return "/".join(parts[1:] if len(parts) > 2 else parts)[-40:]
 
 
 def verdict(groups: list[Group], peaks: Peaks, home: str, bar: float = 0.85) -> str:
@@ -164,7 +176,7 @@ def as_json(model: str, groups: list[Group], peaks: Peaks, home: str) -> dict:
     rows = []
     for g in groups:
         least, limit = roofline(g.first, peaks, home)
-        rows.append({"kernel": g.first.kind, "layers": [k.layer for k in g.kernels], "microseconds": g.mean,
+        rows.append({"kernel": g.first.kind, "layers": [k.layer for k in g.kernels], "shape": g.first.shape, "microseconds": g.mean,
                      "flops": g.first.flops, "bytes": g.first.bytes, "weight_bytes": g.first.weight_bytes,
                      "roofline_microseconds": least, "bound_by": limit, "of_roofline": least / g.mean,
                      "is_contraction": g.first.is_contraction})

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::compiler {
@@ -39,6 +41,45 @@ double FlopsOf(const ir::Graph& region) {
     for (int r = 0; r < node->num_regions(); ++r) flops += FlopsOf(node->region(r));
   }
   return flops;
+}
+
+std::string Sizes(const std::vector<int64_t>& sizes, const std::vector<int64_t>& picked) {
+  return absl::StrJoin(picked, "x",
+                       [&](std::string* out, int64_t d) { absl::StrAppend(out, sizes[d]); });
+}
+
+std::string ShapeOfConvolution(const Node& node) {
+  const auto dims = ops::GetConvDims(node.operand_shape(0).rank(), node.attrs());
+  if (!dims.ok()) return "";
+  const std::vector<int64_t> image = node.operand_shape(0).sizes(),
+                             kernel = node.operand_shape(1).sizes();
+  const std::string batch =
+      image[dims->input_batch] == 1 ? "" : absl::StrCat(image[dims->input_batch], " of ");
+  const int64_t channels = image[dims->input_feature], features = kernel[dims->kernel_output];
+  const bool depthwise = dims->feature_groups == channels && features == channels;
+  return absl::StrCat(batch, Sizes(image, {dims->input_spatial.begin(), dims->input_spatial.end()}),
+                      "x", channels, " ",
+                      Sizes(kernel, {dims->kernel_spatial.begin(), dims->kernel_spatial.end()}),
+                      "/", dims->strides.empty() ? 1 : dims->strides.back(), " ",
+                      depthwise ? "each" : absl::StrCat(features));
+}
+
+std::string ShapeOfProduct(const Node& node) {
+  const ops::DotDims dims = ops::GetDotDims(node);
+  auto product = [&](int operand, const auto& picked) {
+    int64_t n = 1;
+    for (int64_t d : picked) n *= node.operand_shape(operand).sizes()[d];
+    return n;
+  };
+  const int64_t batch = product(0, dims.lhs_batch);
+  return absl::StrCat(batch == 1 ? "" : absl::StrCat(batch, " of "), product(0, dims.lhs_free), "x",
+                      product(0, dims.lhs_contracting), "x", product(1, dims.rhs_free));
+}
+
+std::string ShapeOf(const Node& fusion) {
+  const Node* root = ops::FindContraction(fusion.region());
+  if (root == nullptr) return absl::StrJoin(fusion.shapes()[0].sizes(), "x");
+  return root->op() == Op::kConvolution ? ShapeOfConvolution(*root) : ShapeOfProduct(*root);
 }
 
 // What a fusion reads of the operand that is `parameter` inside it.
@@ -85,6 +126,7 @@ std::vector<KernelWork> WorkOfKernels(const ir::Graph& graph) {
       if (of_weights.contains(node->operand(i).node)) work.weight_bytes += bytes;
     }
     for (const ir::Shape& shape : node->shapes()) work.bytes += shape.num_bytes();
+    work.shape = ShapeOf(*node);
     all.push_back(work);
   }
   return all;

@@ -10,6 +10,7 @@
 #define TEKTITE_JIT_COMPILER_KERNEL_WORK_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "jit/ir/graph.h"
@@ -20,6 +21,10 @@ struct KernelWork {
   double flops = 0;          // a multiplication and an addition are two
   int64_t bytes = 0;         // operands read and results written
   int64_t weight_bytes = 0;  // the operands among them that depend on weights and constants alone
+  // For people: "49x160x960" is rows x k x columns of a product, "12 of " before it for a batch;
+  // "14x14x576 3x3/2 each" a convolution's input, kernel, stride and result's channels ("each": one
+  // filter a channel); otherwise the first result's sizes.
+  std::string shape;
 };
 
 // Of each fusion, in the graph's order; zeros for one with symbolic shapes.

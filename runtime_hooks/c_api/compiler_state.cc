@@ -35,6 +35,7 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
                                                .Add("flops", time.work.flops)
                                                .Add("bytes", time.work.bytes)
                                                .Add("weight_bytes", time.work.weight_bytes)
+                                               .Add("shape", absl::string_view(time.work.shape))
                                                .Text());
                     }),
       "]");

@@ -93,9 +93,10 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
  *  "fallback_examples": {"REASON_CODE": "message of the first"}}
  * and with --profile_kernels also, the longest first,
  *  "profile": [{"cluster": "...", "kernel": "...", "runs": n, "microseconds": x, "flops": x,
- *               "bytes": n, "weight_bytes": n}]
+ *               "bytes": n, "weight_bytes": n, "shape": "..."}]
  * ("cluster" is its name and the shape's number; flops and bytes are what one run has to do and to
- *  move at least, weight_bytes what of it are weights). */
+ *  move at least, weight_bytes what of it are weights, shape says of what size it is, for people).
+ */
 TEKTITE_API char* tektite_stats_json(tektite_compiler* compiler);
 
 /* ---- clustering --------------------------------------------------------- */

@@ -9,7 +9,7 @@ PEAKS = layers.Peaks(flops=100e3, l2=100e3, l3=50e3, memory=10e3)  # a microseco
 def profile(kernel, runs, microseconds, flops=0.0, size=0, weights=0):
     return {"cluster": "c/0", "kernel": kernel, "runs": runs, "microseconds": microseconds,
             "least_microseconds": microseconds / runs / 2, "flops": flops,
-            "bytes": size, "weight_bytes": weights}
+            "bytes": size, "weight_bytes": weights, "shape": "2x3"}
 
 
 def kernel(us, kind="contraction_dot_general", flops=0.0, size=0, weights=0):
@@ -42,9 +42,16 @@ def test_times_are_of_the_calls_between_and_without_what_ran_once():
 
 def test_the_roofline_is_the_slowest_of_its_bounds():
     k = kernel(20, flops=1e6, size=500_000, weights=400_000)
-    assert layers.roofline(k, PEAKS, "l3") == (10.0, "arithmetic")
-    assert layers.roofline(k, PEAKS, "memory") == (40.0, "weights in memory")
-    assert layers.roofline(kernel(9, size=500_000), PEAKS, "l2") == (5.0, "all in l2")
+    caches = (1_000_000, 2_000_000)
+    assert layers.roofline(k, PEAKS, "l3", caches) == (10.0, "arithmetic")
+    assert layers.roofline(k, PEAKS, "memory", caches) == (40.0, "weights in memory")
+    assert layers.roofline(kernel(9, size=500_000), PEAKS, "l2", (500_000, 0)) == (5.0, "all in l2")
+
+
+def test_what_does_not_fit_a_cache_moves_at_the_rate_of_the_next():
+    k = kernel(20, size=500_000)
+    assert layers.roofline(k, PEAKS, "l2", (499_999, 500_000)) == (10.0, "all in l3")
+    assert layers.roofline(k, PEAKS, "l2", (1, 2)) == (50.0, "all in memory")
 
 
 @pytest.mark.parametrize("l2,l3,home", [(1200, 9000, "l2"), (1199, 1200, "l3"), (1199, 1199, "memory")])

@@ -32,6 +32,8 @@ graph @f(%x: f32[4,8], %w: f32[8,20] {weight = true}) -> (f32[4,20]) {
   ASSERT_EQ(work.size(), 2);
   EXPECT_EQ(work[0].flops, 0);
   EXPECT_EQ(work[0].weight_bytes, 8 * 20 * 4);
+  EXPECT_EQ(work[0].shape, "8x20");
+  EXPECT_EQ(work[1].shape, "4x8x20");
   EXPECT_EQ(work[1].flops, 2 * 4 * 8 * 20);
   EXPECT_EQ(work[1].bytes, (4 * 8 + 8 * 20 + 4 * 20) * 4);
   EXPECT_EQ(work[1].weight_bytes, 8 * 20 * 4);  // what is made of a weight is one
@@ -50,6 +52,7 @@ graph @f(%x: f32[1,6,6,8], %w: f32[3,3,1,8]) -> (f32[1,4,4,8]) {
 )");
   ASSERT_EQ(work.size(), 1);
   EXPECT_EQ(work[0].flops, 2 * 4 * 4 * 8 * 9);
+  EXPECT_EQ(work[0].shape, "6x6x8 3x3/1 each");
 }
 
 TEST(KernelWork, TableThatIsGatheredFromCountsItsRowsOnly) {
