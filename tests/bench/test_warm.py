@@ -1,0 +1,34 @@
+"""What bench/warm makes of a process's calls and counters."""
+from bench.harness import warm
+
+
+def stats(misses: int = 0) -> dict:
+    return {"disk": {"hits": 9, "pack_hits": 1, "misses": misses}, "loaded_kernels": 50, "kernels": misses,
+            "compile_seconds": 0.001, "host": {"fallbacks": {"MEASURING_HOST": 4}}}
+
+
+def test_the_first_twenty_calls_are_compared_with_the_later_ones():
+    found = warm.figures_of([100.0, 3.0, 8.0] + [2.2] * 17 + [2.0] * 50, stats())
+    assert found["first"] == 100.0 and found["p50"] == 2.0
+    assert found["second"] == 1.5 and found["worst"] == 4.0 and round(found["soon"], 3) == 1.1
+    assert found["on_host"] == 4
+
+
+def test_loading_is_given_for_a_hundred_kernels():
+    assert round(warm.figures_of([1.0] * 30, stats())["load_ms"], 6) == 2.0
+    assert warm.figures_of([1.0] * 30, {})["load_ms"] is None
+
+
+def test_a_miss_shows_in_the_hit_rate():
+    assert warm.figures_of([1.0] * 30, stats())["hit_rate"] == 1.0
+    assert warm.figures_of([1.0] * 30, stats(misses=10))["hit_rate"] == 0.5
+
+
+def test_a_single_call_has_no_later_ones():
+    assert warm.figures_of([5.0], stats())["second"] is None
+
+
+def test_the_report_has_a_line_for_each_process():
+    good = {"workload": "m", "disturbed": True, **warm.figures_of([4.0] + [2.0] * 40, stats())}
+    text = warm.report([good, {"workload": "n", "error": "no answer within 1 s"}])
+    assert "m ~" in text and "100%" in text and "no answer within 1 s" in text
