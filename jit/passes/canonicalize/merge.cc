@@ -12,18 +12,23 @@ using ops::DotDims;
 // With more rows than this a product uses each weight often enough by itself, and would only pay
 // for the slices of its result. (Packing panels anew costs 2.0x at 8 rows and 1.0-1.3x at 32.)
 constexpr int64_t kFewRows = 32;
-constexpr int64_t kUnknown = int64_t{1} << 40;
+// Rows whose number is unknown may be few or many. One product for all slices is right for few and
+// spares many the copies of their slices, but its result goes through memory: more columns than
+// this per element of k would cost many rows more than that.
+constexpr int64_t kMostColumnsOfUnknownRows = 8;
+constexpr int64_t kMost = int64_t{1} << 40;
 
 // dot_general(slice(%x), %w), maybe with dimensions of size 1 dropped or added between the two.
 struct SlicedDot {
   Node* slice = nullptr;
-  DotDims dims;      // as if it read all of %x
-  int64_t rows = 0;  // of the product
+  DotDims dims;            // as if it read all of %x
+  int64_t rows = 0;        // of the product
+  bool known_rows = true;  // otherwise `rows` counts one for each size that is not known
 };
 
 int64_t ElementsOf(const Dims& dims, absl::Span<const int64_t> which) {
   int64_t n = 1;
-  for (int64_t d : which) n = std::min(kUnknown, n * dims[d].value_or(kUnknown));
+  for (int64_t d : which) n = std::min(kMost, n * dims[d].value_or(1));
   return n;
 }
 
@@ -52,9 +57,14 @@ bool FindSlicedDot(const Node& dot, SlicedDot* found) {
     if (place >= from.size() || sliced[from[place]] != whole[from[place]]) return false;
     found->dims.lhs_contracting.push_back(from[place]);
   }
+  const Ints free = Complement(static_cast<int>(sliced.size()), found->dims.lhs_contracting);
+  for (int64_t d : free) {
+    // Nothing is known of how much a slice takes of an unknown size.
+    if (sliced[d] != whole[d] && !(sliced[d].is_constant() && whole[d].is_constant())) return false;
+    found->known_rows &= sliced[d].is_constant();
+  }
   found->slice = slice;
-  found->rows =
-      ElementsOf(sliced, Complement(static_cast<int>(sliced.size()), found->dims.lhs_contracting));
+  found->rows = ElementsOf(sliced, free);
   return true;
 }
 
@@ -68,7 +78,7 @@ int64_t RowsRead(const Node& dot, const SlicedDot& form, int64_t all_rows) {
         FindSlicedDot(user, &other) && other.slice->operand(0) == form.slice->operand(0) &&
         other.dims.lhs_contracting == form.dims.lhs_contracting &&
         other.dims.rhs_contracting == form.dims.rhs_contracting) {
-      rows = std::min(kUnknown, rows + other.rows);
+      rows = std::min(kMost, rows + other.rows);
     }
   };
   const Value x = form.slice->operand(0);
@@ -95,15 +105,22 @@ int64_t RowsRead(const Node& dot, const SlicedDot& form, int64_t all_rows) {
 //   ->  slice(dot_general(%x, %w)), starts=[t,0], limits=[t+1,n]
 // where products of few rows each read half of %x or more: the steps of an unrolled recurrent layer
 // read its input's weights once for all steps and not once for each. (eliminate_common makes the
-// products one. LSTM(256) over 64 steps: half of all memory that is read.)  Sums of floats may be
-// rounded in another order.
+// products one. LSTM(256) over 64 steps: half of all memory that is read.)  As many rows as there
+// are examples, a number that may be unknown, go by the slices' share of the rest.  Sums of floats
+// may be rounded in another order.
 Value DotsOfSlices(Node* node, FuncBuilder& b) {
   SlicedDot form;
   if (!FindSlicedDot(*node, &form) || form.rows > kFewRows) return {};
   const Value x = form.slice->operand(0);
   const Ints free = Complement(x.shape().rank(), form.dims.lhs_contracting);
   const int64_t all_rows = ElementsOf(x.shape().dims(), free);
-  if (all_rows >= kUnknown || all_rows == form.rows) return {};
+  if (all_rows >= kMost || all_rows == form.rows) return {};
+  if (!form.known_rows) {
+    const Dims& weights = node->operand_shape(1).dims();
+    const int64_t columns = ElementsOf(weights, ops::GetDotDims(*node).rhs_free);
+    const int64_t k = ElementsOf(weights, form.dims.rhs_contracting);
+    if (columns > kMostColumnsOfUnknownRows * k) return {};
+  }
   if (RowsRead(*node, form, all_rows) * 2 < std::max(all_rows, 4 * form.rows)) return {};
   Value dot = b.DotGeneral(x, node->operand(1), form.dims);
   if (!dot) return {};
