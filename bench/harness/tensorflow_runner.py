@@ -22,11 +22,14 @@ def to_numpy(results: Any) -> Arrays:
 
 
 def signature(workload: Workload) -> list:
-    """Inputs x0, x1, ...: of the shapes of inputs(), or all unknown where the kind says so."""
+    """Inputs x0, x1, ...: of the shapes of inputs(), or all or the first dimension unknown."""
     import tensorflow as tf
-    open_shape = workload.kind == "dynamic"
-    return [tf.TensorSpec([None] * x.ndim if open_shape else x.shape, x.dtype, f"x{i}")
-            for i, x in enumerate(workload.inputs())]
+
+    def shape(x):
+        unknown = x.ndim if workload.kind == "dynamic" else int(workload.any_batch)
+        return [None] * unknown + list(x.shape[unknown:])
+
+    return [tf.TensorSpec(shape(x), x.dtype, f"x{i}") for i, x in enumerate(workload.inputs())]
 
 
 def traced(workload: Workload, model: Any, jit_compile: bool = False) -> Callable:

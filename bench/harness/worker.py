@@ -20,6 +20,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -170,6 +171,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--then", choices=["serve", "prepare", "export"], default="serve",
                         help="answer requests, or compute those statistics, or write an ONNX file")
     parser.add_argument("--profile", action="store_true", help="let the engine time its layers")
+    parser.add_argument("--any-batch", action="store_true", help="trace for every size of the first dimension")
     return parser.parse_args()
 
 
@@ -177,7 +179,7 @@ def main() -> None:
     args, answers = parse_arguments(), take_stdout()
     try:
         limit_cpus(args.threads)
-        workload = load_module(args.module).WORKLOADS[args.workload]
+        workload = replace(load_module(args.module).WORKLOADS[args.workload], any_batch=args.any_batch)
         if args.then == "serve":
             engine = ENGINES[args.engine]
             runner = make_runner(workload, engine, args.threads, args.cache, args.profile)
