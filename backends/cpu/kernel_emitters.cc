@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/transpose_emitter.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
 
@@ -29,6 +30,7 @@ struct Emitter {
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
+    {"loop", EmitTransposingLoop},
     {"loop", EmitLoop},
     {"row", EmitRow},
     {"row", EmitReduce},

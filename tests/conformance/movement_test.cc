@@ -39,6 +39,25 @@ CONFORMANCE_TEST(MovementOfEveryType) {
   }
 }
 
+// Read along one dimension and written along another, a square of vectors at a time: squares that
+// are whole, and ragged on either side.
+CONFORMANCE_TEST(TransposesInSquares) {
+  for (DType dtype : {DType::kF32, DType::kS32, DType::kF64}) {
+    for (int64_t rows : {8, 32, 37}) {
+      for (int64_t columns : {8, 48, 51}) {
+        FuncBuilder b;
+        Value x = b.Parameter(Of(dtype, {3, rows, columns}));
+        b.Return(
+            {b.Transpose(x, {0, 2, 1}), b.Transpose(x, {2, 0, 1}), b.Transpose(x, {2, 1, 0}),
+             b.Transpose(b.Reverse(b.Add(x, x), {0, 1}), {0, 2, 1}),
+             b.Mul(b.Transpose(x, {1, 2, 0}),
+                   b.BroadcastInDim(b.Scalar(dtype, 3), {Dim(rows), Dim(columns), Dim(3)}, {}))});
+        Check(b, {});
+      }
+    }
+  }
+}
+
 CONFORMANCE_TEST(Permutations) {
   std::vector<int64_t> permutation = {0, 1, 2, 3};
   FuncBuilder b;
