@@ -99,10 +99,15 @@ absl::StatusOr<Value> ConvolveVolume(NodeImport& op) {
 }
 
 // The filter as the backward pass wants it: mirrored, and from output to input features:
-// [h, w, i, g * o] -> [h, w, o, g * i].
-Value BackwardFilter(FuncBuilder& b, const Problem& p, Value filter) {
+// [h, w, i, g * o] -> [h, w, o, g * i].  Without groups the layout says the latter.
+Value BackwardFilter(FuncBuilder& b, const Problem& p, Value filter,
+                     FuncBuilder::ConvOptions* options) {
   Dim g(p.groups), i = p.filter[2], o = ir::FloorDiv(p.filter[3], g);
   Value f = b.Reverse(b.Reshape(filter, p.filter), {0, 1});
+  if (p.groups == 1) {
+    options->kernel_layout = "01oi";
+    return f;
+  }
   f = b.Reshape(f, {p.filter[0], p.filter[1], i, g, o});
   f = b.Transpose(f, {0, 1, 4, 3, 2});
   return b.Reshape(f, {p.filter[0], p.filter[1], o, g * i});
@@ -183,7 +188,8 @@ absl::Status ImportConv2DBackpropInput(NodeImport& op) {
     options.low.push_back(low);
     options.high.push_back(high);
   }
-  return op.Return(b.Convolution(op.Input(2), BackwardFilter(b, p, op.Input(1)), options));
+  const Value filter = BackwardFilter(b, p, op.Input(1), &options);
+  return op.Return(b.Convolution(op.Input(2), filter, options));
 }
 
 // df = x convolved with dy, which is dilated by the strides; batch is what is summed over, and the

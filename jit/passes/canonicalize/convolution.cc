@@ -49,6 +49,28 @@ Value ConvolutionOfOneTap(Node* node, FuncBuilder& b) {
   return b.DotGeneral(node->operand(0), matrix, dot);
 }
 
+// convolution(%x: f32[n,3,3,64], %w: f32[1,1,64,128]), lhs_dilation=[2,2], high=[1,1]
+//   ->  pad(convolution(%x, %w), 0), interior=[0,1,1,0], high=[0,1,1,0]
+// for one tap and stride 1: the zeros between the elements need not be multiplied.  The gradient
+// towards the input of a strided convolution of one tap; with strides of 2, a quarter of the work.
+Value ConvolutionOfSpreadInput(Node* node, FuncBuilder& b) {
+  const std::optional<ConvDims> d = Dimensions(*node);
+  if (!d || d->batch_groups != 1 || !IsAll(d->strides, 1) || IsAll(d->lhs_dilation, 1)) return {};
+  const int rank = node->shape().rank();
+  Ints low(rank, 0), high(rank, 0), interior(rank, 0);
+  for (int i = 0; i < d->spatial; ++i) {
+    if (!IsOne(node->operand_shape(1).dim(d->kernel_spatial[i]))) return {};
+    const int out = d->output_spatial[i];
+    low[out] = d->low.empty() ? 0 : d->low[i];
+    high[out] = d->high.empty() ? 0 : d->high[i];
+    interior[out] = d->lhs_dilation[i] - 1;
+  }
+  Attributes attrs = node->attrs();
+  for (Attr attr : {Attr::low, Attr::high, Attr::lhs_dilation}) attrs.Erase(attr);
+  Value y = b.AddOne(Op::kConvolution, {node->operand(0), node->operand(1)}, attrs);
+  return y ? b.Pad(y, b.Scalar(y.dtype(), 0), low, high, interior) : Value();
+}
+
 // convolution(%x: f32[8,7,7,64], %w: f32[8,7,7,128]), input fhwb, kernel ihwo, output hwbf
 //   ->  reshape(dot_general(%x, %w), lhs_contracting=[0,1,2], rhs_contracting=[0,1,2])
 // for one place of the window and no padding, as the gradient of a filter of one tap has it; a
