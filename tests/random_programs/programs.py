@@ -1,0 +1,285 @@
+"""Random programs: how one is made, what it should compute, and how close to that is close enough.
+
+    program = make_program(seed)                 # needs TensorFlow, without Tektite
+    print(program.source())                      # Python that defines f
+    wanted = evaluate(program, sizes)            # results, and the error each may have
+
+What an inexact op may do to a program's results is measured: the program is evaluated once more by line with every
+operand and result of such an op changed by a few units in the last place (`TWINS` times), and results may differ from
+TensorFlow's by some multiple of how far these are apart.  Where the twins disagree about what is finite, nothing is
+compared.  Ops that jump (floor, compare, argmax) are only applied to values that are exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tests.random_programs.operations import FLOATS, INTS, Known, random_line
+
+TWINS = 2
+SLACK = 16  # times the twins' distance
+MOST_ELEMENTS = 20000
+EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, -1.0, 0.5, 3e4, 1e-4, -2.5]
+SIZES = {"A": (1, 2, 3, 5, 8, 17, 33), "B": (1, 2, 4, 7, 16, 40), "C": (1, 3, 8, 20)}
+
+
+@dataclasses.dataclass
+class Input:
+    dtype: str
+    dims: tuple[str | int, ...]
+    kind: str  # "argument", "variable", "constant"
+    special: bool
+    seed: int
+
+    def value(self, sizes: dict[str, int]) -> np.ndarray:
+        shape = [sizes[d] if isinstance(d, str) else d for d in self.dims]
+        rng = np.random.default_rng(self.seed)
+        if self.dtype == "bool":
+            return rng.random(shape) < 0.5
+        if self.dtype in INTS:
+            low = 0 if self.dtype.startswith("u") else -5
+            return rng.integers(low, 12, shape).astype(self.dtype)
+        x = rng.normal(0, 1.5, shape)
+        if self.special and x.size:
+            places = rng.random(shape) < 0.2
+            x = np.where(places, rng.choice(SPECIAL, shape), x)
+        return x.astype(tf.as_dtype(self.dtype).as_numpy_dtype)
+
+
+@dataclasses.dataclass
+class Program:
+    seed: int
+    inputs: list[Input]
+    lines: list[tuple[str, str, int]]  # name, text, units in the last place that it may be wrong by
+    outputs: list[str]
+    exact: dict[str, bool]
+    signature: str  # "static", "sizes unknown", "rank unknown"
+    sizes: list[dict[str, int]]
+
+    def source(self) -> str:
+        arguments = ", ".join(f"x{i}" for i in range(len(self.inputs)))
+        body = "\n".join(f"    {name} = {text}" for name, text, _ in self.lines)
+        return f"def f({arguments}):\n{body}\n    return [{', '.join(self.outputs)}]\n"
+
+    def describe(self) -> str:
+        inputs = "".join(f"# x{i}: {x.kind} {x.dtype}{list(x.dims)}{' special' if x.special else ''}\n"
+                         for i, x in enumerate(self.inputs))
+        return f"# seed {self.seed}, {self.signature}, {self.sizes}\n{inputs}{self.source()}"
+
+
+def gradient_of(function: Any, x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x)
+
+
+def globals_of_programs() -> dict[str, Any]:
+    return {"tf": tf, "np": np, "gradient_of": gradient_of}
+
+
+def random_input(rng: random.Random) -> Input:
+    dtype = rng.choices(("float32", *FLOATS[1:], "int32", "int64", "uint8", "int8", "bool"),
+                        (12, 2, 1, 1, 3, 1, 1, 1, 2))[0]
+    dims = tuple(rng.choice(("A", "A", "B", "B", "C", 1, 3, 4)) for _ in range(rng.choices(range(5), (1, 2, 5, 3, 2))[0]))
+    kind = rng.choices(("argument", "variable", "constant"), (6, 1, 1))[0]
+    if kind != "argument":
+        dims = tuple(rng.choice((1, 2, 3, 4, 8)) for _ in dims)
+    return Input(dtype, dims, kind, rng.random() < 0.3, rng.randrange(2**31))
+
+
+def perturbed(x: tf.Tensor, rng: np.random.Generator, ulps: int) -> tf.Tensor:
+    if x.dtype.name not in FLOATS:
+        return x
+    noise = rng.uniform(-1, 1, x.shape) * ulps * EPSILON[x.dtype.name]
+    if x.dtype.name in ("float16", "bfloat16"):  # a unit up or down, or nothing
+        noise = rng.integers(-1, 2, x.shape) * EPSILON[x.dtype.name]
+    wide = tf.cast(x, tf.float64)
+    return tf.cast(wide + wide * noise, x.dtype)
+
+
+class Evaluation:
+    """The values of a program's lines, and those of its twins."""
+
+    def __init__(self, seed: int):
+        self.rng = np.random.default_rng(seed)
+        self.values: dict[str, Any] = {}
+        self.twins: list[dict[str, Any]] = [{} for _ in range(TWINS)]
+        self.globals = globals_of_programs()
+
+    def put(self, name: str, value: Any) -> None:
+        for values in [self.values, *self.twins]:
+            values[name] = tf.constant(value)
+
+    def line(self, name: str, text: str, ulps: int) -> tf.Tensor:
+        value = eval(text, self.globals, self.values)
+        if not isinstance(value, tf.Tensor):
+            raise TypeError("not a dense tensor")
+        self.values[name] = value
+        for twin in self.twins:
+            if ulps == 0:
+                twin[name] = eval(text, self.globals, twin)
+            else:
+                changed = {k: perturbed(v, self.rng, ulps) if k in text else v for k, v in twin.items()}
+                twin[name] = perturbed(eval(text, self.globals, changed), self.rng, ulps)
+        return value
+
+    def distance(self, name: str) -> np.ndarray:
+        """How far apart the twins are; NaN where they disagree about what is finite."""
+        value = as_double(self.values[name])
+        with np.errstate(all="ignore"):
+            result = np.zeros(value.shape)
+            for twin in self.twins:
+                other = as_double(twin[name])
+                if other.shape != value.shape:
+                    return np.full(value.shape, np.nan)
+                same = (value == other) | (np.isnan(value) & np.isnan(other))
+                result = np.maximum(result, np.where(same, 0, np.abs(value - other)))
+            return np.where(np.isinf(result), np.nan, result)
+
+
+def plain(x: Any) -> np.ndarray:
+    """np.asarray refuses scalars of bfloat16."""
+    return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
+
+
+def as_double(x: Any) -> np.ndarray:
+    return plain(x).astype(np.float64)
+
+
+def make_program(seed: int) -> Program:
+    rng = random.Random(seed)
+    sizes = {k: rng.choice(v) for k, v in SIZES.items()}
+    inputs = [random_input(rng) for _ in range(rng.randint(1, 4))]
+    run = Evaluation(seed)
+    known = []
+    for i, x in enumerate(inputs):
+        value = x.value(sizes)
+        run.put(f"x{i}", value)
+        known.append(Known(f"x{i}", x.dtype, value.shape, True, not x.special))
+    lines: list[tuple[str, str, int]] = []
+    wanted = rng.choice((2, 4, 6, 8, 12, 20))
+    for _ in range(wanted * 6):
+        if len(lines) >= wanted:
+            break
+        line = random_line(rng, known)
+        used = [] if line is None else [v for v in known if v.name in line.text]
+        if line is None or not used or (line.steep and not all(v.exact for v in used)) \
+                or (line.tame and not all(v.tame for v in used)):
+            continue
+        ulps = 0 if line.exact else line.ulps
+        name = f"v{len(lines)}_"
+        try:
+            value = run.line(name, line.text, ulps)
+        except Exception:  # noqa: BLE001  whatever TensorFlow says to a line that makes no sense
+            continue
+        if value.dtype.name not in (*FLOATS, *INTS, "bool") or value.shape.num_elements() > MOST_ELEMENTS \
+                or value.shape.rank > 6:
+            continue
+        lines.append((name, line.text, ulps))
+        exact = (line.exact or value.dtype.name in INTS) and all(v.exact for v in used)
+        tame = all(v.tame for v in used) and bool(np.all(np.isfinite(as_double(value))))
+        known.append(Known(name, value.dtype.name, tuple(value.shape), exact, tame))
+    made = [v for v in known if v.name.startswith("v")]
+    read = " ".join(text for _, text, _ in lines)
+    outputs = [v.name for v in made if v.name not in read or rng.random() < 0.15]
+    more = [{k: rng.choice((*v, 0) if rng.random() < 0.3 else v) for k, v in SIZES.items()}
+            for _ in range(rng.choice((0, 1, 2)))]
+    signature = rng.choices(("static", "sizes unknown", "rank unknown"), (4, 5, 1))[0]
+    return Program(seed, inputs, lines, outputs, {v.name: v.exact for v in known}, signature, [sizes, *more])
+
+
+def spec_of(x: Input, program: Program) -> tf.TensorSpec:
+    if program.signature == "rank unknown":
+        return tf.TensorSpec(None, x.dtype)
+    unknown = program.signature == "sizes unknown"
+    sizes = program.sizes[0]
+    return tf.TensorSpec([(None if unknown else sizes[d]) if isinstance(d, str) else d for d in x.dims], x.dtype)
+
+
+def run_program(program: Program) -> list[list[np.ndarray] | str]:
+    """The outputs of each of the calls, or the kind of error, in a tf.function."""
+    scope = globals_of_programs()
+    exec(program.source(), scope)
+    held: dict[int, Any] = {}
+    for i, x in enumerate(program.inputs):
+        if x.kind != "argument":
+            value = x.value(program.sizes[0])
+            held[i] = tf.Variable(value) if x.kind == "variable" else tf.constant(value)
+    places = [i for i, x in enumerate(program.inputs) if x.kind == "argument"]
+
+    def body(*arguments):
+        given = {**{i: tf.convert_to_tensor(v) for i, v in held.items()}, **dict(zip(places, arguments))}
+        return scope["f"](*(given[i] for i in range(len(program.inputs))))
+
+    def fresh():
+        specs = [spec_of(program.inputs[i], program) for i in places]
+        return tf.function(body, input_signature=specs if program.signature != "static" else None, autograph=False)
+
+    function, results = fresh(), []
+    for sizes in program.sizes:
+        arguments = [tf.constant(program.inputs[i].value(sizes)) for i in places]
+        try:
+            results.append([plain(r) for r in function(*arguments)])
+        except tf.errors.OpError as error:
+            results.append(f"error {type(error).__name__}")
+        except (TypeError, ValueError) as error:
+            results.append(f"cannot be traced: {type(error).__name__}")
+    return results
+
+
+def tolerances(program: Program) -> list[list[np.ndarray] | None]:
+    """For each call and output the largest difference of each element that is no mistake, NaN: any; None for a call
+    that fails."""
+    result: list[list[np.ndarray] | None] = []
+    for sizes in program.sizes:
+        run = Evaluation(program.seed + 1)
+        try:
+            for i, x in enumerate(program.inputs):
+                run.put(f"x{i}", x.value(sizes if x.kind == "argument" else program.sizes[0]))
+            for line in program.lines:
+                run.line(*line)
+        except Exception:  # noqa: BLE001
+            result.append(None)
+            continue
+        result.append([tolerance(run, name, program.exact[name]) for name in program.outputs])
+    return result
+
+
+def tolerance(run: Evaluation, name: str, exact: bool) -> np.ndarray:
+    value = run.values[name]
+    if exact or value.dtype.name not in FLOATS:
+        return np.zeros(value.shape)
+    with np.errstate(all="ignore"):
+        own = np.where(np.isfinite(as_double(value)), np.abs(as_double(value)), 0) * EPSILON[value.dtype.name]
+    tiny = 2.0**-126 if value.dtype.name == "float32" else 2.0**-14 * EPSILON["float16"] * 4 \
+        if value.dtype.name == "float16" else 2.0**-126
+    return SLACK * (run.distance(name) + own) + tiny * SLACK
+
+
+def mistakes(got: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> str:
+    """Empty where there are none."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return f"{got.dtype}{list(got.shape)} where {want.dtype}{list(want.shape)} is right"
+    if got.dtype.kind in "biu":
+        bad = got != want
+        if allowed.shape == want.shape:
+            bad &= ~np.isnan(allowed)
+    else:
+        a, b = got.astype(np.float64), want.astype(np.float64)
+        if allowed.shape != b.shape:
+            return ""
+        with np.errstate(all="ignore"):
+            same = (a == b) | (np.isnan(a) & np.isnan(b)) | np.isnan(allowed)
+            bad = ~(same | (np.abs(a - b) <= allowed))
+    if not np.any(bad):
+        return ""
+    place = tuple(int(i) for i in np.argwhere(bad)[0])
+    return (f"{np.sum(bad)} of {want.size} elements ({got.dtype}{list(got.shape)}) differ, at {place}: "
+            f"{got[place]!r} where {want[place]!r} is right, {allowed[place]:.3g} allowed")
