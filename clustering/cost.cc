@@ -243,6 +243,7 @@ int64_t CostModel::InferCost(int i) const {
   } else if (IsOneOf(node.op, kTranscendental)) {
     each = 10;
   }
+  each = std::max<int64_t>(each, 1);  // none where a matrix has no columns
   return kLaunch + std::min(elements, kMaxElements / each) * each;
 }
 

@@ -35,6 +35,14 @@ TEST(Worth, AMatrixProductIsEvenIfShapesAreUnknown) {
             "a b");
 }
 
+// The estimate divided by the work per element, which ended TensorFlow's process.
+TEST(Worth, AProductWithoutColumnsCostsWhatALaunchDoes) {
+  for (const char* shape : {"dim { size: 0 } dim { size: 0 }", "dim { size: 4 } dim { size: 0 }"}) {
+    EXPECT_EQ(WhyNotWorthy(Sized("x", shape) + Node("a", "MatMul", {"x", "x"}), "a"), "TOO_SMALL");
+    EXPECT_EQ(WhyNotWorthy(Sized("x", shape) + Node("a", "Conv2D", {"x", "x"}), "a"), "TOO_SMALL");
+  }
+}
+
 TEST(Worth, ManySmallOpsAre) {
   std::string graph = Sized("x", "dim { size: 4 }") + Node("n0", "Neg", {"x"});
   for (int i = 1; i < 12; ++i) {
