@@ -46,6 +46,7 @@ absl::Status ImportSoftmaxCrossEntropy(NodeImport& op) {
   Value both = b.Add(logits, labels);  // only for its shape
   if (!both) return op.Return(both);
   const Dims dims = both.shape().dims();
+  if (dims[1] == Dim(0)) return op.Refuse("no classes");
   DType dtype = logits.dtype(), wide = WideType(dtype);
   Rows rows = Exponentiate(b, b.Convert(b.BroadcastTo(logits, dims), wide));
   labels = b.Convert(b.BroadcastTo(labels, dims), wide);
@@ -60,6 +61,7 @@ absl::Status ImportSparseSoftmaxCrossEntropy(NodeImport& op) {
   Value logits = op.Input(0), labels = op.Input(1);
   if (!logits || !labels || logits.shape().rank() != 2) return op.Refuse("logits are no matrix");
   const Dims dims = logits.shape().dims();
+  if (dims[1] == Dim(0)) return op.Refuse("no classes");
   DType dtype = logits.dtype(), wide = WideType(dtype);
   Value below = b.CompareImplicit(labels, op.DimValue(dims[1], labels.dtype()), "lt");
   op.Check(b.Binary(Op::kAnd, below, b.Compare(labels, b.FullLike(labels, 0), "ge")));

@@ -15,6 +15,12 @@ Value Widened(FuncBuilder& b, Value x) {
   return narrow ? b.Convert(x, DType::kF32) : x;
 }
 
+// Means of integers are sums of 64 bits there, so that pixels do not wrap round.
+Value WidenedForMean(FuncBuilder& b, Value x) {
+  if (!x || ir::IsFloat(x.dtype())) return Widened(b, x);
+  return b.Convert(x, ir::IsSigned(x.dtype()) ? DType::kS64 : DType::kU64);
+}
+
 absl::string_view ReducerFor(absl::string_view op) {
   static const auto& map =
       *new absl::flat_hash_map<absl::string_view, absl::string_view>({{"All", "and"},
@@ -37,13 +43,14 @@ absl::Status ImportReduce(NodeImport& op) {
   if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) {
     return op.Refuse("an axis is reduced twice");
   }
-  Value x = Widened(b, op.Input(0));
+  const bool mean = op.op() == "Mean";
+  Value x = mean ? WidenedForMean(b, op.Input(0)) : Widened(b, op.Input(0));
   if (!x) return op.Return(x);
   if (op.op() == "EuclideanNorm") x = b.Mul(x, x);
   bool keep = op.attrs().Bool("keep_dims", false);
   absl::string_view reducer = ReducerFor(op.op());
   if (!axes.empty()) x = keep ? b.ReduceKeep(x, axes, reducer) : b.Reduce(x, axes, reducer);
-  if (op.op() == "Mean") {
+  if (mean) {
     Dim count(1);
     for (int64_t axis : axes) count = count * op.InputDims(0)[axis];
     if (count == Dim(0) && x && !ir::IsFloat(x.dtype())) return op.Refuse("the mean of nothing");

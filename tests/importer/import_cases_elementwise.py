@@ -240,6 +240,13 @@ def other_cases():
     yield Case("BitcastNarrower", lambda x: tf.bitcast(x, tf.int16), [SPECIAL], refused="differ in width")
 
 
+def narrow_mean_cases():
+    """TensorFlow adds integers up in 64 bits for a mean: 300 bright pixels wrapped round once."""
+    for dtype, value in ((np.uint8, 200), (np.int8, -100), (np.int16, 30000), (np.int32, 2**30)):
+        pixels = np.full((300, 2), value, dtype)
+        yield Case(f"Mean{dtype.__name__}", lambda x: raw.Mean(input=x, axis=0, keep_dims=False), [pixels])
+
+
 def reduction_cases():
     x = RNG.normal(0, 1, (3, 4, 5)).astype(np.float32)
     names = ("Sum", "Prod", "Max", "Min", "Mean", "EuclideanNorm")
@@ -300,4 +307,5 @@ def reduction_cases():
     yield Case("L2Loss", lambda x: raw.L2Loss(t=x), [x], rel=1e-6)
 
 
-CASES = [*unary_cases(), *binary_cases(), *activation_cases(), *other_cases(), *reduction_cases()]
+CASES = [*unary_cases(), *binary_cases(), *activation_cases(), *other_cases(), *narrow_mean_cases(),
+         *reduction_cases()]
