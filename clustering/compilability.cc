@@ -132,6 +132,16 @@ std::string TypeWithoutContract(const NodeDef& node) {
   return "";
 }
 
+// A transposed convolution of a volume is one of an image spread out by the strides: with a stride
+// of 2 seven of eight products are with zeros. TensorFlow's kernel took a third of the time.
+bool IsSpreadVolume(const NodeDef& node) {
+  if (node.op != "Conv3DBackpropInputV2") return false;
+  const graph_def::AttrValue* strides = node.attrs.Find("strides");
+  const auto* list = strides == nullptr ? nullptr : strides->AsListOf<int64_t>();
+  return list != nullptr &&
+         std::any_of(list->begin(), list->end(), [](int64_t s) { return s > 1; });
+}
+
 }  // namespace
 
 bool IsCompiledType(DataType type) {
@@ -174,6 +184,7 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
   if (node.op == "DynamicPartition" && node.attrs.Int("num_partitions", 0) > kMostPartitions) {
     return {Reason::kDATA_DEPENDENT_SHAPE, absl::StrCat("more than ", kMostPartitions, " results")};
   }
+  if (IsSpreadVolume(node)) return {Reason::kHOST_IS_FASTER, "strides above 1"};
   if (options.fetches.contains(node.name)) return {Reason::kFETCHED, ""};
   if (node.attrs.Bool("_XlaMustCompile", false) || !node.attrs.String("_xla_compile_id").empty()) {
     return {Reason::kMUST_COMPILE, ""};

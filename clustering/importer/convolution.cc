@@ -1,6 +1,6 @@
 // Convolutions, forward and backward, depthwise ones included.
 //
-// Of volumes, forward ones alone.
+// Of volumes, forward ones and the gradient of the image, which is a transposed convolution.
 //
 // A depthwise convolution with kernel [h, w, c, m] is a grouped one with c groups and the kernel
 // reshaped to [h, w, 1, c * m].
@@ -74,10 +74,9 @@ absl::StatusOr<Value> ForwardConvolution(NodeImport& op) {
   return Convolve(op.b(), p, op.Input(0), op.Input(1));
 }
 
-absl::StatusOr<Value> ConvolveVolume(NodeImport& op) {
+absl::StatusOr<Problem> ResolveVolume(NodeImport& op, const Dims& image) {
   Problem p;
   TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op, 3));
-  const Dims image = op.InputDims(0);
   p.filter = op.InputDims(1);
   if (image.size() != 5 || p.filter.size() != 5) {
     return op.Refuse("volume and filter of rank 5, please");
@@ -95,6 +94,11 @@ absl::StatusOr<Value> ConvolveVolume(NodeImport& op) {
   }
   window.resize(3);
   TEKTITE_ASSIGN_OR_RETURN(p.window, ResolveWindow(op, image, window, p.format));
+  return p;
+}
+
+absl::StatusOr<Value> ConvolveVolume(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, op.InputDims(0)));
   return Convolve(op.b(), p, op.Input(0), op.Input(1));
 }
 
@@ -126,8 +130,10 @@ absl::StatusOr<Dims> CompleteSizes(const NodeImport& op, int input, const Dims& 
 }
 
 absl::Status CheckOutput(const NodeImport& op, const Problem& p, const Dims& dy) {
-  if (dy.size() != 4) return op.Refuse("a gradient of rank ", dy.size());
-  for (int i = 0; i < 2; ++i) {
+  if (static_cast<int>(dy.size()) != p.format.rank()) {
+    return op.Refuse("a gradient of rank ", dy.size());
+  }
+  for (int i = 0; i < p.format.spatial_dims; ++i) {
     if (ops::ProvablyDifferent(dy[p.format.spatial(i)], p.window[i].output)) {
       return op.Refuse("the gradient has size ", dy[p.format.spatial(i)].ToString(), ", not ",
                        p.window[i].output.ToString());
@@ -139,6 +145,24 @@ absl::Status CheckOutput(const NodeImport& op, const Problem& p, const Dims& dy)
 absl::StatusOr<int64_t> RequireConstant(const NodeImport& op, const Dim& d) {
   if (!d.is_constant()) return op.Refuse("padding depends on size ", d.ToString());
   return d.value();
+}
+
+// Of the convolution of dy, spread out by the strides, with the mirrored filter.
+absl::StatusOr<FuncBuilder::ConvOptions> BackwardOptions(const NodeImport& op, const Problem& p) {
+  FuncBuilder::ConvOptions options;
+  options.input_layout = options.output_layout = p.format.layout();
+  if (p.format.spatial_dims == 3) options.kernel_layout = "012io";
+  options.feature_groups = p.groups;
+  options.lhs_dilation = Fields(p.window, &WindowDim::stride);
+  options.rhs_dilation = Fields(p.window, &WindowDim::dilation);
+  for (const WindowDim& w : p.window) {
+    Dim spread = (w.output - Dim(1)) * Dim(w.stride) + Dim(1);
+    int64_t low = w.extent() - 1 - w.low;
+    TEKTITE_ASSIGN_OR_RETURN(int64_t high, RequireConstant(op, w.input - spread + Dim(w.low)));
+    options.low.push_back(low);
+    options.high.push_back(high);
+  }
+  return options;
 }
 
 }  // namespace
@@ -176,19 +200,19 @@ absl::Status ImportConv2DBackpropInput(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, image, op.InputDims(1)));
   TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
   TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
-  FuncBuilder::ConvOptions options;
-  options.input_layout = options.output_layout = format.layout();
-  options.feature_groups = p.groups;
-  options.lhs_dilation = Fields(p.window, &WindowDim::stride);
-  options.rhs_dilation = Fields(p.window, &WindowDim::dilation);
-  for (const WindowDim& w : p.window) {
-    Dim spread = (w.output - Dim(1)) * Dim(w.stride) + Dim(1);
-    int64_t low = w.extent() - 1 - w.low;
-    TEKTITE_ASSIGN_OR_RETURN(int64_t high, RequireConstant(op, w.input - spread + Dim(w.low)));
-    options.low.push_back(low);
-    options.high.push_back(high);
-  }
+  TEKTITE_ASSIGN_OR_RETURN(FuncBuilder::ConvOptions options, BackwardOptions(op, p));
   const Value filter = BackwardFilter(b, p, op.Input(1), &options);
+  return op.Return(b.Convolution(op.Input(2), filter, options));
+}
+
+absl::Status ImportConv3DBackpropInput(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, image));
+  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
+  TEKTITE_ASSIGN_OR_RETURN(FuncBuilder::ConvOptions options, BackwardOptions(op, p));
+  Value filter = b.Transpose(b.Reverse(op.Input(1), {0, 1, 2}), {0, 1, 2, 4, 3});
   return op.Return(b.Convolution(op.Input(2), filter, options));
 }
 

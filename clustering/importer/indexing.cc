@@ -1,4 +1,6 @@
 // Indexed reads and writes: gather, scatter, one-hot, segment sums.
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "clustering/importer/gathering.h"
@@ -102,6 +104,23 @@ Value Scatter(FuncBuilder& b, Value operand, Value indices, Value updates, int d
                    {Attr::scatter_dims_to_operand_dims, Count(0, depth)},
                    {Attr::index_vector_dim, static_cast<int64_t>(index_vector_dim)},
                    {Attr::reducer, std::string(reducer)}});
+}
+
+// The lowest or highest number that is not infinite.
+Value LastFinite(FuncBuilder& b, DType dtype, bool lowest) {
+  const double sign = lowest ? -1 : 1;
+  switch (dtype) {
+    case DType::kF16:
+      return b.Scalar(dtype, sign * 65504);
+    case DType::kBF16:
+      return b.Scalar(dtype, sign * std::ldexp(255, 120));  // 8 bits of ones
+    case DType::kF32:
+      return b.Scalar(dtype, sign * std::numeric_limits<float>::max());
+    case DType::kF64:
+      return b.Scalar(dtype, sign * std::numeric_limits<double>::max());
+    default:
+      return b.Constant(lowest ? Literal::LowestOf(dtype) : Literal::HighestOf(dtype));
+  }
 }
 
 // indices: [i..., depth], updates: [i..., the operand's dimensions from depth on].
@@ -218,8 +237,9 @@ absl::Status ImportTensorScatter(NodeImport& op) {
   return ScatterPoints(op, op.Input(0), op.Input(1), updates, reducer);
 }
 
-// Negative segment numbers are dropped, too large ones are an error.
-absl::Status ImportUnsortedSegmentSum(NodeImport& op) {
+// Negative segment numbers are dropped, too large ones are an error. A segment without rows is the
+// reducer's identity, which for max and min is the last finite number.
+absl::Status ImportUnsortedSegment(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims segments, op.RequireContents(2));
   Value data = op.Input(0), ids = op.Input(1);
@@ -229,8 +249,17 @@ absl::Status ImportUnsortedSegmentSum(NodeImport& op) {
   Dims dims = {segments[0]};
   for (int i = ids_rank; i < data.shape().rank(); ++i) dims.push_back(data.shape().dim(i));
   op.Check(b.CompareImplicit(ids, op.DimValue(segments[0], ids.dtype()), "lt"));
-  Value zeros = b.Full(data.dtype(), 0, dims);
-  return op.Return(Scatter(b, zeros, ids, data, 1, ids_rank, "add"));
+  const std::string& name = op.op();
+  absl::string_view reducer = "add";
+  Value empty = b.Scalar(data.dtype(), 0);
+  if (name == "UnsortedSegmentProd") {
+    reducer = "mul";
+    empty = b.Scalar(data.dtype(), 1);
+  } else if (name != "UnsortedSegmentSum") {
+    reducer = name == "UnsortedSegmentMax" ? "max" : "min";
+    empty = LastFinite(b, data.dtype(), reducer == "max");
+  }
+  return op.Return(Scatter(b, b.BroadcastTo(empty, dims), ids, data, 1, ids_rank, reducer));
 }
 
 absl::Status ImportOneHot(NodeImport& op) {

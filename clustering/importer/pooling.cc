@@ -1,10 +1,11 @@
-// Max and average pooling and their gradients.
+// Max and average pooling, of volumes too, and the gradients of those of images.
 //
 // Average pooling divides by the number of elements that are really there: with padding, windows at
 // the border count fewer.
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/windows.h"
 
@@ -20,21 +21,21 @@ struct Pooling {
 
 absl::StatusOr<Pooling> ResolvePooling(const NodeImport& op, const Dims& image) {
   Pooling p;
-  TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op));
-  std::vector<int64_t> sizes = op.Ints("ksize");
-  if (sizes.size() != 4 || sizes[0] != 1 || sizes[p.format.feature()] != 1) {
+  TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op, absl::EndsWith(op.op(), "3D") ? 3 : 2));
+  std::vector<int64_t> sizes = op.Ints("ksize"), window;
+  if (static_cast<int>(sizes.size()) != p.format.rank() || sizes[0] != 1 ||
+      sizes[p.format.feature()] != 1) {
     return op.Refuse("pooling over batch or channels");
   }
-  TEKTITE_ASSIGN_OR_RETURN(
-      p.window,
-      ResolveWindow(op, image, {sizes[p.format.spatial(0)], sizes[p.format.spatial(1)]}, p.format));
+  for (int i = 0; i < p.format.spatial_dims; ++i) window.push_back(sizes[p.format.spatial(i)]);
+  TEKTITE_ASSIGN_OR_RETURN(p.window, ResolveWindow(op, image, window, p.format));
   return p;
 }
 
-// The two spatial dimensions' numbers among those of the whole image.
+// The spatial dimensions' numbers among those of the whole image.
 std::vector<int64_t> Spread(const Pooling& p, int64_t WindowDim::*field, int64_t otherwise) {
-  std::vector<int64_t> all(4, otherwise);
-  for (int i = 0; i < 2; ++i) all[p.format.spatial(i)] = p.window[i].*field;
+  std::vector<int64_t> all(p.format.rank(), otherwise);
+  for (int i = 0; i < p.format.spatial_dims; ++i) all[p.format.spatial(i)] = p.window[i].*field;
   return all;
 }
 
@@ -44,7 +45,7 @@ ops::WindowDims WholeWindow(const Pooling& p) {
   w.strides = Spread(p, &WindowDim::stride, 1);
   w.low = Spread(p, &WindowDim::low, 0);
   w.high = Spread(p, &WindowDim::high, 0);
-  w.lhs_dilation = w.window_dilation = std::vector<int64_t>(4, 1);
+  w.lhs_dilation = w.window_dilation = std::vector<int64_t>(p.format.rank(), 1);
   return w;
 }
 
@@ -53,13 +54,16 @@ bool HasPadding(const Pooling& p) {
                      [](const WindowDim& w) { return w.low != 0 || w.high != 0; });
 }
 
-// Elements under each window, of shape [1, h, w, 1]; a scalar where all windows have the same.
+// Elements under each window, of shape [1, h, w, 1] for images; a scalar where all windows have the
+// same.
 Value Counts(FuncBuilder& b, Pooling p, DType dtype) {
   if (!HasPadding(p)) {
-    return b.Scalar(dtype, static_cast<double>(p.window[0].size * p.window[1].size));
+    int64_t count = 1;
+    for (const WindowDim& w : p.window) count *= w.size;
+    return b.Scalar(dtype, static_cast<double>(count));
   }
-  Dims dims(4, Dim(1));
-  for (int i = 0; i < 2; ++i) dims[p.format.spatial(i)] = p.window[i].input;
+  Dims dims(p.format.rank(), Dim(1));
+  for (int i = 0; i < p.format.spatial_dims; ++i) dims[p.format.spatial(i)] = p.window[i].input;
   Value ones = PadImage(b, b.Full(dtype, 1, dims), b.Scalar(dtype, 0), p.format, &p.window);
   return b.ReduceWindow(ones, "add", WholeWindow(p));
 }
@@ -71,7 +75,7 @@ absl::Status ImportPool(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
   Value x = op.Input(0);
   if (!x) return op.Return(x);
-  if (op.op() == "MaxPool") {
+  if (absl::StartsWith(op.op(), "MaxPool")) {
     x = PadImage(b, x, b.Constant(ops::ReducerIdentity("max", x.dtype())), p.format, &p.window);
     return op.Return(b.ReduceWindow(x, "max", WholeWindow(p)));
   }

@@ -31,7 +31,81 @@ Value DiagonalMatrix(FuncBuilder& b, Value x, int64_t k, Value padding) {
   return b.Select(on_diagonal, spread, b.BroadcastTo(padding, dims));
 }
 
+// Diagonal k of a matrix: 0 where there is no such input.
+absl::StatusOr<int64_t> RequireDiagonal(const NodeImport& op, int input) {
+  if (input >= op.num_inputs()) return 0;
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> k, op.RequireInts(input));
+  if (k.size() != 1 && !(k.size() == 2 && k[0] == k[1])) return op.Refuse("several diagonals");
+  return k[0];
+}
+
+// How many elements diagonal k of a matrix has.
+absl::StatusOr<Dim> DiagonalLength(const NodeImport& op, const Dims& matrix, int64_t k) {
+  const Dim rows = matrix[matrix.size() - 2] + Dim(k < 0 ? k : 0);
+  const Dim columns = matrix.back() - Dim(k > 0 ? k : 0);
+  const Dim length = rows == columns ? rows : ir::Min(rows, columns);
+  if (length.is_constant() && length.value() < 1 && k != 0) return op.Refuse("no such diagonal");
+  if (!length.is_constant() && k != 0) return op.Refuse("a diagonal that may not be there");
+  return length;
+}
+
 }  // namespace
+
+// Element i of the result is matrix[..., i - min(k, 0), i + max(k, 0)].
+absl::Status ImportMatrixDiagPart(NodeImport& op) {
+  if (op.InputRank(0) < 2) return op.Refuse("not a matrix");
+  TEKTITE_ASSIGN_OR_RETURN(int64_t k, RequireDiagonal(op, 1));
+  const Dims dims = op.InputDims(0);
+  TEKTITE_ASSIGN_OR_RETURN(Dim length, DiagonalLength(op, dims, k));
+  FuncBuilder& b = op.b();
+  const int rank = op.InputRank(0);
+  auto numbers = [&](int64_t first) {
+    Value count = b.Iota(DType::kS64, {length, Dim(1)}, 0);
+    return b.Add(count, b.FullLike(count, static_cast<double>(first)));
+  };
+  Value points = b.Concatenate({numbers(k < 0 ? -k : 0), numbers(k > 0 ? k : 0)}, 1);
+  std::vector<int64_t> batch;
+  for (int i = 0; i + 2 < rank; ++i) batch.push_back(i);
+  const std::vector<int64_t> indexed = {rank - 2, rank - 1};
+  Dims slice = dims;
+  slice[rank - 2] = slice[rank - 1] = Dim(1);
+  return op.Return(b.AddOne(Op::kGather, {op.Input(0), points},
+                            {{ir::Attr::offset_dims, batch},
+                             {ir::Attr::collapsed_slice_dims, indexed},
+                             {ir::Attr::start_index_map, indexed},
+                             {ir::Attr::index_vector_dim, int64_t{1}},
+                             {ir::Attr::slice_sizes, slice}}));
+}
+
+// The matrix with the other input on diagonal k.
+absl::Status ImportMatrixSetDiag(NodeImport& op) {
+  if (op.InputRank(0) < 2) return op.Refuse("not a matrix");
+  if (op.InputRank(1) != op.InputRank(0) - 1) return op.Refuse("several diagonals");
+  TEKTITE_ASSIGN_OR_RETURN(int64_t k, RequireDiagonal(op, 2));
+  FuncBuilder& b = op.b();
+  Value matrix = op.Input(0), diagonal = op.Input(1);
+  if (!matrix || !diagonal) return op.Return(Value());
+  const Dims dims = matrix.shape().dims();
+  const int rank = matrix.shape().rank();
+  TEKTITE_ASSIGN_OR_RETURN(Dim length, DiagonalLength(op, dims, k));
+  if (!b.AssumeEqual(length, diagonal.shape().dim(rank - 2))) return op.Return(Value());
+  for (int i = 0; i < rank - 2; ++i) {
+    if (!b.AssumeEqual(dims[i], diagonal.shape().dim(i))) return op.Return(Value());
+  }
+  // The shorter side numbers the diagonal's elements: rows above the main one, columns below it.
+  const int side = k >= 0 ? rank - 2 : rank - 1;
+  const Dim missing = dims[side] - length;
+  if (!missing.is_constant()) return op.Refuse("a matrix that is not square");
+  std::vector<int64_t> low(rank - 1, 0), high(rank - 1, 0), places;
+  high.back() = missing.value();
+  if (missing != Dim(0)) diagonal = b.Pad(diagonal, b.Scalar(matrix.dtype(), 0), low, high);
+  for (int i = 0; i < rank - 2; ++i) places.push_back(i);
+  places.push_back(side);
+  Coordinates at = MatrixCoordinates(b, dims);
+  Value row = b.Add(at.row, b.Full(DType::kS32, static_cast<double>(k), dims));
+  return op.Return(
+      b.Select(b.Compare(row, at.column, "eq"), b.BroadcastInDim(diagonal, dims, places), matrix));
+}
 
 absl::Status ImportMatrixDiag(NodeImport& op) {
   if (op.InputRank(0) < 1) return op.Refuse("a scalar has no diagonal");

@@ -227,6 +227,21 @@ def volume_cases():
             [volume, normal(*shape)],
             rel=REL,
         )
+        forward = raw.Conv3D(
+            input=volume, filter=np.zeros(shape, np.float32), strides=[1, *strides, 1], padding=padding
+        )
+        yield Case(
+            f"Conv3DBackpropInputV2{name}",
+            lambda k, g, s=strides, p=padding: raw.Conv3DBackpropInputV2(
+                input_sizes=list(volume.shape), filter=k, out_backprop=g, strides=[1, *s, 1], padding=p
+            ),
+            [normal(*shape), normal(*forward.shape)],
+            rel=REL,
+        )
+    for padding in ("VALID", "SAME"):
+        window = dict(ksize=[1, 2, 3, 2, 1], strides=[1, 2, 1, 2, 1], padding=padding)
+        yield Case(f"MaxPool3D{padding}", lambda x, w=window: raw.MaxPool3D(input=x, **w), [volume])
+        yield Case(f"AvgPool3D{padding}", lambda x, w=window: raw.AvgPool3D(input=x, **w), [volume], rel=REL)
     yield Case(
         "_FusedConv3D",
         lambda x, k, c: private(

@@ -156,6 +156,13 @@ def index_cases():
         [M, segments],
         fails=True,
     )
+    for name in ("Max", "Min", "Prod"):
+        for data in (M, np.round(M).astype(np.int32), M.astype(np.float16), M.astype(np.float64)):
+            yield Case(
+                f"UnsortedSegment{name}{data.dtype}",
+                lambda x, i, n=name: getattr(raw, f"UnsortedSegment{n}")(data=x, segment_ids=i, num_segments=4),
+                [data, segments],
+            )
     labels = np.array([[1, -1], [0, 7]], np.int32)
     for axis in (-1, 0, 1):
         yield Case(f"OneHot{axis}", lambda i, a=axis: tf.one_hot(i, 3, 2.0, -1.0, axis=a), [labels])
@@ -195,6 +202,21 @@ def shape_cases():
             lambda x, k=k: raw.MatrixDiagV3(diagonal=x, k=k, num_rows=-1, num_cols=-1, padding_value=9.0),
             [M],
         )
+        for shape in ((2, 4, 4), (3, 5), (6, 2)):
+            if k == 2 and shape == (6, 2):
+                continue  # there is no such diagonal
+            matrix = RNG.normal(0, 1, shape).astype(np.float32)
+            part = lambda x, k=k: raw.MatrixDiagPartV3(input=x, k=k, padding_value=9.0)
+            yield Case(f"MatrixDiagPartV3{k}{shape}", part, [matrix])
+            yield Case(
+                f"MatrixSetDiagV3{k}{shape}",
+                lambda x, d, k=k: raw.MatrixSetDiagV3(input=x, diagonal=d, k=k),
+                [matrix, np.asarray(part(matrix)) * 2],
+            )
+    yield Case("MatrixDiagPart", lambda x: raw.MatrixDiagPart(input=x), [X])
+    yield Case("MatrixSetDiag", lambda x, d: raw.MatrixSetDiag(input=x, diagonal=d), [X, X[:, :5, 0]])
+    yield Case("MatrixDiagPartSeveral", lambda x: raw.MatrixDiagPartV3(input=x, k=[0, 1], padding_value=9.0), [X],
+               refused="several diagonals")
     yield Case("Diag", lambda x: raw.Diag(diagonal=x), [M])
     for bounds in ((-1, 0), (0, -1), (1, 1), (0, 0), (-1, -1)):
         yield Case(f"MatrixBandPart{bounds}", lambda x, b=bounds: tf.linalg.band_part(x, *b), [X])
@@ -204,6 +226,29 @@ def shape_cases():
             x, tf.where(tf.constant([True, False]), [tf.shape(x)[0], 1], [1, tf.shape(x)[1] * tf.shape(x)[2]])
         ),
         [X],
+    )
+
+
+def resize_cases():
+    image = RNG.normal(0, 1, (2, 5, 6, 3)).astype(np.float32)
+    sizes = ((9, 13), (10, 12), (15, 6), (3, 4), (1, 1), (5, 7))
+    for align, half in ((False, False), (True, False), (False, True)):
+        options = dict(align_corners=align, half_pixel_centers=half)
+        for size in sizes:
+            for op in ("ResizeBilinear", "ResizeNearestNeighbor"):
+                yield Case(
+                    f"{op}{size}{'Aligned' * align}{'Centers' * half}",
+                    lambda x, op=op, s=size, o=options: getattr(raw, op)(images=x, size=s, **o),
+                    [image],
+                )
+    pixels = (image * 50 + 100).astype(np.uint8)
+    yield Case("ResizeBilinearUint8", lambda x: raw.ResizeBilinear(images=x, size=[7, 7]), [pixels])
+    yield Case("ResizeNearestUint8", lambda x: raw.ResizeNearestNeighbor(images=x, size=[7, 7]), [pixels])
+    yield Case(
+        "ResizeToTwice",
+        lambda x: raw.ResizeBilinear(images=x, size=tf.shape(x)[1:3] * 2, half_pixel_centers=True),
+        [image],
+        dynamic=True,
     )
 
 
@@ -238,6 +283,7 @@ MEASURING = {  # cases whose functions ask for shapes
     "GradientOfBroadcast",
     "ShapeComparison",
 }
-CASES = [*reshape_cases(), *slice_cases(), *index_cases(), *shape_cases(), *variable_cases()]
+CASES = [*reshape_cases(), *slice_cases(), *index_cases(), *shape_cases(), *resize_cases(),
+         *variable_cases()]
 for case in CASES:
     case.dynamic = case.name in MEASURING

@@ -1,0 +1,178 @@
+// Images made larger or smaller: bilinear, and by the nearest pixel.
+//
+// Where a row or column of the result lies in the image is computed in single precision as
+// TensorFlow computes it, since rounding decides which pixel is the nearest. All of it is
+// elementwise work on one row of numbers, and constant where the sizes are.
+#include "clustering/importer/import_table.h"
+
+namespace tektite::importer {
+namespace {
+
+constexpr int kHeight = 1, kWidth = 2;  // images are NHWC here
+
+// With fewer channels than lanes, columns and channels become one dimension, so that vectors are
+// full: 256x256x3 to 224x224 took twice TensorFlow's time without.
+constexpr int64_t kFewChannels = 16;
+
+struct Resize {
+  Dims from, to;  // height and width
+  Dim batch, channels;
+  bool joined = false;  // columns and channels are one dimension
+  bool align_corners = false, half_pixel_centers = false;
+};
+
+absl::StatusOr<Resize> ResolveResize(const NodeImport& op) {
+  Resize r;
+  TEKTITE_ASSIGN_OR_RETURN(r.to, op.RequireContents(1));
+  if (op.InputRank(0) != 4 || r.to.size() != 2) return op.Refuse("an image of rank 4, please");
+  const Dims& dims = op.InputDims(0);
+  r.from = {dims[kHeight], dims[kWidth]};
+  r.batch = dims.front();
+  r.channels = dims.back();
+  r.joined = r.channels.is_constant() && r.channels.value() < kFewChannels;
+  r.align_corners = op.attrs().Bool("align_corners", false);
+  r.half_pixel_centers = op.attrs().Bool("half_pixel_centers", false);
+  for (int i = 0; i < 2; ++i) {
+    if (r.from[i] == Dim(0)) return op.Refuse("an image without pixels");
+    if (r.to[i].is_constant() && r.to[i].value() < 1) return op.Refuse("size ", r.to[i].value());
+    if (r.align_corners && !r.to[i].is_constant()) return op.Refuse("aligned corners of any size");
+  }
+  return r;
+}
+
+Value OneLess(FuncBuilder& b, Value x) { return b.Sub(x, b.FullLike(x, 1)); }
+
+// f32[to]: the place of each row (axis 0) or column (1) in the image. Half pixels are added but not
+// taken off again.
+Value Places(NodeImport& op, const Resize& r, int axis) {
+  FuncBuilder& b = op.b();
+  Value from = op.DimValue(r.from[axis], DType::kF32), to = op.DimValue(r.to[axis], DType::kF32);
+  if (r.align_corners && r.to[axis] != Dim(1)) {
+    from = OneLess(b, from);
+    to = OneLess(b, to);
+  }
+  Value numbers = b.Iota(DType::kF32, {r.to[axis]}, 0);
+  if (r.half_pixel_centers) numbers = b.Add(numbers, b.FullLike(numbers, 0.5));
+  return b.Mul(numbers, b.Div(from, to));
+}
+
+// Rows `indices` of one dimension.
+Value Take(FuncBuilder& b, Value x, Value indices, int axis) {
+  const int rank = x.shape().rank();
+  std::vector<int64_t> others;
+  for (int i = 0; i < rank; ++i) {
+    if (i != axis) others.push_back(i);
+  }
+  Dims slice = x.shape().dims();
+  slice[axis] = Dim(1);
+  const std::vector<int64_t> indexed = {axis};
+  return b.AddOne(Op::kGather, {x, indices},
+                  {{ir::Attr::offset_dims, others},
+                   {ir::Attr::collapsed_slice_dims, indexed},
+                   {ir::Attr::start_index_map, indexed},
+                   {ir::Attr::index_vector_dim, int64_t{1}},
+                   {ir::Attr::slice_sizes, slice}});
+}
+
+// [n] -> [n * channels]: each number once a channel.
+Value OncePerChannel(FuncBuilder& b, const Resize& r, Value x) {
+  if (!x) return x;
+  const Dim& n = x.shape().dim(0);
+  return b.Reshape(b.BroadcastInDim(x, {n, r.channels}, {0}), {n * r.channels});
+}
+
+// Columns `indices` of every channel.
+Value TakeColumns(FuncBuilder& b, const Resize& r, Value x, Value indices) {
+  if (!r.joined || !indices) return indices ? Take(b, x, indices, kWidth) : indices;
+  const Dims dims = {indices.shape().dim(0), r.channels};
+  Value first = b.Mul(indices, b.FullLike(indices, static_cast<double>(r.channels.value())));
+  Value places = b.Add(b.BroadcastInDim(first, dims, {0}), b.Iota(DType::kS64, dims, 1));
+  return Take(b, x, b.Reshape(places, {dims[0] * dims[1]}), kWidth);
+}
+
+Value TakeAlong(FuncBuilder& b, const Resize& r, Value x, Value indices, int axis) {
+  return axis == 0 ? Take(b, x, indices, kHeight) : TakeColumns(b, r, x, indices);
+}
+
+// [batch, height, width * channels] and back again.
+Value Join(FuncBuilder& b, const Resize& r, Value x) {
+  return r.joined ? b.Reshape(x, {r.batch, r.from[0], r.from[1] * r.channels}) : x;
+}
+Value Part(FuncBuilder& b, const Resize& r, Value x) {
+  return r.joined ? b.Reshape(x, {r.batch, r.to[0], r.to[1], r.channels}) : x;
+}
+
+Value AtMostLast(NodeImport& op, Value indices, const Dim& size) {
+  return op.b().Min(indices, op.DimValue(size - Dim(1), DType::kS64));
+}
+
+// Between each two neighbours along one dimension, by the part of the way that lies behind.
+Value Interpolate(NodeImport& op, const Resize& r, Value x, int axis) {
+  FuncBuilder& b = op.b();
+  Value place = Places(op, r, axis);
+  if (r.half_pixel_centers) place = b.Sub(place, b.FullLike(place, 0.5));
+  Value floor = b.Unary(Op::kFloor, place);
+  Value part = b.Sub(place, floor);
+  Value upper = AtMostLast(op, b.Convert(b.Unary(Op::kCeil, place), DType::kS64), r.from[axis]);
+  Value lower = b.Convert(floor, DType::kS64);
+  lower = b.Min(b.Max(lower, b.FullLike(lower, 0)), upper);
+  Value before = TakeAlong(b, r, x, lower, axis), behind = TakeAlong(b, r, x, upper, axis);
+  if (!before || !behind) return Value();
+  if (axis == 1 && r.joined) part = OncePerChannel(b, r, part);
+  const int dimension = axis == 0 ? kHeight : kWidth;
+  Value weight = b.BroadcastInDim(part, before.shape().dims(), {dimension});
+  return b.Add(before, b.Mul(b.Sub(behind, before), weight));
+}
+
+// Each pixel `factor` times along a dimension.
+Value Repeat(FuncBuilder& b, Value x, int dimension, int64_t factor) {
+  if (!x || factor == 1) return x;
+  Dims spread = x.shape().dims(), result = spread;
+  result[dimension] = result[dimension] * Dim(factor);
+  spread.insert(spread.begin() + dimension + 1, Dim(factor));
+  std::vector<int64_t> places;
+  for (int i = 0; i < static_cast<int>(spread.size()); ++i) {
+    if (i != dimension + 1) places.push_back(i);
+  }
+  return b.Reshape(b.BroadcastInDim(x, spread, places), result);
+}
+
+// How many times larger, where half pixels make each pixel the nearest to just as many; else 0.
+int64_t WholeFactor(const Resize& r, int axis) {
+  const Dim &from = r.from[axis], &to = r.to[axis];
+  if (!r.half_pixel_centers || !from.is_constant() || !to.is_constant()) return 0;
+  return to.value() % from.value() == 0 ? to.value() / from.value() : 0;
+}
+
+}  // namespace
+
+// Columns first, as TensorFlow does, so that the sums are the same.
+absl::Status ImportResizeBilinear(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Resize r, ResolveResize(op));
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  x = Interpolate(op, r, Join(op.b(), r, op.b().Convert(x, DType::kF32)), 1);
+  if (x) x = Interpolate(op, r, x, 0);
+  return op.Return(x ? Part(op.b(), r, x) : x);
+}
+
+absl::Status ImportResizeNearestNeighbor(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Resize r, ResolveResize(op));
+  FuncBuilder& b = op.b();
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  const int64_t rows = WholeFactor(r, 0), columns = WholeFactor(r, 1);
+  if (rows != 0 && columns != 0) {
+    return op.Return(Repeat(b, Repeat(b, x, kWidth, columns), kHeight, rows));
+  }
+  x = Join(b, r, x);
+  for (int axis : {1, 0}) {
+    Value place = b.Unary(r.align_corners ? Op::kRoundAway : Op::kFloor, Places(op, r, axis));
+    Value nearest = AtMostLast(op, b.Convert(place, DType::kS64), r.from[axis]);
+    if (!nearest || !x) return op.Return(Value());
+    x = TakeAlong(b, r, x, nearest, axis);
+  }
+  return op.Return(x ? Part(b, r, x) : x);
+}
+
+}  // namespace tektite::importer
