@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from tests.random_programs.operations import FLOATS, INTS, Known, random_line
 
-TWINS = 2
+TWINS = 3
 SLACK = 16  # times the twins' distance
 MOST_ELEMENTS = 20000
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
