@@ -40,8 +40,14 @@ class LibraryKernel : public backend::Kernel {
   backend::LaunchPlan plan_;
 };
 
+// order_kernels.cc: sort and top_k with static shapes.
+absl::StatusOr<KernelPtr> MakeOrderKernel(const ir::Node& op, Buffers buffers);
 // selection_kernels.cc: an op of the family `selection` with static shapes.
 absl::StatusOr<KernelPtr> MakeSelectionKernel(const ir::Node& op, Buffers buffers);
+// lookup_kernels.cc: unique, is_member.
+KernelPtr MakeLookup(const ir::Node& op, Buffers buffers);
+// suppression_kernel.cc
+KernelPtr MakeNonMaxSuppression(const ir::Node& op, Buffers buffers);
 
 }  // namespace tektite::cpu
 

@@ -1,9 +1,6 @@
 #include "backends/cpu/library_kernels.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -135,138 +132,6 @@ Pooling ResolvePooling(const Node& op) {
   return p;
 }
 
-// ---- sort and top_k ----------------------------------------------------------
-
-template <typename T>
-bool Less(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(a) || std::isnan(b)) return std::isnan(b) && !std::isnan(a);
-  }
-  return a < b;
-}
-
-// `lines` runs of `length` elements, each put in order on its own.
-class LineKernel : public LibraryKernel {
- public:
-  LineKernel(Buffers buffers, int64_t lines, int64_t length)
-      : LibraryKernel(std::move(buffers)),
-        length_(length),
-        lines_(lines),
-        per_chunk_(std::clamp<int64_t>(4096 / std::max<int64_t>(length, 1), 1, 64)) {
-    plan_.num_chunks = Chunks(lines, per_chunk_);
-    plan_.cost_ns = 5 * static_cast<double>(lines) * static_cast<double>(length) *
-                    std::log2(static_cast<double>(length) + 2);
-  }
-
- protected:
-  // Calls visit(line, order) with the numbers of a line's elements, in order.
-  template <typename Index, typename Visit>
-  void ForEachLine(int64_t begin, int64_t end, Visit&& visit) const {
-    std::vector<Index> order(length_);
-    const int64_t last = std::min(end * per_chunk_, lines_);
-    for (int64_t line = begin * per_chunk_; line < last; ++line) {
-      std::iota(order.begin(), order.end(), 0);
-      visit(line, order);
-    }
-  }
-
-  const int64_t length_;
-
- private:
-  const int64_t lines_, per_chunk_;
-};
-
-// Lines lie along the sorted dimension.
-template <typename Key>
-class Sort : public LineKernel {
- public:
-  Sort(Buffers buffers, const Node& op)
-      : LineKernel(std::move(buffers), NumLines(op), Sizes(op)[op.Int(Attr::dimension)]),
-        descending_(op.Bool(Attr::descending)),
-        step_(ir::RowMajorStrides(Sizes(op))[op.Int(Attr::dimension)]) {
-    for (int i = 0; i < op.num_operands(); ++i) {
-      bytes_.push_back(ir::DTypeBytes(op.operand_shape(i).dtype()));
-    }
-  }
-
-  void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
-    ForEachLine<int64_t>(begin, end, [&](int64_t line, std::vector<int64_t>& order) {
-      const int64_t base = line / step_ * step_ * length_ + line % step_;
-      const Key* const keys = Operand<Key>(frame, 0) + base;
-      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
-        if (descending_) std::swap(i, j);
-        return Less(keys[i * step_], keys[j * step_]);
-      });
-      for (size_t i = 0; i < bytes_.size(); ++i) {
-        const char* const from = Operand<char>(frame, i);
-        char* const to = Result<char>(frame, i);
-        for (int64_t k = 0; k < length_; ++k) {
-          std::memcpy(to + (base + k * step_) * bytes_[i],
-                      from + (base + order[k] * step_) * bytes_[i], bytes_[i]);
-        }
-      }
-    });
-  }
-
- private:
-  static std::vector<int64_t> Sizes(const Node& op) { return op.operand_shape(0).sizes(); }
-  static int64_t NumLines(const Node& op) {
-    const int64_t length = Sizes(op)[op.Int(Attr::dimension)];
-    return length == 0 ? 0 : ir::Product(Sizes(op)) / length;
-  }
-
-  const bool descending_;
-  const int64_t step_;
-  std::vector<int> bytes_;  // of an element, by operand
-};
-
-// Lines are rows.
-template <typename T>
-class TopK : public LineKernel {
- public:
-  TopK(Buffers buffers, const Node& op)
-      : LineKernel(std::move(buffers), NumLines(op), op.operand_shape(0).sizes().back()),
-        k_(op.Int(Attr::k)) {}
-
-  void Run(const KernelFrame& frame, int64_t begin, int64_t end) const override {
-    ForEachLine<int32_t>(begin, end, [&](int64_t row, std::vector<int32_t>& order) {
-      const T* const x = Operand<T>(frame, 0) + row * length_;
-      // The greatest first, of equal ones the one that stands first.
-      std::partial_sort(order.begin(), order.begin() + k_, order.end(), [&](int32_t i, int32_t j) {
-        if (Less(x[j], x[i])) return true;
-        return !Less(x[i], x[j]) && i < j;
-      });
-      for (int64_t i = 0; i < k_; ++i) {
-        Result<T>(frame, 0)[row * k_ + i] = x[order[i]];
-        Result<int32_t>(frame, 1)[row * k_ + i] = order[i];
-      }
-    });
-  }
-
- private:
-  static int64_t NumLines(const Node& op) {
-    const int64_t k = op.Int(Attr::k);
-    return k == 0 ? 0 : ir::Product(op.shape(0).sizes()) / k;
-  }
-
-  const int64_t k_;
-};
-
-// ---- making them -------------------------------------------------------------
-
-// `make` is called with a zero of the element type.
-template <typename Make>
-absl::StatusOr<KernelPtr> ForDType(DType dtype, const Node& op, Make&& make) {
-  if (dtype == DType::kF16 || dtype == DType::kBF16) {
-    return Unimplemented(op.Describe(), " of ", ir::DTypeName(dtype));
-  }
-  KernelPtr kernel;
-  ir::DispatchDType(dtype, [&](auto zero) {
-    if constexpr (std::is_arithmetic_v<decltype(zero)>) kernel = make(zero);
-  });
-  return kernel;
-}
-
 }  // namespace
 
 absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
@@ -278,9 +143,9 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
     op = node.get();
   }
   if (op == nullptr) return Unimplemented("no library kernel for a fusion without ops");
-  const bool selects = ir::GetOpInfo(op->op()).family == ir::OpFamily::selection;
-  if (!selects && op->op() != Op::kSelectAndScatter && op->op() != Op::kSort &&
-      op->op() != Op::kTopK) {
+  const ir::OpFamily family = ir::GetOpInfo(op->op()).family;
+  const bool selects = family == ir::OpFamily::selection, orders = family == ir::OpFamily::order;
+  if (!selects && !orders && op->op() != Op::kSelectAndScatter) {
     return Unimplemented("no library kernel for ", op->Describe());
   }
   if (ir::HasSymbols(region)) return SizedAtLaunch(fusion, &MakeLibraryKernel);
@@ -299,28 +164,22 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
     buffers.results[output.index] = region.num_parameters() + static_cast<int>(i);
   }
   if (selects) return MakeSelectionKernel(*op, std::move(buffers));
+  if (orders) return MakeOrderKernel(*op, std::move(buffers));
   if (std::count(buffers.results.begin(), buffers.results.end(), -1) > 0) {
     return Unimplemented("no library kernel for some results of ", op->Describe());
   }
   const DType dtype = op->operand_shape(0).dtype();
-  switch (op->op()) {
-    case Op::kSelectAndScatter:
-      if (dtype == DType::kBool) break;
-      return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
-        using T = decltype(zero);
-        if constexpr (std::is_same_v<T, bool>) return nullptr;
-        return std::make_shared<SelectAndScatter<T>>(buffers, ResolvePooling(*op));
-      });
-    case Op::kSort:
-      return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
-        return std::make_shared<Sort<decltype(zero)>>(buffers, *op);
-      });
-    default:
-      return ForDType(dtype, *op, [&](auto zero) -> KernelPtr {
-        return std::make_shared<TopK<decltype(zero)>>(buffers, *op);
-      });
+  if (dtype == DType::kBool || dtype == DType::kF16 || dtype == DType::kBF16) {
+    return Unimplemented("no library kernel for ", op->Describe(), " of ", ir::DTypeName(dtype));
   }
-  return Unimplemented("no library kernel for ", op->Describe());
+  KernelPtr kernel;
+  ir::DispatchDType(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      kernel = std::make_shared<SelectAndScatter<T>>(buffers, ResolvePooling(*op));
+    }
+  });
+  return kernel;
 }
 
 }  // namespace tektite::cpu

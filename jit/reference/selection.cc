@@ -1,7 +1,8 @@
-// compact, nonzero, unique. Rows that do not count are zero here.
+// compact, nonzero, non_max_suppression, unique; is_member. Rows that do not count are zero here.
 #include <algorithm>
 #include <map>
 
+#include "jit/ops/non_max_suppression.h"
 #include "jit/reference/eval.h"
 #include "jit/reference/scalar_ops.h"
 
@@ -56,16 +57,19 @@ Literals Unique(const EvalContext& c) {
     }
   };
   std::vector<int64_t> occurrences;
+  const int64_t n = x.sizes()[0], width = n == 0 ? 0 : x.num_elements() / n;
   ir::DispatchDType(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    std::map<Wide<T>, int64_t> number_of;  // without NaN, which has no order
-    for (int64_t i = 0; i < x.num_elements(); ++i) {
-      const Wide<T> value = Widen(x.data<T>()[i]);
+    std::map<std::vector<Wide<T>>, int64_t> number_of;  // without NaN, which has no order
+    for (int64_t i = 0; i < n; ++i) {
+      const T* const row = x.data<T>() + i * width;
+      std::vector<Wide<T>> value;
+      for (int64_t k = 0; k < width; ++k) value.push_back(Widen(row[k]));
       const auto next = static_cast<int64_t>(occurrences.size());
       int64_t number = next;
       if (value == value) number = number_of.try_emplace(value, next).first->second;
       if (number == next) {
-        values.mutable_data<T>()[next] = x.data<T>()[i];
+        std::copy_n(row, width, values.mutable_data<T>() + next * width);
         occurrences.push_back(0);
       }
       ++occurrences[number];
@@ -77,6 +81,35 @@ Literals Unique(const EvalContext& c) {
   return {values, numbers, counts, CountOf(count)};
 }
 
+Literals IsMember(const EvalContext& c) {
+  const Literal &x = c.operand(0), &y = c.operand(1);
+  Literal result = Zeros(c, 0);
+  ir::DispatchDType(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t i = 0; i < x.num_elements(); ++i) {
+      result.mutable_data<bool>()[i] =
+          std::any_of(y.data<T>(), y.data<T>() + y.num_elements(),
+                      [&](T member) { return Widen(member) == Widen(x.data<T>()[i]); });
+    }
+  });
+  return {result};
+}
+
+Literals NonMaxSuppression(const EvalContext& c) {
+  Literal indices = Zeros(c, 0), scores = Zeros(c, 1);
+  const auto scalar = [&](int i) { return *c.operand(i).data<float>(); };
+  const ops::Suppression s{c.operand(0).data<float>(),
+                           c.operand(1).data<float>(),
+                           c.operand(1).num_elements(),
+                           std::min(c.operand(2).AsInt(0), indices.num_elements()),
+                           scalar(3),
+                           scalar(4),
+                           scalar(5)};
+  const int64_t count =
+      ops::SuppressNonMaxima(s, indices.mutable_data<int32_t>(), scores.mutable_data<float>());
+  return {indices, scores, CountOf(count)};
+}
+
 }  // namespace
 
 absl::StatusOr<Literals> EvalSelection(const EvalContext& c) {
@@ -85,6 +118,10 @@ absl::StatusOr<Literals> EvalSelection(const EvalContext& c) {
       return Compact(c);
     case ir::Op::kNonzero:
       return Nonzero(c);
+    case ir::Op::kIsMember:
+      return IsMember(c);
+    case ir::Op::kNonMaxSuppression:
+      return NonMaxSuppression(c);
     default:
       return Unique(c);
   }

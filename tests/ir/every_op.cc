@@ -150,7 +150,12 @@ graph @selection(%m: bool[n], %x: f32[n,3], %k: s64[n]) -> (f32[n,3], s64[n,1], 
   %3:2 : (f32[n,3], s64[]) = compact(%m, %x)
   %4:2 : (s64[n,1], s64[]) = nonzero(%m)
   %5:4 : (s64[n], s32[n], s32[n], s64[]) = unique(%k) {dtype = s32}
+  %6: bool[n] = is_member(%k, %5#0)
   return %3#0, %4#0, %5#0, %5#1, %5#3
+}
+graph @suppression(%b: f32[n,4], %s: f32[n], %m: s32[], %o: f32[]) -> (s32[n], f32[n], s64[]) {
+  %4:3 : (s32[n], f32[n], s64[]) = non_max_suppression(%b, %s, %m, %o, %o, %o) {shape = (n)}
+  return %4#0, %4#1, %4#2
 }
 graph @random(%s: u64[2], %a: f32[], %b: f32[], %x: f32[n]) -> (u64[2], u32[n], f32[n], f32[n]) {
   %4:2 : (u64[2], u32[n]) = rng_bit_generator(%s) {dtype = u32, shape = (n)}

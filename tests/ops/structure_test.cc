@@ -36,6 +36,16 @@ TEST(Order, TopK) {
   EXPECT_EQ(RunOp("nonzero", {"bool[]{true}"}, ""), "s64[1,0]{} s64[]{1}");
   EXPECT_EQ(RunOp("unique", {"s32[5]{7, 3, 7, 9, 3}"}, "dtype = s32"),
             "s32[5]{7, 3, 9, 0, 0} s32[5]{0, 1, 0, 2, 1} s32[5]{2, 2, 1, 0, 0} s64[]{3}");
+  EXPECT_EQ(RunOp("unique", {"s32[3,2]{1, 2, 1, 3, 1, 2}"}, "dtype = s32"),
+            "s32[3,2]{1, 2, 1, 3, 0, 0} s32[3]{0, 1, 0} s32[3]{2, 1, 0} s64[]{2}");
+  EXPECT_EQ(RunOp("is_member", {"f32[4]{nan, -0, 2, 3}", "f32[3]{0, nan, 3}"}, ""),
+            "bool[4]{false, true, false, true}");
+  // The second overlaps the first by 0.8; with equal scores the first one stays.
+  EXPECT_EQ(RunOp("non_max_suppression",
+                  {"f32[3,4]{0, 0, 1, 1, 0, 0, 1, 0.8, 5, 5, 6, 6}", "f32[3]{1, 1, 2}", "s32[]{3}",
+                   "f32[]{0.5}", "f32[]{0}", "f32[]{0}"},
+                  "shape = (3)"),
+            "s32[3]{2, 0, 0} f32[3]{2, 1, 0} s64[]{2}");
   EXPECT_EQ(RunOp("unique", {"f32[4]{nan, -0, 0, nan}"}, "dtype = s64"),
             "f32[4]{nan, -0, nan, 0} s64[4]{0, 1, 1, 2} s64[4]{1, 2, 1, 0} s64[]{3}");
 }
