@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/row_counts.h"
 
 namespace tektite::clustering {
 namespace {
@@ -56,23 +57,31 @@ constexpr absl::string_view kBoundary[] = {
 // How large their results are is known when they have run. What reads the results can be compiled:
 // their shapes are arguments there.
 constexpr absl::string_view kDataDependentShape[] = {
-    "CombinedNonMaxSuppression",
-    "DynamicStitch",
     "GenerateBoundingBoxProposals",
-    "ListDiff",
     "NonMaxSuppression",
     "NonMaxSuppressionV2",
     "NonMaxSuppressionV3",
     "NonMaxSuppressionV4",
     "NonMaxSuppressionV5",
     "NonMaxSuppressionWithOverlaps",
-    "ParallelDynamicStitch",
+    "RaggedCross",
+    "RaggedFillEmptyRows",
+    "RaggedGather",
     "RaggedRange",
+    "RaggedTensorToSparse",
+    "RaggedTensorToTensor",
+    "SegmentMax",
+    "SegmentMean",
+    "SegmentMin",
+    "SegmentProd",
+    "SegmentSum",
     "SparseFillEmptyRows",
+    "SparseSegmentMean",
+    "SparseSegmentSqrtN",
+    "SparseSegmentSum",
+    "StringNGrams",
     "StringSplit",
     "StringSplitV2",
-    "UniqueV2",
-    "UniqueWithCountsV2",
 };
 constexpr absl::string_view kRefProducers[] = {
     "Assign",      "AssignAdd",     "AssignSub",         "CountUpTo", "RefEnter",   "RefExit",
@@ -121,12 +130,13 @@ std::string UnsupportedType(const NodeDef& node) {
 }
 
 // Element types for which TensorFlow's answer is an error or an accident: it has no Where of f16,
-// and whether its Unique finds -0 and 0 of 16 bits to be one depends on where their hashes fall.
+// and whether its Unique and ListDiff find -0 and 0 of 16 bits to be one depends on where their
+// hashes fall.
 std::string TypeWithoutContract(const NodeDef& node) {
   const DataType type = node.attrs.Type("T");
-  const bool unique = node.op == "Unique" || node.op == "UniqueWithCounts";
+  const bool hashes = absl::StartsWith(node.op, "Unique") || node.op == "ListDiff";
   const bool half = type == DataType::kHalf;
-  if ((node.op == "Where" && half) || (unique && (half || type == DataType::kBfloat16))) {
+  if ((node.op == "Where" && half) || (hashes && (half || type == DataType::kBfloat16))) {
     return absl::StrCat("T is ", DataTypeName(type));
   }
   return "";
@@ -185,6 +195,9 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {Reason::kDATA_DEPENDENT_SHAPE, absl::StrCat("more than ", kMostPartitions, " results")};
   }
   if (IsSpreadVolume(node)) return {Reason::kHOST_IS_FASTER, "strides above 1"};
+  if (!importer::CountsFirstDimension(index, i)) {
+    return {Reason::kDATA_DEPENDENT_SHAPE, "along another dimension than the first"};
+  }
   if (options.fetches.contains(node.name)) return {Reason::kFETCHED, ""};
   if (node.attrs.Bool("_XlaMustCompile", false) || !node.attrs.String("_xla_compile_id").empty()) {
     return {Reason::kMUST_COMPILE, ""};

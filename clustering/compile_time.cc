@@ -25,10 +25,9 @@ bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
 }  // namespace
 
 CompileTime::CompileTime(const GraphIndex& index, const Together& together)
-    : unknown_input_(index.num_nodes(), -1) {
-  std::vector<bool> known(index.num_nodes(), false);  // to the node's own cluster
+    : known_(index.num_nodes(), false), unknown_input_(index.num_nodes(), -1) {
   auto known_to = [&](int from, int to) {
-    return known[from] && (index.node(from).op == "Const" || together(from, to));
+    return known_[from] && (index.node(from).op == "Const" || together(from, to));
   };
   for (int node : index.order()) {
     const NodeDef& def = index.node(node);
@@ -43,9 +42,9 @@ CompileTime::CompileTime(const GraphIndex& index, const Together& together)
       }
     }
     if (def.op == "Const" || IsOneOf(def.op, kMeasures)) {
-      known[node] = true;
+      known_[node] = true;
     } else if (importer::ContentsComeFromContents(def.op) || IsOneOf(def.op, kGiveContents)) {
-      known[node] = std::all_of(inputs.begin(), inputs.end(), [&](const GraphIndex::Edge& in) {
+      known_[node] = std::all_of(inputs.begin(), inputs.end(), [&](const GraphIndex::Edge& in) {
         return in.is_control() || known_to(in.node, node);
       });
     }

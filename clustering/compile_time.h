@@ -27,8 +27,11 @@ class CompileTime {
   CompileTime(const graph_def::GraphIndex& index, const Together& together);
 
   int UnknownInput(int node) const { return unknown_input_[node]; }
+  // Whether the node's results are known.
+  bool Knows(int node) const { return known_[node]; }
 
  private:
+  std::vector<bool> known_;
   std::vector<int> unknown_input_;
 };
 

@@ -123,13 +123,16 @@ class Marker {
   // them must know it.
   void FindCuts() {
     std::vector<bool> takes(n_);
+    const CompileTime values(index_,
+                             [&](int from, int to) { return IsMember(from) && IsCandidate(to); });
     for (int node : index_.order()) {
       if (!IsMember(node)) continue;
       const auto inputs = index_.inputs(node);
       for (size_t i = 0; i < inputs.size(); ++i) {
         const GraphIndex::Edge& in = inputs[i];
         if (in.is_control() || !IsMember(in.node)) continue;
-        if (!takes[in.node] && !importer::MakesRowCount(index_.node(in.node), in.output)) continue;
+        if (values.Knows(in.node)) continue;
+        if (!takes[in.node] && !importer::MakesRowCount(index_, in.node, in.output)) continue;
         if (importer::TakesRowCount(index_, node, static_cast<int>(i))) {
           takes[node] = true;
         } else {

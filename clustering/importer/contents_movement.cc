@@ -167,6 +167,29 @@ absl::Status FoldTile(NodeImport& op) {
   return op.ReturnContents(op.InputDType(0), {Dim(times * size)}, result);
 }
 
+// Scalars at constant places, each of which is filled.
+absl::Status FoldDynamicStitch(NodeImport& op) {
+  const int parts = op.num_inputs() / 2;
+  std::vector<std::optional<Dim>> result;
+  for (int i = 0; i < parts; ++i) {
+    TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> places, op.RequireInts(i));
+    const Dims& data = KnownElements(op, parts + i);
+    if (data.size() != places.size()) return NotShapeArithmetic();
+    for (size_t k = 0; k < places.size(); ++k) {
+      if (places[k] < 0 || places[k] >= kMaxContents) return NotShapeArithmetic();
+      if (places[k] >= static_cast<int64_t>(result.size())) result.resize(places[k] + 1);
+      result[places[k]] = data[k];
+    }
+  }
+  Dims elements;
+  for (const std::optional<Dim>& element : result) {
+    if (!element) return NotShapeArithmetic();
+    elements.push_back(*element);
+  }
+  const Dim size(static_cast<int64_t>(elements.size()));
+  return op.ReturnContents(op.InputDType(parts), {size}, std::move(elements));
+}
+
 absl::Status FoldOnesLike(NodeImport& op) {
   return op.ReturnContents(op.InputDType(0), op.InputDims(0),
                            Dims(KnownElements(op, 0).size(), Dim(1)));

@@ -1,4 +1,5 @@
 // Indexed reads and writes: gather, scatter, one-hot, segment sums.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -235,6 +236,47 @@ absl::Status ImportTensorScatter(NodeImport& op) {
     return op.Refuse("bad_indices_policy IGNORE");
   }
   return ScatterPoints(op, op.Input(0), op.Input(1), updates, reducer);
+}
+
+// Rows at given places, later ones over earlier ones: as many rows as the greatest place asks for,
+// which are taken to be no more than there are.  Rows that nobody fills are zero.
+absl::Status ImportDynamicStitch(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  const int parts = op.num_inputs() / 2;
+  if (parts < 1 || op.InputRank(parts) < op.InputRank(0)) return op.Refuse("ranks");
+  const Dims& first = op.InputDims(parts);
+  const Dims row(first.begin() + op.InputRank(0), first.end());
+  std::vector<Value> places, rows;
+  int64_t greatest = -1;
+  bool known = true;
+  for (int i = 0; i < parts; ++i) {
+    const Dims &at = op.InputDims(i), &data = op.InputDims(parts + i);
+    if (data.size() != at.size() + row.size()) return op.Refuse("ranks");
+    for (size_t k = 0; k < data.size(); ++k) {
+      b.AssumeEqual(data[k], k < at.size() ? at[k] : row[k - at.size()]);
+    }
+    known = known && op.KnownAll(i, [&](int64_t place) {
+      greatest = std::max(greatest, place);
+      return place >= 0;
+    });
+    Dims dims = {op.InputShape(i).NumElements()};
+    places.push_back(b.Reshape(op.Input(i), dims));
+    dims.insert(dims.end(), row.begin(), row.end());
+    rows.push_back(b.Reshape(op.Input(parts + i), dims));
+  }
+  Value at = b.Concatenate(places, 0), data = b.Concatenate(rows, 0);
+  if (!at || !data) return op.Return(Value());
+  const Dim most = known ? Dim(greatest + 1) : at.shape().dim(0);
+  Dims dims = {most};
+  dims.insert(dims.end(), row.begin(), row.end());
+  Value result = b.Full(data.dtype(), 0, dims);
+  if (at.shape().dim(0) == Dim(0)) return op.Return(result);
+  result = Scatter(b, result, at, data, 1, 1, "replace");
+  if (known) return op.Return(result);
+  op.Check(b.Compare(at, b.FullLike(at, 0), "ge"));
+  Value last = b.Max(b.Reduce(at, {0}, "max"), b.Scalar(at.dtype(), -1));
+  op.Check(b.Compare(last, op.DimValue(most, at.dtype()), "lt"));
+  return op.ReturnRows(result, b.Add(b.Convert(last, DType::kS64), b.Scalar(DType::kS64, 1)));
 }
 
 // Negative segment numbers are dropped, too large ones are an error. A segment without rows is the

@@ -1,8 +1,11 @@
 #include "clustering/importer/row_counts.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "clustering/graph_def/tensor.h"
 
 namespace tektite::importer {
@@ -11,13 +14,24 @@ namespace {
 using graph_def::GraphIndex;
 using graph_def::NodeDef;
 
-// Whether the node is a constant 0.
-bool IsZero(const NodeDef& node) {
+// The elements of a constant of integers.
+std::optional<std::vector<int64_t>> ConstantIntegers(const NodeDef& node) {
   const graph_def::AttrValue* value = node.attrs.Find("value");
   const auto* tensor = value == nullptr ? nullptr : value->As<graph_def::TensorProto>();
-  if (node.op != "Const" || tensor == nullptr) return false;
-  const auto elements = graph_def::MaterializeIntegers(*tensor);
-  return elements.ok() && *elements == std::vector<int64_t>{0};
+  if (node.op != "Const" || tensor == nullptr) return std::nullopt;
+  auto elements = graph_def::MaterializeIntegers(*tensor);
+  if (!elements.ok()) return std::nullopt;
+  return *std::move(elements);
+}
+
+bool IsZero(const NodeDef& node) { return ConstantIntegers(node) == std::vector<int64_t>{0}; }
+
+// Constants say where everything goes.
+bool StitchesAtConstants(const GraphIndex& index, int node) {
+  const auto inputs = index.inputs(node);
+  const int parts = index.node(node).NumDataInputs() / 2;
+  return std::all_of(inputs.begin(), inputs.begin() + parts,
+                     [&](const GraphIndex::Edge& in) { return index.node(in.node).op == "Const"; });
 }
 
 // The first dimension stays, whatever its size.
@@ -37,9 +51,23 @@ bool GathersRows(const GraphIndex& index, int node) {
 
 }  // namespace
 
-bool MakesRowCount(const NodeDef& node, int output) {
-  if (node.op == "Where" || node.op == "DynamicPartition") return true;
-  return (node.op == "Unique" || node.op == "UniqueWithCounts") && output != 1;
+bool MakesRowCount(const GraphIndex& index, int node, int output) {
+  const NodeDef& def = index.node(node);
+  const std::string& op = def.op;
+  if (op == "Where" || op == "DynamicPartition" || op == "ListDiff") return true;
+  if (op == "DynamicStitch" || op == "ParallelDynamicStitch") {
+    return !StitchesAtConstants(index, node);
+  }
+  return absl::StartsWith(op, "Unique") && output != 1;
+}
+
+bool CountsFirstDimension(const GraphIndex& index, int node) {
+  const std::string& op = index.node(node).op;
+  if (op != "UniqueV2" && op != "UniqueWithCountsV2") return true;
+  const auto inputs = index.inputs(node);
+  if (inputs.size() < 2) return false;
+  const auto axis = ConstantIntegers(index.node(inputs[1].node));
+  return axis && (axis->empty() || *axis == std::vector<int64_t>{0});
 }
 
 bool TakesRowCount(const GraphIndex& index, int node, int input) {

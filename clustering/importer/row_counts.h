@@ -1,6 +1,6 @@
 // Results whose values decide how many rows they have, and who can read them in the same cluster.
 //
-//   MakesRowCount(where, 0)             // true: tf.where(mask) has as many rows as mask has trues
+//   MakesRowCount(index, where, 0)      // true: tf.where(mask) has as many rows as mask has trues
 //   TakesRowCount(index, squeeze, 0)    // true: it keeps rows apart
 //
 // The importer keeps such a result in a tensor with room for as many rows as there can be, and the
@@ -14,12 +14,15 @@
 
 namespace tektite::importer {
 
-// Whatever the node's inputs are.
-bool MakesRowCount(const graph_def::NodeDef& node, int output);
+// Whatever the node's inputs are, as long as they are not constants.
+bool MakesRowCount(const graph_def::GraphIndex& index, int node, int output);
 
 // When data input `input` is such a tensor: the node can be imported, and its results are such
 // tensors, too.
 bool TakesRowCount(const graph_def::GraphIndex& index, int node, int input);
+
+// Whether those rows lie along the result's first dimension, as they must.
+bool CountsFirstDimension(const graph_def::GraphIndex& index, int node);
 
 }  // namespace tektite::importer
 

@@ -17,14 +17,36 @@ absl::Status ImportWhere(NodeImport& op) {
 
 // Values, numbers and, if asked for, counts.
 absl::Status ImportUnique(NodeImport& op) {
-  if (op.InputRank(0) != 1) return op.Refuse("unique values of rank ", op.InputRank(0));
+  const bool along_axis = op.num_inputs() > 1 && op.InputShape(1).NumElements() != Dim(0);
+  if (along_axis) {
+    TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(1, op.InputRank(0)));
+    if (axis != 0) return op.Refuse("unique along axis ", axis);
+  } else if (op.InputRank(0) != 1) {
+    return op.Refuse("unique values of rank ", op.InputRank(0));
+  }
   TEKTITE_ASSIGN_OR_RETURN(DType dtype, op.Type("out_idx", DType::kS32));
   Value x = op.Input(0);
   if (!x) return op.Return(x);
   const std::vector<Value> r = op.b().AddMulti(Op::kUnique, {x}, {{ir::Attr::dtype, dtype}});
   TEKTITE_RETURN_IF_ERROR(op.ReturnRows(r[0], r[3]));
   TEKTITE_RETURN_IF_ERROR(op.Return(r[1]));
-  return op.op() == "UniqueWithCounts" ? op.ReturnRows(r[2], r[3]) : absl::OkStatus();
+  return op.op() == "Unique" || op.op() == "UniqueV2" ? absl::OkStatus()
+                                                      : op.ReturnRows(r[2], r[3]);
+}
+
+// The values of x that y does not have, and where in x they are.
+absl::Status ImportListDiff(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(DType dtype, op.Type("out_idx", DType::kS32));
+  Value x = op.Input(0), y = op.Input(1);
+  if (!x || !y) return op.Return(Value());
+  Value stays = b.Not(b.AddOne(Op::kIsMember, {x, y}));
+  for (Value rows : {x, b.Iota(dtype, x.shape().dims(), 0)}) {
+    const std::vector<Value> kept = b.AddMulti(Op::kCompact, {stays, rows});
+    if (kept.size() != 2) return op.Return(Value());
+    TEKTITE_RETURN_IF_ERROR(op.ReturnRows(kept[0], kept[1]));
+  }
+  return absl::OkStatus();
 }
 
 // data[p..., q...] and partitions[p...]: result i has the rows [q...] whose partition is i.

@@ -174,7 +174,7 @@ TEST(MarkClusters, LeavesTransposedConvolutionsOfVolumesWithStrides) {
 
 TEST(MarkClusters, IsCutWhereShapesDependOnValuesAndGoesOnBehind) {
   const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
-                            Node("rows", "ListDiff", {"b", "b"}) + Node("c", "Abs", {"rows"}) +
+                            Node("rows", "SegmentSum", {"b", "b"}) + Node("c", "Abs", {"rows"}) +
                             Node("d", "Neg", {"c"}) + Node("host", "PyFunc", {"d"});
   EXPECT_EQ(Clusters(graph), "a b | c d");
   EXPECT_EQ(WhyNot(graph, "rows"), "DATA_DEPENDENT_SHAPE");
@@ -198,6 +198,27 @@ TEST(MarkClusters, EndsWithOpsWhoseValuesDecideHowManyRowsThereAre) {
             "a rows s | axis g c");
   EXPECT_EQ(Clusters(begin + Node("s", "Squeeze", {"rows"}) + Node("c", "Neg", {"s"})),
             "a rows | s c");
+}
+
+// Stitching together sizes is arithmetic; stitching at places that are known gives a known size.
+TEST(MarkClusters, GoesOnBehindStitchesOfKnownSize) {
+  const std::string begin = Input("x") + Input("i") + Node("a", "Exp", {"x"});
+  EXPECT_EQ(Clusters(begin + Node("s", "DynamicStitch", {"i", "a"}) + Node("c", "Neg", {"s"}) +
+                     Node("d", "Abs", {"c"})),
+            "a s | c d");
+  EXPECT_EQ(Clusters(begin + Ints("at", {0, 1}) + Node("s", "DynamicStitch", {"at", "a"}) +
+                     Node("c", "Neg", {"s"})),
+            "a at s c");
+  EXPECT_EQ(Clusters(begin + Ints("at", {0, 1}) + Node("n", "Shape", {"x"}) +
+                     Node("r", "Shape", {"a"}) + Node("s", "DynamicStitch", {"at", "r", "n", "r"}) +
+                     Node("c", "Reshape", {"a", "s"})),
+            "a at n r s c");
+}
+
+TEST(MarkClusters, UniqueAlongOtherDimensionsThanTheFirstIsACut) {
+  const std::string text = Input("x") + Node("a", "Exp", {"x"}) + Ints("axis", {1}) +
+                           Node("u", "UniqueV2", {"a", "axis"}) + Node("c", "Neg", {"a"});
+  EXPECT_EQ(WhyNot(text, "u"), "DATA_DEPENDENT_SHAPE");
 }
 
 TEST(MarkClusters, LeavesReferencesFetchesAndBoundaries) {

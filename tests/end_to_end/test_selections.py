@@ -41,6 +41,25 @@ def f(x):
     parts = tf.cast(x > 0, tf.int32) + tf.cast(x > 1, tf.int32)
     return tf.dynamic_partition(x * 2 - 1, parts, 3), tf.dynamic_partition(x + 1, parts[:, 0] * 0 + 2, 4)
 """,
+    "unique_rows": """
+@dynamic
+def f(x):
+    rows = tf.round(tf.clip_by_value(x, -1, 1))
+    return tuple(tf.raw_ops.UniqueWithCountsV2(x=rows, axis=[0])), tf.raw_ops.UniqueV2(x=rows[:, 0], axis=tf.zeros([0], tf.int32))[0]
+""",
+    "setdiff1d": """
+@dynamic
+def f(x):
+    y = tf.reshape(tf.round(x * 2) / 2, [-1])
+    return tuple(tf.raw_ops.ListDiff(x=y, y=y[:3] * 1)), tf.unique(y).y
+""",
+    "dynamic_stitch": """
+@dynamic
+def f(x):
+    order = tf.range(tf.shape(x)[0])[::-1]
+    odd = tf.where(order % 2 == 1)[:, 0]
+    return tf.dynamic_stitch([order], [x * 2 - 1]), tf.dynamic_stitch([order // 2, order], [x, x + 1])
+""",
     "what follows": """
 @dynamic
 def f(x):
@@ -86,9 +105,25 @@ def test_what_no_bound_is_known_for_is_left_with_a_reason(run_program):
 @tf.function
 def f(x):
     i = tf.cast(x, tf.int32)
-    return tf.dynamic_stitch([i + 1], [x * 2]), tf.dynamic_partition(x + 1, i % 20, 20)[3]
+    rows = tf.reshape(x, [1, -1])
+    return (tf.math.segment_sum(x * 2, i + 1), tf.dynamic_partition(x + 1, i % 20, 20)[3],
+            tf.raw_ops.UniqueV2(x=rows * 2, axis=[1])[0] + 1)
 report(y=f(tf.range(5.0)))
 """,
         tektite="1",
     )
-    assert result.stats["left_out"]["DATA_DEPENDENT_SHAPE"]["ops"] >= 2
+    assert result.stats["left_out"]["DATA_DEPENDENT_SHAPE"]["ops"] >= 3
+
+
+def test_a_stitch_with_more_rows_than_there_are_is_tensorflows(run_pair):
+    """The code has room for as many rows as come in, which is all that a permutation needs."""
+    source = """
+@tf.function
+def f(x, i):
+    return tf.dynamic_stitch([i + 1], [x * 2])
+y = f(tf.constant(normal(4, 2)), tf.constant([5, 0, 2, 1]))
+report(shape=list(y.shape), y=tf.gather(y, [1, 2, 3, 6]).numpy())
+"""
+    plain, compiled = run_pair(source)
+    assert str(compiled.values) == str(plain.values)
+    assert compiled.stats["fallbacks"]

@@ -51,6 +51,23 @@ def unique_cases():
             lambda x: raw.UniqueWithCounts(x=x, out_idx=tf.int64),
             [RNG.integers(0, 20, 50).astype(dtype)],
         )
+    ids = RNG.integers(0, 20, 50)
+    for op in (raw.UniqueV2, raw.UniqueWithCountsV2):
+        for axis in ((), (0,), (-1,)):
+
+            def unique(x, op=op, axis=axis):
+                return op(x=x, axis=tf.constant(axis, tf.int32, [len(axis)]))
+
+            yield Case(f"{op.__name__}{axis}", unique, [ids])
+        for rows in (ids.reshape(25, 2) % 3, WILD[RNG.integers(0, 9, (40, 2))], X[:0], np.zeros((3, 0), np.int8)):
+            name = f"{op.__name__}Rows{rows.dtype}{rows.shape}"
+            yield Case(name, lambda x, op=op: op(x=x, axis=tf.constant([0])), [rows])
+    yield Case(
+        "UniqueColumns",
+        lambda x: raw.UniqueV2(x=x, axis=tf.constant([1])),
+        [ids.reshape(25, 2)],
+        refused="along axis 1",
+    )
     yield Case("UniqueValuesOnly", lambda x: raw.Unique(x=x)[0], [RNG.integers(0, 20, 50)])
 
 
@@ -65,4 +82,43 @@ def partition_cases():
     yield Case("DynamicPartitionOutside", lambda x, p: tf.dynamic_partition(x, p, 2), [M, parts], fails=True)
 
 
-CASES = [*where_cases(), *unique_cases(), *partition_cases()]
+def difference_cases():
+    for dtype in (np.int32, np.int64, np.uint8, np.float32, np.float64):
+        values = (WILD if np.dtype(dtype).kind == "f" else np.array([5, 3, 5, 9, 1, 0, 3])).astype(dtype)
+        others = np.array([1, 0, 9], dtype)
+        yield Case(f"ListDiff{np.dtype(dtype).name}", lambda x, y: raw.ListDiff(x=x, y=y), [values, others])
+    yield Case(
+        "ListDiff64", lambda x, y: raw.ListDiff(x=x, y=y, out_idx=tf.int64), [np.arange(9), np.arange(2, 5)]
+    )
+    for x, y in ((0, 3), (3, 0), (0, 0), (1, 1)):
+        name = f"ListDiffOf{x}And{y}"
+        yield Case(name, lambda x, y: raw.ListDiff(x=x, y=y), [np.arange(x), np.arange(y)])
+
+
+def stitch_cases():
+    order = RNG.permutation(30).astype(np.int32)
+    for op in (tf.dynamic_stitch, raw.ParallelDynamicStitch):
+        name = op.__name__
+        yield Case(f"{name}Rows", lambda x, i, op=op: op(indices=[i[:12], i[12:]], data=[x[:12], x[12:]]), [M, order])
+        yield Case(f"{name}Vector", lambda x, i, op=op: op(indices=[i], data=[x]), [M[:, 0], order])
+    yield Case("StitchTwice", lambda x, i: tf.dynamic_stitch([i, i], [x, x * 2]), [M, order])
+    yield Case("StitchFewer", lambda x, i: tf.dynamic_stitch([i // 2], [x]), [M, order])
+    yield Case(
+        "StitchPlaces", lambda x, i, j: tf.dynamic_stitch([i, j], [x[:5, 0], x[6, 1]]), [X[:2].reshape(10, 2, 3), np.arange(1, 6).astype(np.int32), np.int32(0)]
+    )
+    yield Case("StitchNothing", lambda x, i: tf.dynamic_stitch([i], [x]), [M[:0], order[:0]])
+    yield Case("StitchOne", lambda x, i: tf.dynamic_stitch([i], [x]), [M[:1], np.array([0], np.int32)])
+    yield Case("StitchKnown", lambda x: tf.dynamic_stitch([[2, 0], [1]], [x[:2], x[2:3]]) * 2, [M])
+    for dtype in (np.bool_, np.int8, np.float16, np.int64):
+        yield Case(f"Stitch{np.dtype(dtype).name}", lambda x, i: tf.dynamic_stitch([i], [x]), [(M * 9).astype(dtype), order])
+    # More rows than there are: nobody knows how many, so TensorFlow's kernel is to answer.
+    yield Case("StitchBefore", lambda x, i: tf.dynamic_stitch([i - 1], [x]), [M, order], fails=True)
+    yield Case(
+        "StitchShape",
+        lambda x: tf.reshape(x, tf.dynamic_stitch([[1], [0, 2]], [tf.shape(x)[:1], tf.stack([tf.shape(x)[2], tf.shape(x)[1]])])),
+        [X],
+        dynamic=True,
+    )
+
+
+CASES = [*where_cases(), *difference_cases(), *stitch_cases(), *unique_cases(), *partition_cases()]
