@@ -125,7 +125,11 @@ class FusionBuilder {
     return r.map[v] = AddOperand(r, v);
   }
 
+  // A contraction's operands are its own: an epilogue that reads the same value has another.
+  // Code that is not made for the region takes whatever it reads, constants too, from memory.
   static bool ReadsOwnOperands(const FusionGroup& group, const Node& node) {
+    const ir::OpFamily family = ir::GetOpInfo(node.op()).family;
+    if (family == ir::OpFamily::selection || family == ir::OpFamily::order) return true;
     if (group.kind == FusionKind::kAttention) return node.op() == Op::kDotGeneral;
     return &node == group.root && group.kind != FusionKind::kRow &&
            group.kind != FusionKind::kReduce;
@@ -139,7 +143,6 @@ class FusionBuilder {
     for (Node* node : group.nodes) {
       std::vector<Value> operands;
       for (Value operand : node->operands()) {
-        // A contraction's operands are its own: an epilogue that reads the same value has another.
         const bool in_memory =
             ReadsOwnOperands(group, *node) && groups_.GroupOf(operand.node) != &group;
         operands.push_back(in_memory ? AddOperand(r, operand) : Inside(r, operand));

@@ -118,6 +118,17 @@ CONFORMANCE_TEST(IsMember) {
   }
 }
 
+// One value, which other kernels would take in as an immediate.
+CONFORMANCE_TEST(SelectionsOfConstants) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kF32, {40})), mask = b.Parameter(Of(DType::kBool, {1}));
+  Value one = b.Constant(Literal::FromVector<float>({1}, {1}));
+  const std::vector<Value> r = b.AddMulti(Op::kCompact, {mask, one});
+  b.Return({b.AddOne(Op::kIsMember, {b.AddOne(Op::kRoundEven, {x}), one}), Counting(b, r[0], r[1]),
+            r[1]});
+  Check(b);
+}
+
 // Boxes of which some lie on others, one in `wild` not finite; scores with ties.
 std::vector<Literal> Boxes(int64_t n, int64_t wild, const std::vector<float>& limits) {
   Literal boxes = Literal::Allocate(DType::kF32, {n, 4});

@@ -45,13 +45,15 @@ def f(x):
 @dynamic
 def f(x):
     rows = tf.round(tf.clip_by_value(x, -1, 1))
-    return tuple(tf.raw_ops.UniqueWithCountsV2(x=rows, axis=[0])), tf.raw_ops.UniqueV2(x=rows[:, 0], axis=tf.zeros([0], tf.int32))[0]
+    column = tf.raw_ops.UniqueV2(x=rows[:, 0], axis=tf.zeros([0], tf.int32))
+    return tuple(tf.raw_ops.UniqueWithCountsV2(x=rows, axis=[0])), column[0]
 """,
     "setdiff1d": """
 @dynamic
 def f(x):
     y = tf.reshape(tf.round(x * 2) / 2, [-1])
-    return tuple(tf.raw_ops.ListDiff(x=y, y=y[:3] * 1)), tf.unique(y).y
+    others = tf.raw_ops.ListDiff(x=y, y=[0.5])[0]  # one constant
+    return tuple(tf.raw_ops.ListDiff(x=y, y=y[:3] * 1)), others, tf.unique(y).y
 """,
     "dynamic_stitch": """
 @dynamic

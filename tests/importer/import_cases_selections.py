@@ -93,6 +93,8 @@ def difference_cases():
     for x, y in ((0, 3), (3, 0), (0, 0), (1, 1)):
         name = f"ListDiffOf{x}And{y}"
         yield Case(name, lambda x, y: raw.ListDiff(x=x, y=y), [np.arange(x), np.arange(y)])
+    # A single value is a constant that regions of kernels might take in.
+    yield Case("ListDiffConstant", lambda x: raw.ListDiff(x=x * 2, y=[4.0]), [np.arange(9, dtype=np.float32)])
 
 
 def stitch_cases():
@@ -104,18 +106,23 @@ def stitch_cases():
     yield Case("StitchTwice", lambda x, i: tf.dynamic_stitch([i, i], [x, x * 2]), [M, order])
     yield Case("StitchFewer", lambda x, i: tf.dynamic_stitch([i // 2], [x]), [M, order])
     yield Case(
-        "StitchPlaces", lambda x, i, j: tf.dynamic_stitch([i, j], [x[:5, 0], x[6, 1]]), [X[:2].reshape(10, 2, 3), np.arange(1, 6).astype(np.int32), np.int32(0)]
+        "StitchPlaces",
+        lambda x, i, j: tf.dynamic_stitch([i, j], [x[:5, 0], x[6, 1]]),
+        [X[:2].reshape(10, 2, 3), np.arange(1, 6).astype(np.int32), np.int32(0)],
     )
     yield Case("StitchNothing", lambda x, i: tf.dynamic_stitch([i], [x]), [M[:0], order[:0]])
     yield Case("StitchOne", lambda x, i: tf.dynamic_stitch([i], [x]), [M[:1], np.array([0], np.int32)])
     yield Case("StitchKnown", lambda x: tf.dynamic_stitch([[2, 0], [1]], [x[:2], x[2:3]]) * 2, [M])
     for dtype in (np.bool_, np.int8, np.float16, np.int64):
-        yield Case(f"Stitch{np.dtype(dtype).name}", lambda x, i: tf.dynamic_stitch([i], [x]), [(M * 9).astype(dtype), order])
+        rows = (M * 9).astype(dtype)
+        yield Case(f"Stitch{np.dtype(dtype).name}", lambda x, i: tf.dynamic_stitch([i], [x]), [rows, order])
     # More rows than there are: nobody knows how many, so TensorFlow's kernel is to answer.
     yield Case("StitchBefore", lambda x, i: tf.dynamic_stitch([i - 1], [x]), [M, order], fails=True)
     yield Case(
         "StitchShape",
-        lambda x: tf.reshape(x, tf.dynamic_stitch([[1], [0, 2]], [tf.shape(x)[:1], tf.stack([tf.shape(x)[2], tf.shape(x)[1]])])),
+        lambda x: tf.reshape(
+            x, tf.dynamic_stitch([[1], [0, 2]], [tf.shape(x)[:1], tf.stack([tf.shape(x)[2], tf.shape(x)[1]])])
+        ),
         [X],
         dynamic=True,
     )
