@@ -33,23 +33,14 @@ constexpr int64_t kStreamedBytes = 1 << 20;
 // Steps of k that give what is asked for at a tile's start the time to come.
 constexpr int64_t kStepsToFetch = 32;
 
-// The parameter that an operand of the contraction is read from, through what unpacks panels.
-int ParameterIndex(ir::Value v) {
-  while (v.node->op() != Op::kParameter) {
-    if (v.node->num_operands() == 0) return -1;
-    v = v.node->operand(0);
-  }
-  return static_cast<int>(v.node->Int(ir::Attr::index));
-}
-
 class ContractionEmitter {
  public:
   ContractionEmitter(const Node& fusion, const ContractionPlan& plan, const std::string& name)
       : fusion_(fusion), region_(fusion.region()), plan_(plan), name_(name) {}
 
   absl::StatusOr<EmittedKernel> Run() {
-    lhs_parameter_ = ParameterIndex(plan_.root->operand(0));
-    rhs_parameter_ = ParameterIndex(plan_.root->operand(1));
+    lhs_parameter_ = ops::ParameterIndex(plan_.root->operand(0));
+    rhs_parameter_ = ops::ParameterIndex(plan_.root->operand(1));
     if (lhs_parameter_ < 0 || rhs_parameter_ < 0 ||
         plan_.root->operand(0).node->op() != Op::kParameter) {
       return Unimplemented(plan_.root->Describe(), ": an operand is not in memory");

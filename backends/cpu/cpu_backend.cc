@@ -10,6 +10,7 @@
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/library_kernels.h"
 #include "backends/cpu/onednn_kernels.h"
+#include "backends/cpu/winograd_plan.h"
 #include "jit/backend/candidates.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
@@ -153,7 +154,8 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
     return ContractionPanelWidth(contraction, target());
   }
 
-  // Register tiles, and oneDNN for convolutions whose weights are packed.
+  // Winograd's algorithm where it is the usual way, register tiles, and oneDNN for convolutions
+  // whose weights are packed.
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool packs_rhs) const override {
     std::vector<std::string> names;
     if (ir::HasSymbols(fusion.region()) || ContractionPanelWidth(fusion, target()) == 0) {
@@ -161,6 +163,9 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
     }
     const absl::StatusOr<std::vector<Tile>> tiles = CandidateTiles(fusion, target());
     if (!tiles.ok()) return names;
+    if (packs_rhs && PlanWinograd(fusion, target(), /*will_be_packed=*/true).ok()) {
+      names.emplace_back(kWinograd);
+    }
     for (const Tile& tile : *tiles) names.push_back(TileName(tile));
     if (packs_rhs && OneDnnPanelWidth(fusion, target()).ok()) names.emplace_back(kOneDnn);
     return names;
@@ -176,6 +181,7 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& flags) {
   TEKTITE_ASSIGN_OR_RETURN(backend::TargetInfo target, DetectTarget(flags.cpu));
+  target.winograd = flags.winograd;
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<KernelCompiler> compiler,
                            KernelCompiler::Create(target));
   return std::make_unique<CpuBackend>(std::move(compiler));

@@ -39,6 +39,7 @@ constexpr Emitter kEmitters[] = {
     {"attention", EmitAttention},
     {"contraction", EmitDepthwise},
     {"contraction", EmitStreamedProduct},
+    {"contraction", EmitWinograd},
     {"contraction", EmitContraction},
     {"window", EmitWindow},
     {"single", EmitSingle},

@@ -54,6 +54,9 @@ absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const Targ
 // dot_general with at most four rows, whose right-hand side is read once from where it lies.
 absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion, const Target& target,
                                                   const std::string& name);
+// 3x3 convolution by Winograd's algorithm, where that is estimated to be faster (winograd_plan.h).
+absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const Target& target,
+                                           const std::string& name);
 // softmax(query x key) x value: scores stay in cache.
 absl::StatusOr<EmittedKernel> EmitAttention(const ir::Node& fusion, const Target& target,
                                             const std::string& name);

@@ -334,15 +334,6 @@ class OneDnnConvolution : public backend::Kernel {
   int image_ = 0, weights_ = 1, result_ = 2;
 };
 
-// The parameter that an operand is read from, through what unpacks panels.
-int ParameterIndex(ir::Value v) {
-  while (v.node->op() != Op::kParameter) {
-    if (v.node->num_operands() == 0) return -1;
-    v = v.node->operand(0);
-  }
-  return static_cast<int>(v.node->Int(Attr::index));
-}
-
 }  // namespace
 
 absl::StatusOr<KernelPtr> MakeOneDnnKernel(const Node& contraction,
@@ -358,8 +349,8 @@ absl::StatusOr<KernelPtr> MakeOneDnnKernel(const Node& contraction,
   }
   TEKTITE_ASSIGN_OR_RETURN(auto kernel,
                            OneDnnConvolution::Create(p, contraction.Int(Attr::rhs_packed)));
-  kernel->BindBuffers(ParameterIndex(p.root->operand(0)), ParameterIndex(p.root->operand(1)),
-                      region.num_parameters());
+  kernel->BindBuffers(ops::ParameterIndex(p.root->operand(0)),
+                      ops::ParameterIndex(p.root->operand(1)), region.num_parameters());
   return kernel;
 }
 

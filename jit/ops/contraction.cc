@@ -199,6 +199,14 @@ ir::Node* FindContraction(const ir::Graph& region) {
   return nullptr;
 }
 
+int ParameterIndex(ir::Value operand) {
+  while (operand.node->op() != ir::Op::kParameter) {
+    if (operand.node->num_operands() == 0) return -1;
+    operand = operand.node->operand(0);
+  }
+  return static_cast<int>(operand.node->Int(ir::Attr::index));
+}
+
 absl::StatusOr<Shapes> InferContraction(const InferContext& c) {
   return c.op == Op::kDotGeneral ? DotGeneral(c) : Convolution(c);
 }

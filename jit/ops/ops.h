@@ -71,6 +71,9 @@ ir::Literal ReducerIdentity(absl::string_view name, ir::DType dtype);
 
 // The first dot_general or convolution of a fusion's region; null if there is none.
 ir::Node* FindContraction(const ir::Graph& region);
+// The parameter of the region that an operand of its contraction is read from, through what unpacks
+// panels; -1 where it is computed.
+int ParameterIndex(ir::Value operand);
 
 }  // namespace tektite::ops
 

@@ -1,7 +1,8 @@
 // Every way to make a contraction's kernel, against the interpreter: what is computed must not
-// depend on what was measured.  Register tiles give the same bits; a library adds up in its own
-// order.
+// depend on what was measured.  Register tiles give the same bits; a library and Winograd's
+// algorithm add up in an order of their own.
 #include <filesystem>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
@@ -50,7 +51,8 @@ struct Outcome {
 // Compiles with `candidate`; empty: the usual way.
 absl::StatusOr<Outcome> Run(const ir::Graph& graph, const std::vector<Literal>& inputs,
                             const std::string& candidate) {
-  const Flags flags;
+  Flags flags;
+  flags.winograd = true;
   TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(flags));
   std::vector<std::string> candidates;
   auto owned = graph.Clone();
@@ -105,15 +107,18 @@ std::vector<std::string> CheckAll(FuncBuilder& b) {
   EXPECT_TRUE(usual.ok()) << usual.status();
   if (!want.ok() || !usual.ok()) return {};
   const int threads = Threads();
+  std::optional<Literal> of_tiles;
   for (const std::string& candidate : usual->candidates) {
     SCOPED_TRACE(candidate);
     auto got = Run(graph, inputs, candidate);
     EXPECT_TRUE(got.ok()) << got.status();
     if (!got.ok()) continue;
     EXPECT_EQ(Difference(got->result, want->at(0), Tolerance::Relative(1e-6)), "");
-    if (candidate != "onednn") {
-      EXPECT_EQ(Difference(got->result, usual->result, Tolerance::Exact()), "");
+    if (candidate == "onednn" || candidate == "winograd") continue;
+    if (of_tiles.has_value()) {
+      EXPECT_EQ(Difference(got->result, *of_tiles, Tolerance::Exact()), "");
     }
+    of_tiles = got->result;
   }
   // oneDNN's OpenMP starts none.
   EXPECT_EQ(Threads(), threads);
@@ -167,6 +172,34 @@ TEST(Candidates, ConvolutionsOfImages) {
       b.Return({y});
       EXPECT_GT(CheckAll(b).size(), 1);
     }
+  }
+}
+
+// Winograd's algorithm comes first where it is the usual way.
+TEST(Candidates, WinogradWhereItGains) {
+  struct Case {
+    Ints image, kernel, strides;
+    bool expected;
+  };
+  const std::vector<Case> cases = {
+      {{1, 28, 28, 64}, {3, 3, 64, 64}, {1, 1}, true},
+      {{1, 14, 14, 256}, {3, 3, 256, 256}, {1, 1}, true},
+      {{1, 28, 28, 64}, {3, 3, 64, 64}, {2, 2}, false},   // strides
+      {{1, 28, 28, 64}, {1, 3, 64, 64}, {1, 1}, false},   // another kernel
+      {{1, 28, 28, 24}, {3, 3, 24, 64}, {1, 1}, false},   // channels that are no whole vectors
+      {{1, 3, 3, 512}, {3, 3, 512, 512}, {1, 1}, false},  // too few results for each weight
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("case ", i));
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, cases[i].image));
+    FuncBuilder::ConvOptions options;
+    options.strides = cases[i].strides;
+    options.low = options.high = {1, 1};
+    b.Return({b.Convolution(x, Weight(b, cases[i].kernel), options)});
+    const std::vector<std::string> candidates = CheckAll(b);
+    ASSERT_FALSE(candidates.empty());
+    EXPECT_EQ(candidates[0] == "winograd", cases[i].expected) << candidates[0];
   }
 }
 

@@ -1,0 +1,149 @@
+#include "backends/cpu/winograd_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "jit/base/status.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Attr;
+using ir::DType;
+using ir::Node;
+using ir::Op;
+
+// Vector operations a nanosecond: multiply-adds as in contraction_plan.cc, and what a core does of
+// the transforms' loads, additions and stores.
+constexpr double kMultiplyAddsPerNs = 8 * 0.9;
+constexpr double kInputVectorNs = 6;    // 16 inputs to 16 transformed ones
+constexpr double kKernelVectorNs = 8;   // 9 weights to 16
+constexpr double kResultVectorNs = 12;  // 16 products to 4 results, with their epilogue
+// Their 16 transformed kernels take a quarter of 1 MiB for panels of 32.
+constexpr int64_t kMostBlockChannels = 128;
+// Where the estimate says less, the direct kernel stays.
+constexpr double kLeastGain = 1.15;
+
+int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
+                              const backend::TargetInfo& target) {
+  const ConvolutionGeometry& g = plan.conv;
+  const auto refuse = [&](const char* why) {
+    return Unimplemented(node.Describe(), ": Winograd's algorithm is not used for ", why);
+  };
+  if (!target.winograd) return refuse("anything with --winograd=false");
+  if (plan.dtype != DType::kF32) return refuse("types other than f32");
+  if (plan.rhs != RhsMode::kPacked) return refuse("weights that are not packed");
+  if (g.kernel_height != 3 || g.kernel_width != 3 || g.kernel_depth != 1 ||
+      node.operand_shape(0).rank() != 4) {
+    return refuse("kernels other than 3x3");
+  }
+  if (g.stride_h != 1 || g.stride_w != 1 || g.dilation_h != 1 || g.dilation_w != 1) {
+    return refuse("strides and dilations");
+  }
+  if (!node.operand_shape(0).is_static() || !node.shape().is_static() ||
+      node.shape().num_elements() == 0) {
+    return refuse("sizes that are not known");
+  }
+  if (g.channels % plan.lanes != 0) return refuse("channels that are no whole vectors");
+  return absl::OkStatus();
+}
+
+// Squares of a block: their transformed inputs and products may take somewhat more than L2, since
+// the fewer blocks there are, the more rarely kernels are transformed (28x28x128: 98 squares take
+// 0.9 of the time of 50; 14x14x256: 49 take 0.83 of that of 27).
+int64_t MostSquares(const WinogradPlan& plan, const backend::TargetInfo& target) {
+  const int64_t bytes = 4 * WinogradPlan::kProducts * (plan.input_stride() + plan.direct.panel());
+  return std::max<int64_t>(target.l2_bytes * 5 / 4 / bytes, 48);
+}
+
+int BestRows(int64_t squares, int most) {
+  int best = most;
+  double least = 1e30;
+  for (int rows = most; rows >= std::max(1, most * 2 / 3); --rows) {
+    const double cost = static_cast<double>(CeilOf(squares, rows)) * (rows + 1.5);
+    if (cost >= least - 1e-9) continue;
+    least = cost;
+    best = rows;
+  }
+  return static_cast<int>(std::min<int64_t>(best, squares));
+}
+
+void ChooseBlocks(WinogradPlan& plan, const backend::TargetInfo& target) {
+  plan.block_channels = plan.channels();
+  while (plan.block_channels > kMostBlockChannels || plan.channels() % plan.block_channels != 0) {
+    plan.block_channels -= plan.direct.lanes;
+  }
+  const int64_t squares = plan.squares();
+  const int64_t blocks = CeilOf(squares, std::min(MostSquares(plan, target), squares));
+  plan.block_squares = CeilOf(squares, blocks);
+  const int most = (target.vector_registers >= 32 ? 24 : 12) / plan.direct.vectors;
+  plan.rows = BestRows(plan.block_squares, std::min(most, 14));
+  plan.block_squares =
+      std::min(CeilOf(plan.block_squares, plan.rows) * static_cast<int64_t>(plan.rows), squares);
+}
+
+// Nanoseconds of all products, of one transformation of all inputs, and so on.
+struct Costs {
+  double products, inputs, kernels, results;
+};
+
+Costs CostsOf(const WinogradPlan& plan) {
+  const double lanes = plan.direct.lanes, vectors = plan.direct.vectors;
+  const double squares = static_cast<double>(plan.squares());
+  const double channels = static_cast<double>(plan.channels());
+  const double columns = static_cast<double>(plan.panels()) * vectors;
+  Costs costs = {};
+  costs.products = WinogradPlan::kProducts * squares * channels * columns / kMultiplyAddsPerNs;
+  costs.inputs = squares * channels / lanes * kInputVectorNs;
+  costs.kernels = static_cast<double>(plan.blocks()) * channels * columns * kKernelVectorNs;
+  costs.results = squares * columns * kResultVectorNs;
+  return costs;
+}
+
+}  // namespace
+
+absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::TargetInfo& target,
+                                          bool will_be_packed) {
+  const std::string& asked = fusion.String(Attr::target);
+  const Node* const root = ops::FindContraction(fusion.region());
+  if (root == nullptr || root->op() != Op::kConvolution) {
+    return Unimplemented("Winograd's algorithm is for convolutions");
+  }
+  if (!asked.empty() && asked != kWinograd) {
+    return Unimplemented(root->Describe(), ": it is to be computed by ", asked);
+  }
+  WinogradPlan plan;
+  TEKTITE_ASSIGN_OR_RETURN(plan.direct, PlanContraction(fusion, target, will_be_packed));
+  TEKTITE_RETURN_IF_ERROR(CheckConvolution(plan.direct, *root, target));
+  const std::vector<int64_t> result = root->shape().sizes();
+  plan.images = result[0];
+  plan.height = result[1];
+  plan.width = result[2];
+  plan.squares_high = CeilOf(plan.height, 2);
+  plan.squares_wide = CeilOf(plan.width, 2);
+  ChooseBlocks(plan, target);
+
+  const Costs costs = CostsOf(plan);
+  // Threads share blocks; a chunk that has its own panels only transforms its block's inputs again,
+  // which is to be a small part of it.
+  const double panel_ns = (costs.products + costs.kernels + costs.results) /
+                          static_cast<double>(plan.blocks() * plan.panels());
+  const double block_inputs_ns = costs.inputs / static_cast<double>(plan.blocks());
+  const double chunk_ns = std::max(20 * block_inputs_ns, 50e3);
+  const double panels_a_chunk = std::ceil(chunk_ns / panel_ns);
+  plan.block_panels = std::clamp<int64_t>(static_cast<int64_t>(panels_a_chunk), 1, plan.panels());
+  plan.block_panels = CeilOf(plan.panels(), plan.panel_blocks());
+  plan.winograd_ns = costs.products + costs.inputs + costs.kernels + costs.results;
+  plan.direct_ns = static_cast<double>(plan.images * plan.height * plan.width * 9 *
+                                       plan.channels() * plan.panels() * plan.direct.vectors) /
+                   kMultiplyAddsPerNs;
+  if (asked != kWinograd && plan.direct_ns < kLeastGain * plan.winograd_ns) {
+    return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
+  }
+  return plan;
+}
+
+}  // namespace tektite::cpu
