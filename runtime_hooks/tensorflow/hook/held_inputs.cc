@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime_hooks/tensorflow/hook/counters.h"
+#include "tensorflow/core/common_runtime/dma_helper.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
 namespace tektite::tf_hook {
@@ -20,7 +21,17 @@ constexpr int kMostDoublings = 16;
 constexpr int64_t kQuietRuns = 64;
 
 bool IsSameContent(const Tensor& held, const Tensor& now) {
-  return held.data() == now.data() && held.dtype() == now.dtype() && held.shape() == now.shape();
+  // Without a look at the buffers, which are cold, where they are the same object.
+  const bool same = tensorflow::DMAHelper::buffer(&held) == tensorflow::DMAHelper::buffer(&now) ||
+                    held.data() == now.data();
+  return same && held.dtype() == now.dtype() && held.shape() == now.shape();
+}
+
+void Prefetch(const Var* variable) {
+  constexpr size_t kLine = 64;
+  for (size_t at = 0; at < sizeof(Var); at += kLine) {
+    __builtin_prefetch(reinterpret_cast<const char*>(variable) + at);
+  }
 }
 
 // A default tensor is an empty float one; this one is nothing's value.
@@ -92,37 +103,57 @@ void InputReader::LockUnshareable(const VariableList& sparse, Call* call) {
   for (tensorflow::mutex* mu : call->locked_) mu->lock_shared();
 }
 
+// Of all inputs first, so that what is cold in the caches is fetched side by side: a lock keeps the
+// processor from looking ahead.
+const char* InputReader::FindVariables(OpKernelContext* context, Call* call,
+                                       VariableList* variables, VariableList* named) {
+  const int n = static_cast<int>(kinds_.size());
+  variables->reserve(n);
+  for (int i = 0; i < n; ++i) {
+    if (kinds_[i] != Kind::kVariable) continue;
+    bool found_by_name = false;
+    Var* const variable = FindVariable(context, i, call, &found_by_name);
+    if (variable == nullptr) return "HOST_VARIABLE_MISSING";
+    Prefetch(variable);
+    variables->emplace_back(i, variable);
+    if (found_by_name) named->emplace_back(i, variable);
+  }
+  return nullptr;
+}
+
 const char* InputReader::Read(OpKernelContext* context, Call* call) {
   const int n = static_cast<int>(kinds_.size());
   call->context_ = context;
   call->args.resize(n);
   std::vector<int> changed;
-  VariableList named, sparse;
+  VariableList variables, named, sparse;
   if (has_held_inputs_) {
     runs_.fetch_add(1, std::memory_order_relaxed);
-    tensorflow::tf_shared_lock lock(mu_);
-    call->snapshot_ = snapshot_;
+    {
+      tensorflow::tf_shared_lock lock(mu_);
+      call->snapshot_ = snapshot_;
+    }
+    const char* const missing = FindVariables(context, call, &variables, &named);
+    if (missing != nullptr) return missing;
   }
 
-  absl::InlinedVector<const Tensor*, 8> tensors(n);
+  Tensors tensors(n);
   for (int i = 0; i < n; ++i) {
+    if (kinds_[i] == Kind::kVariable) continue;
+    tensors[i] = &context->input(i);
     call->args[i].version = 0;
-    if (kinds_[i] != Kind::kVariable) {
-      tensors[i] = &context->input(i);
-      if (kinds_[i] == Kind::kTensor) continue;
-      const Held& held = call->snapshot_->held[i];
-      if (held.version != 0 && IsSameContent(held.tensor, *tensors[i])) {
-        call->args[i].version = held.version;
-      } else {
-        changed.push_back(i);
-      }
-      continue;
-    }
-    bool found_by_name = false;
-    Var* const variable = FindVariable(context, i, call, &found_by_name);
-    if (variable == nullptr) return "HOST_VARIABLE_MISSING";
-    if (found_by_name) named.emplace_back(i, variable);
+    if (kinds_[i] == Kind::kTensor) continue;
     const Held& held = call->snapshot_->held[i];
+    if (held.version != 0 && IsSameContent(held.tensor, *tensors[i])) {
+      tensors[i] = nullptr;
+      call->args[i] = held.arg;
+    } else {
+      changed.push_back(i);
+    }
+  }
+  for (const auto& [i, variable] : variables) {
+    const Held& held = call->snapshot_->held[i];
+    call->args[i].version = 0;
     tensorflow::tf_shared_lock lock(*variable->mu());
     if (variable->copy_on_read_mode.load()) {  // under the lock: the mode is changed under it
       sparse.emplace_back(i, variable);
@@ -134,8 +165,7 @@ const char* InputReader::Read(OpKernelContext* context, Call* call) {
     const DataType wanted = variable_types_[i];
     if (wanted != tensorflow::DT_RESOURCE && now.dtype() != wanted) return "HOST_VARIABLE_TYPE";
     if (held.version != 0 && IsSameContent(held.tensor, now)) {
-      tensors[i] = &held.tensor;
-      call->args[i].version = held.version;
+      call->args[i] = held.arg;
       continue;
     }
     if (call->owned_.empty()) call->owned_.resize(n, NoTensor());
@@ -155,12 +185,17 @@ const char* InputReader::Read(OpKernelContext* context, Call* call) {
     }
   }
   if (!changed.empty() || !named.empty()) Update(changed, named, call);
+  Describe(tensors, call);
+  return nullptr;
+}
 
+void InputReader::Describe(const Tensors& tensors, Call* call) {
   size_t total_rank = 0;
-  for (const Tensor* tensor : tensors) total_rank += tensor->dims();
+  for (const Tensor* tensor : tensors) total_rank += tensor == nullptr ? 0 : tensor->dims();
   call->dims_.resize(total_rank);
   int64_t* dims = call->dims_.data();
-  for (int i = 0; i < n; ++i) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i] == nullptr) continue;
     tektite_tensor& arg = call->args[i];
     const tensorflow::TensorShape& shape = tensors[i]->shape();
     arg.data = tensors[i]->data();
@@ -169,7 +204,6 @@ const char* InputReader::Read(OpKernelContext* context, Call* call) {
     arg.dtype = tensors[i]->dtype();
     for (int d = 0; d < arg.rank; ++d) *dims++ = shape.dim_size(d);
   }
-  return nullptr;
 }
 
 // Decides which of the `changed` inputs are taken hold of, and publishes a new snapshot if anything
@@ -209,6 +243,12 @@ void InputReader::Update(const std::vector<int>& changed, const VariableList& na
     Held& taken = edit(i);
     taken.tensor = now;
     taken.version = next_version_++;
+    const auto sizes = now.shape().dim_sizes();
+    taken.dims.assign(sizes.begin(), sizes.end());
+    taken.arg.data = now.data();
+    taken.arg.rank = now.dims();
+    taken.arg.dtype = now.dtype();
+    taken.arg.version = taken.version;
     history.held_since = run;
     call->args[i].version = taken.version;
     HookCounters().holds.fetch_add(1, std::memory_order_relaxed);
@@ -218,7 +258,9 @@ void InputReader::Update(const std::vector<int>& changed, const VariableList& na
     entry.handle = call->context_->input(i);
     entry.variable = std::make_shared<const tensorflow::core::WeakPtr<Var>>(variable);
   }
-  if (next != nullptr) snapshot_ = std::move(next);
+  if (next == nullptr) return;
+  for (Held& held : next->held) held.arg.dims = held.dims.data();  // of this copy
+  snapshot_ = std::move(next);
 }
 
 }  // namespace tektite::tf_hook
