@@ -3,8 +3,16 @@
 #define TEKTITE_JIT_BASE_TIMING_H_
 
 #include <chrono>
+#include <cstdint>
 
 namespace tektite {
+
+// Of a clock that only goes forward.
+inline int64_t Nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // Seconds since construction.
 class Stopwatch {

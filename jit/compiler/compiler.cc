@@ -354,6 +354,16 @@ Compiler::Counters Compiler::counters() const {
   return c;
 }
 
+std::vector<Compiler::CallProfile> Compiler::CallProfiles() const {
+  std::vector<CallProfile> profiles;
+  std::lock_guard<std::mutex> lock(profiled_mutex_);
+  for (const Profiled& profiled : profiled_) {
+    std::shared_ptr<const runtime::Executable> executable = profiled.executable.lock();
+    if (executable != nullptr) profiles.push_back({profiled.name, std::move(executable)});
+  }
+  return profiles;
+}
+
 std::vector<Compiler::KernelTime> Compiler::Profile() const {
   std::vector<KernelTime> times;
   std::lock_guard<std::mutex> lock(profiled_mutex_);

@@ -133,6 +133,12 @@ class Compiler {
     KernelWork work;            // of one run
   };
   std::vector<KernelTime> Profile() const;
+  // With it, too: where the calls of each executable spend their time.
+  struct CallProfile {
+    std::string cluster;
+    std::shared_ptr<const runtime::Executable> executable;  // which has call_times()
+  };
+  std::vector<CallProfile> CallProfiles() const;
 
  private:
   using KernelNames = absl::flat_hash_map<const backend::Kernel*, ProgramKernel>;

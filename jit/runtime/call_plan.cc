@@ -97,13 +97,14 @@ uintptr_t* Launch::Bases(std::byte* working) const {
   return reinterpret_cast<uintptr_t*>(working + AlignUp(scratch_bytes_));
 }
 
-void Launch::Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times) const {
+void Launch::Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times,
+                 CallTimes* call_times) const {
   const uintptr_t* bases = Bases(working);
   auto* pointers = reinterpret_cast<void**>(Bases(working)) + num_bases_;
   for (size_t i = 0; i < slots_.size(); ++i) {
     pointers[i] = reinterpret_cast<void*>(bases[slots_[i].base] + slots_[i].offset);
   }
-  ThreadTeam team(pool, cost_ns_, scratch_bytes_, working);
+  ThreadTeam team(pool, cost_ns_, scratch_bytes_, working, call_times);
   for (const Planned& step : steps_) {
     const int64_t* sizes = step.num_sizes == 0 ? nullptr : sizes_.data() + step.first_size;
     if (times.empty()) {

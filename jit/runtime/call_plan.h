@@ -3,7 +3,7 @@
 //   CallPlan plan(graph, PlanBuffers(graph, kept, roles));
 //   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
 //   if (!sized->status.ok()) ...                                   // a size check failed
-//   sized->launch.Run(working, pool, times);
+//   sized->launch.Run(working, pool, times, call_times);
 //
 // A plan for sizes that were not seen lately takes a few microseconds (3 for 120 kernels): the size
 // program, a place in the arena for every buffer, a launch plan for every kernel.  The last
@@ -64,8 +64,9 @@ class Launch {
   int64_t working_bytes() const;
   // The bases lie where Run looks for them; `working` has working_bytes().
   uintptr_t* Bases(std::byte* working) const;
-  // `times` is by step, or empty.
-  void Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times) const;
+  // `times` is by step, or empty; `call_times` may be null.
+  void Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times,
+           CallTimes* call_times) const;
 
  private:
   struct Planned {

@@ -38,7 +38,10 @@ Executable::Executable(StepGraph graph, Options options)
     signatures.push_back(&group.signature);
     versioned_.insert(versioned_.end(), group.parameters.begin(), group.parameters.end());
   }
-  if (options_.profile) step_times_ = std::vector<StepTime>(graph_.steps.size());
+  if (options_.profile) {
+    step_times_ = std::vector<StepTime>(graph_.steps.size());
+    call_times_ = std::make_unique<CallTimes>();
+  }
   std::sort(versioned_.begin(), versioned_.end());
   versioned_.erase(std::unique(versioned_.begin(), versioned_.end()), versioned_.end());
   entries_ = options_.weights->Register(this, signatures);
@@ -152,7 +155,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   bases[0] = Address(arena.data());
   for (int p : graph_.groups[group].parameters) bases[2 + p] = Address(arguments[p].data);
   bases[launch.first_group() + group] = Address(block->data());
-  launch.Run(working, pool, step_times_);
+  launch.Run(working, pool, step_times_, nullptr);
   return block;
 }
 
@@ -291,7 +294,7 @@ absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& pla
     bases[plan.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
   }
 
-  plan.launch.Run(working, Limited(host.Pool()), step_times_);
+  plan.launch.Run(working, Limited(host.Pool()), step_times_, call_times_.get());
 
   return FinishResults(buffers, plan, bases, host);
 }

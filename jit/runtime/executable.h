@@ -81,6 +81,8 @@ class Executable : private WeightHolder {
 
   // By step; empty without Options::profile.
   const std::vector<StepTime>& step_times() const { return step_times_; }
+  // Null without Options::profile.  `whole` is its callers' to add to.
+  CallTimes* call_times() const { return call_times_.get(); }
   // The steps of a call and where their buffers lie, for people: a line each.
   std::string PlanText() const;
 
@@ -112,6 +114,7 @@ class Executable : private WeightHolder {
   int64_t arena_bytes_ = 0;
   int64_t max_live_bytes_ = 0;
   mutable std::vector<StepTime> step_times_;  // empty without Options::profile
+  std::unique_ptr<CallTimes> call_times_;
 
   // Under the weight store's mutex: plans by which groups are kept.
   std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;

@@ -3,11 +3,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <mutex>
 #include <vector>
 
+#include "jit/base/timing.h"
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
@@ -26,17 +28,22 @@ constexpr double kShareWithPresentNs = 3e3;
 constexpr double kShareWithAbsentNs = 15e3;
 // Chunks are claimed together until a claim is worth this much.
 constexpr double kClaimNs = 1e3;
-constexpr int kClaimsPerThread = 4;
+constexpr int kClaimsPerThread = 8;
 // Workers that wake up wake others, so that the caller need not wake a large pool alone.
 constexpr int kWakeAtOnce = 2;
 
-// The ticket: what is being handed out, in one word, so that a claim is one atomic addition.
-constexpr uint64_t kClosed = uint64_t{1} << 63;
+// A ticket: what of a segment is handed out, in one word, so that a claim is one atomic addition.
 constexpr int kLimitShift = 32;
 constexpr int64_t kMostClaims = int64_t{1} << 30;
-uint64_t Next(uint64_t ticket) { return ticket & 0xffffffffu; }
-uint64_t Limit(uint64_t ticket) { return (ticket & ~kClosed) >> kLimitShift; }
-bool HasWork(uint64_t ticket) { return Next(ticket) < Limit(ticket); }
+uint64_t Ticket(int64_t begin, int64_t end) {
+  return static_cast<uint64_t>(end) << kLimitShift | static_cast<uint64_t>(begin);
+}
+int64_t Next(uint64_t ticket) { return static_cast<int64_t>(ticket & 0xffffffffu); }
+bool HasWork(uint64_t ticket) { return (ticket & 0xffffffffu) < ticket >> kLimitShift; }
+
+// More threads than this share the segments.
+constexpr int kMostSegments = 64;
+constexpr uint64_t kClosed = ~uint64_t{0};
 
 inline void Pause() {
 #if defined(__x86_64__)
@@ -60,38 +67,67 @@ class Backoff {
   unsigned turns_ = 0;
 };
 
+// Adds the nanoseconds it lived to `sum`, if there is one.
+class Timed {
+ public:
+  explicit Timed(std::atomic<int64_t>* sum)
+      : sum_(sum), began_(sum == nullptr ? 0 : Nanoseconds()) {}
+  ~Timed() {
+    if (sum_ != nullptr) sum_->fetch_add(Nanoseconds() - began_, std::memory_order_relaxed);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  std::atomic<int64_t>* const sum_;
+  const int64_t began_;
+};
+
 // This thread is inside the host's schedule function.  A pool whose queue is full may run what it
 // is given at once, on the same thread: as a worker, that thread would wait for itself.
 thread_local bool scheduling = false;
 
 }  // namespace
 
+struct alignas(64) Segment {
+  std::atomic<uint64_t> ticket{0};
+};
+
 // Each group of members that different threads write stands on cache lines of its own.
 struct TeamState {
-  alignas(64) std::atomic<uint64_t> ticket{kClosed};
-  alignas(64) std::atomic<uint32_t> done{0};  // claims that workers have finished
+  alignas(64) std::atomic<uint64_t> round{kClosed};  // how many kernels were shared out
+  alignas(64) std::atomic<uint32_t> done{0};         // claims that workers have finished
+  // A kernel's claims in order, a part for each thread.
+  std::array<Segment, kMostSegments> segments;
   // The kernel being shared: written while no claim is out, read under a claim.
   alignas(64) const Kernel* kernel = nullptr;
   void* const* buffers = nullptr;
   const int64_t* sizes = nullptr;
   int64_t chunks = 0;
   int64_t chunks_per_claim = 1;
+  int num_segments = 1;
   alignas(64) std::atomic<int> references{0};  // caller and scheduled workers
   std::atomic<int> arrived{0};
   std::atomic<int> to_wake{0};
   HostPool pool;
   AlignedBlock scratch;  // one part for each worker
   int64_t scratch_bytes = 0;
+  CallTimes* times = nullptr;  // read under a claim
+  std::atomic<bool> is_timed{false};
+  std::atomic<int64_t> first_arrival{0};  // when it was; 0: not yet
 
-  void RunClaim(uint64_t claim, void* worker_scratch) const {
-    const int64_t begin = static_cast<int64_t>(claim) * chunks_per_claim;
+  void RunClaim(int64_t claim, void* worker_scratch) const {
+    const int64_t begin = claim * chunks_per_claim;
     const int64_t end = std::min(begin + chunks_per_claim, chunks);
     kernel->Run(KernelFrame{buffers, sizes, worker_scratch}, begin, end);
   }
 
   // Needs the caller, or a claim that is not finished: the host's context lives as long.
   void WakeSome(int most);
-  void Work(void* worker_scratch);
+  // What is left of a segment: `run` gets one claim after the other.  How many there were.
+  template <typename RunOne>
+  static uint32_t RunSegment(Segment& segment, const RunOne& run);
+  void Work(int own_segment, void* worker_scratch);
   static void WorkerMain(void* self);
 };
 
@@ -150,25 +186,39 @@ void TeamState::WakeSome(int most) {
   }
 }
 
-void TeamState::Work(void* worker_scratch) {
+template <typename RunOne>
+uint32_t TeamState::RunSegment(Segment& segment, const RunOne& run) {
+  uint32_t finished = 0;
+  uint64_t seen = segment.ticket.load(std::memory_order_relaxed);
+  while (HasWork(seen) && HasWork(seen = segment.ticket.fetch_add(1, std::memory_order_acq_rel))) {
+    run(Next(seen));
+    ++finished;
+    seen = segment.ticket.load(std::memory_order_relaxed);
+  }
+  return finished;
+}
+
+void TeamState::Work(int own_segment, void* worker_scratch) {
+  const auto run = [&](int64_t claim) {
+    WakeSome(kWakeAtOnce);
+    const Timed timed(times == nullptr ? nullptr : &times->helping);
+    RunClaim(claim, worker_scratch);
+  };
   Backoff backoff;
-  while (true) {
-    uint64_t seen = ticket.load(std::memory_order_relaxed);
-    if (HasWork(seen)) {
-      uint32_t finished = 0;
-      while (HasWork(seen = ticket.fetch_add(1, std::memory_order_acq_rel))) {
-        WakeSome(kWakeAtOnce);
-        RunClaim(Next(seen), worker_scratch);
-        ++finished;
-        // Without the next claim this thread must not hold back what it has finished.
-        if (!HasWork(ticket.load(std::memory_order_relaxed))) break;
-      }
-      if (finished != 0) done.fetch_add(finished, std::memory_order_release);
-      backoff.Reset();
-    } else if (seen & kClosed) {
-      return;
-    } else {
+  // Whoever comes first finds what has been shared out before.
+  for (uint64_t last = 0;;) {
+    const uint64_t now = round.load(std::memory_order_acquire);
+    if (now == kClosed) return;
+    if (now == last) {
       backoff.Wait();
+      continue;
+    }
+    last = now;
+    backoff.Reset();
+    for (int i = 0; i < num_segments; ++i) {
+      // At once, since the caller waits for it.
+      const uint32_t finished = RunSegment(segments[(own_segment + i) % num_segments], run);
+      if (finished != 0) done.fetch_add(finished, std::memory_order_release);
     }
   }
 }
@@ -177,12 +227,16 @@ void TeamState::WorkerMain(void* self) {
   auto* state = static_cast<TeamState*>(self);
   if (scheduling) return StatePool::Get().Unreference(state);
   const int number = state->arrived.fetch_add(1, std::memory_order_relaxed);
-  state->Work(state->scratch.data() + number * state->scratch_bytes);
+  if (number == 0 && state->is_timed) {
+    state->first_arrival.store(Nanoseconds(), std::memory_order_relaxed);
+  }
+  state->Work(number + 1, state->scratch.data() + number * state->scratch_bytes);
   StatePool::Get().Unreference(state);
 }
 
-ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_bytes, void* scratch)
-    : scratch_(scratch) {
+ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_bytes, void* scratch,
+                       CallTimes* times)
+    : scratch_(scratch), times_(times), began_(times == nullptr ? 0 : Nanoseconds()) {
   if (pool.num_threads <= 0 || pool.schedule == nullptr || cost_ns < kSerialCallNs) return;
   const int workers = static_cast<int>(
       std::min<double>(std::min(pool.num_threads, kMostWorkers), cost_ns / kWorkPerWorkerNs));
@@ -197,17 +251,32 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
     return;
   }
   state->pool = pool;
+  state->times = times;
+  state->is_timed.store(times != nullptr, std::memory_order_relaxed);
+  state->first_arrival.store(0, std::memory_order_relaxed);
   state->arrived.store(0, std::memory_order_relaxed);
   state->to_wake.store(workers, std::memory_order_relaxed);
-  state->ticket.store(0, std::memory_order_release);
+  state->num_segments = std::min(1 + workers, kMostSegments);
+  state->round.store(0, std::memory_order_release);
   state_ = state;
   state->WakeSome(kWakeAtOnce);
 }
 
 ThreadTeam::~ThreadTeam() {
+  if (times_ != nullptr) NoteCall();
   if (state_ == nullptr) return;
-  state_->ticket.store(kClosed, std::memory_order_release);
+  state_->round.store(kClosed, std::memory_order_release);
   StatePool::Get().Unreference(state_);
+}
+
+void ThreadTeam::NoteCall() const {
+  const int64_t now = Nanoseconds();
+  times_->calls.fetch_add(1, std::memory_order_relaxed);
+  times_->team.fetch_add(now - began_, std::memory_order_relaxed);
+  if (state_ == nullptr) return;
+  const int64_t arrival = state_->first_arrival.load(std::memory_order_relaxed);
+  times_->absent.fetch_add((arrival == 0 ? now : arrival) - began_, std::memory_order_relaxed);
+  if (arrival == 0) times_->unhelped.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ThreadTeam::Run(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,
@@ -218,13 +287,14 @@ void ThreadTeam::Run(const Kernel& kernel, const LaunchPlan& plan, void* const* 
       return RunShared(kernel, plan, buffers, sizes);
     }
   }
-  if (plan.num_chunks > 0) {
-    kernel.Run(KernelFrame{buffers, sizes, scratch_}, 0, plan.num_chunks);
-  }
+  if (plan.num_chunks == 0) return;
+  const Timed timed(times_ == nullptr ? nullptr : &times_->alone);
+  kernel.Run(KernelFrame{buffers, sizes, scratch_}, 0, plan.num_chunks);
 }
 
 void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,
                            const int64_t* sizes) {
+  const Timed timed(times_ == nullptr ? nullptr : &times_->shared);
   TeamState& state = *state_;
   const int64_t chunks = plan.num_chunks;
   const double chunk_ns = plan.cost_ns / static_cast<double>(chunks);
@@ -240,14 +310,19 @@ void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* c
   state.chunks = chunks;
   state.chunks_per_claim = together;
   state.done.store(0, std::memory_order_relaxed);
-  state.ticket.store(static_cast<uint64_t>(claims) << kLimitShift, std::memory_order_release);
+  const int segments = state.num_segments;
+  for (int s = 0; s < segments; ++s) {
+    state.segments[s].ticket.store(Ticket(claims * s / segments, claims * (s + 1) / segments),
+                                   std::memory_order_release);
+  }
+  state.round.store(++round_, std::memory_order_release);
 
   uint32_t own = 0;
-  uint64_t seen;
-  while (HasWork(seen = state.ticket.fetch_add(1, std::memory_order_acq_rel))) {
-    state.RunClaim(Next(seen), scratch_);
-    ++own;
+  for (int s = 0; s < segments; ++s) {
+    own += TeamState::RunSegment(state.segments[s],
+                                 [&](int64_t claim) { state.RunClaim(claim, scratch_); });
   }
+  const Timed waiting(times_ == nullptr ? nullptr : &times_->waiting);
   Backoff backoff;
   while (state.done.load(std::memory_order_acquire) + own != static_cast<uint32_t>(claims)) {
     backoff.Wait();

@@ -11,11 +11,16 @@
 // counted and pooled.  So a pool that is busy, or has no threads, or whose own thread calls, only
 // makes a call slower.
 //
+// A kernel's chunks are offered in parts that follow each other, one for each thread: each takes
+// its own part first, then what others have left.  So a thread that wrote rows in one kernel reads
+// them in the next, out of its own core's cache, and a part that nobody came for is not lost.
+//
 // Chunks are the kernel's own and do not depend on the team, so neither do results.
 // The host's context is used during the call only.
 #ifndef TEKTITE_JIT_RUNTIME_THREAD_TEAM_H_
 #define TEKTITE_JIT_RUNTIME_THREAD_TEAM_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "jit/backend/backend.h"
@@ -29,13 +34,29 @@ struct HostPool {
   void (*schedule)(void* context, void (*fn)(void*), void* arg) = nullptr;
 };
 
+// Where the time of calls goes, added up over calls; kept with Executable::Options::profile.  The
+// clock is read twice a kernel and a claim, some 0.1 us.
+struct CallTimes {
+  std::atomic<int64_t> calls{0};
+  std::atomic<int64_t> whole{0};    // nanoseconds, as all that follow: in the compiled code's hands
+  std::atomic<int64_t> team{0};     // of these: from the team's start to its end
+  std::atomic<int64_t> shared{0};   // of these: kernels whose chunks were offered to workers
+  std::atomic<int64_t> alone{0};    // and kernels that the caller ran by itself
+  std::atomic<int64_t> waiting{0};  // of `shared`: the caller found no chunk left, others had some
+  std::atomic<int64_t> helping{0};  // workers in chunks
+  std::atomic<int64_t> absent{0};   // before the first worker came, or all of a call if none did
+  std::atomic<int64_t> unhelped{0};  // calls that asked for workers, and none came in time
+};
+
 struct TeamState;
 
 class ThreadTeam {
  public:
   // `cost_ns` of the whole call decides how many workers are asked for: none below kSerialCallNs.
   // `scratch_bytes` is the largest need of any kernel, `scratch` the caller's own.
-  ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_bytes, void* scratch);
+  // `times`: null, or where to note what became of the time; must outlive every worker's stay.
+  ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_bytes, void* scratch,
+             CallTimes* times = nullptr);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -50,8 +71,13 @@ class ThreadTeam {
   void RunShared(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
                  void* const* buffers, const int64_t* sizes);
 
+  void NoteCall() const;
+
   TeamState* state_ = nullptr;  // null: the caller is alone
   void* scratch_;
+  uint64_t round_ = 0;  // kernels shared out so far
+  CallTimes* times_;
+  int64_t began_ = 0;
 };
 
 }  // namespace tektite::runtime

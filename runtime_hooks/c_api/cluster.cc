@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
+#include "jit/base/timing.h"
 #include "jit/compiler/background.h"
 #include "runtime_hooks/c_api/guard.h"
 
@@ -75,6 +76,8 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
 }
 
 absl::Status Cluster::Run(const tektite_call& call) {
+  const bool profile = state_->flags().profile_kernels;
+  const int64_t began = profile ? Nanoseconds() : 0;
   absl::Status status = CatchAll([&]() -> absl::Status {
     // Kept from call to call: a model has hundreds of arguments.
     static thread_local CallKey key;
@@ -86,7 +89,9 @@ absl::Status Cluster::Run(const tektite_call& call) {
     AbiHost host(call);
     auto run = [&](runtime::Executable& executable) {
       if (call.artifact != nullptr) *call.artifact = executable.number();
-      return executable.Run(arguments, host);
+      absl::Status status = executable.Run(arguments, host);
+      if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
+      return status;
     };
     TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key));
     absl::Status ran = run(*executable);

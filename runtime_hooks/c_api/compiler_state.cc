@@ -41,6 +41,34 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
       "]");
 }
 
+// Microseconds of all calls together; runtime/thread_team.h says what each is.
+std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profiles) {
+  return absl::StrCat(
+      "[",
+      absl::StrJoin(profiles, ", ",
+                    [](std::string* out, const compiler::Compiler::CallProfile& profile) {
+                      const runtime::CallTimes& times = *profile.executable->call_times();
+                      const auto microseconds = [](const std::atomic<int64_t>& nanoseconds) {
+                        return static_cast<double>(nanoseconds.load(std::memory_order_relaxed)) /
+                               1e3;
+                      };
+                      absl::StrAppend(
+                          out, JsonObject()
+                                   .Add("cluster", absl::string_view(profile.cluster))
+                                   .Add("calls", times.calls.load(std::memory_order_relaxed))
+                                   .Add("unhelped", times.unhelped.load(std::memory_order_relaxed))
+                                   .Add("whole", microseconds(times.whole))
+                                   .Add("team", microseconds(times.team))
+                                   .Add("shared", microseconds(times.shared))
+                                   .Add("alone", microseconds(times.alone))
+                                   .Add("waiting", microseconds(times.waiting))
+                                   .Add("helping", microseconds(times.helping))
+                                   .Add("absent", microseconds(times.absent))
+                                   .Text());
+                    }),
+      "]");
+}
+
 // What was measured where a kernel can be made in several ways, and what was chosen.
 std::string TuningJson(const std::vector<compiler::Tuner::Result>& results) {
   return absl::StrCat(
@@ -216,7 +244,10 @@ std::string CompilerState::StatsJson() const {
       .Add("arena_bytes", c.arena_bytes)
       .Add("left_out", left_out);
   stats.AddArray("tuning", TuningJson(compiler_->Tunings()));
-  if (flags().profile_kernels) stats.AddArray("profile", ProfileJson(compiler_->Profile()));
+  if (flags().profile_kernels) {
+    stats.AddArray("calls", CallsJson(compiler_->CallProfiles()));
+    stats.AddArray("profile", ProfileJson(compiler_->Profile()));
+  }
   return stats.Text();
 }
 

@@ -159,14 +159,15 @@ void PrintTimes(double first, std::vector<double> seconds) {
               seconds[seconds.size() / 2] * 1e3, seconds.front() * 1e3, seconds.size());
 }
 
-// The part of the statistics that names kernels, a line each.
-void PrintProfile(std::string stats) {
-  const size_t begin = stats.find("\"profile\": [");
+// The objects of an array in the statistics, a line each.
+void PrintArray(const std::string& stats, const std::string& name) {
+  const size_t begin = stats.find("\"" + name + "\": [");
   if (begin == std::string::npos) return;
-  stats.erase(0, begin + std::strlen("\"profile\": ["));
-  for (size_t at; (at = stats.find("}, {")) != std::string::npos;) stats.replace(at, 3, "}\n");
-  stats.erase(stats.rfind(']'));
-  std::printf("%s\n", stats.c_str());
+  const size_t first = stats.find('[', begin) + 1;
+  const size_t end = stats[first] == ']' ? first : stats.find("}]", first) + 1;
+  std::string array = stats.substr(first, end - first);
+  for (size_t at; (at = array.find("}, {")) != std::string::npos;) array.replace(at, 3, "}\n");
+  std::printf("%s\n", array.c_str());
 }
 
 std::string OutputName(const Program& program, size_t i) {
@@ -220,7 +221,10 @@ void Run(const Options& options, Globals globals) {
   if (options.time) PrintTimes(first, std::move(seconds));
   if (options.profile) {
     const Text stats(tektite_stats_json(compiler.get()));
-    if (stats != nullptr) PrintProfile(stats.get());
+    if (stats != nullptr) {
+      PrintArray(stats.get(), "calls");
+      PrintArray(stats.get(), "profile");
+    }
   }
   WriteOutputs(options, program, host);
   if (options.stats) {
@@ -251,7 +255,8 @@ void AddRun(CLI::App& app, const Globals& globals) {
   command->add_flag("--stats", options->stats,
                     "Print the counters of the run at the end, a line of JSON");
   command->add_flag("--profile", options->profile,
-                    "Print what each kernel took, all calls together, a line of JSON each");
+                    "Print where the calls' time went and what each kernel took, microseconds of "
+                    "all calls together, a line of JSON each");
   command->callback([options, &globals] { Run(*options, globals); });
 }
 

@@ -170,7 +170,8 @@ def test_dump(tmp_path, ir):
 def test_profile(tmp_path, ir):
     np.save(tmp_path / "x.npy", np.zeros((2, 10), np.float32))
     said = tektite("run", ir, "-i", tmp_path / "x.npy", "--profile", "--repeat", 5)
-    kernels = [json.loads(line.rstrip(", ")) for line in said.split("\n") if line.startswith("{")]
+    calls, *kernels = [json.loads(line.rstrip(", ")) for line in said.split("\n") if line.startswith("{")]
+    assert calls["calls"] == 5 and calls["whole"] >= calls["team"] >= calls["shared"] + calls["alone"] > 0
     assert len(kernels) == 1 and kernels[0]["runs"] == 5
     assert (kernels[0]["flops"], kernels[0]["bytes"], kernels[0]["weight_bytes"]) == (0, 160, 0)
 

@@ -66,7 +66,7 @@ class Pool {
 };
 
 // A call of `kernels` kernels that depend on each other: each adds 1 to every element it sees.
-void RunCall(const HostPool& pool, int kernels, int64_t chunks) {
+void RunCall(const HostPool& pool, int kernels, int64_t chunks, CallTimes* times = nullptr) {
   std::vector<int> counts(chunks, 0);
   FakeKernel kernel(
       [](const backend::KernelFrame& frame, int64_t chunk) {
@@ -85,7 +85,7 @@ void RunCall(const HostPool& pool, int kernels, int64_t chunks) {
   alignas(64) char scratch[64];
   void* buffers[] = {counts.data()};
   {
-    ThreadTeam team(pool, 1e6, 64, scratch);
+    ThreadTeam team(pool, 1e6, 64, scratch, times);
     for (int k = 0; k < kernels; ++k) {
       team.Run(kernel, kernel.Plan({}), buffers, nullptr);
       team.Run(check, check.Plan({}), buffers, nullptr);
@@ -115,8 +115,46 @@ TEST(ThreadTeam, AWorkerThatNeverComesIsNotWaitedFor) {
   HostPool pool{4, &kept, [](void* self, void (*fn)(void*), void* arg) {
                   static_cast<decltype(kept)*>(self)->emplace_back(fn, arg);
                 }};
-  RunCall(pool, 5, 100);
-  for (auto& [fn, arg] : kept) fn(arg);  // long after the call
+  {
+    CallTimes times;
+    RunCall(pool, 5, 100, &times);
+    EXPECT_EQ(times.calls, 1);
+    EXPECT_EQ(times.unhelped, 1);
+    EXPECT_EQ(times.helping, 0);
+    EXPECT_EQ(times.absent, times.team);
+    EXPECT_GT(times.alone, 0);
+    EXPECT_LE(times.shared + times.alone, times.team);
+  }
+  for (auto& [fn, arg] : kept) fn(arg);  // long after the call, and after its times
+}
+
+// What a thread wrote in one kernel it reads in the next; only what others leave changes hands.
+TEST(ThreadTeam, ThreadsKeepToTheirPartsOfTheChunks) {
+  constexpr int64_t kChunks = 32;
+  Pool pool(1);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int64_t> workers_first{-1};
+  FakeKernel kernel(
+      [&](const backend::KernelFrame&, int64_t chunk) {
+        int64_t none = -1;
+        if (std::this_thread::get_id() != caller)
+          workers_first.compare_exchange_strong(none, chunk);
+        // The caller waits in whatever it does first.
+        while (workers_first == -1) std::this_thread::yield();
+      },
+      kChunks, /*cost_ns=*/kChunks * 1e4);
+  ThreadTeam team(pool.Host(), 1e6, 0, nullptr);
+  team.Run(kernel, kernel.Plan({}), nullptr, nullptr);
+  EXPECT_EQ(workers_first, kChunks / 2);
+}
+
+TEST(ThreadTeam, TimesOfACallThatWasHelped) {
+  Pool pool(1);
+  CallTimes times;
+  while (times.helping == 0) RunCall(pool.Host(), 50, 64, &times);
+  EXPECT_LT(times.unhelped, times.calls);
+  EXPECT_LE(times.absent, times.team);
+  EXPECT_LE(times.waiting, times.shared);
 }
 
 // Eigen's pool runs a task at once on the scheduling thread when its queue is full.
