@@ -1,0 +1,42 @@
+// What the fuse pass asks about single nodes, before it looks at groups of them.
+//
+//   if (IsMovement(node->op()) && !IsPartOfMemory(*node)) ...   // may be index math in its user
+//
+// Limits: answers are about ops and shapes alone; who uses a node is fusion_groups.h's business.
+#ifndef TEKTITE_JIT_PASSES_FUSION_NODES_H_
+#define TEKTITE_JIT_PASSES_FUSION_NODES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/ir/graph.h"
+
+namespace tektite::passes {
+
+// The sizes other than 1, and the dimensions that have them.
+ir::Dims Squeezed(const ir::Shape& shape);
+std::vector<int> KeptDims(const ir::Shape& shape);
+// With a guess for sizes that are not known.
+int64_t ElementsOf(const ir::Dims& dims);
+
+// Moves elements and computes nothing.
+bool IsMovement(ir::Op op);
+// Not to be computed more than once.
+bool IsExpensive(const ir::Node& node);
+// A reduction by a named reducer, of one operand.
+bool IsSimpleReduce(const ir::Node& node);
+// Reduces the innermost dimensions, in rows that scratch can hold.  `space` is what it reads and
+// `kept` what it leaves.
+bool FitsRowKernel(const ir::Node& reduce, const ir::Dims& space, const ir::Dims& kept);
+// An edge into `user` keeps the index (after squeezing size-1 dimensions).
+bool IsDirectUse(const ir::Node& user);
+// May be copied to its users: costs nothing per use.
+bool IsFreeOp(const ir::Node& node);
+// A part of what is in memory in any case.  Elsewhere slices fuse with what makes their operand.
+bool IsPartOfMemory(const ir::Node& node);
+// Wants its operands in memory, row-major.
+bool ReadsMemory(const ir::Node& node);
+
+}  // namespace tektite::passes
+
+#endif  // TEKTITE_JIT_PASSES_FUSION_NODES_H_
