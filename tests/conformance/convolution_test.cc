@@ -161,6 +161,37 @@ CONFORMANCE_TEST(Depthwise) {
   }
 }
 
+// Rows that take several groups of pixels: without padding, with borders of one group, and with
+// borders of so many that their pixels are checked one by one.
+CONFORMANCE_TEST(DepthwiseOfWideImages) {
+  struct Case {
+    int64_t width, stride, dilation, pad;
+  };
+  for (const Case& c : {Case{1, 1, 1, 1},
+                        {30, 1, 1, 0},
+                        {57, 1, 1, 1},
+                        {112, 1, 1, 1},
+                        {113, 2, 1, 1},
+                        {100, 1, 20, 20},
+                        {64, 2, 30, 45},
+                        {20, 1, 1, 30}}) {
+    for (int64_t channels : {5, 32, 144}) {
+      SCOPED_TRACE(absl::StrCat(channels, " channels, width ", c.width, " dilation ", c.dilation));
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {2, 6, c.width, channels}));
+      Value w = Weight(b, Of(DType::kF32, {3, 3, 1, channels}));
+      FuncBuilder::ConvOptions options;
+      options.strides = {c.stride, c.stride};
+      options.low = {1, c.pad};
+      options.high = {1, c.pad};
+      options.rhs_dilation = {1, c.dilation};
+      options.feature_groups = channels;
+      b.Return({Epilogue(b, b.Convolution(x, w, options), 1)});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
 CONFORMANCE_TEST(GroupedAndMultipliedConvolutions) {
   for (auto [in, out, groups] : {std::tuple<int64_t, int64_t, int64_t>{8, 12, 4},
                                  {6, 24, 6},  // depthwise with four filters per channel
