@@ -58,6 +58,8 @@ TEST(Worth, AnOpThatGainsAloneIsOnMuchData) {
   EXPECT_EQ(WhyNotWorthy(small + Node("a", "Softmax", {"x"}), "a"), "TOO_SMALL");
   EXPECT_EQ(WhyNotWorthy(Sized("x", "unknown_rank: true") + Node("a", "Softmax", {"x"}), "a"),
             "TOO_SMALL");
+  EXPECT_EQ(Worthy(large + Node("a", "Where", {"x"})), "a");
+  EXPECT_EQ(WhyNotWorthy(small + Node("a", "Where", {"x"}), "a"), "TOO_SMALL");
   // An op that the host's kernel does as well, however large it is.
   EXPECT_EQ(WhyNotWorthy(large + Node("a", "AddV2", {"x", "x"}), "a"), "TOO_SMALL");
   EXPECT_EQ(WhyNotWorthy(large + Node("a", "MatMul", {"x", "x"}), "a"), "TOO_SMALL");
