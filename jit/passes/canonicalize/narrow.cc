@@ -292,10 +292,27 @@ class Work {
            static_cast<double>(rhs.dim(dims.kernel_output).value_or(kUnknownSize));
   }
 
+  // Other rows of the same value meet the same weights: DotsOfSlices made one product of them, or
+  // is about to.
+  bool IsOneOfSeveral(const Node& dot, const Cut& cut) const {
+    const std::optional<Cut> part = PartOf(dot, cut, 0);
+    const Value lhs = dot.operand(0);
+    if (!part) return false;
+    const std::vector<ir::Use>& uses = lhs.node->uses(lhs.index);
+    return std::any_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
+      const Node& user = *use.user;
+      if (&user == &dot) return false;
+      return user.op() == Op::kSlice ? CutOf(user) != *part
+                                     : user.op() == Op::kDotGeneral && use.operand == 0 &&
+                                           user.operand(1) == dot.operand(1);
+    });
+  }
+
   bool Pays() const {
     double saved = 0, copied = 0;
     for (const Node* node : inside_) {
       const Cut& cut = cuts_.at(node);
+      if (node->op() == Op::kDotGeneral && IsOneOfSeveral(*node, cut)) return false;
       if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) {
         saved += OperationsOf(*node) * (Elements(node->shape().dims()) - Elements(Sizes(cut)));
       }
