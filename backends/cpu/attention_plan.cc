@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -27,9 +28,7 @@ constexpr int64_t kMostTilesInPlace = 2;
 // Units of work to have, as long as blocks of rows have kFewestRows.
 constexpr int64_t kWantedUnits = 6;
 constexpr int64_t kFewestRows = 48, kMostRows = 256;
-// Multiply-adds per nanosecond and vector lane, as in contraction_plan.cc; a vector of exp and what
-// surrounds it in nanoseconds.
-constexpr double kFmaPerNsPerLane = 7.2;
+// A vector of exp and what surrounds it, in nanoseconds.
 constexpr double kExpNs = 5;
 
 int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -156,9 +155,9 @@ absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const backend::T
   ChooseKeyBlock(plan, target);
   ChooseRowBlock(plan);
   const Dim scores = plan.batch * plan.rows * plan.keys;
-  plan.cost = Cost(
-      scores, static_cast<double>(plan.width + plan.columns) / (kFmaPerNsPerLane * plan.lanes) +
-                  kExpNs / plan.lanes);
+  plan.cost =
+      Cost(scores, static_cast<double>(plan.width + plan.columns) / (kVectorFmaPerNs * plan.lanes) +
+                       kExpNs / plan.lanes);
   return plan;
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
@@ -23,10 +22,6 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 using loop::Value;
-
-// What an unknown number of rows is taken for when it is to be decided how much a tile fetches
-// ahead.
-constexpr int64_t kUsualRows = 128;
 
 // Right-hand sides above this come from beyond L2 in every call.
 constexpr int64_t kStreamedBytes = 1 << 20;
@@ -92,27 +87,7 @@ class ContractionEmitter {
     const int64_t bytes = plan_.k.value() * plan_.n.value() * ir::DTypeBytes(plan_.dtype);
     if (bytes <= kStreamedBytes) return;
     const Dim tiles = FloorDiv(Min(plan_.block_rows, plan_.m), plan_.rows);
-    prefetch_tiles_ = tiles.Substitute(UsualSizes()).value();
-  }
-
-  // Sizes that make about kUsualRows rows of those that are not known, at least one each.  Too many
-  // tiles expected, and none would fetch enough: [128 b, 3072] x [3072, 768] with weights from
-  // memory took 1.38 times as long for b = 1 when b was taken for 128.
-  ir::SymbolMap UsualSizes() const {
-    std::set<std::string> symbols;
-    plan_.m.CollectSymbols(&symbols);
-    plan_.block_rows.CollectSymbols(&symbols);
-    auto all = [&](int64_t size) {
-      ir::SymbolMap sizes;
-      for (const std::string& symbol : symbols) sizes.emplace(symbol, size);
-      return sizes;
-    };
-    int64_t size = 1;
-    while (!symbols.empty() && size < kUsualRows &&
-           plan_.m.Substitute(all(size)).value() < kUsualRows) {
-      ++size;
-    }
-    return all(size);
+    prefetch_tiles_ = tiles.Substitute(UsualSizes(plan_)).value();
   }
 
   void EmitBlock(Value batch, Value m_block, Value n_block) {

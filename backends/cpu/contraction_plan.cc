@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,8 +21,7 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
-// Multiply-adds per nanosecond and vector lane one core reaches (two FMA units at about 4 GHz).
-constexpr double kFmaPerNsPerLane = 8;
+constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
 
 // Drops loops of one trip and merges loops whose strides continue each other on both sides.
 std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
@@ -216,7 +216,7 @@ Dim IfAtMost(const Dim& a, const Dim& b, const Dim& then, const Dim& otherwise) 
 
 void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   const int64_t bytes = ir::DTypeBytes(plan.dtype);
-  const double multiply_ns = 1 / (kFmaPerNsPerLane * plan.lanes * 0.9);
+  const double multiply_ns = 1 / (kVectorFmaPerNs * plan.lanes);
   const Dim &m = plan.m, &n = plan.n, &k = plan.k;
   plan.cost =
       Cost(plan.batch * m * n * k, multiply_ns) + Cost(n * k, static_cast<double>(bytes) / 20.0);
@@ -404,6 +404,23 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
   ChooseBlocks(plan, target);
   AddressCopiedSlices(plan);
   return plan;
+}
+
+ir::SymbolMap UsualSizes(const ContractionPlan& plan) {
+  std::set<std::string> symbols;
+  plan.m.CollectSymbols(&symbols);
+  plan.block_rows.CollectSymbols(&symbols);
+  const auto all = [&](int64_t size) {
+    ir::SymbolMap sizes;
+    for (const std::string& symbol : symbols) sizes.emplace(symbol, size);
+    return sizes;
+  };
+  int64_t size = 1;
+  while (!symbols.empty() && size < kUsualRows &&
+         plan.m.Substitute(all(size)).value() < kUsualRows) {
+    ++size;
+  }
+  return all(size);
 }
 
 }  // namespace tektite::cpu

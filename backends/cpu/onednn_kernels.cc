@@ -23,9 +23,9 @@ using ir::Node;
 using ir::Op;
 using KernelPtr = std::shared_ptr<const backend::Kernel>;
 
-// A chunk takes about so long; multiply-adds per nanosecond as in contraction_plan.cc.
+// A chunk takes about so long.
 constexpr double kChunkNs = 100000;
-constexpr double kFmaPerNs = 8 * 16 * 0.9;
+constexpr double kFmaPerNs = kVectorFmaPerNs * 16;
 
 template <typename T>
 using Owned = std::unique_ptr<T, dnnl_status_t (*)(T*)>;

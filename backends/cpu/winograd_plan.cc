@@ -14,9 +14,7 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
-// Vector operations a nanosecond: multiply-adds as in contraction_plan.cc, and what a core does of
-// the transforms' loads, additions and stores.
-constexpr double kMultiplyAddsPerNs = 8 * 0.9;
+// Nanoseconds of the transforms' loads, additions and stores, a vector of channels each.
 constexpr double kInputVectorNs = 6;    // 16 inputs to 16 transformed ones
 constexpr double kKernelVectorNs = 8;   // 9 weights to 16
 constexpr double kResultVectorNs = 12;  // 16 products to 4 results, with their epilogue
@@ -27,13 +25,11 @@ constexpr double kLeastGain = 1.15;
 
 int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
-                              const backend::TargetInfo& target) {
+absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node) {
   const ConvolutionGeometry& g = plan.conv;
   const auto refuse = [&](const char* why) {
     return Unimplemented(node.Describe(), ": Winograd's algorithm is not used for ", why);
   };
-  if (!target.winograd) return refuse("anything with --winograd=false");
   if (plan.dtype != DType::kF32) return refuse("types other than f32");
   if (plan.rhs != RhsMode::kPacked) return refuse("weights that are not packed");
   if (g.kernel_height != 3 || g.kernel_width != 3 || g.kernel_depth != 1 ||
@@ -96,7 +92,7 @@ Costs CostsOf(const WinogradPlan& plan) {
   const double channels = static_cast<double>(plan.channels());
   const double columns = static_cast<double>(plan.panels()) * vectors;
   Costs costs = {};
-  costs.products = WinogradPlan::kProducts * squares * channels * columns / kMultiplyAddsPerNs;
+  costs.products = WinogradPlan::kProducts * squares * channels * columns / kVectorFmaPerNs;
   costs.inputs = squares * channels / lanes * kInputVectorNs;
   costs.kernels = static_cast<double>(plan.blocks()) * channels * columns * kKernelVectorNs;
   costs.results = squares * columns * kResultVectorNs;
@@ -112,12 +108,15 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
   if (root == nullptr || root->op() != Op::kConvolution) {
     return Unimplemented("Winograd's algorithm is for convolutions");
   }
+  if (!target.winograd) {
+    return Unimplemented(root->Describe(), ": --winograd=false rules out Winograd's algorithm");
+  }
   if (!asked.empty() && asked != kWinograd) {
     return Unimplemented(root->Describe(), ": it is to be computed by ", asked);
   }
   WinogradPlan plan;
   TEKTITE_ASSIGN_OR_RETURN(plan.direct, PlanContraction(fusion, target, will_be_packed));
-  TEKTITE_RETURN_IF_ERROR(CheckConvolution(plan.direct, *root, target));
+  TEKTITE_RETURN_IF_ERROR(CheckConvolution(plan.direct, *root));
   const std::vector<int64_t> result = root->shape().sizes();
   plan.images = result[0];
   plan.height = result[1];
@@ -139,7 +138,7 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
   plan.winograd_ns = costs.products + costs.inputs + costs.kernels + costs.results;
   plan.direct_ns = static_cast<double>(plan.images * plan.height * plan.width * 9 *
                                        plan.channels() * plan.panels() * plan.direct.vectors) /
-                   kMultiplyAddsPerNs;
+                   kVectorFmaPerNs;
   if (asked != kWinograd && plan.direct_ns < kLeastGain * plan.winograd_ns) {
     return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
   }

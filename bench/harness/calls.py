@@ -7,6 +7,8 @@ kernels. At 2 threads and more the rest says what the others did meanwhile.
 """
 from dataclasses import dataclass
 
+from bench.harness import figures
+
 PARTS = ("whole", "team", "shared", "alone", "waiting", "helping", "absent")
 HEADS = ("call", "TensorFlow", "ours, no kernel", "kernels", "of it alone", "of it waiting", "helpers in kernels",
          "until one came", "calls without")
@@ -46,9 +48,9 @@ def calls_between(before: dict, after: dict, call_us: float) -> Split | None:
 
 def table(rows: list[tuple[str, int, Split]]) -> str:
     """Markdown; microseconds of a mean call."""
-    lines = ["| workload | threads | " + " | ".join(HEADS) + " |", "|---|" + "---:|" * (len(HEADS) + 1)]
+    lines = []
     for name, threads, split in rows:
         times = (split.call, split.tensorflow, split.around, split.kernels, split.alone, split.waiting, split.helping,
                  split.absent)
-        lines.append(f"| {name} | {threads} | " + " | ".join(f"{t:.0f}" for t in times) + f" | {split.unhelped:.1%} |")
-    return "\n".join(lines)
+        lines.append((name, str(threads), *(f"{t:.0f}" for t in times), f"{split.unhelped:.1%}"))
+    return figures.table(("workload", "threads", *HEADS), lines)

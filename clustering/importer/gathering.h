@@ -9,6 +9,12 @@
 
 namespace tektite::importer {
 
+// Slices of x of size 1 in the dimensions `indexed`, at the points whose coordinates lie along
+// dimension `index_vector_dim` of indices (or its rank, for one coordinate); `offsets` is where x's
+// other dimensions stand in the result.
+Value Gather(FuncBuilder& b, Value x, Value indices, const std::vector<int64_t>& indexed,
+             const std::vector<int64_t>& offsets, int index_vector_dim);
+
 // params[b..., p..., indices[b..., i...], q...] -> [b..., p..., i..., q...]: rows of dimension
 // `axis`; the first `batch_dims` dimensions of both go together.
 absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axis, int batch_dims);

@@ -146,6 +146,17 @@ absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value u
 
 }  // namespace
 
+Value Gather(FuncBuilder& b, Value x, Value indices, const std::vector<int64_t>& indexed,
+             const std::vector<int64_t>& offsets, int index_vector_dim) {
+  if (!x || !indices) return Value();
+  return b.AddOne(Op::kGather, {x, indices},
+                  {{Attr::offset_dims, offsets},
+                   {Attr::collapsed_slice_dims, indexed},
+                   {Attr::start_index_map, indexed},
+                   {Attr::index_vector_dim, static_cast<int64_t>(index_vector_dim)},
+                   {Attr::slice_sizes, WithOnesAt(x.shape().dims(), indexed)}});
+}
+
 absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axis, int batch_dims) {
   FuncBuilder& b = op.b();
   Value indices = op.Input(indices_input);
@@ -171,13 +182,7 @@ absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axi
   int after = axis + indices_rank - batch_dims;
   for (int64_t i : Count(after, after + rank - axis - 1)) offsets.push_back(i);
   if (batch_dims > 0) indices = WithBatchNumbers(b, indices, batch_dims);
-  Value gathered = b.AddOne(Op::kGather, {params, indices},
-                            {{Attr::offset_dims, offsets},
-                             {Attr::collapsed_slice_dims, indexed},
-                             {Attr::start_index_map, indexed},
-                             {Attr::index_vector_dim, static_cast<int64_t>(indices_rank)},
-                             {Attr::slice_sizes, WithOnesAt(params.shape().dims(), indexed)}});
-  return op.ReturnRows(gathered, rows);
+  return op.ReturnRows(Gather(b, params, indices, indexed, offsets, indices_rank), rows);
 }
 
 absl::Status GatherPoints(NodeImport& op, Value params, int indices_input) {
@@ -192,14 +197,9 @@ absl::Status GatherPoints(NodeImport& op, Value params, int indices_input) {
   int d = static_cast<int>(depth.value());
   const Dims& dims = params.shape().dims();
   TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
-  std::vector<int64_t> indexed = Count(0, d);
   int batch = indices_rank - 1;
-  return op.Return(op.b().AddOne(Op::kGather, {params, indices},
-                                 {{Attr::offset_dims, Count(batch, batch + rank - d)},
-                                  {Attr::collapsed_slice_dims, indexed},
-                                  {Attr::start_index_map, indexed},
-                                  {Attr::index_vector_dim, static_cast<int64_t>(batch)},
-                                  {Attr::slice_sizes, WithOnesAt(dims, indexed)}}));
+  return op.Return(
+      Gather(op.b(), params, indices, Count(0, d), Count(batch, batch + rank - d), batch));
 }
 
 absl::Status ImportGather(NodeImport& op) {

@@ -3,6 +3,7 @@
 // Where a row or column of the result lies in the image is computed in single precision as
 // TensorFlow computes it, since rounding decides which pixel is the nearest. All of it is
 // elementwise work on one row of numbers, and constant where the sizes are.
+#include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
 
 namespace tektite::importer {
@@ -58,20 +59,11 @@ Value Places(NodeImport& op, const Resize& r, int axis) {
 
 // Rows `indices` of one dimension.
 Value Take(FuncBuilder& b, Value x, Value indices, int axis) {
-  const int rank = x.shape().rank();
   std::vector<int64_t> others;
-  for (int i = 0; i < rank; ++i) {
+  for (int i = 0; i < x.shape().rank(); ++i) {
     if (i != axis) others.push_back(i);
   }
-  Dims slice = x.shape().dims();
-  slice[axis] = Dim(1);
-  const std::vector<int64_t> indexed = {axis};
-  return b.AddOne(Op::kGather, {x, indices},
-                  {{ir::Attr::offset_dims, others},
-                   {ir::Attr::collapsed_slice_dims, indexed},
-                   {ir::Attr::start_index_map, indexed},
-                   {ir::Attr::index_vector_dim, int64_t{1}},
-                   {ir::Attr::slice_sizes, slice}});
+  return Gather(b, x, indices, {axis}, others, 1);
 }
 
 // [n] -> [n * channels]: each number once a channel.

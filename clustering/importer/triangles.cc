@@ -1,4 +1,5 @@
 // Diagonals and bands of matrices, as selections by row and column number.
+#include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
 
 namespace tektite::importer {
@@ -66,15 +67,7 @@ absl::Status ImportMatrixDiagPart(NodeImport& op) {
   Value points = b.Concatenate({numbers(k < 0 ? -k : 0), numbers(k > 0 ? k : 0)}, 1);
   std::vector<int64_t> batch;
   for (int i = 0; i + 2 < rank; ++i) batch.push_back(i);
-  const std::vector<int64_t> indexed = {rank - 2, rank - 1};
-  Dims slice = dims;
-  slice[rank - 2] = slice[rank - 1] = Dim(1);
-  return op.Return(b.AddOne(Op::kGather, {op.Input(0), points},
-                            {{ir::Attr::offset_dims, batch},
-                             {ir::Attr::collapsed_slice_dims, indexed},
-                             {ir::Attr::start_index_map, indexed},
-                             {ir::Attr::index_vector_dim, int64_t{1}},
-                             {ir::Attr::slice_sizes, slice}}));
+  return op.Return(Gather(b, op.Input(0), points, {rank - 2, rank - 1}, batch, 1));
 }
 
 // The matrix with the other input on diagonal k.

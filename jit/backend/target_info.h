@@ -19,7 +19,7 @@ struct TargetInfo {
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 8 << 20;
   bool has_bf16_dot = false;
-  bool winograd = true;        // --winograd
+  bool winograd = false;       // --winograd
   std::string code_generator;  // "llvm 22.1.8"; empty where code is not generated
 
   int lanes(int element_bytes) const { return vector_bytes / element_bytes; }

@@ -3,36 +3,20 @@
 #include <utility>
 #include <vector>
 
-#include "jit/base/status.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/canonicalize/rules.h"
 
 namespace tektite::passes::rules {
-namespace {
 
 using ops::ConvDims;
-
-std::optional<ConvDims> Dimensions(const Node& node) {
-  absl::StatusOr<ConvDims> dims = ops::GetConvDims(node.shape().rank(), node.attrs());
-  if (!dims.ok()) return std::nullopt;
-  return *std::move(dims);
-}
-
-}  // namespace
 
 // convolution(%x: f32[n,7,7,64], %w: f32[1,1,64,128])
 //   ->  dot_general(%x, reshape(%w), shape=[64,128]), lhs_contracting=[3], rhs_contracting=[0]
 // for one tap, stride 1, no padding, no groups, and features last in input and output.
 Value ConvolutionOfOneTap(Node* node, FuncBuilder& b) {
-  const std::optional<ConvDims> d = Dimensions(*node);
+  const std::optional<ConvDims> d = ConvolutionDims(*node);
   const Shape &input = node->operand_shape(0), &kernel = node->operand_shape(1);
-  if (!d || d->feature_groups != 1 || d->batch_groups != 1 || !IsAll(d->strides, 1) ||
-      !IsAll(d->low, 0) || !IsAll(d->high, 0) || !IsAll(d->lhs_dilation, 1)) {
-    return {};
-  }
-  for (int i : d->kernel_spatial) {
-    if (!IsOne(kernel.dim(i))) return {};
-  }
+  if (!d || !IsOfOneTap(*node, *d) || !IsAll(d->strides, 1)) return {};
   // dot_general leaves the input's dimensions in their order and appends the output features.
   std::vector<int> from = {d->input_batch}, to = {d->output_batch};
   from.insert(from.end(), d->input_spatial.begin(), d->input_spatial.end());
@@ -54,15 +38,15 @@ Value ConvolutionOfOneTap(Node* node, FuncBuilder& b) {
 // for one tap and stride 1: the zeros between the elements need not be multiplied.  The gradient
 // towards the input of a strided convolution of one tap; with strides of 2, a quarter of the work.
 Value ConvolutionOfSpreadInput(Node* node, FuncBuilder& b) {
-  const std::optional<ConvDims> d = Dimensions(*node);
+  const std::optional<ConvDims> d = ConvolutionDims(*node);
   if (!d || d->batch_groups != 1 || !IsAll(d->strides, 1) || IsAll(d->lhs_dilation, 1)) return {};
   const int rank = node->shape().rank();
   Ints low(rank, 0), high(rank, 0), interior(rank, 0);
   for (int i = 0; i < d->spatial; ++i) {
     if (!IsOne(node->operand_shape(1).dim(d->kernel_spatial[i]))) return {};
     const int out = d->output_spatial[i];
-    low[out] = d->low.empty() ? 0 : d->low[i];
-    high[out] = d->high.empty() ? 0 : d->high[i];
+    low[out] = d->low[i];
+    high[out] = d->high[i];
     interior[out] = d->lhs_dilation[i] - 1;
   }
   Attributes attrs = node->attrs();
@@ -76,7 +60,7 @@ Value ConvolutionOfSpreadInput(Node* node, FuncBuilder& b) {
 // for one place of the window and no padding, as the gradient of a filter of one tap has it; a
 // dilated window reads a strided slice.
 Value ConvolutionOfOnePlace(Node* node, FuncBuilder& b) {
-  const std::optional<ConvDims> d = Dimensions(*node);
+  const std::optional<ConvDims> d = ConvolutionDims(*node);
   if (!d || d->feature_groups != 1 || d->batch_groups != 1 || !IsAll(d->low, 0) ||
       !IsAll(d->high, 0) || !IsAll(d->lhs_dilation, 1) || d->output_batch > d->output_feature) {
     return {};
@@ -116,7 +100,7 @@ Value ConvolutionOfOnePlace(Node* node, FuncBuilder& b) {
 Value ConvolutionOfPad(Node* node, FuncBuilder& b) {
   Node* pad = Producer(node->operand(0), Op::kPad);
   if (!pad || !IsSplat(pad->operand(1), 0) || !IsAll(pad->Ints(Attr::interior), 0)) return {};
-  const std::optional<ConvDims> d = Dimensions(*node);
+  const std::optional<ConvDims> d = ConvolutionDims(*node);
   if (!d || !IsAll(d->lhs_dilation, 1)) return {};
   const Ints pad_low = PerDimension(*pad, Attr::low, 0),
              pad_high = PerDimension(*pad, Attr::high, 0);

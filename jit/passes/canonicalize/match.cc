@@ -118,4 +118,19 @@ Ints KeptDimensions(const Dims& from, const Dims& to) {
   return kept;
 }
 
+std::optional<ops::ConvDims> ConvolutionDims(const Node& convolution) {
+  absl::StatusOr<ops::ConvDims> dims =
+      ops::GetConvDims(convolution.shape().rank(), convolution.attrs());
+  if (!dims.ok()) return std::nullopt;
+  return *std::move(dims);
+}
+
+bool IsOfOneTap(const Node& convolution, const ops::ConvDims& dims) {
+  return dims.feature_groups == 1 && dims.batch_groups == 1 && IsAll(dims.low, 0) &&
+         IsAll(dims.high, 0) && IsAll(dims.lhs_dilation, 1) &&
+         std::all_of(dims.kernel_spatial.begin(), dims.kernel_spatial.end(), [&](int64_t d) {
+           return IsOne(convolution.operand_shape(1).dim(static_cast<int>(d)));
+         });
+}
+
 }  // namespace tektite::passes::rules

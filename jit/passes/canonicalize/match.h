@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "jit/ir/graph.h"
 #include "jit/ops/builder.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::passes::rules {
 
@@ -73,6 +74,12 @@ bool IsDegenerateReshape(const Dims& from, const Dims& to);
 // For each dimension of `to`, the dimension of `from` with the same size and the same elements
 // before and after it, or -1: a reshape [2,3,4] -> [6,4] keeps the last one only, {-1, 2}.
 Ints KeptDimensions(const Dims& from, const Dims& to);
+
+// A convolution's attributes with their defaults, nullopt where they contradict each other.
+std::optional<ops::ConvDims> ConvolutionDims(const Node& convolution);
+// One tap that is multiplied with elements of the input as they are: no padding, no dilated input,
+// no groups.  Strides may skip some.
+bool IsOfOneTap(const Node& convolution, const ops::ConvDims& dims);
 
 }  // namespace tektite::passes::rules
 

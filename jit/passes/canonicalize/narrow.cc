@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "jit/base/status.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/canonicalize/rules.h"
 
@@ -81,23 +80,13 @@ Cut CutOf(const Node& slice) {
   return cut;
 }
 
-std::optional<ops::ConvDims> ConvolutionDims(const Node& node) {
-  absl::StatusOr<ops::ConvDims> dims = ops::GetConvDims(node.shape().rank(), node.attrs());
-  if (!dims.ok() || node.attrs().Has(Attr::rhs_packed)) return std::nullopt;
-  return *std::move(dims);
-}
-
 // What a convolution of one tap reads of its input, if strides let it skip some.
 std::optional<Cut> SkippedBy(const Node& node) {
-  if (node.op() != Op::kConvolution) return std::nullopt;
+  if (node.op() != Op::kConvolution || node.attrs().Has(Attr::rhs_packed)) return std::nullopt;
   const std::optional<ops::ConvDims> d = ConvolutionDims(node);
-  if (!d || !IsAll(d->low, 0) || !IsAll(d->high, 0) || !IsAll(d->lhs_dilation, 1) ||
-      d->feature_groups != 1 || d->batch_groups != 1 || IsAll(d->strides, 1)) {
-    return std::nullopt;
-  }
+  if (!d || !IsOfOneTap(node, *d) || IsAll(d->strides, 1)) return std::nullopt;
   Cut cut = Everything(node.operand_shape(0).dims());
   for (int i = 0; i < d->spatial; ++i) {
-    if (!IsOne(node.operand_shape(1).dim(d->kernel_spatial[i]))) return std::nullopt;
     Take& take = cut[d->input_spatial[i]];
     take.stride = d->strides[i];
     take.size = node.shape().dim(d->output_spatial[i]);
@@ -200,6 +189,7 @@ class Work {
         return true;
       }
       case Op::kConvolution: {
+        if (node.attrs().Has(Attr::rhs_packed)) return false;
         const std::optional<ops::ConvDims> dims = ConvolutionDims(node);
         if (!dims || !whole(dims->output_batch) || !whole(dims->output_feature)) return false;
         // Strides take every n-th of all places, from the first one on.
