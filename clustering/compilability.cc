@@ -58,11 +58,6 @@ constexpr absl::string_view kBoundary[] = {
 // their shapes are arguments there.
 constexpr absl::string_view kDataDependentShape[] = {
     "GenerateBoundingBoxProposals",
-    "NonMaxSuppression",
-    "NonMaxSuppressionV2",
-    "NonMaxSuppressionV3",
-    "NonMaxSuppressionV4",
-    "NonMaxSuppressionV5",
     "NonMaxSuppressionWithOverlaps",
     "RaggedCross",
     "RaggedFillEmptyRows",
@@ -131,12 +126,13 @@ std::string UnsupportedType(const NodeDef& node) {
 
 // Element types for which TensorFlow's answer is an error or an accident: it has no Where of f16,
 // and whether its Unique and ListDiff find -0 and 0 of 16 bits to be one depends on where their
-// hashes fall.
+// hashes fall. Boxes of f16 have a meaning, but no kernel here.
 std::string TypeWithoutContract(const NodeDef& node) {
   const DataType type = node.attrs.Type("T");
+  const bool needs_more = node.op == "Where" || absl::StartsWith(node.op, "NonMaxSuppression");
   const bool hashes = absl::StartsWith(node.op, "Unique") || node.op == "ListDiff";
   const bool half = type == DataType::kHalf;
-  if ((node.op == "Where" && half) || (hashes && (half || type == DataType::kBfloat16))) {
+  if ((needs_more && half) || (hashes && (half || type == DataType::kBfloat16))) {
     return absl::StrCat("T is ", DataTypeName(type));
   }
   return "";

@@ -9,6 +9,9 @@
 
 namespace tektite::importer {
 
+// x with zeros in the rows that do not count: those from `rows` on.
+Value WithZerosBehind(FuncBuilder& b, Value x, Value rows);
+
 // Slices of x of size 1 in the dimensions `indexed`, at the points whose coordinates lie along
 // dimension `index_vector_dim` of indices (or its rank, for one coordinate); `offsets` is where x's
 // other dimensions stand in the result.

@@ -40,13 +40,6 @@ Value MaskOf(Value indices, Value params) {
   return shape.rank() == 1 && shape.dim(0) == params.shape().dim(0) ? mask : Value();
 }
 
-// Rows that do not count become 0.
-Value WithZerosBehind(FuncBuilder& b, Value indices, Value rows) {
-  const Dims& dims = indices.shape().dims();
-  Value counts = b.Compare(b.Iota(DType::kS64, dims, 0), b.BroadcastTo(rows, dims), "lt");
-  return b.Select(counts, indices, b.FullLike(indices, 0));
-}
-
 // 0, 1, 2, ... in a range that ends at `limit` or before.
 bool CountsBelow(Value indices, const Dim& limit) {
   if (indices.node->op() != Op::kIota) return false;
@@ -146,9 +139,21 @@ absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value u
 
 }  // namespace
 
+Value WithZerosBehind(FuncBuilder& b, Value x, Value rows) {
+  const Dims& dims = x.shape().dims();
+  Value counts = b.Compare(b.Iota(DType::kS64, dims, 0), b.BroadcastTo(rows, dims), "lt");
+  return b.Select(counts, x, b.FullLike(x, 0));
+}
+
 Value Gather(FuncBuilder& b, Value x, Value indices, const std::vector<int64_t>& indexed,
              const std::vector<int64_t>& offsets, int index_vector_dim) {
   if (!x || !indices) return Value();
+  // Slices have to lie inside even where none is taken.
+  Dims sizes = x.shape().dims();
+  for (int64_t i : indexed) {
+    if (sizes[i] == Dim(0)) sizes[i] = Dim(1);
+  }
+  if (sizes != x.shape().dims()) x = b.Full(x.dtype(), 0, sizes);
   return b.AddOne(Op::kGather, {x, indices},
                   {{Attr::offset_dims, offsets},
                    {Attr::collapsed_slice_dims, indexed},

@@ -49,6 +49,12 @@ bool GathersRows(const GraphIndex& index, int node) {
          IsZero(index.node(inputs[2].node));
 }
 
+// Indices and, from V5 on, scores; how many there are is a scalar.
+bool CountsBoxes(const NodeDef& node, int output) {
+  return !node.attrs.Bool("pad_to_max_output_size", false) &&
+         output < (node.op == "NonMaxSuppressionV5" ? 2 : 1);
+}
+
 }  // namespace
 
 bool MakesRowCount(const GraphIndex& index, int node, int output) {
@@ -58,6 +64,7 @@ bool MakesRowCount(const GraphIndex& index, int node, int output) {
   if (op == "DynamicStitch" || op == "ParallelDynamicStitch") {
     return !StitchesAtConstants(index, node);
   }
+  if (absl::StartsWith(op, "NonMaxSuppression")) return CountsBoxes(def, output);
   return absl::StartsWith(op, "Unique") && output != 1;
 }
 

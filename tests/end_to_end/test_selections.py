@@ -62,6 +62,20 @@ def f(x):
     odd = tf.where(order % 2 == 1)[:, 0]
     return tf.dynamic_stitch([order], [x * 2 - 1]), tf.dynamic_stitch([order // 2, order], [x, x + 1])
 """,
+    "non_max_suppression": """
+@dynamic
+def f(x):
+    y = tf.reshape(x, [-1])
+    n = tf.size(y) // 4
+    boxes = tf.clip_by_value(tf.reshape(y[:4 * n], [-1, 4]), -1, 2)
+    scores = tf.round(boxes[:, 0] * 3) / 3 + tf.minimum(boxes[:, 1], 0)
+    few = tf.image.non_max_suppression(boxes, scores, 3, 0.2)
+    all_scores = tf.image.non_max_suppression_with_scores(boxes, y[:n], n + 5, 0.4, -0.5)
+    padded = tf.raw_ops.NonMaxSuppressionV4(
+        boxes=boxes, scores=scores, max_output_size=tf.shape(x)[0], iou_threshold=1.0, score_threshold=0.0,
+        pad_to_max_output_size=True)
+    return few, tf.gather(boxes, few), few * 2, all_scores, padded[0], padded[1][None]
+""",
     "what follows": """
 @dynamic
 def f(x):

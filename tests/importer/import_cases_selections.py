@@ -128,4 +128,84 @@ def stitch_cases():
     )
 
 
-CASES = [*where_cases(), *difference_cases(), *stitch_cases(), *unique_cases(), *partition_cases()]
+def boxes_of(count, seed=3):
+    """Boxes of which many lie on others, corners in any order, and scores with ties."""
+    rng = np.random.default_rng(seed)
+    boxes = rng.integers(0, 12, (count, 4)).astype(np.float32) / 8
+    return boxes, rng.integers(-4, 9, count).astype(np.float32) / 8
+
+
+def suppress(op, most=5, overlap=0.4, **limits):
+    if "score_threshold" in op.__doc__:
+        limits.setdefault("score_threshold", -np.inf)
+    if "soft_nms_sigma" in op.__doc__:
+        limits.setdefault("soft_nms_sigma", 0.0)
+    return lambda boxes, scores: op(
+        boxes=boxes, scores=scores, max_output_size=most, iou_threshold=overlap, **limits
+    )
+
+
+def suppression_cases():
+    boxes, scores = boxes_of(40)
+    versions = (
+        raw.NonMaxSuppression,
+        raw.NonMaxSuppressionV2,
+        raw.NonMaxSuppressionV3,
+        raw.NonMaxSuppressionV4,
+        raw.NonMaxSuppressionV5,
+    )
+    for op in versions:
+        for count in (0, 1, 40):
+            yield Case(f"{op.__name__}Of{count}", suppress(op), boxes_of(count))
+        for most in (0, 7, 99):
+            yield Case(f"{op.__name__}Most{most}", suppress(op, most, 0.6), [boxes, scores])
+        for overlap in (0.0, 1.0):
+            yield Case(f"{op.__name__}Overlap{overlap}", suppress(op, 40, overlap), [boxes, scores])
+        lowest = scores.copy()
+        lowest[::3] = np.resize([np.nan, -np.inf, np.inf, np.finfo(np.float32).min], 14)
+        yield Case(f"{op.__name__}WildScores", suppress(op, 40), [boxes, lowest])
+        wild = boxes.copy()
+        wild[::5, 2] = np.resize([np.nan, np.inf, -np.inf, 3e38], 8)
+        yield Case(f"{op.__name__}WildBoxes", suppress(op, 40), [wild, scores])
+        yield Case(f"{op.__name__}Negative", suppress(op, -1), [boxes, scores], refused="a negative size")
+    v3, v4, v5 = versions[2:]
+    yield Case("SuppressionScores", suppress(v3, 40, score_threshold=0.25), [boxes, scores])
+    yield Case("SuppressionNanThreshold", suppress(v3, 40, score_threshold=np.nan), [boxes, scores])
+    for op in (v4, v5):
+        for most in (0, 7, 99):
+            padded = suppress(op, most, pad_to_max_output_size=True)
+            yield Case(f"{op.__name__}PaddedTo{most}", padded, [boxes, scores])
+            yield Case(f"{op.__name__}PaddedTo{most}Of0", padded, boxes_of(0))
+    for sigma in (0.3, 5.0):
+        soft = suppress(v5, 30, 1.0, soft_nms_sigma=sigma, score_threshold=0.05)
+        yield Case(f"SuppressionSoft{sigma}", soft, [boxes, scores])
+    half = tf.constant(0.4, tf.float16)
+    yield Case("SuppressionHalfThreshold", suppress(v3, 40, half, score_threshold=half), [boxes, scores])
+    for overlap in (-0.1, 1.1, np.nan):
+        yield Case(f"SuppressionOverlap{overlap}", suppress(v3, 5, overlap), [boxes, scores], fails=True)
+    yield Case("SuppressionSigma", suppress(v5, soft_nms_sigma=-1.0), [boxes, scores], fails=True)
+    most = np.array(6, np.int32)
+    yield Case(
+        "SuppressionOfUnknownNumber",
+        lambda b, s, most: tf.gather(b * 2, tf.image.non_max_suppression(b, s, most)),
+        [boxes, scores, most],
+    )
+    yield Case(
+        "SuppressedRowsOfNone", lambda b, s: tf.gather(b, tf.image.non_max_suppression(b, s, 3)), boxes_of(0)
+    )
+    yield Case(
+        "SuppressionNegativeNumber",
+        lambda b, s, most: tf.image.non_max_suppression(b, s, most),
+        [boxes, scores, -most],
+        fails=True,
+    )
+
+
+CASES = [
+    *where_cases(),
+    *difference_cases(),
+    *stitch_cases(),
+    *unique_cases(),
+    *partition_cases(),
+    *suppression_cases(),
+]
