@@ -181,7 +181,9 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& flags) {
   TEKTITE_ASSIGN_OR_RETURN(backend::TargetInfo target, DetectTarget(flags.cpu));
-  target.winograd = flags.winograd;
+  target.winograd_channels = flags.winograd == "on"    ? 1
+                             : flags.winograd == "off" ? 0
+                                                       : kWinogradChannels;
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<KernelCompiler> compiler,
                            KernelCompiler::Create(target));
   return std::make_unique<CpuBackend>(std::move(compiler));

@@ -25,7 +25,8 @@ constexpr double kLeastGain = 1.15;
 
 int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node) {
+absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
+                              const backend::TargetInfo& target) {
   const ConvolutionGeometry& g = plan.conv;
   const auto refuse = [&](const char* why) {
     return Unimplemented(node.Describe(), ": Winograd's algorithm is not used for ", why);
@@ -43,6 +44,7 @@ absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node) {
       node.shape().num_elements() == 0) {
     return refuse("sizes that are not known");
   }
+  if (g.channels < target.winograd_channels) return refuse("so few channels");
   if (g.channels % plan.lanes != 0) return refuse("channels that are no whole vectors");
   return absl::OkStatus();
 }
@@ -108,15 +110,15 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
   if (root == nullptr || root->op() != Op::kConvolution) {
     return Unimplemented("Winograd's algorithm is for convolutions");
   }
-  if (!target.winograd) {
-    return Unimplemented(root->Describe(), ": --winograd=false rules out Winograd's algorithm");
+  if (target.winograd_channels == 0) {
+    return Unimplemented(root->Describe(), ": --winograd=off rules out Winograd's algorithm");
   }
   if (!asked.empty() && asked != kWinograd) {
     return Unimplemented(root->Describe(), ": it is to be computed by ", asked);
   }
   WinogradPlan plan;
   TEKTITE_ASSIGN_OR_RETURN(plan.direct, PlanContraction(fusion, target, will_be_packed));
-  TEKTITE_RETURN_IF_ERROR(CheckConvolution(plan.direct, *root));
+  TEKTITE_RETURN_IF_ERROR(CheckConvolution(plan.direct, *root, target));
   const std::vector<int64_t> result = root->shape().sizes();
   plan.images = result[0];
   plan.height = result[1];

@@ -19,7 +19,8 @@ struct TargetInfo {
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 8 << 20;
   bool has_bf16_dot = false;
-  bool winograd = false;       // --winograd
+  // Input channels from which on Winograd's algorithm is considered; 0: never.
+  int64_t winograd_channels = 0;
   std::string code_generator;  // "llvm 22.1.8"; empty where code is not generated
 
   int lanes(int element_bytes) const { return vector_bytes / element_bytes; }

@@ -234,6 +234,7 @@ std::shared_ptr<runtime::Executable> Compiler::MakeExecutable(runtime::StepGraph
   options.weights = job.weights == nullptr ? NewWeightStore() : job.weights;
   options.roles = std::move(roles);
   options.max_parallelism = static_cast<int>(std::max<int64_t>(flags_.max_parallelism, 0));
+  options.spin_ns = 1000 * std::clamp<int64_t>(flags_.spin_us, 0, 100'000);
   options.profile = flags_.profile_kernels;
   return runtime::Executable::Create(std::move(steps), std::move(options));
 }

@@ -68,10 +68,12 @@ void Executable::ReleaseWeights() {
   released.swap(state_);
 }
 
-HostPool Executable::Limited(HostPool pool) const {
+HostPool Executable::PoolOf(CallHost& host) const {
+  HostPool pool = host.Pool();
   if (options_.max_parallelism > 0) {
     pool.num_threads = std::min(pool.num_threads, options_.max_parallelism - 1);
   }
+  pool.spin_ns = options_.spin_ns;
   return pool;
 }
 
@@ -125,7 +127,7 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
       // Dropped first: at no time are old and new results of a group both held for later calls.
       options_.weights->Publish(entry, {}, nullptr, this);
       if (known) {
-        block = ComputeGroup(static_cast<int>(g), arguments, Limited(host.Pool()));
+        block = ComputeGroup(static_cast<int>(g), arguments, PoolOf(host));
         options_.weights->Publish(entry, std::move(versions), block, this);
       }
     }
@@ -294,7 +296,7 @@ absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& pla
     bases[plan.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
   }
 
-  plan.launch.Run(working, Limited(host.Pool()), step_times_, call_times_.get());
+  plan.launch.Run(working, PoolOf(host), step_times_, call_times_.get());
 
   return FinishResults(buffers, plan, bases, host);
 }

@@ -61,6 +61,7 @@ class Executable : private WeightHolder {
     std::shared_ptr<WeightStore> weights;
     OutputRoles roles;
     int max_parallelism = 0;  // 0: as many threads as the host's pool has
+    int64_t spin_ns = 0;      // HostPool::spin_ns
     bool profile = false;     // measure every step
   };
   static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
@@ -104,7 +105,7 @@ class Executable : private WeightHolder {
                              const uintptr_t* bases, CallHost& host) const;
   absl::Status RunPlan(const BufferPlan& buffers, const SizedPlan& plan, const WeightState& weights,
                        absl::Span<const Argument> arguments, CallHost& host);
-  HostPool Limited(HostPool pool) const;
+  HostPool PoolOf(CallHost& host) const;
 
   const uint64_t number_;
   const StepGraph graph_;

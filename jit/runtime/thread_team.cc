@@ -1,7 +1,5 @@
 #include "jit/runtime/thread_team.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,6 +9,8 @@
 
 #include "jit/base/timing.h"
 #include "jit/runtime/aligned_block.h"
+#include "jit/runtime/backoff.h"
+#include "jit/runtime/ready_workers.h"
 
 namespace tektite::runtime {
 namespace {
@@ -44,28 +44,6 @@ bool HasWork(uint64_t ticket) { return (ticket & 0xffffffffu) < ticket >> kLimit
 // More threads than this share the segments.
 constexpr int kMostSegments = 64;
 constexpr uint64_t kClosed = ~uint64_t{0};
-
-inline void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-// Short waits spin; long ones let others have the core.
-class Backoff {
- public:
-  void Wait() {
-    if (++turns_ % 128 != 0 || turns_ < 1024) {
-      Pause();
-    } else {
-      sched_yield();
-    }
-  }
-  void Reset() { turns_ = 0; }
-
- private:
-  unsigned turns_ = 0;
-};
 
 // Adds the nanoseconds it lived to `sum`, if there is one.
 class Timed {
@@ -128,6 +106,7 @@ struct TeamState {
   template <typename RunOne>
   static uint32_t RunSegment(Segment& segment, const RunOne& run);
   void Work(int own_segment, void* worker_scratch);
+  void Help();  // ends one reference
   static void WorkerMain(void* self);
 };
 
@@ -180,6 +159,7 @@ void TeamState::WakeSome(int most) {
       if (left == 0) return;
     } while (!to_wake.compare_exchange_weak(left, left - 1, std::memory_order_relaxed));
     references.fetch_add(1, std::memory_order_relaxed);
+    if (ReadyWorkers::Get().Give(this)) continue;
     scheduling = true;
     pool.schedule(pool.context, &WorkerMain, this);
     scheduling = false;
@@ -223,15 +203,23 @@ void TeamState::Work(int own_segment, void* worker_scratch) {
   }
 }
 
-void TeamState::WorkerMain(void* self) {
-  auto* state = static_cast<TeamState*>(self);
-  if (scheduling) return StatePool::Get().Unreference(state);
-  const int number = state->arrived.fetch_add(1, std::memory_order_relaxed);
-  if (number == 0 && state->is_timed) {
-    state->first_arrival.store(Nanoseconds(), std::memory_order_relaxed);
+void TeamState::Help() {
+  const int number = arrived.fetch_add(1, std::memory_order_relaxed);
+  if (number == 0 && is_timed) {
+    first_arrival.store(Nanoseconds(), std::memory_order_relaxed);
   }
-  state->Work(number + 1, state->scratch.data() + number * state->scratch_bytes);
-  StatePool::Get().Unreference(state);
+  Work(number + 1, scratch.data() + number * scratch_bytes);
+  StatePool::Get().Unreference(this);
+}
+
+void TeamState::WorkerMain(void* self) {
+  if (scheduling) return StatePool::Get().Unreference(static_cast<TeamState*>(self));
+  while (self != nullptr) {
+    auto* const state = static_cast<TeamState*>(self);
+    const int64_t spin_ns = state->pool.spin_ns;
+    state->Help();
+    self = ReadyWorkers::Get().Wait(spin_ns);
+  }
 }
 
 ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_bytes, void* scratch,
@@ -259,6 +247,7 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
   state->num_segments = std::min(1 + workers, kMostSegments);
   state->round.store(0, std::memory_order_release);
   state_ = state;
+  ReadyWorkers::Get().CallBegins();
   state->WakeSome(kWakeAtOnce);
 }
 
@@ -266,6 +255,7 @@ ThreadTeam::~ThreadTeam() {
   if (times_ != nullptr) NoteCall();
   if (state_ == nullptr) return;
   state_->round.store(kClosed, std::memory_order_release);
+  ReadyWorkers::Get().CallEnds();
   StatePool::Get().Unreference(state_);
 }
 

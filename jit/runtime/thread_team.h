@@ -32,6 +32,7 @@ struct HostPool {
   void* context = nullptr;
   // Runs fn(arg) once, some time, on another thread; does not block.
   void (*schedule)(void* context, void (*fn)(void*), void* arg) = nullptr;
+  int64_t spin_ns = 0;  // how long a worker may look for the next call (ready_workers.h)
 };
 
 // Where the time of calls goes, added up over calls; kept with Executable::Options::profile.  The

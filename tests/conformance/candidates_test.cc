@@ -52,7 +52,7 @@ struct Outcome {
 absl::StatusOr<Outcome> Run(const ir::Graph& graph, const std::vector<Literal>& inputs,
                             const std::string& candidate) {
   Flags flags;
-  flags.winograd = true;
+  flags.winograd = "on";
   TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(flags));
   std::vector<std::string> candidates;
   auto owned = graph.Clone();

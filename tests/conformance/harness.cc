@@ -256,7 +256,7 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
     options.flags.cpu = GetParam().cpu;
     options.flags.verify = true;
     options.flags.tuning = "off";
-    options.flags.winograd = true;
+    options.flags.winograd = "on";
     if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
     if (const char* directory = std::getenv("TEKTITE_CONFORMANCE_DUMP")) {
       options.flags.dump_to = directory;

@@ -163,19 +163,41 @@ TEST(ThreadTeam, APoolThatRunsTasksAtOnceDoesNotHang) {
   RunCall(pool, 5, 100);
 }
 
+TEST(ThreadTeam, AWorkerThatSpinsIsNotWokenForTheNextCall) {
+  struct Counting {
+    HostPool pool;
+    std::atomic<int> scheduled{0};
+  };
+  Pool threads(1);
+  Counting counting{threads.Host()};
+  HostPool pool{1, &counting, [](void* self, void (*fn)(void*), void* arg) {
+                  auto* const counting = static_cast<Counting*>(self);
+                  counting->scheduled.fetch_add(1);
+                  counting->pool.schedule(counting->pool.context, fn, arg);
+                }};
+  constexpr int kCalls = 2000;
+  for (int i = 0; i < kCalls; ++i) RunCall(pool, 2, 40);
+  EXPECT_EQ(counting.scheduled.exchange(0), kCalls);
+  pool.spin_ns = 1'000'000;
+  for (int i = 0; i < kCalls; ++i) RunCall(pool, 2, 40);
+  EXPECT_LT(counting.scheduled, kCalls);
+}
+
 TEST(ThreadTeam, ManyCallsAtOnceFromOutsideAndInsideThePool) {
   Pool pool(2);
+  HostPool host = pool.Host();
+  host.spin_ns = 100'000;
   std::atomic<int> left{20};
   for (int i = 0; i < 20; ++i) {
     pool.Add([&] {
-      RunCall(pool.Host(), 4, 64);
+      RunCall(host, 4, 64);
       left.fetch_sub(1);
     });
   }
   std::vector<std::thread> callers;
   for (int t = 0; t < 3; ++t) {
     callers.emplace_back([&] {
-      for (int i = 0; i < 50; ++i) RunCall(pool.Host(), 4, 64);
+      for (int i = 0; i < 50; ++i) RunCall(i % 2 == 0 ? host : pool.Host(), 4, 64);
     });
   }
   for (std::thread& t : callers) t.join();

@@ -1,0 +1,97 @@
+// Handing work to threads that spin; run under TSan by scripts/test --tsan.
+#include "jit/runtime/ready_workers.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace tektite::runtime {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+void CallsWithPauses(int count, std::chrono::microseconds pause) {
+  for (int i = 0; i < count; ++i) {
+    ReadyWorkers::Get().CallBegins();
+    ReadyWorkers::Get().CallEnds();
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// Threads that wait again and again, and keep what they are given.
+class Waiters {
+ public:
+  explicit Waiters(int threads) {
+    for (int t = 0; t < threads; ++t) {
+      threads_.emplace_back([this] {
+        while (!stop_) {
+          if (void* work = ReadyWorkers::Get().Wait(kSecond)) {
+            static_cast<std::atomic<int>*>(work)->fetch_add(1);
+          }
+        }
+      });
+    }
+  }
+  ~Waiters() {
+    stop_ = true;
+    for (std::thread& t : threads_) t.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+TEST(ReadyWorkers, NobodyWaits) {
+  int work = 0;
+  EXPECT_FALSE(ReadyWorkers::Get().Give(&work));
+}
+
+TEST(ReadyWorkers, WhatIsGivenIsDoneOnce) {
+  CallsWithPauses(100, std::chrono::microseconds(0));
+  std::vector<std::atomic<int>> works(100);
+  {
+    Waiters waiters(2);
+    for (std::atomic<int>& work : works) {
+      while (!ReadyWorkers::Get().Give(&work)) std::this_thread::yield();
+    }
+  }
+  for (const std::atomic<int>& work : works) EXPECT_EQ(work, 1);
+}
+
+TEST(ReadyWorkers, NobodyWaitsWhereCallsAreRare) {
+  CallsWithPauses(30, std::chrono::milliseconds(2));
+  EXPECT_EQ(ReadyWorkers::Get().Wait(500'000), nullptr);
+  int work = 0;
+  EXPECT_FALSE(ReadyWorkers::Get().Give(&work));
+}
+
+TEST(ReadyWorkers, NobodyWaitsWhereItIsNotAllowed) {
+  CallsWithPauses(100, std::chrono::microseconds(0));
+  EXPECT_EQ(ReadyWorkers::Get().Wait(0), nullptr);
+}
+
+TEST(ReadyWorkers, AForkedChildHasNone) {
+  CallsWithPauses(100, std::chrono::microseconds(0));
+  Waiters waiters(2);
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int> work{0};
+    while (!ReadyWorkers::Get().Give(&work)) std::this_thread::yield();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) _exit(ReadyWorkers::Get().Give(&work) ? 1 : 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    while (work == 0) std::this_thread::yield();
+  }
+}
+
+}  // namespace
+}  // namespace tektite::runtime
