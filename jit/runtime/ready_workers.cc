@@ -10,10 +10,22 @@
 namespace tektite::runtime {
 namespace {
 
-// A pause longer than that counts as one of that length: short ones outweigh it after a while.
+// What takes longer counts as this.
 constexpr int64_t kMostCountedNs = 4'000'000;
 // Pauses vary: twice the mean, and some.
 constexpr int64_t kMoreNs = 20'000;
+// What asking costs the thread that calls.
+constexpr int64_t kAskNs = 10'000;
+// Those who do not ask learn nothing: each of them takes so much off the time that was expected.
+constexpr int64_t kForgetting = 64;
+
+// One long pause among many short ones is not to count for all of them.
+void AddTo(std::atomic<int64_t>& mean_ns, int64_t ns) {
+  const int64_t mean = mean_ns.load(std::memory_order_relaxed);
+  const int64_t counted = std::min({ns, 2 * mean + kMoreNs, kMostCountedNs});
+  mean_ns.store(mean + (counted - mean) / 4, std::memory_order_relaxed);
+}
+
 constexpr int kTurnsPerLook = 32;  // at the clock
 
 }  // namespace
@@ -32,19 +44,24 @@ ReadyWorkers::ReadyWorkers() : pause_ns_(kMostCountedNs) {
 }
 
 void ReadyWorkers::CallBegins() {
-  const int64_t mean = pause_ns_.load(std::memory_order_relaxed);
-  int64_t pause = 0;  // another call is running
-  if (calls_.fetch_add(1, std::memory_order_relaxed) == 0) {
-    pause = std::min({Nanoseconds() - last_end_.load(std::memory_order_relaxed), 2 * mean + kMoreNs,
-                      kMostCountedNs});
-  }
-  pause_ns_.store(mean + (pause - mean) / 4, std::memory_order_relaxed);
+  const bool alone = calls_.fetch_add(1, std::memory_order_relaxed) == 0;
+  AddTo(pause_ns_, alone ? Nanoseconds() - last_end_.load(std::memory_order_relaxed) : 0);
 }
 
 void ReadyWorkers::CallEnds() {
   last_end_.store(Nanoseconds(), std::memory_order_relaxed);
   calls_.fetch_sub(1, std::memory_order_relaxed);
 }
+
+bool ReadyWorkers::PaysToAsk(double cost_ns, int64_t most_ns) {
+  if (pause_ns_.load(std::memory_order_relaxed) <= most_ns) return true;
+  const int64_t arrival = arrival_ns_.load(std::memory_order_relaxed);
+  if (cost_ns > static_cast<double>(arrival + kAskNs)) return true;
+  arrival_ns_.store(arrival - arrival / kForgetting, std::memory_order_relaxed);
+  return false;
+}
+
+void ReadyWorkers::Arrived(int64_t ns) { AddTo(arrival_ns_, ns); }
 
 bool ReadyWorkers::Give(void* work) {
   for (Seat& seat : seats_) {

@@ -5,6 +5,9 @@
 // machines: a call of 200 us would be half over.  So where calls follow each other closely, a
 // worker spins between them.  It yields to whoever wants the core, and how long it stays goes by
 // the pauses between the last calls: none of it where calls are rare.
+//
+// How long a worker takes to come is measured as well, from the first call on: a call that would be
+// over by then, and rare, does not ask for one.
 #ifndef TEKTITE_JIT_RUNTIME_READY_WORKERS_H_
 #define TEKTITE_JIT_RUNTIME_READY_WORKERS_H_
 
@@ -22,6 +25,12 @@ class ReadyWorkers {
   // Around each call that wants workers, on the calling thread.
   void CallBegins();
   void CallEnds();
+
+  // A call of `cost_ns` should ask the host for workers: one will come before its end, or wait for
+  // the next call.  `most_ns` as below.
+  bool PaysToAsk(double cost_ns, int64_t most_ns);
+  // A worker of the host came so long after it was asked for.
+  void Arrived(int64_t ns);
 
   // Hands `work` to a worker that waits; false if there is none.
   bool Give(void* work);
@@ -41,7 +50,9 @@ class ReadyWorkers {
   std::array<Seat, kSeats> seats_;
   std::atomic<int> calls_{0};  // in progress
   std::atomic<int64_t> last_end_{0};
-  std::atomic<int64_t> pause_ns_;  // a moving average
+  // Moving averages.
+  std::atomic<int64_t> pause_ns_;
+  std::atomic<int64_t> arrival_ns_{0};
 };
 
 }  // namespace tektite::runtime

@@ -87,6 +87,8 @@ struct TeamState {
   alignas(64) std::atomic<int> references{0};  // caller and scheduled workers
   std::atomic<int> arrived{0};
   std::atomic<int> to_wake{0};
+  std::atomic<int64_t> asked_at{0};
+  bool asks_host = true;  // and not only workers that wait for a call
   HostPool pool;
   AlignedBlock scratch;  // one part for each worker
   int64_t scratch_bytes = 0;
@@ -160,6 +162,8 @@ void TeamState::WakeSome(int most) {
     } while (!to_wake.compare_exchange_weak(left, left - 1, std::memory_order_relaxed));
     references.fetch_add(1, std::memory_order_relaxed);
     if (ReadyWorkers::Get().Give(this)) continue;
+    if (!asks_host) return StatePool::Get().Unreference(this);
+    asked_at.store(Nanoseconds(), std::memory_order_relaxed);
     scheduling = true;
     pool.schedule(pool.context, &WorkerMain, this);
     scheduling = false;
@@ -214,6 +218,7 @@ void TeamState::Help() {
 
 void TeamState::WorkerMain(void* self) {
   if (scheduling) return StatePool::Get().Unreference(static_cast<TeamState*>(self));
+  ReadyWorkers::Get().Arrived(Nanoseconds() - static_cast<TeamState*>(self)->asked_at);
   while (self != nullptr) {
     auto* const state = static_cast<TeamState*>(self);
     const int64_t spin_ns = state->pool.spin_ns;
@@ -248,6 +253,7 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
   state->round.store(0, std::memory_order_release);
   state_ = state;
   ReadyWorkers::Get().CallBegins();
+  state->asks_host = ReadyWorkers::Get().PaysToAsk(cost_ns, pool.spin_ns);
   state->WakeSome(kWakeAtOnce);
 }
 

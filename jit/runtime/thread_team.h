@@ -53,9 +53,10 @@ struct TeamState;
 
 class ThreadTeam {
  public:
-  // `cost_ns` of the whole call decides how many workers are asked for: none below kSerialCallNs.
-  // `scratch_bytes` is the largest need of any kernel, `scratch` the caller's own.
-  // `times`: null, or where to note what became of the time; must outlive every worker's stay.
+  // `cost_ns` of the whole call decides how many workers are asked for: none below kSerialCallNs,
+  // or below what they take to come, which is measured (ready_workers.h). `scratch_bytes` is the
+  // largest need of any kernel, `scratch` the caller's own. `times`: null, or where to note what
+  // became of the time; must outlive every worker's stay.
   ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_bytes, void* scratch,
              CallTimes* times = nullptr);
   ~ThreadTeam();

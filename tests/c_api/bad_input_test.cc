@@ -31,7 +31,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(status.message, HasSubstr("no back end is called 'abacus'; there are: "));
   testing::internal::CaptureStderr();
   EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --tier=top --tuning=often "
-                         "--max_executables=many"),
+                         "--max_executables=many --winograd=1"),
             nullptr);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("'--no_such_flag=3' ignored"));
@@ -39,6 +39,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(said, HasSubstr("'--tier=top' ignored: expected auto, generic, specialized"));
   EXPECT_THAT(said, HasSubstr("'--tuning=often' ignored: expected auto, off"));
   EXPECT_THAT(said, HasSubstr("'--max_executables=many' ignored"));
+  EXPECT_THAT(said, HasSubstr("'--winograd=1' ignored: expected auto, on, off"));
   tektite_compiler* const plain = tektite_compiler_create(nullptr, nullptr);
   EXPECT_NE(plain, nullptr);
   tektite_compiler_destroy(plain);

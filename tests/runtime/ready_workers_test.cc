@@ -77,6 +77,23 @@ TEST(ReadyWorkers, NobodyWaitsWhereItIsNotAllowed) {
   EXPECT_EQ(ReadyWorkers::Get().Wait(0), nullptr);
 }
 
+TEST(ReadyWorkers, WhetherAskingPaysIsMeasured) {
+  ReadyWorkers& workers = ReadyWorkers::Get();
+  CallsWithPauses(30, std::chrono::milliseconds(2));  // none would wait for the next call
+  for (int i = 0; i < 50; ++i) workers.Arrived(200'000);
+  EXPECT_TRUE(workers.PaysToAsk(1e6, 300'000));
+  EXPECT_FALSE(workers.PaysToAsk(50e3, 300'000));
+  // Not for ever: it may come sooner now.
+  int refusals = 0;
+  while (!workers.PaysToAsk(50e3, 300'000)) ASSERT_LT(++refusals, 1000);
+  EXPECT_GT(refusals, 10);
+  for (int i = 0; i < 50; ++i) workers.Arrived(5'000);
+  EXPECT_TRUE(workers.PaysToAsk(50e3, 300'000));
+  for (int i = 0; i < 50; ++i) workers.Arrived(200'000);
+  CallsWithPauses(100, std::chrono::microseconds(0));
+  EXPECT_TRUE(workers.PaysToAsk(50e3, 300'000));
+}
+
 TEST(ReadyWorkers, AForkedChildHasNone) {
   CallsWithPauses(100, std::chrono::microseconds(0));
   Waiters waiters(2);
