@@ -13,6 +13,9 @@ using graph_def::PartialShape;
 
 constexpr int64_t kUnknownDim = 32;
 constexpr int64_t kUnknownRankElements = 1024;
+// What a tensor with a dimension that the graph leaves open counts as, at least: enough for a
+// cluster, and for an op that gains alone.
+constexpr int64_t kOpenElements = int64_t{1} << 18;
 // No tensor is taken to be larger, so that sums of costs stay far from overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 // An op of the host costs about 2 us to launch, whatever it does.
@@ -71,8 +74,9 @@ constexpr absl::string_view kContractions[] = {"BatchMatMul", "BatchMatMulV2", "
                                                "Einsum",      "MatMul",        "_FusedMatMul"};
 // Compiled by itself on [512,1024], one thread, each of these ran at least 1.4 times as fast as
 // TensorFlow's kernel (softmax 2.1, cumsum 7, sparse cross entropy 7.8; reductions 1.0 to 2.1 by
-// their axes; where 1.8 to 8).  Left out: plain arithmetic, products, transposes, tanh, whatever
-// only moves data (0.2 to 1.1), unique values (0.9 to 4) and top k (0.5 to 7, by rows and k).
+// their axes; where 1.8 to 8; suppression of 10,000 boxes 2.5).  Left out: plain arithmetic,
+// products, transposes, tanh, whatever only moves data (0.2 to 1.1), unique values (0.9 to 4) and
+// top k (0.5 to 7, by rows and k).
 constexpr absl::string_view kGainsAlone[] = {"ArgMax",
                                              "ArgMin",
                                              "Cos",
@@ -93,6 +97,11 @@ constexpr absl::string_view kGainsAlone[] = {"ArgMax",
                                              "Max",
                                              "Mean",
                                              "Min",
+                                             "NonMaxSuppression",
+                                             "NonMaxSuppressionV2",
+                                             "NonMaxSuppressionV3",
+                                             "NonMaxSuppressionV4",
+                                             "NonMaxSuppressionV5",
                                              "Pow",
                                              "Prod",
                                              "Selu",
@@ -104,6 +113,18 @@ constexpr absl::string_view kGainsAlone[] = {"ArgMax",
                                              "SparseSoftmaxCrossEntropyWithLogits",
                                              "Sum",
                                              "Where"};
+// The host's kernels do as well, whatever the size.
+constexpr absl::string_view kMoves[] = {
+    "BroadcastTo",  "Cast",     "Concat",    "ConcatV2",       "Fill",  "Gather",
+    "GatherNd",     "GatherV2", "OnesLike",  "Pack",           "Pad",   "PadV2",
+    "Range",        "Reverse",  "ReverseV2", "ResourceGather", "Slice", "SpaceToDepth",
+    "DepthToSpace", "Split",    "SplitV",    "StridedSlice",   "Tile",  "Transpose",
+    "Unpack",       "ZerosLike"};
+// The result of an open operand is small, or likely to be.
+constexpr absl::string_view kShrinks[] = {
+    "All",           "Any",    "ArgMax", "ArgMin", "BroadcastArgs", "BroadcastGradientArgs",
+    "EuclideanNorm", "L2Loss", "Max",    "Mean",   "Min",           "Prod",
+    "Rank",          "Shape",  "ShapeN", "Size",   "Sum",           "VariableShape"};
 // The output has the shape of the broadcast inputs.
 constexpr absl::string_view kKeepsShape[] = {"Abs",          "Add",
                                              "AddN",         "AddV2",
@@ -173,9 +194,13 @@ bool GainsAlone(const NodeDef& node) {
 }
 
 CostModel::CostModel(const GraphIndex& index)
-    : index_(index), shape_(index.num_nodes(), UnknownShape()), cost_(index.num_nodes(), 0) {
+    : index_(index),
+      shape_(index.num_nodes(), UnknownShape()),
+      is_open_(index.num_nodes(), false),
+      cost_(index.num_nodes(), 0) {
   for (int node : index.order()) {
     shape_[node] = InferShape(node);
+    is_open_[node] = InferOpen(node);
     cost_[node] = InferCost(node);
   }
 }
@@ -215,6 +240,21 @@ PartialShape CostModel::InferShape(int i) const {
   return shape;
 }
 
+bool CostModel::InferOpen(int i) const {
+  const PartialShape& shape = shape_[i];
+  if (!shape.unknown_rank) {
+    return std::any_of(shape.dims.begin(), shape.dims.end(), [](int64_t d) { return d < 0; });
+  }
+  return !IsOneOf(index_.node(i).op, kShrinks) && ReadsOpen(i);
+}
+
+bool CostModel::ReadsOpen(int i) const {
+  const auto inputs = index_.inputs(i);
+  return std::any_of(inputs.begin(), inputs.end(), [&](const GraphIndex::Edge& in) {
+    return !in.is_control() && is_open_[in.node];
+  });
+}
+
 int64_t CostModel::InferCost(int i) const {
   const NodeDef& node = index_.node(i);
   if (IsOneOf(node.op, kFree)) return 0;
@@ -225,6 +265,8 @@ int64_t CostModel::InferCost(int i) const {
   for (int k = 0; k < inputs; ++k) {
     elements = std::max(elements, AssumedElements(InputShape(i, k)));
   }
+  if (!IsOneOf(node.op, kMoves) && (is_open_[i] || ReadsOpen(i)))
+    elements = std::max(elements, kOpenElements);
   int64_t each = 1;
   if (IsOneOf(node.op, kContractions)) {
     const PartialShape& left = InputShape(i, 0);
@@ -243,6 +285,8 @@ int64_t CostModel::InferCost(int i) const {
     each = 2 * std::min(AssumedElements(InputShape(i, 1)), kMaxElements / elements);
   } else if (IsOneOf(node.op, kTranscendental)) {
     each = 10;
+  } else if (absl::StartsWith(node.op, "NonMaxSuppression")) {
+    each = 50;
   }
   each = std::max<int64_t>(each, 1);  // none where a matrix has no columns
   return kLaunch + std::min(elements, kMaxElements / each) * each;

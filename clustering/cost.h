@@ -5,8 +5,12 @@
 //   cost.Of(node)  // elements x operations for each, plus what the host spends on launching it
 //
 // Shapes come from the graph where it tells (_output_shapes, constants, placeholders, variables'
-// handles) and are carried on through ops that keep or broadcast them. An unknown dimension counts
-// as 32, a tensor of unknown rank as 1024 elements.
+// handles) and are carried on through ops that keep or broadcast them. Where they do not tell, an
+// unknown dimension counts as 32, a tensor of unknown rank as 1024 elements.
+//
+// Dimensions that the graph leaves open may be anything in any call, so work on such tensors counts
+// as worth compiling: on a few elements a cluster's code costs what its ops would (two ops
+// OPS2_US), and where it loses on many the host runs them.
 #ifndef TEKTITE_CLUSTERING_COST_H_
 #define TEKTITE_CLUSTERING_COST_H_
 
@@ -31,11 +35,14 @@ class CostModel {
 
  private:
   graph_def::PartialShape InferShape(int node) const;
+  bool InferOpen(int node) const;
+  bool ReadsOpen(int node) const;
   int64_t InferCost(int node) const;
   const graph_def::PartialShape& InputShape(int node, int input) const;
 
   const graph_def::GraphIndex& index_;
   std::vector<graph_def::PartialShape> shape_;
+  std::vector<bool> is_open_;  // has a dimension that the graph leaves open
   std::vector<int64_t> cost_;
 };
 

@@ -22,11 +22,42 @@ TEST(Worth, TwoCheapOpsOnLittleDataAreNot) {
   EXPECT_EQ(Worthy(TwoOps("dim { size: 4 }")), "");
   EXPECT_EQ(WhyNotWorthy(TwoOps("dim { size: 4 }"), "a"), "TOO_SMALL");
   EXPECT_EQ(Worthy(TwoOps("unknown_rank: true")), "");
-  EXPECT_EQ(Worthy(TwoOps("dim { size: -1 } dim { size: 4 }")), "");
 }
 
 TEST(Worth, TwoCheapOpsOnMuchDataAre) {
   EXPECT_EQ(Worthy(TwoOps("dim { size: 512 } dim { size: 1024 }")), "a b");
+}
+
+// A call may bring any size; which side is faster at it is measured then.
+TEST(Worth, OpsOnASizeThatTheGraphLeavesOpenAre) {
+  EXPECT_EQ(Worthy(TwoOps("dim { size: -1 }")), "a b");
+  EXPECT_EQ(Worthy(TwoOps("dim { size: -1 } dim { size: 4 }")), "a b");
+  const std::string x = Sized("x", "dim { size: -1 }");
+  EXPECT_EQ(Worthy(x + Node("a", "Where", {"x"})), "a");
+  EXPECT_EQ(Worthy(x + Node("a", "Softmax", {"x"})), "a");
+  EXPECT_EQ(WhyNotWorthy(x + Node("a", "AddV2", {"x", "x"}), "a"), "TOO_SMALL");
+}
+
+// Input pipelines, and the functions in which Keras slices the arrays it is given.
+TEST(Worth, OpsThatOnlyMoveDataAreNot) {
+  const std::string x = Sized("x", "dim { size: -1 }");
+  EXPECT_EQ(WhyNotWorthy(x + Ints("s", {-1}) + Node("a", "ConcatV2", {"x", "x", "s"}) +
+                             Node("b", "Pack", {"a", "a"}),
+                         "b"),
+            "TOO_SMALL");
+}
+
+TEST(Worth, OpenSizesAreFollowedThroughOpsThatMoveData) {
+  const std::string x = Sized("x", "dim { size: -1 } dim { size: 4 }");
+  const std::string two = Node("a", "Mul", {"r", "r"}) + Node("b", "AddV2", {"a", "r"});
+  const std::string shape = Ints("s", {-1});
+  const std::string index = Attr("Tidx", "type: DT_INT32");
+  EXPECT_THAT(Worthy(x + shape + Node("r", "Reshape", {"x", "s"}) + two),
+              testing::HasSubstr("a b"));
+  // What came of all its elements is small.
+  const std::string cut =
+      Node("sum", "Sum", {"x", "s"}, index) + Node("r", "StringLength", {"sum"});
+  EXPECT_EQ(WhyNotWorthy(x + shape + cut + two, "a"), "TOO_SMALL");
 }
 
 TEST(Worth, AMatrixProductIsEvenIfShapesAreUnknown) {
