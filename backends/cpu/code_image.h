@@ -1,14 +1,16 @@
 // Machine code that can be copied to any address and run: what is kept of an object file.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(CodeImage image, FlattenObject("k3_softmax", object));
-//   TEKTITE_ASSIGN_OR_RETURN(LoadedCode loaded, LoadCode(image));
-//   reinterpret_cast<KernelFn>(loaded.entry)(...);
+//   const std::string bytes = image.Serialize();             // for a file, say
+//   TEKTITE_ASSIGN_OR_RETURN(std::vector<LoadedCode> loaded, LoadCode({bytes, others...}));
+//   reinterpret_cast<KernelFn>(loaded[0].entry())(...);
 //
 // Why not a linker at run time: a kernel is one function and its constants, so its sections can be
 // laid out once, and nothing then depends on where they stand but the addresses of memcpy, memmove
-// and memset.  Loading is a copy (8 us with its system calls; ORC's JIT linker took 30 to 500), and
-// the image is a third of the object's size.  Memory is writable first and executable afterwards,
-// never both.
+// and memset.  Loading is a copy (ORC's JIT linker took 30 to 500 us), and the image is a third of
+// the object's size.  Memory is writable first and executable afterwards, never both.  Images that
+// are loaded together lie in one mapping, so that the kernels of a program cost two system calls
+// and share pages; it goes when the last of them does.
 //
 // Limits: x86-64; read-only sections only; code that calls anything but those three functions is
 // refused with the symbol's name: a vector function that LLVM turned into calls of libm is a
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -44,21 +47,36 @@ struct CodeImage {
   };
   uint64_t entry = 0;  // offset of the kernel's function
   std::vector<Fixup> fixups;
-  std::string bytes;  // at an address aligned to a page
+  std::string bytes;  // at an address aligned to kImageAlignment
 
   std::string Serialize() const;
-  // InvalidArgument for bytes that Serialize did not make, as far as that can be seen.
-  static absl::StatusOr<CodeImage> Parse(absl::string_view bytes);
 };
+// Of a cache line, which is a vector register's, too.
+inline constexpr uint64_t kImageAlignment = 64;
 
 // `object` is an ELF object in which `name` is the kernel's function.
 absl::StatusOr<CodeImage> FlattenObject(absl::string_view name, absl::string_view object);
 
-struct LoadedCode {
-  const void* entry = nullptr;
-  std::shared_ptr<const void> memory;  // owns what entry stands in
+// Owns the memory it stands in, together with what was loaded with it.
+class LoadedCode {
+ public:
+  LoadedCode(std::shared_ptr<const void> memory, absl::string_view code, uint64_t entry,
+             std::vector<CodeImage::Fixup> fixups)
+      : memory_(std::move(memory)), code_(code), entry_(entry), fixups_(std::move(fixups)) {}
+
+  const void* entry() const { return code_.data() + entry_; }
+  // What it was loaded from.
+  CodeImage Image() const;
+
+ private:
+  std::shared_ptr<const void> memory_;
+  absl::string_view code_;
+  uint64_t entry_;
+  std::vector<CodeImage::Fixup> fixups_;
 };
-absl::StatusOr<LoadedCode> LoadCode(const CodeImage& image);
+// One for each image, as Serialize wrote them; InvalidArgument for bytes that it did not write, as
+// far as that can be seen.
+absl::StatusOr<std::vector<LoadedCode>> LoadCode(absl::Span<const absl::string_view> images);
 
 }  // namespace tektite::cpu
 

@@ -91,6 +91,10 @@ class CpuKernel : public backend::Kernel {
     function_.fn(frame.buffers, table.data(), frame.scratch, begin, end);
   }
 
+  std::string Image() const override {
+    return WriteImage(facts_, function_.code->Image().Serialize());
+  }
+
   bool CanRunInPlace(int operand, int result) const override {
     const auto& pairs = facts_.in_place;
     return std::find(pairs.begin(), pairs.end(), std::pair(operand, result)) != pairs.end();
@@ -126,24 +130,28 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
       if (!absl::IsUnimplemented(kernel.status())) return kernel;
     }
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, target(), options.name));
-    std::string code;
-    CompileOptions code_options;
-    code_options.dump_dir = options.dump_dir;
-    if (options.image != nullptr) code_options.image = &code;
     TEKTITE_ASSIGN_OR_RETURN(CompiledFunction function,
-                             compiler_->Compile(*emitted.kernel, code_options));
-    KernelFacts facts = FactsOf(emitted);
-    if (options.image != nullptr) *options.image = WriteImage(facts, code);
-    return std::make_shared<CpuKernel>(std::move(function), std::move(facts));
+                             compiler_->Compile(*emitted.kernel, {options.dump_dir}));
+    return std::make_shared<CpuKernel>(std::move(function), FactsOf(emitted));
   }
 
   bool keeps_images() const override { return true; }
-  absl::StatusOr<std::shared_ptr<const backend::Kernel>> Load(absl::string_view image) override {
-    KernelFacts facts;
-    absl::string_view code;
-    if (!ReadImage(image, &facts, &code)) return InvalidArgument("not the image of a kernel");
-    TEKTITE_ASSIGN_OR_RETURN(CompiledFunction function, KernelCompiler::Load(code));
-    return std::make_shared<CpuKernel>(std::move(function), std::move(facts));
+  absl::StatusOr<std::vector<std::shared_ptr<const backend::Kernel>>> Load(
+      absl::Span<const absl::string_view> images) override {
+    std::vector<KernelFacts> facts(images.size());
+    std::vector<absl::string_view> codes(images.size());
+    for (size_t i = 0; i < images.size(); ++i) {
+      if (!ReadImage(images[i], &facts[i], &codes[i])) {
+        return InvalidArgument("not the image of a kernel");
+      }
+    }
+    TEKTITE_ASSIGN_OR_RETURN(std::vector<CompiledFunction> functions, KernelCompiler::Load(codes));
+    std::vector<std::shared_ptr<const backend::Kernel>> kernels;
+    kernels.reserve(images.size());
+    for (size_t i = 0; i < images.size(); ++i) {
+      kernels.push_back(std::make_shared<CpuKernel>(std::move(functions[i]), std::move(facts[i])));
+    }
+    return kernels;
   }
 
   int64_t RhsPanelWidth(const ir::Node& contraction) const override {

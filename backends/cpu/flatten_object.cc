@@ -68,6 +68,7 @@ class Flattener {
       auto contents = section.getContents();
       if (!contents) return FromLlvm(contents.takeError());
       const uint64_t alignment = std::max<uint64_t>(section.getAlignment().value(), 16);
+      if (alignment > kImageAlignment) return Bad("data aligned to ", alignment, " bytes");
       image_.bytes.resize((image_.bytes.size() + alignment - 1) / alignment * alignment);
       place_[section.getIndex()] = image_.bytes.size();
       image_.bytes.append(contents->data(), contents->size());
@@ -160,6 +161,7 @@ class Flattener {
         if (!defined.has_value()) return Bad("the address of an outside symbol");
         if (target < 0) return Bad("an address before its symbol");
         image_.fixups.push_back({at, -1, *defined + static_cast<uint64_t>(target)});
+        std::memset(image_.bytes.data() + at, 0, sizeof(uint64_t));
         return absl::OkStatus();
       default:
         return Bad("relocation type ", type);

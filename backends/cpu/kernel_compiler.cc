@@ -2,22 +2,10 @@
 
 #include <utility>
 
-#include "backends/cpu/code_image.h"
 #include "backends/cpu/emit_object.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
-namespace {
-
-absl::StatusOr<CompiledFunction> Load(const CodeImage& image) {
-  TEKTITE_ASSIGN_OR_RETURN(LoadedCode loaded, LoadCode(image));
-  CompiledFunction f;
-  f.fn = reinterpret_cast<KernelFn>(reinterpret_cast<uintptr_t>(loaded.entry));
-  f.code = std::move(loaded.memory);
-  return f;
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(
     const backend::TargetInfo& target) {
@@ -28,13 +16,22 @@ absl::StatusOr<CompiledFunction> KernelCompiler::Compile(const loop::Kernel& ker
                                                          const CompileOptions& options) {
   TEKTITE_ASSIGN_OR_RETURN(const std::string object, EmitObject(kernel, target_, options.dump_dir));
   TEKTITE_ASSIGN_OR_RETURN(const CodeImage image, FlattenObject(kernel.name(), object));
-  if (options.image != nullptr) *options.image = image.Serialize();
-  return cpu::Load(image);
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<CompiledFunction> loaded, Load({image.Serialize()}));
+  return std::move(loaded.front());
 }
 
-absl::StatusOr<CompiledFunction> KernelCompiler::Load(absl::string_view image) {
-  TEKTITE_ASSIGN_OR_RETURN(const CodeImage parsed, CodeImage::Parse(image));
-  return cpu::Load(parsed);
+absl::StatusOr<std::vector<CompiledFunction>> KernelCompiler::Load(
+    absl::Span<const absl::string_view> images) {
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<LoadedCode> loaded, LoadCode(images));
+  std::vector<CompiledFunction> functions;
+  functions.reserve(loaded.size());
+  for (LoadedCode& code : loaded) {
+    CompiledFunction f;
+    f.fn = reinterpret_cast<KernelFn>(reinterpret_cast<uintptr_t>(code.entry()));
+    f.code = std::make_shared<const LoadedCode>(std::move(code));
+    functions.push_back(std::move(f));
+  }
+  return functions;
 }
 
 }  // namespace tektite::cpu

@@ -6,17 +6,21 @@
 //   f.fn(buffers, sizes, scratch, 0, chunks);
 //
 // Dropping the last copy of CompiledFunction::code frees the code.  An image of the code can be
-// kept (`image`) and loaded again later, by another process too, with Load; code_image.h says what
-// code may call.  Thread-safe.  LLVM's fatal errors during a compile come back as Internal.
+// kept (f.code->Image()) and loaded again later, by another process too, with Load; code_image.h
+// says what code may call.  Thread-safe.  LLVM's fatal errors during a compile come back as
+// Internal.
 #ifndef TEKTITE_BACKENDS_CPU_KERNEL_COMPILER_H_
 #define TEKTITE_BACKENDS_CPU_KERNEL_COMPILER_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "backends/cpu/code_image.h"
 #include "jit/backend/backend.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -27,12 +31,11 @@ using KernelFn = void (*)(void* const* buffers, const int64_t* sizes, void* scra
 
 struct CompiledFunction {
   KernelFn fn = nullptr;
-  std::shared_ptr<const void> code;  // owns the memory fn stands in
+  std::shared_ptr<const LoadedCode> code;  // owns the memory fn stands in
 };
 
 struct CompileOptions {
-  std::string dump_dir;          // when not empty: <name>.loop, <name>.ll and <name>.s go there
-  std::string* image = nullptr;  // when not null: becomes what Load takes
+  std::string dump_dir;  // when not empty: <name>.loop, <name>.ll and <name>.s go there
 };
 
 class KernelCompiler {
@@ -41,8 +44,9 @@ class KernelCompiler {
 
   absl::StatusOr<CompiledFunction> Compile(const loop::Kernel& kernel,
                                            const CompileOptions& options = {});
-  // Code that Compile made for the same target.
-  static absl::StatusOr<CompiledFunction> Load(absl::string_view image);
+  // Code that Compile made for the same target, from its serialized images.
+  static absl::StatusOr<std::vector<CompiledFunction>> Load(
+      absl::Span<const absl::string_view> images);
 
   const backend::TargetInfo& target() const { return target_; }
 

@@ -20,7 +20,7 @@ def figures_of(ms: list[float], stats: dict[str, Any]) -> dict[str, Any]:
             "on_host": sum(stats.get("host", {}).get("fallbacks", {}).values()),
             "hit_rate": (asked - disk.get("misses", 0)) / asked if asked else None,
             "kernels": kernels,
-            "load_ms": stats.get("compile_seconds", 0.0) * 1e3 / kernels * 100 if kernels else None,
+            "load_ms": stats.get("load_seconds", 0.0) * 1e3 / kernels * 100 if kernels else None,
             "compiled": stats.get("kernels", 0)}
 
 

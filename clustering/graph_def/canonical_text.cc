@@ -73,6 +73,9 @@ class Walk {
       }
     }
     std::sort(results.begin(), results.end());
+    constexpr size_t kUsualLine = 64;
+    text_.whole.reserve(kUsualLine * index_.num_nodes());
+    text_.ops.reserve(kUsualLine / 2 * index_.num_nodes());
     for (const auto& [index, node] : results) Visit(node);
     return std::move(text_);
   }
@@ -102,17 +105,19 @@ class Walk {
 
   void Write(int number) {
     const NodeDef& node = index_.node(number);
-    std::string line = node.op;
+    const size_t begin = text_.whole.size();
+    text_.whole += node.op;
     for (const GraphIndex::Edge& edge : index_.inputs(number)) {
-      if (!edge.is_control()) absl::StrAppend(&line, " ", number_[edge.node], "#", edge.output);
+      if (edge.is_control()) continue;
+      absl::StrAppend(&text_.whole, " ", number_[edge.node], "#", edge.output);
     }
-    absl::StrAppend(&text_.ops, line, "\n");
+    absl::StrAppend(&text_.ops, absl::string_view(text_.whole).substr(begin), "\n");
     for (const Attr& attr : node.attrs.entries()) {
       if (!Matters(attr.name)) continue;
-      absl::StrAppend(&line, " ", attr.name, "=");
-      std::visit(ValueText{&line}, attr.value.value);
+      absl::StrAppend(&text_.whole, " ", attr.name, "=");
+      std::visit(ValueText{&text_.whole}, attr.value.value);
     }
-    absl::StrAppend(&text_.whole, line, "\n");
+    text_.whole += '\n';
   }
 
   const GraphIndex& index_;

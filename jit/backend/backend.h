@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -53,14 +54,14 @@ class Kernel {
   // Result `result` may share operand `operand`'s buffer: every element is read by the chunk that
   // writes it, before it is written.
   virtual bool CanRunInPlace(int operand, int result) const { return false; }
+  // What Backend::Load makes this kernel from; empty where the back end keeps no images, and for a
+  // kernel without code of its own.
+  virtual std::string Image() const { return ""; }
 };
 
 struct CompileOptions {
   std::string name;      // stable and readable: "k3_row_softmax"
   std::string dump_dir;  // when not empty: loop IR, LLVM IR and assembly go there
-  // When not null: becomes what Load makes this kernel from, if the back end keeps images; stays
-  // empty for a kernel that is made without code of its own.
-  std::string* image = nullptr;
 };
 
 class Backend {
@@ -71,11 +72,13 @@ class Backend {
   // Thread-safe.  Shapes may be symbolic: the kernel then serves every value of its symbols.
   virtual absl::StatusOr<std::shared_ptr<const Kernel>> Compile(const ir::Node& fusion,
                                                                 const CompileOptions& options) = 0;
-  // Whether Compile gives images and Load takes them.
+  // Whether kernels have images and Load takes them.
   virtual bool keeps_images() const { return false; }
-  // A kernel from the image that Compile gave, maybe in another process, by this very build and for
-  // the same target.  Thread-safe.  Bytes that cannot be such an image are refused.
-  virtual absl::StatusOr<std::shared_ptr<const Kernel>> Load(absl::string_view image) {
+  // A kernel for each image, which a kernel of this very build and for the same target gave, maybe
+  // in another process.  Those that are loaded together may share memory until the last of them
+  // goes.  Thread-safe.  Bytes that cannot be such images are refused, all of them.
+  virtual absl::StatusOr<std::vector<std::shared_ptr<const Kernel>>> Load(
+      absl::Span<const absl::string_view> images) {
     return absl::UnimplementedError("this back end keeps no images");
   }
   // The panel width (columns) in which this back end wants the right-hand side of a contraction

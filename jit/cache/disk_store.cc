@@ -90,8 +90,12 @@ std::optional<std::string> DiskStore::LoadFrom(const Directory& directory, const
   }
   absl::string_view payload;
   switch (DecodePayload(bytes, key, &payload)) {
-    case EntryFault::kNone:
-      return std::string(payload);
+    case EntryFault::kNone: {
+      const size_t at = payload.data() - bytes.data();
+      bytes.resize(at + payload.size());
+      bytes.erase(0, at);
+      return bytes;
+    }
     case EntryFault::kForeign:
       ++counters_.foreign;
       *cause = MissCause::kForeign;

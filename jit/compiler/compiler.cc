@@ -260,7 +260,8 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
                              CompileKernel(*node, options, primary_only, &key));
     if (names != nullptr) {
-      ProgramKernel named{options.name, key, HasImage(key) ? "" : FusionText(*node)};
+      ProgramKernel named{options.name, key, "", ""};
+      if (kernel->Image().empty()) named.fusion = FusionText(*node);
       names->try_emplace(kernel.get(), std::move(named));
     }
     kernels[node] = std::move(kernel);
@@ -310,30 +311,29 @@ absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
 
 absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& fusion,
                                                          const Fingerprint& key,
-                                                         backend::CompileOptions options) {
+                                                         const backend::CompileOptions& options) {
   backend::Backend& backend = *backends_[b];
   const bool on_disk = disk_ != nullptr && backend.keeps_images();
   auto describe = [&] { return cache::DescribeKernel(fusion, options.name, *environments_[b]); };
   // A dump is wanted of what compiling does, so it is done.
   if (on_disk && options.dump_dir.empty()) {
     if (const std::optional<std::string> image = disk_->Load(key, describe)) {
-      auto kernel = backend.Load(*image);
-      if (kernel.ok()) {
+      auto kernels = backend.Load({*image});
+      if (kernels.ok()) {
         loaded_kernels_.fetch_add(1, std::memory_order_relaxed);
-        NoteImage(key);
-        return kernel;
+        return std::move(kernels->front());
       }
       disk_->Reject(key);
     }
   }
-  std::string image;
-  if (on_disk) options.image = &image;
   auto kernel = backend.Compile(fusion, options);
   if (!kernel.ok()) return kernel;
   compiled_kernels_.fetch_add(1, std::memory_order_relaxed);
-  if (!image.empty()) {
-    disk_->Store(describe(), image);
-    NoteImage(key);
+  if (on_disk) {
+    // One without would be taken for a damaged one by every later process.
+    if (const std::string image = (*kernel)->Image(); !image.empty()) {
+      disk_->Store(describe(), image);
+    }
   }
   return kernel;
 }
@@ -352,6 +352,7 @@ Compiler::Counters Compiler::counters() const {
   c.arena_bytes = arenas_->held_bytes();
   c.compile_seconds =
       static_cast<double>(compile_microseconds_.load(std::memory_order_relaxed)) * 1e-6;
+  c.load_seconds = static_cast<double>(load_microseconds_.load(std::memory_order_relaxed)) * 1e-6;
   return c;
 }
 

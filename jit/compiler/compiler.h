@@ -26,7 +26,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
 #include "jit/base/flags.h"
@@ -92,6 +91,10 @@ class Compiler {
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
   // program serves.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Load(Program program, const CompileJob& job);
+  // Load was part of it, and so was what the caller did to find the program.
+  void CountLoad(double seconds) {
+    load_microseconds_.fetch_add(static_cast<int64_t>(seconds * 1e6), std::memory_order_relaxed);
+  }
   // The disk cache's log of this run.  Compile writes it itself; whoever loads on a request's
   // thread does so later.
   void FlushDisk();
@@ -117,6 +120,7 @@ class Compiler {
     int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
     int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
     double compile_seconds;
+    double load_seconds;  // for finding and loading such programs
     cache::DiskCounters disk;
   };
   Counters counters() const;
@@ -153,18 +157,20 @@ class Compiler {
   absl::StatusOr<cache::KernelPtr> CompileKernel(const ir::Node& fusion,
                                                  const backend::CompileOptions& options,
                                                  bool primary_only, Fingerprint* key);
-  bool HasImage(const Fingerprint& kernel) const;
-  void NoteImage(const Fingerprint& kernel);
   void StoreProgram(const runtime::StepGraph& steps, const KernelNames& names,
                     const CompileJob& job);
-  absl::StatusOr<cache::KernelPtr> LoadKernel(const ProgramKernel& kernel);
+  // In the program's order.
+  absl::StatusOr<std::vector<cache::KernelPtr>> LoadKernels(const Program& program);
+  absl::StatusOr<std::vector<cache::KernelPtr>> LoadImages(
+      const Program& program, absl::Span<const absl::string_view> images);
+  absl::StatusOr<cache::KernelPtr> MakeKernel(const ProgramKernel& kernel);
   std::shared_ptr<runtime::Executable> MakeExecutable(runtime::StepGraph steps,
                                                       const CompileJob& job,
                                                       runtime::OutputRoles roles);
   // By way of the disk cache, when there is one.
   absl::StatusOr<cache::KernelPtr> LoadOrCompile(size_t backend, const ir::Node& fusion,
                                                  const Fingerprint& key,
-                                                 backend::CompileOptions options);
+                                                 const backend::CompileOptions& options);
 
   const Flags flags_;
   std::vector<std::unique_ptr<backend::Backend>> backends_;
@@ -181,11 +187,9 @@ class Compiler {
     std::vector<KernelWork> work;  // by step
   };
   std::vector<Profiled> profiled_;
-  std::atomic<int64_t> compiles_{0}, compile_microseconds_{0};
+  std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0};
   std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0}, loaded_plans_{0};
-  mutable std::mutex imaged_mutex_;
-  absl::flat_hash_set<Fingerprint> imaged_;  // kernels that the disk cache has an image of
 };
 
 }  // namespace tektite::compiler

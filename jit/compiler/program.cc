@@ -34,6 +34,7 @@ std::string WriteProgram(const Program& program, const runtime::StepGraph& steps
   for (const ProgramKernel& kernel : program.kernels) {
     out.String(kernel.name);
     out.Raw(kernel.key.bytes.data(), kernel.key.bytes.size());
+    out.String(kernel.image);
     out.String(kernel.fusion);
   }
   out.U64(program.kernel_of_step.size());
@@ -49,20 +50,22 @@ std::string WriteRefusal(absl::string_view note, absl::string_view reason) {
   return out.Take();
 }
 
-bool ReadProgram(absl::string_view bytes, Program* program) {
-  ByteReader in(bytes);
+bool ReadProgram(std::string bytes, Program* program) {
+  program->bytes = std::make_shared<const std::string>(std::move(bytes));
+  ByteReader in(*program->bytes);
   program->note = std::string(in.String());
   program->refusal = std::string(in.String());
   if (!program->refusal.empty()) return in.AtEnd();
   program->roles.num_checks = static_cast<int>(in.U32());
   program->roles.counted.resize(in.Count(sizeof(uint32_t)));
   for (int& result : program->roles.counted) result = static_cast<int>(in.U32());
-  program->kernels.resize(in.Count(2 * sizeof(uint64_t) + sizeof(Fingerprint::bytes)));
+  program->kernels.resize(in.Count(3 * sizeof(uint64_t) + sizeof(Fingerprint::bytes)));
   for (ProgramKernel& kernel : program->kernels) {
     kernel.name = std::string(in.String());
     const absl::string_view key = in.Raw(kernel.key.bytes.size());
     if (!in.ok()) return false;
     std::memcpy(kernel.key.bytes.data(), key.data(), key.size());
+    kernel.image = in.String();
     kernel.fusion = std::string(in.String());
   }
   program->kernel_of_step.resize(in.Count(sizeof(uint32_t)));

@@ -1,11 +1,11 @@
 // The compiler's dealings with programs on disk: compiling once, and taking that up again.
+#include <deque>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
-#include "jit/base/timing.h"
 #include "jit/compiler/compiler.h"
 #include "jit/ops/ops.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 // Measured on warm files: a program takes this long, a kernel that much more (tests/cache counts
 // both), and a step of it the rest.
-constexpr double kProgramMicroseconds = 150, kKernelMicroseconds = 20, kStepMicroseconds = 1.5;
+constexpr double kProgramMicroseconds = 150, kKernelMicroseconds = 6, kStepMicroseconds = 1.5;
 // A program with large constants would only repeat what its model's file holds.
 constexpr size_t kMostProgramBytes = 16 << 20;
 
@@ -24,16 +24,6 @@ bool Compiler::keeps_plans() const {
   const bool watched =
       flags_.verify || flags_.time_passes || flags_.profile_kernels || !flags_.dump_to.empty();
   return disk_ != nullptr && !watched && backends_.front()->keeps_images();
-}
-
-bool Compiler::HasImage(const Fingerprint& kernel) const {
-  std::lock_guard<std::mutex> lock(imaged_mutex_);
-  return imaged_.contains(kernel);
-}
-
-void Compiler::NoteImage(const Fingerprint& kernel) {
-  std::lock_guard<std::mutex> lock(imaged_mutex_);
-  imaged_.insert(kernel);
 }
 
 void Compiler::FlushDisk() {
@@ -46,10 +36,14 @@ void Compiler::StoreProgram(const runtime::StepGraph& steps, const KernelNames& 
   program.note = job.plan_note;
   program.roles = job.roles;
   absl::flat_hash_map<const backend::Kernel*, int> numbers;
+  std::deque<std::string> images;
   for (const runtime::Step& step : steps.steps) {
     const auto [it, added] =
         numbers.try_emplace(step.kernel.get(), static_cast<int>(program.kernels.size()));
-    if (added) program.kernels.push_back(names.at(step.kernel.get()));
+    if (added) {
+      ProgramKernel& kernel = program.kernels.emplace_back(names.at(step.kernel.get()));
+      if (kernel.fusion.empty()) kernel.image = images.emplace_back(step.kernel->Image());
+    }
     program.kernel_of_step.push_back(it->second);
   }
   size_t constant_bytes = 0;
@@ -68,10 +62,11 @@ void Compiler::StoreRefusal(const PlanKey& plan, absl::string_view note, absl::s
 
 std::optional<Program> Compiler::FindProgram(const PlanKey& key) {
   if (!keeps_plans()) return std::nullopt;
-  const std::optional<std::string> bytes = disk_->Load(key.fingerprint, key.describe);
+  std::optional<std::string> bytes = disk_->Load(key.fingerprint, key.describe);
   if (!bytes) return std::nullopt;
   Program program;
-  if (ReadProgram(*bytes, &program)) return program;
+  program.key = key.fingerprint;
+  if (ReadProgram(*std::move(bytes), &program)) return program;
   disk_->Reject(key.fingerprint);
   return std::nullopt;
 }
@@ -81,42 +76,68 @@ double Compiler::LoadMicroseconds(const Program& program) {
       kProgramMicroseconds + kStepMicroseconds * static_cast<double>(program.kernel_of_step.size());
   for (const ProgramKernel& kernel : program.kernels) {
     if (kernels_.Has(kernel.key)) continue;
-    if (!kernel.fusion.empty()) return std::numeric_limits<double>::infinity();
+    if (kernel.image.empty()) return std::numeric_limits<double>::infinity();
     microseconds += kKernelMicroseconds;
   }
   return microseconds;
 }
 
-absl::StatusOr<cache::KernelPtr> Compiler::LoadKernel(const ProgramKernel& kernel) {
-  if (!kernel.fusion.empty()) {
-    TEKTITE_ASSIGN_OR_RETURN(const auto graph, ir::Parse(kernel.fusion));
-    TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(*graph));
-    for (const auto& node : graph->nodes()) {
-      if (node->op() != ir::Op::kFusion) continue;
-      backend::CompileOptions options;
-      options.name = kernel.name;
-      Fingerprint key;
-      return CompileKernel(*node, options, /*primary_only=*/false, &key);
-    }
-    return absl::NotFoundError("no fusion");
+absl::StatusOr<cache::KernelPtr> Compiler::MakeKernel(const ProgramKernel& kernel) {
+  TEKTITE_ASSIGN_OR_RETURN(const auto graph, ir::Parse(kernel.fusion));
+  TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(*graph));
+  for (const auto& node : graph->nodes()) {
+    if (node->op() != ir::Op::kFusion) continue;
+    backend::CompileOptions options;
+    options.name = kernel.name;
+    Fingerprint key;
+    return CompileKernel(*node, options, /*primary_only=*/false, &key);
   }
-  return kernels_.GetOrCompile(kernel.key, [&]() -> absl::StatusOr<cache::KernelPtr> {
-    const std::optional<std::string> image = disk_->Load(kernel.key, nullptr);
-    if (!image) return absl::NotFoundError(absl::StrCat(kernel.name, " is not in the disk cache"));
-    auto loaded = backends_.front()->Load(*image);
-    if (loaded.ok()) {
-      loaded_kernels_.fetch_add(1, std::memory_order_relaxed);
-      NoteImage(kernel.key);
-    } else {
-      disk_->Reject(kernel.key);
+  return absl::NotFoundError("no fusion");
+}
+
+absl::StatusOr<std::vector<cache::KernelPtr>> Compiler::LoadImages(
+    const Program& program, absl::Span<const absl::string_view> images) {
+  auto loaded = backends_.front()->Load(images);
+  if (loaded.ok()) {
+    loaded_kernels_.fetch_add(static_cast<int64_t>(images.size()), std::memory_order_relaxed);
+  } else {
+    disk_->Reject(program.key);
+  }
+  return loaded;
+}
+
+absl::StatusOr<std::vector<cache::KernelPtr>> Compiler::LoadKernels(const Program& program) {
+  std::vector<cache::KernelPtr> kernels(program.kernels.size());
+  // What is not in memory yet is loaded together.
+  std::vector<absl::string_view> images;
+  std::vector<size_t> places;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const ProgramKernel& kernel = program.kernels[k];
+    if (kernel.image.empty() || kernels_.Has(kernel.key)) continue;
+    images.push_back(kernel.image);
+    places.push_back(k);
+  }
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<cache::KernelPtr> loaded, LoadImages(program, images));
+  for (size_t i = 0; i < places.size(); ++i) kernels[places[i]] = std::move(loaded[i]);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const ProgramKernel& kernel = program.kernels[k];
+    if (kernel.image.empty()) {
+      TEKTITE_ASSIGN_OR_RETURN(kernels[k], MakeKernel(kernel));
+      continue;
     }
-    return loaded;
-  });
+    auto load = [&, mine = std::move(kernels[k])]() -> absl::StatusOr<cache::KernelPtr> {
+      if (mine != nullptr) return mine;
+      // It was in memory a moment ago.
+      TEKTITE_ASSIGN_OR_RETURN(auto again, LoadImages(program, {kernel.image}));
+      return std::move(again.front());
+    };
+    TEKTITE_ASSIGN_OR_RETURN(kernels[k], kernels_.GetOrCompile(kernel.key, load));
+  }
+  return kernels;
 }
 
 absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program program,
                                                                     const CompileJob& job) {
-  Stopwatch watch;
   runtime::StepGraph& steps = program.steps;
   const std::vector<std::string>& symbols = steps.program.symbols();
   for (size_t i = 0; i < symbols.size(); ++i) {
@@ -129,18 +150,13 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program prog
   if (const auto* failed = runtime::FirstFailed(steps.checks, steps.SetTypicalBytes())) {
     return absl::OutOfRangeError(absl::StrCat("the program needs ", failed->text));
   }
-  std::vector<cache::KernelPtr> kernels;
-  for (const ProgramKernel& kernel : program.kernels) {
-    TEKTITE_ASSIGN_OR_RETURN(kernels.emplace_back(), LoadKernel(kernel));
-  }
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<cache::KernelPtr> kernels, LoadKernels(program));
   for (size_t s = 0; s < steps.steps.size(); ++s) {
     steps.steps[s].kernel = kernels[program.kernel_of_step[s]];
   }
   steps.FindGroups();
   auto executable = MakeExecutable(std::move(steps), job, program.roles);
   loaded_plans_.fetch_add(1, std::memory_order_relaxed);
-  compile_microseconds_.fetch_add(static_cast<int64_t>(watch.Seconds() * 1e6),
-                                  std::memory_order_relaxed);
   return executable;
 }
 

@@ -34,6 +34,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "jit/base/hash.h"
+#include "jit/base/timing.h"
 #include "jit/compiler/compile_budget.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/call_key.h"
@@ -146,9 +147,10 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // On a request's thread, when that takes next to no time; false: it has to be compiled, or
   // loaded elsewhere.
   bool LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
-  // False when there is none, or when it would take more than `most_microseconds`.
+  // False when there is none, or when it would take more than `most_microseconds`.  `began` when
+  // it was first thought of.
   bool LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
-                  double most_microseconds);
+                  double most_microseconds, const Stopwatch& began);
 
   const std::shared_ptr<CompilerState> state_;
   const std::string name_;

@@ -71,11 +71,13 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
   absl::StatusOr<ExecutablePtr> executable = absl::InternalError("not compiled");
   ShapeRules rules;
   bool loaded = false;
+  const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
     const Recipe recipe = Prepare(code.generic, key, args);
     const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
     const compiler::PlanKey* const kept = plan ? &*plan : nullptr;
-    loaded = plan && LoadStored(code, recipe, *plan, std::numeric_limits<double>::infinity());
+    loaded =
+        plan && LoadStored(code, recipe, *plan, std::numeric_limits<double>::infinity(), began);
     if (loaded) {
       state_->compiler().FlushDisk();
       return absl::OkStatus();

@@ -95,10 +95,11 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
   const double most = static_cast<double>(state_->flags().load_ms) * 1e3;
   if (most <= 0 || !state_->compiler().keeps_plans()) return false;
   bool loaded = false;
+  const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
     const Recipe recipe = Prepare(code.generic, key, args);
     const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
-    loaded = plan && LoadStored(code, recipe, *plan, most);
+    loaded = plan && LoadStored(code, recipe, *plan, most, began);
     return absl::OkStatus();
   });
   // The log is written where nobody waits for it.
@@ -109,7 +110,7 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
 }
 
 bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
-                         double most_microseconds) {
+                         double most_microseconds, const Stopwatch& began) {
   compiler::Compiler& compiler = state_->compiler();
   std::optional<compiler::Program> program = compiler.FindProgram(plan);
   if (!program || compiler.LoadMicroseconds(*program) > most_microseconds) return false;
@@ -131,6 +132,7 @@ bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::PlanK
   absl::StatusOr<ExecutablePtr> executable =
       compiler.Load(*std::move(program), JobFor(variant, std::move(sizes)));
   if (!executable.ok()) return false;
+  compiler.CountLoad(began.Seconds());
   Settle(code, std::move(executable), std::move(rules));
   return true;
 }

@@ -167,6 +167,7 @@ std::vector<std::pair<std::string, uint64_t>> CompilerState::PublicCounters() co
   add("clustered_ops", clustered_ops_);
   add("compiles", c.compiles);
   add("compile_microseconds", static_cast<int64_t>(c.compile_seconds * 1e6));
+  add("load_microseconds", static_cast<int64_t>(c.load_seconds * 1e6));
   add("kernels", c.kernels);
   add("loaded_kernels", c.loaded_kernels);
   add("loaded_plans", c.loaded_plans);
@@ -222,6 +223,7 @@ std::string CompilerState::StatsJson() const {
       .Add("compiles", c.compiles)
       .Add("request_compiles", request_compiles_.load(std::memory_order_relaxed))
       .Add("compile_seconds", c.compile_seconds)
+      .Add("load_seconds", c.load_seconds)
       .Add("generic_artifacts", generic_artifacts_)
       .Add("specialized_artifacts", specialized_artifacts_)
       .Add("generic_refusals", generic_refusals_)

@@ -82,7 +82,8 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
  * process; "loaded_kernels": taken from the disk cache or a pack; "disk":
  * jit/cache/disk_counter_list.inc):
  * {"clusters": n, "compiles": n, "request_compiles": n (by calls, which waited for them),
- *  "compile_seconds": x, "kernels": n, "kernel_cache_hits": n,
+ *  "compile_seconds": x, "load_seconds": x (for programs that were found on disk), "kernels": n,
+ *  "kernel_cache_hits": n,
  *  "generic_artifacts": n, "specialized_artifacts": n (code for many shapes, for one),
  *  "generic_refusals": n, "generic_refusal_example": "..." (code for many shapes could not be
  * made), "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
@@ -244,8 +245,7 @@ TEKTITE_API char* tektite_explain(tektite_compiler* compiler, const void* model,
  * sizes that the graph leaves open, under the names of the report: "n0=8,n1=128"; null, or a size
  * that is not named: what the compiler assumes. */
 TEKTITE_API char* tektite_explain_memory(tektite_compiler* compiler, const void* model, size_t size,
-                                         const char* sizes, int32_t format,
-                                         tektite_status* status);
+                                         const char* sizes, int32_t format, tektite_status* status);
 /* Turns a frozen GraphDef into a closed one (placeholders become _Arg, `outputs` or else the sinks
  * become _Retval) for tektite_cluster_create; the names come back comma-separated in `signature`
  * ("x,y->out"). Both strings are released by the caller; *closed_size gets the bytes' size. */

@@ -154,14 +154,25 @@ TEST_F(PlanTest, WhatTheProgramDependsOnMakesAnother) {
   EXPECT_THAT(process.stats(), HasSubstr("\"loaded_plans\": 1"));
 }
 
-TEST_F(PlanTest, AKernelThatIsGoneIsCompiledAgain) {
+// A program is one file to read: what single kernels' entries are for is other programs.
+TEST_F(PlanTest, AProgramBringsItsKernelsAlong) {
   const auto expected = Compile(5);
   for (const std::string& path : Entries(cache::EntryKind::kKernel)) std::filesystem::remove(path);
   Process second = Start("--compile=sync");
   ASSERT_EQ(second.Run(5), TEKTITE_OK);
   EXPECT_EQ(second.call.results, expected);
+  EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
+  EXPECT_THAT(second.stats(), HasSubstr("\"hits\": 1,"));
+  // What is compiled later finds them in memory, and keeps them once more.
+  for (const std::string& path : Entries(cache::EntryKind::kPlan)) std::filesystem::remove(path);
+  second.cluster = MakeCluster(second.compiler.get(), kModel);
+  ASSERT_EQ(second.Run(5), TEKTITE_OK);
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 1,"));
-  EXPECT_FALSE(Entries(cache::EntryKind::kKernel).empty());
+  EXPECT_TRUE(Entries(cache::EntryKind::kKernel).empty());
+  Process third = Start("--compile=sync");
+  ASSERT_EQ(third.Run(5), TEKTITE_OK);
+  EXPECT_EQ(third.call.results, expected);
+  EXPECT_THAT(third.stats(), HasSubstr("\"compiles\": 0,"));
 }
 
 TEST_F(PlanTest, ADamagedProgramIsAMissAndACounter) {

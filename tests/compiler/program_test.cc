@@ -60,12 +60,15 @@ TEST(Program, ReadsBackWhatWasWritten) {
   EXPECT_EQ(program.steps.program.symbols(), std::vector<std::string>{"n"});
   EXPECT_EQ(program.steps.outputs[1].shape.ToString(), "f32[2*n,4]");
   int without_image = 0;
-  for (const ProgramKernel& kernel : program.kernels) without_image += !kernel.fusion.empty();
+  for (const ProgramKernel& kernel : program.kernels) {
+    without_image += kernel.image.empty();
+    EXPECT_NE(kernel.image.empty(), kernel.fusion.empty());
+  }
   EXPECT_EQ(without_image, 1) << "sort";
   EXPECT_EQ(WriteProgram(program, program.steps), bytes);
   for (size_t size = 0; size < bytes.size(); ++size) {
     Program cut;
-    EXPECT_FALSE(ReadProgram(absl::string_view(bytes).substr(0, size), &cut)) << size;
+    EXPECT_FALSE(ReadProgram(bytes.substr(0, size), &cut)) << size;
   }
 }
 
@@ -79,7 +82,7 @@ TEST(Program, ARefusalReadsBackToo) {
   EXPECT_FALSE(ReadProgram(bytes + "x", &program));
   for (size_t size = 0; size < bytes.size(); ++size) {
     Program cut;
-    EXPECT_FALSE(ReadProgram(absl::string_view(bytes).substr(0, size), &cut)) << size;
+    EXPECT_FALSE(ReadProgram(bytes.substr(0, size), &cut)) << size;
   }
 }
 

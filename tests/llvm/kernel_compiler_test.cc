@@ -2,6 +2,7 @@
 #include "backends/cpu/kernel_compiler.h"
 
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -49,16 +50,64 @@ TEST(KernelCompiler, ImagesLoadAgain) {
   cpu::KernelCompiler& compiler = testing::CompilerFor("native");
   loop::Kernel kernel("kept", {{DType::kF32, "y", true}});
   Fill(&kernel, 3);
-  std::string image, same;
-  ASSERT_TRUE(compiler.Compile(kernel, {"", &image}).ok());
-  ASSERT_TRUE(compiler.Compile(kernel, {"", &same}).ok());
-  EXPECT_EQ(image, same);
-  auto loaded = cpu::KernelCompiler::Load(image);
+  auto one = compiler.Compile(kernel), two = compiler.Compile(kernel);
+  ASSERT_TRUE(one.ok() && two.ok());
+  const std::string image = one->code->Image().Serialize();
+  EXPECT_EQ(image, two->code->Image().Serialize());
+  auto loaded = cpu::KernelCompiler::Load({image});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(Result(*loaded), 3);
-  EXPECT_FALSE(cpu::KernelCompiler::Load("not an image").ok());
+  EXPECT_EQ(Result(loaded->front()), 3);
+  EXPECT_EQ(loaded->front().code->Image().Serialize(), image);
+  EXPECT_FALSE(cpu::KernelCompiler::Load({"not an image"}).ok());
   for (size_t size = 0; size < image.size(); ++size) {
-    EXPECT_FALSE(cpu::KernelCompiler::Load(image.substr(0, size)).ok()) << size;
+    EXPECT_FALSE(cpu::KernelCompiler::Load({image.substr(0, size)}).ok()) << size;
+  }
+}
+
+TEST(KernelCompiler, ImagesThatAreLoadedTogetherShareOneMapping) {
+  cpu::KernelCompiler& compiler = testing::CompilerFor("native");
+  std::vector<std::string> images;
+  for (int i = 0; i < 40; ++i) {
+    loop::Kernel kernel("fill", {{DType::kF32, "y", true}});
+    Fill(&kernel, i);
+    auto compiled = compiler.Compile(kernel);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    images.push_back(compiled->code->Image().Serialize());
+  }
+  std::vector<absl::string_view> views(images.begin(), images.end());
+  auto loaded = cpu::KernelCompiler::Load(views);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_EQ(loaded->size(), images.size());
+  const auto address = [&](size_t i) { return reinterpret_cast<uintptr_t>((*loaded)[i].fn); };
+  for (size_t i = 1; i < images.size(); ++i) {
+    EXPECT_LT(address(i) - address(i - 1), 4096u) << "a page would hold several";
+    EXPECT_EQ(address(i) % 16, 0u);
+  }
+  // The last one keeps what all stand in.
+  const cpu::CompiledFunction last = loaded->back();
+  loaded->clear();
+  EXPECT_EQ(Result(last), 39);
+  // One that is bad spoils all.
+  views[7] = "not an image";
+  EXPECT_FALSE(cpu::KernelCompiler::Load(views).ok());
+  EXPECT_TRUE(cpu::KernelCompiler::Load({})->empty());
+}
+
+// Places inside the code (tables of constants' addresses) and calls of memcpy are fixed up anew.
+TEST(KernelCompiler, FixupsFollowTheCode) {
+  cpu::CodeImage image;
+  image.bytes.assign(64, '\x90');
+  image.fixups = {{0, -1, 24}, {8, 1, 0}};
+  image.bytes.replace(0, 16, std::string(16, '\0'));
+  const std::string bytes = image.Serialize();
+  auto loaded = cpu::LoadCode({bytes, bytes});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  for (const cpu::LoadedCode& code : *loaded) {
+    uint64_t words[2];
+    std::memcpy(words, code.entry(), sizeof(words));
+    EXPECT_EQ(words[0], reinterpret_cast<uint64_t>(code.entry()) + 24);
+    EXPECT_EQ(words[1], reinterpret_cast<uint64_t>(cpu::CalledFunctions()[1].address));
+    EXPECT_EQ(code.Image().Serialize(), bytes);
   }
 }
 

@@ -80,8 +80,8 @@ def stats() -> dict[str, Any]:
     """Counters and reasons of this process so far.
 
     The compiler's own entries (``clusters``, ``compiles``, ``loaded_plans``, which were read from the disk
-    cache instead, ``compile_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``, ``left_out``, ...)
-    are missing until the first graph needed the compiler.
+    cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
+    ``left_out``, ...) are missing until the first graph needed the compiler.
     ``host`` holds the hook's: ``graphs`` seen, ``clusters_placed``, ``ops_placed``, ``runs``, ``holds`` and
     ``releases`` of variables, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes
     of shapes compiled code won against TensorFlow's kernels, and lost. Empty when not active.
