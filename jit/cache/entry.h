@@ -21,7 +21,7 @@
 
 namespace tektite::cache {
 
-inline constexpr uint32_t kEntryFormat = 2;
+inline constexpr uint32_t kEntryFormat = 3;
 inline constexpr size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8 + 32 + 8 * kNumKeyParts;
 
 struct EntryHeader {

@@ -73,6 +73,7 @@ ListedEntry Inspector::Look(const Directory::File& file) const {
   listed.name = std::move(entry.name);
   listed.parts = std::move(entry.parts);
   listed.payload_bytes = static_cast<int64_t>(entry.payload.size());
+  if (entry.header.kind == EntryKind::kVerdict) listed.verdicts = std::string(entry.payload);
   return listed;
 }
 

@@ -34,6 +34,7 @@ struct ListedEntry {
   std::string name;
   PartTexts parts;
   int64_t payload_bytes = 0;
+  std::string verdicts;  // of kind verdict: what was found out, a line each
 };
 
 // Why one entry was missed.

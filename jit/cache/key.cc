@@ -78,6 +78,8 @@ absl::string_view EntryKindName(EntryKind kind) {
   switch (kind) {
     case EntryKind::kTuning:
       return "tuning";
+    case EntryKind::kVerdict:
+      return "verdict";
     case EntryKind::kKernel:
       break;
     case EntryKind::kPlan:
@@ -165,10 +167,10 @@ std::string KernelText(const Node& fusion) {
   return text;
 }
 
-CacheKey DescribeTuning(absl::string_view text, absl::string_view name,
-                        const KeyEnvironment& environment) {
+CacheKey DescribeMeasurement(EntryKind kind, absl::string_view text, absl::string_view name,
+                             const KeyEnvironment& environment) {
   CacheKey key;
-  key.kind = EntryKind::kTuning;
+  key.kind = kind;
   key.name = std::string(name);
   At(&key.parts, KeyPart::kIr) = std::string(text);
   environment.AddTo(&key.parts);

@@ -27,11 +27,12 @@
 namespace tektite::cache {
 
 enum class EntryKind : uint32_t {
-  kKernel = 0,  // one kernel's code
-  kPlan = 1,    // what a whole cluster was compiled to, by the names of its kernels
-  kTuning = 2,  // what was measured about the ways to make a kernel
+  kKernel = 0,   // one kernel's code
+  kPlan = 1,     // what a whole cluster was compiled to, by the names of its kernels
+  kTuning = 2,   // what was measured about the ways to make a kernel
+  kVerdict = 3,  // whose kernels ran a cluster's calls faster, the compiler's or the host's
 };
-inline constexpr uint32_t kNumEntryKinds = 3;
+inline constexpr uint32_t kNumEntryKinds = 4;
 absl::string_view EntryKindName(EntryKind kind);
 
 enum class KeyPart : uint32_t {
@@ -75,9 +76,10 @@ struct CacheKey {
 std::string OpsOf(const ir::Graph& graph);
 // The meaning of a fusion, symbols renamed.
 std::string KernelText(const ir::Node& fusion);
-// What was measured about the ways to make a kernel, which `text` describes (jit/compiler/tuner.h).
-CacheKey DescribeTuning(absl::string_view text, absl::string_view name,
-                        const KeyEnvironment& environment);
+// What was measured about the thing that `text` describes: kTuning (jit/compiler/tuner.h) or
+// kVerdict (runtime_hooks/c_api/cluster_verdicts.cc).
+CacheKey DescribeMeasurement(EntryKind kind, absl::string_view text, absl::string_view name,
+                             const KeyEnvironment& environment);
 CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,
                         const KeyEnvironment& environment);
 

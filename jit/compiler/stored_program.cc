@@ -71,6 +71,20 @@ std::optional<Program> Compiler::FindProgram(const PlanKey& key) {
   return std::nullopt;
 }
 
+std::optional<std::string> Compiler::FindVerdict(absl::string_view text) {
+  if (disk_ == nullptr) return std::nullopt;
+  return disk_->Load(plan_environment().Finish(cache::EntryKind::kVerdict, text), nullptr);
+}
+
+void Compiler::StoreVerdict(absl::string_view text, absl::string_view name,
+                            absl::string_view verdict) {
+  if (disk_ == nullptr) return;
+  disk_->Store(
+      cache::DescribeMeasurement(cache::EntryKind::kVerdict, text, name, plan_environment()),
+      verdict);
+  disk_->Flush();
+}
+
 double Compiler::LoadMicroseconds(const Program& program) {
   double microseconds =
       kProgramMicroseconds + kStepMicroseconds * static_cast<double>(program.kernel_of_step.size());

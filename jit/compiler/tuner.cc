@@ -297,7 +297,9 @@ void Tuner::MeasureNextInBackground() {
 
 bool Tuner::LoadFromDisk(const std::string& text, Result* result) {
   if (disk_ == nullptr) return false;
-  auto describe = [&] { return cache::DescribeTuning(text, result->name, *environment_); };
+  auto describe = [&] {
+    return cache::DescribeMeasurement(cache::EntryKind::kTuning, text, result->name, *environment_);
+  };
   const Fingerprint key = environment_->Finish(cache::EntryKind::kTuning, text);
   const std::optional<std::string> payload = disk_->Load(key, describe);
   if (!payload.has_value()) return false;
@@ -311,7 +313,9 @@ bool Tuner::LoadFromDisk(const std::string& text, Result* result) {
 
 void Tuner::Remember(const std::string& text, Result result, bool keep) {
   if (keep && disk_ != nullptr) {
-    disk_->Store(cache::DescribeTuning(text, result.name, *environment_), Encode(result));
+    disk_->Store(
+        cache::DescribeMeasurement(cache::EntryKind::kTuning, text, result.name, *environment_),
+        Encode(result));
     disk_->Flush();
   }
   std::lock_guard<std::mutex> lock(mutex_);

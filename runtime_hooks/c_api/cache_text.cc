@@ -113,6 +113,7 @@ std::string ShowText(const ListedEntry& entry, bool json) {
         parts.Add(cache::KeyPartName(i), absl::string_view(entry.parts[i]));
       }
     }
+    if (!entry.verdicts.empty()) object.Add("verdicts", absl::string_view(entry.verdicts));
     return object.Add("parts", parts).Text();
   }
   std::vector<Row> rows = {{"key", entry.key}};
@@ -130,7 +131,8 @@ std::string ShowText(const ListedEntry& entry, bool json) {
     if (i == static_cast<size_t>(cache::KeyPart::kIr) || entry.parts[i].empty()) continue;
     rows.push_back({std::string(cache::KeyPartName(i)), entry.parts[i]});
   }
-  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(cache::KeyPart::kIr)]);
+  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(cache::KeyPart::kIr)],
+                      entry.verdicts);
 }
 
 std::string WhyText(const cache::LoggedRun& run, const std::vector<Explanation>& misses,

@@ -57,6 +57,9 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Dump(absl::string_view file, absl::string_view bytes) const;
 
   absl::Status Run(const tektite_call& call);
+  // ---- cluster_verdicts.cc: tektite_cluster_recall and _keep ----
+  std::optional<std::string> Recall(absl::string_view topic);
+  void Keep(absl::string_view topic, absl::string_view summary, std::string text);
   // Changes whenever more code is ready.
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
@@ -144,6 +147,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // Nothing where nothing is kept.
   std::optional<compiler::PlanKey> KeyOf(const Recipe& recipe);
   std::optional<Fingerprint> SourceFingerprint();
+  std::optional<std::string> VerdictKey(absl::string_view topic);
   // On a request's thread, when that takes next to no time; false: it has to be compiled, or
   // loaded elsewhere.
   bool LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);

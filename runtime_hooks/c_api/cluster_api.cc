@@ -1,5 +1,7 @@
 // The clusters' part of tektite.h.
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "jit/base/status.h"
@@ -10,6 +12,7 @@
 
 using tektite::c_api::CatchAll;
 using tektite::c_api::Cluster;
+using tektite::c_api::CopyString;
 using tektite::c_api::GraphSource;
 using tektite::c_api::Guarded;
 using tektite::c_api::SetStatus;
@@ -60,6 +63,21 @@ void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
 
 uint64_t tektite_cluster_generation(const tektite_cluster* cluster) {
   return cluster->cluster->generation();
+}
+
+char* tektite_cluster_recall(tektite_cluster* cluster, const char* topic) {
+  return Guarded<char*>(nullptr, nullptr, [&]() -> absl::StatusOr<char*> {
+    const std::optional<std::string> text = cluster->cluster->Recall(topic);
+    return text ? CopyString(*text) : nullptr;
+  });
+}
+
+void tektite_cluster_keep(tektite_cluster* cluster, const char* topic, const char* summary,
+                          const char* text) {
+  CatchAll([&] {
+    cluster->cluster->Keep(topic, summary, text);
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 void tektite_wait_until_compiled(void) { tektite::compiler::Background::Get().WaitUntilIdle(); }

@@ -190,6 +190,15 @@ TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_
 /* Changes whenever more code of this cluster is ready.  Cheap. */
 TEKTITE_API uint64_t tektite_cluster_generation(const tektite_cluster* cluster);
 
+/* What tektite_cluster_keep kept under `topic` for a cluster that computes the same, maybe in
+ * another process of this machine, build and host; NULL: nothing. */
+TEKTITE_API char* tektite_cluster_recall(tektite_cluster* cluster, const char* topic);
+/* Keeps in the disk cache what the host has found out about a cluster's speed, a text of its own;
+ * `summary` is for lists of entries. Both replace what was kept before. Written in the background;
+ * a text of more than 64 KiB is not. */
+TEKTITE_API void tektite_cluster_keep(tektite_cluster* cluster, const char* topic,
+                                      const char* summary, const char* text);
+
 /* Waits until nothing is being compiled, or about to be, in this process. */
 TEKTITE_API void tektite_wait_until_compiled(void);
 

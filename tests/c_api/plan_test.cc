@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -205,6 +206,39 @@ TEST_F(PlanTest, AnEntryThatHoldsNoProgramIsRefused) {
   ASSERT_EQ(second.Run(5), TEKTITE_OK);
   EXPECT_EQ(second.call.results, expected);
   EXPECT_THAT(second.stats(), HasSubstr("\"damaged\": 1"));
+}
+
+// What a host found out about a cluster's speed stands beside its code.
+TEST_F(PlanTest, VerdictsOutliveTheProcess) {
+  const auto recall = [](Process& process, const char* topic) {
+    const TextPtr text(tektite_cluster_recall(process.cluster.get(), topic));
+    return std::string(text == nullptr ? "nothing" : text.get());
+  };
+  Process first = Start();
+  EXPECT_EQ(recall(first, "2 threads"), "nothing");
+  for (const char* text : {"slower", "faster\n"}) {
+    tektite_cluster_keep(first.cluster.get(), "2 threads", "a summary", text);
+  }
+  const std::string large(100 << 10, 'x');
+  tektite_cluster_keep(first.cluster.get(), "large", "a summary", large.c_str());
+  tektite_wait_until_compiled();
+  const std::string renamed = absl::StrReplaceAll(kModel, {{"%x", "%input"}, {"@model", "@m"}});
+  Process second = Start("", renamed);
+  EXPECT_EQ(recall(second, "2 threads"), "faster\n");
+  EXPECT_EQ(recall(second, "3 threads"), "nothing");
+  EXPECT_EQ(recall(second, "large"), "nothing");
+  EXPECT_THAT(second.stats(), HasSubstr("\"misses\": 0")) << "it is no code";
+  const std::string other = absl::StrReplaceAll(kModel, {{"{1, 2, 3, 4}", "{1, 2, 3, 5}"}});
+  for (auto [flags, model] : {std::pair("--cpu=avx2", std::string(kModel)), std::pair("", other),
+                              std::pair("--cache_dir=off", std::string(kModel))}) {
+    Process process = Start(flags, model);
+    EXPECT_EQ(recall(process, "2 threads"), "nothing") << flags;
+  }
+  const std::string path = Entries(cache::EntryKind::kVerdict).at(0);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  Process third = Start();
+  EXPECT_EQ(recall(third, "2 threads"), "nothing");
+  EXPECT_THAT(third.stats(), HasSubstr("\"damaged\": 1"));
 }
 
 // How many rows come back is known when the values are: the program keeps which results have such

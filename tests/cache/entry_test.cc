@@ -117,8 +117,8 @@ TEST_P(EveryKind, RandomMutationsAreRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind,
-                         ::testing::Values(EntryKind::kKernel, EntryKind::kPlan,
-                                           EntryKind::kTuning),
+                         ::testing::Values(EntryKind::kKernel, EntryKind::kPlan, EntryKind::kTuning,
+                                           EntryKind::kVerdict),
                          [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 }  // namespace

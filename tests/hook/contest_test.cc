@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tektite::tf_hook {
@@ -19,11 +20,13 @@ int64_t FakeClock() { return now; }
 // Makes calls whose sides take the times that are set here.
 class Calls {
  public:
+  explicit Calls(std::vector<Verdict> earlier = {}) : contest(&FakeClock, std::move(earlier)) {}
+
   double compiled = 100, host = 100;
   std::function<double()> noise = [] { return 1.0; };
   uint64_t generation = 0;
   uint64_t artifact = 0;
-  Contest contest{&FakeClock};
+  Contest contest;
   int64_t compiled_calls = 0, host_calls = 0, demoted_calls = 0;
 
   Side Make(uint64_t shape_class = 1, double work = 1) {
@@ -258,6 +261,84 @@ TEST(Contest, ThreadsMayRace) {
   for (std::thread& thread : threads) thread.join();
   const Contest::Report report = contest.Summary();
   EXPECT_GT(report.compiled + report.host + report.open, 0);
+}
+
+constexpr int64_t kToday = 1'795'000'000;
+
+// What a process of these times finds out and leaves.
+std::vector<Verdict> FoundOut(double compiled, uint64_t shape_class = 1) {
+  Calls calls;
+  calls.compiled = compiled;
+  calls.Make(200, shape_class);
+  EXPECT_TRUE(calls.contest.HasNews());
+  EXPECT_FALSE(calls.contest.HasNews());
+  const std::vector<Verdict> verdicts = calls.contest.Verdicts(kToday);
+  return ReadVerdicts(WriteVerdicts(verdicts), kToday);
+}
+
+TEST(Contest, ALaterProcessAsksTheHostForSpotChecksAlone) {
+  Calls calls(FoundOut(50));
+  calls.compiled = 50;
+  calls.artifact = 1;
+  calls.Make(static_cast<int>(Contest::kFirstCheckOfVerdict) - 1, 1);
+  EXPECT_EQ(calls.host_calls, 0);
+  calls.Make(1000, 1);
+  EXPECT_LE(calls.host_calls, 8);
+  EXPECT_GE(calls.host_calls, 3);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+}
+
+TEST(Contest, AnEarlierVictoryThatIsNoneAnyMoreIsFoundOut) {
+  Calls calls(FoundOut(50));
+  calls.compiled = 150;
+  calls.artifact = 1;
+  calls.Make(300, 1);
+  EXPECT_EQ(calls.contest.Summary().host, 1);
+  EXPECT_TRUE(calls.contest.HasNews());
+  EXPECT_FALSE(calls.contest.Verdicts(kToday + 1).at(0).compiled_won);
+}
+
+TEST(Contest, AnEarlierLoserDoesNotRunAtFirst) {
+  Calls calls(FoundOut(200));
+  calls.compiled = 200;
+  calls.generation = 3;  // its code may be there: it is the code that lost
+  calls.Make(static_cast<int>(Contest::kRetryOfVerdict) - 1, 1);
+  EXPECT_EQ(calls.compiled_calls, 0);
+  EXPECT_EQ(calls.demoted_calls, calls.host_calls);
+  calls.Make(500, 1);
+  EXPECT_LE(calls.compiled_calls, Contest::kWarmRuns + 4);
+  EXPECT_FALSE(calls.contest.HasNews()) << "it is known already";
+}
+
+TEST(Contest, AnEarlierLossIsTriedAgain) {
+  Calls calls(FoundOut(200));
+  calls.compiled = 50;
+  calls.Make(static_cast<int>(Contest::kRetryOfVerdict) + 20, 1);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+  EXPECT_TRUE(calls.contest.HasNews());
+}
+
+TEST(Contest, VerdictsAboutOtherClassesAreKeptAndNotUsed) {
+  Calls calls(FoundOut(50, /*shape_class=*/5));
+  calls.compiled = 200;
+  calls.Make(50, 1);
+  EXPECT_EQ(calls.contest.Summary().host, 1);
+  const std::vector<Verdict> verdicts = calls.contest.Verdicts(kToday + 9);
+  ASSERT_EQ(verdicts.size(), 2u);
+  for (const Verdict& verdict : verdicts) {
+    EXPECT_EQ(verdict.compiled_won, verdict.shape_class == 5);
+    EXPECT_EQ(verdict.decided_s, kToday + (verdict.shape_class == 5 ? 0 : 9));
+  }
+}
+
+// New sizes need no trial of their own in a later process either.
+TEST(Contest, AnEarlierVictorySpeaksForShapesOfItsSize) {
+  Calls calls(FoundOut(50));
+  calls.compiled = 50;
+  calls.artifact = 1;
+  calls.Make(5, 1);
+  for (uint64_t shape_class = 2; shape_class < 20; ++shape_class) calls.Make(10, shape_class);
+  EXPECT_EQ(calls.host_calls, 0);
 }
 
 TEST(ShapeClass, NeighboursShareAndOctavesDoNot) {

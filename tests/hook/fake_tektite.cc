@@ -339,6 +339,9 @@ tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* 
 }
 void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
 uint64_t tektite_cluster_generation(const tektite_cluster* cluster) { return 0; }
+char* tektite_cluster_recall(tektite_cluster* cluster, const char* topic) { return nullptr; }
+void tektite_cluster_keep(tektite_cluster* cluster, const char* topic, const char* summary,
+                          const char* text) {}
 void tektite_wait_until_compiled(void) {}
 
 int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,

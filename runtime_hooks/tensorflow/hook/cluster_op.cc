@@ -17,18 +17,21 @@
 #include <vector>
 
 #include "absl/base/call_once.h"
+#include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/contest.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback.h"
 #include "runtime_hooks/tensorflow/hook/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/output_allocator.h"
+#include "runtime_hooks/tensorflow/hook/verdicts.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/register_types.h"
 #include "tensorflow/core/lib/core/threadpool.h"
 #include "tensorflow/core/util/determinism.h"
+#include "tensorflow/core/util/util.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -125,6 +128,12 @@ int64_t Nanoseconds() {
       .count();
 }
 
+int64_t SecondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 // Arguments that the shape class of a call is told by; variables keep their shapes.
 constexpr size_t kMostShapeInputs = 16;
 
@@ -157,7 +166,7 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
-    absl::call_once(once_, [this] { CreateCluster(); });
+    absl::call_once(once_, [&] { CreateCluster(context); });
     Contest::Turn turn;
     const char* const refusal = RunCompiled(context, &turn);
     if (refusal == nullptr) return done();
@@ -166,14 +175,14 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
       return fallback_->Run(context, std::move(done));
     }
     fallback_->Run(context, [this, context, turn, done = std::move(done)] {
-      if (context->status().ok()) contest_->End(turn);
+      if (context->status().ok()) EndTurn(turn);
       done();
     });
   }
 
  private:
   // At the first run, not at construction: many kernels are made that never run.
-  void CreateCluster() {
+  void CreateCluster(OpKernelContext* context) {
     library_ = CompilerLibrary::Get();
     if (library_ == nullptr) return;
     const std::string& body = def().attr().at("body").s();
@@ -183,9 +192,30 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     // Which side wins is up to the clock, and the two may differ in the last bits.
     if (cluster_ != nullptr && library_->flag(library_->compiler, "contest", 0) != 0 &&
         !tensorflow::OpDeterminismRequired()) {
-      contest_ = std::make_unique<Contest>(&Nanoseconds);
+      contest_topic_ = ContestTopic(context);
+      std::string kept;
+      if (char* text = library_->cluster_recall(cluster_, contest_topic_.c_str())) {
+        kept = text;
+        library_->string_free(text);
+      }
+      contest_ = std::make_unique<Contest>(&Nanoseconds, ReadVerdicts(kept, SecondsNow()));
       AddContest(contest_.get(), cluster_name_);
     }
+  }
+
+  // What a verdict depends on beside the cluster, its shapes, the build and the machine.
+  static std::string ContestTopic(OpKernelContext* context) {
+    const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
+    return absl::StrCat("against TensorFlow", tensorflow::IsMKLEnabled() ? " with oneDNN, " : ", ",
+                        pool == nullptr ? 1 : pool->num_threads, " threads");
+  }
+
+  void EndTurn(const Contest::Turn& turn) {
+    contest_->End(turn);
+    if (!turn.is_measured || !contest_->HasNews()) return;
+    const std::vector<Verdict> verdicts = contest_->Verdicts(SecondsNow());
+    library_->cluster_keep(cluster_, contest_topic_.c_str(), SummaryOf(verdicts).c_str(),
+                           WriteVerdicts(verdicts).c_str());
   }
 
   Contest::Turn BeginTurn(const InputReader::Call& inputs) {
@@ -235,7 +265,7 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     for (int i = 0; i < context->num_outputs(); ++i) {
       context->set_output(i, std::move(host.outputs[i]));
     }
-    if (contest_ != nullptr) contest_->End(*turn);
+    if (contest_ != nullptr) EndTurn(*turn);
     return nullptr;
   }
 
@@ -244,6 +274,7 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
   std::unique_ptr<InputReader> reader_;
   std::vector<int> shape_inputs_;     // whose shapes tell one class of calls from another
   std::unique_ptr<Contest> contest_;  // null: compiled code always runs
+  std::string contest_topic_;
   absl::once_flag once_;
   const CompilerLibrary* library_ = nullptr;
   tektite_cluster* cluster_ = nullptr;

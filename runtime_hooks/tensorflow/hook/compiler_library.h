@@ -32,6 +32,8 @@ struct CompilerLibrary {
   decltype(&tektite_cluster_destroy) cluster_destroy = nullptr;
   decltype(&tektite_cluster_run) cluster_run = nullptr;
   decltype(&tektite_cluster_generation) cluster_generation = nullptr;
+  decltype(&tektite_cluster_recall) cluster_recall = nullptr;
+  decltype(&tektite_cluster_keep) cluster_keep = nullptr;
   decltype(&tektite_wait_until_compiled) wait_until_compiled = nullptr;
 
   tektite_compiler* compiler = nullptr;

@@ -1,6 +1,7 @@
 #include "runtime_hooks/tensorflow/hook/contest.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace tektite::tf_hook {
 namespace {
@@ -33,14 +34,26 @@ uint64_t AddToShapeClass(uint64_t hash, int64_t size) {
 
 class Contest::ShapeClass {
  public:
-  ShapeClass(uint64_t key, Precedents* precedents) : key(key), precedents_(*precedents) {}
+  // `earlier` may be null.
+  ShapeClass(uint64_t key, Precedents* precedents, std::atomic<bool>* has_news,
+             const Verdict* earlier)
+      : key(key), precedents_(*precedents), has_news_(*has_news) {
+    if (earlier == nullptr) return;
+    verdict_ = *earlier;
+    is_recalled_ = true;
+    ratio_ = earlier->ratio;
+    check_every_ = kFirstSpotCheck;
+    check_at_ = kFirstCheckOfVerdict;
+    retry_at_ = kRetryOfVerdict;
+    Settle(earlier->compiled_won ? Phase::kCompiledWon : Phase::kHostWon);
+  }
 
   void Begin(uint64_t code_generation, Turn* turn) {
     const Phase now = phase_.load(std::memory_order_acquire);
     const uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
     if (now == Phase::kCompiledWon && call < check_at_.load(std::memory_order_relaxed)) return;
     if (now == Phase::kHostWon && call < retry_at_.load(std::memory_order_relaxed) &&
-        code_generation == generation_.load(std::memory_order_relaxed)) {
+        IsKnown(code_generation)) {
       turn->side = Side::kHost;
       turn->is_demoted = true;
       return;
@@ -51,6 +64,13 @@ class Contest::ShapeClass {
         generation_.store(code_generation, std::memory_order_relaxed);
         return;
       case Phase::kHostWon:
+        if (is_recalled_) {
+          // Its code has not run in this process.
+          is_recalled_ = false;
+          generation_.store(code_generation, std::memory_order_relaxed);
+          phase_.store(Phase::kWarmUp, std::memory_order_release);
+          return;
+        }
         BeginTrial();
         break;
       case Phase::kCompiledWon:
@@ -78,7 +98,14 @@ class Contest::ShapeClass {
     std::lock_guard<std::mutex> lock(mutex_);
     if (turn.artifact > artifact_.load(std::memory_order_relaxed)) {
       artifact_.store(turn.artifact, std::memory_order_relaxed);
-      if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) CheckSoon();
+      if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
+        if (is_recalled_) {
+          precedents_.Add(turn.artifact, turn.work, ratio_);
+        } else {
+          CheckSoon();
+        }
+        is_recalled_ = false;
+      }
     }
     if (!turn.is_measured) {
       if (phase_.load(std::memory_order_relaxed) != Phase::kWarmUp) return;
@@ -115,9 +142,31 @@ class Contest::ShapeClass {
     }
   }
 
+  // Nothing where nothing was found out by a trial or by spot checks, here or earlier.
+  std::optional<Verdict> LastVerdict(int64_t now_s) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (verdict_ && verdict_->decided_s == kJustNow) verdict_->decided_s = now_s;
+    return verdict_;
+  }
+
   const uint64_t key;
 
  private:
+  static constexpr int64_t kJustNow = -1;
+
+  // While an earlier verdict stands, code that appears is the code that it is about.
+  bool IsKnown(uint64_t code_generation) const {
+    return is_recalled_.load(std::memory_order_relaxed) ||
+           code_generation == generation_.load(std::memory_order_relaxed);
+  }
+
+  void Decide(bool compiled_won, double ratio) {
+    // What is found out once more is no news: it is written when something else is.
+    const bool is_news = !verdict_ || verdict_->compiled_won != compiled_won;
+    verdict_ = Verdict{key, compiled_won, ratio, kJustNow};
+    if (is_news) has_news_.store(true, std::memory_order_relaxed);
+  }
+
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
   void BeginTrial() {
@@ -167,6 +216,7 @@ class Contest::ShapeClass {
     if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
       // Spot checks lie far apart: what they find is looked at closely.
       if (least > kLoss) return BeginTrial();
+      Decide(/*compiled_won=*/true, by_median);
       host_.clear();
       compiled_.clear();
       return;
@@ -178,6 +228,7 @@ class Contest::ShapeClass {
       check_every_ = kSpotCheckEvery;
       check_at_.store(calls() + check_every_, std::memory_order_relaxed);
       precedents_.Add(artifact, work, most);
+      Decide(/*compiled_won=*/true, by_median);
       Settle(Phase::kCompiledWon);
     } else if (least > kClearLoss || (is_enough && least > kLoss)) {
       ratio_ = by_median;
@@ -185,6 +236,7 @@ class Contest::ShapeClass {
       ++losses_;
       retry_at_.store(calls() + std::min(wait, kLastRetry), std::memory_order_relaxed);
       precedents_.Add(artifact, work, least);
+      Decide(/*compiled_won=*/false, by_median);
       Settle(Phase::kHostWon);
     }
   }
@@ -198,12 +250,14 @@ class Contest::ShapeClass {
   }
 
   Precedents& precedents_;
+  std::atomic<bool>& has_news_;
   std::atomic<Phase> phase_{Phase::kWarmUp};
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> check_at_{0};  // the call that begins a spot check
   std::atomic<uint64_t> retry_at_{0};
   std::atomic<uint64_t> generation_{0};
-  std::atomic<uint64_t> artifact_{0};  // the newest that ran
+  std::atomic<uint64_t> artifact_{0};     // the newest that ran
+  std::atomic<bool> is_recalled_{false};  // an earlier verdict stands, and its code has not run yet
 
   std::mutex mutex_;  // guards what follows, and changes of phase_
   uint64_t check_every_ = kSpotCheckEvery;
@@ -214,6 +268,7 @@ class Contest::ShapeClass {
   bool host_is_next_ = true;
   bool host_is_warm_ = false;
   double ratio_ = 0;
+  std::optional<Verdict> verdict_;
   std::vector<double> host_, compiled_;  // nanoseconds over work
 };
 
@@ -230,7 +285,11 @@ Contest::ShapeClass* Contest::Find(uint64_t key) {
       std::lock_guard<std::mutex> lock(mutex_);
       found = entry.load(std::memory_order_relaxed);
       if (found == nullptr) {
-        found = new ShapeClass(key, &precedents_);
+        const auto earlier =
+            std::find_if(earlier_.begin(), earlier_.end(),
+                         [&](const Verdict& verdict) { return verdict.shape_class == key; });
+        found = new ShapeClass(key, &precedents_, &has_news_,
+                               earlier == earlier_.end() ? nullptr : &*earlier);
         entry.store(found, std::memory_order_release);
       }
     }
@@ -260,6 +319,22 @@ Contest::Report Contest::Summary() const {
     if (shape_class != nullptr) shape_class->AddTo(&report);
   }
   return report;
+}
+
+std::vector<Verdict> Contest::Verdicts(int64_t now_s) const {
+  std::vector<Verdict> verdicts;
+  for (const auto& entry : classes_) {
+    ShapeClass* const shape_class = entry.load(std::memory_order_acquire);
+    if (shape_class == nullptr) continue;
+    if (const auto verdict = shape_class->LastVerdict(now_s)) verdicts.push_back(*verdict);
+  }
+  for (const Verdict& verdict : earlier_) {
+    const bool is_known = std::any_of(verdicts.begin(), verdicts.end(), [&](const Verdict& known) {
+      return known.shape_class == verdict.shape_class;
+    });
+    if (!is_known && verdicts.size() < kMostVerdicts) verdicts.push_back(verdict);
+  }
+  return verdicts;
 }
 
 }  // namespace tektite::tf_hook

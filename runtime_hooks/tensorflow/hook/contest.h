@@ -23,6 +23,8 @@
 // ... calls, the loser has its trial after 20.  So what comes a few times costs nothing, and what
 // comes often has been measured for itself.  Trials that go on at the same time share what they
 // find.  New code for a class that won is looked at likewise.
+// What an earlier process found out (verdicts.h) is taken up: the winner runs from the first call
+// on, with the first spot check after 24; the loser is warmed up and tried after 200.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
 // Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's
@@ -34,9 +36,11 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "runtime_hooks/tensorflow/hook/precedents.h"
+#include "runtime_hooks/tensorflow/hook/verdicts.h"
 
 namespace tektite::tf_hook {
 
@@ -55,10 +59,13 @@ class Contest {
   static constexpr uint64_t kFirstSpotCheck =
       12;  // of what won without a trial, then twice that...
   static constexpr uint64_t kRetryByPrecedent = 20;
+  static constexpr uint64_t kFirstCheckOfVerdict = 24;  // of what an earlier process found out
+  static constexpr uint64_t kRetryOfVerdict = 200;
   static constexpr uint64_t kFirstRetry = 1000;
   static constexpr uint64_t kLastRetry = uint64_t{1} << 20;
 
-  explicit Contest(Clock clock) : clock_(clock) {}
+  explicit Contest(Clock clock, std::vector<Verdict> earlier = {})
+      : clock_(clock), earlier_(std::move(earlier)) {}
   ~Contest();
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;
@@ -88,12 +95,20 @@ class Contest {
   };
   Report Summary() const;
 
+  // Whether a trial or spot checks have found something out since this was last asked.
+  bool HasNews() { return has_news_.load(std::memory_order_relaxed) && has_news_.exchange(false); }
+  // For a later process: what is decided, and of earlier verdicts those about classes that did not
+  // come up.
+  std::vector<Verdict> Verdicts(int64_t now_s) const;
+
  private:
   ShapeClass* Find(uint64_t key);
 
   static constexpr size_t kMostClasses = 64;
   static constexpr size_t kMostProbes = 8;  // then the class shares that of another shape
   const Clock clock_;
+  const std::vector<Verdict> earlier_;
+  std::atomic<bool> has_news_{false};
   Precedents precedents_;
   std::mutex mutex_;  // for adding classes
   std::array<std::atomic<ShapeClass*>, kMostClasses> classes_ = {};

@@ -1,0 +1,67 @@
+"""What a process found out about a cluster's speed, a later one takes up from the disk cache."""
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(__file__).resolve().parents[2] / "build/bin/tektite"
+
+# Its code is far ahead of TensorFlow's kernels: one pass over 4 MB instead of seven.
+PROGRAM = """
+x = tf.constant(normal(1 << 20))
+f = tf.function(lambda x: tf.tanh(tf.exp(x * 0.25 + 1.0) * 0.5 - x) + x * x)
+for _ in range(CALLS):
+    y = f(x)
+tektite.wait_until_compiled()
+report(y=[float(v) for v in y[:8]])
+"""
+
+
+@pytest.fixture
+def run(run_program, tmp_path):
+    def calls(count, **environment):
+        return run_program(PROGRAM.replace("CALLS", str(count)), tektite="1",
+                           TEKTITE_FLAGS=f"--contest=true --cache_dir={tmp_path}/cache", **environment)
+    return calls
+
+
+def measured(result):
+    return result.host["fallbacks"].get("MEASURING_HOST", 0)
+
+
+def entries(tmp_path):
+    done = subprocess.run([COMMAND, "cache", "ls", "--json"], capture_output=True, text=True, check=True,
+                          env={"TEKTITE_FLAGS": f"--cache_dir={tmp_path}/cache", "PATH": ""})
+    return [e for e in json.loads(done.stdout) if e.get("kind") == "verdict"]
+
+
+def test_a_later_process_does_not_ask_again(run, tmp_path):
+    first = run(80)
+    assert measured(first) >= 3 and first.host["contest"]["compiled"] == 1
+    second = run(20)
+    assert measured(second) == 0 and second.host["contest"]["compiled"] == 1
+    assert second.stats["compiles"] == 0 and second.values["y"] == first.values["y"]
+    # Other thread counts are other races.
+    assert measured(run(20, OMP_NUM_THREADS="1", TF_NUM_INTRAOP_THREADS="3")) >= 3
+
+
+@pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} is not built")
+def test_people_can_read_them(run, tmp_path):
+    run(80)
+    found, = entries(tmp_path)
+    assert "code won 1 of 1 class of shapes" in found["name"] and "threads" in found["name"]
+    shown = subprocess.run([COMMAND, "cache", "show", found["key"]], capture_output=True, text=True, check=True,
+                           env={"TEKTITE_FLAGS": f"--cache_dir={tmp_path}/cache", "PATH": ""}).stdout
+    assert " compiled 0." in shown and "against TensorFlow" in shown
+
+
+def test_a_damaged_one_is_as_good_as_none(run, tmp_path):
+    first = run(80)
+    for path in (tmp_path / "cache").glob("*.entry"):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    second = run(20)
+    assert measured(second) >= 3 and second.values["y"] == first.values["y"]
+    assert second.stats["disk"]["damaged"] >= 2
