@@ -26,6 +26,39 @@ Workload Gemm(int m, int k, int n) {
   return w;
 }
 
+// What follows a product %1 of [$0, $1] in registers: swish, and GELU as TensorFlow writes it.
+constexpr char kSwish[] = R"(  %2: f32[$0,$1] = logistic(%1)
+  %3: f32[$0,$1] = mul(%1, %2)
+  return %3
+}
+)";
+constexpr char kGelu[] = R"(  %2: f32[] = constant() {value = f32[]{-0.707106769}}
+  %3: f32[$0,$1] = broadcast_in_dim(%2) {dimensions = [], shape = ($0, $1)}
+  %4: f32[$0,$1] = mul(%1, %3)
+  %5: f32[$0,$1] = erfc(%4)
+  %6: f32[] = constant() {value = f32[]{0.5}}
+  %7: f32[$0,$1] = broadcast_in_dim(%6) {dimensions = [], shape = ($0, $1)}
+  %8: f32[$0,$1] = mul(%1, %7)
+  %9: f32[$0,$1] = mul(%8, %5)
+  return %9
+}
+)";
+
+Workload GemmWith(const std::string& name, const char* epilogue, int m, int k, int n) {
+  Workload w;
+  w.name = absl::StrCat("gemm_", name, "_", m, "x", k, "x", n);
+  w.text = absl::Substitute(
+      "graph @f(%x: f32[$0,$1], %w: f32[$1,$2] {weight = true}, %b: f32[$2]) -> (f32[$0,$2]) {\n"
+      "  %p: f32[$0,$2] = dot_general(%x, %w) {lhs_batch = [], lhs_contracting = [1], "
+      "rhs_batch = [], rhs_contracting = [0]}\n"
+      "  %0: f32[$0,$2] = broadcast_in_dim(%b) {dimensions = [1], shape = ($0, $2)}\n"
+      "  %1: f32[$0,$2] = add(%p, %0)\n",
+      m, k, n);
+  w.text += absl::Substitute(epilogue, m, n);
+  w.flops = 2.0 * m * k * n;
+  return w;
+}
+
 // A dense layer's gradient: both sides are contracted over their first dimension, the batch.
 Workload GemmOfGradient(int m, int k, int n) {
   Workload w;
@@ -205,6 +238,8 @@ std::vector<Workload> AllWorkloads() {
       Gemm(12544, 16, 96),
       Gemm(3136, 144, 24),
       Gemm(49, 320, 1280),
+      GemmWith("swish", kSwish, 12544, 16, 96),
+      GemmWith("gelu", kGelu, 196, 192, 768),
       GemmOfGradient(1024, 128, 1024),
       GemmOfGradient(256, 1024, 1024),
       BatchMatMul(12, 1, 64, 256, true),

@@ -165,6 +165,27 @@ CONFORMANCE_TEST(DotEpilogues) {
   }
 }
 
+// A last vector of columns that is half empty holds those of two rows; the last of an odd number of
+// rows has it for itself.
+CONFORMANCE_TEST(DotWhoseRowsShareAVector) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kS32}) {
+    for (int64_t n : {1, 4, 8, 12, 20, 24, 33, 40}) {
+      for (int64_t m : {5, 6, 29, 70}) {
+        SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", m, "x", n));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(dtype, {m, 19}));
+        Shape shape = Of(dtype, {19, n});
+        Value y = b.MatMul(x, n % 3 == 0 ? b.Parameter(shape) : Weight(b, shape));
+        Value biased = b.Add(y, b.Parameter(Of(dtype, {n})));
+        b.Return({b.Max(biased, b.FullLike(biased, 0)), y});
+        CompileOptions options;
+        options.symbolic = m % 2 == 0 && dtype == DType::kF32;
+        Check(b, Tolerance::Relative(1e-6), options);
+      }
+    }
+  }
+}
+
 CONFORMANCE_TEST(ChainsOfDots) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kF32, {2, 9, 24}));
