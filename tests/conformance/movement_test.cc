@@ -1,6 +1,7 @@
 // Data movement: alone, in chains, and between elementwise work.
 #include <numeric>
 
+#include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
 
 namespace tektite::testing {
@@ -130,6 +131,26 @@ CONFORMANCE_TEST(AFusionMayReadItsOwnOperandAtTwoPlaces) {
   Value e = b.Neg(x);
   b.Return({b.Add(e, b.Transpose(e, {1, 0})), b.Sub(x, b.Reverse(x, {0}))});
   Check(b);
+}
+
+// Rows of a few elements run on behind each other, with what is read by the column alone.
+CONFORMANCE_TEST(RowsNarrowerThanAVector) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kS32, DType::kU8}) {
+    for (int64_t width : {2, 3, 4, 7, 9}) {
+      for (int64_t rows : {0, 1, 5, 16, 32, 101}) {
+        SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", rows, "x", width));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(dtype, {rows, width})), y = b.Parameter(Of(dtype, {width}));
+        Value one = b.Parameter(Of(dtype, {1, width})), scalar = b.Parameter(Of(dtype, {}));
+        Value choice = b.Parameter(Of(DType::kBool, {width}));
+        Value both = b.SelectImplicit(choice, b.Max(x, y), b.Add(y, x));
+        b.Return({both, b.CompareImplicit(b.Min(both, one), scalar, "lt")});
+        CompileOptions options;
+        options.symbolic = rows % 2 == 1;
+        Check(b, {}, options);
+      }
+    }
+  }
 }
 
 CONFORMANCE_TEST(BroadcastsOfComputedValues) {
