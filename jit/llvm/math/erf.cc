@@ -3,8 +3,11 @@
 // erf for |x| < 1: x + x P(x^2).  Beyond, in f64: erfc(x) = exp(-x^2) R(t) / (1 + 2x) with t = (x -
 // 2) / (x + 2), whose R is smooth on all of [0, inf) (Shepherd and Laframboise, Mathematics of
 // Computation 36, 1981).  In f32 erf's tail is two to a polynomial, without a division; erfc, which
-// GELU is made of, has one formula for all x >= 0: exp(-x^2) w Q(x w / 2) with w = 1 / (1 + x / 2).
+// GELU is made of, is exp(-x^2) times either w Q(x w / 2) with w = 1 / (1 + x / 2), one formula for
+// all x >= 0, or polynomials in pieces, where a register holds the pieces' coefficients.
 // Errors: erf 1.5 ULP, erfc 3.5 ULP (f64 4).
+#include <iterator>
+
 #include "jit/llvm/math/coefficients.h"
 #include "jit/llvm/math/exp.h"
 #include "jit/llvm/math/math.h"
@@ -38,10 +41,9 @@ Num TailF32(Num a) {
   return AsFloat(AsInt(p) + (AsInt(t) << 23));
 }
 
-// f32: erfc(a) for 0 <= a <= 10.2, where it is 0.  The small corrections all go into exp's
-// argument, where they cost no rounding.  Polynomials go by pairs: one chain would take longer than
-// all the arithmetic.
-Num ErfcF32(Num a) {
+// exp(a^2) erfc(a) for 0 <= a <= 10.2, but for a factor of 1 + what is added to `correction`.
+// Polynomials go by pairs: one chain would take longer than all the arithmetic.
+Num ErfcxByDivision(Num a, Num* correction) {
   const Num half = a * 0.5;
   const Num w = 1 / (half + 1);
   const Num t = Fma(half, w, -121.0 / 256);
@@ -50,9 +52,40 @@ Num ErfcF32(Num a) {
   // What w lacks of 1 / (1 + a / 2), relative to w.  A change of w changes w Q(a w / 2) about w
   // times as much.
   const Num lack = Fma(-w, half, 1 - w);
+  *correction = Fma(w, lack, *correction);
+  return r;
+}
+
+// The same where LookupInRegister is: a piece is a quarter of a power of two of 1 + a, told by four
+// bits of it, and its variable what the mantissa has below them.
+Num ErfcxInPieces(Num a) {
+  constexpr int kPieceBits = 21;
+  constexpr uint64_t kOne = 0x3f800000;
+  const Num bits = AsInt(a + 1);
+  const Num below = bits & bits.ConstantBits((1 << kPieceBits) - 1);
+  const Num r = AsFloat(below | bits.ConstantBits(kOne)) - 1;
+  const Num piece = ShiftRightLogical(bits, kPieceBits);
+  const auto coefficient = [&](absl::Span<const double> of_pieces) {
+    constexpr size_t kFirst = kOne >> kPieceBits;
+    std::vector<double> by_bits(of_pieces.size());
+    for (size_t j = 0; j < by_bits.size(); ++j) {
+      by_bits[(kFirst + j) % by_bits.size()] = of_pieces[j];
+    }
+    return LookupInRegister(by_bits, piece);
+  };
+  size_t power = std::size(kErfcxPiecesF32) - 1;
+  Num sum = coefficient(kErfcxPiecesF32[power]);
+  while (power > 0) sum = Fma(sum, r, coefficient(kErfcxPiecesF32[--power]));
+  return sum;
+}
+
+// f32: erfc(a) for 0 <= a <= 10.2, where it is 0.  The small corrections all go into exp's
+// argument, where they cost no rounding.
+Num ErfcF32(Num a) {
   const Num s = a * a;
-  const Num d = Fma(a, a, -s);  // s + d is the exact square
-  const ExpReduction e = ReduceExp(-s, Fma(w, lack, -d));
+  Num low = -Fma(a, a, -s);  // of the exact square's negative, -s + low
+  const Num r = ScalesInOneInstruction(a) ? ErfcxInPieces(a) : ErfcxByDivision(a, &low);
+  const ExpReduction e = ReduceExp(-s, low);
   const Num square = e.r * e.r;
   const Num p = Fma(square, PolynomialByPairs(e.r, square, kExpF32), e.r);
   return ScaleByPowerOfTwo(Fma(r, p, r), e.n);

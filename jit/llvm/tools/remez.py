@@ -134,6 +134,23 @@ def erfcx_f32(t):
     return (1 + x / 2) * exp(x * x) * mp.erfc(x)
 
 
+def erfcx(x):
+    return exp(x * x) * mp.erfc(x)
+
+
+def erfcx_piece(j):
+    """erfcx(v - 1) on the j-th quarter of a power of two that v goes through from 1 on, as a polynomial of what v's
+    mantissa has above the quarter's first; exactly 1 at zero."""
+    def g(r):
+        return erfcx(mpf(2) ** (j // 4) * (1 + mpf(j % 4) / 4 + r) - 1)
+
+    if j > 0:
+        return remez(g, 0, "0.25", 6, lambda r: 1 / g(r))
+    slope = small(lambda r: (g(r) - 1) / r, [-2 / mp.sqrt(pi), mpf(1), -4 / (3 * mp.sqrt(pi))])
+    coefficients, worst = remez(slope, 0, "0.25", 5, lambda r: r / g(r))
+    return [mpf(1), *coefficients], worst
+
+
 SERIES_EXP2 = [1 / mp.factorial(k + 2) for k in range(8)]
 SERIES_LOG3 = [(-1) ** k / mpf(k + 3) for k in range(8)]
 SERIES_ATANH = [2 / mpf(2 * k + 3) for k in range(8)]
@@ -223,10 +240,20 @@ def print_powers():
     print("};")
 
 
+def print_erfcx_pieces():
+    pieces = [erfcx_piece(j) for j in range(16)]
+    print(f"// erfcx in 16 pieces, by the power: 2^{mp.nstr(log(max(worst for _, worst in pieces), 2), 4)}")
+    print("inline constexpr double kErfcxPiecesF32[][16] = {")
+    for power in range(7):
+        print("    {" + ", ".join(mp.nstr(c[power], 9, min_fixed=0, max_fixed=0) for c, _ in pieces) + "},")
+    print("};")
+
+
 def main():
     print(HEADER)
     if not sys.argv[1:]:
         print_powers()
+        print_erfcx_pieces()
     for name in sys.argv[1:] or FITS:
         coefficients, worst = remez(*FITS[name])
         digits = 9 if name.endswith("f32") else 17
