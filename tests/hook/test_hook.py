@@ -247,3 +247,30 @@ report(same=all(np.array_equal(y[0], other) for other in y))
         assert reasons.pop("SLOWER_THAN_HOST") >= 80
         assert list(result.host["contest"]["lost"].values())[0] > 1.5
     assert reasons == {}
+
+
+EPOCHS = """
+w = tf.Variable(normal(8))
+data = tf.data.Dataset.from_tensor_slices(normal(12, 8)).map({function})
+y = []
+for epoch in range(6):
+    w.assign(normal(8))
+    y += [np.stack(list(data))]
+report(y=y)
+"""
+
+
+def test_what_an_iterator_found_out_serves_the_next(run_fake):
+    text = EPOCHS.format(function="lambda x: tf.nn.relu(x * 2.0 + 1.0) * 0.5")
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1")
+    np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
+    assert result.host["clusters_placed"] == 6 and result.stats["clusters"] == 1
+    assert 4 <= result.host["fallbacks"]["MEASURING_HOST"] <= 16  # one trial, not six
+    assert sum(result.host["contest"][key] for key in ("compiled", "host", "open")) == 1
+
+
+def test_iterators_over_a_variable_share_nothing(run_fake):
+    text = EPOCHS.format(function="lambda x: tf.nn.relu(x * w + 1.0) * 0.5")
+    result = run_fake(text, tektite="1")
+    np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
+    assert result.stats["clusters"] == 6

@@ -10,7 +10,6 @@
 // Limits: CPU devices.
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,19 +17,17 @@
 
 #include "absl/base/call_once.h"
 #include "absl/strings/str_cat.h"
-#include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/contest.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback.h"
 #include "runtime_hooks/tensorflow/hook/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/output_allocator.h"
-#include "runtime_hooks/tensorflow/hook/verdicts.h"
+#include "runtime_hooks/tensorflow/hook/prepared_cluster.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/register_types.h"
 #include "tensorflow/core/lib/core/threadpool.h"
-#include "tensorflow/core/util/determinism.h"
 #include "tensorflow/core/util/util.h"
 
 namespace tektite::tf_hook {
@@ -122,18 +119,6 @@ struct HostCall {
   }
 };
 
-int64_t Nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-int64_t SecondsNow() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 // Arguments that the shape class of a call is told by; variables keep their shapes.
 constexpr size_t kMostShapeInputs = 16;
 
@@ -154,19 +139,26 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
         shape_inputs_.push_back(i);
       }
     }
+    holds_inputs_ =
+        !constant_inputs.empty() || std::find(input_types().begin(), input_types().end(),
+                                              tensorflow::DT_RESOURCE) != input_types().end();
     reader_ = std::make_unique<InputReader>(
         std::vector<DataType>(input_types().begin(), input_types().end()),
         std::move(variable_types), constant_inputs);
   }
 
   ~ClusterOp() override {
-    if (contest_ != nullptr) RemoveContest(contest_.get());
-    if (cluster_ != nullptr) library_->cluster_destroy(cluster_);
+    if (prepared_ != nullptr && !holds_inputs_) {
+      PreparedCluster::Leave(Body(), std::move(prepared_));
+    }
   }
 
   void ComputeAsync(OpKernelContext* context, DoneCallback done) override {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
-    absl::call_once(once_, [&] { CreateCluster(context); });
+    // At the first run, not at construction: many kernels are made that never run.
+    absl::call_once(once_, [&] {
+      prepared_ = PreparedCluster::Obtain(cluster_name_, Body(), ContestTopic(context));
+    });
     Contest::Turn turn;
     const char* const refusal = RunCompiled(context, &turn);
     if (refusal == nullptr) return done();
@@ -175,47 +167,19 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
       return fallback_->Run(context, std::move(done));
     }
     fallback_->Run(context, [this, context, turn, done = std::move(done)] {
-      if (context->status().ok()) EndTurn(turn);
+      if (context->status().ok()) prepared_->EndTurn(turn);
       done();
     });
   }
 
  private:
-  // At the first run, not at construction: many kernels are made that never run.
-  void CreateCluster(OpKernelContext* context) {
-    library_ = CompilerLibrary::Get();
-    if (library_ == nullptr) return;
-    const std::string& body = def().attr().at("body").s();
-    tektite_status status = {};
-    cluster_ = library_->cluster_create(library_->compiler, cluster_name_.c_str(), body.data(),
-                                        body.size(), &status);
-    // Which side wins is up to the clock, and the two may differ in the last bits.
-    if (cluster_ != nullptr && library_->flag(library_->compiler, "contest", 0) != 0 &&
-        !tensorflow::OpDeterminismRequired()) {
-      contest_topic_ = ContestTopic(context);
-      std::string kept;
-      if (char* text = library_->cluster_recall(cluster_, contest_topic_.c_str())) {
-        kept = text;
-        library_->string_free(text);
-      }
-      contest_ = std::make_unique<Contest>(&Nanoseconds, ReadVerdicts(kept, SecondsNow()));
-      AddContest(contest_.get(), cluster_name_);
-    }
-  }
+  const std::string& Body() const { return def().attr().at("body").s(); }
 
   // What a verdict depends on beside the cluster, its shapes, the build and the machine.
   static std::string ContestTopic(OpKernelContext* context) {
     const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
     return absl::StrCat("against TensorFlow", tensorflow::IsMKLEnabled() ? " with oneDNN, " : ", ",
                         pool == nullptr ? 1 : pool->num_threads, " threads");
-  }
-
-  void EndTurn(const Contest::Turn& turn) {
-    contest_->End(turn);
-    if (!turn.is_measured || !contest_->HasNews()) return;
-    const std::vector<Verdict> verdicts = contest_->Verdicts(SecondsNow());
-    library_->cluster_keep(cluster_, contest_topic_.c_str(), SummaryOf(verdicts).c_str(),
-                           WriteVerdicts(verdicts).c_str());
   }
 
   Contest::Turn BeginTurn(const InputReader::Call& inputs) {
@@ -230,15 +194,17 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
       }
       work += elements;
     }
-    return contest_->Begin(shape_class, work, library_->cluster_generation(cluster_));
+    return prepared_->contest()->Begin(
+        shape_class, work, prepared_->library().cluster_generation(prepared_->cluster()));
   }
 
   // Null when the outputs are set, otherwise why they are not.
   const char* RunCompiled(OpKernelContext* context, Contest::Turn* turn) {
-    if (cluster_ == nullptr) return "HOST_NO_CLUSTER";
+    if (prepared_ == nullptr) return "HOST_NO_CLUSTER";
     InputReader::Call inputs;
     if (const char* refusal = reader_->Read(context, &inputs); refusal != nullptr) return refusal;
-    if (contest_ != nullptr) {
+    Contest* const contest = prepared_->contest();
+    if (contest != nullptr) {
       *turn = BeginTurn(inputs);
       if (turn->side == Contest::Side::kHost) {
         return turn->is_demoted ? "SLOWER_THAN_HOST" : "MEASURING_HOST";
@@ -260,24 +226,22 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     call.forward = &HostCall::Forward;
     call.artifact = &turn->artifact;
     tektite_status status;
-    const int code = library_->cluster_run(cluster_, &call, &status);
+    const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
     if (code != TEKTITE_OK) return CodeName(code);
     for (int i = 0; i < context->num_outputs(); ++i) {
       context->set_output(i, std::move(host.outputs[i]));
     }
-    if (contest_ != nullptr) EndTurn(*turn);
+    if (contest != nullptr) prepared_->EndTurn(*turn);
     return nullptr;
   }
 
   std::string cluster_name_;
   std::unique_ptr<Fallback> fallback_;
   std::unique_ptr<InputReader> reader_;
-  std::vector<int> shape_inputs_;     // whose shapes tell one class of calls from another
-  std::unique_ptr<Contest> contest_;  // null: compiled code always runs
-  std::string contest_topic_;
+  std::vector<int> shape_inputs_;  // whose shapes tell one class of calls from another
+  bool holds_inputs_ = false;      // the compiler keeps what it made of their versions
   absl::once_flag once_;
-  const CompilerLibrary* library_ = nullptr;
-  tektite_cluster* cluster_ = nullptr;
+  std::unique_ptr<PreparedCluster> prepared_;
 };
 
 REGISTER_KERNEL_BUILDER(Name("TektiteCluster").Device(tensorflow::DEVICE_CPU), ClusterOp);

@@ -19,6 +19,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
 namespace tektite::tf_hook {
@@ -362,7 +363,10 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   tensorflow::GraphDef body_def;
   body->ToGraphDef(&body_def, /*include_flib_def=*/false);
   std::string body_bytes;
-  if (!body_def.SerializeToString(&body_bytes)) return "HOST_GRAPH_TOO_LARGE";
+  // The same bytes each time, for what is kept by them (prepared_cluster.h).
+  if (!tensorflow::SerializeToStringDeterministic(body_def, &body_bytes)) {
+    return "HOST_GRAPH_TOO_LARGE";
+  }
 
   // Kernels of stateful nodes are shared by name within a session, so no two clusters of a process
   // may have one name, though they may be called alike in reports.

@@ -1,0 +1,57 @@
+// A cluster as the compiler has it, with what is known of its speed; kept when its op goes.
+//
+// Why: tf.data instantiates its functions anew with each iterator, so with each epoch.  An op that
+// began from nothing would look all its code up again and try it against TensorFlow's kernels
+// again, for which the fallback function has to be instantiated: that alone made a pipeline of 32
+// small elements take 1.15 times as long.
+//
+//   std::unique_ptr<PreparedCluster> cluster = PreparedCluster::Obtain(name, body, topic);
+//   if (cluster == nullptr) { ... there is no compiler, or it cannot read the body ... }
+//   PreparedCluster::Leave(body, std::move(cluster));   // to the next that obtains this body
+//
+// One that is left belongs to nobody until it is obtained.  Leave only what keeps nothing of its
+// callers: versions of variables and constants mean something to one InputReader alone.
+// Thread-safe.  Limits: the last 32 that were left are kept, with bodies of up to 64 KB.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_PREPARED_CLUSTER_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_PREPARED_CLUSTER_H_
+
+#include <memory>
+#include <string>
+
+#include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "runtime_hooks/tensorflow/hook/contest.h"
+
+namespace tektite::tf_hook {
+
+class PreparedCluster {
+ public:
+  // `topic`: what a verdict depends on beside the cluster, its shapes, the build and the machine.
+  static std::unique_ptr<PreparedCluster> Obtain(const std::string& name, const std::string& body,
+                                                 const std::string& topic);
+  static void Leave(const std::string& body, std::unique_ptr<PreparedCluster> cluster);
+
+  ~PreparedCluster();
+  PreparedCluster(const PreparedCluster&) = delete;
+  PreparedCluster& operator=(const PreparedCluster&) = delete;
+
+  const CompilerLibrary& library() const { return library_; }
+  tektite_cluster* cluster() const { return cluster_; }
+  // Null: compiled code always runs.
+  Contest* contest() const { return contest_.get(); }
+  // Also keeps what the contest has found out for later processes.
+  void EndTurn(const Contest::Turn& turn);
+
+ private:
+  PreparedCluster(const CompilerLibrary& library, tektite_cluster* cluster)
+      : library_(library), cluster_(cluster) {}
+  // By what the flags say now.
+  void SetContest(const std::string& name, const std::string& topic);
+
+  const CompilerLibrary& library_;
+  tektite_cluster* const cluster_;
+  std::unique_ptr<Contest> contest_;
+  std::string contest_topic_;
+};
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_PREPARED_CLUSTER_H_
