@@ -194,6 +194,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   const CompileBudget::Session session(job.budget);
   context.checkpoint = [&session] { return session.Check(); };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
+  if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
   FuseLeftovers(*graph);
 
   const bool keep = job.plan != nullptr && keeps_plans();
@@ -347,6 +348,7 @@ Compiler::Counters Compiler::counters() const {
   if (disk_ != nullptr) c.disk = disk_->counters();
   c.kernel_cache_hits = kernels_.hits();
   c.split_fusions = split_fusions_.load(std::memory_order_relaxed);
+  c.unsettled_graphs = unsettled_graphs_.load(std::memory_order_relaxed);
   c.interpreted_kernels = interpreted_kernels_.load(std::memory_order_relaxed);
   c.weight_bytes = weight_budget_->used();
   c.arena_bytes = arenas_->held_bytes();

@@ -123,6 +123,7 @@ class Compiler {
     int64_t loaded_plans;         // whole programs, and so not among `compiles`
     int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
     int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
+    int64_t unsettled_graphs;     // that rewriting could not come to rest on
     double compile_seconds;
     double load_seconds;  // for finding and loading such programs
     cache::DiskCounters disk;
@@ -192,7 +193,7 @@ class Compiler {
   };
   std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};
-  std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0};
+  std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0}, unsettled_graphs_{0};
   std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0}, loaded_plans_{0};
 };
 

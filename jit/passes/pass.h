@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -54,7 +55,15 @@ struct PassContext {
   std::vector<Timing> timings;
   // How often each rule of canonicalize was applied.
   std::map<absl::string_view, int> rules_applied;
+  // How often a repetition was cut off before it had come to rest.
+  int unsettled = 0;
 };
+
+// Reports that rewriting has not come to rest "after <after> <rules>": those applied since
+// `before`, a copy of context.rules_applied.  Rules that undo each other cost a model twice its
+// time before anybody saw it.  An error with --verify; otherwise counted, and a warning once.
+absl::Status Unsettled(absl::string_view after, const std::map<absl::string_view, int>& before,
+                       PassContext& context);
 
 using PassFn = absl::StatusOr<bool> (*)(ir::Graph& graph, PassContext& context);
 

@@ -16,7 +16,7 @@
 namespace tektite::passes {
 namespace {
 
-// Rules strictly simplify, so a few rounds reach the fixed point; the bound turns a pair of rules
+// Passes strictly simplify, so a few rounds reach the fixed point; the bound turns a pair of them
 // that undo each other into lost time instead of a hang.
 constexpr int kMaxRounds = 12;
 
@@ -71,15 +71,20 @@ absl::StatusOr<bool> RunOne(const PassInfo& pass, ir::Graph& graph, PassContext&
 
 // Runs a group of repeated passes until a whole round changes nothing.
 absl::Status RunGroup(absl::Span<const PassInfo> group, ir::Graph& graph, PassContext& context) {
-  for (int round = 0; round < kMaxRounds; ++round) {
-    bool changed = false;
+  std::map<absl::string_view, int> before;
+  for (int round = 1;; ++round) {
+    if (round == kMaxRounds / 2 + 1) before = context.rules_applied;
+    std::vector<absl::string_view> changed;
     for (const PassInfo& pass : group) {
-      TEKTITE_ASSIGN_OR_RETURN(const bool pass_changed, RunOne(pass, graph, context, round == 0));
-      changed |= pass_changed;
+      TEKTITE_ASSIGN_OR_RETURN(const bool pass_changed, RunOne(pass, graph, context, round == 1));
+      if (pass_changed) changed.push_back(pass.name);
     }
-    if (!changed) break;
+    if (changed.empty()) return absl::OkStatus();
+    if (round < kMaxRounds) continue;
+    return Unsettled(absl::StrCat(kMaxRounds, " rounds; the last one changed things in ",
+                                  absl::StrJoin(changed, ", "), ", the later half applied"),
+                     before, context);
   }
-  return absl::OkStatus();
 }
 
 // The run of repeated passes that begins at `begin`.
@@ -109,6 +114,20 @@ void ReportTimes(const ir::Graph& graph, const PassContext& context) {
 }  // namespace
 
 absl::Span<const PassInfo> AllPasses() { return kPasses; }
+
+absl::Status Unsettled(absl::string_view after, const std::map<absl::string_view, int>& before,
+                       PassContext& context) {
+  std::vector<absl::string_view> applied;
+  for (const auto& [rule, times] : context.rules_applied) {
+    const auto earlier = before.find(rule);
+    if (earlier == before.end() || earlier->second != times) applied.push_back(rule);
+  }
+  const std::string rules = applied.empty() ? "no rule" : absl::StrJoin(applied, ", ");
+  ++context.unsettled;
+  if (context.flags.verify) return Internal("not settled after ", after, " ", rules);
+  Warn("simplifying a graph has not settled after ", after, " ", rules);
+  return absl::OkStatus();
+}
 
 absl::Status RunPipeline(ir::Graph& graph, PassContext& context) {
   Dump(graph, context, 0, "input");

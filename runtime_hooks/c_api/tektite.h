@@ -89,7 +89,8 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
  * made), "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
  *  "loaded_kernels": n, "disk": {"hits": n, "misses": n, ...},
- *  "split_fusions": n, "interpreted_kernels": n, "weight_bytes": n, "arena_bytes": n,
+ *  "split_fusions": n, "interpreted_kernels": n, "unsettled_graphs": n (simplifying was cut off),
+ *  "weight_bytes": n, "arena_bytes": n,
  *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
  *  "fallback_examples": {"REASON_CODE": "message of the first"}}
  * and with --profile_kernels also, the longest first,

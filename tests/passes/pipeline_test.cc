@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "jit/passes/canonicalize/rewriter.h"
+#include "jit/passes/canonicalize/rules.h"
+
 namespace tektite::passes {
 namespace {
 
@@ -89,6 +92,64 @@ TEST(Pipeline, VerifiesAfterEachPass) {
   absl::Status status = RunPasses(*graph, {"simplify"}, context);
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("after fold_constants"));
+}
+
+// a + b  ->  a - (-b), and back
+ir::Value AddToSub(ir::Node* node, ops::FuncBuilder& b) {
+  return b.Sub(node->operand(0), b.Neg(node->operand(1)));
+}
+ir::Value SubToAdd(ir::Node* node, ops::FuncBuilder& b) {
+  const ir::Value negated = node->operand(1);
+  if (negated.node->op() != ir::Op::kNeg) return {};
+  return b.Add(node->operand(0), negated.node->operand(0));
+}
+
+// Two rules once undid each other unnoticed, and a model took twice its time.
+TEST(Rewriter, ReportsRulesThatUndoEachOther) {
+  constexpr absl::string_view kSum = R"(
+graph @sum(%x: f32[4], %y: f32[4]) -> (f32[4]) {
+  %0: f32[4] = add(%x, %y)
+  %1: f32[4] = neg(%0)
+  %2: f32[4] = neg(%1)
+  return %2
+}
+)";
+  RuleTable table;
+  table.Add({"AddToSub", &AddToSub}, {ir::Op::kAdd});
+  table.Add({"SubToAdd", &SubToAdd}, {ir::Op::kSub});
+  table.Add({"NegOfNeg", &rules::NegOfNeg}, {ir::Op::kNeg});
+  for (const bool verify : {false, true}) {
+    Flags flags;
+    flags.verify = verify;
+    PassContext context(flags);
+    auto graph = *ir::Parse(kSum);
+    testing::internal::CaptureStderr();
+    const absl::StatusOr<bool> changed = Rewrite(*graph, table, context);
+    const std::string warning = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(context.unsettled, 1);
+    // NegOfNeg applied as well, but it came to its end.
+    const std::string report = "settled after 32 sweeps; the later half applied AddToSub, SubToAdd";
+    if (verify) {
+      EXPECT_EQ(changed.status().code(), absl::StatusCode::kInternal);
+      EXPECT_THAT(std::string(changed.status().message()), testing::EndsWith(report));
+      EXPECT_EQ(warning, "");
+    } else {
+      EXPECT_TRUE(changed.ok()) << changed.status();
+      EXPECT_THAT(warning, testing::EndsWith(report + "\n"));
+    }
+  }
+}
+
+TEST(Rewriter, SaysNothingWhereRulesComeToRest) {
+  Flags flags;
+  flags.verify = true;
+  PassContext context(flags);
+  RuleTable table;
+  table.Add({"NegOfNeg", &rules::NegOfNeg}, {ir::Op::kNeg});
+  auto graph = TestGraph();
+  EXPECT_EQ(*Rewrite(*graph, table, context), true);
+  EXPECT_EQ(*Rewrite(*graph, table, context), false);
+  EXPECT_EQ(context.unsettled, 0);
 }
 
 // Every row can be named, and the simplifying passes stand first.
