@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "clustering/graph_def/variable_ops.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/row_counts.h"
 
@@ -148,6 +149,25 @@ bool IsSpreadVolume(const NodeDef& node) {
          std::any_of(list->begin(), list->end(), [](int64_t s) { return s > 1; });
 }
 
+// Whether an assignment is the host's.  A variable that takes sparse updates, too, is kept in a
+// mode in which every call of a cluster that assigns to it would be the host's.
+Verdict CheckAssignment(const GraphIndex& index, int i) {
+  const NodeDef& node = index.node(i);
+  if (!graph_def::WritesVariable(node.op) || node.NumDataInputs() != 2) return {};
+  if (node.op == "AssignVariableOp" && !node.attrs.Bool("validate_shape", false)) {
+    return {Reason::kDATA_DEPENDENT_SHAPE, "the variable may change its shape"};
+  }
+  const GraphIndex::Edge& handle = index.inputs(i)[0];
+  for (const GraphIndex::Use& use : index.uses(handle.node)) {
+    const std::string& op = index.node(use.node).op;
+    if (use.output == handle.output &&
+        (absl::StartsWith(op, "ResourceScatter") || absl::StartsWith(op, "ResourceSparse"))) {
+      return {Reason::kHOST_IS_FASTER, "the variable takes sparse updates, too"};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool IsCompiledType(DataType type) {
@@ -191,6 +211,7 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {Reason::kDATA_DEPENDENT_SHAPE, absl::StrCat("more than ", kMostPartitions, " results")};
   }
   if (IsSpreadVolume(node)) return {Reason::kHOST_IS_FASTER, "strides above 1"};
+  if (Verdict verdict = CheckAssignment(index, i); verdict.reason != Reason::kNone) return verdict;
   if (!importer::CountsFirstDimension(index, i)) {
     return {Reason::kDATA_DEPENDENT_SHAPE, "along another dimension than the first"};
   }

@@ -11,6 +11,7 @@
 #include "clustering/compile_time.h"
 #include "clustering/cost.h"
 #include "clustering/deadness.h"
+#include "clustering/graph_def/variable_ops.h"
 #include "clustering/importer/row_counts.h"
 
 namespace tektite::clustering {
@@ -270,12 +271,13 @@ class Marker {
   }
 
   bool IsWorthIt(const MarkedCluster& cluster) const {
-    // Reading a variable is no work of its own.
+    // Reading or assigning to a variable is no work of its own.
     int64_t work = 0;
     bool annotated = false, gains_alone = false;
     for (int node : cluster.nodes) {
       const NodeDef& def = index_.node(node);
-      work += CountsAsOp(def) && def.op != "ReadVariableOp" ? 1 : 0;
+      const bool moves = def.op == "ReadVariableOp" || graph_def::WritesVariable(def.op);
+      work += CountsAsOp(def) && !moves ? 1 : 0;
       annotated = annotated || IsAnnotated(def);
       gains_alone = gains_alone || GainsAlone(def);
     }

@@ -7,8 +7,8 @@
 // What holds for every cluster:
 // - Its nodes can be compiled (compilability.h), the values they need are known (compile_time.h).
 // - No cycle: no path leaves it and comes back. This also keeps the order of reads and writes of
-//   variables: clusters only read, a write is always outside, and whatever the graph orders before
-//   or after the write stays so, since edges into and out of a cluster order all of it.
+//   variables: whatever the graph orders before or after the cluster stays so, since edges into and
+//   out of a cluster order all of it, and control edges between members order these.
 // - Its nodes run under the same condition in the same loop (deadness.h), on one device, under one
 //   _XlaScope.
 // - It is worth it: enough ops and estimated work (cost.h), or an op that gains alone and much

@@ -1,6 +1,7 @@
 #include "clustering/graph_def/canonical_text.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clustering/graph_def/graph_index.h"
+#include "clustering/graph_def/variable_ops.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 
@@ -77,11 +79,55 @@ class Walk {
     text_.whole.reserve(kUsualLine * index_.num_nodes());
     text_.ops.reserve(kUsualLine / 2 * index_.num_nodes());
     for (const auto& [index, node] : results) Visit(node);
+    const std::vector<Access> accesses = Accesses();
+    for (const Access& access : accesses) {
+      if (WritesVariable(index_.node(access.node).op)) Visit(access.node);
+    }
+    WriteAccesses(accesses);
     return std::move(text_);
   }
 
  private:
   static constexpr int kUnseen = -2, kOnTheWay = -1;
+
+  // A node that reads or writes a variable.
+  struct Access {
+    int64_t variable;  // its argument's index
+    int position;      // in the order in which the importer takes nodes, which control edges decide
+    int node;
+  };
+
+  // Of variables that are written, variable by variable and in order: which value a read gives, and
+  // which write is the last one, is said by no data edge.
+  std::vector<Access> Accesses() const {
+    std::vector<Access> accesses;
+    std::vector<int> position(index_.num_nodes());
+    for (int i = 0; i < index_.num_nodes(); ++i) position[index_.order()[i]] = i;
+    for (int arg = 0; arg < index_.num_nodes(); ++arg) {
+      const auto uses = index_.uses(arg);
+      if (index_.node(arg).op != "_Arg" ||
+          std::none_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
+            return WritesVariable(index_.node(use.node).op);
+          })) {
+        continue;
+      }
+      for (const GraphIndex::Use& use : uses) {
+        accesses.push_back({index_.node(arg).attrs.Int("index", -1), position[use.node], use.node});
+      }
+    }
+    std::sort(accesses.begin(), accesses.end(), [](const Access& a, const Access& b) {
+      return std::tie(a.variable, a.position) < std::tie(b.variable, b.position);
+    });
+    return accesses;
+  }
+
+  void WriteAccesses(const std::vector<Access>& accesses) {
+    for (const Access& access : accesses) {
+      if (number_[access.node] < 0) continue;  // nobody needs what it reads
+      absl::StrAppend(&text_.whole, "variable ", access.variable, " in ", number_[access.node],
+                      "\n");
+    }
+  }
 
   // Inputs first.
   void Visit(int root) {

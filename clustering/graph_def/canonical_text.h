@@ -4,8 +4,9 @@
 //   FingerprintOf(text.whole)         // equal for equal graphs, whatever their nodes are called
 //
 // For cache keys: the same model gets other names when it is built twice in a process, or beside
-// another.  Nodes are numbered as a walk from the results (_Retval, by index) meets them; what no
-// result needs is left out, and so are control edges, devices and attributes that are notes to
+// another.  Nodes are numbered as a walk from the results (_Retval, by index) and from assignments
+// to variables meets them; what neither needs is left out, and so are control edges (of variables
+// that are written the order of reads and writes is said), devices and attributes that are notes to
 // TensorFlow (their names begin with an underscore), but for those named in canonical_text.cc.
 // Tensors stand there by a fingerprint of their bytes.
 //

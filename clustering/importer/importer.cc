@@ -9,6 +9,7 @@
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/live_nodes.h"
 #include "clustering/importer/row_counts.h"
+#include "jit/ir/updates.h"
 
 namespace tektite::importer {
 namespace {
@@ -44,6 +45,7 @@ class GraphImport {
     builder_.set_name(node.name);
     if (node.op == "_Arg") {
       TEKTITE_ASSIGN_OR_RETURN(TensorInfo info, ImportArg(node));
+      if (info.is_resource) variables_[static_cast<int>(node.attrs.Int("index", 0))] = number;
       tensors_[number].push_back(std::move(info));
       return absl::OkStatus();
     }
@@ -141,6 +143,14 @@ class GraphImport {
       results_.push_back(rows);
     }
     results_.insert(results_.end(), checks_.begin(), checks_.end());
+    for (const auto& [arg, info] : variables_) {
+      Value parameter = parameters_[arg];
+      if (tensors_[info][0].value == parameter) continue;
+      parameter.node->attrs().Erase(ir::Attr::weight);
+      ir::MarkUpdated(parameter.node);
+      imported.updated.push_back(arg);
+      results_.push_back(tensors_[info][0].value);
+    }
     builder_.Return(results_);
     TEKTITE_ASSIGN_OR_RETURN(imported.graph, builder_.Build());
     imported.graph->EraseDead();
@@ -152,6 +162,7 @@ class GraphImport {
   FuncBuilder builder_;
   std::vector<Value> parameters_, results_, checks_;
   std::map<int, Value> rows_;                     // how many count, by result
+  std::map<int, int> variables_;                  // nodes of resource arguments, by argument
   std::vector<std::vector<TensorInfo>> tensors_;  // results by node
 };
 

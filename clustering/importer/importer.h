@@ -9,8 +9,8 @@
 // The GraphDef is closed: its inputs are _Arg nodes, its results _Retval nodes.  Parameter i of the
 // IR graph is _Arg i, output i is _Retval i.  An _Arg of type DT_RESOURCE is a variable: its
 // ArgType holds the variable's own type and shape, its parameter carries attribute `weight` (unless
-// the _Arg's attr `_tektite_updated` says that the variable changes with every run), and
-// ReadVariableOp yields the parameter itself.
+// the _Arg's attr `_tektite_updated` says that the variable changes with every run, or the graph
+// itself changes it: jit/ir/updates.h), and ReadVariableOp yields the parameter itself.
 //
 // Shapes are arithmetic, not data: small integer tensors made from Shape, Size, constants and the
 // like are followed as dimension expressions, so a reshape to [tf.shape(x)[0], -1] is a reshape and
@@ -21,6 +21,9 @@
 // an integer division by zero), the IR has defined results instead.  Such an op adds a bool scalar
 // to the graph's outputs, after the results.  All of them must be true, or else the host discards
 // the results and runs TensorFlow's own kernels, which then say what is wrong.
+//
+// Assignments give a variable's later readers another value, and the last one adds an output: what
+// the host has to store.  Which of reads and writes comes first the control edges say.
 //
 // Rows: where values decide how many rows a result has (tf.where), its IR value has room for as
 // many as there can be, and another output says how many count.
@@ -60,6 +63,8 @@ struct ImportedGraph {
   // those there is room for.
   std::vector<int> counted;
   int num_checks = 0;  // outputs after those: bool scalars that must be true
+  // Outputs after those: what variables contain in the end, by argument, ascending.
+  std::vector<int> updated;
 };
 
 absl::StatusOr<ImportedGraph> ImportGraph(const graph_def::GraphDef& graph,

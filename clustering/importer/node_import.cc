@@ -70,6 +70,12 @@ absl::StatusOr<Value> NodeImport::Variable(int i) {
   return InputInfo(i).value;
 }
 
+absl::Status NodeImport::SetVariable(int i, Value content) {
+  if (!InputInfo(i).is_resource) return Refuse("input ", i, " is not a variable");
+  inputs_[i]->value = content;
+  return absl::OkStatus();
+}
+
 std::vector<Value> NodeImport::Inputs(int first, int last) {
   std::vector<Value> values;
   for (int i = first; i < last; ++i) values.push_back(Input(i));

@@ -77,6 +77,8 @@ class NodeImport {
   Value Input(int i);
   // The variable behind a resource handle.
   absl::StatusOr<Value> Variable(int i);
+  // From here on the variable behind a resource handle has this content.
+  absl::Status SetVariable(int i, Value content);
   std::vector<Value> Inputs(int first, int last);  // [first, last)
   // How many of the input's rows count; null: all.
   Value Rows(int i) const { return InputInfo(i).rows; }

@@ -1,4 +1,5 @@
-// Variables: a resource argument stands for the variable's content.
+// Variables: a resource argument stands for the variable's content, which an assignment replaces
+// for all that is ordered behind it.
 #include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
 
@@ -11,6 +12,18 @@ absl::Status ImportReadVariable(NodeImport& op) {
     return op.Refuse("reads ", ir::DTypeName(dtype), " from ", content.shape().ToString());
   }
   return op.Return(content);
+}
+
+absl::Status ImportAssign(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Value content, op.Variable(0));
+  Value value = op.Input(1);
+  // Otherwise the host has an error to raise, or a variable to give another shape.
+  if (value.shape() != content.shape()) {
+    return op.Refuse("puts ", value.shape().ToString(), " into ", content.shape().ToString());
+  }
+  if (op.op() == "AssignAddVariableOp") value = op.b().Add(content, value);
+  if (op.op() == "AssignSubVariableOp") value = op.b().Sub(content, value);
+  return op.SetVariable(0, value);
 }
 
 absl::Status ImportResourceGather(NodeImport& op) {

@@ -11,11 +11,15 @@ namespace tektite::compiler {
 
 namespace {
 
-bool FitOutputs(const runtime::OutputRoles& roles,
-                const std::vector<runtime::GraphOutput>& outputs) {
-  const int64_t results = static_cast<int64_t>(outputs.size()) - roles.num_checks -
-                          static_cast<int64_t>(roles.counted.size());
-  return roles.num_checks >= 0 && results >= 0 &&
+bool FitOutputs(const runtime::OutputRoles& roles, const runtime::StepGraph& steps) {
+  const std::vector<runtime::GraphOutput>& outputs = steps.outputs;
+  const int parameters = static_cast<int>(steps.parameters.size());
+  const int64_t results = static_cast<int64_t>(outputs.size() - roles.updated.size()) -
+                          roles.num_checks - static_cast<int64_t>(roles.counted.size());
+  return roles.updated.size() <= outputs.size() &&
+         std::all_of(roles.updated.begin(), roles.updated.end(),
+                     [&](int parameter) { return parameter >= 0 && parameter < parameters; }) &&
+         roles.num_checks >= 0 && results >= 0 &&
          std::all_of(roles.counted.begin(), roles.counted.end(), [&](int result) {
            return result >= 0 && result < results && outputs[result].shape.rank() > 0;
          });
@@ -30,6 +34,8 @@ std::string WriteProgram(const Program& program, const runtime::StepGraph& steps
   out.U32(static_cast<uint32_t>(program.roles.num_checks));
   out.U64(program.roles.counted.size());
   for (int result : program.roles.counted) out.U32(static_cast<uint32_t>(result));
+  out.U64(program.roles.updated.size());
+  for (int parameter : program.roles.updated) out.U32(static_cast<uint32_t>(parameter));
   out.U64(program.kernels.size());
   for (const ProgramKernel& kernel : program.kernels) {
     out.String(kernel.name);
@@ -59,6 +65,8 @@ bool ReadProgram(std::string bytes, Program* program) {
   program->roles.num_checks = static_cast<int>(in.U32());
   program->roles.counted.resize(in.Count(sizeof(uint32_t)));
   for (int& result : program->roles.counted) result = static_cast<int>(in.U32());
+  program->roles.updated.resize(in.Count(sizeof(uint32_t)));
+  for (int& parameter : program->roles.updated) parameter = static_cast<int>(in.U32());
   program->kernels.resize(in.Count(3 * sizeof(uint64_t) + sizeof(Fingerprint::bytes)));
   for (ProgramKernel& kernel : program->kernels) {
     kernel.name = std::string(in.String());
@@ -76,7 +84,7 @@ bool ReadProgram(std::string bytes, Program* program) {
   }
   return runtime::ReadStepGraph(&in, &program->steps) && in.AtEnd() &&
          program->kernel_of_step.size() == program->steps.steps.size() &&
-         FitOutputs(program->roles, program->steps.outputs);
+         FitOutputs(program->roles, program->steps);
 }
 
 std::string FusionText(const ir::Node& fusion) {

@@ -8,6 +8,7 @@
 #include "jit/ops/ops.h"
 #include "jit/passes/attention_nodes.h"
 #include "jit/passes/fusion_nodes.h"
+#include "jit/passes/update_nodes.h"
 
 namespace tektite::passes {
 namespace {
@@ -127,7 +128,8 @@ Node* FusionGroups::SkipFree(Value v) const {
   return node;
 }
 
-FusionGroups::FusionGroups(ir::Graph& graph) : graph_(graph), stable_(StableNodes(graph)) {
+FusionGroups::FusionGroups(ir::Graph& graph)
+    : graph_(graph), stable_(StableNodes(graph)), updates_(UpdateNodes(graph)) {
   FindFreeNodes();
   int position = 0;
   for (Node* node : graph.NodeList()) position_[node] = position++;
@@ -176,6 +178,7 @@ void FusionGroups::Seed(Node* node) {
   }
   auto group = std::make_unique<FusionGroup>();
   group->stable = stable_.count(node) > 0;
+  group->updates = updates_.count(node) > 0;
   group->nodes = {node};
   group->space = Squeezed(node->shape());
   group->kind = FusionKind::kSingle;
@@ -227,7 +230,7 @@ bool FusionGroups::OnlyUsedBy(const FusionGroup& group, const FusionGroup& consu
 bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& consumer,
                             bool* producer_is_inner, FusionKind* kind) const {
   *producer_is_inner = false;
-  if (producer.stable != consumer.stable) return false;
+  if (producer.stable != consumer.stable || producer.updates != consumer.updates) return false;
   if (producer.nodes.size() + consumer.nodes.size() > kMaxNodes) return false;
   for (FusionKind kind : {producer.kind, consumer.kind}) {
     if (kind == FusionKind::kSingle || kind == FusionKind::kAttention) return false;

@@ -18,10 +18,10 @@
 // A slice of a parameter or of a contraction's result, if it is a part of its memory (ir::IsPart),
 // belongs to no group either: it is read where it lies.
 //
-// Two rules keep values and costs right: a value is computed once (merging never duplicates work,
-// so exp(x - max) is one value for its sum and for the division), and work that depends only on
-// weights never shares a group with work that does not, since it will run once and not in every
-// call.
+// Three rules keep values and costs right: a value is computed once (merging never duplicates work,
+// so exp(x - max) is one value for its sum and for the division); work that depends only on weights
+// never shares a group with work that does not, since it will run once and not in every call; and
+// what updates variables (update_nodes.h) shares groups only with its like.
 #ifndef TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 #define TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 
@@ -40,10 +40,11 @@ const char* FusionKindName(FusionKind kind);  // "loop", "row", ...
 
 struct FusionGroup {
   FusionKind kind = FusionKind::kLoop;
-  ir::Dims space;                // the iteration space, without dimensions of size 1
-  ir::Dims kept;                 // row and reduce: the space of the reduced values, without size 1
-  ir::Node* root = nullptr;      // the contraction, window, or first reduce; attention's last product
-  bool stable = false;           // depends on weights and constants alone
+  ir::Dims space;            // the iteration space, without dimensions of size 1
+  ir::Dims kept;             // row and reduce: the space of the reduced values, without size 1
+  ir::Node* root = nullptr;  // the contraction, window, or first reduce; attention's last product
+  bool stable = false;       // depends on weights and constants alone
+  bool updates = false;      // works out new values of variables: update_nodes.h
   std::vector<ir::Node*> nodes;  // in topological order
   // Nodes that are read through data movement and so live in another space: their values must not
   // leave the group.
@@ -95,7 +96,7 @@ class FusionGroups {
   bool OnlyUsedBy(const FusionGroup& group, const FusionGroup& consumer) const;
 
   ir::Graph& graph_;
-  absl::flat_hash_set<const ir::Node*> stable_, free_, views_;
+  absl::flat_hash_set<const ir::Node*> stable_, updates_, free_, views_;
   absl::flat_hash_map<const ir::Node*, int> position_;
   std::vector<std::unique_ptr<FusionGroup>> groups_;
   absl::flat_hash_map<const ir::Node*, FusionGroup*> group_of_;

@@ -47,13 +47,15 @@ bool TakesOver(const StepGraph& graph, const Step& step, int r, int b) {
 
 // Joins results with operands they may overwrite; returns how many.
 int JoinInPlace(const StepGraph& graph, const std::vector<int>& steps, const Lifetimes& lifetimes,
-                const std::vector<bool>& must_stay, SharedMemory* memory) {
+                const std::vector<bool>& must_stay, const std::vector<bool>& updated,
+                SharedMemory* memory) {
   int joined = 0;
   for (size_t t = 0; t < steps.size(); ++t) {
     const Step& step = graph.steps[steps[t]];
     absl::InlinedVector<int, 4> taken;
     for (size_t r = 0; r < step.results.size(); ++r) {
-      if (graph.buffers[step.results[r]].size == ir::Dim(0)) continue;
+      // A variable's memory is not to be touched before the updates' turn has come.
+      if (graph.buffers[step.results[r]].size == ir::Dim(0) || updated[step.results[r]]) continue;
       for (int b : step.operands) {
         if (lifetimes.first[b] < 0 || lifetimes.last[b] != static_cast<int>(t) || must_stay[b] ||
             std::find(taken.begin(), taken.end(), b) != taken.end() ||
@@ -122,6 +124,117 @@ int64_t PlaceKept(const StepGraph& graph, int group, std::vector<Location>* loca
   return bytes;
 }
 
+// Where the kinds of outputs begin; see OutputRoles.
+struct OutputRanges {
+  int first_count, first_check, first_update;
+
+  OutputRanges(const StepGraph& graph, const OutputRoles& roles)
+      : first_update(static_cast<int>(graph.outputs.size() - roles.updated.size())) {
+    first_check = first_update - roles.num_checks;
+    first_count = first_check - static_cast<int>(roles.counted.size());
+  }
+};
+
+// Moves the steps that write updates, and those that read what such steps write, behind all others.
+// By buffer: whether a step writes it straight into a variable.  None is where a check or a number
+// of rows depends on an update: these have to be known before.
+std::vector<bool> PutUpdatesLast(const StepGraph& graph, const OutputRanges& ranges,
+                                 BufferPlan* plan) {
+  std::vector<bool> updated(graph.buffers.size());
+  for (size_t k = ranges.first_update; k < graph.outputs.size(); ++k) {
+    const int b = graph.outputs[k].buffer;
+    updated[b] = graph.buffers[b].kind == Buffer::Kind::kComputed &&
+                 plan->locations[b].base == Location::Base::kNowhere;
+  }
+  std::vector<bool> late = updated;  // by buffer: computed after the first update
+  const auto is_late = [&](int b) { return late[b]; };
+  std::vector<int> first, last;
+  for (int s : plan->steps) {
+    const Step& step = graph.steps[s];
+    if (std::none_of(step.results.begin(), step.results.end(), is_late) &&
+        std::none_of(step.operands.begin(), step.operands.end(), is_late)) {
+      first.push_back(s);
+      continue;
+    }
+    for (int b : step.results) late[b] = true;
+    last.push_back(s);
+  }
+  const int first_early = ranges.first_count < ranges.first_check ? 0 : ranges.first_check;
+  for (int k = first_early; k < ranges.first_update; ++k) {
+    if (!late[graph.outputs[k].buffer]) continue;
+    plan->num_before_updates = static_cast<int>(plan->steps.size());
+    return std::vector<bool>(graph.buffers.size());
+  }
+  plan->num_before_updates = static_cast<int>(first.size());
+  plan->steps = std::move(first);
+  plan->steps.insert(plan->steps.end(), last.begin(), last.end());
+  return updated;
+}
+
+// How each output comes about, and which buffers lie in the host's memory for it.
+void PlanOutputs(const StepGraph& graph, const OutputRoles& roles, const OutputRanges& ranges,
+                 const Lifetimes& lifetimes, const std::vector<bool>& updated, SharedMemory* memory,
+                 BufferPlan* plan) {
+  std::vector<int> result_of(graph.buffers.size(), -1);  // by root of shared memory
+  std::vector<int> count_of(ranges.first_count, -1);
+  for (int i = ranges.first_count; i < ranges.first_check; ++i) {
+    count_of[roles.counted[i - ranges.first_count]] = i;
+  }
+  for (int k = 0; k < static_cast<int>(graph.outputs.size()); ++k) {
+    const int b = graph.outputs[k].buffer;
+    const Buffer& buffer = graph.buffers[b];
+    OutputPlan output{OutputPlan::Kind::kCopy, b};
+    if (k >= ranges.first_update) {
+      if (updated[b] && result_of[b] < 0) output.kind = OutputPlan::Kind::kDirect;
+    } else if (k >= ranges.first_check) {
+      output.kind = OutputPlan::Kind::kCheck;
+    } else if (k >= ranges.first_count) {
+      output.kind = OutputPlan::Kind::kCount;
+    } else if (count_of[k] >= 0) {
+      output = {OutputPlan::Kind::kRows, count_of[k]};
+    } else if (buffer.kind == Buffer::Kind::kParameter) {
+      if (graph.parameters[buffer.index] == graph.outputs[k].shape) {
+        output = {OutputPlan::Kind::kForward, buffer.index};
+      }
+    } else if (lifetimes.first[b] >= 0 && !updated[b] && result_of[memory->Find(b)] < 0) {
+      output.kind = OutputPlan::Kind::kDirect;
+    }
+    if (output.kind == OutputPlan::Kind::kDirect) result_of[memory->Find(b)] = k;
+    plan->outputs.push_back(output);
+  }
+  for (size_t b = 0; b < graph.buffers.size(); ++b) {
+    if (lifetimes.first[b] < 0) continue;
+    const int k = result_of[memory->Find(static_cast<int>(b))];
+    if (k >= 0) plan->locations[b] = {Location::Base::kResult, k, 0};
+  }
+}
+
+// Whether nothing reads the old value at another time or place than where the new one is written.
+bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePlan& update) {
+  const auto is_old = [&](int b) {
+    return graph.buffers[b].kind == Buffer::Kind::kParameter &&
+           graph.buffers[b].index == update.parameter;
+  };
+  for (const GraphOutput& output : graph.outputs) {
+    if (is_old(output.buffer)) return false;  // read at the very end
+  }
+  if (plan.outputs[update.output].kind == OutputPlan::Kind::kCopy) return true;
+  const int written = graph.outputs[update.output].buffer;
+  bool is_written = false;
+  for (size_t t = plan.num_before_updates; t < plan.steps.size(); ++t) {
+    const Step& step = graph.steps[plan.steps[t]];
+    const auto result = std::find(step.results.begin(), step.results.end(), written);
+    const auto old = std::find_if(step.operands.begin(), step.operands.end(), is_old);
+    const bool reads = old != step.operands.end();
+    if (reads && is_written) return false;
+    if (result == step.results.end()) continue;
+    const int r = static_cast<int>(result - step.results.begin());
+    if (reads && !TakesOver(graph, step, r, *old)) return false;
+    is_written = true;
+  }
+  return true;
+}
+
 }  // namespace
 
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
@@ -135,6 +248,8 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
   for (size_t g = 0; g < graph.groups.size(); ++g) {
     if (kept[g]) PlaceKept(graph, static_cast<int>(g), &plan.locations);
   }
+  const OutputRanges ranges(graph, roles);
+  const std::vector<bool> updated = PutUpdatesLast(graph, ranges, &plan);
 
   Lifetimes lifetimes(graph, plan.steps);
   std::vector<bool> must_stay(graph.buffers.size());
@@ -143,38 +258,12 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
     lifetimes.last[output.buffer] = static_cast<int>(plan.steps.size());
   }
   SharedMemory memory(graph.buffers.size());
-  plan.in_place = JoinInPlace(graph, plan.steps, lifetimes, must_stay, &memory);
-
-  std::vector<int> result_of(graph.buffers.size(), -1);  // by root of shared memory
-  const int num_outputs = static_cast<int>(graph.outputs.size());
-  const int first_check = num_outputs - roles.num_checks;
-  const int num_results = first_check - static_cast<int>(roles.counted.size());
-  std::vector<int> count_of(num_results, -1);
-  for (int i = num_results; i < first_check; ++i) count_of[roles.counted[i - num_results]] = i;
-  for (int k = 0; k < num_outputs; ++k) {
-    const int b = graph.outputs[k].buffer;
-    const Buffer& buffer = graph.buffers[b];
-    OutputPlan output{OutputPlan::Kind::kCopy, b};
-    if (k >= first_check) {
-      output.kind = OutputPlan::Kind::kCheck;
-    } else if (k >= num_results) {
-      output.kind = OutputPlan::Kind::kCount;
-    } else if (count_of[k] >= 0) {
-      output = {OutputPlan::Kind::kRows, count_of[k]};
-    } else if (buffer.kind == Buffer::Kind::kParameter) {
-      if (graph.parameters[buffer.index] == graph.outputs[k].shape) {
-        output = {OutputPlan::Kind::kForward, buffer.index};
-      }
-    } else if (lifetimes.first[b] >= 0 && result_of[memory.Find(b)] < 0) {
-      result_of[memory.Find(b)] = k;
-      output.kind = OutputPlan::Kind::kDirect;
-    }
-    plan.outputs.push_back(output);
-  }
-  for (size_t b = 0; b < graph.buffers.size(); ++b) {
-    if (lifetimes.first[b] < 0) continue;
-    const int k = result_of[memory.Find(static_cast<int>(b))];
-    if (k >= 0) plan.locations[b] = {Location::Base::kResult, k, 0};
+  plan.in_place = JoinInPlace(graph, plan.steps, lifetimes, must_stay, updated, &memory);
+  PlanOutputs(graph, roles, ranges, lifetimes, updated, &memory, &plan);
+  for (size_t i = 0; i < roles.updated.size(); ++i) {
+    UpdatePlan update{roles.updated[i], ranges.first_update + static_cast<int>(i)};
+    update.in_place = MayOverwrite(graph, plan, update);
+    plan.updates.push_back(update);
   }
 
   ArenaSlots slots = PlaceInArena(graph, lifetimes, &memory, &plan.locations);

@@ -8,6 +8,10 @@
 // that is read for the last time.  The plan serves every value of the graph's symbols: who shares
 // memory is decided by what is provably of the same size, and only offsets differ from call to
 // call.
+//
+// Updates, new values of the host's variables, come last: the steps that write them, and what
+// depends on those, follow all others, so that a call changes nothing before nothing can fail any
+// more.  An update may be written over the old value itself where the plan says so.
 #ifndef TEKTITE_JIT_RUNTIME_BUFFER_PLAN_H_
 #define TEKTITE_JIT_RUNTIME_BUFFER_PLAN_H_
 
@@ -37,16 +41,25 @@ struct OutputPlan {
 };
 
 // What a graph's outputs are: results; then for some of them how many rows they have, an s64 scalar
-// each; then checks, bools that must be true.
+// each; then checks, bools that must be true; then updates, new values of arguments.
 struct OutputRoles {
   std::vector<int> counted;  // results, in the order of their counts
   int num_checks = 0;
+  std::vector<int> updated;  // parameters, in the order of their updates
+};
+
+struct UpdatePlan {
+  int parameter = 0;
+  int output = 0;
+  bool in_place = false;  // the parameter's own memory may receive the new value
 };
 
 struct BufferPlan {
   std::vector<int> steps;           // to run in a call, in order
+  int num_before_updates = 0;       // of them, those that run while nothing has been changed
   std::vector<Location> locations;  // by buffer
   std::vector<OutputPlan> outputs;
+  std::vector<UpdatePlan> updates;
   std::vector<int> slots;  // by slot of the arena: a buffer that lies there, all are of one size
   ArenaOrder arena;
   int in_place = 0;  // results that took over an operand's memory

@@ -82,7 +82,6 @@ Launch Launch::For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> of
   for (Planned& step : launch.steps_) {
     step.launch = step.kernel->Plan(
         absl::MakeConstSpan(launch.sizes_).subspan(step.first_size, step.num_sizes));
-    launch.cost_ns_ += step.launch.cost_ns;
     launch.scratch_bytes_ = std::max(launch.scratch_bytes_, step.launch.scratch_bytes);
   }
   return launch;
@@ -97,15 +96,18 @@ uintptr_t* Launch::Bases(std::byte* working) const {
   return reinterpret_cast<uintptr_t*>(working + AlignUp(scratch_bytes_));
 }
 
-void Launch::Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times,
-                 CallTimes* call_times) const {
+void Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
+                 std::vector<StepTime>& times, CallTimes* call_times) const {
+  const auto steps = absl::MakeConstSpan(steps_).subspan(begin, end - begin);
+  double cost_ns = 0;
+  for (const Planned& step : steps) cost_ns += step.launch.cost_ns;
   const uintptr_t* bases = Bases(working);
   auto* pointers = reinterpret_cast<void**>(Bases(working)) + num_bases_;
   for (size_t i = 0; i < slots_.size(); ++i) {
     pointers[i] = reinterpret_cast<void*>(bases[slots_[i].base] + slots_[i].offset);
   }
-  ThreadTeam team(pool, cost_ns_, scratch_bytes_, working, call_times);
-  for (const Planned& step : steps_) {
+  ThreadTeam team(pool, cost_ns, scratch_bytes_, working, call_times);
+  for (const Planned& step : steps) {
     const int64_t* sizes = step.num_sizes == 0 ? nullptr : sizes_.data() + step.first_size;
     if (times.empty()) {
       team.Run(*step.kernel, step.launch, pointers + step.first_slot, sizes);

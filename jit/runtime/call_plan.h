@@ -3,7 +3,7 @@
 //   CallPlan plan(graph, PlanBuffers(graph, kept, roles));
 //   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
 //   if (!sized->status.ok()) ...                                   // a size check failed
-//   sized->launch.Run(working, pool, times, call_times);
+//   sized->launch.Run(0, sized->launch.num_steps(), working, pool, times, call_times);
 //
 // A plan for sizes that were not seen lately takes a few microseconds (3 for 120 kernels): the size
 // program, a place in the arena for every buffer, a launch plan for every kernel.  The last
@@ -64,9 +64,10 @@ class Launch {
   int64_t working_bytes() const;
   // The bases lie where Run looks for them; `working` has working_bytes().
   uintptr_t* Bases(std::byte* working) const;
-  // `times` is by step, or empty; `call_times` may be null.
-  void Run(std::byte* working, const HostPool& pool, std::vector<StepTime>& times,
-           CallTimes* call_times) const;
+  int num_steps() const { return static_cast<int>(steps_.size()); }
+  // Runs steps [begin, end).  `times` is by step, or empty; `call_times` may be null.
+  void Run(int begin, int end, std::byte* working, const HostPool& pool,
+           std::vector<StepTime>& times, CallTimes* call_times) const;
 
  private:
   struct Planned {
@@ -85,7 +86,6 @@ class Launch {
   std::vector<Planned> steps_;
   std::vector<int> symbols_;    // of the kernels, one after the other
   std::vector<int64_t> sizes_;  // their values
-  double cost_ns_ = 0;
   int64_t scratch_bytes_ = 0;
 };
 
@@ -100,6 +100,11 @@ struct SizedPlan {
   std::vector<int64_t> output_bytes;
   int64_t arena_bytes = 0;
   int64_t memory_bytes = 0;  // arena and working memory
+
+  const std::byte* OutputAddress(int output, const uintptr_t* bases) const {
+    const Slot& slot = output_slots[output];
+    return reinterpret_cast<const std::byte*>(bases[slot.base] + slot.offset);
+  }
 };
 
 // For one set of kept weight groups.  Thread-safe.

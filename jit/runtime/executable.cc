@@ -157,7 +157,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   bases[0] = Address(arena.data());
   for (int p : graph_.groups[group].parameters) bases[2 + p] = Address(arguments[p].data);
   bases[launch.first_group() + group] = Address(block->data());
-  launch.Run(working, pool, step_times_, nullptr);
+  launch.Run(0, launch.num_steps(), working, pool, step_times_, nullptr);
   return block;
 }
 
@@ -225,7 +225,9 @@ absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& hos
 
 absl::Status Executable::AllocateResults(const BufferPlan& buffers, const SizedPlan& plan,
                                          uintptr_t* results, CallHost& host) const {
-  for (int k = 0; k < static_cast<int>(graph_.outputs.size()); ++k) {
+  const int num_results = static_cast<int>(graph_.outputs.size() - options_.roles.updated.size());
+  std::fill(results + num_results, results + graph_.outputs.size(), 0);
+  for (int k = 0; k < num_results; ++k) {
     const OutputPlan& output = buffers.outputs[k];
     const bool direct = output.kind == OutputPlan::Kind::kDirect;
     const bool forward = output.kind == OutputPlan::Kind::kForward;
@@ -240,39 +242,58 @@ absl::Status Executable::AllocateResults(const BufferPlan& buffers, const SizedP
   return absl::OkStatus();
 }
 
-absl::Status Executable::FinishResults(const BufferPlan& buffers, const SizedPlan& plan,
-                                       const uintptr_t* bases, CallHost& host) const {
-  const auto computed = [&](int k) {
-    const Slot& slot = plan.output_slots[k];
-    return reinterpret_cast<const std::byte*>(bases[slot.base] + slot.offset);
-  };
+absl::Status Executable::FinishByValues(const BufferPlan& buffers, const SizedPlan& plan,
+                                        const uintptr_t* bases, CallHost& host) const {
   const int num_outputs = static_cast<int>(graph_.outputs.size());
-  for (int k = num_outputs - options_.roles.num_checks; k < num_outputs; ++k) {
-    if (*reinterpret_cast<const bool*>(computed(k))) continue;
+  for (int k = 0; k < num_outputs; ++k) {
+    if (buffers.outputs[k].kind != OutputPlan::Kind::kCheck) continue;
+    if (*reinterpret_cast<const bool*>(plan.OutputAddress(k, bases))) continue;
     return absl::FailedPreconditionError("a check of the values failed");
   }
   for (int k = 0; k < num_outputs; ++k) {
     const OutputPlan& output = buffers.outputs[k];
-    int64_t bytes = plan.output_bytes[k];
-    uintptr_t to = bases[plan.launch.first_result() + k];
-    if (output.kind == OutputPlan::Kind::kRows) {
-      TensorType type = plan.results[k];
-      const int64_t most = type.dims[0];
-      const int64_t rows = *reinterpret_cast<const int64_t*>(computed(output.from));
-      if (rows < 0 || rows > most) return Internal("result ", k, " has ", rows, " rows of ", most);
-      type.dims[0] = rows;
-      bytes = most == 0 ? 0 : bytes / most * rows;
-      to = Address(host.Allocate(k, type));
-      if (to == 0 && bytes != 0) {
-        return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
-      }
-    } else if (output.kind != OutputPlan::Kind::kCopy &&
-               output.kind != OutputPlan::Kind::kForward) {
-      continue;
+    if (output.kind != OutputPlan::Kind::kRows) continue;
+    TensorType type = plan.results[k];
+    const int64_t most = type.dims[0];
+    const int64_t rows = *reinterpret_cast<const int64_t*>(plan.OutputAddress(output.from, bases));
+    if (rows < 0 || rows > most) return Internal("result ", k, " has ", rows, " rows of ", most);
+    type.dims[0] = rows;
+    const int64_t bytes = most == 0 ? 0 : plan.output_bytes[k] / most * rows;
+    void* const to = host.Allocate(k, type);
+    if (bytes == 0) continue;
+    if (to == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
     }
-    if (to != 0 && bytes != 0) std::memcpy(reinterpret_cast<void*>(to), computed(k), bytes);
+    std::memcpy(to, plan.OutputAddress(k, bases), bytes);
   }
   return absl::OkStatus();
+}
+
+absl::Status Executable::BeginUpdates(const BufferPlan& buffers, uintptr_t* results,
+                                      CallHost& host) {
+  if (buffers.updates.empty()) return absl::OkStatus();
+  absl::InlinedVector<CallHost::Update, 16> updates;
+  for (const UpdatePlan& update : buffers.updates) {
+    updates.push_back({update.parameter, update.in_place, nullptr});
+  }
+  if (!host.BeginUpdates(absl::MakeSpan(updates))) {
+    return absl::FailedPreconditionError("the host does not allow updates");
+  }
+  for (size_t i = 0; i < updates.size(); ++i) {
+    results[buffers.updates[i].output] = Address(updates[i].memory);
+  }
+  return absl::OkStatus();
+}
+
+void Executable::CopyResults(const BufferPlan& buffers, const SizedPlan& plan,
+                             const uintptr_t* bases) const {
+  for (int k = 0; k < static_cast<int>(graph_.outputs.size()); ++k) {
+    const OutputPlan::Kind kind = buffers.outputs[k].kind;
+    if (kind != OutputPlan::Kind::kCopy && kind != OutputPlan::Kind::kForward) continue;
+    const uintptr_t to = bases[plan.launch.first_result() + k];
+    if (to == 0 || plan.output_bytes[k] == 0) continue;
+    std::memcpy(reinterpret_cast<void*>(to), plan.OutputAddress(k, bases), plan.output_bytes[k]);
+  }
 }
 
 absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& plan,
@@ -296,9 +317,17 @@ absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& pla
     bases[plan.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
   }
 
-  plan.launch.Run(working, PoolOf(host), step_times_, call_times_.get());
-
-  return FinishResults(buffers, plan, bases, host);
+  const HostPool pool = PoolOf(host);
+  const auto run = [&](int begin, int end) {
+    if (begin == end) return;
+    plan.launch.Run(begin, end, working, pool, step_times_, call_times_.get());
+  };
+  run(0, buffers.num_before_updates);
+  TEKTITE_RETURN_IF_ERROR(FinishByValues(buffers, plan, bases, host));
+  TEKTITE_RETURN_IF_ERROR(BeginUpdates(buffers, results, host));
+  run(buffers.num_before_updates, plan.launch.num_steps());
+  CopyResults(buffers, plan, bases);
+  return absl::OkStatus();
 }
 
 }  // namespace tektite::runtime

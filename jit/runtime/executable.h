@@ -52,6 +52,16 @@ class CallHost {
   virtual void* Allocate(int result, const TensorType& type) = 0;
   // Makes result `result` the same buffer as argument `argument`; false: it has to be copied.
   virtual bool Forward(int result, int argument) { return false; }
+
+  // The new value of an argument: where it is to be written.
+  struct Update {
+    int argument = 0;
+    bool in_place = false;   // the argument's own memory will do
+    void* memory = nullptr;  // the host's answer
+  };
+  // From here on nothing fails, and what is written into `memory` counts when Run returns.  False:
+  // the host does not allow it, and nothing has been changed.
+  virtual bool BeginUpdates(absl::Span<Update> updates) { return false; }
 };
 
 class Executable : private WeightHolder {
@@ -67,7 +77,8 @@ class Executable : private WeightHolder {
   static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
   ~Executable() override;
 
-  // `arguments` have the types of graph().parameters.  FailedPrecondition when a check is false,
+  // `arguments` have the types of graph().parameters.  FailedPrecondition when a check is false or
+  // the host does not allow updates,
   // OutOfRange when there is no code for these sizes (and then nothing was asked of the host),
   // ResourceExhausted when there is no memory.
   absl::Status Run(absl::Span<const Argument> arguments, CallHost& host);
@@ -101,8 +112,11 @@ class Executable : private WeightHolder {
   Sizes SizesOf(absl::Span<const Argument> arguments) const;
   absl::Status AllocateResults(const BufferPlan& buffers, const SizedPlan& plan, uintptr_t* results,
                                CallHost& host) const;
-  absl::Status FinishResults(const BufferPlan& buffers, const SizedPlan& plan,
-                             const uintptr_t* bases, CallHost& host) const;
+  // What values decide: checks, and results whose rows were counted.
+  absl::Status FinishByValues(const BufferPlan& buffers, const SizedPlan& plan,
+                              const uintptr_t* bases, CallHost& host) const;
+  static absl::Status BeginUpdates(const BufferPlan& buffers, uintptr_t* results, CallHost& host);
+  void CopyResults(const BufferPlan& buffers, const SizedPlan& plan, const uintptr_t* bases) const;
   absl::Status RunPlan(const BufferPlan& buffers, const SizedPlan& plan, const WeightState& weights,
                        absl::Span<const Argument> arguments, CallHost& host);
   HostPool PoolOf(CallHost& host) const;

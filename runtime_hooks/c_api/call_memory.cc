@@ -44,7 +44,8 @@ absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
   compiler::CompileJob job;
   job.cluster = name;
   job.variant = "explained";
-  job.roles = {std::move(imported.code.counted), imported.code.num_checks};
+  job.roles = {std::move(imported.code.counted), imported.code.num_checks,
+               std::move(imported.code.updated)};
   job.typical_sizes = memory->sizes;
   compiler::UnifySymbols(*imported.code.graph, &job.typical_sizes);
   TEKTITE_ASSIGN_OR_RETURN(const auto code, compiler.Compile(std::move(imported.code.graph), job));

@@ -33,6 +33,18 @@ class AbiHost : public runtime::CallHost {
   bool Forward(int result, int argument) override {
     return call_.forward != nullptr && call_.forward(call_.context, result, argument) == 0;
   }
+  bool BeginUpdates(absl::Span<Update> updates) override {
+    if (call_.begin_updates == nullptr) return false;
+    absl::InlinedVector<tektite_update, 16> asked;
+    for (const Update& update : updates) {
+      asked.push_back({update.argument, update.in_place ? 1 : 0, nullptr});
+    }
+    if (call_.begin_updates(call_.context, asked.data(), static_cast<int32_t>(asked.size())) != 0) {
+      return false;
+    }
+    for (size_t i = 0; i < updates.size(); ++i) updates[i].memory = asked[i].memory;
+    return true;
+  }
 
  private:
   const tektite_call& call_;

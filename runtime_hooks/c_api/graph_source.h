@@ -33,7 +33,8 @@ struct SourceGraph {
   std::unique_ptr<ir::Graph> graph;
   // Outputs after the results: how many rows these results have, an s64 scalar each,
   std::vector<int> counted;
-  int num_checks = 0;  // then bools that must be true
+  int num_checks = 0;        // then bools that must be true,
+  std::vector<int> updated;  // then the new values of these arguments
 };
 
 class GraphSource {

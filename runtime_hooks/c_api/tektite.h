@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define TEKTITE_ABI_VERSION 1
+#define TEKTITE_ABI_VERSION 2
 #define TEKTITE_API __attribute__((visibility("default")))
 
 /* The numbers are those of absl::StatusCode. */
@@ -136,7 +136,8 @@ TEKTITE_API void tektite_marking_destroy(tektite_marking* marking);
  * are `_Retval` nodes (attr `index`, `T`).  An `_Arg` of DT_RESOURCE stands for a variable; the
  * host passes the variable's value in its place at run time; the attr `_tektite_updated` says that
  * it changes with every run, so that nothing is arranged for keeping what is computed from it
- * alone.  Nothing is compiled yet. */
+ * alone.  Control edges say how reads and assignments of a variable follow each other.  Nothing is
+ * compiled yet. */
 TEKTITE_API tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
                                                     const void* graph_def, size_t size,
                                                     tektite_status* status);
@@ -168,6 +169,18 @@ typedef void* (*tektite_allocate_fn)(void* context, int32_t index, int32_t dtype
  * otherwise the compiler copies. */
 typedef int32_t (*tektite_forward_fn)(void* context, int32_t index, int32_t arg);
 
+/* The new value of argument `arg`, a variable that the cluster assigns to. */
+typedef struct tektite_update {
+  int32_t arg;
+  int32_t in_place; /* not 0: `memory` may be the argument's own */
+  void* memory;     /* the host's answer, 64-byte aligned: where the new value is to be written */
+} tektite_update;
+/* Called at most once, when nothing can fail any more: `updates` are all that the call makes, and
+ * count when it has returned.  Not 0: the host does not allow them; the call then fails without
+ * having changed anything. */
+typedef int32_t (*tektite_begin_updates_fn)(void* context, tektite_update* updates,
+                                            int32_t num_updates);
+
 typedef struct tektite_call {
   size_t struct_size;
   const tektite_tensor* args;
@@ -179,6 +192,7 @@ typedef struct tektite_call {
   tektite_forward_fn forward; /* may be NULL */
   uint64_t*
       artifact; /* gets the number of the code that ran, newer code's being higher; may be NULL */
+  tektite_begin_updates_fn begin_updates; /* NULL: clusters with updates fail */
 } tektite_call;
 
 /* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are

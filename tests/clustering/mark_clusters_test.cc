@@ -64,13 +64,38 @@ std::string Read(absl::string_view name, std::initializer_list<absl::string_view
   return Node(name, "ReadVariableOp", inputs, Attr("dtype", "type: DT_FLOAT"));
 }
 
+// read, write, read again: the second read may not move before the write.
+std::string ReadWriteRead(absl::string_view writer) {
+  return Variable("v") + Read("r1", {"v"}) + Node("a", "Exp", {"r1"}) + Node("a2", "Neg", {"a"}) +
+         Node("write", writer, {"v", "a2"}, Attr("validate_shape", "b: true")) +
+         Read("r2", {"v", "^write"}) + Node("b", "Exp", {"r2"}) + Node("c", "AddV2", {"a", "b"});
+}
+
 TEST(MarkClusters, KeepsReadsAndWritesOfVariablesInOrder) {
-  // read, write, read again: the second read may not move before the write.
-  EXPECT_EQ(Clusters(Variable("v") + Read("r1", {"v"}) + Node("a", "Exp", {"r1"}) +
-                     Node("a2", "Neg", {"a"}) + Node("write", "AssignVariableOp", {"v", "a2"}) +
-                     Read("r2", {"v", "^write"}) + Node("b", "Exp", {"r2"}) +
-                     Node("c", "AddV2", {"a", "b"})),
-            "r1 a a2 | r2 b c");
+  EXPECT_EQ(Clusters(ReadWriteRead("AssignVariableOp")), "r1 a a2 write r2 b c");
+  EXPECT_EQ(Clusters(ReadWriteRead("ResourceScatterUpdate")), "r1 a a2 | r2 b c");
+}
+
+TEST(MarkClusters, AssigningIsNoWorkOfItsOwn) {
+  EXPECT_EQ(
+      Clusters(Variable("v") + Input("x") + Node("a", "Neg", {"x"}) +
+               Node("write", "AssignVariableOp", {"v", "a"}, Attr("validate_shape", "b: true"))),
+      "");
+}
+
+TEST(MarkClusters, LeavesOutAssignmentsThatTheHostWouldHaveToMake) {
+  const auto graph = [](absl::string_view attrs) {
+    return Variable("v") + Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+           Node("write", "AssignVariableOp", {"v", "b"}, attrs);
+  };
+  const std::string same_shape = Attr("validate_shape", "b: true");
+  EXPECT_EQ(Clusters(graph(same_shape)), "a b write");
+  EXPECT_EQ(Clusters(graph("")), "a b");
+  EXPECT_EQ(WhyNot(graph(""), "write"), "DATA_DEPENDENT_SHAPE");
+  const std::string sparse =
+      graph(same_shape) + Node("rows", "ResourceScatterAdd", {"v", "x", "x", "^write"});
+  EXPECT_EQ(Clusters(sparse), "a b");
+  EXPECT_EQ(WhyNot(sparse, "write"), "HOST_IS_FASTER");
 }
 
 TEST(MarkClusters, ReadsJoinWhereNothingIsWritten) {
@@ -80,11 +105,13 @@ TEST(MarkClusters, ReadsJoinWhereNothingIsWritten) {
 }
 
 TEST(MarkClusters, WriteAfterReadStaysAfter) {
+  const auto graph = [](absl::string_view writer) {
+    return Variable("v") + Read("r", {"v"}) + Node("a", "Exp", {"r"}) + Node("b", "Neg", {"a"}) +
+           Node("write", writer, {"v", "b", "^r"});
+  };
+  EXPECT_EQ(Clusters(graph("AssignAddVariableOp")), "r a b write");
   // The write waits for the read, so it waits for the whole cluster.
-  EXPECT_EQ(
-      Clusters(Variable("v") + Read("r", {"v"}) + Node("a", "Exp", {"r"}) +
-               Node("b", "Neg", {"a"}) + Node("write", "AssignAddVariableOp", {"v", "b", "^r"})),
-      "r a b");
+  EXPECT_EQ(Clusters(graph("ResourceScatterAdd")), "r a b");
 }
 
 std::string OnDevice(absl::string_view device) {

@@ -70,7 +70,7 @@ absl::StatusOr<Outcome> Run(const ir::Graph& graph, const std::vector<Literal>& 
   runtime::KernelMap kernels;
   for (ir::Node* node : owned->NodeList()) {
     if (node->op() != ir::Op::kFusion) continue;
-    TEKTITE_ASSIGN_OR_RETURN(kernels[node], backend->Compile(*node, {"k", "", nullptr}));
+    TEKTITE_ASSIGN_OR_RETURN(kernels[node], backend->Compile(*node, {"k", ""}));
   }
   TEKTITE_ASSIGN_OR_RETURN(auto steps, runtime::StepGraph::Create(*owned, kernels));
   runtime::Executable::Options options;

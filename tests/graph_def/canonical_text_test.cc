@@ -67,6 +67,31 @@ TEST(CanonicalText, HoldsWhatMatters) {
             text);
 }
 
+// Without this a step of one optimizer ran the code of another that had the same results.
+TEST(CanonicalText, HoldsWhatIsAssignedAndInWhichOrder) {
+  const std::string graph = R"(
+node { name: "v" op: "_Arg" attr { key: "T" value { type: DT_RESOURCE } } attr { key: "index" value { i: 0 } } }
+node { name: "x" op: "_Arg" attr { key: "T" value { type: DT_FLOAT } } attr { key: "index" value { i: 1 } } }
+node { name: "read" op: "ReadVariableOp" input: "v" }
+node { name: "add" op: "AssignAddVariableOp" input: "v" input: "x" input: "^read" }
+node { name: "r" op: "_Retval" input: "read" attr { key: "index" value { i: 0 } } }
+)";
+  const std::string text = TextOf(graph);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    const std::string changed = absl::StrReplaceAll(graph, {{from, to}});
+    EXPECT_NE(changed, graph);
+    return TextOf(changed);
+  };
+  EXPECT_NE(with("AssignAdd", "AssignSub"), text);
+  EXPECT_NE(with("AssignAddVariableOp", "NoOp"), text);
+  // Read after the write.
+  EXPECT_NE(
+      TextOf(absl::StrReplaceAll(graph, {{" input: \"^read\"", ""},
+                                         {"\"ReadVariableOp\" input: \"v\"",
+                                          "\"ReadVariableOp\" input: \"v\" input: \"^add\""}})),
+      text);
+}
+
 TEST(CanonicalText, RefusesWhatItCannotTellApart) {
   GraphDef graph = ParseGraph(kGraph);
   graph.functions.emplace_back();

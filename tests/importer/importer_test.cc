@@ -146,6 +146,45 @@ TEST(Importer, ReadsUpdatedVariablesAsPlainArguments) {
   EXPECT_THAT(Import(text, {F32({Dim(3)})}), HasSubstr("(%arg0: f32[3])"));
 }
 
+std::string Read(absl::string_view name, std::vector<std::string> inputs) {
+  return Node(name, "ReadVariableOp", std::move(inputs),
+              "attr { key: 'dtype' value { type: DT_FLOAT } }");
+}
+
+// Control edges say which value a read gives; the last value is an output.
+TEST(Importer, AssignmentsAreOutputs) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_RESOURCE") + Arg(2, "DT_RESOURCE") +
+                     Read("late", {"arg1", "^add"}) + Read("early", {"arg1"}) +
+                     Node("add", "AssignAddVariableOp", {"arg1", "arg0", "^early"}) +
+                     Node("sub", "AssignSubVariableOp", {"arg1", "late", "^late"}) +
+                     Read("other", {"arg2"}) + Retval(0, "late") + Retval(1, "early") +
+                     Retval(2, "other");
+  auto imported = ImportGraph(Read(text), {F32({}), F32({}), F32({})});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->num_results, 3);
+  EXPECT_THAT(imported->updated, ElementsAre(1));
+  std::vector<ir::Literal> values;
+  for (float v : {2.0f, 5.0f, 9.0f}) {
+    values.push_back(ir::Literal::Allocate(DType::kF32, {}));
+    values.back().mutable_data<float>()[0] = v;
+  }
+  auto result = reference::Evaluate(*imported->graph, values);
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::vector<float> got;
+  for (const ir::Literal& r : *result) got.push_back(r.data<float>()[0]);
+  EXPECT_THAT(got, ElementsAre(7, 5, 9, 0));
+  EXPECT_THAT(ir::Print(*imported->graph),
+              HasSubstr("(%arg0: f32[], %arg1: f32[] {kind = \"updated\"}, %arg2: f32[] {weight"));
+}
+
+// The host gives the variable another shape, or raises an error.
+TEST(Importer, RefusesAssignmentsOfOtherShapes) {
+  std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_RESOURCE") +
+                     Node("set", "AssignVariableOp", {"arg1", "arg0"});
+  EXPECT_EQ(Import(text, {F32({Dim(3)}), F32({Dim(4)})}),
+            "AssignVariableOp 'set': puts f32[3] into f32[4]");
+}
+
 TEST(Importer, ChecksIndicesThatAreNotKnown) {
   std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_INT32") + Ints("axis", {0}, true) +
                      Node("y", "GatherV2", {"arg0", "arg1", "axis"}) + Retval(0, "y");

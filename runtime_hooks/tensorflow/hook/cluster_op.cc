@@ -6,6 +6,7 @@
 //   fallback         a function of the same body, for TensorFlow
 //   variable_types   for each input the type its variable must have, or DT_RESOURCE for any
 //   constant_inputs  the inputs that come from constant nodes
+//   updated_inputs   the variables that the body assigns to (variable_updates.h)
 // Stateful, so that nothing folds, merges or prunes it; asynchronous, since the fallback is.
 // Limits: CPU devices.
 
@@ -23,6 +24,7 @@
 #include "runtime_hooks/tensorflow/hook/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/output_allocator.h"
 #include "runtime_hooks/tensorflow/hook/prepared_cluster.h"
+#include "runtime_hooks/tensorflow/hook/variable_updates.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -46,6 +48,7 @@ REGISTER_OP("TektiteCluster")
     .Attr("Tout: list(type) >= 0")
     .Attr("variable_types: list(type) >= 0")
     .Attr("constant_inputs: list(int) >= 0")
+    .Attr("updated_inputs: list(int) >= 0")
     .Attr("cluster_name: string")
     .Attr("body: string")
     .Attr("fallback: func")
@@ -81,6 +84,7 @@ struct HostCall {
   OpKernelContext* context;
   const InputReader::Call* inputs;
   tensorflow::thread::ThreadPool* workers;
+  VariableUpdates updates;
   // Not set on the context before the compiler says that the run is good: an output cannot be set
   // twice, and the fallback would.
   absl::InlinedVector<Tensor, 4> outputs;
@@ -117,6 +121,11 @@ struct HostCall {
     call->outputs[index] = *tensor;
     return 0;
   }
+
+  static int32_t BeginUpdates(void* self, tektite_update* updates, int32_t num_updates) {
+    auto* const call = static_cast<HostCall*>(self);
+    return call->updates.Begin(absl::MakeSpan(updates, num_updates)) ? 0 : 1;
+  }
 };
 
 // Arguments that the shape class of a call is told by; variables keep their shapes.
@@ -126,10 +135,11 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
  public:
   explicit ClusterOp(OpKernelConstruction* construction) : AsyncOpKernel(construction) {
     std::vector<DataType> variable_types;
-    std::vector<int> constant_inputs;
+    std::vector<int> constant_inputs, updated_inputs;
     tensorflow::NameAttrList function;
     OP_REQUIRES_OK(construction, construction->GetAttr("variable_types", &variable_types));
     OP_REQUIRES_OK(construction, construction->GetAttr("constant_inputs", &constant_inputs));
+    OP_REQUIRES_OK(construction, construction->GetAttr("updated_inputs", &updated_inputs));
     OP_REQUIRES_OK(construction, construction->GetAttr("fallback", &function));
     OP_REQUIRES_OK(construction, construction->GetAttr("cluster_name", &cluster_name_));
     fallback_ = std::make_unique<Fallback>(function.name());
@@ -144,7 +154,7 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
                                               tensorflow::DT_RESOURCE) != input_types().end();
     reader_ = std::make_unique<InputReader>(
         std::vector<DataType>(input_types().begin(), input_types().end()),
-        std::move(variable_types), constant_inputs);
+        std::move(variable_types), constant_inputs, updated_inputs);
   }
 
   ~ClusterOp() override {
@@ -211,7 +221,8 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
       }
     }
     const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
-    HostCall host{context, &inputs, pool == nullptr ? nullptr : pool->workers, {}};
+    HostCall host{
+        context, &inputs, pool == nullptr ? nullptr : pool->workers, {context, &inputs}, {}};
     host.outputs.resize(context->num_outputs());
 
     tektite_call call = {};
@@ -224,10 +235,12 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     call.schedule = &HostCall::Schedule;
     call.allocate = &HostCall::Allocate;
     call.forward = &HostCall::Forward;
+    call.begin_updates = &HostCall::BeginUpdates;
     call.artifact = &turn->artifact;
     tektite_status status;
     const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
     if (code != TEKTITE_OK) return CodeName(code);
+    host.updates.Commit();
     for (int i = 0; i < context->num_outputs(); ++i) {
       context->set_output(i, std::move(host.outputs[i]));
     }

@@ -88,6 +88,8 @@ std::string HookCountersJson() {
                       ", \"ops_placed\": ", counters.ops_placed.load(),
                       ", \"runs\": ", counters.runs.load(), ", \"holds\": ", counters.holds.load(),
                       ", \"releases\": ", counters.releases.load(),
+                      ", \"updates\": ", counters.updates.load(),
+                      ", \"copied_updates\": ", counters.copied_updates.load(),
                       ", \"not_placed\": ", ToJson(reasons.not_placed),
                       ", \"fallbacks\": ", ToJson(reasons.fallbacks),
                       ", \"contest\": ", ContestsToJson(reasons.contests), "}");

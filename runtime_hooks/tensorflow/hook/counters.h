@@ -25,6 +25,8 @@ struct Counters {
   std::atomic<int64_t> runs{0};             // cluster nodes executed, however they ended
   std::atomic<int64_t> holds{0};            // times a variable's buffer was taken hold of
   std::atomic<int64_t> releases{0};         // times it was let go because the variable changed
+  std::atomic<int64_t> updates{0};          // new values that compiled code gave to variables
+  std::atomic<int64_t> copied_updates{0};   // of these: in other memory than the old value's
 };
 
 Counters& HookCounters();

@@ -111,7 +111,14 @@ absl::StatusOr<tensorflow::FunctionDef> FallbackFunction(std::unique_ptr<Graph> 
   TF_RETURN_IF_ERROR(RunPartitionPasses(request, &body));
   TF_RETURN_IF_ERROR(TakeConstants(stand_ins, body.get()));
   tensorflow::FunctionDef function;
-  TF_RETURN_IF_ERROR(tensorflow::GraphToFunctionDef(*body, request.function_name, &function));
+  // What has effects and no results would look like something nobody needs.
+  const auto effect = [](const Node* node) -> absl::optional<std::string> {
+    const bool has_effects = node->op_def().is_stateful() && node->num_outputs() == 0;
+    if (!has_effects || node->IsRetval()) return absl::nullopt;
+    return node->name();
+  };
+  TF_RETURN_IF_ERROR(
+      tensorflow::GraphToFunctionDef(*body, request.function_name, effect, &function));
   return function;
 }
 

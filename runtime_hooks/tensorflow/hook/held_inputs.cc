@@ -52,13 +52,27 @@ const Tensor* InputReader::Call::Shareable(int index) const {
   return is_owned ? &owned_[index] : &snapshot_->held[index].tensor;
 }
 
+Var* InputReader::Call::UpdatedVariable(int index) const {
+  const auto found = std::lower_bound(updated_.begin(), updated_.end(), index,
+                                      [](const auto& entry, int i) { return entry.first < i; });
+  return found == updated_.end() || found->first != index ? nullptr : found->second;
+}
+
+bool InputReader::Call::IsUnchanged(int index, const Tensor& now) const {
+  return IsSameContent(owned_[index], now);
+}
+
+void InputReader::Call::Release(int index) { owned_[index] = NoTensor(); }
+
 InputReader::InputReader(std::vector<DataType> input_types, std::vector<DataType> variable_types,
-                         const std::vector<int>& constant_inputs)
+                         const std::vector<int>& constant_inputs,
+                         const std::vector<int>& updated_inputs)
     : variable_types_(std::move(variable_types)), kinds_(input_types.size(), Kind::kTensor) {
   for (size_t i = 0; i < input_types.size(); ++i) {
     if (input_types[i] == tensorflow::DT_RESOURCE) kinds_[i] = Kind::kVariable;
   }
   for (const int index : constant_inputs) kinds_[index] = Kind::kConstant;
+  for (const int index : updated_inputs) kinds_[index] = Kind::kUpdated;
   for (const Kind kind : kinds_) has_held_inputs_ |= kind != Kind::kTensor;
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->held.resize(kinds_.size());
@@ -110,15 +124,29 @@ const char* InputReader::FindVariables(OpKernelContext* context, Call* call,
   const int n = static_cast<int>(kinds_.size());
   variables->reserve(n);
   for (int i = 0; i < n; ++i) {
-    if (kinds_[i] != Kind::kVariable) continue;
+    if (!IsVariable(i)) continue;
     bool found_by_name = false;
     Var* const variable = FindVariable(context, i, call, &found_by_name);
     if (variable == nullptr) return "HOST_VARIABLE_MISSING";
     Prefetch(variable);
     variables->emplace_back(i, variable);
+    if (kinds_[i] == Kind::kUpdated) call->updated_.emplace_back(i, variable);
     if (found_by_name) named->emplace_back(i, variable);
   }
-  return nullptr;
+  return HasAliases(*variables, *call) ? "HOST_VARIABLE_ALIASED" : nullptr;
+}
+
+bool InputReader::HasAliases(const VariableList& variables, const Call& call) {
+  if (call.updated_.empty()) return false;
+  std::vector<std::pair<const Var*, bool>> all;  // with: is it updated
+  all.reserve(variables.size());
+  for (const auto& [index, variable] : variables) {
+    all.emplace_back(variable, call.UpdatedVariable(index) != nullptr);
+  }
+  std::sort(all.begin(), all.end());
+  return std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) {
+           return a.first == b.first && b.second;
+         }) != all.end();
 }
 
 const char* InputReader::Read(OpKernelContext* context, Call* call) {
@@ -139,7 +167,7 @@ const char* InputReader::Read(OpKernelContext* context, Call* call) {
 
   Tensors tensors(n);
   for (int i = 0; i < n; ++i) {
-    if (kinds_[i] == Kind::kVariable) continue;
+    if (IsVariable(i)) continue;
     tensors[i] = &context->input(i);
     call->args[i].version = 0;
     if (kinds_[i] == Kind::kTensor) continue;
@@ -156,6 +184,7 @@ const char* InputReader::Read(OpKernelContext* context, Call* call) {
     call->args[i].version = 0;
     tensorflow::tf_shared_lock lock(*variable->mu());
     if (variable->copy_on_read_mode.load()) {  // under the lock: the mode is changed under it
+      if (kinds_[i] == Kind::kUpdated) return "HOST_VARIABLE_SPARSE";
       sparse.emplace_back(i, variable);
       if (held.version != 0) changed.push_back(i);
       continue;
@@ -171,7 +200,7 @@ const char* InputReader::Read(OpKernelContext* context, Call* call) {
     if (call->owned_.empty()) call->owned_.resize(n, NoTensor());
     call->owned_[i] = now;
     tensors[i] = &call->owned_[i];
-    changed.push_back(i);
+    if (kinds_[i] == Kind::kVariable) changed.push_back(i);
   }
   if (!sparse.empty()) {
     LockUnshareable(sparse, call);

@@ -21,6 +21,8 @@
 //  * A variable with copy_on_read_mode (sparse updates write in place under a shared lock) is never
 //  held:
 //    it is read under its lock, which is kept until the call ends.
+//  * A variable that the cluster itself updates is never held, and never in copy_on_read_mode; no
+//    other input is the same variable.
 //  * The output of a constant node is held for good.
 // Limits: an unheld, unchanged variable costs a tensor copy (a reference) a call; a held one, a
 // lock and three comparisons (some 0.1 us).  A held buffer outlives its variable until the next
@@ -60,6 +62,15 @@ class InputReader {
     // The argument as a tensor, or null when it may not be shared (copy_on_read_mode).
     const tensorflow::Tensor* Shareable(int index) const;
 
+    // For variable_updates.h.  The variable behind an input that the cluster updates, else null.
+    tensorflow::Var* UpdatedVariable(int index) const;
+    // Whether such a variable still has the content that was read, `now` being its tensor.
+    bool IsUnchanged(int index, const tensorflow::Tensor& now) const;
+    // Drops the call's reference to what was read; the variable keeps it alive.
+    void Release(int index);
+    // Whether some variables are locked until the call ends.
+    bool HoldsLocks() const { return !locked_.empty(); }
+
    private:
     friend class InputReader;
     tensorflow::OpKernelContext* context_ = nullptr;
@@ -67,16 +78,17 @@ class InputReader {
     absl::InlinedVector<int64_t, 32> dims_;
     // For variables: our own reference, when the snapshot's was not good.
     std::vector<tensorflow::Tensor> owned_;
+    absl::InlinedVector<std::pair<int, tensorflow::Var*>, 2> updated_;  // ascending
     std::vector<tensorflow::core::RefCountPtr<tensorflow::Var>> variables_;
     absl::InlinedVector<tensorflow::mutex*, 2> locked_;  // shared, in the order of their addresses
     absl::InlinedVector<int, 2> unshareable_;
   };
 
   // `variable_types` has an entry for every input: the type its variable must have, or DT_RESOURCE
-  // for any.
+  // for any.  `updated_inputs` are variables that the cluster itself writes.
   InputReader(std::vector<tensorflow::DataType> input_types,
               std::vector<tensorflow::DataType> variable_types,
-              const std::vector<int>& constant_inputs);
+              const std::vector<int>& constant_inputs, const std::vector<int>& updated_inputs);
 
   // Fills `call` from the inputs of `context`, which must outlive it.  Returns null, or a reason
   // code when TensorFlow's own kernels must run (and tell the user what is wrong).
@@ -85,7 +97,7 @@ class InputReader {
  private:
   using VariableList = std::vector<std::pair<int, tensorflow::Var*>>;  // with their inputs' indices
   using Tensors = absl::InlinedVector<const tensorflow::Tensor*, 8>;   // null: as it is held
-  enum class Kind : uint8_t { kTensor, kConstant, kVariable };
+  enum class Kind : uint8_t { kTensor, kConstant, kVariable, kUpdated };
 
   // What a run needs to know of one held input; never changed once it can be seen by another
   // thread.
@@ -114,6 +126,11 @@ class InputReader {
                                 bool* found_by_name);
   const char* FindVariables(tensorflow::OpKernelContext* context, Call* call,
                             VariableList* variables, VariableList* named);
+  bool IsVariable(int index) const {
+    return kinds_[index] == Kind::kVariable || kinds_[index] == Kind::kUpdated;
+  }
+  // Whether an updated variable is that of another input, too.
+  static bool HasAliases(const VariableList& variables, const Call& call);
   static void Describe(const Tensors& tensors, Call* call);
   void LockUnshareable(const VariableList& sparse, Call* call);
   void Update(const std::vector<int>& changed, const VariableList& named, Call* call);

@@ -44,6 +44,7 @@ struct Boundary {
   std::vector<Node*> control_outputs;
   std::vector<Node*> copied_constants;  // outside, copied into the body
   std::vector<int> constant_inputs;     // indices of inputs that come from constants
+  std::vector<int> updated_inputs;      // indices of variables that the cluster assigns to
   absl::flat_hash_map<Endpoint, int> input_index;
   absl::flat_hash_map<Endpoint, int> output_index;
 };
@@ -55,6 +56,11 @@ size_t ConstantBytes(const Node& node) {
 
 bool IsLargeConstant(const Node& node) {
   return node.IsConstant() && ConstantBytes(node) > kLargeConstantBytes;
+}
+
+bool IsAssignment(const Node& node) {
+  const std::string& op = node.type_string();
+  return op == "AssignVariableOp" || op == "AssignAddVariableOp" || op == "AssignSubVariableOp";
 }
 
 // Outside a cluster that reads it, and copied into its body.
@@ -114,6 +120,16 @@ bool MakesCycle(const std::vector<Node*>& nodes, const NodeSet& inside) {
   return false;
 }
 
+bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside) {
+  for (const Edge* edge : variable.first->out_edges()) {
+    if (edge->src_output() == variable.second && edge->dst_input() == 0 &&
+        inside.count(edge->dst()) != 0 && IsAssignment(*edge->dst())) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
   Boundary boundary;
   NodeSet copied, waits, waiters;
@@ -167,6 +183,11 @@ Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
       }
     }
   }
+  for (size_t i = 0; i < boundary.inputs.size(); ++i) {
+    if (IsAssignedInside(boundary.inputs[i], inside)) {
+      boundary.updated_inputs.push_back(static_cast<int>(i));
+    }
+  }
   const auto by_id = [](const Node* a, const Node* b) { return a->id() < b->id(); };
   std::sort(boundary.control_inputs.begin(), boundary.control_inputs.end(), by_id);
   std::sort(boundary.control_outputs.begin(), boundary.control_outputs.end(), by_id);
@@ -199,12 +220,21 @@ NodeDef EndDef(const char* op, const std::string& name, int index, DataType type
   return def;
 }
 
+bool IsListed(const Node& node, const char* attribute, int index) {
+  std::vector<int> list;
+  return tensorflow::GetNodeAttr(node.attrs(), attribute, &list).ok() &&
+         std::find(list.begin(), list.end(), index) != list.end();
+}
+
 // Whether a node of the graph writes this variable, as a training step does: what is computed from
 // its value alone serves one call, so the compiler must not arrange for keeping it.
 bool IsUpdated(const Endpoint& variable) {
   for (const Edge* edge : variable.first->out_edges()) {
     if (edge->src_output() != variable.second) continue;
     const std::string& op = edge->dst()->type_string();
+    if (op == "TektiteCluster" && IsListed(*edge->dst(), "updated_inputs", edge->dst_input())) {
+      return true;
+    }
     for (const char* writer : {"Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply",
                                "ResourceStridedSliceAssign"}) {
       if (absl::StartsWith(op, writer)) return true;
@@ -239,6 +269,13 @@ absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary
   }
   for (const Node* node : nodes) {
     TF_ASSIGN_OR_RETURN(copy_of[node], add(BodyDef(*node)));
+  }
+  // A constant that waits for an assignment makes its readers wait.
+  for (const Node* constant : boundary.copied_constants) {
+    for (const Edge* edge : constant->in_edges()) {
+      const auto source = copy_of.find(edge->src());
+      if (source != copy_of.end()) body->AddControlEdge(source->second, copy_of[constant]);
+    }
   }
   for (const Node* node : nodes) {
     Node* const copy = copy_of[node];
@@ -296,6 +333,7 @@ NodeDef ClusterDef(const std::string& name, const std::string& node_name,
   tensorflow::AddNodeAttr("Tout", output_types, &def);
   tensorflow::AddNodeAttr("variable_types", variable_types, &def);
   tensorflow::AddNodeAttr("constant_inputs", boundary.constant_inputs, &def);
+  tensorflow::AddNodeAttr("updated_inputs", boundary.updated_inputs, &def);
   tensorflow::AddNodeAttr("cluster_name", name, &def);
   tensorflow::AddNodeAttr("fallback", function, &def);
   tensorflow::AddNodeAttr("_XlaCompile", false, &def);
