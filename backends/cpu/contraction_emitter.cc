@@ -141,7 +141,7 @@ class ContractionEmitter {
       return;
     }
     if (g.kernel_depth == 1 && g.pad_front + g.pad_back == 0) {
-      CopyPadded(in_row, lhs_, padded_input_);
+      CopyPadded(b, plan_, in_row, lhs_, padded_input_);
     } else {
       const Dim slice = g.input_rows(plan_.image_rows) * g.padded_width() * Dim(g.channels);
       Value first = b.Sub(b.Mul(out_slice, b.Index(g.stride_d)), b.Index(g.pad_front));
@@ -154,40 +154,13 @@ class ContractionEmitter {
         b.If(
             inside,
             [&] {
-              CopyPadded(in_row, b.Offset(lhs_, plan_.dtype, b.Mul(step, b.Index(g.slice()))), to);
+              CopyPadded(b, plan_, in_row,
+                         b.Offset(lhs_, plan_.dtype, b.Mul(step, b.Index(g.slice()))), to);
             },
             [&] { b.Zero(to, b.Index(slice * Dim(ir::DTypeBytes(plan_.dtype)))); });
       });
     }
     lhs_ = padded_input_;
-  }
-
-  // The input rows of a block, from the slice that begins at `from`.
-  void CopyPadded(Value in_row, Value from, Value copy) {
-    loop::Builder& b = *b_;
-    const ConvolutionGeometry& g = plan_.conv;
-    const Dim rows = g.input_rows(plan_.image_rows), channels(g.channels);
-    const Dim padded_row = g.padded_width() * channels, row = g.width * channels;
-    const int64_t bytes = ir::DTypeBytes(plan_.dtype);
-    b.For(b.Index(0), b.Index(rows), 1, [&](Value r) {
-      Value source = b.Sub(b.Add(in_row, r), b.Index(g.pad_top));
-      Value to = b.Offset(copy, plan_.dtype, b.Mul(r, b.Index(padded_row)));
-      Value inside =
-          b.And(b.Compare("ge", source, b.Index(0)), b.Compare("lt", source, b.Index(g.height)));
-      b.If(
-          inside,
-          [&] {
-            if (g.pad_left > 0) b.Zero(to, b.Index(g.pad_left * g.channels * bytes));
-            b.Copy(b.Offset(to, plan_.dtype, b.Index(g.pad_left * g.channels)),
-                   b.Offset(from, plan_.dtype, b.Mul(source, b.Index(row))),
-                   b.Index(row * Dim(bytes)));
-            if (g.pad_right > 0) {
-              b.Zero(b.Offset(to, plan_.dtype, b.Index((Dim(g.pad_left) + g.width) * channels)),
-                     b.Index(g.pad_right * g.channels * bytes));
-            }
-          },
-          [&] { b.Zero(to, b.Index(padded_row * Dim(bytes))); });
-    });
   }
 
   void EmitPanel(Value batch, Value m_block, Value panel) {

@@ -106,4 +106,30 @@ void PackPanel(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value c
   });
 }
 
+void CopyPadded(loop::Builder& b, const ContractionPlan& plan, Value in_row, Value from, Value to) {
+  const ConvolutionGeometry& g = plan.conv;
+  const Dim rows = g.input_rows(plan.image_rows), channels(g.channels);
+  const Dim padded_row = g.padded_width() * channels, row = g.width * channels;
+  const int64_t bytes = ir::DTypeBytes(plan.dtype);
+  b.For(b.Index(0), b.Index(rows), 1, [&](Value r) {
+    Value source = b.Sub(b.Add(in_row, r), b.Index(g.pad_top));
+    Value to_row = b.Offset(to, plan.dtype, b.Mul(r, b.Index(padded_row)));
+    Value inside =
+        b.And(b.Compare("ge", source, b.Index(0)), b.Compare("lt", source, b.Index(g.height)));
+    b.If(
+        inside,
+        [&] {
+          if (g.pad_left > 0) b.Zero(to_row, b.Index(g.pad_left * g.channels * bytes));
+          b.Copy(b.Offset(to_row, plan.dtype, b.Index(g.pad_left * g.channels)),
+                 b.Offset(from, plan.dtype, b.Mul(source, b.Index(row))),
+                 b.Index(row * Dim(bytes)));
+          if (g.pad_right > 0) {
+            b.Zero(b.Offset(to_row, plan.dtype, b.Index((Dim(g.pad_left) + g.width) * channels)),
+                   b.Index(g.pad_right * g.channels * bytes));
+          }
+        },
+        [&] { b.Zero(to_row, b.Index(padded_row * Dim(bytes))); });
+  });
+}
+
 }  // namespace tektite::cpu
