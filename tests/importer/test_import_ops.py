@@ -59,8 +59,12 @@ def test_results_with_symbolic_sizes(case: Case, binary: Path) -> None:
             pytest.skip(str(refusal))
 
 
+# They have no results: importer_test.cc and tests/end_to_end/test_variable_updates.py have theirs.
+ASSIGNMENTS = {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}
+
+
 def test_every_op_has_a_case() -> None:
     rows = (ROOT / "clustering/importer/import_list.inc").read_text()
     listed = set(re.findall(r"^TEKTITE_IMPORT\((\w+),", rows, re.MULTILINE))
     used = set().union(*(close(case).ops for case in CASES))
-    assert listed - used == set()
+    assert listed - used == ASSIGNMENTS

@@ -27,7 +27,8 @@ def _tensorflow() -> Any:
 class NotCompiledError(RuntimeError):
     """An op of a function with ``must_compile=True`` cannot be compiled.
 
-    ``left_out`` names every such op, the first of them in the message.
+    ``left_out`` names every such op, the first of them in the message; those that would be compiled beside
+    others come last.
     """
 
     def __init__(self, function: str, left_out: Sequence[LeftOut]) -> None:
@@ -81,6 +82,7 @@ class Jit(Generic[P, R]):
             return
         graph = tf.compat.v1.get_default_graph().as_graph_def()
         left_out = [op for op in explain_graph(graph.SerializeToString()).left_out if op.reason not in _NO_FAILURE]
+        left_out.sort(key=lambda op: op.reason == "TOO_SMALL")
         if left_out:
             self._refusal.error = NotCompiledError(self._name, left_out)
             raise self._refusal.error
