@@ -265,8 +265,9 @@ int64_t CostModel::InferCost(int i) const {
   for (int k = 0; k < inputs; ++k) {
     elements = std::max(elements, AssumedElements(InputShape(i, k)));
   }
-  if (!IsOneOf(node.op, kMoves) && (is_open_[i] || ReadsOpen(i)))
+  if (!IsOneOf(node.op, kMoves) && (is_open_[i] || ReadsOpen(i))) {
     elements = std::max(elements, kOpenElements);
+  }
   int64_t each = 1;
   if (IsOneOf(node.op, kContractions)) {
     const PartialShape& left = InputShape(i, 0);

@@ -32,7 +32,11 @@ constexpr int64_t kStepsToFetch = 32;
 class ContractionEmitter {
  public:
   ContractionEmitter(const Node& fusion, const ContractionPlan& plan, const std::string& name)
-      : fusion_(fusion), region_(fusion.region()), plan_(plan), name_(name) {}
+      : fusion_(fusion),
+        region_(fusion.region()),
+        plan_(plan),
+        shared_(SharesLastVector(plan)),
+        name_(name) {}
 
   absl::StatusOr<EmittedKernel> Run() {
     lhs_parameter_ = ops::ParameterIndex(plan_.root->operand(0));
@@ -67,7 +71,6 @@ class ContractionEmitter {
     }
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     PlanPrefetch();
-    PlanSharedVectors();
     ForEachUnit(b, units, 1, [&](Value unit) {
       const std::vector<Value> index = Delinearize(b, unit, {plan_.batch, m_blocks, n_blocks});
       EmitBlock(index[0], index[1], index[2]);
@@ -92,16 +95,6 @@ class ContractionEmitter {
     prefetch_tiles_ = tiles.Substitute(UsualSizes(plan_)).value();
   }
 
-  // Where the only panel's last vector is half empty, two rows share it.  (24 columns: three
-  // multiply-adds for two rows instead of four.)
-  void PlanSharedVectors() {
-    if (plan_.rhs == RhsMode::kRowMajor || plan_.blocked_k_loops > 0 || !plan_.n.is_constant()) {
-      return;
-    }
-    const int64_t n = plan_.n.value(), last = n % plan_.lanes;
-    shared_ = n <= plan_.panel() && n > (plan_.vectors - 1) * int64_t{plan_.lanes} && last > 0 &&
-              last <= plan_.lanes / 2;
-  }
   // Vectors that a row has for itself.
   int OwnVectors() const { return plan_.vectors - (shared_ ? 1 : 0); }
 
@@ -470,6 +463,7 @@ class ContractionEmitter {
   const Node& fusion_;
   const ir::Graph& region_;
   const ContractionPlan& plan_;
+  const bool shared_;  // see SharesLastVector
   const std::string& name_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
@@ -483,7 +477,6 @@ class ContractionEmitter {
   // apart for the hardware to follow.  Worth 8 % where they come from memory.
   bool prefetch_epilogue_ = false;
   Dim num_sums_;
-  bool shared_ = false;  // two rows share the last vector of a panel: see PlanSharedVectors
 };
 
 }  // namespace

@@ -423,4 +423,13 @@ ir::SymbolMap UsualSizes(const ContractionPlan& plan) {
   return all(size);
 }
 
+bool SharesLastVector(const ContractionPlan& plan) {
+  if (plan.rhs == RhsMode::kRowMajor || plan.blocked_k_loops > 0 || !plan.n.is_constant()) {
+    return false;
+  }
+  const int64_t n = plan.n.value(), last = n % plan.lanes;
+  return n <= plan.panel() && n > (plan.vectors - 1) * int64_t{plan.lanes} && last > 0 &&
+         last <= plan.lanes / 2;
+}
+
 }  // namespace tektite::cpu

@@ -120,6 +120,10 @@ absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
 // from memory took 1.38 times as long for b = 1 when b was taken for 128.
 ir::SymbolMap UsualSizes(const ContractionPlan& plan);
 
+// Two rows share the only panel's last vector, since it is half empty.  (24 columns: three
+// multiply-adds for two rows instead of four.)
+bool SharesLastVector(const ContractionPlan& plan);
+
 // Sizes, strides and padding of a channels-last convolution with one to three spatial dimensions;
 // Unimplemented for any other.
 absl::StatusOr<ConvolutionGeometry> GeometryOf(const ir::Node& convolution,

@@ -168,8 +168,8 @@ absl::Status EmitNarrowRows(const ir::Graph& region, const Target& target, Emitt
     Indices at = nowhere;
     at.back() = {{}, 0, column};
     for (const auto& node : region.nodes()) {
-      if (node->op() == Op::kBroadcastInDim)
-        e.BindValue(node->result(), e.Emit(node->result(), at));
+      if (node->op() != Op::kBroadcastInDim) continue;
+      e.BindValue(node->result(), e.Emit(node->result(), at));
     }
   }
   auto emit_step = [&](Value first, bool whole) {

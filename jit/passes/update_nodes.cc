@@ -49,7 +49,7 @@ NodeSet UpdateNodes(const ir::Graph& graph) {
       if (from_updated.contains(node)) updates.insert(node);
       continue;
     }
-    const auto uses = node->uses();
+    const std::vector<ir::Use>& uses = node->uses();
     if (!uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
           return updates.contains(use.user);
         })) {

@@ -78,9 +78,8 @@ class Executable : private WeightHolder {
   ~Executable() override;
 
   // `arguments` have the types of graph().parameters.  FailedPrecondition when a check is false or
-  // the host does not allow updates,
-  // OutOfRange when there is no code for these sizes (and then nothing was asked of the host),
-  // ResourceExhausted when there is no memory.
+  // the host does not allow updates, OutOfRange when there is no code for these sizes (and then
+  // nothing was asked of the host), ResourceExhausted when there is no memory.
   absl::Status Run(absl::Span<const Argument> arguments, CallHost& host);
 
   // Tells executables of a process apart; what was made later has a higher one.

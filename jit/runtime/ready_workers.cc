@@ -18,6 +18,7 @@ constexpr int64_t kMoreNs = 20'000;
 constexpr int64_t kAskNs = 10'000;
 // Those who do not ask learn nothing: each of them takes so much off the time that was expected.
 constexpr int64_t kForgetting = 64;
+constexpr int kTurnsPerLook = 32;  // at the clock
 
 // One long pause among many short ones is not to count for all of them.
 void AddTo(std::atomic<int64_t>& mean_ns, int64_t ns) {
@@ -25,8 +26,6 @@ void AddTo(std::atomic<int64_t>& mean_ns, int64_t ns) {
   const int64_t counted = std::min({ns, 2 * mean + kMoreNs, kMostCountedNs});
   mean_ns.store(mean + (counted - mean) / 4, std::memory_order_relaxed);
 }
-
-constexpr int kTurnsPerLook = 32;  // at the clock
 
 }  // namespace
 
@@ -75,17 +74,18 @@ bool ReadyWorkers::Give(void* work) {
   return false;
 }
 
+ReadyWorkers::Seat* ReadyWorkers::TakeSeat() {
+  for (Seat& seat : seats_) {
+    uintptr_t seen = kFree;
+    if (seat.word.compare_exchange_strong(seen, kWaiting, std::memory_order_relaxed)) return &seat;
+  }
+  return nullptr;
+}
+
 void* ReadyWorkers::Wait(int64_t most_ns) {
   const int64_t mean = pause_ns_.load(std::memory_order_relaxed);
   if (most_ns <= 0 || mean > most_ns) return nullptr;
-  Seat* seat = nullptr;
-  for (Seat& s : seats_) {
-    uintptr_t seen = kFree;
-    if (s.word.compare_exchange_strong(seen, kWaiting, std::memory_order_relaxed)) {
-      seat = &s;
-      break;
-    }
-  }
+  Seat* const seat = TakeSeat();
   if (seat == nullptr) return nullptr;
   const int64_t until = Nanoseconds() + 2 * mean + kMoreNs;
   Backoff backoff;
@@ -97,8 +97,9 @@ void* ReadyWorkers::Wait(int64_t most_ns) {
     uintptr_t seen = seat->word.load(std::memory_order_acquire);
     if (seen == kWaiting) {
       if (Nanoseconds() < until) continue;
-      if (seat->word.compare_exchange_strong(seen, kFree, std::memory_order_acq_rel))
+      if (seat->word.compare_exchange_strong(seen, kFree, std::memory_order_acq_rel)) {
         return nullptr;
+      }
     }
     seat->word.store(kFree, std::memory_order_release);
     return reinterpret_cast<void*>(seen);

@@ -46,6 +46,7 @@ class ReadyWorkers {
   static constexpr int kSeats = 16;
 
   ReadyWorkers();
+  Seat* TakeSeat();  // null where all are taken
 
   std::array<Seat, kSeats> seats_;
   std::atomic<int> calls_{0};  // in progress

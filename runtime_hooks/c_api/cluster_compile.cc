@@ -120,7 +120,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number, const Recipe
                                                         const compiler::PlanKey* plan) {
   TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(recipe.args));
   compiler::CompileJob job = JobFor(absl::StrCat("shape", number), {});
-  job.roles = {std::move(source.counted), source.num_checks, std::move(source.updated)};
+  job.roles = std::move(source.roles);
   job.plan = plan;
   return state_->compiler().Compile(std::move(source.graph), job);
 }
@@ -149,7 +149,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Re
     if (status.ok() && rules->num_symbols() == 0) status = refused;
     if (status.ok()) {
       compiler::CompileJob job = JobFor(absl::StrCat("generic", number), std::move(sizes));
-      job.roles = {std::move(source->counted), source->num_checks, std::move(source->updated)};
+      job.roles = std::move(source->roles);
       job.plan = plan;
       job.plan_note = GenericNote(t, *rules);
       auto executable = state_->compiler().Compile(std::move(source->graph), job);

@@ -48,8 +48,9 @@ class FromGraphDef : public GraphSource {
     if (!ir::HasSymbols(*imported.graph)) {
       TEKTITE_RETURN_IF_ERROR(compiler::CheckGuards(*imported.graph));
     }
-    return SourceGraph{std::move(imported.graph), std::move(imported.counted), imported.num_checks,
-                       std::move(imported.updated)};
+    return SourceGraph{
+        std::move(imported.graph),
+        {std::move(imported.counted), imported.num_checks, std::move(imported.updated)}};
   }
 
   absl::StatusOr<Text> CanonicalText() const override {
@@ -110,7 +111,7 @@ class FromIr : public GraphSource {
     std::vector<ir::Shape> shapes;
     for (const ArgInfo& arg : args) shapes.push_back(arg.shape);
     TEKTITE_RETURN_IF_ERROR(compiler::Specialize(*graph, shapes));
-    return SourceGraph{std::move(graph), {}, 0, {}};
+    return SourceGraph{std::move(graph), {}};
   }
 
   absl::StatusOr<Text> CanonicalText() const override {

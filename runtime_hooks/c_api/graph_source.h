@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "jit/ir/graph.h"
+#include "jit/runtime/buffer_plan.h"
 
 namespace tektite::c_api {
 
@@ -31,10 +32,7 @@ struct ArgInfo {
 
 struct SourceGraph {
   std::unique_ptr<ir::Graph> graph;
-  // Outputs after the results: how many rows these results have, an s64 scalar each,
-  std::vector<int> counted;
-  int num_checks = 0;        // then bools that must be true,
-  std::vector<int> updated;  // then the new values of these arguments
+  runtime::OutputRoles roles;
 };
 
 class GraphSource {

@@ -110,11 +110,8 @@ TEST(PlanBuffers, RandomGraphsComputeWhatTheyShould) {
       }
       const bool in_place = random() % 2 == 0;
       const auto scale = static_cast<float>(s % 3);
-      auto map = MapKernel(2, kElements, [=](const float* x) { return x[0] - scale * x[1] / 4; });
-      if (!in_place) {
-        map = std::make_shared<FakeKernel>(
-            [map](const backend::KernelFrame& f, int64_t c) { map->Run(f, c, c + 1); });
-      }
+      auto map = MapKernel(
+          2, kElements, [=](const float* x) { return x[0] - scale * x[1] / 4; }, 1, 0, in_place);
       values.push_back(g.Fusion({values[a], values[b]}, {kElements}, map));
       expected.emplace_back();
       for (int64_t i = 0; i < kElements; ++i) {

@@ -85,7 +85,8 @@ class FakeGraph {
 // y[i] = f(operands[0][i], ...) over `n` floats in chunks.
 inline std::shared_ptr<const backend::Kernel> MapKernel(int operands, int64_t n,
                                                         std::function<float(const float*)> f,
-                                                        int64_t chunks = 1, double cost_ns = 0) {
+                                                        int64_t chunks = 1, double cost_ns = 0,
+                                                        bool in_place = true) {
   return std::make_shared<FakeKernel>(
       [=](const backend::KernelFrame& frame, int64_t chunk) {
         auto* y = static_cast<float*>(frame.buffers[operands]);
@@ -95,7 +96,7 @@ inline std::shared_ptr<const backend::Kernel> MapKernel(int operands, int64_t n,
           y[i] = f(x);
         }
       },
-      chunks, cost_ns, /*in_place=*/true);
+      chunks, cost_ns, in_place);
 }
 
 // A host that keeps results in vectors.

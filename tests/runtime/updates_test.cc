@@ -52,6 +52,13 @@ std::shared_ptr<const backend::Kernel> Plus(float amount) {
   return MapKernel(1, kElements, [=](const float* x) { return x[0] + amount; });
 }
 
+// Of the operand's first element.
+std::shared_ptr<const backend::Kernel> IsBelow(float limit) {
+  return std::make_shared<FakeKernel>([=](const backend::KernelFrame& frame, int64_t) {
+    *static_cast<bool*>(frame.buffers[1]) = *static_cast<float*>(frame.buffers[0]) < limit;
+  });
+}
+
 TEST(Updates, OneKernelOverwritesWhatItReads) {
   FakeGraph g;
   ir::Value v = g.Parameter({kElements});
@@ -97,11 +104,8 @@ TEST(Updates, OldAndNewValueAreResultsToo) {
 TEST(Updates, AFailedCallChangesNothing) {
   FakeGraph g;
   ir::Value v = g.Parameter({kElements});
-  auto check = std::make_shared<FakeKernel>([](const backend::KernelFrame& frame, int64_t) {
-    *static_cast<bool*>(frame.buffers[1]) = *static_cast<float*>(frame.buffers[0]) < 2;
-  });
   ir::Value next = g.Fusion({v}, {kElements}, Plus(1));
-  ir::Value good = g.Fusion({v}, {}, check, ir::DType::kBool);
+  ir::Value good = g.Fusion({v}, {}, IsBelow(2), ir::DType::kBool);
   auto e = Executable::Create(g.Steps({good, next}), OptionsFor({0}, 1));
   UpdatingHost host;
   host.arguments = {std::vector<float>(kElements, 1)};
@@ -118,11 +122,8 @@ TEST(Updates, AFailedCallChangesNothing) {
 TEST(Updates, AFailedCheckOfANewValueChangesNothing) {
   FakeGraph g;
   ir::Value v = g.Parameter({kElements});
-  auto check = std::make_shared<FakeKernel>([](const backend::KernelFrame& frame, int64_t) {
-    *static_cast<bool*>(frame.buffers[1]) = *static_cast<float*>(frame.buffers[0]) < 3;
-  });
   ir::Value next = g.Fusion({v}, {kElements}, Plus(1));
-  ir::Value good = g.Fusion({next}, {}, check, ir::DType::kBool);
+  ir::Value good = g.Fusion({next}, {}, IsBelow(3), ir::DType::kBool);
   auto e = Executable::Create(g.Steps({good, next}), OptionsFor({0}, 1));
   UpdatingHost host;
   host.arguments = {std::vector<float>(kElements, 1)};
@@ -152,11 +153,9 @@ TEST(Updates, RandomGraphs) {
     for (int s = 0; s < 8; ++s) {
       const size_t a = random() % values.size(), b = random() % values.size();
       const auto scale = static_cast<float>(s % 3);
-      auto map = MapKernel(2, kElements, [=](const float* x) { return x[0] - scale * x[1] / 4; });
-      if (random() % 3 == 0) {
-        map = std::make_shared<FakeKernel>(
-            [map](const backend::KernelFrame& f, int64_t c) { map->Run(f, c, c + 1); });
-      }
+      const bool in_place = random() % 3 != 0;
+      auto map = MapKernel(
+          2, kElements, [=](const float* x) { return x[0] - scale * x[1] / 4; }, 1, 0, in_place);
       values.push_back(g.Fusion({values[a], values[b]}, {kElements}, map));
       expected.emplace_back();
       for (int64_t i = 0; i < kElements; ++i) {

@@ -149,16 +149,14 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
         shape_inputs_.push_back(i);
       }
     }
-    holds_inputs_ =
-        !constant_inputs.empty() || std::find(input_types().begin(), input_types().end(),
-                                              tensorflow::DT_RESOURCE) != input_types().end();
     reader_ = std::make_unique<InputReader>(
         std::vector<DataType>(input_types().begin(), input_types().end()),
         std::move(variable_types), constant_inputs, updated_inputs);
   }
 
   ~ClusterOp() override {
-    if (prepared_ != nullptr && !holds_inputs_) {
+    // The compiler keeps what it made of held inputs' versions.
+    if (prepared_ != nullptr && !reader_->has_held_inputs()) {
       PreparedCluster::Leave(Body(), std::move(prepared_));
     }
   }
@@ -252,7 +250,6 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
   std::unique_ptr<Fallback> fallback_;
   std::unique_ptr<InputReader> reader_;
   std::vector<int> shape_inputs_;  // whose shapes tell one class of calls from another
-  bool holds_inputs_ = false;      // the compiler keeps what it made of their versions
   absl::once_flag once_;
   std::unique_ptr<PreparedCluster> prepared_;
 };

@@ -90,6 +90,9 @@ class InputReader {
               std::vector<tensorflow::DataType> variable_types,
               const std::vector<int>& constant_inputs, const std::vector<int>& updated_inputs);
 
+  // Whether any input is a variable or a constant.
+  bool has_held_inputs() const { return has_held_inputs_; }
+
   // Fills `call` from the inputs of `context`, which must outlive it.  Returns null, or a reason
   // code when TensorFlow's own kernels must run (and tell the user what is wrong).
   const char* Read(tensorflow::OpKernelContext* context, Call* call);
