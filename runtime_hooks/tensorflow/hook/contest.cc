@@ -91,6 +91,11 @@ class Contest::ShapeClass {
     host_is_next_ = !host_is_next_;
   }
 
+  bool IsWon() const {
+    return phase_.load(std::memory_order_acquire) == Phase::kCompiledWon &&
+           calls() + 1 < check_at_.load(std::memory_order_relaxed);
+  }
+
   void End(const Turn& turn, double time) {
     const Phase now = phase_.load(std::memory_order_acquire);
     const bool is_new_code = turn.artifact > artifact_.load(std::memory_order_relaxed);
@@ -306,6 +311,8 @@ Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_ge
   if (turn.is_measured) turn.began = clock_();
   return turn;
 }
+
+bool Contest::IsWon(uint64_t shape_class) { return Find(shape_class)->IsWon(); }
 
 void Contest::End(const Turn& turn) {
   const double time = turn.is_measured ? static_cast<double>(clock_() - turn.began) / turn.work : 0;

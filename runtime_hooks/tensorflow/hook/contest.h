@@ -84,6 +84,8 @@ class Contest {
   // `work` is what times are divided by, so that calls of different sizes can be compared (elements
   // of the arguments); `code_generation` changes when new code has been made.
   Turn Begin(uint64_t shape_class, double work, uint64_t code_generation);
+  // Whether compiled code has won and Begin would let it run without a measurement.
+  bool IsWon(uint64_t shape_class);
   // The call ended well.  A turn that did not is forgotten.
   void End(const Turn& turn);
 

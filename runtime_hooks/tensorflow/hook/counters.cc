@@ -83,16 +83,16 @@ std::string HookCountersJson() {
   const Counters& counters = HookCounters();
   Reasons& reasons = HookReasons();
   tensorflow::mutex_lock lock(reasons.mu);
-  return absl::StrCat("{\"graphs\": ", counters.graphs.load(),
-                      ", \"clusters_placed\": ", counters.clusters_placed.load(),
-                      ", \"ops_placed\": ", counters.ops_placed.load(),
-                      ", \"runs\": ", counters.runs.load(), ", \"holds\": ", counters.holds.load(),
-                      ", \"releases\": ", counters.releases.load(),
-                      ", \"updates\": ", counters.updates.load(),
-                      ", \"copied_updates\": ", counters.copied_updates.load(),
-                      ", \"not_placed\": ", ToJson(reasons.not_placed),
-                      ", \"fallbacks\": ", ToJson(reasons.fallbacks),
-                      ", \"contest\": ", ContestsToJson(reasons.contests), "}");
+  return absl::StrCat(
+      "{\"graphs\": ", counters.graphs.load(),
+      ", \"clusters_placed\": ", counters.clusters_placed.load(),
+      ", \"ops_placed\": ", counters.ops_placed.load(), ", \"runs\": ", counters.runs.load(),
+      ", \"direct_runs\": ", counters.direct_runs.load(), ", \"holds\": ", counters.holds.load(),
+      ", \"releases\": ", counters.releases.load(), ", \"updates\": ", counters.updates.load(),
+      ", \"copied_updates\": ", counters.copied_updates.load(),
+      ", \"not_placed\": ", ToJson(reasons.not_placed),
+      ", \"fallbacks\": ", ToJson(reasons.fallbacks),
+      ", \"contest\": ", ContestsToJson(reasons.contests), "}");
 }
 
 }  // namespace tektite::tf_hook

@@ -16,6 +16,7 @@
 #include "runtime_hooks/tensorflow/hook/replace_cluster.h"
 #include "runtime_hooks/tensorflow/hook/restore_add_n.h"
 #include "runtime_hooks/tensorflow/hook/switches.h"
+#include "runtime_hooks/tensorflow/hook/whole_function.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/graph/graph.h"
@@ -118,6 +119,7 @@ class TektitePass : public tensorflow::GraphOptimizationPass {
       if (refusal != nullptr) CountNotPlaced(refusal);
     }
     replacer.Finish();
+    NoteWholeFunction(options);
     return absl::OkStatus();
   }
 };

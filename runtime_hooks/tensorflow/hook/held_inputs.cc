@@ -44,7 +44,7 @@ InputReader::Call::~Call() {
 }
 
 const Tensor* InputReader::Call::Shareable(int index) const {
-  if (context_->input_dtype(index) != tensorflow::DT_RESOURCE) return &context_->input(index);
+  if (inputs_[index]->dtype() != tensorflow::DT_RESOURCE) return inputs_[index];
   if (std::find(unshareable_.begin(), unshareable_.end(), index) != unshareable_.end()) {
     return nullptr;
   }
@@ -83,7 +83,7 @@ InputReader::InputReader(std::vector<DataType> input_types, std::vector<DataType
 // Null when there is no such variable.  The call keeps it alive where the handle does not.
 Var* InputReader::FindVariable(OpKernelContext* context, int index, Call* call,
                                bool* found_by_name) {
-  const Tensor& input = context->input(index);
+  const Tensor& input = *call->inputs_[index];
   if (input.NumElements() != 1) return nullptr;
   const ResourceHandle& handle = *static_cast<const ResourceHandle*>(input.data());
   if (handle.IsRefCounting()) {
@@ -149,9 +149,9 @@ bool InputReader::HasAliases(const VariableList& variables, const Call& call) {
          }) != all.end();
 }
 
-const char* InputReader::Read(OpKernelContext* context, Call* call) {
+const char* InputReader::Read(OpKernelContext* context, Inputs inputs, Call* call) {
   const int n = static_cast<int>(kinds_.size());
-  call->context_ = context;
+  call->inputs_ = inputs;
   call->args.resize(n);
   std::vector<int> changed;
   VariableList variables, named, sparse;
@@ -168,7 +168,7 @@ const char* InputReader::Read(OpKernelContext* context, Call* call) {
   Tensors tensors(n);
   for (int i = 0; i < n; ++i) {
     if (IsVariable(i)) continue;
-    tensors[i] = &context->input(i);
+    tensors[i] = inputs[i];
     call->args[i].version = 0;
     if (kinds_[i] == Kind::kTensor) continue;
     const Held& held = call->snapshot_->held[i];
@@ -247,7 +247,7 @@ void InputReader::Update(const std::vector<int>& changed, const VariableList& na
   const int64_t run = runs_.load(std::memory_order_relaxed);
   for (const int i : changed) {
     const bool is_constant = kinds_[i] == Kind::kConstant;
-    const Tensor now = is_constant            ? call->context_->input(i)
+    const Tensor now = is_constant            ? *call->inputs_[i]
                        : call->owned_.empty() ? NoTensor()  // copy_on_read_mode now
                                               : call->owned_[i];
     const Held& held = snapshot_->held[i];
@@ -284,7 +284,7 @@ void InputReader::Update(const std::vector<int>& changed, const VariableList& na
   }
   for (const auto& [i, variable] : named) {
     Held& entry = edit(i);
-    entry.handle = call->context_->input(i);
+    entry.handle = *call->inputs_[i];
     entry.variable = std::make_shared<const tensorflow::core::WeakPtr<Var>>(variable);
   }
   if (next == nullptr) return;

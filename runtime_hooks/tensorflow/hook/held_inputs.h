@@ -9,9 +9,9 @@
 //
 //   InputReader reader(num_inputs, variable_types, constant_inputs);   // once per kernel
 //   InputReader::Call call;                                            // once per run
-//   if (const char* why = reader.Read(ctx, &call); why != nullptr) { ... run TensorFlow's kernels
-//   ... } use(call.args);                                                    // valid while `call`
-//   lives
+//   const char* why = reader.Read(context, inputs, &call);
+//   if (why != nullptr) { ... run TensorFlow's kernels ... }
+//   use(call.args);                                                    // valid while `call` lives
 //
 // Rules
 //  * A variable is held from its first read.  When its buffer is found changed it is let go at
@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "runtime_hooks/c_api/tektite.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -50,6 +51,8 @@ class InputReader {
   struct Snapshot;
 
  public:
+  using Inputs = absl::Span<const tensorflow::Tensor* const>;  // as the cluster has them
+
   // Everything one call borrows; unlocks and lets go when it dies.
   class Call {
    public:
@@ -73,7 +76,7 @@ class InputReader {
 
    private:
     friend class InputReader;
-    tensorflow::OpKernelContext* context_ = nullptr;
+    Inputs inputs_;
     std::shared_ptr<const Snapshot> snapshot_;
     absl::InlinedVector<int64_t, 32> dims_;
     // For variables: our own reference, when the snapshot's was not good.
@@ -93,9 +96,10 @@ class InputReader {
   // Whether any input is a variable or a constant.
   bool has_held_inputs() const { return has_held_inputs_; }
 
-  // Fills `call` from the inputs of `context`, which must outlive it.  Returns null, or a reason
-  // code when TensorFlow's own kernels must run (and tell the user what is wrong).
-  const char* Read(tensorflow::OpKernelContext* context, Call* call);
+  // Fills `call` from `inputs`, which must outlive it; `context` finds variables that have names.
+  // Returns null, or a reason code when TensorFlow's own kernels must run (and tell the user what
+  // is wrong).
+  const char* Read(tensorflow::OpKernelContext* context, Inputs inputs, Call* call);
 
  private:
   using VariableList = std::vector<std::pair<int, tensorflow::Var*>>;  // with their inputs' indices

@@ -16,7 +16,6 @@ namespace tektite::tf_hook {
 namespace {
 
 constexpr size_t kMostLeft = 32;
-constexpr size_t kMostBodyBytes = 64 << 10;
 
 struct Left {
   std::string body;
@@ -106,7 +105,7 @@ std::unique_ptr<PreparedCluster> PreparedCluster::Obtain(const std::string& name
 }
 
 void PreparedCluster::Leave(const std::string& body, std::unique_ptr<PreparedCluster> cluster) {
-  if (body.size() > kMostBodyBytes) return;
+  if (!CanLeave(body)) return;
   LeftClusters& left = AllLeft();
   std::list<Left> one_too_many;  // destroyed when the mutex is free
   tensorflow::mutex_lock lock(left.mu);

@@ -28,6 +28,7 @@ class PreparedCluster {
   // `topic`: what a verdict depends on beside the cluster, its shapes, the build and the machine.
   static std::unique_ptr<PreparedCluster> Obtain(const std::string& name, const std::string& body,
                                                  const std::string& topic);
+  static bool CanLeave(const std::string& body) { return body.size() <= kMostBodyBytes; }
   static void Leave(const std::string& body, std::unique_ptr<PreparedCluster> cluster);
 
   ~PreparedCluster();
@@ -42,6 +43,8 @@ class PreparedCluster {
   void EndTurn(const Contest::Turn& turn);
 
  private:
+  static constexpr size_t kMostBodyBytes = 64 << 10;
+
   PreparedCluster(const CompilerLibrary& library, tektite_cluster* cluster)
       : library_(library), cluster_(cluster) {}
   // By what the flags say now.

@@ -8,6 +8,7 @@
 // Example of what it finds, seen from its own folder:
 //       tensorflow-plugins/libtektite_loader.so
 //       tektite/lib/libtektite_tf-2.21.so        for every TensorFlow 2.21.x
+// With TEKTITE=1 it also has the Python half wrap TensorFlow's calls (python/tektite/_direct.py).
 // Limits: Linux; one process opens one hook; the variable TEKTITE is read once, at the import.
 
 #include <dlfcn.h>
@@ -25,6 +26,43 @@ void StayOff(const char* why, const char* detail) {
 
 bool IsKnownSwitch(const char* value) {
   return value[0] == '\0' || strcmp(value, "1") == 0 || strcmp(value, "scoped") == 0;
+}
+
+template <typename Function>
+bool Find(const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+  return *function != nullptr;
+}
+
+// Calls tektite._direct.install() where this process is a Python interpreter (its C API is stable
+// since 3.2, and looked up at run time like TF_Version).  Without it everything works, only calls
+// take longer.
+void InstallDirectCalls() {
+  int (*ensure)() = nullptr;
+  void (*release)(int) = nullptr;
+  void* (*import)(const char*) = nullptr;
+  void* (*get)(void*, const char*) = nullptr;
+  void* (*call)(void*, void*) = nullptr;
+  void (*unreference)(void*) = nullptr;
+  void (*print_error)() = nullptr;
+  if (!Find("PyGILState_Ensure", &ensure) || !Find("PyGILState_Release", &release) ||
+      !Find("PyImport_ImportModule", &import) || !Find("PyObject_GetAttrString", &get) ||
+      !Find("PyObject_CallObject", &call) || !Find("Py_DecRef", &unreference) ||
+      !Find("PyErr_Print", &print_error)) {
+    return;
+  }
+  const int state = ensure();
+  void* const module = import("tektite._direct");
+  void* const install = module == nullptr ? nullptr : get(module, "install");
+  void* const result = install == nullptr ? nullptr : call(install, nullptr);
+  if (result == nullptr) {
+    fprintf(stderr, "tektite: calls go through TensorFlow's function runtime, because:\n");
+    print_error();
+  }
+  unreference(result);  // null is fine
+  unreference(install);
+  unreference(module);
+  release(state);
 }
 
 __attribute__((constructor)) void OpenHook() {
@@ -65,8 +103,9 @@ __attribute__((constructor)) void OpenHook() {
   fclose(file);
   if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == nullptr) {
     const char* why = dlerror();
-    StayOff("the hook does not load: ", why == nullptr ? path : why);
+    return StayOff("the hook does not load: ", why == nullptr ? path : why);
   }
+  if (strcmp(value, "1") == 0) InstallDirectCalls();
 }
 
 }  // namespace

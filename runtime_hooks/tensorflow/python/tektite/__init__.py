@@ -74,6 +74,9 @@ def enable() -> None:
         raise RuntimeError("tektite: TensorFlow runs without the hook: it was imported with TEKTITE=0, or there "
                            "is none for this version")
     hook.tektite_hook_enable()
+    from tektite import _direct
+
+    _direct.install()
 
 
 def stats() -> dict[str, Any]:
@@ -82,8 +85,8 @@ def stats() -> dict[str, Any]:
     The compiler's own entries (``clusters``, ``compiles``, ``loaded_plans``, which were read from the disk
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
     ``left_out``, ...) are missing until the first graph needed the compiler.
-    ``host`` holds the hook's: ``graphs`` seen, ``clusters_placed``, ``ops_placed``, ``runs``, ``holds`` and
-    ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
+    ``host`` holds the hook's: ``graphs`` seen, ``clusters_placed``, ``ops_placed``, ``runs``, of these
+    ``direct_runs`` past TensorFlow's function runtime, ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
     them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes
     of shapes compiled code won against TensorFlow's kernels, and lost. Empty when not active.
     """

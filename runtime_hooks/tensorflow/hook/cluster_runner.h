@@ -1,0 +1,89 @@
+// Runs the compiled code of one cluster, whoever calls: its node in a graph (cluster_op.cc), or a
+// call that goes past the graph (direct_calls.h).
+//
+//   auto runner = std::make_shared<ClusterRunner>(construction);     // with the kernel
+//   runner->Prepare(context, body, inputs);                          // at each run from a graph
+//   Contest::Turn turn;
+//   const char* why = runner->Run(context, inputs, ClusterRunner::Caller::kGraph, &turn);
+//   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndHostTurn(turn) ... }
+//
+// Thread-safe.  Limits: CPU devices.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_CLUSTER_RUNNER_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_CLUSTER_RUNNER_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/call_once.h"
+#include "runtime_hooks/tensorflow/hook/contest.h"
+#include "runtime_hooks/tensorflow/hook/held_inputs.h"
+#include "runtime_hooks/tensorflow/hook/prepared_cluster.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace tektite::tf_hook {
+
+class ClusterRunner {
+ public:
+  using Inputs = InputReader::Inputs;
+
+  enum class Caller : uint8_t {
+    kGraph,   // can run TensorFlow's kernels instead
+    kDirect,  // cannot: is served only where compiled code has won, and no trial or check is due
+  };
+
+  // Reads the attributes of a TektiteCluster node; what is wrong with them becomes the status of
+  // `construction`.
+  explicit ClusterRunner(tensorflow::OpKernelConstruction* construction);
+  ~ClusterRunner();
+  ClusterRunner(const ClusterRunner&) = delete;
+  ClusterRunner& operator=(const ClusterRunner&) = delete;
+
+  // Does something at the first run only: many kernels are made that never run.
+  void Prepare(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs) {
+    absl::call_once(once_, [&] { PrepareFirst(context, body, inputs); });
+  }
+
+  // Sets the outputs of `context`, which are the cluster's, and returns null; otherwise why not.
+  const char* Run(tensorflow::OpKernelContext* context, Inputs inputs, Caller caller,
+                  Contest::Turn* turn);
+  // TensorFlow's kernels have run instead, well.
+  void EndHostTurn(const Contest::Turn& turn);
+
+  const tensorflow::DataTypeVector& input_types() const { return input_types_; }
+  const tensorflow::DataTypeVector& output_types() const { return output_types_; }
+  // The values of the inputs that come from constants, once prepared; the others' are empty.
+  const std::vector<tensorflow::Tensor>& constants() const { return constants_; }
+  bool is_prepared() const { return is_prepared_.load(std::memory_order_acquire); }
+
+  // Keeps `binding` (direct_calls.h) alive in the place of an earlier one.
+  void SetBinding(std::shared_ptr<const void> binding) {
+    tensorflow::mutex_lock lock(mu_);
+    binding_.swap(binding);
+  }
+
+ private:
+  void PrepareFirst(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs);
+  // False where a direct call may not be served.
+  bool BeginTurn(const InputReader::Call& call, Caller caller, Contest::Turn* turn);
+
+  tensorflow::DataTypeVector input_types_, output_types_;
+  std::string cluster_name_;
+  std::vector<int> constant_inputs_;
+  std::vector<int> shape_inputs_;  // whose shapes tell one class of calls from another
+  std::unique_ptr<InputReader> reader_;
+  absl::once_flag once_;
+  std::unique_ptr<PreparedCluster> prepared_;
+  std::vector<tensorflow::Tensor> constants_;
+  std::atomic<bool> is_prepared_{false};
+  tensorflow::mutex mu_;
+  std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);
+  std::string body_;  // where the prepared cluster is left to the next that has this body
+};
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_CLUSTER_RUNNER_H_

@@ -1,0 +1,194 @@
+#include "runtime_hooks/tensorflow/hook/direct_calls.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "runtime_hooks/tensorflow/hook/counters.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+using tensorflow::DeviceBase;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+REGISTER_OP("TektiteBind")
+    .Input("inputs: Tin")
+    .Output("plan: int64")
+    .Attr("Tin: list(type) >= 0")
+    .Attr("function: string")
+    .Attr("num_args: int >= 0")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc("Which cluster a function is, for TektiteCall; made by Tektite's Python half.");
+
+REGISTER_OP("TektiteCall")
+    .Input("binding: int64")
+    .Input("args: Tin")
+    .Output("outputs: Tout")
+    .Attr("Tin: list(type) >= 0")
+    .Attr("Tout: list(type) >= 0")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc("Runs the cluster that TektiteBind found; made by Tektite's Python half.");
+
+constexpr int kCaptured = -1;
+
+// What a call needs beside its arguments.  Never changed once it is in the table.
+struct Binding {
+  std::weak_ptr<ClusterRunner> runner;
+  std::vector<int> arg_of;       // for each input of the cluster: the call's argument, or kCaptured
+  std::vector<Tensor> captured;  // where that is so
+};
+
+struct Offer {
+  WholeFunction function;
+  const DeviceBase* device;
+  std::weak_ptr<ClusterRunner> runner;
+};
+
+struct Tables {
+  tensorflow::mutex mu;
+  absl::flat_hash_map<std::string, Offer> offers TF_GUARDED_BY(mu);  // by function name
+  absl::flat_hash_map<int64_t, std::weak_ptr<const Binding>> bindings TF_GUARDED_BY(mu);
+  int64_t last_id TF_GUARDED_BY(mu) = 0;
+  size_t sweep_at TF_GUARDED_BY(mu) = 64;
+};
+
+Tables& AllTables() {
+  static auto* const tables = new Tables;  // kernels may go after static objects have
+  return *tables;
+}
+
+// What has gone is looked for now and then, in time proportional to what was added meanwhile.
+void Sweep(Tables& tables) TF_EXCLUSIVE_LOCKS_REQUIRED(tables.mu) {
+  if (tables.offers.size() + tables.bindings.size() < tables.sweep_at) return;
+  absl::erase_if(tables.offers, [](const auto& entry) { return entry.second.runner.expired(); });
+  absl::erase_if(tables.bindings, [](const auto& entry) { return entry.second.expired(); });
+  tables.sweep_at = 64 + 2 * (tables.offers.size() + tables.bindings.size());
+}
+
+bool IsEnabled() {
+  const CompilerLibrary* const library = CompilerLibrary::Get();
+  return library != nullptr && library->flag(library->compiler, "direct_calls", 0) != 0;
+}
+
+class BindOp : public tensorflow::OpKernel {
+ public:
+  explicit BindOp(OpKernelConstruction* construction) : OpKernel(construction) {
+    OP_REQUIRES_OK(construction, construction->GetAttr("function", &function_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("num_args", &num_args_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    const std::vector<int64_t> plan = Bind(context);
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->allocate_output(
+                       0, tensorflow::TensorShape({static_cast<int64_t>(plan.size())}), &output));
+    std::copy(plan.begin(), plan.end(), output->flat<int64_t>().data());
+  }
+
+ private:
+  std::vector<int64_t> Bind(OpKernelContext* context) const {
+    const std::vector<int64_t> none = {0};
+    if (!IsEnabled()) return none;
+    Tables& tables = AllTables();
+    tensorflow::mutex_lock lock(tables.mu);
+    const auto offer = tables.offers.find(function_);
+    if (offer == tables.offers.end() || offer->second.device != context->device()) return none;
+    const std::shared_ptr<ClusterRunner> runner = offer->second.runner.lock();
+    if (runner == nullptr || !runner->is_prepared()) return none;
+    auto binding = std::make_shared<Binding>();
+    binding->runner = runner;
+    for (size_t i = 0; i < runner->input_types().size(); ++i) {
+      const int arg = offer->second.function.args[i];
+      if (arg >= context->num_inputs()) return none;
+      const bool is_captured = arg < 0 || arg >= num_args_;
+      binding->arg_of.push_back(is_captured ? kCaptured : arg);
+      binding->captured.push_back(!is_captured ? Tensor()
+                                  : arg < 0    ? runner->constants()[i]
+                                               : context->input(arg));
+    }
+    std::vector<int64_t> plan = {++tables.last_id};
+    const std::vector<int>& results = offer->second.function.results;
+    plan.insert(plan.end(), results.begin(), results.end());
+    Sweep(tables);
+    tables.bindings[plan.front()] = binding;
+    runner->SetBinding(std::move(binding));
+    return plan;
+  }
+
+  std::string function_;
+  int num_args_ = 0;
+};
+
+class CallOp : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    if (const char* const refusal = Run(context); refusal != nullptr) {
+      context->SetStatus(absl::UnavailableError(absl::StrCat("tektite: ", refusal)));
+    }
+  }
+
+ private:
+  static std::shared_ptr<const Binding> Find(int64_t id) {
+    Tables& tables = AllTables();
+    tensorflow::tf_shared_lock lock(tables.mu);
+    const auto found = tables.bindings.find(id);
+    return found == tables.bindings.end() ? nullptr : found->second.lock();
+  }
+
+  const char* Run(OpKernelContext* context) const {
+    const Tensor& id = context->input(0);
+    if (id.NumElements() != 1) return "NO_BINDING";
+    const std::shared_ptr<const Binding> binding = Find(id.flat<int64_t>()(0));
+    const std::shared_ptr<ClusterRunner> runner =
+        binding == nullptr ? nullptr : binding->runner.lock();
+    if (runner == nullptr || output_types() != runner->output_types()) return "NO_BINDING";
+    const int num_args = context->num_inputs() - 1;
+    absl::InlinedVector<const Tensor*, 8> inputs(binding->arg_of.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const int arg = binding->arg_of[i];
+      if (arg >= num_args) return "NO_BINDING";
+      inputs[i] = arg == kCaptured ? &binding->captured[i] : &context->input(1 + arg);
+      if (inputs[i]->dtype() != runner->input_types()[i]) return "NO_BINDING";
+    }
+    Contest::Turn turn;
+    const char* const refusal = runner->Run(context, inputs, ClusterRunner::Caller::kDirect, &turn);
+    if (refusal == nullptr) {
+      HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
+      HookCounters().direct_runs.fetch_add(1, std::memory_order_relaxed);
+    }
+    return refusal;
+  }
+};
+
+REGISTER_KERNEL_BUILDER(Name("TektiteBind").Device(tensorflow::DEVICE_CPU), BindOp);
+REGISTER_KERNEL_BUILDER(Name("TektiteCall").Device(tensorflow::DEVICE_CPU), CallOp);
+
+}  // namespace
+
+void OfferToDirectCalls(const WholeFunction& function, const DeviceBase* device,
+                        const std::shared_ptr<ClusterRunner>& runner) {
+  Tables& tables = AllTables();
+  tensorflow::mutex_lock lock(tables.mu);
+  Sweep(tables);
+  tables.offers[function.name] = {function, device, runner};
+}
+
+}  // namespace tektite::tf_hook

@@ -1,0 +1,34 @@
+// Calls of a function that go past its graph, to the one cluster that is all of it.
+//
+// Why: TensorFlow takes 50 us for a call of the smallest function and 0.9 ms for one that captures
+// 262 variables; an eager op takes 4.  So the caller (python/tektite/_direct.py) learns once which
+// cluster a function is and what it captures, and from then on runs a single op:
+//   TektiteBind(every argument and capture) -> plan      once: plan[0] names the binding, 0 if
+//   there
+//                                                        is none; then for each result of the
+//                                                        function the output of TektiteCall
+//   TektiteCall(plan[0], the arguments) -> outputs       each time
+// TektiteCall serves what compiled code has already won in the contest.  It answers UNAVAILABLE,
+// and nothing has happened, when TensorFlow's kernels are to run or to be measured, when there is
+// no code, or when the binding is gone: then the caller makes the call in the ordinary way.
+//
+// A binding holds the captures and goes with the function; it never keeps one alive.
+// Thread-safe.  Limits: the last binding of a function is the one that counts.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_
+
+#include <memory>
+
+#include "runtime_hooks/tensorflow/hook/cluster_runner.h"
+#include "runtime_hooks/tensorflow/hook/whole_function.h"
+#include "tensorflow/core/framework/device_base.h"
+
+namespace tektite::tf_hook {
+
+// `device`: where the function is; another process-wide table of functions (a session's) may have
+// another function of that name.
+void OfferToDirectCalls(const WholeFunction& function, const tensorflow::DeviceBase* device,
+                        const std::shared_ptr<ClusterRunner>& runner);
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_

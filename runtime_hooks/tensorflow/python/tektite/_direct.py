@@ -1,0 +1,326 @@
+"""Calls of ``tf.function`` that go past TensorFlow's function runtime.
+
+Why: a call of the smallest function takes TensorFlow 60 to 120 us, and one that captures 262 variables
+more than 1 ms, before and after the only kernel runs that is left of it when it was compiled as one cluster.
+An eager op takes 4 us. So a function that is one cluster is called by one eager op, ``TektiteCall``, which
+finds in a *binding* what the function captures.
+
+Two places of TensorFlow's are wrapped, each asking for less than the one below it::
+
+    tf.function ── Function.__call__ ── which ConcreteFunction is it?    remembered by the arguments' types
+                     ConcreteFunction._call_flat ── arguments, captures  remembered by the binding
+                        StatefulPartitionedCall ── graph ── cluster
+
+Every way out leads to what stood there before: a call that is not plain (a tape, a device scope, a strategy,
+a profiler, a callback, ...), a type of argument not seen before, a new trace, other captures, and whatever
+``TektiteCall`` declines (direct_calls.h). Results are those of the same compiled code.
+
+Limits: arguments are tensors, numbers, strings, None, and lists, tuples and dicts of these.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import threading
+from collections.abc import Callable
+from typing import Any
+
+# In a ConcreteFunction's and a Function's dictionary.
+_KEY = "_tektite_direct"
+_CALLS_BEFORE_BINDING = 3
+_MOST_BINDINGS = 4
+_LONGEST_PAUSE = 255  # calls
+_MOST_ENTRIES = 256  # types of arguments of one Function
+_RESOURCE, _VARIANT = 20, 21  # of DataType
+_LITERALS = (bool, int, float, str, type(None))
+
+
+class _Learning(threading.local):
+    """What the ordinary path below a Function's call did, while somebody wants to know."""
+
+    calls: list[tuple[Any, list[Any]]] | None = None
+
+
+class _TensorFlow:
+    """The parts of TensorFlow that a call needs, looked up once."""
+
+    def __init__(self) -> None:
+        # No type stubs; and this module is imported before TensorFlow's import has come to its end.
+        from tensorflow.python import pywrap_tfe
+        from tensorflow.python.eager import cancellation, context, core
+        from tensorflow.python.eager.polymorphic_function import (
+            concrete_function,
+            eager_function_run,
+            function_context,
+            polymorphic_function,
+        )
+        from tensorflow.python.framework import dtypes, errors_impl, ops
+        from tensorflow.python.profiler import trace
+
+        self.tfe = pywrap_tfe
+        self.context = context.context
+        self.cancellation = cancellation.context
+        self.function_context = function_context.make_function_context
+        self.run_eagerly = eager_function_run
+        self.is_traced = trace.enabled
+        self.eager_tensor = ops.EagerTensor
+        self.int64 = dtypes.int64
+        self.concrete_function = concrete_function.ConcreteFunction
+        self.function = polymorphic_function.Function
+        self.detector = polymorphic_function._frequent_tracing_detector_manager
+        self.declined = (errors_impl.OpError, core._NotOkStatusException)
+
+    def plain_context(self) -> Any:
+        """The eager context, or None where a call means more than running a function on this machine."""
+        context = self.context()
+        local = context._thread_local_data
+        if (not local.is_eager or local.device_name or local.op_callbacks or context._context_handle is None
+                or not self.tfe.TFE_Py_TapeSetIsEmpty() or self.cancellation() is not None or self.is_traced()):
+            return None
+        handle = context._context_handle
+        if self.tfe.TFE_ExecutorIsAsync(self.tfe.TFE_ContextGetExecutorForThread(handle)):
+            return None
+        return context
+
+
+class _Binding:
+    """What ``TektiteBind`` told of a ConcreteFunction, and how its calls have fared."""
+
+    __slots__ = ("attributes", "captures", "calls", "id_tensor", "is_hopeless", "num_outputs", "order", "pause",
+                 "skip", "times")
+
+    def __init__(self) -> None:
+        self.id_tensor: Any = None  # None: not bound
+        self.captures: tuple[Any, ...] = ()
+        self.attributes: tuple[Any, ...] = ()
+        self.order: tuple[int, ...] | None = None  # results among the outputs; None: as they come
+        self.num_outputs = 0
+        self.skip = _CALLS_BEFORE_BINDING  # calls to be made in the ordinary way
+        self.pause = 0
+        self.times = 0
+        self.is_hopeless = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Binding, ())  # copies learn for themselves
+
+    def _pause(self) -> None:
+        self.pause = min(2 * self.pause + 1, _LONGEST_PAUSE)
+        self.skip = self.pause
+
+    def has_captures(self, captures: list[Any]) -> bool:
+        return len(captures) == len(self.captures) and all(map(operator.is_, captures, self.captures))
+
+    def bind(self, tf: _TensorFlow, context: Any, concrete: Any, arguments: list[Any]) -> None:
+        """Asks which cluster ``concrete`` is. Where it is none (yet), after a pause again."""
+        self._pause()
+        captures = tuple(concrete._captured_inputs)
+        tensors = [*arguments, *captures]
+        if any(type(tensor) is not tf.eager_tensor for tensor in tensors):
+            return
+        types = [tensor._datatype_enum() for tensor in tensors]
+        function = concrete._inference_function
+        plan = tf.tfe.TFE_Py_Execute(
+            context._handle, "", "TektiteBind", tensors,
+            ("Tin", types, "function", function.name, "num_args", len(arguments)), 1)[0].numpy()
+        order = tuple(int(output) for output in plan[1:])
+        outputs = function.function_type.flat_outputs
+        if plan[0] == 0 or len(order) != len(outputs):
+            return
+        self.times += 1
+        if self.times > _MOST_BINDINGS:  # several functions take it from each other
+            self.is_hopeless = True
+            return
+        result_types = [0] * len(order)
+        for output, spec in zip(order, outputs, strict=True):
+            result_types[output] = spec.dtype.as_datatype_enum
+        from tensorflow.python.framework.constant_op import constant
+
+        self.attributes = ("Tin", types[:len(arguments)], "Tout", result_types)
+        self.num_outputs = len(order)
+        self.order = None if order == tuple(range(len(order))) else order
+        self.captures = captures
+        self.id_tensor = constant(int(plan[0]), tf.int64)
+        self.skip = self.pause = 0
+
+    def run(self, tf: _TensorFlow, context: Any, arguments: list[Any]) -> list[Any] | None:
+        """The function's flat results; None where the call has to be made in the ordinary way."""
+        try:
+            results: list[Any] = tf.tfe.TFE_Py_Execute(context._handle, "", "TektiteCall",
+                                                       [self.id_tensor, *arguments], self.attributes,
+                                                       self.num_outputs)
+        except tf.declined as error:
+            if "NO_BINDING" in str(error):
+                self.id_tensor = None
+            self._pause()
+            return None
+        self.pause = 0
+        return results if self.order is None else [results[output] for output in self.order]
+
+
+class _Entry:
+    """What a call of a Function with arguments of certain types comes to."""
+
+    __slots__ = ("binding", "concrete", "context", "is_single", "order", "traces")
+
+    def __init__(self, concrete: Any, binding: _Binding, order: list[int], context: Any, traces: int,
+                 is_single: bool) -> None:
+        self.concrete = concrete
+        self.binding = binding
+        self.order = order  # of the flat arguments among the leaves
+        self.context = context
+        self.traces = traces
+        self.is_single = is_single  # the result is one tensor
+
+
+class _Memo:
+    """What is remembered of a Function."""
+
+    __slots__ = ("entries", "pause", "skip")
+
+    def __init__(self) -> None:
+        self.entries: dict[Any, _Entry] = {}
+        self.skip = _CALLS_BEFORE_BINDING
+        self.pause = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Memo, ())
+
+    def not_learned(self) -> None:
+        self.pause = min(2 * self.pause + 1, _LONGEST_PAUSE)
+        self.skip = self.pause
+
+
+def _describe(eager_tensor: type, arguments: Any, leaves: list[Any]) -> tuple[Any, ...] | None:
+    """A key of what the choice of a trace depends on; None where that is not known. Adds the tensors."""
+    parts: list[Any] = []
+    for argument in arguments:
+        kind = type(argument)
+        if kind is eager_tensor:
+            dtype = argument._datatype_enum()
+            if dtype in (_RESOURCE, _VARIANT):
+                return None
+            leaves.append(argument)
+            parts += (dtype, argument._shape_tuple())
+        elif kind in _LITERALS:
+            parts += (kind, argument)
+        elif kind is list or kind is tuple:
+            inner = _describe(eager_tensor, argument, leaves)
+            if inner is None:
+                return None
+            parts += (kind, inner)
+        elif kind is dict:
+            inner = _describe(eager_tensor, argument.values(), leaves)
+            if inner is None:
+                return None
+            parts += (kind, tuple(argument), inner)
+        else:
+            return None
+    return tuple(parts)
+
+
+def _order_of(flat: list[Any], leaves: list[Any]) -> list[int] | None:
+    """Where ``leaves`` hold what ``flat`` does; None where that is not clear."""
+    places = {id(leaf): place for place, leaf in enumerate(leaves)}
+    if len(places) != len(leaves):
+        return None  # one tensor twice: which of the two went where?
+    order = [places.get(id(tensor), -1) for tensor in flat]
+    return None if -1 in order else order
+
+
+def _has_call_time_captures(function: Any) -> bool:
+    for config in (function._variable_creation_config, function._no_variable_creation_config):
+        if config is not None and config.function_captures is not None and config.function_captures.by_ref_internal:
+            return True
+    return False
+
+
+def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
+    ordinary: Callable[..., Any] = tf.concrete_function._call_flat
+
+    @functools.wraps(ordinary)
+    def call_flat(self: Any, tensor_inputs: list[Any], captured_inputs: list[Any]) -> Any:
+        binding: _Binding | None = self.__dict__.get(_KEY)
+        if binding is None:
+            binding = self.__dict__[_KEY] = _Binding()
+        if learning.calls is not None:
+            learning.calls.append((self, tensor_inputs))
+        if binding.skip > 0:
+            binding.skip -= 1
+        elif not binding.is_hopeless and (context := tf.plain_context()) is not None:
+            if binding.id_tensor is None:
+                result = ordinary(self, tensor_inputs, captured_inputs)
+                binding.bind(tf, context, self, tensor_inputs)
+                return result
+            if not binding.has_captures(captured_inputs):
+                binding.id_tensor = None
+            elif (results := binding.run(tf, context, tensor_inputs)) is not None:
+                return self.function_type.pack_output(results)
+        return ordinary(self, tensor_inputs, captured_inputs)
+
+    tf.concrete_function._call_flat = call_flat
+
+
+def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
+    ordinary: Callable[..., Any] = tf.function.__call__
+
+    def learn(self: Any, memo: _Memo, key: Any, leaves: list[Any], args: Any, kwds: Any) -> Any:
+        before, learning.calls = learning.calls, []
+        try:
+            result = ordinary(self, *args, **kwds)
+            calls = learning.calls
+        finally:
+            learning.calls = before
+        if len(calls) != 1 or tf.plain_context() is None or _has_call_time_captures(self):
+            memo.not_learned()
+            return result
+        concrete, flat = calls[0]
+        order = _order_of(flat, leaves)
+        binding: _Binding = concrete.__dict__[_KEY]
+        if order is None or binding.id_tensor is None or len(memo.entries) >= _MOST_ENTRIES:
+            memo.not_learned()
+            return result
+        memo.entries[key] = _Entry(concrete, binding, order, tf.function_context(),
+                                   self.experimental_get_tracing_count(), type(result) is tf.eager_tensor)
+        return result
+
+    @functools.wraps(ordinary)
+    def call(self: Any, *args: Any, **kwds: Any) -> Any:
+        memo: _Memo | None = self.__dict__.get(_KEY)
+        if memo is None:
+            memo = self.__dict__[_KEY] = _Memo()
+        if memo.skip > 0:
+            memo.skip -= 1
+            return ordinary(self, *args, **kwds)
+        leaves: list[Any] = []
+        key = _describe(tf.eager_tensor, (args, kwds), leaves)
+        if key is None or self._jit_compile or tf.run_eagerly.RUN_FUNCTIONS_EAGERLY:
+            memo.not_learned()
+            return ordinary(self, *args, **kwds)
+        entry = memo.entries.get(key)
+        if entry is None:
+            return learn(self, memo, key, leaves, args, kwds)
+        binding = entry.binding
+        if entry.traces != self.experimental_get_tracing_count() or not binding.has_captures(
+                entry.concrete._captured_inputs):
+            del memo.entries[key]
+        elif (binding.skip == 0 and binding.id_tensor is not None and (context := tf.plain_context()) is not None
+              and tf.function_context() == entry.context):
+            results = binding.run(tf, context, [leaves[place] for place in entry.order])
+            if results is not None:
+                tf.detector.called_without_tracing(self._key_for_call_stats)
+                return results[0] if entry.is_single else entry.concrete.function_type.pack_output(results)
+        return ordinary(self, *args, **kwds)
+
+    tf.function.__call__ = call
+
+
+def install() -> None:
+    """Wraps TensorFlow's calls; does nothing the second time."""
+    tf = _TensorFlow()
+    if hasattr(tf.function.__call__, _KEY):
+        return
+    learning = _Learning()
+    _wrap_call_flat(tf, learning)
+    _wrap_call(tf, learning)
+    setattr(tf.function.__call__, _KEY, True)

@@ -1,0 +1,338 @@
+"""Calls that go past TensorFlow's function runtime give what those through it give, and step aside when they must."""
+
+import numpy as np
+import pytest
+
+# One cluster with captured variables, called often enough to be learned.
+MODEL = """
+w, b = tf.Variable(normal(24, 16)), tf.Variable(normal(16))
+@tf.function
+def f(x):
+    return tf.nn.softmax(tf.matmul(x, w) + b)
+x = tf.constant(normal(8, 24))
+def direct():
+    return tektite.stats().get("host", {}).get("direct_runs", 0)
+def often(f, *args, **kwds):
+    return [f(*args, **kwds) for _ in range(14)][-1]
+often(f, x)
+before = direct()
+"""
+
+
+def check_close(plain, compiled, tolerance=1e-5):
+    def flat(value):
+        if isinstance(value, dict):
+            value = list(value.values())
+        return [x for v in value for x in flat(v)] if isinstance(value, list) else [value]
+
+    for name, value in plain.values.items():
+        a, b = np.asarray(flat(value), float), np.asarray(flat(compiled.values[name]), float)
+        np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+def test_a_function_is_learned_and_called_directly(run_pair):
+    plain, compiled = run_pair(MODEL + "report(y=often(f, x))")
+    check_close(plain, compiled)
+    assert compiled.host["direct_runs"] >= 20
+    assert compiled.host["fallbacks"] == {}
+    assert plain.stats == {} or plain.host.get("direct_runs", 0) == 0
+
+
+ARGUMENTS = {
+    "two tensors": ("lambda a, b: tf.exp(a) * b", "(x, y)"),
+    "by name": ("lambda a, b: tf.exp(a) * b", "dict(b=x, a=y)"),
+    "a default": ("lambda a, k=3.0: tf.exp(a) * k", "(x,)"),
+    "a number": ("lambda a, k: tf.exp(a) * k", "(x, 2.5)"),
+    "nested": ("lambda t: tf.exp(t['a'][0]) * t['b']", "({'b': x, 'a': (y, 1)},)"),
+    "a list": ("lambda t: tf.exp(t[0]) - t[1]", "([x, y],)"),
+    "unused": ("lambda a, b: tf.exp(b)", "(x, y)"),
+    "a scalar": ("lambda a, k: tf.exp(a) * k", "(x, tf.constant(2.5))"),
+    "none": ("lambda: tf.exp(w) * 2.0", "()"),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments(run_pair, name):
+    function, arguments = ARGUMENTS[name]
+    text = MODEL + f"""
+y, arguments = tf.constant(normal(8, 24)), lambda: {arguments}
+g = tf.function({function})
+call = lambda: g(**arguments()) if isinstance(arguments(), dict) else g(*arguments())
+first = call()
+last = often(call)
+report(first=first, last=last)
+assert os.environ["TEKTITE"] == "0" or direct() > before + 5, direct()
+"""
+    plain, compiled = run_pair(text)
+    check_close(plain, compiled)
+    assert compiled.values["first"] == compiled.values["last"]
+
+
+RESULTS = {
+    "a tuple": "(tf.exp(a), tf.sin(a))",
+    "in another order": "(tf.reduce_sum(tf.exp(a)), tf.sin(a), tf.exp(a))",
+    "a dict": "{'z': tf.exp(a), 'b': [tf.sin(a), tf.cos(a)]}",
+    "one twice": "(lambda y: (y, y))(tf.exp(a) * 2.0)",
+    "an argument": "(a, tf.exp(a) * 2.0)",
+    "a constant": "(tf.constant(3.0), tf.exp(a) * 2.0)",
+    "beside nothing": "(None, tf.exp(a) * 2.0)",
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results(run_pair, name):
+    plain, compiled = run_pair(MODEL + f"""
+g = tf.function(lambda a: {RESULTS[name]})
+report(y=tf.nest.flatten(often(g, x)), structure=repr(tf.nest.map_structure(lambda t: 0, often(g, x))))
+""")
+    assert plain.values.pop("structure") == compiled.values.pop("structure")
+    check_close(plain, compiled)
+
+
+def test_one_tensor_in_two_places_is_not_taken_for_one_argument(run_pair):
+    plain, compiled = run_pair(MODEL + """
+g = tf.function(lambda a, b: tf.exp(a) - b)
+y = tf.constant(normal(8, 24))
+same = often(g, x, x)
+report(same=same, different=often(g, x, y), turned=often(g, y, x))
+""")
+    check_close(plain, compiled)
+
+
+def test_new_shapes_types_and_numbers(run_pair):
+    plain, compiled = run_pair(MODEL + """
+g = tf.function(lambda a, k=1: tf.cast(tf.exp(tf.cast(a, tf.float32)), a.dtype) * k)
+ys = []
+for a in (x, x[:3], x[:0], x[:1], tf.cast(x, tf.float64), x[:, :5], x):
+    for k in (1, 2, 1.0, True):
+        if not (k == 1.0 and type(k) is bool):
+            ys.append(tf.reduce_sum(often(g, a, k)))
+report(ys=ys)
+""")
+    check_close(plain, compiled)
+
+
+def test_an_assignment_is_seen_by_the_next_call(run_pair):
+    plain, compiled = run_pair(MODEL + """
+ys = []
+for i in range(12):
+    w.assign(normal(24, 16)) if i % 3 else b.assign_add(normal(16))
+    if i == 7:
+        w.scatter_nd_add([[3], [20]], normal(2, 16))
+    ys += [f(x), f(x)]
+report(ys=ys)
+assert os.environ["TEKTITE"] == "0" or direct() > before
+""")
+    check_close(plain, compiled)
+
+
+def test_updates_happen_once(run_pair):
+    plain, compiled = run_pair(MODEL + """
+count, mean = tf.Variable(0.0), tf.Variable(tf.zeros([8, 24]))
+@tf.function
+def step(a):
+    count.assign_add(1.0)
+    mean.assign(mean * 0.5 + tf.exp(a))
+    return tf.reduce_sum(mean)
+often(step, x)
+before = direct()
+report(y=[often(step, x) for _ in range(5)], count=count, mean=mean)
+assert os.environ["TEKTITE"] == "0" or direct() > before
+""")
+    assert compiled.values["count"] == plain.values["count"] == 14.0 * 6
+    check_close(plain, compiled)
+
+
+# What must not be served directly, and what it has to come to.
+OTHERWISE = {
+    "a tape": "with tf.GradientTape() as tape:\n    y = f(x)\ny = tape.gradient(y[:, 0], [w, b])",
+    "a tape that watches": "with tf.GradientTape() as tape:\n    tape.watch(x)\n    y = f(x)\ny = tape.gradient(y[:, 0], x)",
+    "forward mode": "with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as acc:\n    y = f(x)\ny = acc.jvp(y)",
+    "a device": "with tf.device('/CPU:0'):\n    y = f(x)",
+    "another function": "y = tf.function(lambda x: f(x) + 1.0)(x)",
+    "a session": "with tf.Graph().as_default(), tf.compat.v1.Session() as session:\n"
+                 "    y = session.run(tf.function(lambda x: tf.exp(x) * 2.0)(x.numpy()))",
+    "eager functions": "tf.config.run_functions_eagerly(True)\ny = f(x)\ntf.config.run_functions_eagerly(False)",
+    "a strategy": "strategy = tf.distribute.OneDeviceStrategy('/cpu:0')\ny = strategy.run(f, (x,))",
+    "check numerics": "tf.debugging.enable_check_numerics()\ny = f(x)\ntf.debugging.disable_check_numerics()",
+    "a variable": "y = f(tf.Variable(x))",
+    "asynchronous calls": "tf.config.experimental.set_synchronous_execution(False)\ny = f(x)\n"
+                          "tf.config.experimental.set_synchronous_execution(True)",
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_calls_that_are_not_plain(run_pair, name):
+    plain, compiled = run_pair(MODEL + OTHERWISE[name] + "\nafter = direct()\nlast = often(f, x)\n"
+                               "report(y=y, last=last)\n"
+                               "assert after == before, (before, after)\n"
+                               "assert os.environ['TEKTITE'] == '0' or direct() > before\n")
+    check_close(plain, compiled, 2e-5)
+
+
+def test_other_captures(run_pair):
+    plain, compiled = run_pair(MODEL + """
+concrete = f.get_concrete_function(x)
+ys = [often(concrete, x)]
+other = tf.Variable(normal(16))
+captures = [other.handle if c is b.handle else c for c in concrete.captured_inputs]
+concrete.set_external_captures(captures)
+ys += [concrete(x), often(concrete, x), often(f, x)]
+other.assign(normal(16))
+ys += [concrete(x), f(x)]
+report(ys=ys)
+assert os.environ["TEKTITE"] == "0" or direct() > before + 20
+""")
+    check_close(plain, compiled)
+
+
+def test_captures_of_call_time(run_pair):
+    plain, compiled = run_pair(MODEL + """
+value = tf.constant(1.0)
+@tf.function
+def g(a):
+    late = tf.compat.v1.get_default_graph().capture_call_time_value(lambda: value, tf.TensorSpec([], tf.float32))
+    return tf.exp(a) * late
+ys = [often(g, x)]
+value = tf.constant(3.0)
+ys += [g(x), often(g, x)]
+report(ys=ys)
+""")
+    check_close(plain, compiled)
+
+
+def test_saved_models_and_keras(run_pair, tmp_path):
+    plain, compiled = run_pair(MODEL + f"""
+import keras, pathlib
+keras.utils.set_random_seed(5)
+model = keras.Sequential([keras.Input((24,)), keras.layers.Dense(32, activation="gelu"), keras.layers.Dense(3)])
+module = tf.Module()
+module.f, module.w, module.b = f, w, b
+place = pathlib.Path({str(tmp_path)!r}) / os.environ["TEKTITE"]
+tf.saved_model.save(module, str(place), signatures=f.get_concrete_function(tf.TensorSpec([None, 24])))
+loaded = tf.saved_model.load(str(place))
+serve = loaded.signatures["serving_default"]
+ys = [list(often(serve, x=x).values()), list(serve(x=x[:3]).values()), often(loaded.f, x)]
+report(ys=ys, predicted=model.predict(x, verbose=0), called=often(tf.function(model), x))
+assert os.environ["TEKTITE"] == "0" or direct() > before + 15
+""")
+    check_close(plain, compiled)
+
+
+def test_an_error_is_tensorflows(run_pair):
+    plain, compiled = run_pair(MODEL + """
+table = tf.Variable(normal(10, 24))
+g = tf.function(lambda i: tf.exp(tf.gather(table, i)) * 2.0)
+good, bad = tf.constant([1, 2]), tf.constant([1, 12])
+y, messages = often(g, good), []
+for _ in range(3):
+    try:
+        g(bad)
+    except tf.errors.InvalidArgumentError as error:
+        messages.append("indices[1] = 12 is not in [0, 10)" in str(error))
+report(y=y, last=often(g, good), messages=messages)
+""")
+    check_close(plain, compiled)
+    assert compiled.values["messages"] == [True] * 3
+
+
+def test_copies_learn_for_themselves(run_program):
+    result = run_program(MODEL + """
+import copy, pickle
+concrete = f.get_concrete_function(x)
+learned = f.__dict__["_tektite_direct"]
+twin = copy.deepcopy(learned)
+report(entries=len(learned.entries), copied=len(twin.entries),
+       pickled=len(pickle.loads(pickle.dumps(learned)).entries),
+       binding=copy.deepcopy(concrete.__dict__["_tektite_direct"]).id_tensor is None)
+""", tektite="1")
+    assert result.values == {"entries": 1, "copied": 0, "pickled": 0, "binding": True}
+
+
+def test_nothing_is_kept_alive(run_program):
+    result = run_program(MODEL + """
+import gc, weakref
+def rss():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
+def once():
+    big = tf.Variable(tf.ones([4 << 20]))  # 16 MiB
+    g = tf.function(lambda a: tf.exp(big[:24]) * a)
+    often(g, x)
+    return weakref.ref(g), weakref.ref(big)
+for _ in range(3):
+    once()
+start, dead = rss(), 0
+for _ in range(12):
+    refs = once()
+    gc.collect()
+    dead += all(ref() is None for ref in refs)
+report(dead=dead, grown=rss() - start, direct=direct() - before)
+""", tektite="1")
+    assert result.values["dead"] == 12
+    assert result.values["grown"] < 80  # of 192 MiB
+    assert result.values["direct"] > 15 * 5
+
+
+def test_threads_share_a_function(run_pair):
+    plain, compiled = run_pair(MODEL + """
+inputs = [tf.constant(normal(8, 24)) for _ in range(6)]
+wanted, wrong = [tf.nn.softmax(tf.matmul(a, w) + b).numpy() for a in inputs], []
+def work(i):
+    for _ in range(150):
+        y = f(inputs[i]).numpy()
+        if not np.allclose(y, wanted[i], rtol=1e-4, atol=1e-6):
+            wrong.append(i)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+[t.start() for t in threads]; [t.join() for t in threads]
+report(wrong=wrong)
+assert os.environ["TEKTITE"] == "0" or direct() > before + 600
+""")
+    assert plain.values == compiled.values == {"wrong": []}
+
+
+def test_predictions_while_variables_change(run_program):
+    result = run_program(MODEL + """
+stop, wrong = threading.Event(), []
+b.assign(tf.zeros([16]))
+def assign():
+    while not stop.is_set():
+        w.assign(tf.fill([24, 16], float(rng.integers(1, 5))))
+thread = threading.Thread(target=assign)
+w.assign(tf.fill([24, 16], 1.0))
+thread.start()
+for _ in range(1500):
+    y = f(x).numpy()
+    if np.abs(y - 1 / 16).max() > 1e-6:  # every column is the same, whichever value it was
+        wrong.append(y.tolist())
+stop.set(); thread.join()
+report(wrong=wrong[:1], direct=direct() - before)
+""", tektite="1")
+    assert result.values["wrong"] == []
+    assert result.values["direct"] > 100
+
+
+def test_background_compilation_and_a_contest(run_program):
+    result = run_program(MODEL + """
+a = tf.constant(normal(512, 512))
+g = tf.function(lambda a: tf.nn.softmax(tf.nn.gelu(a) * 2.0))
+wanted = g(a).numpy()
+tektite.wait_until_compiled()
+worst = 0.0
+for _ in range(400):
+    worst = max(worst, float(np.abs(g(a).numpy() - wanted).max()))
+report(worst=worst, direct=direct() - before)
+""", tektite="1", TEKTITE_FLAGS="--compile=async --contest=true")
+    assert result.values["worst"] < 1e-6
+
+
+@pytest.mark.parametrize("tektite, flags", [("1", "--direct_calls=false"), ("scoped", ""), (None, "")])
+def test_switched_off(run_program, tektite, flags):
+    result = run_program(MODEL + "report(y=often(f, x), direct=direct())", tektite=tektite, TEKTITE_FLAGS=flags)
+    assert result.values["direct"] == 0
+    if tektite is None:
+        assert "_tektite_direct" not in result.stderr
+
+
+def test_enable_installs_it(run_program):
+    result = run_program("tektite.enable(); tektite.enable()\n" + MODEL + "report(direct=direct())")
+    assert result.values["direct"] > 0
