@@ -62,6 +62,33 @@ TEST(Contest, AClearLoserIsDemoted) {
   EXPECT_DOUBLE_EQ(report.worst_ratio, 2.0);
 }
 
+// Until the verdict, and for each of the calls that are measured, whoever cannot run the host's
+// kernels has to stand back.
+TEST(Contest, IsWonWhereBeginWouldLetCompiledCodeRunUnmeasured) {
+  for (const double compiled : {50.0, 98.0, 200.0}) {
+    Calls calls;
+    calls.compiled = compiled;
+    int won = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const bool is_won = calls.contest.IsWon(1);
+      won += is_won ? 1 : 0;
+      const Contest::Turn turn = calls.contest.Begin(1, 1, 0);
+      if (is_won) {
+        EXPECT_EQ(turn.side, Side::kCompiled);
+        EXPECT_FALSE(turn.is_measured);
+      }
+      now += static_cast<int64_t>(turn.side == Side::kCompiled ? calls.compiled : calls.host);
+      calls.contest.End(turn);
+    }
+    if (compiled > 100) {
+      EXPECT_EQ(won, 0);
+    } else {
+      EXPECT_GT(won, 2900);
+      EXPECT_LT(won, 3000);
+    }
+  }
+}
+
 TEST(Contest, FourPercentIsALossAndTwoAreNone) {
   for (const double compiled : {104.0, 102.0}) {
     Calls calls;
