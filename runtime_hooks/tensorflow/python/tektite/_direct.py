@@ -30,7 +30,9 @@ from typing import Any
 _KEY = "_tektite_direct"
 _CALLS_BEFORE_BINDING = 3
 _MOST_BINDINGS = 4
-_LONGEST_PAUSE = 255  # calls
+# Calls to be made in the ordinary way after one that was declined (25 us), a binding that failed (0.2 ms where much
+# is captured), a Function's call that taught nothing (5 us): 1 at first, then about twice as many each time, up to
+_MOST_DECLINED, _MOST_UNBOUND, _MOST_UNLEARNED = 15, 127, 63
 _MOST_ENTRIES = 256  # types of arguments of one Function
 _RESOURCE, _VARIANT = 20, 21  # of DataType
 _LITERALS = (bool, int, float, str, type(None))
@@ -104,16 +106,15 @@ class _Binding:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Binding, ())  # copies learn for themselves
 
-    def _pause(self) -> None:
-        self.pause = min(2 * self.pause + 1, _LONGEST_PAUSE)
-        self.skip = self.pause
+    def _pause(self, most: int) -> None:
+        self.skip = self.pause = min(2 * self.pause + 1, most)
 
     def has_captures(self, captures: list[Any]) -> bool:
         return len(captures) == len(self.captures) and all(map(operator.is_, captures, self.captures))
 
     def bind(self, tf: _TensorFlow, context: Any, concrete: Any, arguments: list[Any]) -> None:
         """Asks which cluster ``concrete`` is. Where it is none (yet), after a pause again."""
-        self._pause()
+        self._pause(_MOST_UNBOUND)
         captures = tuple(concrete._captured_inputs)
         tensors = [*arguments, *captures]
         if any(type(tensor) is not tf.eager_tensor for tensor in tensors):
@@ -152,7 +153,7 @@ class _Binding:
         except tf.declined as error:
             if "NO_BINDING" in str(error):
                 self.id_tensor = None
-            self._pause()
+            self._pause(_MOST_DECLINED)
             return None
         self.pause = 0
         return results if self.order is None else [results[output] for output in self.order]
@@ -187,8 +188,7 @@ class _Memo:
         return (_Memo, ())
 
     def not_learned(self) -> None:
-        self.pause = min(2 * self.pause + 1, _LONGEST_PAUSE)
-        self.skip = self.pause
+        self.skip = self.pause = min(2 * self.pause + 1, _MOST_UNLEARNED)
 
 
 def _describe(eager_tensor: type, arguments: Any, leaves: list[Any]) -> tuple[Any, ...] | None:
