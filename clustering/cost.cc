@@ -278,7 +278,7 @@ int64_t CostModel::InferCost(int i) const {
             : AssumedDim(right.dims[node.attrs.Bool("transpose_b", false) ? right.dims.size() - 2
                                                                           : right.dims.size() - 1]);
     elements = AssumedElements(left);
-    each = 2 * columns;
+    each = 2 * std::min(columns, kMaxElements / 2);
   } else if (absl::StrContains(node.op, "Conv2D") || absl::StrContains(node.op, "Conv2d") ||
              absl::StrContains(node.op, "Conv3D")) {
     // The whole filter is applied at each position; positions are unknown more often than not.

@@ -175,6 +175,13 @@ TEST(Worth, HugeShapesDoNotOverflow) {
   EXPECT_EQ(Worthy(Sized("x", huge) + Sized("y", huge) + Node("a", "MatMul", {"x", "y"}) +
                    Node("b", "Conv2D", {"a", "y"})),
             "a b");
+  // Twice as many operations as columns.
+  const graph_def::GraphDef product =
+      graph_def::ParseGraph(Sized("x", "dim { size: 1 } dim { size: 1 }") + Sized("y", huge) +
+                            Node("a", "MatMul", {"x", "y"}));
+  absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(product);
+  ASSERT_TRUE(index.ok());
+  EXPECT_GT(CostModel(*index).Of(index->Find("a")), int64_t{1} << 32);
 }
 
 }  // namespace
