@@ -134,6 +134,7 @@ absl::Status ImportDiag(NodeImport& op) {
 }
 
 // Keeps the elements with row - column <= lower and column - row <= upper; negative: no bound.
+// TensorFlow refuses bounds beyond the matrix.
 absl::Status ImportMatrixBandPart(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(int64_t lower, op.RequireInt(1));
   TEKTITE_ASSIGN_OR_RETURN(int64_t upper, op.RequireInt(2));
@@ -143,6 +144,11 @@ absl::Status ImportMatrixBandPart(NodeImport& op) {
   Value x = op.Input(0);
   if (!x) return op.Return(x);
   const Dims& dims = x.shape().dims();
+  const Dim rows = dims[dims.size() - 2], columns = dims.back();
+  if (!b.AssumeEqual(ir::Max(rows, Dim(lower)), rows) ||
+      !b.AssumeEqual(ir::Max(columns, Dim(upper)), columns)) {
+    return op.Return(Value());
+  }
   Coordinates at = MatrixCoordinates(b, dims);
   Value distance = b.Sub(at.column, at.row), keep;
   if (lower >= 0) {

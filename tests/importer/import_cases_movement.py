@@ -218,8 +218,11 @@ def shape_cases():
     yield Case("MatrixDiagPartSeveral", lambda x: raw.MatrixDiagPartV3(input=x, k=[0, 1], padding_value=9.0), [X],
                refused="several diagonals")
     yield Case("Diag", lambda x: raw.Diag(diagonal=x), [M])
-    for bounds in ((-1, 0), (0, -1), (1, 1), (0, 0), (-1, -1)):
+    for bounds in ((-1, 0), (0, -1), (1, 1), (0, 0), (-1, -1), X.shape[1:]):
         yield Case(f"MatrixBandPart{bounds}", lambda x, b=bounds: tf.linalg.band_part(x, *b), [X])
+    for bounds in ((X.shape[1] + 1, -1), (0, X.shape[2] + 1)):  # an error of TensorFlow's
+        yield Case(f"MatrixBandPartBeyond{bounds}", lambda x, b=bounds: tf.linalg.band_part(x, *b), [X],
+                   refused="sizes differ")
     yield Case(
         "ShapeComparison",
         lambda x: tf.reshape(
