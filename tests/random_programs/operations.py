@@ -1,6 +1,6 @@
 """Lines of random programs: each function below looks at the values there are and proposes one line's right-hand side.
 
-    random_line(rng, values) -> Line("tf.nn.relu(v3)", exact=True)
+    random_line(rng, values, {}) -> Line("tf.nn.relu(v3)", exact=True)
 
 A proposal need not be valid: whoever asks evaluates it and asks again where TensorFlow refuses.  `exact` says that
 the result has TensorFlow's bits whenever the operands have; `steep` that a small change of an operand may change the
@@ -66,6 +66,9 @@ STEEP_FLOAT_BINARY = ("tf.math.floordiv({}, {})", "tf.math.floormod({}, {})")
 COMPARES = ("tf.equal({}, {})", "tf.not_equal({}, {})", "tf.less({}, {})", "tf.less_equal({}, {})",
             "tf.greater({}, {})", "tf.greater_equal({}, {})")
 LOGICAL = ("tf.logical_and({}, {})", "tf.logical_or({}, {})", "tf.logical_xor({}, {})")
+# The sign of the zeros these give is free: TensorFlow's differs from kernel to kernel, and within one.
+FREE_ZEROS = ("maximum(", "minimum(", "relu", "clip_by_value(", "_max(", "_min(", "max_pool", "tf.sign(", "xlog", "cumsum(",
+              "sort(", "top_k(", "unique")
 SUMS = ("sum", "sum", "mean", "mean", "prod", "logsumexp", "euclidean_norm", "variance", "std")
 
 
@@ -114,7 +117,8 @@ def unary(c: Chooser) -> Line:
         return Line(f"tf.logical_not({c.value(lambda v: v.dtype == 'bool').name})")
     if kind < 0.5:
         return composed(c.rng.choice(COMPOSED_UNARY).format(c.float().name))
-    return Line(c.rng.choice(SMOOTH_UNARY).format(c.float().name), exact=False)
+    text = c.rng.choice(SMOOTH_UNARY).format(c.float().name)
+    return Line(text, exact=False, tame="erf(" in text)  # TensorFlow's erf of an infinite float64 is NaN
 
 
 def binary(c: Chooser) -> Line:
@@ -291,9 +295,16 @@ def indexing(c: Chooser) -> Line:
 
 def rows(c: Chooser) -> Line:
     v = c.value(lambda v: v.rank > 0)
-    return Line(c.rng.choice((f"tf.boolean_mask({v.name}, tf.range(tf.shape({v.name})[0]) % 2 < 1)",
-                              f"tf.where(tf.cast({v.name}, tf.bool))", f"tf.unique(tf.reshape({v.name}, [-1])).y",
-                              f"tf.dynamic_partition({v.name}, tf.range(tf.shape({v.name})[0]) % 2, 2)[1]")), steep=True, tame=True)
+    line, n = f"tf.reshape({v.name}, [-1])", f"tf.range(tf.shape({v.name})[0])"
+    boxes = f"tf.reshape(tf.cast({line}[:tf.size({v.name}) // 4 * 4], tf.float32), [-1, 4])"
+    return Line(c.rng.choice((
+        f"tf.boolean_mask({v.name}, {n} % 2 < 1)", f"tf.where(tf.cast({v.name}, tf.bool))", f"tf.unique({line}).y",
+        f"tf.unique_with_counts({line}).count", f"tf.raw_ops.UniqueV2(x={v.name}, axis=[0]).y",
+        f"tf.raw_ops.UniqueV2(x={v.name}, axis=[0]).idx", f"tf.compat.v1.setdiff1d({line}, {line}[::3]).out",
+        f"tf.dynamic_stitch([{n}[::2], {n}[1::2]], [{v.name}[::2], {v.name}[1::2]])",
+        f"tf.image.non_max_suppression({boxes}, tf.reduce_max({boxes}, 1), {c.rng.choice((1, 3, 50))}, "
+        f"{c.rng.choice((0.1, 0.5, 1.0))})",
+        f"tf.dynamic_partition({v.name}, {n} % 2, 2)[1]")), steep=True, tame=True)
 
 
 def measures(c: Chooser) -> Line:
@@ -333,10 +344,26 @@ PROPOSALS: list[tuple[int, Callable[[Chooser], Line]]] = [
     (2, several), (2, contraction), (2, indexing), (1, rows), (1, measures), (2, normalized), (1, control)]
 
 
-def random_line(rng: random.Random, values: list[Known]) -> Line | None:
+def update(c: Chooser, states: dict[int, Known]) -> Line:
+    """An assignment to one of the variables, whose values are `states`; the line's value is the variable's new one.
+
+    Variables take exact values where they are exact, so that a later call begins with what an earlier one expects."""
+    variable, old = c.rng.choice(sorted(states.items()))
+    v = c.value(lambda v: v.dtype == old.dtype and v.exact >= old.exact and v.tame >= old.tame)
+    value = v.name if v.shape == old.shape and c.rng.random() < 0.7 else \
+        f"tf.reduce_max({v.name}) + tf.zeros_like({old.name})" if c.rng.random() < 0.7 else f"tf.ones_like({old.name})"
+    if old.dtype in FLOATS:  # lest it grows from call to call
+        value = f"tf.clip_by_value({value}, -2, 2)"
+    method = c.rng.choice(("assign", "assign_add", "assign_sub"))
+    return Line(f"updated({variable}, '{method}', {old.name}, {value})")
+
+
+def random_line(rng: random.Random, values: list[Known], states: dict[int, Known]) -> Line | None:
     """None where what the dice chose needs a value that there is not."""
     weights, kinds = zip(*PROPOSALS)
     try:
+        if states and rng.random() < 0.2:
+            return update(Chooser(rng, values), states)
         return rng.choices(kinds, weights)[0](Chooser(rng, values))
     except (IndexError, ValueError):
         return None

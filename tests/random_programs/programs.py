@@ -5,8 +5,8 @@
     wanted = evaluate(program, sizes)            # results, and the error each may have
 
 What an inexact op may do to a program's results is measured: the program is evaluated once more by line with every
-operand and result of such an op changed by a few units in the last place (`TWINS` times), and results may differ from
-TensorFlow's by some multiple of how far these are apart.  Where the twins disagree about what is finite, nothing is
+operand and result of such an op changed by a few units in the last place (`TWINS` times), zeros whose sign is free by
+that, and results may differ from TensorFlow's by some multiple of how far these are apart.  Where the twins disagree about what is finite, nothing is
 compared.  Ops that jump (floor, compare, argmax) are only applied to values that are exact.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.random_programs.operations import FLOATS, INTS, Known, random_line
+from tests.random_programs.operations import FLOATS, FREE_ZEROS, INTS, Known, random_line
 
 TWINS = 3
 SLACK = 16  # times the twins' distance
@@ -58,9 +58,14 @@ class Program:
     inputs: list[Input]
     lines: list[tuple[str, str, int]]  # name, text, units in the last place that it may be wrong by
     outputs: list[str]
+    states: dict[int, str]  # variables that are assigned to, and the last value of each
     exact: dict[str, bool]
     signature: str  # "static", "sizes unknown", "rank unknown"
     sizes: list[dict[str, int]]
+
+    def results(self) -> list[str]:
+        """What a call computes: its outputs, and what it leaves in variables."""
+        return [*self.outputs, *self.states.values()]
 
     def source(self) -> str:
         arguments = ", ".join(f"x{i}" for i in range(len(self.inputs)))
@@ -80,8 +85,16 @@ def gradient_of(function: Any, x: Any) -> Any:
     return tape.gradient(y, x)
 
 
+def updated(variable: int, method: str, old: Any, value: Any) -> Any:
+    """What an assignment makes of a variable's old value; a program that runs has the variable itself assigned to."""
+    del variable
+    if old.shape != value.shape:
+        raise ValueError("a variable keeps its shape")
+    return {"assign": value, "assign_add": old + value, "assign_sub": old - value}[method]
+
+
 def globals_of_programs() -> dict[str, Any]:
-    return {"tf": tf, "np": np, "gradient_of": gradient_of}
+    return {"tf": tf, "np": np, "gradient_of": gradient_of, "updated": updated}
 
 
 def random_input(rng: random.Random) -> Input:
@@ -104,6 +117,13 @@ def perturbed(x: tf.Tensor, rng: np.random.Generator, ulps: int) -> tf.Tensor:
     return tf.cast(wide + wide * noise, x.dtype)
 
 
+def with_other_zeros(x: tf.Tensor, rng: np.random.Generator) -> tf.Tensor:
+    """Zeros of any sign."""
+    if x.dtype.name not in FLOATS:
+        return x
+    return tf.where((x == 0) & (rng.random(x.shape) < 0.5), -x, x)
+
+
 class Evaluation:
     """The values of a program's lines, and those of its twins."""
 
@@ -117,6 +137,11 @@ class Evaluation:
         for values in [self.values, *self.twins]:
             values[name] = tf.constant(value)
 
+    def carry(self, name: str, earlier: Evaluation, state: str) -> None:
+        """A variable begins with what the call before has left in it."""
+        for values, old in zip([self.values, *self.twins], [earlier.values, *earlier.twins]):
+            values[name] = old[state]
+
     def line(self, name: str, text: str, ulps: int) -> tf.Tensor:
         value = eval(text, self.globals, self.values)
         if not isinstance(value, tf.Tensor):
@@ -128,6 +153,8 @@ class Evaluation:
             else:
                 changed = {k: perturbed(v, self.rng, ulps) if k in text else v for k, v in twin.items()}
                 twin[name] = perturbed(eval(text, self.globals, changed), self.rng, ulps)
+            if ulps or any(word in text for word in FREE_ZEROS):
+                twin[name] = with_other_zeros(twin[name], self.rng)
         return value
 
     def distance(self, name: str) -> np.ndarray:
@@ -158,17 +185,20 @@ def make_program(seed: int) -> Program:
     sizes = {k: rng.choice(v) for k, v in SIZES.items()}
     inputs = [random_input(rng) for _ in range(rng.randint(1, 4))]
     run = Evaluation(seed)
-    known = []
+    known: list[Known] = []
+    states: dict[int, Known] = {}
     for i, x in enumerate(inputs):
         value = x.value(sizes)
         run.put(f"x{i}", value)
         known.append(Known(f"x{i}", x.dtype, value.shape, True, not x.special))
+        if x.kind == "variable" and x.dtype != "bool" and rng.random() < 0.7:
+            known[-1] = states[i] = known[-1]._replace(exact=x.dtype in INTS or rng.random() < 0.5)
     lines: list[tuple[str, str, int]] = []
     wanted = rng.choice((2, 4, 6, 8, 12, 20))
     for _ in range(wanted * 6):
         if len(lines) >= wanted:
             break
-        line = random_line(rng, known)
+        line = random_line(rng, known, states)
         used = [] if line is None else [v for v in known if v.name in line.text]
         if line is None or not used or (line.steep and not all(v.exact for v in used)) \
                 or (line.tame and not all(v.tame for v in used)):
@@ -186,13 +216,16 @@ def make_program(seed: int) -> Program:
         exact = (line.exact or value.dtype.name in INTS) and all(v.exact for v in used)
         tame = all(v.tame for v in used) and bool(np.all(np.isfinite(as_double(value))))
         known.append(Known(name, value.dtype.name, tuple(value.shape), exact, tame))
+        if line.text.startswith("updated("):
+            states[int(line.text[len("updated("):].split(",")[0])] = known[-1]
     made = [v for v in known if v.name.startswith("v")]
     read = " ".join(text for _, text, _ in lines)
     outputs = [v.name for v in made if v.name not in read or rng.random() < 0.15]
     more = [{k: rng.choice((*v, 0) if rng.random() < 0.3 else v) for k, v in SIZES.items()}
             for _ in range(rng.choice((0, 1, 2)))]
     signature = rng.choices(("static", "sizes unknown", "rank unknown"), (4, 5, 1))[0]
-    return Program(seed, inputs, lines, outputs, {v.name: v.exact for v in known}, signature, [sizes, *more])
+    last = {i: v.name for i, v in states.items()}
+    return Program(seed, inputs, lines, outputs, last, {v.name: v.exact for v in known}, signature, [sizes, *more])
 
 
 def spec_of(x: Input, program: Program) -> tf.TensorSpec:
@@ -204,10 +237,17 @@ def spec_of(x: Input, program: Program) -> tf.TensorSpec:
 
 
 def run_program(program: Program) -> list[list[np.ndarray] | str]:
-    """The outputs of each of the calls, or the kind of error, in a tf.function."""
-    scope = globals_of_programs()
-    exec(program.source(), scope)
+    """The outputs of each of the calls and what it leaves in variables, or the kind of error, in a tf.function.  A call
+    that fails is the last where there are variables that it may have assigned to."""
     held: dict[int, Any] = {}
+
+    def assign(variable: int, method: str, old: Any, value: Any) -> Any:
+        del old
+        getattr(held[variable], method)(value)
+        return held[variable].read_value()
+
+    scope = {**globals_of_programs(), "updated": assign}
+    exec(program.source(), scope)
     for i, x in enumerate(program.inputs):
         if x.kind != "argument":
             value = x.value(program.sizes[0])
@@ -227,10 +267,13 @@ def run_program(program: Program) -> list[list[np.ndarray] | str]:
         arguments = [tf.constant(program.inputs[i].value(sizes)) for i in places]
         try:
             results.append([plain(r) for r in function(*arguments)])
+            results[-1] += [plain(held[i]) for i in program.states]
         except tf.errors.OpError as error:
             results.append(f"error {type(error).__name__}")
         except (TypeError, ValueError) as error:
             results.append(f"cannot be traced: {type(error).__name__}")
+        if program.states and isinstance(results[-1], str):
+            break
     return results
 
 
@@ -238,29 +281,37 @@ def tolerances(program: Program) -> list[list[np.ndarray] | None]:
     """For each call and output the largest difference of each element that is no mistake, NaN: any; None for a call
     that fails."""
     result: list[list[np.ndarray] | None] = []
+    earlier: Evaluation | None = None
     for sizes in program.sizes:
         run = Evaluation(program.seed + 1)
         try:
             for i, x in enumerate(program.inputs):
-                run.put(f"x{i}", x.value(sizes if x.kind == "argument" else program.sizes[0]))
+                if earlier and i in program.states:
+                    run.carry(f"x{i}", earlier, program.states[i])
+                else:
+                    run.put(f"x{i}", x.value(sizes if x.kind == "argument" else program.sizes[0]))
             for line in program.lines:
                 run.line(*line)
         except Exception:  # noqa: BLE001
             result.append(None)
+            if program.states:
+                break
             continue
-        result.append([tolerance(run, name, program.exact[name]) for name in program.outputs])
+        result.append([tolerance(run, name, program.exact[name]) for name in program.results()])
+        earlier = run
     return result
 
 
 def tolerance(run: Evaluation, name: str, exact: bool) -> np.ndarray:
     value = run.values[name]
     if exact or value.dtype.name not in FLOATS:
-        return np.zeros(value.shape)
+        return np.where(run.distance(name) == 0, 0, np.nan)  # twins differ by zeros' signs alone
     with np.errstate(all="ignore"):
         own = np.where(np.isfinite(as_double(value)), np.abs(as_double(value)), 0) * EPSILON[value.dtype.name]
     tiny = 2.0**-126 if value.dtype.name == "float32" else 2.0**-14 * EPSILON["float16"] * 4 \
         if value.dtype.name == "float16" else 2.0**-126
-    return SLACK * (run.distance(name) + own) + tiny * SLACK
+    # Denormals may be flushed, also those that something is multiplied by afterwards.
+    return SLACK * (run.distance(name) + own) + tiny * SLACK**2
 
 
 def mistakes(got: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> str:
