@@ -244,6 +244,9 @@ def resize_cases():
                     lambda x, op=op, s=size, o=options: getattr(raw, op)(images=x, size=s, **o),
                     [image],
                 )
+    deep = np.concatenate([image, image + 1, image * 2], axis=3)
+    for op in ("ResizeBilinear", "ResizeNearestNeighbor"):
+        yield Case(f"{op}OfManyChannels", lambda x, op=op: getattr(raw, op)(images=x, size=[7, 4]), [deep])
     pixels = (image * 50 + 100).astype(np.uint8)
     yield Case("ResizeBilinearUint8", lambda x: raw.ResizeBilinear(images=x, size=[7, 7]), [pixels])
     yield Case("ResizeNearestUint8", lambda x: raw.ResizeNearestNeighbor(images=x, size=[7, 7]), [pixels])
