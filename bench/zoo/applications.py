@@ -4,9 +4,10 @@ from bench.models.workload import Workload, noise
 from bench.zoo.case import Case
 
 
-# Batch norm's statistics come from few pixels in the last layers of these: TensorFlow with and without oneDNN differs
-# by 2e-4.
-LOOSE = {"InceptionV3": 2e-3, "InceptionResNetV2": 2e-3}
+# Batch norm's statistics come from few pixels in the last layers of these, at batch 1 above all: TensorFlow with and
+# without oneDNN differs by 2e-4 in InceptionV3 and up to 6e-5 in the others. (At 96 pixels Inception's last layers
+# are one pixel, which is nothing but rounding where its statistics are taken off.)
+LOOSE = {"InceptionV3": 2e-3, "InceptionResNetV2": 2e-4, "NASNetMobile": 2e-4, "ResNet50V2": 2e-4}
 
 
 def image_case(app: str, size: int) -> Case:
@@ -18,6 +19,6 @@ def image_case(app: str, size: int) -> Case:
 
 
 CASES = [image_case(app, size) for app, size in [
-    ("ConvNeXtTiny", 96), ("DenseNet121", 96), ("InceptionV3", 96), ("Xception", 96), ("NASNetMobile", 96),
+    ("ConvNeXtTiny", 96), ("DenseNet121", 96), ("InceptionV3", 160), ("Xception", 96), ("NASNetMobile", 96),
     ("VGG16", 64), ("MobileNet", 128), ("MobileNetV3Small", 128), ("EfficientNetV2B0", 96), ("ResNet50V2", 96),
-    ("InceptionResNetV2", 96)]]
+    ("InceptionResNetV2", 160)]]
