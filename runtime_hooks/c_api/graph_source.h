@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "jit/compiler/compiler.h"
 #include "jit/ir/graph.h"
-#include "jit/runtime/buffer_plan.h"
 
 namespace tektite::c_api {
 
