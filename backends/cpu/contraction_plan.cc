@@ -21,6 +21,8 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
+// What a core reads out of L2 while it multiplies, without taking longer for it.
+constexpr double kHiddenBytesPerNs = 400;
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
 
 // Drops loops of one trip and merges loops whose strides continue each other on both sides.
@@ -246,10 +248,22 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
     panels = FloorDiv(chunk, Max(panel_ns, 1));
   }
   rows = Clamp(rows, Min(plan.rows, m), m);
+  const Dim row_cost = Cost(n * k, multiply_ns);
+  // What a block of rows reads whatever its size: the right-hand side, out of L2 beside the sums.
+  const double block_ns =
+      small_rhs ? static_cast<double>((k * n).value_or(0) * bytes) / kHiddenBytesPerNs : 0;
   if (plan.is_convolution) {
     plan.image_rows =
         Clamp(FloorDiv(rows, Max(plan.conv.out_width, 1)), 1, Max(plan.conv.out_height, 1));
+    if (small_rhs) {
+      plan.image_rows = EvenBlock({plan.batch, plan.conv.out_height, plan.image_rows,
+                                   row_cost * plan.conv.out_width, block_ns});
+    }
     rows = plan.image_rows * plan.conv.out_width;
+  } else if (small_rhs && m.is_constant() && rows.is_constant()) {
+    const Dim tiles = CeilDiv(m, plan.rows);
+    rows = Dim(plan.rows) * EvenBlock({plan.batch, tiles, FloorDiv(rows, plan.rows),
+                                       row_cost * Dim(plan.rows), block_ns});
   } else {
     // Blocks of equal size, in whole tiles.
     const Dim blocks = CeilDiv(m, Max(rows, 1));
@@ -258,6 +272,11 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   }
   plan.block_rows = Max(rows, 1);
   plan.block_panels = Clamp(panels, 1, Max(plan.panels(), 1));
+  if (!small_rhs) {
+    const Dim panel_cost = Cost(k * Dim(plan.panel()), multiply_ns) * plan.block_rows;
+    plan.block_panels =
+        EvenBlock({plan.batch * plan.m_blocks(), plan.panels(), plan.block_panels, panel_cost});
+  }
 
   // A panel that does not fit beside the rest is swept in pieces of k.
   const int64_t piece_bytes = target.l2_bytes / 8;

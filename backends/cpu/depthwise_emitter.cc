@@ -82,7 +82,12 @@ class DepthwiseEmitter {
     result.cost = Cost(outputs, static_cast<double>(plan_.k.value()) / (4.0 * plan_.lanes) + 0.1);
     // Strips whose input stays in L2 from one block of channels to the next.
     const Dim row_bytes = g.width * Dim(g.channels * g.stride_h * ir::DTypeBytes(plan_.dtype));
-    const Dim strip = Max(Min(FloorDiv(strip_bytes_, Max(row_bytes, 1)), g.out_height), 1);
+    const Dim row_cost = FloorDiv(result.cost, Max(plan_.batch * g.out_height, 1));
+    // A strip reads some rows that the one before it has read.
+    const double shared_rows = 0.25 * static_cast<double>(g.kernel_height - 1) / g.stride_h;
+    const double strip_ns = shared_rows * static_cast<double>(row_cost.value_or(0)) / kCostPerNs;
+    const Dim strip = EvenBlock(
+        {plan_.batch, g.out_height, FloorDiv(strip_bytes_, Max(row_bytes, 1)), row_cost, strip_ns});
     const Dim strips = plan_.m == Dim(0) ? Dim(0) : CeilDiv(g.out_height, strip);
     const Dim units = plan_.batch * strips * plan_.panels();
     const Dim per_chunk = UnitsPerChunk(units, result.cost);

@@ -1,7 +1,6 @@
 #include "backends/cpu/kernel_emitters.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/transpose_emitter.h"
@@ -15,14 +14,6 @@ using ir::Dim;
 using ir::Node;
 using ir::Op;
 using loop::Value;
-
-// Nanoseconds a chunk should take at least: claiming one costs about 50 ns, waking a thread far
-// more.
-constexpr double kChunkNs = 10000;
-// Chunks to have at least, if the work allows: enough for a dozen threads to share evenly.
-constexpr int64_t kWantedChunks = 32;
-constexpr double kSmallestChunkNs = 2000;
-constexpr int64_t kMostChunks = 4096;
 
 struct Emitter {
   const char* kind;
@@ -121,8 +112,6 @@ int RegionLanes(const ir::Graph& region, const Target& target) {
   return target.lanes(widest);
 }
 
-Dim Cost(const Dim& count, double ns) { return count * Dim(std::llround(ns * kCostPerNs)); }
-
 Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
   Dim cost(0);
   for (const auto& node : region.nodes()) {
@@ -173,21 +162,6 @@ Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
     cost = cost + Cost(v.shape().NumElements(), ir::DTypeBytes(v.dtype()) / 20.0);
   }
   return cost;
-}
-
-Dim UnitsPerChunk(const Dim& units, const Dim& cost) {
-  if (units == Dim(1)) return 1;
-  Dim chunk = Max(Cost(1, kSmallestChunkNs), Min(Cost(1, kChunkNs), FloorDiv(cost, kWantedChunks)));
-  chunk = Max(chunk, FloorDiv(cost, kMostChunks));
-  const Dim per_unit = Max(FloorDiv(cost, Max(units, 1)), 1);
-  return Max(Min(FloorDiv(chunk, per_unit), units), 1);
-}
-
-void ForEachUnit(loop::Builder& b, const Dim& units, const Dim& units_per_chunk,
-                 const std::function<void(Value)>& body) {
-  Value begin = b.Mul(b.ChunkBegin(), b.Index(units_per_chunk));
-  Value end = b.Min(b.Mul(b.ChunkEnd(), b.Index(units_per_chunk)), b.Index(units));
-  b.For(begin, end, 1, body);
 }
 
 void ForEachVector(loop::Builder& b, const Dim& size, int lanes,

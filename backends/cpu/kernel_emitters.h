@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "backends/cpu/chunking.h"
 #include "backends/cpu/element_emitter.h"
 #include "jit/backend/target_info.h"
 #include "jit/ir/graph.h"
@@ -84,18 +85,8 @@ std::unique_ptr<loop::Kernel> MakeKernel(const ir::Node& fusion, const std::stri
 void BindParameters(ElementEmitter& e, const ir::Graph& region);
 // Lanes for work on this region's element types: a full vector of the widest type.
 int RegionLanes(const ir::Graph& region, const Target& target);
-// Estimated times are whole numbers of femtoseconds, so that they are expressions like sizes.
-constexpr double kCostPerNs = 1e6;
-// `ns` for each of `count`.
-ir::Dim Cost(const ir::Dim& count, double ns);
 // The time one core takes for the elementwise part of the region, by a crude model.
 ir::Dim ElementwiseCost(const ir::Graph& region, const Target& target);
-// Work units per chunk so that a chunk takes some tens of microseconds and there are enough chunks.
-ir::Dim UnitsPerChunk(const ir::Dim& units, const ir::Dim& cost);
-
-// for (c in this call's chunks) for (u in the chunk's units) body(u)
-void ForEachUnit(loop::Builder& b, const ir::Dim& units, const ir::Dim& units_per_chunk,
-                 const std::function<void(loop::Value)>& body);
 // Vector steps over [0, size): body(at, mask) with a mask only in the tail, which is a block of
 // code of its own.
 void ForEachVector(loop::Builder& b, const ir::Dim& size, int lanes,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/chunking.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
@@ -136,7 +137,9 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
   const double chunk_ns = std::max(20 * block_inputs_ns, 50e3);
   const double panels_a_chunk = std::ceil(chunk_ns / panel_ns);
   plan.block_panels = std::clamp<int64_t>(static_cast<int64_t>(panels_a_chunk), 1, plan.panels());
-  plan.block_panels = CeilOf(plan.panels(), plan.panel_blocks());
+  plan.block_panels = EvenBlock({plan.blocks(), plan.panels(), plan.block_panels, Cost(1, panel_ns),
+                                 block_inputs_ns})
+                          .value();
   plan.winograd_ns = costs.products + costs.inputs + costs.kernels + costs.results;
   plan.direct_ns = static_cast<double>(plan.images * plan.height * plan.width * 9 *
                                        plan.channels() * plan.panels() * plan.direct.vectors) /
