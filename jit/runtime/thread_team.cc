@@ -285,7 +285,20 @@ void ThreadTeam::Run(const Kernel& kernel, const LaunchPlan& plan, void* const* 
   }
   if (plan.num_chunks == 0) return;
   const Timed timed(times_ == nullptr ? nullptr : &times_->alone);
-  kernel.Run(KernelFrame{buffers, sizes, scratch_}, 0, plan.num_chunks);
+  const KernelFrame frame{buffers, sizes, scratch_};
+  if (plan.num_chunks > 1 && GoesBack(kernel)) {
+    for (int64_t c = plan.num_chunks; c-- > 0;) kernel.Run(frame, c, c + 1);
+  } else {
+    kernel.Run(frame, 0, plan.num_chunks);
+  }
+}
+
+// The next step of a recurrent layer reads the same weights as the one before.  From the first to
+// the last again, each would be gone from a cache that is a little too small for all of them.
+bool ThreadTeam::GoesBack(const Kernel& kernel) {
+  goes_back_ = last_alone_ == &kernel && !goes_back_;
+  last_alone_ = &kernel;
+  return goes_back_;
 }
 
 void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,

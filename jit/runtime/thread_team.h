@@ -15,6 +15,10 @@
 // its own part first, then what others have left.  So a thread that wrote rows in one kernel reads
 // them in the next, out of its own core's cache, and a part that nobody came for is not lost.
 //
+// A caller that is alone runs a kernel that follows itself from its last chunk to its first, so
+// that it finds what it read last in cache.  (64 steps of an LSTM of width 256, whose weights take
+// all of L2: 906 us became 830.)
+//
 // Chunks are the kernel's own and do not depend on the team, so neither do results.
 // The host's context is used during the call only.
 #ifndef TEKTITE_JIT_RUNTIME_THREAD_TEAM_H_
@@ -73,11 +77,15 @@ class ThreadTeam {
   void RunShared(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
                  void* const* buffers, const int64_t* sizes);
 
+  // Whether the caller, alone, takes the kernel's chunks from the last to the first.
+  bool GoesBack(const backend::Kernel& kernel);
   void NoteCall() const;
 
   TeamState* state_ = nullptr;  // null: the caller is alone
   void* scratch_;
-  uint64_t round_ = 0;  // kernels shared out so far
+  uint64_t round_ = 0;                           // kernels shared out so far
+  const backend::Kernel* last_alone_ = nullptr;  // of several chunks
+  bool goes_back_ = false;
   CallTimes* times_;
   int64_t began_ = 0;
 };

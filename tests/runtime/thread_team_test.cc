@@ -110,6 +110,17 @@ TEST(ThreadTeam, WithoutAPoolTheCallerDoesItAll) {
   RunCall(none.Host(), 5, 100);
 }
 
+TEST(ThreadTeam, AKernelThatFollowsItselfBeginsWhereItEnded) {
+  std::vector<int64_t> order;
+  const auto note = [&](const backend::KernelFrame&, int64_t chunk) { order.push_back(chunk); };
+  FakeKernel step(note, 3, 10e3), between(note, 1, 1e3), other(note, 2, 10e3);
+  ThreadTeam team(HostPool{}, 100e3, 0, nullptr);
+  for (const FakeKernel* kernel : {&step, &between, &step, &step, &other, &step}) {
+    team.Run(*kernel, kernel->Plan({}), nullptr, nullptr);
+  }
+  EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 0, 2, 1, 0, 0, 1, 2, 0, 1, 0, 1, 2}));
+}
+
 TEST(ThreadTeam, AWorkerThatNeverComesIsNotWaitedFor) {
   std::vector<std::pair<void (*)(void*), void*>> kept;
   HostPool pool{4, &kept, [](void* self, void (*fn)(void*), void* arg) {
