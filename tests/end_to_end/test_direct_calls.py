@@ -48,6 +48,8 @@ ARGUMENTS = {
     "unused": ("lambda a, b: tf.exp(b)", "(x, y)"),
     "a scalar": ("lambda a, k: tf.exp(a) * k", "(x, tf.constant(2.5))"),
     "none": ("lambda: tf.exp(w) * 2.0", "()"),
+    "an array": ("lambda a, b: tf.exp(a) * b", "(x.numpy(), y)"),
+    "an array by name": ("lambda a, b: tf.exp(tf.cast(a, tf.float32)) * b", "dict(a=np.arange(24), b=y)"),
 }
 
 
@@ -86,6 +88,14 @@ g = tf.function(lambda a: {RESULTS[name]})
 report(y=tf.nest.flatten(often(g, x)), structure=repr(tf.nest.map_structure(lambda t: 0, often(g, x))))
 """)
     assert plain.values.pop("structure") == compiled.values.pop("structure")
+    check_close(plain, compiled)
+
+
+def test_a_signature_converts_arrays(run_pair):
+    plain, compiled = run_pair(MODEL + """
+g = tf.function(lambda a: tf.exp(a) * 2.0, input_signature=[tf.TensorSpec([None, 24])])
+report(single=often(g, x.numpy()), double=often(g, x.numpy().astype(np.float64)), tensor=often(g, x))
+""")
     check_close(plain, compiled)
 
 

@@ -15,7 +15,8 @@ Every way out leads to what stood there before: a call that is not plain (a tape
 a profiler, a callback, ...), a type of argument not seen before, a new trace, other captures, and whatever
 ``TektiteCall`` declines (direct_calls.h). Results are those of the same compiled code.
 
-Limits: arguments are tensors, numbers, strings, None, and lists, tuples and dicts of these.
+Limits: arguments are tensors, numbers, strings, None, lists, tuples and dicts of these, and NumPy arrays where
+there is no ``input_signature``, which may convert them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ import operator
 import threading
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 # In a ConcreteFunction's and a Function's dictionary.
 _KEY = "_tektite_direct"
@@ -57,7 +60,7 @@ class _TensorFlow:
             function_context,
             polymorphic_function,
         )
-        from tensorflow.python.framework import dtypes, errors_impl, ops
+        from tensorflow.python.framework import dtypes, errors_impl, ops, tensor_conversion_registry
         from tensorflow.python.profiler import trace
 
         self.tfe = pywrap_tfe
@@ -66,6 +69,7 @@ class _TensorFlow:
         self.function_context = function_context.make_function_context
         self.run_eagerly = eager_function_run
         self.is_traced = trace.enabled
+        self.convert = tensor_conversion_registry.convert
         self.eager_tensor = ops.EagerTensor
         self.int64 = dtypes.int64
         self.concrete_function = concrete_function.ConcreteFunction
@@ -219,6 +223,10 @@ def _describe(eager_tensor: type, arguments: Any, leaves: list[Any]) -> tuple[An
     return tuple(parts)
 
 
+def _as_tensor(tf: _TensorFlow, argument: Any) -> Any:
+    return tf.convert(argument) if type(argument) is np.ndarray and argument.dtype.kind in "biuf" else argument
+
+
 def _order_of(flat: list[Any], leaves: list[Any]) -> list[int] | None:
     """Where ``leaves`` hold what ``flat`` does; None where that is not clear."""
     places = {id(leaf): place for place, leaf in enumerate(leaves)}
@@ -292,9 +300,15 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         if memo.skip > 0:
             memo.skip -= 1
             return ordinary(self, *args, **kwds)
+        if self._jit_compile or tf.run_eagerly.RUN_FUNCTIONS_EAGERLY:
+            memo.not_learned()
+            return ordinary(self, *args, **kwds)
+        if self.input_signature is None:
+            args = tuple(_as_tensor(tf, argument) for argument in args)
+            kwds = {name: _as_tensor(tf, argument) for name, argument in kwds.items()}
         leaves: list[Any] = []
         key = _describe(tf.eager_tensor, (args, kwds), leaves)
-        if key is None or self._jit_compile or tf.run_eagerly.RUN_FUNCTIONS_EAGERLY:
+        if key is None:
             memo.not_learned()
             return ordinary(self, *args, **kwds)
         entry = memo.entries.get(key)
