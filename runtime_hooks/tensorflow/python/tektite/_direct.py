@@ -57,16 +57,17 @@ class _TensorFlow:
         from tensorflow.python.eager.polymorphic_function import (
             concrete_function,
             eager_function_run,
-            function_context,
             polymorphic_function,
         )
         from tensorflow.python.framework import dtypes, errors_impl, ops, tensor_conversion_registry
         from tensorflow.python.profiler import trace
+        from tensorflow.python.saved_model import save_context
 
         self.tfe = pywrap_tfe
         self.context = context.context
         self.cancellation = cancellation.context
-        self.function_context = function_context.make_function_context
+        self.default_graph = ops.get_default_graph
+        self.is_saving = save_context.in_save_context
         self.run_eagerly = eager_function_run
         self.is_traced = trace.enabled
         self.convert = tensor_conversion_registry.convert
@@ -88,6 +89,13 @@ class _TensorFlow:
         if self.tfe.TFE_ExecutorIsAsync(self.tfe.TFE_ContextGetExecutorForThread(handle)):
             return None
         return context
+
+
+    def plain_graph(self) -> Any:
+        """The default graph, or None where more than the arguments decides which trace is called
+        (function_context.py); to be asked in a plain context."""
+        graph = self.default_graph()
+        return None if graph._distribution_strategy_stack or self.is_saving() else graph
 
 
 class _Binding:
@@ -166,14 +174,14 @@ class _Binding:
 class _Entry:
     """What a call of a Function with arguments of certain types comes to."""
 
-    __slots__ = ("binding", "concrete", "context", "is_single", "order", "traces")
+    __slots__ = ("binding", "concrete", "graph", "is_single", "order", "traces")
 
-    def __init__(self, concrete: Any, binding: _Binding, order: list[int], context: Any, traces: int,
+    def __init__(self, concrete: Any, binding: _Binding, order: list[int], graph: Any, traces: int,
                  is_single: bool) -> None:
         self.concrete = concrete
         self.binding = binding
         self.order = order  # of the flat arguments among the leaves
-        self.context = context
+        self.graph = graph
         self.traces = traces
         self.is_single = is_single  # the result is one tensor
 
@@ -279,7 +287,8 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             calls = learning.calls
         finally:
             learning.calls = before
-        if len(calls) != 1 or tf.plain_context() is None or _has_call_time_captures(self):
+        graph = None if tf.plain_context() is None else tf.plain_graph()
+        if len(calls) != 1 or graph is None or _has_call_time_captures(self):
             memo.not_learned()
             return result
         concrete, flat = calls[0]
@@ -288,8 +297,8 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         if order is None or binding.id_tensor is None or len(memo.entries) >= _MOST_ENTRIES:
             memo.not_learned()
             return result
-        memo.entries[key] = _Entry(concrete, binding, order, tf.function_context(),
-                                   self.experimental_get_tracing_count(), type(result) is tf.eager_tensor)
+        memo.entries[key] = _Entry(concrete, binding, order, graph, self.experimental_get_tracing_count(),
+                                   type(result) is tf.eager_tensor)
         return result
 
     @functools.wraps(ordinary)
@@ -303,11 +312,13 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         if self._jit_compile or tf.run_eagerly.RUN_FUNCTIONS_EAGERLY:
             memo.not_learned()
             return ordinary(self, *args, **kwds)
-        if self.input_signature is None:
-            args = tuple(_as_tensor(tf, argument) for argument in args)
-            kwds = {name: _as_tensor(tf, argument) for name, argument in kwds.items()}
         leaves: list[Any] = []
         key = _describe(tf.eager_tensor, (args, kwds), leaves)
+        if key is None and self.input_signature is None:
+            args = tuple(_as_tensor(tf, argument) for argument in args)
+            kwds = {name: _as_tensor(tf, argument) for name, argument in kwds.items()}
+            leaves.clear()
+            key = _describe(tf.eager_tensor, (args, kwds), leaves)
         if key is None:
             memo.not_learned()
             return ordinary(self, *args, **kwds)
@@ -319,7 +330,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
                 entry.concrete._captured_inputs):
             del memo.entries[key]
         elif (binding.skip == 0 and binding.id_tensor is not None and (context := tf.plain_context()) is not None
-              and tf.function_context() == entry.context):
+              and tf.plain_graph() is entry.graph):
             results = binding.run(tf, context, [leaves[place] for place in entry.order])
             if results is not None:
                 tf.detector.called_without_tracing(self._key_for_call_stats)
