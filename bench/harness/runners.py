@@ -41,7 +41,9 @@ def limit_cpus(threads: int) -> None:
 
 
 def statistics_file(workload: Workload, cache: Path) -> Path:
-    return cache / f"{workload.name}.statistics.npz"
+    """Named by the input's sizes, too: a case that gets larger images needs other statistics."""
+    sizes = "x".join(map(str, workload.inputs()[0].shape))
+    return cache / f"{workload.name}.{sizes}.statistics.npz"
 
 
 def make_model(workload: Workload, cache: Path, compute_statistics: bool = False) -> Any:
