@@ -50,7 +50,7 @@ SMOOTH_UNARY = ("tf.exp({})", "tf.math.log({})", "tf.math.log1p({})", "tf.math.e
                 "tf.nn.silu({})", "tf.atan({})", "tf.asinh({})", "tf.sinh({})",
                 "tf.cosh({})", "tf.tan({})", "tf.asin({})", "tf.acosh({})", "tf.atanh({})",
                 "tf.math.lgamma({})", "tf.math.digamma({})", "tf.math.erfinv({})", "tf.math.ndtri({})")
-COMPOSED_UNARY = ("tf.nn.gelu({}) + 1", "tf.nn.gelu({}, approximate=True) + 1", "tf.nn.log_softmax({})", "tf.nn.softmax({})",
+COMPOSED_UNARY = ("tf.nn.gelu({}) + 1", "tf.nn.gelu({}, approximate=True) + 1", "tf.nn.log_softmax({}) + 1", "tf.nn.softmax({})",
                   "tf.math.l2_normalize({}, -1)", "tf.math.log_sigmoid({})")
 EXACT_BINARY = ("{} + {}", "{} - {}", "{} * {}", "tf.maximum({}, {})", "tf.minimum({}, {})")
 FLOAT_BINARY = ("{} / {}", "tf.math.divide_no_nan({}, {})", "tf.math.squared_difference({}, {})",

@@ -270,7 +270,7 @@ def run_program(program: Program) -> list[list[np.ndarray] | str]:
             results[-1] += [plain(held[i]) for i in program.states]
         except tf.errors.OpError as error:
             results.append(f"error {type(error).__name__}")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, IndexError) as error:
             results.append(f"cannot be traced: {type(error).__name__}")
         if program.states and isinstance(results[-1], str):
             break
