@@ -4,6 +4,7 @@
     row["tektite_ms"] / row["stock_ms"], row["difference"], row["left_out"]   # or row["error"]
     print(figures.table(HEADER, [cells(row)]))
 """
+import os
 import tempfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 from bench.harness import figures
 from bench.harness.engines import ENGINES, STOCK, TEKTITE
 from bench.harness.process import NOT_LOADED, Task, Worker, WorkerFailed, prepare
+from bench.models.workload import Workload
 from bench.zoo import WORKLOADS
 
 HEADER = ["case", "batch", "threads", "stock ms", "Tektite ms", "ratio", "difference", "compiled", "clusters", "memory",
@@ -24,10 +26,17 @@ def quick(times: list[float]) -> float:
     return float(np.quantile(times, 0.1))
 
 
+def environment_of(workload: Workload) -> tuple[tuple[str, str], ...]:
+    """Where the first call's results are what is compared, compiled code has to be there for it."""
+    if not workload.stateful:
+        return ()
+    return (("TEKTITE_FLAGS", f"{os.environ.get('TEKTITE_FLAGS', '')} --compile=sync".strip()),)
+
+
 def run_case(case: str, batch: int, threads: int, seconds: float) -> dict:
     name = f"{case}_b{batch}"
     row = {"case": case, "batch": batch, "threads": threads}
-    task = Task("bench.zoo", name, threads, timeout=600.0)
+    task = Task("bench.zoo", name, threads, timeout=600.0, environment=environment_of(WORKLOADS[name]))
     workers: dict[str, Worker] = {}
     try:
         prepare(task, WORKLOADS[name])

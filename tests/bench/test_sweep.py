@@ -37,6 +37,11 @@ def test_every_case_has_a_workload_for_each_batch():
                                                                     workload.program)) == 1
 
 
+def test_code_is_there_for_the_first_call_where_that_is_compared():
+    assert "--compile=sync" in dict(sweep.environment_of(WORKLOADS["fit_sgd_b8"]))["TEKTITE_FLAGS"]
+    assert sweep.environment_of(WORKLOADS["unet_b8"]) == ()
+
+
 def test_an_unknown_case_is_named():
     assert "unett" in run("--models", "unett").stderr
 
