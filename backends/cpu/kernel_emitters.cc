@@ -55,6 +55,19 @@ absl::Status CheckBroadcasts(const ir::Graph& region) {
   return absl::OkStatus();
 }
 
+// Of a parameter: all, or what is gathered or cut out of it.
+Dim ElementsRead(const Node& parameter) {
+  Dim read(0);
+  for (const ir::Use& use : parameter.uses()) {
+    const Op op = use.user->op();
+    const bool in_part =
+        use.operand == 0 && (op == Op::kGather || op == Op::kSlice || op == Op::kDynamicSlice);
+    if (!in_part) return parameter.shape().NumElements();
+    read = read + use.user->shape().NumElements();
+  }
+  return Min(read, parameter.shape().NumElements());
+}
+
 }  // namespace
 
 absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& target,
@@ -120,7 +133,7 @@ Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
     const double vectors = bytes / target.vector_bytes;
     switch (node->op()) {
       case Op::kParameter:
-        cost = cost + Cost(elements, bytes / 20);
+        cost = cost + Cost(ElementsRead(*node), bytes / 20);
         break;
       case Op::kConstant:
       case Op::kBroadcastInDim:

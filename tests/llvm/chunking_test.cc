@@ -4,6 +4,9 @@
 
 #include <vector>
 
+#include "backends/cpu/kernel_emitters.h"
+#include "jit/ir/graph.h"
+
 namespace tektite::cpu {
 namespace {
 
@@ -72,6 +75,19 @@ TEST(UnitsPerChunk, GivesSmallAndLargeWorkItsChunks) {
   EXPECT_GE(units, 10);
   EXPECT_EQ(Chunks(400, units) % 2, 0);
   EXPECT_LE(Chunks(1 << 24, UnitsPerChunk(1 << 24, Cost(1 << 24, 1000)).value()), 4200);
+}
+
+// Rows gathered out of a large table were taken for a kernel that reads all of it, and cut into
+// hundreds of chunks of 50 ns.
+TEST(ElementwiseCost, CountsWhatIsGatheredAndNotTheTable) {
+  const auto graph = ir::Parse(R"(
+graph @f(%table: f32[1000000,32], %rows: s32[16,1]) -> (f32[16,32]) {
+  %2: f32[16,32] = gather(%table, %rows) {collapsed_slice_dims = [0], index_vector_dim = 1, offset_dims = [1], slice_sizes = (1, 32), start_index_map = [0]}
+  return %2
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_LT(ElementwiseCost(**graph, Target()).value(), Cost(1, 2000).value());
 }
 
 }  // namespace
