@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
+#include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -121,6 +122,40 @@ absl::Status PlanConvolution(ContractionPlan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status PlanFilterGradient(ContractionPlan& plan) {
+  const Node& node = *plan.root;
+  TEKTITE_ASSIGN_OR_RETURN(ops::ConvDims dims,
+                           ops::GetConvDims(node.operand_shape(0).rank(), node.attrs()));
+  auto all_are = [](const std::vector<int64_t>& values, int64_t v) {
+    return std::all_of(values.begin(), values.end(), [v](int64_t x) { return x == v; });
+  };
+  if (dims.batch_groups != 1 || dims.feature_groups != 1) {
+    return Unimplemented(node.Describe(), ": grouped");
+  }
+  if (!all_are(dims.low, 0) || !all_are(dims.high, 0) || !all_are(dims.lhs_dilation, 1)) {
+    return Unimplemented(node.Describe(), ": padding inside the gradient of a filter");
+  }
+  if (plan.rhs == RhsMode::kPacked) {
+    return Unimplemented(node.Describe(), ": the gradient of a filter has no weights to pack");
+  }
+  const Dims &x = node.operand_shape(0).dims(), &dy = node.operand_shape(1).dims();
+  const Dims x_strides = ir::RowMajorStrides(x), dy_strides = ir::RowMajorStrides(dy);
+  plan.is_filter_gradient = true;
+  plan.k_loops.push_back({x[0], x_strides[0], dy_strides[0]});
+  for (int i = 0; i < dims.spatial; ++i) {
+    plan.m_loops.push_back({node.shape().dim(i), Dim(dims.strides[i]) * x_strides[1 + i], 0});
+    plan.k_loops.push_back(
+        {dy[1 + i], Dim(dims.rhs_dilation[i]) * x_strides[1 + i], dy_strides[1 + i]});
+  }
+  plan.m_loops.push_back({x.back(), 1, 0});
+  plan.m = Trips(plan.m_loops);
+  plan.k = Trips(plan.k_loops);
+  plan.n = dy.back();
+  plan.m_loops = Merged(plan.m_loops);
+  plan.k_loops = Merged(plan.k_loops);
+  return absl::OkStatus();
+}
+
 // The copies of a block's input lie one behind the other, a slice for each of the kernel's.
 void AddressCopiedSlices(ContractionPlan& plan) {
   const ConvolutionGeometry& g = plan.conv;
@@ -166,9 +201,15 @@ int BestVectors(const ContractionPlan& plan, const backend::TargetInfo& target) 
   return best;
 }
 
-// Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows.
+// Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows,
+// in the gradient of a filter they should not cross taps.
 int BestRows(const ContractionPlan& plan, const backend::TargetInfo& target, int vectors) {
   const int most = MostRows(plan, target, vectors);
+  if (plan.is_filter_gradient && plan.m_loops.size() > 1) {
+    for (int rows = most; rows >= std::max(1, most / 2); --rows) {
+      if (plan.m_loops.back().trips.value_or(1) % rows == 0) return rows;
+    }
+  }
   const Dim& extent = plan.is_convolution ? plan.conv.out_width : plan.m;
   int best_rows =
       static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(plan.m.value_or(most), 1)));
@@ -214,6 +255,24 @@ Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, m
 Dim IfAtMost(const Dim& a, const Dim& b, const Dim& then, const Dim& otherwise) {
   const Dim more = Min(FloorDiv(Max(a - Dim(1), 0), b), 1);  // 0 or 1
   return then + more * (otherwise - then);
+}
+
+// The gradient of a filter goes through all images once for each block of rows: as many of the
+// pixels as stay in cache while the block's tiles read them one after the other, the rest outside.
+// An image of unknown size is taken for one that does.
+void BlockPixels(ContractionPlan& plan, const backend::TargetInfo& target) {
+  constexpr int64_t kLeastSteps = 32;  // of a tile, to be worth loading and storing its sums
+  const int64_t most = target.l2_bytes / 4 / (plan.panel() * ir::DTypeBytes(plan.dtype));
+  const int loops = static_cast<int>(plan.k_loops.size());
+  int64_t steps = 1;
+  int inside = 0;
+  for (; inside < loops; ++inside) {
+    const Dim& trips = plan.k_loops[loops - 1 - inside].trips;
+    if (!trips.is_constant() && inside + 1 == loops && loops > 1) break;  // images
+    if (steps >= kLeastSteps && steps * trips.value_or(1) > most) break;
+    steps *= std::max<int64_t>(trips.value_or(1), 1);
+  }
+  plan.blocked_k_loops = loops - std::max(inside, 1);
 }
 
 void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
@@ -277,6 +336,7 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
     plan.block_panels =
         EvenBlock({plan.batch * plan.m_blocks(), plan.panels(), plan.block_panels, panel_cost});
   }
+  if (plan.is_filter_gradient) return BlockPixels(plan, target);
 
   // A panel that does not fit beside the rest is swept in pieces of k.
   const int64_t piece_bytes = target.l2_bytes / 8;
@@ -405,14 +465,15 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
   plan.accumulator = narrow ? DType::kF32 : plan.dtype;
   plan.lanes = target.lanes(std::max(4, ir::DTypeBytes(plan.accumulator)));
   if (will_be_packed || fusion.attrs().Has(Attr::rhs_packed)) plan.rhs = RhsMode::kPacked;
-  TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral ? PlanDot(plan)
-                                                             : PlanConvolution(plan));
+  TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral  ? PlanDot(plan)
+                          : ops::IsFilterGradient(*plan.root) ? PlanFilterGradient(plan)
+                                                              : PlanConvolution(plan));
   ChooseTile(fusion, plan, target);
   if (plan.rhs != RhsMode::kPacked) {
     const bool contiguous = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
     const bool few_rows = plan.m.value_or(4 * plan.rows) < 4 * plan.rows;
-    plan.rhs = contiguous && (few_rows || plan.is_convolution || narrow) ? RhsMode::kRowMajor
-                                                                         : RhsMode::kPackInKernel;
+    const bool in_place = few_rows || plan.is_convolution || plan.is_filter_gradient || narrow;
+    plan.rhs = contiguous && in_place ? RhsMode::kRowMajor : RhsMode::kPackInKernel;
   } else if (!will_be_packed && fusion.Int(Attr::rhs_packed) != plan.panel()) {
     return Internal("panels of ", fusion.Int(Attr::rhs_packed), " columns where ", plan.panel(),
                     " are read");

@@ -4,8 +4,10 @@
 // dot_general and convolution share this view.  Row m of the left-hand side starts at an offset
 // that is a function of m; k runs through a nest of loops with an lhs stride each (for a
 // convolution: kernel depth, height, and width times input features).  A convolution's batch counts
-// images and, with three spatial dimensions, the slices of its result's depth.  Columns come in
-// panels of `panel` = vectors x lanes, and a register tile is `rows` x `vectors` accumulators.
+// images and, with three spatial dimensions, the slices of its result's depth.  In the gradient of
+// a filter (jit/ops/filter_gradient.h) m is taps and channels and k images and pixels: a product
+// whose left-hand side overlaps itself.  Columns come in panels of `panel` = vectors x lanes, and a
+// register tile is `rows` x `vectors` accumulators.
 //
 // Sizes may be symbolic.  Tiles are chosen here and so for good: an unknown m or k is taken for a
 // large one, an unknown n gets panels of two vectors, which waste less of a ragged end.  Block
@@ -71,13 +73,14 @@ struct ConvolutionGeometry {
 struct ContractionPlan {
   const ir::Node* root = nullptr;
   bool is_convolution = false;
+  bool is_filter_gradient = false;  // which is none, as far as addresses go
   ConvolutionGeometry conv;
   ir::DType dtype = ir::DType::kF32;  // of the operands
   ir::DType accumulator = ir::DType::kF32;
 
   ir::Dim batch = 1, m = 1, n = 1, k = 1;
   std::vector<AddressLoop> batch_loops;  // with both strides
-  std::vector<AddressLoop> m_loops;      // lhs only; dot_general
+  std::vector<AddressLoop> m_loops;      // lhs only; not of convolutions
   std::vector<AddressLoop> k_loops;      // outermost first
   ir::Dim rhs_n_stride = 1;
 

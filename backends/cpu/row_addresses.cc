@@ -21,8 +21,10 @@ std::optional<int64_t> RowStride(const ContractionPlan& plan) {
   const ConvolutionGeometry& g = plan.conv;
   Dim stride;
   if (!plan.is_convolution) {
-    if (plan.m_loops.size() > 1) return std::nullopt;
-    stride = plan.m_loops.empty() ? Dim(0) : plan.m_loops[0].lhs_stride;
+    const bool crosses =
+        plan.m_loops.size() > 1 && Mod(plan.m_loops.back().trips, plan.rows) != Dim(0);
+    if (crosses) return std::nullopt;
+    stride = plan.m_loops.empty() ? Dim(0) : plan.m_loops.back().lhs_stride;
   } else if (g.out_width == Dim(1)) {
     stride = ImageRowStride(g);
   } else if (Mod(g.out_width, plan.rows) == Dim(0)) {

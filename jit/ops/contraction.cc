@@ -136,13 +136,10 @@ absl::StatusOr<Shapes> Convolution(const InferContext& c) {
   result.set_dim(d.output_batch, FloorDiv(x.dim(d.input_batch), batches));
   result.set_dim(d.output_feature, features);
   for (int i = 0; i < d.spatial; ++i) {
-    const Dim& window = kernel.dim(d.kernel_spatial[i]);
-    if (!window.is_constant()) {
-      return Unimplemented("kernel size ", window.ToString(), " is not constant");
-    }
     TEKTITE_ASSIGN_OR_RETURN(
-        Dim count, WindowCount(x.dim(d.input_spatial[i]), window.value(), d.strides[i], d.low[i],
-                               d.high[i], d.lhs_dilation[i], d.rhs_dilation[i], i));
+        Dim count,
+        WindowCount(x.dim(d.input_spatial[i]), kernel.dim(d.kernel_spatial[i]), d.strides[i],
+                    d.low[i], d.high[i], d.lhs_dilation[i], d.rhs_dilation[i], i));
     result.set_dim(d.output_spatial[i], count);
   }
   return One(result);

@@ -193,11 +193,11 @@ Dim Dilated(const Dim& size, int64_t dilation) {
   return Max(Dim(0), (size - Dim(1)) * dilation + 1);
 }
 
-absl::StatusOr<Dim> WindowCount(const Dim& size, int64_t window, int64_t stride, int64_t low,
+absl::StatusOr<Dim> WindowCount(const Dim& size, const Dim& window, int64_t stride, int64_t low,
                                 int64_t high, int64_t lhs_dilation, int64_t window_dilation,
                                 int dimension) {
   const Dim padded = Dilated(size, lhs_dilation) + Dim(low) + Dim(high);
-  const Dim reach = Dilated(Dim(window), window_dilation);
+  const Dim reach = Dilated(window, window_dilation);
   const Dim count = FloorDiv(padded - reach, Dim(stride)) + 1;
   if (count.is_constant() && count.value() < 0) {
     return InvalidArgument("dimension ", dimension, ": a window of ", reach.ToString(),

@@ -69,7 +69,7 @@ Shapes One(ir::Shape shape);
 ir::Dim Dilated(const ir::Dim& size, int64_t dilation);
 // Number of windows of `window` (dilated) that fit a padded size; an error when it would be
 // negative.
-absl::StatusOr<ir::Dim> WindowCount(const ir::Dim& size, int64_t window, int64_t stride,
+absl::StatusOr<ir::Dim> WindowCount(const ir::Dim& size, const ir::Dim& window, int64_t stride,
                                     int64_t low, int64_t high, int64_t lhs_dilation,
                                     int64_t window_dilation, int dimension);
 

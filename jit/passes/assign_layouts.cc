@@ -18,6 +18,7 @@
 
 #include "jit/base/status.h"
 #include "jit/ops/builder.h"
+#include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/pass.h"
@@ -60,6 +61,7 @@ MatrixView RhsAsMatrix(const Node& root) {
     view.valid = true;
     return view;
   }
+  if (ops::IsFilterGradient(root)) return view;
   auto conv = ops::GetConvDims(root.operand_shape(0).rank(), root.attrs());
   if (!conv.ok() || conv->feature_groups != 1 || conv->batch_groups != 1) return view;
   for (int d : conv->kernel_spatial) view.permutation.push_back(d);

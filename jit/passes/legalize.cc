@@ -7,10 +7,10 @@
 // Convolutions become channels-last; zeros between their inputs and negative padding become a pad;
 // feature groups become depthwise convolutions, or convolutions side by side.  A dot_general whose
 // columns are not one stride apart gets its right-hand side transposed.  What the gradients of
-// convolutions need is among these: Conv2DBackpropInput dilates its input, Conv2DBackpropFilter has
-// batch and features change places.
-// Limits: more groups than kMaxGroups that are not depthwise, batch groups and four spatial
-// dimensions stay as they are.
+// convolutions need is among these: Conv2DBackpropInput dilates its input, and the gradients of
+// filters get the form of jit/ops/filter_gradient.h, groups side by side and depthwise ones as a
+// sum of products for each tap. Limits: more groups than kMaxGroups that are not depthwise and four
+// spatial dimensions stay as they are.
 
 #include <algorithm>
 #include <numeric>
@@ -18,6 +18,8 @@
 
 #include "jit/base/status.h"
 #include "jit/ops/builder.h"
+#include "jit/ops/filter_gradient.h"
+#include "jit/ops/infer.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/pass.h"
 
@@ -37,6 +39,8 @@ using Ints = std::vector<int64_t>;
 
 // Side by side, each group is a kernel of its own.
 constexpr int64_t kMaxGroups = 32;
+// A depthwise filter's gradient has a sum for each of its taps.
+constexpr int64_t kMaxTaps = 128;
 
 Value Transposed(FuncBuilder& b, Value v, const Ints& permutation) {
   return std::is_sorted(permutation.begin(), permutation.end()) ? v : b.Transpose(v, permutation);
@@ -76,11 +80,32 @@ Value ChannelsLast(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
   return Transposed(b, y, Inverse(out));
 }
 
-// From here on convolutions are channels-last.
+// A convolution that gives a filter keeps that, with images first and channels last in its
+// operands.
+Value ChannelsLastInOperands(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
+  if (ops::IsFilterGradient(d)) return {};
+  Ints in = {d.input_feature}, kernel = {d.kernel_input};
+  for (int i = 0; i < d.spatial; ++i) {
+    in.push_back(d.input_spatial[i]);
+    kernel.push_back(d.kernel_spatial[i]);
+  }
+  in.push_back(d.input_batch);
+  kernel.push_back(d.kernel_output);
+  const std::string spatial = std::string("012").substr(0, d.spatial);
+  Attributes attrs = node->attrs();
+  attrs.Set(Attr::input_layout, "f" + spatial + "b").Set(Attr::kernel_layout, "i" + spatial + "o");
+  return b.AddOne(Op::kConvolution,
+                  {Transposed(b, node->operand(0), in), Transposed(b, node->operand(1), kernel)},
+                  attrs);
+}
+
+// From here on the input's spatial dimensions are the ones between its first and its last.  The
+// gradient of a filter reads the whole image for each tap, so it wants no padding at all.
 Value PadOutside(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
-  auto negative = [](int64_t x) { return x < 0; };
-  if (AllAre(d.lhs_dilation, 1) && std::none_of(d.low.begin(), d.low.end(), negative) &&
-      std::none_of(d.high.begin(), d.high.end(), negative)) {
+  const bool none = ops::IsFilterGradient(d);
+  auto is_outside = [none](int64_t x) { return none ? x != 0 : x < 0; };
+  if (AllAre(d.lhs_dilation, 1) && std::none_of(d.low.begin(), d.low.end(), is_outside) &&
+      std::none_of(d.high.begin(), d.high.end(), is_outside)) {
     return {};
   }
   Ints low = {0}, high = {0}, interior = {0};
@@ -131,9 +156,94 @@ Value SplitGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
   return b.Concatenate(parts, last);
 }
 
+// For each tap the sum over images and pixels of x * dy: f32[h,w,1,c*m] of x: f32[n,..,c] and
+// dy: f32[n,..,c*m].
+Value DepthwiseFilter(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
+  Value x = node->operand(0), dy = node->operand(1);
+  const ir::DType dtype = x.shape().dtype();
+  const bool is_narrow = ir::IsFloat(dtype) && ir::DTypeBytes(dtype) < 4;
+  const Dim channels = x.shape().dims().back();
+  Dims product = dy.shape().dims();
+  product.back() = channels;
+  product.push_back(FloorDiv(dy.shape().dims().back(), channels));
+  dy = b.Reshape(dy, product);
+  Ints places(product.size() - 1), summed(d.spatial + 1);
+  std::iota(places.begin(), places.end(), 0);
+  std::iota(summed.begin(), summed.end(), 0);
+  // Behind the last pixel that a tap reads there is room for the rest of its step, so that it is
+  // seen to read as many as dy has, whatever that is.
+  Ints none(node->shape().rank(), 0), rest = none;
+  for (int i = 0; i < d.spatial; ++i) {
+    if (!product[1 + i].is_constant()) rest[1 + i] = d.rhs_dilation[i] - 1;
+  }
+  if (rest != none) x = b.Pad(x, b.Scalar(dtype, 0), none, rest);
+  std::vector<Value> taps;
+  std::vector<int64_t> tap(d.spatial, 0);
+  auto next = [&] {  // false after the last one
+    for (int i = d.spatial; i-- > 0;) {
+      if (++tap[i] < node->shape().dim(i).value()) return true;
+      tap[i] = 0;
+    }
+    return false;
+  };
+  do {
+    Dims starts = {Dim(0)}, limits = {product[0]};
+    Ints steps = {1};
+    for (int i = 0; i < d.spatial; ++i) {
+      starts.push_back(tap[i] * d.strides[i]);
+      const Dim& size = product[1 + i];
+      limits.push_back(starts.back() + (size.is_constant() ? ops::Dilated(size, d.rhs_dilation[i])
+                                                           : size * Dim(d.rhs_dilation[i])));
+      steps.push_back(d.rhs_dilation[i]);
+    }
+    starts.push_back(Dim(0));
+    limits.push_back(channels);
+    steps.push_back(1);
+    Value moved = b.BroadcastInDim(b.Slice(x, starts, limits, steps), product, places);
+    Value terms = is_narrow
+                      ? b.Mul(b.Convert(moved, ir::DType::kF32), b.Convert(dy, ir::DType::kF32))
+                      : b.Mul(moved, dy);
+    Value sum = b.Convert(b.Reduce(terms, summed, "add"), dtype);
+    taps.push_back(b.Reshape(sum, {Dim(1), node->shape().dims().back()}));
+  } while (next());
+  return b.Reshape(b.Concatenate(taps, 0), node->shape().dims());
+}
+
+Value SplitFilterGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
+  const int last = node->shape().rank() - 1;
+  const auto channels = node->operand_shape(0).dim(last), features = node->shape().dim(last);
+  const int64_t groups = d.batch_groups;
+  if (groups == 1 || !channels.is_constant() || !features.is_constant()) return {};
+  int64_t num_taps = 1;
+  for (int i = 0; i < d.spatial; ++i) {
+    const Dim& size = node->shape().dim(i);
+    if (!size.is_constant()) return {};
+    num_taps *= size.value();
+  }
+  if (channels.value() == groups && num_taps > 0 && num_taps <= kMaxTaps) {
+    return DepthwiseFilter(node, d, b);
+  }
+  if (groups > kMaxGroups) return {};
+  const int64_t in = channels.value() / groups, out = features.value() / groups;
+  Attributes attrs = node->attrs();
+  attrs.Erase(Attr::batch_group_count);
+  std::vector<Value> parts;
+  for (int64_t g = 0; g < groups; ++g) {
+    Value x = b.SliceDim(node->operand(0), last, g * in, (g + 1) * in);
+    Value dy = b.SliceDim(node->operand(1), last, g * out, (g + 1) * out);
+    parts.push_back(b.AddOne(Op::kConvolution, {x, dy}, attrs));
+  }
+  return b.Concatenate(parts, last);
+}
+
 Value LegalConvolution(Node* node, FuncBuilder& b) {
   auto dims = ops::GetConvDims(node->operand_shape(0).rank(), node->attrs());
   if (!dims.ok() || dims->spatial > 3) return {};
+  if (ops::GivesFilter(*dims) && dims->feature_groups == 1) {
+    if (Value v = ChannelsLastInOperands(node, *dims, b)) return v;
+    if (Value v = PadOutside(node, *dims, b)) return v;
+    return SplitFilterGroups(node, *dims, b);
+  }
   if (Value v = ChannelsLast(node, *dims, b)) return v;
   if (Value v = PadOutside(node, *dims, b)) return v;
   return SplitGroups(node, *dims, b);

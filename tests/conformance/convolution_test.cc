@@ -212,6 +212,79 @@ CONFORMANCE_TEST(GroupedAndMultipliedConvolutions) {
   }
 }
 
+FuncBuilder::ConvOptions FilterGradient() {
+  FuncBuilder::ConvOptions options;
+  options.input_layout = "f01b";
+  options.kernel_layout = "i01o";
+  options.output_layout = "01bf";
+  return options;
+}
+
+CONFORMANCE_TEST(FilterGradients) {
+  struct Case {
+    int64_t batch, height, width, in, out, kh, kw;
+    int64_t stride = 1, dilation = 1, pad = 0;
+  };
+  for (const Case& c : {Case{2, 9, 8, 4, 5, 3, 3},
+                        {1, 7, 7, 3, 64, 3, 3, 2, 1, 1},
+                        {3, 5, 6, 17, 33, 2, 3, 1, 2, 1},
+                        {8, 3, 3, 16, 48, 3, 3},             // one place of the window
+                        {4, 6, 6, 20, 7, 1, 1},              // a product
+                        {4, 6, 7, 20, 7, 1, 1, 2},           // of every second pixel
+                        {2, 40, 40, 16, 20, 3, 3, 1, 1, 1},  // images in pieces
+                        {40, 4, 4, 24, 100, 3, 3, 1, 1, 1},
+                        {1, 1, 30, 8, 16, 1, 9},
+                        {0, 5, 5, 3, 4, 3, 3},
+                        {2, 1, 1, 6, 4, 1, 1}}) {
+    for (DType dtype : {DType::kF32, DType::kBF16}) {
+      SCOPED_TRACE(absl::StrCat(c.batch, " of ", c.height, "x", c.width, "x", c.in, " ", c.kh, "x",
+                                c.kw, "x", c.out, ir::DTypeName(dtype)));
+      FuncBuilder b;
+      const auto places = [&](int64_t size, int64_t taps) {
+        return (size + 2 * c.pad - (taps - 1) * c.dilation - 1) / c.stride + 1;
+      };
+      const int64_t p = places(c.height, c.kh), q = places(c.width, c.kw);
+      const auto high = [&](int64_t size, int64_t taps, int64_t count) {
+        return (taps - 1) * c.dilation + (count - 1) * c.stride + 1 - size - c.pad;
+      };
+      Value x = b.Parameter(Of(dtype, {c.batch, c.height, c.width, c.in}));
+      Value dy = b.Parameter(Of(dtype, {c.batch, p, q, c.out}));
+      FuncBuilder::ConvOptions options = FilterGradient();
+      options.strides = {c.dilation, c.dilation};
+      options.rhs_dilation = {c.stride, c.stride};
+      options.low = {c.pad, c.pad};
+      options.high = {high(c.height, c.kh, p), high(c.width, c.kw, q)};
+      Value df = b.Convolution(x, dy, options);
+      ASSERT_EQ(df.shape().sizes(), (Ints{c.kh, c.kw, c.in, c.out}));
+      // As an optimizer reads it.
+      b.Return({b.Sub(b.Parameter(df.shape()), b.Mul(df, b.FullLike(df, 0.5)))});
+      Check(b, dtype == DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(2));
+    }
+  }
+}
+
+CONFORMANCE_TEST(GroupedFilterGradients) {
+  for (auto [in, out, groups] : {std::tuple<int64_t, int64_t, int64_t>{8, 12, 4},
+                                 {6, 6, 6},
+                                 {33, 66, 33},  // depthwise with two filters per channel
+                                 {34, 34, 2}}) {
+    for (DType dtype : {DType::kF32, DType::kF16}) {
+      for (int64_t stride : {1, 2}) {
+        SCOPED_TRACE(absl::StrCat(in, " ", out, " ", groups, ir::DTypeName(dtype), " ", stride));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(dtype, {2, 9, 7, in}));
+        Value dy = b.Parameter(Of(dtype, {2, stride == 1 ? 9 : 5, stride == 1 ? 7 : 4, out}));
+        FuncBuilder::ConvOptions options = FilterGradient();
+        options.rhs_dilation = {stride, stride};
+        options.low = options.high = {1, 1};
+        options.batch_groups = groups;
+        b.Return({b.Convolution(x, dy, options)});
+        Check(b, dtype == DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(2));
+      }
+    }
+  }
+}
+
 // What the gradients of a convolution look like, and other layouts.
 CONFORMANCE_TEST(ConvolutionLayouts) {
   {
