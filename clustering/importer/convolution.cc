@@ -10,6 +10,7 @@
 #include "clustering/importer/fused_ops.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/windows.h"
+#include "jit/ops/infer.h"
 
 namespace tektite::importer {
 namespace {
@@ -129,40 +130,71 @@ absl::StatusOr<Dims> CompleteSizes(const NodeImport& op, int input, const Dims& 
   return image;
 }
 
-absl::Status CheckOutput(const NodeImport& op, const Problem& p, const Dims& dy) {
-  if (static_cast<int>(dy.size()) != p.format.rank()) {
+// The gradient of a result has its sizes, whatever they are called here; p's are dy's from here on.
+absl::Status CheckOutput(NodeImport& op, Problem* p, const Dims& dy) {
+  if (static_cast<int>(dy.size()) != p->format.rank()) {
     return op.Refuse("a gradient of rank ", dy.size());
   }
-  for (int i = 0; i < p.format.spatial_dims; ++i) {
-    if (ops::ProvablyDifferent(dy[p.format.spatial(i)], p.window[i].output)) {
-      return op.Refuse("the gradient has size ", dy[p.format.spatial(i)].ToString(), ", not ",
-                       p.window[i].output.ToString());
+  for (int i = 0; i < p->format.spatial_dims; ++i) {
+    const Dim& size = dy[p->format.spatial(i)];
+    if (!op.b().AssumeEqual(size, p->window[i].output)) {
+      return op.Refuse("the gradient has size ", size.ToString(), ", not ",
+                       p->window[i].output.ToString());
     }
+    p->window[i].output = size;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> RequireConstant(const NodeImport& op, const Dim& d) {
-  if (!d.is_constant()) return op.Refuse("padding depends on size ", d.ToString());
-  return d.value();
-}
-
-// Of the convolution of dy, spread out by the strides, with the mirrored filter.
-absl::StatusOr<FuncBuilder::ConvOptions> BackwardOptions(const NodeImport& op, const Problem& p) {
-  FuncBuilder::ConvOptions options;
+// The convolution of dy, spread out by the strides, with the mirrored filter.  How many pixels
+// behind the last window no window reaches depends on the size, so where that is not known, as many
+// as there can be are computed, and the padding with them; both are cut off.
+Value ConvolveBackward(FuncBuilder& b, const Problem& p, Value dy, Value filter,
+                       FuncBuilder::ConvOptions options) {
   options.input_layout = options.output_layout = p.format.layout();
   if (p.format.spatial_dims == 3) options.kernel_layout = "012io";
   options.feature_groups = p.groups;
   options.lhs_dilation = Fields(p.window, &WindowDim::stride);
   options.rhs_dilation = Fields(p.window, &WindowDim::dilation);
-  for (const WindowDim& w : p.window) {
-    Dim spread = (w.output - Dim(1)) * Dim(w.stride) + Dim(1);
-    int64_t low = w.extent() - 1 - w.low;
-    TEKTITE_ASSIGN_OR_RETURN(int64_t high, RequireConstant(op, w.input - spread + Dim(w.low)));
-    options.low.push_back(low);
-    options.high.push_back(high);
+  std::vector<int> cut;
+  for (int i = 0; i < p.format.spatial_dims; ++i) {
+    const WindowDim& w = p.window[i];
+    const Dim reach = (w.output - Dim(1)) * Dim(w.stride) + Dim(w.extent());
+    const Dim behind = w.input + Dim(w.low) - reach;
+    const bool known = behind.is_constant() && !w.is_cut;
+    if (!known) cut.push_back(i);
+    options.low.push_back(w.extent() - 1 - (known ? w.low : 0));
+    options.high.push_back(w.extent() - 1 + (known ? behind.value() : w.stride - 1));
   }
-  return options;
+  Value dx = b.Convolution(dy, filter, options);
+  for (int i : cut) {
+    const WindowDim& w = p.window[i];
+    const Dim begin = Dim(w.low) - w.skipped;
+    dx = b.SliceDim(dx, p.format.spatial(i), begin, begin + w.input);
+  }
+  return dx;
+}
+
+// The padded image without what no window reaches, so that its sizes say how large the filter is.
+Value WhatWindowsRead(FuncBuilder& b, Value x, const Problem& p) {
+  if (!x) return x;
+  const int rank = p.format.rank();
+  std::vector<int64_t> low(rank, 0), high(rank, 0);
+  for (int i = 0; i < p.format.spatial_dims; ++i) {
+    low[p.format.spatial(i)] = p.window[i].low;
+    high[p.format.spatial(i)] = p.window[i].high;
+  }
+  if (low != std::vector<int64_t>(rank, 0) || high != low) {
+    x = b.Pad(x, b.Scalar(x.dtype(), 0), low, high);
+  }
+  for (int i = 0; i < p.format.spatial_dims; ++i) {
+    const WindowDim& w = p.window[i];
+    const int d = p.format.spatial(i);
+    const Dim reach = ops::Dilated(w.output, w.stride) + Dim(w.extent() - 1);
+    if (!w.is_cut && x.shape().dim(d) == reach) continue;
+    x = b.SliceDim(x, d, w.skipped, w.skipped + reach);
+  }
+  return x;
 }
 
 }  // namespace
@@ -198,22 +230,19 @@ absl::Status ImportConv2DBackpropInput(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims image,
                            CompleteSizes(op, 0, op.InputDims(2), op.InputDims(1), format));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, image, op.InputDims(1)));
-  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
-  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
-  TEKTITE_ASSIGN_OR_RETURN(FuncBuilder::ConvOptions options, BackwardOptions(op, p));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
+  FuncBuilder::ConvOptions options;
   const Value filter = BackwardFilter(b, p, op.Input(1), &options);
-  return op.Return(b.Convolution(op.Input(2), filter, options));
+  return op.Return(ConvolveBackward(b, p, op.Input(2), filter, std::move(options)));
 }
 
 absl::Status ImportConv3DBackpropInput(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, image));
-  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
-  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
-  TEKTITE_ASSIGN_OR_RETURN(FuncBuilder::ConvOptions options, BackwardOptions(op, p));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
   Value filter = b.Transpose(b.Reverse(op.Input(1), {0, 1, 2}), {0, 1, 2, 4, 3});
-  return op.Return(b.Convolution(op.Input(2), filter, options));
+  return op.Return(ConvolveBackward(b, p, op.Input(2), filter, {}));
 }
 
 // df = x convolved with dy, which is dilated by the strides; batch is what is summed over, and the
@@ -222,9 +251,7 @@ absl::Status ImportConv2DBackpropFilter(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), sizes));
-  TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
-  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, p, op.InputDims(2)));
-  Value x = op.Input(0);
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
   FuncBuilder::ConvOptions options;
   options.input_layout = p.format.channels_first ? "fb01" : "f01b";
   options.kernel_layout = p.format.channels_first ? "io01" : "i01o";
@@ -232,14 +259,7 @@ absl::Status ImportConv2DBackpropFilter(NodeImport& op) {
   options.batch_groups = p.groups;
   options.strides = Fields(p.window, &WindowDim::dilation);
   options.rhs_dilation = Fields(p.window, &WindowDim::stride);
-  for (int i = 0; i < 2; ++i) {
-    const WindowDim& w = p.window[i];
-    Dim reach = Dim(w.extent()) + (w.output - Dim(1)) * Dim(w.stride);
-    TEKTITE_ASSIGN_OR_RETURN(int64_t high, RequireConstant(op, reach - w.input - Dim(w.low)));
-    if (high < 0) x = b.SliceDim(x, p.format.spatial(i), Dim(0), w.input + Dim(high));
-    options.low.push_back(w.low);
-    options.high.push_back(std::max<int64_t>(high, 0));
-  }
+  const Value x = WhatWindowsRead(b, op.Input(0), p);
   return op.Return(b.Reshape(b.Convolution(x, op.Input(2), options), sizes));
 }
 

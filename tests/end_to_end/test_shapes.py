@@ -97,6 +97,41 @@ def test_images_of_twenty_sizes(run_pair):
     assert stats["generic_artifacts"] + stats["specialized_artifacts"] <= 3 * stats["clusters"], stats
 
 
+# A training step of convolutions for any number of images of any size: gradients of filters, strided,
+# grouped and depthwise ones among them, of padding that depends on sizes, and of a concatenation.
+TRAINING = """
+init = lambda *s: tf.Variable(normal(*s) * 0.3)
+stem, left, right, deep, grouped = (init(3, 3, 4, 8), init(3, 3, 8, 8), init(1, 1, 8, 4), init(3, 3, 12, 1),
+                                    init(3, 3, 6, 4))
+weights = [stem, left, right, deep, grouped]
+
+@tf.function(input_signature=[tf.TensorSpec([None, None, None, 4], tf.float32)])
+def step(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.relu(tf.nn.conv2d(x, stem, 2, "SAME"))
+        y = tf.concat([tf.nn.conv2d(y, left, 1, "SAME"), tf.nn.conv2d(y, right, 1, "SAME")], -1)
+        y = tf.nn.depthwise_conv2d(tf.tanh(y), deep, [1, 2, 2, 1], "VALID")
+        y = tf.concat([y, tf.nn.conv2d(y, grouped, 1, "SAME"), y], -1)
+        loss = tf.reduce_sum(tf.square(y))
+    return tape.gradient(loss, [x, *weights])
+
+report(y=[step(normal(*size, 4)) for size in ((2, 17, 20), (1, 12, 9), (3, 5, 6), (1, 5, 5), (5, 16, 7))])
+"""
+
+
+def test_training_steps_of_any_size(run_pair):
+    plain, compiled = run_pair(TRAINING, TEKTITE_FLAGS="--compile=sync --contest=false --hot_calls=0")
+    for want, got in zip(plain.values["y"], compiled.values["y"]):
+        for w, g in ((np.asarray(a), np.asarray(b)) for a, b in zip(want, got)):
+            assert w.shape == g.shape
+            np.testing.assert_allclose(g, w, rtol=0, atol=TOLERANCE * np.abs(w).max(initial=0))
+    stats = compiled.stats
+    assert not stats["fallbacks"], stats["fallback_examples"]
+    assert stats["generic_artifacts"] >= 1, stats["generic_refusal_example"]
+    assert stats["generic_artifacts"] + stats["specialized_artifacts"] <= 3 * stats["clusters"], stats
+
+
 @pytest.mark.parametrize("signature", SIGNATURES.values(), ids=SIGNATURES.keys())
 def test_fifty_shapes(run_pair, signature):
     plain, compiled = run_pair(ENCODER.replace("SIGNATURE", signature), TEKTITE_FLAGS="--compile=sync --contest=false --hot_calls=0")

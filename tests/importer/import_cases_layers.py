@@ -185,6 +185,7 @@ def convolution_cases():
         )
         if dilations == (1, 1) and strides[0] == strides[1]:
             yield from depthwise_cases(name, (*shape[:2], 4, 2), s, padding)
+    yield from filter_gradient_cases()
     yield Case(
         "Conv2DGroups",
         lambda x, k: raw.Conv2D(input=x, filter=k, strides=[1, 1, 1, 1], padding="SAME"),
@@ -210,6 +211,40 @@ def convolution_cases():
         [IMAGE, normal(3, 3, 4, 6)],
         refused="batch",
     )
+
+
+def filter_gradient_cases():
+    """Every kind of padding, with an image of which strides leave something, a smaller one and none."""
+    for name, filter_shape, options in (
+        ("Valid", (3, 3, 4, 5), dict(strides=[1, 2, 2, 1], padding="VALID")),
+        ("Same", (3, 2, 4, 5), dict(strides=[1, 3, 2, 1], padding="SAME")),
+        ("Dilated", (2, 3, 4, 5), dict(strides=[1, 1, 1, 1], padding="SAME", dilations=[1, 2, 3, 1])),
+        ("Explicit", (3, 3, 4, 5), dict(strides=[1, 2, 1, 1], padding="EXPLICIT",
+                                        explicit_paddings=[0, 0, 2, 1, 0, 3, 0, 0])),
+        ("OneTap", (1, 1, 4, 5), dict(strides=[1, 2, 2, 1], padding="SAME")),
+    ):
+        for image in (IMAGE, IMAGE[:1, :7, :5], IMAGE[:0]):
+            some = np.zeros((1, *image.shape[1:]), np.float32)
+            result = raw.Conv2D(input=some, filter=np.zeros(filter_shape, np.float32), **options)
+            dy = normal(image.shape[0], *result.shape[1:])
+            yield Case(
+                f"Conv2DBackpropFilterAny{name}{image.shape[0]}",
+                lambda x, g, f=filter_shape, o=options: raw.Conv2DBackpropFilter(
+                    input=x, filter_sizes=list(f), out_backprop=g, **o
+                ),
+                [image, dy],
+                rel=REL,
+            )
+    for image in (IMAGE, IMAGE[:1], IMAGE[:0]):  # groups are for channels of known number
+        yield Case(
+            f"Conv2DBackpropFilterGrouped{image.shape[0]}",
+            lambda x, g: raw.Conv2DBackpropFilter(
+                input=tf.reshape(x, [-1, 9, 8, 4]), filter_sizes=[3, 3, 2, 6], out_backprop=g,
+                strides=[1, 1, 1, 1], padding="SAME",
+            ),
+            [image, normal(image.shape[0], 9, 8, 6)],
+            rel=REL,
+        )
 
 
 def volume_cases():
