@@ -15,7 +15,8 @@ using graph_def::NodeDef;
 constexpr absl::string_view kMeasures[] = {"Rank", "Shape", "ShapeN", "Size"};
 
 // Import functions that give known values from known values, beside what the importer folds.
-constexpr absl::string_view kGiveContents[] = {"BroadcastGradientArgs", "InvertPermutation"};
+constexpr absl::string_view kGiveContents[] = {"BroadcastGradientArgs", "ConcatOffset",
+                                               "InvertPermutation"};
 
 template <size_t N>
 bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
@@ -33,13 +34,9 @@ CompileTime::CompileTime(const GraphIndex& index, const Together& together)
     const NodeDef& def = index.node(node);
     const auto inputs = index.inputs(node);
     const importer::ImportRule* rule = importer::FindImportRule(def.op);
-    if (rule != nullptr && !rule->compile_time_inputs.empty()) {
-      const int data_inputs = def.NumDataInputs();
-      for (int i : rule->compile_time_inputs) {
-        const int input = i < 0 ? data_inputs + i : i;
-        if (input < 0 || input >= data_inputs || unknown_input_[node] >= 0) continue;
-        if (!known_to(inputs[input].node, node)) unknown_input_[node] = input;
-      }
+    const int data_inputs = rule == nullptr ? 0 : def.NumDataInputs();
+    for (int i = 0; i < data_inputs && unknown_input_[node] < 0; ++i) {
+      if (rule->NeedsValue(def, i) && !known_to(inputs[i].node, node)) unknown_input_[node] = i;
     }
     if (def.op == "Const" || IsOneOf(def.op, kMeasures)) {
       known_[node] = true;

@@ -9,6 +9,8 @@
 namespace tektite::importer {
 namespace {
 
+constexpr absl::string_view kAllInputs = "all";
+
 std::vector<int> ParseIndices(absl::string_view text) {
   std::vector<int> indices;
   for (absl::string_view word : absl::StrSplit(text, ',', absl::SkipEmpty())) {
@@ -21,7 +23,7 @@ std::vector<int> ParseIndices(absl::string_view text) {
 absl::flat_hash_map<absl::string_view, ImportRule> MakeTable() {
   absl::flat_hash_map<absl::string_view, ImportRule> table;
 #define TEKTITE_IMPORT(op, function, inputs) \
-  table.emplace(#op, ImportRule{function, ParseIndices(inputs)});
+  table.emplace(#op, ImportRule{function, ParseIndices(inputs), inputs == kAllInputs});
 #include "clustering/importer/import_list.inc"
 #undef TEKTITE_IMPORT
   return table;
@@ -31,6 +33,7 @@ absl::flat_hash_map<absl::string_view, ImportRule> MakeTable() {
 
 bool ImportRule::NeedsValue(const graph_def::NodeDef& node, int input) const {
   int n = node.NumDataInputs();
+  if (needs_all_values) return input < n;
   return std::any_of(compile_time_inputs.begin(), compile_time_inputs.end(),
                      [&](int i) { return input == (i < 0 ? i + n : i); });
 }

@@ -21,6 +21,7 @@ struct ImportRule {
   absl::Status (*import)(NodeImport& op);
   // Data inputs whose value is needed; negative ones count from the last.
   std::vector<int> compile_time_inputs;
+  bool needs_all_values = false;
 
   bool NeedsValue(const graph_def::NodeDef& node, int input) const;
 };

@@ -124,6 +124,29 @@ absl::Status ImportBroadcastArgs(NodeImport& op) {
   return op.ReturnContents(op.InputDType(0), {Dim(static_cast<int64_t>(rank))}, result);
 }
 
+// Where each part of a concatenation begins, from the parts' shapes.
+absl::Status ImportConcatOffset(NodeImport& op) {
+  if (op.num_inputs() < 2) return op.Refuse("nothing is concatenated");
+  TEKTITE_ASSIGN_OR_RETURN(const Dims first, op.RequireContents(1));
+  const int rank = static_cast<int>(first.size());
+  TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(0, rank));
+  Dim begin(0);
+  for (int i = 1; i < op.num_inputs(); ++i) {
+    TEKTITE_ASSIGN_OR_RETURN(const Dims part, op.RequireContents(i));
+    if (static_cast<int>(part.size()) != rank) return op.Refuse("ranks differ");
+    for (int d = 0; d < rank; ++d) {
+      if (d != axis && !op.b().AssumeEqual(part[d], first[d])) {
+        return op.Refuse(op.b().status().message());
+      }
+    }
+    Dims offset(rank, Dim(0));
+    offset[axis] = begin;
+    begin = begin + part[axis];
+    TEKTITE_RETURN_IF_ERROR(op.ReturnContents(op.InputDType(i), {Dim(rank)}, std::move(offset)));
+  }
+  return absl::OkStatus();
+}
+
 // The axes over which a gradient of the broadcast result is summed to fit each operand: those where
 // the operand has size 1 (or nothing) and those where both have size 1.
 absl::Status ImportBroadcastGradientArgs(NodeImport& op) {

@@ -192,6 +192,20 @@ def shape_cases():
         lambda x, y: raw.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(y)),
         [M[:1], M[:1]],
     )
+    for axis in (1, -2):
+        yield Case(
+            f"ConcatOffset{axis}",
+            lambda *parts, a=axis: raw.ConcatOffset(concat_dim=a, shape=[tf.shape(x) for x in parts]),
+            [X, X[:, :2], X[:, :0], X[:, :1]],
+            dynamic=True,
+        )
+    yield Case(
+        "GradientOfConcat",
+        lambda x, y: tf.gradients(tf.square(tf.concat([x, y, x], 0)), [x, y]),
+        [M, M[:1]],
+        rel=1e-6,
+        dynamic=True,
+    )
     yield Case(
         "GradientOfBroadcast", lambda x, y: tf.gradients(tf.square(x + y), [x, y]), [M, M[:1]], rel=1e-6
     )
@@ -292,4 +306,4 @@ MEASURING = {  # cases whose functions ask for shapes
 CASES = [*reshape_cases(), *slice_cases(), *index_cases(), *shape_cases(), *resize_cases(),
          *variable_cases()]
 for case in CASES:
-    case.dynamic = case.name in MEASURING
+    case.dynamic |= case.name in MEASURING
