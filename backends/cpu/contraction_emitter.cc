@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <utility>
 
+#include "backends/cpu/contraction_code.h"
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
@@ -31,28 +34,19 @@ constexpr int64_t kStepsToFetch = 32;
 
 class ContractionEmitter {
  public:
-  ContractionEmitter(const Node& fusion, const ContractionPlan& plan, const std::string& name)
-      : fusion_(fusion),
-        region_(fusion.region()),
-        plan_(plan),
-        shared_(SharesLastVector(plan)),
-        name_(name) {}
+  ContractionEmitter(const Node& fusion, ContractionPlan plan)
+      : region_(fusion.region()), plan_(std::move(plan)), shared_(SharesLastVector(plan_)) {}
 
-  absl::StatusOr<EmittedKernel> Run() {
+  Dim cost() const { return plan_.cost; }
+  Dim num_chunks() const { return plan_.batch * plan_.m_blocks() * plan_.n_blocks(); }
+
+  absl::Status Emit(loop::Builder& b) {
     lhs_parameter_ = ops::ParameterIndex(plan_.root->operand(0));
     rhs_parameter_ = ops::ParameterIndex(plan_.root->operand(1));
     if (lhs_parameter_ < 0 || rhs_parameter_ < 0 ||
         plan_.root->operand(0).node->op() != Op::kParameter) {
       return Unimplemented(plan_.root->Describe(), ": an operand is not in memory");
     }
-    EmittedKernel result;
-    result.in_place = EpilogueInPlace(region_, *plan_.root);
-    result.kernel = MakeKernel(fusion_, name_, result.in_place);
-    result.cost = plan_.cost;
-    const Dim m_blocks = plan_.m_blocks(), n_blocks = plan_.n_blocks();
-    const Dim units = plan_.batch * m_blocks * n_blocks;
-    result.num_chunks = units;
-    loop::Builder b(result.kernel.get());
     b_ = &b;
     if (plan_.is_convolution && plan_.conv.padded()) {
       const Dim rows = plan_.conv.input_rows(plan_.image_rows);
@@ -71,12 +65,12 @@ class ContractionEmitter {
     }
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     PlanPrefetch();
-    ForEachUnit(b, units, 1, [&](Value unit) {
-      const std::vector<Value> index = Delinearize(b, unit, {plan_.batch, m_blocks, n_blocks});
+    ForEachUnit(b, num_chunks(), 1, [&](Value unit) {
+      const std::vector<Value> index =
+          Delinearize(b, unit, {plan_.batch, plan_.m_blocks(), plan_.n_blocks()});
       EmitBlock(index[0], index[1], index[2]);
     });
-    TEKTITE_RETURN_IF_ERROR(status_);
-    return result;
+    return status_;
   }
 
  private:
@@ -460,11 +454,9 @@ class ContractionEmitter {
     if (status_.ok()) status_ = status;
   }
 
-  const Node& fusion_;
   const ir::Graph& region_;
-  const ContractionPlan& plan_;
+  const ContractionPlan plan_;
   const bool shared_;  // see SharesLastVector
-  const std::string& name_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
@@ -481,16 +473,11 @@ class ContractionEmitter {
 
 }  // namespace
 
-int64_t ContractionPanelWidth(const Node& fusion, const Target& target) {
-  if (StreamsRightHandSide(fusion, target)) return 0;
-  auto plan = PlanContraction(fusion, target, /*will_be_packed=*/true);
-  return plan.ok() ? plan->panel() : 0;
-}
-
-absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& target,
-                                              const std::string& name) {
+absl::StatusOr<ContractionCode> CodeForTiles(const Node& fusion, const Target& target) {
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
-  return ContractionEmitter(fusion, plan, name).Run();
+  auto emitter = std::make_shared<ContractionEmitter>(fusion, std::move(plan));
+  return ContractionCode{emitter->num_chunks(), emitter->cost(),
+                         [emitter](loop::Builder& b) { return emitter->Emit(b); }};
 }
 
 }  // namespace tektite::cpu

@@ -10,10 +10,16 @@
 // Pieces of rows lie a row apart, which no prefetcher follows over page boundaries: the code asks
 // for what it needs some rows later itself.  (Zen 5, [1,768] x [768,50257] from memory: 38 GB/s
 // with, 20 without; packed panels read at 37.)
+//
+// Columns and k may be of unknown size (a cache of keys and values that grows), and so may the rows
+// of a product in a batch, whose right-hand side is packed by nobody before the call: such a kernel
+// has the code for one row beside the register tiles for many.
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 
+#include "backends/cpu/contraction_code.h"
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
@@ -39,6 +45,9 @@ constexpr int64_t kWantedPanels = 8;
 constexpr int kEnoughSums = 8;
 // What one core reads from memory in a nanosecond.
 constexpr double kBytesPerNs = 20;
+
+// Sizes that are not known are taken for large ones.
+constexpr int64_t kLarge = int64_t{1} << 30;
 
 // Partial sums of lanes() columns, a vector each, to one vector of sums: neighbours that are half
 // the columns apart meet first, so that lane i ends with column i.
@@ -67,53 +76,48 @@ Value SumLanesOfEach(loop::Builder& b, std::vector<Value> columns) {
 
 class StreamedProduct {
  public:
-  StreamedProduct(const Node& fusion, const Target& target, const std::string& name,
-                  ContractionPlan plan)
-      : fusion_(fusion),
-        region_(fusion.region()),
+  // `rows`: how many there are, at least where this code runs.
+  StreamedProduct(const Node& fusion, const Target& target, ContractionPlan plan, int rows)
+      : region_(fusion.region()),
         target_(target),
-        name_(name),
         plan_(std::move(plan)),
-        n_(plan_.n.value()),
-        k_(plan_.k.value()),
-        along_k_(plan_.rhs_n_stride != Dim(1) && n_ > 1) {}
-
-  absl::StatusOr<EmittedKernel> Run() {
+        rows_(rows),
+        along_k_(plan_.rhs_n_stride != Dim(1) && plan_.n != Dim(1) && plan_.n != Dim(0)) {
     ChoosePanel();
-    EmittedKernel result;
-    result.in_place = EpilogueInPlace(region_, *plan_.root);
-    result.kernel = MakeKernel(fusion_, name_, result.in_place);
-    result.cost = Cost(plan_.batch * Dim(n_ * k_), ir::DTypeBytes(plan_.dtype) / kBytesPerNs) +
-                  Cost(plan_.batch * Dim(rows() * n_), 0.25);
-    const Dim units = plan_.batch * plan_.panels();
-    const Dim per_chunk = UnitsPerChunk(units, result.cost);
-    result.num_chunks = CeilDiv(units, per_chunk);
-    loop::Builder b(result.kernel.get());
+    const Dim columns = plan_.batch * plan_.n;
+    cost_ = Cost(columns * plan_.k, ir::DTypeBytes(plan_.dtype) / kBytesPerNs) +
+            Cost(columns * Dim(rows_), 0.25);
+  }
+
+  Dim cost() const { return cost_; }
+  Dim num_chunks() const { return CeilDiv(units(), UnitsPerChunk(units(), cost_)); }
+
+  // The code of a call's chunks.
+  absl::Status Emit(loop::Builder& b) {
     b_ = &b;
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
-    for (int m = 0; m < rows(); ++m) row_displacement_.push_back(RowDisplacement(m));
-    ForEachUnit(b, units, per_chunk, [&](Value unit) {
+    for (int m = 0; m < rows_; ++m) row_displacement_.push_back(RowDisplacement(m));
+    ForEachUnit(b, units(), UnitsPerChunk(units(), cost_), [&](Value unit) {
       EmitPanel(b.Div(unit, b.Index(plan_.panels())), b.Rem(unit, b.Index(plan_.panels())));
     });
-    TEKTITE_RETURN_IF_ERROR(status_);
-    return result;
+    return status_;
   }
 
  private:
-  int rows() const { return static_cast<int>(plan_.m.value()); }
+  Dim units() const { return plan_.batch * plan_.panels(); }
 
   void ChoosePanel() {
     plan_.vectors = 1;
     if (along_k_) return;
     const bool many_registers = target_.vector_registers >= 32;
-    const int sums = rows() == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
-    const int64_t needed = (n_ + plan_.lanes - 1) / plan_.lanes;
-    plan_.vectors = static_cast<int>(std::clamp<int64_t>(needed / kWantedPanels, 1, sums / rows()));
+    const int sums = rows_ == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
+    const int64_t needed = (plan_.n.value_or(kLarge) + plan_.lanes - 1) / plan_.lanes;
+    plan_.vectors = static_cast<int>(std::clamp<int64_t>(needed / kWantedPanels, 1, sums / rows_));
   }
 
   Dim RowDisplacement(int64_t m) const {
     Dim displacement;
-    for (size_t i = plan_.m_loops.size(); i-- > 0;) {
+    for (size_t i = plan_.m_loops.size(); i-- > 0 && m > 0;) {
       const AddressLoop& loop = plan_.m_loops[i];
       const int64_t trips = loop.trips.value();
       displacement = displacement + Dim(m % trips) * loop.lhs_stride;
@@ -137,12 +141,12 @@ class StreamedProduct {
     Value column = b.Mul(panel, b.Index(plan_.panel()));
     auto finish = [&](bool ragged) {
       std::vector<Value> acc = along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, column, ragged);
-      absl::Status status = epilogue_.Emit(b, batch, {b.Index(0), rows(), rows(), {}}, column, acc);
+      absl::Status status = epilogue_.Emit(b, batch, {b.Index(0), rows_, rows_, {}}, column, acc);
       if (status_.ok()) status_ = status;
     };
-    const int64_t whole = n_ / plan_.panel();
-    if (Dim(whole) == plan_.panels()) return finish(false);
-    if (whole == 0) return finish(true);
+    const Dim whole = FloorDiv(plan_.n, plan_.panel());
+    if (whole == plan_.panels()) return finish(false);
+    if (whole == Dim(0)) return finish(true);
     b.If(
         b.Compare("lt", panel, b.Index(whole)), [&] { finish(false); }, [&] { finish(true); });
   }
@@ -166,7 +170,7 @@ class StreamedProduct {
   using Inner = std::function<Sums(Value, Value, Sums)>;
   Sums OuterLoops(size_t depth, Value lhs_at, Value rhs_at, Sums sums, const Inner& inner) {
     loop::Builder& b = *b_;
-    if (k_ == 0) return sums;
+    if (plan_.k == Dim(0)) return sums;
     if (depth + 1 >= plan_.k_loops.size()) return inner(lhs_at, rhs_at, std::move(sums));
     const AddressLoop& loop = plan_.k_loops[depth];
     return b.For(b.Index(0), b.Index(loop.trips), 1, std::move(sums),
@@ -187,7 +191,7 @@ class StreamedProduct {
     masks_.assign(plan_.vectors, Value());
     if (ragged) masks_ = epilogue_.ColumnMasks(b, column);
     rhs_ = b.Offset(rhs, plan_.dtype, column);
-    const size_t size = static_cast<size_t>(rows()) * plan_.vectors;
+    const size_t size = static_cast<size_t>(rows_) * plan_.vectors;
     return OuterLoops(0, b.Index(0), b.Index(0), Zeros(size),
                       [&](Value lhs_at, Value rhs_at, Sums sums) {
                         return SweepRows(lhs_at, rhs_at, std::move(sums));
@@ -196,15 +200,16 @@ class StreamedProduct {
 
   Sums SweepRows(Value lhs_at, Value rhs_at, Sums sums) {
     loop::Builder& b = *b_;
-    const int64_t trips = InnerLoop().trips.value();
+    const Dim trips = InnerLoop().trips;
+    const int64_t likely = trips.value_or(kLarge);
     const size_t size = sums.size();
     int64_t copies = 1;
-    while (static_cast<int64_t>(size) * copies < kEnoughSums && copies * 2 <= trips) copies *= 2;
+    while (static_cast<int64_t>(size) * copies < kEnoughSums && copies * 2 <= likely) copies *= 2;
     int64_t steps = copies;
-    while (static_cast<int64_t>(size) * steps < 3 * kEnoughSums && steps * 2 <= trips) steps *= 2;
+    while (static_cast<int64_t>(size) * steps < 3 * kEnoughSums && steps * 2 <= likely) steps *= 2;
     const Sums zero = Zeros(size);
     for (int64_t c = 1; c < copies; ++c) sums.insert(sums.end(), zero.begin(), zero.end());
-    const int64_t unrolled = trips / steps * steps;
+    const Dim unrolled = trips - Mod(trips, steps);
     sums = b.For(b.Index(0), b.Index(unrolled), steps, std::move(sums),
                  [&](Value k, absl::Span<const Value> carried) {
                    Sums s(carried.begin(), carried.end());
@@ -241,7 +246,7 @@ class StreamedProduct {
     for (int v = 0; v < plan_.vectors; ++v) {
       Value at = b.Add(right, b.Index(static_cast<int64_t>(v) * plan_.lanes));
       Value w = Widened(b.Load(rhs_, plan_.dtype, at, plan_.lanes, masks_[v]));
-      for (int m = 0; m < rows(); ++m) {
+      for (int m = 0; m < rows_; ++m) {
         Value& sum = sums[m * plan_.vectors + v];
         sum = MultiplyAdd(spread[m], w, sum);
       }
@@ -252,8 +257,12 @@ class StreamedProduct {
   void PrefetchRows(Value k, int64_t steps, Value rhs_at) {
     loop::Builder& b = *b_;
     const int64_t bytes = ir::DTypeBytes(plan_.dtype);
-    if (n_ * k_ * bytes < target_.l2_bytes / 2) return;
     const AddressLoop loop = InnerLoop();
+    const Dim matrix = plan_.n * plan_.k * Dim(bytes);
+    // Of unknown size: unless the pieces are one stream, which the hardware follows.
+    const bool worth = matrix.is_constant() ? matrix.value() >= target_.l2_bytes / 2
+                                            : loop.rhs_stride != Dim(plan_.panel());
+    if (!worth) return;
     const int64_t width = plan_.panel() * bytes;
     const int64_t ahead = std::max<int64_t>(kPrefetchBytes / width, 1);
     Value at = b.Add(k, b.Index(ahead)), trips = b.Index(loop.trips);
@@ -277,20 +286,20 @@ class StreamedProduct {
     for (int j = 0; j < lanes; ++j) {
       Value n = b.Add(column, b.Index(j));
       // Columns beyond n repeat the last one; their results are never stored.
-      if (ragged) n = b.Min(n, b.Index(n_ - 1));
+      if (ragged) n = b.Min(n, b.Index(plan_.n - Dim(1)));
       pointers.push_back(b.Offset(rhs, plan_.dtype, b.Mul(n, b.Index(plan_.rhs_n_stride))));
     }
     int together = std::min(lanes, target_.vector_registers / 2);
-    while (together > 1 && together * rows() > target_.vector_registers / 2) together /= 2;
-    std::vector<std::vector<Value>> columns(rows());
+    while (together > 1 && together * rows_ > target_.vector_registers / 2) together /= 2;
+    std::vector<std::vector<Value>> columns(rows_);
     for (int first = 0; first < lanes; first += together) {
       Sums sums = OuterLoops(
-          0, b.Index(0), b.Index(0), Zeros(static_cast<size_t>(together) * rows()),
+          0, b.Index(0), b.Index(0), Zeros(static_cast<size_t>(together) * rows_),
           [&](Value lhs_at, Value rhs_at, Sums s) {
             return SweepColumns({pointers.begin() + first, pointers.begin() + first + together},
                                 lhs_at, rhs_at, std::move(s));
           });
-      for (int m = 0; m < rows(); ++m) {
+      for (int m = 0; m < rows_; ++m) {
         auto of_row = sums.begin() + static_cast<int64_t>(m) * together;
         columns[m].insert(columns[m].end(), of_row, of_row + together);
       }
@@ -303,7 +312,7 @@ class StreamedProduct {
 
   Sums SweepColumns(const std::vector<Value>& pointers, Value lhs_at, Value rhs_at, Sums sums) {
     loop::Builder& b = *b_;
-    const int64_t trips = InnerLoop().trips.value(), whole = trips / plan_.lanes * plan_.lanes;
+    const Dim trips = InnerLoop().trips, left = Mod(trips, plan_.lanes), whole = trips - left;
     auto step = [&](Value k, Value mask, Sums s) {
       std::vector<Value> x;
       for (const Dim& displacement : row_displacement_) {
@@ -312,7 +321,7 @@ class StreamedProduct {
       }
       for (size_t j = 0; j < pointers.size(); ++j) {
         Value w = Widened(b.Load(pointers[j], plan_.dtype, b.Add(rhs_at, k), plan_.lanes, mask));
-        for (int m = 0; m < rows(); ++m) {
+        for (int m = 0; m < rows_; ++m) {
           Value& sum = s[m * pointers.size() + j];
           sum = MultiplyAdd(x[m], w, sum);
         }
@@ -323,17 +332,16 @@ class StreamedProduct {
                  [&](Value k, absl::Span<const Value> carried) {
                    return step(k, {}, Sums(carried.begin(), carried.end()));
                  });
-    if (whole == trips) return sums;
-    return step(b.Index(whole), b.MaskUpTo(b.Index(trips - whole), plan_.lanes), std::move(sums));
+    if (left == Dim(0)) return sums;
+    return step(b.Index(whole), b.MaskUpTo(b.Index(left), plan_.lanes), std::move(sums));
   }
 
-  const Node& fusion_;
   const ir::Graph& region_;
   const Target& target_;
-  const std::string& name_;
   ContractionPlan plan_;
-  const int64_t n_, k_;
+  const int rows_;
   const bool along_k_;
+  Dim cost_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
@@ -353,12 +361,8 @@ absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& t
     return Unimplemented(root->Describe(), ": an operand is not in memory");
   }
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
-  const int64_t m = plan.m.value_or(0);
-  if (m < 1 || m > kMostRows || !plan.n.is_constant() || !plan.k.is_constant()) {
-    return Unimplemented(root->Describe(), ": not a matrix of a few rows by one of known size");
-  }
-  for (const AddressLoop& loop : plan.k_loops) {
-    if (!loop.trips.is_constant()) return Unimplemented(root->Describe(), ": k of unknown sizes");
+  if (plan.m.is_constant() && (plan.m.value() < 1 || plan.m.value() > kMostRows)) {
+    return Unimplemented(root->Describe(), ": not a matrix of a few rows");
   }
   const bool columns = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
   const bool along_k = plan.k_loops.empty() || (plan.k_loops.back().lhs_stride == Dim(1) &&
@@ -372,13 +376,36 @@ absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& t
 }  // namespace
 
 bool StreamsRightHandSide(const Node& fusion, const Target& target) {
-  return PlanStreamed(fusion, target).ok();
+  const auto plan = PlanStreamed(fusion, target);
+  return plan.ok() && plan->m.is_constant();
 }
 
 absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Target& target,
                                                   const std::string& name) {
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanStreamed(fusion, target));
-  return StreamedProduct(fusion, target, name, std::move(plan)).Run();
+  if (!plan.m.is_constant()) {
+    return Unimplemented(plan.root->Describe(), ": an unknown number of rows");
+  }
+  const int rows = static_cast<int>(plan.m.value());
+  StreamedProduct product(fusion, target, std::move(plan), rows);
+  EmittedKernel result;
+  result.in_place = EpilogueInPlace(fusion.region(), *ops::FindContraction(fusion.region()));
+  result.kernel = MakeKernel(fusion, name, result.in_place);
+  result.num_chunks = product.num_chunks();
+  result.cost = product.cost();
+  loop::Builder b(result.kernel.get());
+  TEKTITE_RETURN_IF_ERROR(product.Emit(b));
+  return result;
+}
+
+absl::StatusOr<ContractionCode> CodeForOneRow(const Node& fusion, const Target& target) {
+  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanStreamed(fusion, target));
+  if (plan.m.is_constant()) {
+    return Unimplemented(plan.root->Describe(), ": a known number of rows");
+  }
+  auto product = std::make_shared<StreamedProduct>(fusion, target, std::move(plan), 1);
+  return ContractionCode{product->num_chunks(), product->cost(),
+                         [product](loop::Builder& b) { return product->Emit(b); }};
 }
 
 }  // namespace tektite::cpu

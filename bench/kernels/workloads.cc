@@ -73,26 +73,59 @@ Workload GemmOfGradient(int m, int k, int n) {
   return w;
 }
 
+// [batch, m, k] x [batch, k, n], or the right-hand side as [batch, n, k].
+std::string BatchMatMulText(int batch, const std::string& m, const std::string& k,
+                            const std::string& n, bool transposed) {
+  const std::string rhs =
+      transposed ? absl::StrCat(batch, ",", n, ",", k) : absl::StrCat(batch, ",", k, ",", n);
+  return absl::Substitute(
+      "graph @f(%x: f32[$0,$1,$2], %y: f32[$4]) -> (f32[$0,$1,$3]) {\n"
+      "  %0: f32[$0,$1,$3] = dot_general(%x, %y) {lhs_batch = [0], lhs_contracting = [2], "
+      "rhs_batch = [0], rhs_contracting = [$5]}\n"
+      "  return %0\n}\n",
+      batch, m, k, n, rhs, transposed ? 2 : 1);
+}
+
+// As code for any m, and for any size of k or n that is the same: attention's length.
 Workload BatchMatMul(int batch, int m, int k, int n, bool transposed) {
   Workload w;
   w.name = absl::StrCat(transposed ? "bmm_nt_" : "bmm_nn_", batch, "x", m, "x", k, "x", n);
-  // `length` is a size that m and, of k and n, the one that is as large share: attention's.
-  auto text = [&](const std::string& length) {
-    const std::string ks = k == m ? length : absl::StrCat(k),
-                      ns = n == m ? length : absl::StrCat(n);
-    const std::string rhs =
-        transposed ? absl::StrCat(batch, ",", ns, ",", ks) : absl::StrCat(batch, ",", ks, ",", ns);
-    return absl::Substitute(
-        "graph @f(%x: f32[$0,$1,$2], %y: f32[$4]) -> (f32[$0,$1,$3]) {\n"
-        "  %0: f32[$0,$1,$3] = dot_general(%x, %y) {lhs_batch = [0], lhs_contracting = [2], "
-        "rhs_batch = [0], rhs_contracting = [$5]}\n"
-        "  return %0\n}\n",
-        batch, length, ks, ns, rhs, transposed ? 2 : 1);
-  };
-  w.text = text(absl::StrCat(m));
-  w.any_rows = text("n");
+  const auto any = [m](int size) { return size == m ? "n" : absl::StrCat(size); };
+  w.text = BatchMatMulText(batch, absl::StrCat(m), absl::StrCat(k), absl::StrCat(n), transposed);
+  w.any_rows = BatchMatMulText(batch, "n", any(k), any(n), transposed);
   w.rows = m;
   w.flops = 2.0 * batch * m * k * n;
+  return w;
+}
+
+// A decoding step: one query of each head against a cache of keys, [n, k], or of values, [k, n]; as
+// code for a cache of any length.
+Workload OneQuery(int heads, int length, int width, bool keys) {
+  const int k = keys ? width : length, n = keys ? length : width;
+  Workload w = BatchMatMul(heads, 1, k, n, keys);
+  w.name = absl::StrCat(keys ? "query_keys_" : "query_values_", heads, "x", length, "x", width);
+  w.any_rows =
+      BatchMatMulText(heads, "1", keys ? absl::StrCat(k) : "n", keys ? "n" : absl::StrCat(n), keys);
+  w.rows = length;
+  return w;
+}
+
+// What a 3x3 filter of `out` features learns from a batch of images with `in` channels.
+Workload FilterGradient(int batch, int size, int in, int out) {
+  Workload w;
+  w.name = absl::StrCat("filter_gradient_", batch, "x", size, "x", size, "x", in, "x", out);
+  const auto text = [&](const std::string& images) {
+    return absl::Substitute(
+        "graph @f(%x: f32[$0,$1,$1,$2], %y: f32[$0,$1,$1,$3]) -> (f32[3,3,$2,$3]) {\n"
+        "  %0: f32[3,3,$2,$3] = convolution(%x, %y) {input_layout = \"f01b\", "
+        "kernel_layout = \"i01o\", output_layout = \"01bf\", low = [1, 1], high = [1, 1]}\n"
+        "  return %0\n}\n",
+        images, size, in, out);
+  };
+  w.text = text(absl::StrCat(batch));
+  w.any_rows = text("n");
+  w.rows = batch;
+  w.flops = 2.0 * 9 * batch * size * size * in * out;
   return w;
 }
 
@@ -246,6 +279,8 @@ std::vector<Workload> AllWorkloads() {
       BatchMatMul(12, 1, 256, 64, false),
       BatchMatMul(12, 128, 64, 128, true),
       BatchMatMul(12, 128, 128, 64, false),
+      OneQuery(12, 256, 64, true),
+      OneQuery(12, 256, 64, false),
       Attention(12, 128, 128, 64),
       Attention(3, 197, 197, 64),
       Attention(12, 1024, 1024, 64),
@@ -254,6 +289,10 @@ std::vector<Workload> AllWorkloads() {
       Convolution(28, 128, 128, 3, 1),
       Convolution(14, 256, 256, 3, 1),
       Convolution(7, 512, 512, 3, 1),
+      FilterGradient(8, 56, 64, 64),
+      FilterGradient(8, 28, 128, 128),
+      FilterGradient(8, 14, 256, 256),
+      FilterGradient(8, 7, 512, 512),
       Convolution(224, 3, 64, 7, 2),
       Convolution(224, 3, 32, 3, 2),
       Convolution(112, 32, 32, 3, 1, true),

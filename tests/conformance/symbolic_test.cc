@@ -1,5 +1,6 @@
 // Code for every size: one kernel each, run at sizes that meet its tails, its edges and nothing.
 #include "absl/strings/str_cat.h"
+#include "jit/ops/infer.h"
 #include "tests/conformance/harness.h"
 
 namespace tektite::testing {
@@ -194,6 +195,61 @@ CONFORMANCE_TEST(SymbolicConvolutions) {
                    Tolerance::Relative(1e-6), MustBeSymbolic());
       }
     }
+  }
+}
+
+// Of images of unknown number, and of unknown sizes: what a filter of 3x3 reads has 2 pixels more.
+CONFORMANCE_TEST(SymbolicFilterGradients) {
+  for (int64_t groups : {1, 2, 8}) {
+    for (bool any_size : {false, true}) {
+      for (int64_t stride : {1, 2}) {
+        SCOPED_TRACE(
+            absl::StrCat(groups, " groups, ", any_size ? "any" : "one", " size, stride ", stride));
+        FuncBuilder b;
+        const Dim size = any_size ? kM : Dim(6);
+        const Dim reach = ops::Dilated(size, stride) + Dim(2);
+        Value x = b.Parameter(Shape(DType::kF32, {kN, reach, reach, 8}));
+        Value dy = b.Parameter(Shape(DType::kF32, {kN, size, size, 16}));
+        FuncBuilder::ConvOptions options;
+        options.input_layout = "f01b";
+        options.kernel_layout = "i01o";
+        options.output_layout = "01bf";
+        options.rhs_dilation = {stride, stride};
+        options.batch_groups = groups;
+        Value df = b.Convolution(x, dy, options);
+        ASSERT_EQ(df.shape(), Shape(DType::kF32, {3, 3, 8 / groups, 16}));
+        b.Return({df});
+        auto graph = b.Build();
+        ASSERT_TRUE(graph.ok()) << graph.status();
+        CheckSizes(**graph, PairsOf({{2, 5}, {1, 1}, {0, 4}, {3, 17}, {7, 0}}),
+                   Tolerance::Relative(1e-6), MustBeSymbolic());
+      }
+    }
+  }
+}
+
+// One query against a cache of any length, and any number of them, of which one has code of its
+// own.
+CONFORMANCE_TEST(SymbolicQueries) {
+  for (const Dim& queries : {Dim(1), Dim(3), kN}) {
+    SCOPED_TRACE(queries.ToString());
+    FuncBuilder b;
+    Value q = b.Parameter(Shape(DType::kF32, {2, 3, queries, 20}));
+    Value p = b.Parameter(Shape(DType::kF32, {2, 3, queries, kM}));
+    Value keys = b.Parameter(Shape(DType::kF32, {2, 3, kM, 20}));
+    Value spread = b.Parameter(Shape(DType::kF32, {2, kM, 3, 20}));
+    Value turned = b.Parameter(Shape(DType::kF32, {2, 3, 20, kM}));
+    Value scores = b.DotGeneral(q, spread, {{0, 1}, {0, 2}, {3}, {3}, {}, {}});
+    b.Return({b.DotGeneral(q, keys, {{0, 1}, {0, 1}, {3}, {3}, {}, {}}),
+              b.Mul(scores, b.Parameter(scores.shape())),
+              b.DotGeneral(p, keys, {{0, 1}, {0, 1}, {3}, {2}, {}, {}}),
+              b.DotGeneral(p, spread, {{0, 1}, {0, 2}, {3}, {1}, {}, {}}),
+              b.DotGeneral(p, turned, {{0, 1}, {0, 1}, {3}, {3}, {}, {}}),
+              b.DotGeneral(q, turned, {{0, 1}, {0, 1}, {3}, {2}, {}, {}})});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    CheckSizes(**graph, PairsOf({{1, 33}, {1, 1}, {5, 16}, {0, 4}, {1, 0}, {2, 7}, {1, 300}}),
+               Tolerance::Relative(1e-6), MustBeSymbolic());
   }
 }
 
