@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from bench.harness.engines import Engine
-from bench.harness.runners import Runner, dynamic_runner, fixed_runner, make_model, training_runner
+from bench.harness.runners import (Runner, dynamic_runner, fixed_runner, kept_on_disk, make_model,
+                                   training_runner)
 from bench.models import functions_jax
 from bench.models.workload import Arrays, Workload
 
@@ -42,15 +43,21 @@ def make_training(workload: Workload, model: Any) -> Runner:
 
     compiled = jax.jit(step, donate_argnums=0)  # the old weights' memory takes the new ones
     inputs = [jax.device_put(x) for x in workload.inputs()]
-    state = tuple([v.value for v in variables] for variables in (
-        model.trainable_variables, model.non_trainable_variables, optimizer.variables))
+    lists = (model.trainable_variables, model.non_trainable_variables, optimizer.variables)
+    state = tuple([v.value for v in variables] for variables in lists)
+    initial = kept_on_disk(np.asarray(value) for values in state for value in values)
+
+    def restart():
+        nonlocal state
+        values = initial()
+        state = tuple([jax.device_put(next(values)) for _ in variables] for variables in lists)
 
     def call():
         nonlocal state
         state, loss = jax.block_until_ready(compiled(state, *inputs))
         return loss
 
-    return training_runner(call)
+    return training_runner(call, restart)
 
 
 def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -> Runner:

@@ -8,9 +8,10 @@
 """
 import importlib
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -85,15 +86,27 @@ def dynamic_runner(workload: Workload, request: Callable[[Arrays], Any],
     return Runner(outputs, call, len(requests), request, samples)
 
 
-def training_runner(step: Callable[[], Any]) -> Runner:
-    """`step` answers the loss."""
-    first: list[float] = []
+def kept_on_disk(arrays: Iterable[np.ndarray]) -> Callable[[], Iterator[np.ndarray]]:
+    """The arrays, to be read one by one as often as needed: in a file, since memory is measured."""
+    file, count = tempfile.TemporaryFile(), 0
+    for array in arrays:
+        np.save(file, array)
+        count += 1
 
+    def read():
+        file.seek(0)
+        for _ in range(count):
+            yield np.load(file)
+
+    return read
+
+
+def training_runner(step: Callable[[], Any], restart: Callable[[], Any]) -> Runner:
+    """`step` answers the loss; `restart` gives the model and the optimizer what they began with, so that the
+    same steps can be compared whoever computes them, code that was compiled meanwhile among them."""
     def outputs():
-        """The first losses of all; later calls answer the same, since every step changes the model."""
-        while len(first) < TRAINING_STEPS_COMPARED:
-            first.append(float(step()))
-        return [np.array(first, np.float32)]
+        restart()
+        return [np.array([float(step()) for _ in range(TRAINING_STEPS_COMPARED)], np.float32)]
 
     return Runner(outputs, step)
 

@@ -5,7 +5,8 @@ from typing import Any, Callable
 import numpy as np
 
 from bench.harness.engines import Engine
-from bench.harness.runners import Runner, dynamic_runner, fixed_runner, make_model, training_runner
+from bench.harness.runners import (Runner, dynamic_runner, fixed_runner, kept_on_disk, make_model,
+                                   training_runner)
 from bench.models.workload import Arrays, Workload
 
 
@@ -71,7 +72,14 @@ def make_training(workload: Workload, model: Any, jit_compile: bool) -> Runner:
         return loss
 
     inputs = [tf.constant(x) for x in workload.inputs()]
-    return training_runner(lambda: step(*inputs))
+    variables = [*model.variables, *optimizer.variables]
+    initial = kept_on_disk(v.numpy() for v in variables)
+
+    def restart():
+        for variable, value in zip(variables, initial()):
+            variable.assign(value)
+
+    return training_runner(lambda: step(*inputs), restart)
 
 
 def make_program(workload: Workload) -> Runner:
