@@ -150,18 +150,29 @@ Evicted Inspector::Collect(int64_t max_bytes) const {
 
 bool Inspector::Remove(const std::string& key) const { return directory_->Remove(FileOf(key)); }
 
-absl::StatusOr<int64_t> Inspector::Pack(const std::vector<std::string>& keys,
-                                        const std::string& destination) const {
+absl::StatusOr<Inspector::Packed> Inspector::Pack(const std::vector<std::string>& keys,
+                                                  const std::string& destination,
+                                                  const HeldKeys& held_keys) const {
   TEKTITE_ASSIGN_OR_RETURN(auto pack, Directory::Open(destination, Directory::Use::kReadWrite));
-  int64_t packed = 0;
+  std::vector<std::pair<std::string, std::string>> good;  // key, file
+  absl::flat_hash_set<std::string> held;
   for (const std::string& key : keys) {
     std::string bytes;
     Entry entry;
     if (directory_->Read(FileOf(key), &bytes) != Directory::ReadResult::kOk) continue;
     if (DecodeEntry(bytes, &entry) != EntryFault::kNone) continue;
+    for (std::string& inside : held_keys(entry)) held.insert(std::move(inside));
+    good.emplace_back(key, std::move(bytes));
+  }
+  Packed packed;
+  for (const auto& [key, bytes] : good) {
+    if (held.contains(key)) {
+      ++packed.held;
+      continue;
+    }
     // Whoever serves the model may be another user.
     TEKTITE_RETURN_IF_ERROR(pack->Write(FileOf(key), bytes, 0644));
-    ++packed;
+    ++packed.entries;
   }
   std::error_code error;
   std::filesystem::permissions(destination, std::filesystem::perms(0755), error);

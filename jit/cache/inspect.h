@@ -10,6 +10,7 @@
 #define TEKTITE_JIT_CACHE_INSPECT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,9 +59,15 @@ class Inspector {
   std::vector<Explanation> Why(const LoggedRun& run) const;
   Evicted Collect(int64_t max_bytes) const;  // also sweeps
   bool Remove(const std::string& key) const;
-  // Copies entries to a directory that is then only read; returns how many of `keys` there were.
-  absl::StatusOr<int64_t> Pack(const std::vector<std::string>& keys,
-                               const std::string& destination) const;
+  struct Packed {
+    int64_t entries = 0;  // that were copied
+    int64_t held = 0;     // left out: another entry of them holds what they hold
+  };
+  // Keys of what an entry's payload holds beside its own.
+  using HeldKeys = std::function<std::vector<std::string>(const Entry&)>;
+  // Copies entries to a directory that is then only read.
+  absl::StatusOr<Packed> Pack(const std::vector<std::string>& keys, const std::string& destination,
+                              const HeldKeys& held_keys) const;
 
  private:
   explicit Inspector(std::unique_ptr<Directory> directory) : directory_(std::move(directory)) {}

@@ -10,6 +10,7 @@
 #include "jit/base/status.h"
 #include "jit/cache/inspect.h"
 #include "jit/cache/location.h"
+#include "jit/compiler/program.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/json.h"
@@ -93,6 +94,20 @@ absl::StatusOr<std::string> Remove(const char* flags, const char* keys, bool jso
   return absl::StrCat(removed, " entries removed\n");
 }
 
+// A program brings the code of its kernels along, so their own entries would repeat it.
+std::vector<std::string> KernelsOf(const tektite::cache::Entry& entry) {
+  std::vector<std::string> keys;
+  tektite::compiler::Program program;
+  if (entry.header.kind != tektite::cache::EntryKind::kPlan ||
+      !tektite::compiler::ReadProgram(std::string(entry.payload), &program)) {
+    return keys;
+  }
+  for (const tektite::compiler::ProgramKernel& kernel : program.kernels) {
+    if (!kernel.image.empty()) keys.push_back(kernel.key.Hex());
+  }
+  return keys;
+}
+
 absl::StatusOr<std::string> Pack(const char* flags, const char* directory, bool all, bool json) {
   TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
   std::vector<std::string> keys;
@@ -103,16 +118,19 @@ absl::StatusOr<std::string> Pack(const char* flags, const char* directory, bool 
     keys = std::move(run.used);
   }
   const std::string destination = absl::StrCat(directory, "/", tektite::cache::kPackFolder);
-  TEKTITE_ASSIGN_OR_RETURN(const int64_t packed, inspector.Pack(keys, destination));
-  const auto missing = static_cast<int64_t>(keys.size()) - packed;
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector::Packed packed,
+                           inspector.Pack(keys, destination, KernelsOf));
+  const auto missing = static_cast<int64_t>(keys.size()) - packed.entries - packed.held;
   if (json) {
     return tektite::c_api::JsonObject()
-        .Add("packed", packed)
+        .Add("packed", packed.entries)
+        .Add("held", packed.held)
         .Add("missing", missing)
         .Add("directory", absl::string_view(destination))
         .Text();
   }
-  return absl::StrCat(packed, " entries in ", destination,
+  return absl::StrCat(packed.entries, " entries in ", destination,
+                      packed.held == 0 ? "" : absl::StrCat(", which hold ", packed.held, " others"),
                       missing == 0 ? "" : absl::StrCat("; ", missing, " are not in the cache"),
                       "\n");
 }

@@ -206,12 +206,20 @@ TEST(Inspector, ListsAndFinds) {
   EXPECT_TRUE(absl::IsNotFound(inspector.Find("xyz").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(inspector.Find("").status()));
   // What is packed is whole, and can be read by others.
-  auto packed = inspector.Pack({a, b, "gone"}, folder / "model/tektite_pack");
+  const auto nothing = [](const Entry&) { return std::vector<std::string>(); };
+  auto packed = inspector.Pack({a, b, "gone"}, folder / "model/tektite_pack", nothing);
   ASSERT_TRUE(packed.ok()) << packed.status();
-  EXPECT_EQ(*packed, 1);
+  EXPECT_EQ(packed->entries, 1);
+  EXPECT_EQ(packed->held, 0);
   struct stat info;
   ASSERT_EQ(stat((folder / ("model/tektite_pack/" + a + kEntrySuffix)).c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0644u);
+  // What another entry holds is not packed twice.
+  packed = inspector.Pack({a}, folder / "other/tektite_pack",
+                          [&](const Entry&) { return std::vector<std::string>{a}; });
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_EQ(packed->entries, 0);
+  EXPECT_EQ(packed->held, 1);
   EXPECT_TRUE(inspector.Remove(a));
   EXPECT_FALSE(inspector.Remove(a));
   EXPECT_TRUE(absl::IsNotFound(Inspector::Open(folder / "none").status()));
