@@ -38,6 +38,8 @@ _MOST_BINDINGS = 4
 _MOST_DECLINED, _MOST_UNBOUND, _MOST_UNLEARNED = 15, 127, 63
 _MOST_ENTRIES = 256  # types of arguments of one Function
 _RESOURCE, _VARIANT = 20, 21  # of DataType
+# What TensorFlow takes for its own, see _leave_out_of_messages.
+_FRAMES = f"{__file__} (of tensorflow/python)"
 _LITERALS = (bool, int, float, str, type(None))
 
 
@@ -274,7 +276,7 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
                 return self.function_type.pack_output(results)
         return ordinary(self, tensor_inputs, captured_inputs)
 
-    tf.concrete_function._call_flat = call_flat
+    tf.concrete_function._call_flat = _leave_out_of_messages(call_flat)
 
 
 def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
@@ -337,15 +339,26 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
                 return results[0] if entry.is_single else entry.concrete.function_type.pack_output(results)
         return ordinary(self, *args, **kwds)
 
-    tf.function.__call__ = call
+    _leave_out_of_messages(learn)
+    tf.function.__call__ = _leave_out_of_messages(call)
+
+
+def _leave_out_of_messages(function: Any) -> Any:
+    """Frames of this file say as little to a user as TensorFlow's own, which its errors leave out: it knows them
+    by a part of the file's name."""
+    function.__code__ = function.__code__.replace(co_filename=_FRAMES)
+    return function
 
 
 def install() -> None:
     """Wraps TensorFlow's calls; does nothing the second time."""
+    from tensorflow.python.util import traceback_utils
+
     tf = _TensorFlow()
     if hasattr(tf.function.__call__, _KEY):
         return
     learning = _Learning()
+    traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, _FRAMES)
     _wrap_call_flat(tf, learning)
     _wrap_call(tf, learning)
     setattr(tf.function.__call__, _KEY, True)
