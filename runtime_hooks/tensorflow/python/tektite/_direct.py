@@ -22,6 +22,7 @@ there is no ``input_signature``, which may convert them.
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
 import threading
 from collections.abc import Callable
@@ -49,35 +50,32 @@ class _Learning(threading.local):
     calls: list[tuple[Any, list[Any]]] | None = None
 
 
+def _part(name: str) -> Any:
+    return importlib.import_module(f"tensorflow.python.{name}")  # it has no type stubs
+
+
 class _TensorFlow:
     """The parts of TensorFlow that a call needs, looked up once."""
 
     def __init__(self) -> None:
-        # No type stubs; and this module is imported before TensorFlow's import has come to its end.
-        from tensorflow.python import pywrap_tfe
-        from tensorflow.python.eager import cancellation, context, core
-        from tensorflow.python.eager.polymorphic_function import (
-            concrete_function,
-            eager_function_run,
-            polymorphic_function,
-        )
-        from tensorflow.python.framework import dtypes, errors_impl, ops, tensor_conversion_registry
-        from tensorflow.python.profiler import trace
-        from tensorflow.python.saved_model import save_context
-
-        self.tfe = pywrap_tfe
+        # This module is imported before TensorFlow's import has come to its end.
+        cancellation, context, core = map(_part, ("eager.cancellation", "eager.context", "eager.core"))
+        dtypes, errors_impl, ops = map(_part, ("framework.dtypes", "framework.errors_impl", "framework.ops"))
+        functions = "eager.polymorphic_function."
+        self.tfe = _part("pywrap_tfe")
         self.context = context.context
         self.cancellation = cancellation.context
         self.default_graph = ops.get_default_graph
-        self.is_saving = save_context.in_save_context
-        self.run_eagerly = eager_function_run
-        self.is_traced = trace.enabled
-        self.convert = tensor_conversion_registry.convert
+        self.is_saving = _part("saved_model.save_context").in_save_context
+        self.run_eagerly = _part(functions + "eager_function_run")
+        self.is_traced = _part("profiler.trace").enabled
+        self.convert = _part("framework.tensor_conversion_registry").convert
+        self.constant = _part("framework.constant_op").constant
         self.eager_tensor = ops.EagerTensor
         self.int64 = dtypes.int64
-        self.concrete_function = concrete_function.ConcreteFunction
-        self.function = polymorphic_function.Function
-        self.detector = polymorphic_function._frequent_tracing_detector_manager
+        self.concrete_function = _part(functions + "concrete_function").ConcreteFunction
+        self.function = _part(functions + "polymorphic_function").Function
+        self.detector = _part(functions + "polymorphic_function")._frequent_tracing_detector_manager
         self.declined = (errors_impl.OpError, core._NotOkStatusException)
 
     def plain_context(self) -> Any:
@@ -91,7 +89,6 @@ class _TensorFlow:
         if self.tfe.TFE_ExecutorIsAsync(self.tfe.TFE_ContextGetExecutorForThread(handle)):
             return None
         return context
-
 
     def plain_graph(self) -> Any:
         """The default graph, or None where more than the arguments decides which trace is called
@@ -149,13 +146,11 @@ class _Binding:
         result_types = [0] * len(order)
         for output, spec in zip(order, outputs, strict=True):
             result_types[output] = spec.dtype.as_datatype_enum
-        from tensorflow.python.framework.constant_op import constant
-
         self.attributes = ("Tin", types[:len(arguments)], "Tout", result_types)
         self.num_outputs = len(order)
         self.order = None if order == tuple(range(len(order))) else order
         self.captures = captures
-        self.id_tensor = constant(int(plan[0]), tf.int64)
+        self.id_tensor = tf.constant(int(plan[0]), tf.int64)
         self.skip = self.pause = 0
 
     def run(self, tf: _TensorFlow, context: Any, arguments: list[Any]) -> list[Any] | None:
@@ -352,12 +347,11 @@ def _leave_out_of_messages(function: Any) -> Any:
 
 def install() -> None:
     """Wraps TensorFlow's calls; does nothing the second time."""
-    from tensorflow.python.util import traceback_utils
-
     tf = _TensorFlow()
     if hasattr(tf.function.__call__, _KEY):
         return
     learning = _Learning()
+    traceback_utils = _part("util.traceback_utils")
     traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, _FRAMES)
     _wrap_call_flat(tf, learning)
     _wrap_call(tf, learning)
