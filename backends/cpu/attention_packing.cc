@@ -3,6 +3,7 @@
 #include "backends/cpu/element_emitter.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/panel_packing.h"
+#include "jit/base/rounding.h"
 
 namespace tektite::cpu {
 namespace {
@@ -12,8 +13,6 @@ using ir::DType;
 using loop::Value;
 
 constexpr DType kF32 = DType::kF32;
-
-int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // `lanes` elements a stride apart, the first at `at`.
 Value LoadStrided(loop::Builder& b, Value from, Value at, const Dim& stride, int lanes,

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
@@ -30,8 +31,6 @@ constexpr int64_t kWantedUnits = 6;
 constexpr int64_t kFewestRows = 48, kMostRows = 256;
 // A vector of exp and what surrounds it, in nanoseconds.
 constexpr double kExpNs = 5;
-
-int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 int ParameterOf(ir::Value v) {
   return v.node->op() == Op::kParameter ? static_cast<int>(v.node->Int(Attr::index)) : -1;
@@ -122,8 +121,8 @@ void ChooseKeyBlock(AttentionPlan& plan, const backend::TargetInfo& target) {
   if (!plan.keys.is_constant()) return;
   const int64_t keys = std::max<int64_t>(plan.keys.value(), 1);
   plan.one_block = keys <= std::max(usual, std::min(fit, kMostKeysInOneBlock));
-  const int64_t blocks = plan.one_block ? 1 : (keys + usual - 1) / usual;
-  plan.key_block = RoundUp((keys + blocks - 1) / blocks, plan.panel());
+  const int64_t blocks = plan.one_block ? 1 : CeilDiv(keys, usual);
+  plan.key_block = RoundUp(CeilDiv(keys, blocks), plan.panel());
 }
 
 void ChooseRowBlock(AttentionPlan& plan) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "jit/base/rounding.h"
+
 namespace tektite::cpu {
 namespace {
 
@@ -30,8 +32,6 @@ struct Team {
 };
 constexpr Team kTeams[] = {{1, 1.0}, {2, 1.0}, {4, 0.5}, {8, 0.25}};
 
-int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Processor time of all teams for blocks of `block` units.
 double CostOfBlock(int64_t outer, int64_t total, int64_t block, double unit_ns, double chunk_ns) {
   std::vector<double> chunks;
@@ -41,8 +41,9 @@ double CostOfBlock(int64_t outer, int64_t total, int64_t block, double unit_ns, 
     }
   }
   double sum = 0;
-  for (const Team& team : kTeams)
+  for (const Team& team : kTeams) {
     sum += team.weight * team.threads * TeamTime(chunks, team.threads);
+  }
   return sum;
 }
 
@@ -76,9 +77,9 @@ Dim EvenBlock(const Blocking& blocking) {
   const double chunk_ns = blocking.chunk_ns + kEnterChunkNs;
   int64_t best = most.value();
   double least = 1e300;
-  for (int64_t blocks = CeilOf(total, best); outer * blocks <= kManyChunks && blocks <= total;
+  for (int64_t blocks = CeilDiv(total, best); outer * blocks <= kManyChunks && blocks <= total;
        ++blocks) {
-    const int64_t block = CeilOf(total, blocks);
+    const int64_t block = CeilDiv(total, blocks);
     const double cost = CostOfBlock(outer, total, block, unit_ns, chunk_ns);
     if (cost >= least) continue;
     least = cost;

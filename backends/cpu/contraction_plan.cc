@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "backends/cpu/filter_gradient_plan.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
@@ -25,27 +26,6 @@ using ir::Op;
 // What a core reads out of L2 while it multiplies, without taking longer for it.
 constexpr double kHiddenBytesPerNs = 400;
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
-
-// Drops loops of one trip and merges loops whose strides continue each other on both sides.
-std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
-  std::vector<AddressLoop> merged;
-  for (const AddressLoop& loop : loops) {
-    if (loop.trips == Dim(1)) continue;
-    if (!merged.empty() && merged.back().lhs_stride == loop.trips * loop.lhs_stride &&
-        merged.back().rhs_stride == loop.trips * loop.rhs_stride) {
-      merged.back() = {merged.back().trips * loop.trips, loop.lhs_stride, loop.rhs_stride};
-    } else {
-      merged.push_back(loop);
-    }
-  }
-  return merged;
-}
-
-Dim Trips(const std::vector<AddressLoop>& loops) {
-  Dim n(1);
-  for (const AddressLoop& loop : loops) n = n * loop.trips;
-  return n;
-}
 
 absl::Status PlanDot(ContractionPlan& plan) {
   const Node& dot = *plan.root;
@@ -119,40 +99,6 @@ absl::Status PlanConvolution(ContractionPlan& plan) {
                         {g.kernel_depth, Dim(g.dilation_d) * g.slice(),
                          unit * Dim(g.kernel_height * g.kernel_width * g.channels)});
   }
-  return absl::OkStatus();
-}
-
-absl::Status PlanFilterGradient(ContractionPlan& plan) {
-  const Node& node = *plan.root;
-  TEKTITE_ASSIGN_OR_RETURN(ops::ConvDims dims,
-                           ops::GetConvDims(node.operand_shape(0).rank(), node.attrs()));
-  auto all_are = [](const std::vector<int64_t>& values, int64_t v) {
-    return std::all_of(values.begin(), values.end(), [v](int64_t x) { return x == v; });
-  };
-  if (dims.batch_groups != 1 || dims.feature_groups != 1) {
-    return Unimplemented(node.Describe(), ": grouped");
-  }
-  if (!all_are(dims.low, 0) || !all_are(dims.high, 0) || !all_are(dims.lhs_dilation, 1)) {
-    return Unimplemented(node.Describe(), ": padding inside the gradient of a filter");
-  }
-  if (plan.rhs == RhsMode::kPacked) {
-    return Unimplemented(node.Describe(), ": the gradient of a filter has no weights to pack");
-  }
-  const Dims &x = node.operand_shape(0).dims(), &dy = node.operand_shape(1).dims();
-  const Dims x_strides = ir::RowMajorStrides(x), dy_strides = ir::RowMajorStrides(dy);
-  plan.is_filter_gradient = true;
-  plan.k_loops.push_back({x[0], x_strides[0], dy_strides[0]});
-  for (int i = 0; i < dims.spatial; ++i) {
-    plan.m_loops.push_back({node.shape().dim(i), Dim(dims.strides[i]) * x_strides[1 + i], 0});
-    plan.k_loops.push_back(
-        {dy[1 + i], Dim(dims.rhs_dilation[i]) * x_strides[1 + i], dy_strides[1 + i]});
-  }
-  plan.m_loops.push_back({x.back(), 1, 0});
-  plan.m = Trips(plan.m_loops);
-  plan.k = Trips(plan.k_loops);
-  plan.n = dy.back();
-  plan.m_loops = Merged(plan.m_loops);
-  plan.k_loops = Merged(plan.k_loops);
   return absl::OkStatus();
 }
 
@@ -257,24 +203,6 @@ Dim IfAtMost(const Dim& a, const Dim& b, const Dim& then, const Dim& otherwise) 
   return then + more * (otherwise - then);
 }
 
-// The gradient of a filter goes through all images once for each block of rows: as many of the
-// pixels as stay in cache while the block's tiles read them one after the other, the rest outside.
-// An image of unknown size is taken for one that does.
-void BlockPixels(ContractionPlan& plan, const backend::TargetInfo& target) {
-  constexpr int64_t kLeastSteps = 32;  // of a tile, to be worth loading and storing its sums
-  const int64_t most = target.l2_bytes / 4 / (plan.panel() * ir::DTypeBytes(plan.dtype));
-  const int loops = static_cast<int>(plan.k_loops.size());
-  int64_t steps = 1;
-  int inside = 0;
-  for (; inside < loops; ++inside) {
-    const Dim& trips = plan.k_loops[loops - 1 - inside].trips;
-    if (!trips.is_constant() && inside + 1 == loops && loops > 1) break;  // images
-    if (steps >= kLeastSteps && steps * trips.value_or(1) > most) break;
-    steps *= std::max<int64_t>(trips.value_or(1), 1);
-  }
-  plan.blocked_k_loops = loops - std::max(inside, 1);
-}
-
 void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   const int64_t bytes = ir::DTypeBytes(plan.dtype);
   const double multiply_ns = 1 / (kVectorFmaPerNs * plan.lanes);
@@ -364,6 +292,26 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
 }
 
 }  // namespace
+
+std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
+  std::vector<AddressLoop> merged;
+  for (const AddressLoop& loop : loops) {
+    if (loop.trips == Dim(1)) continue;
+    if (!merged.empty() && merged.back().lhs_stride == loop.trips * loop.lhs_stride &&
+        merged.back().rhs_stride == loop.trips * loop.rhs_stride) {
+      merged.back() = {merged.back().trips * loop.trips, loop.lhs_stride, loop.rhs_stride};
+    } else {
+      merged.push_back(loop);
+    }
+  }
+  return merged;
+}
+
+Dim Trips(const std::vector<AddressLoop>& loops) {
+  Dim n(1);
+  for (const AddressLoop& loop : loops) n = n * loop.trips;
+  return n;
+}
 
 absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::ConvDims& dims) {
   const int rank = node.operand_shape(0).rank();

@@ -37,6 +37,11 @@ struct AddressLoop {
   ir::Dim rhs_stride = 0;
 };
 
+// Drops loops of one trip and merges loops whose strides continue each other on both sides.
+std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops);
+// Of all loops together.
+ir::Dim Trips(const std::vector<AddressLoop>& loops);
+
 // Vectors of multiply-adds one core is expected to get through in a nanosecond: nine tenths of what
 // two FMA units at about 4 GHz can do.
 inline constexpr double kVectorFmaPerNs = 8 * 0.9;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/onednn_library.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
@@ -108,7 +109,7 @@ std::vector<Block> BlocksOf(const Problem& p) {
   const auto wanted = static_cast<int64_t>(kChunkNs / std::max(row_ns, 1.0));
   const int64_t count =
       (outer.out + std::max<int64_t>(wanted, 1) - 1) / std::max<int64_t>(wanted, 1);
-  const int64_t rows = (outer.out + count - 1) / count;
+  const int64_t rows = CeilDiv(outer.out, count);
   std::vector<Block> blocks;
   for (int64_t begin = 0; begin < outer.out; begin += rows) {
     blocks.push_back(BlockOf(outer, begin, std::min(begin + rows, outer.out)));

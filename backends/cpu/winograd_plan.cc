@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/chunking.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
@@ -23,8 +24,6 @@ constexpr double kResultVectorNs = 12;  // 16 products to 4 results, with their 
 constexpr int64_t kMostBlockChannels = 128;
 // Where the estimate says less, the direct kernel stays.
 constexpr double kLeastGain = 1.15;
-
-int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
                               const backend::TargetInfo& target) {
@@ -62,7 +61,7 @@ int BestRows(int64_t squares, int most) {
   int best = most;
   double least = 1e30;
   for (int rows = most; rows >= std::max(1, most * 2 / 3); --rows) {
-    const double cost = static_cast<double>(CeilOf(squares, rows)) * (rows + 1.5);
+    const double cost = static_cast<double>(CeilDiv(squares, rows)) * (rows + 1.5);
     if (cost >= least - 1e-9) continue;
     least = cost;
     best = rows;
@@ -76,12 +75,12 @@ void ChooseBlocks(WinogradPlan& plan, const backend::TargetInfo& target) {
     plan.block_channels -= plan.direct.lanes;
   }
   const int64_t squares = plan.squares();
-  const int64_t blocks = CeilOf(squares, std::min(MostSquares(plan, target), squares));
-  plan.block_squares = CeilOf(squares, blocks);
+  const int64_t blocks = CeilDiv(squares, std::min(MostSquares(plan, target), squares));
+  plan.block_squares = CeilDiv(squares, blocks);
   const int most = (target.vector_registers >= 32 ? 24 : 12) / plan.direct.vectors;
   plan.rows = BestRows(plan.block_squares, std::min(most, 14));
   plan.block_squares =
-      std::min(CeilOf(plan.block_squares, plan.rows) * static_cast<int64_t>(plan.rows), squares);
+      std::min(CeilDiv(plan.block_squares, plan.rows) * static_cast<int64_t>(plan.rows), squares);
 }
 
 // Nanoseconds of all products, of one transformation of all inputs, and so on.
@@ -124,8 +123,8 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
   plan.images = result[0];
   plan.height = result[1];
   plan.width = result[2];
-  plan.squares_high = CeilOf(plan.height, 2);
-  plan.squares_wide = CeilOf(plan.width, 2);
+  plan.squares_high = CeilDiv(plan.height, 2);
+  plan.squares_wide = CeilDiv(plan.width, 2);
   ChooseBlocks(plan, target);
 
   const Costs costs = CostsOf(plan);

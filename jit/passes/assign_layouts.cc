@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
@@ -79,7 +80,7 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, int64_t
   for (int i = 0; i < v.shape().rank(); ++i) {
     (i < view.k_dims ? k : n) *= v.shape().dim(i).value();
   }
-  const int64_t panels = (n + width - 1) / width;
+  const int64_t panels = CeilDiv(n, width);
   v = b.Reshape(v, {Dim(k), Dim(n)});
   if (panels * width > n) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {0, panels * width - n});
   v = b.Reshape(v, {Dim(k), Dim(panels), Dim(width)});

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "jit/base/rounding.h"
 #include "jit/base/timing.h"
 #include "jit/runtime/aligned_block.h"
 #include "jit/runtime/backoff.h"
@@ -311,7 +312,7 @@ void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* c
   int64_t together = static_cast<int64_t>(std::ceil(kClaimNs / chunk_ns));
   together = std::min(together, std::max<int64_t>(1, chunks / (threads * kClaimsPerThread)));
   together = std::max(together, (chunks + kMostClaims - 1) / kMostClaims);
-  const int64_t claims = (chunks + together - 1) / together;
+  const int64_t claims = CeilDiv(chunks, together);
 
   state.kernel = &kernel;
   state.buffers = buffers;

@@ -99,6 +99,41 @@ report(single=often(g, x.numpy()), double=often(g, x.numpy().astype(np.float64))
     check_close(plain, compiled)
 
 
+SIGNATURE = MODEL + """
+g = tf.function(lambda a, b, k=2.0: tf.exp(a) * k - b,
+                input_signature=[tf.TensorSpec([None, 24]), tf.TensorSpec([None, 24])])
+often(g, x, x + 1.0)
+before = direct()
+"""
+
+
+def test_a_signature_takes_new_sizes_directly(run_pair):
+    plain, compiled = run_pair(SIGNATURE + """
+ys = []
+for n in (8, 3, 1, 0, 31, 300, 3):
+    a = tf.constant(normal(n, 24))
+    ys += [g(a, a * 2.0), g(a, tf.ones([1, 24]))]
+report(ys=[y.numpy().tolist() for y in ys], shapes=[list(y.shape) for y in ys])
+assert os.environ["TEKTITE"] == "0" or direct() == before + 14, (before, direct())
+""")
+    assert plain.values.pop("shapes") == compiled.values.pop("shapes")
+    check_close(plain, compiled)
+
+
+def test_what_a_signature_refuses_is_refused(run_pair):
+    plain, compiled = run_pair(SIGNATURE + """
+messages = []
+for a in (tf.ones([3, 25]), tf.ones([24]), tf.ones([3, 24], tf.float64), tf.ones([2, 3, 24]), tf.ones([3, 24])):
+    try:
+        messages.append(str(g(a, tf.ones([1, 24])).shape))
+    except Exception as error:
+        messages.append(f"{type(error).__name__}: {error}")
+report(messages=messages)
+""")
+    assert plain.values == compiled.values
+    assert compiled.values["messages"][-1] == "(3, 24)" and "Error" in compiled.values["messages"][0]
+
+
 def test_one_tensor_in_two_places_is_not_taken_for_one_argument(run_pair):
     plain, compiled = run_pair(MODEL + """
 g = tf.function(lambda a, b: tf.exp(a) - b)
@@ -254,7 +289,7 @@ learned = f.__dict__["_tektite_direct"]
 twin = copy.deepcopy(learned)
 report(entries=len(learned.entries), copied=len(twin.entries),
        pickled=len(pickle.loads(pickle.dumps(learned)).entries),
-       binding=copy.deepcopy(concrete.__dict__["_tektite_direct"]).id_tensor is None)
+       binding=copy.deepcopy(concrete.__dict__["_tektite_direct"]).plan is None)
 """, tektite="1")
     assert result.values == {"entries": 1, "copied": 0, "pickled": 0, "binding": True}
 
@@ -298,6 +333,41 @@ report(wrong=wrong)
 assert os.environ["TEKTITE"] == "0" or direct() > before + 600
 """)
     assert plain.values == compiled.values == {"wrong": []}
+
+
+def test_threads_while_a_function_is_traced_again(run_pair):
+    plain, compiled = run_pair(MODEL + """
+wrong, captures = [], f.get_concrete_function(x).captured_inputs
+def work(i):
+    a = tf.constant(normal(8, 24))
+    wanted = tf.nn.softmax(tf.matmul(a, w) + b).numpy()
+    for step in range(120):
+        if step % 20 == 10:
+            f(tf.constant(normal(20 + 6 * i + step // 20, 24)))  # a shape of its own
+        if i == 0 and step % 15 == 5:  # equal ones, but others
+            f.get_concrete_function(x).set_external_captures([tf.identity(c) for c in captures])
+        if not np.allclose(f(a).numpy(), wanted, rtol=1e-4, atol=1e-6):
+            wrong.append(i)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(5)]
+[t.start() for t in threads]; [t.join() for t in threads]
+report(wrong=wrong)
+""")
+    assert plain.values == compiled.values == {"wrong": []}
+
+
+def test_variables_on_two_devices(run_pair):
+    plain, compiled = run_pair("""
+tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0],
+                                           [tf.config.LogicalDeviceConfiguration()] * 2)
+with tf.device("CPU:0"):
+    w = tf.Variable(normal(24, 16))
+with tf.device("CPU:1"):
+    b = tf.Variable(normal(16))
+f = tf.function(lambda x: tf.nn.softmax(tf.matmul(x, w) + b))
+x = tf.constant(normal(8, 24))
+report(ys=[f(x) for _ in range(20)])
+""")
+    check_close(plain, compiled)
 
 
 def test_predictions_while_variables_change(run_program):

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+import import_cases_convolution
 import import_cases_elementwise
 import import_cases_layers
 import import_cases_movement
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 CASES = (
     import_cases_elementwise.CASES
     + import_cases_movement.CASES
+    + import_cases_convolution.CASES
     + import_cases_layers.CASES
     + import_cases_selections.CASES
 )

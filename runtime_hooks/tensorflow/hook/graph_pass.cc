@@ -6,6 +6,7 @@
 // it promises: a graph it cannot help with is left as it was, and it never fails: an error of ours
 // is no reason for a user's program to stop.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,13 +34,8 @@ constexpr int kPhase = 5;
 // Graphs without any work in them (a function that returns its argument, an initializer) are the
 // most common ones of all; they are sent away before anything is allocated.
 bool HasWork(const Graph& graph) {
-  for (const Node* node : graph.op_nodes()) {
-    if (!node->IsArg() && !node->IsRetval() && !node->IsConstant() && !node->IsIdentity() &&
-        node->type_string() != "NoOp") {
-      return true;
-    }
-  }
-  return false;
+  const auto nodes = graph.op_nodes();
+  return std::any_of(nodes.begin(), nodes.end(), IsWork);
 }
 
 struct MarkingDeleter {

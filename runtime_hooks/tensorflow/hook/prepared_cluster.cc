@@ -105,7 +105,6 @@ std::unique_ptr<PreparedCluster> PreparedCluster::Obtain(const std::string& name
 }
 
 void PreparedCluster::Leave(const std::string& body, std::unique_ptr<PreparedCluster> cluster) {
-  if (!CanLeave(body)) return;
   LeftClusters& left = AllLeft();
   std::list<Left> one_too_many;  // destroyed when the mutex is free
   tensorflow::mutex_lock lock(left.mu);

@@ -29,6 +29,7 @@ class PreparedCluster {
   static std::unique_ptr<PreparedCluster> Obtain(const std::string& name, const std::string& body,
                                                  const std::string& topic);
   static bool CanLeave(const std::string& body) { return body.size() <= kMostBodyBytes; }
+  // If CanLeave(body).
   static void Leave(const std::string& body, std::unique_ptr<PreparedCluster> cluster);
 
   ~PreparedCluster();

@@ -5,7 +5,6 @@
 
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -26,8 +25,7 @@ Node* OnlyCluster(const Graph& graph) {
     if (node->type_string() == "TektiteCluster") {
       if (cluster != nullptr) return nullptr;
       cluster = node;
-    } else if (!node->IsArg() && !node->IsRetval() && !node->IsConstant() && !node->IsIdentity() &&
-               node->type_string() != "NoOp") {
+    } else if (IsWork(node)) {
       return nullptr;
     }
   }
@@ -94,6 +92,11 @@ std::optional<WholeFunction> WholeFunction::Of(tensorflow::OpKernelConstruction*
     return std::nullopt;
   }
   return whole;
+}
+
+bool IsWork(const Node* node) {
+  return !node->IsArg() && !node->IsRetval() && !node->IsConstant() && !node->IsIdentity() &&
+         node->type_string() != "NoOp";
 }
 
 void NoteWholeFunction(const tensorflow::GraphOptimizationPassOptions& options) {

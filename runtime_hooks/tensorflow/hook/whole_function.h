@@ -17,6 +17,7 @@
 
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/graph/graph.h"
 
 namespace tektite::tf_hook {
 
@@ -28,6 +29,9 @@ struct WholeFunction {
   // What was noted on a node, if anything was.
   static std::optional<WholeFunction> Of(tensorflow::OpKernelConstruction* construction);
 };
+
+// What computes something: neither an argument, a result, a constant nor an identity.
+bool IsWork(const tensorflow::Node* node);
 
 // To be called when all clusters are in their places.
 void NoteWholeFunction(const tensorflow::GraphOptimizationPassOptions& options);

@@ -7,7 +7,8 @@ finds in a *binding* what the function captures.
 
 Two places of TensorFlow's are wrapped, each asking for less than the one below it::
 
-    tf.function ── Function.__call__ ── which ConcreteFunction is it?    remembered by the arguments' types
+    tf.function ── Function.__call__ ── which ConcreteFunction is it?    remembered by the arguments' types;
+                                                                         of a signature's, whatever their sizes
                      ConcreteFunction._call_flat ── arguments, captures  remembered by the binding
                         StatefulPartitionedCall ── graph ── cluster
 
@@ -26,7 +27,7 @@ import importlib
 import operator
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,18 +98,26 @@ class _TensorFlow:
         return None if graph._distribution_strategy_stack or self.is_saving() else graph
 
 
+class _Plan(NamedTuple):
+    """How ``TektiteCall`` runs a ConcreteFunction. Threads take it from a binding as a whole."""
+
+    id_tensor: Any
+    captures: tuple[Any, ...]
+    attributes: tuple[Any, ...]
+    num_outputs: int
+    order: tuple[int, ...] | None  # of the results among the outputs; None: as they come
+
+    def has_captures(self, captures: list[Any]) -> bool:
+        return len(captures) == len(self.captures) and all(map(operator.is_, captures, self.captures))
+
+
 class _Binding:
     """What ``TektiteBind`` told of a ConcreteFunction, and how its calls have fared."""
 
-    __slots__ = ("attributes", "captures", "calls", "id_tensor", "is_hopeless", "num_outputs", "order", "pause",
-                 "skip", "times")
+    __slots__ = ("is_hopeless", "pause", "plan", "skip", "times")
 
     def __init__(self) -> None:
-        self.id_tensor: Any = None  # None: not bound
-        self.captures: tuple[Any, ...] = ()
-        self.attributes: tuple[Any, ...] = ()
-        self.order: tuple[int, ...] | None = None  # results among the outputs; None: as they come
-        self.num_outputs = 0
+        self.plan: _Plan | None = None  # None: not bound
         self.skip = _CALLS_BEFORE_BINDING  # calls to be made in the ordinary way
         self.pause = 0
         self.times = 0
@@ -120,9 +129,6 @@ class _Binding:
     def _pause(self, most: int) -> None:
         self.skip = self.pause = min(2 * self.pause + 1, most)
 
-    def has_captures(self, captures: list[Any]) -> bool:
-        return len(captures) == len(self.captures) and all(map(operator.is_, captures, self.captures))
-
     def bind(self, tf: _TensorFlow, context: Any, concrete: Any, arguments: list[Any]) -> None:
         """Asks which cluster ``concrete`` is. Where it is none (yet), after a pause again."""
         self._pause(_MOST_UNBOUND)
@@ -132,12 +138,15 @@ class _Binding:
             return
         types = [tensor._datatype_enum() for tensor in tensors]
         function = concrete._inference_function
-        plan = tf.tfe.TFE_Py_Execute(
-            context._handle, "", "TektiteBind", tensors,
-            ("Tin", types, "function", function.name, "num_args", len(arguments)), 1)[0].numpy()
-        order = tuple(int(output) for output in plan[1:])
+        try:
+            answer = tf.tfe.TFE_Py_Execute(
+                context._handle, "", "TektiteBind", tensors,
+                ("Tin", types, "function", function.name, "num_args", len(arguments)), 1)[0].numpy()
+        except tf.declined:  # captures on several devices
+            return
+        order = tuple(int(output) for output in answer[1:])
         outputs = function.function_type.flat_outputs
-        if plan[0] == 0 or len(order) != len(outputs):
+        if answer[0] == 0 or len(order) != len(outputs):
             return
         self.times += 1
         if self.times > _MOST_BINDINGS:  # several functions take it from each other
@@ -146,26 +155,24 @@ class _Binding:
         result_types = [0] * len(order)
         for output, spec in zip(order, outputs, strict=True):
             result_types[output] = spec.dtype.as_datatype_enum
-        self.attributes = ("Tin", types[:len(arguments)], "Tout", result_types)
-        self.num_outputs = len(order)
-        self.order = None if order == tuple(range(len(order))) else order
-        self.captures = captures
-        self.id_tensor = tf.constant(int(plan[0]), tf.int64)
+        self.plan = _Plan(tf.constant(int(answer[0]), tf.int64), captures,
+                          ("Tin", types[:len(arguments)], "Tout", result_types), len(order),
+                          None if order == tuple(range(len(order))) else order)
         self.skip = self.pause = 0
 
-    def run(self, tf: _TensorFlow, context: Any, arguments: list[Any]) -> list[Any] | None:
+    def run(self, tf: _TensorFlow, context: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
         """The function's flat results; None where the call has to be made in the ordinary way."""
         try:
             results: list[Any] = tf.tfe.TFE_Py_Execute(context._handle, "", "TektiteCall",
-                                                       [self.id_tensor, *arguments], self.attributes,
-                                                       self.num_outputs)
+                                                       [plan.id_tensor, *arguments], plan.attributes,
+                                                       plan.num_outputs)
         except tf.declined as error:
-            if "NO_BINDING" in str(error):
-                self.id_tensor = None
+            if "NO_BINDING" in str(error) and self.plan is plan:
+                self.plan = None
             self._pause(_MOST_DECLINED)
             return None
         self.pause = 0
-        return results if self.order is None else [results[output] for output in self.order]
+        return results if plan.order is None else [results[output] for output in plan.order]
 
 
 class _Entry:
@@ -186,21 +193,28 @@ class _Entry:
 class _Memo:
     """What is remembered of a Function."""
 
-    __slots__ = ("entries", "pause", "skip")
+    __slots__ = ("entries", "of_any_size", "pause", "skip")
 
     def __init__(self) -> None:
         self.entries: dict[Any, _Entry] = {}
+        # With an input_signature, where sizes do not decide on the trace: by dtypes and ranks, with the
+        # signature's shapes of the leaves.
+        self.of_any_size: dict[Any, tuple[_Entry, list[tuple[int | None, ...]]]] = {}
         self.skip = _CALLS_BEFORE_BINDING
         self.pause = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Memo, ())
 
+    def forget(self, key: Any) -> None:
+        self.entries.pop(key, None)  # another thread may have done it
+        self.of_any_size.clear()  # it is as old
+
     def not_learned(self) -> None:
         self.skip = self.pause = min(2 * self.pause + 1, _MOST_UNLEARNED)
 
 
-def _describe(eager_tensor: type, arguments: Any, leaves: list[Any]) -> tuple[Any, ...] | None:
+def _describe(eager_tensor: type, arguments: Any, leaves: list[Any], any_size: bool = False) -> tuple[Any, ...] | None:
     """A key of what the choice of a trace depends on; None where that is not known. Adds the tensors."""
     parts: list[Any] = []
     for argument in arguments:
@@ -210,22 +224,44 @@ def _describe(eager_tensor: type, arguments: Any, leaves: list[Any]) -> tuple[An
             if dtype in (_RESOURCE, _VARIANT):
                 return None
             leaves.append(argument)
-            parts += (dtype, argument._shape_tuple())
+            parts += (dtype, argument._rank() if any_size else argument._shape_tuple())
         elif kind in _LITERALS:
             parts += (kind, argument)
         elif kind is list or kind is tuple:
-            inner = _describe(eager_tensor, argument, leaves)
+            inner = _describe(eager_tensor, argument, leaves, any_size)
             if inner is None:
                 return None
             parts += (kind, inner)
         elif kind is dict:
-            inner = _describe(eager_tensor, argument.values(), leaves)
+            inner = _describe(eager_tensor, argument.values(), leaves, any_size)
             if inner is None:
                 return None
             parts += (kind, tuple(argument), inner)
         else:
             return None
     return tuple(parts)
+
+
+def _is_shape(shape: tuple[int, ...], pattern: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(pattern) and all(p is None or p == s for s, p in zip(shape, pattern, strict=True))
+
+
+def _shapes_of_leaves(function_type: Any, order: list[int], num_leaves: int) -> list[tuple[int | None, ...]] | None:
+    """What a signature asks of the leaves; None where it says nothing of one, or has no ranks."""
+    if len(order) != num_leaves:
+        return None
+    shapes: list[tuple[int | None, ...]] = [()] * num_leaves
+    for place, spec in zip(order, function_type.flat_inputs, strict=True):
+        if spec.shape.rank is None:
+            return None
+        shapes[place] = tuple(spec.shape)
+    return shapes
+
+
+def _entry_of_any_size(memo: _Memo, eager_tensor: type, arguments: Any) -> _Entry | None:
+    leaves: list[Any] = []
+    entry, shapes = memo.of_any_size.get(_describe(eager_tensor, arguments, leaves, any_size=True), (None, ()))
+    return entry if entry is not None and all(map(_is_shape, [x._shape_tuple() for x in leaves], shapes)) else None
 
 
 def _as_tensor(tf: _TensorFlow, argument: Any) -> Any:
@@ -261,13 +297,14 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
         if binding.skip > 0:
             binding.skip -= 1
         elif not binding.is_hopeless and (context := tf.plain_context()) is not None:
-            if binding.id_tensor is None:
+            plan = binding.plan
+            if plan is None:
                 result = ordinary(self, tensor_inputs, captured_inputs)
                 binding.bind(tf, context, self, tensor_inputs)
                 return result
-            if not binding.has_captures(captured_inputs):
-                binding.id_tensor = None
-            elif (results := binding.run(tf, context, tensor_inputs)) is not None:
+            if not plan.has_captures(captured_inputs):
+                binding.plan = None
+            elif (results := binding.run(tf, context, plan, tensor_inputs)) is not None:
                 return self.function_type.pack_output(results)
         return ordinary(self, tensor_inputs, captured_inputs)
 
@@ -291,11 +328,16 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         concrete, flat = calls[0]
         order = _order_of(flat, leaves)
         binding: _Binding = concrete.__dict__[_KEY]
-        if order is None or binding.id_tensor is None or len(memo.entries) >= _MOST_ENTRIES:
+        if order is None or binding.plan is None or len(memo.entries) >= _MOST_ENTRIES:
             memo.not_learned()
             return result
-        memo.entries[key] = _Entry(concrete, binding, order, graph, self.experimental_get_tracing_count(),
-                                   type(result) is tf.eager_tensor)
+        entry = _Entry(concrete, binding, order, graph, self.experimental_get_tracing_count(),
+                       type(result) is tf.eager_tensor)
+        memo.entries[key] = entry
+        if self.input_signature is not None:
+            shapes = _shapes_of_leaves(concrete.function_type, order, len(leaves))
+            if shapes is not None:
+                memo.of_any_size[_describe(tf.eager_tensor, (args, kwds), [], any_size=True)] = (entry, shapes)
         return result
 
     @functools.wraps(ordinary)
@@ -320,15 +362,19 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             memo.not_learned()
             return ordinary(self, *args, **kwds)
         entry = memo.entries.get(key)
+        if entry is None and memo.of_any_size:
+            entry = _entry_of_any_size(memo, tf.eager_tensor, (args, kwds))
+            if entry is not None and len(memo.entries) < _MOST_ENTRIES:
+                memo.entries[key] = entry
         if entry is None:
             return learn(self, memo, key, leaves, args, kwds)
-        binding = entry.binding
-        if entry.traces != self.experimental_get_tracing_count() or not binding.has_captures(
-                entry.concrete._captured_inputs):
-            del memo.entries[key]
-        elif (binding.skip == 0 and binding.id_tensor is not None and (context := tf.plain_context()) is not None
+        binding, plan = entry.binding, entry.binding.plan
+        if entry.traces != self.experimental_get_tracing_count() or (
+                plan is not None and not plan.has_captures(entry.concrete._captured_inputs)):
+            memo.forget(key)
+        elif (plan is not None and binding.skip == 0 and (context := tf.plain_context()) is not None
               and tf.plain_graph() is entry.graph):
-            results = binding.run(tf, context, [leaves[place] for place in entry.order])
+            results = binding.run(tf, context, plan, [leaves[place] for place in entry.order])
             if results is not None:
                 tf.detector.called_without_tracing(self._key_for_call_stats)
                 return results[0] if entry.is_single else entry.concrete.function_type.pack_output(results)
