@@ -167,6 +167,9 @@ absl::Status ImportUnary(NodeImport& op) {
   if (RoundsFloats(name) && !ir::IsFloat(op.InputDType(0))) return op.Refuse("integers");
   Value x = op.Input(0);
   if (!x) return op.Return(x);
+  if (name == "Sign" && ir::IsFloat(x.dtype())) {
+    return op.Return(b.Add(b.Unary(Op::kSign, x), b.FullLike(x, 0)));  // 0 for -0
+  }
   auto simple = SimpleUnaries().find(name);
   if (simple != SimpleUnaries().end()) return op.Return(b.Unary(simple->second, x));
   if (name == "Square") return op.Return(b.Mul(x, x));

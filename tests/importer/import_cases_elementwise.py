@@ -180,6 +180,7 @@ def binary_cases():
     for name, pairs in BINARY.items():
         for i, pair in enumerate(pairs):
             yield Case(f"{name}{i}", lambda x, y, name=name: call(name, x, y), [np.asarray(x) for x in pair])
+    yield Case("SignOfZero", lambda x: raw.Inv(x=raw.Sign(x=x)), [SPECIAL])
     zero = np.array([1, 0, 2], np.int32)
     for name in ("FloorDiv", "FloorMod", "Div", "TruncateDiv"):
         yield Case(f"{name}ByZero", lambda x, y, name=name: call(name, x, y), [zero, zero], fails=True)
