@@ -8,13 +8,14 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <list>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "jit/base/at_exit.h"
 
 namespace tektite::compiler {
 namespace {
@@ -91,8 +92,8 @@ void Background::StartThreads(State& state) {
   while (state.threads.size() < wanted) {
     if (state.threads.empty()) {
       // Once a process: a child has inherited the parent's.
-      static const int registered = std::atexit([] { Get().Stop(); });
-      (void)registered;
+      static std::once_flag registered;
+      std::call_once(registered, [] { RunAtExit([] { Get().Stop(); }); });
     }
     state.threads.emplace_back([this, &state] { Loop(state); });
   }

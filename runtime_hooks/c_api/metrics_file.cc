@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "jit/base/at_exit.h"
 #include "jit/base/log.h"
 
 namespace tektite::c_api {
@@ -85,7 +85,7 @@ MetricsFile::MetricsFile(std::string path, std::function<CounterSnapshot()> coun
       pid_(getpid()),
       thread_([this] { Loop(); }) {
   static std::once_flag at_exit;
-  std::call_once(at_exit, [] { std::atexit(&MetricsFile::StopAll); });
+  std::call_once(at_exit, [] { RunAtExit(&MetricsFile::StopAll); });
   LivingFiles& living = LivingFiles::Get();
   std::lock_guard<std::mutex> lock(living.mutex);
   living.files.insert(this);

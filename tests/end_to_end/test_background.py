@@ -41,6 +41,23 @@ def test_process_ends_while_it_compiles(run_program):
     assert result.lines() == []
 
 
+def test_process_ends_in_the_middle_of_a_kernel(run_program):
+    """What LLVM had made static was destroyed while a thread still used it, which then crashed.  Memory that is freed
+    is overwritten here, and there are seconds to compile."""
+    text = """
+w = [tf.Variable(normal(n, n + 1)) for n in range(40, 70)]
+@tf.function
+def f(x):
+    for v in w:
+        x = tf.nn.softmax(tf.nn.gelu(tf.matmul(x, v)) + 1.0)
+    return x
+report(y=list(f(tf.constant(normal(40, 40))).shape))
+"""
+    result = run_program(text, tektite="1", TEKTITE_FLAGS=ASYNC, MALLOC_PERTURB_="165")
+    assert result.values["y"] == [40, 70]
+    assert result.lines() == []
+
+
 def test_fork_while_it_compiles(run_program):
     text = MODEL + """
 f(x)
