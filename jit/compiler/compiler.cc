@@ -128,8 +128,9 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   compiler->disk_ = std::move(options.disk);
   TEKTITE_RETURN_IF_ERROR(compiler->CreateTuner());
   const int64_t megabytes = std::max<int64_t>(compiler->flags_.weight_cache_mb, 0);
-  compiler->weight_budget_ =
-      std::make_shared<runtime::MemoryBudget>(std::min<int64_t>(megabytes, 1 << 30) << 20);
+  compiler->weight_budget_ = std::make_shared<runtime::MemoryBudget>(
+      std::min<int64_t>(megabytes, 1 << 30) << 20, options.memory);
+  compiler->arenas_ = std::make_shared<runtime::ArenaPool>(options.memory);
   return compiler;
 }
 

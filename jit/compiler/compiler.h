@@ -47,6 +47,7 @@ struct CompilerOptions {
   std::string backend;  // empty: the first of the list that can be made on this machine
   std::string host;     // "tensorflow 2.21.0": caches keep hosts apart
   std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
+  runtime::HostMemory memory;              // for what is kept from call to call
 };
 
 // Where a compiled program is kept on disk.
@@ -183,7 +184,7 @@ class Compiler {
   std::shared_ptr<cache::DiskStore> disk_;                                  // may be null
   cache::KernelStore kernels_;
   std::shared_ptr<Tuner> tuner_;  // null: --tuning=off
-  std::shared_ptr<runtime::ArenaPool> arenas_ = std::make_shared<runtime::ArenaPool>();
+  std::shared_ptr<runtime::ArenaPool> arenas_;
   std::shared_ptr<runtime::MemoryBudget> weight_budget_;
   mutable std::mutex profiled_mutex_;
   struct Profiled {

@@ -22,7 +22,7 @@ ArenaPool::Lease ArenaPool::Acquire(int64_t bytes) {
   }
   held_bytes_.fetch_sub(outgrown.bytes(), std::memory_order_relaxed);
   outgrown = AlignedBlock();
-  AlignedBlock block = AlignedBlock::Allocate(bytes);
+  AlignedBlock block = AlignedBlock::Allocate(bytes, memory_);
   held_bytes_.fetch_add(block.bytes(), std::memory_order_relaxed);
   return Lease(this, std::move(block));
 }

@@ -23,6 +23,8 @@ namespace tektite::runtime {
 
 class ArenaPool {
  public:
+  explicit ArenaPool(const HostMemory& memory = {}) : memory_(memory) {}
+
   class Lease {
    public:
     Lease(ArenaPool* pool, AlignedBlock block) : pool_(pool), block_(std::move(block)) {}
@@ -46,6 +48,7 @@ class ArenaPool {
   static constexpr size_t kMaxIdle = 16;
   void Release(AlignedBlock block);
 
+  const HostMemory memory_;
   // std and not absl: the system's abseil is not instrumented, so ThreadSanitizer cannot see its
   // locks.
   std::mutex mutex_;

@@ -149,7 +149,8 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   const Launch launch =
       Launch(graph_, graph_.groups[group].steps, plan.locations).For({}, plan.arena.offsets, {});
   // Not from the pool, which would keep it: this happens once.
-  const AlignedBlock arena = AlignedBlock::Allocate(plan.arena.bytes + launch.working_bytes());
+  const AlignedBlock arena = AlignedBlock::Allocate(plan.arena.bytes + launch.working_bytes(),
+                                                    options_.weights->budget()->memory());
   if (arena.data() == nullptr) return nullptr;
   std::byte* working = arena.data() + plan.arena.bytes;
   uintptr_t* bases = launch.Bases(working);

@@ -17,7 +17,7 @@ std::shared_ptr<WeightBlock> WeightBlock::Create(std::shared_ptr<MemoryBudget> b
                                                  int64_t bytes) {
   const int64_t reserved = std::max(AlignUp(bytes), kAlignment);
   if (!budget->Reserve(reserved)) return nullptr;
-  AlignedBlock memory = AlignedBlock::Allocate(reserved);
+  AlignedBlock memory = AlignedBlock::Allocate(reserved, budget->memory());
   if (memory.data() == nullptr) {
     budget->Return(reserved);
     return nullptr;

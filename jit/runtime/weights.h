@@ -29,13 +29,17 @@ namespace tektite::runtime {
 
 class MemoryBudget {
  public:
-  explicit MemoryBudget(int64_t limit) : limit_(limit) {}
+  explicit MemoryBudget(int64_t limit, const HostMemory& memory = {})
+      : limit_(limit), memory_(memory) {}
   bool Reserve(int64_t bytes);
   void Return(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
+  // Where what is counted comes from.
+  const HostMemory& memory() const { return memory_; }
 
  private:
   const int64_t limit_;
+  const HostMemory memory_;
   std::atomic<int64_t> used_{0};
 };
 

@@ -59,13 +59,22 @@ TEKTITE_API void tektite_string_free(char* text);
 
 /* ---- compiler ---------------------------------------------------------- */
 
+/* Memory of the host's, 64-byte aligned, for what is kept from call to call: results computed from
+ * weights alone, and what calls work in.  NULL when there is none; the compiler then takes the
+ * system's.  Called on any thread. */
+typedef void* (*tektite_memory_allocate_fn)(void* context, size_t bytes);
+typedef void (*tektite_memory_release_fn)(void* context, void* block);
+
 typedef struct tektite_options {
-  size_t struct_size;  /* sizeof(tektite_options) */
-  const char* flags;   /* "--name=value --other=value", as in TEKTITE_FLAGS; may be NULL.
-                          A flag that is unknown or malformed is reported on stderr in one
-                          line that names it, and otherwise ignored. */
-  const char* backend; /* "cpu", "reference"; NULL: the best one for this machine */
-  const char* host;    /* "tensorflow 2.21.0": caches keep hosts apart; may be NULL */
+  size_t struct_size;   /* sizeof(tektite_options) */
+  const char* flags;    /* "--name=value --other=value", as in TEKTITE_FLAGS; may be NULL.
+                           A flag that is unknown or malformed is reported on stderr in one
+                           line that names it, and otherwise ignored. */
+  const char* backend;  /* "cpu", "reference"; NULL: the best one for this machine */
+  const char* host;     /* "tensorflow 2.21.0": caches keep hosts apart; may be NULL */
+  void* memory_context; /* handed to the functions below, which must serve until the process ends */
+  tektite_memory_allocate_fn memory_allocate; /* NULL: all memory is the system's */
+  tektite_memory_release_fn memory_release;
 } tektite_options;
 
 /* NULL and a status when no back end can be made. */

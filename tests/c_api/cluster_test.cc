@@ -125,6 +125,32 @@ TEST(Cluster, CallsAtOnce) {
   for (std::thread& t : threads) t.join();
 }
 
+// What is kept lies in the host's memory and goes back to it, at the latest with the compiler.
+TEST(Cluster, KeptMemoryIsTheHosts) {
+  int lent = 0;
+  tektite_options options = {};
+  options.struct_size = sizeof(options);
+  options.flags = "--compile=sync --cache_dir=off";
+  options.backend = "reference";
+  options.memory_context = &lent;
+  options.memory_allocate = [](void* context, size_t bytes) -> void* {
+    ++*static_cast<int*>(context);
+    return std::aligned_alloc(64, bytes);
+  };
+  options.memory_release = [](void* context, void* block) {
+    --*static_cast<int*>(context);
+    std::free(block);
+  };
+  CompilerPtr compiler(tektite_compiler_create(&options, nullptr));
+  ClusterPtr cluster = MakeCluster(compiler.get(), kScaled);
+  Call call;
+  ASSERT_EQ(call.Run(cluster.get(), {{{2}, {1, 2}}, {{2}, {3, 4}}}), TEKTITE_OK) << call.message;
+  EXPECT_GT(lent, 0);
+  cluster = nullptr;
+  compiler = nullptr;
+  EXPECT_EQ(lent, 0);
+}
+
 TEST(Cluster, HandlesMayGoInAnyOrder) {
   CompilerPtr compiler = MakeCompiler();
   ClusterPtr cluster = MakeCluster(compiler.get(), kScaled);

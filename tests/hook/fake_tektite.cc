@@ -164,6 +164,7 @@ struct tektite_compiler {
   std::mutex mu;
   int64_t runs = 0, refusals = 0, clusters = 0, clustered_ops = 0, versioned_args = 0,
           new_versions = 0;
+  int host_memory = 0;  // blocks that the host had memory for, of a large and a small one
 };
 
 struct tektite_marking {
@@ -247,7 +248,16 @@ tektite_compiler* tektite_compiler_create(const tektite_options* options, tektit
   if (options->flags != nullptr && std::strstr(options->flags, "nonsense") != nullptr) {
     std::fprintf(stderr, "tektite: unknown flag '--nonsense' in TEKTITE_FLAGS\n");
   }
-  return new tektite_compiler;
+  auto* const compiler = new tektite_compiler;
+  if (options->memory_allocate != nullptr) {
+    void* const block = options->memory_allocate(options->memory_context, 1 << 20);
+    void* const small = options->memory_allocate(options->memory_context, 1 << 10);
+    compiler->host_memory = (block != nullptr) + (small != nullptr);
+    for (void* given : {block, small}) {
+      if (given != nullptr) options->memory_release(options->memory_context, given);
+    }
+  }
+  return compiler;
 }
 void tektite_compiler_destroy(tektite_compiler* compiler) { delete compiler; }
 
@@ -256,9 +266,9 @@ char* tektite_stats_json(tektite_compiler* compiler) {
   char text[512];
   std::snprintf(text, sizeof(text),
                 "{\"clusters\": %ld, \"clustered_ops\": %ld, \"runs\": %ld, \"refusals\": %ld, "
-                "\"versioned_args\": %ld, \"new_versions\": %ld}",
+                "\"versioned_args\": %ld, \"new_versions\": %ld, \"host_memory\": %d}",
                 compiler->clusters, compiler->clustered_ops, compiler->runs, compiler->refusals,
-                compiler->versioned_args, compiler->new_versions);
+                compiler->versioned_args, compiler->new_versions, compiler->host_memory);
   return strdup(text);
 }
 

@@ -25,6 +25,12 @@ def test_other_abi_is_one_line(run_fake):
     assert result.host["clusters_placed"] == 0
 
 
+@pytest.mark.parametrize("onednn, blocks", [("1", 1), ("0", 0)])
+def test_memory_is_offered_where_tensorflow_keeps_it(run_fake, onednn, blocks):
+    result = run_fake(CALL + "report(y=f(x))", tektite="1", TF_ENABLE_ONEDNN_OPTS=onednn)
+    assert result.stats["host_memory"] == blocks
+
+
 def test_cycle_is_refused(run_fake):
     text = """
 @tf.function

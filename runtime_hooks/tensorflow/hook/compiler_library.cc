@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/host_memory.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -75,6 +76,7 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
   // The one that runs, which need not be the one the hook was built against.
   const std::string host = HostName();
   options.host = host.c_str();
+  OfferMemory(&options);
   tektite_status status = {};
   library->compiler = library->compiler_create(&options, &status);
   if (library->compiler == nullptr) return absl::StrCat("no compiler: ", status.message);

@@ -5,6 +5,7 @@
 
 #include "runtime_hooks/tensorflow/hook/block_pool.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "runtime_hooks/tensorflow/hook/host_memory.h"
 #include "tensorflow/core/framework/allocator.h"
 
 namespace tektite::tf_hook {
@@ -25,9 +26,6 @@ class PoolAllocator : public tensorflow::Allocator {
  private:
   BlockPool pool_;
 };
-
-// oneDNN's allocator, which keeps blocks of 256 KiB and more.
-bool KeepsBlocks(tensorflow::Allocator* allocator) { return allocator->Name() == "mklcpu"; }
 
 // Null when the flag says so.  Never destroyed: tensors are freed until the process ends.
 tensorflow::Allocator* MakeAllocator() {
