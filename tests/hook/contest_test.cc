@@ -319,7 +319,7 @@ TEST(Contest, AnEarlierVictoryThatIsNoneAnyMoreIsFoundOut) {
   Calls calls(FoundOut(50));
   calls.compiled = 150;
   calls.artifact = 1;
-  calls.Make(300, 1);
+  calls.Make(220, 1);
   EXPECT_EQ(calls.contest.Summary().host, 1);
   EXPECT_TRUE(calls.contest.HasNews());
   EXPECT_FALSE(calls.contest.Verdicts(kToday + 1).at(0).compiled_won);

@@ -42,7 +42,7 @@ class Contest::ShapeClass {
     verdict_ = *earlier;
     is_recalled_ = true;
     ratio_ = earlier->ratio;
-    check_every_ = kFirstSpotCheck;
+    check_every_ = kFirstSpotCheck / 2;  // doubled after each
     check_at_ = kFirstCheckOfVerdict;
     retry_at_ = kRetryOfVerdict;
     Settle(earlier->compiled_won ? Phase::kCompiledWon : Phase::kHostWon);

@@ -24,7 +24,8 @@
 // comes often has been measured for itself.  Trials that go on at the same time share what they
 // find.  New code for a class that won is looked at likewise.
 // What an earlier process found out (verdicts.h) is taken up: the winner runs from the first call
-// on, with the first spot check after 24; the loser is warmed up and tried after 200.
+// on, with the first spot checks after 100, since the host's kernels have to be made for them, then
+// 112, 136, 184, ...; the loser is warmed up and tried after 200.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
 // Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's
@@ -59,7 +60,7 @@ class Contest {
   static constexpr uint64_t kFirstSpotCheck =
       12;  // of what won without a trial, then twice that...
   static constexpr uint64_t kRetryByPrecedent = 20;
-  static constexpr uint64_t kFirstCheckOfVerdict = 24;  // of what an earlier process found out
+  static constexpr uint64_t kFirstCheckOfVerdict = 100;  // of what an earlier process found out
   static constexpr uint64_t kRetryOfVerdict = 200;
   static constexpr uint64_t kFirstRetry = 1000;
   static constexpr uint64_t kLastRetry = uint64_t{1} << 20;
