@@ -3,6 +3,7 @@
 #   tektite/lib/libtektite_tf-<TF_VERSION>.so      the hook for that TensorFlow
 #   tektite/lib/libtektite.so                      the compiler
 #   tektite/lib/libdnnl.so.3                       oneDNN, where the compiler was built with it
+#   tektite/_fast_calls.*.so                       an extension module, for one version of Python
 #   tektite/*.py                                   the Python package
 function(place from to)
   file(SHA256 "${from}" wanted)
@@ -24,6 +25,10 @@ place("${LOADER}" "${SITE}/tensorflow-plugins/libtektite_loader.so")
 place("${HOOK}" "${SITE}/tektite/lib/libtektite_tf-${TF_VERSION}.so")
 if(COMPILER)
   place("${COMPILER}" "${SITE}/tektite/lib/libtektite.so")
+endif()
+if(FAST_CALLS)
+  get_filename_component(name "${FAST_CALLS}" NAME)
+  place("${FAST_CALLS}" "${SITE}/tektite/${name}")
 endif()
 if(ONEDNN)
   get_filename_component(ONEDNN "${ONEDNN}" REALPATH)

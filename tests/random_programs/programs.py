@@ -236,9 +236,10 @@ def spec_of(x: Input, program: Program) -> tf.TensorSpec:
     return tf.TensorSpec([(None if unknown else sizes[d]) if isinstance(d, str) else d for d in x.dims], x.dtype)
 
 
-def run_program(program: Program) -> list[list[np.ndarray] | str]:
+def run_program(program: Program, rounds: int = 1) -> list[list[np.ndarray] | str]:
     """The outputs of each of the calls and what it leaves in variables, or the kind of error, in a tf.function.  A call
-    that fails is the last where there are variables that it may have assigned to."""
+    that fails is the last where there are variables that it may have assigned to.  Programs without assignments are
+    called for several rounds, the last of which counts."""
     held: dict[int, Any] = {}
 
     def assign(variable: int, method: str, old: Any, value: Any) -> Any:
@@ -262,18 +263,23 @@ def run_program(program: Program) -> list[list[np.ndarray] | str]:
         specs = [spec_of(program.inputs[i], program) for i in places]
         return tf.function(body, input_signature=specs if program.signature != "static" else None, autograph=False)
 
-    function, results = fresh(), []
-    for sizes in program.sizes:
+    def call(sizes: dict[str, int]) -> list[np.ndarray] | str:
         arguments = [tf.constant(program.inputs[i].value(sizes)) for i in places]
         try:
-            results.append([plain(r) for r in function(*arguments)])
-            results[-1] += [plain(held[i]) for i in program.states]
+            return [plain(r) for r in function(*arguments)] + [plain(held[i]) for i in program.states]
         except tf.errors.OpError as error:
-            results.append(f"error {type(error).__name__}")
+            return f"error {type(error).__name__}"
         except (TypeError, ValueError, IndexError) as error:
-            results.append(f"cannot be traced: {type(error).__name__}")
-        if program.states and isinstance(results[-1], str):
-            break
+            return f"cannot be traced: {type(error).__name__}"
+
+    function = fresh()
+    results: list[list[np.ndarray] | str] = []
+    for _ in range(1 if program.states else rounds):
+        results = []
+        for sizes in program.sizes:
+            results.append(call(sizes))
+            if program.states and isinstance(results[-1], str):
+                break
     return results
 
 

@@ -65,7 +65,8 @@ class ClusterOp : public tensorflow::AsyncOpKernel {
     for (int i = 0; i < context->num_inputs(); ++i) inputs[i] = &context->input(i);
     runner_->Prepare(context, def().attr().at("body").s(), inputs);
     Contest::Turn turn;
-    const char* const refusal = runner_->Run(context, inputs, ClusterRunner::Caller::kGraph, &turn);
+    const char* const refusal =
+        runner_->Run(context, inputs, {}, ClusterRunner::Caller::kGraph, &turn);
     if (refusal == nullptr) return done();
     CountFallback(refusal);
     if (!turn.is_measured || turn.side != Contest::Side::kHost) {

@@ -161,11 +161,12 @@ bool ClusterRunner::BeginTurn(const InputReader::Call& call, Caller caller, Cont
 
 void ClusterRunner::EndHostTurn(const Contest::Turn& turn) { prepared_->EndTurn(turn); }
 
-const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs, Caller caller,
+const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
+                               absl::Span<tensorflow::Var* const> variables, Caller caller,
                                Contest::Turn* turn) {
   if (prepared_ == nullptr) return "HOST_NO_CLUSTER";
   InputReader::Call read;
-  if (const char* refusal = reader_->Read(context, inputs, &read); refusal != nullptr) {
+  if (const char* refusal = reader_->Read(context, inputs, variables, &read); refusal != nullptr) {
     return refusal;
   }
   Contest* const contest = prepared_->contest();

@@ -4,7 +4,7 @@
 //   auto runner = std::make_shared<ClusterRunner>(construction);     // with the kernel
 //   runner->Prepare(context, body, inputs);                          // at each run from a graph
 //   Contest::Turn turn;
-//   const char* why = runner->Run(context, inputs, ClusterRunner::Caller::kGraph, &turn);
+//   const char* why = runner->Run(context, inputs, {}, ClusterRunner::Caller::kGraph, &turn);
 //   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndHostTurn(turn) ... }
 //
 // Thread-safe.  Limits: CPU devices.
@@ -49,8 +49,9 @@ class ClusterRunner {
   }
 
   // Sets the outputs of `context`, which are the cluster's, and returns null; otherwise why not.
-  const char* Run(tensorflow::OpKernelContext* context, Inputs inputs, Caller caller,
-                  Contest::Turn* turn);
+  // `variables`: see InputReader::Read.
+  const char* Run(tensorflow::OpKernelContext* context, Inputs inputs,
+                  absl::Span<tensorflow::Var* const> variables, Caller caller, Contest::Turn* turn);
   // TensorFlow's kernels have run instead, well.
   void EndHostTurn(const Contest::Turn& turn);
 

@@ -1,6 +1,7 @@
 #include "runtime_hooks/tensorflow/hook/direct_calls.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,17 +13,24 @@
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow/core/platform/denormal.h"
 #include "tensorflow/core/platform/mutex.h"
+#include "tensorflow/core/platform/setround.h"
+#include "tensorflow/core/public/version.h"
 
 namespace tektite::tf_hook {
 namespace {
 
 using tensorflow::DeviceBase;
+using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
+using tensorflow::Var;
 
 REGISTER_OP("TektiteBind")
     .Input("inputs: Tin")
@@ -51,6 +59,12 @@ struct Binding {
   std::weak_ptr<ClusterRunner> runner;
   std::vector<int> arg_of;       // for each input of the cluster: the call's argument, or kCaptured
   std::vector<Tensor> captured;  // where that is so
+  std::vector<Var*> variables;   // those that captured handles keep alive; else null
+  // For calls without the op's own context.
+  DeviceBase* device = nullptr;
+  tensorflow::ResourceMgr* resources = nullptr;
+  std::unique_ptr<OpKernel> kernel;
+  std::vector<tensorflow::AllocatorAttributes> output_attributes;
 };
 
 struct Offer {
@@ -83,6 +97,71 @@ void Sweep(Tables& tables) TF_EXCLUSIVE_LOCKS_REQUIRED(tables.mu) {
 bool IsEnabled() {
   const CompilerLibrary* const library = CompilerLibrary::Get();
   return library != nullptr && library->flag(library->compiler, "direct_calls", 0) != 0;
+}
+
+// Null where the handle does not keep its variable alive.
+Var* VariableBehind(const Tensor& handles) {
+  if (handles.dtype() != tensorflow::DT_RESOURCE || handles.NumElements() != 1) return nullptr;
+  const auto& handle = handles.flat<tensorflow::ResourceHandle>()(0);
+  if (!handle.IsRefCounting()) return nullptr;
+  const absl::StatusOr<Var*> variable = handle.GetResource<Var>();
+  return variable.ok() ? *variable : nullptr;
+}
+
+// A kernel of TektiteCall that answers for the calls of a binding; null if it cannot be made.
+std::unique_ptr<OpKernel> MakeCallKernel(const OpKernelContext& context, int num_args,
+                                         const tensorflow::DataTypeVector& output_types) {
+  tensorflow::DataTypeVector arg_types;
+  for (int i = 0; i < num_args; ++i) arg_types.push_back(context.input_dtype(i));
+  tensorflow::NodeDef node;
+  node.set_name("tektite_direct_call");
+  node.set_op("TektiteCall");
+  tensorflow::AddNodeAttr("Tin", arg_types, &node);
+  tensorflow::AddNodeAttr("Tout", output_types, &node);
+  node.add_input("binding:0");
+  for (int i = 0; i < num_args; ++i) node.add_input(absl::StrCat("arg", i, ":0"));
+  absl::Status status;
+  std::unique_ptr<OpKernel> kernel = tensorflow::CreateOpKernel(
+      tensorflow::DeviceType(tensorflow::DEVICE_CPU), context.device(),
+      context.device()->GetAllocator({}), node, TF_GRAPH_DEF_VERSION, &status);
+  return status.ok() ? std::move(kernel) : nullptr;
+}
+
+std::shared_ptr<const Binding> FindBinding(int64_t id) {
+  Tables& tables = AllTables();
+  tensorflow::tf_shared_lock lock(tables.mu);
+  const auto found = tables.bindings.find(id);
+  return found == tables.bindings.end() ? nullptr : found->second.lock();
+}
+
+// Sets the outputs of `context` and returns null, or says why not.
+template <typename Args>
+const char* RunBinding(OpKernelContext* context, const Binding* binding, int num_args,
+                       const Args& arg_at) {
+  const std::shared_ptr<ClusterRunner> runner =
+      binding == nullptr ? nullptr : binding->runner.lock();
+  if (runner == nullptr ||
+      context->num_outputs() != static_cast<int>(runner->output_types().size())) {
+    return "NO_BINDING";
+  }
+  for (int i = 0; i < context->num_outputs(); ++i) {
+    if (context->expected_output_dtype(i) != runner->output_types()[i]) return "NO_BINDING";
+  }
+  absl::InlinedVector<const Tensor*, 8> inputs(binding->arg_of.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int arg = binding->arg_of[i];
+    if (arg >= num_args) return "NO_BINDING";
+    inputs[i] = arg == kCaptured ? &binding->captured[i] : &arg_at(arg);
+    if (inputs[i]->dtype() != runner->input_types()[i]) return "NO_BINDING";
+  }
+  Contest::Turn turn;
+  const char* const refusal =
+      runner->Run(context, inputs, binding->variables, ClusterRunner::Caller::kDirect, &turn);
+  if (refusal == nullptr) {
+    HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
+    HookCounters().direct_runs.fetch_add(1, std::memory_order_relaxed);
+  }
+  return refusal;
 }
 
 class BindOp : public tensorflow::OpKernel {
@@ -121,7 +200,14 @@ class BindOp : public tensorflow::OpKernel {
       binding->captured.push_back(!is_captured ? Tensor()
                                   : arg < 0    ? runner->constants()[i]
                                                : context->input(arg));
+      binding->variables.push_back(is_captured ? VariableBehind(binding->captured.back())
+                                               : nullptr);
     }
+    binding->device = context->device();
+    binding->resources = context->resource_manager();
+    binding->kernel = MakeCallKernel(*context, num_args_, runner->output_types());
+    if (binding->kernel == nullptr) return none;
+    binding->output_attributes.resize(runner->output_types().size());
     std::vector<int64_t> plan = {++tables.last_id};
     const std::vector<int>& results = offer->second.function.results;
     plan.insert(plan.end(), results.begin(), results.end());
@@ -146,35 +232,12 @@ class CallOp : public tensorflow::OpKernel {
   }
 
  private:
-  static std::shared_ptr<const Binding> Find(int64_t id) {
-    Tables& tables = AllTables();
-    tensorflow::tf_shared_lock lock(tables.mu);
-    const auto found = tables.bindings.find(id);
-    return found == tables.bindings.end() ? nullptr : found->second.lock();
-  }
-
-  const char* Run(OpKernelContext* context) const {
+  static const char* Run(OpKernelContext* context) {
     const Tensor& id = context->input(0);
     if (id.NumElements() != 1) return "NO_BINDING";
-    const std::shared_ptr<const Binding> binding = Find(id.flat<int64_t>()(0));
-    const std::shared_ptr<ClusterRunner> runner =
-        binding == nullptr ? nullptr : binding->runner.lock();
-    if (runner == nullptr || output_types() != runner->output_types()) return "NO_BINDING";
-    const int num_args = context->num_inputs() - 1;
-    absl::InlinedVector<const Tensor*, 8> inputs(binding->arg_of.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const int arg = binding->arg_of[i];
-      if (arg >= num_args) return "NO_BINDING";
-      inputs[i] = arg == kCaptured ? &binding->captured[i] : &context->input(1 + arg);
-      if (inputs[i]->dtype() != runner->input_types()[i]) return "NO_BINDING";
-    }
-    Contest::Turn turn;
-    const char* const refusal = runner->Run(context, inputs, ClusterRunner::Caller::kDirect, &turn);
-    if (refusal == nullptr) {
-      HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
-      HookCounters().direct_runs.fetch_add(1, std::memory_order_relaxed);
-    }
-    return refusal;
+    const std::shared_ptr<const Binding> binding = FindBinding(id.flat<int64_t>()(0));
+    return RunBinding(context, binding.get(), context->num_inputs() - 1,
+                      [&](int i) -> const Tensor& { return context->input(1 + i); });
   }
 };
 
@@ -182,6 +245,31 @@ REGISTER_KERNEL_BUILDER(Name("TektiteBind").Device(tensorflow::DEVICE_CPU), Bind
 REGISTER_KERNEL_BUILDER(Name("TektiteCall").Device(tensorflow::DEVICE_CPU), CallOp);
 
 }  // namespace
+
+const char* CallDirectly(int64_t id, const Tensor* const* args, int num_args, Tensor* outputs,
+                         int num_outputs) {
+  const std::shared_ptr<const Binding> binding = FindBinding(id);
+  if (binding == nullptr || num_outputs != static_cast<int>(binding->output_attributes.size())) {
+    return "NO_BINDING";
+  }
+  // As TensorFlow has it around kernels.
+  const tensorflow::port::ScopedFlushDenormal flush;
+  const tensorflow::port::ScopedSetRound round(FE_TONEAREST);
+  OpKernelContext::Params params;
+  params.device = binding->device;
+  params.op_kernel = binding->kernel.get();
+  params.resource_manager = binding->resources;
+  params.output_attr_array = binding->output_attributes.data();
+  OpKernelContext context(&params, num_outputs);
+  const char* const refusal = RunBinding(&context, binding.get(), num_args,
+                                         [&](int i) -> const Tensor& { return *args[i]; });
+  if (refusal != nullptr) return refusal;
+  for (int i = 0; i < num_outputs; ++i) {
+    const std::unique_ptr<Tensor> output(context.release_output(i).tensor);
+    outputs[i] = std::move(*output);
+  }
+  return nullptr;
+}
 
 void OfferToDirectCalls(const WholeFunction& function, const DeviceBase* device,
                         const std::shared_ptr<ClusterRunner>& runner) {

@@ -13,10 +13,15 @@
 // no code, or when the binding is gone: then the caller makes the call in the ordinary way.
 //
 // A binding holds the captures and goes with the function; it never keeps one alive.
+// CallDirectly is TektiteCall without an op, for those that have tensors in hand: TensorFlow's
+// eager runtime makes a function of the op and runs that, which takes 2 us, and 60 to 90 where a
+// model has pushed its code and data out of the caches.
+//
 // Thread-safe.  Limits: the last binding of a function is the one that counts.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "runtime_hooks/tensorflow/hook/cluster_runner.h"
@@ -29,6 +34,11 @@ namespace tektite::tf_hook {
 // another function of that name.
 void OfferToDirectCalls(const WholeFunction& function, const tensorflow::DeviceBase* device,
                         const std::shared_ptr<ClusterRunner>& runner);
+
+// Sets the outputs and returns null, or says why not, and nothing has happened.
+__attribute__((visibility("default"))) const char* CallDirectly(
+    int64_t id, const tensorflow::Tensor* const* args, int num_args, tensorflow::Tensor* outputs,
+    int num_outputs);
 
 }  // namespace tektite::tf_hook
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_

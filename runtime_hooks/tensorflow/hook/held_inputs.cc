@@ -119,14 +119,16 @@ void InputReader::LockUnshareable(const VariableList& sparse, Call* call) {
 
 // Of all inputs first, so that what is cold in the caches is fetched side by side: a lock keeps the
 // processor from looking ahead.
-const char* InputReader::FindVariables(OpKernelContext* context, Call* call,
-                                       VariableList* variables, VariableList* named) {
+const char* InputReader::FindVariables(OpKernelContext* context, absl::Span<Var* const> known,
+                                       Call* call, VariableList* variables, VariableList* named) {
   const int n = static_cast<int>(kinds_.size());
   variables->reserve(n);
   for (int i = 0; i < n; ++i) {
     if (!IsVariable(i)) continue;
     bool found_by_name = false;
-    Var* const variable = FindVariable(context, i, call, &found_by_name);
+    Var* const variable = !known.empty() && known[i] != nullptr
+                              ? known[i]
+                              : FindVariable(context, i, call, &found_by_name);
     if (variable == nullptr) return "HOST_VARIABLE_MISSING";
     Prefetch(variable);
     variables->emplace_back(i, variable);
@@ -149,7 +151,8 @@ bool InputReader::HasAliases(const VariableList& variables, const Call& call) {
          }) != all.end();
 }
 
-const char* InputReader::Read(OpKernelContext* context, Inputs inputs, Call* call) {
+const char* InputReader::Read(OpKernelContext* context, Inputs inputs, absl::Span<Var* const> known,
+                              Call* call) {
   const int n = static_cast<int>(kinds_.size());
   call->inputs_ = inputs;
   call->args.resize(n);
@@ -161,7 +164,7 @@ const char* InputReader::Read(OpKernelContext* context, Inputs inputs, Call* cal
       tensorflow::tf_shared_lock lock(mu_);
       call->snapshot_ = snapshot_;
     }
-    const char* const missing = FindVariables(context, call, &variables, &named);
+    const char* const missing = FindVariables(context, known, call, &variables, &named);
     if (missing != nullptr) return missing;
   }
 

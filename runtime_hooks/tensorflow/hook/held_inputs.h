@@ -9,7 +9,7 @@
 //
 //   InputReader reader(num_inputs, variable_types, constant_inputs);   // once per kernel
 //   InputReader::Call call;                                            // once per run
-//   const char* why = reader.Read(context, inputs, &call);
+//   const char* why = reader.Read(context, inputs, {}, &call);
 //   if (why != nullptr) { ... run TensorFlow's kernels ... }
 //   use(call.args);                                                    // valid while `call` lives
 //
@@ -97,9 +97,11 @@ class InputReader {
   bool has_held_inputs() const { return has_held_inputs_; }
 
   // Fills `call` from `inputs`, which must outlive it; `context` finds variables that have names.
+  // `known`: for each input the variable that its handle keeps alive, or null; or nothing at all.
   // Returns null, or a reason code when TensorFlow's own kernels must run (and tell the user what
   // is wrong).
-  const char* Read(tensorflow::OpKernelContext* context, Inputs inputs, Call* call);
+  const char* Read(tensorflow::OpKernelContext* context, Inputs inputs,
+                   absl::Span<tensorflow::Var* const> known, Call* call);
 
  private:
   using VariableList = std::vector<std::pair<int, tensorflow::Var*>>;  // with their inputs' indices
@@ -131,7 +133,8 @@ class InputReader {
 
   tensorflow::Var* FindVariable(tensorflow::OpKernelContext* context, int index, Call* call,
                                 bool* found_by_name);
-  const char* FindVariables(tensorflow::OpKernelContext* context, Call* call,
+  const char* FindVariables(tensorflow::OpKernelContext* context,
+                            absl::Span<tensorflow::Var* const> known, Call* call,
                             VariableList* variables, VariableList* named);
   bool IsVariable(int index) const {
     return kinds_[index] == Kind::kVariable || kinds_[index] == Kind::kUpdated;

@@ -32,6 +32,8 @@ def contents(args: argparse.Namespace) -> dict[str, bytes]:
     files[f"tektite/lib/libtektite_tf-{args.tf_version}.so"] = args.hook.read_bytes()
     if args.onednn:
         files["tektite/lib/libdnnl.so.3"] = args.onednn.read_bytes()
+    if args.fast_calls:
+        files[f"tektite/{args.fast_calls.name}"] = args.fast_calls.read_bytes()
     files["tensorflow-plugins/libtektite_loader.so"] = args.loader.read_bytes()
     return files
 
@@ -53,6 +55,7 @@ def main() -> None:
     for name in ("loader", "hook", "compiler"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--onednn", type=Path, help="oneDNN's shared library, if the compiler uses it")
+    parser.add_argument("--fast-calls", type=Path, help="the extension module; other versions of Python ignore it")
     parser.add_argument("--tf-version", required=True)
     args = parser.parse_args()
 

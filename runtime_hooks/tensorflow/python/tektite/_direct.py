@@ -12,6 +12,9 @@ Two places of TensorFlow's are wrapped, each asking for less than the one below 
                      ConcreteFunction._call_flat ── arguments, captures  remembered by the binding
                         StatefulPartitionedCall ── graph ── cluster
 
+What remains of Python in a call is the next thing to go: where the arguments are tensors, a direct call that
+went well leaves a *route*, and calls like it are made by fast_calls/module.cc, which stands before ``call``.
+
 Every way out leads to what stood there before: a call that is not plain (a tape, a device scope, a strategy,
 a profiler, a callback, ...), a type of argument not seen before, a new trace, other captures, and whatever
 ``TektiteCall`` declines (direct_calls.h). Results are those of the same compiled code.
@@ -31,8 +34,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# In a ConcreteFunction's and a Function's dictionary.
-_KEY = "_tektite_direct"
+# In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
+_KEY, _ROUTES = "_tektite_direct", "_tektite_routes"
+_MOST_COUNTED = 16  # calls that TensorFlow's count of calls without tracing remembers, and some more
 _CALLS_BEFORE_BINDING = 3
 _MOST_BINDINGS = 4
 # Calls to be made in the ordinary way after one that was declined (25 us), a binding that failed (0.2 ms where much
@@ -53,6 +57,14 @@ class _Learning(threading.local):
 
 def _part(name: str) -> Any:
     return importlib.import_module(f"tensorflow.python.{name}")  # it has no type stubs
+
+
+def _fast_calls() -> Any:
+    """The module of that name, where it was built for this Python."""
+    try:
+        return importlib.import_module("tektite._fast_calls")
+    except ImportError:
+        return None
 
 
 class _TensorFlow:
@@ -77,6 +89,9 @@ class _TensorFlow:
         self.concrete_function = _part(functions + "concrete_function").ConcreteFunction
         self.function = _part(functions + "polymorphic_function").Function
         self.detector = _part(functions + "polymorphic_function")._frequent_tracing_detector_manager
+        self.fast_calls = _fast_calls()
+        self.places = (vars(context), vars(cancellation), vars(self.run_eagerly), ops._default_graph_stack,
+                       _part("saved_model.save_context")._save_context)
         self.declined = (errors_impl.OpError, core._NotOkStatusException)
 
     def plain_context(self) -> Any:
@@ -178,16 +193,17 @@ class _Binding:
 class _Entry:
     """What a call of a Function with arguments of certain types comes to."""
 
-    __slots__ = ("binding", "concrete", "graph", "is_single", "order", "traces")
+    __slots__ = ("binding", "concrete", "graph", "is_single", "order", "shapes", "traces")
 
     def __init__(self, concrete: Any, binding: _Binding, order: list[int], graph: Any, traces: int,
-                 is_single: bool) -> None:
+                 is_single: bool, shapes: list[tuple[int | None, ...]] | None) -> None:
         self.concrete = concrete
         self.binding = binding
         self.order = order  # of the flat arguments among the leaves
         self.graph = graph
         self.traces = traces
         self.is_single = is_single  # the result is one tensor
+        self.shapes = shapes  # those of the leaves that a signature asks for; None: one has to be as it was
 
 
 class _Memo:
@@ -197,9 +213,7 @@ class _Memo:
 
     def __init__(self) -> None:
         self.entries: dict[Any, _Entry] = {}
-        # With an input_signature, where sizes do not decide on the trace: by dtypes and ranks, with the
-        # signature's shapes of the leaves.
-        self.of_any_size: dict[Any, tuple[_Entry, list[tuple[int | None, ...]]]] = {}
+        self.of_any_size: dict[Any, _Entry] = {}  # those with shapes, by dtypes and ranks
         self.skip = _CALLS_BEFORE_BINDING
         self.pause = 0
 
@@ -260,8 +274,10 @@ def _shapes_of_leaves(function_type: Any, order: list[int], num_leaves: int) -> 
 
 def _entry_of_any_size(memo: _Memo, eager_tensor: type, arguments: Any) -> _Entry | None:
     leaves: list[Any] = []
-    entry, shapes = memo.of_any_size.get(_describe(eager_tensor, arguments, leaves, any_size=True), (None, ()))
-    return entry if entry is not None and all(map(_is_shape, [x._shape_tuple() for x in leaves], shapes)) else None
+    entry = memo.of_any_size.get(_describe(eager_tensor, arguments, leaves, any_size=True))
+    if entry is None or not all(map(_is_shape, [x._shape_tuple() for x in leaves], entry.shapes or ())):
+        return None
+    return entry
 
 
 def _as_tensor(tf: _TensorFlow, argument: Any) -> Any:
@@ -311,6 +327,20 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
     tf.concrete_function._call_flat = _leave_out_of_messages(call_flat)
 
 
+def _add_route(tf: _TensorFlow, function: Any, entry: _Entry, plan: _Plan, leaves: list[Any]) -> None:
+    """Lets module.cc make calls like this one: a direct call with tensors alone."""
+    routes = function.__dict__.get(_ROUTES)
+    if routes is None:
+        routes = function.__dict__[_ROUTES] = tf.fast_calls.Routes()
+    shapes = entry.shapes or [leaf._shape_tuple() for leaf in leaves]
+    patterns = tuple((leaf._datatype_enum(), tuple(-1 if size is None else size for size in shape))
+                     for leaf, shape in zip(leaves, shapes, strict=True))
+    routes.add(int(plan.id_tensor), patterns, tuple(entry.order), plan.num_outputs,
+               plan.order or tuple(range(plan.num_outputs)), entry.concrete, plan.captures,
+               function._function_cache._primary, entry.graph, entry.graph._thread_local,
+               None if entry.is_single else entry.concrete.function_type.pack_output)
+
+
 def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
     ordinary: Callable[..., Any] = tf.function.__call__
 
@@ -331,13 +361,13 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         if order is None or binding.plan is None or len(memo.entries) >= _MOST_ENTRIES:
             memo.not_learned()
             return result
+        has_signature = self.input_signature is not None
+        shapes = _shapes_of_leaves(concrete.function_type, order, len(leaves)) if has_signature else None
         entry = _Entry(concrete, binding, order, graph, self.experimental_get_tracing_count(),
-                       type(result) is tf.eager_tensor)
+                       type(result) is tf.eager_tensor, shapes)
         memo.entries[key] = entry
-        if self.input_signature is not None:
-            shapes = _shapes_of_leaves(concrete.function_type, order, len(leaves))
-            if shapes is not None:
-                memo.of_any_size[_describe(tf.eager_tensor, (args, kwds), [], any_size=True)] = (entry, shapes)
+        if shapes is not None:
+            memo.of_any_size[_describe(tf.eager_tensor, (args, kwds), [], any_size=True)] = entry
         return result
 
     @functools.wraps(ordinary)
@@ -345,6 +375,9 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         memo: _Memo | None = self.__dict__.get(_KEY)
         if memo is None:
             memo = self.__dict__[_KEY] = _Memo()
+        elif (routes := self.__dict__.get(_ROUTES)) is not None:
+            for _ in range(min(routes.take_calls(), _MOST_COUNTED)):
+                tf.detector.called_without_tracing(self._key_for_call_stats)
         if memo.skip > 0:
             memo.skip -= 1
             return ordinary(self, *args, **kwds)
@@ -353,6 +386,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             return ordinary(self, *args, **kwds)
         leaves: list[Any] = []
         key = _describe(tf.eager_tensor, (args, kwds), leaves)
+        are_tensors = key is not None and not kwds and len(leaves) == len(args)
         if key is None and self.input_signature is None:
             args = tuple(_as_tensor(tf, argument) for argument in args)
             kwds = {name: _as_tensor(tf, argument) for name, argument in kwds.items()}
@@ -377,11 +411,17 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             results = binding.run(tf, context, plan, [leaves[place] for place in entry.order])
             if results is not None:
                 tf.detector.called_without_tracing(self._key_for_call_stats)
+                if are_tensors and tf.fast_calls is not None:
+                    _add_route(tf, self, entry, plan, leaves)
                 return results[0] if entry.is_single else entry.concrete.function_type.pack_output(results)
         return ordinary(self, *args, **kwds)
 
     _leave_out_of_messages(learn)
-    tf.function.__call__ = _leave_out_of_messages(call)
+    _leave_out_of_messages(call)
+    if tf.fast_calls is None:
+        tf.function.__call__ = call
+    else:
+        tf.function.__call__ = functools.update_wrapper(tf.fast_calls.Dispatcher(call, *tf.places), call)
 
 
 def _leave_out_of_messages(function: Any) -> Any:

@@ -1,0 +1,265 @@
+// Calls of learned functions without Python: the module tektite._fast_calls.
+//
+//   Routes            what is known of one tf.function; in its dictionary as "_tektite_routes"
+//     .add(...)       see Route::Create; takes the place of a route for the same arguments
+//     .take_calls()   how many calls went this way since it was asked last
+//   Dispatcher(otherwise, places...)   stands in the place of Function.__call__
+//
+// A call with eager tensors alone, for which there is a route and which is plain (plain_call.h),
+// runs the cluster.  Every other goes to `otherwise`, Python's way (_direct.py), with the same
+// arguments and before anything has happened.
+//
+// Why: between two calls of a model its kernels push everything else out of the caches, and then
+// what Python and an eager op do in 10 us takes 150 to 200.
+#include <Python.h>
+#include <structmember.h>
+
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
+#include "runtime_hooks/tensorflow/fast_calls/reference.h"
+#include "runtime_hooks/tensorflow/fast_calls/route.h"
+
+namespace tektite::fast_calls {
+namespace {
+
+constexpr size_t kMostRoutes = 4;
+
+// ---- Routes ----
+
+struct Routes {
+  PyObject_HEAD;
+  std::vector<std::shared_ptr<const Route>>* routes;  // the latest first
+  long calls;
+};
+PyTypeObject* routes_type = nullptr;
+
+PyObject* NewRoutes(PyTypeObject* type, PyObject*, PyObject*) {
+  auto* const self = reinterpret_cast<Routes*>(type->tp_alloc(type, 0));
+  if (self == nullptr) return nullptr;
+  self->routes = new std::vector<std::shared_ptr<const Route>>;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* AddRoute(PyObject* object, PyObject* args) {
+  std::shared_ptr<const Route> route = Route::Create(args);
+  if (route == nullptr) return nullptr;
+  auto& routes = *reinterpret_cast<Routes*>(object)->routes;
+  std::vector<std::shared_ptr<const Route>> kept = {std::move(route)};
+  for (const auto& other : routes) {
+    if (kept.size() < kMostRoutes && !(other->patterns() == kept[0]->patterns())) {
+      kept.push_back(other);
+    }
+  }
+  kept.swap(routes);
+  Py_RETURN_NONE;  // what was replaced goes now, when the list is whole
+}
+
+PyObject* TakeCalls(PyObject* object, PyObject*) {
+  return PyLong_FromLong(std::exchange(reinterpret_cast<Routes*>(object)->calls, 0));
+}
+
+// Copies learn for themselves.
+PyObject* ReduceRoutes(PyObject* object, PyObject*) {
+  return Py_BuildValue("O()", Py_TYPE(object));
+}
+
+Py_ssize_t NumRoutes(PyObject* object) {
+  return static_cast<Py_ssize_t>(reinterpret_cast<Routes*>(object)->routes->size());
+}
+
+int TraverseRoutes(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  for (const auto& route : *reinterpret_cast<Routes*>(object)->routes) {
+    if (route.use_count() > 1) continue;  // in use: what it holds is held from outside
+    if (const int stop = route->Traverse(visit, arg); stop != 0) return stop;
+  }
+  return 0;
+}
+
+int ClearRoutes(PyObject* object) {
+  std::vector<std::shared_ptr<const Route>> gone;
+  gone.swap(*reinterpret_cast<Routes*>(object)->routes);
+  return 0;
+}
+
+void FreeRoutes(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  ClearRoutes(object);
+  delete reinterpret_cast<Routes*>(object)->routes;
+  PyTypeObject* const type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+void Forget(Routes* routes, const std::shared_ptr<const Route>& route) {
+  for (auto it = routes->routes->begin(); it != routes->routes->end(); ++it) {
+    if (*it != route) continue;
+    routes->routes->erase(it);  // the caller holds it
+    return;
+  }
+}
+
+PyMethodDef routes_methods[] = {
+    {"add", AddRoute, METH_VARARGS, "Learns a route."},
+    {"take_calls", TakeCalls, METH_NOARGS, "Calls since this was asked last."},
+    {"__reduce__", ReduceRoutes, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot routes_slots[] = {
+    {Py_tp_doc, const_cast<char*>("The ways to the clusters of one tf.function.")},
+    {Py_tp_new, reinterpret_cast<void*>(NewRoutes)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(FreeRoutes)},
+    {Py_tp_traverse, reinterpret_cast<void*>(TraverseRoutes)},
+    {Py_tp_clear, reinterpret_cast<void*>(ClearRoutes)},
+    {Py_tp_methods, routes_methods},
+    {Py_sq_length, reinterpret_cast<void*>(NumRoutes)},
+    {0, nullptr},
+};
+PyType_Spec routes_spec = {"tektite._fast_calls.Routes", sizeof(Routes), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, routes_slots};
+
+// ---- Dispatcher ----
+
+struct Dispatcher {
+  PyObject_HEAD;
+  PyObject* otherwise;
+  PyObject* dictionary;  // of attributes: it looks like the function it stands for
+  PlainCalls* plain_calls;
+  PyObject* routes_name;
+};
+
+PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* otherwise = nullptr;
+  Places places;
+  if (!PyArg_ParseTuple(args, "OO!O!O!OO", &otherwise, &PyDict_Type, &places.eager_context,
+                        &PyDict_Type, &places.cancellation, &PyDict_Type, &places.run_eagerly,
+                        &places.default_graphs, &places.save_context)) {
+    return nullptr;
+  }
+  auto plain_calls = std::make_unique<PlainCalls>();
+  if (!plain_calls->Create(places)) return nullptr;
+  for (PyObject* place : {places.eager_context, places.cancellation, places.run_eagerly,
+                          places.default_graphs, places.save_context}) {
+    Py_INCREF(place);  // for good, as is a dispatcher
+  }
+  auto* const self = reinterpret_cast<Dispatcher*>(type->tp_alloc(type, 0));
+  if (self == nullptr) return nullptr;
+  self->otherwise = Hold(otherwise).release();
+  self->dictionary = PyDict_New();
+  self->routes_name = PyUnicode_InternFromString("_tektite_routes");
+  self->plain_calls = plain_calls.release();
+  if (self->dictionary == nullptr || self->routes_name == nullptr) {
+    Py_DECREF(self);
+    return nullptr;
+  }
+  return reinterpret_cast<PyObject*>(self);
+}
+
+void FreeDispatcher(PyObject* object) {
+  auto* const self = reinterpret_cast<Dispatcher*>(object);
+  Py_XDECREF(self->otherwise);
+  Py_XDECREF(self->dictionary);
+  Py_XDECREF(self->routes_name);
+  delete self->plain_calls;
+  PyTypeObject* const type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+// What the call gives; null without an error if it has to go the other way.
+PyObject* TryRoutes(const Dispatcher& self, PyObject* args, PyObject* kwargs) {
+  if ((kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0) || PyTuple_GET_SIZE(args) == 0) {
+    return nullptr;
+  }
+  const Reference attributes(PyObject_GenericGetDict(PyTuple_GET_ITEM(args, 0), nullptr));
+  if (attributes == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  const Reference held = Hold(PyDict_GetItem(attributes.get(), self.routes_name));
+  if (held == nullptr || Py_TYPE(held.get()) != routes_type) return nullptr;
+  auto* const routes = reinterpret_cast<Routes*>(held.get());
+  std::shared_ptr<const Route> route;
+  for (const auto& candidate : *routes->routes) {
+    if (!candidate->Fits(args)) continue;
+    route = candidate;
+    break;
+  }
+  if (route == nullptr) return nullptr;
+  TFE_Context* const context = self.plain_calls->Context(route->graph(), route->strategies());
+  if (context == nullptr) return nullptr;
+  PyObject* const result = route->IsCurrent() ? route->Run(context, args) : nullptr;
+  if (result != nullptr) {
+    ++routes->calls;
+  } else if (!PyErr_Occurred()) {
+    Forget(routes, route);
+  }
+  return result;
+}
+
+PyObject* Call(PyObject* object, PyObject* args, PyObject* kwargs) {
+  const auto& self = *reinterpret_cast<Dispatcher*>(object);
+  PyObject* const result = TryRoutes(self, args, kwargs);
+  if (result != nullptr || PyErr_Occurred()) return result;
+  return PyObject_Call(self.otherwise, args, kwargs);
+}
+
+PyObject* BindMethod(PyObject* object, PyObject* instance, PyObject*) {
+  return instance == nullptr ? Hold(object).release() : PyMethod_New(object, instance);
+}
+
+PyMemberDef dispatcher_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(Dispatcher, dictionary), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyGetSetDef dispatcher_attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot dispatcher_slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>("Stands in the place of a method and goes past it where it can.")},
+    {Py_tp_new, reinterpret_cast<void*>(NewDispatcher)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(FreeDispatcher)},
+    {Py_tp_call, reinterpret_cast<void*>(Call)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(BindMethod)},
+    {Py_tp_members, dispatcher_members},
+    {Py_tp_getset, dispatcher_attributes},
+    {0, nullptr},
+};
+PyType_Spec dispatcher_spec = {"tektite._fast_calls.Dispatcher", sizeof(Dispatcher), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR, dispatcher_slots};
+
+PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
+                                 "tektite._fast_calls",
+                                 "Calls of learned functions without Python.",
+                                 -1,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr};
+
+PyObject* CreateModule() {
+  Reference module(PyModule_Create(&module_definition));
+  if (module == nullptr) return nullptr;
+  for (const auto& [spec, name] :
+       {std::pair(&routes_spec, "Routes"), {&dispatcher_spec, "Dispatcher"}}) {
+    Reference type(PyType_FromSpec(spec));
+    if (type == nullptr) return nullptr;
+    if (spec == &routes_spec) {
+      routes_type = reinterpret_cast<PyTypeObject*>(Hold(type.get()).release());
+    }
+    if (PyModule_AddObjectRef(module.get(), name, type.get()) < 0) return nullptr;
+  }
+  return module.release();
+}
+
+}  // namespace
+}  // namespace tektite::fast_calls
+
+PyMODINIT_FUNC PyInit__fast_calls() { return tektite::fast_calls::CreateModule(); }
