@@ -96,11 +96,15 @@ Dim UnitsPerChunk(const Dim& units, const Dim& cost) {
   return EvenBlock({1, units, FloorDiv(chunk, per_unit), per_unit});
 }
 
+Units UnitsOfCall(loop::Builder& b, const Dim& units, const Dim& units_per_chunk) {
+  return {b.Mul(b.ChunkBegin(), b.Index(units_per_chunk)),
+          b.Min(b.Mul(b.ChunkEnd(), b.Index(units_per_chunk)), b.Index(units))};
+}
+
 void ForEachUnit(loop::Builder& b, const Dim& units, const Dim& units_per_chunk,
                  const std::function<void(Value)>& body) {
-  Value begin = b.Mul(b.ChunkBegin(), b.Index(units_per_chunk));
-  Value end = b.Min(b.Mul(b.ChunkEnd(), b.Index(units_per_chunk)), b.Index(units));
-  b.For(begin, end, 1, body);
+  const Units of_call = UnitsOfCall(b, units, units_per_chunk);
+  b.For(of_call.begin, of_call.end, 1, body);
 }
 
 }  // namespace tektite::cpu

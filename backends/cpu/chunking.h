@@ -44,6 +44,12 @@ double TeamTime(absl::Span<const double> chunks, int threads);
 // Work units per chunk so that a chunk takes some tens of microseconds and there are enough chunks.
 ir::Dim UnitsPerChunk(const ir::Dim& units, const ir::Dim& cost);
 
+// Those in this call's chunks.
+struct Units {
+  loop::Value begin, end;
+};
+Units UnitsOfCall(loop::Builder& b, const ir::Dim& units, const ir::Dim& units_per_chunk);
+
 // for (c in this call's chunks) for (u in the chunk's units) body(u)
 void ForEachUnit(loop::Builder& b, const ir::Dim& units, const ir::Dim& units_per_chunk,
                  const std::function<void(loop::Value)>& body);

@@ -1,6 +1,8 @@
 // Row kernels: softmax, layer normalization and what surrounds them.
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
@@ -180,6 +182,42 @@ CONFORMANCE_TEST(ValuesKeptInResults) {
       Check(b, Tolerance::Relative(2e-6));
     }
   }
+}
+
+// Stages run side by side on neighbouring rows: with reductions before, in and after the costliest
+// one, several chunks, and a row that is not finite among others.
+CONFORMANCE_TEST(StagesOfNeighbouringRows) {
+  for (const auto& [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
+           {1, 70}, {2, 70}, {3, 16}, {301, 64}, {97, 150}, {700, 5}}) {
+    for (int kind = 0; kind < 5; ++kind) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {rows, n}));
+      Value t = b.Tanh(x), sum = b.ReduceKeep(t, {1}, "add"), max = b.ReduceKeep(x, {1}, "max");
+      Value e = b.Exp(b.Sub(x, max)), exp_sum = b.ReduceKeep(e, {1}, "add");
+      if (kind == 0) b.Return({b.Mul(t, sum)});
+      if (kind == 1) b.Return({b.Reduce(e, {1}, "add")});
+      if (kind == 2) b.Return({b.Sub(x, max), b.Reduce(x, {1}, "max")});
+      if (kind == 3) b.Return({b.Div(e, exp_sum), b.Reduce(e, {1}, "add"), e});
+      // What the first stage computes lies elsewhere than the result of the third.
+      if (kind == 4) b.Return({b.Sub(t, b.ReduceKeep(b.Mul(t, b.Sub(t, sum)), {1}, "add"))});
+      auto graph = b.Build();
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      std::vector<float> values(static_cast<size_t>(rows * n));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>(i * 7919 % 1013) / 300;
+      if (rows > 90) values[90 * n + n / 2] = std::nanf("");
+      Check(**graph, {ir::Literal::FromVector<float>({rows, n}, values)},
+            Tolerance::Relative(2e-6));
+    }
+  }
+}
+
+CONFORMANCE_TEST(StagesOfNeighbouringRowsOfIntegers) {
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kS32, {50, 33}));
+  Value y = b.Sub(x, b.ReduceKeep(x, {1}, "max"));
+  b.Return({b.Mul(y, b.ReduceKeep(b.Mul(y, y), {1}, "add"))});
+  Check(b, Tolerance::Exact());
 }
 
 CONFORMANCE_TEST(SoftmaxGradient) {

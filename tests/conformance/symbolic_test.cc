@@ -88,7 +88,8 @@ CONFORMANCE_TEST(SymbolicRows) {
   b.Return({Softmax(b, x), b.Mul(centred, b.Rsqrt(b.Add(variance, b.FullLike(variance, 1))))});
   auto graph = b.Build();
   ASSERT_TRUE(graph.ok()) << graph.status();
-  CheckSizes(**graph, PairsOf({{3, 5}, {1, 1}, {0, 4}, {4, 0}, {2, 16}, {33, 64}, {2, 300}}),
+  CheckSizes(**graph,
+             PairsOf({{3, 5}, {1, 1}, {0, 4}, {4, 0}, {2, 16}, {33, 64}, {301, 64}, {2, 300}}),
              Tolerance::Relative(2e-6), MustBeSymbolic());
 }
 
