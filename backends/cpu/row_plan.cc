@@ -39,11 +39,11 @@ int OwnCost(const Node& node) {
 
 }  // namespace
 
-absl::StatusOr<RowPlan> RowPlan::Create(const ir::Graph& region, bool staggered) {
+absl::StatusOr<RowPlan> RowPlan::Create(const ir::Graph& region) {
   RowPlan plan;
   TEKTITE_RETURN_IF_ERROR(plan.CheckNodes(region));
   plan.FindStages(region);
-  if (staggered) plan.FindAnchor();
+  plan.FindAnchor();
   plan.KeepInOutputs(region);
   return plan;
 }

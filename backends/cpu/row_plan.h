@@ -42,8 +42,8 @@ class RowPlan {
     int cost = 0;                                       // in cheap vector operations
   };
 
-  // Unimplemented for what is not a row kernel.  `staggered`: stages are to run side by side.
-  static absl::StatusOr<RowPlan> Create(const ir::Graph& region, bool staggered);
+  // Unimplemented for what is not a row kernel.
+  static absl::StatusOr<RowPlan> Create(const ir::Graph& region);
 
   bool IsFull(const ir::Node* n) const { return n->shape().dims() == space; }
   bool IsRow(const ir::Node* n) const { return n->shape().dims() == outer; }
@@ -52,7 +52,7 @@ class RowPlan {
 
   ir::Dims space, outer, inner;
   std::vector<Stage> stages;
-  int anchor = -1;  // -1: one stage after the other
+  int anchor = -1;  // -1: stages run one after the other
   std::vector<Kept> kept;
   absl::flat_hash_map<const ir::Node*, int> stage_of;
 

@@ -298,6 +298,7 @@ std::vector<Workload> AllWorkloads() {
       Convolution(112, 32, 32, 3, 1, true),
       Convolution(14, 576, 576, 3, 1, true),
       Rows("softmax", kSoftmax, 512, 1024),
+      Rows("softmax", kSoftmax, 2364, 197),
       Rows("layer_norm", kLayerNorm, 512, 1024),
       Rows("bias_gelu", kBiasGelu, 512, 1024),
   };
