@@ -47,7 +47,7 @@ struct CompilerOptions {
   std::string backend;  // empty: the first of the list that can be made on this machine
   std::string host;     // "tensorflow 2.21.0": caches keep hosts apart
   std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
-  runtime::HostMemory memory;              // for what is kept from call to call
+  runtime::HostMemory memory = {};         // for what is kept from call to call
 };
 
 // Where a compiled program is kept on disk.
