@@ -254,6 +254,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
   Fingerprint key;
   auto compile = [&](Node* node, bool primary_only) -> absl::Status {
     TEKTITE_RETURN_IF_ERROR(session.Check());
+    ReleaseFreeMemoryAtTimes();
     options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
                                 HeadOp(node->region()));
     if (node->attrs().Has(Attr::target)) {
