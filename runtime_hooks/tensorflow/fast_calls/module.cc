@@ -4,6 +4,7 @@
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
 //   Dispatcher(otherwise, places...)   stands in the place of Function.__call__
+//   has_won, bind     see binding.h
 //
 // A call with eager tensors alone, for which there is a route and which is plain (plain_call.h),
 // runs the cluster.  Every other goes to `otherwise`, Python's way (_direct.py), with the same
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime_hooks/tensorflow/fast_calls/binding.h"
 #include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "runtime_hooks/tensorflow/fast_calls/route.h"
@@ -234,11 +236,16 @@ PyType_Slot dispatcher_slots[] = {
 PyType_Spec dispatcher_spec = {"tektite._fast_calls.Dispatcher", sizeof(Dispatcher), 0,
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR, dispatcher_slots};
 
+PyMethodDef functions[] = {
+    {"has_won", HasWon, METH_O, "Whether compiled code serves the function of that name."},
+    {"bind", Bind, METH_VARARGS, "Which cluster a function is."},
+    {nullptr, nullptr, 0, nullptr},
+};
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
                                  "tektite._fast_calls",
                                  "Calls of learned functions without Python.",
                                  -1,
-                                 nullptr,
+                                 functions,
                                  nullptr,
                                  nullptr,
                                  nullptr,

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "runtime_hooks/tensorflow/fast_calls/tensors.h"
 #include "runtime_hooks/tensorflow/hook/direct_calls.h"
 #include "tensorflow/c/eager/tfe_context_internal.h"
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
-#include "tensorflow/c/tf_tensor_internal.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/python/eager/pywrap_tensor.h"
 #include "tensorflow/python/eager/pywrap_tfe.h"
@@ -54,11 +54,6 @@ bool Fits(const Pattern& pattern, PyObject* arg) {
   }
   return true;
 }
-
-struct ReleaseTensor {
-  void operator()(tensorflow::AbstractTensorInterface* tensor) const { tensor->Release(); }
-};
-using TensorReference = std::unique_ptr<tensorflow::AbstractTensorInterface, ReleaseTensor>;
 
 }  // namespace
 
@@ -121,21 +116,15 @@ bool Route::IsCurrent() const {
 }
 
 PyObject* Route::Run(TFE_Context* context, PyObject* args) const {
-  std::vector<TensorReference> tensors;
-  absl::InlinedVector<const tensorflow::Tensor*, 8> inputs;
+  Tensors tensors;
   for (const int place : order_) {
-    absl::Status status;
-    PyObject* const arg = PyTuple_GET_ITEM(args, place + 1);
-    tensors.emplace_back(tensorflow::unwrap(EagerTensor_Handle(arg))->Resolve(&status));
-    if (!status.ok()) return nullptr;
-    inputs.push_back(&tensorflow::TensorFromInterface(tensors.back().get()));
+    if (!tensors.Add(EagerTensor_Handle(PyTuple_GET_ITEM(args, place + 1)))) return nullptr;
   }
   absl::InlinedVector<tensorflow::Tensor, 4> results(num_outputs_);
   const char* refusal = nullptr;
   Py_BEGIN_ALLOW_THREADS;
-  refusal = tf_hook::CallDirectly(binding_, inputs.data(), static_cast<int>(inputs.size()),
-                                  results.data(), num_outputs_);
-  tensors.clear();
+  refusal = tf_hook::CallDirectly(binding_, tensors.all(), absl::MakeSpan(results));
+  tensors.Release();
   Py_END_ALLOW_THREADS;
   if (refusal != nullptr) return nullptr;
   std::vector<Reference> outputs;

@@ -42,6 +42,12 @@ REGISTER_OP("TektiteBind")
     .SetShapeFn(tensorflow::shape_inference::UnknownShape)
     .Doc("Which cluster a function is, for TektiteCall; made by Tektite's Python half.");
 
+REGISTER_OP("TektiteDevice")
+    .Output("addresses: int64")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc("The device it runs on and its resources, for tektite._fast_calls of the same process.");
+
 REGISTER_OP("TektiteCall")
     .Input("binding: int64")
     .Input("args: Tin")
@@ -109,21 +115,23 @@ Var* VariableBehind(const Tensor& handles) {
 }
 
 // A kernel of TektiteCall that answers for the calls of a binding; null if it cannot be made.
-std::unique_ptr<OpKernel> MakeCallKernel(const OpKernelContext& context, int num_args,
+std::unique_ptr<OpKernel> MakeCallKernel(const BindRequest& request,
                                          const tensorflow::DataTypeVector& output_types) {
   tensorflow::DataTypeVector arg_types;
-  for (int i = 0; i < num_args; ++i) arg_types.push_back(context.input_dtype(i));
   tensorflow::NodeDef node;
   node.set_name("tektite_direct_call");
   node.set_op("TektiteCall");
+  node.add_input("binding:0");
+  for (int i = 0; i < request.num_args; ++i) {
+    arg_types.push_back(request.inputs[i]->dtype());
+    node.add_input(absl::StrCat("arg", i, ":0"));
+  }
   tensorflow::AddNodeAttr("Tin", arg_types, &node);
   tensorflow::AddNodeAttr("Tout", output_types, &node);
-  node.add_input("binding:0");
-  for (int i = 0; i < num_args; ++i) node.add_input(absl::StrCat("arg", i, ":0"));
   absl::Status status;
   std::unique_ptr<OpKernel> kernel = tensorflow::CreateOpKernel(
-      tensorflow::DeviceType(tensorflow::DEVICE_CPU), context.device(),
-      context.device()->GetAllocator({}), node, TF_GRAPH_DEF_VERSION, &status);
+      tensorflow::DeviceType(tensorflow::DEVICE_CPU), request.device,
+      request.device->GetAllocator({}), node, TF_GRAPH_DEF_VERSION, &status);
   return status.ok() ? std::move(kernel) : nullptr;
 }
 
@@ -164,7 +172,7 @@ const char* RunBinding(OpKernelContext* context, const Binding* binding, int num
   return refusal;
 }
 
-class BindOp : public tensorflow::OpKernel {
+class BindOp : public OpKernel {
  public:
   explicit BindOp(OpKernelConstruction* construction) : OpKernel(construction) {
     OP_REQUIRES_OK(construction, construction->GetAttr("function", &function_));
@@ -172,7 +180,12 @@ class BindOp : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* context) override {
-    const std::vector<int64_t> plan = Bind(context);
+    std::vector<const Tensor*> inputs;
+    for (int i = 0; i < context->num_inputs(); ++i) inputs.push_back(&context->input(i));
+    OP_REQUIRES(context, num_args_ <= context->num_inputs(),
+                absl::InvalidArgumentError("tektite: more arguments than inputs"));
+    const std::vector<int64_t> plan =
+        Bind({function_, num_args_, context->device(), context->resource_manager(), inputs});
     Tensor* output = nullptr;
     OP_REQUIRES_OK(context,
                    context->allocate_output(
@@ -181,44 +194,20 @@ class BindOp : public tensorflow::OpKernel {
   }
 
  private:
-  std::vector<int64_t> Bind(OpKernelContext* context) const {
-    const std::vector<int64_t> none = {0};
-    if (!IsEnabled()) return none;
-    Tables& tables = AllTables();
-    tensorflow::mutex_lock lock(tables.mu);
-    const auto offer = tables.offers.find(function_);
-    if (offer == tables.offers.end() || offer->second.device != context->device()) return none;
-    const std::shared_ptr<ClusterRunner> runner = offer->second.runner.lock();
-    if (runner == nullptr || !runner->is_prepared()) return none;
-    auto binding = std::make_shared<Binding>();
-    binding->runner = runner;
-    for (size_t i = 0; i < runner->input_types().size(); ++i) {
-      const int arg = offer->second.function.args[i];
-      if (arg >= context->num_inputs()) return none;
-      const bool is_captured = arg < 0 || arg >= num_args_;
-      binding->arg_of.push_back(is_captured ? kCaptured : arg);
-      binding->captured.push_back(!is_captured ? Tensor()
-                                  : arg < 0    ? runner->constants()[i]
-                                               : context->input(arg));
-      binding->variables.push_back(is_captured ? VariableBehind(binding->captured.back())
-                                               : nullptr);
-    }
-    binding->device = context->device();
-    binding->resources = context->resource_manager();
-    binding->kernel = MakeCallKernel(*context, num_args_, runner->output_types());
-    if (binding->kernel == nullptr) return none;
-    binding->output_attributes.resize(runner->output_types().size());
-    std::vector<int64_t> plan = {++tables.last_id};
-    const std::vector<int>& results = offer->second.function.results;
-    plan.insert(plan.end(), results.begin(), results.end());
-    Sweep(tables);
-    tables.bindings[plan.front()] = binding;
-    runner->SetBinding(std::move(binding));
-    return plan;
-  }
-
   std::string function_;
   int num_args_ = 0;
+};
+
+class DeviceOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* context) override {
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, tensorflow::TensorShape({2}), &output));
+    output->flat<int64_t>()(0) = reinterpret_cast<int64_t>(context->device());
+    output->flat<int64_t>()(1) = reinterpret_cast<int64_t>(context->resource_manager());
+  }
 };
 
 class CallOp : public tensorflow::OpKernel {
@@ -242,14 +231,59 @@ class CallOp : public tensorflow::OpKernel {
 };
 
 REGISTER_KERNEL_BUILDER(Name("TektiteBind").Device(tensorflow::DEVICE_CPU), BindOp);
+REGISTER_KERNEL_BUILDER(Name("TektiteDevice").Device(tensorflow::DEVICE_CPU), DeviceOp);
 REGISTER_KERNEL_BUILDER(Name("TektiteCall").Device(tensorflow::DEVICE_CPU), CallOp);
 
 }  // namespace
 
-const char* CallDirectly(int64_t id, const Tensor* const* args, int num_args, Tensor* outputs,
-                         int num_outputs) {
+bool HasWon(const std::string& function) {
+  Tables& tables = AllTables();
+  tensorflow::tf_shared_lock lock(tables.mu);
+  const auto offer = tables.offers.find(function);
+  if (offer == tables.offers.end()) return false;
+  const std::shared_ptr<ClusterRunner> runner = offer->second.runner.lock();
+  return runner != nullptr && runner->has_won();
+}
+
+std::vector<int64_t> Bind(const BindRequest& request) {
+  const std::vector<int64_t> none = {0};
+  if (!IsEnabled()) return none;
+  Tables& tables = AllTables();
+  tensorflow::mutex_lock lock(tables.mu);
+  const auto offer = tables.offers.find(request.function);
+  if (offer == tables.offers.end() || offer->second.device != request.device) return none;
+  const std::shared_ptr<ClusterRunner> runner = offer->second.runner.lock();
+  if (runner == nullptr || !runner->is_prepared()) return none;
+  auto binding = std::make_shared<Binding>();
+  binding->runner = runner;
+  for (size_t i = 0; i < runner->input_types().size(); ++i) {
+    const int arg = offer->second.function.args[i];
+    if (arg >= static_cast<int>(request.inputs.size())) return none;
+    const bool is_captured = arg < 0 || arg >= request.num_args;
+    binding->arg_of.push_back(is_captured ? kCaptured : arg);
+    binding->captured.push_back(!is_captured ? Tensor()
+                                : arg < 0    ? runner->constants()[i]
+                                             : *request.inputs[arg]);
+    binding->variables.push_back(is_captured ? VariableBehind(binding->captured.back()) : nullptr);
+  }
+  binding->device = request.device;
+  binding->resources = request.resources;
+  binding->kernel = MakeCallKernel(request, runner->output_types());
+  if (binding->kernel == nullptr) return none;
+  binding->output_attributes.resize(runner->output_types().size());
+  std::vector<int64_t> plan = {++tables.last_id};
+  const std::vector<int>& results = offer->second.function.results;
+  plan.insert(plan.end(), results.begin(), results.end());
+  Sweep(tables);
+  tables.bindings[plan.front()] = binding;
+  runner->SetBinding(std::move(binding));
+  return plan;
+}
+
+const char* CallDirectly(int64_t id, absl::Span<const Tensor* const> args,
+                         absl::Span<Tensor> outputs) {
   const std::shared_ptr<const Binding> binding = FindBinding(id);
-  if (binding == nullptr || num_outputs != static_cast<int>(binding->output_attributes.size())) {
+  if (binding == nullptr || outputs.size() != binding->output_attributes.size()) {
     return "NO_BINDING";
   }
   // As TensorFlow has it around kernels.
@@ -260,12 +294,12 @@ const char* CallDirectly(int64_t id, const Tensor* const* args, int num_args, Te
   params.op_kernel = binding->kernel.get();
   params.resource_manager = binding->resources;
   params.output_attr_array = binding->output_attributes.data();
-  OpKernelContext context(&params, num_outputs);
-  const char* const refusal = RunBinding(&context, binding.get(), num_args,
+  OpKernelContext context(&params, static_cast<int>(outputs.size()));
+  const char* const refusal = RunBinding(&context, binding.get(), static_cast<int>(args.size()),
                                          [&](int i) -> const Tensor& { return *args[i]; });
   if (refusal != nullptr) return refusal;
-  for (int i = 0; i < num_outputs; ++i) {
-    const std::unique_ptr<Tensor> output(context.release_output(i).tensor);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::unique_ptr<Tensor> output(context.release_output(static_cast<int>(i)).tensor);
     outputs[i] = std::move(*output);
   }
   return nullptr;

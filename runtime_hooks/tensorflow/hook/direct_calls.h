@@ -23,7 +23,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "runtime_hooks/tensorflow/hook/cluster_runner.h"
 #include "runtime_hooks/tensorflow/hook/whole_function.h"
 #include "tensorflow/core/framework/device_base.h"
@@ -35,10 +38,23 @@ namespace tektite::tf_hook {
 void OfferToDirectCalls(const WholeFunction& function, const tensorflow::DeviceBase* device,
                         const std::shared_ptr<ClusterRunner>& runner);
 
+// What TektiteBind does, without an op: making one with hundreds of inputs takes TensorFlow 9 ms.
+struct BindRequest {
+  std::string function;
+  int num_args = 0;
+  tensorflow::DeviceBase* device = nullptr;  // on which functions called from there run
+  tensorflow::ResourceMgr* resources = nullptr;
+  absl::Span<const tensorflow::Tensor* const> inputs;  // every argument and capture
+};
+__attribute__((visibility("default"))) std::vector<int64_t> Bind(const BindRequest& request);
+
+// Whether compiled code serves a function's calls: it need not be tried any more.
+__attribute__((visibility("default"))) bool HasWon(const std::string& function);
+
 // Sets the outputs and returns null, or says why not, and nothing has happened.
 __attribute__((visibility("default"))) const char* CallDirectly(
-    int64_t id, const tensorflow::Tensor* const* args, int num_args, tensorflow::Tensor* outputs,
-    int num_outputs);
+    int64_t id, absl::Span<const tensorflow::Tensor* const> args,
+    absl::Span<tensorflow::Tensor> outputs);
 
 }  // namespace tektite::tf_hook
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_

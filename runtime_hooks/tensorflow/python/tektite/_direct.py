@@ -153,12 +153,15 @@ class _Binding:
             return
         types = [tensor._datatype_enum() for tensor in tensors]
         function = concrete._inference_function
-        try:
-            answer = tf.tfe.TFE_Py_Execute(
-                context._handle, "", "TektiteBind", tensors,
-                ("Tin", types, "function", function.name, "num_args", len(arguments)), 1)[0].numpy()
-        except tf.declined:  # captures on several devices
-            return
+        if tf.fast_calls is not None:
+            answer = tf.fast_calls.bind(context._handle, function.name, len(arguments), tensors)
+        else:
+            try:
+                answer = tf.tfe.TFE_Py_Execute(
+                    context._handle, "", "TektiteBind", tensors,
+                    ("Tin", types, "function", function.name, "num_args", len(arguments)), 1)[0].numpy()
+            except tf.declined:  # captures on several devices
+                return
         order = tuple(int(output) for output in answer[1:])
         outputs = function.function_type.flat_outputs
         if answer[0] == 0 or len(order) != len(outputs):
@@ -214,7 +217,7 @@ class _Memo:
     def __init__(self) -> None:
         self.entries: dict[Any, _Entry] = {}
         self.of_any_size: dict[Any, _Entry] = {}  # those with shapes, by dtypes and ranks
-        self.skip = _CALLS_BEFORE_BINDING
+        self.skip = 0
         self.pause = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -312,6 +315,13 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
             learning.calls.append((self, tensor_inputs))
         if binding.skip > 0:
             binding.skip -= 1
+            if tf.fast_calls is not None and binding.times == 0:
+                result = ordinary(self, tensor_inputs, captured_inputs)
+                # An earlier process has found out that compiled code is faster.
+                if tf.fast_calls.has_won(self._inference_function.name) and (
+                        context := tf.plain_context()) is not None:
+                    binding.bind(tf, context, self, tensor_inputs)
+                return result
         elif not binding.is_hopeless and (context := tf.plain_context()) is not None:
             plan = binding.plan
             if plan is None:
@@ -344,7 +354,7 @@ def _add_route(tf: _TensorFlow, function: Any, entry: _Entry, plan: _Plan, leave
 def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
     ordinary: Callable[..., Any] = tf.function.__call__
 
-    def learn(self: Any, memo: _Memo, key: Any, leaves: list[Any], args: Any, kwds: Any) -> Any:
+    def learn(self: Any, memo: _Memo, key: Any, leaves: list[Any], are_tensors: bool, args: Any, kwds: Any) -> Any:
         before, learning.calls = learning.calls, []
         try:
             result = ordinary(self, *args, **kwds)
@@ -358,6 +368,9 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         concrete, flat = calls[0]
         order = _order_of(flat, leaves)
         binding: _Binding = concrete.__dict__[_KEY]
+        if binding.plan is None and binding.times == 0 and binding.pause == 0:
+            memo.skip = binding.skip  # it is to be bound then
+            return result
         if order is None or binding.plan is None or len(memo.entries) >= _MOST_ENTRIES:
             memo.not_learned()
             return result
@@ -368,6 +381,8 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         memo.entries[key] = entry
         if shapes is not None:
             memo.of_any_size[_describe(tf.eager_tensor, (args, kwds), [], any_size=True)] = entry
+        if are_tensors and tf.fast_calls is not None and (plan := binding.plan) is not None:
+            _add_route(tf, self, entry, plan, leaves)
         return result
 
     @functools.wraps(ordinary)
@@ -401,7 +416,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             if entry is not None and len(memo.entries) < _MOST_ENTRIES:
                 memo.entries[key] = entry
         if entry is None:
-            return learn(self, memo, key, leaves, args, kwds)
+            return learn(self, memo, key, leaves, are_tensors, args, kwds)
         binding, plan = entry.binding, entry.binding.plan
         if entry.traces != self.experimental_get_tracing_count() or (
                 plan is not None and not plan.has_captures(entry.concrete._captured_inputs)):

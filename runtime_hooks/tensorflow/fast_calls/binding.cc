@@ -1,0 +1,86 @@
+#include "runtime_hooks/tensorflow/fast_calls/binding.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime_hooks/tensorflow/fast_calls/reference.h"
+#include "runtime_hooks/tensorflow/fast_calls/tensors.h"
+#include "runtime_hooks/tensorflow/hook/direct_calls.h"
+#include "tensorflow/c/tf_status.h"
+#include "tensorflow/python/eager/pywrap_tensor.h"
+
+namespace tektite::fast_calls {
+namespace {
+
+struct DeleteStatus {
+  void operator()(TF_Status* status) const { TF_DeleteStatus(status); }
+};
+struct DeleteOp {
+  void operator()(TFE_Op* op) const { TFE_DeleteOp(op); }
+};
+
+struct DeleteHandle {
+  void operator()(TFE_TensorHandle* handle) const { TFE_DeleteTensorHandle(handle); }
+};
+
+// Where functions called from Python run. An op of ours knows; nothing else that is public does.
+bool FindDevice(TFE_Context* context, tf_hook::BindRequest* request) {
+  const std::unique_ptr<TF_Status, DeleteStatus> status(TF_NewStatus());
+  const std::unique_ptr<TFE_Op, DeleteOp> op(TFE_NewOp(context, "TektiteDevice", status.get()));
+  if (TF_GetCode(status.get()) != TF_OK) return false;
+  TFE_TensorHandle* result = nullptr;
+  int count = 1;
+  TFE_Execute(op.get(), &result, &count, status.get());
+  if (TF_GetCode(status.get()) != TF_OK) return false;
+  const std::unique_ptr<TFE_TensorHandle, DeleteHandle> held(result);
+  Tensors addresses;
+  if (!addresses.Add(result) || addresses.all()[0]->NumElements() != 2) return false;
+  const auto values = addresses.all()[0]->flat<int64_t>();
+  request->device = reinterpret_cast<tensorflow::DeviceBase*>(values(0));
+  request->resources = reinterpret_cast<tensorflow::ResourceMgr*>(values(1));
+  return true;
+}
+
+}  // namespace
+
+PyObject* HasWon(PyObject*, PyObject* name) {
+  Py_ssize_t size = 0;
+  char* text = nullptr;
+  if (PyBytes_AsStringAndSize(name, &text, &size) < 0) return nullptr;
+  return PyBool_FromLong(tf_hook::HasWon(std::string(text, size)));
+}
+
+PyObject* Bind(PyObject*, PyObject* args) {
+  PyObject *capsule = nullptr, *list = nullptr;
+  const char* name = nullptr;
+  tf_hook::BindRequest request;
+  if (!PyArg_ParseTuple(args, "OyiO!", &capsule, &name, &request.num_args, &PyList_Type, &list)) {
+    return nullptr;
+  }
+  TFE_Context* const context = ContextIn(capsule);
+  if (context == nullptr) return nullptr;
+  if (request.num_args < 0 || request.num_args > PyList_GET_SIZE(list)) {
+    PyErr_SetString(PyExc_ValueError, "more arguments than tensors");
+    return nullptr;
+  }
+  Tensors tensors;
+  bool has_all = FindDevice(context, &request);
+  for (Py_ssize_t i = 0; has_all && i < PyList_GET_SIZE(list); ++i) {
+    PyObject* const tensor = PyList_GET_ITEM(list, i);
+    has_all = EagerTensor_CheckExact(tensor) && tensors.Add(EagerTensor_Handle(tensor));
+  }
+  request.function = name;
+  request.inputs = tensors.all();
+  const std::vector<int64_t> plan = has_all ? tf_hook::Bind(request) : std::vector<int64_t>{0};
+  Reference result(PyTuple_New(static_cast<Py_ssize_t>(plan.size())));
+  for (size_t i = 0; result != nullptr && i < plan.size(); ++i) {
+    PyObject* const number = PyLong_FromLongLong(plan[i]);
+    if (number == nullptr) return nullptr;
+    PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), number);
+  }
+  return result.release();
+}
+
+}  // namespace tektite::fast_calls
