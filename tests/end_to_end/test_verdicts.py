@@ -46,6 +46,14 @@ def test_a_later_process_does_not_ask_again(run, tmp_path):
     assert measured(run(20, OMP_NUM_THREADS="1", TF_NUM_INTRAOP_THREADS="3")) >= 3
 
 
+def test_a_later_process_calls_directly_from_the_second_call_on(run):
+    first = run(80)
+    assert first.host["contest"]["compiled"] == 1
+    second = run(20)
+    assert second.host["direct_runs"] == 19, second.host
+    assert second.values["y"] == first.values["y"]
+
+
 @pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} is not built")
 def test_people_can_read_them(run, tmp_path):
     run(80)

@@ -43,6 +43,15 @@ bool FindDevice(TFE_Context* context, tf_hook::BindRequest* request) {
   return true;
 }
 
+// False if one is no eager tensor, or is not here.
+bool AddAll(PyObject* list, Tensors* tensors) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* const tensor = PyList_GET_ITEM(list, i);
+    if (!EagerTensor_CheckExact(tensor) || !tensors->Add(EagerTensor_Handle(tensor))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 PyObject* HasWon(PyObject*, PyObject* name) {
@@ -66,11 +75,7 @@ PyObject* Bind(PyObject*, PyObject* args) {
     return nullptr;
   }
   Tensors tensors;
-  bool has_all = FindDevice(context, &request);
-  for (Py_ssize_t i = 0; has_all && i < PyList_GET_SIZE(list); ++i) {
-    PyObject* const tensor = PyList_GET_ITEM(list, i);
-    has_all = EagerTensor_CheckExact(tensor) && tensors.Add(EagerTensor_Handle(tensor));
-  }
+  const bool has_all = FindDevice(context, &request) && AddAll(list, &tensors);
   request.function = name;
   request.inputs = tensors.all();
   const std::vector<int64_t> plan = has_all ? tf_hook::Bind(request) : std::vector<int64_t>{0};
@@ -79,6 +84,29 @@ PyObject* Bind(PyObject*, PyObject* args) {
     PyObject* const number = PyLong_FromLongLong(plan[i]);
     if (number == nullptr) return nullptr;
     PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), number);
+  }
+  return result.release();
+}
+
+PyObject* CallBound(PyObject*, PyObject* args) {
+  PyObject *capsule = nullptr, *list = nullptr;
+  long long binding = 0;
+  int num_outputs = 0;
+  if (!PyArg_ParseTuple(args, "OLiO!", &capsule, &binding, &num_outputs, &PyList_Type, &list)) {
+    return nullptr;
+  }
+  TFE_Context* const context = ContextIn(capsule);
+  if (context == nullptr) return nullptr;
+  Tensors tensors;
+  std::vector<Reference> outputs;
+  const char* const refusal = num_outputs < 0 || !AddAll(list, &tensors)
+                                  ? "NO_TENSORS"
+                                  : CallBinding(context, binding, num_outputs, &tensors, &outputs);
+  if (refusal != nullptr) return PyUnicode_FromString(refusal);
+  if (PyErr_Occurred()) return nullptr;
+  Reference result(PyList_New(static_cast<Py_ssize_t>(outputs.size())));
+  for (size_t i = 0; result != nullptr && i < outputs.size(); ++i) {
+    PyList_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), outputs[i].release());
   }
   return result.release();
 }

@@ -14,5 +14,9 @@ PyObject* HasWon(PyObject* module, PyObject* name);
 // of the eager context, `tensors` a list of eager tensors: the arguments, then what is captured.
 PyObject* Bind(PyObject* module, PyObject* args);
 
+// call(context, binding, num_outputs, tensors) -> a list of the outputs, or a string that says
+// why the hook declines; see bind.
+PyObject* CallBound(PyObject* module, PyObject* args);
+
 }  // namespace tektite::fast_calls
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_BINDING_H_

@@ -4,7 +4,7 @@
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
 //   Dispatcher(otherwise, places...)   stands in the place of Function.__call__
-//   has_won, bind     see binding.h
+//   has_won, bind, call   see binding.h
 //
 // A call with eager tensors alone, for which there is a route and which is plain (plain_call.h),
 // runs the cluster.  Every other goes to `otherwise`, Python's way (_direct.py), with the same
@@ -239,6 +239,7 @@ PyType_Spec dispatcher_spec = {"tektite._fast_calls.Dispatcher", sizeof(Dispatch
 PyMethodDef functions[] = {
     {"has_won", HasWon, METH_O, "Whether compiled code serves the function of that name."},
     {"bind", Bind, METH_VARARGS, "Which cluster a function is."},
+    {"call", CallBound, METH_VARARGS, "Runs what bind found."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,

@@ -6,7 +6,6 @@
 
 #include "absl/container/inlined_vector.h"
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
-#include "runtime_hooks/tensorflow/hook/direct_calls.h"
 #include "tensorflow/c/eager/tfe_context_internal.h"
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -120,20 +119,9 @@ PyObject* Route::Run(TFE_Context* context, PyObject* args) const {
   for (const int place : order_) {
     if (!tensors.Add(EagerTensor_Handle(PyTuple_GET_ITEM(args, place + 1)))) return nullptr;
   }
-  absl::InlinedVector<tensorflow::Tensor, 4> results(num_outputs_);
-  const char* refusal = nullptr;
-  Py_BEGIN_ALLOW_THREADS;
-  refusal = tf_hook::CallDirectly(binding_, tensors.all(), absl::MakeSpan(results));
-  tensors.Release();
-  Py_END_ALLOW_THREADS;
-  if (refusal != nullptr) return nullptr;
   std::vector<Reference> outputs;
-  for (tensorflow::Tensor& result : results) {
-    auto* const handle =
-        tensorflow::unwrap(context)->CreateLocalHandleFromTFTensor(result, /*d_name=*/nullptr);
-    outputs.emplace_back(EagerTensorFromHandle(tensorflow::wrap(handle)));
-    if (outputs.back() == nullptr) return nullptr;
-  }
+  if (CallBinding(context, binding_, num_outputs_, &tensors, &outputs) != nullptr) return nullptr;
+  if (PyErr_Occurred()) return nullptr;
   return Pack(std::move(outputs)).release();
 }
 

@@ -1,7 +1,10 @@
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
 
+#include "runtime_hooks/tensorflow/hook/direct_calls.h"
+#include "tensorflow/c/eager/tfe_context_internal.h"
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
 #include "tensorflow/c/tf_tensor_internal.h"
+#include "tensorflow/python/eager/pywrap_tfe.h"
 
 namespace tektite::fast_calls {
 
@@ -11,6 +14,24 @@ bool Tensors::Add(TFE_TensorHandle* handle) {
   if (!status.ok()) return false;
   all_.push_back(&tensorflow::TensorFromInterface(references_.back().get()));
   return true;
+}
+
+const char* CallBinding(TFE_Context* context, int64_t binding, int num_outputs, Tensors* tensors,
+                        std::vector<Reference>* outputs) {
+  absl::InlinedVector<tensorflow::Tensor, 4> results(num_outputs);
+  const char* refusal = nullptr;
+  Py_BEGIN_ALLOW_THREADS;
+  refusal = tf_hook::CallDirectly(binding, tensors->all(), absl::MakeSpan(results));
+  tensors->Release();
+  Py_END_ALLOW_THREADS;
+  if (refusal != nullptr) return refusal;
+  for (tensorflow::Tensor& result : results) {
+    auto* const handle =
+        tensorflow::unwrap(context)->CreateLocalHandleFromTFTensor(result, /*d_name=*/nullptr);
+    outputs->emplace_back(EagerTensorFromHandle(tensorflow::wrap(handle)));
+    if (outputs->back() == nullptr) break;
+  }
+  return nullptr;
 }
 
 TFE_Context* ContextIn(PyObject* capsule) {

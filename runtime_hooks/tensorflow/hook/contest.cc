@@ -319,6 +319,12 @@ void Contest::End(const Turn& turn) {
   turn.shape_class->End(turn, std::max(time, 1e-9));
 }
 
+bool Contest::HasWonAny() const {
+  return std::any_of(earlier_.begin(), earlier_.end(),
+                     [](const Verdict& verdict) { return verdict.compiled_won; }) ||
+         Summary().compiled > 0;
+}
+
 Contest::Report Contest::Summary() const {
   Report report;
   for (const auto& entry : classes_) {

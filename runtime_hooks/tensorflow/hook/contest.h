@@ -87,6 +87,8 @@ class Contest {
   Turn Begin(uint64_t shape_class, double work, uint64_t code_generation);
   // Whether compiled code has won and Begin would let it run without a measurement.
   bool IsWon(uint64_t shape_class);
+  // Whether compiled code has won some class of shapes, here or in an earlier process.
+  bool HasWonAny() const;
   // The call ended well.  A turn that did not is forgotten.
   void End(const Turn& turn);
 

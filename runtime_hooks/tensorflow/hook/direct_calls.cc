@@ -242,7 +242,7 @@ bool HasWon(const std::string& function) {
   const auto offer = tables.offers.find(function);
   if (offer == tables.offers.end()) return false;
   const std::shared_ptr<ClusterRunner> runner = offer->second.runner.lock();
-  return runner != nullptr && runner->has_won();
+  return runner != nullptr && runner->HasWon();
 }
 
 std::vector<int64_t> Bind(const BindRequest& request) {

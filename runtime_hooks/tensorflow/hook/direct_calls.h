@@ -48,7 +48,7 @@ struct BindRequest {
 };
 __attribute__((visibility("default"))) std::vector<int64_t> Bind(const BindRequest& request);
 
-// Whether compiled code serves a function's calls: it need not be tried any more.
+// Whether compiled code is known to be faster than a function's kernels at some shapes.
 __attribute__((visibility("default"))) bool HasWon(const std::string& function);
 
 // Sets the outputs and returns null, or says why not, and nothing has happened.

@@ -116,6 +116,7 @@ class _TensorFlow:
 class _Plan(NamedTuple):
     """How ``TektiteCall`` runs a ConcreteFunction. Threads take it from a binding as a whole."""
 
+    id: int
     id_tensor: Any
     captures: tuple[Any, ...]
     attributes: tuple[Any, ...]
@@ -173,19 +174,24 @@ class _Binding:
         result_types = [0] * len(order)
         for output, spec in zip(order, outputs, strict=True):
             result_types[output] = spec.dtype.as_datatype_enum
-        self.plan = _Plan(tf.constant(int(answer[0]), tf.int64), captures,
+        self.plan = _Plan(int(answer[0]), tf.constant(int(answer[0]), tf.int64), captures,
                           ("Tin", types[:len(arguments)], "Tout", result_types), len(order),
                           None if order == tuple(range(len(order))) else order)
         self.skip = self.pause = 0
 
     def run(self, tf: _TensorFlow, context: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
         """The function's flat results; None where the call has to be made in the ordinary way."""
-        try:
-            results: list[Any] = tf.tfe.TFE_Py_Execute(context._handle, "", "TektiteCall",
-                                                       [plan.id_tensor, *arguments], plan.attributes,
-                                                       plan.num_outputs)
-        except tf.declined as error:
-            if "NO_BINDING" in str(error) and self.plan is plan:
+        results: list[Any] | str  # why not
+        if tf.fast_calls is not None:
+            results = tf.fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
+        else:
+            try:
+                results = tf.tfe.TFE_Py_Execute(context._handle, "", "TektiteCall", [plan.id_tensor, *arguments],
+                                                plan.attributes, plan.num_outputs)
+            except tf.declined as error:
+                results = str(error)
+        if isinstance(results, str):
+            if "NO_BINDING" in results and self.plan is plan:
                 self.plan = None
             self._pause(_MOST_DECLINED)
             return None
@@ -345,7 +351,7 @@ def _add_route(tf: _TensorFlow, function: Any, entry: _Entry, plan: _Plan, leave
     shapes = entry.shapes or [leaf._shape_tuple() for leaf in leaves]
     patterns = tuple((leaf._datatype_enum(), tuple(-1 if size is None else size for size in shape))
                      for leaf, shape in zip(leaves, shapes, strict=True))
-    routes.add(int(plan.id_tensor), patterns, tuple(entry.order), plan.num_outputs,
+    routes.add(plan.id, patterns, tuple(entry.order), plan.num_outputs,
                plan.order or tuple(range(plan.num_outputs)), entry.concrete, plan.captures,
                function._function_cache._primary, entry.graph, entry.graph._thread_local,
                None if entry.is_single else entry.concrete.function_type.pack_output)
