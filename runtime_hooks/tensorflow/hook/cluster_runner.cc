@@ -199,7 +199,11 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   for (int i = 0; i < context->num_outputs(); ++i) {
     context->set_output(i, std::move(host.outputs[i]));
   }
-  if (contest != nullptr) prepared_->EndTurn(*turn);
+  if (contest != nullptr) {
+    prepared_->EndTurn(*turn);
+  } else if (!has_run_.load(std::memory_order_relaxed)) {
+    has_run_.store(true, std::memory_order_relaxed);
+  }
   return nullptr;
 }
 

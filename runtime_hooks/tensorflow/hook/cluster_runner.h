@@ -59,8 +59,11 @@ class ClusterRunner {
   const tensorflow::DataTypeVector& output_types() const { return output_types_; }
   // The values of the inputs that come from constants, once prepared; the others' are empty.
   const std::vector<tensorflow::Tensor>& constants() const { return constants_; }
-  // Whether compiled code is known to be faster at some shapes, once prepared.
-  bool HasWon() const { return is_prepared() && prepared_->HasWon(); }
+  // Whether compiled code is known to be faster at some shapes; without a contest, whether it has
+  // run.
+  bool HasWon() const {
+    return has_run_.load(std::memory_order_relaxed) || (is_prepared() && prepared_->HasWon());
+  }
   bool is_prepared() const { return is_prepared_.load(std::memory_order_acquire); }
 
   // Keeps `binding` (direct_calls.h) alive in the place of an earlier one.
@@ -83,6 +86,7 @@ class ClusterRunner {
   std::unique_ptr<PreparedCluster> prepared_;
   std::vector<tensorflow::Tensor> constants_;
   std::atomic<bool> is_prepared_{false};
+  std::atomic<bool> has_run_{false};  // without a contest
   tensorflow::mutex mu_;
   std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);
   std::string body_;  // where the prepared cluster is left to the next that has this body

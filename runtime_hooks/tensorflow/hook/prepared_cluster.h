@@ -41,8 +41,8 @@ class PreparedCluster {
   // Null: compiled code always runs.
   Contest* contest() const { return contest_.get(); }
   // Also keeps what the contest has found out for later processes.
-  // Where there is no contest, code has nothing to win.
-  bool HasWon() const { return contest_ == nullptr || contest_->HasWonAny(); }
+  // Whether compiled code has won some class of shapes, here or in an earlier process.
+  bool HasWon() const { return contest_ != nullptr && contest_->HasWonAny(); }
   void EndTurn(const Contest::Turn& turn);
 
  private:
