@@ -119,14 +119,21 @@ absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const
 Value PadImage(FuncBuilder& b, Value image, Value value, const ImageFormat& format,
                std::vector<WindowDim>* dims) {
   if (!image) return image;
+  // All dimensions at once, so that it is one copy.
+  std::vector<int64_t> low(format.rank(), 0), high(format.rank(), 0);
+  for (int i = 0; i < format.spatial_dims; ++i) {
+    const WindowDim& dim = (*dims)[i];
+    if (!dim.is_cut) continue;
+    low[format.spatial(i)] = dim.low;
+    high[format.spatial(i)] = dim.high;
+  }
+  bool padded = false;
   for (int i = 0; i < format.spatial_dims; ++i) {
     WindowDim& dim = (*dims)[i];
     if (!dim.is_cut) continue;
-    const int d = format.spatial(i);
-    std::vector<int64_t> low(format.rank(), 0), high(format.rank(), 0);
-    low[d] = dim.low;
-    high[d] = dim.high;
-    image = b.SliceDim(b.Pad(image, value, low, high), d, dim.skipped, dim.skipped + Reach(dim));
+    if (!padded) image = b.Pad(image, value, low, high);
+    padded = true;
+    image = b.SliceDim(image, format.spatial(i), dim.skipped, dim.skipped + Reach(dim));
     dim.low = dim.high = 0;
     dim.is_cut = false;
   }
