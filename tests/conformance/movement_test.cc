@@ -153,6 +153,22 @@ CONFORMANCE_TEST(RowsNarrowerThanAVector) {
   }
 }
 
+// Rows that do not run on behind each other, in more strips than one and in part of one.
+CONFORMANCE_TEST(RowsOfPaddedImages) {
+  for (int64_t width : {1, 3, 4, 9}) {
+    SCOPED_TRACE(width);
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {2, 5, 130, width}));
+    Value y = b.Parameter(Of(DType::kF32, {2, 5, 64, width}));
+    Value e = b.Exp(x);
+    b.Return({b.Pad(x, b.Scalar(DType::kF32, 3), {0, 1, 1, 0}, {0, 0, 2, 0}),
+              b.Concatenate({y, b.Neg(x), y}, 2),
+              b.Slice(e, {Dim(0), Dim(1), Dim(3), Dim(0)}, {Dim(2), Dim(4), Dim(128), Dim(width)},
+                      {1, 2, 1, 1})});
+    Check(b, Tolerance::Ulps(4));
+  }
+}
+
 CONFORMANCE_TEST(BroadcastsOfComputedValues) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kF32, {8, 8})), v = b.Parameter(Of(DType::kF32, {8}));
