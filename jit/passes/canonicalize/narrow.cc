@@ -5,6 +5,8 @@
 // through whatever treats its dimensions apart, and into the contractions.
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,6 +21,7 @@ constexpr size_t kMostNodes = 256;
 // What must be saved for each element that a slice has to copy in the end: a multiply-add takes
 // 1/32 of the time an element takes to be read from the next cache and written.
 constexpr double kOperationsPerCopy = 64;
+// What a symbol is taken for; a power of two, so that stages of strides halve it evenly.
 constexpr int64_t kUnknownSize = 64;
 
 // What is taken of one dimension.
@@ -50,9 +53,18 @@ Dims Sizes(const Cut& cut) {
   return dims;
 }
 
+double Usual(const Dim& d) {
+  if (d.is_constant()) return static_cast<double>(d.value());
+  std::set<std::string> names;
+  d.CollectSymbols(&names);
+  ir::SymbolMap sizes;
+  for (const std::string& name : names) sizes.emplace(name, kUnknownSize);
+  return static_cast<double>(d.Substitute(sizes).value());
+}
+
 double Elements(const Dims& dims) {
   double n = 1;
-  for (const Dim& d : dims) n *= static_cast<double>(d.value_or(kUnknownSize));
+  for (const Dim& d : dims) n *= Usual(d);
   return n;
 }
 
@@ -278,8 +290,7 @@ class Work {
       return 2 * Elements(Select(rhs.dims(), ops::GetDotDims(node).rhs_contracting));
     }
     const ops::ConvDims dims = *ConvolutionDims(node);
-    return 2 * Elements(rhs.dims()) /
-           static_cast<double>(rhs.dim(dims.kernel_output).value_or(kUnknownSize));
+    return 2 * Elements(rhs.dims()) / Usual(rhs.dim(dims.kernel_output));
   }
 
   // Other rows of the same value meet the same weights: DotsOfSlices made one product of them, or
