@@ -14,6 +14,7 @@
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/panel_packing.h"
 #include "backends/cpu/row_addresses.h"
+#include "backends/cpu/row_tiles.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -159,18 +160,18 @@ class ContractionEmitter {
     if (plan_.blocked_k_loops > 0) {
       b.Zero(sums_, b.Index(num_sums_ * Dim(ir::DTypeBytes(plan_.accumulator))));
       BlockedLoops(0, b.Index(0), b.Index(0), [&](Value lhs_offset, Value rhs_offset) {
-        ForEachTile(m_count, [&](const RowTile& tile) {
+        ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
           std::vector<Value> acc = LoadSums(tile);
           acc = Accumulate(tile, panel, column, std::move(acc), lhs_offset, rhs_offset);
           StoreSums(tile, acc);
         });
       });
-      ForEachTile(m_count, [&](const RowTile& tile) {
+      ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
         Finish(batch, m_begin, tile, column, LoadSums(tile));
       });
       return;
     }
-    ForEachTile(m_count, [&](const RowTile& tile) {
+    ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
       if (prefetch_epilogue_) {
         RowTile of_batch = tile;
         of_batch.first = b.Add(m_begin, tile.first);
@@ -209,34 +210,8 @@ class ContractionEmitter {
     });
   }
 
-  // Tiles of the block, the last one smaller.
-  void ForEachTile(Value m_count, const std::function<void(const RowTile&)>& body) {
-    loop::Builder& b = *b_;
-    const int rows = plan_.rows;
-    Value whole = b.Mul(b.Div(m_count, b.Index(rows)), b.Index(rows));
-    b.For(b.Index(0), whole, rows, [&](Value m) { body({m, rows, rows, {}}); });
-    Value left = b.Sub(m_count, whole);
-    if (plan_.m.is_constant() && plan_.block_rows.is_constant()) {
-      // Blocks have at most two different sizes, known here.
-      const int64_t m = plan_.m.value(), block = plan_.block_rows.value();
-      const int full = static_cast<int>(std::min(block, m) % rows);
-      const int last = static_cast<int>(m % block % rows);
-      for (int rest : {full, full == last ? 0 : last}) {
-        if (rest == 0) continue;
-        b.If(b.Compare("eq", left, b.Index(rest)), [&] { body({whole, rest, rest, {}}); });
-      }
-      return;
-    }
-    // Anything from none to rows - 1: a few sizes of tile, of which the smallest that holds them
-    // all wastes half of its work at most.
-    std::function<void(int)> smaller = [&](int most) {
-      if (most == 0) return;
-      const int next = most == rows - 1 ? rows / 2 : most / 2;
-      auto tile = [&] { body({whole, most, next + 1, left}); };
-      if (next == most) return smaller(next - 1);
-      b.If(b.Compare("gt", left, b.Index(next)), tile, [&] { smaller(next); });
-    };
-    smaller(rows - 1);
+  void ForEachTileOfBlock(Value m_count, const std::function<void(const RowTile&)>& body) {
+    ForEachTile(*b_, {m_count, plan_.rows, plan_.m, plan_.block_rows}, body);
   }
 
   std::vector<Value> Zeros(int rows) {

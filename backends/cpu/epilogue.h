@@ -13,20 +13,13 @@
 #include "absl/status/statusor.h"
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/element_emitter.h"
+#include "backends/cpu/row_tiles.h"
 
 namespace tektite::cpu {
 
 // Pairs of a parameter and an output that may share memory: the epilogue reads the parameter's
 // element right before it writes the output's, and nobody else reads it.
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const ir::Node& root);
-
-// Rows of a register tile: `first`, `first` + 1, ...  Of its `rows`, `sure` exist in any case and
-// the others below `left`, which is none where all do.
-struct RowTile {
-  loop::Value first;
-  int rows = 0, sure = 0;
-  loop::Value left;
-};
 
 class Epilogue {
  public:

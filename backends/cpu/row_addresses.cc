@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "backends/cpu/element_emitter.h"
+
 namespace tektite::cpu {
 namespace {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "backends/cpu/contraction_plan.h"
-#include "backends/cpu/epilogue.h"
+#include "backends/cpu/row_tiles.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {

@@ -6,12 +6,14 @@
 
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/row_tiles.h"
 #include "backends/cpu/winograd_plan.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
+using ir::Dim;
 using ir::DType;
 using ir::Node;
 using ir::Op;
@@ -40,8 +42,8 @@ class WinogradEmitter {
     EmittedKernel result;
     result.in_place = EpilogueInPlace(fusion_.region(), *direct_.root);
     result.kernel = MakeKernel(fusion_, name_, result.in_place);
-    result.cost = Cost(1, plan_.winograd_ns);
-    result.num_chunks = plan_.blocks() * plan_.panel_blocks();
+    result.cost = plan_.cost;
+    result.num_chunks = plan_.blocks() * Dim(plan_.panel_blocks());
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(fusion_.region(), direct_));
 
     loop::Builder b(result.kernel.get());
@@ -68,10 +70,10 @@ class WinogradEmitter {
 
  private:
   // Elements from one of the 4 x 4 positions to the next.
-  int64_t input_step() const { return plan_.block_squares * plan_.input_stride(); }
+  int64_t input_step() const { return plan_.most_squares * plan_.input_stride(); }
   int64_t kernel_step() const { return kernel_size() + direct_.lanes; }  // as for inputs
   int64_t kernel_size() const { return plan_.block_channels * direct_.panel(); }
-  int64_t product_step() const { return plan_.block_squares * direct_.panel(); }
+  int64_t product_step() const { return plan_.most_squares * direct_.panel(); }
   // From one of the nine weights to the next.
   int64_t tap_step() const { return plan_.channels() * direct_.panel(); }
   Value Vector(int v) { return b_->Index(static_cast<int64_t>(v) * direct_.lanes); }
@@ -90,8 +92,10 @@ class WinogradEmitter {
         TransformKernels(p, channel);
         Value ahead = NextWeights(p, channel);
         b.For(b.Index(0), b.Index(WinogradPlan::kProducts), 1, [&](Value position) {
-          ForEachTile(
-              count, [&](Value s, int squares) { Multiply(position, s, squares, channel, ahead); });
+          ForEachTile(b, {count, plan_.rows, plan_.squares(), plan_.block_squares},
+                      [&](const RowTile& tile) {
+                        Multiply(position, tile.first, tile.rows, channel, ahead);
+                      });
         });
       });
       b.For(b.Index(0), count, 1, [&](Value s) { Finish(s, SquareAt(b.Add(first, s)), p); });
@@ -111,41 +115,44 @@ class WinogradEmitter {
   // Where the channels of a pixel are, zeros outside of the image.
   Value Pixel(Value image, Value y, Value x) {
     loop::Builder& b = *b_;
-    const int64_t height = direct_.conv.height.value(), width = direct_.conv.width.value();
-    Value row = b.Add(b.Mul(image, b.Index(height)), y);
-    Value at = b.Mul(b.Add(b.Mul(row, b.Index(width)), x), b.Index(plan_.channels()));
-    return b.Select(Inside(y, x), b.Offset(image_, kF32, at), outside_);
+    return b.Select(Inside(y, x), b.Offset(image_, kF32, PixelAt(image, y, x)), outside_);
+  }
+  Value PixelAt(Value image, Value y, Value x) {
+    loop::Builder& b = *b_;
+    Value row = b.Add(b.Mul(image, b.Index(direct_.conv.height)), y);
+    return b.Mul(b.Add(b.Mul(row, b.Index(direct_.conv.width)), x), b.Index(plan_.channels()));
   }
   Value Inside(Value y, Value x) {
     loop::Builder& b = *b_;
-    auto within = [&](Value i, int64_t size) {
+    auto within = [&](Value i, const Dim& size) {
       return b.And(b.Compare("ge", i, b.Index(0)), b.Compare("lt", i, b.Index(size)));
     };
-    return b.And(within(y, direct_.conv.height.value()), within(x, direct_.conv.width.value()));
+    return b.And(within(y, direct_.conv.height), within(x, direct_.conv.width));
   }
 
   // B^T d B.  Squares that lie inside with all their inputs are read from where one pointer says.
   void TransformInputs(Value s, const Square& square) {
     loop::Builder& b = *b_;
-    const int64_t height = direct_.conv.height.value(), width = direct_.conv.width.value();
+    const Dim &height = direct_.conv.height, &width = direct_.conv.width;
     Value y = b.Sub(square.y, b.Index(direct_.conv.pad_top));
     Value x = b.Sub(square.x, b.Index(direct_.conv.pad_left));
     Value to = b.Offset(inputs_, kF32, b.Mul(s, b.Index(plan_.input_stride())));
     auto pixel = [&](int i) {
       return Pixel(square.image, b.Add(y, b.Index(i / 4)), b.Add(x, b.Index(i % 4)));
     };
-    auto within = [&](Value at, int64_t size) {
-      return b.And(b.Compare("ge", at, b.Index(0)), b.Compare("le", at, b.Index(size - 4)));
+    auto within = [&](Value at, const Dim& size) {
+      return b.And(b.Compare("ge", at, b.Index(0)), b.Compare("le", at, b.Index(size - Dim(4))));
     };
     b.If(
         b.And(within(y, height), within(x, width)),
         [&] {
-          Value row = b.Add(b.Mul(square.image, b.Index(height)), y);
-          Value at = b.Mul(b.Add(b.Mul(row, b.Index(width)), x), b.Index(plan_.channels()));
-          Value first = b.Offset(image_, kF32, at);
+          Value first = b.Offset(image_, kF32, PixelAt(square.image, y, x));
+          const Dim row = width * Dim(plan_.channels());
+          Line<4> rows;
+          for (int i = 0; i < 4; ++i) rows[i] = b.Offset(first, kF32, b.Index(Dim(i) * row));
           TransformSquare(to, [&](int i, Value c) {
-            const int64_t offset = ((i / 4) * width + i % 4) * plan_.channels();
-            return b.Load(first, kF32, b.Add(c, b.Index(offset)), direct_.lanes);
+            Value at = b.Add(c, b.Index((i % 4) * plan_.channels()));
+            return b.Load(rows[i / 4], kF32, at, direct_.lanes);
           });
         },
         [&] {
@@ -209,20 +216,6 @@ class WinogradEmitter {
   Value WeightsAt(Value panel, Value channel) {
     loop::Builder& b = *b_;
     return b.Add(b.Mul(panel, b.Index(9 * tap_step())), b.Mul(channel, b.Index(direct_.panel())));
-  }
-
-  // Tiles of a block of squares, the last one smaller.
-  void ForEachTile(Value count, const std::function<void(Value, int)>& body) {
-    loop::Builder& b = *b_;
-    const int rows = plan_.rows;
-    Value whole = b.Mul(b.Div(count, b.Index(rows)), b.Index(rows));
-    b.For(b.Index(0), whole, rows, [&](Value s) { body(s, rows); });
-    const int full = static_cast<int>(plan_.block_squares % rows);
-    const int last = static_cast<int>(plan_.squares() % plan_.block_squares % rows);
-    for (int rest : {full, full == last ? 0 : last}) {
-      if (rest == 0) continue;
-      b.If(b.Compare("eq", b.Sub(count, whole), b.Index(rest)), [&] { body(whole, rest); });
-    }
   }
 
   // A register tile of one of the 16 products, over a block of channels.
@@ -289,9 +282,8 @@ class WinogradEmitter {
         b.Select(b.Compare("lt", next, b.Index(plan_.channels())), WeightsAt(panel, next),
                  WeightsAt(b.Add(panel, b.Index(1)), b.Index(0))));
   }
-  int64_t tiles() const { return (plan_.block_squares + plan_.rows - 1) / plan_.rows; }
   int64_t tiles_per_tap() const {
-    return std::max<int64_t>(WinogradPlan::kProducts * tiles() / 9, 1);
+    return std::max<int64_t>(WinogradPlan::kProducts * plan_.usual_tiles / 9, 1);
   }
   // Vectors that a trip of the innermost loop fetches.
   int64_t lines() const {
@@ -301,7 +293,10 @@ class WinogradEmitter {
   Value ShareOfWeights(Value ahead, Value position, Value s) {
     loop::Builder& b = *b_;
     if (!ahead) return {};
-    Value tile = b.Add(b.Mul(position, b.Index(tiles())), b.Div(s, b.Index(plan_.rows)));
+    Value of_block = b.Div(s, b.Index(plan_.rows));
+    // More tiles than expected fetch again what is there by then.
+    if (!plan_.squares().is_constant()) of_block = b.Rem(of_block, b.Index(plan_.usual_tiles));
+    Value tile = b.Add(b.Mul(position, b.Index(plan_.usual_tiles)), of_block);
     Value tap = b.Div(tile, b.Index(tiles_per_tap()));
     Value share = b.Sub(tile, b.Mul(tap, b.Index(tiles_per_tap())));
     const int64_t size = plan_.block_channels / kUnroll * lines() * direct_.lanes;
@@ -389,8 +384,8 @@ class WinogradEmitter {
       Value y = b.Add(square.y, b.Index(i));
       RowTile tile;
       tile.first = b.Add(b.Mul(y, b.Index(plan_.width)), square.x);
-      tile.rows = plan_.width == 1 ? 1 : 2;
-      tile.sure = plan_.width % 2 == 1 ? 1 : 2;
+      tile.rows = plan_.width == Dim(1) ? 1 : 2;
+      tile.sure = Mod(plan_.width, 2) == Dim(0) ? 2 : 1;
       if (tile.sure < tile.rows) tile.left = b.Sub(b.Index(plan_.width), square.x);
       const auto begin = results.begin() + static_cast<int64_t>(i) * 2 * direct_.vectors;
       absl::Status status = epilogue_.Emit(b, square.image, tile, column,
@@ -398,8 +393,8 @@ class WinogradEmitter {
       if (status_.ok()) status_ = status;
     };
     row(0);
-    if (plan_.height == 1) return;
-    if (plan_.height % 2 == 0) return row(1);
+    if (plan_.height == Dim(1)) return;
+    if (Mod(plan_.height, 2) == Dim(0)) return row(1);
     b.If(b.Compare("lt", b.Add(square.y, b.Index(1)), b.Index(plan_.height)), [&] { row(1); });
   }
 

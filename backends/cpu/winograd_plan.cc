@@ -12,6 +12,7 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Attr;
+using ir::Dim;
 using ir::DType;
 using ir::Node;
 using ir::Op;
@@ -40,10 +41,7 @@ absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
   if (g.stride_h != 1 || g.stride_w != 1 || g.dilation_h != 1 || g.dilation_w != 1) {
     return refuse("strides and dilations");
   }
-  if (!node.operand_shape(0).is_static() || !node.shape().is_static() ||
-      node.shape().num_elements() == 0) {
-    return refuse("sizes that are not known");
-  }
+  if (node.shape().NumElements() == Dim(0)) return refuse("results without elements");
   if (g.channels < target.winograd_channels) return refuse("so few channels");
   if (g.channels % plan.lanes != 0) return refuse("channels that are no whole vectors");
   return absl::OkStatus();
@@ -69,18 +67,46 @@ int BestRows(int64_t squares, int most) {
   return static_cast<int>(std::min<int64_t>(best, squares));
 }
 
-void ChooseBlocks(WinogradPlan& plan, const backend::TargetInfo& target) {
+// What decisions are made for.
+struct UsualImages {
+  int64_t results, squares;
+};
+
+UsualImages UsualFor(const WinogradPlan& plan, const backend::TargetInfo& target) {
+  if (!plan.height.is_constant() || !plan.width.is_constant()) {
+    const int64_t squares = MostSquares(plan, target);
+    return {4 * squares, squares};
+  }
+  const int64_t images = plan.images.value_or(1);
+  return {images * (plan.height * plan.width).value(),
+          images * (plan.squares_high * plan.squares_wide).value()};
+}
+
+// Of blocks of at most `most`, in whole tiles.
+Dim EvenSquares(const Dim& squares, int64_t most, int rows) {
+  const Dim even = CeilDiv(squares, Max(CeilDiv(squares, most), 1));
+  return Max(Min(CeilDiv(even, rows) * Dim(rows), squares), 1);
+}
+
+// Returns how many blocks there are of the usual images.
+int64_t ChooseBlocks(WinogradPlan& plan, int64_t usual, const backend::TargetInfo& target) {
   plan.block_channels = plan.channels();
   while (plan.block_channels > kMostBlockChannels || plan.channels() % plan.block_channels != 0) {
     plan.block_channels -= plan.direct.lanes;
   }
-  const int64_t squares = plan.squares();
-  const int64_t blocks = CeilDiv(squares, std::min(MostSquares(plan, target), squares));
-  plan.block_squares = CeilDiv(squares, blocks);
-  const int most = (target.vector_registers >= 32 ? 24 : 12) / plan.direct.vectors;
-  plan.rows = BestRows(plan.block_squares, std::min(most, 14));
-  plan.block_squares =
-      std::min(CeilDiv(plan.block_squares, plan.rows) * static_cast<int64_t>(plan.rows), squares);
+  const int64_t most = MostSquares(plan, target);
+  const int most_rows =
+      std::min((target.vector_registers >= 32 ? 24 : 12) / plan.direct.vectors, 14);
+  plan.rows = BestRows(CeilDiv(usual, CeilDiv(usual, std::min(most, usual))), most_rows);
+  plan.block_squares = EvenSquares(plan.squares(), most, plan.rows);
+  plan.most_squares = plan.block_squares.value_or(CeilDiv(most, plan.rows) * plan.rows);
+  const int64_t usual_block = EvenSquares(usual, most, plan.rows).value();
+  // An image of unknown size may be a small one; with too many tiles expected, none would fetch
+  // enough weights ahead.
+  const bool known = plan.height.is_constant() && plan.width.is_constant();
+  plan.usual_tiles = CeilDiv(usual_block, plan.rows);
+  if (!known) plan.usual_tiles = std::min<int64_t>(plan.usual_tiles, 2);
+  return CeilDiv(usual, usual_block);
 }
 
 // Nanoseconds of all products, of one transformation of all inputs, and so on.
@@ -88,15 +114,14 @@ struct Costs {
   double products, inputs, kernels, results;
 };
 
-Costs CostsOf(const WinogradPlan& plan) {
+Costs CostsOf(const WinogradPlan& plan, double squares, double blocks) {
   const double lanes = plan.direct.lanes, vectors = plan.direct.vectors;
-  const double squares = static_cast<double>(plan.squares());
   const double channels = static_cast<double>(plan.channels());
   const double columns = static_cast<double>(plan.panels()) * vectors;
   Costs costs = {};
   costs.products = WinogradPlan::kProducts * squares * channels * columns / kVectorFmaPerNs;
   costs.inputs = squares * channels / lanes * kInputVectorNs;
-  costs.kernels = static_cast<double>(plan.blocks()) * channels * columns * kKernelVectorNs;
+  costs.kernels = blocks * channels * columns * kKernelVectorNs;
   costs.results = squares * columns * kResultVectorNs;
   return costs;
 }
@@ -119,33 +144,38 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
   WinogradPlan plan;
   TEKTITE_ASSIGN_OR_RETURN(plan.direct, PlanContraction(fusion, target, will_be_packed));
   TEKTITE_RETURN_IF_ERROR(CheckConvolution(plan.direct, *root, target));
-  const std::vector<int64_t> result = root->shape().sizes();
+  const ir::Dims& result = root->shape().dims();
   plan.images = result[0];
   plan.height = result[1];
   plan.width = result[2];
   plan.squares_high = CeilDiv(plan.height, 2);
   plan.squares_wide = CeilDiv(plan.width, 2);
-  ChooseBlocks(plan, target);
+  const UsualImages usual = UsualFor(plan, target);
+  const int64_t usual_blocks = ChooseBlocks(plan, usual.squares, target);
 
-  const Costs costs = CostsOf(plan);
+  const auto squares = static_cast<double>(usual.squares);
+  const auto blocks = static_cast<double>(usual_blocks);
+  const Costs costs = CostsOf(plan, squares, blocks);
+  const double winograd_ns = costs.products + costs.inputs + costs.kernels + costs.results;
+  const double direct_ns = static_cast<double>(usual.results * 9 * plan.channels() * plan.panels() *
+                                               plan.direct.vectors) /
+                           kVectorFmaPerNs;
+  if (asked != kWinograd && direct_ns < kLeastGain * winograd_ns) {
+    return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
+  }
   // Threads share blocks; a chunk that has its own panels only transforms its block's inputs again,
   // which is to be a small part of it.
   const double panel_ns = (costs.products + costs.kernels + costs.results) /
-                          static_cast<double>(plan.blocks() * plan.panels());
-  const double block_inputs_ns = costs.inputs / static_cast<double>(plan.blocks());
+                          (blocks * static_cast<double>(plan.panels()));
+  const double block_inputs_ns = costs.inputs / blocks;
   const double chunk_ns = std::max(20 * block_inputs_ns, 50e3);
   const double panels_a_chunk = std::ceil(chunk_ns / panel_ns);
   plan.block_panels = std::clamp<int64_t>(static_cast<int64_t>(panels_a_chunk), 1, plan.panels());
-  plan.block_panels = EvenBlock({plan.blocks(), plan.panels(), plan.block_panels, Cost(1, panel_ns),
+  plan.block_panels = EvenBlock({usual_blocks, plan.panels(), plan.block_panels, Cost(1, panel_ns),
                                  block_inputs_ns})
                           .value();
-  plan.winograd_ns = costs.products + costs.inputs + costs.kernels + costs.results;
-  plan.direct_ns = static_cast<double>(plan.images * plan.height * plan.width * 9 *
-                                       plan.channels() * plan.panels() * plan.direct.vectors) /
-                   kVectorFmaPerNs;
-  if (asked != kWinograd && plan.direct_ns < kLeastGain * plan.winograd_ns) {
-    return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
-  }
+  plan.cost = Cost(plan.squares(), (winograd_ns - costs.kernels) / squares) +
+              Cost(plan.blocks(), costs.kernels / blocks);
   return plan;
 }
 

@@ -16,10 +16,13 @@
 // direct kernel: that costs 3 to 15 % of the products' time, where keeping them transformed would
 // cost 16/9 of the weights' memory, and their way from it in each call.
 //
-// Limits: static shapes, f32, packed weights, channels in whole vectors.  Errors are relative to
-// the largest of a square's 4 x 4 inputs and not of each result's 3 x 3, and otherwise no larger
-// than a direct sum's.  Results that are not finite are computed once more directly, so that an
-// infinity, a NaN or an overflow reaches as far as it does in a direct sum.
+// Sizes may be symbolic.  What is decided here is decided for one image where only their number is
+// not known, and for a large one where its height or width is not.
+//
+// Limits: f32, packed weights, channels in whole vectors.  Errors are relative to the largest of a
+// square's 4 x 4 inputs and not of each result's 3 x 3, and otherwise no larger than a direct
+// sum's. Results that are not finite are computed once more directly, so that an infinity, a NaN or
+// an overflow reaches as far as it does in a direct sum.
 #ifndef TEKTITE_BACKENDS_CPU_WINOGRAD_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_WINOGRAD_PLAN_H_
 
@@ -41,24 +44,25 @@ inline constexpr int64_t kWinogradChannels = 128;
 struct WinogradPlan {
   static constexpr int64_t kProducts = 16;  // 4 x 4 positions, a matrix product each
 
-  ContractionPlan direct;                       // its panels and geometry; its `rows` do not matter
-  int64_t images = 1, height = 1, width = 1;    // of the result
-  int64_t squares_high = 1, squares_wide = 1;   // 2 x 2 results each
-  int rows = 8;                                 // squares in a register tile
-  int64_t block_squares = 1, block_panels = 1;  // of a chunk
-  int64_t block_channels = 1;                   // whose kernels are transformed together
+  ContractionPlan direct;                      // its panels and geometry; its `rows` do not matter
+  ir::Dim images = 1, height = 1, width = 1;   // of the result
+  ir::Dim squares_high = 1, squares_wide = 1;  // 2 x 2 results each
+  int rows = 8;                                // squares in a register tile
+  ir::Dim block_squares = 1;                   // of a chunk
+  int64_t most_squares = 1;                    // that a block may have, and scratch has room for
+  int64_t usual_tiles = 1;                     // of a block; they share what is fetched ahead
+  int64_t block_panels = 1;                    // of a chunk
+  int64_t block_channels = 1;                  // whose kernels are transformed together
+  ir::Dim cost;                                // see Cost in chunking.h
 
   int64_t channels() const { return direct.conv.channels; }
-  int64_t squares() const { return images * squares_high * squares_wide; }
+  ir::Dim squares() const { return images * squares_high * squares_wide; }
   int64_t panels() const { return direct.panels().value(); }
-  int64_t blocks() const { return (squares() + block_squares - 1) / block_squares; }
+  ir::Dim blocks() const { return CeilDiv(squares(), block_squares); }
   int64_t panel_blocks() const { return (panels() + block_panels - 1) / block_panels; }
   // Elements between squares of transformed inputs.  A vector more than they have: rows of a tile
   // that are a power of two apart would share few sets of L1.
   int64_t input_stride() const { return channels() + direct.lanes; }
-
-  // Estimated nanoseconds of one core.
-  double winograd_ns = 0, direct_ns = 0;
 };
 
 // Unimplemented with a reason where there is no code, or where the direct kernel is taken for

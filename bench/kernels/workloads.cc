@@ -160,24 +160,33 @@ Workload Attention(int heads, int rows, int keys, int width) {
   return w;
 }
 
-Workload Convolution(int size, int in, int out, int kernel, int stride, bool depthwise = false) {
+constexpr char kConvolution[] =
+    "graph @f(%x: f32[$9,$0,$0,$1], %w: f32[$2,$2,$3,$4] {weight = true}) -> "
+    "(f32[$9,$5,$5,$4]) {\n"
+    "  %0: f32[$9,$5,$5,$4] = convolution(%x, %w) {batch_group_count = 1, "
+    "feature_group_count = $6, high = [$7, $7], input_layout = \"b01f\", "
+    "kernel_layout = \"01io\", lhs_dilation = [1, 1], low = [$7, $7], "
+    "output_layout = \"b01f\", rhs_dilation = [1, 1], strides = [$8, $8]}\n"
+    "  return %0\n}\n";
+
+Workload Convolution(int size, int in, int out, int kernel, int stride, bool depthwise = false,
+                     int images = 1) {
   Workload w;
   const int pad = (kernel - 1) / 2;
   const int result = (size + 2 * pad - kernel) / stride + 1;
   w.name = absl::StrCat(depthwise ? "depthwise" : "conv", kernel, "x", kernel, "_", size, "_", in,
-                        "_", out, stride > 1 ? "_s2" : "");
-  w.text = absl::Substitute(
-      "graph @f(%x: f32[1,$0,$0,$1], %w: f32[$2,$2,$3,$4] {weight = true}) -> "
-      "(f32[1,$5,$5,$4]) {\n"
-      "  %0: f32[1,$5,$5,$4] = convolution(%x, %w) {batch_group_count = 1, "
-      "feature_group_count = $6, high = [$7, $7], input_layout = \"b01f\", "
-      "kernel_layout = \"01io\", lhs_dilation = [1, 1], low = [$7, $7], "
-      "output_layout = \"b01f\", rhs_dilation = [1, 1], strides = [$8, $8]}\n"
-      "  return %0\n}\n",
-      size, in, kernel, depthwise ? 1 : in, out, result, depthwise ? in : 1, pad, stride);
-  w.flops = 2.0 * result * result * kernel * kernel * out * (depthwise ? 1 : in);
-  w.bytes =
-      4.0 * (static_cast<double>(size) * size * in + static_cast<double>(result) * result * out);
+                        "_", out, stride > 1 ? "_s2" : "", images > 1 ? "_x" : "",
+                        images > 1 ? absl::StrCat(images) : "");
+  const auto text = [&](const std::string& batch) {
+    return absl::Substitute(kConvolution, size, in, kernel, depthwise ? 1 : in, out, result,
+                            depthwise ? in : 1, pad, stride, batch);
+  };
+  w.text = text(absl::StrCat(images));
+  w.any_rows = text("n");
+  w.rows = images;
+  w.flops = 2.0 * images * result * result * kernel * kernel * out * (depthwise ? 1 : in);
+  w.bytes = 4.0 * images *
+            (static_cast<double>(size) * size * in + static_cast<double>(result) * result * out);
   if (depthwise) w.flops = 0;
   return w;
 }
@@ -289,6 +298,8 @@ std::vector<Workload> AllWorkloads() {
       Convolution(28, 128, 128, 3, 1),
       Convolution(14, 256, 256, 3, 1),
       Convolution(7, 512, 512, 3, 1),
+      Convolution(14, 256, 256, 3, 1, /*depthwise=*/false, /*images=*/8),
+      Convolution(7, 512, 512, 3, 1, /*depthwise=*/false, /*images=*/8),
       FilterGradient(8, 56, 64, 64),
       FilterGradient(8, 28, 128, 128),
       FilterGradient(8, 14, 256, 256),

@@ -12,7 +12,7 @@ struct Workload {
   std::string text;  // one graph; parameters named w* are weights, kept from call to call
   double flops = 0;  // multiply-adds count twice; 0: the kernel is bound by memory
   double bytes = 0;  // read and written at least
-  // The same graph for any number of rows, which is called n: measured against `text`.
+  // The same graph for any number of rows or images, which is called n: measured against `text`.
   std::string any_rows;
   int rows = 0;
 };

@@ -22,12 +22,13 @@ using ops::FuncBuilder;
 using Ints = std::vector<int64_t>;
 
 struct Case {
-  int64_t batch, height, width, in, out;
+  Dim batch, height, width;
+  int64_t in, out;
   Ints low, high;
 };
 
 Value Convolve(FuncBuilder& b, const Case& c) {
-  Value x = b.Parameter(Of(DType::kF32, {c.batch, c.height, c.width, c.in}));
+  Value x = b.Parameter(Shape(DType::kF32, {c.batch, c.height, c.width, c.in}));
   Value w = b.Parameter(Of(DType::kF32, {3, 3, c.in, c.out}));
   w.node->attrs().Set(Attr::weight, true);
   FuncBuilder::ConvOptions options;
@@ -115,7 +116,7 @@ CONFORMANCE_TEST(WinogradKeepsSpecialValuesInPlace) {
           for (int64_t i = 0; i < inputs[1].num_elements(); ++i) w[i] *= 1e-4F;
         }
         auto at = [&](int64_t image, int64_t row, int64_t column, int64_t channel) -> float& {
-          return x[((image * c.height + row) * c.width + column) * c.in + channel];
+          return x[((image * c.height.value() + row) * c.width.value() + column) * c.in + channel];
         };
         at(0, 0, 0, 3) = special;
         at(0, 6, 7, 31) = special;
@@ -130,6 +131,48 @@ CONFORMANCE_TEST(WinogradKeepsSpecialValuesInPlace) {
         ASSERT_GT(finite, want->at(0).num_elements() / 2);
         Check(**graph, inputs, Tolerance::Relative(1e-6));
       }
+    }
+  }
+}
+
+// Code for any number of images, and for images of any size, gives the bits of code for one set of
+// sizes where that is Winograd's, too; direct sums would not.
+CONFORMANCE_TEST(WinogradOfUnknownSizes) {
+  const Dim n = Dim::Symbol("n"), m = Dim::Symbol("m");
+  struct Sizes {
+    Case c;
+    std::vector<SizeValues> equal, others;
+  };
+  const std::vector<Sizes> cases = {
+      {{n, 14, 14, 32, 48, {1, 1}, {1, 1}}, {{{"n", 1}}, {{"n", 3}}, {{"n", 21}}}, {{{"n", 0}}}},
+      {{n, 13, 11, 64, 33, {1, 1}, {0, 2}}, {{{"n", 1}}, {{"n", 4}}}, {{{"n", 0}}}},
+      {{1, m, m, 32, 48, {1, 1}, {1, 1}}, {{{"m", 14}}, {{"m", 45}}}, {{{"m", 0}}, {{"m", 1}}}},
+      {{n, m, 15, 64, 32, {0, 1}, {1, 0}},
+       {{{"n", 2}, {"m", 7}}, {{"n", 3}, {"m", 16}}},
+       {{{"n", 5}, {"m", 2}}, {{"n", 1}, {"m", 1}}, {{"n", 0}, {"m", 3}}}}};
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("case ", i));
+    FuncBuilder b;
+    Value y = Convolve(b, cases[i].c);
+    b.Return({b.Max(b.Add(y, b.Parameter(y.shape())), b.FullLike(y, 0))});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    CompileOptions options;
+    options.must_be_symbolic = true;
+    for (const auto& sizes : {cases[i].equal, cases[i].others}) {
+      CheckSizes(**graph, sizes, Tolerance::Relative(1e-6), options);
+    }
+    KernelRunner runner(&CompilerFor(/*fuse=*/true), GetParam().backend);
+    const absl::Status status = runner.Compile(**graph);
+    ASSERT_TRUE(status.ok()) << status;
+    for (const SizeValues& values : cases[i].equal) {
+      const std::unique_ptr<ir::Graph> fixed = WithSizes(**graph, values);
+      const std::vector<Literal> inputs = NormalInputs(*fixed);
+      auto want = CompileAndRun(*fixed, inputs);
+      ASSERT_TRUE(want.ok()) << want.status();
+      auto got = runner.Run(values, inputs);
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_EQ(Difference(got->at(0), want->at(0), Tolerance::Exact()), "");
     }
   }
 }
