@@ -1,4 +1,5 @@
 // Memory of the host's: used where it is offered, given back to whoever it came from.
+#include "jit/base/rounding.h"
 #include "jit/runtime/aligned_block.h"
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct FakeHost {
             [](void* self, size_t bytes) -> void* {
               auto* host = static_cast<FakeHost*>(self);
               if (!host->has_room) return nullptr;
-              auto* block = static_cast<std::byte*>(std::aligned_alloc(4096, bytes + 4096));
+              const int64_t rounded = RoundUp(static_cast<int64_t>(bytes) + 4096, 4096);
+              auto* block = static_cast<std::byte*>(std::aligned_alloc(4096, rounded));
               host->lent[block + host->offset] = bytes;
               return block + host->offset;
             },
