@@ -1,5 +1,4 @@
 // Memory of the host's: used where it is offered, given back to whoever it came from.
-#include "jit/base/rounding.h"
 #include "jit/runtime/aligned_block.h"
 
 #include <cstdint>
@@ -8,6 +7,7 @@
 #include <map>
 
 #include "gtest/gtest.h"
+#include "jit/base/rounding.h"
 #include "jit/runtime/arena_pool.h"
 #include "jit/runtime/weights.h"
 

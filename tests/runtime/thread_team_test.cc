@@ -186,12 +186,16 @@ TEST(ThreadTeam, AWorkerThatSpinsIsNotWokenForTheNextCall) {
                   counting->scheduled.fetch_add(1);
                   counting->pool.schedule(counting->pool.context, fn, arg);
                 }};
-  constexpr int kCalls = 2000;
-  for (int i = 0; i < kCalls; ++i) RunCall(pool, 2, 40);
+  for (int i = 0; i < 2000; ++i) RunCall(pool, 2, 40);
   EXPECT_GT(counting.scheduled.exchange(0), 0);
   pool.spin_ns = 1'000'000;
-  for (int i = 0; i < kCalls; ++i) RunCall(pool, 2, 40);
-  EXPECT_LT(counting.scheduled, kCalls);
+  // Where the machine is busy, a worker may lose its core while it spins, again and again.
+  int calls = 0;
+  while (counting.scheduled == calls && calls < 200'000) {
+    RunCall(pool, 2, 40);
+    ++calls;
+  }
+  EXPECT_LT(counting.scheduled, calls);
 }
 
 TEST(ThreadTeam, ManyCallsAtOnceFromOutsideAndInsideThePool) {
