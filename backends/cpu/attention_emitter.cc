@@ -11,6 +11,7 @@
 #include "backends/cpu/attention_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -70,9 +71,7 @@ class AttentionEmitter {
   }
   // Not powers of two, as QueryStride.
   int64_t ScoreStride() const { return plan_.key_block + plan_.lanes; }
-  int64_t ContextStride() const {
-    return (plan_.columns + plan_.lanes - 1) / plan_.lanes * plan_.lanes;
-  }
+  int64_t ContextStride() const { return RoundUp(plan_.columns, plan_.lanes); }
 
   void EmitUnit(Value unit) {
     loop::Builder& b = *b_;

@@ -65,7 +65,7 @@ void ForEachPanel(loop::Builder& b, const AttentionPlan& plan, Value count, cons
   b.For(b.Index(0), whole, 1, [&](Value p) { body(p, plan.vectors, false); });
   int vectors = plan.vectors;
   if (left.IsConstantIndex()) {
-    vectors = static_cast<int>((left.constant_index() + plan.lanes - 1) / plan.lanes);
+    vectors = static_cast<int>(CeilDiv(left.constant_index(), plan.lanes));
   }
   b.If(b.Compare("gt", left, b.Index(0)), [&] { body(whole, vectors, true); });
 }

@@ -15,6 +15,7 @@
 #include "backends/cpu/panel_packing.h"
 #include "backends/cpu/row_addresses.h"
 #include "backends/cpu/row_tiles.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -373,7 +374,7 @@ class ContractionEmitter {
   void PrefetchNextPiece(Value rhs_offset, int64_t steps, Value rhs) {
     if (prefetch_tiles_ < 2) return;
     loop::Builder& b = *b_;
-    const int64_t lines = (steps * plan_.vectors + prefetch_tiles_ - 1) / prefetch_tiles_;
+    const int64_t lines = CeilDiv(steps * plan_.vectors, prefetch_tiles_);
     // Tile t takes lines t * lines ... of the steps' share, spread evenly over the piece.
     Value share = b.Mul(prefetch_tile_, b.Index(lines * plan_.lanes));
     for (int64_t i = 0; i < lines; ++i) {

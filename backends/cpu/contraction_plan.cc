@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "backends/cpu/filter_gradient_plan.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
@@ -129,11 +130,11 @@ int MostRows(const ContractionPlan& plan, const backend::TargetInfo& target, int
 
 int BestVectors(const ContractionPlan& plan, const backend::TargetInfo& target) {
   if (!plan.n.is_constant()) return 2;
-  const int64_t needed = (plan.n.value() + plan.lanes - 1) / plan.lanes;
+  const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
   double best_waste = 1e9;
   int best = 1;
   for (int vectors = WidestPanel(target); vectors >= 1; --vectors) {
-    const double padded = static_cast<double>((needed + vectors - 1) / vectors * vectors);
+    const double padded = static_cast<double>(RoundUp(needed, vectors));
     // A narrower panel does fewer multiplications per load.
     const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
                          (vectors == 1   ? 1.15
@@ -163,7 +164,7 @@ int BestRows(const ContractionPlan& plan, const backend::TargetInfo& target, int
   double best = 1e9;
   for (int rows = most; rows >= std::max(1, most * 2 / 3); --rows) {
     if (rows > plan.m.value_or(rows)) continue;
-    const double tiles = static_cast<double>((extent.value() + rows - 1) / rows);
+    const double tiles = static_cast<double>(CeilDiv(extent.value(), rows));
     const double waste = tiles * (rows + 1.5) / static_cast<double>(extent.value());
     if (waste < best - 1e-9) {
       best = waste;
@@ -384,7 +385,7 @@ absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
   const Tile usual = {plan.vectors, plan.rows};
   std::vector<Tile> tiles = {usual};
   if (!plan.m.is_constant() || !plan.n.is_constant() || !plan.k.is_constant()) return tiles;
-  const int64_t needed = (plan.n.value() + plan.lanes - 1) / plan.lanes;
+  const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
   auto add = [&](const Tile& tile) {
     // With few accumulators k is taken in interleaved sums, which is another order.
     const bool few = tile.vectors * tile.rows < kEnoughAccumulators;

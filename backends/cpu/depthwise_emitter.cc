@@ -12,6 +12,7 @@
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
@@ -44,7 +45,7 @@ double GroupCost(const ConvolutionGeometry& g, int64_t vectors, int64_t pixels) 
 void ChooseGroup(const Target& target, ContractionPlan& plan) {
   const ConvolutionGeometry& g = plan.conv;
   const int64_t width = std::max<int64_t>(g.out_width.value_or(kUsualWidth), 1);
-  const int64_t needed = (plan.n.value() + plan.lanes - 1) / plan.lanes;
+  const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
   const int64_t room = std::min<int64_t>(target.vector_registers - g.kernel_width - 2,
                                          target.vector_registers * 3 / 4);
   double best = 0;
@@ -53,7 +54,7 @@ void ChooseGroup(const Target& target, ContractionPlan& plan) {
          --pixels) {
       double cost = static_cast<double>(width / pixels) * GroupCost(g, vectors, pixels);
       if (width % pixels > 0) cost += GroupCost(g, vectors, width % pixels);
-      cost *= static_cast<double>((needed + vectors - 1) / vectors);
+      cost *= static_cast<double>(CeilDiv(needed, vectors));
       if (best > 0 && cost >= best) continue;
       best = cost;
       plan.vectors = static_cast<int>(vectors);
@@ -123,7 +124,7 @@ class DepthwiseEmitter {
     const ConvolutionGeometry& g = plan_.conv;
     // Output columns whose whole window lies inside: [first, last).
     const int64_t span = (g.kernel_width - 1) * g.dilation_w;
-    const Dim first = Min((g.pad_left + g.stride_w - 1) / g.stride_w, g.out_width);
+    const Dim first = Min(CeilDiv(g.pad_left, g.stride_w), g.out_width);
     const Dim room = Max(g.width + Dim(g.pad_left - 1 - span), -1);
     const Dim last = Max(Min(FloorDiv(room, g.stride_w) + Dim(1), g.out_width), first);
     if (g.width.is_constant() && g.out_width.is_constant() &&

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/library_kernel.h"
 #include "backends/cpu/sized_at_launch.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
@@ -19,8 +20,6 @@ using ir::Attr;
 using ir::DType;
 using ir::Node;
 using ir::Op;
-
-int64_t Chunks(int64_t units, int64_t per_chunk) { return (units + per_chunk - 1) / per_chunk; }
 
 // ---- select_and_scatter ------------------------------------------------------
 
@@ -42,7 +41,7 @@ class SelectAndScatter : public LibraryKernel {
  public:
   SelectAndScatter(Buffers buffers, Pooling pooling)
       : LibraryKernel(std::move(buffers)), p_(std::move(pooling)) {
-    blocks_ = Chunks(p_.inner, kBlock);
+    blocks_ = CeilDiv(p_.inner, kBlock);
     plan_.num_chunks = p_.outer * blocks_;
     plan_.cost_ns = 0.5 * static_cast<double>(p_.outer * p_.inner * p_.num_places()) *
                     static_cast<double>(ir::Product(p_.window));

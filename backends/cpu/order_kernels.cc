@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/cpu/library_kernel.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -125,8 +126,7 @@ class LineKernel : public LibraryKernel {
         whole_(4 * lines.wanted > lines.length),
         pieces_(whole_ && lines.length >= kLongLine ? kPieces : 1),
         lines_per_chunk_(std::clamp<int64_t>(4096 / std::max<int64_t>(lines.length, 1), 1, 64)) {
-    plan_.num_chunks = pieces_ > 1 ? lines.count * pieces_
-                                   : (lines.count + lines_per_chunk_ - 1) / lines_per_chunk_;
+    plan_.num_chunks = pieces_ > 1 ? lines.count * pieces_ : CeilDiv(lines.count, lines_per_chunk_);
     const auto n = static_cast<double>(lines.length);
     plan_.cost_ns = static_cast<double>(lines.count) * n *
                     (!whole_                   ? 1.5

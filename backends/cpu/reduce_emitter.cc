@@ -8,6 +8,7 @@
 
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/reduction.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -203,7 +204,7 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
     } else {
       // Of an unknown number of columns, vectors without any are swept in vain, in the last block.
       const int vectors =
-          last.is_constant() ? static_cast<int>((last.value() + lanes - 1) / lanes) : most;
+          last.is_constant() ? static_cast<int>(CeilDiv(last.value(), lanes)) : most;
       b.If(
           b.Compare("le", b.Add(first, b.Index(block)), b.Index(inner)),
           [&] { columns(most, block); }, [&] { columns(vectors, last); });

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/compress.h"
 #include "backends/cpu/library_kernel.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -53,7 +54,7 @@ class MaskKernel : public LibraryKernel {
       : LibraryKernel(std::move(buffers)),
         n_(n),
         piece_(std::max(kPiece, (n + kMostPieces - 1) / kMostPieces)) {
-    plan_.num_chunks = std::max<int64_t>(1, (n + piece_ - 1) / piece_);
+    plan_.num_chunks = std::max<int64_t>(1, CeilDiv(n, piece_));
     plan_.cost_ns = ns_each * static_cast<double>(n);
   }
 

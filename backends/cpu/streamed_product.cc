@@ -23,6 +23,7 @@
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
@@ -112,7 +113,7 @@ class StreamedProduct {
     if (along_k_) return;
     const bool many_registers = target_.vector_registers >= 32;
     const int sums = rows_ == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
-    const int64_t needed = (plan_.n.value_or(kLarge) + plan_.lanes - 1) / plan_.lanes;
+    const int64_t needed = CeilDiv(plan_.n.value_or(kLarge), plan_.lanes);
     plan_.vectors = static_cast<int>(std::clamp<int64_t>(needed / kWantedPanels, 1, sums / rows_));
   }
 

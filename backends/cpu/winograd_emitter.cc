@@ -8,6 +8,7 @@
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/row_tiles.h"
 #include "backends/cpu/winograd_plan.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -288,7 +289,7 @@ class WinogradEmitter {
   // Vectors that a trip of the innermost loop fetches.
   int64_t lines() const {
     const int64_t trips = tiles_per_tap() * (plan_.block_channels / kUnroll);
-    return (kernel_size() / direct_.lanes + trips - 1) / trips;
+    return CeilDiv(kernel_size() / direct_.lanes, trips);
   }
   Value ShareOfWeights(Value ahead, Value position, Value s) {
     loop::Builder& b = *b_;

@@ -30,6 +30,7 @@
 
 #include "absl/status/statusor.h"
 #include "backends/cpu/contraction_plan.h"
+#include "jit/base/rounding.h"
 
 namespace tektite::cpu {
 
@@ -59,7 +60,7 @@ struct WinogradPlan {
   ir::Dim squares() const { return images * squares_high * squares_wide; }
   int64_t panels() const { return direct.panels().value(); }
   ir::Dim blocks() const { return CeilDiv(squares(), block_squares); }
-  int64_t panel_blocks() const { return (panels() + block_panels - 1) / block_panels; }
+  int64_t panel_blocks() const { return CeilDiv(panels(), block_panels); }
   // Elements between squares of transformed inputs.  A vector more than they have: rows of a tile
   // that are a power of two apart would share few sets of L1.
   int64_t input_stride() const { return channels() + direct.lanes; }

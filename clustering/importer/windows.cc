@@ -121,18 +121,19 @@ Value PadImage(FuncBuilder& b, Value image, Value value, const ImageFormat& form
   if (!image) return image;
   // All dimensions at once, so that it is one copy.
   std::vector<int64_t> low(format.rank(), 0), high(format.rank(), 0);
+  bool is_cut = false;
   for (int i = 0; i < format.spatial_dims; ++i) {
     const WindowDim& dim = (*dims)[i];
     if (!dim.is_cut) continue;
+    is_cut = true;
     low[format.spatial(i)] = dim.low;
     high[format.spatial(i)] = dim.high;
   }
-  bool padded = false;
+  if (!is_cut) return image;
+  image = b.Pad(image, value, low, high);
   for (int i = 0; i < format.spatial_dims; ++i) {
     WindowDim& dim = (*dims)[i];
     if (!dim.is_cut) continue;
-    if (!padded) image = b.Pad(image, value, low, high);
-    padded = true;
     image = b.SliceDim(image, format.spatial(i), dim.skipped, dim.skipped + Reach(dim));
     dim.low = dim.high = 0;
     dim.is_cut = false;

@@ -17,9 +17,9 @@ constexpr int kCollapse = 25;
 // have small ones already, which are then exchanged: BERT-base is 2 % slower with all of them.
 void UseHugePages(std::byte* memory, int64_t bytes, bool may_have_pages) {
 #ifdef MADV_HUGEPAGE
-  const uintptr_t address = reinterpret_cast<uintptr_t>(memory);
-  const uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
-  const uintptr_t end = (address + bytes) / kHugePage * kHugePage;
+  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory));
+  const int64_t begin = RoundUp(address, kHugePage);
+  const int64_t end = (address + bytes) / kHugePage * kHugePage;
   if (begin >= end) return;
   void* const pages = memory + (begin - address);
   madvise(pages, end - begin, MADV_HUGEPAGE);

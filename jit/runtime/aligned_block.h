@@ -16,10 +16,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "jit/base/rounding.h"
+
 namespace tektite::runtime {
 
 inline constexpr int64_t kAlignment = 64;
-inline int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) & -kAlignment; }
+inline int64_t AlignUp(int64_t bytes) { return RoundUp(bytes, kAlignment); }
 
 // Where blocks come from; none by default.  `allocate` may answer null at any time: the block is
 // then the system's.  Any thread may call both, and any time later.

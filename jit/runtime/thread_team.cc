@@ -311,7 +311,7 @@ void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* c
   const int threads = 1 + std::min(state.pool.num_threads, kMostWorkers);
   int64_t together = static_cast<int64_t>(std::ceil(kClaimNs / chunk_ns));
   together = std::min(together, std::max<int64_t>(1, chunks / (threads * kClaimsPerThread)));
-  together = std::max(together, (chunks + kMostClaims - 1) / kMostClaims);
+  together = std::max(together, CeilDiv(chunks, kMostClaims));
   const int64_t claims = CeilDiv(chunks, together);
 
   state.kernel = &kernel;

@@ -15,8 +15,8 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include <algorithm>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -98,11 +98,9 @@ void FreeRoutes(PyObject* object) {
 }
 
 void Forget(Routes* routes, const std::shared_ptr<const Route>& route) {
-  for (auto it = routes->routes->begin(); it != routes->routes->end(); ++it) {
-    if (*it != route) continue;
-    routes->routes->erase(it);  // the caller holds it
-    return;
-  }
+  auto& all = *routes->routes;
+  const auto it = std::find(all.begin(), all.end(), route);
+  if (it != all.end()) all.erase(it);  // the caller holds it
 }
 
 PyMethodDef routes_methods[] = {
@@ -185,13 +183,11 @@ PyObject* TryRoutes(const Dispatcher& self, PyObject* args, PyObject* kwargs) {
   const Reference held = Hold(PyDict_GetItem(attributes.get(), self.routes_name));
   if (held == nullptr || Py_TYPE(held.get()) != routes_type) return nullptr;
   auto* const routes = reinterpret_cast<Routes*>(held.get());
-  std::shared_ptr<const Route> route;
-  for (const auto& candidate : *routes->routes) {
-    if (!candidate->Fits(args)) continue;
-    route = candidate;
-    break;
-  }
-  if (route == nullptr) return nullptr;
+  const auto& all = *routes->routes;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& route) { return route->Fits(args); });
+  if (found == all.end()) return nullptr;
+  const std::shared_ptr<const Route> route = *found;  // another thread may replace it
   TFE_Context* const context = self.plain_calls->Context(route->graph(), route->strategies());
   if (context == nullptr) return nullptr;
   PyObject* const result = route->IsCurrent() ? route->Run(context, args) : nullptr;

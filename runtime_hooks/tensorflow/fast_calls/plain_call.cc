@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
+#include "runtime_hooks/tensorflow/fast_calls/tensors.h"
 #include "tensorflow/c/eager/c_api_experimental.h"
 #include "tensorflow/core/profiler/lib/traceme.h"
 #include "tensorflow/python/eager/pywrap_tfe.h"
@@ -98,12 +99,7 @@ TFE_Context* PlainCalls::Context(PyObject* graph, PyObject* strategies) const {
     return nullptr;
   }
   const Reference handle(PyObject_GetAttr(context, handle_name_));
-  if (handle == nullptr || !PyCapsule_CheckExact(handle.get())) {
-    PyErr_Clear();
-    return nullptr;
-  }
-  auto* const result = static_cast<TFE_Context*>(
-      PyCapsule_GetPointer(handle.get(), PyCapsule_GetName(handle.get())));
+  TFE_Context* const result = handle == nullptr ? nullptr : ContextIn(handle.get());
   if (result == nullptr) {
     PyErr_Clear();
     return nullptr;

@@ -4,13 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
-#include "tensorflow/c/eager/tfe_context_internal.h"
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
-#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/python/eager/pywrap_tensor.h"
-#include "tensorflow/python/eager/pywrap_tfe.h"
 
 namespace tektite::fast_calls {
 namespace {

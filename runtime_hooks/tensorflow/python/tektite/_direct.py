@@ -2,8 +2,8 @@
 
 Why: a call of the smallest function takes TensorFlow 60 to 120 us, and one that captures 262 variables
 more than 1 ms, before and after the only kernel runs that is left of it when it was compiled as one cluster.
-An eager op takes 4 us. So a function that is one cluster is called by one eager op, ``TektiteCall``, which
-finds in a *binding* what the function captures.
+An eager op takes 4 us. So a function that is one cluster is called by itself: a *binding* holds what the function
+captures, and the extension module ``_fast_calls`` runs it; where that is not built, an eager op, ``TektiteCall``.
 
 Two places of TensorFlow's are wrapped, each asking for less than the one below it::
 
@@ -141,6 +141,10 @@ class _Binding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Binding, ())  # copies learn for themselves
+
+    def is_new(self) -> bool:
+        """Nobody has asked yet which cluster it is."""
+        return self.times == 0 and self.pause == 0
 
     def _pause(self, most: int) -> None:
         self.skip = self.pause = min(2 * self.pause + 1, most)
@@ -321,7 +325,7 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
             learning.calls.append((self, tensor_inputs))
         if binding.skip > 0:
             binding.skip -= 1
-            if tf.fast_calls is not None and binding.times == 0:
+            if tf.fast_calls is not None and binding.is_new():
                 result = ordinary(self, tensor_inputs, captured_inputs)
                 # An earlier process has found out that compiled code is faster.
                 if tf.fast_calls.has_won(self._inference_function.name) and (
@@ -374,7 +378,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         concrete, flat = calls[0]
         order = _order_of(flat, leaves)
         binding: _Binding = concrete.__dict__[_KEY]
-        if binding.plan is None and binding.times == 0 and binding.pause == 0:
+        if binding.is_new():
             memo.skip = binding.skip  # it is to be bound then
             return result
         if order is None or binding.plan is None or len(memo.entries) >= _MOST_ENTRIES:
