@@ -5,12 +5,13 @@
 
 #include <cmath>
 #include <functional>
-#include <numeric>
+#include <utility>
 
 #include "backends/cpu/attention_packing.h"
 #include "backends/cpu/attention_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/lane_reduction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
@@ -58,10 +59,13 @@ class AttentionEmitter {
 
   void AllocateScratch() {
     loop::Builder& b = *b_;
-    queries_ = b.AllocateScratch(kF32, plan_.most_rows * QueryStride(plan_));
+    if (!plan_.queries_in_place) {
+      queries_ = b.AllocateScratch(kF32, plan_.most_rows * QueryStride(plan_));
+    }
     keys_ = b.AllocateScratch(kF32, PackedKeyElements(plan_));
     if (!plan_.values_in_place) values_ = b.AllocateScratch(kF32, PackedValueElements(plan_));
     scores_ = b.AllocateScratch(kF32, (plan_.strip_rows + kRowsAtOnce) * ScoreStride());
+    bases_ = b.AllocateScratch(kF32, plan_.strip_rows + kRowsAtOnce);
     inverses_ = b.AllocateScratch(kF32, plan_.strip_rows + kRowsAtOnce);
     if (plan_.one_block) return;
     factors_ = b.AllocateScratch(kF32, plan_.strip_rows + kRowsAtOnce);
@@ -75,27 +79,23 @@ class AttentionEmitter {
 
   void EmitUnit(Value unit) {
     loop::Builder& b = *b_;
-    Value blocks = b.Index(plan_.row_blocks());
-    Value batch = b.Div(unit, blocks);
-    first_row_ = b.Mul(b.Sub(unit, b.Mul(batch, blocks)), b.Index(plan_.block_rows));
-    Value count = b.Min(b.Sub(b.Index(plan_.rows), first_row_), b.Index(plan_.block_rows));
-    Dims sizes;
-    for (const AttentionLoop& loop : plan_.batch_loops) sizes.push_back(loop.trips);
-    batch_index_ = Delinearize(b, batch, sizes);
-    Value query = b.Index(0), key = b.Index(0), value = b.Index(0);
-    for (size_t i = 0; i < batch_index_.size(); ++i) {
-      const AttentionLoop& loop = plan_.batch_loops[i];
-      query = b.Add(query, b.Mul(batch_index_[i], b.Index(loop.query_stride)));
-      key = b.Add(key, b.Mul(batch_index_[i], b.Index(loop.key_stride)));
-      value = b.Add(value, b.Mul(batch_index_[i], b.Index(loop.value_stride)));
+    const AttentionUnit place = UnitAt(b, plan_, unit);
+    batch_index_ = place.batch;
+    first_row_ = place.first_row;
+    const AttentionOperands operands = OperandsOf(b, plan_, place);
+    if (plan_.fetch_next) {
+      Value last = b.Index(plan_.units() - Dim(1));
+      next_ = OperandsOf(b, plan_, UnitAt(b, plan_, b.Min(b.Add(unit, b.Index(1)), last)));
     }
-    query = b.Offset(b.Buffer(plan_.query), kF32, query);
-    key = b.Offset(b.Buffer(plan_.key), kF32, key);
-    value = b.Offset(b.Buffer(plan_.value), kF32, value);
-
-    // The last tile may reach beyond the rows.
-    Value tiles = b.Div(b.Add(count, b.Index(plan_.tile_rows - 1)), b.Index(plan_.tile_rows));
-    PackQueries(b, plan_, query, first_row_, b.Mul(tiles, b.Index(plan_.tile_rows)), queries_);
+    Value count = b.Min(b.Sub(b.Index(plan_.rows), first_row_), b.Index(plan_.block_rows));
+    if (plan_.queries_in_place) {
+      queries_ = operands.query;
+    } else {
+      // The last tile may reach beyond the rows.
+      Value tiles = b.Div(b.Add(count, b.Index(plan_.tile_rows - 1)), b.Index(plan_.tile_rows));
+      PackQueries(b, plan_, operands.query, first_row_, b.Mul(tiles, b.Index(plan_.tile_rows)),
+                  queries_);
+    }
     // No keys are a block, too: there is a result to be written.
     const Dim blocks_of_keys =
         plan_.one_block ? Dim(1) : Max(CeilDiv(plan_.keys, plan_.key_block), 1);
@@ -107,7 +107,7 @@ class AttentionEmitter {
       if (!plan_.one_block && Mod(plan_.keys, plan_.key_block) != Dim(0)) {
         num_keys_ = b.Min(b.Sub(b.Index(plan_.keys), first_key_), num_keys_);
       }
-      EmitKeyBlock(key, value, count);
+      EmitKeyBlock(operands.key, operands.value, count);
     });
   }
 
@@ -166,9 +166,11 @@ class AttentionEmitter {
     b.If(b.Compare("gt", left, b.Index(middle)), tile(large, middle + 1), at_most_middle);
   }
 
-  // sums[r][v] += lhs[r][k] * rhs[k][v] for k < count; rows of either are a stride apart.
-  Values Multiply(Value lhs, int64_t lhs_stride, Value rhs, const Dim& rhs_stride, int rows,
-                  int vectors, Value count, Values sums) {
+  // sums[r][v] += lhs[r][k] * rhs[k][v] for k < count; rows of either are a stride apart.  Every
+  // kUnroll steps `meanwhile(k)` adds something to do.
+  Values Multiply(Value lhs, const Dim& lhs_stride, Value rhs, const Dim& rhs_stride, int rows,
+                  int vectors, Value count, Values sums,
+                  const std::function<void(Value)>& meanwhile = nullptr) {
     loop::Builder& b = *b_;
     auto step = [&](Value k, Values& s) {
       Values columns;
@@ -178,7 +180,7 @@ class AttentionEmitter {
             b.Load(rhs, kF32, b.Add(at, b.Index(int64_t{v} * plan_.lanes)), plan_.lanes));
       }
       for (int r = 0; r < rows; ++r) {
-        Value x = b.Load(lhs, kF32, b.Add(k, b.Index(r * lhs_stride)));
+        Value x = b.Load(lhs, kF32, b.Add(k, b.Index(lhs_stride * Dim(r))));
         Value spread = b.Splat(x, plan_.lanes);
         for (int v = 0; v < vectors; ++v) {
           Value& sum = s[static_cast<size_t>(r) * vectors + v];
@@ -191,6 +193,7 @@ class AttentionEmitter {
                  [&](Value k, absl::Span<const Value> carried) {
                    Values s(carried.begin(), carried.end());
                    for (int i = 0; i < kUnroll; ++i) step(b.Add(k, b.Index(i)), s);
+                   if (meanwhile) meanwhile(k);
                    return s;
                  });
     return b.For(whole, count, 1, std::move(sums), [&](Value k, absl::Span<const Value> carried) {
@@ -218,12 +221,29 @@ class AttentionEmitter {
       if (plan_.one_strip()) PackKeys(column, vectors, ragged, rhs);
       ForEachTile(strip, [&](const RowTile& tile) {
         Value row = b.Add(strip.first, tile.first);
-        Value lhs = b.Offset(queries_, kF32, b.Mul(row, b.Index(QueryStride(plan_))));
-        Values sums = Multiply(lhs, QueryStride(plan_), rhs, int64_t{vectors} * plan_.lanes,
-                               tile.rows, vectors, b.Index(plan_.width), Zeros(tile.rows, vectors));
+        const Dim stride =
+            plan_.queries_in_place ? plan_.row_loops[0].query_stride : Dim(QueryStride(plan_));
+        Value lhs = b.Offset(queries_, kF32, b.Mul(row, b.Index(stride)));
+        Values sums =
+            Multiply(lhs, stride, rhs, int64_t{vectors} * plan_.lanes, tile.rows, vectors,
+                     b.Index(plan_.width), Zeros(tile.rows, vectors), FetchDuring(panel, row));
         StoreLogits(tile, row, column, vectors, ragged, sums);
       });
     });
+  }
+
+  // What the product of a panel and the tile that begins with `row` fetches on the way.
+  std::function<void(Value)> FetchDuring(Value panel, Value row) {
+    if (!plan_.fetch_next || plan_.width < kUnroll) return nullptr;
+    loop::Builder& b = *b_;
+    const int64_t steps = plan_.width / kUnroll;
+    const int64_t tiles = plan_.most_rows / plan_.tile_rows;
+    const int64_t panels = plan_.key_block / plan_.panel();
+    Value tile = b.Div(row, b.Index(plan_.tile_rows));
+    Value first = b.Mul(b.Add(b.Mul(panel, b.Index(tiles)), tile), b.Index(steps));
+    return [this, &b, first, shares = panels * tiles * steps](Value k) {
+      FetchShare(b, plan_, next_, b.Add(first, b.Div(k, b.Index(kUnroll))), shares);
+    };
   }
 
   void StoreLogits(const RowTile& tile, Value row, Value column, int vectors, bool ragged,
@@ -263,10 +283,11 @@ class AttentionEmitter {
 
   // ---- softmax ----
 
-  // For kRowsAtOnce rows of the strip: combine(x, body(row, offset)) over each vector of scores,
-  // finished by `of_lanes`.  Rows do not wait for each other.  One lane of the result per row.
-  Value SweepRows(Value first, double identity, const std::function<Value(Value, Value)>& combine,
-                  const std::function<Value(Value)>& of_lanes,
+  using Combine = std::function<Value(Value, Value)>;
+
+  // For kRowsAtOnce rows of the strip: combine(x, body(row, offset)) over each vector of scores.
+  // Rows do not wait for each other.  One lane of the result per row.
+  Value SweepRows(Value first, double identity, const Combine& combine,
                   const std::function<Value(int, Value)>& body) {
     loop::Builder& b = *b_;
     const int lanes = plan_.lanes;
@@ -281,69 +302,70 @@ class AttentionEmitter {
                             }
                             return next;
                           });
-    Value rows = b.Splat(b.Float(kF32, 0), kRowsAtOnce);
-    for (int r = 0; r < kRowsAtOnce; ++r) rows = b.InsertLane(rows, of_lanes(totals[r]), r);
-    return rows;
+    return ReduceLanesOfEach(b, std::move(totals), combine);
   }
 
+  Value OfRows(double x) { return b_->Splat(b_->Float(kF32, x), kRowsAtOnce); }
+
   // Logits become weights, short of the division by their sum.  Scratch has room for the rows that
-  // the last step takes too many.
+  // the last step takes too many.  All rows' largest logits come first: exponentials would wait for
+  // those of their own rows.
   void EmitSoftmax(const Strip& strip) {
+    loop::Builder& b = *b_;
+    b.For(b.Index(0), strip.count, kRowsAtOnce,
+          [&](Value first) { EmitBases(first, b.Add(strip.first, first)); });
+    b.For(b.Index(0), strip.count, kRowsAtOnce,
+          [&](Value first) { EmitWeights(first, b.Add(strip.first, first)); });
+  }
+
+  // What the rows' weights are relative to.
+  void EmitBases(Value first, Value of_block) {
     loop::Builder& b = *b_;
     // The larger one, or either where one is NaN: the row's sum is NaN then whatever it is.
     auto larger = [&](Value x, Value y) { return b.Select(b.Compare("gt", x, y), x, y); };
-    auto add = [&](Value x, Value y) { return b.Add(x, y); };
-    auto sum_of = [&](Value v) { return b.ReduceLanes(Op::kAdd, v); };
-    auto all_rows = [&](double x) { return b.Splat(b.Float(kF32, x), kRowsAtOnce); };
-    b.For(b.Index(0), strip.count, kRowsAtOnce, [&](Value first) {
-      Value of_block = b.Add(strip.first, first);
-      Value largest = SweepRows(
-          first, -INFINITY, larger, [&](Value v) { return LargestLane(v); },
-          [&](int, Value at) { return b.Load(scores_, kF32, at, plan_.lanes); });
-      Value before = b.IfElse(
-          is_first_, [&] { return Values{all_rows(-INFINITY)}; },
-          [&] { return Values{b.Load(largest_, kF32, of_block, kRowsAtOnce)}; })[0];
-      largest = larger(before, largest);
-      // Rows of nothing but -inf weigh nothing yet: -inf less -inf would be NaN.
-      Value base = b.Select(b.Compare("eq", largest, all_rows(-INFINITY)), all_rows(0), largest);
-      Values spread;
-      for (int r = 0; r < kRowsAtOnce; ++r) {
-        spread.push_back(b.Splat(b.ExtractLane(base, r), plan_.lanes));
-      }
-      Value sum = SweepRows(first, 0, add, sum_of, [&](int r, Value at) {
-        Value x = b.Load(scores_, kF32, at, plan_.lanes);
-        Value weight = b.Unary(Op::kExp, b.Sub(x, spread[r]));
-        b.Store(scores_, at, weight);
-        return weight;
-      });
-      sum = b.IfElse(
-          is_first_, [&] { return Values{sum}; },
-          [&] {
-            Value smaller = b.Unary(Op::kExp, b.Sub(before, base));
-            b.Store(factors_, first, smaller);
-            return Values{b.Fma(b.Load(sums_, kF32, of_block, kRowsAtOnce), smaller, sum)};
-          })[0];
-      b.If(
-          is_last_, [&] { b.Store(inverses_, first, Inverse(sum)); },
-          [&] {
-            b.Store(largest_, of_block, largest);
-            b.Store(sums_, of_block, sum);
-          });
+    Value largest = SweepRows(first, -INFINITY, larger, [&](int, Value at) {
+      return b.Load(scores_, kF32, at, plan_.lanes);
     });
+    // Rows of nothing but -inf weigh nothing yet: -inf less -inf would be NaN.
+    auto base_of = [&](Value v) {
+      return b.Select(b.Compare("eq", v, OfRows(-INFINITY)), OfRows(0), v);
+    };
+    Values found = b.IfElse(
+        is_first_,
+        [&] {
+          return Values{largest, base_of(largest)};
+        },
+        [&] {
+          Value before = b.Load(largest_, kF32, of_block, kRowsAtOnce);
+          Value now = larger(before, largest), base = base_of(now);
+          b.Store(factors_, first, b.Unary(Op::kExp, b.Sub(before, base)));
+          return Values{now, base};
+        });
+    b.Store(bases_, first, found[1]);
+    if (!plan_.one_block) b.Store(largest_, of_block, found[0]);
   }
 
-  // As `larger` in EmitSoftmax.
-  Value LargestLane(Value v) {
+  void EmitWeights(Value first, Value of_block) {
     loop::Builder& b = *b_;
-    while (v.lanes() > 1) {
-      const int half = v.lanes() / 2;
-      std::vector<int> low(half), high(half);
-      std::iota(low.begin(), low.end(), 0);
-      std::iota(high.begin(), high.end(), half);
-      Value x = b.Shuffle(v, {}, low), y = b.Shuffle(v, {}, high);
-      v = b.Select(b.Compare("gt", x, y), x, y);
+    Values bases;
+    for (int r = 0; r < kRowsAtOnce; ++r) {
+      bases.push_back(b.Splat(b.Load(bases_, kF32, b.Add(first, b.Index(r))), plan_.lanes));
     }
-    return v;
+    auto add = [&](Value x, Value y) { return b.Add(x, y); };
+    Value sum = SweepRows(first, 0, add, [&](int r, Value at) {
+      Value weight = b.Unary(Op::kExp, b.Sub(b.Load(scores_, kF32, at, plan_.lanes), bases[r]));
+      b.Store(scores_, at, weight);
+      return weight;
+    });
+    sum = b.IfElse(
+        is_first_, [&] { return Values{sum}; },
+        [&] {
+          return Values{b.Fma(b.Load(sums_, kF32, of_block, kRowsAtOnce),
+                              b.Load(factors_, kF32, first, kRowsAtOnce), sum)};
+        })[0];
+    b.If(
+        is_last_, [&] { b.Store(inverses_, first, Inverse(sum)); },
+        [&] { b.Store(sums_, of_block, sum); });
   }
 
   Value Inverse(Value sums) {
@@ -459,13 +481,14 @@ class AttentionEmitter {
   const AttentionPlan plan_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
-  // Scratch: packed operands; a strip's logits, then weights; what its rows' context is multiplied
-  // with, before a block of keys and in the end; of the rows of a block, what the blocks of keys so
-  // far gave.
-  Value queries_, keys_, values_, scores_, factors_, inverses_, sums_, largest_, context_;
+  // Scratch: packed operands; a strip's logits, then weights; what is taken from its rows' logits,
+  // and what their context is multiplied with, before a block of keys and in the end; of the rows
+  // of a block, what the blocks of keys so far gave.
+  Value queries_, keys_, values_, scores_, bases_, factors_, inverses_, sums_, largest_, context_;
   Values batch_index_;
   Value first_row_;             // of the block
   Value key_;                   // of the batch
+  AttentionOperands next_;      // of the unit after this one
   Value first_key_, num_keys_;  // of the block of keys
   Value is_first_, is_last_;    // of these
 };

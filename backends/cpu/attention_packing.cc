@@ -1,5 +1,7 @@
 #include "backends/cpu/attention_packing.h"
 
+#include <algorithm>
+
 #include "backends/cpu/element_emitter.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/panel_packing.h"
@@ -44,7 +46,63 @@ void PackKeySquares(loop::Builder& b, const AttentionPlan& plan, Value key, Valu
   });
 }
 
+// A line of the cache, in elements.
+constexpr int64_t kLine = 16;
+
+void FetchShareOfRows(loop::Builder& b, Value from, int64_t rows, const Dim& stride,
+                      int64_t elements, Value share, int64_t shares) {
+  const int64_t lines = (elements + kLine - 1) / kLine;
+  const int64_t each = (rows * lines + shares - 1) / shares;
+  for (int64_t i = 0; i < each; ++i) {
+    Value at = b.Add(b.Mul(share, b.Index(each)), b.Index(i));
+    // The last shares ask for the last row again.
+    Value row = b.Min(b.Div(at, b.Index(lines)), b.Index(rows - 1));
+    Value line = b.Rem(at, b.Index(lines));
+    b.Prefetch(from, kF32, b.Add(b.Mul(row, b.Index(stride)), b.Mul(line, b.Index(kLine))));
+  }
+}
+
 }  // namespace
+
+AttentionUnit UnitAt(loop::Builder& b, const AttentionPlan& plan, Value unit) {
+  Value blocks = b.Index(plan.row_blocks());
+  Value batch = b.Div(unit, blocks);
+  Value row_block = b.Sub(unit, b.Mul(batch, blocks));
+  ir::Dims sizes;
+  for (const AttentionLoop& loop : plan.batch_loops) sizes.push_back(loop.trips);
+  return {Delinearize(b, batch, sizes), b.Mul(row_block, b.Index(plan.block_rows))};
+}
+
+AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
+                             const AttentionUnit& unit) {
+  Value query = b.Index(0), key = b.Index(0), value = b.Index(0);
+  for (size_t i = 0; i < unit.batch.size(); ++i) {
+    const AttentionLoop& loop = plan.batch_loops[i];
+    query = b.Add(query, b.Mul(unit.batch[i], b.Index(loop.query_stride)));
+    key = b.Add(key, b.Mul(unit.batch[i], b.Index(loop.key_stride)));
+    value = b.Add(value, b.Mul(unit.batch[i], b.Index(loop.value_stride)));
+  }
+  if (plan.queries_in_place) {
+    query = b.Add(query, b.Mul(unit.first_row, b.Index(plan.row_loops[0].query_stride)));
+  }
+  return {b.Offset(b.Buffer(plan.query), kF32, query), b.Offset(b.Buffer(plan.key), kF32, key),
+          b.Offset(b.Buffer(plan.value), kF32, value)};
+}
+
+void FetchShare(loop::Builder& b, const AttentionPlan& plan, const AttentionOperands& operands,
+                Value share, int64_t shares) {
+  const int64_t keys = plan.keys.value();
+  if (plan.queries_in_place) {
+    FetchShareOfRows(b, operands.query, std::min(plan.rows.value(), plan.most_rows),
+                     plan.row_loops[0].query_stride, plan.width, share, shares);
+  }
+  if (plan.key_width_stride == Dim(1)) {
+    FetchShareOfRows(b, operands.key, keys, plan.key_stride, plan.width, share, shares);
+  }
+  if (plan.value_column_stride == Dim(1)) {
+    FetchShareOfRows(b, operands.value, keys, plan.value_stride, plan.columns, share, shares);
+  }
+}
 
 int64_t QueryStride(const AttentionPlan& plan) {
   return RoundUp(plan.width, plan.lanes) + plan.lanes;

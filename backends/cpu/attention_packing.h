@@ -8,6 +8,7 @@
 #define TEKTITE_BACKENDS_CPU_ATTENTION_PACKING_H_
 
 #include <functional>
+#include <vector>
 
 #include "backends/cpu/attention_plan.h"
 #include "jit/llvm/loop_ir.h"
@@ -20,6 +21,24 @@ int64_t QueryStride(const AttentionPlan& plan);
 // Elements of scratch that packed keys or values take.
 int64_t PackedKeyElements(const AttentionPlan& plan);
 int64_t PackedValueElements(const AttentionPlan& plan);
+
+// A unit of work: an index for each of the batch's dimensions, and the first of its rows.
+struct AttentionUnit {
+  std::vector<loop::Value> batch;
+  loop::Value first_row;
+};
+AttentionUnit UnitAt(loop::Builder& b, const AttentionPlan& plan, loop::Value unit);
+
+// Where a unit's operands begin: keys, values and queries of its batch; queries in place with its
+// first row.
+struct AttentionOperands {
+  loop::Value query, key, value;
+};
+AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
+                             const AttentionUnit& unit);
+// Asks for share `share` of `shares` of a unit's operands, those of them that lie in rows.
+void FetchShare(loop::Builder& b, const AttentionPlan& plan, const AttentionOperands& operands,
+                loop::Value share, int64_t shares);
 
 // A panel of `vectors` vectors from element `first` on; `ragged` if not all of it exists.
 using PanelBody = std::function<void(loop::Value panel, int vectors, bool ragged)>;

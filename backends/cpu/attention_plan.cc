@@ -148,11 +148,18 @@ absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const backend::T
   TEKTITE_RETURN_IF_ERROR(FindNodes(fusion.region(), plan));
   TEKTITE_RETURN_IF_ERROR(FindAddresses(plan));
   ChooseTile(plan, target);
-  plan.values_in_place = plan.rows.is_constant() &&
-                         plan.rows.value() <= kMostTilesInPlace * plan.tile_rows &&
-                         plan.value_column_stride == Dim(1) && plan.columns % plan.lanes == 0;
+  const bool values_in_rows = plan.value_column_stride == Dim(1) && plan.columns % plan.lanes == 0;
+  plan.values_in_place = values_in_rows && plan.rows.is_constant() &&
+                         plan.rows.value() <= kMostTilesInPlace * plan.tile_rows;
   ChooseKeyBlock(plan, target);
   ChooseRowBlock(plan);
+  if (plan.one_block && plan.rows.is_constant()) {
+    plan.values_in_place = values_in_rows;
+    // Rows an unknown distance apart would take a register each.
+    plan.queries_in_place = plan.query_width_stride == Dim(1) && plan.row_loops.size() == 1 &&
+                            plan.row_loops[0].query_stride.is_constant();
+    plan.fetch_next = plan.keys != Dim(0) && plan.units() != Dim(1);
+  }
   const Dim scores = plan.batch * plan.rows * plan.keys;
   plan.cost =
       Cost(scores, static_cast<double>(plan.width + plan.columns) / (kVectorFmaPerNs * plan.lanes) +

@@ -54,13 +54,18 @@ struct AttentionPlan {
   int64_t strip_rows = 24;  // a multiple of tile_rows and of kRowsAtOnce
   ir::Dim block_rows = 96;  // a multiple of tile_rows, at most most_rows
   int64_t most_rows = 96;
-  // Few rows read values where they lie: what packing them takes is not won back.
-  bool values_in_place = false;
+  // What lies in rows is read there if packing it is not won back: values by few rows of queries,
+  // and both where all keys fit one block (12 heads of 128x64x128: 2 %).
+  bool queries_in_place = false, values_in_place = false;
+  // The next unit's operands are fetched while this one's scores are computed: heads are rows of
+  // 256 bytes, further apart than prefetchers follow (2 %).
+  bool fetch_next = false;
   ir::Dim cost;  // see Cost in kernel_emitters.h
 
   // Packed keys are read once: each panel as soon as it is packed.
   bool one_strip() const { return most_rows <= strip_rows; }
   ir::Dim row_blocks() const { return CeilDiv(rows, block_rows); }
+  ir::Dim units() const { return batch * row_blocks(); }
 };
 
 // Unimplemented with a reason for what has no code.

@@ -23,6 +23,7 @@
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/lane_reduction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -50,31 +51,6 @@ constexpr double kBytesPerNs = 20;
 
 // Sizes that are not known are taken for large ones.
 constexpr int64_t kLarge = int64_t{1} << 30;
-
-// Partial sums of lanes() columns, a vector each, to one vector of sums: neighbours that are half
-// the columns apart meet first, so that lane i ends with column i.
-Value SumLanesOfEach(loop::Builder& b, std::vector<Value> columns) {
-  const int lanes = columns[0].lanes();
-  // Each vector holds blocks of `block` lanes, a column's partial sums.
-  for (int block = lanes; columns.size() > 1; block /= 2) {
-    std::vector<int> low, high;
-    for (int at = 0; at < lanes; at += block) {
-      for (int from : {at, lanes + at}) {
-        for (int i = 0; i < block / 2; ++i) {
-          low.push_back(from + i);
-          high.push_back(from + block / 2 + i);
-        }
-      }
-    }
-    const size_t half = columns.size() / 2;
-    for (size_t i = 0; i < half; ++i) {
-      columns[i] = b.Add(b.Shuffle(columns[i], columns[i + half], low),
-                         b.Shuffle(columns[i], columns[i + half], high));
-    }
-    columns.resize(half);
-  }
-  return columns[0];
-}
 
 class StreamedProduct {
  public:
@@ -308,7 +284,8 @@ class StreamedProduct {
     }
     std::vector<Value> totals;
     for (std::vector<Value>& of_row : columns)
-      totals.push_back(SumLanesOfEach(b, std::move(of_row)));
+      totals.push_back(
+          ReduceLanesOfEach(b, std::move(of_row), [&](Value x, Value y) { return b.Add(x, y); }));
     return totals;
   }
 

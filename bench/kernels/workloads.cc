@@ -291,6 +291,7 @@ std::vector<Workload> AllWorkloads() {
       OneQuery(12, 256, 64, true),
       OneQuery(12, 256, 64, false),
       Attention(12, 128, 128, 64),
+      Attention(16, 128, 128, 64),
       Attention(3, 197, 197, 64),
       Attention(12, 1024, 1024, 64),
       Attention(4, 4096, 4096, 64),
