@@ -1,12 +1,13 @@
 """Where the time of a model goes: our kernels against their roofline, another engine's layers by type.
 
-    peaks = parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 90 GB/s in L3, 44 GB/s from memory")
+    peaks = parse_peaks(what_bench_kernels_prints_first)
     kernels = kernels_between(stats_before, stats_after)      # with --profile_kernels
-    print(kernel_table(group(kernels), peaks, home_of_weights(kernels)))
+    print(kernel_table(group(kernels), peaks, source_of_weights(kernels, peaks)))
 
 A kernel's roofline is the largest of: its multiplications and additions at the peak rate of one core;
-its bytes at the rate of the smallest cache that holds them, or of memory; its weights at the rate of
-where they are when a call begins, which is the smallest cache that holds the weights of all kernels, or memory.
+its bytes at the rate of the smallest cache that holds them, or of memory; its weights at the rate at which
+they come when they were last read a call ago, which is measured by reading as much memory as a call touches
+again and again (a last-level cache that others share holds less than its size).
 """
 import re
 from collections import defaultdict
@@ -27,6 +28,7 @@ class Peaks:
     l2: float
     l3: float
     memory: float
+    readings: tuple[tuple[int, float], ...]  # bytes that are read again and again, and their rate
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,25 @@ class Group:
         return self.total / len(self.kernels)
 
 
+@dataclass(frozen=True)
+class Source:
+    """Of the weights of a model that is called again and again."""
+    rate: float     # bytes per microsecond
+    touched: float  # bytes a call touches at least, and so between two uses of a weight
+
+    def __str__(self) -> str:
+        return f"weights, {self.touched / 2**20:.0f} MB a call"
+
+
 def parse_peaks(text: str) -> Peaks:
-    """From the first line that bench/kernels prints."""
+    """From the first two lines that bench/kernels prints."""
     found = re.search(r"one core: (\S+) GFLOP/s f32, (\S+) GB/s in L2, (\S+) GB/s in L3, "
                       r"(\S+) GB/s from memory", text)
-    if not found:
+    readings = re.findall(r"(\d+) MB at (\S+) GB/s", text)
+    if not found or not readings:
         raise ValueError(f"no roofline in what bench/kernels prints: {text[:200]!r}")
-    return Peaks(*(float(n) * 1e3 for n in found.groups()))
+    return Peaks(*(float(n) * 1e3 for n in found.groups()),
+                 tuple((int(size) * 2**20, float(rate) * 1e3) for size, rate in readings))
 
 
 def parse_name(name: str) -> tuple[str, str, str]:
@@ -104,9 +118,20 @@ def group(kernels: Iterable[Kernel]) -> list[Group]:
     return sorted((Group(tuple(g)) for g in groups.values()), key=lambda g: -g.total)
 
 
-def home_of_weights(kernels: Iterable[Kernel], sizes: tuple[int, int] | None = None) -> str:
-    """`sizes` are those of the two caches in bytes, by default this machine's."""
-    return home_of(sum(k.weight_bytes for k in kernels), sizes)
+def source_of_weights(kernels: Iterable[Kernel], peaks: Peaks) -> Source:
+    """A call touches all weights, and what one of its kernels reads and writes besides."""
+    kernels = list(kernels)
+    touched = sum(k.weight_bytes for k in kernels) + max((k.bytes - k.weight_bytes for k in kernels), default=0)
+    return Source(rate_of_reading(touched, peaks.readings), touched)
+
+
+def rate_of_reading(touched: float, readings: tuple[tuple[int, float], ...]) -> float:
+    """Between two readings, what a mixture of them would take."""
+    for (small, fast), (large, slow) in zip(readings, readings[1:]):
+        if touched <= large:
+            part = min(max((touched - small) / (large - small), 0), 1)
+            return 1 / ((1 - part) / fast + part / slow)
+    return readings[-1][1]
 
 
 def home_of(needed: int, sizes: tuple[int, int] | None = None) -> str:
@@ -120,23 +145,23 @@ def cache_bytes(level: int) -> int:
     return int(file.read_text().strip().rstrip("K")) * 1024 if file.exists() else 0
 
 
-def roofline(kernel: Kernel, peaks: Peaks, home: str, sizes: tuple[int, int] | None = None) -> tuple[float, str]:
+def roofline(kernel: Kernel, peaks: Peaks, source: Source, sizes: tuple[int, int] | None = None) -> tuple[float, str]:
     """Least microseconds, and what sets them."""
     near = home_of(kernel.bytes, sizes)
     bounds = {"arithmetic": kernel.flops / peaks.flops, f"all in {near}": kernel.bytes / getattr(peaks, near),
-              f"weights in {home}": kernel.weight_bytes / getattr(peaks, home)}
+              str(source): kernel.weight_bytes / source.rate}
     limit = max(bounds, key=bounds.get)
     return bounds[limit], limit
 
 
-def share_of_roofline(g: Group, peaks: Peaks, home: str) -> float:
-    return roofline(g.first, peaks, home)[0] / g.mean
+def share_of_roofline(g: Group, peaks: Peaks, source: Source) -> float:
+    return roofline(g.first, peaks, source)[0] / g.mean
 
 
-def kernel_table(groups: list[Group], peaks: Peaks, home: str) -> str:
+def kernel_table(groups: list[Group], peaks: Peaks, source: Source) -> str:
     whole, rows = sum(g.total for g in groups), []
     for g in groups:
-        least, limit = roofline(g.first, peaks, home)
+        least, limit = roofline(g.first, peaks, source)
         rows.append([g.first.kind, label(g.first.layer), g.first.shape, str(len(g.kernels)), short(g.mean),
                      f"{g.total / whole:.1%}", short(g.first.flops / g.mean / 1e3) if g.first.flops else "-",
                      short(g.first.bytes / g.mean / 1e3), short(least), limit, f"{least / g.mean:.0%}"])
@@ -150,11 +175,11 @@ def label(layer: str) -> str:
     return "/".join(parts[1:] if len(parts) > 2 else parts)[-40:]
 
 
-def verdict(groups: list[Group], peaks: Peaks, home: str, bar: float = 0.85) -> str:
+def verdict(groups: list[Group], peaks: Peaks, source: Source, bar: float = 0.85) -> str:
     contractions = [g for g in groups if g.first.is_contraction]
-    below = sum(len(g.kernels) for g in contractions if share_of_roofline(g, peaks, home) < bar)
+    below = sum(len(g.kernels) for g in contractions if share_of_roofline(g, peaks, source) < bar)
     count, time = sum(len(g.kernels) for g in contractions), sum(g.total for g in contractions)
-    least = sum(roofline(g.first, peaks, home)[0] * len(g.kernels) for g in contractions)
+    least = sum(roofline(g.first, peaks, source)[0] * len(g.kernels) for g in contractions)
     return (f"all kernels {sum(g.total for g in groups) / 1e3:.2f} ms, contractions {time / 1e3:.2f} ms, "
             f"at {least / time if time else 0:.0%} of their roofline together; "
             f"{count - below} of {count} at {bar:.0%} or more")
@@ -171,13 +196,13 @@ def by_type(layers: Iterable[tuple[str, float]], heading: str) -> str:
     return table([heading, "layers", "ms"], rows)
 
 
-def as_json(model: str, groups: list[Group], peaks: Peaks, home: str) -> dict:
+def as_json(model: str, groups: list[Group], peaks: Peaks, source: Source) -> dict:
     """The kernel table for programs."""
     rows = []
     for g in groups:
-        least, limit = roofline(g.first, peaks, home)
+        least, limit = roofline(g.first, peaks, source)
         rows.append({"kernel": g.first.kind, "layers": [k.layer for k in g.kernels], "shape": g.first.shape, "microseconds": g.mean,
                      "flops": g.first.flops, "bytes": g.first.bytes, "weight_bytes": g.first.weight_bytes,
                      "roofline_microseconds": least, "bound_by": limit, "of_roofline": least / g.mean,
                      "is_contraction": g.first.is_contraction})
-    return {"model": model, "home_of_weights": home, "kernels": rows}
+    return {"model": model, "weights": str(source), "kernels": rows}

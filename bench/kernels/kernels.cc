@@ -141,6 +141,12 @@ int Main(int argc, char** argv) {
       "one core: %.0f GFLOP/s f32, %.0f GB/s in L2, %.0f GB/s in L3, %.0f GB/s from memory\n",
       roofline->flops_per_second / 1e9, roofline->cache_bytes_per_second / 1e9,
       roofline->shared_bytes_per_second / 1e9, roofline->memory_bytes_per_second / 1e9);
+  std::printf("one core reads, again and again:");
+  for (const Reading& reading : roofline->readings) {
+    std::printf(" %lld MB at %.0f GB/s%s", static_cast<long long>(reading.bytes >> 20),
+                reading.bytes_per_second / 1e9,
+                &reading == &roofline->readings.back() ? "\n" : ",");
+  }
   const std::vector<Workload> workloads = AllWorkloads();
   for (const Workload& work : workloads) {
     benchmark::RegisterBenchmark(work.name.c_str(), [&](benchmark::State& state) {

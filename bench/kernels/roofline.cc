@@ -1,6 +1,7 @@
 #include "bench/kernels/roofline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "backends/cpu/kernel_compiler.h"
@@ -65,6 +66,41 @@ absl::StatusOr<double> Bandwidth(cpu::KernelCompiler& compiler, int lanes, int64
   return best;
 }
 
+constexpr int64_t kMegabyte = 1 << 20;
+constexpr int64_t kReadMegabytes[] = {1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64};
+
+absl::StatusOr<std::vector<Reading>> Readings(cpu::KernelCompiler& compiler, int lanes) {
+  loop::Kernel kernel("read", {{DType::kF32, "x", false}, {DType::kF32, "sum", true}});
+  loop::Builder b(&kernel);
+  const int64_t step = int64_t{kSums} / 2 * lanes;
+  std::vector<Value> sums(kSums / 2, b.Splat(b.Float(DType::kF32, 0), lanes));
+  sums = b.For(b.ChunkBegin(), b.ChunkEnd(), 1, sums, [&](Value i, absl::Span<const Value> s) {
+    std::vector<Value> next;
+    for (int v = 0; v < kSums / 2; ++v) {
+      Value at = b.Add(b.Mul(i, b.Index(step)), b.Index(int64_t{v} * lanes));
+      next.push_back(b.Add(s[v], b.Load(b.Buffer(0), DType::kF32, at, lanes)));
+    }
+    return next;
+  });
+  for (int v = 1; v < kSums / 2; ++v) sums[0] = b.Add(sums[0], sums[v]);
+  b.Store(b.Buffer(1), b.Index(0), sums[0]);
+  TEKTITE_ASSIGN_OR_RETURN(cpu::CompiledFunction f, compiler.Compile(kernel));
+  std::vector<float> x(std::end(kReadMegabytes)[-1] * kMegabyte / sizeof(float), 1), sum(lanes);
+  void* buffers[] = {x.data(), sum.data()};
+  std::vector<Reading> readings;
+  for (int64_t megabytes : kReadMegabytes) {
+    const int64_t steps = megabytes * kMegabyte / static_cast<int64_t>(sizeof(float)) / step;
+    double best = 0;
+    for (int i = 0; i < 20; ++i) {
+      Stopwatch watch;
+      f.fn(buffers, nullptr, nullptr, 0, steps);
+      best = std::max(best, static_cast<double>(megabytes * kMegabyte) / watch.Seconds());
+    }
+    readings.push_back({megabytes * kMegabyte, best});
+  }
+  return readings;
+}
+
 }  // namespace
 
 absl::StatusOr<Roofline> MeasureRoofline(const backend::TargetInfo& target) {
@@ -75,6 +111,7 @@ absl::StatusOr<Roofline> MeasureRoofline(const backend::TargetInfo& target) {
   TEKTITE_ASSIGN_OR_RETURN(r.cache_bytes_per_second, Bandwidth(*compiler, lanes, 32 * 1024));
   TEKTITE_ASSIGN_OR_RETURN(r.shared_bytes_per_second, Bandwidth(*compiler, lanes, 1 << 20));
   TEKTITE_ASSIGN_OR_RETURN(r.memory_bytes_per_second, Bandwidth(*compiler, lanes, 16 << 20));
+  TEKTITE_ASSIGN_OR_RETURN(r.readings, Readings(*compiler, lanes));
   return r;
 }
 

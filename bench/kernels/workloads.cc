@@ -279,6 +279,7 @@ std::vector<Workload> AllWorkloads() {
       Gemm(49, 2048, 512),
       Gemm(12544, 16, 96),
       Gemm(3136, 144, 24),
+      Gemm(12544, 32, 16),
       Gemm(49, 320, 1280),
       GemmWith("swish", kSwish, 12544, 16, 96),
       GemmWith("gelu", kGelu, 196, 192, 768),

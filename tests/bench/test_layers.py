@@ -3,7 +3,9 @@ import pytest
 
 from bench.harness import layers
 
-PEAKS = layers.Peaks(flops=100e3, l2=100e3, l3=50e3, memory=10e3)  # a microsecond
+READINGS = ((1_000_000, 80e3), (3_000_000, 20e3))
+PEAKS = layers.Peaks(flops=100e3, l2=100e3, l3=50e3, memory=10e3, readings=READINGS)  # a microsecond
+NEAR, FAR = layers.Source(50e3, 1_000_000), layers.Source(10e3, 9_000_000)
 
 
 def profile(kernel, runs, microseconds, flops=0.0, size=0, weights=0):
@@ -16,9 +18,10 @@ def kernel(us, kind="contraction_dot_general", flops=0.0, size=0, weights=0):
     return layers.Kernel("k0", kind, "layer", us, flops, size, weights)
 
 
-def test_the_line_of_bench_kernels_is_read():
-    peaks = layers.parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 90 GB/s in L3, 44 GB/s from memory\nRunning ...")
-    assert peaks == layers.Peaks(277e3, 203e3, 90e3, 44e3)
+def test_the_lines_of_bench_kernels_are_read():
+    peaks = layers.parse_peaks("one core: 277 GFLOP/s f32, 203 GB/s in L2, 90 GB/s in L3, 44 GB/s from memory\n"
+                               "one core reads, again and again: 1 MB at 120 GB/s, 64 MB at 36 GB/s\nRunning ...")
+    assert peaks == layers.Peaks(277e3, 203e3, 90e3, 44e3, ((2**20, 120e3), (64 * 2**20, 36e3)))
     with pytest.raises(ValueError, match="no roofline"):
         layers.parse_peaks("one core: many GFLOP/s")
 
@@ -43,29 +46,31 @@ def test_times_are_of_the_calls_between_and_without_what_ran_once():
 def test_the_roofline_is_the_slowest_of_its_bounds():
     k = kernel(20, flops=1e6, size=500_000, weights=400_000)
     caches = (1_000_000, 2_000_000)
-    assert layers.roofline(k, PEAKS, "l3", caches) == (10.0, "arithmetic")
-    assert layers.roofline(k, PEAKS, "memory", caches) == (40.0, "weights in memory")
-    assert layers.roofline(kernel(9, size=500_000), PEAKS, "l2", (500_000, 0)) == (5.0, "all in l2")
+    assert layers.roofline(k, PEAKS, NEAR, caches) == (10.0, "arithmetic")
+    assert layers.roofline(k, PEAKS, FAR, caches) == (40.0, "weights, 9 MB a call")
+    assert layers.roofline(kernel(9, size=500_000), PEAKS, NEAR, (500_000, 0)) == (5.0, "all in l2")
 
 
 def test_what_does_not_fit_a_cache_moves_at_the_rate_of_the_next():
     k = kernel(20, size=500_000)
-    assert layers.roofline(k, PEAKS, "l2", (499_999, 500_000)) == (10.0, "all in l3")
-    assert layers.roofline(k, PEAKS, "l2", (1, 2)) == (50.0, "all in memory")
+    assert layers.roofline(k, PEAKS, NEAR, (499_999, 500_000)) == (10.0, "all in l3")
+    assert layers.roofline(k, PEAKS, NEAR, (1, 2)) == (50.0, "all in memory")
 
 
-@pytest.mark.parametrize("l2,l3,home", [(1200, 9000, "l2"), (1199, 1200, "l3"), (1199, 1199, "memory")])
-def test_weights_stay_in_a_cache_that_holds_all_of_them(l2, l3, home):
-    assert layers.home_of_weights([kernel(1, weights=600), kernel(1, weights=600)], (l2, l3)) == home
+@pytest.mark.parametrize("touched,rate", [(0, 80e3), (1_000_000, 80e3), (2_000_000, 32e3), (3_000_000, 20e3),
+                                          (9_000_000, 20e3)])
+def test_weights_come_as_fast_as_what_a_call_touches_is_read_again(touched, rate):
+    kernels = [kernel(1, size=touched // 2, weights=touched // 4), kernel(1, size=touched // 2, weights=touched // 2)]
+    assert layers.source_of_weights(kernels, PEAKS) == layers.Source(pytest.approx(rate), touched)
 
 
 def test_equal_kernels_share_a_line_and_the_verdict_counts_each():
     groups = layers.group([kernel(10, flops=1e6), kernel(12, flops=1e6), kernel(20, flops=1e6 + 2),
                            kernel(5, "loop_add", size=1000)])
     assert [len(g.kernels) for g in groups] == [2, 1, 1]
-    text = layers.kernel_table(groups, PEAKS, "l2")
+    text = layers.kernel_table(groups, PEAKS, NEAR)
     assert "91%" in text and "50%" in text
-    assert layers.verdict(groups, PEAKS, "l2").endswith("2 of 3 at 85% or more")
+    assert layers.verdict(groups, PEAKS, NEAR).endswith("2 of 3 at 85% or more")
 
 
 def test_layers_are_summed_by_type():
@@ -76,5 +81,5 @@ def test_layers_are_summed_by_type():
 
 def test_json_holds_what_the_table_shows():
     groups = layers.group([kernel(20, flops=1e6), kernel(20, flops=1e6)])
-    (row,) = layers.as_json("m", groups, PEAKS, "l2")["kernels"]
+    (row,) = layers.as_json("m", groups, PEAKS, NEAR)["kernels"]
     assert (row["of_roofline"], row["bound_by"], len(row["layers"])) == (0.5, "arithmetic", 2)

@@ -39,6 +39,28 @@ graph @f(%x: f32[4,8], %w: f32[8,20] {weight = true}) -> (f32[4,20]) {
   EXPECT_EQ(work[1].weight_bytes, 8 * 20 * 4);  // what is made of a weight is one
 }
 
+TEST(KernelWork, ExponentialsCountBesideProductsOnly) {
+  const auto work = WorkOf(R"(
+graph @f(%x: f32[4,8], %w: f32[8,20]) -> (f32[4,20]) {
+  %2: f32[4,8] = fusion(%x) {kind = "loop"}
+    graph @fused(%x: f32[4,8]) -> (f32[4,8]) {
+      %1: f32[4,8] = exp(%x)
+      return %1
+    }
+  %3: f32[4,20] = fusion(%2, %w) {kind = "contraction"}
+    graph @fused(%x: f32[4,8], %w: f32[8,20]) -> (f32[4,20]) {
+      %2: f32[4,20] = dot_general(%x, %w) {lhs_contracting = [1], rhs_contracting = [0]}
+      %3: f32[4,20] = exp(%2)
+      return %3
+    }
+  return %3
+}
+)");
+  ASSERT_EQ(work.size(), 2);
+  EXPECT_EQ(work[0].flops, 0);
+  EXPECT_EQ(work[1].flops, 2 * 4 * 8 * 20 + 14 * 4 * 20);
+}
+
 TEST(KernelWork, GroupedConvolutionMultipliesWithinItsGroup) {
   const auto work = WorkOf(R"(
 graph @f(%x: f32[1,6,6,8], %w: f32[3,3,1,8]) -> (f32[1,4,4,8]) {
