@@ -117,6 +117,25 @@ Value Builder::Iota(DType dtype, int lanes) {
 
 // ---- arithmetic ----
 
+namespace {
+
+// a + b, where that puts an index together again.  An offset adds up dimension by dimension, so the
+// first part may be the end of a sum.
+Value AddRecombined(Builder& builder, Value a, Value b) {
+  const Instr* sum = a.instr();
+  Value before;
+  if (sum != nullptr && sum->code == Code::kBinary && sum->op == Op::kAdd) {
+    before = sum->operands[0];
+    a = sum->operands[1];
+  }
+  const Scaled whole = Recombined(a, b);
+  if (!whole.value) return {};
+  Value offset = builder.Mul(whole.value, builder.Index(whole.factor));
+  return before ? builder.Add(before, offset) : offset;
+}
+
+}  // namespace
+
 Value Builder::Unary(Op op, Value x) {
   const Instr* c = x.instr();
   if (c != nullptr && c->code == Code::kConstant && op == Op::kNot && x.dtype() == DType::kBool) {
@@ -150,6 +169,9 @@ Value Builder::Binary(Op op, Value a, Value b) {
     if (op == Op::kAdd && b.IsConstantIndex() && a.instr()->code == Code::kBinary &&
         a.instr()->op == Op::kAdd && a.instr()->operands[1].IsConstantIndex()) {
       return Add(a.instr()->operands[0], Add(a.instr()->operands[1], b));
+    }
+    if (op == Op::kAdd && a.type() == Index(0).type()) {
+      if (Value sum = AddRecombined(*this, a, b)) return sum;
     }
   }
   Instr* instr = New(kernel_, Code::kBinary, {a, b}, a.type());

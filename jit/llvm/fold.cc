@@ -89,7 +89,28 @@ bool IsOne(Value v) {
   return ir::IsFloat(v.dtype()) ? FloatOf(*c) == 1 : IntOf(*c) == 1;
 }
 
+bool IsBinary(Value v, Op op) {
+  return v.instr() != nullptr && v.instr()->code == Code::kBinary && v.instr()->op == op;
+}
+
+Scaled AsScaled(Value v) {
+  if (!IsBinary(v, Op::kMul) || !v.instr()->operands[1].IsConstantIndex()) return {v, 1};
+  return {v.instr()->operands[0], v.instr()->operands[1].constant_index()};
+}
+
 }  // namespace
+
+Scaled Recombined(Value a, Value b) {
+  const Scaled high = AsScaled(a), low = AsScaled(b);
+  if (!IsBinary(high.value, Op::kDiv) || !IsBinary(low.value, Op::kRem)) return {};
+  const auto &quotient = high.value.instr()->operands, &rest = low.value.instr()->operands;
+  if (!(quotient[0] == rest[0]) || !(quotient[1] == rest[1])) return {};
+  const Value n = rest[1];
+  if (!n.IsConstantIndex() || FoldIndex(Op::kMul, n.constant_index(), low.factor) != high.factor) {
+    return {};
+  }
+  return {rest[0], low.factor};
+}
 
 Value Identity(Op op, Value a, Value b) {
   const bool boolean = a.dtype() == DType::kBool;

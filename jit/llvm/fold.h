@@ -19,6 +19,15 @@ bool FoldCompare(Direction direction, int64_t a, int64_t b);
 // One of the operands when `a op b` is always equal to it; none otherwise.
 Value Identity(ir::Op op, Value a, Value b);
 
+// A scalar s64 as value * factor.
+struct Scaled {
+  Value value;
+  int64_t factor = 1;
+};
+// What `a + b` is, if they are the two parts of an index that was taken apart and put together
+// again, each times its stride: (x / n) * (n * s) + (x % n) * s is x * s.  No value otherwise.
+Scaled Recombined(Value a, Value b);
+
 }  // namespace tektite::loop
 
 #endif  // TEKTITE_JIT_LLVM_FOLD_H_

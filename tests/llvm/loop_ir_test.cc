@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "jit/llvm/instr.h"
 
 namespace tektite::loop {
 namespace {
@@ -69,6 +70,28 @@ TEST(LoopIr, FoldsIndexArithmetic) {
   // Displacements add up.
   Value y = b.Add(b.Add(x, b.Index(4)), b.Index(-4));
   EXPECT_EQ(y, x);
+}
+
+// An index that is taken apart and put together again for a place in memory.
+TEST(LoopIr, RecombinesQuotientAndRemainder) {
+  Kernel k = TwoBuffers();
+  Builder b(&k);
+  Value x = b.ChunkBegin(), before = b.ChunkEnd();
+  Value row = b.Div(x, b.Index(14)), column = b.Rem(x, b.Index(14));
+  EXPECT_EQ(b.Add(b.Mul(row, b.Index(14)), column), x);
+  auto is_product = [&](Value v, int64_t factor) {
+    return v.instr()->op == ir::Op::kMul && v.instr()->operands[0] == x &&
+           v.instr()->operands[1].IsConstantIndex(factor);
+  };
+  EXPECT_TRUE(is_product(b.Add(b.Mul(row, b.Index(14 * 96)), b.Mul(column, b.Index(96))), 96));
+  Value sum = b.Add(b.Add(before, b.Mul(row, b.Index(14 * 96))), b.Mul(column, b.Index(96)));
+  EXPECT_EQ(sum.instr()->operands[0], before);
+  EXPECT_TRUE(is_product(sum.instr()->operands[1], 96));
+  // Other strides, other divisors, other numbers.
+  EXPECT_FALSE(is_product(b.Add(b.Mul(row, b.Index(15 * 96)), b.Mul(column, b.Index(96))), 96));
+  Value other = b.Rem(x, b.Index(7)), of_other = b.Rem(before, b.Index(14));
+  EXPECT_FALSE(is_product(b.Add(b.Mul(row, b.Index(14)), other), 1));
+  EXPECT_FALSE(is_product(b.Add(b.Mul(row, b.Index(14)), of_other), 1));
 }
 
 TEST(LoopIr, KeepsFloatIdentitiesExact) {
