@@ -11,6 +11,7 @@ function(tektite_library name)
   if(ARG_SRCS)
     add_library(${name} STATIC ${ARG_SRCS})
     target_link_libraries(${name} PRIVATE tektite_options PUBLIC ${ARG_DEPS})
+    target_compile_options(${name} PRIVATE -ffunction-sections)  # TektiteLinkOrder.cmake
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   else()
     add_library(${name} INTERFACE)

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace tektite {
@@ -18,12 +19,26 @@ struct Segment {
   bool is_writable;
 };
 
-// Called for each loaded object; drops pages of the one that holds this function, and stops there.
+// Libraries that were loaded for this one: abseil's, one for each of its rooms, take 1 MiB.
+constexpr const char* kCompanions[] = {"libabsl_", "libsodium."};
+
+// Without abseil's help, which would bring its pages back.
+bool IsCompanion(const char* path) {
+  const char* const slash = std::strrchr(path, '/');
+  const char* const name = slash == nullptr ? path : slash + 1;
+  for (const char* start : kCompanions) {
+    if (std::strncmp(name, start, std::strlen(start)) == 0) return true;
+  }
+  return false;
+}
+
+// Called for each loaded object; drops pages of the one that holds this function, and of its
+// companions.
 int DropCleanPages(dl_phdr_info* object, size_t, void*) {
   const auto here = reinterpret_cast<uintptr_t>(&DropCleanPages);
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   std::vector<Segment> segments;
-  bool is_ours = false;
+  bool is_ours = IsCompanion(object->dlpi_name);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = object->dlpi_phdr[i];
     if (header.p_type != PT_LOAD) continue;
@@ -38,7 +53,7 @@ int DropCleanPages(dl_phdr_info* object, size_t, void*) {
     const uintptr_t end = segment.end / page * page;
     if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
-  return 1;
+  return 0;
 }
 
 // Walking the heap takes a millisecond, and what was given back costs page faults when it is

@@ -10,9 +10,9 @@
 //
 // Two things are given back:
 //   the heap's free pages
-//   the pages of this library's code and constant tables.  LLVM is the most of them, and hardly
-//   any is needed to run kernels.  They are the file's, so what is needed again is mapped again,
-//   out of the page cache, at some 0.1 us a page.
+//   the pages of this library's code and constant tables, and of the libraries it brings along.
+//   LLVM is the most of them, and hardly any is needed to run kernels.  They are the file's, so
+//   what is needed again is mapped again, out of the page cache, at some 0.1 us a page.
 // Limits: walks the whole heap, a millisecond where it is large.  A debugger's breakpoints in this
 // library's code are pages of their own, and lost.
 #ifndef TEKTITE_JIT_BASE_RELEASE_MEMORY_H_

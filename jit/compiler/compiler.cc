@@ -193,7 +193,10 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   passes::PassContext context = MakePassContext(flags);
   context.dump_name = job.variant;
   const CompileBudget::Session session(job.budget);
-  context.checkpoint = [&session] { return session.Check(); };
+  context.checkpoint = [&session] {
+    ReleaseFreeMemoryAtTimes();  // a long program's passes take time and memory, too
+    return session.Check();
+  };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
   FuseLeftovers(*graph);

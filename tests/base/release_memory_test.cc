@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "jit/base/timing.h"
 
@@ -82,6 +83,28 @@ TEST(ReleaseMemory, DropsPagesOfCodeAndRunsOn) {
   ReleaseFreeMemory();
   EXPECT_LT(Kilobytes("RssFile"), before);
   EXPECT_EQ(data, 8);
+}
+
+// Resident kilobytes of the code of libraries that are called so; by abseil's functions, abseil's
+// would be.
+int64_t ResidentCode(const std::string& name) {
+  std::ifstream file("/proc/self/smaps");
+  int64_t sum = 0;
+  bool is_wanted = false;
+  for (std::string line; std::getline(file, line);) {
+    const bool is_mapping = line.find('-') < line.find(' ');
+    if (is_mapping) is_wanted = line.find(" r-xp ") != line.npos && line.find(name) != line.npos;
+    if (is_wanted && line.rfind("Rss:", 0) == 0) sum += std::stoll(line.substr(4));
+  }
+  return sum;
+}
+
+TEST(ReleaseMemory, DropsPagesOfLibrariesItBringsAlong) {
+  std::vector<std::string> words = absl::StrSplit("a b", ' ');  // runs code of abseil's
+  const int64_t before = ResidentCode("/libabsl_");
+  if (before == 0) GTEST_SKIP() << "abseil is not in libraries of its own";
+  ReleaseFreeMemory();
+  EXPECT_LT(ResidentCode("/libabsl_"), before);
 }
 
 }  // namespace
