@@ -75,8 +75,10 @@ PyObject* Bind(PyObject*, PyObject* args) {
     return nullptr;
   }
   Tensors tensors;
-  const bool has_all = FindDevice(context, &request) && AddAll(list, &tensors);
   request.function = name;
+  // Most functions are no cluster, and an op takes longer than the rest.
+  const bool has_all = tf_hook::IsOffered(request.function) && FindDevice(context, &request) &&
+                       AddAll(list, &tensors);
   request.inputs = tensors.all();
   const std::vector<int64_t> plan = has_all ? tf_hook::Bind(request) : std::vector<int64_t>{0};
   Reference result(PyTuple_New(static_cast<Py_ssize_t>(plan.size())));

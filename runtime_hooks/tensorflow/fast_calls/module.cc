@@ -4,6 +4,7 @@
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
 //   Dispatcher(otherwise, places...)   stands in the place of Function.__call__
+//   Skips, Detour         see detour.h
 //   has_won, bind, call   see binding.h
 //
 // A call with eager tensors alone, for which there is a route and which is plain (plain_call.h),
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "runtime_hooks/tensorflow/fast_calls/binding.h"
+#include "runtime_hooks/tensorflow/fast_calls/detour.h"
 #include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "runtime_hooks/tensorflow/fast_calls/route.h"
@@ -248,17 +250,26 @@ PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
                                  nullptr,
                                  nullptr};
 
+PyObject* CreateRoutesType() {
+  PyObject* const type = PyType_FromSpec(&routes_spec);
+  routes_type = reinterpret_cast<PyTypeObject*>(Hold(type).release());
+  return type;
+}
+
+PyObject* CreateDispatcherType() { return PyType_FromSpec(&dispatcher_spec); }
+
 PyObject* CreateModule() {
   Reference module(PyModule_Create(&module_definition));
   if (module == nullptr) return nullptr;
-  for (const auto& [spec, name] :
-       {std::pair(&routes_spec, "Routes"), {&dispatcher_spec, "Dispatcher"}}) {
-    Reference type(PyType_FromSpec(spec));
-    if (type == nullptr) return nullptr;
-    if (spec == &routes_spec) {
-      routes_type = reinterpret_cast<PyTypeObject*>(Hold(type.get()).release());
+  using Creator = PyObject* (*)();
+  for (const auto& [name, create] : {std::pair<const char*, Creator>("Routes", CreateRoutesType),
+                                     {"Dispatcher", CreateDispatcherType},
+                                     {"Skips", CreateSkipsType},
+                                     {"Detour", CreateDetourType}}) {
+    const Reference type(create());
+    if (type == nullptr || PyModule_AddObjectRef(module.get(), name, type.get()) < 0) {
+      return nullptr;
     }
-    if (PyModule_AddObjectRef(module.get(), name, type.get()) < 0) return nullptr;
   }
   return module.release();
 }

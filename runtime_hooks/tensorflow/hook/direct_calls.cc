@@ -236,6 +236,12 @@ REGISTER_KERNEL_BUILDER(Name("TektiteCall").Device(tensorflow::DEVICE_CPU), Call
 
 }  // namespace
 
+bool IsOffered(const std::string& function) {
+  Tables& tables = AllTables();
+  tensorflow::tf_shared_lock lock(tables.mu);
+  return tables.offers.contains(function);
+}
+
 bool HasWon(const std::string& function) {
   Tables& tables = AllTables();
   tensorflow::tf_shared_lock lock(tables.mu);

@@ -48,6 +48,9 @@ struct BindRequest {
 };
 __attribute__((visibility("default"))) std::vector<int64_t> Bind(const BindRequest& request);
 
+// Whether the function was found to be a cluster.
+__attribute__((visibility("default"))) bool IsOffered(const std::string& function);
+
 // Whether compiled code is known to be faster than a function's kernels at some shapes.
 __attribute__((visibility("default"))) bool HasWon(const std::string& function);
 

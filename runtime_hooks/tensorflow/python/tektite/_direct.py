@@ -14,6 +14,7 @@ Two places of TensorFlow's are wrapped, each asking for less than the one below 
 
 What remains of Python in a call is the next thing to go: where the arguments are tensors, a direct call that
 went well leaves a *route*, and calls like it are made by fast_calls/module.cc, which stands before ``call``.
+Calls that nothing is known of, for now, go past this file as well (fast_calls/detour.h).
 
 Every way out leads to what stood there before: a call that is not plain (a tape, a device scope, a strategy,
 a profiler, a callback, ...), a type of argument not seen before, a new trace, other captures, and whatever
@@ -30,7 +31,7 @@ import importlib
 import operator
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +50,30 @@ _FRAMES = f"{__file__} (of tensorflow/python)"
 _LITERALS = (bool, int, float, str, type(None))
 
 
+def _import_fast_calls() -> Any:
+    """The module of that name, where it was built for this Python."""
+    try:
+        return importlib.import_module("tektite._fast_calls")
+    except ImportError:
+        return None
+
+
+_fast_calls = _import_fast_calls()
+
+if TYPE_CHECKING or _fast_calls is None:
+
+    class _Skips:
+        """What fast_calls' type of that name is."""
+
+        __slots__ = ("skip",)
+
+        def __init__(self) -> None:
+            self.skip = 0
+
+else:
+    _Skips = _fast_calls.Skips
+
+
 class _Learning(threading.local):
     """What the ordinary path below a Function's call did, while somebody wants to know."""
 
@@ -57,14 +82,6 @@ class _Learning(threading.local):
 
 def _part(name: str) -> Any:
     return importlib.import_module(f"tensorflow.python.{name}")  # it has no type stubs
-
-
-def _fast_calls() -> Any:
-    """The module of that name, where it was built for this Python."""
-    try:
-        return importlib.import_module("tektite._fast_calls")
-    except ImportError:
-        return None
 
 
 class _TensorFlow:
@@ -89,7 +106,6 @@ class _TensorFlow:
         self.concrete_function = _part(functions + "concrete_function").ConcreteFunction
         self.function = _part(functions + "polymorphic_function").Function
         self.detector = _part(functions + "polymorphic_function")._frequent_tracing_detector_manager
-        self.fast_calls = _fast_calls()
         self.places = (vars(context), vars(cancellation), vars(self.run_eagerly), ops._default_graph_stack,
                        _part("saved_model.save_context")._save_context)
         self.declined = (errors_impl.OpError, core._NotOkStatusException)
@@ -127,14 +143,15 @@ class _Plan(NamedTuple):
         return len(captures) == len(self.captures) and all(map(operator.is_, captures, self.captures))
 
 
-class _Binding:
+class _Binding(_Skips):
     """What ``TektiteBind`` told of a ConcreteFunction, and how its calls have fared."""
 
-    __slots__ = ("is_hopeless", "pause", "plan", "skip", "times")
+    __slots__ = ("early", "is_hopeless", "pause", "plan", "times")
 
     def __init__(self) -> None:
+        super().__init__()
         self.plan: _Plan | None = None  # None: not bound
-        self.skip = _CALLS_BEFORE_BINDING  # calls to be made in the ordinary way
+        self.early = _CALLS_BEFORE_BINDING  # calls to be made before anybody asks which cluster it is
         self.pause = 0
         self.times = 0
         self.is_hopeless = False
@@ -142,15 +159,12 @@ class _Binding:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Binding, ())  # copies learn for themselves
 
-    def is_new(self) -> bool:
-        """Nobody has asked yet which cluster it is."""
-        return self.times == 0 and self.pause == 0
-
     def _pause(self, most: int) -> None:
         self.skip = self.pause = min(2 * self.pause + 1, most)
 
     def bind(self, tf: _TensorFlow, context: Any, concrete: Any, arguments: list[Any]) -> None:
         """Asks which cluster ``concrete`` is. Where it is none (yet), after a pause again."""
+        self.early = 0
         self._pause(_MOST_UNBOUND)
         captures = tuple(concrete._captured_inputs)
         tensors = [*arguments, *captures]
@@ -158,8 +172,8 @@ class _Binding:
             return
         types = [tensor._datatype_enum() for tensor in tensors]
         function = concrete._inference_function
-        if tf.fast_calls is not None:
-            answer = tf.fast_calls.bind(context._handle, function.name, len(arguments), tensors)
+        if _fast_calls is not None:
+            answer = _fast_calls.bind(context._handle, function.name, len(arguments), tensors)
         else:
             try:
                 answer = tf.tfe.TFE_Py_Execute(
@@ -186,8 +200,8 @@ class _Binding:
     def run(self, tf: _TensorFlow, context: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
         """The function's flat results; None where the call has to be made in the ordinary way."""
         results: list[Any] | str  # why not
-        if tf.fast_calls is not None:
-            results = tf.fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
+        if _fast_calls is not None:
+            results = _fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
         else:
             try:
                 results = tf.tfe.TFE_Py_Execute(context._handle, "", "TektiteCall", [plan.id_tensor, *arguments],
@@ -219,15 +233,15 @@ class _Entry:
         self.shapes = shapes  # those of the leaves that a signature asks for; None: one has to be as it was
 
 
-class _Memo:
+class _Memo(_Skips):
     """What is remembered of a Function."""
 
-    __slots__ = ("entries", "of_any_size", "pause", "skip")
+    __slots__ = ("entries", "of_any_size", "pause")
 
     def __init__(self) -> None:
+        super().__init__()
         self.entries: dict[Any, _Entry] = {}
         self.of_any_size: dict[Any, _Entry] = {}  # those with shapes, by dtypes and ranks
-        self.skip = 0
         self.pause = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -325,13 +339,14 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
             learning.calls.append((self, tensor_inputs))
         if binding.skip > 0:
             binding.skip -= 1
-            if tf.fast_calls is not None and binding.is_new():
-                result = ordinary(self, tensor_inputs, captured_inputs)
-                # An earlier process has found out that compiled code is faster.
-                if tf.fast_calls.has_won(self._inference_function.name) and (
-                        context := tf.plain_context()) is not None:
-                    binding.bind(tf, context, self, tensor_inputs)
-                return result
+        elif binding.early > 0:
+            binding.early -= 1
+            result = ordinary(self, tensor_inputs, captured_inputs)
+            # An earlier process may have found out that compiled code is faster.
+            if _fast_calls is not None and _fast_calls.has_won(self._inference_function.name) and (
+                    context := tf.plain_context()) is not None:
+                binding.bind(tf, context, self, tensor_inputs)
+            return result
         elif not binding.is_hopeless and (context := tf.plain_context()) is not None:
             plan = binding.plan
             if plan is None:
@@ -344,14 +359,15 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
                 return self.function_type.pack_output(results)
         return ordinary(self, tensor_inputs, captured_inputs)
 
-    tf.concrete_function._call_flat = _leave_out_of_messages(call_flat)
+    _leave_out_of_messages(call_flat)
+    tf.concrete_function._call_flat = _past(call_flat, ordinary, learning)
 
 
 def _add_route(tf: _TensorFlow, function: Any, entry: _Entry, plan: _Plan, leaves: list[Any]) -> None:
     """Lets module.cc make calls like this one: a direct call with tensors alone."""
     routes = function.__dict__.get(_ROUTES)
     if routes is None:
-        routes = function.__dict__[_ROUTES] = tf.fast_calls.Routes()
+        routes = function.__dict__[_ROUTES] = _fast_calls.Routes()
     shapes = entry.shapes or [leaf._shape_tuple() for leaf in leaves]
     patterns = tuple((leaf._datatype_enum(), tuple(-1 if size is None else size for size in shape))
                      for leaf, shape in zip(leaves, shapes, strict=True))
@@ -378,8 +394,8 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         concrete, flat = calls[0]
         order = _order_of(flat, leaves)
         binding: _Binding = concrete.__dict__[_KEY]
-        if binding.is_new():
-            memo.skip = binding.skip  # it is to be bound then
+        if binding.early > 0:
+            memo.skip = binding.early  # it is to be bound then
             return result
         if order is None or binding.plan is None or len(memo.entries) >= _MOST_ENTRIES:
             memo.not_learned()
@@ -391,7 +407,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         memo.entries[key] = entry
         if shapes is not None:
             memo.of_any_size[_describe(tf.eager_tensor, (args, kwds), [], any_size=True)] = entry
-        if are_tensors and tf.fast_calls is not None and (plan := binding.plan) is not None:
+        if are_tensors and _fast_calls is not None and (plan := binding.plan) is not None:
             _add_route(tf, self, entry, plan, leaves)
         return result
 
@@ -436,24 +452,29 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             results = binding.run(tf, context, plan, [leaves[place] for place in entry.order])
             if results is not None:
                 tf.detector.called_without_tracing(self._key_for_call_stats)
-                if are_tensors and tf.fast_calls is not None:
+                if are_tensors and _fast_calls is not None:
                     _add_route(tf, self, entry, plan, leaves)
                 return results[0] if entry.is_single else entry.concrete.function_type.pack_output(results)
         return ordinary(self, *args, **kwds)
 
     _leave_out_of_messages(learn)
     _leave_out_of_messages(call)
-    if tf.fast_calls is None:
+    if _fast_calls is None:
         tf.function.__call__ = call
     else:
-        tf.function.__call__ = functools.update_wrapper(tf.fast_calls.Dispatcher(call, *tf.places), call)
+        dispatcher = _fast_calls.Dispatcher(_past(call, ordinary, None), *tf.places)
+        tf.function.__call__ = functools.update_wrapper(dispatcher, call)
 
 
-def _leave_out_of_messages(function: Any) -> Any:
+def _past(otherwise: Any, ordinary: Any, listener: _Learning | None) -> Any:
+    """``otherwise``, which is left out where it would only count."""
+    return otherwise if _fast_calls is None else _fast_calls.Detour(otherwise, ordinary, _KEY, listener)
+
+
+def _leave_out_of_messages(function: Any) -> None:
     """Frames of this file say as little to a user as TensorFlow's own, which its errors leave out: it knows them
     by a part of the file's name."""
     function.__code__ = function.__code__.replace(co_filename=_FRAMES)
-    return function
 
 
 def install() -> None:
