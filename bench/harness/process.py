@@ -101,8 +101,8 @@ class Worker:
         """Calls for so long, and until code that is made behind the calls is there."""
         self.ask(do="warm", seconds=seconds)
 
-    def times(self, seconds: float) -> Times:
-        return Times(**self.ask(do="time", seconds=seconds))
+    def times(self, seconds: float, calls: int = 1) -> Times:
+        return Times(**self.ask(do="time", seconds=seconds, calls=calls))
 
     def requests(self, order: list[int], save: Path) -> Times:
         """Of a dynamic workload, by index: milliseconds of each; `save` gets samples of the results."""

@@ -24,16 +24,27 @@ def figures_of(ms: list[float], stats: dict[str, Any]) -> dict[str, Any]:
             "compiled": stats.get("kernels", 0)}
 
 
+def medians_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Figure by figure, of processes of one workload; those that were not disturbed where there are any."""
+    rows = [row for row in rows if not row["disturbed"]] or rows
+
+    def median(key: str) -> Any:
+        values = [row[key] for row in rows]
+        return statistics.median(values) if all(type(value) in (int, float) for value in values) else values[0]
+
+    return {key: median(key) for key in rows[0]}
+
+
 def report(rows: list[dict[str, Any]]) -> str:
-    """A line per process; rows as figures_of gives them, with "workload" and "others", or "error"."""
+    """A line per row as figures_of gives them, with "workload", "threads" and "disturbed", or "error"."""
     cells = []
     for row in rows:
         if "error" in row:
-            cells.append([row["workload"], row["error"], *["-"] * 9])
+            cells.append([row["workload"], str(row["threads"]), row["error"], *["-"] * 9])
             continue
-        cells.append([row["workload"] + (" ~" if row["disturbed"] else ""),
-                      f"{row['hit_rate']:.0%}" if row["hit_rate"] is not None else "-", str(row["compiled"]),
-                      str(row["kernels"]), short(row["load_ms"]), short(row["first"]), short(row["p50"]),
-                      *(short(row[name]) for name in ("second", "soon", "worst")), str(row["on_host"])])
-    return table(["workload", "hits", "compiled", "loaded", "load ms / 100", "first call ms", "steady p50 ms",
+        cells.append([row["workload"] + (" ~" if row["disturbed"] else ""), str(row["threads"]),
+                      f"{row['hit_rate']:.0%}" if row["hit_rate"] is not None else "-", f"{row['compiled']:g}",
+                      f"{row['kernels']:g}", short(row["load_ms"]), short(row["first"]), short(row["p50"]),
+                      *(short(row[name]) for name in ("second", "soon", "worst")), f"{row['on_host']:g}"])
+    return table(["workload", "threads", "hits", "compiled", "loaded", "load ms / 100", "first call ms", "steady p50 ms",
                   "2nd call / p50", "calls 2-20 / p50", "worst of these", "calls on host"], cells)

@@ -28,7 +28,14 @@ def test_a_single_call_has_no_later_ones():
     assert warm.figures_of([5.0], stats())["second"] is None
 
 
-def test_the_report_has_a_line_for_each_process():
-    good = {"workload": "m", "disturbed": True, **warm.figures_of([4.0] + [2.0] * 40, stats())}
-    text = warm.report([good, {"workload": "n", "error": "no answer within 1 s"}])
+def test_processes_that_others_disturbed_do_not_count():
+    rows = [{"workload": "m", "threads": 2, "disturbed": disturbed, "second": second, "load_ms": None}
+            for disturbed, second in [(False, 1.0), (True, 9.0), (False, 1.2), (False, 1.1)]]
+    assert warm.medians_of(rows) == {"workload": "m", "threads": 2, "disturbed": False, "second": 1.1, "load_ms": None}
+    assert warm.medians_of(rows[1:2])["second"] == 9.0
+
+
+def test_the_report_has_a_line_for_each_row():
+    good = {"workload": "m", "threads": 2, "disturbed": True, **warm.figures_of([4.0] + [2.0] * 40, stats())}
+    text = warm.report([good, {"workload": "n", "threads": 2, "error": "no answer within 1 s"}])
     assert "m ~" in text and "100%" in text and "no answer within 1 s" in text
