@@ -80,6 +80,10 @@ void tektite_cluster_keep(tektite_cluster* cluster, const char* topic, const cha
   }).IgnoreError();
 }
 
+int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
+  return tektite::compiler::Background::Get().Submit([fn, arg] { fn(arg); }) ? 1 : 0;
+}
+
 void tektite_wait_until_compiled(void) { tektite::compiler::Background::Get().WaitUntilIdle(); }
 
 int32_t tektite_cluster_num_args(const tektite_cluster* cluster) {

@@ -223,6 +223,11 @@ TEKTITE_API char* tektite_cluster_recall(tektite_cluster* cluster, const char* t
 TEKTITE_API void tektite_cluster_keep(tektite_cluster* cluster, const char* topic,
                                       const char* summary, const char* text);
 
+/* Has fn(arg) called on a thread that compiles, of low priority, when its turn comes; 0: it will not
+ * be.  What waits when the process ends is dropped.  A child made by fork() does what was waiting
+ * as well. */
+TEKTITE_API int32_t tektite_run_in_background(void (*fn)(void*), void* arg);
+
 /* Waits until nothing is being compiled, or about to be, in this process. */
 TEKTITE_API void tektite_wait_until_compiled(void);
 

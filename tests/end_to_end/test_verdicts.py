@@ -73,3 +73,22 @@ def test_a_damaged_one_is_as_good_as_none(run, tmp_path):
     second = run(20)
     assert measured(second) >= 3 and second.values["y"] == first.values["y"]
     assert second.stats["disk"]["damaged"] >= 2
+
+
+CHECKED = PROGRAM.replace("tektite.wait_until_compiled()\nreport(", """
+before = tektite.stats()["host"]
+tektite.wait_until_compiled()
+for _ in range(CALLS):
+    z = f(x)
+report(before=[before["prepared_fallbacks"], before["fallbacks"].get("MEASURING_HOST", 0)], z=[float(v) for v in z[:8]],
+       """)
+
+
+def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, tmp_path):
+    run(80)
+    later = run_program(CHECKED.replace("CALLS", "100"), tektite="1",
+                        TEKTITE_FLAGS=f"--contest=true --cache_dir={tmp_path}/cache")
+    # The hundredth call only has them made; a later one is the check.
+    assert later.values["before"] == [1, 0]
+    assert later.host["prepared_fallbacks"] == 1 and measured(later) >= 1
+    assert later.values["z"] == later.values["y"]

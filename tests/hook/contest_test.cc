@@ -89,6 +89,27 @@ TEST(Contest, IsWonWhereBeginWouldLetCompiledCodeRunUnmeasured) {
   }
 }
 
+TEST(Contest, WhatIsPostponedIsMeasuredLater) {
+  // A check of what an earlier process found out, and the trial of a class that is new.
+  for (const bool is_recalled : {true, false}) {
+    Calls calls(is_recalled ? std::vector<Verdict>{{1, true, 0.5, 0}} : std::vector<Verdict>{});
+    int postponed = 0, call = 0;
+    for (; call < 1000; ++call) {
+      Contest::Turn turn = calls.contest.Begin(1, 1, 0);
+      if (turn.side == Side::kHost) {
+        ASSERT_TRUE(turn.is_measured);
+        if (postponed == 3) break;
+        ++postponed;
+        Contest::Postpone(&turn);
+        EXPECT_TRUE(turn.side == Side::kCompiled && !turn.is_measured);
+      }
+      calls.contest.End(turn);
+    }
+    EXPECT_EQ(postponed, 3);
+    EXPECT_EQ(call, is_recalled ? 99 + 3 * 12 : 3 + 3) << "calls before the one that is measured";
+  }
+}
+
 TEST(Contest, FourPercentIsALossAndTwoAreNone) {
   for (const double compiled : {104.0, 102.0}) {
     Calls calls;

@@ -352,6 +352,11 @@ uint64_t tektite_cluster_generation(const tektite_cluster* cluster) { return 0; 
 char* tektite_cluster_recall(tektite_cluster* cluster, const char* topic) { return nullptr; }
 void tektite_cluster_keep(tektite_cluster* cluster, const char* topic, const char* summary,
                           const char* text) {}
+int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
+  fn(arg);
+  return 1;
+}
+
 void tektite_wait_until_compiled(void) {}
 
 int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,

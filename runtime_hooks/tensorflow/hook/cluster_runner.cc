@@ -140,7 +140,7 @@ void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& bo
   is_prepared_.store(prepared_ != nullptr, std::memory_order_release);
 }
 
-bool ClusterRunner::BeginTurn(const InputReader::Call& call, Caller caller, Contest::Turn* turn) {
+bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool is_direct, Contest::Turn* turn) {
   uint64_t shape_class = 0;
   double work = 0;
   for (const int index : shape_inputs_) {
@@ -153,7 +153,7 @@ bool ClusterRunner::BeginTurn(const InputReader::Call& call, Caller caller, Cont
     work += elements;
   }
   Contest& contest = *prepared_->contest();
-  if (caller == Caller::kDirect && !contest.IsWon(shape_class)) return false;
+  if (is_direct && !contest.IsWon(shape_class)) return false;
   *turn = contest.Begin(shape_class, work,
                         prepared_->library().cluster_generation(prepared_->cluster()));
   return true;
@@ -162,7 +162,7 @@ bool ClusterRunner::BeginTurn(const InputReader::Call& call, Caller caller, Cont
 void ClusterRunner::EndHostTurn(const Contest::Turn& turn) { prepared_->EndTurn(turn); }
 
 const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
-                               absl::Span<tensorflow::Var* const> variables, Caller caller,
+                               absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
                                Contest::Turn* turn) {
   if (prepared_ == nullptr) return "HOST_NO_CLUSTER";
   InputReader::Call read;
@@ -171,7 +171,12 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   }
   Contest* const contest = prepared_->contest();
   if (contest != nullptr) {
-    if (!BeginTurn(read, caller, turn)) return "CONTEST_OPEN";
+    if (!BeginTurn(read, fallback == nullptr, turn)) return "CONTEST_OPEN";
+    // No request waits for kernels that only a comparison needs.
+    if (turn->side == Contest::Side::kHost && turn->is_measured &&
+        !fallback->PrepareInBackground(context)) {
+      contest->Postpone(turn);
+    }
     if (turn->side == Contest::Side::kHost) {
       return turn->is_demoted ? "SLOWER_THAN_HOST" : "MEASURING_HOST";
     }

@@ -4,7 +4,7 @@
 //   auto runner = std::make_shared<ClusterRunner>(construction);     // with the kernel
 //   runner->Prepare(context, body, inputs);                          // at each run from a graph
 //   Contest::Turn turn;
-//   const char* why = runner->Run(context, inputs, {}, ClusterRunner::Caller::kGraph, &turn);
+//   const char* why = runner->Run(context, inputs, {}, &fallback, &turn);
 //   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndHostTurn(turn) ... }
 //
 // Thread-safe.  Limits: CPU devices.
@@ -18,6 +18,7 @@
 
 #include "absl/base/call_once.h"
 #include "runtime_hooks/tensorflow/hook/contest.h"
+#include "runtime_hooks/tensorflow/hook/fallback.h"
 #include "runtime_hooks/tensorflow/hook/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/prepared_cluster.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -30,11 +31,6 @@ namespace tektite::tf_hook {
 class ClusterRunner {
  public:
   using Inputs = InputReader::Inputs;
-
-  enum class Caller : uint8_t {
-    kGraph,   // can run TensorFlow's kernels instead
-    kDirect,  // cannot: is served only where compiled code has won, and no trial or check is due
-  };
 
   // Reads the attributes of a TektiteCluster node; what is wrong with them becomes the status of
   // `construction`.
@@ -49,9 +45,12 @@ class ClusterRunner {
   }
 
   // Sets the outputs of `context`, which are the cluster's, and returns null; otherwise why not.
-  // `variables`: see InputReader::Read.
+  // `variables`: see InputReader::Read.  `fallback`: with which the caller will run TensorFlow's
+  // kernels; null where it cannot: it is served only where compiled code has won, and no trial or
+  // check is due.
   const char* Run(tensorflow::OpKernelContext* context, Inputs inputs,
-                  absl::Span<tensorflow::Var* const> variables, Caller caller, Contest::Turn* turn);
+                  absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
+                  Contest::Turn* turn);
   // TensorFlow's kernels have run instead, well.
   void EndHostTurn(const Contest::Turn& turn);
 
@@ -75,7 +74,7 @@ class ClusterRunner {
  private:
   void PrepareFirst(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs);
   // False where a direct call may not be served.
-  bool BeginTurn(const InputReader::Call& call, Caller caller, Contest::Turn* turn);
+  bool BeginTurn(const InputReader::Call& call, bool is_direct, Contest::Turn* turn);
 
   tensorflow::DataTypeVector input_types_, output_types_;
   std::string cluster_name_;

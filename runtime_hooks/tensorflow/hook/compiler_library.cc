@@ -67,6 +67,7 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
       Find(handle, "tektite_cluster_generation", &library->cluster_generation) &&
       Find(handle, "tektite_cluster_recall", &library->cluster_recall) &&
       Find(handle, "tektite_cluster_keep", &library->cluster_keep) &&
+      Find(handle, "tektite_run_in_background", &library->run_in_background) &&
       Find(handle, "tektite_wait_until_compiled", &library->wait_until_compiled);
   if (!complete) return absl::StrCat(path, " lacks a function of the C interface: ", dlerror());
 

@@ -34,6 +34,7 @@ struct CompilerLibrary {
   decltype(&tektite_cluster_generation) cluster_generation = nullptr;
   decltype(&tektite_cluster_recall) cluster_recall = nullptr;
   decltype(&tektite_cluster_keep) cluster_keep = nullptr;
+  decltype(&tektite_run_in_background) run_in_background = nullptr;
   decltype(&tektite_wait_until_compiled) wait_until_compiled = nullptr;
 
   tektite_compiler* compiler = nullptr;

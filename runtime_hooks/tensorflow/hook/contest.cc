@@ -91,6 +91,18 @@ class Contest::ShapeClass {
     host_is_next_ = !host_is_next_;
   }
 
+  void Postpone(Turn* turn) {
+    turn->side = Side::kCompiled;
+    turn->is_measured = false;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (phase_.load(std::memory_order_relaxed) == Phase::kTrial) {
+      host_is_next_ = true;
+    } else if (is_checking_) {
+      is_checking_ = false;
+      check_at_.store(calls() + 2 * check_every_, std::memory_order_relaxed);
+    }
+  }
+
   bool IsWon() const {
     return phase_.load(std::memory_order_acquire) == Phase::kCompiledWon &&
            calls() + 1 < check_at_.load(std::memory_order_relaxed);
@@ -311,6 +323,8 @@ Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_ge
   if (turn.is_measured) turn.began = clock_();
   return turn;
 }
+
+void Contest::Postpone(Turn* turn) { turn->shape_class->Postpone(turn); }
 
 bool Contest::IsWon(uint64_t shape_class) { return Find(shape_class)->IsWon(); }
 

@@ -6,6 +6,9 @@
 //
 //   Contest contest(options);                        // one per cluster
 //   Contest::Turn turn = contest.Begin(shape_class, work, code_generation);
+//   if (turn is the host's and measured, and its kernels are yet to be made) {
+//     contest.Postpone(&turn);
+//   }
 //   if (turn.side == Contest::Side::kCompiled) {
 //     run; turn.artifact = the code that ran; if it worked: contest.End(turn);
 //   } else { run the host's kernels; contest.End(turn); }
@@ -24,8 +27,9 @@
 // comes often has been measured for itself.  Trials that go on at the same time share what they
 // find.  New code for a class that won is looked at likewise.
 // What an earlier process found out (verdicts.h) is taken up: the winner runs from the first call
-// on, with the first spot checks after 100, since the host's kernels have to be made for them, then
-// 112, 136, 184, ...; the loser is warmed up and tried after 200.
+// on, with the first spot checks after 100, since the host's kernels have to be made for them (then
+// they are postponed until that is done: Postpone), then 112, 136, 184, ...; the loser is warmed up
+// and tried after 200.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
 // Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's
@@ -85,6 +89,8 @@ class Contest {
   // `work` is what times are divided by, so that calls of different sizes can be compared (elements
   // of the arguments); `code_generation` changes when new code has been made.
   Turn Begin(uint64_t shape_class, double work, uint64_t code_generation);
+  // Gives a measured turn of the host's to compiled code, unmeasured, and asks for another later.
+  static void Postpone(Turn* turn);
   // Whether compiled code has won and Begin would let it run without a measurement.
   bool IsWon(uint64_t shape_class);
   // Whether compiled code has won some class of shapes, here or in an earlier process.

@@ -19,15 +19,16 @@
 namespace tektite::tf_hook {
 
 struct Counters {
-  std::atomic<int64_t> graphs{0};           // graphs given to the compiler for marking
-  std::atomic<int64_t> clusters_placed{0};  // cluster nodes put into graphs
-  std::atomic<int64_t> ops_placed{0};       // nodes they replaced
-  std::atomic<int64_t> runs{0};             // cluster nodes executed, however they ended
-  std::atomic<int64_t> direct_runs{0};      // of these: without their graph (direct_calls.h)
-  std::atomic<int64_t> holds{0};            // times a variable's buffer was taken hold of
-  std::atomic<int64_t> releases{0};         // times it was let go because the variable changed
-  std::atomic<int64_t> updates{0};          // new values that compiled code gave to variables
-  std::atomic<int64_t> copied_updates{0};   // of these: in other memory than the old value's
+  std::atomic<int64_t> graphs{0};              // graphs given to the compiler for marking
+  std::atomic<int64_t> clusters_placed{0};     // cluster nodes put into graphs
+  std::atomic<int64_t> ops_placed{0};          // nodes they replaced
+  std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended
+  std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)
+  std::atomic<int64_t> prepared_fallbacks{0};  // functions instantiated in the background
+  std::atomic<int64_t> holds{0};               // times a variable's buffer was taken hold of
+  std::atomic<int64_t> releases{0};            // times it was let go because the variable changed
+  std::atomic<int64_t> updates{0};             // new values that compiled code gave to variables
+  std::atomic<int64_t> copied_updates{0};      // of these: in other memory than the old value's
 };
 
 Counters& HookCounters();

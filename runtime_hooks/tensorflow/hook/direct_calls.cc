@@ -164,7 +164,7 @@ const char* RunBinding(OpKernelContext* context, const Binding* binding, int num
   }
   Contest::Turn turn;
   const char* const refusal =
-      runner->Run(context, inputs, binding->variables, ClusterRunner::Caller::kDirect, &turn);
+      runner->Run(context, inputs, binding->variables, /*fallback=*/nullptr, &turn);
   if (refusal == nullptr) {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
     HookCounters().direct_runs.fetch_add(1, std::memory_order_relaxed);

@@ -86,8 +86,9 @@ def stats() -> dict[str, Any]:
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
     ``left_out``, ...) are missing until the first graph needed the compiler.
     ``host`` holds the hook's: ``graphs`` seen, ``clusters_placed``, ``ops_placed``, ``runs``, of these
-    ``direct_runs`` past TensorFlow's function runtime, ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
-    them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes
+    ``direct_runs`` past TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster,
+    made in the background), ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and
+    ``copied_updates``, those of them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes
     of shapes compiled code won against TensorFlow's kernels, and lost. Empty when not active.
     """
     hook = open_hook()

@@ -1,0 +1,75 @@
+// A fallback function that is being instantiated and run once in the background, by the compiler's
+// thread of low priority.
+//
+// Why: with its kernels, and with what oneDNN's make in their first call, that takes TensorFlow 20
+// to 40 ms for a MobileNetV2, and the request that would be the first to need it must not wait so
+// long.
+//
+//   auto preparation = FallbackPreparation::Start(context, name, /*is_repeatable=*/true);
+//   if (preparation == nullptr) ... whoever needs the function instantiates it ...
+//   if (preparation->is_done() && preparation->status().ok()) use its runtime() and handle()
+//   preparation->Abandon();   // by its owner, before the device of its function goes
+//
+// It has a copy of the function's runtime and library: what belongs to a session or a dataset may
+// go while it works.  Thread-safe.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_PREPARATION_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_PREPARATION_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/common_runtime/process_function_library_runtime.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace tektite::tf_hook {
+
+class FallbackPreparation {
+ public:
+  using Runtime = tensorflow::FunctionLibraryRuntime;
+
+  // Null if it cannot be done in the background.  A function that is not `is_repeatable` changes
+  // something, and is not run; the others are, with what the inputs are now.
+  static std::shared_ptr<FallbackPreparation> Start(tensorflow::OpKernelContext* context,
+                                                    const std::string& function,
+                                                    bool is_repeatable);
+  ~FallbackPreparation();
+
+  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+  // Once it is done.
+  const absl::Status& status() const { return status_; }
+  Runtime* runtime() const { return runtime_; }
+  Runtime::Handle handle() const { return handle_; }
+
+  // Waits where the work has begun; otherwise it never will.  The function is gone then.
+  void Abandon();
+
+ private:
+  explicit FallbackPreparation(std::string function);
+  absl::Status CopyRuntime(Runtime* caller);
+  void Work();
+  void RunOnce();
+
+  const std::string function_;
+  const pid_t process_;  // whose it is: in a child made by fork nothing can be said of TensorFlow
+  std::unique_ptr<tensorflow::FunctionLibraryDefinition> functions_, empty_;
+  std::unique_ptr<tensorflow::ProcessFunctionLibraryRuntime> owned_;
+  Runtime* runtime_ = nullptr;
+  Runtime::Handle handle_ = tensorflow::kInvalidHandle;
+  absl::Status status_;
+  tensorflow::ResourceMgr* resources_ = nullptr;
+  std::vector<tensorflow::Tensor> arguments_;
+  bool is_repeatable_ = false;
+  std::atomic<bool> is_done_{false};
+  tensorflow::mutex mu_;  // held while it works
+  bool is_abandoned_ TF_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_PREPARATION_H_
