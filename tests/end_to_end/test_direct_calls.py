@@ -53,6 +53,7 @@ ARGUMENTS = {
     "a number": ("lambda a, k: tf.exp(a) * k", "(x, 2.5)"),
     "nested": ("lambda t: tf.exp(t['a'][0]) * t['b']", "({'b': x, 'a': (y, 1)},)"),
     "a list": ("lambda t: tf.exp(t[0]) - t[1]", "([x, y],)"),
+    "one twice": ("lambda a, b: tf.exp(a) - b", "(x, x)"),
     "unused": ("lambda a, b: tf.exp(b)", "(x, y)"),
     "a scalar": ("lambda a, k: tf.exp(a) * k", "(x, tf.constant(2.5))"),
     "none": ("lambda: tf.exp(w) * 2.0", "()"),
@@ -148,6 +149,20 @@ g = tf.function(lambda a, b: tf.exp(a) - b)
 y = tf.constant(normal(8, 24))
 same = often(g, x, x)
 report(same=same, different=often(g, x, y), turned=often(g, y, x))
+""")
+    check_close(plain, compiled)
+
+
+def test_as_many_tensors_in_a_structure_are_other_arguments(run_pair):
+    """A route that was learned with a list and a number once served two tensors."""
+    plain, compiled = run_pair(MODEL + """
+@tf.function
+def g(a, b):
+    return tf.tanh(tf.exp(a[0]) - a[1]) * b if isinstance(a, list) else tf.tanh(a) - tf.exp(b)
+y = tf.constant(normal(8, 24))
+first = g(x, y)
+listed = often(g, [x, y], 3.0)
+report(first=first, listed=listed, last=g(x, y), often=often(g, x, y), listed_again=g([x, y], 3.0))
 """)
     check_close(plain, compiled)
 

@@ -30,7 +30,7 @@ import functools
 import importlib
 import operator
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -140,7 +140,7 @@ class _Plan(NamedTuple):
     order: tuple[int, ...] | None  # of the results among the outputs; None: as they come
 
     def has_captures(self, captures: list[Any]) -> bool:
-        return len(captures) == len(self.captures) and all(map(operator.is_, captures, self.captures))
+        return _are_same(captures, self.captures)
 
 
 class _Binding(_Skips):
@@ -311,11 +311,18 @@ def _as_tensor(tf: _TensorFlow, argument: Any) -> Any:
     return tf.convert(argument) if type(argument) is np.ndarray and argument.dtype.kind in "biuf" else argument
 
 
-def _order_of(flat: list[Any], leaves: list[Any]) -> list[int] | None:
-    """Where ``leaves`` hold what ``flat`` does; None where that is not clear."""
+def _are_same(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+def _order_of(flat: list[Any], leaves: list[Any], are_tensors: bool) -> list[int] | None:
+    """Where ``leaves``, the arguments themselves where ``are_tensors``, hold what ``flat`` does; None where that is
+    not clear."""
+    if are_tensors and _are_same(flat, leaves):
+        return list(range(len(flat)))
     places = {id(leaf): place for place, leaf in enumerate(leaves)}
     if len(places) != len(leaves):
-        return None  # one tensor twice: which of the two went where?
+        return None  # one tensor twice in a structure: which of the two went where?
     order = [places.get(id(tensor), -1) for tensor in flat]
     return None if -1 in order else order
 
@@ -392,7 +399,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             memo.not_learned()
             return result
         concrete, flat = calls[0]
-        order = _order_of(flat, leaves)
+        order = _order_of(flat, leaves, are_tensors)
         binding: _Binding = concrete.__dict__[_KEY]
         if binding.early > 0:
             memo.skip = binding.early  # it is to be bound then
@@ -427,7 +434,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             return ordinary(self, *args, **kwds)
         leaves: list[Any] = []
         key = _describe(tf.eager_tensor, (args, kwds), leaves)
-        are_tensors = key is not None and not kwds and len(leaves) == len(args)
+        are_tensors = key is not None and not kwds and _are_same(leaves, args)
         if key is None and self.input_signature is None:
             args = tuple(_as_tensor(tf, argument) for argument in args)
             kwds = {name: _as_tensor(tf, argument) for name, argument in kwds.items()}
