@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/numeric/bits.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::cpu {
@@ -93,7 +94,13 @@ Dim UnitsPerChunk(const Dim& units, const Dim& cost) {
   Dim chunk = Max(Cost(1, kSmallestChunkNs), Min(Cost(1, kChunkNs), FloorDiv(cost, kWantedChunks)));
   chunk = Max(chunk, FloorDiv(cost, kMostChunks));
   const Dim per_unit = Max(FloorDiv(cost, Max(units, 1)), 1);
-  return EvenBlock({1, units, FloorDiv(chunk, per_unit), per_unit});
+  return FittingBlock(units, EvenBlock({1, units, FloorDiv(chunk, per_unit), per_unit}));
+}
+
+Dim FittingBlock(const Dim& total, const Dim& block) {
+  if (!total.is_constant() || !block.is_constant()) return block;
+  if (CeilDiv(total.value(), block.value()) <= kManyChunks) return block;
+  return static_cast<int64_t>(absl::bit_floor(static_cast<uint64_t>(block.value())));
 }
 
 Units UnitsOfCall(loop::Builder& b, const Dim& units, const Dim& units_per_chunk) {

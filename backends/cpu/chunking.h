@@ -38,6 +38,10 @@ struct Blocking {
 // Units in a block, so that a team shares the blocks evenly: at least one, at most `most`.
 ir::Dim EvenBlock(const Blocking& blocking);
 
+// Of many blocks, a power of two of units, at most `block`: kernels that are cut so fit each other
+// in a pass over blocks of rows (jit/runtime/rounds.h).  Few are left as they are.
+ir::Dim FittingBlock(const ir::Dim& total, const ir::Dim& block);
+
 // When the last thread is done with chunks that take so long.
 double TeamTime(absl::Span<const double> chunks, int threads);
 

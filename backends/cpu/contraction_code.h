@@ -16,6 +16,7 @@ struct ContractionCode {
   ir::Dim num_chunks;
   ir::Dim cost;                                      // see Cost
   std::function<absl::Status(loop::Builder&)> emit;  // a call's chunks; `fusion` lives until then
+  EmittedBands bands = {};
 };
 
 // Register tiles (contraction_plan.h).

@@ -250,8 +250,9 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
     rows = plan.image_rows * plan.conv.out_width;
   } else if (small_rhs && m.is_constant() && rows.is_constant()) {
     const Dim tiles = CeilDiv(m, plan.rows);
-    rows = Dim(plan.rows) * EvenBlock({plan.batch, tiles, FloorDiv(rows, plan.rows),
-                                       row_cost * Dim(plan.rows), block_ns});
+    const Dim block = EvenBlock(
+        {plan.batch, tiles, FloorDiv(rows, plan.rows), row_cost * Dim(plan.rows), block_ns});
+    rows = Dim(plan.rows) * FittingBlock(tiles, block);
   } else {
     // Blocks of equal size, in whole tiles.
     const Dim blocks = CeilDiv(m, Max(rows, 1));

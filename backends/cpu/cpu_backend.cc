@@ -1,6 +1,7 @@
 #include "backends/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/container/fixed_array.h"
@@ -24,7 +25,13 @@ struct KernelFacts {
   ir::DimProgram sizes;   // the table that the code reads
   ir::DimProgram launch;  // what a launch needs, at these places of its table:
   int num_chunks = 0, scratch_bytes = 0, cost = 0;
+  int band_chunks = 0, band_rows = 0, all_rows = 0;
   std::vector<std::pair<int, int>> in_place;
+  std::vector<int> by_row;
+
+  std::array<int*, 6> places() {
+    return {&num_chunks, &scratch_bytes, &cost, &band_chunks, &band_rows, &all_rows};
+  }
 };
 
 KernelFacts FactsOf(const EmittedKernel& emitted) {
@@ -34,21 +41,27 @@ KernelFacts FactsOf(const EmittedKernel& emitted) {
   facts.num_chunks = facts.launch.Add(emitted.num_chunks);
   facts.scratch_bytes = facts.launch.Add(emitted.kernel->scratch_bytes);
   facts.cost = facts.launch.Add(emitted.cost);
+  facts.band_chunks = facts.launch.Add(emitted.bands.chunks);
+  facts.band_rows = facts.launch.Add(emitted.bands.rows);
+  facts.all_rows = facts.launch.Add(emitted.bands.all_rows);
   facts.in_place = emitted.in_place;
+  facts.by_row = emitted.bands.by_row;
   return facts;
 }
 
 // An image: these facts, then the code.
-std::string WriteImage(const KernelFacts& facts, absl::string_view code) {
+std::string WriteImage(KernelFacts facts, absl::string_view code) {
   ByteWriter w;
   facts.sizes.Write(&w);
   facts.launch.Write(&w);
-  for (int place : {facts.num_chunks, facts.scratch_bytes, facts.cost}) w.I64(place);
+  for (const int* place : facts.places()) w.I64(*place);
   w.U64(facts.in_place.size());
   for (auto [operand, result] : facts.in_place) {
     w.I64(operand);
     w.I64(result);
   }
+  w.U64(facts.by_row.size());
+  for (int operand : facts.by_row) w.I64(operand);
   w.String(code);
   return w.Take();
 }
@@ -56,7 +69,7 @@ std::string WriteImage(const KernelFacts& facts, absl::string_view code) {
 bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* code) {
   ByteReader r(image);
   if (!facts->sizes.Read(&r) || !facts->launch.Read(&r)) return false;
-  for (int* place : {&facts->num_chunks, &facts->scratch_bytes, &facts->cost}) {
+  for (int* place : facts->places()) {
     const int64_t at = r.I64();
     if (at < 0 || at >= facts->launch.table_size()) return false;
     *place = static_cast<int>(at);
@@ -66,6 +79,8 @@ bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* c
     operand = static_cast<int>(r.I64());
     result = static_cast<int>(r.I64());
   }
+  facts->by_row.resize(r.Count(sizeof(int64_t)));
+  for (int& operand : facts->by_row) operand = static_cast<int>(r.I64());
   *code = r.String();
   return r.AtEnd() && facts->sizes.num_symbols() == facts->launch.num_symbols();
 }
@@ -100,13 +115,19 @@ class CpuKernel : public backend::Kernel {
     return std::find(pairs.begin(), pairs.end(), std::pair(operand, result)) != pairs.end();
   }
 
+  bool ReadsByRow(int operand) const override {
+    return std::find(facts_.by_row.begin(), facts_.by_row.end(), operand) != facts_.by_row.end();
+  }
+
  private:
   bool IsStatic() const { return facts_.launch.num_symbols() == 0; }
   backend::LaunchPlan Launch(const int64_t* sizes) const {
     SizeTable table(facts_.launch.table_size());
     facts_.launch.Run(sizes, table.data());
-    return {table[facts_.num_chunks], table[facts_.scratch_bytes],
-            static_cast<double>(table[facts_.cost]) / kCostPerNs};
+    return {table[facts_.num_chunks],
+            table[facts_.scratch_bytes],
+            static_cast<double>(table[facts_.cost]) / kCostPerNs,
+            {table[facts_.band_chunks], table[facts_.band_rows], table[facts_.all_rows]}};
   }
 
   CompiledFunction function_;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/bands.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/reduction.h"
 #include "backends/cpu/row_plan.h"
@@ -69,6 +70,9 @@ class RowEmitter {
     const Dim rows = Product(plan_.outer);
     const Dim per_chunk = UnitsPerChunk(rows, result.cost);
     result.num_chunks = CeilDiv(rows, per_chunk);
+    if (plan_.inner.size() == 1) {
+      result.bands = BandsOfRows(region_, rows, plan_.inner[0], per_chunk);
+    }
     loop::Builder b(result.kernel.get());
     b_ = &b;
     anchor_ = Staggers(per_chunk) ? plan_.anchor : -1;

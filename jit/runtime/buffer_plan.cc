@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/runtime/aligned_block.h"
+#include "jit/runtime/rounds.h"
 
 namespace tektite::runtime {
 namespace {
@@ -20,19 +21,33 @@ class SharedMemory {
   std::vector<int> parent_;
 };
 
-// First and last position of each buffer that `steps` compute; first is -1 for the others.
+// First and last round of each buffer that `steps` compute; first is -1 for the others.
 struct Lifetimes {
   std::vector<int> first, last;
 
-  Lifetimes(const StepGraph& graph, const std::vector<int>& steps)
+  Lifetimes(const StepGraph& graph, const std::vector<int>& steps, const std::vector<int>& rounds)
       : first(graph.buffers.size(), -1), last(graph.buffers.size(), -1) {
     for (size_t t = 0; t < steps.size(); ++t) {
       const Step& step = graph.steps[steps[t]];
-      for (int b : step.operands) last[b] = static_cast<int>(t);
-      for (int b : step.results) first[b] = last[b] = static_cast<int>(t);
+      for (int b : step.operands) last[b] = rounds[t];
+      for (int b : step.results) first[b] = last[b] = rounds[t];
     }
   }
 };
+
+// Of the steps that run at the same time as the one at position `t`, no other reads `b`.
+bool ReadsAlone(const StepGraph& graph, const std::vector<int>& steps,
+                const std::vector<int>& rounds, size_t t, int b) {
+  const auto [begin, end] = std::equal_range(rounds.begin(), rounds.end(), rounds[t]);
+  for (auto it = begin; it != end; ++it) {
+    const size_t other = it - rounds.begin();
+    const auto& operands = graph.steps[steps[other]].operands;
+    if (other != t && std::find(operands.begin(), operands.end(), b) != operands.end()) {
+      return false;
+    }
+  }
+  return true;
+}
 
 // Result `r` of `step` may take over the memory of operand `b`.
 bool TakesOver(const StepGraph& graph, const Step& step, int r, int b) {
@@ -46,9 +61,10 @@ bool TakesOver(const StepGraph& graph, const Step& step, int r, int b) {
 }
 
 // Joins results with operands they may overwrite; returns how many.
-int JoinInPlace(const StepGraph& graph, const std::vector<int>& steps, const Lifetimes& lifetimes,
+int JoinInPlace(const StepGraph& graph, const BufferPlan& plan, const Lifetimes& lifetimes,
                 const std::vector<bool>& must_stay, const std::vector<bool>& updated,
                 SharedMemory* memory) {
+  const std::vector<int>& steps = plan.steps;
   int joined = 0;
   for (size_t t = 0; t < steps.size(); ++t) {
     const Step& step = graph.steps[steps[t]];
@@ -57,8 +73,10 @@ int JoinInPlace(const StepGraph& graph, const std::vector<int>& steps, const Lif
       // A variable's memory is not to be touched before the updates' turn has come.
       if (graph.buffers[step.results[r]].size == ir::Dim(0) || updated[step.results[r]]) continue;
       for (int b : step.operands) {
-        if (lifetimes.first[b] < 0 || lifetimes.last[b] != static_cast<int>(t) || must_stay[b] ||
-            std::find(taken.begin(), taken.end(), b) != taken.end() ||
+        if (lifetimes.first[b] < 0 || lifetimes.last[b] != plan.rounds.of_step[t] || must_stay[b] ||
+            std::find(taken.begin(), taken.end(), b) != taken.end() || plan.rounds.local[b] ||
+            plan.rounds.local[step.results[r]] ||
+            !ReadsAlone(graph, steps, plan.rounds.of_step, t, b) ||
             !TakesOver(graph, step, static_cast<int>(r), b)) {
           continue;
         }
@@ -238,7 +256,7 @@ bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePl
 }  // namespace
 
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
-                       const OutputRoles& roles) {
+                       const OutputRoles& roles, const RoundOptions& rounds) {
   BufferPlan plan;
   plan.locations = FixedLocations(graph);
   for (size_t s = 0; s < graph.steps.size(); ++s) {
@@ -251,14 +269,15 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
   const OutputRanges ranges(graph, roles);
   const std::vector<bool> updated = PutUpdatesLast(graph, ranges, &plan);
 
-  Lifetimes lifetimes(graph, plan.steps);
+  plan.rounds = FormRounds(graph, plan.num_before_updates, rounds, &plan.steps);
+  Lifetimes lifetimes(graph, plan.steps, plan.rounds.of_step);
   std::vector<bool> must_stay(graph.buffers.size());
   for (const GraphOutput& output : graph.outputs) {
     must_stay[output.buffer] = true;
-    lifetimes.last[output.buffer] = static_cast<int>(plan.steps.size());
+    lifetimes.last[output.buffer] = plan.steps.empty() ? 0 : plan.rounds.of_step.back() + 1;
   }
   SharedMemory memory(graph.buffers.size());
-  plan.in_place = JoinInPlace(graph, plan.steps, lifetimes, must_stay, updated, &memory);
+  plan.in_place = JoinInPlace(graph, plan, lifetimes, must_stay, updated, &memory);
   PlanOutputs(graph, roles, ranges, lifetimes, updated, &memory, &plan);
   for (size_t i = 0; i < roles.updated.size(); ++i) {
     UpdatePlan update{roles.updated[i], ranges.first_update + static_cast<int>(i)};
@@ -266,6 +285,10 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
     plan.updates.push_back(update);
   }
 
+  // What a round keeps to itself has no place.
+  for (size_t b = 0; b < graph.buffers.size(); ++b) {
+    if (plan.rounds.local[b]) lifetimes.first[b] = -1;
+  }
   ArenaSlots slots = PlaceInArena(graph, lifetimes, &memory, &plan.locations);
   plan.slots = std::move(slots.buffers);
   plan.arena = std::move(slots.order);
@@ -284,7 +307,8 @@ GroupPlan PlanGroup(const StepGraph& graph, int group) {
   GroupPlan plan;
   plan.locations = FixedLocations(graph);
   plan.block_bytes = PlaceKept(graph, group, &plan.locations);
-  const Lifetimes lifetimes(graph, graph.groups[group].steps);
+  const std::vector<int>& steps = graph.groups[group].steps;
+  const Lifetimes lifetimes(graph, steps, SeparateRounds(graph, steps.size()).of_step);
   SharedMemory memory(graph.buffers.size());
   plan.arena = PlaceInArena(graph, lifetimes, &memory, &plan.locations).order.layout();
   return plan;

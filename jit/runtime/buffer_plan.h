@@ -20,6 +20,7 @@
 
 #include "absl/types/span.h"
 #include "jit/runtime/arena_layout.h"
+#include "jit/runtime/rounds.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::runtime {
@@ -56,6 +57,7 @@ struct UpdatePlan {
 
 struct BufferPlan {
   std::vector<int> steps;           // to run in a call, in order
+  Rounds rounds;                    // of the steps, see rounds.h
   int num_before_updates = 0;       // of them, those that run while nothing has been changed
   std::vector<Location> locations;  // by buffer
   std::vector<OutputPlan> outputs;
@@ -71,7 +73,7 @@ std::vector<int64_t> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
 
 // `kept[g]`: the results of weight group g are there already, its steps do not run.
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
-                       const OutputRoles& roles);
+                       const OutputRoles& roles, const RoundOptions& rounds = {});
 
 // Where a group's kept results lie in its block, and the temporaries of its computation in an
 // arena.

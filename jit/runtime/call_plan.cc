@@ -19,19 +19,21 @@ bool Moves(const Location& location) {
 
 }  // namespace
 
-Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
+Launch::Launch(const StepGraph& graph, const std::vector<int>& steps, const Rounds& rounds,
                const std::vector<Location>& locations)
     : first_result_(2 + static_cast<int>(graph.parameters.size())),
       first_group_(first_result_ + static_cast<int>(graph.outputs.size())),
       num_bases_(first_group_ + static_cast<int>(graph.groups.size())),
-      graph_(&graph) {
+      graph_(&graph),
+      local_(rounds.local) {
   auto add_slot = [&](int b, int64_t part) {
     const Location& location = locations[b];
     if (Moves(location)) moving_.emplace_back(static_cast<int>(slots_.size()), location);
     slots_.push_back(Moves(location) ? Slot{} : SlotOf(location, {}, {}));
     if (part != Step::kWhole) slots_.back().offset += static_cast<uintptr_t>(part);
   };
-  for (int s : steps) {
+  for (size_t t = 0; t < steps.size(); ++t) {
+    const int s = steps[t];
     const Step& step = graph.steps[s];
     Planned planned;
     planned.kernel = step.kernel.get();
@@ -39,6 +41,7 @@ Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
     planned.first_size = static_cast<int>(symbols_.size());
     planned.num_sizes = static_cast<int>(step.symbols.size());
     planned.step = s;
+    planned.round = rounds.of_step[t];
     steps_.push_back(planned);
     symbols_.insert(symbols_.end(), step.symbols.begin(), step.symbols.end());
     for (size_t o = 0; o < step.operands.size(); ++o) add_slot(step.operands[o], step.parts[o]);
@@ -84,7 +87,31 @@ Launch Launch::For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> of
         absl::MakeConstSpan(launch.sizes_).subspan(step.first_size, step.num_sizes));
     launch.scratch_bytes_ = std::max(launch.scratch_bytes_, step.launch.scratch_bytes);
   }
+  launch.JoinRounds();
   return launch;
+}
+
+void Launch::JoinRounds() {
+  for (size_t begin = 0, end = 0; begin < steps_.size(); begin = end) {
+    Planned& first = steps_[begin];
+    std::vector<int> numbers;
+    std::vector<Round::Member> members;
+    for (end = begin; end < steps_.size() && steps_[end].round == first.round; ++end) {
+      const Planned& step = steps_[end];
+      numbers.push_back(step.step);
+      members.push_back({step.kernel, step.launch, step.first_slot - first.first_slot,
+                         step.first_size - first.first_size});
+    }
+    if (members.size() == 1) continue;
+    const int num_slots =
+        (end < steps_.size() ? steps_[end].first_slot : static_cast<int>(slots_.size())) -
+        first.first_slot;
+    first.whole = Round::Create(KindOf(*graph_, numbers), std::move(members),
+                                LocalsOf(*graph_, numbers, local_), num_slots);
+    first.round_steps = static_cast<int>(numbers.size());
+    first.launch = first.whole->Plan({});
+    scratch_bytes_ = std::max(scratch_bytes_, first.launch.scratch_bytes);
+  }
 }
 
 int64_t Launch::working_bytes() const {
@@ -100,22 +127,23 @@ void Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
                  std::vector<StepTime>& times, CallTimes* call_times) const {
   const auto steps = absl::MakeConstSpan(steps_).subspan(begin, end - begin);
   double cost_ns = 0;
-  for (const Planned& step : steps) cost_ns += step.launch.cost_ns;
+  for (size_t i = 0; i < steps.size(); i += steps[i].round_steps) {
+    cost_ns += steps[i].launch.cost_ns;
+  }
   const uintptr_t* bases = Bases(working);
   auto* pointers = reinterpret_cast<void**>(Bases(working)) + num_bases_;
   for (size_t i = 0; i < slots_.size(); ++i) {
     pointers[i] = reinterpret_cast<void*>(bases[slots_[i].base] + slots_[i].offset);
   }
   ThreadTeam team(pool, cost_ns, scratch_bytes_, working, call_times);
-  for (const Planned& step : steps) {
-    const int64_t* sizes = step.num_sizes == 0 ? nullptr : sizes_.data() + step.first_size;
+  for (size_t i = 0; i < steps.size(); i += steps[i].round_steps) {
     if (times.empty()) {
-      team.Run(*step.kernel, step.launch, pointers + step.first_slot, sizes);
+      RunStep(team, steps[i], pointers);
       continue;
     }
     Stopwatch watch;
-    team.Run(*step.kernel, step.launch, pointers + step.first_slot, sizes);
-    StepTime& time = times[step.step];
+    RunStep(team, steps[i], pointers);
+    StepTime& time = times[steps[i].step];
     const auto took = static_cast<int64_t>(watch.Seconds() * 1e9);
     time.nanoseconds.fetch_add(took, std::memory_order_relaxed);
     int64_t least = time.least.load(std::memory_order_relaxed);
@@ -126,10 +154,15 @@ void Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
   }
 }
 
+void Launch::RunStep(ThreadTeam& team, const Planned& step, void** pointers) const {
+  const backend::Kernel& kernel = step.whole != nullptr ? *step.whole : *step.kernel;
+  team.Run(kernel, step.launch, pointers + step.first_slot, sizes_.data() + step.first_size);
+}
+
 CallPlan::CallPlan(const StepGraph& graph, BufferPlan buffers)
     : graph_(graph),
       buffers_(std::move(buffers)),
-      launch_(graph, buffers_.steps, buffers_.locations) {
+      launch_(graph, buffers_.steps, buffers_.rounds, buffers_.locations) {
   if (graph.sources.empty()) only_ = Make({});
 }
 

@@ -24,6 +24,7 @@
 #include "absl/types/span.h"
 #include "jit/backend/backend.h"
 #include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/rounds.h"
 #include "jit/runtime/step_graph.h"
 #include "jit/runtime/thread_team.h"
 
@@ -47,7 +48,7 @@ struct Slot {
 class Launch {
  public:
   Launch() = default;
-  Launch(const StepGraph& graph, const std::vector<int>& steps,
+  Launch(const StepGraph& graph, const std::vector<int>& steps, const Rounds& rounds,
          const std::vector<Location>& locations);
 
   // The same steps on sizes of symbols, with the arena's slots at `offsets` and size value i at
@@ -65,7 +66,8 @@ class Launch {
   // The bases lie where Run looks for them; `working` has working_bytes().
   uintptr_t* Bases(std::byte* working) const;
   int num_steps() const { return static_cast<int>(steps_.size()); }
-  // Runs steps [begin, end).  `times` is by step, or empty; `call_times` may be null.
+  // Runs steps [begin, end), which are whole rounds.  `times` is by step, or empty; with it, there
+  // must be no rounds of several steps.  `call_times` may be null.
   void Run(int begin, int end, std::byte* working, const HostPool& pool,
            std::vector<StepTime>& times, CallTimes* call_times) const;
 
@@ -76,7 +78,13 @@ class Launch {
     int first_slot = 0;
     int first_size = 0, num_sizes = 0;
     int step = 0;
+    int round = 0;
+    // Of the first step of a round of several: what runs all of them.
+    std::shared_ptr<const Round> whole;
+    int round_steps = 1;
   };
+  void JoinRounds();
+  void RunStep(ThreadTeam& team, const Planned& step, void** pointers) const;
   int first_result_ = 0, first_group_ = 0, num_bases_ = 0;
   const StepGraph* graph_ = nullptr;
   std::vector<Slot> slots_;
@@ -84,6 +92,7 @@ class Launch {
   // of parts.
   std::vector<std::pair<int, Location>> moving_;
   std::vector<Planned> steps_;
+  std::vector<bool> local_;     // by buffer, see Rounds
   std::vector<int> symbols_;    // of the kernels, one after the other
   std::vector<int64_t> sizes_;  // their values
   int64_t scratch_bytes_ = 0;

@@ -39,6 +39,7 @@ Executable::Executable(StepGraph graph, Options options)
     versioned_.insert(versioned_.end(), group.parameters.begin(), group.parameters.end());
   }
   if (options_.profile) {
+    options_.rounds.join = false;
     step_times_ = std::vector<StepTime>(graph_.steps.size());
     call_times_ = std::make_unique<CallTimes>();
   }
@@ -85,7 +86,8 @@ std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
     it = plans_.find(kept);
     if (it != plans_.end()) return it->second;
   }
-  auto plan = std::make_shared<const CallPlan>(graph_, PlanBuffers(graph_, kept, options_.roles));
+  auto plan = std::make_shared<const CallPlan>(
+      graph_, PlanBuffers(graph_, kept, options_.roles, options_.rounds));
   plans_.emplace(std::move(kept), plan);
   return plan;
 }
@@ -146,8 +148,9 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   const GroupPlan plan = PlanGroup(graph_, group);
   auto block = WeightBlock::Create(options_.weights->budget(), plan.block_bytes);
   if (block == nullptr) return nullptr;
-  const Launch launch =
-      Launch(graph_, graph_.groups[group].steps, plan.locations).For({}, plan.arena.offsets, {});
+  const std::vector<int>& steps = graph_.groups[group].steps;
+  const Launch launch = Launch(graph_, steps, SeparateRounds(graph_, steps.size()), plan.locations)
+                            .For({}, plan.arena.offsets, {});
   // Not from the pool, which would keep it: this happens once.
   const AlignedBlock arena = AlignedBlock::Allocate(plan.arena.bytes + launch.working_bytes(),
                                                     options_.weights->budget()->memory());
@@ -163,8 +166,8 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
 }
 
 std::string Executable::PlanText() const {
-  const BufferPlan plan =
-      PlanBuffers(graph_, std::vector<bool>(graph_.groups.size(), true), options_.roles);
+  const BufferPlan plan = PlanBuffers(graph_, std::vector<bool>(graph_.groups.size(), true),
+                                      options_.roles, options_.rounds);
   const ArenaLayout& layout = plan.arena.layout();
   std::string text = absl::StrCat("arena ", layout.bytes, " bytes, at most ", layout.max_live_bytes,
                                   " alive at once; ", plan.in_place, " results in place; ",
@@ -185,9 +188,7 @@ std::string Executable::PlanText() const {
   };
   for (size_t s = 0; s < graph_.steps.size(); ++s) {
     const Step& step = graph_.steps[s];
-    std::vector<int64_t> sizes;
-    for (int symbol : step.symbols) sizes.push_back(graph_.typical_sizes[symbol]);
-    const backend::LaunchPlan launch = step.kernel->Plan(sizes);
+    const backend::LaunchPlan launch = PlanAtTypicalSizes(graph_, step);
     absl::StrAppend(&text, step.group < 0 ? "call " : "once ", s, " ", step.name, ": ",
                     launch.num_chunks, " chunks, ", static_cast<int64_t>(launch.cost_ns), " ns,");
     for (int b : step.operands) append_buffer(b);
@@ -195,7 +196,7 @@ std::string Executable::PlanText() const {
     for (int b : step.results) append_buffer(b);
     text += '\n';
   }
-  return text;
+  return text + RoundsText(graph_, plan.steps, plan.rounds);
 }
 
 Executable::Sizes Executable::SizesOf(absl::Span<const Argument> arguments) const {

@@ -29,6 +29,7 @@
 #include "absl/types/span.h"
 #include "jit/runtime/arena_pool.h"
 #include "jit/runtime/call_plan.h"
+#include "jit/runtime/rounds.h"
 #include "jit/runtime/step_graph.h"
 #include "jit/runtime/thread_team.h"
 #include "jit/runtime/weights.h"
@@ -72,7 +73,8 @@ class Executable : private WeightHolder {
     OutputRoles roles;
     int max_parallelism = 0;  // 0: as many threads as the host's pool has
     int64_t spin_ns = 0;      // HostPool::spin_ns
-    bool profile = false;     // measure every step
+    bool profile = false;     // measure every step, and so join none
+    RoundOptions rounds;
   };
   static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
   ~Executable() override;
@@ -122,7 +124,7 @@ class Executable : private WeightHolder {
 
   const uint64_t number_;
   const StepGraph graph_;
-  const Options options_;
+  Options options_;
   std::vector<WeightStore::Entry*> entries_;  // by group
   std::vector<int> versioned_;                // parameters that any group reads
   int64_t arena_bytes_ = 0;

@@ -4,66 +4,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
-#include <functional>
 #include <mutex>
 #include <thread>
 
 #include "gtest/gtest.h"
 #include "tests/runtime/fake_kernels.h"
+#include "tests/runtime/test_pool.h"
 
 namespace tektite::runtime {
 namespace {
-
-// A plain pool; `delay` before each task makes workers late.
-class Pool {
- public:
-  explicit Pool(int threads, std::chrono::microseconds delay = {}) : delay_(delay) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
-  }
-  ~Pool() {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& t : threads_) t.join();
-  }
-  HostPool Host() {
-    return {static_cast<int>(threads_.size()), this, [](void* self, void (*fn)(void*), void* arg) {
-              static_cast<Pool*>(self)->Add([fn, arg] { fn(arg); });
-            }};
-  }
-  void Add(std::function<void()> task) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
-    wake_.notify_one();
-  }
-
- private:
-  void Loop() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (true) {
-      wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
-      task();
-      lock.lock();
-    }
-  }
-  const std::chrono::microseconds delay_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> tasks_;
-  bool stop_ = false;
-  std::vector<std::thread> threads_;
-};
 
 // A call of `kernels` kernels that depend on each other: each adds 1 to every element it sees.
 void RunCall(const HostPool& pool, int kernels, int64_t chunks, CallTimes* times = nullptr) {
