@@ -51,8 +51,8 @@ constexpr int64_t kLine = 16;
 
 void FetchShareOfRows(loop::Builder& b, Value from, int64_t rows, const Dim& stride,
                       int64_t elements, Value share, int64_t shares) {
-  const int64_t lines = (elements + kLine - 1) / kLine;
-  const int64_t each = (rows * lines + shares - 1) / shares;
+  const int64_t lines = CeilDiv(elements, kLine);
+  const int64_t each = CeilDiv(rows * lines, shares);
   for (int64_t i = 0; i < each; ++i) {
     Value at = b.Add(b.Mul(share, b.Index(each)), b.Index(i));
     // The last shares ask for the last row again.

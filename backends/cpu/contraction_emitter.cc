@@ -12,6 +12,7 @@
 #include "backends/cpu/contraction_code.h"
 #include "backends/cpu/contraction_plan.h"
 #include "backends/cpu/epilogue.h"
+#include "backends/cpu/image_prefetch.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/panel_packing.h"
 #include "backends/cpu/row_addresses.h"
@@ -34,7 +35,6 @@ using loop::Value;
 constexpr int64_t kStreamedBytes = 64 << 10;
 // Steps of k that give what is asked for at a tile's start the time to come.
 constexpr int64_t kStepsToFetch = 32;
-constexpr int64_t kLineBytes = 64;
 
 class ContractionEmitter {
  public:
@@ -76,7 +76,7 @@ class ContractionEmitter {
     }
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     PlanPrefetch();
-    PlanImagePrefetch();
+    image_prefetch_ = ImagePrefetch(plan_);
     ForEachUnit(b, num_chunks(), 1, [&](Value unit) {
       const std::vector<Value> index =
           Delinearize(b, unit, {plan_.batch, plan_.m_blocks(), plan_.n_blocks()});
@@ -99,35 +99,6 @@ class ContractionEmitter {
     if (bytes <= kStreamedBytes) return;
     const Dim tiles = FloorDiv(Min(plan_.block_rows, plan_.m), plan_.rows);
     prefetch_tiles_ = tiles.Substitute(UsualSizes(plan_)).value();
-  }
-
-  bool ReadsOneSlice() const {
-    return plan_.conv.kernel_depth == 1 && plan_.conv.pad_front + plan_.conv.pad_back == 0;
-  }
-
-  // What the next block of a convolution copies with its padding: lines for each tile and panel.
-  void PlanImagePrefetch() {
-    const ConvolutionGeometry& g = plan_.conv;
-    const Dim bytes = plan_.image_rows * Dim(g.stride_h * g.channels) * g.width *
-                      Dim(ir::DTypeBytes(plan_.dtype));
-    if (!plan_.is_convolution || !g.padded() || !ReadsOneSlice()) return;
-    const bool known = bytes.is_constant() && plan_.m.is_constant();
-    if (!known || plan_.blocked_k_loops > 0 || plan_.m_blocks() == Dim(1)) return;
-    const int64_t tiles = CeilDiv(plan_.block_rows, plan_.rows).value();
-    image_lines_ = CeilDiv(CeilDiv(bytes.value(), kLineBytes), tiles * plan_.block_panels.value());
-  }
-
-  void PrefetchImage(const RowTile& tile, Value panel) {
-    if (image_lines_ == 0) return;
-    loop::Builder& b = *b_;
-    const int64_t line = kLineBytes / ir::DTypeBytes(plan_.dtype);
-    Value first_tile = b.Mul(b.Rem(panel, b.Index(plan_.block_panels)),
-                             b.Index(CeilDiv(plan_.block_rows, plan_.rows)));
-    Value share = b.Add(first_tile, b.Div(tile.first, b.Index(plan_.rows)));
-    Value first = b.Mul(share, b.Index(image_lines_ * line));
-    for (int64_t i = 0; i < image_lines_; ++i) {
-      b.Prefetch(next_image_rows_, plan_.dtype, b.Add(first, b.Index(i * line)));
-    }
   }
 
   // Vectors that a row has for itself.
@@ -168,14 +139,8 @@ class ContractionEmitter {
       lhs_ = b.Offset(lhs_, plan_.dtype, b.Mul(in_row, b.Index(g.width * Dim(g.channels))));
       return;
     }
-    if (ReadsOneSlice()) {
-      if (image_lines_ > 0) {
-        // The last block asks for its own rows again.
-        Value unread = b.Add(in_row, b.Index(g.input_rows(plan_.image_rows) - Dim(g.pad_top)));
-        Value row = b.Select(b.Compare("lt", unread, b.Index(g.height)), unread, in_row);
-        next_image_rows_ =
-            b.Offset(lhs_, plan_.dtype, b.Mul(row, b.Index(g.width * Dim(g.channels))));
-      }
+    if (g.reads_one_slice()) {
+      image_prefetch_.EnterBlock(b, plan_, lhs_, in_row);
       CopyPadded(b, plan_, in_row, lhs_, padded_input_);
     } else {
       const Dim slice = g.input_rows(plan_.image_rows) * g.padded_width() * Dim(g.channels);
@@ -224,7 +189,7 @@ class ContractionEmitter {
         of_batch.first = b.Add(m_begin, tile.first);
         epilogue_.Prefetch(b, batch, of_batch, column);
       }
-      PrefetchImage(tile, panel);
+      image_prefetch_.Emit(b, plan_, tile, panel);
       std::vector<Value> acc =
           Accumulate(tile, panel, column, Zeros(tile.rows), b.Index(0), b.Index(0));
       if (shared_) acc = Separated(tile.rows, acc);
@@ -491,10 +456,7 @@ class ContractionEmitter {
   // What the epilogue reads is fetched while the tile runs through k: a tile's rows are too far
   // apart for the hardware to follow.  Worth 8 % where they come from memory.
   bool prefetch_epilogue_ = false;
-  // Rows of the image that the next block reads and this one does not, fetched while tiles
-  // multiply: a first convolution's image comes from memory.
-  Value next_image_rows_;
-  int64_t image_lines_ = 0;
+  ImagePrefetch image_prefetch_;
   Dim num_sums_;
 };
 

@@ -66,6 +66,7 @@ struct ConvolutionGeometry {
   bool padded() const {
     return pad_front + pad_back + pad_top + pad_left + pad_bottom + pad_right > 0;
   }
+  bool reads_one_slice() const { return kernel_depth == 1 && pad_front + pad_back == 0; }
   // Elements of one slice of the input's depth.
   ir::Dim slice() const { return height * width * ir::Dim(channels); }
   ir::Dim padded_width() const { return width + ir::Dim(pad_left + pad_right); }
