@@ -224,26 +224,12 @@ class AttentionEmitter {
         const Dim stride =
             plan_.queries_in_place ? plan_.row_loops[0].query_stride : Dim(QueryStride(plan_));
         Value lhs = b.Offset(queries_, kF32, b.Mul(row, b.Index(stride)));
-        Values sums =
-            Multiply(lhs, stride, rhs, int64_t{vectors} * plan_.lanes, tile.rows, vectors,
-                     b.Index(plan_.width), Zeros(tile.rows, vectors), FetchDuring(panel, row));
+        Values sums = Multiply(lhs, stride, rhs, int64_t{vectors} * plan_.lanes, tile.rows, vectors,
+                               b.Index(plan_.width), Zeros(tile.rows, vectors),
+                               FetchDuring(b, plan_, next_, panel, row, kUnroll));
         StoreLogits(tile, row, column, vectors, ragged, sums);
       });
     });
-  }
-
-  // What the product of a panel and the tile that begins with `row` fetches on the way.
-  std::function<void(Value)> FetchDuring(Value panel, Value row) {
-    if (!plan_.fetch_next || plan_.width < kUnroll) return nullptr;
-    loop::Builder& b = *b_;
-    const int64_t steps = plan_.width / kUnroll;
-    const int64_t tiles = plan_.most_rows / plan_.tile_rows;
-    const int64_t panels = plan_.key_block / plan_.panel();
-    Value tile = b.Div(row, b.Index(plan_.tile_rows));
-    Value first = b.Mul(b.Add(b.Mul(panel, b.Index(tiles)), tile), b.Index(steps));
-    return [this, &b, first, shares = panels * tiles * steps](Value k) {
-      FetchShare(b, plan_, next_, b.Add(first, b.Div(k, b.Index(kUnroll))), shares);
-    };
   }
 
   void StoreLogits(const RowTile& tile, Value row, Value column, int vectors, bool ragged,

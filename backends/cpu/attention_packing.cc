@@ -62,6 +62,22 @@ void FetchShareOfRows(loop::Builder& b, Value from, int64_t rows, const Dim& str
   }
 }
 
+// Share `share` of `shares` of a unit's operands, those of them that lie in rows.
+void FetchShare(loop::Builder& b, const AttentionPlan& plan, const AttentionOperands& operands,
+                Value share, int64_t shares) {
+  const int64_t keys = plan.keys.value();
+  if (plan.queries_in_place) {
+    FetchShareOfRows(b, operands.query, std::min(plan.rows.value(), plan.most_rows),
+                     plan.row_loops[0].query_stride, plan.width, share, shares);
+  }
+  if (plan.key_width_stride == Dim(1)) {
+    FetchShareOfRows(b, operands.key, keys, plan.key_stride, plan.width, share, shares);
+  }
+  if (plan.value_column_stride == Dim(1)) {
+    FetchShareOfRows(b, operands.value, keys, plan.value_stride, plan.columns, share, shares);
+  }
+}
+
 }  // namespace
 
 AttentionUnit UnitAt(loop::Builder& b, const AttentionPlan& plan, Value unit) {
@@ -89,19 +105,18 @@ AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
           b.Offset(b.Buffer(plan.value), kF32, value)};
 }
 
-void FetchShare(loop::Builder& b, const AttentionPlan& plan, const AttentionOperands& operands,
-                Value share, int64_t shares) {
-  const int64_t keys = plan.keys.value();
-  if (plan.queries_in_place) {
-    FetchShareOfRows(b, operands.query, std::min(plan.rows.value(), plan.most_rows),
-                     plan.row_loops[0].query_stride, plan.width, share, shares);
-  }
-  if (plan.key_width_stride == Dim(1)) {
-    FetchShareOfRows(b, operands.key, keys, plan.key_stride, plan.width, share, shares);
-  }
-  if (plan.value_column_stride == Dim(1)) {
-    FetchShareOfRows(b, operands.value, keys, plan.value_stride, plan.columns, share, shares);
-  }
+std::function<void(Value)> FetchDuring(loop::Builder& b, const AttentionPlan& plan,
+                                       const AttentionOperands& next, Value panel, Value row,
+                                       int64_t unroll) {
+  if (!plan.fetch_next || plan.width < unroll) return nullptr;
+  const int64_t steps = plan.width / unroll;
+  const int64_t tiles = plan.most_rows / plan.tile_rows;
+  const int64_t panels = plan.key_block / plan.panel();
+  Value tile = b.Div(row, b.Index(plan.tile_rows));
+  Value first = b.Mul(b.Add(b.Mul(panel, b.Index(tiles)), tile), b.Index(steps));
+  return [&b, &plan, &next, first, unroll, shares = panels * tiles * steps](Value k) {
+    FetchShare(b, plan, next, b.Add(first, b.Div(k, b.Index(unroll))), shares);
+  };
 }
 
 int64_t QueryStride(const AttentionPlan& plan) {

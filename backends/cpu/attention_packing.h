@@ -36,9 +36,12 @@ struct AttentionOperands {
 };
 AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
                              const AttentionUnit& unit);
-// Asks for share `share` of `shares` of a unit's operands, those of them that lie in rows.
-void FetchShare(loop::Builder& b, const AttentionPlan& plan, const AttentionOperands& operands,
-                loop::Value share, int64_t shares);
+// What the product of a panel of keys and the tile that begins with `row` does meanwhile, every
+// `unroll` steps of k: asks for its share of the next unit's operands, those of them that lie in
+// rows.  Null where there is nothing to be fetched.
+std::function<void(loop::Value k)> FetchDuring(loop::Builder& b, const AttentionPlan& plan,
+                                               const AttentionOperands& next, loop::Value panel,
+                                               loop::Value row, int64_t unroll);
 
 // A panel of `vectors` vectors from element `first` on; `ragged` if not all of it exists.
 using PanelBody = std::function<void(loop::Value panel, int vectors, bool ragged)>;
