@@ -1,16 +1,12 @@
 #include "tests/conformance/harness.h"
 
 #include <cmath>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <random>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,59 +17,13 @@
 #include "jit/reference/interpreter.h"
 #include "jit/runtime/executable.h"
 #include "tests/conformance/symbolic.h"
+#include "tests/runtime/test_pool.h"
 
 namespace tektite::testing {
 namespace {
 
 using ir::DType;
 using ir::Literal;
-
-// Two threads that run what is scheduled.
-class Pool {
- public:
-  explicit Pool(int threads) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
-  }
-  ~Pool() {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& t : threads_) t.join();
-  }
-  runtime::HostPool Host() {
-    return {static_cast<int>(threads_.size()), this, [](void* self, void (*fn)(void*), void* arg) {
-              static_cast<Pool*>(self)->Add([fn, arg] { fn(arg); });
-            }};
-  }
-
- private:
-  void Add(std::function<void()> task) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
-    wake_.notify_one();
-  }
-  void Loop() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (true) {
-      wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      task();
-      lock.lock();
-    }
-  }
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> tasks_;
-  bool stop_ = false;
-  std::vector<std::thread> threads_;
-};
 
 // Results lie between guards, so that a store beside them is seen.
 class Host : public runtime::CallHost {
@@ -284,7 +234,7 @@ absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
     ADD_FAILURE() << "a kernel was left to the interpreter\n" << executable->PlanText();
   }
   if (absl::StrContains(executable->PlanText(), "in one pass")) ++passes_;
-  static Pool& pool = *new Pool(2);
+  static runtime::Pool& pool = *new runtime::Pool(2);
   std::vector<Literal> first;
   for (const runtime::HostPool& threads : {runtime::HostPool{}, pool.Host()}) {
     // Inputs end where their memory ends for sanitizers, and must stay as they are.
