@@ -1,7 +1,6 @@
 #include "backends/cpu/cpu_backend.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/container/fixed_array.h"
@@ -28,11 +27,10 @@ struct KernelFacts {
   int band_chunks = 0, band_rows = 0, all_rows = 0;
   std::vector<std::pair<int, int>> in_place;
   std::vector<int> by_row;
-
-  std::array<int*, 6> places() {
-    return {&num_chunks, &scratch_bytes, &cost, &band_chunks, &band_rows, &all_rows};
-  }
 };
+constexpr int KernelFacts::*kPlaces[] = {&KernelFacts::num_chunks, &KernelFacts::scratch_bytes,
+                                         &KernelFacts::cost,       &KernelFacts::band_chunks,
+                                         &KernelFacts::band_rows,  &KernelFacts::all_rows};
 
 KernelFacts FactsOf(const EmittedKernel& emitted) {
   KernelFacts facts;
@@ -50,11 +48,11 @@ KernelFacts FactsOf(const EmittedKernel& emitted) {
 }
 
 // An image: these facts, then the code.
-std::string WriteImage(KernelFacts facts, absl::string_view code) {
+std::string WriteImage(const KernelFacts& facts, absl::string_view code) {
   ByteWriter w;
   facts.sizes.Write(&w);
   facts.launch.Write(&w);
-  for (const int* place : facts.places()) w.I64(*place);
+  for (const auto place : kPlaces) w.I64(facts.*place);
   w.U64(facts.in_place.size());
   for (auto [operand, result] : facts.in_place) {
     w.I64(operand);
@@ -69,10 +67,10 @@ std::string WriteImage(KernelFacts facts, absl::string_view code) {
 bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* code) {
   ByteReader r(image);
   if (!facts->sizes.Read(&r) || !facts->launch.Read(&r)) return false;
-  for (int* place : facts->places()) {
+  for (const auto place : kPlaces) {
     const int64_t at = r.I64();
     if (at < 0 || at >= facts->launch.table_size()) return false;
-    *place = static_cast<int>(at);
+    facts->*place = static_cast<int>(at);
   }
   facts->in_place.resize(r.Count(2 * sizeof(int64_t)));
   for (auto& [operand, result] : facts->in_place) {

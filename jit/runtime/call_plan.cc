@@ -94,15 +94,17 @@ Launch Launch::For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> of
 void Launch::JoinRounds() {
   for (size_t begin = 0, end = 0; begin < steps_.size(); begin = end) {
     Planned& first = steps_[begin];
+    end = begin + 1;
+    while (end < steps_.size() && steps_[end].round == first.round) ++end;
+    if (end == begin + 1) continue;  // almost all, and this is done for each new set of sizes
     std::vector<int> numbers;
     std::vector<Round::Member> members;
-    for (end = begin; end < steps_.size() && steps_[end].round == first.round; ++end) {
-      const Planned& step = steps_[end];
+    for (size_t i = begin; i < end; ++i) {
+      const Planned& step = steps_[i];
       numbers.push_back(step.step);
       members.push_back({step.kernel, step.launch, step.first_slot - first.first_slot,
                          step.first_size - first.first_size});
     }
-    if (members.size() == 1) continue;
     const int num_slots =
         (end < steps_.size() ? steps_[end].first_slot : static_cast<int>(slots_.size())) -
         first.first_slot;

@@ -41,6 +41,11 @@ class Former {
       : graph_(graph), end_(num_before_updates), options_(options), steps_(*steps) {
     rounds_.local.resize(graph.buffers.size());
     for (const Step& step : graph.steps) plans_.push_back(PlanAtTypicalSizes(graph, step));
+    is_computed_.resize(graph.buffers.size());
+    for (int t = 0; t < end_; ++t) {
+      for (int b : StepAt(t).results) is_computed_[b] = true;
+    }
+    seen_by_.resize(graph.buffers.size(), -1);
   }
 
   Rounds Run() {
@@ -132,7 +137,7 @@ class Former {
   int64_t WeightBytes(const Step& step) const {
     int64_t bytes = 0;
     for (int b : step.operands) {
-      if (!IsResultOf(b, 0, end_)) bytes += graph_.buffers[b].typical_bytes;
+      if (!is_computed_[b]) bytes += graph_.buffers[b].typical_bytes;
     }
     return bytes;
   }
@@ -148,13 +153,17 @@ class Former {
     if (!IsSmall(steps_[begin])) return begin + 1;
     int end = begin + 1;
     const int last = std::min(end_, begin + kLookAhead);
+    // Results of all that was seen from `begin` on, taken or not.
+    const auto see = [&](const Step& step) {
+      for (int b : step.results) seen_by_[b] = begin;
+    };
+    see(StepAt(begin));
     for (int t = end; t < last && end < begin + kMostSideBySide; ++t) {
-      if (!IsSmall(steps_[t])) continue;
-      const auto& operands = StepAt(t).operands;
-      if (std::any_of(operands.begin(), operands.end(),
-                      [&](int b) { return IsResultOf(b, begin, t); })) {
-        continue;
-      }
+      const Step& step = StepAt(t);
+      const bool waits = std::any_of(step.operands.begin(), step.operands.end(),
+                                     [&](int b) { return seen_by_[b] == begin; });
+      see(step);
+      if (waits || !IsSmall(steps_[t])) continue;
       std::rotate(steps_.begin() + end, steps_.begin() + t, steps_.begin() + t + 1);
       ++end;
     }
@@ -166,6 +175,8 @@ class Former {
   const RoundOptions& options_;
   std::vector<int>& steps_;
   std::vector<LaunchPlan> plans_;  // by step, at typical sizes
+  std::vector<bool> is_computed_;  // by buffer, in the call
+  std::vector<int> seen_by_;       // by buffer, the latest search that came past its step
   Rounds rounds_;
 };
 
