@@ -34,6 +34,16 @@ struct Fingerprint {
 
 Fingerprint FingerprintOf(absl::string_view bytes);
 
+// Tells whole bytes from damaged ones, at 15 GB/s where a fingerprint takes in 1.4; who wants to
+// can find two texts that have it in common.  XXH3, 128 bits.
+struct Checksum {
+  std::array<uint8_t, 16> bytes{};
+
+  bool operator==(const Checksum& other) const { return bytes == other.bytes; }
+};
+
+Checksum ChecksumOf(absl::string_view bytes);
+
 }  // namespace tektite
 
 #endif  // TEKTITE_JIT_BASE_HASH_H_

@@ -12,9 +12,8 @@ constexpr absl::string_view kMagic("TEKTITE\n", 8);
 // Read off the text of kIr: their prints are enough to tell what differs.
 bool IsView(KeyPart part) { return part == KeyPart::kOps || part == KeyPart::kTypes; }
 
-absl::string_view Raw(const Fingerprint& fingerprint) {
-  return absl::string_view(reinterpret_cast<const char*>(fingerprint.bytes.data()),
-                           fingerprint.bytes.size());
+absl::string_view Raw(const Checksum& sum) {
+  return absl::string_view(reinterpret_cast<const char*>(sum.bytes.data()), sum.bytes.size());
 }
 
 // kNone when the digest is right, and the header says of the bytes what they are.
@@ -23,13 +22,13 @@ EntryFault Check(absl::string_view bytes, EntryHeader* header, absl::string_view
   if (r.Raw(kMagic.size()) != kMagic) return EntryFault::kDamaged;
   const uint32_t format = r.U32();
   if (r.ok() && format != kEntryFormat) return EntryFault::kForeign;
-  constexpr size_t kDigest = sizeof(Fingerprint::bytes);
+  constexpr size_t kDigest = sizeof(Checksum::bytes);
   if (!ReadHeader(bytes, header) || header->bytes != bytes.size() ||
       bytes.size() < kHeaderBytes + kDigest) {
     return EntryFault::kDamaged;
   }
   const absl::string_view content = bytes.substr(0, bytes.size() - kDigest);
-  if (Raw(FingerprintOf(content)) != bytes.substr(content.size())) return EntryFault::kDamaged;
+  if (Raw(ChecksumOf(content)) != bytes.substr(content.size())) return EntryFault::kDamaged;
   *body = content.substr(kHeaderBytes);
   return EntryFault::kNone;
 }
@@ -48,12 +47,12 @@ std::string EncodeEntry(const CacheKey& key, absl::string_view payload, int64_t 
   w.Raw(kMagic.data(), kMagic.size());
   w.U32(kEntryFormat);
   w.U32(static_cast<uint32_t>(key.kind));
-  w.U64(kHeaderBytes + body.bytes().size() + sizeof(Fingerprint::bytes));
+  w.U64(kHeaderBytes + body.bytes().size() + sizeof(Checksum::bytes));
   w.I64(created_us);
   w.Raw(key.fingerprint.bytes.data(), key.fingerprint.bytes.size());
   for (uint64_t print : PrintsOf(key.parts)) w.U64(print);
   w.Raw(body.bytes().data(), body.bytes().size());
-  const Fingerprint digest = FingerprintOf(w.bytes());
+  const Checksum digest = ChecksumOf(w.bytes());
   w.Raw(digest.bytes.data(), digest.bytes.size());
   return w.Take();
 }

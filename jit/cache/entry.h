@@ -4,9 +4,9 @@
 //   Entry entry;
 //   EntryFault fault = DecodeEntry(bytes, &entry);      // kNone, or why these bytes are refused
 //
-//   "TEKTITE\n"  format  kind  size  created  key  prints of the key's parts     the header, 136
-//   bytes name  the key's parts  payload                                              each after
-//   its length BLAKE2b-256 of all before
+//   header    "TEKTITE\n", format, kind, size, created, key, prints of the key's parts: 136 bytes
+//   body      name, the key's parts, payload, each after its length
+//   digest    XXH3, 128 bits, of all before
 //
 // Nothing in an entry is believed before its digest is checked; ReadHeader is for tools that look
 // at many.  No bytes, however damaged, make the reader crash or allocate more than their own size.
@@ -21,7 +21,7 @@
 
 namespace tektite::cache {
 
-inline constexpr uint32_t kEntryFormat = 3;
+inline constexpr uint32_t kEntryFormat = 4;
 inline constexpr size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8 + 32 + 8 * kNumKeyParts;
 
 struct EntryHeader {

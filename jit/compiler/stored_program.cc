@@ -165,6 +165,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program prog
     return absl::OutOfRangeError(absl::StrCat("the program needs ", failed->text));
   }
   TEKTITE_ASSIGN_OR_RETURN(const std::vector<cache::KernelPtr> kernels, LoadKernels(program));
+  program.bytes = nullptr;  // memory that is mapped, for what follows
   for (size_t s = 0; s < steps.steps.size(); ++s) {
     steps.steps[s].kernel = kernels[program.kernel_of_step[s]];
   }

@@ -120,15 +120,16 @@ class Reader {
       graph->size_values.emplace_back();
       Numbers(table, &graph->size_values.back());
     }
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
-      Buffer buffer;
+    const uint64_t num_buffers = in_.Count(4 * kWord);
+    graph->buffers.reserve(num_buffers);
+    for (uint64_t n = num_buffers; n > 0; --n) {
+      Buffer& buffer = graph->buffers.emplace_back();
       const uint32_t kind = in_.U32();
       if (kind >= kNumBufferKinds) in_.Fail();
       buffer.kind = static_cast<Buffer::Kind>(kind);
       buffer.index = static_cast<int>(in_.U32());
       buffer.size = DimAt();
       buffer.place = Number(table);
-      graph->buffers.push_back(std::move(buffer));
     }
     ReadSteps(graph);
     for (uint64_t n = in_.Count(kWord); n > 0; --n) {
@@ -207,16 +208,17 @@ class Reader {
     graph->constants.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
   }
   void ReadSteps(StepGraph* graph) {
-    const uint64_t count = in_.Count(kWord);
+    constexpr uint64_t kLeast = 4 * sizeof(uint64_t) + kWord;  // four lists and a group
+    const uint64_t count = in_.Count(kLeast);
+    graph->steps.reserve(count);
     for (uint64_t n = count; n > 0; --n) {
-      Step step;
+      Step& step = graph->steps.emplace_back();
       step.name = std::string(in_.String());
       Numbers(graph->buffers.size(), &step.operands);
       for (int b : step.operands) ReadPart(graph->buffers[b], &step);
       Numbers(graph->buffers.size(), &step.results);
       Numbers(graph->program.num_symbols(), &step.symbols);
       step.group = Number(count + 1) - 1;
-      graph->steps.push_back(std::move(step));
     }
   }
   void ReadPart(const Buffer& buffer, Step* step) {
