@@ -1,7 +1,6 @@
 #include "jit/runtime/arena_layout.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -27,28 +26,26 @@ int64_t MaxLiveBytes(absl::Span<const LiveBuffer> buffers) {
   return most;
 }
 
-std::vector<int> SortedBy(const std::vector<int>& buffers, const std::function<double(int)>& key) {
-  std::vector<int> order = buffers;
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
-  return order;
+// Buffers of equal keys stay in their order.
+template <typename Key>
+std::vector<int> SortedBy(std::vector<int> buffers, const Key& key) {
+  std::stable_sort(buffers.begin(), buffers.end(), [&](int a, int b) { return key(a) < key(b); });
+  return buffers;
 }
 
-// By buffer: all others that are alive together with it.
-std::vector<std::vector<int>> Neighbours(absl::Span<const LiveBuffer> buffers,
-                                         const std::vector<int>& in_time) {
-  std::vector<std::vector<int>> neighbours(buffers.size());
+std::vector<std::pair<int, int>> AliveTogether(absl::Span<const LiveBuffer> buffers,
+                                               const std::vector<int>& in_time) {
+  std::vector<std::pair<int, int>> together;
+  together.reserve(4 * buffers.size());  // of most
   std::vector<int> alive;
   for (int b : in_time) {
     alive.erase(std::remove_if(alive.begin(), alive.end(),
                                [&](int a) { return buffers[a].last < buffers[b].first; }),
                 alive.end());
-    for (int a : alive) {
-      neighbours[a].push_back(b);
-      neighbours[b].push_back(a);
-    }
+    for (int a : alive) together.emplace_back(a, b);
     alive.push_back(b);
   }
-  return neighbours;
+  return together;
 }
 
 }  // namespace
@@ -59,10 +56,10 @@ ArenaOrder::ArenaOrder(absl::Span<const LiveBuffer> buffers) {
   std::vector<int> all(buffers.size());
   std::iota(all.begin(), all.end(), 0);
   const std::vector<int> in_time = SortedBy(all, [&](int b) { return buffers[b].first; });
-  const auto neighbours = Neighbours(buffers, in_time);
+  const Pairs together = AliveTogether(buffers, in_time);
   const int64_t lower_bound = MaxLiveBytes(buffers);
 
-  SetOrder(SortedBy(in_time, [&](int b) { return -static_cast<double>(bytes[b]); }), neighbours);
+  SetOrder(SortedBy(in_time, [&](int b) { return -static_cast<double>(bytes[b]); }), together);
   layout_ = Place(bytes);
   if (buffers.size() <= kManyBuffers) {
     const std::vector<int> by_area = SortedBy(in_time, [&](int b) {
@@ -71,7 +68,7 @@ ArenaOrder::ArenaOrder(absl::Span<const LiveBuffer> buffers) {
     for (const std::vector<int>* order : {&by_area, &in_time}) {
       if (layout_.bytes == lower_bound) break;
       ArenaOrder other;
-      other.SetOrder(*order, neighbours);
+      other.SetOrder(*order, together);
       other.layout_ = other.Place(bytes);
       if (other.layout_.bytes < layout_.bytes) *this = std::move(other);
     }
@@ -79,15 +76,19 @@ ArenaOrder::ArenaOrder(absl::Span<const LiveBuffer> buffers) {
   layout_.max_live_bytes = lower_bound;
 }
 
-void ArenaOrder::SetOrder(std::vector<int> order, const std::vector<std::vector<int>>& neighbours) {
+void ArenaOrder::SetOrder(std::vector<int> order, const Pairs& together) {
   order_ = std::move(order);
   std::vector<int> position(order_.size());
   for (size_t i = 0; i < order_.size(); ++i) position[order_[i]] = static_cast<int>(i);
-  earlier_.assign(order_.size(), {});
-  for (size_t i = 0; i < order_.size(); ++i) {
-    for (int n : neighbours[order_[i]]) {
-      if (position[n] < static_cast<int>(i)) earlier_[i].push_back(n);
-    }
+  // A counting sort.  While it runs, entry i + 1 is where the i-th one's next goes, so that it ends
+  // up as where the i-th one's end.
+  first_earlier_.assign(order_.size() + 2, 0);
+  for (const auto& [a, b] : together) ++first_earlier_[std::max(position[a], position[b]) + 2];
+  std::partial_sum(first_earlier_.begin(), first_earlier_.end(), first_earlier_.begin());
+  earlier_.resize(together.size());
+  for (const auto& [a, b] : together) {
+    const bool a_first = position[a] < position[b];
+    earlier_[first_earlier_[position[a_first ? b : a] + 1]++] = a_first ? a : b;
   }
 }
 
@@ -101,7 +102,8 @@ ArenaLayout ArenaOrder::Place(absl::Span<const int64_t> bytes) const {
     const int64_t size = AlignUp(bytes[b]);
     if (size == 0) continue;
     taken.clear();
-    for (int other : earlier_[i]) {
+    for (int e = first_earlier_[i]; e < first_earlier_[i + 1]; ++e) {
+      const int other = earlier_[e];
       const int64_t offset = layout.offsets[other];
       taken.emplace_back(offset, offset + AlignUp(bytes[other]));
     }

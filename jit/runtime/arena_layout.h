@@ -13,6 +13,7 @@
 #define TEKTITE_JIT_RUNTIME_ARENA_LAYOUT_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -42,11 +43,14 @@ class ArenaOrder {
   ArenaLayout Place(absl::Span<const int64_t> bytes) const;
 
  private:
-  void SetOrder(std::vector<int> order, const std::vector<std::vector<int>>& neighbours);
+  using Pairs = std::vector<std::pair<int, int>>;  // buffers that are alive together
+
+  void SetOrder(std::vector<int> order, const Pairs& together);
 
   std::vector<int> order_;
-  // For each buffer of the order, those placed before it that are alive together with it.
-  std::vector<std::vector<int>> earlier_;
+  // For each buffer of the order, those placed before it that are alive together with it: of the
+  // i-th, earlier_[first_earlier_[i]] and on, up to the next one's.
+  std::vector<int> first_earlier_, earlier_;
   ArenaLayout layout_;
 };
 

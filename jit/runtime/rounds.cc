@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -40,11 +41,17 @@ class Former {
          std::vector<int>* steps)
       : graph_(graph), end_(num_before_updates), options_(options), steps_(*steps) {
     rounds_.local.resize(graph.buffers.size());
-    for (const Step& step : graph.steps) plans_.push_back(PlanAtTypicalSizes(graph, step));
+    plans_.resize(graph.steps.size());
     is_computed_.resize(graph.buffers.size());
+    int64_t computed = 0;
     for (int t = 0; t < end_; ++t) {
-      for (int b : StepAt(t).results) is_computed_[b] = true;
+      for (int b : StepAt(t).results) {
+        is_computed_[b] = true;
+        computed += graph.buffers[b].typical_bytes;
+      }
     }
+    // Passes are for graphs of known sizes: whether there is one decides what has memory.
+    may_pass_ = graph.sources.empty() && computed >= options.least_bytes_saved;
     seen_by_.resize(graph.buffers.size(), -1);
   }
 
@@ -65,17 +72,21 @@ class Former {
  private:
   const Step& StepAt(int position) const { return graph_.steps[steps_[position]]; }
 
-  // Passes are for graphs of known sizes: whether there is one decides what has memory.
+  const LaunchPlan& PlanOf(int s) {
+    if (!plans_[s]) plans_[s] = PlanAtTypicalSizes(graph_, graph_.steps[s]);
+    return *plans_[s];
+  }
+
   int EndOfPass(int begin) {
-    if (!graph_.sources.empty()) return begin + 1;
-    std::vector<Round::Member> members = {{StepAt(begin).kernel.get(), plans_[steps_[begin]]}};
+    if (!may_pass_) return begin + 1;
+    std::vector<Round::Member> members = {{StepAt(begin).kernel.get(), PlanOf(steps_[begin])}};
     int64_t weights = 0;
     int end = begin + 1;
     for (; end < end_; ++end) {
       if (!ReadsByRow(StepAt(end), begin, end)) break;
       weights += WeightBytes(StepAt(end));
       if (weights > kMostWeightBytes) break;
-      members.push_back({StepAt(end).kernel.get(), plans_[steps_[end]]});
+      members.push_back({StepAt(end).kernel.get(), PlanOf(steps_[end])});
       const auto pass = Round::Create(Round::Kind::kPass, members, {}, 0);
       if (pass == nullptr || pass->Plan({}).num_chunks < options_.least_blocks) {
         members.pop_back();
@@ -142,10 +153,10 @@ class Former {
     return bytes;
   }
 
-  bool IsSmall(int s) const {
+  bool IsSmall(int s) {
     int64_t bytes = 0;
     for (int b : graph_.steps[s].results) bytes += graph_.buffers[b].typical_bytes;
-    return plans_[s].cost_ns <= kSmallNs && bytes <= kSmallBytes;
+    return bytes <= kSmallBytes && PlanOf(s).cost_ns <= kSmallNs;
   }
 
   // Moves small steps that need nothing but what is there before `begin` behind it.
@@ -174,9 +185,10 @@ class Former {
   const int end_;
   const RoundOptions& options_;
   std::vector<int>& steps_;
-  std::vector<LaunchPlan> plans_;  // by step, at typical sizes
-  std::vector<bool> is_computed_;  // by buffer, in the call
-  std::vector<int> seen_by_;       // by buffer, the latest search that came past its step
+  std::vector<std::optional<LaunchPlan>> plans_;  // by step, at typical sizes, once asked for
+  std::vector<bool> is_computed_;                 // by buffer, in the call
+  bool may_pass_ = false;
+  std::vector<int> seen_by_;  // by buffer, the latest search that came past its step
   Rounds rounds_;
 };
 

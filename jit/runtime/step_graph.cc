@@ -76,6 +76,7 @@ void SignConstant(const Literal& literal, std::vector<uint64_t>* signature) {
 void Sign(const StepGraph& graph, WeightGroup* group) {
   absl::flat_hash_map<int, int> number;  // computed buffer -> its number within the group
   auto& signature = group->signature;
+  signature.reserve(8 * group->steps.size());
   for (int s : group->steps) {
     const Step& step = graph.steps[s];
     signature.push_back(reinterpret_cast<uintptr_t>(step.kernel.get()));
