@@ -101,12 +101,12 @@ class Worker:
         """Calls for so long, and until code that is made behind the calls is there."""
         self.ask(do="warm", seconds=seconds)
 
-    def times(self, seconds: float, calls: int = 1) -> Times:
-        return Times(**self.ask(do="time", seconds=seconds, calls=calls))
+    def times(self, seconds: float, calls: int = 1, warmup: bool = False) -> Times:
+        return Times(**self.ask(do="time", seconds=seconds, calls=calls, warmup=warmup))
 
-    def requests(self, order: list[int], save: Path) -> Times:
+    def requests(self, order: list[int], save: Path, warmup: bool = False) -> Times:
         """Of a dynamic workload, by index: milliseconds of each; `save` gets samples of the results."""
-        return Times(**self.ask(do="requests", order=order, save=str(save)))
+        return Times(**self.ask(do="requests", order=order, save=str(save), warmup=warmup))
 
     def weights_mb(self) -> float:
         return self.ask(do="stats")["weights_mb"]

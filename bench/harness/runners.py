@@ -32,6 +32,7 @@ class Runner:
     samples: Callable[[Any], Arrays] | None = None    # of what that answers
     weights_mb: float = 0.0  # of the model, MiB, where the engine holds it as Keras does
     layers: Callable[[], list[dict]] | None = None  # what an engine knows of its layers' times
+    warmup: Callable[[], Any] | None = None  # what a server calls before its first request, where an engine has that
 
 
 def limit_cpus(threads: int) -> None:

@@ -115,6 +115,15 @@ def make_model_runner(workload: Workload, model: Any, jit: bool) -> Runner:
         return make_training(workload, model, jit)
     function = traced(workload, model, jit)
     if workload.kind == "dynamic":
-        return dynamic_runner(workload, lambda x: function(*map(tf.constant, x)), to_numpy)
-    inputs = [tf.constant(x) for x in workload.inputs()]
-    return fixed_runner(lambda: function(*inputs), to_numpy)
+        runner = dynamic_runner(workload, lambda x: function(*map(tf.constant, x)), to_numpy)
+        inputs = [tf.constant(x) for x in workload.requests()[0]]
+    else:
+        inputs = [tf.constant(x) for x in workload.inputs()]
+        runner = fixed_runner(lambda: function(*inputs), to_numpy)
+
+    def warmup() -> None:
+        import tektite
+        tektite.warmup(function, [inputs])
+
+    runner.warmup = warmup
+    return runner

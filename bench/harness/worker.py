@@ -7,6 +7,7 @@
                                          many CPUs others used meanwhile
     {"do": "requests", "order": [...], "save": FILE} -> as "time"  dynamic: a time per request; keeps
                                          samples of each one's results when it first comes
+    Both of these take "warmup": true -> what comes before the first call: tektite.warmup
     {"do": "stats"}                   -> {"stats": {...} or null, "rss_mb": n, "weights_mb": n}
     {"do": "layers"}                  -> {"layers": [...]}         with --profile, of some engines
     {"do": "quit"}
@@ -84,6 +85,8 @@ def run_settled_outputs(runner: Runner, request: dict) -> dict:
 def run_timed(runner: Runner, request: dict) -> dict:
     """At least so many calls, or one, then calls until the time is over."""
     clock, times = time.perf_counter, []
+    if request.get("warmup"):
+        runner.warmup()
     with OtherLoad() as load:
         end = clock() + request["seconds"]
         while len(times) < request.get("calls", 1) or clock() < end:
@@ -109,8 +112,10 @@ def run_warm(runner: Runner, request: dict) -> dict:
 
 
 def run_requests(runner: Runner, request: dict, workload: Workload) -> dict:
-    """The workload's requests in this order, an index each; nothing is called before the first."""
+    """The workload's requests in this order, an index each."""
     clock, times, inputs, kept = time.perf_counter, [], workload.requests(), {}
+    if request.get("warmup"):
+        runner.warmup()
     with OtherLoad() as load:
         for i in request["order"]:
             begin = clock()

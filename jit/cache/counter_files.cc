@@ -19,7 +19,9 @@ namespace tektite::cache {
 namespace {
 
 constexpr char kSuffix[] = ".stats";
-constexpr size_t kMostOfTheDead = 16;
+// So many of the newest files stay, whether their processes live or not: to ask about one costs a
+// look into /proc, on the thread of a process's first request.
+constexpr size_t kKept = 16;
 
 // The process of "TIME-space.pid.start.stats"; the time is of fixed width, so that names sort by
 // it.
@@ -46,10 +48,10 @@ std::string NewCounterFilePath(const Flags& flags) {
   auto directory =
       Directory::Open(absl::StrCat(cache, "/", kRunFolder), Directory::Use::kReadWrite);
   if (!directory.ok()) return "";
-  size_t dead = 0;
-  for (const std::string& name : NewestFirst(**directory)) {
+  const std::vector<std::string> names = NewestFirst(**directory);
+  for (size_t i = kKept; i < names.size(); ++i) {
     ProcessId id;
-    if (ProcessOf(name, &id) && IsDead(id) && ++dead > kMostOfTheDead) (*directory)->Remove(name);
+    if (ProcessOf(names[i], &id) && IsDead(id)) (*directory)->Remove(names[i]);
   }
   // A process may have several compilers.
   static std::atomic<int64_t> last{0};

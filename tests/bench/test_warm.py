@@ -36,6 +36,18 @@ def test_processes_that_others_disturbed_do_not_count():
 
 
 def test_the_report_has_a_line_for_each_row():
-    good = {"workload": "m", "threads": 2, "disturbed": True, **warm.figures_of([4.0] + [2.0] * 40, stats())}
-    text = warm.report([good, {"workload": "n", "threads": 2, "error": "no answer within 1 s"}])
+    good = {"workload": "m", "threads": 2, "disturbed": True, "request": 1.03, "stock": 1.57,
+            **warm.figures_of([4.0] + [2.0] * 40, stats())}
+    text = warm.report([good, {**good, "kernels": 150}, {"workload": "n", "threads": 2, "error": "no answer within 1 s"}])
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     assert "m ~" in text and "100%" in text and "no answer within 1 s" in text
+    assert len({len(line) for line in lines}) == 1
+    assert lines[2][lines[0].index("1st after warmup / p50")] == "1.03"
+    assert lines[2][lines[0].index("stock's 2nd / p50")] == "1.57"
+    assert lines[-1][0] == "all" and lines[-1][lines[0].index("loaded")] == "200"
+    assert lines[-1][lines[0].index("load ms / 100")] == "1.00"
+
+
+def test_a_call_is_compared_with_the_later_ones_of_its_process():
+    assert warm.over_later([3.0, 5.0] + [9.0] * 18 + [2.0] * 9, 0) == 1.5
+    assert warm.over_later([3.0], 1) is None
