@@ -88,9 +88,9 @@ report(before=[before["prepared_fallbacks"], before["fallbacks"].get("MEASURING_
 
 def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, tmp_path):
     run(80)
-    later = run_program(CHECKED.replace("CALLS", "100"), tektite="1",
+    later = run_program(CHECKED.replace("CALLS", "1000"), tektite="1",
                         TEKTITE_FLAGS=f"--contest=true --cache_dir={tmp_path}/cache")
-    # The hundredth call only has them made; a later one is the check.
+    # The thousandth call only has them made; a later one is the check.
     assert later.values["before"] == [1, 0]
     assert later.host["prepared_fallbacks"] == 1 and measured(later) >= 1
     assert later.values["z"] == later.values["y"]

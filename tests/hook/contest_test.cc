@@ -92,7 +92,7 @@ TEST(Contest, IsWonWhereBeginWouldLetCompiledCodeRunUnmeasured) {
 TEST(Contest, WhatIsPostponedIsMeasuredLater) {
   // A check of what an earlier process found out, and the trial of a class that is new.
   for (const bool is_recalled : {true, false}) {
-    Calls calls(is_recalled ? std::vector<Verdict>{{1, true, 0.5, 0}} : std::vector<Verdict>{});
+    Calls calls(is_recalled ? std::vector<Verdict>{{1, true, 0.9, 0}} : std::vector<Verdict>{});
     int postponed = 0, call = 0;
     for (; call < 1000; ++call) {
       Contest::Turn turn = calls.contest.Begin(1, 1, 0);
@@ -324,20 +324,31 @@ std::vector<Verdict> FoundOut(double compiled, uint64_t shape_class = 1) {
   return ReadVerdicts(WriteVerdicts(verdicts), kToday);
 }
 
-TEST(Contest, ALaterProcessAsksTheHostForSpotChecksAlone) {
-  Calls calls(FoundOut(50));
-  calls.compiled = 50;
+// Of a cluster whose code takes `compiled` where the host's kernels take 100.
+void ExpectFirstCheckAfter(uint64_t number, double compiled) {
+  Calls calls(FoundOut(compiled));
+  calls.compiled = compiled;
   calls.artifact = 1;
-  calls.Make(static_cast<int>(Contest::kFirstCheckOfVerdict) - 1, 1);
+  calls.Make(static_cast<int>(number) - 1, 1);
   EXPECT_EQ(calls.host_calls, 0);
+  calls.Make(1, 1);
+  EXPECT_EQ(calls.host_calls, 1);
   calls.Make(1000, 1);
   EXPECT_LE(calls.host_calls, 8);
   EXPECT_GE(calls.host_calls, 3);
   EXPECT_EQ(calls.contest.Summary().compiled, 1);
 }
 
+TEST(Contest, ALaterProcessAsksTheHostForSpotChecksAlone) {
+  ExpectFirstCheckAfter(Contest::kFirstCheckOfVerdict, 92);
+}
+
+TEST(Contest, OfCodeThatWasFarAheadALaterProcessAsksLater) {
+  ExpectFirstCheckAfter(Contest::kSpotCheckEvery, 50);
+}
+
 TEST(Contest, AnEarlierVictoryThatIsNoneAnyMoreIsFoundOut) {
-  Calls calls(FoundOut(50));
+  Calls calls(FoundOut(92));
   calls.compiled = 150;
   calls.artifact = 1;
   calls.Make(220, 1);

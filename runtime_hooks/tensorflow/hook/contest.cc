@@ -10,8 +10,8 @@ constexpr double kClearWin = 0.95;
 constexpr double kLoss = 1.03;
 constexpr double kClearLoss = 1.5;
 // What other shapes must have shown for a class to be settled without a trial.
-constexpr double kWinByPrecedent = 0.85;
-constexpr double kLossByPrecedent = 1.2;
+constexpr double kFarAhead = 0.85;
+constexpr double kFarBehind = 1.2;
 
 enum class Phase : uint8_t { kWarmUp, kTrial, kCompiledWon, kHostWon };
 
@@ -43,7 +43,7 @@ class Contest::ShapeClass {
     is_recalled_ = true;
     ratio_ = earlier->ratio;
     check_every_ = kFirstSpotCheck / 2;  // doubled after each
-    check_at_ = kFirstCheckOfVerdict;
+    check_at_ = earlier->ratio <= kFarAhead ? kSpotCheckEvery : kFirstCheckOfVerdict;
     retry_at_ = kRetryOfVerdict;
     Settle(earlier->compiled_won ? Phase::kCompiledWon : Phase::kHostWon);
   }
@@ -212,12 +212,12 @@ class Contest::ShapeClass {
   bool SettleByPrecedent(double work) {
     const auto expected = precedents_.Find(artifact_.load(std::memory_order_relaxed), work);
     if (!expected) return false;
-    if (expected->worst <= kWinByPrecedent) {
+    if (expected->worst <= kFarAhead) {
       CheckSoon();
       Settle(Phase::kCompiledWon);
       return true;
     }
-    if (expected->best < kLossByPrecedent) return false;
+    if (expected->best < kFarBehind) return false;
     ratio_ = expected->best;
     retry_at_.store(calls() + kRetryByPrecedent, std::memory_order_relaxed);
     Settle(Phase::kHostWon);

@@ -27,9 +27,9 @@
 // comes often has been measured for itself.  Trials that go on at the same time share what they
 // find.  New code for a class that won is looked at likewise.
 // What an earlier process found out (verdicts.h) is taken up: the winner runs from the first call
-// on, with the first spot checks after 100, since the host's kernels have to be made for them (then
-// they are postponed until that is done: Postpone), then 112, 136, 184, ...; the loser is warmed up
-// and tried after 200.
+// on, with the first spot checks after 100, or 1,000 where it was far ahead, since the host's
+// kernels have to be made for them (then they are postponed until that is done: Postpone), and
+// further ones 12, 36, 84, ... calls later; the loser is warmed up and tried after 200.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
 // Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's
