@@ -130,6 +130,30 @@ TEST(Contest, FewDisturbedCallsDoNotDecide) {
   EXPECT_EQ(calls.contest.Summary().compiled, 1);
 }
 
+// Something else, such as the compilation of other code, may slow the host's kernels down for
+// longer than the shortest trial takes.
+TEST(Contest, AFewSlowCallsOfTheHostAreNoVictory) {
+  Calls calls;
+  calls.compiled = 120;
+  while (calls.host_calls < 5) {
+    calls.host = 144;
+    calls.Make();
+  }
+  calls.host = 100;
+  calls.Make(200, 1);
+  EXPECT_EQ(calls.contest.Summary().host, 1);
+}
+
+TEST(Contest, ACloseVictoryIsLookedAtAgainSoon) {
+  Calls calls;
+  calls.compiled = 98;
+  calls.Make(40, 1);
+  ASSERT_EQ(calls.contest.Summary().compiled, 1);
+  calls.compiled = 120;
+  calls.Make(200, 1);
+  EXPECT_EQ(calls.contest.Summary().host, 1);
+}
+
 TEST(Contest, TheHostsFirstCallIsNotHeldAgainstIt) {
   Calls calls;
   calls.compiled = 120;
