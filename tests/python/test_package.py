@@ -146,6 +146,21 @@ report(new=[after[k] - before[k] for k in ("compiles", "clusters")],
     assert result.values["runs"] >= 3
 
 
+def test_after_a_warmup_no_request_is_compared_with_tensorflow(run_program):
+    text = """
+f = tf.function(lambda x: tf.nn.softmax(tf.tanh(x) * 2.0 + 1.0))
+x = tf.constant(normal(64, 512))
+tektite.warmup(f, [x])
+contest = tektite.stats()["host"]["contest"]
+before = tektite.stats()["host"]["direct_runs"]
+f(x); f(x); f(x)  # two of them may be a spot check
+report(contest=contest, direct=tektite.stats()["host"]["direct_runs"] - before)
+"""
+    result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --contest=true")
+    assert result.values["contest"]["open"] == 0 and result.values["contest"]["compiled"] == 1
+    assert result.values["direct"] >= 1
+
+
 def test_explain_tells_what_is_left_out_and_why(run_program):
     text = """
 def f(x):
