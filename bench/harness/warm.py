@@ -59,7 +59,7 @@ def report(rows: list[dict[str, Any]]) -> str:
         if "error" in row:
             cells.append([row["workload"], str(row["threads"]), row["error"], *["-"] * (len(COLUMNS) - 3)])
             continue
-        cells.append([row["workload"] + (" ~" if row["disturbed"] else ""), str(row["threads"]),
+        cells.append([row["workload"] + (" ~" if row["disturbed"] else ""), f"{row['threads']:g}",
                       f"{row['hit_rate']:.0%}" if row["hit_rate"] is not None else "-", f"{row['compiled']:g}",
                       f"{row['kernels']:g}", short(row["load_ms"]), short(row["first"]), short(row["p50"]),
                       *(short(row[name]) for name in ("second", "soon", "worst", "request", "stock")),

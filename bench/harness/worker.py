@@ -85,9 +85,9 @@ def run_settled_outputs(runner: Runner, request: dict) -> dict:
 def run_timed(runner: Runner, request: dict) -> dict:
     """At least so many calls, or one, then calls until the time is over."""
     clock, times = time.perf_counter, []
-    if request.get("warmup"):
-        runner.warmup()
     with OtherLoad() as load:
+        if request.get("warmup"):
+            runner.warmup()
         end = clock() + request["seconds"]
         while len(times) < request.get("calls", 1) or clock() < end:
             begin = clock()
@@ -114,9 +114,9 @@ def run_warm(runner: Runner, request: dict) -> dict:
 def run_requests(runner: Runner, request: dict, workload: Workload) -> dict:
     """The workload's requests in this order, an index each."""
     clock, times, inputs, kept = time.perf_counter, [], workload.requests(), {}
-    if request.get("warmup"):
-        runner.warmup()
     with OtherLoad() as load:
+        if request.get("warmup"):
+            runner.warmup()
         for i in request["order"]:
             begin = clock()
             results = runner.request(inputs[i])
