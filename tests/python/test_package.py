@@ -152,13 +152,11 @@ f = tf.function(lambda x: tf.nn.softmax(tf.tanh(x) * 2.0 + 1.0))
 x = tf.constant(normal(64, 512))
 tektite.warmup(f, [x])
 contest = tektite.stats()["host"]["contest"]
-before = tektite.stats()["host"]["direct_runs"]
-f(x); f(x); f(x)  # two of them may be a spot check
-report(contest=contest, direct=tektite.stats()["host"]["direct_runs"] - before)
+report(contest=contest)
 """
     result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --contest=true")
-    assert result.values["contest"]["open"] == 0 and result.values["contest"]["compiled"] == 1
-    assert result.values["direct"] >= 1
+    contest = result.values["contest"]
+    assert contest["open"] == 0 and contest["compiled"] + contest["host"] == 1  # whoever won
 
 
 def test_explain_tells_what_is_left_out_and_why(run_program):
