@@ -116,14 +116,14 @@ def make_model_runner(workload: Workload, model: Any, jit: bool) -> Runner:
     function = traced(workload, model, jit)
     if workload.kind == "dynamic":
         runner = dynamic_runner(workload, lambda x: function(*map(tf.constant, x)), to_numpy)
-        inputs = [tf.constant(x) for x in workload.requests()[0]]
     else:
         inputs = [tf.constant(x) for x in workload.inputs()]
         runner = fixed_runner(lambda: function(*inputs), to_numpy)
 
     def warmup() -> None:
         import tektite
-        tektite.warmup(function, [inputs])
+        first = workload.requests()[0] if workload.kind == "dynamic" else workload.inputs()
+        tektite.warmup(function, [[tf.constant(x) for x in first]])
 
     runner.warmup = warmup
     return runner
