@@ -47,7 +47,7 @@ TEST(Contest, AClearWinnerTakesAHandfulOfTheHostsCalls) {
   Calls calls;
   calls.compiled = 50;
   calls.Make(200, 1);
-  EXPECT_LE(calls.host_calls, 4);
+  EXPECT_LE(calls.host_calls, 1 + 3 * Contest::kRunOfCalls);
   EXPECT_EQ(calls.contest.Summary().compiled, 1);
 }
 
@@ -55,7 +55,7 @@ TEST(Contest, AClearLoserIsDemoted) {
   Calls calls;
   calls.compiled = 200;
   calls.Make(200, 1);
-  EXPECT_LE(calls.compiled_calls, Contest::kWarmRuns + 4);
+  EXPECT_LE(calls.compiled_calls, Contest::kWarmRuns + 3 * Contest::kRunOfCalls);
   EXPECT_GT(calls.demoted_calls, 150);
   const Contest::Report report = calls.contest.Summary();
   EXPECT_EQ(report.host, 1);
@@ -147,7 +147,7 @@ TEST(Contest, AFewSlowCallsOfTheHostAreNoVictory) {
 TEST(Contest, ACloseVictoryIsLookedAtAgainSoon) {
   Calls calls;
   calls.compiled = 98;
-  calls.Make(40, 1);
+  calls.Make(60, 1);
   ASSERT_EQ(calls.contest.Summary().compiled, 1);
   calls.compiled = 120;
   calls.Make(200, 1);
@@ -169,6 +169,24 @@ TEST(Contest, TheHostsFirstCallIsNotHeldAgainstIt) {
   EXPECT_EQ(calls.contest.Summary().host, 1);
 }
 
+// The first call after the other side's finds caches and threads as that has left them.
+TEST(Contest, ASidesFirstCallAfterTheOthersDoesNotCount) {
+  for (const double slower : {1.2, 0.8}) {
+    Calls calls;
+    Side last = Side::kCompiled;
+    for (int i = 0; i < 300; ++i) {
+      const Contest::Turn turn = calls.contest.Begin(1, 1, 0);
+      const bool is_host = turn.side == Side::kHost;
+      const bool is_first = turn.side != last;
+      last = turn.side;
+      now += static_cast<int64_t>(is_host ? (is_first ? 200 : 100) : 100 * slower);
+      calls.contest.End(turn);
+    }
+    EXPECT_EQ(calls.contest.Summary().host, slower > 1 ? 1 : 0);
+    EXPECT_EQ(calls.contest.Summary().compiled, slower > 1 ? 0 : 1);
+  }
+}
+
 TEST(Contest, AWinnerThatBecomesSlowerIsFoundOut) {
   Calls calls;
   calls.compiled = 50;
@@ -178,11 +196,11 @@ TEST(Contest, AWinnerThatBecomesSlowerIsFoundOut) {
   EXPECT_EQ(calls.contest.Summary().host, 1);
 }
 
-TEST(Contest, AWinnersHostCallsAreOneInAThousand) {
+TEST(Contest, AWinnersHostCallsAreTwoInAThousand) {
   Calls calls;
   calls.compiled = 50;
   calls.Make(100000, 1);
-  EXPECT_LE(calls.host_calls, 110);
+  EXPECT_LE(calls.host_calls, 210);
 }
 
 TEST(Contest, ALoserIsTriedAgainSoonWhenThereIsNewCode) {
@@ -200,8 +218,8 @@ TEST(Contest, ALoserIsTriedAgainLaterAndLater) {
   Calls calls;
   calls.compiled = 200;
   calls.Make(100000, 1);
-  // At 1, 3, 7, 15, 31, 63 thousand calls: seven trials of three or four each.
-  EXPECT_LT(calls.compiled_calls, 40);
+  // At 1, 3, 7, 15, 31, 63 thousand calls: seven trials of three samples each.
+  EXPECT_LE(calls.compiled_calls, Contest::kWarmRuns + 7 * 3 * Contest::kRunOfCalls);
   calls.compiled = 50;
   calls.Make(100000, 1);
   EXPECT_EQ(calls.contest.Summary().compiled, 1);
@@ -256,8 +274,8 @@ TEST(Contest, TrialsThatGoOnAtOnceAreShared) {
     }
   }
   EXPECT_EQ(calls.contest.Summary().compiled, 20);
-  // One each to begin with, three for a judgement, and then spot checks.
-  EXPECT_LE(calls.host_calls, 20 + 4 + 20);
+  // One run each, which is enough, and then spot checks.
+  EXPECT_LE(calls.host_calls, 1 + (20 + 20) * Contest::kRunOfCalls);
 }
 
 TEST(Contest, AShapeThatIsSlowerThanOthersIsFoundOutWithinTwoHundredCalls) {
@@ -292,7 +310,7 @@ TEST(Contest, ACloseResultSpeaksForNobody) {
   calls.Make(100, 1, 1000);
   const int64_t trial = calls.host_calls;
   calls.Make(100, 2, 1000);
-  EXPECT_EQ(calls.host_calls, 2 * trial);
+  EXPECT_EQ(calls.host_calls, 2 * trial - 1) << "one call made the host's kernels";
 }
 
 TEST(Contest, NewCodeOfAWinnerIsLookedAt) {
@@ -358,7 +376,7 @@ void ExpectFirstCheckAfter(uint64_t number, double compiled) {
   calls.Make(1, 1);
   EXPECT_EQ(calls.host_calls, 1);
   calls.Make(1000, 1);
-  EXPECT_LE(calls.host_calls, 8);
+  EXPECT_LE(calls.host_calls, 1 + 7 * Contest::kRunOfCalls);
   EXPECT_GE(calls.host_calls, 3);
   EXPECT_EQ(calls.contest.Summary().compiled, 1);
 }
@@ -389,7 +407,7 @@ TEST(Contest, AnEarlierLoserDoesNotRunAtFirst) {
   EXPECT_EQ(calls.compiled_calls, 0);
   EXPECT_EQ(calls.demoted_calls, calls.host_calls);
   calls.Make(500, 1);
-  EXPECT_LE(calls.compiled_calls, Contest::kWarmRuns + 4);
+  EXPECT_LE(calls.compiled_calls, Contest::kWarmRuns + 3 * Contest::kRunOfCalls);
   EXPECT_FALSE(calls.contest.HasNews()) << "it is known already";
 }
 

@@ -7,7 +7,6 @@ namespace tektite::tf_hook {
 namespace {
 
 constexpr double kLoss = 1.03;
-constexpr double kClearLoss = 1.5;
 // What other shapes must have shown for a class to be settled without a trial.
 constexpr double kFarAhead = 0.85;
 constexpr double kFarBehind = 1.2;
@@ -16,17 +15,59 @@ constexpr double kFarBehind = 1.2;
 // may all lie in a burst of something else, such as the compilation of better code, which slows the
 // host's kernels down more than ours: 0.83 was seen where the truth was 1.2.
 double ClearWin(size_t samples) {
-  if (samples >= 11) return 0.95;
-  return samples >= 7 ? 0.9 : 0.75;
+  if (samples >= 8) return 0.95;
+  if (samples >= 5) return 0.9;
+  return samples >= 3 ? 0.75 : 0.5;
 }
+
+// And clearly lost when it is above this.
+double ClearLoss(size_t samples) { return samples >= 3 ? 1.5 : 2; }
 
 enum class Phase : uint8_t { kWarmUp, kTrial, kCompiledWon, kHostWon };
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+// What one side's runs of calls took, in nanoseconds over work.
+class Samples {
+ public:
+  // Returns whether the call completes a run, which is a sample.
+  bool Add(double time) {
+    best_ = calls_ == 0 ? time : std::min(best_, time);
+    if (++calls_ < Contest::kRunOfCalls) return false;
+    calls_ = 0;
+    last_ = best_;
+    if (times_.size() < Contest::kManySamples) times_.push_back(best_);
+    return true;
+  }
+
+  size_t size() const { return times_.size(); }
+  double last() const { return last_; }
+  double Minimum() const { return *std::min_element(times_.begin(), times_.end()); }
+  double Median() const {
+    std::vector<double> times = times_;
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
+  }
+
+ private:
+  std::vector<double> times_;
+  double best_ = 0, last_ = 0;
+  int calls_ = 0;  // of the run that is going on
+};
+
+// Whose turn it is: a run of the host's calls, then one of compiled code's.
+class Rounds {
+ public:
+  Contest::Side Next() {
+    const bool is_host = next_ < Contest::kRunOfCalls;
+    next_ = (next_ + 1) % (2 * Contest::kRunOfCalls);
+    return is_host ? Contest::Side::kHost : Contest::Side::kCompiled;
+  }
+  bool IsComplete() const { return next_ == 0; }
+  void Restart() { next_ = 0; }
+
+ private:
+  int next_ = 0;
+};
 
 }  // namespace
 
@@ -42,9 +83,11 @@ uint64_t AddToShapeClass(uint64_t hash, int64_t size) {
 class Contest::ShapeClass {
  public:
   // `earlier` may be null.
-  ShapeClass(uint64_t key, Precedents* precedents, std::atomic<bool>* has_news,
-             const Verdict* earlier)
-      : key(key), precedents_(*precedents), has_news_(*has_news) {
+  ShapeClass(uint64_t key, Shared* shared, const Verdict* earlier)
+      : key(key),
+        precedents_(shared->precedents),
+        has_news_(shared->has_news),
+        host_has_run_(shared->host_has_run) {
     if (earlier == nullptr) return;
     verdict_ = *earlier;
     is_recalled_ = true;
@@ -94,18 +137,15 @@ class Contest::ShapeClass {
     }
     generation_.store(code_generation, std::memory_order_relaxed);
     turn->is_measured = true;
-    turn->side = host_is_next_ ? Side::kHost : Side::kCompiled;
-    host_is_next_ = !host_is_next_;
+    turn->side = rounds_.Next();
   }
 
   void Postpone(Turn* turn) {
     turn->side = Side::kCompiled;
     turn->is_measured = false;
     std::lock_guard<std::mutex> lock(mutex_);
-    if (phase_.load(std::memory_order_relaxed) == Phase::kTrial) {
-      host_is_next_ = true;
-    } else if (is_checking_) {
-      is_checking_ = false;
+    rounds_.Restart();
+    if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
       check_at_.store(calls() + 2 * check_every_, std::memory_order_relaxed);
     }
   }
@@ -137,18 +177,7 @@ class Contest::ShapeClass {
       if (++warm_runs_ >= kWarmRuns) BeginTrial();
       return;
     }
-    // The host's kernels are made by its first call, and keep what they learn of a shape.
-    if (turn.side == Side::kHost && !host_is_warm_) {
-      host_is_warm_ = true;
-      return;
-    }
-    std::vector<double>& times = turn.side == Side::kHost ? host_ : compiled_;
-    if (times.size() < kManySamples) times.push_back(time);
-    if (is_first_trial_ && !host_.empty() && !compiled_.empty()) {
-      precedents_.AddPair(artifact_.load(std::memory_order_relaxed), turn.work,
-                          compiled_.back() / host_.back());
-    }
-    if (std::min(host_.size(), compiled_.size()) >= kFewSamples) Judge(turn.work);
+    AddTime(turn, time);
   }
 
   void AddTo(Report* report) {
@@ -193,25 +222,46 @@ class Contest::ShapeClass {
 
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
+  void Forget() {
+    rounds_.Restart();
+    host_ = {};
+    compiled_ = {};
+  }
+
   void BeginTrial() {
-    host_.clear();
-    compiled_.clear();
+    Forget();
     phase_.store(Phase::kTrial, std::memory_order_release);
   }
 
-  // Two calls: the host's, then one of compiled code.
+  // One run of calls of either side.
   void SpotCheck(uint64_t call, Turn* turn) {
     if (call < check_at_.load(std::memory_order_relaxed)) return;
     turn->is_measured = true;
-    turn->side = is_checking_ ? Side::kCompiled : Side::kHost;
-    is_checking_ = !is_checking_;
-    if (is_checking_) return;
+    turn->side = rounds_.Next();
+    if (!rounds_.IsComplete()) return;
     check_every_ = std::min(2 * check_every_, kSpotCheckEvery);
     check_at_.store(call + check_every_, std::memory_order_relaxed);
   }
 
+  void AddTime(const Turn& turn, double time) {
+    // The host's kernels are made by its first call.
+    if (turn.side == Side::kHost && !host_has_run_.exchange(true)) {
+      rounds_.Restart();
+      return;
+    }
+    Samples& samples = turn.side == Side::kHost ? host_ : compiled_;
+    if (!samples.Add(time)) return;
+    if (is_first_trial_ && host_.size() > 0 && compiled_.size() > 0) {
+      precedents_.AddPair(artifact_.load(std::memory_order_relaxed), turn.work,
+                          compiled_.last() / host_.last());
+    }
+    const bool is_trial = phase_.load(std::memory_order_relaxed) == Phase::kTrial;
+    const size_t number = std::min(host_.size(), compiled_.size());
+    if (number >= (is_trial ? kFewSamples : kSpotChecks)) Judge(turn.work, number);
+  }
+
   void CheckAfter(uint64_t number) {
-    is_checking_ = false;
+    rounds_.Restart();
     check_every_ = number;
     check_at_.store(calls() + number, std::memory_order_relaxed);
   }
@@ -231,21 +281,19 @@ class Contest::ShapeClass {
     return true;
   }
 
-  void Judge(double work) {
-    const double by_median = Median(compiled_) / Median(host_);
-    const double by_minimum = *std::min_element(compiled_.begin(), compiled_.end()) /
-                              *std::min_element(host_.begin(), host_.end());
+  void Judge(double work, size_t samples) {
+    const double by_median = compiled_.Median() / host_.Median();
+    const double by_minimum = compiled_.Minimum() / host_.Minimum();
     const double least = std::min(by_median, by_minimum);
     const double most = std::max(by_median, by_minimum);
     if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
       // Spot checks lie far apart: what they find is looked at closely.
       if (least > kLoss) return BeginTrial();
       Decide(/*compiled_won=*/true, by_median);
-      host_.clear();
-      compiled_.clear();
+      host_ = {};
+      compiled_ = {};
       return;
     }
-    const size_t samples = std::min(host_.size(), compiled_.size());
     const bool is_enough = samples >= kManySamples;
     const uint64_t artifact = artifact_.load(std::memory_order_relaxed);
     if (most < ClearWin(samples) || (is_enough && least <= kLoss)) {
@@ -255,7 +303,7 @@ class Contest::ShapeClass {
       precedents_.Add(artifact, work, most);
       Decide(/*compiled_won=*/true, by_median);
       Settle(Phase::kCompiledWon);
-    } else if (least > kClearLoss || (is_enough && least > kLoss)) {
+    } else if (least > ClearLoss(samples) || (is_enough && least > kLoss)) {
       ratio_ = by_median;
       const uint64_t wait = kFirstRetry << std::min(losses_, 20);
       ++losses_;
@@ -268,14 +316,13 @@ class Contest::ShapeClass {
 
   void Settle(Phase phase) {
     is_first_trial_ = false;
-    host_.clear();
-    compiled_.clear();
-    is_checking_ = false;
+    Forget();
     phase_.store(phase, std::memory_order_release);
   }
 
   Precedents& precedents_;
   std::atomic<bool>& has_news_;
+  std::atomic<bool>& host_has_run_;
   std::atomic<Phase> phase_{Phase::kWarmUp};
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> check_at_{0};  // the call that begins a spot check
@@ -286,15 +333,13 @@ class Contest::ShapeClass {
 
   std::mutex mutex_;  // guards what follows, and changes of phase_
   uint64_t check_every_ = kSpotCheckEvery;
-  bool is_checking_ = false;  // the host's half is done
   int warm_runs_ = 0;
   int losses_ = 0;
   bool is_first_trial_ = true;
-  bool host_is_next_ = true;
-  bool host_is_warm_ = false;
   double ratio_ = 0;
   std::optional<Verdict> verdict_;
-  std::vector<double> host_, compiled_;  // nanoseconds over work
+  Rounds rounds_;
+  Samples host_, compiled_;
 };
 
 Contest::~Contest() {
@@ -313,8 +358,7 @@ Contest::ShapeClass* Contest::Find(uint64_t key) {
         const auto earlier =
             std::find_if(earlier_.begin(), earlier_.end(),
                          [&](const Verdict& verdict) { return verdict.shape_class == key; });
-        found = new ShapeClass(key, &precedents_, &has_news_,
-                               earlier == earlier_.end() ? nullptr : &*earlier);
+        found = new ShapeClass(key, &shared_, earlier == earlier_.end() ? nullptr : &*earlier);
         entry.store(found, std::memory_order_release);
       }
     }

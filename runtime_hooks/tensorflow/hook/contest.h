@@ -15,11 +15,13 @@
 //
 // Each call runs on one side only, so a call is never made twice.  For each shape class:
 //   warm-up  compiled calls, not timed: code appears, weights are packed
-//   trial    the sides take turns and are timed; a clear result takes 3 calls each, a close one up
-//            to 15
-//   settled  the winner runs.  Every 1,000th call begins a spot check, one call of either side;
+//   trial    the sides take turns and are timed; a clear result takes 2 samples each, a close one
+//            up to 11
+//   settled  the winner runs.  Every 1,000th call begins a spot check, one sample of either side;
 //            when three of those say that the winner loses, there is a new trial.  After a close
 //            result the first ones come after 12, 36, 84, 180, ... calls.
+// A sample is the faster one of two calls in a row: the first finds in the caches what the other
+// side has left there, and the threads where it left them, as the winner's calls will not.
 // Compiled code loses when it is more than 3 % slower by its median and by its minimum; noise moves
 // one of them more often than both.  After a loss there is a new trial when new code has been made,
 // or after 1,000 calls, then 2,000, 4,000, ...
@@ -60,8 +62,10 @@ class Contest {
   using Clock = int64_t (*)();  // nanoseconds
 
   static constexpr int kWarmRuns = 3;
-  static constexpr size_t kFewSamples = 3;
-  static constexpr size_t kManySamples = 15;
+  static constexpr int kRunOfCalls = 2;  // a sample
+  static constexpr size_t kFewSamples = 2;
+  static constexpr size_t kManySamples = 11;
+  static constexpr size_t kSpotChecks = 3;
   static constexpr uint64_t kSpotCheckEvery = 1000;
   static constexpr uint64_t kFirstSpotCheck =
       12;  // of what won without a trial, then twice that...
@@ -109,7 +113,9 @@ class Contest {
   Report Summary() const;
 
   // Whether a trial or spot checks have found something out since this was last asked.
-  bool HasNews() { return has_news_.load(std::memory_order_relaxed) && has_news_.exchange(false); }
+  bool HasNews() {
+    return shared_.has_news.load(std::memory_order_relaxed) && shared_.has_news.exchange(false);
+  }
   // For a later process: what is decided, and of earlier verdicts those about classes that did not
   // come up.
   std::vector<Verdict> Verdicts(int64_t now_s) const;
@@ -121,8 +127,13 @@ class Contest {
   static constexpr size_t kMostProbes = 8;  // then the class shares that of another shape
   const Clock clock_;
   const std::vector<Verdict> earlier_;
-  std::atomic<bool> has_news_{false};
-  Precedents precedents_;
+  // By the shape classes.
+  struct Shared {
+    Precedents precedents;
+    std::atomic<bool> has_news{false};
+    std::atomic<bool> host_has_run{false};
+  };
+  Shared shared_;
   std::mutex mutex_;  // for adding classes
   std::array<std::atomic<ShapeClass*>, kMostClasses> classes_ = {};
 };
