@@ -335,6 +335,25 @@ CONFORMANCE_TEST(ConvolutionLayouts) {
   }
 }
 
+// By phases, and with all phases as features of one convolution.
+CONFORMANCE_TEST(TransposedConvolutions) {
+  for (const int64_t taps : {2, 3, 4}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      SCOPED_TRACE(absl::StrCat(taps, ir::DTypeName(dtype)));
+      FuncBuilder b;
+      Value dy = b.Parameter(Of(dtype, {2, 5, 1, 20}));
+      Value w = Weight(b, Of(dtype, {taps, taps, 17, 20}));
+      FuncBuilder::ConvOptions options;
+      options.kernel_layout = "01oi";
+      options.lhs_dilation = {2, 2};
+      options.low = options.high = {taps - 1, taps - 1};
+      Value y = b.Convolution(dy, b.Reverse(w, {0, 1}), options);
+      b.Return({b.Max(y, b.FullLike(y, 0))});
+      Check(b, dtype == DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(2));
+    }
+  }
+}
+
 CONFORMANCE_TEST(Pooling) {
   for (const char* reducer : {"max", "add", "min", "mul"}) {
     for (int64_t channels : {1, 5, 33}) {

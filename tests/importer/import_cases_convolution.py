@@ -36,6 +36,8 @@ CONVOLUTIONS = [  # name, filter, strides, padding, dilations
     ("Dilated", (3, 2, 4, 5), (1, 1), "SAME", (2, 3)),
     ("Skipping", (1, 1, 4, 5), (2, 2), "VALID", (1, 1)),
     ("Wide", (5, 5, 4, 2), (3, 2), "VALID", (1, 1)),
+    ("Halves", (4, 2, 4, 5), (2, 2), "SAME", (1, 1)),
+    ("Thirds", (3, 3, 4, 5), (3, 3), "VALID", (1, 1)),
 ]
 
 
@@ -75,6 +77,18 @@ def convolution_cases():
         if dilations == (1, 1) and strides[0] == strides[1]:
             yield from depthwise_cases(name, (*shape[:2], 4, 2), s, padding)
     yield from filter_gradient_cases()
+    for size in (2, 3):
+        # What is no number reaches the pixels whose taps read it, and no others.
+        special = normal(2, 4, 5, 3)
+        special[0, 1, 2, 0], special[1, 3, 4, 1], special[1, 0, 0, 2] = np.inf, np.nan, -np.inf
+        yield Case(
+            f"Conv2DBackpropInputSpecial{size}",
+            lambda k, g: raw.Conv2DBackpropInput(
+                input_sizes=[2, 8, 10, 4], filter=k, out_backprop=g, strides=[1, 2, 2, 1], padding="SAME"
+            ),
+            [normal(size, size, 4, 3), special],
+            rel=REL,
+        )
     yield Case(
         "Conv2DGroups",
         lambda x, k: raw.Conv2D(input=x, filter=k, strides=[1, 1, 1, 1], padding="SAME"),
