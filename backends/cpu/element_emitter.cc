@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/interleave.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
@@ -123,6 +124,10 @@ Value ElementEmitter::LoadAt(Value pointer, const Shape& shape, const Indices& a
     if (offset.coefficient == Dim(1)) {
       return b_.Load(pointer, shape.dtype(), offset.base, lanes_, mask_);
     }
+    if (!mask_ && CanLoadStrided(shape.dtype(), offset.coefficient.value_or(0), lanes_)) {
+      return LoadStrided(b_, pointer, shape.dtype(), offset.base, offset.coefficient.value(),
+                         lanes_);
+    }
   }
   Value from = b_.Offset(pointer, shape.dtype(), offset.base);
   return b_.Gather(from, shape.dtype(), LaneOffsets(offset), mask_);
@@ -141,6 +146,24 @@ void ElementEmitter::StoreAt(Value pointer, const Shape& shape, const Indices& a
     return;
   }
   b_.Scatter(b_.Offset(pointer, shape.dtype(), offset.base), LaneOffsets(offset), v, mask_);
+}
+
+void ElementEmitter::StoreColumns(Value pointer, const Shape& shape, const Indices& rows,
+                                  absl::Span<const Value> columns) {
+  Indices at = rows;
+  at.push_back(At(b_.Index(0)));
+  const Offset offset = LinearOffset(shape, at);
+  const Dim count(static_cast<int64_t>(columns.size()));
+  if (!mask_ && lanes_ > 1 && !offset.lanes && offset.coefficient == count) {
+    std::vector<Value> vectors;
+    for (Value v : columns) vectors.push_back(v.lanes() == 1 ? Spread(v) : v);
+    StoreInterleaved(b_, pointer, offset.base, vectors);
+    return;
+  }
+  for (size_t c = 0; c < columns.size(); ++c) {
+    at.back() = At(b_.Index(static_cast<int64_t>(c)));
+    StoreAt(pointer, shape, at, columns[c]);
+  }
 }
 
 void ElementEmitter::Pin() {

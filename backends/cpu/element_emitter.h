@@ -19,6 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -62,6 +63,9 @@ class ElementEmitter {
   // Reads `dtype` elements of a row-major array.
   loop::Value LoadAt(loop::Value pointer, const ir::Shape& shape, const Indices& at);
   void StoreAt(loop::Value pointer, const ir::Shape& shape, const Indices& at, loop::Value v);
+  // Column c of an array whose rows end with columns.size() elements, at those rows.
+  void StoreColumns(loop::Value pointer, const ir::Shape& shape, const Indices& rows,
+                    absl::Span<const loop::Value> columns);
   // The elementwise op of `node` on operands that are there already.
   loop::Value Apply(const ir::Node& node, std::vector<loop::Value> operands);
 

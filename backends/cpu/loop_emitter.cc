@@ -4,6 +4,7 @@
 
 #include "backends/cpu/kernel_emitters.h"
 #include "jit/base/status.h"
+#include "jit/ir/columns.h"
 
 namespace tektite::cpu {
 namespace {
@@ -25,7 +26,8 @@ constexpr int64_t kStrip = 64;
 
 // The part of the output that is computed in one sweep: all of it, or one operand of a concatenate.
 struct Piece {
-  std::vector<ir::Value> values;  // one per output
+  std::vector<ir::Value> values;  // one per output, or per column
+  bool in_columns = false;        // `sizes` are those of the rows, at each of which all columns are
   Dims sizes;
   Dim shift;  // added to the index of `dimension` when storing
   int64_t dimension = 0;
@@ -81,6 +83,14 @@ std::vector<Piece> Pieces(const ir::Graph& region) {
   std::vector<Piece> pieces;
   Node* last = region.outputs()[0].node;
   if (region.outputs().size() == 1 && last->op() == Op::kConcatenate) {
+    if (ir::JoinsColumns(*last)) {
+      Piece columns;
+      columns.values.assign(last->operands().begin(), last->operands().end());
+      columns.in_columns = true;
+      columns.sizes = last->shape().dims();
+      columns.sizes.pop_back();
+      return {columns};
+    }
     Dim shift;
     for (ir::Value v : last->operands()) {
       Piece piece;
@@ -278,11 +288,17 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
         for (Value v : row_index) index.push_back(At(v));
         if (!piece.sizes.empty()) index.push_back(At(at, 1));
         store = index;
+        if (piece.in_columns) index.push_back(At(b.Index(0)));
         if (piece.shift != Dim(0)) {
           store[piece.dimension].base = b.Add(store[piece.dimension].base, b.Index(piece.shift));
         }
         std::vector<Value> values;
         for (ir::Value v : piece.values) values.push_back(e.Emit(v, index));
+        if (piece.in_columns) {
+          e.StoreColumns(b.Buffer(region.num_parameters()), region.outputs()[0].shape(), store,
+                         values);
+          return;
+        }
         for (size_t o = 0; o < values.size(); ++o) {
           e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)),
                     region.outputs()[o].shape(), store, values[o]);

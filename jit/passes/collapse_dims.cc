@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "jit/ir/columns.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/fusion_groups.h"
 
 namespace tektite::passes {
 namespace {
@@ -44,6 +46,8 @@ class Collapser {
     return kept;
   }
 
+  bool IsLoop() const { return fusion_->String(Attr::kind) == FusionKindName(FusionKind::kLoop); }
+
   static bool IsRoot(const Node& node) {
     return node.op() == Op::kDotGeneral || node.op() == Op::kConvolution ||
            node.op() == Op::kReduceWindow;
@@ -69,6 +73,12 @@ class Collapser {
           break;
         case Op::kReduce:
           if (node->num_regions() > 0) return false;
+          break;
+        case Op::kSlice:
+          if (!IsLoop() || !ir::TakesColumn(*node)) return false;
+          break;
+        case Op::kConcatenate:
+          if (!IsLoop() || !ir::JoinsColumns(*node)) return false;
           break;
         case Op::kConvolution: {
           const std::string& layout = node->String(Attr::output_layout);
@@ -143,10 +153,9 @@ class Collapser {
         return SetAxes(node->operand(0).node, operand);
       }
       case Op::kReduce: {
-        Axes all;
+        const Axes all = AllAxes();
         const Node* operand = node->operand(0).node;
         if (Kept(operand->shape()).size() != space_.size()) return false;
-        for (size_t i = 0; i < space_.size(); ++i) all.push_back(static_cast<int>(i));
         if (!SetAxes(operand, all)) return false;
         const auto& dims = node->Ints(Attr::dimensions);
         Axes result;
@@ -156,6 +165,13 @@ class Collapser {
         }
         return SetAxes(node, result);
       }
+      case Op::kSlice:
+        return SetAxes(node->operand(0).node, AllAxes()) && SetAxes(node, RowAxes());
+      case Op::kConcatenate:
+        for (Value column : node->operands()) {
+          if (!SetAxes(column.node, RowAxes())) return false;
+        }
+        return SetAxes(node, AllAxes());
       default:
         break;
     }
@@ -174,9 +190,20 @@ class Collapser {
     return true;
   }
 
-  bool AssignAxes() {
+  Axes AllAxes() const {
     Axes all;
     for (size_t i = 0; i < space_.size(); ++i) all.push_back(static_cast<int>(i));
+    return all;
+  }
+  // A column's.
+  Axes RowAxes() const {
+    Axes rows = AllAxes();
+    rows.pop_back();
+    return rows;
+  }
+
+  bool AssignAxes() {
+    const Axes all = AllAxes();
     for (const auto& node : region_.nodes()) {
       if (root_ != nullptr && node.get() != root_ && FeedsRoot(node.get())) continue;
       if (Kept(node->shape()).size() == space_.size() && !SetAxes(node.get(), all)) return false;
@@ -308,6 +335,36 @@ class Collapser {
     return result;
   }
 
+  static Shape ColumnOf(const Shape& shape) {
+    Dims dims = shape.dims();
+    dims.back() = Dim(1);
+    return Shape(shape.dtype(), dims);
+  }
+
+  Value RebuildSlice(Graph& region, Node* node, Value operand) {
+    const Shape column = ColumnOf(operand.shape());
+    Dims starts(column.rank(), Dim(0)), limits = column.dims();
+    starts.back() = node->attrs().GetDims(Attr::starts).back();
+    limits.back() = starts.back() + Dim(1);
+    Attributes attrs = node->attrs();
+    attrs.Set(Attr::starts, starts)
+        .Set(Attr::limits, limits)
+        .Set(Attr::strides, std::vector<int64_t>(column.rank(), 1));
+    Node* copy = region.Append(Op::kSlice, {operand}, attrs, {column});
+    copy->set_name(node->name());
+    return Reshaped(region, copy->result(), NewShape(node), nullptr);
+  }
+
+  Value RebuildConcatenate(Graph& region, Node* node, std::vector<Value> columns) {
+    const Shape shape = NewShape(node);
+    for (Value& v : columns) v = Reshaped(region, v, ColumnOf(shape), nullptr);
+    Node* copy =
+        region.Append(Op::kConcatenate, columns,
+                      {{Attr::dimension, static_cast<int64_t>(shape.rank() - 1)}}, {shape});
+    copy->set_name(node->name());
+    return copy->result();
+  }
+
   Value RebuildNode(Graph& region, Node* node, const absl::flat_hash_map<const Node*, Value>& map) {
     std::vector<Value> operands;
     for (Value v : node->operands()) operands.push_back(map.at(v.node));
@@ -318,6 +375,8 @@ class Collapser {
                       nullptr);
     }
     if (node->op() == Op::kReshape) return operands[0];
+    if (node->op() == Op::kSlice) return RebuildSlice(region, node, operands[0]);
+    if (node->op() == Op::kConcatenate) return RebuildConcatenate(region, node, operands);
     Shape shape = NewShape(node);
     Attributes attrs = node->attrs();
     if (node->op() == Op::kConstant) {

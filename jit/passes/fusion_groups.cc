@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/ir/columns.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
@@ -24,6 +25,13 @@ using ir::Value;
 constexpr size_t kMaxNodes = 160;
 // Recomputing this many cheap operations per use costs less than storing and loading the value.
 constexpr int kMaxRecomputedNodes = 4;
+
+// Elementwise, but for the columns it reads.
+bool OnColumns(const FusionGroup& group) {
+  return std::all_of(group.nodes.begin(), group.nodes.end(), [](const Node* node) {
+    return ir::IsElementwise(node->op()) || ir::TakesColumn(*node);
+  });
+}
 
 }  // namespace
 
@@ -185,6 +193,7 @@ void FusionGroups::Seed(Node* node) {
   if (ir::IsElementwise(node->op()) || IsMovement(node->op()) ||
       node->op() == Op::kBroadcastInDim || node->op() == Op::kIota) {
     group->kind = FusionKind::kLoop;
+    group->joins_columns = ir::JoinsColumns(*node);
   } else if (IsSimpleReduce(*node)) {
     group->space = Squeezed(node->operand_shape(0));
     group->kept = Squeezed(node->shape());
@@ -235,6 +244,8 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
   for (FusionKind kind : {producer.kind, consumer.kind}) {
     if (kind == FusionKind::kSingle || kind == FusionKind::kAttention) return false;
   }
+  // Whoever reads the joined columns one element at a time would work out all of them for each.
+  if (producer.joins_columns && producer.nodes.size() > 1) return false;
 
   // How the consumer reads the producer.
   bool direct = true, broadcast = false, into_root = false, from_inner = false;
@@ -305,6 +316,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
         return std::none_of(producer.nodes.begin(), producer.nodes.end(),
                             [](Node* n) { return IsExpensive(*n) || IsMovement(n->op()); });
       }
+      if (consumer.joins_columns && OnColumns(producer)) return true;
       return producer_elementwise || producer.nodes.size() == 1;
     case FusionKind::kRow:
       *kind = FusionKind::kRow;

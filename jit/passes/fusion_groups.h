@@ -45,6 +45,8 @@ struct FusionGroup {
   ir::Node* root = nullptr;  // the contraction, window, or first reduce; attention's last product
   bool stable = false;       // depends on weights and constants alone
   bool updates = false;      // works out new values of variables: update_nodes.h
+  // Its result is a concatenate of columns (jit/ir/columns.h), of which each is worked out once.
+  bool joins_columns = false;
   std::vector<ir::Node*> nodes;  // in topological order
   // Nodes that are read through data movement and so live in another space: their values must not
   // leave the group.

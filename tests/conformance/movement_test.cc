@@ -169,6 +169,60 @@ CONFORMANCE_TEST(RowsOfPaddedImages) {
   }
 }
 
+// Columns of narrow rows, worked on side by side: what they are taken from is computed, too, and is
+// another one for each image.  With five columns each is a sweep of its own.
+CONFORMANCE_TEST(ColumnsOfPixels) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kS32, DType::kU8}) {
+    for (int width : {2, 3, 4, 5}) {
+      for (const auto& sizes :
+           std::vector<std::vector<int64_t>>{{0, 3}, {1, 1}, {1, 16}, {3, 19}, {2, 33}, {2, 16}}) {
+        SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", sizes[0], "x", sizes[1], "x", width));
+        FuncBuilder b;
+        Value x = b.Parameter(Of(dtype, {sizes[0], sizes[1], 2, width}));
+        Value shift = b.Parameter(Of(dtype, {sizes[0], 1, 1, width}));
+        Value shifted = b.Add(x, shift);
+        std::vector<Value> taken, mixed;
+        for (int c = 0; c < width; ++c) taken.push_back(b.SliceDim(shifted, 3, c, c + 1));
+        Value most = taken[0];
+        for (Value v : taken) most = b.Max(most, v);
+        for (int c = width; c-- > 0;) mixed.push_back(b.Sub(most, taken[c]));
+        mixed.back() = b.FullLike(mixed.back(), 3);
+        Value joined = b.Concatenate(mixed, 3);
+        b.Return({joined, b.Add(joined, joined), b.Mul(taken[1], taken[0])});
+        CompileOptions options;
+        options.symbolic = sizes[1] == 19;
+        Check(b, {}, options);
+      }
+    }
+  }
+}
+
+// Two vectors at a time.
+CONFORMANCE_TEST(ColumnsOfCostlyFunctions) {
+  for (int64_t rows : {7, 64, 101}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {rows, 3}));
+    Value first = b.Exp(b.SliceDim(x, 1, 2, 3)), second = b.Tanh(b.SliceDim(x, 1, 0, 1));
+    b.Return({b.Concatenate({first, b.Max(first, second), second}, 1)});
+    Check(b, Tolerance::Ulps(4));
+  }
+}
+
+// Columns of rows whose length is another dimension's, and of a single row.
+CONFORMANCE_TEST(ColumnsOfEveryRank) {
+  for (const auto& sizes :
+       std::vector<std::vector<int64_t>>{{3}, {1, 3}, {3, 3}, {3, 1, 3}, {1, 3, 3, 3}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, sizes));
+    const int last = static_cast<int>(sizes.size()) - 1;
+    Value first = b.SliceDim(x, last, 0, 1), second = b.SliceDim(x, last, 1, 2);
+    b.Return({b.Concatenate({b.Mul(first, second), b.Neg(first), second}, last),
+              b.Concatenate({b.Abs(second), b.Reshape(b.Sub(first, second), first.shape().dims())},
+                            last)});
+    Check(b);
+  }
+}
+
 CONFORMANCE_TEST(BroadcastsOfComputedValues) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kF32, {8, 8})), v = b.Parameter(Of(DType::kF32, {8}));
