@@ -12,6 +12,7 @@ pytest.importorskip("tensorflow")
 
 import import_cases_convolution
 import import_cases_elementwise
+import import_cases_images
 import import_cases_layers
 import import_cases_movement
 import import_cases_selections
@@ -23,6 +24,7 @@ CASES = (
     + import_cases_movement.CASES
     + import_cases_convolution.CASES
     + import_cases_layers.CASES
+    + import_cases_images.CASES
     + import_cases_selections.CASES
 )
 UNTESTABLE = {"Const", "_Arg"}
