@@ -1,8 +1,11 @@
-// Images made larger or smaller: bilinear, and by the nearest pixel.
+// Images made larger or smaller: bilinear, bicubic, and by the nearest pixel.
 //
 // Where a row or column of the result lies in the image is computed in single precision as
 // TensorFlow computes it, since rounding decides which pixel is the nearest. All of it is
 // elementwise work on one row of numbers, and constant where the sizes are.
+#include <array>
+#include <limits>
+
 #include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
 
@@ -34,8 +37,9 @@ absl::StatusOr<Resize> ResolveResize(const NodeImport& op) {
   r.joined = r.channels.is_constant() && r.channels.value() < kFewChannels;
   r.align_corners = op.attrs().Bool("align_corners", false);
   r.half_pixel_centers = op.attrs().Bool("half_pixel_centers", false);
+  if (r.align_corners && r.half_pixel_centers) return op.Refuse("aligned corners and half pixels");
   for (int i = 0; i < 2; ++i) {
-    if (r.from[i] == Dim(0)) return op.Refuse("an image without pixels");
+    if (r.from[i] == Dim(0) || r.channels == Dim(0)) return op.Refuse("an image without pixels");
     if (r.to[i].is_constant() && r.to[i].value() < 1) return op.Refuse("size ", r.to[i].value());
     if (r.align_corners && !r.to[i].is_constant()) return op.Refuse("aligned corners of any size");
   }
@@ -117,6 +121,81 @@ Value Interpolate(NodeImport& op, const Resize& r, Value x, int axis) {
   return b.Add(before, b.Mul(b.Sub(behind, before), weight));
 }
 
+// A pixel, and how much of it is in the result.
+struct Tap {
+  Value index, weight;  // s64[to], f32[to]
+};
+using Taps = std::array<Tap, 4>;
+
+// Keys' cubic convolution (IEEE Transactions on Acoustics, Speech, and Signal Processing 29, 1981)
+// with parameter a: the weight of a pixel at distance x, f64, in [0, 1].
+Value NearWeight(FuncBuilder& b, Value x, double a) {
+  Value inner = b.Sub(b.Mul(x, b.FullLike(x, a + 2)), b.FullLike(x, a + 3));
+  return b.Add(b.Mul(b.Mul(inner, x), x), b.FullLike(x, 1));
+}
+// At distance 1 + x.
+Value FarWeight(FuncBuilder& b, Value x, double a) {
+  x = b.Add(x, b.FullLike(x, 1));
+  Value inner = b.Sub(b.Mul(x, b.FullLike(x, a)), b.FullLike(x, 5 * a));
+  inner = b.Add(b.Mul(inner, x), b.FullLike(x, 8 * a));
+  return b.Sub(b.Mul(inner, x), b.FullLike(x, 4 * a));
+}
+
+// With half pixels, pixels outside of the image have no weight and the others all of it; without,
+// the image's edge goes on.
+void WeighInside(FuncBuilder& b, const std::array<Value, 4>& wanted, Taps* taps) {
+  Value sum;
+  for (size_t k = 0; k < taps->size(); ++k) {
+    Tap& tap = (*taps)[k];
+    Value inside = b.Compare(tap.index, wanted[k], "eq");
+    tap.weight = b.Select(inside, tap.weight, b.FullLike(tap.weight, 0));
+    sum = sum ? b.Add(sum, tap.weight) : tap.weight;
+  }
+  constexpr float kLeast = 1000 * std::numeric_limits<float>::min();
+  Value some = b.Compare(b.Abs(sum), b.FullLike(sum, kLeast), "ge");
+  Value scale = b.Div(b.FullLike(sum, 1), sum);
+  for (Tap& tap : *taps) tap.weight = b.Select(some, b.Mul(tap.weight, scale), tap.weight);
+}
+
+// The four pixels round each place.  TensorFlow has weights for 1024 distances.
+Taps CubicTaps(NodeImport& op, const Resize& r, int axis) {
+  constexpr double kDistances = 1024;
+  FuncBuilder& b = op.b();
+  Value place = Places(op, r, axis);
+  if (r.half_pixel_centers) place = b.Sub(place, b.FullLike(place, 0.5));
+  Value floor = b.Unary(Op::kFloor, place), part = b.Sub(place, floor);
+  part = b.Unary(Op::kRoundEven, b.Mul(part, b.FullLike(part, kDistances)));
+  Value behind = b.Convert(b.Mul(part, b.FullLike(part, 1 / kDistances)), DType::kF64);
+  Value before = b.Sub(b.FullLike(behind, 1), behind);
+  const double a = r.half_pixel_centers ? -0.5 : -0.75;
+  const std::array<Value, 4> weights = {FarWeight(b, behind, a), NearWeight(b, behind, a),
+                                        NearWeight(b, before, a), FarWeight(b, before, a)};
+  Value first = b.Convert(floor, DType::kS64);
+  std::array<Value, 4> wanted;
+  Taps taps;
+  for (int k = 0; k < 4; ++k) {
+    wanted[k] = b.Add(first, b.FullLike(first, k - 1));
+    Value inside = AtMostLast(op, b.Max(wanted[k], b.FullLike(first, 0)), r.from[axis]);
+    taps[k] = {inside, b.Convert(weights[k], DType::kF32)};
+  }
+  if (r.half_pixel_centers) WeighInside(b, wanted, &taps);
+  return taps;
+}
+
+Value Combine(NodeImport& op, const Resize& r, Value x, int axis) {
+  FuncBuilder& b = op.b();
+  Value sum;
+  for (const Tap& tap : CubicTaps(op, r, axis)) {
+    Value pixels = TakeAlong(b, r, x, tap.index, axis);
+    if (!pixels) return pixels;
+    Value weight = axis == 1 && r.joined ? OncePerChannel(b, r, tap.weight) : tap.weight;
+    const int dimension = axis == 0 ? kHeight : kWidth;
+    Value term = b.Mul(pixels, b.BroadcastInDim(weight, pixels.shape().dims(), {dimension}));
+    sum = sum ? b.Add(sum, term) : term;
+  }
+  return sum;
+}
+
 // Each pixel `factor` times along a dimension.
 Value Repeat(FuncBuilder& b, Value x, int dimension, int64_t factor) {
   if (!x || factor == 1) return x;
@@ -148,6 +227,18 @@ absl::Status ImportResizeBilinear(NodeImport& op) {
   x = b.Convert(x, DType::kF32);
   x = Interpolate(op, r, r.joined ? Join(b, r, x, r.from[1]) : x, 1);
   if (x) x = Interpolate(op, r, Join(b, r, x, r.to[1]), 0);
+  return op.Return(Part(b, r, x));
+}
+
+// Rows first, as TensorFlow does here.
+absl::Status ImportResizeBicubic(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Resize r, ResolveResize(op));
+  FuncBuilder& b = op.b();
+  Value x = b.Convert(op.Input(0), DType::kF32);
+  if (!x) return op.Return(x);
+  x = Combine(op, r, Join(b, r, x, r.from[1]), 0);
+  if (x && !r.joined) x = b.Reshape(x, {r.batch, r.to[0], r.from[1], r.channels});
+  if (x) x = Combine(op, r, x, 1);
   return op.Return(Part(b, r, x));
 }
 

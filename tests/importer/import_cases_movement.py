@@ -252,24 +252,41 @@ def resize_cases():
     for align, half in ((False, False), (True, False), (False, True)):
         options = dict(align_corners=align, half_pixel_centers=half)
         for size in sizes:
-            for op in ("ResizeBilinear", "ResizeNearestNeighbor"):
+            for op in ("ResizeBicubic", "ResizeBilinear", "ResizeNearestNeighbor"):
                 yield Case(
                     f"{op}{size}{'Aligned' * align}{'Centers' * half}",
                     lambda x, op=op, s=size, o=options: getattr(raw, op)(images=x, size=s, **o),
                     [image],
                 )
     deep = np.concatenate([image, image + 1, image * 2], axis=3)
-    for op in ("ResizeBilinear", "ResizeNearestNeighbor"):
+    for op in ("ResizeBicubic", "ResizeBilinear", "ResizeNearestNeighbor"):
         yield Case(f"{op}OfManyChannels", lambda x, op=op: getattr(raw, op)(images=x, size=[7, 4]), [deep])
     pixels = (image * 50 + 100).astype(np.uint8)
     yield Case("ResizeBilinearUint8", lambda x: raw.ResizeBilinear(images=x, size=[7, 7]), [pixels])
+    yield Case("ResizeBicubicUint8", lambda x: raw.ResizeBicubic(images=x, size=[7, 7]), [pixels])
     yield Case("ResizeNearestUint8", lambda x: raw.ResizeNearestNeighbor(images=x, size=[7, 7]), [pixels])
-    yield Case(
-        "ResizeToTwice",
-        lambda x: raw.ResizeBilinear(images=x, size=tf.shape(x)[1:3] * 2, half_pixel_centers=True),
-        [image],
-        dynamic=True,
-    )
+    for op in ("ResizeBicubic", "ResizeBilinear"):
+        both = dict(size=[7, 4], align_corners=True, half_pixel_centers=True)
+        yield Case(f"{op}AlignedCenters", lambda x, op=op, o=both: getattr(raw, op)(images=x, **o), [image], fails=True)
+    special = image.copy()
+    special[0, 2, 3, 0], special[1, 0, 0, 2] = np.nan, np.inf
+    for half in (False, True):
+        yield Case(
+            f"ResizeBicubicSpecial{'Centers' * half}",
+            lambda x, h=half: raw.ResizeBicubic(images=x, size=[8, 9], half_pixel_centers=h),
+            [special],
+            ulps=0,
+        )
+    one = image[:, :1, :1]
+    yield Case("ResizeBicubicOfOnePixel", lambda x: raw.ResizeBicubic(images=x, size=[3, 2]), [one])
+    yield Case("ResizeBicubicOfNoImages", lambda x: raw.ResizeBicubic(images=x, size=[3, 2]), [image[:0]])
+    for op in ("ResizeBicubic", "ResizeBilinear"):
+        yield Case(
+            f"{op}ToTwice",
+            lambda x, op=op: getattr(raw, op)(images=x, size=tf.shape(x)[1:3] * 2, half_pixel_centers=True),
+            [image],
+            dynamic=True,
+        )
 
 
 def variable_cases():

@@ -327,6 +327,23 @@ def normalized(c: Chooser) -> Line:
         f"tf.matmul(tf.nn.softmax(tf.matmul({v.name}, {v.name}, transpose_b=True) * 0.5), {v.name})")))
 
 
+def pixels(c: Chooser) -> Line:
+    """Colours out of three values; and images made larger or smaller."""
+    if c.rng.random() < 0.3:
+        v = c.float(lambda v: v.rank == 4)
+        method = c.rng.choice(("bilinear", "bicubic", "nearest"))
+        return composed(f"tf.image.resize({v.name}, {[c.rng.randint(1, 9), c.rng.randint(1, 9)]}, '{method}')")
+    a = c.float(lambda v: v.dtype == "float32" and v.rank >= 2)
+    b, d = (c.value(lambda v: v.dtype == a.dtype and v.shape == a.shape) for _ in range(2))
+    image = f"images=tf.stack([{a.name}, {b.name} * 0.5, {d.name} + 1], -1)"
+    amount = c.rng.choice((0.0, 0.1, -0.4, 0.9, 1.5))
+    if c.rng.random() < 0.3:
+        return composed(f"tf.raw_ops.AdjustContrastv2({image}, contrast_factor={amount})")
+    # Between two sextants, and where all three are equal, a little changes much.
+    return Line(c.rng.choice((f"tf.raw_ops.AdjustHue({image}, delta={amount})",
+                              f"tf.raw_ops.AdjustSaturation({image}, scale={amount})")), steep=True)
+
+
 def control(c: Chooser) -> Line:
     v = c.float()
     return Line(c.rng.choice((
@@ -341,7 +358,8 @@ def control(c: Chooser) -> Line:
 
 PROPOSALS: list[tuple[int, Callable[[Chooser], Line]]] = [
     (6, unary), (6, binary), (2, scalar_operand), (2, select), (2, cast), (4, reduction), (2, slicing), (4, movement),
-    (2, several), (2, contraction), (2, indexing), (1, rows), (1, measures), (2, normalized), (1, control)]
+    (2, several), (2, contraction), (2, indexing), (1, rows), (1, measures), (2, normalized), (1, control),
+    (1, pixels)]
 
 
 def update(c: Chooser, states: dict[int, Known]) -> Line:
