@@ -82,6 +82,12 @@ def color_cases():
         [pixels(3, 4, 5), np.array(0.4, np.float32)],
         ulps=0,
     )
+    # These fail in TensorFlow, on a CPU.
+    half, four = pixels(2, 2).astype(np.float16), np.zeros((2, 2, 4), np.float32)
+    for adjust in (adjust_contrast, adjust_hue, adjust_saturation):
+        yield Case(f"{adjust.__name__}Half", adjust(0.5), [half], refused="f16 pixels")
+    for adjust in (adjust_hue, adjust_saturation):
+        yield Case(f"{adjust.__name__}OfFourChannels", adjust(0.5), [four], refused="4 channels")
 
 
 CASES = [*color_cases()]
