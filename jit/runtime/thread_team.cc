@@ -32,6 +32,10 @@ constexpr double kClaimNs = 1e3;
 constexpr int kClaimsPerThread = 8;
 // Workers that wake up wake others, so that the caller need not wake a large pool alone.
 constexpr int kWakeAtOnce = 2;
+// A worker takes 10 to 150 us to come.  One that has not may have been put on the caller's own
+// core, by a system that took the others for busy, and stay there for milliseconds: of calls right
+// after one of TensorFlow's kernels, one in ten.  Another is asked for then.
+constexpr int64_t kLateNs = 300'000;
 
 // A ticket: what of a segment is handed out, in one word, so that a claim is one atomic addition.
 constexpr int kLimitShift = 32;
@@ -88,8 +92,9 @@ struct TeamState {
   alignas(64) std::atomic<int> references{0};  // caller and scheduled workers
   std::atomic<int> arrived{0};
   std::atomic<int> to_wake{0};
-  std::atomic<int64_t> asked_at{0};
-  bool asks_host = true;  // and not only workers that wait for a call
+  std::atomic<int64_t> asked_at{0};  // the host; 0: not yet
+  int workers = 0;                   // that there is scratch for
+  bool asks_host = true;             // and not only workers that wait for a call
   HostPool pool;
   AlignedBlock scratch;  // one part for each worker
   int64_t scratch_bytes = 0;
@@ -105,6 +110,9 @@ struct TeamState {
 
   // Needs the caller, or a claim that is not finished: the host's context lives as long.
   void WakeSome(int most);
+  // If it was asked for workers long ago and none has come.  False where that may still turn out.
+  bool AskAgainIfLate();
+  void AskHost();  // for a worker that has its reference
   // What is left of a segment: `run` gets one claim after the other.  How many there were.
   template <typename RunOne>
   static uint32_t RunSegment(Segment& segment, const RunOne& run);
@@ -165,10 +173,24 @@ void TeamState::WakeSome(int most) {
     if (ReadyWorkers::Get().Give(this)) continue;
     if (!asks_host) return StatePool::Get().Unreference(this);
     asked_at.store(Nanoseconds(), std::memory_order_relaxed);
-    scheduling = true;
-    pool.schedule(pool.context, &WorkerMain, this);
-    scheduling = false;
+    AskHost();
   }
+}
+
+void TeamState::AskHost() {
+  scheduling = true;
+  pool.schedule(pool.context, &WorkerMain, this);
+  scheduling = false;
+}
+
+bool TeamState::AskAgainIfLate() {
+  if (arrived.load(std::memory_order_relaxed) > 0) return true;
+  const int64_t asked = asked_at.load(std::memory_order_relaxed);
+  if (asked == 0) return true;
+  if (Nanoseconds() - asked < kLateNs) return false;
+  references.fetch_add(1, std::memory_order_relaxed);
+  AskHost();
+  return true;
 }
 
 template <typename RunOne>
@@ -210,6 +232,8 @@ void TeamState::Work(int own_segment, void* worker_scratch) {
 
 void TeamState::Help() {
   const int number = arrived.fetch_add(1, std::memory_order_relaxed);
+  // Another one was asked for in the place of each.
+  if (number >= workers) return StatePool::Get().Unreference(this);
   if (number == 0 && is_timed) {
     first_arrival.store(Nanoseconds(), std::memory_order_relaxed);
   }
@@ -249,6 +273,8 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
   state->is_timed.store(times != nullptr, std::memory_order_relaxed);
   state->first_arrival.store(0, std::memory_order_relaxed);
   state->arrived.store(0, std::memory_order_relaxed);
+  state->asked_at.store(0, std::memory_order_relaxed);
+  state->workers = workers;
   state->to_wake.store(workers, std::memory_order_relaxed);
   state->num_segments = std::min(1 + workers, kMostSegments);
   state->round.store(0, std::memory_order_release);
@@ -329,8 +355,10 @@ void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* c
 
   uint32_t own = 0;
   for (int s = 0; s < segments; ++s) {
-    own += TeamState::RunSegment(state.segments[s],
-                                 [&](int64_t claim) { state.RunClaim(claim, scratch_); });
+    own += TeamState::RunSegment(state.segments[s], [&](int64_t claim) {
+      if (!has_asked_again_) has_asked_again_ = state.AskAgainIfLate();
+      state.RunClaim(claim, scratch_);
+    });
   }
   const Timed waiting(times_ == nullptr ? nullptr : &times_->waiting);
   Backoff backoff;

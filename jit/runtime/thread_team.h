@@ -6,10 +6,10 @@
 // Why not a fork and join for each kernel: waking a sleeping pool costs some 8 us, as much as the
 // kernel.  Here the host's workers are asked for once; the caller starts at once and alone; a
 // worker that arrives claims chunks of whatever kernel runs, and stays until the call's end. Nobody
-// waits for a worker that has not arrived: a kernel is done when its claimed chunks are.  A worker
-// that comes after the end finds the team closed and touches nothing else; the state it looks at is
-// counted and pooled.  So a pool that is busy, or has no threads, or whose own thread calls, only
-// makes a call slower.
+// waits for a worker that has not arrived: a kernel is done when its claimed chunks are.  Where
+// none has come for long, another one is asked for.  A worker that comes after the end finds the
+// team closed and touches nothing else; the state it looks at is counted and pooled.  So a pool
+// that is busy, or has no threads, or whose own thread calls, only makes a call slower.
 //
 // A kernel's chunks are offered in parts that follow each other, one for each thread: each takes
 // its own part first, then what others have left.  So a thread that wrote rows in one kernel reads
@@ -86,6 +86,7 @@ class ThreadTeam {
   uint64_t round_ = 0;                           // kernels shared out so far
   const backend::Kernel* last_alone_ = nullptr;  // of several chunks
   bool goes_back_ = false;
+  bool has_asked_again_ = false;  // or need not
   CallTimes* times_;
   int64_t began_ = 0;
 };
