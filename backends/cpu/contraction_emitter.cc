@@ -4,6 +4,7 @@
 // blocks.
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -351,6 +352,11 @@ class ContractionEmitter {
     }
     const int64_t steps = static_cast<int64_t>(copies) * unroll;
     const Dim whole = loop.trips - Mod(loop.trips, steps);
+    // Where two values of k are read at once, of the row at `i` and the one behind it.
+    auto pair = [&](Value i, Value* first, Value* second) {
+      StepPair(at(i).first, {at(i).second, at(b.Add(i, b.Index(1))).second}, {first, second},
+               addresses, rhs, masks);
+    };
     auto step = [&](Value i, std::vector<Value>::iterator part) {
       auto [l, r] = at(i);
       std::vector<Value> next =
@@ -360,9 +366,15 @@ class ContractionEmitter {
     acc = b.For(b.Index(0), b.Index(whole), steps, std::move(acc),
                 [&](Value i, absl::Span<const Value> carried) {
                   std::vector<Value> sums(carried.begin(), carried.end());
-                  for (int64_t s = 0; s < steps; ++s) {
-                    step(b.Add(i, b.Index(s)),
-                         sums.begin() + (s % copies) * static_cast<int64_t>(size));
+                  const auto sums_of = [&](int64_t s) {
+                    return sums.begin() + (s % copies) * static_cast<int64_t>(size);
+                  };
+                  if (plan_.reads_pairs && steps % 2 == 0) {
+                    for (int64_t s = 0; s < steps; s += 2) {
+                      pair(b.Add(i, b.Index(s)), &*sums_of(s), &*sums_of(s + 1));
+                    }
+                  } else {
+                    for (int64_t s = 0; s < steps; ++s) step(b.Add(i, b.Index(s)), sums_of(s));
                   }
                   PrefetchNextPiece(at(i).second, steps, rhs);
                   return sums;
@@ -395,18 +407,48 @@ class ContractionEmitter {
     }
   }
 
+  std::vector<Value> PanelRow(Value rhs, Value offset, const std::vector<Value>& masks) {
+    std::vector<Value> row;
+    for (int v = 0; v < OwnVectors(); ++v) {
+      const Value at = b_->Add(offset, b_->Index(static_cast<int64_t>(v) * plan_.lanes));
+      row.push_back(Widened(b_->Load(rhs, plan_.dtype, at, plan_.lanes, masks[v])));
+    }
+    return row;
+  }
+
+  // Two values of k that lie next to each other in each row: one broadcast holds them both, and an
+  // instruction makes an f32 of either, where a scalar takes three and a broadcast of its own.
+  void StepPair(Value lhs_offset, std::array<Value, 2> rhs_offsets, std::array<Value*, 2> acc,
+                const std::vector<RowAddress>& addresses, Value rhs,
+                const std::vector<Value>& masks) {
+    loop::Builder& b = *b_;
+    const std::vector<Value> first = PanelRow(rhs, rhs_offsets[0], masks),
+                             second = PanelRow(rhs, rhs_offsets[1], masks);
+    const auto splat = [&](int64_t x) { return b.Splat(b.Int(DType::kS32, x), plan_.lanes); };
+    for (size_t r = 0; r < addresses.size(); ++r) {
+      const Value at = b.Add(lhs_offset, b.Index(addresses[r].displacement));
+      const Value both =
+          b.Splat(b.Load(b.Offset(addresses[r].pointer, plan_.dtype, at), DType::kS32, b.Index(0)),
+                  plan_.lanes);
+      const Value low = b.Bitcast(b.Binary(Op::kShiftLeft, both, splat(16)), DType::kF32);
+      const Value high = b.Bitcast(b.And(both, splat(-65536)), DType::kF32);
+      const size_t row = r * first.size();
+      for (size_t v = 0; v < first.size(); ++v) {
+        acc[0][row + v] = MultiplyAdd(low, first[v], acc[0][row + v]);
+      }
+      for (size_t v = 0; v < first.size(); ++v) {
+        acc[1][row + v] = MultiplyAdd(high, second[v], acc[1][row + v]);
+      }
+    }
+  }
+
   // One value of k: a panel row times a broadcast of each row's element.
   std::vector<Value> Step(Value lhs_offset, Value rhs_offset, std::vector<Value> acc,
                           const std::vector<RowAddress>& addresses, Value rhs,
                           const std::vector<Value>& masks) {
     loop::Builder& b = *b_;
     const int own = OwnVectors();
-    std::vector<Value> columns;
-    for (int v = 0; v < own; ++v) {
-      columns.push_back(Widened(b.Load(
-          rhs, plan_.dtype, b.Add(rhs_offset, b.Index(static_cast<int64_t>(v) * plan_.lanes)),
-          plan_.lanes, masks[v])));
-    }
+    const std::vector<Value> columns = PanelRow(rhs, rhs_offset, masks);
     std::vector<Value> spread;
     for (size_t r = 0; r < addresses.size(); ++r) {
       Value x = b.Load(addresses[r].pointer, plan_.dtype,

@@ -116,8 +116,10 @@ int MaxAccumulators(const backend::TargetInfo& target) {
   return target.vector_registers >= 32 ? 24 : 12;
 }
 
-// Panels of at most so many vectors.
-int WidestPanel(const backend::TargetInfo& target) { return target.vector_registers >= 32 ? 3 : 2; }
+// Panels of at most so many vectors.  Pairs of bf16 (ReadsPairs) take two panel rows at once.
+int WidestPanel(const ContractionPlan& plan, const backend::TargetInfo& target) {
+  return target.vector_registers >= 32 && plan.dtype != DType::kBF16 ? 3 : 2;
+}
 
 // Rows an unknown distance apart take a pointer each, of which there are registers for eight.
 // ([12, 128, 128] x [12, 128, 64] of unknown length: 0.63 of the static speed with twelve.)
@@ -133,7 +135,7 @@ int BestVectors(const ContractionPlan& plan, const backend::TargetInfo& target) 
   const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
   double best_waste = 1e9;
   int best = 1;
-  for (int vectors = WidestPanel(target); vectors >= 1; --vectors) {
+  for (int vectors = WidestPanel(plan, target); vectors >= 1; --vectors) {
     const double padded = static_cast<double>(RoundUp(needed, vectors));
     // A narrower panel does fewer multiplications per load.
     const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
@@ -181,7 +183,7 @@ bool ReadTile(const Node& fusion, const backend::TargetInfo& target, Contraction
   Tile tile;
   if (!absl::SimpleAtoi(parts.first, &tile.vectors) ||
       !absl::SimpleAtoi(parts.second, &tile.rows) || tile.vectors < 1 ||
-      tile.vectors > WidestPanel(target) || tile.rows < 1 ||
+      tile.vectors > WidestPanel(plan, target) || tile.rows < 1 ||
       tile.rows > MostRows(plan, target, tile.vectors)) {
     return false;
   }
@@ -394,11 +396,30 @@ absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
     if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
   };
   if (usual.vectors * usual.rows < kEnoughAccumulators) return tiles;
-  for (int vectors = WidestPanel(target); vectors >= 1; --vectors) {
+  for (int vectors = WidestPanel(plan, target); vectors >= 1; --vectors) {
     add({vectors, BestRows(plan, target, vectors)});
     add({vectors, MostRows(plan, target, vectors)});
   }
   return tiles;
+}
+
+// The rows' elements of two neighbouring k make an aligned word of 32 bits each, and there are
+// registers for two panel rows, the word and both its halves.
+bool ReadsPairs(const ContractionPlan& plan, const backend::TargetInfo& target) {
+  if (plan.dtype != DType::kBF16 || plan.k_loops.empty() || SharesLastVector(plan) ||
+      plan.rows * plan.vectors + 2 * plan.vectors + 3 > target.vector_registers) {
+    return false;
+  }
+  const auto is_even = [](const Dim& d) { return Mod(d, 2) == Dim(0); };
+  const auto strides_are_even = [&](absl::Span<const AddressLoop> loops) {
+    return std::all_of(loops.begin(), loops.end(),
+                       [&](const AddressLoop& loop) { return is_even(loop.lhs_stride); });
+  };
+  const AddressLoop& inner = plan.k_loops.back();
+  return inner.lhs_stride == Dim(1) && inner.trips.is_constant() &&
+         strides_are_even(absl::MakeConstSpan(plan.k_loops).first(plan.k_loops.size() - 1)) &&
+         strides_are_even(plan.m_loops) && strides_are_even(plan.batch_loops) &&
+         (!plan.is_convolution || plan.conv.channels % 2 == 0) && !plan.is_filter_gradient;
 }
 
 absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
@@ -433,6 +454,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
   }
   ChooseBlocks(plan, target);
   AddressCopiedSlices(plan);
+  plan.reads_pairs = ReadsPairs(plan, target);
   return plan;
 }
 

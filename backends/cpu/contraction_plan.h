@@ -95,6 +95,8 @@ struct ContractionPlan {
   int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
   ir::Dim panels() const { return CeilDiv(n, panel()); }
 
+  bool reads_pairs = false;  // of bf16, a word each
+
   ir::Dim block_rows;        // rows of m per chunk
   ir::Dim image_rows = 1;    // the same in a convolution's output rows, which are taken whole
   ir::Dim block_panels = 1;  // panels per chunk
