@@ -119,6 +119,19 @@ TEST(Contest, FourPercentIsALossAndTwoAreNone) {
   }
 }
 
+TEST(Contest, WhatTheHostsCallsTakeBesideCounts) {
+  for (const double extra : {0.0, 3000.0}) {
+    Contest contest(&FakeClock);
+    for (int i = 0; i < 200; ++i) {
+      const Contest::Turn turn = contest.Begin(1, /*work=*/50, 0, extra);
+      now += turn.side == Side::kHost ? 10000 : 12000;
+      contest.End(turn);
+    }
+    EXPECT_EQ(contest.Summary().compiled, extra > 0 ? 1 : 0);
+    EXPECT_EQ(contest.Summary().host, extra > 0 ? 0 : 1);
+  }
+}
+
 TEST(Contest, FewDisturbedCallsDoNotDecide) {
   Calls calls;
   calls.compiled = 80;

@@ -67,6 +67,7 @@ class ClusterRunner {
 
   // Keeps `binding` (direct_calls.h) alive in the place of an earlier one.
   void SetBinding(std::shared_ptr<const void> binding) {
+    has_binding_.store(true, std::memory_order_relaxed);
     tensorflow::mutex_lock lock(mu_);
     binding_.swap(binding);
   }
@@ -86,6 +87,7 @@ class ClusterRunner {
   std::vector<tensorflow::Tensor> constants_;
   std::atomic<bool> is_prepared_{false};
   std::atomic<bool> has_run_{false};  // without a contest
+  std::atomic<bool> has_binding_{false};
   tensorflow::mutex mu_;
   std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);
   std::string body_;  // where the prepared cluster is left to the next that has this body

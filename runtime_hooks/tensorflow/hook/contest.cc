@@ -367,10 +367,12 @@ Contest::ShapeClass* Contest::Find(uint64_t key) {
   return classes_[home].load(std::memory_order_acquire);
 }
 
-Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_generation) {
+Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_generation,
+                             double host_extra) {
   Turn turn;
   turn.shape_class = Find(shape_class);
   turn.work = std::max(work, 1.0);
+  turn.host_extra = host_extra;
   turn.shape_class->Begin(code_generation, &turn);
   if (turn.is_measured) turn.began = clock_();
   return turn;
@@ -381,8 +383,12 @@ void Contest::Postpone(Turn* turn) { turn->shape_class->Postpone(turn); }
 bool Contest::IsWon(uint64_t shape_class) { return Find(shape_class)->IsWon(); }
 
 void Contest::End(const Turn& turn) {
-  const double time = turn.is_measured ? static_cast<double>(clock_() - turn.began) / turn.work : 0;
-  turn.shape_class->End(turn, std::max(time, 1e-9));
+  double time = 0;
+  if (turn.is_measured) {
+    time = static_cast<double>(clock_() - turn.began);
+    if (turn.side == Side::kHost) time += turn.host_extra;
+  }
+  turn.shape_class->End(turn, std::max(time / turn.work, 1e-9));
 }
 
 bool Contest::HasWonAny() const {

@@ -89,12 +89,14 @@ class Contest {
     ShapeClass* shape_class = nullptr;
     int64_t began = 0;
     double work = 1;
+    double host_extra = 0;  // nanoseconds
     uint64_t artifact = 0;  // set by the caller of a compiled call: the code that ran, 0 if unknown
   };
 
   // `work` is what times are divided by, so that calls of different sizes can be compared (elements
-  // of the arguments); `code_generation` changes when new code has been made.
-  Turn Begin(uint64_t shape_class, double work, uint64_t code_generation);
+  // of the arguments); `code_generation` changes when new code has been made; `host_extra`:
+  // nanoseconds that calls take beside what is timed where the host's kernels run.
+  Turn Begin(uint64_t shape_class, double work, uint64_t code_generation, double host_extra = 0);
   // Gives a measured turn of the host's to compiled code, unmeasured, and asks for another later.
   static void Postpone(Turn* turn);
   // Whether compiled code has won and Begin would let it run without a measurement.
