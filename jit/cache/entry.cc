@@ -3,14 +3,26 @@
 #include <cstring>
 
 #include "jit/base/bytes.h"
+#include "jit/base/deflate.h"
 
 namespace tektite::cache {
 namespace {
 
 constexpr absl::string_view kMagic("TEKTITE\n", 8);
 
-// Read off the text of kIr: their prints are enough to tell what differs.
-bool IsView(KeyPart part) { return part == KeyPart::kOps || part == KeyPart::kTypes; }
+// What stands of a part in the body.
+std::string PartBytes(const PartTexts& parts, KeyPart part) {
+  const std::string& text = parts[static_cast<size_t>(part)];
+  switch (part) {
+    case KeyPart::kOps:
+    case KeyPart::kTypes:
+      return "";  // read off the text of kIr: their prints are enough to tell what differs
+    case KeyPart::kIr:
+      return Deflate(text);
+    default:
+      return text;
+  }
+}
 
 absl::string_view Raw(const Checksum& sum) {
   return absl::string_view(reinterpret_cast<const char*>(sum.bytes.data()), sum.bytes.size());
@@ -39,7 +51,7 @@ std::string EncodeEntry(const CacheKey& key, absl::string_view payload, int64_t 
   ByteWriter body;
   body.String(key.name);
   for (size_t i = 0; i < kNumKeyParts; ++i) {
-    body.String(IsView(static_cast<KeyPart>(i)) ? absl::string_view() : key.parts[i]);
+    body.String(PartBytes(key.parts, static_cast<KeyPart>(i)));
   }
   body.String(payload);
 
@@ -79,6 +91,8 @@ EntryFault DecodeEntry(absl::string_view bytes, Entry* entry) {
   entry->name = std::string(r.String());
   for (std::string& part : entry->parts) part = std::string(r.String());
   entry->payload = r.String();
+  std::string& ir = entry->parts[static_cast<size_t>(KeyPart::kIr)];
+  if (!Inflate(std::string(ir), &ir)) return EntryFault::kDamaged;
   return r.AtEnd() ? EntryFault::kNone : EntryFault::kDamaged;
 }
 

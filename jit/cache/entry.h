@@ -5,11 +5,13 @@
 //   EntryFault fault = DecodeEntry(bytes, &entry);      // kNone, or why these bytes are refused
 //
 //   header    "TEKTITE\n", format, kind, size, created, key, prints of the key's parts: 136 bytes
-//   body      name, the key's parts, payload, each after its length
+//   body      name, the key's parts, payload, each after its length; the part kIr deflated, which
+//             is for people and would be half of what a load has to read
 //   digest    XXH3, 128 bits, of all before
 //
 // Nothing in an entry is believed before its digest is checked; ReadHeader is for tools that look
-// at many.  No bytes, however damaged, make the reader crash or allocate more than their own size.
+// at many.  No bytes, however damaged, make the reader crash or allocate more than their own size;
+// where the digest is right, a deflated text may be a thousand times its own.
 #ifndef TEKTITE_JIT_CACHE_ENTRY_H_
 #define TEKTITE_JIT_CACHE_ENTRY_H_
 
@@ -21,7 +23,7 @@
 
 namespace tektite::cache {
 
-inline constexpr uint32_t kEntryFormat = 4;
+inline constexpr uint32_t kEntryFormat = 5;
 inline constexpr size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8 + 32 + 8 * kNumKeyParts;
 
 struct EntryHeader {

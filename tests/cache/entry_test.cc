@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/cache/testing.h"
 
@@ -40,6 +41,18 @@ TEST(Entry, ReadsBackWhatWasWritten) {
   EXPECT_EQ(payload, Payload());
   // A file under another entry's name.
   EXPECT_EQ(DecodePayload(bytes, TestKey("other").fingerprint, &payload), EntryFault::kDamaged);
+}
+
+// What a computation is in words is read by people, seldom; the file is read by each process.
+TEST(Entry, ALongTextTakesLittleRoom) {
+  CacheKey key = TestKey("k");
+  std::string& text = key.parts[static_cast<size_t>(KeyPart::kIr)];
+  for (int i = 0; i < 2000; ++i) absl::StrAppend(&text, "MatMul ", i, "#0 transpose_b=false\n");
+  const std::string bytes = EncodeEntry(key, "a payload", 1);
+  EXPECT_LT(bytes.size(), text.size() / 4);
+  Entry entry;
+  ASSERT_EQ(DecodeEntry(bytes, &entry), EntryFault::kNone);
+  EXPECT_EQ(entry.parts[static_cast<size_t>(KeyPart::kIr)], text);
 }
 
 TEST(Entry, EveryTruncationIsRefused) {
