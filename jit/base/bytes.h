@@ -29,6 +29,8 @@ class ByteWriter {
     U64(text.size());
     bytes_.append(text.data(), text.size());
   }
+  // A number of things that is never large.
+  void Size(size_t size) { U32(static_cast<uint32_t>(size)); }
   // Without a length.
   void Raw(const void* data, size_t size) { bytes_.append(static_cast<const char*>(data), size); }
 
@@ -58,12 +60,9 @@ class ByteReader {
     return taken;
   }
   // A number of things of at least `bytes_each` bytes, that all have to be there.
-  uint64_t Count(uint64_t bytes_each) {
-    const uint64_t count = U64();
-    if (count <= left_.size() / bytes_each) return count;
-    Fail();
-    return 0;
-  }
+  uint64_t Count(uint64_t bytes_each) { return Bounded(U64(), bytes_each); }
+  // The same, written by Size.
+  uint64_t Size(uint64_t bytes_each) { return Bounded(U32(), bytes_each); }
 
   bool ok() const { return ok_; }
   // All was read, and all that was read was there.
@@ -74,6 +73,11 @@ class ByteReader {
   }
 
  private:
+  uint64_t Bounded(uint64_t count, uint64_t bytes_each) {
+    if (count <= left_.size() / bytes_each) return count;
+    Fail();
+    return 0;
+  }
   template <typename T>
   T Value() {
     T value{};

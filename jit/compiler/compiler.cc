@@ -381,10 +381,10 @@ std::vector<Compiler::KernelTime> Compiler::Profile() const {
   for (const Profiled& profiled : profiled_) {
     const std::shared_ptr<runtime::Executable> executable = profiled.executable.lock();
     if (executable == nullptr) continue;
-    const auto& steps = executable->graph().steps;
-    for (size_t s = 0; s < steps.size(); ++s) {
+    const std::vector<std::string>& names = executable->graph().names;
+    for (size_t s = 0; s < names.size(); ++s) {
       const auto& time = executable->step_times()[s];
-      times.push_back({profiled.name, steps[s].name, time.runs.load(std::memory_order_relaxed),
+      times.push_back({profiled.name, names[s], time.runs.load(std::memory_order_relaxed),
                        static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3,
                        static_cast<double>(time.least.load(std::memory_order_relaxed)) / 1e3,
                        profiled.work[s]});

@@ -1,6 +1,7 @@
 #include "jit/runtime/arena_layout.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -26,11 +27,23 @@ int64_t MaxLiveBytes(absl::Span<const LiveBuffer> buffers) {
   return most;
 }
 
+using Interval = std::pair<int64_t, int64_t>;
+
+// Pointers, so that all sorting here is the same code: a program that is loaded runs it once, and
+// to fetch code costs more than to run it.
+void Sort(absl::Span<Interval> pairs) { std::sort(pairs.data(), pairs.data() + pairs.size()); }
+
 // Buffers of equal keys stay in their order.
 template <typename Key>
 std::vector<int> SortedBy(std::vector<int> buffers, const Key& key) {
-  std::stable_sort(buffers.begin(), buffers.end(), [&](int a, int b) { return key(a) < key(b); });
-  return buffers;
+  std::vector<Interval> keyed;
+  keyed.reserve(buffers.size());
+  for (size_t i = 0; i < buffers.size(); ++i) keyed.emplace_back(key(buffers[i]), i);
+  Sort(absl::MakeSpan(keyed));
+  std::vector<int> sorted;
+  sorted.reserve(buffers.size());
+  for (const auto& [k, i] : keyed) sorted.push_back(buffers[i]);
+  return sorted;
 }
 
 std::vector<std::pair<int, int>> AliveTogether(absl::Span<const LiveBuffer> buffers,
@@ -59,11 +72,15 @@ ArenaOrder::ArenaOrder(absl::Span<const LiveBuffer> buffers) {
   const Pairs together = AliveTogether(buffers, in_time);
   const int64_t lower_bound = MaxLiveBytes(buffers);
 
-  SetOrder(SortedBy(in_time, [&](int b) { return -static_cast<double>(bytes[b]); }), together);
+  SetOrder(SortedBy(in_time, [&](int b) { return -bytes[b]; }), together);
   layout_ = Place(bytes);
   if (buffers.size() <= kManyBuffers) {
     const std::vector<int> by_area = SortedBy(in_time, [&](int b) {
-      return -static_cast<double>(bytes[b]) * (buffers[b].last - buffers[b].first + 1);
+      int64_t area = 0;
+      const int64_t steps = buffers[b].last - buffers[b].first + 1;
+      if (__builtin_mul_overflow(bytes[b], steps, &area))
+        area = std::numeric_limits<int64_t>::max();
+      return -area;
     });
     for (const std::vector<int>* order : {&by_area, &in_time}) {
       if (layout_.bytes == lower_bound) break;
@@ -96,7 +113,7 @@ void ArenaOrder::SetOrder(std::vector<int> order, const Pairs& together) {
 ArenaLayout ArenaOrder::Place(absl::Span<const int64_t> bytes) const {
   ArenaLayout layout;
   layout.offsets.assign(bytes.size(), 0);
-  absl::InlinedVector<std::pair<int64_t, int64_t>, 32> taken;  // begin, end
+  absl::InlinedVector<Interval, 32> taken;  // begin, end
   for (size_t i = 0; i < order_.size(); ++i) {
     const int b = order_[i];
     const int64_t size = AlignUp(bytes[b]);
@@ -107,7 +124,7 @@ ArenaLayout ArenaOrder::Place(absl::Span<const int64_t> bytes) const {
       const int64_t offset = layout.offsets[other];
       taken.emplace_back(offset, offset + AlignUp(bytes[other]));
     }
-    std::sort(taken.begin(), taken.end());
+    Sort(absl::MakeSpan(taken));
     int64_t best = -1, best_gap = 0, end = 0;
     for (const auto& [other_begin, other_end] : taken) {
       const int64_t gap = other_begin - end;

@@ -54,7 +54,7 @@ bool TakesOver(const StepGraph& graph, const Step& step, int r, int b) {
   if (graph.buffers[b].size != graph.buffers[step.results[r]].size) return false;
   for (size_t o = 0; o < step.operands.size(); ++o) {
     if (step.operands[o] != b) continue;
-    if (step.parts[o] != Step::kWhole) return false;
+    if (step.PartOf(o) != Step::kWhole) return false;
     if (!step.kernel->CanRunInPlace(static_cast<int>(o), r)) return false;
   }
   return true;
@@ -211,7 +211,7 @@ void PlanOutputs(const StepGraph& graph, const OutputRoles& roles, const OutputR
     } else if (count_of[k] >= 0) {
       output = {OutputPlan::Kind::kRows, count_of[k]};
     } else if (buffer.kind == Buffer::Kind::kParameter) {
-      if (graph.parameters[buffer.index] == graph.outputs[k].shape) {
+      if (graph.shapes[graph.parameters[buffer.index]] == graph.outputs[k].shape) {
         output = {OutputPlan::Kind::kForward, buffer.index};
       }
     } else if (lifetimes.first[b] >= 0 && !updated[b] && result_of[memory->Find(b)] < 0) {

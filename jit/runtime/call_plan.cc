@@ -32,6 +32,10 @@ Launch::Launch(const StepGraph& graph, const std::vector<int>& steps, const Roun
     slots_.push_back(Moves(location) ? Slot{} : SlotOf(location, {}, {}));
     if (part != Step::kWhole) slots_.back().offset += static_cast<uintptr_t>(part);
   };
+  size_t num_slots = 0;
+  for (int s : steps) num_slots += graph.steps[s].operands.size() + graph.steps[s].results.size();
+  slots_.reserve(num_slots);
+  steps_.reserve(steps.size());
   for (size_t t = 0; t < steps.size(); ++t) {
     const int s = steps[t];
     const Step& step = graph.steps[s];
@@ -42,9 +46,9 @@ Launch::Launch(const StepGraph& graph, const std::vector<int>& steps, const Roun
     planned.num_sizes = static_cast<int>(step.symbols.size());
     planned.step = s;
     planned.round = rounds.of_step[t];
-    steps_.push_back(planned);
+    steps_.push_back(std::move(planned));
     symbols_.insert(symbols_.end(), step.symbols.begin(), step.symbols.end());
-    for (size_t o = 0; o < step.operands.size(); ++o) add_slot(step.operands[o], step.parts[o]);
+    for (size_t o = 0; o < step.operands.size(); ++o) add_slot(step.operands[o], step.PartOf(o));
     for (int b : step.results) add_slot(b, Step::kWhole);
   }
 }
@@ -70,25 +74,23 @@ Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets,
   return {1, 0};
 }
 
-Launch Launch::For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
-                   absl::Span<const int64_t* const> size_values) const {
-  Launch launch = *this;
+void Launch::Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+                   absl::Span<const int64_t* const> size_values) {
   for (const auto& [slot, location] : moving_) {
-    const uintptr_t part = launch.slots_[slot].offset;
-    launch.slots_[slot] = SlotOf(location, offsets, size_values);
-    launch.slots_[slot].offset += part;
+    const uintptr_t part = slots_[slot].offset;
+    slots_[slot] = SlotOf(location, offsets, size_values);
+    slots_[slot].offset += part;
   }
-  launch.moving_.clear();
-  launch.sizes_.reserve(symbols_.size());
-  for (int symbol : symbols_) launch.sizes_.push_back(sizes[symbol]);
-  launch.symbols_.clear();
-  for (Planned& step : launch.steps_) {
-    step.launch = step.kernel->Plan(
-        absl::MakeConstSpan(launch.sizes_).subspan(step.first_size, step.num_sizes));
-    launch.scratch_bytes_ = std::max(launch.scratch_bytes_, step.launch.scratch_bytes);
+  moving_.clear();
+  sizes_.reserve(symbols_.size());
+  for (int symbol : symbols_) sizes_.push_back(sizes[symbol]);
+  symbols_.clear();
+  for (Planned& step : steps_) {
+    step.launch =
+        step.kernel->Plan(absl::MakeConstSpan(sizes_).subspan(step.first_size, step.num_sizes));
+    scratch_bytes_ = std::max(scratch_bytes_, step.launch.scratch_bytes);
   }
-  launch.JoinRounds();
-  return launch;
+  JoinRounds();
 }
 
 void Launch::JoinRounds() {
@@ -165,7 +167,7 @@ CallPlan::CallPlan(const StepGraph& graph, BufferPlan buffers)
     : graph_(graph),
       buffers_(std::move(buffers)),
       launch_(graph, buffers_.steps, buffers_.rounds, buffers_.locations) {
-  if (graph.sources.empty()) only_ = Make({});
+  if (graph.sources.empty()) only_ = Make({}, std::exchange(launch_, {}));
 }
 
 std::shared_ptr<const SizedPlan> CallPlan::For(absl::Span<const int64_t> sizes) const {
@@ -179,7 +181,7 @@ std::shared_ptr<const SizedPlan> CallPlan::For(absl::Span<const int64_t> sizes) 
       return latest_ = it->second.plan;
     }
   }
-  std::shared_ptr<const SizedPlan> plan = Make(sizes);
+  std::shared_ptr<const SizedPlan> plan = Make(sizes, launch_);
   std::shared_ptr<const SizedPlan> oldest;  // freed after the lock is
   std::lock_guard<std::mutex> lock(mutex_);
   if (known_.size() >= kMostSized) {
@@ -194,7 +196,8 @@ std::shared_ptr<const SizedPlan> CallPlan::For(absl::Span<const int64_t> sizes) 
   return latest_ = plan;
 }
 
-std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes) const {
+std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes,
+                                                Launch launch) const {
   auto plan = std::make_shared<SizedPlan>();
   plan->sizes.assign(sizes.begin(), sizes.end());
   std::vector<int64_t> table(graph_.program.table_size());
@@ -217,7 +220,8 @@ std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes)
   const ArenaLayout layout = sizes.empty()
                                  ? buffers_.arena.layout()
                                  : buffers_.arena.Place(SlotBytes(graph_, buffers_, table));
-  plan->launch = launch_.For(sizes, layout.offsets, size_values);
+  launch.Place(sizes, layout.offsets, size_values);
+  plan->launch = std::move(launch);
   for (const GraphOutput& output : graph_.outputs) {
     TensorType type{output.shape.dtype(), {}};
     double elements = 1;
@@ -230,7 +234,7 @@ std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes)
     }
     plan->results.push_back(std::move(type));
     plan->output_slots.push_back(
-        launch_.SlotOf(buffers_.locations[output.buffer], layout.offsets, size_values));
+        plan->launch.SlotOf(buffers_.locations[output.buffer], layout.offsets, size_values));
     plan->output_bytes.push_back(table[graph_.buffers[output.buffer].place]);
   }
   plan->arena_bytes = layout.bytes;

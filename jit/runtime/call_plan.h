@@ -51,10 +51,10 @@ class Launch {
   Launch(const StepGraph& graph, const std::vector<int>& steps, const Rounds& rounds,
          const std::vector<Location>& locations);
 
-  // The same steps on sizes of symbols, with the arena's slots at `offsets` and size value i at
-  // `size_values[i]`.
-  Launch For(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
-             absl::Span<const int64_t* const> size_values) const;
+  // Makes it ready for sizes of symbols, with the arena's slots at `offsets` and size value i at
+  // `size_values[i]`.  Once; for other sizes a copy is wanted.
+  void Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+             absl::Span<const int64_t* const> size_values);
   Slot SlotOf(const Location& location, absl::Span<const int64_t> offsets,
               absl::Span<const int64_t* const> size_values) const;
 
@@ -131,12 +131,12 @@ class CallPlan {
     std::shared_ptr<const SizedPlan> plan;
     uint64_t last_use = 0;
   };
-  std::shared_ptr<const SizedPlan> Make(absl::Span<const int64_t> sizes) const;
+  std::shared_ptr<const SizedPlan> Make(absl::Span<const int64_t> sizes, Launch launch) const;
 
   const StepGraph& graph_;
   const BufferPlan buffers_;
-  const Launch launch_;
-  std::shared_ptr<const SizedPlan> only_;  // of a graph without symbols
+  Launch launch_;                          // of a graph with symbols, for no sizes yet
+  std::shared_ptr<const SizedPlan> only_;  // of one without
   mutable std::mutex mutex_;               // guards what follows
   mutable std::shared_ptr<const SizedPlan> latest_;
   mutable absl::flat_hash_map<std::vector<int64_t>, Known> known_;

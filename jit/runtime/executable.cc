@@ -34,6 +34,8 @@ struct Executable::WeightState {
 Executable::Executable(StepGraph graph, Options options)
     : number_(NextNumber()), graph_(std::move(graph)), options_(std::move(options)) {
   std::vector<const std::vector<uint64_t>*> signatures;
+  signatures.reserve(graph_.groups.size());
+  versioned_.reserve(graph_.parameters.size());
   for (const WeightGroup& group : graph_.groups) {
     signatures.push_back(&group.signature);
     versioned_.insert(versioned_.end(), group.parameters.begin(), group.parameters.end());
@@ -149,8 +151,8 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   auto block = WeightBlock::Create(options_.weights->budget(), plan.block_bytes);
   if (block == nullptr) return nullptr;
   const std::vector<int>& steps = graph_.groups[group].steps;
-  const Launch launch = Launch(graph_, steps, SeparateRounds(graph_, steps.size()), plan.locations)
-                            .For({}, plan.arena.offsets, {});
+  Launch launch(graph_, steps, SeparateRounds(graph_, steps.size()), plan.locations);
+  launch.Place({}, plan.arena.offsets, {});
   // Not from the pool, which would keep it: this happens once.
   const AlignedBlock arena = AlignedBlock::Allocate(plan.arena.bytes + launch.working_bytes(),
                                                     options_.weights->budget()->memory());
@@ -189,8 +191,9 @@ std::string Executable::PlanText() const {
   for (size_t s = 0; s < graph_.steps.size(); ++s) {
     const Step& step = graph_.steps[s];
     const backend::LaunchPlan launch = PlanAtTypicalSizes(graph_, step);
-    absl::StrAppend(&text, step.group < 0 ? "call " : "once ", s, " ", step.name, ": ",
-                    launch.num_chunks, " chunks, ", static_cast<int64_t>(launch.cost_ns), " ns,");
+    absl::StrAppend(&text, step.group < 0 ? "call " : "once ", s, " ",
+                    graph_.names.empty() ? "" : graph_.names[s], ": ", launch.num_chunks,
+                    " chunks, ", static_cast<int64_t>(launch.cost_ns), " ns,");
     for (int b : step.operands) append_buffer(b);
     text += " ->";
     for (int b : step.results) append_buffer(b);

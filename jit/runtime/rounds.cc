@@ -41,7 +41,6 @@ class Former {
          std::vector<int>* steps)
       : graph_(graph), end_(num_before_updates), options_(options), steps_(*steps) {
     rounds_.local.resize(graph.buffers.size());
-    plans_.resize(graph.steps.size());
     is_computed_.resize(graph.buffers.size());
     int64_t computed = 0;
     for (int t = 0; t < end_; ++t) {
@@ -52,6 +51,7 @@ class Former {
     }
     // Passes are for graphs of known sizes: whether there is one decides what has memory.
     may_pass_ = graph.sources.empty() && computed >= options.least_bytes_saved;
+    if (may_pass_) BoundPasses();
     seen_by_.resize(graph.buffers.size(), -1);
   }
 
@@ -73,12 +73,13 @@ class Former {
   const Step& StepAt(int position) const { return graph_.steps[steps_[position]]; }
 
   const LaunchPlan& PlanOf(int s) {
+    if (plans_.empty()) plans_.resize(graph_.steps.size());
     if (!plans_[s]) plans_[s] = PlanAtTypicalSizes(graph_, graph_.steps[s]);
     return *plans_[s];
   }
 
   int EndOfPass(int begin) {
-    if (!may_pass_) return begin + 1;
+    if (!may_pass_ || most_saved_[steps_[begin]] < options_.least_bytes_saved) return begin + 1;
     std::vector<Round::Member> members = {{StepAt(begin).kernel.get(), PlanOf(steps_[begin])}};
     int64_t weights = 0;
     int end = begin + 1;
@@ -111,12 +112,25 @@ class Former {
     return end;
   }
 
+  // Large weights end passes; what is written up to there is mostly too little for one, and no
+  // kernel has to be asked.
+  void BoundPasses() {
+    most_saved_.resize(graph_.steps.size());
+    int64_t bytes = 0;
+    for (int t = end_; t-- > 0;) {
+      const Step& step = StepAt(t);
+      for (int b : step.results) bytes += graph_.buffers[b].typical_bytes;
+      most_saved_[steps_[t]] = bytes;
+      if (WeightBytes(step) > kMostWeightBytes) bytes = 0;
+    }
+  }
+
   // The step reads results of those at [begin, end), and all of them by row.
   bool ReadsByRow(const Step& step, int begin, int end) const {
     bool reads = false;
     for (size_t o = 0; o < step.operands.size(); ++o) {
       if (!IsResultOf(step.operands[o], begin, end)) continue;
-      if (step.parts[o] != Step::kWhole || !step.kernel->ReadsByRow(static_cast<int>(o))) {
+      if (step.PartOf(o) != Step::kWhole || !step.kernel->ReadsByRow(static_cast<int>(o))) {
         return false;
       }
       reads = true;
@@ -188,7 +202,8 @@ class Former {
   std::vector<std::optional<LaunchPlan>> plans_;  // by step, at typical sizes, once asked for
   std::vector<bool> is_computed_;                 // by buffer, in the call
   bool may_pass_ = false;
-  std::vector<int> seen_by_;  // by buffer, the latest search that came past its step
+  std::vector<int64_t> most_saved_;  // by step: the bytes that a pass which begins there writes
+  std::vector<int> seen_by_;         // by buffer, the latest search that came past its step
   Rounds rounds_;
 };
 

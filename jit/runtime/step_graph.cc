@@ -73,15 +73,17 @@ void SignConstant(const Literal& literal, std::vector<uint64_t>* signature) {
   signature->insert(signature->end(), words, words + 2);
 }
 
-void Sign(const StepGraph& graph, WeightGroup* group) {
-  absl::flat_hash_map<int, int> number;  // computed buffer -> its number within the group
+// `numbers`: of each buffer that a group computes, which of the group's it is.
+void Sign(const StepGraph& graph, std::vector<int>* numbers, WeightGroup* group) {
+  int computed = 0;
   auto& signature = group->signature;
   signature.reserve(8 * group->steps.size());
   for (int s : group->steps) {
     const Step& step = graph.steps[s];
     signature.push_back(reinterpret_cast<uintptr_t>(step.kernel.get()));
-    signature.insert(signature.end(), step.parts.begin(), step.parts.end());
-    for (int b : step.operands) {
+    for (size_t o = 0; o < step.operands.size(); ++o) {
+      const int b = step.operands[o];
+      signature.push_back(static_cast<uint64_t>(step.PartOf(o)));
       const Buffer& buffer = graph.buffers[b];
       signature.push_back(static_cast<uint64_t>(buffer.kind));
       switch (buffer.kind) {
@@ -93,15 +95,15 @@ void Sign(const StepGraph& graph, WeightGroup* group) {
           SignConstant(graph.constants[buffer.index], &signature);
           break;
         case Buffer::Kind::kComputed:
-          signature.push_back(number.at(b));
+          signature.push_back((*numbers)[b]);
           break;
         case Buffer::Kind::kSizes:
           break;  // never in a group
       }
     }
-    for (int b : step.results) number.emplace(b, static_cast<int>(number.size()));
+    for (int b : step.results) (*numbers)[b] = computed++;
   }
-  for (int b : group->kept) signature.push_back(number.at(b));
+  for (int b : group->kept) signature.push_back((*numbers)[b]);
   auto& parameters = group->parameters;
   std::sort(parameters.begin(), parameters.end());
   parameters.erase(std::unique(parameters.begin(), parameters.end()), parameters.end());
@@ -163,6 +165,13 @@ class Builder {
     return places;
   }
 
+  int AddShape(const ir::Shape& shape) {
+    const auto next = static_cast<int>(out_.shapes.size());
+    const auto [it, added] = number_of_shape_.try_emplace(shape.ToString(), next);
+    if (added) out_.shapes.push_back(shape);
+    return it->second;
+  }
+
   int AddBuffer(Value value, Buffer::Kind kind, int index) {
     const int id = static_cast<int>(out_.buffers.size());
     const Dim size = value.shape().NumElements() * ir::DTypeBytes(value.dtype());
@@ -176,7 +185,7 @@ class Builder {
       case Op::kParameter:
         AddBuffer(node.result(), Buffer::Kind::kParameter,
                   static_cast<int>(out_.parameters.size()));
-        out_.parameters.push_back(node.shape());
+        out_.parameters.push_back(AddShape(node.shape()));
         is_weight_.push_back(node.Bool(ir::Attr::weight));
         return absl::OkStatus();
       case Op::kConstant:
@@ -217,13 +226,17 @@ class Builder {
     auto kernel = kernels_.find(&node);
     if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
     Step step;
-    step.name = node.name().empty() ? node.String(ir::Attr::kind) : node.name();
+    out_.names.push_back(node.name().empty() ? node.String(ir::Attr::kind) : node.name());
     step.kernel = kernel->second;
+    bool whole = true;
+    std::vector<int64_t> parts;
     for (Value operand : node.operands()) {
       step.operands.push_back(buffer_of_.at(operand));
       const auto part = part_of_.find(operand);
-      step.parts.push_back(part == part_of_.end() ? Step::kWhole : part->second);
+      parts.push_back(part == part_of_.end() ? Step::kWhole : part->second);
+      whole = whole && parts.back() == Step::kWhole;
     }
+    if (!whole) step.parts = std::move(parts);
     const int index = static_cast<int>(out_.steps.size());
     for (int r = 0; r < node.num_results(); ++r) {
       step.results.push_back(AddBuffer(node.result(r), Buffer::Kind::kComputed, index));
@@ -288,8 +301,9 @@ class Builder {
   absl::flat_hash_map<Value, int> buffer_of_;
   absl::flat_hash_map<Value, int64_t> part_of_;  // bytes into the buffer, for parts
   std::map<std::string, int> number_of_;         // of symbols
-  std::vector<bool> is_weight_;                  // by parameter
-  std::vector<bool> may_be_run_once_;            // by step
+  absl::flat_hash_map<std::string, int> number_of_shape_;
+  std::vector<bool> is_weight_;        // by parameter
+  std::vector<bool> may_be_run_once_;  // by step
 };
 
 }  // namespace
@@ -300,15 +314,15 @@ absl::StatusOr<StepGraph> StepGraph::Create(const ir::Graph& graph, const Kernel
 }
 
 void StepGraph::FindGroups() {
-  groups.clear();
+  int count = 0;
+  for (const Step& step : steps) count = std::max(count, step.group + 1);
+  groups.assign(count, {});
   for (size_t s = 0; s < steps.size(); ++s) {
-    const int group = steps[s].group;
-    if (group < 0) continue;
-    if (groups.size() <= static_cast<size_t>(group)) groups.resize(group + 1);
-    groups[group].steps.push_back(static_cast<int>(s));
+    if (steps[s].group >= 0) groups[steps[s].group].steps.push_back(static_cast<int>(s));
   }
   FindKept(*this);
-  for (WeightGroup& group : groups) Sign(*this, &group);
+  std::vector<int> numbers(buffers.size());
+  for (WeightGroup& group : groups) Sign(*this, &numbers, &group);
 }
 
 std::vector<int64_t> StepGraph::SetTypicalBytes() {

@@ -43,14 +43,16 @@ struct Buffer {
 };
 
 struct Step {
-  std::string name;
   std::shared_ptr<const backend::Kernel> kernel;
   static constexpr int64_t kWhole = -1;
-  absl::InlinedVector<int, 6> operands;   // buffers
-  absl::InlinedVector<int64_t, 6> parts;  // bytes into each operand where a part is read, or kWhole
+  absl::InlinedVector<int, 6> operands;  // buffers
+  std::vector<int64_t> parts;            // see PartOf; empty where all operands are read whole
   absl::InlinedVector<int, 2> results;
   absl::InlinedVector<int, 4> symbols;  // those of the kernel's region, by number
   int group = -1;                       // weight group, -1: none
+
+  // Bytes into an operand where a part of it is read, or kWhole.
+  int64_t PartOf(size_t operand) const { return parts.empty() ? kWhole : parts[operand]; }
 };
 
 struct TensorType {
@@ -85,7 +87,9 @@ struct WeightGroup {
 struct StepGraph {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  std::vector<ir::Shape> parameters;
+  std::vector<std::string> names;  // of the steps, for people; none where it was read from bytes
+  std::vector<ir::Shape> shapes;   // of parameters, each once: hundreds of weights have a few
+  std::vector<int> parameters;     // by parameter, its shape
   std::vector<ir::Literal> constants;         // aligned to kAlignment
   std::vector<std::vector<int>> size_values;  // s64 vectors of places in the table
   std::vector<GraphOutput> outputs;

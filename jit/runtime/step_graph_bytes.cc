@@ -23,16 +23,18 @@ class Writer {
  public:
   void Write(const StepGraph& graph, ByteWriter* out) {
     graph.program.Write(&body_);
-    body_.U64(graph.parameters.size());
-    for (const Shape& shape : graph.parameters) Write(shape);
-    body_.U64(graph.constants.size());
+    body_.Size(graph.shapes.size());
+    for (const Shape& shape : graph.shapes) Write(shape);
+    body_.Size(graph.parameters.size());
+    for (int shape : graph.parameters) Number(shape);
+    body_.Size(graph.constants.size());
     for (const Literal& literal : graph.constants) {
       Write(literal.shape());
       body_.String(absl::string_view(static_cast<const char*>(literal.raw()), literal.num_bytes()));
     }
-    body_.U64(graph.size_values.size());
+    body_.Size(graph.size_values.size());
     for (const std::vector<int>& places : graph.size_values) Numbers(places);
-    body_.U64(graph.buffers.size());
+    body_.Size(graph.buffers.size());
     // Bound by name, so that a member that is added and forgotten here does not compile.
     for (const auto& [kind, index, size, place, typical_bytes] : graph.buffers) {
       (void)typical_bytes;  // follows from the program
@@ -41,37 +43,37 @@ class Writer {
       Number(Place(size));
       Number(place);
     }
-    body_.U64(graph.steps.size());
-    for (const auto& [name, kernel, operands, parts, results, symbols, group] : graph.steps) {
+    body_.Size(graph.steps.size());
+    for (const auto& [kernel, operands, parts, results, symbols, group] : graph.steps) {
       (void)kernel;  // the caller's
-      body_.String(name);
       Numbers(operands);
+      body_.U32(parts.empty() ? 0 : 1);
       for (int64_t part : parts) body_.I64(part);
       Numbers(results);
       Numbers(symbols);
       Number(group + 1);
     }
-    body_.U64(graph.outputs.size());
+    body_.Size(graph.outputs.size());
     for (const GraphOutput& output : graph.outputs) {
       Number(output.buffer);
       Write(output.shape);
       Numbers(output.dims);
     }
-    body_.U64(graph.sources.size());
+    body_.Size(graph.sources.size());
     for (const SymbolSource& source : graph.sources) {
       Number(source.parameter);
       Number(source.dimension + 1);
       Number(source.element + 1);
       body_.U32(ir::DTypeToTensorFlow(source.dtype));
     }
-    body_.U64(graph.checks.size());
+    body_.Size(graph.checks.size());
     for (const SizeCheck& check : graph.checks) {
       body_.U32(check.equal ? 1 : 0);
       Number(check.low);
       Number(check.high);
       body_.String(check.text);
     }
-    out->U64(dims_.size());
+    out->Size(dims_.size());
     for (const Dim& dim : dims_) {
       out->U32(dim.is_constant() ? 0 : 1);
       if (dim.is_constant()) {
@@ -87,7 +89,7 @@ class Writer {
   void Number(int number) { body_.U32(static_cast<uint32_t>(number)); }
   template <typename List>
   void Numbers(const List& numbers) {
-    body_.U64(numbers.size());
+    body_.Size(numbers.size());
     for (int number : numbers) Number(number);
   }
   int Place(const Dim& dim) {
@@ -97,7 +99,7 @@ class Writer {
   }
   void Write(const Shape& shape) {
     body_.U32(ir::DTypeToTensorFlow(shape.dtype()));
-    body_.U64(shape.rank());
+    body_.Size(shape.rank());
     for (const Dim& dim : shape.dims()) Number(Place(dim));
   }
 
@@ -113,14 +115,15 @@ class Reader {
   bool Read(StepGraph* graph) {
     ReadDims();
     if (!in_.ok() || !graph->program.Read(&in_)) return false;
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) graph->parameters.push_back(ReadShape());
-    for (uint64_t n = in_.Count(kWord); n > 0 && in_.ok(); --n) ReadConstant(graph);
+    for (uint64_t n = in_.Size(kWord); n > 0; --n) graph->shapes.push_back(ReadShape());
+    Numbers(graph->shapes.size(), &graph->parameters);
+    for (uint64_t n = in_.Size(kWord); n > 0 && in_.ok(); --n) ReadConstant(graph);
     const int table = graph->program.table_size();
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+    for (uint64_t n = in_.Size(kWord); n > 0; --n) {
       graph->size_values.emplace_back();
       Numbers(table, &graph->size_values.back());
     }
-    const uint64_t num_buffers = in_.Count(4 * kWord);
+    const uint64_t num_buffers = in_.Size(4 * kWord);
     graph->buffers.reserve(num_buffers);
     for (uint64_t n = num_buffers; n > 0; --n) {
       Buffer& buffer = graph->buffers.emplace_back();
@@ -132,7 +135,7 @@ class Reader {
       buffer.place = Number(table);
     }
     ReadSteps(graph);
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+    for (uint64_t n = in_.Size(kWord); n > 0; --n) {
       GraphOutput output;
       output.buffer = Number(graph->buffers.size());
       output.shape = ReadShape();
@@ -141,7 +144,7 @@ class Reader {
       graph->outputs.push_back(std::move(output));
     }
     ReadSources(graph);
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+    for (uint64_t n = in_.Size(kWord); n > 0; --n) {
       SizeCheck check;
       check.equal = in_.U32() != 0;
       check.low = Number(table);
@@ -164,11 +167,13 @@ class Reader {
   }
   template <typename List>
   void Numbers(size_t below, List* list) {
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) list->push_back(Number(below));
+    const uint64_t count = in_.Size(kWord);
+    list->reserve(count);
+    for (uint64_t n = count; n > 0; --n) list->push_back(Number(below));
   }
 
   void ReadDims() {
-    for (uint64_t n = in_.Count(kWord); n > 0 && in_.ok(); --n) {
+    for (uint64_t n = in_.Size(kWord); n > 0 && in_.ok(); --n) {
       if (in_.U32() == 0) {
         dims_.emplace_back(in_.I64());
         continue;
@@ -190,7 +195,7 @@ class Reader {
   Shape ReadShape() {
     const DType dtype = ReadType();
     Dims dims;
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) dims.push_back(DimAt());
+    for (uint64_t n = in_.Size(kWord); n > 0; --n) dims.push_back(DimAt());
     return Shape(dtype, std::move(dims));
   }
   void ReadConstant(StepGraph* graph) {
@@ -208,27 +213,28 @@ class Reader {
     graph->constants.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
   }
   void ReadSteps(StepGraph* graph) {
-    constexpr uint64_t kLeast = 4 * sizeof(uint64_t) + kWord;  // four lists and a group
-    const uint64_t count = in_.Count(kLeast);
+    constexpr uint64_t kLeast = 5 * kWord;  // three lists, whether there are parts, a group
+    const uint64_t count = in_.Size(kLeast);
     graph->steps.reserve(count);
     for (uint64_t n = count; n > 0; --n) {
       Step& step = graph->steps.emplace_back();
-      step.name = std::string(in_.String());
       Numbers(graph->buffers.size(), &step.operands);
-      for (int b : step.operands) ReadPart(graph->buffers[b], &step);
+      if (in_.U32() != 0) {
+        for (int b : step.operands) step.parts.push_back(ReadPart(graph->buffers[b]));
+      }
       Numbers(graph->buffers.size(), &step.results);
       Numbers(graph->program.num_symbols(), &step.symbols);
       step.group = Number(count + 1) - 1;
     }
   }
-  void ReadPart(const Buffer& buffer, Step* step) {
+  int64_t ReadPart(const Buffer& buffer) {
     const int64_t part = in_.I64();
     const bool inside = part >= 0 && (!buffer.size.is_constant() || part <= buffer.size.value());
     if (part != Step::kWhole && !inside) in_.Fail();
-    step->parts.push_back(part);
+    return part;
   }
   void ReadSources(StepGraph* graph) {
-    for (uint64_t n = in_.Count(kWord); n > 0; --n) {
+    for (uint64_t n = in_.Size(kWord); n > 0; --n) {
       SymbolSource source;
       source.parameter = Number(graph->parameters.size());
       constexpr uint32_t kMost = 1 << 20;
@@ -238,7 +244,8 @@ class Reader {
       if (!in_.ok()) return;
       const bool is_dimension = source.dimension >= 0;
       if (is_dimension == (source.element >= 0) ||
-          (is_dimension && source.dimension >= graph->parameters[source.parameter].rank())) {
+          (is_dimension &&
+           source.dimension >= graph->shapes[graph->parameters[source.parameter]].rank())) {
         in_.Fail();
       }
       graph->sources.push_back(source);

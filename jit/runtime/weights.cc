@@ -30,10 +30,13 @@ std::vector<WeightStore::Entry*> WeightStore::Register(
   std::lock_guard<std::mutex> lock(mutex_);
   holders_.push_back(holder);
   std::vector<Entry*> entries;
+  entries.reserve(signatures.size());
+  entries_.reserve(entries_.size() + signatures.size());
   for (const auto* signature : signatures) {
-    Entry& entry = entries_[*signature];
-    ++entry.users;
-    entries.push_back(&entry);
+    std::unique_ptr<Entry>& entry = entries_[*signature];
+    if (entry == nullptr) entry = std::make_unique<Entry>();
+    ++entry->users;
+    entries.push_back(entry.get());
   }
   return entries;
 }
@@ -44,7 +47,7 @@ void WeightStore::Unregister(WeightHolder* holder,
   holders_.erase(std::find(holders_.begin(), holders_.end(), holder));
   for (const auto* signature : signatures) {
     auto it = entries_.find(*signature);
-    if (--it->second.users == 0) entries_.erase(it);
+    if (--it->second->users == 0) entries_.erase(it);
   }
 }
 

@@ -18,11 +18,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
@@ -92,7 +92,7 @@ class WeightStore {
  private:
   std::shared_ptr<MemoryBudget> budget_;
   std::mutex mutex_;
-  std::map<std::vector<uint64_t>, Entry> entries_;
+  absl::flat_hash_map<std::vector<uint64_t>, std::unique_ptr<Entry>> entries_;
   std::vector<WeightHolder*> holders_;
 };
 

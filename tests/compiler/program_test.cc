@@ -16,10 +16,11 @@ namespace tektite::compiler {
 namespace {
 
 constexpr char kGraph[] = R"(
-graph @model(%x: f32[n,8], %w: f32[8,4] {weight = true}) -> (f32[n,4], f32[2*n,4], f32[n,4]) {
+graph @model(%x: f32[n,8], %w: f32[8,4] {weight = true}, %y: f32[n,8]) -> (f32[n,4], f32[2*n,4], f32[n,4]) {
+  %z: f32[n,8] = add(%x, %y)
   %c: f32[4] = constant() {value = f32[4]{1, 2, 3, 4}}
   %b: f32[n,4] = broadcast_in_dim(%c) {dimensions = [1], shape = (n, 4)}
-  %0: f32[n,4] = dot_general(%x, %w) {lhs_batch = [], lhs_contracting = [1], rhs_batch = [], rhs_contracting = [0]}
+  %0: f32[n,4] = dot_general(%z, %w) {lhs_batch = [], lhs_contracting = [1], rhs_batch = [], rhs_contracting = [0]}
   %1: f32[n,4] = add(%0, %b)
   %2: f32[2*n,4] = concatenate(%1, %b) {dimension = 0}
   %3: f32[n,4] = sort(%1) {descending = false, dimension = 1, stable = true}
@@ -59,6 +60,8 @@ TEST(Program, ReadsBackWhatWasWritten) {
   EXPECT_EQ(program.note, "a note");
   EXPECT_EQ(program.steps.program.symbols(), std::vector<std::string>{"n"});
   EXPECT_EQ(program.steps.outputs[1].shape.ToString(), "f32[2*n,4]");
+  EXPECT_EQ(program.steps.shapes.size(), 2);
+  EXPECT_EQ(program.steps.parameters, (std::vector<int>{0, 1, 0}));
   int without_image = 0;
   for (const ProgramKernel& kernel : program.kernels) {
     without_image += kernel.image.empty();
