@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace tektite::ir {
 
@@ -33,11 +32,16 @@ Shape Shape::Substitute(const SymbolMap& symbols) const {
 }
 
 std::string Shape::ToString() const {
-  return absl::StrCat(
-      DTypeName(dtype_), "[",
-      absl::StrJoin(dims_, ",",
-                    [](std::string* out, const Dim& d) { absl::StrAppend(out, d.ToString()); }),
-      "]");
+  std::string text = absl::StrCat(DTypeName(dtype_), "[");
+  for (const Dim& d : dims_) {
+    if (text.back() != '[') text += ',';
+    if (d.is_constant()) {
+      absl::StrAppend(&text, d.value());
+    } else {
+      text += d.ToString();
+    }
+  }
+  return text += ']';
 }
 
 std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> sizes) {

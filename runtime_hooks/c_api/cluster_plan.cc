@@ -17,6 +17,8 @@ namespace {
 // A line an argument: its type, sizes that vary by their symbols.
 std::string TypesText(const std::vector<ArgInfo>& args) {
   std::string text;
+  constexpr size_t kUsualLine = 32;
+  text.reserve(kUsualLine * args.size());
   for (const ArgInfo& arg : args) {
     absl::StrAppend(&text, arg.shape.ToString(), arg.versioned ? " weight" : "");
     if (arg.elements) {
@@ -68,9 +70,11 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
   if (!state_->compiler().keeps_plans() || !SourceFingerprint()) return std::nullopt;
   // Generic code is one program for all calls that look alike, whatever they were made for.
   const bool generic = !recipe.tries.empty();
-  const std::vector<ArgInfo> args =
-      generic ? WithSymbols(recipe.args, recipe.words, recipe.key, recipe.tries.front())
-              : recipe.args;
+  std::vector<ArgInfo> with_symbols;
+  if (generic) {
+    with_symbols = WithSymbols(recipe.args, recipe.words, recipe.key, recipe.tries.front());
+  }
+  const std::vector<ArgInfo>& args = generic ? with_symbols : recipe.args;
   cache::PlanText text;
   text.types = TypesText(args);
   text.facts = FactsText(recipe.words, recipe.tries);
