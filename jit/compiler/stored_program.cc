@@ -14,7 +14,7 @@ namespace {
 
 // Measured on warm files: a program takes this long, a kernel that much more (tests/cache counts
 // both), and a step of it the rest.
-constexpr double kProgramMicroseconds = 150, kKernelMicroseconds = 6, kStepMicroseconds = 1.5;
+constexpr double kProgramMicroseconds = 100, kKernelMicroseconds = 5, kStepMicroseconds = 0.5;
 // A program with large constants would only repeat what its model's file holds.
 constexpr size_t kMostProgramBytes = 16 << 20;
 
