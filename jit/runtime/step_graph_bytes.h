@@ -1,4 +1,5 @@
-// A step graph as bytes and back, for the disk cache: all of it but the kernels.
+// A step graph as bytes and back, for the disk cache: all of it but the kernels and
+// the names of the steps.
 //
 //   ByteWriter out;                                 ByteReader in(bytes);
 //   WriteStepGraph(steps, &out);                    if (!ReadStepGraph(&in, &steps)) return
