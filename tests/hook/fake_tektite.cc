@@ -162,7 +162,7 @@ bool IsCandidate(const FakeNode& node) {
 
 struct tektite_compiler {
   std::mutex mu;
-  int64_t runs = 0, refusals = 0, clusters = 0, clustered_ops = 0, versioned_args = 0,
+  int64_t runs = 0, refusals = 0, markings = 0, clusters = 0, clustered_ops = 0, versioned_args = 0,
           new_versions = 0;
   int host_memory = 0;  // blocks that the host had memory for, of a large and a small one
 };
@@ -264,11 +264,12 @@ void tektite_compiler_destroy(tektite_compiler* compiler) { delete compiler; }
 char* tektite_stats_json(tektite_compiler* compiler) {
   std::lock_guard<std::mutex> lock(compiler->mu);
   char text[512];
-  std::snprintf(text, sizeof(text),
-                "{\"clusters\": %ld, \"clustered_ops\": %ld, \"runs\": %ld, \"refusals\": %ld, "
-                "\"versioned_args\": %ld, \"new_versions\": %ld, \"host_memory\": %d}",
-                compiler->clusters, compiler->clustered_ops, compiler->runs, compiler->refusals,
-                compiler->versioned_args, compiler->new_versions, compiler->host_memory);
+  std::snprintf(
+      text, sizeof(text),
+      "{\"markings\": %ld, \"clusters\": %ld, \"clustered_ops\": %ld, \"runs\": %ld, "
+      "\"refusals\": %ld, \"versioned_args\": %ld, \"new_versions\": %ld, \"host_memory\": %d}",
+      compiler->markings, compiler->clusters, compiler->clustered_ops, compiler->runs,
+      compiler->refusals, compiler->versioned_args, compiler->new_versions, compiler->host_memory);
   return strdup(text);
 }
 
@@ -303,6 +304,8 @@ tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
   }
   std::map<std::string, std::vector<std::string>> members;
   for (const auto& [name, parent] : group) members[find(name)].push_back(name);
+  std::lock_guard<std::mutex> lock(compiler->mu);
+  ++compiler->markings;
   auto* marking = new tektite_marking;
   for (auto& [root, names] : members) {
     bool work = false;

@@ -248,7 +248,7 @@ report(same=all(np.array_equal(y[0], other) for other in y))
     assert result.values["same"]
     assert result.host["contest"][winner] == 1, result.host
     reasons = result.host["fallbacks"]
-    assert 4 <= reasons.pop("MEASURING_HOST") <= 16
+    assert 4 <= reasons.pop("MEASURING_HOST") <= 24  # a trial of 11 samples and the first, of two calls each
     if winner == "host":
         assert reasons.pop("SLOWER_THAN_HOST") >= 80
         assert list(result.host["contest"]["lost"].values())[0] > 1.5
@@ -271,7 +271,7 @@ def test_what_an_iterator_found_out_serves_the_next(run_fake):
     result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1")
     np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
     assert result.host["clusters_placed"] == 6 and result.stats["clusters"] == 1
-    assert 4 <= result.host["fallbacks"]["MEASURING_HOST"] <= 16  # one trial, not six
+    assert 4 <= result.host["fallbacks"]["MEASURING_HOST"] <= 24  # one trial, not six
     assert sum(result.host["contest"][key] for key in ("compiled", "host", "open")) == 1
 
 
@@ -280,3 +280,81 @@ def test_iterators_over_a_variable_share_nothing(run_fake):
     result = run_fake(text, tektite="1")
     np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
     assert result.stats["clusters"] == 6
+
+
+def test_a_graph_that_comes_again_is_marked_no_more(run_fake):
+    text = EPOCHS.format(function="lambda x: tf.nn.relu(x * 2.0 + 1.0) * 0.5")
+    result = run_fake(text, tektite="1")
+    np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
+    assert result.stats["markings"] == 2  # what came once is not kept
+    assert result.host["graphs"] == 6 and result.host["repeated_graphs"] == 4
+
+
+def test_a_graph_without_clusters_is_marked_no_more(run_fake):
+    text = EPOCHS.format(function="lambda x: tf.sin(x)")
+    result = run_fake(text, tektite="1")
+    np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
+    assert result.stats["markings"] == 2 and result.host["clusters_placed"] == 0
+
+
+# Whatever is not equal: a constant, an attribute of a node inside or outside the cluster, an edge, a device, an
+# annotation, a shape that is known.  All nodes have the same names.
+SIMILAR = """
+data = tf.data.Dataset.from_tensor_slices(normal(12, 8))
+tensor = lambda x: x
+def function(factor=2.0, axis=0, order=1, device="CPU:0", compile=True, reverse=False, shape=None):
+    def f(x):
+        if shape:
+            x = tf.ensure_shape(x, shape)
+        with tf.device(device), tf.xla.experimental.jit_scope(compile_ops=compile):
+            y = tf.nn.relu(tf.raw_ops.Mul(x=x, y=factor, name="m") + 1.0)
+            a, b = tf.raw_ops.AddV2(x=y, y=3.0, name="a"), tf.raw_ops.Mul(x=y, y=y, name="b")
+            z = tf.raw_ops.Mul(x=b if order else a, y=a if order else 5.0, name="z")
+        return tf.raw_ops.Cumsum(x=z, axis=axis, reverse=reverse, name="c")
+    return f
+changes = [{}, dict(factor=3.0), dict(reverse=True), dict(order=0), dict(device="CPU:1"), dict(compile=False),
+           dict(shape=[8])]
+sets = [data.map(function(**change)) for change in changes]
+y = [[np.stack(list(one)) for one in sets] for epoch in range(4)]
+report(y=y)
+"""
+
+
+def test_similar_graphs_share_nothing(run_fake):
+    devices = "tf.config.set_logical_device_configuration(tf.config.list_physical_devices('CPU')[0], " \
+              "[tf.config.LogicalDeviceConfiguration()] * 2)\n"
+    result = run_fake(devices + SIMILAR, tektite="1")
+    np.testing.assert_array_equal(result.values["y"], run_fake(devices + SIMILAR, tektite="0").values["y"])
+    # Two epochs of each, and with two devices sometimes a graph of TensorFlow's own.
+    assert result.stats["markings"] >= 2 * 7 and result.host["repeated_graphs"] == 2 * 7
+
+
+def test_functions_of_one_name_in_different_libraries(run_fake):
+    text = """
+tf1 = tf.compat.v1
+def graph(factor):
+    with tf.Graph().as_default() as made:
+        @tf.function(experimental_attributes={"_noinline": True})
+        def g(x):
+            return tf.nn.relu(x * factor + 1.0)
+        x = tf1.placeholder(tf.float32, [8], name="x")
+        tf.nn.relu(g(x) * 2.0 + 1.0, name="y")
+    result = made.as_graph_def()
+    result.library.function[0].signature.name = "g"
+    for node in result.node:
+        if "f" in node.attr:
+            node.attr["f"].func.name = "g"
+    return result
+defs = [graph(2.0), graph(3.0)]
+same = defs[0].node == defs[1].node and len(defs[0].library.function) == 1
+y = []
+for step in range(8):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        tf.import_graph_def(defs[step % 2], name="")
+        y.append(session.run("y:0", {"x:0": normal(8)}))
+report(y=y, same=same)
+"""
+    result, expected = (run_fake(text, tektite=value) for value in "10")
+    assert result.values["same"]
+    np.testing.assert_array_equal(result.values["y"], expected.values["y"])
+    assert result.host["clusters_placed"] == 16 and result.host["repeated_graphs"] == 6 + 2 * 2

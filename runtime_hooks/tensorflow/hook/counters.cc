@@ -85,6 +85,7 @@ std::string HookCountersJson() {
   tensorflow::mutex_lock lock(reasons.mu);
   return absl::StrCat(
       "{\"graphs\": ", counters.graphs.load(),
+      ", \"repeated_graphs\": ", counters.repeated_graphs.load(),
       ", \"clusters_placed\": ", counters.clusters_placed.load(),
       ", \"ops_placed\": ", counters.ops_placed.load(), ", \"runs\": ", counters.runs.load(),
       ", \"direct_runs\": ", counters.direct_runs.load(),

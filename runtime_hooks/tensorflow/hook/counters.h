@@ -19,7 +19,8 @@
 namespace tektite::tf_hook {
 
 struct Counters {
-  std::atomic<int64_t> graphs{0};              // graphs given to the compiler for marking
+  std::atomic<int64_t> graphs{0};              // graphs that may hold clusters
+  std::atomic<int64_t> repeated_graphs{0};     // of these: marked as an equal one had been
   std::atomic<int64_t> clusters_placed{0};     // cluster nodes put into graphs
   std::atomic<int64_t> ops_placed{0};          // nodes they replaced
   std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended

@@ -117,8 +117,7 @@ absl::StatusOr<tensorflow::FunctionDef> FallbackFunction(std::unique_ptr<Graph> 
     if (!has_effects || node->IsRetval()) return absl::nullopt;
     return node->name();
   };
-  TF_RETURN_IF_ERROR(
-      tensorflow::GraphToFunctionDef(*body, request.function_name, effect, &function));
+  TF_RETURN_IF_ERROR(tensorflow::GraphToFunctionDef(*body, /*fn_name=*/"", effect, &function));
   return function;
 }
 

@@ -22,13 +22,12 @@
 namespace tektite::tf_hook {
 
 struct FallbackRequest {
-  std::string function_name;
   std::string device;                // the full name of the cluster's device
   std::vector<int> constant_inputs;  // _Arg indices that constants feed; ascending
   const tensorflow::GraphOptimizationPassOptions* pass_options = nullptr;  // of our own pass
 };
 
-// `body` has _Arg and _Retval nodes.  An error leaves nothing behind.
+// `body` has _Arg and _Retval nodes.  The function has no name yet.
 absl::StatusOr<tensorflow::FunctionDef> FallbackFunction(std::unique_ptr<tensorflow::Graph> body,
                                                          const FallbackRequest& request);
 

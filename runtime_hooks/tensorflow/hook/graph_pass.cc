@@ -1,5 +1,6 @@
 // The graph pass: asks the compiler which nodes form clusters, and puts one TektiteCluster node in
-// the place of each.
+// the place of each.  A graph that comes again, since tf.data instantiates its functions anew with
+// each iterator, gets what an equal one got.
 //
 // Where it stands: POST_REWRITE_FOR_EXEC, after Grappler, placement, inlining and pruning to feeds
 // and fetches; phase 5, ahead of XLA's marking in phase 10, which then finds those nodes gone. What
@@ -9,11 +10,15 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
+#include "runtime_hooks/tensorflow/hook/graph_text.h"
+#include "runtime_hooks/tensorflow/hook/repeat_cache.h"
 #include "runtime_hooks/tensorflow/hook/replace_cluster.h"
 #include "runtime_hooks/tensorflow/hook/restore_add_n.h"
 #include "runtime_hooks/tensorflow/hook/switches.h"
@@ -64,19 +69,66 @@ Marking Mark(const CompilerLibrary& library, const Graph& graph, Extent extent) 
   return marking;
 }
 
-using NodeByName = absl::flat_hash_map<std::string, Node*>;
+// What is put into a graph: the same for an equal one.
+struct Replacement {
+  struct Cluster {
+    std::string name;
+    std::vector<int> nodes;                   // places among the graph's op_nodes()
+    std::shared_ptr<const ClusterBody> body;  // null until it has been made
+  };
+  std::vector<Cluster> clusters;
+};
 
-// Members of clusters that the marking saw as AddN become just that.
-void RestoreSums(const CompilerLibrary& library, const tektite_marking* marking, Graph* graph,
-                 NodeByName* node_by_name) {
+RepeatCache<Replacement>& Replacements() {
+  static auto* const cache = new RepeatCache<Replacement>;  // outlives every thread that compiles
+  return *cache;
+}
+
+// Without the bodies.
+Replacement ToReplacement(const CompilerLibrary& library, const tektite_marking* marking,
+                          const std::vector<Node*>& nodes) {
+  absl::flat_hash_map<std::string_view, int> place_by_name;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    place_by_name.emplace(nodes[i]->name(), static_cast<int>(i));
+  }
+  Replacement replacement;
   for (int cluster = 0; cluster < library.marking_num_clusters(marking); ++cluster) {
+    replacement.clusters.push_back({library.marking_cluster_name(marking, cluster), {}, nullptr});
     for (int i = 0; i < library.marking_num_nodes(marking, cluster); ++i) {
-      const auto it = node_by_name->find(library.marking_node(marking, cluster, i));
-      if (it == node_by_name->end() || !IsSpelledOutSum(*it->second)) continue;
-      Node* const sum = RestoreAddN(it->second, graph);
-      if (sum != nullptr) it->second = sum;
+      const auto it = place_by_name.find(library.marking_node(marking, cluster, i));
+      if (it != place_by_name.end()) replacement.clusters.back().nodes.push_back(it->second);
     }
   }
+  return replacement;
+}
+
+// Members of clusters that the marking saw as AddN become just that.
+void RestoreSums(const Replacement& replacement, Graph* graph, std::vector<Node*>* nodes) {
+  for (const Replacement::Cluster& cluster : replacement.clusters) {
+    for (const int place : cluster.nodes) {
+      Node*& node = (*nodes)[place];
+      if (!IsSpelledOutSum(*node)) continue;
+      Node* const sum = RestoreAddN(node, graph);
+      if (sum != nullptr) node = sum;
+    }
+  }
+}
+
+// `nodes` are the graph's op_nodes(); makes the bodies that are missing.
+void Apply(Replacement* replacement, const GraphOptimizationPassOptions& options,
+           std::vector<Node*> nodes) {
+  if (replacement->clusters.empty()) return;
+  // First of all: a replaced cluster remembers constants that a restored sum has no use for.
+  RestoreSums(*replacement, options.graph->get(), &nodes);
+  ClusterReplacer replacer(options);
+  for (Replacement::Cluster& cluster : replacement->clusters) {
+    std::vector<Node*> members;
+    for (const int place : cluster.nodes) members.push_back(nodes[place]);
+    const char* const refusal = replacer.Replace(cluster.name, std::move(members), &cluster.body);
+    if (refusal != nullptr) CountNotPlaced(refusal);
+  }
+  replacer.Finish();
+  NoteWholeFunction(options);
 }
 
 class TektitePass : public tensorflow::GraphOptimizationPass {
@@ -85,37 +137,28 @@ class TektitePass : public tensorflow::GraphOptimizationPass {
     if (options.graph == nullptr || *options.graph == nullptr || options.flib_def == nullptr) {
       return absl::OkStatus();
     }
-    Graph* const graph = options.graph->get();
-    if (!HasWork(*graph)) return absl::OkStatus();
+    const Graph& graph = **options.graph;
+    if (!HasWork(graph)) return absl::OkStatus();
     const Extent extent = ExtentFor(options);
     if (extent == Extent::kNothing) return absl::OkStatus();
     const CompilerLibrary* const library = CompilerLibrary::Get();
     if (library == nullptr) return absl::OkStatus();
 
     HookCounters().graphs.fetch_add(1, std::memory_order_relaxed);
-    const Marking marking = Mark(*library, *graph, extent);
-    if (marking == nullptr) return absl::OkStatus();
-    const int clusters = library->marking_num_clusters(marking.get());
-    if (clusters == 0) return absl::OkStatus();
-
-    NodeByName node_by_name;
-    for (Node* node : graph->op_nodes()) node_by_name.emplace(node->name(), node);
-    // First of all: a replaced cluster remembers constants that a restored sum has no use for.
-    RestoreSums(*library, marking.get(), graph, &node_by_name);
-    ClusterReplacer replacer(options);
-    for (int cluster = 0; cluster < clusters; ++cluster) {
-      std::vector<Node*> nodes;
-      const int num_nodes = library->marking_num_nodes(marking.get(), cluster);
-      for (int i = 0; i < num_nodes; ++i) {
-        const auto it = node_by_name.find(library->marking_node(marking.get(), cluster, i));
-        if (it != node_by_name.end()) nodes.push_back(it->second);
-      }
-      const char* const refusal =
-          replacer.Replace(library->marking_cluster_name(marking.get(), cluster), std::move(nodes));
-      if (refusal != nullptr) CountNotPlaced(refusal);
+    const auto op_nodes = graph.op_nodes();
+    std::vector<Node*> nodes(op_nodes.begin(), op_nodes.end());
+    std::string text = GraphText(options, extent);
+    if (const auto known = text.empty() ? nullptr : Replacements().Find(text); known != nullptr) {
+      HookCounters().repeated_graphs.fetch_add(1, std::memory_order_relaxed);
+      Replacement replacement = *known;
+      Apply(&replacement, options, std::move(nodes));
+      return absl::OkStatus();
     }
-    replacer.Finish();
-    NoteWholeFunction(options);
+    const Marking marking = Mark(*library, graph, extent);
+    if (marking == nullptr) return absl::OkStatus();
+    auto replacement = std::make_shared<Replacement>(ToReplacement(*library, marking.get(), nodes));
+    Apply(replacement.get(), options, std::move(nodes));
+    if (!text.empty()) Replacements().Offer(std::move(text), std::move(replacement));
     return absl::OkStatus();
   }
 };

@@ -312,7 +312,7 @@ DataType VariableType(const Endpoint& variable, const NodeSet& inside) {
 }
 
 NodeDef ClusterDef(const std::string& name, const std::string& node_name,
-                   const std::string& function_name, std::string body_bytes,
+                   const std::string& function_name, const std::string& body_bytes,
                    const Boundary& boundary, const NodeSet& inside, const Node& model) {
   std::vector<DataType> input_types, output_types, variable_types;
   for (size_t i = 0; i < boundary.inputs.size(); ++i) {
@@ -337,7 +337,7 @@ NodeDef ClusterDef(const std::string& name, const std::string& node_name,
   tensorflow::AddNodeAttr("cluster_name", name, &def);
   tensorflow::AddNodeAttr("fallback", function, &def);
   tensorflow::AddNodeAttr("_XlaCompile", false, &def);
-  (*def.mutable_attr())["body"].set_s(std::move(body_bytes));
+  (*def.mutable_attr())["body"].set_s(body_bytes);
   return def;
 }
 
@@ -381,9 +381,31 @@ void Splice(const std::vector<Node*>& nodes, const NodeSet& inside, const Bounda
   for (Node* node : nodes) graph->RemoveNode(node);
 }
 
+// Null when it cannot be made.
+std::shared_ptr<const ClusterBody> MakeBody(
+    const std::vector<Node*>& nodes, const Boundary& boundary,
+    const tensorflow::GraphOptimizationPassOptions& options) {
+  auto body = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
+  if (!BuildBody(nodes, boundary, **options.graph, body.get()).ok()) return nullptr;
+  tensorflow::GraphDef def;
+  body->ToGraphDef(&def, /*include_flib_def=*/false);
+  auto made = std::make_shared<ClusterBody>();
+  // The same bytes each time, for what is kept by them (prepared_cluster.h).
+  if (!tensorflow::SerializeToStringDeterministic(def, &made->bytes)) return nullptr;
+  FallbackRequest request;
+  request.device = nodes.front()->assigned_device_name();
+  request.constant_inputs = boundary.constant_inputs;
+  request.pass_options = &options;
+  absl::StatusOr<tensorflow::FunctionDef> fallback = FallbackFunction(std::move(body), request);
+  if (!fallback.ok()) return nullptr;
+  made->fallback = *std::move(fallback);
+  return made;
+}
+
 }  // namespace
 
-const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*> nodes) {
+const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*> nodes,
+                                     std::shared_ptr<const ClusterBody>* body) {
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
                              [](const Node* node) { return IsLargeConstant(*node); }),
               nodes.end());
@@ -396,32 +418,19 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   if (MakesCycle(nodes, inside)) return "HOST_CYCLE";
 
   const Boundary boundary = FindBoundary(nodes, inside);
-  auto body = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
-  if (!BuildBody(nodes, boundary, *graph_, body.get()).ok()) return "HOST_BODY";
-  tensorflow::GraphDef body_def;
-  body->ToGraphDef(&body_def, /*include_flib_def=*/false);
-  std::string body_bytes;
-  // The same bytes each time, for what is kept by them (prepared_cluster.h).
-  if (!tensorflow::SerializeToStringDeterministic(body_def, &body_bytes)) {
-    return "HOST_GRAPH_TOO_LARGE";
-  }
+  if (*body == nullptr) *body = MakeBody(nodes, boundary, options_);
+  if (*body == nullptr) return "HOST_BODY";
 
   // Kernels of stateful nodes are shared by name within a session, so no two clusters of a process
   // may have one name, though they may be called alike in reports.
   static std::atomic<int64_t> serial{0};
   const std::string unique = absl::StrCat(name, "_", serial.fetch_add(1));
-  FallbackRequest request;
-  request.function_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
-  request.device = nodes.front()->assigned_device_name();
-  request.constant_inputs = boundary.constant_inputs;
-  request.pass_options = &options_;
-  const absl::StatusOr<tensorflow::FunctionDef> function =
-      FallbackFunction(std::move(body), request);
-  if (!function.ok()) return "HOST_BODY";
-  NodeDef def =
-      ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), request.function_name,
-                 std::move(body_bytes), boundary, inside, *nodes.front());
-  if (!options_.flib_def->AddFunctionDef(*function).ok()) return "HOST_BODY";
+  tensorflow::FunctionDef fallback = (*body)->fallback;
+  const std::string fallback_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
+  fallback.mutable_signature()->set_name(fallback_name);
+  NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
+                           (*body)->bytes, boundary, inside, *nodes.front());
+  if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok()) return "HOST_BODY";
   absl::StatusOr<Node*> cluster = graph_->AddNode(std::move(def));
   if (!cluster.ok()) return "HOST_BODY";
   (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());

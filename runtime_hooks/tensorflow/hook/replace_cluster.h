@@ -15,14 +15,22 @@
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_REPLACE_CLUSTER_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_REPLACE_CLUSTER_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
+#include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tektite::tf_hook {
+
+// What a cluster computes, in the two forms its node carries it in.
+struct ClusterBody {
+  std::string bytes;                 // GraphDef
+  tensorflow::FunctionDef fallback;  // without a name of its own yet
+};
 
 class ClusterReplacer {
  public:
@@ -32,8 +40,10 @@ class ClusterReplacer {
       : options_(options), graph_(options.graph->get()) {}
 
   // Replaces `nodes` by one TektiteCluster node.  Returns null when done, otherwise a reason code
-  // (a literal); the graph is then as it was.  No other node is removed before Finish.
-  const char* Replace(const std::string& name, std::vector<tensorflow::Node*> nodes);
+  // (a literal); the graph is then as it was.  No other node is removed before Finish.  `body`:
+  // that of the same cluster of an equal graph; where it is null it is made, and set.
+  const char* Replace(const std::string& name, std::vector<tensorflow::Node*> nodes,
+                      std::shared_ptr<const ClusterBody>* body);
 
   // Removes constants that nobody reads any more and repairs what spoke of the nodes that are gone.
   void Finish();

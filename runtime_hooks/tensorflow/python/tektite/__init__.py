@@ -85,11 +85,12 @@ def stats() -> dict[str, Any]:
     The compiler's own entries (``clusters``, ``compiles``, ``loaded_plans``, which were read from the disk
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
     ``left_out``, ...) are missing until the first graph needed the compiler.
-    ``host`` holds the hook's: ``graphs`` seen, ``clusters_placed``, ``ops_placed``, ``runs``, of these
-    ``direct_runs`` past TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster,
-    made in the background), ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and
-    ``copied_updates``, those of them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes
-    of shapes compiled code won against TensorFlow's kernels, and lost. Empty when not active.
+    ``host`` holds the hook's: ``graphs`` seen, ``repeated_graphs`` (of these, equal to earlier ones; the compiler
+    counts their ops no more), ``clusters_placed``, ``ops_placed``, ``runs``, of these ``direct_runs`` past
+    TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster, made in the background),
+    ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
+    them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes of shapes
+    compiled code won against TensorFlow's kernels, and lost. Empty when not active.
     """
     hook = open_hook()
     return {} if hook is None else read_stats(hook)
