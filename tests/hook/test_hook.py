@@ -358,3 +358,12 @@ report(y=y, same=same)
     assert result.values["same"]
     np.testing.assert_array_equal(result.values["y"], expected.values["y"])
     assert result.host["clusters_placed"] == 16 and result.host["repeated_graphs"] == 6 + 2 * 2
+
+
+def test_iterators_share_tensorflows_kernels(run_fake):
+    text = EPOCHS.format(function="lambda x: tf.nn.relu(x * 2.0 + 1.0) * 0.5").replace("range(6)", "range(60)")
+    text = text.replace("normal(12, 8)", "normal(2, 8)")
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1")
+    np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
+    # A trial takes more calls than two elements are.
+    assert result.host["fallbacks"]["MEASURING_HOST"] >= 4 and result.host["prepared_fallbacks"] == 1

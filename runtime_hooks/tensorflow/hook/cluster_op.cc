@@ -73,7 +73,7 @@ class ClusterOp : public tensorflow::OpKernel {
     const char* const refusal = runner_->Run(context, inputs, {}, fallback_.get(), &turn);
     if (refusal == nullptr) return;
     CountFallback(refusal);
-    fallback_->Run(context);
+    fallback_->Run(context, runner_->kept_fallback());
     if (turn.is_measured && turn.side == Contest::Side::kHost && context->status().ok()) {
       runner_->EndHostTurn(turn);
     }

@@ -132,13 +132,15 @@ ClusterRunner::ClusterRunner(OpKernelConstruction* construction)
 }
 
 ClusterRunner::~ClusterRunner() {
-  if (prepared_ != nullptr && !body_.empty()) PreparedCluster::Leave(body_, std::move(prepared_));
+  if (!body_.empty()) PreparedCluster::Leave(body_, std::move(prepared_));
 }
 
 void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& body, Inputs inputs) {
   prepared_ = PreparedCluster::Obtain(cluster_name_, body, ContestTopic(context));
   // Of held inputs the compiler keeps what it made of them, by versions that only we know.
-  if (!reader_->has_held_inputs() && PreparedCluster::CanLeave(body)) body_ = body;
+  if (prepared_ != nullptr && !reader_->has_held_inputs() && PreparedCluster::CanLeave(body)) {
+    body_ = body;
+  }
   constants_.resize(inputs.size());
   for (const int index : constant_inputs_) constants_[index] = *inputs[index];
   is_prepared_.store(prepared_ != nullptr, std::memory_order_release);
@@ -179,7 +181,7 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
     if (!BeginTurn(read, fallback == nullptr, turn)) return "CONTEST_OPEN";
     // No request waits for kernels that only a comparison needs.
     if (turn->side == Contest::Side::kHost && turn->is_measured &&
-        !fallback->PrepareInBackground(context)) {
+        !fallback->PrepareInBackground(context, kept_fallback())) {
       contest->Postpone(turn);
     }
     if (turn->side == Contest::Side::kHost) {

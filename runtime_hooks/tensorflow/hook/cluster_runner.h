@@ -63,6 +63,11 @@ class ClusterRunner {
   bool HasWon() const {
     return has_run_.load(std::memory_order_relaxed) || (is_prepared() && prepared_->HasWon());
   }
+  // Where a fallback of this cluster may wait for the next op; null where the cluster itself does
+  // not.  Once prepared.
+  KeptFallback* kept_fallback() const {
+    return body_.empty() ? nullptr : prepared_->kept_fallback();
+  }
   bool is_prepared() const { return is_prepared_.load(std::memory_order_acquire); }
 
   // Keeps `binding` (direct_calls.h) alive in the place of an earlier one.

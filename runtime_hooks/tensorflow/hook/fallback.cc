@@ -7,6 +7,7 @@
 #include "runtime_hooks/tensorflow/hook/closure_queue.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback_preparation.h"
+#include "runtime_hooks/tensorflow/hook/own_runtime.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tektite::tf_hook {
@@ -19,21 +20,37 @@ Fallback::~Fallback() {
   for (const auto& [caller, preparation] : preparations_) preparation->Abandon();
 }
 
+const Fallback::Instance* Fallback::Take(Runtime* caller, const FallbackPreparation* preparation) {
+  if (preparation == nullptr || !preparation->is_done() || !preparation->status().ok()) {
+    return nullptr;
+  }
+  return &instances_.emplace_back(Instance{caller, preparation->runtime(), preparation->handle()});
+}
+
 // Takes what has been prepared meanwhile.
-const Fallback::Instance* Fallback::Find(const Runtime* caller) {
+const Fallback::Instance* Fallback::Find(Runtime* caller, KeptFallback* kept) {
   for (const Instance& instance : instances_) {
     if (instance.caller == caller) return &instance;
   }
   for (const auto& [of, preparation] : preparations_) {
-    if (of != caller || !preparation->is_done() || !preparation->status().ok()) continue;
-    return &instances_.emplace_back(Instance{of, preparation->runtime(), preparation->handle()});
+    if (of != caller) continue;
+    if (const Instance* const taken = Take(caller, preparation.get()); taken != nullptr) {
+      return taken;
+    }
   }
-  return nullptr;
+  return kept == nullptr ? nullptr : Take(caller, kept->Get().get());
 }
 
-absl::StatusOr<Fallback::Instance> Fallback::InstanceFor(Runtime* caller) {
+absl::StatusOr<Fallback::Instance> Fallback::InstanceFor(OpKernelContext* context,
+                                                         KeptFallback* kept) {
+  Runtime* const caller = context->function_library();
   tensorflow::mutex_lock lock(mu_);
-  if (const Instance* const found = Find(caller); found != nullptr) return *found;
+  if (const Instance* const found = Find(caller, kept); found != nullptr) return *found;
+  if (kept != nullptr && kept->Get() == nullptr &&
+      FallbackPreparation::CanKeep(context, function_name_)) {
+    kept->Set(FallbackPreparation::DoKept(context, function_name_));
+    if (const Instance* const found = Find(caller, kept); found != nullptr) return *found;
+  }
   Instance instance = {caller, caller, tensorflow::kInvalidHandle};
   TF_RETURN_IF_ERROR(
       caller->Instantiate(function_name_, tensorflow::AttrSlice(), &instance.handle));
@@ -41,26 +58,36 @@ absl::StatusOr<Fallback::Instance> Fallback::InstanceFor(Runtime* caller) {
   return instance;
 }
 
-bool Fallback::PrepareInBackground(OpKernelContext* context) {
+bool Fallback::PrepareInBackground(OpKernelContext* context, KeptFallback* kept) {
   Runtime* const caller = context->function_library();
+  if (kept != nullptr && !OwnRuntime::Fits(context)) kept = nullptr;
   tensorflow::mutex_lock lock(mu_);
-  if (caller == nullptr || Find(caller) != nullptr) return true;
+  if (caller == nullptr || Find(caller, kept) != nullptr) return true;
   for (const auto& [of, preparation] : preparations_) {
     if (of == caller) return preparation->is_done();  // with an error: Run will have it, too
   }
+  if (kept != nullptr) {
+    if (const auto preparation = kept->Get(); preparation != nullptr) return preparation->is_done();
+  }
+  const bool is_kept = kept != nullptr && FallbackPreparation::CanKeep(context, function_name_);
   std::shared_ptr<FallbackPreparation> preparation =
-      FallbackPreparation::Start(context, function_name_, is_repeatable_);
+      is_kept ? FallbackPreparation::StartKept(context, function_name_)
+              : FallbackPreparation::Start(context, function_name_, is_repeatable_);
   if (preparation == nullptr) return true;
   HookCounters().prepared_fallbacks.fetch_add(1, std::memory_order_relaxed);
-  preparations_.emplace_back(caller, std::move(preparation));
+  if (is_kept) {
+    kept->Set(std::move(preparation));
+  } else {
+    preparations_.emplace_back(caller, std::move(preparation));
+  }
   return false;
 }
 
-void Fallback::Run(OpKernelContext* context) {
-  Runtime* const caller = context->function_library();
-  OP_REQUIRES(context, caller != nullptr,
+void Fallback::Run(OpKernelContext* context, KeptFallback* kept) {
+  OP_REQUIRES(context, context->function_library() != nullptr,
               absl::InternalError("no function library for a Tektite cluster"));
-  const absl::StatusOr<Instance> instance = InstanceFor(caller);
+  if (kept != nullptr && !OwnRuntime::Fits(context)) kept = nullptr;
+  const absl::StatusOr<Instance> instance = InstanceFor(context, kept);
   OP_REQUIRES_OK(context, instance.status());
 
   const auto queue = std::make_shared<ClosureQueue>(*context->runner());

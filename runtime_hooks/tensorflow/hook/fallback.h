@@ -4,12 +4,15 @@
 // an error that its users know.  The body is a function in the graph's library; it is instantiated
 // at the first need (most clusters never fall back), once for each function runtime that the kernel
 // meets.  That takes tens of milliseconds for a large one, so whoever can wait has it done in the
-// background.
+// background.  Where there is a place to keep it, and its kernels need nothing of the caller's, it
+// is instantiated in a runtime of its own and serves the next op of the same body as well.
 //
-//   fallback.Run(context);   // sets the outputs or the status of `context`
+//   fallback.Run(context, kept);   // sets the outputs or the status of `context`
 //
-//   if (fallback.PrepareInBackground(context)) ... Run takes no longer than its kernels do ...
+//   if (fallback.PrepareInBackground(context, kept)) ... Run takes no longer than its kernels do
+//   ...
 //
+// `kept` is null where nothing is to be kept, and outlives the Fallback.
 // The thread that calls Run takes part in the work: it may be the last one that its pool has.
 // Thread-safe.  Limits: all nodes run on the device of the cluster node.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_H_
@@ -27,6 +30,7 @@
 namespace tektite::tf_hook {
 
 class FallbackPreparation;
+class KeptFallback;
 
 class Fallback {
  public:
@@ -37,10 +41,10 @@ class Fallback {
   Fallback(const Fallback&) = delete;
   Fallback& operator=(const Fallback&) = delete;
 
-  void Run(tensorflow::OpKernelContext* context);
+  void Run(tensorflow::OpKernelContext* context, KeptFallback* kept);
 
   // Whether nothing (more) is to be prepared; otherwise it is being done.
-  bool PrepareInBackground(tensorflow::OpKernelContext* context);
+  bool PrepareInBackground(tensorflow::OpKernelContext* context, KeptFallback* kept);
 
  private:
   using Runtime = tensorflow::FunctionLibraryRuntime;
@@ -51,13 +55,16 @@ class Fallback {
     Runtime::Handle handle;
   };
 
-  absl::StatusOr<Instance> InstanceFor(Runtime* caller);
-  const Instance* Find(const Runtime* caller) TF_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<Instance> InstanceFor(tensorflow::OpKernelContext* context, KeptFallback* kept);
+  const Instance* Find(Runtime* caller, KeptFallback* kept) TF_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  const Instance* Take(Runtime* caller, const FallbackPreparation* preparation)
+      TF_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string function_name_;
   const bool is_repeatable_;
   tensorflow::mutex mu_;
   std::list<Instance> instances_ TF_GUARDED_BY(mu_);
+  // Those that are not kept.
   std::list<std::pair<Runtime*, std::shared_ptr<FallbackPreparation>>> preparations_
       TF_GUARDED_BY(mu_);
 };

@@ -1,5 +1,5 @@
-// A fallback function that is being instantiated and run once in the background, by the compiler's
-// thread of low priority.
+// A fallback function that is being instantiated, and run once where that is done in the background
+// by the compiler's thread of low priority.
 //
 // Why: with its kernels, and with what oneDNN's make in their first call, that takes TensorFlow 20
 // to 40 ms for a MobileNetV2, and the request that would be the first to need it must not wait so
@@ -11,7 +11,8 @@
 //   preparation->Abandon();   // by its owner, before the device of its function goes
 //
 // It has a copy of the function's runtime and library: what belongs to a session or a dataset may
-// go while it works.  Thread-safe.
+// go while it works.  One that is kept (KeptFallback) has a runtime of its own (own_runtime.h), and
+// is not abandoned.  Thread-safe.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_PREPARATION_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_PREPARATION_H_
 
@@ -39,6 +40,14 @@ class FallbackPreparation {
   static std::shared_ptr<FallbackPreparation> Start(tensorflow::OpKernelContext* context,
                                                     const std::string& function,
                                                     bool is_repeatable);
+  // To be kept; `function` is repeatable, and CanKeep it.  The first is done in the background, the
+  // second before it returns, without a run.  Null if they cannot be done.
+  static std::shared_ptr<FallbackPreparation> StartKept(tensorflow::OpKernelContext* context,
+                                                        const std::string& function);
+  static std::shared_ptr<FallbackPreparation> DoKept(tensorflow::OpKernelContext* context,
+                                                     const std::string& function);
+  // Whether it does the same in any runtime: none of its ops has a state.
+  static bool CanKeep(tensorflow::OpKernelContext* context, const std::string& function);
   ~FallbackPreparation();
 
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
@@ -52,7 +61,10 @@ class FallbackPreparation {
 
  private:
   explicit FallbackPreparation(std::string function);
+  static std::shared_ptr<FallbackPreparation> Schedule(std::shared_ptr<FallbackPreparation> made,
+                                                       tensorflow::OpKernelContext* context);
   absl::Status CopyRuntime(Runtime* caller);
+  absl::Status MakeOwnRuntime(Runtime* caller);
   void Work();
   void RunOnce();
 
@@ -69,6 +81,24 @@ class FallbackPreparation {
   std::atomic<bool> is_done_{false};
   tensorflow::mutex mu_;  // held while it works
   bool is_abandoned_ TF_GUARDED_BY(mu_) = false;
+};
+
+// A place where a cluster's fallback waits for the next op of that cluster (prepared_cluster.h).
+// Thread-safe.
+class KeptFallback {
+ public:
+  std::shared_ptr<FallbackPreparation> Get() {
+    tensorflow::mutex_lock lock(mu_);
+    return preparation_;
+  }
+  void Set(std::shared_ptr<FallbackPreparation> preparation) {
+    tensorflow::mutex_lock lock(mu_);
+    preparation_.swap(preparation);
+  }
+
+ private:
+  tensorflow::mutex mu_;
+  std::shared_ptr<FallbackPreparation> preparation_ TF_GUARDED_BY(mu_);
 };
 
 }  // namespace tektite::tf_hook

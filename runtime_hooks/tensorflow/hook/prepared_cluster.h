@@ -1,4 +1,5 @@
-// A cluster as the compiler has it, with what is known of its speed; kept when its op goes.
+// A cluster as the compiler has it, with what is known of its speed and TensorFlow's kernels for
+// it; kept when its op goes.
 //
 // Why: tf.data instantiates its functions anew with each iterator, so with each epoch.  An op that
 // began from nothing would look all its code up again and try it against TensorFlow's kernels
@@ -20,6 +21,7 @@
 
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/contest.h"
+#include "runtime_hooks/tensorflow/hook/fallback_preparation.h"
 
 namespace tektite::tf_hook {
 
@@ -40,9 +42,10 @@ class PreparedCluster {
   tektite_cluster* cluster() const { return cluster_; }
   // Null: compiled code always runs.
   Contest* contest() const { return contest_.get(); }
-  // Also keeps what the contest has found out for later processes.
+  KeptFallback* kept_fallback() { return &kept_fallback_; }
   // Whether compiled code has won some class of shapes, here or in an earlier process.
   bool HasWon() const { return contest_ != nullptr && contest_->HasWonAny(); }
+  // Also keeps what the contest has found out for later processes.
   void EndTurn(const Contest::Turn& turn);
 
  private:
@@ -57,6 +60,7 @@ class PreparedCluster {
   tektite_cluster* const cluster_;
   std::unique_ptr<Contest> contest_;
   std::string contest_topic_;
+  KeptFallback kept_fallback_;
 };
 
 }  // namespace tektite::tf_hook
