@@ -139,11 +139,11 @@ std::string TypeWithoutContract(const NodeDef& node) {
   return "";
 }
 
-// A transposed convolution of a volume is done by phases, the strides' product of them.  Where these
-// are too many (jit/passes/canonicalize/transposed_convolution.cc) it is one of an image spread out
-// by the strides, and TensorFlow's kernel takes a third of the time.
+// A transposed convolution of a volume is done by phases, the strides' product of them.  Where
+// these are too many (jit/passes/canonicalize/transposed_convolution.cc) it is one of an image
+// spread out by the strides, and TensorFlow's kernel takes a third of the time.
 bool IsSpreadVolume(const NodeDef& node) {
-  constexpr int64_t kMostPhases = 16;
+  constexpr int64_t kMostPhases = 16;  // as there
   if (node.op != "Conv3DBackpropInputV2") return false;
   const graph_def::AttrValue* strides = node.attrs.Find("strides");
   const auto* list = strides == nullptr ? nullptr : strides->AsListOf<int64_t>();

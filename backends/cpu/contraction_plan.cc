@@ -295,6 +295,25 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   plan.blocked_k_loops = static_cast<int>(plan.k_loops.size()) - 1;
 }
 
+// The rows' elements of two neighbouring k make an aligned word of 32 bits each, and there are
+// registers for two panel rows, the word and both its halves.
+bool ReadsPairs(const ContractionPlan& plan, const backend::TargetInfo& target) {
+  if (plan.dtype != DType::kBF16 || plan.k_loops.empty() || SharesLastVector(plan) ||
+      plan.rows * plan.vectors + 2 * plan.vectors + 3 > target.vector_registers) {
+    return false;
+  }
+  const auto is_even = [](const Dim& d) { return Mod(d, 2) == Dim(0); };
+  const auto strides_are_even = [&](absl::Span<const AddressLoop> loops) {
+    return std::all_of(loops.begin(), loops.end(),
+                       [&](const AddressLoop& loop) { return is_even(loop.lhs_stride); });
+  };
+  const AddressLoop& inner = plan.k_loops.back();
+  return inner.lhs_stride == Dim(1) && inner.trips.is_constant() &&
+         strides_are_even(absl::MakeConstSpan(plan.k_loops).first(plan.k_loops.size() - 1)) &&
+         strides_are_even(plan.m_loops) && strides_are_even(plan.batch_loops) &&
+         (!plan.is_convolution || plan.conv.channels % 2 == 0) && !plan.is_filter_gradient;
+}
+
 }  // namespace
 
 std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops) {
@@ -401,25 +420,6 @@ absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
     add({vectors, MostRows(plan, target, vectors)});
   }
   return tiles;
-}
-
-// The rows' elements of two neighbouring k make an aligned word of 32 bits each, and there are
-// registers for two panel rows, the word and both its halves.
-bool ReadsPairs(const ContractionPlan& plan, const backend::TargetInfo& target) {
-  if (plan.dtype != DType::kBF16 || plan.k_loops.empty() || SharesLastVector(plan) ||
-      plan.rows * plan.vectors + 2 * plan.vectors + 3 > target.vector_registers) {
-    return false;
-  }
-  const auto is_even = [](const Dim& d) { return Mod(d, 2) == Dim(0); };
-  const auto strides_are_even = [&](absl::Span<const AddressLoop> loops) {
-    return std::all_of(loops.begin(), loops.end(),
-                       [&](const AddressLoop& loop) { return is_even(loop.lhs_stride); });
-  };
-  const AddressLoop& inner = plan.k_loops.back();
-  return inner.lhs_stride == Dim(1) && inner.trips.is_constant() &&
-         strides_are_even(absl::MakeConstSpan(plan.k_loops).first(plan.k_loops.size() - 1)) &&
-         strides_are_even(plan.m_loops) && strides_are_even(plan.batch_loops) &&
-         (!plan.is_convolution || plan.conv.channels % 2 == 0) && !plan.is_filter_gradient;
 }
 
 absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,

@@ -213,9 +213,10 @@ absl::Status ImportResizeBilinear(NodeImport& op) {
 // Rows first, as TensorFlow does here.
 absl::Status ImportResizeBicubic(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Resize r, ResolveResize(op));
-  FuncBuilder& b = op.b();
-  Value x = b.Convert(op.Input(0), DType::kF32);
+  Value x = op.Input(0);
   if (!x) return op.Return(x);
+  FuncBuilder& b = op.b();
+  x = b.Convert(x, DType::kF32);
   x = Combine(op, r, InRows(b, r, x, r.from[1]), 0);
   if (x) x = Combine(op, r, InPixels(b, r, x, r.to[0]), 1);
   return op.Return(AsImage(b, r, x));
