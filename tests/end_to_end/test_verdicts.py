@@ -7,10 +7,15 @@ import pytest
 
 COMMAND = Path(__file__).resolve().parents[2] / "build/bin/tektite"
 
-# Its code is far ahead of TensorFlow's kernels: one pass over 4 MB instead of seven.
+# Its code is far ahead of TensorFlow's kernels, one pass over 4 MB instead of 64, so that no other program on this
+# machine makes a contest close.  All products are exact: whoever runs a call, the numbers are the same to the last bit.
 PROGRAM = """
 x = tf.constant(normal(1 << 20))
-f = tf.function(lambda x: tf.tanh(tf.exp(x * 0.25 + 1.0) * 0.5 - x) + x * x)
+def chain(x):
+    for k in range(16):
+        x = tf.maximum(x * 0.5 + float(k), -x)
+    return x
+f = tf.function(chain)
 for i in range(CALLS):
     if i == CALLS // 2:
         tektite.wait_until_compiled()  # and until TensorFlow's kernels are there to be compared with
