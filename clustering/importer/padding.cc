@@ -116,10 +116,12 @@ absl::Status ImportMirrorPad(NodeImport& op) {
   if (!x) return op.Return(x);
   for (int i = 0; i < op.InputRank(0); ++i) {
     const Dim& n = op.InputDims(0)[i];
-    int64_t most = std::max(p.low[i], p.high[i]);
-    if (n.is_constant() && most > 0 && most + skipped > n.value()) {
-      return op.Refuse("padding ", most, " of size ", n.value());
+    const int64_t least = std::max(p.low[i], p.high[i]) + skipped;
+    // A REFLECT of no padding asks for an element, too.
+    if (n.is_constant() && least > n.value()) {
+      return op.Refuse("padding ", least - skipped, " of size ", n.value());
     }
+    op.b().AssumeAtMost(Dim(least), n);
     x = MirrorDimension(op.b(), x, i, p.low[i], p.high[i], skipped);
     if (!x) break;
   }

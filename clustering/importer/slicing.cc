@@ -50,6 +50,13 @@ absl::Status ReturnParts(NodeImport& op, int input, int axis, const Dims& sizes)
   return absl::OkStatus();
 }
 
+// TensorFlow raises an error elsewhere, also where nobody reads the slice, which is dropped then.
+void AssumeInside(NodeImport& op, const Dim& start, const Dim& limit, const Dim& n) {
+  op.b().AssumeAtMost(Dim(0), start);
+  op.b().AssumeAtMost(start, limit);
+  op.b().AssumeAtMost(limit, n);
+}
+
 absl::Status ImportEvenSplit(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(0, op.InputRank(1)));
   int64_t parts = op.attrs().Int("num_split", 0);
@@ -117,7 +124,9 @@ absl::Status ImportSlice(NodeImport& op) {
                   limit.value() > dims[i].value())) {
       return op.Refuse("[", starts[i].value(), ", ", limit.value(), ") of ", dims[i].value());
     }
-    whole = whole && starts[i] == Dim(0) && limit == dims[i];
+    const bool all = starts[i] == Dim(0) && limit == dims[i];
+    if (!all) AssumeInside(op, starts[i], limit, dims[i]);
+    whole = whole && all;
     limits.push_back(limit);
   }
   return whole ? op.Forward(0) : op.Return(op.b().Slice(op.Input(0), starts, limits));
@@ -127,18 +136,20 @@ absl::Status ImportSplit(NodeImport& op) {
   if (op.op() == "Split") return ImportEvenSplit(op);
   TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(2, op.InputRank(0)));
-  Dim rest = op.InputDims(0)[axis];
-  Dim* unknown = nullptr;
+  const Dim& n = op.InputDims(0)[axis];
+  Dim sum(0);
+  Dim* rest = nullptr;
   for (Dim& size : sizes) {
     if (size == Dim(-1)) {
-      unknown = &size;
+      rest = &size;
     } else {
-      rest = rest - size;
+      op.b().AssumeAtMost(Dim(0), size);
+      sum = sum + size;
     }
   }
-  if (unknown != nullptr) *unknown = rest;
-  if (unknown == nullptr && ops::ProvablyDifferent(rest, Dim(0))) {
-    return op.Refuse("the sizes do not add up to ", op.InputDims(0)[axis].ToString());
+  if (rest != nullptr) *rest = n - sum;
+  if (!(rest == nullptr ? op.b().AssumeEqual(n, sum) : op.b().AssumeAtMost(sum, n))) {
+    return op.Refuse("the sizes do not add up to ", n.ToString());
   }
   return ReturnParts(op, 0, axis, sizes);
 }

@@ -101,7 +101,7 @@ class Resolver {
   }
 
   // Below zero it would count from the end.
-  void FromTheFront(const Dim& index) { op_.b().AssumeEqual(ir::Max(index, Dim(0)), index); }
+  void FromTheFront(const Dim& index) { op_.b().AssumeAtMost(Dim(0), index); }
 
   absl::Status TakeOne(const Dim& index, const Dim& n) {
     Dim begin = index.is_constant() && index.value() < 0 ? index + n : index;
@@ -109,6 +109,9 @@ class Resolver {
     if (known && (begin.value() < 0 || begin.value() >= n.value())) {
       return op_.Refuse("index ", index.ToString(), " is out of bounds for size ", n.ToString());
     }
+    // Said here: a slice that nobody reads is dropped, and what is assumed of its bounds with it.
+    FromTheFront(begin);
+    op_.b().AssumeAtMost(begin + Dim(1), n);
     Take(begin, Dim(1), 1);
     return absl::OkStatus();
   }

@@ -145,8 +145,7 @@ absl::Status ImportMatrixBandPart(NodeImport& op) {
   if (!x) return op.Return(x);
   const Dims& dims = x.shape().dims();
   const Dim rows = dims[dims.size() - 2], columns = dims.back();
-  if (!b.AssumeEqual(ir::Max(rows, Dim(lower)), rows) ||
-      !b.AssumeEqual(ir::Max(columns, Dim(upper)), columns)) {
+  if (!b.AssumeAtMost(Dim(lower), rows) || !b.AssumeAtMost(Dim(upper), columns)) {
     return op.Return(Value());
   }
   Coordinates at = MatrixCoordinates(b, dims);

@@ -89,6 +89,8 @@ bool FuncBuilder::AssumeEqual(const Dim& a, const Dim& b) {
   return true;
 }
 
+bool FuncBuilder::AssumeAtMost(const Dim& a, const Dim& b) { return AssumeEqual(ir::Max(a, b), b); }
+
 // ---- elementwise ----
 
 namespace {

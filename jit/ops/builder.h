@@ -144,6 +144,8 @@ class FuncBuilder {
 
   // Records that two sizes are assumed equal; an error when they are provably different.
   bool AssumeEqual(const Dim& a, const Dim& b);
+  // The same of a size that is not above another one.
+  bool AssumeAtMost(const Dim& a, const Dim& b);
 
  private:
   std::unique_ptr<Graph> owned_;
