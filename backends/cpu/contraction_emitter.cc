@@ -4,7 +4,6 @@
 // blocks.
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "backends/cpu/panel_packing.h"
 #include "backends/cpu/row_addresses.h"
 #include "backends/cpu/row_tiles.h"
+#include "backends/cpu/tile_step.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
@@ -274,18 +274,10 @@ class ContractionEmitter {
     return stride;
   }
 
-  Value Widened(Value v) {
-    return v.dtype() == plan_.accumulator ? v : b_->Convert(v, plan_.accumulator);
-  }
-  Value MultiplyAdd(Value a, Value b, Value c) {
-    return ir::IsFloat(plan_.accumulator) ? b_->Fma(a, b, c) : b_->Add(b_->Mul(a, b), c);
-  }
-
   // Runs the k loops inside the tile.
   std::vector<Value> Accumulate(const RowTile& tile, Value panel, Value column,
                                 std::vector<Value> acc, Value lhs_offset, Value rhs_offset) {
     loop::Builder& b = *b_;
-    std::vector<RowAddress> addresses = RowAddresses(b, plan_, lhs_, block_begin_, tile);
     prefetch_tile_ = b.Div(tile.first, b.Index(plan_.rows));
     // More tiles than expected fetch again what is there by then, and nothing beyond it.
     if (prefetch_tiles_ > 0 && !plan_.m.is_constant()) {
@@ -305,17 +297,17 @@ class ContractionEmitter {
         masks = epilogue_.ColumnMasks(b, column);
         break;
     }
-    return Nest(plan_.blocked_k_loops, lhs_offset, rhs_offset, std::move(acc), addresses, rhs,
-                masks);
+    const TileStep step(b, plan_, RowAddresses(b, plan_, lhs_, block_begin_, tile), rhs, masks);
+    return Nest(plan_.blocked_k_loops, lhs_offset, rhs_offset, std::move(acc), step);
   }
 
   std::vector<Value> Nest(size_t depth, Value lhs_offset, Value rhs_offset, std::vector<Value> acc,
-                          const std::vector<RowAddress>& addresses, Value rhs,
-                          const std::vector<Value>& masks) {
+                          const TileStep& step) {
     loop::Builder& b = *b_;
     if (plan_.k == Dim(0)) return acc;
     if (depth >= plan_.k_loops.size()) {
-      return Step(lhs_offset, rhs_offset, std::move(acc), addresses, rhs, masks);
+      step.One(lhs_offset, rhs_offset, acc.data());
+      return acc;
     }
     const AddressLoop& loop = plan_.k_loops[depth];
     const Dim rhs_stride = RhsStride(loop);
@@ -327,16 +319,13 @@ class ContractionEmitter {
       return b.For(b.Index(0), b.Index(loop.trips), 1, std::move(acc),
                    [&](Value i, absl::Span<const Value> carried) {
                      auto [l, r] = at(i);
-                     return Nest(depth + 1, l, r,
-                                 std::vector<Value>(carried.begin(), carried.end()), addresses, rhs,
-                                 masks);
+                     return Nest(depth + 1, l, r, {carried.begin(), carried.end()}, step);
                    });
     }
     // Interleaved partial sums when one step has too few independent operations.
     const size_t size = acc.size();
     int copies = 1;
-    const int accumulators = static_cast<int>(addresses.size()) * plan_.vectors;
-    while (accumulators * copies < kEnoughAccumulators &&
+    while (step.products() * copies < kEnoughAccumulators &&
            loop.trips.value_or(0) % (copies * 2) == 0) {
       copies *= 2;
     }
@@ -352,33 +341,25 @@ class ContractionEmitter {
     }
     const int64_t steps = static_cast<int64_t>(copies) * unroll;
     const Dim whole = loop.trips - Mod(loop.trips, steps);
-    // Where two values of k are read at once, of the row at `i` and the one behind it.
-    auto pair = [&](Value i, Value* first, Value* second) {
-      StepPair(at(i).first, {at(i).second, at(b.Add(i, b.Index(1))).second}, {first, second},
-               addresses, rhs, masks);
+    const auto one = [&](const std::pair<Value, Value>& offsets, Value* sums) {
+      step.One(offsets.first, offsets.second, sums);
     };
-    auto step = [&](Value i, std::vector<Value>::iterator part) {
-      auto [l, r] = at(i);
-      std::vector<Value> next =
-          Step(l, r, {part, part + static_cast<int64_t>(size)}, addresses, rhs, masks);
-      std::copy(next.begin(), next.end(), part);
-    };
-    acc = b.For(b.Index(0), b.Index(whole), steps, std::move(acc),
-                [&](Value i, absl::Span<const Value> carried) {
-                  std::vector<Value> sums(carried.begin(), carried.end());
-                  const auto sums_of = [&](int64_t s) {
-                    return sums.begin() + (s % copies) * static_cast<int64_t>(size);
-                  };
-                  if (plan_.reads_pairs && steps % 2 == 0) {
-                    for (int64_t s = 0; s < steps; s += 2) {
-                      pair(b.Add(i, b.Index(s)), &*sums_of(s), &*sums_of(s + 1));
-                    }
-                  } else {
-                    for (int64_t s = 0; s < steps; ++s) step(b.Add(i, b.Index(s)), sums_of(s));
-                  }
-                  PrefetchNextPiece(at(i).second, steps, rhs);
-                  return sums;
-                });
+    acc = b.For(
+        b.Index(0), b.Index(whole), steps, std::move(acc),
+        [&](Value i, absl::Span<const Value> carried) {
+          std::vector<Value> sums(carried.begin(), carried.end());
+          const auto sums_of = [&](int64_t s) { return &sums[(s % copies) * size]; };
+          const auto k = [&](int64_t s) { return at(b.Add(i, b.Index(s))); };
+          if (plan_.reads_pairs && steps % 2 == 0) {
+            for (int64_t s = 0; s < steps; s += 2) {
+              step.Two(k(s).first, {k(s).second, k(s + 1).second}, {sums_of(s), sums_of(s + 1)});
+            }
+          } else {
+            for (int64_t s = 0; s < steps; ++s) one(k(s), sums_of(s));
+          }
+          PrefetchNextPiece(at(i).second, steps, step.rhs());
+          return sums;
+        });
     for (int c = copies; c > 1; c /= 2) {
       for (size_t i = 0; i < size * c / 2; ++i) acc[i] = b.Add(acc[i], acc[i + size * c / 2]);
     }
@@ -387,7 +368,7 @@ class ContractionEmitter {
     return b.For(b.Index(whole), b.Index(loop.trips), 1, std::move(acc),
                  [&](Value i, absl::Span<const Value> carried) {
                    std::vector<Value> sums(carried.begin(), carried.end());
-                   step(i, sums.begin());
+                   one(at(i), sums.data());
                    return sums;
                  });
   }
@@ -405,76 +386,6 @@ class ContractionEmitter {
       b.Prefetch(rhs, plan_.dtype,
                  b.Add(b.Add(rhs_offset, share), b.Index(piece_elements_ + i * plan_.lanes)));
     }
-  }
-
-  std::vector<Value> PanelRow(Value rhs, Value offset, const std::vector<Value>& masks) {
-    std::vector<Value> row;
-    for (int v = 0; v < OwnVectors(); ++v) {
-      const Value at = b_->Add(offset, b_->Index(static_cast<int64_t>(v) * plan_.lanes));
-      row.push_back(Widened(b_->Load(rhs, plan_.dtype, at, plan_.lanes, masks[v])));
-    }
-    return row;
-  }
-
-  // Two values of k that lie next to each other in each row: one broadcast holds them both, and an
-  // instruction makes an f32 of either, where a scalar takes three and a broadcast of its own.
-  void StepPair(Value lhs_offset, std::array<Value, 2> rhs_offsets, std::array<Value*, 2> acc,
-                const std::vector<RowAddress>& addresses, Value rhs,
-                const std::vector<Value>& masks) {
-    loop::Builder& b = *b_;
-    const std::vector<Value> first = PanelRow(rhs, rhs_offsets[0], masks),
-                             second = PanelRow(rhs, rhs_offsets[1], masks);
-    const auto splat = [&](int64_t x) { return b.Splat(b.Int(DType::kS32, x), plan_.lanes); };
-    for (size_t r = 0; r < addresses.size(); ++r) {
-      const Value at = b.Add(lhs_offset, b.Index(addresses[r].displacement));
-      const Value both =
-          b.Splat(b.Load(b.Offset(addresses[r].pointer, plan_.dtype, at), DType::kS32, b.Index(0)),
-                  plan_.lanes);
-      const Value low = b.Bitcast(b.Binary(Op::kShiftLeft, both, splat(16)), DType::kF32);
-      const Value high = b.Bitcast(b.And(both, splat(-65536)), DType::kF32);
-      const size_t row = r * first.size();
-      for (size_t v = 0; v < first.size(); ++v) {
-        acc[0][row + v] = MultiplyAdd(low, first[v], acc[0][row + v]);
-      }
-      for (size_t v = 0; v < first.size(); ++v) {
-        acc[1][row + v] = MultiplyAdd(high, second[v], acc[1][row + v]);
-      }
-    }
-  }
-
-  // One value of k: a panel row times a broadcast of each row's element.
-  std::vector<Value> Step(Value lhs_offset, Value rhs_offset, std::vector<Value> acc,
-                          const std::vector<RowAddress>& addresses, Value rhs,
-                          const std::vector<Value>& masks) {
-    loop::Builder& b = *b_;
-    const int own = OwnVectors();
-    const std::vector<Value> columns = PanelRow(rhs, rhs_offset, masks);
-    std::vector<Value> spread;
-    for (size_t r = 0; r < addresses.size(); ++r) {
-      Value x = b.Load(addresses[r].pointer, plan_.dtype,
-                       b.Add(lhs_offset, b.Index(addresses[r].displacement)));
-      spread.push_back(b.Splat(Widened(x), plan_.lanes));
-      for (int v = 0; v < own; ++v) {
-        Value& a = acc[r * own + v];
-        a = MultiplyAdd(spread[r], columns[v], a);
-      }
-    }
-    if (!shared_) return acc;
-    const int half = plan_.lanes / 2;
-    std::vector<int> twice(plan_.lanes), halves(plan_.lanes);
-    for (int i = 0; i < plan_.lanes; ++i) {
-      twice[i] = i % half;
-      halves[i] = i < half ? i : plan_.lanes + i;
-    }
-    Value last = b.Load(rhs, plan_.dtype,
-                        b.Add(rhs_offset, b.Index(static_cast<int64_t>(own) * plan_.lanes)), half);
-    last = b.Shuffle(Widened(last), {}, twice);
-    for (size_t r = 0; r < addresses.size(); r += 2) {
-      Value& a = acc[addresses.size() * own + r / 2];
-      const bool alone = r + 1 == addresses.size();
-      a = MultiplyAdd(alone ? spread[r] : b.Shuffle(spread[r], spread[r + 1], halves), last, a);
-    }
-    return acc;
   }
 
   void Finish(Value batch, Value m_begin, RowTile tile, Value column,
