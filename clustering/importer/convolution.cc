@@ -36,7 +36,7 @@ absl::StatusOr<Problem> ResolveConvolution(NodeImport& op, const Dims& image, Di
     if (!d.is_constant() || d.value() < 1) return op.Refuse("filter size ", d.ToString());
   }
   Dim features = image[p.format.feature()];
-  if (!features.is_constant()) {  // one group, then
+  if (IsDepthwise(op) || !features.is_constant()) {  // else groups may share the filter
     if (!op.b().AssumeEqual(features, filter[2])) return op.Refuse(op.b().status().message());
     features = filter[2];
   }

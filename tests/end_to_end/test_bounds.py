@@ -1,5 +1,5 @@
-"""Slices, splits and mirrors that sizes, known from call to call only, do not allow: TensorFlow's error, also where
-nothing but the result's size is wanted."""
+"""Slices, splits, mirrors and channels that sizes, known from call to call only, do not allow: TensorFlow's error, also
+where nothing but the result's size is wanted."""
 import numpy as np
 
 PROGRAM = """
@@ -10,6 +10,7 @@ PARTS = {
     "split": lambda x: tf.split(x, [1, 2])[0], "split and rest": lambda x: tf.split(x, [4, -1], 1)[1],
     "even split": lambda x: tf.split(x, 2)[1],
     "reflect": lambda x: tf.pad(x, [[0, 0], [0, 2]], "REFLECT"),
+    "channels": lambda x: tf.nn.depthwise_conv2d(x[None, :, None, :], tf.ones([1, 1, 2, 1]), [1] * 4, "SAME"),
     "symmetric": lambda x: tf.pad(x, [[2, 0], [0, 0]], "SYMMETRIC"),
 }
 
