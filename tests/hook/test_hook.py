@@ -282,6 +282,33 @@ def test_iterators_over_a_variable_share_nothing(run_fake):
     assert result.stats["clusters"] == 6
 
 
+# Constants that wait for each other, as constant folding leaves them, and in the end for a node of the cluster that
+# reads them, or for another node that does.
+WAITING = """
+tf.config.optimizer.set_experimental_options({{"disable_meta_optimizer": True}})
+@tf.function
+def f(x):
+    y = tf.nn.relu(x * 2.0 + 1.0)
+    with tf.control_dependencies([{awaited}]):
+        first = tf.constant(3.0)
+    with tf.control_dependencies([first]):
+        second = tf.constant(normal(8))
+    with tf.control_dependencies([second]):
+        third = tf.constant(0.5)
+    return y * second + third
+report(y=f(tf.constant(normal(8))))
+"""
+
+
+@pytest.mark.parametrize("awaited, placed", [("y", 1), ("tf.cumsum(y)", 0)])
+def test_constants_that_wait(run_fake, awaited, placed):
+    text = WAITING.format(awaited=awaited)
+    result = run_fake(text, tektite="1")
+    np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
+    assert result.host["clusters_placed"] == placed
+    assert result.host["not_placed"] == ({} if placed else {"HOST_CYCLE": 1})
+
+
 def test_a_graph_that_comes_again_is_marked_no_more(run_fake):
     text = EPOCHS.format(function="lambda x: tf.nn.relu(x * 2.0 + 1.0) * 0.5")
     result = run_fake(text, tektite="1")

@@ -96,26 +96,48 @@ const char* CheckNodes(const std::vector<Node*>& nodes, const tensorflow::Device
   return nullptr;
 }
 
-// Whether what leaves the cluster reaches it again.  The edges that close a loop are no such path:
-// one turn of the loop ends there.  Nor is a constant that waits for a node of the cluster, as
-// constant folding leaves them: the cluster reads a copy.
-bool MakesCycle(const std::vector<Node*>& nodes, const NodeSet& inside) {
+// The nodes that `node` waits for.  Where these are constants that are copied, they are no nodes to
+// wait for, but what they wait for is, as constant folding leaves it.
+std::vector<Node*> Waits(const Node& node, const NodeSet& inside) {
+  std::vector<Node*> waits;
   NodeSet seen;
-  std::vector<const Node*> open;
-  for (const Node* node : nodes) {
-    for (const Edge* edge : node->out_edges()) {
-      if (inside.count(edge->dst()) == 0) open.push_back(edge->dst());
+  std::vector<const Node*> open = {&node};
+  while (!open.empty()) {
+    const Node* const reader = open.back();
+    open.pop_back();
+    for (const Edge* edge : reader->in_edges()) {
+      Node* const source = edge->src();
+      if (!edge->IsControlEdge() || source->IsSource() || !seen.insert(source).second) continue;
+      if (IsCopiedConstant(*source) && inside.count(source) == 0) {
+        open.push_back(source);
+      } else {
+        waits.push_back(source);
+      }
     }
   }
+  return waits;
+}
+
+// Whether what leaves the cluster reaches it again.  The edges that close a loop are no such path:
+// one turn of the loop ends there.  Nor are constants alone, which wait for a node of the cluster
+// or for each other: the cluster reads copies.
+bool MakesCycle(const std::vector<Node*>& nodes, const NodeSet& inside) {
+  NodeSet seen, seen_by_constants;
+  std::vector<std::pair<const Node*, bool>> open;  // and whether by constants alone
+  const auto go_on = [&](const Node& from, bool by_constants) {
+    for (const Edge* edge : from.out_edges()) {
+      const Node* const to = edge->dst();
+      if (by_constants && inside.count(to) != 0) continue;
+      open.emplace_back(to, by_constants && IsCopiedConstant(*to));
+    }
+  };
+  for (const Node* node : nodes) go_on(*node, true);
   while (!open.empty()) {
-    const Node* node = open.back();
+    const auto [node, by_constants] = open.back();
     open.pop_back();
     if (inside.count(node) != 0) return true;
-    if (!seen.insert(node).second || node->IsNextIteration() || node->IsSink()) continue;
-    for (const Edge* edge : node->out_edges()) {
-      if (IsCopiedConstant(*node) && inside.count(edge->dst()) != 0) continue;
-      open.push_back(edge->dst());
-    }
+    if (node->IsNextIteration() || node->IsSink()) continue;
+    if ((by_constants ? seen_by_constants : seen).insert(node).second) go_on(*node, by_constants);
   }
   return false;
 }
@@ -133,19 +155,18 @@ bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside) {
 Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
   Boundary boundary;
   NodeSet copied, waits, waiters;
-  const auto wait_for = [&](Node* node) {
-    if (!node->IsSource() && inside.count(node) == 0 && waits.insert(node).second) {
-      boundary.control_inputs.push_back(node);
+  const auto wait_as = [&](const Node& reader) {
+    for (Node* node : Waits(reader, inside)) {
+      if (inside.count(node) == 0 && waits.insert(node).second) {
+        boundary.control_inputs.push_back(node);
+      }
     }
   };
   for (Node* node : nodes) {
+    wait_as(*node);
     std::vector<const Edge*> data;
     for (const Edge* edge : node->in_edges()) {
-      if (edge->IsControlEdge()) {
-        wait_for(edge->src());
-      } else if (inside.count(edge->src()) == 0) {
-        data.push_back(edge);
-      }
+      if (!edge->IsControlEdge() && inside.count(edge->src()) == 0) data.push_back(edge);
     }
     // in_edges() is a set of pointers: without this the inputs' order would change from run to run.
     std::sort(data.begin(), data.end(),
@@ -156,7 +177,7 @@ Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
         if (!copied.insert(source).second) continue;
         boundary.copied_constants.push_back(source);
         // What made the constant wait (a branch not taken) must go on making its readers wait.
-        for (const Edge* control : source->in_edges()) wait_for(control->src());
+        wait_as(*source);
         continue;
       }
       const Endpoint endpoint{source, edge->src_output()};
@@ -270,20 +291,21 @@ absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary
   for (const Node* node : nodes) {
     TF_ASSIGN_OR_RETURN(copy_of[node], add(BodyDef(*node)));
   }
-  // A constant that waits for an assignment makes its readers wait.
-  for (const Node* constant : boundary.copied_constants) {
-    for (const Edge* edge : constant->in_edges()) {
-      const auto source = copy_of.find(edge->src());
-      if (source != copy_of.end()) body->AddControlEdge(source->second, copy_of[constant]);
+  const NodeSet inside(nodes.begin(), nodes.end());
+  const auto wait_as = [&](const Node& node) {
+    for (const Node* wait : Waits(node, inside)) {
+      if (inside.count(wait) != 0) body->AddControlEdge(copy_of[wait], copy_of[&node]);
     }
-  }
+  };
+  // A constant that waits for an assignment makes its readers wait.
+  for (const Node* constant : boundary.copied_constants) wait_as(*constant);
   for (const Node* node : nodes) {
+    wait_as(*node);
     Node* const copy = copy_of[node];
     for (const Edge* edge : node->in_edges()) {
+      if (edge->IsControlEdge()) continue;
       const auto source = copy_of.find(edge->src());
-      if (edge->IsControlEdge()) {
-        if (source != copy_of.end()) body->AddControlEdge(source->second, copy);
-      } else if (source != copy_of.end()) {
+      if (source != copy_of.end()) {
         body->AddEdge(source->second, edge->src_output(), copy, edge->dst_input());
       } else {
         const int index = boundary.input_index.at({edge->src(), edge->src_output()});
