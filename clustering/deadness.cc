@@ -14,8 +14,6 @@ constexpr int kMaxChoices = 64;
 // literal.
 constexpr size_t kMaxLiterals = 64;
 
-bool IsEnter(const NodeDef& n) { return n.op == "Enter" || n.op == "RefEnter"; }
-bool IsExit(const NodeDef& n) { return n.op == "Exit" || n.op == "RefExit"; }
 bool IsSwitch(const NodeDef& n) { return n.op == "Switch" || n.op == "RefSwitch"; }
 bool IsSwitchN(const NodeDef& n) { return n.op == "_SwitchN"; }
 // What it receives may be a dead tensor of another device.
@@ -32,7 +30,7 @@ Deadness::Deadness(const GraphIndex& index)
   std::map<std::pair<int, int>, int> classes;
   classes[{0, 0}] = 0;
   for (int i = 0; i < index.num_nodes(); ++i) {
-    const auto key = std::make_pair(frame_[i], predicate_[i]);
+    const auto key = std::make_pair(index.LoopOfResults(i), predicate_[i]);
     class_of_.push_back(classes.emplace(key, static_cast<int>(classes.size())).first->second);
   }
 }
@@ -102,13 +100,6 @@ int Deadness::Or(const std::vector<int>& alternatives, int merge) {
   return With(Intern(std::move(common)), {Literal::kOpaque, merge, 0, 0, 0});
 }
 
-int Deadness::Frame(const std::string& name, int parent, int outer) {
-  const int next = static_cast<int>(frames_.size());
-  auto [it, is_new] = frame_ids_.emplace(std::make_pair(parent, name), next);
-  if (is_new) frames_.push_back({parent, outer});
-  return it->second;
-}
-
 int Deadness::OutputPredicate(int node, int output) const {
   const std::vector<int>& outputs = switch_outputs_[node];
   if (output >= 0 && output < static_cast<int>(outputs.size())) return outputs[output];
@@ -118,10 +109,8 @@ int Deadness::OutputPredicate(int node, int output) const {
 void Deadness::Propagate() {
   predicates_.clear();
   predicate_ids_.clear();
-  frame_ids_.clear();
-  frames_.assign(1, FrameInfo{});
+  entered_.clear();
   Intern({});
-  frame_.assign(index_.num_nodes(), 0);
   predicate_.assign(index_.num_nodes(), 0);
   switch_outputs_.assign(index_.num_nodes(), {});
   for (int node : index_.order()) Visit(node);
@@ -130,18 +119,14 @@ void Deadness::Propagate() {
 void Deadness::Visit(int node) {
   const NodeDef& def = index_.node(node);
   if (graph_def::IsMerge(def)) return VisitMerge(node);
-  int frame = 0;
   int predicate = 0;
   for (const GraphIndex::Edge& in : index_.inputs(node)) {
-    frame = std::max(frame, frame_[in.node]);
     predicate = And(predicate, OutputPredicate(in.node, in.output));
   }
-  frame_[node] = frame;
   predicate_[node] = predicate;
-  if (IsEnter(def)) return VisitEnter(node);
-  if (IsExit(def)) {
-    frame_[node] = frames_[frame].parent;
-    predicate_[node] = frames_[frame].outer;
+  if (graph_def::IsEnter(def)) return VisitEnter(node);
+  if (graph_def::IsExit(def)) {
+    predicate_[node] = entered_[index_.loop(node)];
   } else if (IsReceive(def)) {
     predicate_[node] = With(predicate, {Literal::kOpaque, node, 0, 0, 0});
   } else if (IsSwitch(def) || IsSwitchN(def)) {
@@ -156,18 +141,14 @@ void Deadness::Visit(int node) {
 }
 
 void Deadness::VisitEnter(int node) {
-  const NodeDef& def = index_.node(node);
-  const int outer = predicate_[node];
-  const int frame = Frame(std::string(def.attrs.String("frame_name")), frame_[node], outer);
-  frame_[node] = frame;
-  // Entered under another predicate than the frame's first Enter: alive by itself.
-  const bool same = frames_[frame].outer == outer;
-  predicate_[node] = With(outer, same ? Literal{Literal::kFrame, frame, 0, 0, 0}
+  const int outer = predicate_[node], loop = index_.loop(node);
+  // Entered under another predicate than the loop's first Enter: alive by itself.
+  const bool same = entered_.emplace(loop, outer).first->second == outer;
+  predicate_[node] = With(outer, same ? Literal{Literal::kFrame, loop, 0, 0, 0}
                                       : Literal{Literal::kOpaque, node, 0, 0, 0});
 }
 
 void Deadness::VisitMerge(int node) {
-  int frame = 0;
   bool loop = false;
   std::vector<int> alternatives;
   for (const GraphIndex::Edge& in : index_.inputs(node)) {
@@ -177,10 +158,8 @@ void Deadness::VisitMerge(int node) {
       loop = true;
       continue;
     }
-    frame = std::max(frame, frame_[in.node]);
     alternatives.push_back(OutputPredicate(in.node, in.output));
   }
-  frame_[node] = frame;
   if (opaque_merge_[node] || alternatives.empty() || (loop && alternatives.size() != 1)) {
     predicate_[node] = Intern({{Literal::kOpaque, node, 0, 0, 0}});
   } else {
@@ -191,7 +170,7 @@ void Deadness::VisitMerge(int node) {
 // A loop's Merge was taken to be alive in each iteration. That holds when what comes round (its
 // NextIteration) is alive exactly while the loop's condition, one per frame, says "go on".
 bool Deadness::CheckLoops() {
-  std::map<int, int> goes_on;  // frame -> predicate of the first NextIteration seen
+  std::map<int, int> goes_on;  // loop -> predicate of the first NextIteration seen
   bool all = true;
   for (int node : index_.order()) {
     if (!graph_def::IsMerge(index_.node(node))) continue;
@@ -200,7 +179,7 @@ bool Deadness::CheckLoops() {
         continue;
       }
       const int came = predicate_[in.node];
-      const int expected = goes_on.emplace(frame_[node], came).first->second;
+      const int expected = goes_on.emplace(index_.loop(node), came).first->second;
       const Predicate& here = predicates_[predicate_[node]];
       const Predicate& there = predicates_[came];
       // Exactly one literal more than the Merge: the condition.

@@ -18,7 +18,6 @@
 #define TEKTITE_CLUSTERING_DEADNESS_H_
 
 #include <map>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -63,19 +62,11 @@ class Deadness {
   void VisitEnter(int node);
   void VisitMerge(int node);
   int OutputPredicate(int node, int output) const;
-  int Frame(const std::string& name, int parent, int outer);
-
-  struct FrameInfo {
-    int parent = 0;
-    int outer = 0;  // predicate of entering it
-  };
 
   const graph_def::GraphIndex& index_;
   std::vector<Predicate> predicates_;
   std::map<Predicate, int> predicate_ids_;
-  std::vector<FrameInfo> frames_;
-  std::map<std::pair<int, std::string>, int> frame_ids_;
-  std::vector<int> frame_;                        // by node
+  std::map<int, int> entered_;                    // predicates, by the loop's number
   std::vector<int> predicate_;                    // by node
   std::vector<std::vector<int>> switch_outputs_;  // predicates of a Switch's outputs
   std::vector<bool> opaque_merge_;

@@ -97,8 +97,9 @@ class Marker {
     return any;
   }
 
-  // Edges of the order: the graph's without back edges, and with free constants taken out (what a
-  // constant waits for, its users wait for).
+  // Edges of the order: the graph's without back edges, with free constants taken out (what a
+  // constant waits for, its users wait for), and from where a loop is entered to where it is left,
+  // a way that may only be there through back edges.
   void FindPredecessors() {
     predecessors_.assign(n_, {});
     successors_.assign(n_, {});
@@ -113,6 +114,8 @@ class Marker {
           predecessors.push_back(in.node);
         }
       }
+      const absl::Span<const int> entries = index_.Entries(node);
+      predecessors.insert(predecessors.end(), entries.begin(), entries.end());
       std::sort(predecessors.begin(), predecessors.end());
       predecessors.erase(std::unique(predecessors.begin(), predecessors.end()), predecessors.end());
       if (IsFreeConst(node)) continue;

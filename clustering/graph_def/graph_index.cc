@@ -1,7 +1,11 @@
 #include "clustering/graph_def/graph_index.h"
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,6 +18,10 @@ bool IsMerge(const NodeDef& node) {
 bool IsNextIteration(const NodeDef& node) {
   return node.op == "NextIteration" || node.op == "RefNextIteration";
 }
+
+bool IsEnter(const NodeDef& node) { return node.op == "Enter" || node.op == "RefEnter"; }
+
+bool IsExit(const NodeDef& node) { return node.op == "Exit" || node.op == "RefExit"; }
 
 bool IsBackEdge(const NodeDef& from, const NodeDef& to) {
   return IsNextIteration(from) && IsMerge(to);
@@ -30,9 +38,43 @@ absl::StatusOr<GraphIndex> GraphIndex::Create(const GraphDef& graph) {
     }
   }
   absl::Status status = index.ResolveInputs();
+  index.loops_.resize(1);
+  index.loop_of_.assign(index.num_nodes(), 0);
   if (status.ok()) status = index.Sort();
   if (!status.ok()) return status;
+  index.FindLoops();
+  if (index.loops_.size() > 1) status = index.Sort();
+  if (!status.ok()) return status;
   return index;
+}
+
+int GraphIndex::LoopOfResults(int node) const {
+  const int loop = loop_of_[node];
+  return IsExit(this->node(node)) ? loops_[loop].around : loop;
+}
+
+absl::Span<const int> GraphIndex::Entries(int node) const {
+  if (!IsExit(this->node(node))) return {};
+  return loops_[loop_of_[node]].enters;
+}
+
+void GraphIndex::FindLoops() {
+  std::map<std::pair<int, std::string>, int> numbers;  // by the loop around it and its name
+  for (const int i : order_) {
+    int loop = 0;
+    for (const Edge& in : inputs_[i]) loop = std::max(loop, LoopOfResults(in.node));
+    if (IsEnter(node(i))) {
+      const std::pair<int, std::string> key(loop, node(i).attrs.String("frame_name"));
+      const int next = static_cast<int>(loops_.size());
+      const auto [it, is_new] = numbers.emplace(key, next);
+      if (is_new) loops_.emplace_back().around = loop;
+      loop = it->second;
+      loops_[loop].enters.push_back(i);
+    } else if (IsExit(node(i))) {
+      loops_[loop].exits.push_back(i);
+    }
+    loop_of_[i] = loop;
+  }
 }
 
 int GraphIndex::Find(absl::string_view name) const {
@@ -64,17 +106,23 @@ absl::Status GraphIndex::Sort() {
   std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
   for (int i = 0; i < num_nodes(); ++i) {
     for (const Edge& in : inputs_[i]) waiting[i] += IsBackEdge(node(in.node), node(i)) ? 0 : 1;
+    waiting[i] += static_cast<int>(Entries(i).size());
     if (waiting[i] == 0) ready.push(i);
   }
+  order_.clear();
   order_.reserve(num_nodes());
   while (!ready.empty()) {
     const int i = ready.top();
     ready.pop();
     order_.push_back(i);
+    const auto is_done_for = [&](int other) {
+      if (--waiting[other] == 0) ready.push(other);
+    };
     for (const Use& use : uses_[i]) {
-      if (IsBackEdge(node(i), node(use.node))) continue;
-      if (--waiting[use.node] == 0) ready.push(use.node);
+      if (!IsBackEdge(node(i), node(use.node))) is_done_for(use.node);
     }
+    if (!IsEnter(node(i))) continue;
+    for (const int exit : loops_[loop_of_[i]].exits) is_done_for(exit);
   }
   if (static_cast<int>(order_.size()) == num_nodes()) return absl::OkStatus();
   for (int i = 0; i < num_nodes(); ++i) {

@@ -7,7 +7,8 @@
 //
 // Create refuses what no correct graph has: a name twice, an input of a node that is not there, a
 // cycle other than a loop's (NextIteration -> Merge). The order is topological but for those back
-// edges, and follows the graph's own order where it can. The index borrows the graph.
+// edges, and follows the graph's own order where it can. What enters a loop comes before what
+// leaves it, since values may take some turns from one to the other. The index borrows the graph.
 #ifndef TEKTITE_CLUSTERING_GRAPH_DEF_GRAPH_INDEX_H_
 #define TEKTITE_CLUSTERING_GRAPH_DEF_GRAPH_INDEX_H_
 
@@ -44,24 +45,41 @@ class GraphIndex {
   absl::Span<const Edge> inputs(int node) const { return inputs_[node]; }
   absl::Span<const Use> uses(int node) const { return uses_[node]; }
   const std::vector<int>& order() const { return order_; }
+  // The loop (TensorFlow: frame) that a node runs in, 0 outside of all; that of an Enter or an Exit
+  // is the one it leads into or out of.
+  int loop(int node) const { return loop_of_[node]; }
+  // The loop that a node's results are in: another one for an Exit.
+  int LoopOfResults(int node) const;
+  // For an Exit the Enters of its loop, which come before it; nothing for other nodes.
+  absl::Span<const int> Entries(int node) const;
   // -1 when there is none.
   int Find(absl::string_view name) const;
 
  private:
   absl::Status ResolveInputs();
   absl::Status Sort();
+  void FindLoops();
+
+  struct Loop {
+    int around = 0;
+    std::vector<int> enters, exits;
+  };
 
   const GraphDef* graph_ = nullptr;
   absl::flat_hash_map<absl::string_view, int> by_name_;
   std::vector<std::vector<Edge>> inputs_;
   std::vector<std::vector<Use>> uses_;
   std::vector<int> order_;
+  std::vector<Loop> loops_;
+  std::vector<int> loop_of_;  // by node
 };
 
 // The back edge of a loop, which no walk of the graph follows.
 bool IsBackEdge(const NodeDef& from, const NodeDef& to);
 bool IsMerge(const NodeDef& node);
 bool IsNextIteration(const NodeDef& node);
+bool IsEnter(const NodeDef& node);
+bool IsExit(const NodeDef& node);
 
 }  // namespace tektite::graph_def
 

@@ -46,6 +46,22 @@ TEST(MarkClusters, ComputesWhereItIsUsed) {
             "a b | w c d");
 }
 
+// What enters the loop leaves it as another value, some turns later: a node before the loop and one
+// behind it share no cluster.
+TEST(MarkClusters, MakesNoCycleThroughTurnsOfALoop) {
+  const auto enter = [](absl::string_view name, absl::string_view value) {
+    return Node(name, "Enter", {value}, Attr("frame_name", "s: 'loop'"));
+  };
+  const std::string graph =
+      Input("x") + Input("y") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
+      enter("in", "b") + enter("other", "y") + Node("m", "Merge", {"in", "n"}) +
+      Node("k", "Merge", {"other", "o"}) + Node("condition", "LoopCond", {"k"}) +
+      Node("s", "Switch", {"m", "condition"}) + Node("t", "Switch", {"k", "condition"}) +
+      Node("n", "NextIteration", {"s:1"}) + Node("o", "NextIteration", {"s:1"}) +
+      Node("out", "Exit", {"t"}) + Node("c", "AddV2", {"out", "b"}) + Node("d", "Neg", {"c"});
+  EXPECT_EQ(Clusters(graph), "a b | c d");
+}
+
 TEST(MarkClusters, CarriesControlEdgesThroughNoOps) {
   EXPECT_EQ(Clusters(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
                      Node("group", "NoOp", {"^a"}) + Node("c", "Exp", {"b", "^group"})),

@@ -46,6 +46,35 @@ report(y=f(tf.constant(normal(4, 8))))
     np.testing.assert_array_equal(result.values["y"], expected.values["y"])
 
 
+def test_cycle_through_turns_of_a_loop_is_refused(run_fake):
+    text = """
+@tf.function
+def f(x):
+    y = tf.nn.relu(x * 2.0 + 1.0)
+    return tf.map_fn(tf.sin, y) + y   # what goes in comes out as another of the loop's values
+report(y=f(tf.constant(normal(4, 8))))
+"""
+    expected = run_fake(text, tektite="0")
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_ONE="1")
+    np.testing.assert_array_equal(result.values["y"], expected.values["y"])
+    assert result.host["not_placed"] == {"HOST_CYCLE": 1}
+
+
+def test_a_turn_of_its_own_loop_makes_no_cycle(run_fake):
+    text = """
+@tf.function
+def f(x):
+    for _ in tf.range(5):
+        x = tf.nn.relu(x * 0.5 + 1.0)
+    return x
+report(y=f(tf.constant(normal(4, 8))))
+"""
+    expected = run_fake(text, tektite="0")
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_ONE="1")
+    np.testing.assert_array_equal(result.values["y"], expected.values["y"])
+    assert result.host["clusters_placed"] == 1 and result.host["not_placed"] == {}
+
+
 def test_quiet_variable_is_held_once(run_fake):
     result = run_fake(CALL + "report(y=[f(x) for _ in range(50)])", tektite="1")
     assert result.stats["versioned_args"] == 50

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/cluster_order.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback_body.h"
 #include "tensorflow/core/common_runtime/device_set.h"
@@ -31,11 +32,7 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// Above this size a constant stays a TensorFlow node and the cluster borrows its buffer.
-constexpr size_t kLargeConstantBytes = 64 << 10;
-
 using Endpoint = std::pair<Node*, int>;
-using NodeSet = absl::flat_hash_set<const Node*>;
 
 struct Boundary {
   std::vector<Endpoint> inputs;       // data that comes in, each source once
@@ -49,22 +46,10 @@ struct Boundary {
   absl::flat_hash_map<Endpoint, int> output_index;
 };
 
-size_t ConstantBytes(const Node& node) {
-  const tensorflow::AttrValue* value = node.attrs().Find("value");
-  return value == nullptr ? 0 : value->tensor().ByteSizeLong();
-}
-
-bool IsLargeConstant(const Node& node) {
-  return node.IsConstant() && ConstantBytes(node) > kLargeConstantBytes;
-}
-
 bool IsAssignment(const Node& node) {
   const std::string& op = node.type_string();
   return op == "AssignVariableOp" || op == "AssignAddVariableOp" || op == "AssignSubVariableOp";
 }
-
-// Outside a cluster that reads it, and copied into its body.
-bool IsCopiedConstant(const Node& node) { return node.IsConstant() && !IsLargeConstant(node); }
 
 // The kernel is for CPUs, and other processes may not know it.
 bool IsLocalCpu(const std::string& name, const tensorflow::DeviceSet* devices) {
@@ -94,52 +79,6 @@ const char* CheckNodes(const std::vector<Node*>& nodes, const tensorflow::Device
     }
   }
   return nullptr;
-}
-
-// The nodes that `node` waits for.  Where these are constants that are copied, they are no nodes to
-// wait for, but what they wait for is, as constant folding leaves it.
-std::vector<Node*> Waits(const Node& node, const NodeSet& inside) {
-  std::vector<Node*> waits;
-  NodeSet seen;
-  std::vector<const Node*> open = {&node};
-  while (!open.empty()) {
-    const Node* const reader = open.back();
-    open.pop_back();
-    for (const Edge* edge : reader->in_edges()) {
-      Node* const source = edge->src();
-      if (!edge->IsControlEdge() || source->IsSource() || !seen.insert(source).second) continue;
-      if (IsCopiedConstant(*source) && inside.count(source) == 0) {
-        open.push_back(source);
-      } else {
-        waits.push_back(source);
-      }
-    }
-  }
-  return waits;
-}
-
-// Whether what leaves the cluster reaches it again.  The edges that close a loop are no such path:
-// one turn of the loop ends there.  Nor are constants alone, which wait for a node of the cluster
-// or for each other: the cluster reads copies.
-bool MakesCycle(const std::vector<Node*>& nodes, const NodeSet& inside) {
-  NodeSet seen, seen_by_constants;
-  std::vector<std::pair<const Node*, bool>> open;  // and whether by constants alone
-  const auto go_on = [&](const Node& from, bool by_constants) {
-    for (const Edge* edge : from.out_edges()) {
-      const Node* const to = edge->dst();
-      if (by_constants && inside.count(to) != 0) continue;
-      open.emplace_back(to, by_constants && IsCopiedConstant(*to));
-    }
-  };
-  for (const Node* node : nodes) go_on(*node, true);
-  while (!open.empty()) {
-    const auto [node, by_constants] = open.back();
-    open.pop_back();
-    if (inside.count(node) != 0) return true;
-    if (node->IsNextIteration() || node->IsSink()) continue;
-    if ((by_constants ? seen_by_constants : seen).insert(node).second) go_on(*node, by_constants);
-  }
-  return false;
 }
 
 bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside) {

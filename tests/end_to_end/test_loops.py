@@ -1,0 +1,65 @@
+"""Values that are needed before a loop, in it and behind it."""
+import numpy as np
+import pytest
+
+PROGRAMS = {
+    "before and behind": "lambda x: tf.map_fn(lambda r: tf.sin(r) * 2.0, tf.tanh(x) + 1.0) + tf.tanh(x) * 3.0",
+    "in it, too": "lambda x: tf.map_fn(lambda r: r * tf.reduce_sum(tf.exp(x)) + 1.0, tf.exp(x)) * tf.exp(x)",
+    "one after the other": "lambda x: chain(chain(tf.exp(x)) * tf.exp(x) + 1.0) * tf.exp(x)",
+    "one in the other":
+        "lambda x: tf.map_fn(lambda r: tf.map_fn(lambda v: tf.tanh(v) + tf.reduce_sum(r * 2.0), tf.exp(r) * 0.5) * r"
+        " + tf.exp(r), tf.exp(x)) + tf.exp(x) * 2.0",
+    "a sum so far": "lambda x: tf.scan(lambda a, r: tf.tanh(a) * 0.5 + r, tf.exp(x)) + tf.exp(x) * 2.0",
+    "turns of two values": "lambda x: swap(tf.exp(x) * 2.0) + tf.exp(x) * 0.5",
+    "gradient": "gradient",
+    "until a sum is large": "until",
+}
+
+TEXT = """
+def chain(x):
+    return tf.map_fn(lambda r: tf.tanh(r) * 2.0 + 1.0, x)
+
+def swap(x):  # what comes out first was put in second
+    return tf.while_loop(lambda i, a, b: i < 3, lambda i, a, b: (i + 1, tf.tanh(b) + 1.0, a * 0.5),
+                         (0, tf.zeros_like(x), x))[1]
+
+def gradient(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.exp(x) * 0.5
+        z = tf.map_fn(lambda r: tf.tanh(r) * tf.reduce_mean(y), y) * y + 1.0
+    return tape.gradient(z, x)
+
+def until(x):
+    y = tf.exp(x)
+    while tf.reduce_sum(y) < 1e4:
+        y = y * 1.5 + tf.abs(x)
+    return y * 2.0 + tf.exp(x)
+
+f = tf.function({program}, input_signature=[tf.TensorSpec({signature})])
+report(y=[f(tf.constant(normal(n, 6))) for n in (5, 1, 3, 5)])
+"""
+
+
+@pytest.mark.parametrize("signature", ["[None, 6]", "[None, None]"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_loops(run_pair, name, signature):
+    plain, compiled = run_pair(TEXT.format(program=PROGRAMS[name], signature=signature))
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
+    assert compiled.host["clusters_placed"] >= 2 and compiled.host["runs"] > 0
+
+
+def test_layers_round_a_recurrent_one(run_pair):
+    plain, compiled = run_pair("""
+import keras
+keras.utils.set_random_seed(5)
+inputs = keras.Input((None, 8))
+before = keras.layers.Dense(16, activation="gelu")(inputs)
+after = keras.layers.LSTM(16, return_sequences=True, unroll=False)(before)
+model = keras.Model(inputs, keras.layers.Dense(4)(keras.layers.Add()([before, after])))
+f = tf.function(model)
+report(y=[f(tf.constant(normal(2, n, 8))) for n in (7, 1, 4)])
+""")
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
