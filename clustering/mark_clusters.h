@@ -6,14 +6,14 @@
 //
 // What holds for every cluster:
 // - Its nodes can be compiled (compilability.h), the values they need are known (compile_time.h).
-// - No cycle: no path leaves it and comes back. This also keeps the order of reads and writes of
-//   variables: whatever the graph orders before or after the cluster stays so, since edges into and
-//   out of a cluster order all of it, and control edges between members order these.
+// - No cycle: no path leaves it and comes back, not by turns of a loop either. This also keeps the
+//   order of reads and writes of variables: whatever the graph orders before or after the cluster
+//   stays so, since edges into and out of a cluster order all of it, and control edges between
+//   members order these.
 // - Its nodes run under the same condition in the same loop (deadness.h), on one device, under one
 //   _XlaScope.
 // - It is worth it: enough ops and estimated work (cost.h), or an op that gains alone and much
-// work,
-//   unless it is annotated.
+//   work, unless it is annotated.
 //
 // How: each node gets a level that grows where a path changes between kinds of nodes (compilable
 // with one device, scope and condition, or not compilable). Nodes of one kind and level can have no
