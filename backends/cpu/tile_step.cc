@@ -16,8 +16,7 @@ TileStep::TileStep(loop::Builder& b, const ContractionPlan& plan, std::vector<Ro
       rows_(std::move(rows)),
       rhs_(std::move(rhs)),
       masks_(std::move(masks)),
-      shared_(SharesLastVector(plan)),
-      own_(plan.vectors - (shared_ ? 1 : 0)) {}
+      own_(plan.vectors - (SharesLastVector(plan) ? 1 : 0)) {}
 
 Value TileStep::Widened(Value v) const {
   return v.dtype() == plan_.accumulator ? v : b_.Convert(v, plan_.accumulator);
@@ -48,7 +47,7 @@ void TileStep::One(Value lhs_offset, Value rhs_offset, Value* acc) const {
       a = MultiplyAdd(spread[r], columns[v], a);
     }
   }
-  if (shared_) SharedVector(rhs_offset, spread, acc + rows_.size() * own_);
+  if (own_ < plan_.vectors) SharedVector(rhs_offset, spread, acc + rows_.size() * own_);
 }
 
 // Half a vector of columns, with two rows' elements beside each other.

@@ -25,8 +25,8 @@ class TileStep {
   TileStep(loop::Builder& b, const ContractionPlan& plan, std::vector<RowAddress> rows,
            loop::Value rhs, std::vector<loop::Value> masks);
 
-  // Offsets, in elements: of k in each row, and of the panel's row.  `acc` is the first of
-  // num_accumulators().
+  // Offsets, in elements: of k in each row, and of the panel's row.  `acc` is the first of the
+  // tile's accumulators.
   void One(loop::Value lhs_offset, loop::Value rhs_offset, loop::Value* acc) const;
   // Two values of k that lie next to each other in each row (ContractionPlan::reads_pairs), each
   // with accumulators of its own.
@@ -49,8 +49,7 @@ class TileStep {
   std::vector<RowAddress> rows_;
   loop::Value rhs_;
   std::vector<loop::Value> masks_;
-  const bool shared_;
-  const int own_;  // vectors that a row has for itself
+  const int own_;  // vectors that a row has for itself, one less where rows share the last
 };
 
 }  // namespace tektite::cpu

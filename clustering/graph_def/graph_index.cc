@@ -37,13 +37,11 @@ absl::StatusOr<GraphIndex> GraphIndex::Create(const GraphDef& graph) {
           absl::StrCat("two nodes are called '", graph.nodes[i].name, "'"));
     }
   }
-  absl::Status status = index.ResolveInputs();
-  index.loops_.resize(1);
   index.loop_of_.assign(index.num_nodes(), 0);
+  absl::Status status = index.ResolveInputs();
   if (status.ok()) status = index.Sort();
-  if (!status.ok()) return status;
-  index.FindLoops();
-  if (index.loops_.size() > 1) status = index.Sort();
+  if (status.ok()) index.FindLoops();
+  if (status.ok() && index.loops_.size() > 1) status = index.Sort();
   if (!status.ok()) return status;
   return index;
 }

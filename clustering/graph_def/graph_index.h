@@ -70,8 +70,8 @@ class GraphIndex {
   std::vector<std::vector<Edge>> inputs_;
   std::vector<std::vector<Use>> uses_;
   std::vector<int> order_;
-  std::vector<Loop> loops_;
-  std::vector<int> loop_of_;  // by node
+  std::vector<Loop> loops_ = std::vector<Loop>(1);  // the first is outside of all
+  std::vector<int> loop_of_;                        // by node
 };
 
 // The back edge of a loop, which no walk of the graph follows.
