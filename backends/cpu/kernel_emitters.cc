@@ -33,6 +33,7 @@ constexpr Emitter kEmitters[] = {
     {"contraction", EmitWinograd},
     {"contraction", EmitContraction},
     {"window", EmitWindow},
+    {"window", EmitWindowGradient},
     {"single", EmitSingle},
 };
 

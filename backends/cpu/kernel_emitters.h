@@ -74,6 +74,9 @@ absl::StatusOr<EmittedKernel> EmitDepthwise(const ir::Node& fusion, const Target
 // reduce_window, vectorized over the innermost dimension.
 absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const Target& target,
                                          const std::string& name);
+// select_and_scatter, vectorized over the innermost dimension.
+absl::StatusOr<EmittedKernel> EmitWindowGradient(const ir::Node& fusion, const Target& target,
+                                                 const std::string& name);
 // cumulative, reductions by a region, and scatter, alone.
 absl::StatusOr<EmittedKernel> EmitSingle(const ir::Node& fusion, const Target& target,
                                          const std::string& name);

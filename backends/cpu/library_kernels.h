@@ -1,5 +1,5 @@
-// Kernels that are compiled with this library instead of at run time: max pooling's gradient,
-// sorting, selections, look-ups, suppression of overlapping boxes.
+// Kernels that are compiled with this library instead of at run time: sorting, selections,
+// look-ups, suppression of overlapping boxes.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(auto kernel, MakeLibraryKernel(fusion));
 //   kernel->Run(frame, 0, kernel->Plan({}).num_chunks);
@@ -7,8 +7,7 @@
 // Why: what they do is decided by the data, comparison by comparison, so that code made for one
 // shape gains nothing over a template of the element type.  They take a fusion of one op whose
 // operands are the fusion's own.  With symbols, one is made for each set of sizes that comes
-// (sized_at_launch.h).  Limits: no max pooling's gradient of f16 and bf16, whose sums must be kept
-// in a wider type.
+// (sized_at_launch.h).
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_KERNELS_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_KERNELS_H_
 

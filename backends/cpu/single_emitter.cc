@@ -4,7 +4,7 @@
 // once.  A reduction by a region (argmax) does the same with every value of the region; over the
 // innermost dimension it goes element by element.  scatter copies its operand and then applies the
 // updates in their order, in one chunk, since two of them may meet.
-// Limits: one op per fusion; no sort, top_k, select_and_scatter or reduce_precision.
+// Limits: one op per fusion; no sort, top_k or reduce_precision.
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-// Max and average pooling, of volumes too, and the gradients of those of images.
+// Max and average pooling of images and volumes, and their gradients.
 //
 // Average pooling divides by the number of elements that are really there: with padding, windows at
 // the border count fewer.
@@ -21,7 +21,8 @@ struct Pooling {
 
 absl::StatusOr<Pooling> ResolvePooling(const NodeImport& op, const Dims& image) {
   Pooling p;
-  TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op, absl::EndsWith(op.op(), "3D") ? 3 : 2));
+  TEKTITE_ASSIGN_OR_RETURN(p.format,
+                           RequireImageFormat(op, absl::StrContains(op.op(), "3D") ? 3 : 2));
   std::vector<int64_t> sizes = op.Ints("ksize"), window;
   if (static_cast<int>(sizes.size()) != p.format.rank() || sizes[0] != 1 ||
       sizes[p.format.feature()] != 1) {
@@ -87,7 +88,8 @@ absl::Status ImportPool(NodeImport& op) {
 }
 
 // Every input element receives its share of the windows that cover it: the shares, spread out by
-// the strides, are summed under windows of the same size.
+// the strides, are summed under windows of the same size.  Where all shares are equal, the sum is
+// divided, in the same kernel.
 absl::Status ImportAvgPoolGrad(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
@@ -95,24 +97,26 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
   TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
   Value dy = op.Input(1);
   if (!dy) return op.Return(dy);
-  DType sum_type = ir::DTypeBytes(dy.dtype()) == 2 ? DType::kF32 : dy.dtype();
-  Value shares = b.Div(b.Convert(dy, sum_type), Counts(b, p, sum_type));
-  std::vector<int64_t> low(4, 0), high(4, 0), interior(4, 0);
-  for (int i = 0; i < 2; ++i) {
-    const WindowDim& w = p.window[i];
-    Dim spread = (w.output - Dim(1)) * Dim(w.stride) + Dim(1);
-    Dim after = w.input - spread + Dim(w.low);
-    if (!after.is_constant()) return op.Refuse("padding depends on size ", after.ToString());
-    low[p.format.spatial(i)] = w.size - 1 - w.low;
-    high[p.format.spatial(i)] = after.value();
-    interior[p.format.spatial(i)] = w.stride - 1;
-  }
-  Value padded = b.Pad(shares, b.Scalar(sum_type, 0), low, high, interior);
+  const DType dtype = dy.dtype(), sum_type = ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
   ops::WindowDims window;
   window.window = Spread(p, &WindowDim::size, 1);
-  window.strides = window.lhs_dilation = window.window_dilation = std::vector<int64_t>(4, 1);
-  window.low = window.high = std::vector<int64_t>(4, 0);
-  return op.Return(b.Convert(b.ReduceWindow(padded, "add", window), dy.dtype()));
+  window.lhs_dilation = Spread(p, &WindowDim::stride, 1);
+  window.strides = window.window_dilation = std::vector<int64_t>(p.format.rank(), 1);
+  window.low = window.high = std::vector<int64_t>(p.format.rank(), 0);
+  for (int i = 0; i < p.format.spatial_dims; ++i) {
+    const WindowDim& w = p.window[i];
+    const Dim spread = (w.output - Dim(1)) * Dim(w.stride) + Dim(1);
+    const Dim after = w.input - spread + Dim(w.low);
+    if (!after.is_constant()) return op.Refuse("padding depends on size ", after.ToString());
+    window.low[p.format.spatial(i)] = w.size - 1 - w.low;
+    window.high[p.format.spatial(i)] = after.value();
+  }
+  const Value counts = Counts(b, p, sum_type);
+  Value shares = b.Convert(dy, sum_type);
+  if (HasPadding(p)) shares = b.Div(shares, counts);
+  Value sum = b.ReduceWindow(shares, "add", window);
+  if (!HasPadding(p)) sum = b.Div(sum, counts);
+  return op.Return(b.Convert(sum, dtype));
 }
 
 // The gradient goes to the first largest element of each window.

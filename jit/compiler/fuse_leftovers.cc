@@ -29,6 +29,7 @@ const char* KindOf(const Node& node) {
     case Op::kReduce:
       return "reduce";
     case Op::kReduceWindow:
+    case Op::kSelectAndScatter:
       return "window";
     case Op::kConvolution:
     case Op::kDotGeneral:

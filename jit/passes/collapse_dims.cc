@@ -48,9 +48,12 @@ class Collapser {
 
   bool IsLoop() const { return fusion_->String(Attr::kind) == FusionKindName(FusionKind::kLoop); }
 
+  static bool IsWindowed(const Node& node) {
+    return node.op() == Op::kReduceWindow || node.op() == Op::kSelectAndScatter;
+  }
+
   static bool IsRoot(const Node& node) {
-    return node.op() == Op::kDotGeneral || node.op() == Op::kConvolution ||
-           node.op() == Op::kReduceWindow;
+    return node.op() == Op::kDotGeneral || node.op() == Op::kConvolution || IsWindowed(node);
   }
 
   // The space is the largest shape iterated over: the root's, or that of the widest value.
@@ -88,6 +91,7 @@ class Collapser {
         }
         case Op::kDotGeneral:
         case Op::kReduceWindow:
+        case Op::kSelectAndScatter:
           root_ = node.get();
           break;
         default:
@@ -266,7 +270,7 @@ class Collapser {
                   static_cast<int>(dims.lhs_batch.size() + dims.lhs_free.size())};
     } else {
       boundary = {root_->shape().rank() - 1};
-      if (root_->op() == Op::kReduceWindow) {
+      if (IsWindowed(*root_)) {
         boundary.clear();
         for (int i = 1; i < root_->shape().rank(); ++i) boundary.push_back(i);
       }

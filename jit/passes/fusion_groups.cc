@@ -203,7 +203,7 @@ void FusionGroups::Seed(Node* node) {
   } else if (node->op() == Op::kDotGeneral || node->op() == Op::kConvolution) {
     group->kind = FusionKind::kContraction;
     group->root = node;
-  } else if (node->op() == Op::kReduceWindow) {
+  } else if (node->op() == Op::kReduceWindow || node->op() == Op::kSelectAndScatter) {
     group->kind = FusionKind::kWindow;
     group->root = node;
   }

@@ -9,7 +9,7 @@
 //   reduce       any other reduction, with what feeds it and what its result goes through
 //   attention    softmax(query x key) x value with what lies between: attention_nodes.h
 //   contraction  dot_general or convolution, with an elementwise epilogue
-//   window       reduce_window, with an elementwise epilogue
+//   window       reduce_window or select_and_scatter, with an elementwise epilogue
 //   single       everything else: one op, one kernel
 //
 // A broadcast, an iota, a scalar constant and a reshape that only adds or drops dimensions of size

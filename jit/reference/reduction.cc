@@ -133,7 +133,8 @@ Literal ReduceWindow(const EvalContext& c) {
   return result;
 }
 
-// Each window's first greatest element receives the source's value: the gradient of a maximum.
+// Each window's first greatest element receives the source's value: the gradient of a maximum.  NaN
+// is not greater than anything; the first element receives it where none is greater than -inf.
 Literal SelectAndScatter(const EvalContext& c) {
   const Literal &x = c.operand(0), &source = c.operand(1);
   const ops::WindowDims w = ops::GetWindowDims(x.rank(), c.node.attrs());
@@ -146,9 +147,14 @@ Literal SelectAndScatter(const EvalContext& c) {
     const T* from = source.data<T>();
     ForEachIndex(source.sizes(), [&](const Ints& place) {
       int64_t chosen = -1;
+      Wide<T> greatest = Identity<T>("max");
       ForEachInWindow(w, x.sizes(), strides, place, [&](int64_t at) {
-        const bool stays = chosen >= 0 && Widen(x.data<T>()[chosen]) >= Widen(x.data<T>()[at]);
-        if (!stays) chosen = at;
+        const Wide<T> candidate = Widen(x.data<T>()[at]);
+        if (chosen < 0) chosen = at;
+        if (candidate > greatest) {
+          greatest = candidate;
+          chosen = at;
+        }
       });
       const Wide<T> value = Widen(*from++);
       if (chosen >= 0) wide[chosen] = ApplyBinary<Wide<T>>(Op::kAdd, wide[chosen], value);

@@ -354,52 +354,5 @@ CONFORMANCE_TEST(TransposedConvolutions) {
   }
 }
 
-CONFORMANCE_TEST(Pooling) {
-  for (const char* reducer : {"max", "add", "min", "mul"}) {
-    for (int64_t channels : {1, 5, 33}) {
-      for (int variant = 0; variant < 4; ++variant) {
-        SCOPED_TRACE(absl::StrCat(reducer, " ", channels, " variant ", variant));
-        FuncBuilder b;
-        Value x = b.Parameter(Of(DType::kF32, {2, 9, 8, channels}));
-        ops::WindowDims w;
-        w.window = {1, 3, 2, 1};
-        if (variant >= 1) w.strides = {1, 2, 2, 1};
-        if (variant == 2) {
-          w.low = {0, 1, 0, 0};
-          w.high = {0, 1, 1, 0};
-        }
-        if (variant == 3) {
-          w.window = {2, 2, 1, channels > 2 ? 3 : 1};
-          w.strides = {1, 1, 3, 2};
-          w.low = {1, 0, 0, 2};
-          w.high = {0, 2, 0, 1};
-          w.window_dilation = {1, 2, 1, 1};
-        }
-        Value y = b.ReduceWindow(x, reducer, w);
-        b.Return({b.Mul(y, b.FullLike(y, 0.5)), y});
-        Check(b, Tolerance::Relative(1e-6));
-      }
-    }
-  }
-  {
-    FuncBuilder b;  // padding behind the innermost dimension
-    Value x = b.Parameter(Of(DType::kF32, {3, 7}));
-    ops::WindowDims w;
-    w.window = {2, 1};
-    w.high = {0, 20};
-    b.Return({b.ReduceWindow(x, "max", w), b.ReduceWindow(x, "add", w)});
-    Check(b);
-  }
-  for (DType dtype : {DType::kBF16, DType::kF64, DType::kS32, DType::kU8}) {
-    FuncBuilder b;
-    Value x = b.Parameter(Of(dtype, {2, 7, 35}));
-    ops::WindowDims w;
-    w.window = {1, 3, 1};
-    w.strides = {1, 2, 1};
-    b.Return({b.ReduceWindow(x, "max", w), b.ReduceWindow(x, "add", w)});
-    Check(b, Tolerance::Ulps(1));
-  }
-}
-
 }  // namespace
 }  // namespace tektite::testing

@@ -238,6 +238,33 @@ def pooling_cases():
             [dy],
             rel=REL,
         )
+        for dtype, rel in ((np.float64, REL), (np.float16, 4e-3)):
+            x = tf.constant(ties, dtype)
+            yield Case(
+                f"MaxPoolGrad{name}{dtype.__name__}",
+                lambda x, y, g, w=window: raw.MaxPoolGrad(orig_input=x, orig_output=y, grad=g, **w),
+                [x.numpy(), raw.MaxPool(input=x, **window).numpy(), dy.astype(dtype)],
+                rel=rel,
+            )
+        window = dict(
+            ksize=[1, size, size, size, 1], strides=[1, stride, stride, stride, 1], padding=padding
+        )
+        # Without ties: outside of a graph TensorFlow's kernel gives every greatest element all.
+        volume = normal(2, 6, 5, 7, 3)
+        y = np.asarray(raw.MaxPool3D(input=volume, **window))
+        dy = normal(*y.shape)
+        yield Case(
+            f"MaxPool3DGrad{name}",
+            lambda x, y, g, w=window: raw.MaxPool3DGrad(orig_input=x, orig_output=y, grad=g, **w),
+            [volume, y, dy],
+            rel=REL,
+        )
+        yield Case(
+            f"AvgPool3DGrad{name}",
+            lambda g, w=window: raw.AvgPool3DGrad(orig_input_shape=[2, 6, 5, 7, 3], grad=g, **w),
+            [dy],
+            rel=REL,
+        )
     yield Case(
         "MaxPoolExplicit",
         lambda x: raw.MaxPool(
