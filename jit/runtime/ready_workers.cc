@@ -39,6 +39,7 @@ ReadyWorkers::ReadyWorkers() : pause_ns_(kMostCountedNs) {
   pthread_atfork(nullptr, nullptr, [] {
     for (Seat& seat : Get().seats_) seat.word.store(kFree, std::memory_order_relaxed);
     Get().calls_.store(0, std::memory_order_relaxed);
+    Get().threads_.store(0, std::memory_order_relaxed);
   });
 }
 
@@ -62,6 +63,14 @@ bool ReadyWorkers::PaysToAsk(double cost_ns, int64_t most_ns) {
 
 void ReadyWorkers::Arrived(int64_t ns) { AddTo(arrival_ns_, ns); }
 
+bool ReadyWorkers::TakeThread(int most) {
+  int seen = threads_.load(std::memory_order_relaxed);
+  do {
+    if (seen >= most) return false;
+  } while (!threads_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed));
+  return true;
+}
+
 bool ReadyWorkers::Give(void* work) {
   for (Seat& seat : seats_) {
     uintptr_t seen = kWaiting;
@@ -82,12 +91,14 @@ ReadyWorkers::Seat* ReadyWorkers::TakeSeat() {
   return nullptr;
 }
 
-void* ReadyWorkers::Wait(int64_t most_ns) {
+void* ReadyWorkers::Wait(int64_t most_ns, int64_t latest) {
   const int64_t mean = pause_ns_.load(std::memory_order_relaxed);
   if (most_ns <= 0 || mean > most_ns) return nullptr;
+  const int64_t now = Nanoseconds();
+  if (now >= latest) return nullptr;
   Seat* const seat = TakeSeat();
   if (seat == nullptr) return nullptr;
-  const int64_t until = Nanoseconds() + 2 * mean + kMoreNs;
+  const int64_t until = std::min(now + 2 * mean + kMoreNs, latest);
   Backoff backoff;
   for (;;) {
     for (int i = 0; i < kTurnsPerLook; ++i) {

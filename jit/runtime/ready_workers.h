@@ -4,7 +4,8 @@
 // Waking a thread of the host's pool takes 70 to 150 us where its core sleeps, as in most virtual
 // machines: a call of 200 us would be half over.  So where calls follow each other closely, a
 // worker spins between them.  It yields to whoever wants the core, and how long it stays goes by
-// the pauses between the last calls: none of it where calls are rare.
+// the pauses between the last calls: none of it where calls are rare.  It also has a latest time,
+// however close calls are: the thread is the host's, and others wait for it (thread_team.h).
 //
 // How long a worker takes to come is measured as well, from the first call on: a call that would be
 // over by then, and rare, does not ask for one.
@@ -32,11 +33,17 @@ class ReadyWorkers {
   // A worker of the host came so long after it was asked for.
   void Arrived(int64_t ns);
 
+  // Around the time from a request for one of the host's threads to the thread's return.  False if
+  // `most` are asked for or here already: the one that is between two calls right now will do, and
+  // a request that came too late for its call would only keep a thread from the host.
+  bool TakeThread(int most);
+  void ReturnThread() { threads_.fetch_sub(1, std::memory_order_relaxed); }
+
   // Hands `work` to a worker that waits; false if there is none.
   bool Give(void* work);
-  // What was given to this thread; null when nothing came in time.  `most_ns`: pauses up to which
-  // waiting is worth the power.
-  void* Wait(int64_t most_ns);
+  // What was given to this thread; null when nothing came in time, or by `latest` (Nanoseconds()),
+  // when the host wants its thread back.  `most_ns`: pauses up to which waiting is worth the power.
+  void* Wait(int64_t most_ns, int64_t latest);
 
  private:
   struct alignas(64) Seat {
@@ -49,7 +56,8 @@ class ReadyWorkers {
   Seat* TakeSeat();  // null where all are taken
 
   std::array<Seat, kSeats> seats_;
-  std::atomic<int> calls_{0};  // in progress
+  std::atomic<int> calls_{0};    // in progress
+  std::atomic<int> threads_{0};  // of the host: asked for or here
   std::atomic<int64_t> last_end_{0};
   // Moving averages.
   std::atomic<int64_t> pause_ns_;

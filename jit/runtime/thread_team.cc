@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <vector>
 
@@ -36,6 +37,15 @@ constexpr int kWakeAtOnce = 2;
 // core, by a system that took the others for busy, and stay there for milliseconds: of calls right
 // after one of TensorFlow's kernels, one in ten.  Another is asked for then.
 constexpr int64_t kLateNs = 300'000;
+// How long a worker stays away from the host's queue, for each thread of the pool: 1 ms on two
+// threads.  The host's own closures wait that long, where the host alone would have run them at
+// once.  A caller needs up to 8 us to ask for a worker again, so that asking for all of a pool
+// takes 1.6 % of its time at most, however large the pool is.
+constexpr int64_t kSliceNsPerThread = 500'000;
+// A worker that was asked for longer ago, and for a call that is over, does not look for another:
+// the queue was full of the host's closures, and perhaps of requests like this one.
+constexpr int64_t kStaleNs = 1'000'000;
+constexpr int kTurnsPerLook = 128;  // at the clock, while a worker waits for a kernel
 
 // A ticket: what of a segment is handed out, in one word, so that a claim is one atomic addition.
 constexpr int kLimitShift = 32;
@@ -70,6 +80,66 @@ class Timed {
 // is given at once, on the same thread: as a worker, that thread would wait for itself.
 thread_local bool scheduling = false;
 
+// The time a worker may stay.  Between kernels and between calls it leaves when that is over,
+// since leaving then costs no more than asking again (some 1 us: the host's thread still spins);
+// inside a kernel, after the claim at which it has stayed twice as long.
+struct Slice {
+  explicit Slice(const HostPool& pool)
+      : begin(Nanoseconds()),
+        end(begin + kSliceNsPerThread * (1 + std::min(pool.num_threads, kMostWorkers))),
+        latest_end(2 * end - begin) {}
+  int64_t begin, end, latest_end;
+};
+
+// What is scheduled: the team, and in the low bits of its address the worker that asked, 0 for the
+// caller.  A closure that a pool's own thread schedules may go to the front of this thread's queue,
+// for others to take from there (Eigen's pool).  A worker that has left because its time was up and
+// finds there what it has scheduled itself must not run it: it would keep the host's closures
+// waiting behind it once more, and so for ever.
+constexpr uintptr_t kMostTags = 63;
+struct WorkerThread {
+  uintptr_t tag = 0;  // 0: was never a worker
+  bool ran_out_of_time = false;
+  uintptr_t Tag() {
+    static std::atomic<uintptr_t> threads{0};
+    if (tag == 0) tag = 1 + threads.fetch_add(1, std::memory_order_relaxed) % kMostTags;
+    return tag;
+  }
+};
+thread_local WorkerThread worker_thread;
+
+// Which parts of the workers' scratch are free.
+class Parts {
+ public:
+  // While no worker is there.
+  void Reset(int count) {
+    for (size_t w = 0; w < words_.size(); ++w) {
+      const int bits = std::clamp(count - static_cast<int>(w) * 64, 0, 64);
+      words_[w].store(bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1,
+                      std::memory_order_relaxed);
+    }
+  }
+  // -1: none.
+  int Take() {
+    for (size_t w = 0; w < words_.size(); ++w) {
+      uint64_t seen = words_[w].load(std::memory_order_relaxed);
+      while (seen != 0) {
+        if (words_[w].compare_exchange_weak(seen, seen & (seen - 1), std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+          return static_cast<int>(w) * 64 + __builtin_ctzll(seen);
+        }
+      }
+    }
+    return -1;
+  }
+  void Release(int part) {
+    words_[part / 64].fetch_or(uint64_t{1} << part % 64, std::memory_order_release);
+  }
+
+ private:
+  std::array<std::atomic<uint64_t>, (kMostWorkers + 63) / 64> words_{};
+};
+
 }  // namespace
 
 struct alignas(64) Segment {
@@ -90,11 +160,14 @@ struct TeamState {
   int64_t chunks_per_claim = 1;
   int num_segments = 1;
   alignas(64) std::atomic<int> references{0};  // caller and scheduled workers
-  std::atomic<int> arrived{0};
+  std::atomic<int> arrived{0};                 // since the call began
+  std::atomic<int> present{0};
   std::atomic<int> to_wake{0};
+  Parts parts;                       // of the scratch
   std::atomic<int64_t> asked_at{0};  // the host; 0: not yet
   int workers = 0;                   // that there is scratch for
   bool asks_host = true;             // and not only workers that wait for a call
+  bool was_refused = false;          // the caller's: WakeSome's last answer to it
   HostPool pool;
   AlignedBlock scratch;  // one part for each worker
   int64_t scratch_bytes = 0;
@@ -108,17 +181,27 @@ struct TeamState {
     kernel->Run(KernelFrame{buffers, sizes, worker_scratch}, begin, end);
   }
 
-  // Needs the caller, or a claim that is not finished: the host's context lives as long.
-  void WakeSome(int most);
+  // Needs the caller, or a claim that is not finished: the host's context lives as long.  False:
+  // one should be asked for later, since so many of the pool's threads are here or on their way.
+  bool WakeSome(int most);
   // If it was asked for workers long ago and none has come.  False where that may still turn out.
   bool AskAgainIfLate();
+  // For the caller, where no worker is there that would do it.
+  void AskForThoseWhoLeft() {
+    if (to_wake.load(std::memory_order_relaxed) == 0) return;
+    if (!was_refused && arrived.load(std::memory_order_relaxed) == 0) return;
+    if (present.load(std::memory_order_relaxed) == 0) was_refused = !WakeSome(kWakeAtOnce);
+  }
   void AskHost();  // for a worker that has its reference
-  // What is left of a segment: `run` gets one claim after the other.  How many there were.
+  // What is left of a segment: `run` gets one claim after the other, until it returns false.  How
+  // many there were.
   template <typename RunOne>
   static uint32_t RunSegment(Segment& segment, const RunOne& run);
-  void Work(int own_segment, void* worker_scratch);
-  void Help();  // ends one reference
-  static void WorkerMain(void* self);
+  // False: the time was up before the call's end.
+  bool Work(int own_segment, void* worker_scratch, const Slice& slice);
+  bool Help(const Slice& slice);  // ends one reference
+  static void WorkerMain(void* scheduled);
+  static void HelpCalls(TeamState* state, uintptr_t asked_by);
 };
 
 namespace {
@@ -163,23 +246,33 @@ class StatePool {
 
 }  // namespace
 
-void TeamState::WakeSome(int most) {
+bool TeamState::WakeSome(int most) {
+  ReadyWorkers& ready = ReadyWorkers::Get();
   for (int i = 0; i < most; ++i) {
     int left = to_wake.load(std::memory_order_relaxed);
     do {
-      if (left == 0) return;
+      if (left == 0) return true;
     } while (!to_wake.compare_exchange_weak(left, left - 1, std::memory_order_relaxed));
     references.fetch_add(1, std::memory_order_relaxed);
-    if (ReadyWorkers::Get().Give(this)) continue;
-    if (!asks_host) return StatePool::Get().Unreference(this);
-    asked_at.store(Nanoseconds(), std::memory_order_relaxed);
+    if (ready.Give(this)) continue;
+    const bool refused = asks_host && !ready.TakeThread(pool.num_threads);
+    if (asked_at.load(std::memory_order_relaxed) == 0 || !refused) {
+      asked_at.store(Nanoseconds(), std::memory_order_relaxed);
+    }
+    if (refused) to_wake.fetch_add(1, std::memory_order_relaxed);
+    if (refused || !asks_host) {
+      StatePool::Get().Unreference(this);
+      return !refused;
+    }
     AskHost();
   }
+  return true;
 }
 
 void TeamState::AskHost() {
+  static_assert(alignof(TeamState) > kMostTags);
   scheduling = true;
-  pool.schedule(pool.context, &WorkerMain, this);
+  pool.schedule(pool.context, &WorkerMain, reinterpret_cast<char*>(this) + worker_thread.tag);
   scheduling = false;
 }
 
@@ -189,6 +282,7 @@ bool TeamState::AskAgainIfLate() {
   if (asked == 0) return true;
   if (Nanoseconds() - asked < kLateNs) return false;
   references.fetch_add(1, std::memory_order_relaxed);
+  ReadyWorkers::Get().TakeThread(std::numeric_limits<int>::max());
   AskHost();
   return true;
 }
@@ -198,58 +292,94 @@ uint32_t TeamState::RunSegment(Segment& segment, const RunOne& run) {
   uint32_t finished = 0;
   uint64_t seen = segment.ticket.load(std::memory_order_relaxed);
   while (HasWork(seen) && HasWork(seen = segment.ticket.fetch_add(1, std::memory_order_acq_rel))) {
-    run(Next(seen));
+    const bool goes_on = run(Next(seen));
     ++finished;
+    if (!goes_on) break;
     seen = segment.ticket.load(std::memory_order_relaxed);
   }
   return finished;
 }
 
-void TeamState::Work(int own_segment, void* worker_scratch) {
+bool TeamState::Work(int own_segment, void* worker_scratch, const Slice& slice) {
+  bool has_time = true;
   const auto run = [&](int64_t claim) {
     WakeSome(kWakeAtOnce);
-    const Timed timed(times == nullptr ? nullptr : &times->helping);
-    RunClaim(claim, worker_scratch);
+    {
+      const Timed timed(times == nullptr ? nullptr : &times->helping);
+      RunClaim(claim, worker_scratch);
+    }
+    return has_time = Nanoseconds() < slice.latest_end;
   };
   Backoff backoff;
+  int turns = 0;
   // Whoever comes first finds what has been shared out before.
   for (uint64_t last = 0;;) {
     const uint64_t now = round.load(std::memory_order_acquire);
-    if (now == kClosed) return;
+    if (now == kClosed) return true;
     if (now == last) {
+      if (++turns % kTurnsPerLook == 0 && Nanoseconds() >= slice.end) return false;
       backoff.Wait();
       continue;
     }
     last = now;
     backoff.Reset();
-    for (int i = 0; i < num_segments; ++i) {
+    for (int i = 0; i < num_segments && has_time; ++i) {
       // At once, since the caller waits for it.
       const uint32_t finished = RunSegment(segments[(own_segment + i) % num_segments], run);
       if (finished != 0) done.fetch_add(finished, std::memory_order_release);
     }
+    if (!has_time) return false;
   }
 }
 
-void TeamState::Help() {
-  const int number = arrived.fetch_add(1, std::memory_order_relaxed);
+bool TeamState::Help(const Slice& slice) {
+  const int part = parts.Take();
   // Another one was asked for in the place of each.
-  if (number >= workers) return StatePool::Get().Unreference(this);
-  if (number == 0 && is_timed) {
+  if (part < 0) {
+    StatePool::Get().Unreference(this);
+    return true;
+  }
+  present.fetch_add(1, std::memory_order_relaxed);
+  if (arrived.fetch_add(1, std::memory_order_relaxed) == 0 && is_timed) {
     first_arrival.store(Nanoseconds(), std::memory_order_relaxed);
   }
-  Work(number + 1, scratch.data() + number * scratch_bytes);
+  const bool stayed = Work(part + 1, scratch.data() + part * scratch_bytes, slice);
+  present.fetch_sub(1, std::memory_order_relaxed);
+  parts.Release(part);
+  // Those who are still there ask for another.
+  if (!stayed) to_wake.fetch_add(1, std::memory_order_relaxed);
   StatePool::Get().Unreference(this);
+  return stayed;
 }
 
-void TeamState::WorkerMain(void* self) {
-  if (scheduling) return StatePool::Get().Unreference(static_cast<TeamState*>(self));
-  ReadyWorkers::Get().Arrived(Nanoseconds() - static_cast<TeamState*>(self)->asked_at);
-  while (self != nullptr) {
-    auto* const state = static_cast<TeamState*>(self);
-    const int64_t spin_ns = state->pool.spin_ns;
-    state->Help();
-    self = ReadyWorkers::Get().Wait(spin_ns);
+void TeamState::WorkerMain(void* scheduled) {
+  const uintptr_t asked_by = reinterpret_cast<uintptr_t>(scheduled) & kMostTags;
+  void* const self = static_cast<char*>(scheduled) - asked_by;
+  HelpCalls(static_cast<TeamState*>(self), asked_by);
+  ReadyWorkers::Get().ReturnThread();
+}
+
+void TeamState::HelpCalls(TeamState* state, uintptr_t asked_by) {
+  if (scheduling) return StatePool::Get().Unreference(state);
+  WorkerThread& thread = worker_thread;
+  if (thread.ran_out_of_time && asked_by == thread.Tag()) {
+    state->to_wake.fetch_add(1, std::memory_order_relaxed);
+    return StatePool::Get().Unreference(state);
   }
+  thread.Tag();
+  const int64_t waited = Nanoseconds() - state->asked_at;
+  ReadyWorkers::Get().Arrived(waited);
+  if (waited > kStaleNs && state->round.load(std::memory_order_relaxed) == kClosed) {
+    return StatePool::Get().Unreference(state);
+  }
+  const Slice slice(state->pool);
+  do {
+    const int64_t spin_ns = state->pool.spin_ns;
+    thread.ran_out_of_time = !state->Help(slice);
+    if (thread.ran_out_of_time) return;
+    state = static_cast<TeamState*>(ReadyWorkers::Get().Wait(spin_ns, slice.end));
+  } while (state != nullptr);
+  thread.ran_out_of_time = Nanoseconds() >= slice.end;
 }
 
 ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_bytes, void* scratch,
@@ -273,6 +403,8 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
   state->is_timed.store(times != nullptr, std::memory_order_relaxed);
   state->first_arrival.store(0, std::memory_order_relaxed);
   state->arrived.store(0, std::memory_order_relaxed);
+  state->present.store(0, std::memory_order_relaxed);
+  state->parts.Reset(workers);
   state->asked_at.store(0, std::memory_order_relaxed);
   state->workers = workers;
   state->to_wake.store(workers, std::memory_order_relaxed);
@@ -281,7 +413,7 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
   state_ = state;
   ReadyWorkers::Get().CallBegins();
   state->asks_host = ReadyWorkers::Get().PaysToAsk(cost_ns, pool.spin_ns);
-  state->WakeSome(kWakeAtOnce);
+  state->was_refused = !state->WakeSome(kWakeAtOnce);
 }
 
 ThreadTeam::~ThreadTeam() {
@@ -305,7 +437,8 @@ void ThreadTeam::NoteCall() const {
 void ThreadTeam::Run(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,
                      const int64_t* sizes) {
   if (state_ != nullptr && plan.num_chunks > 1) {
-    const bool present = state_->arrived.load(std::memory_order_relaxed) > 0;
+    const bool present = state_->present.load(std::memory_order_relaxed) > 0;
+    if (!present) state_->AskForThoseWhoLeft();
     if (plan.cost_ns >= (present ? kShareWithPresentNs : kShareWithAbsentNs)) {
       return RunShared(kernel, plan, buffers, sizes);
     }
@@ -357,7 +490,9 @@ void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* c
   for (int s = 0; s < segments; ++s) {
     own += TeamState::RunSegment(state.segments[s], [&](int64_t claim) {
       if (!has_asked_again_) has_asked_again_ = state.AskAgainIfLate();
+      state.AskForThoseWhoLeft();
       state.RunClaim(claim, scratch_);
+      return true;
     });
   }
   const Timed waiting(times_ == nullptr ? nullptr : &times_->waiting);

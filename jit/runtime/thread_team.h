@@ -5,11 +5,15 @@
 //
 // Why not a fork and join for each kernel: waking a sleeping pool costs some 8 us, as much as the
 // kernel.  Here the host's workers are asked for once; the caller starts at once and alone; a
-// worker that arrives claims chunks of whatever kernel runs, and stays until the call's end. Nobody
-// waits for a worker that has not arrived: a kernel is done when its claimed chunks are.  Where
-// none has come for long, another one is asked for.  A worker that comes after the end finds the
-// team closed and touches nothing else; the state it looks at is counted and pooled.  So a pool
+// worker that arrives claims chunks of whatever kernel runs, until the call's end or its time is
+// up. Nobody waits for a worker that has not arrived: a kernel is done when its claimed chunks are.
+// Where none has come for long, another one is asked for.  A worker that comes after the end finds
+// the team closed and touches nothing else; the state it looks at is counted and pooled.  So a pool
 // that is busy, or has no threads, or whose own thread calls, only makes a call slower.
+//
+// The pool is the host's, whose own closures wait in its queue: a worker goes back to it after a
+// time slice of 1 ms on two threads, however long a call takes and however many follow each other,
+// and the caller asks for another at the queue's end.
 //
 // A kernel's chunks are offered in parts that follow each other, one for each thread: each takes
 // its own part first, then what others have left.  So a thread that wrote rows in one kernel reads

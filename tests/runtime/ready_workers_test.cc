@@ -6,15 +6,18 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "jit/base/timing.h"
 
 namespace tektite::runtime {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 void CallsWithPauses(int count, std::chrono::microseconds pause) {
   for (int i = 0; i < count; ++i) {
@@ -31,7 +34,7 @@ class Waiters {
     for (int t = 0; t < threads; ++t) {
       threads_.emplace_back([this] {
         while (!stop_) {
-          if (void* work = ReadyWorkers::Get().Wait(kSecond)) {
+          if (void* work = ReadyWorkers::Get().Wait(kSecond, kNever)) {
             static_cast<std::atomic<int>*>(work)->fetch_add(1);
           }
         }
@@ -67,14 +70,34 @@ TEST(ReadyWorkers, WhatIsGivenIsDoneOnce) {
 
 TEST(ReadyWorkers, NobodyWaitsWhereCallsAreRare) {
   CallsWithPauses(30, std::chrono::milliseconds(2));
-  EXPECT_EQ(ReadyWorkers::Get().Wait(500'000), nullptr);
+  EXPECT_EQ(ReadyWorkers::Get().Wait(500'000, kNever), nullptr);
   int work = 0;
   EXPECT_FALSE(ReadyWorkers::Get().Give(&work));
 }
 
 TEST(ReadyWorkers, NobodyWaitsWhereItIsNotAllowed) {
   CallsWithPauses(100, std::chrono::microseconds(0));
-  EXPECT_EQ(ReadyWorkers::Get().Wait(0), nullptr);
+  EXPECT_EQ(ReadyWorkers::Get().Wait(0, kNever), nullptr);
+}
+
+// Calls may follow each other for ever; the host wants its thread back all the same.
+TEST(ReadyWorkers, NobodyWaitsPastTheLatestTime) {
+  CallsWithPauses(100, std::chrono::microseconds(0));
+  std::atomic<bool> stop{false};
+  std::atomic<int> work{0};
+  std::thread caller([&] {
+    while (!stop) {
+      CallsWithPauses(1, std::chrono::microseconds(0));
+      ReadyWorkers::Get().Give(&work);
+    }
+  });
+  EXPECT_EQ(ReadyWorkers::Get().Wait(kSecond, Nanoseconds() - 1), nullptr);
+  const int64_t latest = Nanoseconds() + 1'000'000;
+  while (ReadyWorkers::Get().Wait(kSecond, latest) != nullptr) {
+  }
+  EXPECT_GE(Nanoseconds(), latest - 1'000'000);
+  stop = true;
+  caller.join();
 }
 
 TEST(ReadyWorkers, WhetherAskingPaysIsMeasured) {

@@ -15,10 +15,13 @@
 
 namespace tektite::runtime {
 
-// A plain pool; `delay` before each task makes workers late.
+// A plain pool; `delay` before each task makes workers late.  kOwnFirst: what a thread of the pool
+// adds goes to the queue's front, as in Eigen's pool.
 class Pool {
  public:
-  explicit Pool(int threads, std::chrono::microseconds delay = {}) : delay_(delay) {
+  enum class Order { kFirstIn, kOwnFirst };
+  explicit Pool(int threads, std::chrono::microseconds delay = {}, Order order = Order::kFirstIn)
+      : delay_(delay), order_(order) {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
   }
   ~Pool() {
@@ -37,13 +40,24 @@ class Pool {
   void Add(std::function<void()> task) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      tasks_.push_back(std::move(task));
+      if (order_ == Order::kOwnFirst && InPool()) {
+        tasks_.push_front(std::move(task));
+      } else {
+        tasks_.push_back(std::move(task));
+      }
     }
     wake_.notify_one();
   }
 
  private:
+  // `this` for a thread of the pool.
+  static Pool*& Mine() {
+    static thread_local Pool* mine = nullptr;
+    return mine;
+  }
+  bool InPool() { return Mine() == this; }
   void Loop() {
+    Mine() = this;
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
       wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
@@ -57,6 +71,7 @@ class Pool {
     }
   }
   const std::chrono::microseconds delay_;
+  const Order order_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;

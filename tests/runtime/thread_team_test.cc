@@ -178,6 +178,104 @@ TEST(ThreadTeam, AWorkerThatSpinsIsNotWokenForTheNextCall) {
   EXPECT_FALSE(was_woken);
 }
 
+// The host's closures, one after the other: each is added when the one before has run.
+class Closures {
+ public:
+  Closures(Pool& pool, int count) : pool_(pool), left_(count) { AddOne(); }
+  bool AllRan() const { return left_.load() == 0; }
+
+ private:
+  void AddOne() {
+    pool_.Add([this] {
+      if (--left_ > 0) AddOne();
+    });
+  }
+  Pool& pool_;
+  std::atomic<int> left_;
+};
+
+// Far longer than these tests take on any machine: without time slices they never ended.
+bool IsTooLate(std::chrono::steady_clock::time_point began) {
+  return std::chrono::steady_clock::now() - began > std::chrono::seconds(60);
+}
+
+// Workers went from call to call as long as these followed each other closely, and the host's own
+// closures waited for seconds.
+TEST(ThreadTeam, TheHostsClosuresRunWhileCallsFollowEachOther) {
+  Pool pool(1);
+  HostPool host = pool.Host();
+  host.spin_ns = 100'000'000;
+  for (int i = 0; i < 1000; ++i) RunCall(host, 2, 40);
+  Closures closures(pool, 20);
+  const auto began = std::chrono::steady_clock::now();
+  while (!closures.AllRan() && !IsTooLate(began)) RunCall(host, 2, 40);
+  EXPECT_TRUE(closures.AllRan());
+}
+
+// A call of seconds kept its workers to its end.
+void OneCallLeavesTime(Pool& pool, HostPool host, int64_t scratch_bytes) {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int64_t> helped{0};
+  FakeKernel kernel(
+      [&](const backend::KernelFrame& frame, int64_t chunk) {
+        if (std::this_thread::get_id() != caller) ++helped;
+        if (frame.scratch != nullptr) *static_cast<int64_t*>(frame.scratch) = chunk;
+      },
+      /*chunks=*/64, /*cost_ns=*/64e3, false, scratch_bytes);
+  alignas(64) char scratch[64];
+  const auto began = std::chrono::steady_clock::now();
+  {
+    ThreadTeam team(host, /*cost_ns=*/1e9, scratch_bytes, scratch);
+    const auto run = [&] { team.Run(kernel, kernel.Plan({}), nullptr, nullptr); };
+    while (helped == 0 && !IsTooLate(began)) run();
+    Closures closures(pool, 20);
+    while (!closures.AllRan() && !IsTooLate(began)) run();
+    EXPECT_TRUE(closures.AllRan());
+    // And they come back.
+    const int64_t before = helped;
+    while (helped == before && !IsTooLate(began)) run();
+  }
+  EXPECT_FALSE(IsTooLate(began));
+}
+
+TEST(ThreadTeam, TheHostsClosuresRunWhileOneCallGoesOn) {
+  Pool pool(1);
+  OneCallLeavesTime(pool, pool.Host(), /*scratch_bytes=*/64);
+  Pool three(3);
+  OneCallLeavesTime(three, three.Host(), /*scratch_bytes=*/64);
+}
+
+// A worker that asks for others, whose time is up and that finds its own requests at the front of
+// its queue, must leave them there: the host's closures stand behind them.
+TEST(ThreadTeam, WhatAWorkerAsksForDoesNotJumpTheQueueForEver) {
+  Pool pool(1, {}, Pool::Order::kOwnFirst);
+  HostPool host = pool.Host();
+  host.num_threads = 9;
+  OneCallLeavesTime(pool, host, /*scratch_bytes=*/0);
+}
+
+// Kernels too small to be shared with a worker that is not there yet bring it back as well.
+TEST(ThreadTeam, AWorkerThatLeftComesBackForSmallKernels) {
+  Pool pool(1);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int64_t> helped{0};
+  const auto count = [&](const backend::KernelFrame&, int64_t) {
+    if (std::this_thread::get_id() != caller) ++helped;
+  };
+  FakeKernel large(count, /*chunks=*/16, /*cost_ns=*/64e3), small(count, 16, /*cost_ns=*/10e3);
+  const auto began = std::chrono::steady_clock::now();
+  ThreadTeam team(pool.Host(), /*cost_ns=*/1e9, 0, nullptr);
+  const auto run = [&](const FakeKernel& kernel) {
+    team.Run(kernel, kernel.Plan({}), nullptr, nullptr);
+  };
+  while (helped == 0 && !IsTooLate(began)) run(large);
+  Closures closures(pool, 20);  // between each two of which a worker left
+  while (!closures.AllRan() && !IsTooLate(began)) run(small);
+  const int64_t before = helped;
+  while (helped == before && !IsTooLate(began)) run(small);
+  EXPECT_FALSE(IsTooLate(began));
+}
+
 TEST(ThreadTeam, ManyCallsAtOnceFromOutsideAndInsideThePool) {
   Pool pool(2);
   HostPool host = pool.Host();
