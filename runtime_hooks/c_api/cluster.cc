@@ -145,7 +145,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const tektite_call& call, c
         state_->CountRequestCompile();
         Compile(*code, key, args);
       } else if (!LoadAtOnce(*code, key, args) && !Start(code, shape, std::move(args))) {
-        GiveUp(shape, code, /*never_generic=*/false);
+        Drop(code);
         return absl::UnavailableError("not compiled yet: the queue is full");
       }
     }
@@ -198,8 +198,8 @@ Cluster::ShapePtr Cluster::ShapeOfLocked(const tektite_call& call, const CallKey
 }
 
 Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
-  if (shape.code != nullptr) return shape.code;
-  shape.tier = Tier::kNone;
+  if (shape.code != nullptr && !shape.code->dropped) return shape.code;
+  shape.DropCode();
   const Flags& flags = state_->flags();
   if (flags.tier != "specialized" && !shape.never_generic) {
     if (CodePtr code = GenericLocked(shape, added)) {
@@ -290,8 +290,12 @@ void Cluster::CountCallLocked(Shape& shape, const tektite_call& call) {
 void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic) {
   std::lock_guard<std::mutex> lock(mutex_);
   shape->never_generic |= never_generic;
-  if (shape->code != code) return;
-  shape->DropCode();
+  if (shape->code == code) shape->DropCode();
+}
+
+void Cluster::Drop(const CodePtr& code) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  code->dropped = true;
   if (generic_at_work_ == code) generic_at_work_ = nullptr;
 }
 

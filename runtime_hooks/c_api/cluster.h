@@ -72,6 +72,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   struct Code {
     bool generic = false;
     int number = 0;
+    bool dropped = false;  // nobody makes it; under the cluster's mutex
     std::mutex mutex;  // guards the next three
     std::condition_variable changed;
     bool settled = false;
@@ -115,6 +116,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void CountCallLocked(Shape& shape, const tektite_call& call);
   // The shape's code turned out not to serve it.
   void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
+  // Nobody will make the code, which other shapes may have taken for theirs meanwhile.
+  void Drop(const CodePtr& code);
   // False when the queue is full.
   bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   // What is to be compiled for the shape now that generic code turned out not to serve it; null:

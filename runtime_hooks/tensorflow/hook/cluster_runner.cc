@@ -1,6 +1,7 @@
 #include "runtime_hooks/tensorflow/hook/cluster_runner.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -146,7 +147,8 @@ void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& bo
   is_prepared_.store(prepared_ != nullptr, std::memory_order_release);
 }
 
-bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool is_direct, Contest::Turn* turn) {
+bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool has_fallback,
+                              Contest::Turn* turn) {
   uint64_t shape_class = 0;
   double work = 0;
   for (const int index : shape_inputs_) {
@@ -159,7 +161,11 @@ bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool is_direct, Con
     work += elements;
   }
   Contest& contest = *prepared_->contest();
-  if (is_direct && !contest.IsWon(shape_class)) return false;
+  if (!has_fallback) {
+    const std::optional<Contest::Turn> won = contest.BeginIfWon(shape_class, work);
+    if (won) *turn = *won;
+    return won.has_value();
+  }
   *turn = contest.Begin(shape_class, work,
                         prepared_->library().cluster_generation(prepared_->cluster()),
                         has_binding_.load(std::memory_order_relaxed) ? kDirectCallSparesNs : 0);
@@ -178,7 +184,7 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   }
   Contest* const contest = prepared_->contest();
   if (contest != nullptr) {
-    if (!BeginTurn(read, fallback == nullptr, turn)) return "CONTEST_OPEN";
+    if (!BeginTurn(read, fallback != nullptr, turn)) return "CONTEST_OPEN";
     // No request waits for kernels that only a comparison needs.
     if (turn->side == Contest::Side::kHost && turn->is_measured &&
         !fallback->PrepareInBackground(context, kept_fallback())) {

@@ -79,8 +79,9 @@ class ClusterRunner {
 
  private:
   void PrepareFirst(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs);
-  // False where a direct call may not be served.
-  bool BeginTurn(const InputReader::Call& call, bool is_direct, Contest::Turn* turn);
+  // False where a caller without a fallback may not be served.  With true and without a fallback
+  // the turn is compiled code's, and not measured.
+  bool BeginTurn(const InputReader::Call& call, bool has_fallback, Contest::Turn* turn);
 
   tensorflow::DataTypeVector input_types_, output_types_;
   std::string cluster_name_;

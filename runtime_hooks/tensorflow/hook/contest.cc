@@ -102,8 +102,7 @@ class Contest::ShapeClass {
     const Phase now = phase_.load(std::memory_order_acquire);
     const uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
     if (now == Phase::kCompiledWon && call < check_at_.load(std::memory_order_relaxed)) return;
-    if (now == Phase::kHostWon && call < retry_at_.load(std::memory_order_relaxed) &&
-        IsKnown(code_generation)) {
+    if (now == Phase::kHostWon && IsLeftToHost(call, code_generation)) {
       turn->side = Side::kHost;
       turn->is_demoted = true;
       return;
@@ -111,13 +110,19 @@ class Contest::ShapeClass {
     std::lock_guard<std::mutex> lock(mutex_);
     switch (phase_.load(std::memory_order_relaxed)) {
       case Phase::kWarmUp:
-        generation_.store(code_generation, std::memory_order_relaxed);
+        Know(code_generation);
         return;
       case Phase::kHostWon:
+        // Asked again: another thread may have settled it while this one waited for the mutex.
+        if (IsLeftToHost(call, code_generation)) {
+          turn->side = Side::kHost;
+          turn->is_demoted = true;
+          return;
+        }
         if (is_recalled_) {
           // Its code has not run in this process.
           is_recalled_ = false;
-          generation_.store(code_generation, std::memory_order_relaxed);
+          Know(code_generation);
           phase_.store(Phase::kWarmUp, std::memory_order_release);
           return;
         }
@@ -135,24 +140,30 @@ class Contest::ShapeClass {
         }
         break;
     }
-    generation_.store(code_generation, std::memory_order_relaxed);
-    turn->is_measured = true;
-    turn->side = rounds_.Next();
+    Know(code_generation);
+    Measure(turn);
+  }
+
+  // One look at each of phase and count decides; what other threads do next changes nothing.
+  bool BeginIfWon() {
+    if (phase_.load(std::memory_order_acquire) != Phase::kCompiledWon ||
+        calls() + 1 >= check_at_.load(std::memory_order_relaxed)) {
+      return false;
+    }
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
 
   void Postpone(Turn* turn) {
     turn->side = Side::kCompiled;
     turn->is_measured = false;
+    turn->makes_kernels = false;
     std::lock_guard<std::mutex> lock(mutex_);
+    if (turn->series != series_) return;
     rounds_.Restart();
     if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
       check_at_.store(calls() + 2 * check_every_, std::memory_order_relaxed);
     }
-  }
-
-  bool IsWon() const {
-    return phase_.load(std::memory_order_acquire) == Phase::kCompiledWon &&
-           calls() + 1 < check_at_.load(std::memory_order_relaxed);
   }
 
   void End(const Turn& turn, double time) {
@@ -175,6 +186,13 @@ class Contest::ShapeClass {
       if (phase_.load(std::memory_order_relaxed) != Phase::kWarmUp) return;
       if (turn.side != Side::kCompiled || SettleByPrecedent(turn.work)) return;
       if (++warm_runs_ >= kWarmRuns) BeginTrial();
+      return;
+    }
+    // The host's kernels are made by its first call, and all wait for it that begin before it ends.
+    if (turn.side == Side::kHost) host_has_run_.store(true, std::memory_order_release);
+    if (turn.series != series_) return;
+    if (turn.makes_kernels) {
+      rounds_.Restart();
       return;
     }
     AddTime(turn, time);
@@ -207,10 +225,29 @@ class Contest::ShapeClass {
  private:
   static constexpr int64_t kJustNow = -1;
 
-  // While an earlier verdict stands, code that appears is the code that it is about.
+  // While an earlier verdict stands, code that appears is the code that it is about.  A thread may
+  // have read its generation before another one came with a newer one.
   bool IsKnown(uint64_t code_generation) const {
     return is_recalled_.load(std::memory_order_relaxed) ||
-           code_generation == generation_.load(std::memory_order_relaxed);
+           code_generation <= generation_.load(std::memory_order_relaxed);
+  }
+
+  bool IsLeftToHost(uint64_t call, uint64_t code_generation) const {
+    return call < retry_at_.load(std::memory_order_relaxed) && IsKnown(code_generation);
+  }
+
+  // The mutex is held, as it is for what follows.
+  void Know(uint64_t code_generation) {
+    const uint64_t known = generation_.load(std::memory_order_relaxed);
+    generation_.store(std::max(known, code_generation), std::memory_order_relaxed);
+  }
+
+  void Measure(Turn* turn) {
+    turn->is_measured = true;
+    turn->series = series_;
+    turn->side = rounds_.Next();
+    turn->makes_kernels =
+        turn->side == Side::kHost && !host_has_run_.load(std::memory_order_acquire);
   }
 
   void Decide(bool compiled_won, double ratio) {
@@ -223,6 +260,7 @@ class Contest::ShapeClass {
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
   void Forget() {
+    ++series_;
     rounds_.Restart();
     host_ = {};
     compiled_ = {};
@@ -236,19 +274,13 @@ class Contest::ShapeClass {
   // One run of calls of either side.
   void SpotCheck(uint64_t call, Turn* turn) {
     if (call < check_at_.load(std::memory_order_relaxed)) return;
-    turn->is_measured = true;
-    turn->side = rounds_.Next();
+    Measure(turn);
     if (!rounds_.IsComplete()) return;
     check_every_ = std::min(2 * check_every_, kSpotCheckEvery);
     check_at_.store(call + check_every_, std::memory_order_relaxed);
   }
 
   void AddTime(const Turn& turn, double time) {
-    // The host's kernels are made by its first call.
-    if (turn.side == Side::kHost && !host_has_run_.exchange(true)) {
-      rounds_.Restart();
-      return;
-    }
     Samples& samples = turn.side == Side::kHost ? host_ : compiled_;
     if (!samples.Add(time)) return;
     if (is_first_trial_ && host_.size() > 0 && compiled_.size() > 0) {
@@ -336,6 +368,7 @@ class Contest::ShapeClass {
   int warm_runs_ = 0;
   int losses_ = 0;
   bool is_first_trial_ = true;
+  uint32_t series_ = 1;  // counts trials, and spot checks that follow each other
   double ratio_ = 0;
   std::optional<Verdict> verdict_;
   Rounds rounds_;
@@ -380,7 +413,13 @@ Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_ge
 
 void Contest::Postpone(Turn* turn) { turn->shape_class->Postpone(turn); }
 
-bool Contest::IsWon(uint64_t shape_class) { return Find(shape_class)->IsWon(); }
+std::optional<Contest::Turn> Contest::BeginIfWon(uint64_t shape_class, double work) {
+  Turn turn;
+  turn.shape_class = Find(shape_class);
+  turn.work = std::max(work, 1.0);
+  if (!turn.shape_class->BeginIfWon()) return std::nullopt;
+  return turn;
+}
 
 void Contest::End(const Turn& turn) {
   double time = 0;

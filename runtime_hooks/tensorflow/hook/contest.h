@@ -13,13 +13,25 @@
 //     run; turn.artifact = the code that ran; if it worked: contest.End(turn);
 //   } else { run the host's kernels; contest.End(turn); }
 //
+// A caller that has compiled code alone, and no way to the host's kernels, asks one question:
+//
+//   std::optional<Contest::Turn> turn = contest.BeginIfWon(shape_class, work);
+//   if (!turn) ... make the call in another way ...          // never the host's, never measured
+//
 // Each call runs on one side only, so a call is never made twice.  For each shape class:
-//   warm-up  compiled calls, not timed: code appears, weights are packed
-//   trial    the sides take turns and are timed; a clear result takes 2 samples each, a close one
-//            up to 11
-//   settled  the winner runs.  Every 1,000th call begins a spot check, one sample of either side;
-//            when three of those say that the winner loses, there is a new trial.  After a close
-//            result the first ones come after 12, 36, 84, 180, ... calls.
+//
+//   phase         a call gets              what ends it                                then
+//   warm-up       compiled, not timed      3 compiled calls that ended well            trial
+//                                          a precedent                                 won, lost
+//   trial         host and compiled in     2 clear samples of each side, or up to 11   won, lost
+//                 turns, timed
+//   compiled won  compiled; from call      3 checks, one sample of either side each,   trial
+//                 check_at a spot check    that say it loses
+//   host won      host                     call retry_at, or new code                  trial
+//                                          the same, of a verdict of another process   warm-up
+//
+// Every 1,000th call of a winner begins a spot check; after a close result the first ones come
+// after 12, 36, 84, 180, ... calls.
 // A sample is the faster one of two calls in a row: the first finds in the caches what the other
 // side has left there, and the threads where it left them, as the winner's calls will not.
 // Compiled code loses when it is more than 3 % slower by its median and by its minimum; noise moves
@@ -36,6 +48,8 @@
 // further ones 12, 36, 84, ... calls later; the loser is warmed up and tried after 200.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
+// A measured turn counts only for the trial, or the spot checks, in which it began: hundreds of
+// threads may still be in theirs when the first of them have decided.
 // Limits: up to 64 shape classes; further ones share.  Calls that overlap disturb each other's
 // times, on both sides alike.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_CONTEST_H_
@@ -45,6 +59,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -85,7 +100,9 @@ class Contest {
   struct Turn {
     Side side = Side::kCompiled;
     bool is_measured = false;
-    bool is_demoted = false;  // the host's turn because compiled code lost
+    bool is_demoted = false;     // the host's turn because compiled code lost
+    bool makes_kernels = false;  // the host's turn, with kernels that no call has finished yet
+    uint32_t series = 0;         // of a measured turn: the trial or the spot checks it belongs to
     ShapeClass* shape_class = nullptr;
     int64_t began = 0;
     double work = 1;
@@ -97,10 +114,11 @@ class Contest {
   // of the arguments); `code_generation` changes when new code has been made; `host_extra`:
   // nanoseconds that calls take beside what is timed where the host's kernels run.
   Turn Begin(uint64_t shape_class, double work, uint64_t code_generation, double host_extra = 0);
+  // Compiled code's turn, unmeasured, where it has won and no spot check is due; otherwise nothing
+  // has happened.
+  std::optional<Turn> BeginIfWon(uint64_t shape_class, double work);
   // Gives a measured turn of the host's to compiled code, unmeasured, and asks for another later.
   static void Postpone(Turn* turn);
-  // Whether compiled code has won and Begin would let it run without a measurement.
-  bool IsWon(uint64_t shape_class);
   // Whether compiled code has won some class of shapes, here or in an earlier process.
   bool HasWonAny() const;
   // The call ended well.  A turn that did not is forgotten.

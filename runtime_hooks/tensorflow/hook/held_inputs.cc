@@ -255,7 +255,10 @@ void InputReader::Update(const std::vector<int>& changed, const VariableList& na
                                               : call->owned_[i];
     const Held& held = snapshot_->held[i];
     History& history = history_[i];
-    if (held.version != 0 && IsSameContent(held.tensor, now)) continue;  // another thread was here
+    if (held.version != 0 && IsSameContent(held.tensor, now)) {  // another thread was here
+      call->args[i].version = held.version;
+      continue;
+    }
     if (held.version != 0) {
       if (run - history.held_since > kQuietRuns) history.changes = 0;
       history.runs_to_wait = kFirstWait << std::min(history.changes, kMostDoublings);

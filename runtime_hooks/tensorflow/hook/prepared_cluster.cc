@@ -72,6 +72,8 @@ void PreparedCluster::SetContest(const std::string& name, const std::string& top
 void PreparedCluster::EndTurn(const Contest::Turn& turn) {
   contest_->End(turn);
   if (!turn.is_measured || !contest_->HasNews()) return;
+  // Asked for and kept by one thread at a time, so that later news are not overwritten by earlier.
+  tensorflow::mutex_lock lock(news_mu_);
   const std::vector<Verdict> verdicts = contest_->Verdicts(SecondsNow());
   library_.cluster_keep(cluster_, contest_topic_.c_str(), SummaryOf(verdicts).c_str(),
                         WriteVerdicts(verdicts).c_str());

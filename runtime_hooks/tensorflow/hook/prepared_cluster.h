@@ -22,6 +22,7 @@
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/contest.h"
 #include "runtime_hooks/tensorflow/hook/fallback_preparation.h"
+#include "tensorflow/core/platform/mutex.h"
 
 namespace tektite::tf_hook {
 
@@ -60,6 +61,7 @@ class PreparedCluster {
   tektite_cluster* const cluster_;
   std::unique_ptr<Contest> contest_;
   std::string contest_topic_;
+  tensorflow::mutex news_mu_;  // held while verdicts are kept
   KeptFallback kept_fallback_;
 };
 
