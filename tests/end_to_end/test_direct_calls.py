@@ -489,3 +489,34 @@ def test_switched_off(run_program, tektite, flags):
 def test_enable_installs_it(run_program):
     result = run_program("tektite.enable(); tektite.enable()\n" + MODEL + "report(direct=direct())")
     assert result.values["direct"] > 0
+
+
+def test_the_method_is_a_function_as_ever(run_pair):
+    """It was an object of another kind: it could not be referred to weakly, and had no code."""
+    plain, compiled = run_pair(MODEL + """
+import copy, functools, inspect, pickle, weakref
+from unittest import mock
+Function = type(f)
+method = Function.__call__
+class Sub(Function):
+    def __call__(self, *args, **kwds):
+        return super().__call__(*args, **kwds) + 1.0
+sub = Sub(lambda a: tf.exp(a) * 2.0, "sub")
+with mock.patch.object(Function, "__call__", autospec=True, return_value=5):
+    patched = f(x)
+@functools.wraps(f.__call__)
+def wrapper(*args): return f(*args)
+past_python(f)
+y = [f.__call__(x), Function.__call__(f, x), method(f, x), f.__call__(x=x), often(sub, x), wrapper(x)]
+report(function=inspect.isfunction(method), bound=inspect.ismethod(f.__call__), code=hasattr(method, "__code__"),
+       weak=weakref.WeakMethod(f.__call__)() == f.__call__, weak_function=weakref.ref(method)() is method,
+       signatures=[str(inspect.signature(m)) for m in (method, f.__call__, wrapper)],
+       names=[method.__name__, method.__qualname__, method.__module__, method.__doc__, wrapper.__name__],
+       pickled=pickle.loads(pickle.dumps(method)) is method, copied=copy.deepcopy(method) is method,
+       source=type(inspect.getsource(method)).__name__, defaults=[method.__defaults__, method.__kwdefaults__],
+       patched=patched, y=y)
+assert os.environ["TEKTITE"] == "0" or past_python(f) >= 4
+""")
+    np.testing.assert_allclose(compiled.values.pop("y"), plain.values.pop("y"), rtol=1e-5)
+    assert plain.values == compiled.values
+    assert compiled.values["weak"] and compiled.values["function"]

@@ -3,7 +3,8 @@
 //   Routes            what is known of one tf.function; in its dictionary as "_tektite_routes"
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
-//   Dispatcher(otherwise, places...)   stands in the place of Function.__call__
+//   Dispatcher(otherwise, places...)   what is called in the place of Function.__call__
+//   stand_behind(function, callable)   calls of a Python function become those of `callable`
 //   Skips, Detour         see detour.h
 //   has_won, bind, call   see binding.h
 //
@@ -17,6 +18,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -128,11 +130,13 @@ PyType_Spec routes_spec = {"tektite._fast_calls.Routes", sizeof(Routes), 0,
 
 struct Dispatcher {
   PyObject_HEAD;
+  vectorcallfunc call;
   PyObject* otherwise;
-  PyObject* dictionary;  // of attributes: it looks like the function it stands for
   PlainCalls* plain_calls;
   PyObject* routes_name;
 };
+
+PyObject* CallDispatcher(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* names);
 
 PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* otherwise = nullptr;
@@ -150,11 +154,11 @@ PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   auto* const self = reinterpret_cast<Dispatcher*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
+  self->call = CallDispatcher;
   self->otherwise = Hold(otherwise).release();
-  self->dictionary = PyDict_New();
   self->routes_name = PyUnicode_InternFromString("_tektite_routes");
   self->plain_calls = plain_calls.release();
-  if (self->dictionary == nullptr || self->routes_name == nullptr) {
+  if (self->routes_name == nullptr) {
     Py_DECREF(self);
     return nullptr;
   }
@@ -164,7 +168,6 @@ PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
 void FreeDispatcher(PyObject* object) {
   auto* const self = reinterpret_cast<Dispatcher*>(object);
   Py_XDECREF(self->otherwise);
-  Py_XDECREF(self->dictionary);
   Py_XDECREF(self->routes_name);
   delete self->plain_calls;
   PyTypeObject* const type = Py_TYPE(object);
@@ -173,11 +176,8 @@ void FreeDispatcher(PyObject* object) {
 }
 
 // What the call gives; null without an error if it has to go the other way.
-PyObject* TryRoutes(const Dispatcher& self, PyObject* args, PyObject* kwargs) {
-  if ((kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0) || PyTuple_GET_SIZE(args) == 0) {
-    return nullptr;
-  }
-  const Reference attributes(PyObject_GenericGetDict(PyTuple_GET_ITEM(args, 0), nullptr));
+PyObject* TryRoutes(const Dispatcher& self, PyObject* const* args, Py_ssize_t num_args) {
+  const Reference attributes(PyObject_GenericGetDict(args[0], nullptr));
   if (attributes == nullptr) {
     PyErr_Clear();
     return nullptr;
@@ -186,13 +186,14 @@ PyObject* TryRoutes(const Dispatcher& self, PyObject* args, PyObject* kwargs) {
   if (held == nullptr || Py_TYPE(held.get()) != routes_type) return nullptr;
   auto* const routes = reinterpret_cast<Routes*>(held.get());
   const auto& all = *routes->routes;
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const auto& route) { return route->Fits(args); });
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& route) {
+    return route->Fits(args + 1, num_args - 1);
+  });
   if (found == all.end()) return nullptr;
   const std::shared_ptr<const Route> route = *found;  // another thread may replace it
   TFE_Context* const context = self.plain_calls->Context(route->graph(), route->strategies());
   if (context == nullptr) return nullptr;
-  PyObject* const result = route->IsCurrent() ? route->Run(context, args) : nullptr;
+  PyObject* const result = route->IsCurrent() ? route->Run(context, args + 1) : nullptr;
   if (result != nullptr) {
     ++routes->calls;
   } else if (!PyErr_Occurred()) {
@@ -201,43 +202,74 @@ PyObject* TryRoutes(const Dispatcher& self, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
-PyObject* Call(PyObject* object, PyObject* args, PyObject* kwargs) {
+PyObject* CallDispatcher(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* names) {
   const auto& self = *reinterpret_cast<Dispatcher*>(object);
-  PyObject* const result = TryRoutes(self, args, kwargs);
-  if (result != nullptr || PyErr_Occurred()) return result;
-  return PyObject_Call(self.otherwise, args, kwargs);
-}
-
-PyObject* BindMethod(PyObject* object, PyObject* instance, PyObject*) {
-  return instance == nullptr ? Hold(object).release() : PyMethod_New(object, instance);
+  const Py_ssize_t num_args = PyVectorcall_NARGS(nargsf);
+  if (num_args > 0 && (names == nullptr || PyTuple_GET_SIZE(names) == 0)) {
+    PyObject* const result = TryRoutes(self, args, num_args);
+    if (result != nullptr || PyErr_Occurred()) return result;
+  }
+  return PyObject_Vectorcall(self.otherwise, args, nargsf, names);
 }
 
 PyMemberDef dispatcher_members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(Dispatcher, dictionary), READONLY, nullptr},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Dispatcher, call), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
-PyGetSetDef dispatcher_attributes[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
 PyType_Slot dispatcher_slots[] = {
-    {Py_tp_doc,
-     const_cast<char*>("Stands in the place of a method and goes past it where it can.")},
+    {Py_tp_doc, const_cast<char*>("Called in the place of a method, goes past it where it can.")},
     {Py_tp_new, reinterpret_cast<void*>(NewDispatcher)},
     {Py_tp_dealloc, reinterpret_cast<void*>(FreeDispatcher)},
-    {Py_tp_call, reinterpret_cast<void*>(Call)},
-    {Py_tp_descr_get, reinterpret_cast<void*>(BindMethod)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_members, dispatcher_members},
-    {Py_tp_getset, dispatcher_attributes},
     {0, nullptr},
 };
 PyType_Spec dispatcher_spec = {"tektite._fast_calls.Dispatcher", sizeof(Dispatcher), 0,
-                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR, dispatcher_slots};
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, dispatcher_slots};
+
+// ---- stand_behind ----
+
+// A Python function with the callable that its calls are made by.  Both are held for good.
+struct StandIn {
+  PyObject* function;
+  PyObject* callable;
+};
+constexpr size_t kMostStandIns = 4;
+std::array<StandIn, kMostStandIns> stand_ins = {};
+
+PyObject* CallStandIn(PyObject* function, PyObject* const* args, size_t nargsf, PyObject* names) {
+  for (const StandIn& one : stand_ins) {
+    if (one.function == function) return PyObject_Vectorcall(one.callable, args, nargsf, names);
+  }
+  PyErr_SetString(PyExc_SystemError, "tektite: no callable behind this function");
+  return nullptr;
+}
+
+// An instance's call comes here without Python's interpreter, which costs 60 ns; calls by name run
+// the function's body, which calls the same callable.
+PyObject* StandBehind(PyObject*, PyObject* args) {
+  PyObject *function, *callable;
+  if (!PyArg_ParseTuple(args, "O!O", &PyFunction_Type, &function, &callable)) return nullptr;
+  const auto place = std::find_if(stand_ins.begin(), stand_ins.end(),
+                                  [](const StandIn& one) { return one.function == nullptr; });
+  if (place == stand_ins.end()) {
+    PyErr_SetString(PyExc_ValueError, "too many functions to stand behind");
+    return nullptr;
+  }
+  *place = {Hold(function).release(), Hold(callable).release()};
+#if PY_VERSION_HEX >= 0x030C0000
+  PyFunction_SetVectorcall(reinterpret_cast<PyFunctionObject*>(function), CallStandIn);
+#else
+  reinterpret_cast<PyFunctionObject*>(function)->vectorcall = CallStandIn;
+#endif
+  Py_RETURN_NONE;
+}
 
 PyMethodDef functions[] = {
     {"has_won", HasWon, METH_O, "Whether compiled code serves the function of that name."},
     {"bind", Bind, METH_VARARGS, "Which cluster a function is."},
     {"call", CallBound, METH_VARARGS, "Runs what bind found."},
+    {"stand_behind", StandBehind, METH_VARARGS, "Calls of a function become another callable's."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,

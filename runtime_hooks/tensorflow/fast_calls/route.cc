@@ -86,11 +86,11 @@ std::unique_ptr<Route> Route::Create(PyObject* args) {
   return route->captured_name_ == nullptr ? nullptr : std::move(route);
 }
 
-bool Route::Fits(PyObject* args) const {
+bool Route::Fits(PyObject* const* args, Py_ssize_t num_args) const {
   const auto count = static_cast<Py_ssize_t>(patterns_.size());
-  if (PyTuple_GET_SIZE(args) != count + 1) return false;
+  if (num_args != count) return false;
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!fast_calls::Fits(patterns_[i], PyTuple_GET_ITEM(args, i + 1))) return false;
+    if (!fast_calls::Fits(patterns_[i], args[i])) return false;
   }
   return true;
 }
@@ -110,10 +110,10 @@ bool Route::IsCurrent() const {
   return true;
 }
 
-PyObject* Route::Run(TFE_Context* context, PyObject* args) const {
+PyObject* Route::Run(TFE_Context* context, PyObject* const* args) const {
   Tensors tensors;
   for (const int place : order_) {
-    if (!tensors.Add(EagerTensor_Handle(PyTuple_GET_ITEM(args, place + 1)))) return nullptr;
+    if (!tensors.Add(EagerTensor_Handle(args[place]))) return nullptr;
   }
   std::vector<Reference> outputs;
   if (CallBinding(context, binding_, num_outputs_, &tensors, &outputs) != nullptr) return nullptr;

@@ -33,12 +33,12 @@ class Route {
   PyObject* graph() const { return graph_.get(); }
   PyObject* strategies() const { return strategies_.get(); }
 
-  // `args`: a tuple, the function first.
-  bool Fits(PyObject* args) const;
+  // `args`: those of the call, without the function.
+  bool Fits(PyObject* const* args, Py_ssize_t num_args) const;
   bool IsCurrent() const;
   // The function's result.  Null, without an error, where the hook has declined.  Lets other
   // threads have the interpreter while it runs.
-  PyObject* Run(TFE_Context* context, PyObject* args) const;
+  PyObject* Run(TFE_Context* context, PyObject* const* args) const;
 
   int Traverse(visitproc visit, void* arg) const;
 

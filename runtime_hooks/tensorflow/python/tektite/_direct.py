@@ -466,16 +466,27 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
 
     _leave_out_of_messages(learn)
     _leave_out_of_messages(call)
-    if _fast_calls is None:
-        tf.function.__call__ = call
-    else:
-        dispatcher = _fast_calls.Dispatcher(_past(call, ordinary, None), *tf.places)
-        tf.function.__call__ = functools.update_wrapper(dispatcher, call)
+    behind = call if _fast_calls is None else _fast_calls.Dispatcher(_past(call, ordinary, None), *tf.places)
+    tf.function.__call__ = _as_function(behind, ordinary)
 
 
 def _past(otherwise: Any, ordinary: Any, listener: _Learning | None) -> Any:
     """``otherwise``, which is left out where it would only count."""
     return otherwise if _fast_calls is None else _fast_calls.Detour(otherwise, ordinary, _KEY, listener)
+
+
+def _as_function(behind: Any, ordinary: Any) -> Any:
+    """A function of Python's whose calls are ``behind``'s: what programs do with the method ``ordinary``, referring to
+    it weakly, asking for its code or its signature, wrapping it, is done to this one as well."""
+
+    @functools.wraps(ordinary)
+    def stands_in(*args: Any, **kwds: Any) -> Any:
+        return behind(*args, **kwds)
+
+    _leave_out_of_messages(stands_in)
+    if _fast_calls is not None:
+        _fast_calls.stand_behind(stands_in, behind)
+    return stands_in
 
 
 def _leave_out_of_messages(function: Any) -> None:
