@@ -7,6 +7,7 @@
 //   variable_types   for each input the type its variable must have, or DT_RESOURCE for any
 //   constant_inputs  the inputs that come from constant nodes
 //   updated_inputs   the variables that the body assigns to (variable_updates.h)
+//   _tektite_shown_as  the name of a node that it replaced, which messages and profiles show
 // and, where it is all that a function does, by whole_function.cc.
 // Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
 // what follows an asynchronous op in a graph goes through the pool, 0.8 us more in each turn of a
@@ -49,9 +50,29 @@ REGISTER_OP("TektiteCluster")
     .SetShapeFn(tensorflow::shape_inference::UnknownShape)
     .Doc("Nodes that the Tektite compiler runs as one; made by its graph pass, never by hand.");
 
+// What the executor names in an error that passes through, and in profiles: a node of the user's.
+// Without the attributes that are long, or mean nothing to others.
+tensorflow::NodeDef ShownDef(const OpKernelConstruction& construction) {
+  const tensorflow::NodeDef& def = construction.def();
+  tensorflow::NodeDef shown;
+  shown.set_name(def.name());
+  shown.set_op(def.op());
+  shown.set_device(def.device());
+  *shown.mutable_input() = def.input();
+  for (const char* types : {"Tin", "Tout"}) {
+    const auto found = def.attr().find(types);
+    if (found != def.attr().end()) (*shown.mutable_attr())[types] = found->second;
+  }
+  const auto name = def.attr().find("_tektite_shown_as");
+  if (name != def.attr().end() && !name->second.s().empty()) shown.set_name(name->second.s());
+  return shown;
+}
+
 class ClusterOp : public tensorflow::OpKernel {
  public:
-  explicit ClusterOp(OpKernelConstruction* construction) : OpKernel(construction) {
+  explicit ClusterOp(OpKernelConstruction* construction)
+      : OpKernel(construction, ShownDef(*construction), /*is_deferred=*/false) {
+    OP_REQUIRES_OK(construction, construction->GetAttr("body", &body_));
     tensorflow::NameAttrList function;
     OP_REQUIRES_OK(construction, construction->GetAttr("fallback", &function));
     std::vector<int> updated_inputs;
@@ -68,7 +89,7 @@ class ClusterOp : public tensorflow::OpKernel {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
     absl::InlinedVector<const Tensor*, 8> inputs(context->num_inputs());
     for (int i = 0; i < context->num_inputs(); ++i) inputs[i] = &context->input(i);
-    runner_->Prepare(context, def().attr().at("body").s(), inputs);
+    runner_->Prepare(context, body_, inputs);
     Contest::Turn turn;
     const char* const refusal = runner_->Run(context, inputs, {}, fallback_.get(), &turn);
     if (refusal == nullptr) return;
@@ -80,6 +101,7 @@ class ClusterOp : public tensorflow::OpKernel {
   }
 
  private:
+  std::string body_;
   std::unique_ptr<Fallback> fallback_;
   std::shared_ptr<ClusterRunner> runner_;
 };

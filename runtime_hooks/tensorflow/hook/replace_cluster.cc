@@ -272,6 +272,29 @@ DataType VariableType(const Endpoint& variable, const NodeSet& inside) {
   return tensorflow::DT_RESOURCE;
 }
 
+// The node whose result others read first, as one that users know.
+const std::string& ShownName(const Boundary& boundary, const Node& otherwise) {
+  return boundary.outputs.empty() ? otherwise.name() : boundary.outputs.front().first->name();
+}
+
+// Whether the op's kernel quotes the name of what feeds it in its messages.
+bool QuotesItsInput(const Node& node) { return node.type_string() == "EnsureShape"; }
+
+// An Identity with the name of a node that the cluster replaces, in front of readers that quote it.
+Node* StandInFor(const Node& node, Node* cluster, int output, DataType type, Graph* graph) {
+  NodeDef def;
+  def.set_name(node.name());
+  def.set_op("Identity");
+  def.set_device(cluster->assigned_device_name());
+  tensorflow::AddNodeAttr("T", type, &def);
+  tensorflow::AddNodeAttr("_XlaCompile", false, &def);
+  absl::StatusOr<Node*> added = graph->AddNode(std::move(def));
+  if (!added.ok()) return nullptr;
+  (*added)->set_assigned_device_name(cluster->assigned_device_name());
+  graph->AddEdge(cluster, output, *added, 0);
+  return *added;
+}
+
 NodeDef ClusterDef(const std::string& name, const std::string& node_name,
                    const std::string& function_name, const std::string& body_bytes,
                    const Boundary& boundary, const NodeSet& inside, const Node& model) {
@@ -299,6 +322,7 @@ NodeDef ClusterDef(const std::string& name, const std::string& node_name,
   tensorflow::AddNodeAttr("fallback", function, &def);
   tensorflow::AddNodeAttr("_XlaCompile", false, &def);
   (*def.mutable_attr())["body"].set_s(body_bytes);
+  tensorflow::AddNodeAttr("_tektite_shown_as", ShownName(boundary, model), &def);
   return def;
 }
 
@@ -325,6 +349,7 @@ void Splice(const std::vector<Node*>& nodes, const NodeSet& inside, const Bounda
   }
   for (Node* source : boundary.control_inputs) graph->AddControlEdge(source, cluster);
   for (Node* destination : boundary.control_outputs) graph->AddControlEdge(cluster, destination);
+  NodeSet named;  // a name is given once
   for (size_t i = 0; i < boundary.outputs.size(); ++i) {
     std::vector<const Edge*> leaving;
     for (const Edge* edge : boundary.outputs[i].first->out_edges()) {
@@ -332,11 +357,21 @@ void Splice(const std::vector<Node*>& nodes, const NodeSet& inside, const Bounda
         leaving.push_back(edge);
       }
     }
+    Node* stand_in = nullptr;
     for (const Edge* edge : leaving) {
       Node* const reader = edge->dst();
       const int input = edge->dst_input();
       graph->RemoveEdge(edge);
-      graph->AddEdge(cluster, static_cast<int>(i), reader, input);
+      const bool is_quoted = QuotesItsInput(*reader);
+      if (is_quoted && named.insert(boundary.outputs[i].first).second) {
+        stand_in = StandInFor(*boundary.outputs[i].first, cluster, static_cast<int>(i),
+                              TypeOf(boundary.outputs[i]), graph);
+      }
+      if (is_quoted && stand_in != nullptr) {
+        graph->AddEdge(stand_in, 0, reader, input);
+      } else {
+        graph->AddEdge(cluster, static_cast<int>(i), reader, input);
+      }
     }
   }
   for (Node* node : nodes) graph->RemoveNode(node);
