@@ -159,11 +159,11 @@ std::string Compiler::DumpDirectory(absl::string_view cluster) const {
   return MakeDirectory(directory) ? directory : "";
 }
 
-passes::PassContext Compiler::MakePassContext(const Flags& flags) {
+passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures) {
   passes::PassContext context(flags);
   context.evaluate = &Evaluate;
   context.rhs_panel_width = [this](const Node& node) { return primary().RhsPanelWidth(node); };
-  if (tuner_ != nullptr) {
+  if (tuner_ != nullptr && measures) {
     context.choose_candidate = [this](const Node& node, bool packs_rhs) {
       return tuner_->Choose(node, packs_rhs);
     };
@@ -191,7 +191,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   Stopwatch watch;
   Flags flags = flags_;
   flags.dump_to = DumpDirectory(job.cluster);
-  passes::PassContext context = MakePassContext(flags);
+  passes::PassContext context = MakePassContext(flags, job.measures);
   context.dump_name = job.variant;
   const CompileBudget::Session session(job.budget);
   context.checkpoint = [&session] {
@@ -209,7 +209,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps,
                            runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
   // While ways are still being measured, a program would keep what may turn out not to be the best.
-  if (keep && (tuner_ == nullptr || !tuner_->IsMeasuring())) StoreProgram(steps, names, job);
+  const bool is_measuring = job.measures && tuner_ != nullptr && tuner_->IsMeasuring();
+  if (keep && !is_measuring) StoreProgram(steps, names, job);
   FlushDisk();
   auto executable = MakeExecutable(std::move(steps), job, job.roles);
   if (!flags.dump_to.empty()) {

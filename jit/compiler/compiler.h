@@ -70,6 +70,7 @@ struct CompileJob {
   CompileBudget* budget = nullptr;                // null: no limits
   const PlanKey* plan = nullptr;                  // null: the program is not kept
   std::string plan_note;                          // kept with it, for the caller
+  bool measures = true;  // kernels are made in the way that was measured to be fastest
 };
 
 class Compiler {
@@ -157,7 +158,7 @@ class Compiler {
 
   explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
   absl::Status CreateTuner();
-  passes::PassContext MakePassContext(const Flags& flags);
+  passes::PassContext MakePassContext(const Flags& flags, bool measures = true);
   // Also names the fusions after their kernels; `names` may be null.
   absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job,
                                                     const CompileBudget::Session& session,

@@ -19,6 +19,9 @@ namespace {
 constexpr int kMostGenericFailures = 3;
 // A call looks for code again when what it found does not fit it after all.
 constexpr int kMostChoices = 4;
+// At the end of the key of a call that is to be reproducible; keys of other calls of its layout are
+// shorter.
+constexpr int64_t kReproducibleWord = -1;
 
 // The host's callbacks, as the runtime wants them.
 class AbiHost : public runtime::CallHost {
@@ -94,6 +97,7 @@ absl::Status Cluster::Run(const tektite_call& call) {
     // Kept from call to call: a model has hundreds of arguments.
     static thread_local CallKey key;
     TEKTITE_RETURN_IF_ERROR(MakeCallKey(*source_, call, &key));
+    if (IsReproducible(call)) key.push_back(kReproducibleWord);
     absl::InlinedVector<runtime::Argument, 16> arguments(call.num_args);
     for (int i = 0; i < call.num_args; ++i) {
       arguments[i] = {call.args[i].data, call.args[i].version, call.args[i].dims};
@@ -125,8 +129,12 @@ absl::Status Cluster::Run(const tektite_call& call) {
   return status;
 }
 
+bool Cluster::IsReproducible(const tektite_call& call) const {
+  return call.reproducible != 0 || state_->flags().reproducible;
+}
+
 absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const tektite_call& call, const CallKey& key) {
-  const bool async = state_->flags().compile == "async";
+  const bool async = state_->flags().compile == "async" && !IsReproducible(call);
   for (int choice = 0;; ++choice) {
     ShapePtr shape;
     CodePtr code;
@@ -171,8 +179,11 @@ Cluster::ShapePtr Cluster::ShapeOfLocked(const tektite_call& call, const CallKey
     if (shape == nullptr) {
       shape = std::make_shared<Shape>();
       shape->key = key;
+      shape->reproducible = IsReproducible(call);
       std::vector<KeyWord> words = KeyLayout(*source_, call);
-      if (!history_) {
+      if (shape->reproducible) {
+        shape->never_generic = true;  // and no part of what other calls' code is made from
+      } else if (!history_) {
         std::vector<GraphSource::Size> sizes;
         for (const KeyWord& word : words) {
           sizes.push_back(word.kind == KeyWord::Kind::kDimension
@@ -211,7 +222,7 @@ Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
   LimitLocked(Tier::kOwn, AtLeastOne(flags.max_executables) - 1);
   shape.tier = Tier::kOwn;
   *added = true;
-  return shape.code = AddLocked(/*generic=*/false);
+  return shape.code = AddLocked(/*generic=*/false, shape.reproducible);
 }
 
 Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
@@ -229,12 +240,13 @@ Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
   const std::vector<int> symbols = history_->ChooseSymbols(shape.key, choice);
   if (std::all_of(symbols.begin(), symbols.end(), [](int s) { return s < 0; })) return nullptr;
   *added = true;
-  return generic_at_work_ = AddLocked(/*generic=*/true);
+  return generic_at_work_ = AddLocked(/*generic=*/true, /*reproducible=*/false);
 }
 
-Cluster::CodePtr Cluster::AddLocked(bool generic) {
+Cluster::CodePtr Cluster::AddLocked(bool generic, bool reproducible) {
   auto code = std::make_shared<Code>();
   code->generic = generic;
+  code->reproducible = reproducible;
   code->number = codes_made_++;
   return code;
 }
@@ -272,7 +284,7 @@ void Cluster::CountCallLocked(Shape& shape, const tektite_call& call) {
   if (flags.hot_calls <= 0 || flags.compile == "off") return;
   // Many shapes that are equally hot must not take turns for ever.
   if (++shape.calls != flags.hot_calls << std::min(shape.cooled, 20)) return;
-  CodePtr code = AddLocked(/*generic=*/false);
+  CodePtr code = AddLocked(/*generic=*/false, /*reproducible=*/false);
   const bool started = compiler::Background::Get().Submit(
       [self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
         self->Compile(*code, shape->key, args);

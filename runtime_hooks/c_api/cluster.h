@@ -14,6 +14,9 @@
 // makes it.  Memory is bounded whatever the number of shapes: the last kMostShapes keys are known,
 // --max_executables of them with code of their own, --max_specialized of those for being hot.
 // A cluster whose compilations together take more than their budget gets no more code.
+// Calls that are to be reproducible have shapes of their own: their code is for exactly their
+// sizes, waits for nothing, measures nothing and has no budget, so that neither the calls before
+// nor the clock decide what runs.
 //
 // What an earlier process compiled is read back from the disk cache, whole
 // (jit/compiler/program.h). Where that takes less than --load_ms, the call that needs it does so
@@ -71,6 +74,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // What is compiled once, or why it could not be; Unavailable until it is settled.
   struct Code {
     bool generic = false;
+    bool reproducible = false;
     int number = 0;
     bool dropped = false;  // nobody makes it; under the cluster's mutex
     std::mutex mutex;  // guards the next three
@@ -88,6 +92,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
     CodePtr code;
     ExecutablePtr ready;  // the code's, once it is there
     bool never_generic = false;
+    bool reproducible = false;
     int64_t calls = 0;  // of generic code
     int cooled = 0;     // how often it was hot and made room for another
     uint64_t last_use = 0;
@@ -104,12 +109,13 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
           std::unique_ptr<GraphSource> source);
 
   // ---- cluster.cc: which code serves a call; names ending in Locked want mutex_ held ----
+  bool IsReproducible(const tektite_call& call) const;
   absl::StatusOr<ExecutablePtr> Find(const tektite_call& call, const CallKey& key);
   ShapePtr ShapeOfLocked(const tektite_call& call, const CallKey& key);
   // Null with --compile=off.
   CodePtr ChooseLocked(Shape& shape, bool* added);
   CodePtr GenericLocked(Shape& shape, bool* added);
-  CodePtr AddLocked(bool generic);
+  CodePtr AddLocked(bool generic, bool reproducible);
   // Keeps at most `most` shapes of that tier with code of their own.
   void LimitLocked(Tier tier, size_t most);
   void ForgetShapesLocked();
@@ -132,12 +138,13 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   struct Recipe {
     const CallKey& key;
     const std::vector<ArgInfo>& args;
+    const bool reproducible;
     // Of generic code: which words of the key become which symbols, the most general choice first.
     std::vector<KeyWord> words;
     std::vector<std::vector<int>> tries;
   };
   std::vector<ArgInfo> Describe(const tektite_call& call) const;
-  Recipe Prepare(bool generic, const CallKey& key, const std::vector<ArgInfo>& args);
+  Recipe Prepare(const Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
   void Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
   void Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, ShapeRules rules);
   absl::StatusOr<ExecutablePtr> MakeOwn(int number, const Recipe& recipe,
@@ -145,7 +152,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // `rules`: the calls that the code serves, or that the refusal holds for.
   absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const Recipe& recipe,
                                             const compiler::PlanKey* plan, ShapeRules* rules);
-  compiler::CompileJob JobFor(std::string variant, std::map<std::string, int64_t> sizes);
+  compiler::CompileJob JobFor(std::string variant, std::map<std::string, int64_t> sizes,
+                              bool reproducible);
 
   // ---- cluster_plan.cc: code that an earlier process left on disk ----
   // Nothing where nothing is kept.

@@ -42,10 +42,10 @@ std::vector<ArgInfo> Cluster::Describe(const tektite_call& call) const {
   return args;
 }
 
-Cluster::Recipe Cluster::Prepare(bool generic, const CallKey& key,
+Cluster::Recipe Cluster::Prepare(const Code& code, const CallKey& key,
                                  const std::vector<ArgInfo>& args) {
-  Recipe recipe{key, args, {}, {}};
-  if (!generic) return recipe;
+  Recipe recipe{key, args, code.reproducible, {}, {}};
+  if (!code.generic) return recipe;
   std::lock_guard<std::mutex> lock(mutex_);
   recipe.words = history_->words();
   ShapeHistory::Choice choice;
@@ -73,7 +73,7 @@ void Cluster::Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>
   bool loaded = false;
   const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
-    const Recipe recipe = Prepare(code.generic, key, args);
+    const Recipe recipe = Prepare(code, key, args);
     const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
     const compiler::PlanKey* const kept = plan ? &*plan : nullptr;
     loaded =
@@ -119,7 +119,7 @@ void Cluster::Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, Shape
 absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeOwn(int number, const Recipe& recipe,
                                                         const compiler::PlanKey* plan) {
   TEKTITE_ASSIGN_OR_RETURN(SourceGraph source, source_->Specialize(recipe.args));
-  compiler::CompileJob job = JobFor(absl::StrCat("shape", number), {});
+  compiler::CompileJob job = JobFor(absl::StrCat("shape", number), {}, recipe.reproducible);
   job.roles = std::move(source.roles);
   job.plan = plan;
   return state_->compiler().Compile(std::move(source.graph), job);
@@ -148,7 +148,7 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Re
     // Everything was constant in the end: no code for many shapes.
     if (status.ok() && rules->num_symbols() == 0) status = refused;
     if (status.ok()) {
-      compiler::CompileJob job = JobFor(absl::StrCat("generic", number), std::move(sizes));
+      compiler::CompileJob job = JobFor(absl::StrCat("generic", number), std::move(sizes), recipe.reproducible);
       job.roles = std::move(source->roles);
       job.plan = plan;
       job.plan_note = GenericNote(t, *rules);
@@ -163,13 +163,15 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::MakeGeneric(int number, const Re
   return refused;
 }
 
-compiler::CompileJob Cluster::JobFor(std::string variant, std::map<std::string, int64_t> sizes) {
+compiler::CompileJob Cluster::JobFor(std::string variant, std::map<std::string, int64_t> sizes,
+                                     bool reproducible) {
   compiler::CompileJob job;
   job.cluster = name_;
   job.variant = std::move(variant);
   job.typical_sizes = std::move(sizes);
   job.weights = weights_;
-  job.budget = &budget_;
+  job.budget = reproducible ? nullptr : &budget_;
+  job.measures = !reproducible;
   return job;
 }
 

@@ -78,6 +78,8 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
   cache::PlanText text;
   text.types = TypesText(args);
   text.facts = FactsText(recipe.words, recipe.tries);
+  // Other programs may have been made from what was measured.
+  if (recipe.reproducible) absl::StrAppend(&text.facts, "reproducible\n");
   const std::string values = ValuesText(args);
   const Fingerprint graph = FingerprintOf(absl::StrCat(SourceFingerprint()->Hex(), values));
   const cache::KeyEnvironment& environment = state_->compiler().plan_environment();
@@ -101,7 +103,7 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
   bool loaded = false;
   const Stopwatch began;
   const absl::Status status = CatchAll([&]() -> absl::Status {
-    const Recipe recipe = Prepare(code.generic, key, args);
+    const Recipe recipe = Prepare(code, key, args);
     const std::optional<compiler::PlanKey> plan = KeyOf(recipe);
     loaded = plan && LoadStored(code, recipe, *plan, most, began);
     return absl::OkStatus();
@@ -134,7 +136,7 @@ bool Cluster::LoadStored(Code& code, const Recipe& recipe, const compiler::PlanK
   }
   const std::string variant = absl::StrCat(code.generic ? "generic" : "shape", code.number);
   absl::StatusOr<ExecutablePtr> executable =
-      compiler.Load(*std::move(program), JobFor(variant, std::move(sizes)));
+      compiler.Load(*std::move(program), JobFor(variant, std::move(sizes), recipe.reproducible));
   if (!executable.ok()) return false;
   compiler.CountLoad(began.Seconds());
   Settle(code, std::move(executable), std::move(rules));

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define TEKTITE_ABI_VERSION 2
+#define TEKTITE_ABI_VERSION 3
 #define TEKTITE_API __attribute__((visibility("default")))
 
 /* The numbers are those of absl::StatusCode. */
@@ -202,10 +202,14 @@ typedef struct tektite_call {
   uint64_t*
       artifact; /* gets the number of the code that ran, newer code's being higher; may be NULL */
   tektite_begin_updates_fn begin_updates; /* NULL: clusters with updates fail */
+  int32_t reproducible; /* not 0: what runs is to depend on the graph and the sizes alone, as
+                           --reproducible says of every call */
 } tektite_call;
 
 /* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are
- * new and --compile=sync; with async it answers TEKTITE_UNAVAILABLE until code is ready.  On
+ * new and --compile=sync; with async it answers TEKTITE_UNAVAILABLE until code is ready.  A
+ * reproducible call runs code for exactly its sizes, made as if no call had come before, and waits
+ * for it; whether there is such code is the same in each of them.  On
  * anything but TEKTITE_OK no result may be used, no argument was changed, and the host runs its own
  * kernels. */
 TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,

@@ -182,7 +182,9 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   if (const char* refusal = reader_->Read(context, inputs, variables, &read); refusal != nullptr) {
     return refusal;
   }
-  Contest* const contest = prepared_->contest();
+  // Which side wins is up to the clock, and the two may differ in the last bits.
+  const bool reproducible = prepared_->IsReproducible();
+  Contest* const contest = reproducible ? nullptr : prepared_->contest();
   if (contest != nullptr) {
     if (!BeginTurn(read, fallback != nullptr, turn)) return "CONTEST_OPEN";
     // No request waits for kernels that only a comparison needs.
@@ -210,6 +212,7 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   call.forward = &HostCall::Forward;
   call.begin_updates = &HostCall::BeginUpdates;
   call.artifact = &turn->artifact;
+  call.reproducible = reproducible ? 1 : 0;
   tektite_status status;
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
   if (code != TEKTITE_OK) return CodeName(code);

@@ -32,12 +32,6 @@ LeftClusters& AllLeft() {
   return *left;
 }
 
-int64_t Nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 int64_t SecondsNow() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -46,15 +40,20 @@ int64_t SecondsNow() {
 
 }  // namespace
 
+int64_t Nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 PreparedCluster::~PreparedCluster() {
   if (contest_ != nullptr) RemoveContest(contest_.get());
   library_.cluster_destroy(cluster_);
 }
 
 void PreparedCluster::SetContest(const std::string& name, const std::string& topic) {
-  // Which side wins is up to the clock, and the two may differ in the last bits.
-  const bool wanted =
-      library_.flag(library_.compiler, "contest", 0) != 0 && !tensorflow::OpDeterminismRequired();
+  has_reproducible_flag_ = library_.flag(library_.compiler, "reproducible", 0) != 0;
+  const bool wanted = library_.flag(library_.compiler, "contest", 0) != 0;
   if (contest_ != nullptr && wanted && topic == contest_topic_) return;
   if (contest_ != nullptr) RemoveContest(contest_.get());
   contest_ = nullptr;
@@ -67,6 +66,10 @@ void PreparedCluster::SetContest(const std::string& name, const std::string& top
   }
   contest_ = std::make_unique<Contest>(&Nanoseconds, ReadVerdicts(kept, SecondsNow()));
   AddContest(contest_.get(), name);
+}
+
+bool PreparedCluster::IsReproducible() const {
+  return has_reproducible_flag_ || tensorflow::OpDeterminismRequired();
 }
 
 void PreparedCluster::EndTurn(const Contest::Turn& turn) {

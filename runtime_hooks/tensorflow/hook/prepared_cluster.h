@@ -26,6 +26,9 @@
 
 namespace tektite::tf_hook {
 
+// The clock of contests.
+int64_t Nanoseconds();
+
 class PreparedCluster {
  public:
   // `topic`: what a verdict depends on beside the cluster, its shapes, the build and the machine.
@@ -41,6 +44,9 @@ class PreparedCluster {
 
   const CompilerLibrary& library() const { return library_; }
   tektite_cluster* cluster() const { return cluster_; }
+  // Whether compiled code runs from the first call to the last, waiting for what is missing: by the
+  // flag, or since TensorFlow has been asked for deterministic ops, which may happen at any time.
+  bool IsReproducible() const;
   // Null: compiled code always runs.
   Contest* contest() const { return contest_.get(); }
   KeptFallback* kept_fallback() { return &kept_fallback_; }
@@ -59,6 +65,7 @@ class PreparedCluster {
 
   const CompilerLibrary& library_;
   tektite_cluster* const cluster_;
+  bool has_reproducible_flag_ = false;
   std::unique_ptr<Contest> contest_;
   std::string contest_topic_;
   tensorflow::mutex news_mu_;  // held while verdicts are kept
