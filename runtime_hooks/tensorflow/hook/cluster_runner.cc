@@ -189,7 +189,8 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
     if (!BeginTurn(read, fallback != nullptr, turn)) return "CONTEST_OPEN";
     // No request waits for kernels that only a comparison needs.
     if (turn->side == Contest::Side::kHost && turn->is_measured &&
-        !fallback->PrepareInBackground(context, kept_fallback())) {
+        !fallback->PrepareInBackground(context, kept_fallback(),
+                                       last_run_ns_.load(std::memory_order_relaxed))) {
       contest->Postpone(turn);
     }
     if (turn->side == Contest::Side::kHost) {
@@ -214,8 +215,11 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   call.artifact = &turn->artifact;
   call.reproducible = reproducible ? 1 : 0;
   tektite_status status;
+  const bool is_timed = contest != nullptr && fallback != nullptr && !fallback->is_prepared();
+  const int64_t began = is_timed ? Nanoseconds() : 0;
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
   if (code != TEKTITE_OK) return CodeName(code);
+  if (is_timed) last_run_ns_.store(Nanoseconds() - began, std::memory_order_relaxed);
   host.updates.Commit();
   for (int i = 0; i < context->num_outputs(); ++i) {
     context->set_output(i, std::move(host.outputs[i]));

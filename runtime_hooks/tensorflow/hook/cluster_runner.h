@@ -92,7 +92,8 @@ class ClusterRunner {
   std::unique_ptr<PreparedCluster> prepared_;
   std::vector<tensorflow::Tensor> constants_;
   std::atomic<bool> is_prepared_{false};
-  std::atomic<bool> has_run_{false};  // without a contest
+  std::atomic<bool> has_run_{false};      // without a contest
+  std::atomic<int64_t> last_run_ns_{-1};  // of compiled code, while the fallback is not prepared
   std::atomic<bool> has_binding_{false};
   tensorflow::mutex mu_;
   std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);

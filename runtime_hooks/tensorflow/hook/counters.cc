@@ -90,6 +90,7 @@ std::string HookCountersJson() {
       ", \"ops_placed\": ", counters.ops_placed.load(), ", \"runs\": ", counters.runs.load(),
       ", \"direct_runs\": ", counters.direct_runs.load(),
       ", \"prepared_fallbacks\": ", counters.prepared_fallbacks.load(),
+      ", \"runs_in_advance\": ", counters.runs_in_advance.load(),
       ", \"holds\": ", counters.holds.load(), ", \"releases\": ", counters.releases.load(),
       ", \"updates\": ", counters.updates.load(),
       ", \"copied_updates\": ", counters.copied_updates.load(),

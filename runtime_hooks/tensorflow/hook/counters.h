@@ -26,6 +26,7 @@ struct Counters {
   std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended
   std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)
   std::atomic<int64_t> prepared_fallbacks{0};  // functions instantiated in the background
+  std::atomic<int64_t> runs_in_advance{0};     // of these: run once, to have oneDNN's kernels made
   std::atomic<int64_t> holds{0};               // times a variable's buffer was taken hold of
   std::atomic<int64_t> releases{0};            // times it was let go because the variable changed
   std::atomic<int64_t> updates{0};             // new values that compiled code gave to variables

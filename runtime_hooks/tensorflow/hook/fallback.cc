@@ -58,11 +58,15 @@ absl::StatusOr<Fallback::Instance> Fallback::InstanceFor(OpKernelContext* contex
   return instance;
 }
 
-bool Fallback::PrepareInBackground(OpKernelContext* context, KeptFallback* kept) {
+bool Fallback::PrepareInBackground(OpKernelContext* context, KeptFallback* kept,
+                                   int64_t compiled_ns) {
   Runtime* const caller = context->function_library();
   if (kept != nullptr && !OwnRuntime::Fits(context)) kept = nullptr;
   tensorflow::mutex_lock lock(mu_);
-  if (caller == nullptr || Find(caller, kept) != nullptr) return true;
+  if (caller == nullptr || Find(caller, kept) != nullptr) {
+    is_prepared_.store(true, std::memory_order_relaxed);
+    return true;
+  }
   for (const auto& [of, preparation] : preparations_) {
     if (of == caller) return preparation->is_done();  // with an error: Run will have it, too
   }
@@ -70,9 +74,10 @@ bool Fallback::PrepareInBackground(OpKernelContext* context, KeptFallback* kept)
     if (const auto preparation = kept->Get(); preparation != nullptr) return preparation->is_done();
   }
   const bool is_kept = kept != nullptr && FallbackPreparation::CanKeep(context, function_name_);
+  const bool runs = is_repeatable_ && FallbackPreparation::IsLight(context, compiled_ns);
   std::shared_ptr<FallbackPreparation> preparation =
-      is_kept ? FallbackPreparation::StartKept(context, function_name_)
-              : FallbackPreparation::Start(context, function_name_, is_repeatable_);
+      is_kept ? FallbackPreparation::StartKept(context, function_name_, runs)
+              : FallbackPreparation::Start(context, function_name_, runs);
   if (preparation == nullptr) return true;
   HookCounters().prepared_fallbacks.fetch_add(1, std::memory_order_relaxed);
   if (is_kept) {

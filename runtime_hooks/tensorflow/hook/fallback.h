@@ -9,7 +9,7 @@
 //
 //   fallback.Run(context, kept);   // sets the outputs or the status of `context`
 //
-//   if (fallback.PrepareInBackground(context, kept)) ... Run takes no longer than its kernels do
+//   if (fallback.PrepareInBackground(context, kept, ns)) ... Run takes no longer than its kernels
 //   ...
 //
 // `kept` is null where nothing is to be kept, and outlives the Fallback.
@@ -18,6 +18,8 @@
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_H_
 
+#include <atomic>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
@@ -43,8 +45,12 @@ class Fallback {
 
   void Run(tensorflow::OpKernelContext* context, KeptFallback* kept);
 
-  // Whether nothing (more) is to be prepared; otherwise it is being done.
-  bool PrepareInBackground(tensorflow::OpKernelContext* context, KeptFallback* kept);
+  // Whether nothing (more) is to be prepared; otherwise it is being done.  `compiled_ns`: what a
+  // call like this one took compiled code, negative if that is not known.
+  bool PrepareInBackground(tensorflow::OpKernelContext* context, KeptFallback* kept,
+                           int64_t compiled_ns);
+  // Whether PrepareInBackground has had nothing to do: then nobody needs to know times for it.
+  bool is_prepared() const { return is_prepared_.load(std::memory_order_relaxed); }
 
  private:
   using Runtime = tensorflow::FunctionLibraryRuntime;
@@ -62,6 +68,7 @@ class Fallback {
 
   const std::string function_name_;
   const bool is_repeatable_;
+  std::atomic<bool> is_prepared_{false};
   tensorflow::mutex mu_;
   std::list<Instance> instances_ TF_GUARDED_BY(mu_);
   // Those that are not kept.

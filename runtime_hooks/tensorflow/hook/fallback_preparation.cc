@@ -9,8 +9,8 @@
 #include "absl/memory/memory.h"
 #include "runtime_hooks/tensorflow/hook/closure_queue.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/own_runtime.h"
-#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/op.h"
@@ -19,6 +19,14 @@
 #include "tensorflow/core/lib/random/random.h"
 
 namespace tektite::tf_hook {
+namespace {
+
+// Making oneDNN's kernels in the first call takes as long as such a call or longer; a MobileNetV2
+// has 20 to 40 ms of it and calls of 3.
+constexpr int64_t kLongestLightRun = 30'000'000;
+constexpr size_t kMostLightBytes = size_t{16} << 20;
+
+}  // namespace
 
 FallbackPreparation::FallbackPreparation(std::string function)
     : function_(std::move(function)), process_(getpid()) {}
@@ -26,12 +34,21 @@ FallbackPreparation::FallbackPreparation(std::string function)
 FallbackPreparation::~FallbackPreparation() = default;
 
 std::shared_ptr<FallbackPreparation> FallbackPreparation::Start(
-    tensorflow::OpKernelContext* context, const std::string& function, bool is_repeatable) {
+    tensorflow::OpKernelContext* context, const std::string& function, bool runs) {
   std::shared_ptr<FallbackPreparation> made(new FallbackPreparation(function));
   if (!made->CopyRuntime(context->function_library()).ok()) return nullptr;
-  made->is_repeatable_ = is_repeatable;
+  made->runs_ = runs;
   made->resources_ = context->resource_manager();
   return Schedule(std::move(made), context);
+}
+
+bool FallbackPreparation::IsLight(tensorflow::OpKernelContext* context, int64_t compiled_ns) {
+  size_t bytes = 0;
+  for (int i = 0; i < context->num_inputs(); ++i) {
+    const tensorflow::Tensor& input = context->input(i);
+    if (input.dtype() != tensorflow::DT_RESOURCE) bytes += input.TotalBytes();
+  }
+  return compiled_ns >= 0 && compiled_ns <= kLongestLightRun && bytes <= kMostLightBytes;
 }
 
 bool FallbackPreparation::CanKeep(tensorflow::OpKernelContext* context,
@@ -48,10 +65,10 @@ bool FallbackPreparation::CanKeep(tensorflow::OpKernelContext* context,
 }
 
 std::shared_ptr<FallbackPreparation> FallbackPreparation::StartKept(
-    tensorflow::OpKernelContext* context, const std::string& function) {
+    tensorflow::OpKernelContext* context, const std::string& function, bool runs) {
   std::shared_ptr<FallbackPreparation> made(new FallbackPreparation(function));
   if (!made->MakeOwnRuntime(context->function_library()).ok()) return nullptr;
-  made->is_repeatable_ = true;
+  made->runs_ = runs;
   made->resources_ = made->runtime_->device()->resource_manager();
   return Schedule(std::move(made), context);
 }
@@ -68,7 +85,7 @@ std::shared_ptr<FallbackPreparation> FallbackPreparation::Schedule(
     std::shared_ptr<FallbackPreparation> made, tensorflow::OpKernelContext* context) {
   const CompilerLibrary* const library = CompilerLibrary::IfOpen();
   if (library == nullptr) return nullptr;
-  for (int i = 0; made->is_repeatable_ && i < context->num_inputs(); ++i) {
+  for (int i = 0; made->runs_ && i < context->num_inputs(); ++i) {
     made->arguments_.push_back(context->input(i));
   }
   // Never freed where the end of the process drops the task.
@@ -100,18 +117,19 @@ absl::Status FallbackPreparation::MakeOwnRuntime(Runtime* caller) {
 
 void FallbackPreparation::Work() {
   tensorflow::mutex_lock lock(mu_);
-  if (is_abandoned_ || getpid() != process_) return;
+  if (is_abandoned_.load() || getpid() != process_) return;
   Runtime::InstantiateOptions options;
   options.lib_def = functions_.get();
   options.create_kernels_eagerly = true;
   status_ = runtime_->Instantiate(function_, tensorflow::AttrSlice(), options, &handle_);
-  if (status_.ok() && is_repeatable_) RunOnce();
+  if (status_.ok() && runs_ && !is_abandoned_.load()) RunOnce();
   arguments_.clear();
   is_done_.store(true, std::memory_order_release);
 }
 
 // What comes of it, an error included, nobody wants to know.
 void FallbackPreparation::RunOnce() {
+  HookCounters().runs_in_advance.fetch_add(1, std::memory_order_relaxed);
   // All on this thread, however many closures there are.
   const auto queue = std::make_shared<ClosureQueue>([](ClosureQueue::Closure) {});
   std::function<void(ClosureQueue::Closure)> runner = [queue](ClosureQueue::Closure closure) {
@@ -121,9 +139,8 @@ void FallbackPreparation::RunOnce() {
   tensorflow::ScopedStepContainer container(options.step_id, [this](const std::string& name) {
     resources_->Cleanup(name).IgnoreError();
   });
-  tensorflow::CancellationManager cancellation;
   options.step_container = &container;
-  options.cancellation_manager = &cancellation;
+  options.cancellation_manager = &cancellation_;
   options.create_rendezvous = true;
   options.runner = &runner;
   std::vector<tensorflow::Tensor> results;
@@ -134,8 +151,9 @@ void FallbackPreparation::RunOnce() {
 
 void FallbackPreparation::Abandon() {
   if (getpid() != process_) return;  // the lock may be a thread's that the child does not have
+  is_abandoned_.store(true);
+  cancellation_.StartCancel();
   tensorflow::mutex_lock lock(mu_);
-  is_abandoned_ = true;
   arguments_.clear();
   owned_ = nullptr;  // the background thread may be the last to let go of this
 }

@@ -5,11 +5,14 @@
 // to 40 ms for a MobileNetV2, and the request that would be the first to need it must not wait so
 // long.
 //
-//   auto preparation = FallbackPreparation::Start(context, name, /*is_repeatable=*/true);
+//   auto preparation = FallbackPreparation::Start(context, name, /*runs=*/true);
 //   if (preparation == nullptr) ... whoever needs the function instantiates it ...
 //   if (preparation->is_done() && preparation->status().ok()) use its runtime() and handle()
 //   preparation->Abandon();   // by its owner, before the device of its function goes
 //
+// The run takes TensorFlow's memory for all that the function computes, beside a request, and
+// Abandon has to wait for it: only light calls are made in advance (IsLight).  What is heavier has
+// its kernels made and pays for oneDNN's in its first call, which it hardly notices.
 // It has a copy of the function's runtime and library: what belongs to a session or a dataset may
 // go while it works.  One that is kept (KeptFallback) has a runtime of its own (own_runtime.h), and
 // is not abandoned.  Thread-safe.
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "tensorflow/core/common_runtime/process_function_library_runtime.h"
+#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -35,15 +39,17 @@ class FallbackPreparation {
  public:
   using Runtime = tensorflow::FunctionLibraryRuntime;
 
-  // Null if it cannot be done in the background.  A function that is not `is_repeatable` changes
-  // something, and is not run; the others are, with what the inputs are now.
+  // Whether a call that took compiled code so many nanoseconds (negative: not known) is one of a
+  // few milliseconds and few megabytes.
+  static bool IsLight(tensorflow::OpKernelContext* context, int64_t compiled_ns);
+  // Null if it cannot be done in the background.  With `runs` the function, which must change
+  // nothing, is run once, with what the inputs are now.
   static std::shared_ptr<FallbackPreparation> Start(tensorflow::OpKernelContext* context,
-                                                    const std::string& function,
-                                                    bool is_repeatable);
-  // To be kept; `function` is repeatable, and CanKeep it.  The first is done in the background, the
-  // second before it returns, without a run.  Null if they cannot be done.
+                                                    const std::string& function, bool runs);
+  // To be kept, where CanKeep it.  The first is done in the background, the second before it
+  // returns, without a run.  Null if they cannot be done.
   static std::shared_ptr<FallbackPreparation> StartKept(tensorflow::OpKernelContext* context,
-                                                        const std::string& function);
+                                                        const std::string& function, bool runs);
   static std::shared_ptr<FallbackPreparation> DoKept(tensorflow::OpKernelContext* context,
                                                      const std::string& function);
   // Whether it does the same in any runtime: none of its ops has a state.
@@ -56,7 +62,8 @@ class FallbackPreparation {
   Runtime* runtime() const { return runtime_; }
   Runtime::Handle handle() const { return handle_; }
 
-  // Waits where the work has begun; otherwise it never will.  The function is gone then.
+  // Cancels the run, and waits where the work has begun; otherwise it never will.  The function is
+  // gone then.
   void Abandon();
 
  private:
@@ -77,10 +84,11 @@ class FallbackPreparation {
   absl::Status status_;
   tensorflow::ResourceMgr* resources_ = nullptr;
   std::vector<tensorflow::Tensor> arguments_;
-  bool is_repeatable_ = false;
+  bool runs_ = false;
   std::atomic<bool> is_done_{false};
-  tensorflow::mutex mu_;  // held while it works
-  bool is_abandoned_ TF_GUARDED_BY(mu_) = false;
+  std::atomic<bool> is_abandoned_{false};
+  tensorflow::CancellationManager cancellation_;  // of the run
+  tensorflow::mutex mu_;                          // held while it works
 };
 
 // A place where a cluster's fallback waits for the next op of that cluster (prepared_cluster.h).
