@@ -506,7 +506,7 @@ with mock.patch.object(Function, "__call__", autospec=True, return_value=5):
     patched = f(x)
 @functools.wraps(f.__call__)
 def wrapper(*args): return f(*args)
-past_python(f)
+before = direct()
 y = [f.__call__(x), Function.__call__(f, x), method(f, x), f.__call__(x=x), often(sub, x), wrapper(x)]
 report(function=inspect.isfunction(method), bound=inspect.ismethod(f.__call__), code=hasattr(method, "__code__"),
        weak=weakref.WeakMethod(f.__call__)() == f.__call__, weak_function=weakref.ref(method)() is method,
@@ -515,7 +515,7 @@ report(function=inspect.isfunction(method), bound=inspect.ismethod(f.__call__), 
        pickled=pickle.loads(pickle.dumps(method)) is method, copied=copy.deepcopy(method) is method,
        source=type(inspect.getsource(method)).__name__, defaults=[method.__defaults__, method.__kwdefaults__],
        patched=patched, y=y)
-assert os.environ["TEKTITE"] == "0" or past_python(f) >= 4
+assert os.environ["TEKTITE"] == "0" or direct() - before > 8, direct() - before
 """)
     np.testing.assert_allclose(compiled.values.pop("y"), plain.values.pop("y"), rtol=1e-5)
     assert plain.values == compiled.values

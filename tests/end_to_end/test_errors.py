@@ -129,7 +129,7 @@ call = lambda: f([1.0, -1.0])
     "an assertion": """
 @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
 def f(x):
-    y = tf.exp(x) * 2.0 + 1.0
+    y = tf.nn.relu(x) * 2.0 + 1.0
     tf.debugging.assert_less(tf.reduce_max(y), 3.0, message="too large", name="small")
     return tf.nn.softmax(y)
 call = lambda: f([5.0, 1.0])
@@ -145,13 +145,13 @@ call = lambda: f([4, 5], [1, 0])
 def inner(x, y):
     with tf.name_scope("deep"):
         return tf.matmul(tf.exp(x) * 2.0, y, name="product")
-@tf.function
+@tf.function(input_signature=[tf.TensorSpec(None, tf.float32), tf.TensorSpec(None, tf.float32)])
 def f(x, y):
     return tf.nn.relu(inner(x, y)) + 1.0
 call = lambda: f(tf.constant(normal(2, 3)), tf.constant(normal(2, 3)))
 """,
     "a model": """
-model = tf.keras.Sequential([tf.keras.Input([None]), tf.keras.layers.Embedding(8, 4, name="words"),
+model = tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Embedding(8, 4, name="words"),
                              tf.keras.layers.Flatten(), tf.keras.layers.Dense(3, name="last")])
 model.compile("sgd", "mse")
 call = lambda: model.predict(np.array([[1, 9]]), verbose=0)
