@@ -2,8 +2,9 @@
 //
 // cumulative carries a vector of running values along its dimension, for neighbouring columns at
 // once.  A reduction by a region (argmax) does the same with every value of the region; over the
-// innermost dimension it goes element by element.  scatter copies its operand and then applies the
-// updates in their order, in one chunk, since two of them may meet.
+// innermost dimension it goes element by element.  scatter copies its operand, or fills its result
+// with one value, and then applies the updates in their order, since two of them may meet: each
+// chunk those of its own rows of the result.
 // Limits: one op per fusion; no sort, top_k or reduce_precision.
 
 #include <algorithm>
@@ -23,6 +24,10 @@ using ir::Dims;
 using ir::Node;
 using ir::Op;
 using loop::Value;
+
+// Each chunk of a scatter looks at all indices, so there are few, and long ones.
+constexpr int64_t kScatterChunks = 8;
+constexpr double kScatterNs = 20000;
 
 // The one op that computes; null when there are others.
 const Node* OnlyOp(const ir::Graph& region) {
@@ -191,12 +196,13 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
   const auto& map = root.Ints(Attr::scatter_dims_to_operand_dims);
   const int64_t vector_dim = root.Int(Attr::index_vector_dim);
   const std::string& reducer = root.String(Attr::reducer);
-  if (root.operand(0).node->op() != Op::kParameter) {
+  const Node* operand = root.operand(0).node;
+  if (operand->op() != Op::kParameter &&
+      (operand->op() != Op::kBroadcastInDim || operand->operand_shape(0).NumElements() != Dim(1))) {
     return Unimplemented(root.Describe(), ": the operand is not in memory");
   }
   EmittedKernel result = NewKernel(fusion, target, name);
   result.cost = result.cost + Cost(updates.NumElements(), 1);
-  result.num_chunks = Min(shape.NumElements(), 1);
 
   // Dimensions of a window, in the operand's order: the size and the update's dimension.
   Dims window(shape.rank(), Dim(1));
@@ -212,14 +218,37 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
                           updates.rank() > 0 && window[last].value_or(2) > 1;
   const int lanes = along_rows ? RegionLanes(region, target) : 1;
 
+  // Rows of the result are shared out where each update has one of them.
+  const bool by_rows = Contains(map, 0) && update_dim[0] < 0;
+  const Dim rows = by_rows ? shape.dim(0) : Dim(1);
+  const Dim row_cost = Max(FloorDiv(result.cost, Max(rows, 1)), 1);
+  const Dim per_chunk =
+      by_rows ? Max(CeilDiv(rows, kScatterChunks), FloorDiv(Cost(1, kScatterNs), row_cost))
+              : Dim(1);
+  const Dim units = rows * Min(shape.NumElements(), 1);
+  result.num_chunks = CeilDiv(units, per_chunk);
+
   loop::Builder b(result.kernel.get());
   ElementEmitter e(&b, lanes);
   BindParameters(e, region);
   Value to = b.Buffer(OutputBuffer(region, 0));
-  ForEachUnit(b, result.num_chunks, 1, [&](Value) {
-    const int operand = static_cast<int>(root.operand(0).node->Int(Attr::index));
-    b.Copy(to, b.Buffer(operand),
-           b.Index(shape.NumElements() * Dim(ir::DTypeBytes(shape.dtype()))));
+  const Units own = UnitsOfCall(b, units, per_chunk);
+  b.If(b.Compare("lt", own.begin, own.end), [&] {
+    const Dim row_elements =
+        by_rows ? Product(Dims(shape.dims().begin() + 1, shape.dims().end())) : shape.NumElements();
+    Value from_element = b.Mul(own.begin, b.Index(row_elements));
+    Value to_element = b.Mul(own.end, b.Index(row_elements));
+    if (operand->op() == Op::kParameter) {
+      Value from = b.Buffer(static_cast<int>(operand->Int(Attr::index)));
+      b.Copy(b.Offset(to, shape.dtype(), from_element), b.Offset(from, shape.dtype(), from_element),
+             b.Mul(b.Sub(to_element, from_element), b.Index(ir::DTypeBytes(shape.dtype()))));
+    } else {
+      const Indices origin(operand->operand_shape(0).rank(), At(b.Index(0)));
+      Value one = e.Emit(operand->operand(0), origin);
+      Value whole = b.Sub(to_element, b.Rem(b.Sub(to_element, from_element), b.Index(lanes)));
+      b.For(from_element, whole, lanes, [&](Value i) { b.Store(to, i, b.Splat(one, lanes)); });
+      b.For(whole, to_element, 1, [&](Value i) { b.Store(to, i, one); });
+    }
     Indices at(updates.rank());
     auto apply = [&](const std::vector<Value>& starts, Value mask) {
       e.Clear();
@@ -281,8 +310,11 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
         const int d = static_cast<int>(map[m]);
         Value start = b.Convert(e.Emit(root.operand(1), from), ir::DType::kS64);
         starts[d] = start;
-        fits = b.And(fits, b.Compare("ge", start, b.Index(0)));
-        fits = b.And(fits, b.Compare("le", start, b.Index(shape.dim(d) - window[d])));
+        const bool own_rows = by_rows && d == 0;
+        Value least = own_rows ? own.begin : b.Index(0);
+        Value end = own_rows ? own.end : b.Index(shape.dim(d) - window[d] + Dim(1));
+        fits = b.And(fits, b.Compare("ge", start, least));
+        fits = b.And(fits, b.Compare("lt", start, end));
       }
       b.If(fits, [&] { in_window(0, starts); });
     };

@@ -33,6 +33,14 @@ bool OnColumns(const FusionGroup& group) {
   });
 }
 
+bool IsScalar(Value value) { return ElementsOf(Squeezed(value.shape())) == 1; }
+
+// Scatter begins with one value everywhere, which its kernel writes itself.
+bool FillsScatter(const Node& node, const ir::Use& use) {
+  return node.op() == Op::kBroadcastInDim && IsScalar(node.operand(0)) &&
+         use.user->op() == Op::kScatter && use.operand == 0;
+}
+
 }  // namespace
 
 const char* FusionKindName(FusionKind kind) {
@@ -85,7 +93,8 @@ void FusionGroups::FindFreeNodes() {
     bool in_memory = node->IsOutput() && !is_view;
     for (const ir::Use& use : node->uses()) {
       const bool view_user = use.user->op() == Op::kReshape && !IsFree(use.user);
-      in_memory |= !is_view && (ReadsMemory(*use.user) || view_user);
+      const bool reads = ReadsMemory(*use.user) && !FillsScatter(*node, use);
+      in_memory |= !is_view && (reads || view_user);
       in_memory |= !is_view && use.user->op() == Op::kGather;
       // A reshape whose result is needed in memory needs its operand there.
       if (!is_view && use.user->op() == Op::kReshape && IsFree(use.user)) {

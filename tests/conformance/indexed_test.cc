@@ -77,6 +77,39 @@ CONFORMANCE_TEST(ScatterRows) {
   }
 }
 
+// Enough work for several chunks, each of which applies the updates of its own rows in their order;
+// some indices lie outside.  The result begins as one value, or as what is in memory.
+CONFORMANCE_TEST(ScatterManyRows) {
+  constexpr int64_t kRows = 700, kUpdates = 3000;
+  for (const char* reducer : {"add", "replace"}) {
+    for (int variant = 0; variant < 3; ++variant) {
+      SCOPED_TRACE(absl::StrCat(reducer, " variant ", variant));
+      FuncBuilder b;
+      Value i = b.Parameter(Of(DType::kS32, {kUpdates, 1}));
+      Value u = b.Parameter(Of(DType::kF32, {kUpdates, 19}));
+      Value x = b.Full(DType::kF32, 0, {kRows, 19});
+      if (variant == 1) x = b.Parameter(Of(DType::kF32, {kRows, 19}));
+      if (variant == 2) {
+        x = b.BroadcastInDim(b.Parameter(Of(DType::kF32, {})), {Dim(kRows), Dim(19)}, {});
+      }
+      b.Return({b.AddOne(Op::kScatter, {x, i, u},
+                         {{Attr::offset_dims, Ints{1}},
+                          {Attr::collapsed_slice_dims, Ints{0}},
+                          {Attr::scatter_dims_to_operand_dims, Ints{0}},
+                          {Attr::index_vector_dim, int64_t{1}},
+                          {Attr::reducer, std::string(reducer)},
+                          {Attr::unique_indices, false}})});
+      auto graph = b.Build();
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      std::vector<ir::Literal> inputs = PlainInputs(**graph, 5);
+      for (int64_t k = 0; k < kUpdates; ++k) {
+        inputs[0].mutable_data<int32_t>()[k] = static_cast<int32_t>(k * 7919 % (kRows + 4) - 2);
+      }
+      Check(**graph, inputs, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
 CONFORMANCE_TEST(ScatterElementsAndWindows) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kS32, {7, 20})), pairs = b.Parameter(Of(DType::kS64, {40, 2}));
