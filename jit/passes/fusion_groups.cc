@@ -33,7 +33,36 @@ bool OnColumns(const FusionGroup& group) {
   });
 }
 
+// Whether something reads the value from memory, so that it is there in any case.
+bool IsInMemory(Value value) {
+  if (value.node->IsOutput(value.index)) return true;
+  const auto& uses = value.node->uses(value.index);
+  return std::any_of(uses.begin(), uses.end(), [](const ir::Use& use) {
+    return ReadsMemory(*use.user) ||
+           (use.user->op() == Op::kReshape && IsInMemory(use.user->result()));
+  });
+}
+
 bool IsScalar(Value value) { return ElementsOf(Squeezed(value.shape())) == 1; }
+
+// x > 0 and its conversion to numbers, where x is computed and is in memory in any case: the mask
+// of a ReLU, which its gradient reads much later.  Whoever reads x in the mask's place saves
+// writing it.  (A convolution of 64x28x28x1 to 32 wrote 5.5 of its 11 MB for it.)
+bool IsMaskOfMemory(const Node& node) {
+  if (node.IsOutput()) return false;
+  for (const ir::Use& use : node.uses()) {
+    if (!ir::IsElementwise(use.user->op())) return false;
+  }
+  if (node.op() == Op::kConvert) {
+    const Value mask = node.operand(0);
+    return mask.node->op() == Op::kCompare && IsMaskOfMemory(*mask.node);
+  }
+  if (node.op() != Op::kCompare) return false;
+  const Value x = node.operand(0);
+  const Node* bound = node.operand(1).node;
+  return ir::IsElementwise(x.node->op()) && IsInMemory(x) && bound->op() == Op::kBroadcastInDim &&
+         IsScalar(bound->operand(0)) && bound->operand(0).node->op() == Op::kConstant;
+}
 
 // Scatter begins with one value everywhere, which its kernel writes itself.
 bool FillsScatter(const Node& node, const ir::Use& use) {
@@ -88,6 +117,7 @@ void FusionGroups::FindFreeNodes() {
   std::vector<Node*> nodes = graph_.NodeList();
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     Node* node = *it;
+    if (IsMaskOfMemory(*node)) free_.insert(node);
     if (!IsFreeOp(*node)) continue;
     const bool is_view = node->op() == Op::kReshape || node->op() == Op::kConstant;
     bool in_memory = node->IsOutput() && !is_view;

@@ -13,7 +13,8 @@
 //   single       everything else: one op, one kernel
 //
 // A broadcast, an iota, a scalar constant and a reshape that only adds or drops dimensions of size
-// 1 are free: they belong to no group and are copied into each group that reads them.
+// 1 are free: they belong to no group and are copied into each group that reads them.  So is the
+// mask of a ReLU (x > 0, also as numbers) whose x is in memory in any case.
 //
 // A slice of a parameter or of a contraction's result, if it is a part of its memory (ir::IsPart),
 // belongs to no group either: it is read where it lies.
