@@ -29,7 +29,8 @@ struct Piece {
   std::vector<ir::Value> values;  // one per output, or per column
   bool in_columns = false;        // `sizes` are those of the rows, at each of which all columns are
   Dims sizes;
-  Dim shift;  // added to the index of `dimension` when storing
+  int ones = 0;  // dimensions of size 1 behind those
+  Dim shift;     // added to the index of `dimension` when storing
   int64_t dimension = 0;
   bool in_strips = false;  // a unit is a strip of rows
   Dim units, segments = 1, per_chunk = 1, chunks;
@@ -245,6 +246,10 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
   std::vector<Piece> pieces = Pieces(region);
   result.num_chunks = 0;
   for (Piece& piece : pieces) {
+    while (!piece.in_columns && piece.sizes.size() >= 2 && piece.sizes.back() == Dim(1)) {
+      piece.sizes.pop_back();
+      ++piece.ones;
+    }
     const bool is_long = piece.inner().value_or(kSegment * 3) > 2 * kSegment;
     if (is_long) piece.segments = CeilDiv(piece.inner(), kSegment);
     piece.in_strips =
@@ -287,6 +292,7 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
         Indices index, store;
         for (Value v : row_index) index.push_back(At(v));
         if (!piece.sizes.empty()) index.push_back(At(at, 1));
+        for (int i = 0; i < piece.ones; ++i) index.push_back(At(b.Index(0)));
         store = index;
         if (piece.in_columns) index.push_back(At(b.Index(0)));
         if (piece.shift != Dim(0)) {

@@ -92,6 +92,20 @@ CONFORMANCE_TEST(ReshapesBetweenElementwiseWork) {
   }
 }
 
+// Vectors run along the last dimension that has several elements.
+CONFORMANCE_TEST(RowsBeforeDimensionsOfOne) {
+  for (int64_t n : {1, 7, 40}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {2, 3, n, 1, 1}));
+    Value padded = b.Pad(x, b.Scalar(DType::kF32, 3), {0, 1, 1, 0, 0}, {0, 1, 1, 0, 0});
+    Value sum = b.Add(b.SliceDim(padded, 2, 0, n), b.SliceDim(padded, 2, 2, n + 2));
+    std::vector<Value> columns;
+    for (int i = 0; i < 6; ++i) columns.push_back(b.Mul(x, b.FullLike(x, i)));
+    b.Return({sum, b.Concatenate(columns, 3), b.Concatenate({x, x, x, x, x}, 4)});
+    Check(b);
+  }
+}
+
 CONFORMANCE_TEST(MovementFusedIntoElementwise) {
   for (int64_t n : {1, 2, 7, 16, 17, 40}) {
     FuncBuilder b;
