@@ -9,7 +9,8 @@
 // columns are not one stride apart gets its right-hand side transposed.  What the gradients of
 // convolutions need is among these: Conv2DBackpropInput dilates its input, and the gradients of
 // filters get the form of jit/ops/filter_gradient.h, groups side by side and depthwise ones as a
-// sum of products for each tap. Limits: more groups than kMaxGroups that are not depthwise and four
+// sum of products for each tap.  Few features are few_features.h's business.
+// Limits: more groups than kMaxGroups that are not depthwise and four
 // spatial dimensions stay as they are.
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/infer.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/few_features.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
@@ -241,11 +243,13 @@ Value LegalConvolution(Node* node, FuncBuilder& b) {
   if (!dims.ok() || dims->spatial > 3) return {};
   if (ops::GivesFilter(*dims) && dims->feature_groups == 1) {
     if (Value v = ChannelsLastInOperands(node, *dims, b)) return v;
+    if (Value v = FilterOfFewFeatures(*node, *dims, b)) return v;
     if (Value v = PadOutside(node, *dims, b)) return v;
     return SplitFilterGroups(node, *dims, b);
   }
   if (Value v = ChannelsLast(node, *dims, b)) return v;
   if (Value v = PadOutside(node, *dims, b)) return v;
+  if (Value v = SumOfTaps(*node, *dims, b)) return v;
   return SplitGroups(node, *dims, b);
 }
 

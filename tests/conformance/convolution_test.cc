@@ -263,6 +263,57 @@ CONFORMANCE_TEST(FilterGradients) {
   }
 }
 
+// One to four features: few_features.h.  The filter's gradient too, and with padding that is
+// crossed by no tap.
+CONFORMANCE_TEST(FewFeatures) {
+  struct Case {
+    std::vector<int64_t> image, window;
+    int64_t channels, features;
+    std::vector<int64_t> low, high, dilation;
+  };
+  const Case cases[] = {
+      {{7, 6}, {3, 3}, 32, 1, {1, 1}, {1, 1}, {1, 1}},
+      {{9, 5}, {3, 2}, 33, 3, {0, 1}, {2, 0}, {1, 1}},
+      {{8, 20}, {1, 5}, 16, 1, {0, 0}, {0, 0}, {1, 1}},
+      {{9, 9}, {3, 3}, 64, 4, {0, 4}, {3, 0}, {2, 1}},
+      {{12}, {4}, 40, 2, {3}, {1}, {1}},
+      {{3, 4, 5}, {2, 2, 2}, 24, 1, {1, 0, 0}, {0, 0, 1}, {1, 1, 1}},
+      {{1, 1}, {3, 3}, 16, 1, {1, 1}, {1, 1}, {1, 1}},
+  };
+  for (const Case& c : cases) {
+    for (int64_t batch : {0, 1, 3}) {
+      SCOPED_TRACE(absl::StrCat(batch, " of ", c.image[0], " to ", c.features));
+      const std::string digits = std::string("012").substr(0, c.image.size());
+      std::vector<int64_t> x = {batch}, k = c.window, dy = {batch};
+      for (size_t i = 0; i < c.image.size(); ++i) {
+        x.push_back(c.image[i]);
+        dy.push_back(c.image[i] + c.low[i] + c.high[i] - (c.window[i] - 1) * c.dilation[i]);
+      }
+      x.push_back(c.channels);
+      dy.push_back(c.features);
+      k.insert(k.end(), {c.channels, c.features});
+      FuncBuilder b;
+      FuncBuilder::ConvOptions forward;
+      forward.input_layout = forward.output_layout = "b" + digits + "f";
+      forward.kernel_layout = digits + "io";
+      forward.low = c.low;
+      forward.high = c.high;
+      forward.rhs_dilation = c.dilation;
+      Value image = b.Parameter(Of(DType::kF32, x));
+      Value y = b.Convolution(image, b.Parameter(Of(DType::kF32, k)), forward);
+      FuncBuilder::ConvOptions backward = forward;
+      backward.input_layout = "f" + digits + "b";
+      backward.kernel_layout = "i" + digits + "o";
+      backward.output_layout = digits + "bf";
+      backward.rhs_dilation = {};
+      backward.strides = c.dilation;
+      Value df = b.Convolution(image, b.Parameter(Of(DType::kF32, dy)), backward);
+      b.Return({b.Logistic(y), df});
+      Check(b, Tolerance::Relative(1e-5));
+    }
+  }
+}
+
 CONFORMANCE_TEST(GroupedFilterGradients) {
   for (auto [in, out, groups] : {std::tuple<int64_t, int64_t, int64_t>{8, 12, 4},
                                  {6, 6, 6},
