@@ -35,7 +35,8 @@ class ReadyWorkers {
 
   // Around the time from a request for one of the host's threads to the thread's return.  False if
   // `most` are asked for or here already: the one that is between two calls right now will do, and
-  // a request that came too late for its call would only keep a thread from the host.
+  // a request that came too late for its call would only keep a thread from the host.  Counted for
+  // the process, not for each pool: a pool that is stuck makes the calls of another ask late.
   bool TakeThread(int most);
   void ReturnThread() { threads_.fetch_sub(1, std::memory_order_relaxed); }
 
