@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/fatal_error.h"
+#include "jit/base/log.h"
+#include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/llvm/lower.h"
 #include "llvm/Analysis/AliasAnalysis.h"
@@ -72,7 +74,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const backend::
 void Dump(const std::string& dir, absl::string_view name, absl::string_view suffix,
           absl::string_view text) {
   if (dir.empty()) return;
-  std::ofstream(absl::StrCat(dir, "/", name, suffix), std::ios::binary) << text;
+  const absl::Status written = ReplaceFile(absl::StrCat(dir, "/", name, suffix), text);
+  if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
 // The analyses that the passes below ask for.  llvm::PassBuilder would register every analysis and

@@ -2,7 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "jit/base/no_file_size_signal.h"
 #include "jit/base/process.h"
 #include "jit/base/status.h"
 
@@ -41,31 +42,6 @@ class Descriptor {
 
  private:
   int fd_;
-};
-
-// A write beyond RLIMIT_FSIZE raises a signal that ends the process by default.  It is not the
-// host's doing, so the host must not die of it.
-class NoFileSizeSignal {
- public:
-  NoFileSizeSignal() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGXFSZ);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, &set_, &before_);
-  }
-  ~NoFileSizeSignal() {
-    const int saved = errno;
-    const timespec now = {};
-    if (!was_pending_) sigtimedwait(&set_, nullptr, &now);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = saved;
-  }
-
- private:
-  sigset_t set_, before_;
-  bool was_pending_;
 };
 
 bool WriteAll(int fd, absl::string_view bytes) {
@@ -125,8 +101,9 @@ absl::StatusOr<std::unique_ptr<Directory>> Directory::Open(const std::string& pa
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return Failed("look at", path);
   if (use != Use::kReadOthers && !IsOurs(info)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("'", path, "' belongs to user ", info.st_uid, ", not to ", geteuid()));
+    return absl::FailedPreconditionError(absl::StrCat("'", path, "' belongs to user ", info.st_uid,
+                                                      ", not to ", geteuid(),
+                                                      geteuid() == 0 ? "" : " or root"));
   }
   if (OthersMayWrite(info)) {
     return absl::FailedPreconditionError(
@@ -165,6 +142,15 @@ Directory::ReadResult Directory::Read(absl::string_view name, std::string* bytes
   return ReadResult::kOk;
 }
 
+std::string Directory::WhyRefused(absl::string_view name) const {
+  struct stat info;
+  if (fstatat(descriptor_, std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return "";
+  if (!S_ISREG(info.st_mode)) return "no plain file";
+  if (OthersMayWrite(info)) return "others may write to it";
+  if (!IsOurs(info)) return absl::StrCat("belongs to user ", info.st_uid, ", not to you or root");
+  return "";
+}
+
 absl::Status Directory::Write(absl::string_view name, absl::string_view bytes, int mode) const {
   static std::atomic<uint64_t> count{0};
   const std::string temporary =
@@ -195,6 +181,13 @@ absl::Status Directory::Append(absl::string_view name, absl::string_view bytes) 
 
 bool Directory::Remove(absl::string_view name) const {
   return unlinkat(descriptor_, std::string(name).c_str(), 0) == 0;
+}
+
+bool Directory::RemoveUnlessLocked(absl::string_view name) const {
+  const std::string target(name);
+  const Descriptor fd(
+      openat(descriptor_, target.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  return fd.ok() && flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && Remove(target);
 }
 
 void Directory::Touch(absl::string_view name, int64_t granularity_us) const {

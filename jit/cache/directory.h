@@ -10,8 +10,8 @@
 //
 // What runs as code must not come from somebody else.  A directory that is ours to write to is made
 // with mode 0700; one that belongs to another user, that others may write to, or that is a symbolic
-// link is refused, and so is such a file.  Only a directory that is read alone (a pack, which the
-// user named) may belong to others.
+// link is refused, and so is such a file.  Only one that is read with kReadOthers may belong to
+// others: its content is not run, or a signature says whose it is (pack_signature.h).
 #ifndef TEKTITE_JIT_CACHE_DIRECTORY_H_
 #define TEKTITE_JIT_CACHE_DIRECTORY_H_
 
@@ -47,11 +47,15 @@ class Directory {
   // At most `most` bytes from the front.  A file that is no plain file, belongs to somebody else or
   // may be written by others is refused.
   ReadResult Read(absl::string_view name, std::string* bytes, int64_t most = kMostFileBytes) const;
+  // Why Read refuses it where code is run; empty: it does not, or there is no such file.
+  std::string WhyRefused(absl::string_view name) const;
   // ResourceExhausted for a full disk or a limit, PermissionDenied for a directory to read only.
   absl::Status Write(absl::string_view name, absl::string_view bytes, int mode = 0600) const;
   // Adds to the end, in one piece where other processes add, too.
   absl::Status Append(absl::string_view name, absl::string_view bytes) const;
   bool Remove(absl::string_view name) const;
+  // If nobody holds a lock on it (flock), which the system drops with the process that took it.
+  bool RemoveUnlessLocked(absl::string_view name) const;
   // Makes it the last used.  Files that were used within `granularity_us` are left alone.
   void Touch(absl::string_view name, int64_t granularity_us) const;
   // Plain files whose names end so.

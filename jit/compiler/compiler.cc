@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <system_error>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "jit/base/log.h"
 #include "jit/base/release_memory.h"
+#include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/compiler/backend_list.h"
@@ -72,9 +72,8 @@ bool MakeDirectory(const std::string& path) {
 }
 
 void DumpText(const std::string& path, absl::string_view text) {
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  if (!file.flush()) Warn("dump_to: cannot write ", path);
+  const absl::Status written = ReplaceFile(path, text);
+  if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
 // The op that says most about a fusion: its contraction, window, reduction, or else its last op.

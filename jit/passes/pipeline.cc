@@ -1,7 +1,6 @@
 #include "jit/passes/pipeline.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "jit/base/log.h"
+#include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/ops/ops.h"
@@ -39,9 +39,8 @@ void Dump(const ir::Graph& graph, const PassContext& context, int number, absl::
   if (context.flags.dump_to.empty()) return;
   const std::string path = absl::StrFormat("%s/%s.%02d_%s.tir", context.flags.dump_to,
                                            FileStem(graph, context), number, pass);
-  std::ofstream file(path, std::ios::trunc);
-  file << ir::Print(graph);
-  if (!file.flush()) Warn("dump_to: cannot write ", path);
+  const absl::Status written = ReplaceFile(path, ir::Print(graph));
+  if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
 bool IsDisabled(absl::string_view pass, const PassContext& context) {

@@ -1,12 +1,12 @@
 #include "runtime_hooks/c_api/cluster.h"
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/log.h"
+#include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/compiler/background.h"
@@ -85,9 +85,8 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
   const std::string directory = state_->compiler().DumpDirectory(name_);
   if (directory.empty()) return;
   const std::string path = absl::StrCat(directory, "/", file);
-  std::ofstream out(path, std::ios::trunc | std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!out.flush()) Warn("dump_to: cannot write ", path);
+  const absl::Status written = ReplaceFile(path, bytes);
+  if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
 absl::Status Cluster::Run(const tektite_call& call) {

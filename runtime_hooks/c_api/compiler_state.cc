@@ -153,6 +153,7 @@ void CompilerState::Publish() {
     if (counter != nullptr) counter->store(value, std::memory_order_relaxed);
   }
   if (!runs_live) live_runs_.store(counter_file_->Counter("runs"), std::memory_order_release);
+  counter_file_->Save();
 }
 
 std::vector<std::pair<std::string, uint64_t>> CompilerState::PublicCounters() const {

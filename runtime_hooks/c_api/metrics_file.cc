@@ -3,10 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <set>
 #include <utility>
 
@@ -17,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "jit/base/at_exit.h"
 #include "jit/base/log.h"
+#include "jit/base/replace_file.h"
 
 namespace tektite::c_api {
 namespace {
@@ -132,15 +129,9 @@ void MetricsFile::Loop() {
 }
 
 bool MetricsFile::Write() {
-  const std::string partial = absl::StrCat(path_, ".", pid_, ".tmp");
-  errno = 0;
-  std::ofstream file(partial, std::ios::trunc);
-  file << PrometheusText(counters_());
-  file.close();
-  if (file && std::rename(partial.c_str(), path_.c_str()) == 0) return true;
-  Warn("flag '--metrics_file=", path_, "': cannot write there: ", std::strerror(errno));
-  unlink(partial.c_str());
-  return false;
+  const absl::Status written = ReplaceFile(path_, PrometheusText(counters_()));
+  if (!written.ok()) Warn("flag '--metrics_file': ", written.message());
+  return written.ok();
 }
 
 }  // namespace tektite::c_api

@@ -4,8 +4,8 @@
 //   MetricsFile file("/var/lib/metrics/tektite_%p.prom", [state] { return state->Snapshot(); });
 //
 // A thread of low priority writes the file at once, every kPeriod and at the end (of the object or
-// of the process, whichever comes first), under another name that then replaces the old file, so
-// that no reader sees half of it.  %p in the path becomes the process's number, for processes that
+// of the process, whichever comes first), under another name that then replaces the old file
+// (ReplaceFile), so that no reader sees half of it and no link is followed.  %p in the path becomes the process's number, for processes that
 // share a setting.
 //
 // Limits: a child process that was forked writes nothing, and a process that ends without its exit
