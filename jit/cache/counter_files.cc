@@ -18,10 +18,12 @@
 namespace tektite::cache {
 namespace {
 
-constexpr char kSuffix[] = ".stats";
-// So many of the newest files stay, whether their processes live or not: to ask about one costs a
-// look into /proc, on the thread of a process's first request.
+constexpr absl::string_view kSuffix = kStatsSuffix;
+// So many of the newest files stay, whether their processes live or not, and so many of the others
+// are looked at: to ask about one costs a look into /proc or at its lock, some 10 us, on the thread
+// of a process's first request.
 constexpr size_t kKept = 16;
+constexpr size_t kMostLooks = 512;
 
 // The process of "TIME-space.pid.start.stats"; the time is of fixed width, so that names sort by
 // it.
@@ -40,6 +42,22 @@ std::vector<std::string> NewestFirst(const Directory& directory) {
 
 }  // namespace
 
+int RemoveCounterFiles(const Directory& run_folder, size_t kept) {
+  const std::vector<std::string> names = NewestFirst(run_folder);
+  const std::string space = CurrentProcess().space;
+  int removed = 0;
+  // The oldest first: those whose processes still live are few.
+  const size_t end = std::max(kept, names.size() - std::min(names.size(), kMostLooks));
+  for (size_t i = names.size(); i-- > end;) {
+    ProcessId id;
+    if (!ProcessOf(names[i], &id)) continue;
+    const bool is_gone = id.space == space ? IsDead(id) && run_folder.Remove(names[i])
+                                           : run_folder.RemoveUnlessLocked(names[i]);
+    removed += is_gone;
+  }
+  return removed;
+}
+
 std::string NewCounterFilePath(const Flags& flags) {
   if (flags.stats_file == kCacheOff) return "";
   if (!flags.stats_file.empty()) return flags.stats_file;
@@ -48,11 +66,8 @@ std::string NewCounterFilePath(const Flags& flags) {
   auto directory =
       Directory::Open(absl::StrCat(cache, "/", kRunFolder), Directory::Use::kReadWrite);
   if (!directory.ok()) return "";
-  const std::vector<std::string> names = NewestFirst(**directory);
-  for (size_t i = kKept; i < names.size(); ++i) {
-    ProcessId id;
-    if (ProcessOf(names[i], &id) && IsDead(id)) (*directory)->Remove(names[i]);
-  }
+  RemoveCounterFiles(**directory, kKept);
+  (*directory)->Sweep();
   // A process may have several compilers.
   static std::atomic<int64_t> last{0};
   const int64_t time = std::max(NowMicroseconds(), last.load() + 1);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "jit/cache/counter_files.h"
 #include "jit/cache/location.h"
 
 namespace tektite::cache {
@@ -29,17 +30,32 @@ void Note(const Directory& directory, absl::string_view lines, size_t most_bytes
   directory.Write(kNotes, notes).IgnoreError();
 }
 
+// What counter files take, of which the dead ones are removed where they do not fit.
+int64_t CounterFileBytes(const Directory& directory, int64_t room) {
+  auto folder = Directory::Open(absl::StrCat(directory.path(), "/", kRunFolder),
+                                Directory::Use::kReadIfThere);
+  if (!folder.ok()) return 0;
+  const auto bytes = [&] {
+    int64_t sum = 0;
+    for (const Directory::File& file : (*folder)->List(kStatsSuffix)) sum += file.bytes;
+    return sum;
+  };
+  const int64_t before = bytes();
+  return before > room && RemoveCounterFiles(**folder, /*kept=*/0) > 0 ? bytes() : before;
+}
+
 }  // namespace
 
 Evicted EvictTo(const Directory& directory, int64_t max_bytes, int64_t most_note_bytes) {
   std::vector<Directory::File> files = directory.List(kEntrySuffix);
   Evicted result;
   for (const Directory::File& file : files) result.bytes_left += file.bytes;
+  result.counter_bytes = CounterFileBytes(directory, max_bytes - result.bytes_left);
   std::sort(files.begin(), files.end(),
             [](const auto& a, const auto& b) { return a.used_us < b.used_us; });
   std::string removed;
   for (const Directory::File& file : files) {
-    if (result.bytes_left <= max_bytes) break;
+    if (result.bytes_left + result.counter_bytes <= max_bytes) break;
     if (!directory.Remove(file.name)) continue;
     result.bytes_left -= file.bytes;
     result.bytes += file.bytes;

@@ -2,6 +2,9 @@
 //
 //   Evicted evicted = EvictTo(directory, max_bytes);
 //
+// The counter files of processes (counter_files.h) take part of the bound; those of processes that
+// are gone go first.
+//
 // What goes is noted in the file "evicted", so that a later miss can be told from a first time.
 // Processes that do this at once do no harm: a file that is gone already is passed over.
 #ifndef TEKTITE_JIT_CACHE_EVICT_H_
@@ -18,6 +21,7 @@ namespace tektite::cache {
 struct Evicted {
   int64_t entries = 0, bytes = 0;  // removed
   int64_t left = 0, bytes_left = 0;
+  int64_t counter_bytes = 0;  // of counter files that stay
 };
 // The notes take at most `most_note_bytes`; the oldest go.
 Evicted EvictTo(const Directory& directory, int64_t max_bytes,

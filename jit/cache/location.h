@@ -20,6 +20,7 @@ inline constexpr char kPackFolder[] = "tektite_pack";
 // Inside a cache directory: what each process missed, and its counters.
 inline constexpr char kRunFolder[] = "run";
 inline constexpr char kEntrySuffix[] = ".entry";
+inline constexpr char kStatsSuffix[] = ".stats";
 
 std::string CacheDirectory(const Flags& flags);
 // The directories of --cache_pack; for a model's folder, the pack inside it.
