@@ -7,6 +7,7 @@
 #include "jit/base/build_id.h"
 #include "jit/base/log.h"
 #include "jit/base/process.h"
+#include "jit/base/status.h"
 #include "jit/cache/evict.h"
 #include "jit/cache/location.h"
 
@@ -38,6 +39,7 @@ std::unique_ptr<DiskStore> DiskStore::Open(const Flags& flags) {
   DiskStoreOptions options;
   options.directory = CacheDirectory(flags);
   options.packs = PackDirectories(flags);
+  options.pack_key = flags.pack_key;
   options.max_bytes = std::clamp<int64_t>(flags.cache_mb, 0, int64_t{1} << 30) << 20;
   options.warn_about_directory = !flags.cache_dir.empty();
   return Open(options);
@@ -63,7 +65,7 @@ DiskStore::DiskStore(const DiskStoreOptions& options)
     }
   }
   for (const std::string& path : options.packs) {
-    auto pack = Directory::Open(path, Directory::Use::kReadOthers);
+    absl::StatusOr<Pack> pack = OpenPack(path, options.pack_key);
     if (pack.ok()) {
       packs_.push_back(*std::move(pack));
     } else {
@@ -72,8 +74,23 @@ DiskStore::DiskStore(const DiskStoreOptions& options)
   }
 }
 
-std::optional<std::string> DiskStore::LoadFrom(const Directory& directory, const Fingerprint& key,
-                                               MissCause* cause) {
+// A pack is code that will run.  Without a key only the user's own and root's is trusted; with one,
+// whatever it has signed, whoever owns the files.
+absl::StatusOr<DiskStore::Pack> DiskStore::OpenPack(const std::string& path,
+                                                    const std::string& key_path) {
+  Pack pack;
+  if (key_path.empty()) {
+    TEKTITE_ASSIGN_OR_RETURN(pack.directory, Directory::Open(path, Directory::Use::kReadIfThere));
+    return pack;
+  }
+  TEKTITE_ASSIGN_OR_RETURN(pack.directory, Directory::Open(path, Directory::Use::kReadOthers));
+  TEKTITE_ASSIGN_OR_RETURN(pack.signature, PackSignature::Read(*pack.directory, key_path));
+  return pack;
+}
+
+std::optional<std::string> DiskStore::LoadFrom(const Directory& directory,
+                                               const PackSignature* signature,
+                                               const Fingerprint& key, MissCause* cause) {
   std::string bytes;
   switch (directory.Read(FileOf(key), &bytes)) {
     case Directory::ReadResult::kOk:
@@ -87,6 +104,11 @@ std::optional<std::string> DiskStore::LoadFrom(const Directory& directory, const
     case Directory::ReadResult::kFailed:
       *cause = MissCause::kUnreadable;
       return std::nullopt;
+  }
+  if (signature != nullptr && !signature->Fits(FileOf(key), bytes)) {
+    ++counters_.refused;
+    *cause = MissCause::kRefused;
+    return std::nullopt;
   }
   absl::string_view payload;
   switch (DecodePayload(bytes, key, &payload)) {
@@ -113,7 +135,7 @@ std::optional<std::string> DiskStore::Load(const Fingerprint& key,
                                            const std::function<CacheKey()>& describe) {
   MissCause cause = MissCause::kAbsent;
   if (directory_ != nullptr) {
-    std::optional<std::string> payload = LoadFrom(*directory_, key, &cause);
+    std::optional<std::string> payload = LoadFrom(*directory_, nullptr, key, &cause);
     if (payload.has_value()) {
       ++counters_.hits;
       if (writable_) directory_->Touch(FileOf(key), kTouchUs);
@@ -121,8 +143,9 @@ std::optional<std::string> DiskStore::Load(const Fingerprint& key,
       return payload;
     }
   }
-  for (const auto& pack : packs_) {
-    std::optional<std::string> payload = LoadFrom(*pack, key, &cause);
+  for (const Pack& pack : packs_) {
+    std::optional<std::string> payload = LoadFrom(
+        *pack.directory, pack.signature.has_value() ? &*pack.signature : nullptr, key, &cause);
     if (payload.has_value()) {
       ++counters_.pack_hits;
       log_.Used(key, RunLog::From::kPack);
@@ -179,7 +202,8 @@ void DiskStore::KeepBound(int64_t added) {
       looked.entries == 0 ? looked : EvictTo(*directory_, max_bytes_ - max_bytes_ / 10, notes);
   counters_.evicted += looked.entries + (looked.entries == 0 ? 0 : evicted.entries);
   // Others add to it, too: some way below the bound it is counted again.
-  known_bytes_ = std::max(evicted.bytes_left, max_bytes_ - max_bytes_ / kLookAgain);
+  known_bytes_ =
+      std::max(evicted.bytes_left + evicted.counter_bytes, max_bytes_ - max_bytes_ / kLookAgain);
 }
 
 void DiskStore::Flush() {

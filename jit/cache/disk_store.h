@@ -28,6 +28,7 @@
 #include "jit/cache/directory.h"
 #include "jit/cache/entry.h"
 #include "jit/cache/key.h"
+#include "jit/cache/pack_signature.h"
 #include "jit/cache/run_log.h"
 
 namespace tektite::cache {
@@ -35,6 +36,8 @@ namespace tektite::cache {
 struct DiskStoreOptions {
   std::string directory;  // empty: packs only
   std::vector<std::string> packs;
+  // The public key that packs must be signed with; empty: they must belong to the user or to root.
+  std::string pack_key;
   int64_t max_bytes = int64_t{1} << 30;
   bool warn_about_directory = false;  // the user named it, and so wants to know
 };
@@ -47,8 +50,9 @@ struct DiskCounters {
 
 class DiskStore {
  public:
-  // Of the flags --cache_dir, --cache_mb and --cache_pack; null when there is nothing to read or
-  // write.  A pack that cannot be used is one warning, and so is a directory that the user named.
+  // Of the flags --cache_dir, --cache_mb, --cache_pack and --pack_key; null when there is nothing
+  // to read or write.  A pack that cannot be used is one warning, and so is a directory that the
+  // user named.
   static std::unique_ptr<DiskStore> Open(const Flags& flags);
   static std::unique_ptr<DiskStore> Open(const DiskStoreOptions& options);
 
@@ -66,8 +70,14 @@ class DiskStore {
 
  private:
   explicit DiskStore(const DiskStoreOptions& options);
-  std::optional<std::string> LoadFrom(const Directory& directory, const Fingerprint& key,
-                                      MissCause* cause);
+  struct Pack {
+    std::unique_ptr<Directory> directory;
+    std::optional<PackSignature> signature;  // with a key
+  };
+  static absl::StatusOr<Pack> OpenPack(const std::string& path, const std::string& key_path);
+  // `signature`: null, or what the entry must fit.
+  std::optional<std::string> LoadFrom(const Directory& directory, const PackSignature* signature,
+                                      const Fingerprint& key, MissCause* cause);
   void KeepBound(int64_t added);
 
   struct Atomics {
@@ -78,7 +88,7 @@ class DiskStore {
 
   const int64_t max_bytes_;
   std::unique_ptr<Directory> directory_;  // may be null
-  std::vector<std::unique_ptr<Directory>> packs_;
+  std::vector<Pack> packs_;
   std::atomic<bool> writable_{false};
   std::atomic<bool> has_swept_{false};
   RunLog log_;

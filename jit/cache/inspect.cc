@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "jit/base/status.h"
 #include "jit/cache/location.h"
+#include "jit/cache/pack_signature.h"
 
 namespace tektite::cache {
 namespace {
@@ -50,6 +51,10 @@ ListedEntry Inspector::Look(const Directory::File& file) const {
   listed.bytes = file.bytes;
   listed.used_us = file.used_us;
   std::string bytes;
+  if (const std::string why = directory_->WhyRefused(file.name); !why.empty()) {
+    listed.fault = absl::StrCat(MissCauseName(MissCause::kRefused), ": ", why);
+    return listed;
+  }
   switch (directory_->Read(file.name, &bytes)) {
     case Directory::ReadResult::kOk:
       break;
@@ -164,6 +169,7 @@ absl::StatusOr<Inspector::Packed> Inspector::Pack(const std::vector<std::string>
     for (std::string& inside : held_keys(entry)) held.insert(std::move(inside));
     good.emplace_back(key, std::move(bytes));
   }
+  pack->Remove(kPackSignature);  // of what was there before
   Packed packed;
   for (const auto& [key, bytes] : good) {
     if (held.contains(key)) {

@@ -30,7 +30,7 @@ struct ListedEntry {
   int64_t bytes = 0;
   int64_t used_us = 0;
   bool good = false;  // the rest is known only then
-  std::string fault;  // otherwise: "damaged", "foreign", "refused", "unreadable"
+  std::string fault;  // otherwise: "damaged", "foreign", "refused: why", "unreadable"
   EntryHeader header;
   std::string name;
   PartTexts parts;

@@ -10,6 +10,7 @@
 #include "jit/base/status.h"
 #include "jit/cache/inspect.h"
 #include "jit/cache/location.h"
+#include "jit/cache/pack_signature.h"
 #include "jit/compiler/program.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -189,6 +190,24 @@ char* tektite_cache_pack(const char* flags, const char* directory, int32_t all, 
                          tektite_status* status) {
   return GuardedText(status,
                      [&] { return Pack(flags, directory, all != 0, format == TEKTITE_JSON); });
+}
+
+char* tektite_cache_make_key(const char* path, tektite_status* status) {
+  return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
+    TEKTITE_RETURN_IF_ERROR(tektite::cache::MakeSigningKey(path));
+    return absl::StrCat(path, ": the secret key; ", path, ".pub: for --pack_key\n");
+  });
+}
+
+char* tektite_cache_sign(const char* directory, const char* secret_key, tektite_status* status) {
+  return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
+    using tektite::cache::Directory;
+    TEKTITE_ASSIGN_OR_RETURN(
+        const auto pack, Directory::Open(absl::StrCat(directory, "/", tektite::cache::kPackFolder),
+                                         Directory::Use::kReadIfThere));
+    TEKTITE_RETURN_IF_ERROR(tektite::cache::SignPack(*pack, secret_key));
+    return absl::StrCat("signed with ", secret_key, "\n");
+  });
 }
 
 }  // extern "C"

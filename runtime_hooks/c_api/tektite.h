@@ -259,6 +259,12 @@ TEKTITE_API char* tektite_cache_diff(const char* flags, const char* a, const cha
 /* `keys`: first digits of keys, separated by commas; NULL: all. */
 TEKTITE_API char* tektite_cache_remove(const char* flags, const char* keys, int32_t format,
                                        tektite_status* status);
+/* Writes a new secret key for packs to `path`, and its public half, for --pack_key, to `path`.pub.
+ * Returns a line that says so. */
+TEKTITE_API char* tektite_cache_make_key(const char* path, tektite_status* status);
+/* Signs tektite_pack in `directory` as it is now.  Returns a line that says so. */
+TEKTITE_API char* tektite_cache_sign(const char* directory, const char* secret_key,
+                                     tektite_status* status);
 /* Copies what the last process used, or with `all` everything, to tektite_pack in `directory`, from
  * where --cache_pack=directory serves it. */
 TEKTITE_API char* tektite_cache_pack(const char* flags, const char* directory, int32_t all,

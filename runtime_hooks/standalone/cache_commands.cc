@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   bool json = false, all = false, remove = false;
-  std::string key, other, directory, max_size;
+  std::string key, other, directory, max_size, sign;
   std::vector<std::string> keys;
   int32_t format() const { return json ? TEKTITE_JSON : TEKTITE_TEXT; }
 };
@@ -140,17 +140,33 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
   command->add_option("KEY", rm->keys, "The first digits of keys");
   command->add_flag("--all", rm->all, "Remove everything");
   auto pack = std::make_shared<Options>();
-  command = Add(cache, globals, "pack",
-                "Copy what the last run used to DIR/tektite_pack, for --cache_pack=DIR to serve",
-                pack, [](const Options& o, const std::string& flags) {
-                  PrintTable(Checked([&](tektite_status* s) {
-                               return Text(tektite_cache_pack(flags.c_str(), o.directory.c_str(),
-                                                              o.all, o.format(), s));
-                             }),
-                             o.json, false);
-                });
+  command = Add(
+      cache, globals, "pack",
+      "Copy what the last run used to DIR/tektite_pack, for --cache_pack=DIR to serve", pack,
+      [](const Options& o, const std::string& flags) {
+        const Text packed = Checked([&](tektite_status* s) {
+          return Text(tektite_cache_pack(flags.c_str(), o.directory.c_str(), o.all, o.format(), s));
+        });
+        PrintTable(packed, o.json, false);
+        if (o.sign.empty()) return;
+        const Text line = Checked([&](tektite_status* s) {
+          return Text(tektite_cache_sign(o.directory.c_str(), o.sign.c_str(), s));
+        });
+        if (!o.json) PrintTable(line, false, false);
+      });
   command->add_option("DIR", pack->directory, "Such as the folder of a SavedModel")->required();
   command->add_flag("--all", pack->all, "Copy every entry of the cache");
+  command->add_option("--sign", pack->sign, "Sign it with the secret key in this file");
+  auto key = std::make_shared<Options>();
+  command =
+      cache->add_subcommand("key", "Make a key that packs are signed with, and its public half");
+  command->callback([key] {
+    PrintTable(Checked([&](tektite_status* s) {
+                 return Text(tektite_cache_make_key(key->key.c_str(), s));
+               }),
+               false, false);
+  });
+  command->add_option("FILE", key->key, "The secret key; FILE.pub is for --pack_key")->required();
 }
 
 }  // namespace

@@ -116,6 +116,27 @@ TEST(DiskStore, ADirectoryToReadOnlyServesAndIsNotWritten) {
   EXPECT_EQ(store->counters().pack_hits, 1);
 }
 
+// Root loaded, and so ran, a pack that belonged to `nobody`.
+TEST(DiskStore, APackOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  TestFolder folder;
+  OpenAt(folder / "pack")->Store(TestKey("a"), "image of a");
+  DiskStoreOptions options;
+  options.packs = {folder / "pack"};
+  EXPECT_NE(DiskStore::Open(options), nullptr);
+  ASSERT_EQ(chown((folder / "pack").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(DiskStore::Open(options), nullptr);
+  // An entry of somebody else in a pack that is ours.
+  ASSERT_EQ(chown((folder / "pack").c_str(), geteuid(), getegid()), 0);
+  ASSERT_EQ(chown((folder / ("pack/" + TestKey("a").fingerprint.Hex() + kEntrySuffix)).c_str(),
+                  65534, 65534),
+            0);
+  auto store = DiskStore::Open(options);
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(Load(*store, "a"), std::nullopt);
+  EXPECT_EQ(store->counters().refused, 1);
+}
+
 TEST(DiskStore, NothingToReadOrWriteIsNoStore) {
   TestFolder folder;
   EXPECT_EQ(DiskStore::Open(DiskStoreOptions{}), nullptr);

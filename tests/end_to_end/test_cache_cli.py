@@ -250,6 +250,36 @@ def test_a_server_with_a_pack_compiles_nothing(cache, tmp_path):
     assert done.returncode == 0 and done.stderr.count("\n") == 1 and "/nowhere" in done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_pack_is_the_users_or_signed(cache, tmp_path):
+    """Root loaded a pack that belonged to `nobody`."""
+    model = tmp_path / "model"
+    model.mkdir()
+    _, expected = cache.run()
+    for name in ("good", "other"):
+        assert "pack_key" in cache("cache", "key", tmp_path / name)
+    assert "cannot write" in cache("cache", "key", tmp_path / "good", code=1)
+    assert "signed with" in cache("cache", "pack", model, "--sign", tmp_path / "good")
+    pack = model / "tektite_pack"
+    for path in (*pack.iterdir(), pack):
+        os.chown(path, 65534, 65534)
+
+    def serve(flags):
+        done = subprocess.run([COMMAND, "run", cache.folder / "two.ir", "-i", cache.folder / "x.npy", "-d",
+                               tmp_path / "out", "--stats"], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "TEKTITE_FLAGS": f"--cache_dir=off --cache_pack={model} {flags}"})
+        assert done.returncode == 0 and np.load(tmp_path / "out" / "out0.npy").tobytes() == expected
+        return json.loads(done.stdout.splitlines()[-1])["disk"]["pack_hits"], done.stderr
+
+    hits, said = serve("")
+    assert hits == 0 and said.count("\n") == 1 and "belongs to user 65534" in said
+    hits, said = serve(f"--pack_key={tmp_path}/other.pub")
+    assert hits == 0 and said.count("\n") == 1 and "does not fit" in said
+    assert serve(f"--pack_key={tmp_path}/good.pub") == (1, "")
+    faults = cache.json("verify", code=3, flags=f"--cache_dir={pack}")
+    assert "belongs to user 65534" in json.dumps(faults)
+
+
 def test_usage(cache):
     for command in ("ls", "show", "why", "verify", "gc", "diff", "pack", "rm"):
         assert "--json" in cache("cache", command, "--help")
