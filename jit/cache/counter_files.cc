@@ -18,7 +18,6 @@
 namespace tektite::cache {
 namespace {
 
-constexpr absl::string_view kSuffix = kStatsSuffix;
 // So many of the newest files stay, whether their processes live or not, and so many of the others
 // are looked at: to ask about one costs a look into /proc or at its lock, some 10 us, on the thread
 // of a process's first request.
@@ -29,13 +28,13 @@ constexpr size_t kMostLooks = 512;
 // it.
 bool ProcessOf(absl::string_view name, ProcessId* id) {
   const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(absl::StripSuffix(name, kSuffix), absl::MaxSplits('-', 1));
+      absl::StrSplit(absl::StripSuffix(name, kStatsSuffix), absl::MaxSplits('-', 1));
   return ProcessId::Parse(parts.second, id);
 }
 
 std::vector<std::string> NewestFirst(const Directory& directory) {
   std::vector<std::string> names;
-  for (Directory::File& file : directory.List(kSuffix)) names.push_back(std::move(file.name));
+  for (Directory::File& file : directory.List(kStatsSuffix)) names.push_back(std::move(file.name));
   std::sort(names.rbegin(), names.rend());
   return names;
 }
@@ -73,7 +72,7 @@ std::string NewCounterFilePath(const Flags& flags) {
   const int64_t time = std::max(NowMicroseconds(), last.load() + 1);
   last = time;
   return absl::StrCat((*directory)->path(), "/", absl::StrFormat("%020d", time), "-",
-                      CurrentProcess().ToString(), kSuffix);
+                      CurrentProcess().ToString(), kStatsSuffix);
 }
 
 absl::StatusOr<std::string> FindCounterFile(const Flags& flags, absl::string_view which) {

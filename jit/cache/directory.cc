@@ -27,6 +27,7 @@ namespace {
 
 constexpr absl::string_view kTemporary = "tmp.";
 constexpr int64_t kUnknownProcessUs = int64_t{3600} * 1000000;
+constexpr int64_t kUnlockableUs = int64_t{7 * 86400} * 1000000;
 
 class Descriptor {
  public:
@@ -187,7 +188,13 @@ bool Directory::RemoveUnlessLocked(absl::string_view name) const {
   const std::string target(name);
   const Descriptor fd(
       openat(descriptor_, target.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  return fd.ok() && flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && Remove(target);
+  if (!fd.ok()) return false;
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    struct stat info;
+    if (errno == EWOULDBLOCK || fstat(fd.get(), &info) != 0) return false;
+    if (NowMicroseconds() - Microseconds(info.st_mtim) < kUnlockableUs) return false;
+  }
+  return Remove(target);
 }
 
 void Directory::Touch(absl::string_view name, int64_t granularity_us) const {

@@ -55,6 +55,7 @@ class Directory {
   absl::Status Append(absl::string_view name, absl::string_view bytes) const;
   bool Remove(absl::string_view name) const;
   // If nobody holds a lock on it (flock), which the system drops with the process that took it.
+  // Where a file system knows no locks: if it was not written for a week.
   bool RemoveUnlessLocked(absl::string_view name) const;
   // Makes it the last used.  Files that were used within `granularity_us` are left alone.
   void Touch(absl::string_view name, int64_t granularity_us) const;

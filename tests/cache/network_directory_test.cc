@@ -3,6 +3,7 @@
 // The system calls are stood in for here, since no test machine has such a file server.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "jit/cache/directory.h"
 #include "jit/cache/disk_store.h"
 #include "jit/cache/location.h"
 #include "tests/cache/testing.h"
@@ -29,6 +31,7 @@ struct Server {
   bool replaces = true;
   int read_error = 0;  // of entries
   int locks = 0;       // that were asked for
+  bool has_locks = true;
 };
 thread_local Server server;
 
@@ -77,9 +80,10 @@ int openat(int fd, const char* name, int flags, ...) {
   return real(fd, name, flags, mode);
 }
 
-int flock(int, int) {
+int flock(int fd, int operation) {
+  static auto* const real = Real<int(int, int)>("flock");
   ++server.locks;
-  return Fail(ENOLCK);
+  return server.has_locks ? real(fd, operation) : Fail(ENOLCK);
 }
 
 int lockf(int, int, off_t) {
@@ -195,6 +199,18 @@ TEST_F(NetworkDirectory, FilesOfTheClientItselfAreLeftAlone) {
   store->Flush();
   EXPECT_EQ(Load(*store, "a"), "image of a");
   EXPECT_TRUE(std::filesystem::exists(folder_ / "cache/.nfs00000001"));
+}
+
+TEST_F(NetworkDirectory, WithoutLocksAFileGoesByItsAge) {
+  TestFolder folder;
+  auto directory = Directory::Open(folder / "cache", Directory::Use::kReadWrite);
+  ASSERT_TRUE((*directory)->Write("a", "text").ok());
+  server.has_locks = false;
+  EXPECT_FALSE((*directory)->RemoveUnlessLocked("a"));
+  const timespec old[2] = {{1, 0}, {1, 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, (folder / "cache/a").c_str(), old, 0), 0);
+  EXPECT_TRUE((*directory)->RemoveUnlessLocked("a"));
+  server = {};
 }
 
 }  // namespace
