@@ -14,6 +14,7 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/image_prefetch.h"
 #include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/long_sum.h"
 #include "backends/cpu/panel_packing.h"
 #include "backends/cpu/row_addresses.h"
 #include "backends/cpu/row_tiles.h"
@@ -74,7 +75,13 @@ class ContractionEmitter {
       const Dim rows = plan_.block_rows + Dim(plan_.m.is_constant() ? 0 : plan_.rows);
       num_sums_ = rows * Dim(plan_.panel());
       sums_ = b.AllocateScratch(plan_.accumulator, num_sums_);
+      if (num_pieces().value_or(2 * kFanIn) > kFanIn) {
+        upper_sums_ = b.AllocateScratch(plan_.accumulator, num_sums_);
+      }
     }
+    k_blocks_ = BlocksOfSums(plan_, plan_.blocked_k_loops);
+    cascade_ = SumCascade(&b, plan_.accumulator, plan_.lanes, int64_t{plan_.rows} * plan_.vectors,
+                          k_blocks_.count);
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     PlanPrefetch();
     image_prefetch_ = ImagePrefetch(plan_);
@@ -171,16 +178,31 @@ class ContractionEmitter {
     Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
     Value m_count = b.Min(b.Sub(b.Index(plan_.m), m_begin), b.Index(plan_.block_rows));
     if (plan_.blocked_k_loops > 0) {
-      b.Zero(sums_, b.Index(num_sums_ * Dim(ir::DTypeBytes(plan_.accumulator))));
-      BlockedLoops(0, b.Index(0), b.Index(0), [&](Value lhs_offset, Value rhs_offset) {
+      const Value bytes = b.Index(num_sums_ * Dim(ir::DTypeBytes(plan_.accumulator)));
+      b.Zero(sums_, bytes);
+      if (upper_sums_) b.Zero(upper_sums_, bytes);
+      const auto add_to_upper = [&] {
         ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
-          std::vector<Value> acc = LoadSums(tile);
-          acc = Accumulate(tile, panel, column, std::move(acc), lhs_offset, rhs_offset);
-          StoreSums(tile, acc);
+          StoreSums(upper_sums_, tile, Plus(LoadSums(upper_sums_, tile), LoadSums(sums_, tile)));
         });
-      });
+      };
+      BlockedLoops(0, b.Index(0), b.Index(0), b.Index(0),
+                   [&](Value lhs_offset, Value rhs_offset, Value piece) {
+                     ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
+                       StoreSums(sums_, tile,
+                                 Plus(LoadSums(sums_, tile),
+                                      Accumulate(tile, panel, column, lhs_offset, rhs_offset)));
+                     });
+                     if (!upper_sums_) return;
+                     const Value place = b.Rem(piece, b.Index(kFanIn));
+                     b.If(b.Compare("eq", place, b.Index(kFanIn - 1)), [&] {
+                       add_to_upper();
+                       b.Zero(sums_, bytes);
+                     });
+                   });
+      if (upper_sums_) add_to_upper();
       ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
-        Finish(batch, m_begin, tile, column, LoadSums(tile));
+        Finish(batch, m_begin, tile, column, LoadSums(upper_sums_ ? upper_sums_ : sums_, tile));
       });
       return;
     }
@@ -191,8 +213,7 @@ class ContractionEmitter {
         epilogue_.Prefetch(b, batch, of_batch, column);
       }
       image_prefetch_.Emit(b, plan_, tile, panel);
-      std::vector<Value> acc =
-          Accumulate(tile, panel, column, Zeros(tile.rows), b.Index(0), b.Index(0));
+      std::vector<Value> acc = Accumulate(tile, panel, column, b.Index(0), b.Index(0));
       if (shared_) acc = Separated(tile.rows, acc);
       Finish(batch, m_begin, tile, column, std::move(acc));
     });
@@ -212,16 +233,26 @@ class ContractionEmitter {
     return separated;
   }
 
-  // The leading k loops, outside the tiles.
-  void BlockedLoops(int depth, Value lhs_offset, Value rhs_offset,
-                    const std::function<void(Value, Value)>& body) {
+  // The leading k loops, outside the tiles: body(lhs offset, rhs offset, number of the piece).
+  void BlockedLoops(int depth, Value lhs_offset, Value rhs_offset, Value piece,
+                    const std::function<void(Value, Value, Value)>& body) {
     loop::Builder& b = *b_;
-    if (depth == plan_.blocked_k_loops) return body(lhs_offset, rhs_offset);
+    if (depth == plan_.blocked_k_loops) return body(lhs_offset, rhs_offset, piece);
     const AddressLoop& loop = plan_.k_loops[depth];
     b.For(b.Index(0), b.Index(loop.trips), 1, [&](Value i) {
       BlockedLoops(depth + 1, b.Add(lhs_offset, b.Mul(i, b.Index(loop.lhs_stride))),
-                   b.Add(rhs_offset, b.Mul(i, b.Index(RhsStride(loop)))), body);
+                   b.Add(rhs_offset, b.Mul(i, b.Index(RhsStride(loop)))),
+                   b.Add(b.Mul(piece, b.Index(loop.trips)), i), body);
     });
+  }
+  Dim num_pieces() const {
+    Dim pieces(1);
+    for (int i = 0; i < plan_.blocked_k_loops; ++i) pieces = pieces * plan_.k_loops[i].trips;
+    return pieces;
+  }
+  std::vector<Value> Plus(std::vector<Value> x, const std::vector<Value>& y) {
+    for (size_t i = 0; i < x.size(); ++i) x[i] = b_->Add(x[i], y[i]);
+    return x;
   }
 
   void ForEachTileOfBlock(Value m_count, const std::function<void(const RowTile&)>& body) {
@@ -238,19 +269,19 @@ class ContractionEmitter {
     return b_->Add(b_->Mul(b_->Add(m, b_->Index(row)), b_->Index(plan_.panel())),
                    b_->Index(static_cast<int64_t>(vector) * plan_.lanes));
   }
-  std::vector<Value> LoadSums(const RowTile& tile) {
+  std::vector<Value> LoadSums(Value sums, const RowTile& tile) {
     std::vector<Value> acc;
     for (int r = 0; r < tile.rows; ++r) {
       for (int v = 0; v < plan_.vectors; ++v) {
-        acc.push_back(b_->Load(sums_, plan_.accumulator, SumIndex(tile.first, r, v), plan_.lanes));
+        acc.push_back(b_->Load(sums, plan_.accumulator, SumIndex(tile.first, r, v), plan_.lanes));
       }
     }
     return acc;
   }
-  void StoreSums(const RowTile& tile, const std::vector<Value>& acc) {
+  void StoreSums(Value sums, const RowTile& tile, const std::vector<Value>& acc) {
     for (int r = 0; r < tile.rows; ++r) {
       for (int v = 0; v < plan_.vectors; ++v) {
-        b_->Store(sums_, SumIndex(tile.first, r, v),
+        b_->Store(sums, SumIndex(tile.first, r, v),
                   acc[static_cast<size_t>(r) * plan_.vectors + v]);
       }
     }
@@ -275,8 +306,8 @@ class ContractionEmitter {
   }
 
   // Runs the k loops inside the tile.
-  std::vector<Value> Accumulate(const RowTile& tile, Value panel, Value column,
-                                std::vector<Value> acc, Value lhs_offset, Value rhs_offset) {
+  std::vector<Value> Accumulate(const RowTile& tile, Value panel, Value column, Value lhs_offset,
+                                Value rhs_offset) {
     loop::Builder& b = *b_;
     prefetch_tile_ = b.Div(tile.first, b.Index(plan_.rows));
     // More tiles than expected fetch again what is there by then, and nothing beyond it.
@@ -298,11 +329,13 @@ class ContractionEmitter {
         break;
     }
     const TileStep step(b, plan_, RowAddresses(b, plan_, lhs_, block_begin_, tile), rhs, masks);
-    return Nest(plan_.blocked_k_loops, lhs_offset, rhs_offset, std::move(acc), step);
+    return cascade_.Total(
+        Nest(plan_.blocked_k_loops, lhs_offset, rhs_offset, b.Index(0), Zeros(tile.rows), step));
   }
 
-  std::vector<Value> Nest(size_t depth, Value lhs_offset, Value rhs_offset, std::vector<Value> acc,
-                          const TileStep& step) {
+  // `block`: the number of the block of sums, as far as outer loops tell.
+  std::vector<Value> Nest(size_t depth, Value lhs_offset, Value rhs_offset, Value block,
+                          std::vector<Value> acc, const TileStep& step) {
     loop::Builder& b = *b_;
     if (plan_.k == Dim(0)) return acc;
     if (depth >= plan_.k_loops.size()) {
@@ -315,13 +348,34 @@ class ContractionEmitter {
       return std::pair(b.Add(lhs_offset, b.Mul(i, b.Index(loop.lhs_stride))),
                        b.Add(rhs_offset, b.Mul(i, b.Index(rhs_stride))));
     };
-    if (depth + 1 < plan_.k_loops.size()) {
-      return b.For(b.Index(0), b.Index(loop.trips), 1, std::move(acc),
-                   [&](Value i, absl::Span<const Value> carried) {
-                     auto [l, r] = at(i);
-                     return Nest(depth + 1, l, r, {carried.begin(), carried.end()}, step);
-                   });
+    const bool is_last = depth + 1 == plan_.k_loops.size();
+    auto part = [&](Value begin, Value end, Value number, std::vector<Value> sums) {
+      if (is_last) return Innermost(loop, begin, end, at, std::move(sums), step);
+      return b.For(begin, end, 1, std::move(sums), [&](Value i, absl::Span<const Value> carried) {
+        auto [l, r] = at(i);
+        const Value inner = b.Add(b.Mul(number, b.Index(loop.trips)), i);
+        return Nest(depth + 1, l, r, inner, {carried.begin(), carried.end()}, step);
+      });
+    };
+    if (static_cast<int>(depth) != k_blocks_.depth) {
+      return part(b.Index(0), b.Index(loop.trips), block, std::move(acc));
     }
+    const Dim blocks = k_blocks_.per_loop(plan_);
+    const Value trips = b.Index(k_blocks_.trips), all = b.Index(loop.trips);
+    return b.For(b.Index(0), b.Index(blocks), 1, std::move(acc),
+                 [&](Value i, absl::Span<const Value> carried) {
+                   const Value begin = b.Mul(i, trips), end = b.Min(b.Add(begin, trips), all);
+                   const Value number = b.Add(b.Mul(block, b.Index(blocks)), i);
+                   return cascade_.EndBlock(
+                       number, part(begin, end, number, {carried.begin(), carried.end()}));
+                 });
+  }
+
+  // Steps [begin, end) of the last k loop; `begin` is a multiple of KBlocks::kMultiple.
+  std::vector<Value> Innermost(const AddressLoop& loop, Value begin, Value end,
+                               const std::function<std::pair<Value, Value>(Value)>& at,
+                               std::vector<Value> acc, const TileStep& step) {
+    loop::Builder& b = *b_;
     // Interleaved partial sums when one step has too few independent operations.
     const size_t size = acc.size();
     int copies = 1;
@@ -340,37 +394,35 @@ class ContractionEmitter {
       }
     }
     const int64_t steps = static_cast<int64_t>(copies) * unroll;
-    const Dim whole = loop.trips - Mod(loop.trips, steps);
+    const Value whole =
+        b.Sub(end, Mod(loop.trips, steps) == Dim(0) ? b.Index(0) : b.Rem(end, b.Index(steps)));
     const auto one = [&](const std::pair<Value, Value>& offsets, Value* sums) {
       step.One(offsets.first, offsets.second, sums);
     };
-    acc = b.For(
-        b.Index(0), b.Index(whole), steps, std::move(acc),
-        [&](Value i, absl::Span<const Value> carried) {
-          std::vector<Value> sums(carried.begin(), carried.end());
-          const auto sums_of = [&](int64_t s) { return &sums[(s % copies) * size]; };
-          const auto k = [&](int64_t s) { return at(b.Add(i, b.Index(s))); };
-          if (plan_.reads_pairs && steps % 2 == 0) {
-            for (int64_t s = 0; s < steps; s += 2) {
-              step.Two(k(s).first, {k(s).second, k(s + 1).second}, {sums_of(s), sums_of(s + 1)});
-            }
-          } else {
-            for (int64_t s = 0; s < steps; ++s) one(k(s), sums_of(s));
-          }
-          PrefetchNextPiece(at(i).second, steps, step.rhs());
-          return sums;
-        });
+    acc = b.For(begin, whole, steps, std::move(acc), [&](Value i, absl::Span<const Value> carried) {
+      std::vector<Value> sums(carried.begin(), carried.end());
+      const auto sums_of = [&](int64_t s) { return &sums[(s % copies) * size]; };
+      const auto k = [&](int64_t s) { return at(b.Add(i, b.Index(s))); };
+      if (plan_.reads_pairs && steps % 2 == 0) {
+        for (int64_t s = 0; s < steps; s += 2) {
+          step.Two(k(s).first, {k(s).second, k(s + 1).second}, {sums_of(s), sums_of(s + 1)});
+        }
+      } else {
+        for (int64_t s = 0; s < steps; ++s) one(k(s), sums_of(s));
+      }
+      PrefetchNextPiece(at(i).second, steps, step.rhs());
+      return sums;
+    });
     for (int c = copies; c > 1; c /= 2) {
       for (size_t i = 0; i < size * c / 2; ++i) acc[i] = b.Add(acc[i], acc[i + size * c / 2]);
     }
     acc.resize(size);
     // What is left of an unknown number of trips.
-    return b.For(b.Index(whole), b.Index(loop.trips), 1, std::move(acc),
-                 [&](Value i, absl::Span<const Value> carried) {
-                   std::vector<Value> sums(carried.begin(), carried.end());
-                   one(at(i), sums.data());
-                   return sums;
-                 });
+    return b.For(whole, end, 1, std::move(acc), [&](Value i, absl::Span<const Value> carried) {
+      std::vector<Value> sums(carried.begin(), carried.end());
+      one(at(i), sums.data());
+      return sums;
+    });
   }
 
   // The first tile of a piece of the right-hand side would wait for memory in every step; instead,
@@ -411,6 +463,11 @@ class ContractionEmitter {
   bool prefetch_epilogue_ = false;
   ImagePrefetch image_prefetch_;
   Dim num_sums_;
+  // Of pieces, as far as they are not in upper_sums_.
+  static constexpr int64_t kFanIn = SumCascade::kFanIn;
+  Value upper_sums_;
+  KBlocks k_blocks_;
+  SumCascade cascade_;
 };
 
 }  // namespace

@@ -475,6 +475,38 @@ ir::SymbolMap UsualSizes(const ContractionPlan& plan) {
   return all(size);
 }
 
+KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time) {
+  // TensorFlow's products, oneDNN's, end a block after some 400 products; storing and loading the
+  // sums of a tile costs as much as three of them.
+  constexpr int64_t kBlock = 512, kOneBlock = 768;
+  constexpr int64_t kLarge = int64_t{1} << 30;  // for what is not known
+  KBlocks blocks;
+  const int loops = static_cast<int>(plan.k_loops.size());
+  if (!ir::IsFloat(plan.accumulator)) return blocks;
+  auto steps = [&](int i) {
+    const int64_t trips = plan.k_loops[i].trips.value_or(kLarge);
+    return i + 1 == loops ? CeilDiv(trips, at_a_time) : trips;
+  };
+  double all = 1;
+  for (int i = first; i < loops; ++i) all *= static_cast<double>(steps(i));
+  if (all <= kOneBlock) return blocks;
+  int64_t inner = 1;  // steps in a trip
+  int depth = loops - 1;
+  for (; depth > first && inner * steps(depth) < kBlock; --depth) {
+    inner *= std::max<int64_t>(steps(depth), 1);
+  }
+  blocks.depth = depth;
+  const int64_t most = std::max<int64_t>(kBlock / inner, 1);
+  const bool is_known = plan.k_loops[depth].trips.is_constant();
+  const int64_t even = is_known ? CeilDiv(steps(depth), CeilDiv(steps(depth), most)) : most;
+  const bool is_last = depth == loops - 1;
+  blocks.trips = is_last ? RoundUp(even, KBlocks::kMultiple) * at_a_time : even;
+  blocks.count = blocks.per_loop(plan);
+  for (int i = first; i < depth; ++i) blocks.count = blocks.count * plan.k_loops[i].trips;
+  blocks.count = Max(blocks.count, 1);
+  return blocks;
+}
+
 bool SharesLastVector(const ContractionPlan& plan) {
   if (plan.rhs == RhsMode::kRowMajor || plan.blocked_k_loops > 0 || !plan.n.is_constant()) {
     return false;

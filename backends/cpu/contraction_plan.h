@@ -131,6 +131,20 @@ absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
 // from memory took 1.38 times as long for b = 1 when b was taken for 128.
 ir::SymbolMap UsualSizes(const ContractionPlan& plan);
 
+// Sums over k that are long are sums of blocks (long_sum.h): trips of one of the k loops in a
+// block.
+struct KBlocks {
+  static constexpr int64_t kMultiple = 96;  // of trips, where the last loop is cut
+  int depth = -1;                           // which loop; -1: k is one block
+  ir::Dim trips = 0;
+  ir::Dim count = 1;  // blocks in all, at least one
+  ir::Dim per_loop(const ContractionPlan& plan) const {
+    return CeilDiv(plan.k_loops[depth].trips, trips);
+  }
+};
+// Of the loops from `first` on, the last of which takes `at_a_time` trips in a step.
+KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time = 1);
+
 // Two rows share the only panel's last vector, since it is half empty.  (24 columns: three
 // multiply-adds for two rows instead of four.)
 bool SharesLastVector(const ContractionPlan& plan);

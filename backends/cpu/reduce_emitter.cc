@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/long_sum.h"
 #include "backends/cpu/reduction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -23,6 +24,8 @@ using loop::Value;
 
 // Vectors of accumulators side by side: a cache line or more per step, and latency hidden.
 constexpr int kColumns = 4;
+// Additions to an accumulator of a column before a block ends: six more for each of them.
+constexpr int64_t kColumnBlock = 256;
 
 struct Plan {
   std::vector<const Node*> reduces;
@@ -167,22 +170,55 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
         at.push_back(At(b.Add(first, b.Index(static_cast<int64_t>(v) * lanes)), 1));
         return at;
       };
-      state = NestLoops(b, reduced_sizes, std::move(state),
-                        [&](const std::vector<Value>& loops, std::vector<Value> s) {
-                          Indices reduced;
-                          for (Value i : loops) reduced.push_back(At(i));
-                          for (int v = 0; v < vectors; ++v) {
-                            e.Clear();
-                            e.SetMask(mask_of(v));
-                            for (size_t r = 0; r < reductions.size(); ++r) {
-                              Value x = e.EmitVector(plan.reduces[r]->operand(0),
-                                                     space_index(kept_at(v), reduced));
-                              Value& acc = s[r * vectors + v];
-                              acc = reductions[r].Combine(acc, x, {});
-                            }
-                          }
-                          return s;
-                        });
+      const size_t accumulators = state.size();
+      for (const Reduction& r : reductions) {
+        for (int v = 0; v < vectors; ++v) {
+          for (Value part : r.BeginBlocks()) state.push_back(part);
+        }
+      }
+      // after(the LongSum of blocks, the accumulator) for every accumulator of a sum.
+      auto for_each_sum = [&](std::vector<Value>& s, auto after) {
+        size_t blocks = accumulators;
+        for (size_t a = 0; a < accumulators; ++a) {
+          if (!reductions[a / vectors].IsSumOfFloats()) continue;
+          LongSum sum{s[blocks], s[blocks + 1]};
+          after(&sum, &s[a]);
+          s[blocks++] = sum.high;
+          s[blocks++] = sum.low;
+        }
+      };
+      auto end_block = [&](std::vector<Value> s) {
+        for_each_sum(s, [&](LongSum* sum, Value* acc) {
+          *sum = Plus(b, *sum, *acc);
+          *acc = EmptySum(b, acc->dtype(), lanes).high;
+        });
+        return s;
+      };
+      Value ended;
+      state = NestLoopsInBlocks(
+          b, reduced_sizes, kColumnBlock, std::move(state),
+          [&](const std::vector<Value>& loops, std::vector<Value> s) {
+            Indices reduced;
+            for (Value i : loops) reduced.push_back(At(i));
+            for (int v = 0; v < vectors; ++v) {
+              e.Clear();
+              e.SetMask(mask_of(v));
+              for (size_t r = 0; r < reductions.size(); ++r) {
+                Value x =
+                    e.EmitVector(plan.reduces[r]->operand(0), space_index(kept_at(v), reduced));
+                Value& acc = s[r * vectors + v];
+                acc = reductions[r].Combine(acc, x, {});
+              }
+            }
+            return s;
+          },
+          end_block, &ended);
+      auto in_all = [&] {
+        std::vector<Value> s = state;
+        for_each_sum(s, [&](LongSum* sum, Value* acc) { *acc = Total(b, Plus(b, *sum, *acc)); });
+        return s;
+      };
+      if (ended) state = b.IfElse(ended, in_all, [&] { return state; });
       for (int v = 0; v < vectors; ++v) {
         e.Clear();
         e.SetMask(mask_of(v));

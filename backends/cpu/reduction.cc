@@ -1,7 +1,9 @@
 #include "backends/cpu/reduction.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/long_sum.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -14,6 +16,9 @@ using loop::Value;
 
 // Vectors of partial results: four hide the latency of an addition.
 constexpr int kAccumulators = 4;
+// Additions into a vector of partial results before a block ends: rows of 8192 elements in vectors
+// of 16 are one block, and cost what they always did.  Half of what TensorFlow's blocks have.
+constexpr int64_t kBlockSteps = 128;
 
 using Visit = std::function<std::vector<Value>(const std::vector<Value>&, Value)>;
 
@@ -33,60 +38,193 @@ void TakeIn(const std::vector<Reduction>& reductions, int copies,
   }
 }
 
-// One sweep along the last dimension with the outer index fixed; updates the accumulators, of which
-// each reduction has `copies`.
-State Sweep(loop::Builder& b, const Dim& size, int lanes, int copies,
-            const std::vector<Reduction>& reductions, const std::vector<Value>& outer, State state,
-            const Visit& visit) {
-  auto at = [&](Value inner) {
-    std::vector<Value> index = outer;
-    index.push_back(inner);
-    return index;
-  };
-  const int64_t step = static_cast<int64_t>(lanes) * copies;
-  const Dim left = Mod(size, lanes), whole = size - left, unrolled = size - Mod(size, step);
-  auto vectors = [&](Value inner, int count, absl::Span<const Value> carried) {
-    State s(carried.begin(), carried.end());
-    std::vector<std::vector<Value>> taken;
-    for (int c = 0; c < count; ++c) {
-      taken.push_back(visit(at(b.Add(inner, b.Index(static_cast<int64_t>(c) * lanes))), {}));
-    }
-    TakeIn(reductions, copies, taken, {}, &s);
-    return s;
-  };
-  state = b.For(b.Index(0), b.Index(unrolled), step, std::move(state),
-                [&](Value inner, absl::Span<const Value> carried) {
-                  return vectors(inner, copies, carried);
-                });
-  if (copies > 1) {
-    state = b.For(
-        b.Index(unrolled), b.Index(whole), lanes, std::move(state),
-        [&](Value inner, absl::Span<const Value> carried) { return vectors(inner, 1, carried); });
-  }
-  return b.IfElse(
-      b.Compare("gt", b.Index(left), b.Index(0)),
-      [&] {
-        State s = state;
-        const Value mask = b.MaskUpTo(b.Index(left), lanes);
-        TakeIn(reductions, copies, {visit(at(b.Index(whole)), mask)}, mask, &s);
-        return s;
-      },
-      [&] { return state; });
+// Additions into the same accumulator along the last dimension, at most.
+Dim StepsAlong(const Dim& size, int lanes, int copies) {
+  return FloorDiv(size, int64_t{lanes} * copies) + Dim(copies);
 }
 
-std::vector<Value> Nest(loop::Builder& b, const Dims& sizes, size_t depth, int lanes, int copies,
-                        const std::vector<Reduction>& reductions, const std::vector<Value>& outer,
-                        std::vector<Value> state, const Visit& visit) {
-  if (depth + 1 == sizes.size()) {
-    return Sweep(b, sizes[depth], lanes, copies, reductions, outer, std::move(state), visit);
+// Any of the loops ends a block before it ends; none if that never happens.
+Value EndsBlock(loop::Builder& b, const Dims& trips, const std::vector<Dim>& blocks) {
+  Value ends;
+  for (size_t d = 0; d < trips.size(); ++d) {
+    if (NeverEndsBlock(trips[d], blocks[d])) continue;
+    const Value more = b.Compare("gt", b.Index(trips[d]), b.Index(blocks[d]));
+    ends = ends ? b.Or(ends, more) : more;
   }
-  return b.For(b.Index(0), b.Index(sizes[depth]), 1, std::move(state),
-               [&](Value i, absl::Span<const Value> carried) {
-                 std::vector<Value> index = outer;
-                 index.push_back(i);
-                 return Nest(b, sizes, depth + 1, lanes, copies, reductions, index,
-                             std::vector<Value>(carried.begin(), carried.end()), visit);
-               });
+  return ends;
+}
+
+class Sweeper {
+ public:
+  Sweeper(loop::Builder& b, const Dims& sizes, int lanes, int copies,
+          const std::vector<Reduction>& reductions, const Visit& visit)
+      : b_(b),
+        sizes_(sizes),
+        lanes_(lanes),
+        copies_(copies),
+        step_(int64_t{lanes} * copies),
+        reductions_(reductions),
+        visit_(visit) {
+    // From the last loop outwards.
+    Dim steps = StepsAlong(sizes.back(), lanes, copies);
+    blocks_.push_back(Dim(kBlockSteps * step_));
+    for (size_t d = sizes.size() - 1; d-- > 0;) {
+      blocks_.insert(blocks_.begin(), BlockTrips(steps, kBlockSteps));
+      steps = steps * sizes[d];
+    }
+    for (const Reduction& r : reductions) sums_ |= r.IsSumOfFloats();
+  }
+
+  std::vector<Value> Run() {
+    Dims trips;
+    for (size_t d = 0; d < sizes_.size(); ++d) trips.push_back(Trips(d));
+    const Value ended = sums_ ? EndsBlock(b_, trips, blocks_) : Value();
+    State state;
+    for (const Reduction& r : reductions_) Append(r.Begin(copies_), &state);
+    if (ended) {
+      for (const Reduction& r : reductions_) Append(r.BeginBlocks(), &state);
+    }
+    state = Nest(0, {}, std::move(state));
+    size_t first = 0, blocks = NumAccumulators();
+    std::vector<Value> totals;
+    for (const Reduction& r : reductions_) {
+      const size_t size = r.num_accumulators(copies_);
+      auto accumulators = absl::MakeConstSpan(state).subspan(first, size);
+      first += size;
+      if (!ended || !r.IsSumOfFloats()) {
+        totals.push_back(r.Total(accumulators));
+        continue;
+      }
+      const LongSum before{state[blocks], state[blocks + 1]};
+      blocks += 2;
+      const Value last = r.Folded(accumulators);
+      totals.push_back(r.Finish(b_.IfElse(
+          ended,
+          [&] { return std::vector<Value>{tektite::cpu::Total(b_, Plus(b_, before, last))}; },
+          [&] { return std::vector<Value>{last}; })[0]));
+    }
+    return totals;
+  }
+
+ private:
+  static void Append(const std::vector<Value>& values, State* state) {
+    state->insert(state->end(), values.begin(), values.end());
+  }
+
+  size_t NumAccumulators() const {
+    size_t size = 0;
+    for (const Reduction& r : reductions_) size += r.num_accumulators(copies_);
+    return size;
+  }
+
+  // What is cut into blocks: of the last loop, the part that takes all copies along.
+  Dim Trips(size_t depth) const {
+    const Dim& size = sizes_[depth];
+    return depth + 1 == sizes_.size() ? size - Mod(size, step_) : size;
+  }
+
+  State EndBlock(State state) const {
+    size_t first = 0, blocks = NumAccumulators();
+    for (const Reduction& r : reductions_) {
+      const size_t size = r.num_accumulators(copies_);
+      auto accumulators = absl::MakeSpan(state).subspan(first, size);
+      first += size;
+      if (!r.IsSumOfFloats()) continue;
+      const LongSum sum = Plus(b_, {state[blocks], state[blocks + 1]}, r.Folded(accumulators));
+      const std::vector<Value> fresh = r.Begin(copies_);
+      std::copy(fresh.begin(), fresh.end(), accumulators.begin());
+      state[blocks++] = sum.high;
+      state[blocks++] = sum.low;
+    }
+    return state;
+  }
+
+  State InBlocks(size_t depth, State state,
+                 const std::function<State(Value, Value, State)>& body) const {
+    if (!sums_) return body(b_.Index(0), b_.Index(Trips(depth)), std::move(state));
+    return ForInBlocks(b_, Trips(depth), blocks_[depth], std::move(state), body,
+                       [&](State s) { return EndBlock(std::move(s)); });
+  }
+
+  State Nest(size_t depth, const std::vector<Value>& outer, State state) const {
+    if (depth + 1 == sizes_.size()) return Sweep(outer, std::move(state));
+    return InBlocks(depth, std::move(state), [&](Value begin, Value end, State s) {
+      return b_.For(begin, end, 1, std::move(s), [&](Value i, absl::Span<const Value> carried) {
+        std::vector<Value> index = outer;
+        index.push_back(i);
+        return Nest(depth + 1, index, State(carried.begin(), carried.end()));
+      });
+    });
+  }
+
+  // One sweep along the last dimension with the outer index fixed.
+  State Sweep(const std::vector<Value>& outer, State state) const {
+    loop::Builder& b = b_;
+    auto at = [&](Value inner) {
+      std::vector<Value> index = outer;
+      index.push_back(inner);
+      return index;
+    };
+    const Dim &size = sizes_.back(), unrolled = Trips(sizes_.size() - 1);
+    const Dim left = Mod(size, lanes_), whole = size - left;
+    auto vectors = [&](Value inner, int count, absl::Span<const Value> carried) {
+      State s(carried.begin(), carried.end());
+      std::vector<std::vector<Value>> taken;
+      for (int c = 0; c < count; ++c) {
+        taken.push_back(visit_(at(b.Add(inner, b.Index(static_cast<int64_t>(c) * lanes_))), {}));
+      }
+      TakeIn(reductions_, copies_, taken, {}, &s);
+      return s;
+    };
+    state = InBlocks(sizes_.size() - 1, std::move(state), [&](Value begin, Value end, State s) {
+      return b.For(begin, end, step_, std::move(s),
+                   [&](Value inner, absl::Span<const Value> carried) {
+                     return vectors(inner, copies_, carried);
+                   });
+    });
+    if (copies_ > 1) {
+      state = b.For(
+          b.Index(unrolled), b.Index(whole), lanes_, std::move(state),
+          [&](Value inner, absl::Span<const Value> carried) { return vectors(inner, 1, carried); });
+    }
+    return b.IfElse(
+        b.Compare("gt", b.Index(left), b.Index(0)),
+        [&] {
+          State s = state;
+          const Value mask = b.MaskUpTo(b.Index(left), lanes_);
+          TakeIn(reductions_, copies_, {visit_(at(b.Index(whole)), mask)}, mask, &s);
+          return s;
+        },
+        [&] { return state; });
+  }
+
+  loop::Builder& b_;
+  const Dims& sizes_;
+  const int lanes_, copies_;
+  const int64_t step_;
+  const std::vector<Reduction>& reductions_;
+  const Visit& visit_;
+  std::vector<Dim> blocks_;  // trips of each loop in a block
+  bool sums_ = false;        // of floats are among the reductions
+};
+
+std::vector<Value> NestOf(
+    loop::Builder& b, const Dims& sizes, const std::vector<Value>& outer, std::vector<Value> state,
+    const std::function<std::vector<Value>(const std::vector<Value>&, std::vector<Value>)>& body,
+    const std::vector<Dim>& blocks,
+    const std::function<std::vector<Value>(std::vector<Value>)>& end_block) {
+  const size_t depth = outer.size();
+  if (depth == sizes.size()) return body(outer, std::move(state));
+  const auto loop = [&](Value begin, Value end, std::vector<Value> s) {
+    return b.For(begin, end, 1, std::move(s), [&](Value i, absl::Span<const Value> carried) {
+      std::vector<Value> index = outer;
+      index.push_back(i);
+      return NestOf(b, sizes, index, std::vector<Value>(carried.begin(), carried.end()), body,
+                    blocks, end_block);
+    });
+  };
+  if (blocks.empty()) return loop(b.Index(0), b.Index(sizes[depth]), std::move(state));
+  return ForInBlocks(b, sizes[depth], blocks[depth], std::move(state), loop, end_block);
 }
 
 }  // namespace
@@ -148,7 +286,17 @@ Value Reduction::Beyond(Value x, Value accumulator) const {
   return b_->Select(b_->Compare(op_ == ir::Op::kMax ? "gt" : "lt", x, accumulator), x, accumulator);
 }
 
-Value Reduction::Total(absl::Span<const Value> state) const {
+bool Reduction::IsSumOfFloats() const { return op_ == ir::Op::kAdd && ir::IsFloat(accumulator_); }
+
+std::vector<Value> Reduction::BeginBlocks() const {
+  if (!IsSumOfFloats()) return {};
+  const LongSum none = EmptySum(*b_, accumulator_, lanes_);
+  return {none.high, none.low};
+}
+
+Value Reduction::Total(absl::Span<const Value> state) const { return Finish(Folded(state)); }
+
+Value Reduction::Folded(absl::Span<const Value> state) const {
   std::vector<Value> parts(state.begin(), state.end());
   Value seen;
   if (WatchesForNan()) {
@@ -163,7 +311,7 @@ Value Reduction::Total(absl::Span<const Value> state) const {
     }
   }
   if (seen) parts[0] = b_->Select(b_->Compare("ne", seen, seen), seen, parts[0]);
-  return Finish(parts[0]);
+  return parts[0];
 }
 
 Value Reduction::Narrow(Value accumulator) const {
@@ -180,38 +328,30 @@ std::vector<Value> ReduceOverInner(loop::Builder& b, const Dims& sizes, int lane
   const int64_t enough = int64_t{2} * kAccumulators * lanes;
   const int copies =
       !reductions.empty() && all.back().value_or(enough) >= enough ? kAccumulators : 1;
-  State state;
-  for (const Reduction& r : reductions) {
-    for (Value v : r.Begin(copies)) state.push_back(v);
-  }
-  auto trimmed = [&](const std::vector<Value>& index, Value mask) {
+  const Visit trimmed = [&](const std::vector<Value>& index, Value mask) {
     return visit(sizes.empty() ? std::vector<Value>{} : index, mask);
   };
-  state = Nest(b, all, 0, lanes, copies, reductions, {}, std::move(state), trimmed);
-  std::vector<Value> totals;
-  size_t first = 0;
-  for (const Reduction& r : reductions) {
-    const size_t size = r.num_accumulators(copies);
-    totals.push_back(r.Total(absl::MakeConstSpan(state).subspan(first, size)));
-    first += size;
-  }
-  return totals;
+  return Sweeper(b, all, lanes, copies, reductions, trimmed).Run();
 }
 
 std::vector<Value> NestLoops(
     loop::Builder& b, const Dims& sizes, std::vector<Value> state,
     const std::function<std::vector<Value>(const std::vector<Value>&, std::vector<Value>)>& body) {
-  std::function<std::vector<Value>(std::vector<Value>, std::vector<Value>)> nest =
-      [&](std::vector<Value> index, std::vector<Value> s) {
-        if (index.size() == sizes.size()) return body(index, std::move(s));
-        return b.For(b.Index(0), b.Index(sizes[index.size()]), 1, std::move(s),
-                     [&](Value i, absl::Span<const Value> carried) {
-                       std::vector<Value> next = index;
-                       next.push_back(i);
-                       return nest(next, std::vector<Value>(carried.begin(), carried.end()));
-                     });
-      };
-  return nest({}, std::move(state));
+  return NestOf(b, sizes, {}, std::move(state), body, {}, {});
+}
+
+std::vector<Value> NestLoopsInBlocks(
+    loop::Builder& b, const Dims& sizes, int64_t block_steps, std::vector<Value> state,
+    const std::function<std::vector<Value>(const std::vector<Value>&, std::vector<Value>)>& body,
+    const std::function<std::vector<Value>(std::vector<Value>)>& end_block, Value* ended) {
+  std::vector<Dim> blocks(sizes.size());
+  Dim steps(1);
+  for (size_t d = sizes.size(); d-- > 0;) {
+    blocks[d] = BlockTrips(steps, block_steps);
+    steps = steps * sizes[d];
+  }
+  *ended = EndsBlock(b, sizes, blocks);
+  return NestOf(b, sizes, {}, std::move(state), body, blocks, end_block);
 }
 
 }  // namespace tektite::cpu

@@ -6,7 +6,8 @@
 // f16 and bf16 accumulate in f32.  A row's max and min watch for NaN on the side, in an accumulator
 // of its own: two operations a vector, where a max that passes NaN on takes three.  The order of
 // additions is fixed by the sizes and by which of them are known to the compiler: several vectors
-// of partial results, combined pairwise, then lanes by halves.
+// of partial results, combined pairwise, then lanes by halves.  A sum of more than some thousand
+// floats is one of blocks (long_sum.h), so its error is that of a block, however many there are.
 #ifndef TEKTITE_BACKENDS_CPU_REDUCTION_H_
 #define TEKTITE_BACKENDS_CPU_REDUCTION_H_
 
@@ -40,6 +41,13 @@ class Reduction {
   void TakeIn(std::vector<loop::Value> x, loop::Value mask, absl::Span<loop::Value> state) const;
   // One scalar of the reduction's dtype.
   loop::Value Total(absl::Span<const loop::Value> state) const;
+  // What Total combines the lanes of.
+  loop::Value Folded(absl::Span<const loop::Value> state) const;
+
+  // Many terms lose digits: they are taken in by blocks (long_sum.h).
+  bool IsSumOfFloats() const;
+  // The LongSum of blocks; nothing where blocks are of no use.
+  std::vector<loop::Value> BeginBlocks() const;
 
  private:
   bool WatchesForNan() const;
@@ -66,6 +74,15 @@ std::vector<loop::Value> NestLoops(
     loop::Builder& b, const ir::Dims& sizes, std::vector<loop::Value> state,
     const std::function<std::vector<loop::Value>(const std::vector<loop::Value>&,
                                                  std::vector<loop::Value>)>& body);
+
+// The same in blocks: state = end_block(state) after every `block_steps` elements or so, but for
+// the last of them.  `*ended`: a block has ended; none if that never happens.
+std::vector<loop::Value> NestLoopsInBlocks(
+    loop::Builder& b, const ir::Dims& sizes, int64_t block_steps, std::vector<loop::Value> state,
+    const std::function<std::vector<loop::Value>(const std::vector<loop::Value>&,
+                                                 std::vector<loop::Value>)>& body,
+    const std::function<std::vector<loop::Value>(std::vector<loop::Value>)>& end_block,
+    loop::Value* ended);
 
 }  // namespace tektite::cpu
 

@@ -24,6 +24,7 @@
 #include "backends/cpu/epilogue.h"
 #include "backends/cpu/kernel_emitters.h"
 #include "backends/cpu/lane_reduction.h"
+#include "backends/cpu/long_sum.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -74,6 +75,9 @@ class StreamedProduct {
   absl::Status Emit(loop::Builder& b) {
     b_ = &b;
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
+    blocks_ = BlocksOfSums(plan_, 0, along_k_ ? plan_.lanes : 1);
+    const int sums = along_k_ ? ColumnsTogether() : plan_.vectors;
+    cascade_ = SumCascade(&b, plan_.accumulator, plan_.lanes, int64_t{rows_} * sums, blocks_.count);
     for (int m = 0; m < rows_; ++m) row_displacement_.push_back(RowDisplacement(m));
     ForEachUnit(b, units(), UnitsPerChunk(units(), cost_), [&](Value unit) {
       EmitPanel(b.Div(unit, b.Index(plan_.panels())), b.Rem(unit, b.Index(plan_.panels())));
@@ -143,19 +147,39 @@ class StreamedProduct {
     return std::vector<Value>(count, b_->Splat(b_->Constant(plan_.accumulator, 0), plan_.lanes));
   }
 
-  // Runs the k loops but the innermost: inner(lhs offset, rhs offset, sums).
+  // Runs the k loops, the innermost by inner(lhs offset, rhs offset, begin, end, sums).
   using Sums = std::vector<Value>;
-  using Inner = std::function<Sums(Value, Value, Sums)>;
-  Sums OuterLoops(size_t depth, Value lhs_at, Value rhs_at, Sums sums, const Inner& inner) {
+  using Inner = std::function<Sums(Value, Value, Value, Value, Sums)>;
+  Sums SumOver(Sums sums, const Inner& inner) {
     loop::Builder& b = *b_;
     if (plan_.k == Dim(0)) return sums;
-    if (depth + 1 >= plan_.k_loops.size()) return inner(lhs_at, rhs_at, std::move(sums));
-    const AddressLoop& loop = plan_.k_loops[depth];
-    return b.For(b.Index(0), b.Index(loop.trips), 1, std::move(sums),
+    return cascade_.Total(Loops(0, b.Index(0), b.Index(0), b.Index(0), std::move(sums), inner));
+  }
+  Sums Loops(size_t depth, Value lhs_at, Value rhs_at, Value block, Sums sums, const Inner& inner) {
+    loop::Builder& b = *b_;
+    const bool is_last = depth + 1 >= plan_.k_loops.size();
+    const AddressLoop loop = is_last ? InnerLoop() : plan_.k_loops[depth];
+    auto part = [&](Value begin, Value end, Value number, Sums s) {
+      if (is_last) return inner(lhs_at, rhs_at, begin, end, std::move(s));
+      return b.For(begin, end, 1, std::move(s), [&](Value i, absl::Span<const Value> carried) {
+        return Loops(depth + 1, b.Add(lhs_at, b.Mul(i, b.Index(loop.lhs_stride))),
+                     b.Add(rhs_at, b.Mul(i, b.Index(loop.rhs_stride))),
+                     b.Add(b.Mul(number, b.Index(loop.trips)), i),
+                     Sums(carried.begin(), carried.end()), inner);
+      });
+    };
+    const Value all = b.Index(loop.trips);
+    if (static_cast<int>(depth) != blocks_.depth) {
+      return part(b.Index(0), all, block, std::move(sums));
+    }
+    const Dim blocks = blocks_.per_loop(plan_);
+    const Value trips = b.Index(blocks_.trips);
+    return b.For(b.Index(0), b.Index(blocks), 1, std::move(sums),
                  [&](Value i, absl::Span<const Value> carried) {
-                   return OuterLoops(depth + 1, b.Add(lhs_at, b.Mul(i, b.Index(loop.lhs_stride))),
-                                     b.Add(rhs_at, b.Mul(i, b.Index(loop.rhs_stride))),
-                                     Sums(carried.begin(), carried.end()), inner);
+                   const Value begin = b.Mul(i, trips), end = b.Min(b.Add(begin, trips), all);
+                   const Value number = b.Add(b.Mul(block, b.Index(blocks)), i);
+                   return cascade_.EndBlock(
+                       number, part(begin, end, number, Sums(carried.begin(), carried.end())));
                  });
   }
   AddressLoop InnerLoop() const {
@@ -170,13 +194,13 @@ class StreamedProduct {
     if (ragged) masks_ = epilogue_.ColumnMasks(b, column);
     rhs_ = b.Offset(rhs, plan_.dtype, column);
     const size_t size = static_cast<size_t>(rows_) * plan_.vectors;
-    return OuterLoops(0, b.Index(0), b.Index(0), Zeros(size),
-                      [&](Value lhs_at, Value rhs_at, Sums sums) {
-                        return SweepRows(lhs_at, rhs_at, std::move(sums));
-                      });
+    return SumOver(Zeros(size), [&](Value lhs_at, Value rhs_at, Value begin, Value end, Sums sums) {
+      return SweepRows(lhs_at, rhs_at, begin, end, std::move(sums));
+    });
   }
 
-  Sums SweepRows(Value lhs_at, Value rhs_at, Sums sums) {
+  // Rows [begin, end); `begin` is a multiple of the steps of a trip.
+  Sums SweepRows(Value lhs_at, Value rhs_at, Value begin, Value end, Sums sums) {
     loop::Builder& b = *b_;
     const Dim trips = InnerLoop().trips;
     const int64_t likely = trips.value_or(kLarge);
@@ -187,27 +211,26 @@ class StreamedProduct {
     while (static_cast<int64_t>(size) * steps < 3 * kEnoughSums && steps * 2 <= likely) steps *= 2;
     const Sums zero = Zeros(size);
     for (int64_t c = 1; c < copies; ++c) sums.insert(sums.end(), zero.begin(), zero.end());
-    const Dim unrolled = trips - Mod(trips, steps);
-    sums = b.For(b.Index(0), b.Index(unrolled), steps, std::move(sums),
-                 [&](Value k, absl::Span<const Value> carried) {
-                   Sums s(carried.begin(), carried.end());
-                   PrefetchRows(k, steps, rhs_at);
-                   for (int64_t i = 0; i < steps; ++i) {
-                     Step(lhs_at, rhs_at, b.Add(k, b.Index(i)),
-                          &s[i % copies * static_cast<int64_t>(size)]);
-                   }
-                   return s;
-                 });
+    const Value rest = Mod(trips, steps) == Dim(0) ? b.Index(0) : b.Rem(end, b.Index(steps));
+    const Value unrolled = b.Sub(end, rest);
+    sums = b.For(
+        begin, unrolled, steps, std::move(sums), [&](Value k, absl::Span<const Value> carried) {
+          Sums s(carried.begin(), carried.end());
+          PrefetchRows(k, steps, rhs_at);
+          for (int64_t i = 0; i < steps; ++i) {
+            Step(lhs_at, rhs_at, b.Add(k, b.Index(i)), &s[i % copies * static_cast<int64_t>(size)]);
+          }
+          return s;
+        });
     for (int64_t c = copies; c > 1; c /= 2) {
       for (size_t i = 0; i < size * c / 2; ++i) sums[i] = b.Add(sums[i], sums[i + size * c / 2]);
     }
     sums.resize(size);
-    return b.For(b.Index(unrolled), b.Index(trips), 1, std::move(sums),
-                 [&](Value k, absl::Span<const Value> carried) {
-                   Sums s(carried.begin(), carried.end());
-                   Step(lhs_at, rhs_at, k, s.data());
-                   return s;
-                 });
+    return b.For(unrolled, end, 1, std::move(sums), [&](Value k, absl::Span<const Value> carried) {
+      Sums s(carried.begin(), carried.end());
+      Step(lhs_at, rhs_at, k, s.data());
+      return s;
+    });
   }
 
   // One row of the right-hand side; `sums` row by row.
@@ -267,16 +290,15 @@ class StreamedProduct {
       if (ragged) n = b.Min(n, b.Index(plan_.n - Dim(1)));
       pointers.push_back(b.Offset(rhs, plan_.dtype, b.Mul(n, b.Index(plan_.rhs_n_stride))));
     }
-    int together = std::min(lanes, target_.vector_registers / 2);
-    while (together > 1 && together * rows_ > target_.vector_registers / 2) together /= 2;
+    const int together = ColumnsTogether();
     std::vector<std::vector<Value>> columns(rows_);
     for (int first = 0; first < lanes; first += together) {
-      Sums sums = OuterLoops(
-          0, b.Index(0), b.Index(0), Zeros(static_cast<size_t>(together) * rows_),
-          [&](Value lhs_at, Value rhs_at, Sums s) {
-            return SweepColumns({pointers.begin() + first, pointers.begin() + first + together},
-                                lhs_at, rhs_at, std::move(s));
-          });
+      const std::vector<Value> of_step(pointers.begin() + first,
+                                       pointers.begin() + first + together);
+      Sums sums = SumOver(Zeros(static_cast<size_t>(together) * rows_),
+                          [&](Value lhs_at, Value rhs_at, Value begin, Value end, Sums s) {
+                            return SweepColumns(of_step, lhs_at, rhs_at, begin, end, std::move(s));
+                          });
       for (int m = 0; m < rows_; ++m) {
         auto of_row = sums.begin() + static_cast<int64_t>(m) * together;
         columns[m].insert(columns[m].end(), of_row, of_row + together);
@@ -289,9 +311,13 @@ class StreamedProduct {
     return totals;
   }
 
-  Sums SweepColumns(const std::vector<Value>& pointers, Value lhs_at, Value rhs_at, Sums sums) {
+  // Elements [begin, end) of k; `begin` is a multiple of lanes.
+  Sums SweepColumns(const std::vector<Value>& pointers, Value lhs_at, Value rhs_at, Value begin,
+                    Value end, Sums sums) {
     loop::Builder& b = *b_;
-    const Dim trips = InnerLoop().trips, left = Mod(trips, plan_.lanes), whole = trips - left;
+    const bool is_ragged = Mod(InnerLoop().trips, plan_.lanes) != Dim(0);
+    const Value left = is_ragged ? b.Rem(end, b.Index(plan_.lanes)) : b.Index(0);
+    const Value whole = b.Sub(end, left);
     auto step = [&](Value k, Value mask, Sums s) {
       std::vector<Value> x;
       for (const Dim& displacement : row_displacement_) {
@@ -307,12 +333,23 @@ class StreamedProduct {
       }
       return s;
     };
-    sums = b.For(b.Index(0), b.Index(whole), plan_.lanes, std::move(sums),
+    sums = b.For(begin, whole, plan_.lanes, std::move(sums),
                  [&](Value k, absl::Span<const Value> carried) {
                    return step(k, {}, Sums(carried.begin(), carried.end()));
                  });
-    if (left == Dim(0)) return sums;
-    return step(b.Index(whole), b.MaskUpTo(b.Index(left), plan_.lanes), std::move(sums));
+    if (!is_ragged) return sums;
+    auto last = [&] { return step(whole, b.MaskUpTo(left, plan_.lanes), sums); };
+    // Blocks before the last one have no such rest.
+    if (blocks_.depth < 0) return last();
+    return b.IfElse(b.Compare("gt", left, b.Index(0)), last, [&] { return sums; });
+  }
+
+  // Columns whose sums a sweep along k takes side by side.
+  int ColumnsTogether() const {
+    const int half = target_.vector_registers / 2;
+    int together = std::min(plan_.lanes, half);
+    while (together > 1 && together * rows_ > half) together /= 2;
+    return together;
   }
 
   const ir::Graph& region_;
@@ -327,6 +364,8 @@ class StreamedProduct {
   std::vector<Dim> row_displacement_;  // of each row of the left-hand side
   Value lhs_, rhs_;                    // of the current batch and panel
   std::vector<Value> masks_;
+  KBlocks blocks_;
+  SumCascade cascade_;
 };
 
 absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& target) {

@@ -25,6 +25,23 @@ Value Gelu(FuncBuilder& b, Value x) {
   return b.Mul(half, b.Add(b.Erf(b.Mul(x, b.FullLike(x, 0.70710678))), b.FullLike(x, 1)));
 }
 
+// k of several blocks of sums, and of so many that their sums are added up in between.
+CONFORMANCE_TEST(SumsOfManyBlocks) {
+  for (int64_t k : {769, 1537, 40000}) {
+    for (int64_t m : {1, 3, 9}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {m, k})), y = b.Parameter(Of(DType::kF32, {k, 19}));
+      Value z = b.Parameter(Of(DType::kF32, {19, k})), t = b.Parameter(Of(DType::kF32, {k, m}));
+      ops::DotDims plain, rows, columns;
+      plain.lhs_contracting = {1}, plain.rhs_contracting = {0};
+      rows.lhs_contracting = {1}, rows.rhs_contracting = {1};
+      columns.lhs_contracting = {0}, columns.rhs_contracting = {0};
+      b.Return({b.DotGeneral(x, y, plain), b.DotGeneral(x, z, rows), b.DotGeneral(t, y, columns)});
+      Check(b, Tolerance::Relative(1e-6));
+    }
+  }
+}
+
 CONFORMANCE_TEST(DotSizes) {
   const int64_t sizes[] = {0, 1, 2, 3, 7, 16, 17, 48, 49, 100, 200};
   int count = 0;

@@ -76,6 +76,22 @@ CONFORMANCE_TEST(LongReductions) {
   Check(b, Tolerance::Relative(1e-6));
 }
 
+// Sums of more than a block of elements, whose loops end blocks at every depth: over rows of a few
+// columns, of many, and columns of both.
+CONFORMANCE_TEST(SumsOfManyBlocks) {
+  for (const std::vector<int64_t>& dims :
+       {std::vector<int64_t>{2, 900, 5}, {2, 5, 20000}, {2, 90, 700}, {2, 3000, 33}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {dims[0], dims[1], 1}));
+    Value y = b.Parameter(Of(DType::kF32, {dims[0], 1, dims[2]}));
+    const ir::Dims space(dims.begin(), dims.end());
+    Value product = b.Mul(b.BroadcastTo(x, space), b.BroadcastTo(y, space));
+    b.Return({b.Reduce(product, {1, 2}, "add"), b.Reduce(product, {0, 1}, "add"),
+              b.Reduce(product, {0, 1, 2}, "add"), b.Reduce(product, {1, 2}, "max")});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
 CONFORMANCE_TEST(NormalizationOverChannels) {
   FuncBuilder b;  // batch normalization in training
   Value x = b.Parameter(Of(DType::kF32, {4, 5, 6, 19}));
