@@ -250,6 +250,11 @@ Value Reduction::Combine(Value accumulator, Value x, Value mask) const {
   return b_->Binary(op_, accumulator, x);
 }
 
+Value Reduction::CombineNumbers(Value accumulator, Value x) const {
+  if (!WatchesForNan()) return Combine(accumulator, x, {});
+  return Beyond(x.dtype() == accumulator_ ? x : b_->Convert(x, accumulator_), accumulator);
+}
+
 bool Reduction::WatchesForNan() const {
   return ir::IsFloat(accumulator_) && (op_ == ir::Op::kMax || op_ == ir::Op::kMin);
 }

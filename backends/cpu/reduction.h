@@ -27,6 +27,8 @@ class Reduction {
   loop::Value Identity(int lanes) const;
   // Lanes that are off in the mask (none: all on) do not count.
   loop::Value Combine(loop::Value accumulator, loop::Value x, loop::Value mask) const;
+  // As reduce_window does: NaN is neither greater nor less than anything, so max and min leave it out.
+  loop::Value CombineNumbers(loop::Value accumulator, loop::Value x) const;
   // One scalar of the reduction's dtype.
   loop::Value Finish(loop::Value accumulator) const;
   // An accumulator (any lanes) in the reduction's dtype.

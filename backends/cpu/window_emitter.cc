@@ -250,7 +250,7 @@ class WindowEmitter {
       e_->Clear();
       Value x =
           lanes_ > 1 ? e_->EmitVector(root_.operand(0), *from) : e_->Emit(root_.operand(0), *from);
-      return reduction.Combine(total, x, {});
+      return reduction.CombineNumbers(total, x);
     }
     const Axis& a = axes_[d];
     const Reach& r = reach_[d];

@@ -123,8 +123,9 @@ absl::Status ImportZeroWins(NodeImport& op) {
   } else {
     result = b.Mul(p.x, name == "Xlogy" ? b.Log(p.y) : b.Unary(Op::kLog1p, p.y));
   }
-  Value zero = b.FullLike(result, 0);
-  return op.Return(b.Select(b.Compare(decides, zero, "eq"), zero, result));
+  // 0 of the sign that x has, but for the two that divide and multiply.
+  Value zero = b.FullLike(result, 0), none = name[0] == 'X' ? p.x : zero;
+  return op.Return(b.Select(b.Compare(decides, zero, "eq"), none, result));
 }
 
 // Shifting by the width or more is shifting by the width less one.
@@ -214,7 +215,8 @@ absl::Status ImportCompare(NodeImport& op) {
   Value distance = b.Abs(b.Sub(op.Input(0), op.Input(1)));  // ApproximateEqual
   if (!distance) return op.Return(distance);
   Value tolerance = b.FullLike(distance, op.attrs().Float("tolerance", 1e-5f));
-  return op.Return(b.Compare(distance, tolerance, "lt"));
+  // TensorFlow documents "less", and takes equal distances in.
+  return op.Return(b.Compare(distance, tolerance, "le"));
 }
 
 absl::Status ImportAddN(NodeImport& op) {
@@ -223,9 +225,14 @@ absl::Status ImportAddN(NodeImport& op) {
   return op.Return(sum);
 }
 
+// NaN stays what it is, and as a bound it is none.
 absl::Status ImportClipByValue(NodeImport& op) {
   FuncBuilder& b = op.b();
-  return op.Return(b.Max(b.Min(op.Input(0), op.Input(2)), op.Input(1)));
+  Value x = op.Input(0), low = op.Input(1), high = op.Input(2);
+  if (!ir::IsFloat(op.InputDType(0))) return op.Return(b.Max(b.Min(x, high), low));
+  if (!x || !low || !high) return op.Return(Value());
+  x = b.SelectImplicit(b.CompareImplicit(x, high, "gt"), high, x);
+  return op.Return(b.SelectImplicit(b.CompareImplicit(x, low, "lt"), low, x));
 }
 
 // Select's condition may be a vector that chooses whole rows; SelectV2 broadcasts.

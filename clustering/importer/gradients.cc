@@ -48,20 +48,30 @@ Value SoftsignGrad(FuncBuilder& b, Value dy, Value x) {
 }
 
 Value SigmoidGrad(FuncBuilder& b, Value dy, Value y) {
-  return b.Mul(b.Mul(dy, y), b.Sub(Full(b, y, 1), y));
+  return b.Mul(dy, b.Mul(y, b.Sub(Full(b, y, 1), y)));
 }
 
 Value TanhGrad(FuncBuilder& b, Value dy, Value y) {
   return b.Mul(dy, b.Sub(Full(b, y, 1), b.Mul(y, y)));
 }
 
-Value SqrtGrad(FuncBuilder& b, Value dy, Value y) { return b.Div(b.Mul(dy, Full(b, y, 0.5)), y); }
-
-Value RsqrtGrad(FuncBuilder& b, Value dy, Value y) {
-  return b.Mul(b.Mul(Full(b, y, -0.5), dy), b.Mul(y, b.Mul(y, y)));
+// Where nothing comes in nothing goes out, whatever the slope: the square root's is infinite at 0.
+Value ZeroWhereZero(FuncBuilder& b, Value dy, Value dx) {
+  const Value zero = Full(b, dy, 0);
+  return b.Select(b.Compare(dy, zero, "eq"), zero, dx);
 }
 
-Value ReciprocalGrad(FuncBuilder& b, Value dy, Value y) { return b.Mul(b.Neg(dy), b.Mul(y, y)); }
+Value SqrtGrad(FuncBuilder& b, Value dy, Value y) {
+  return ZeroWhereZero(b, dy, b.Mul(b.Div(dy, y), Full(b, y, 0.5)));
+}
+
+Value RsqrtGrad(FuncBuilder& b, Value dy, Value y) {
+  return ZeroWhereZero(b, dy, b.Mul(b.Mul(Full(b, y, -0.5), b.Mul(dy, y)), b.Mul(y, y)));
+}
+
+Value ReciprocalGrad(FuncBuilder& b, Value dy, Value y) {
+  return ZeroWhereZero(b, dy, b.Mul(b.Neg(dy), b.Mul(y, y)));
+}
 
 const absl::flat_hash_map<absl::string_view, Gradient>& Gradients() {
   static const auto& map = *new absl::flat_hash_map<absl::string_view, Gradient>({

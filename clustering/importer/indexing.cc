@@ -6,6 +6,7 @@
 
 #include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/movement.h"
 
 namespace tektite::importer {
 namespace {
@@ -100,23 +101,6 @@ Value Scatter(FuncBuilder& b, Value operand, Value indices, Value updates, int d
                    {Attr::reducer, std::string(reducer)}});
 }
 
-// The lowest or highest number that is not infinite.
-Value LastFinite(FuncBuilder& b, DType dtype, bool lowest) {
-  const double sign = lowest ? -1 : 1;
-  switch (dtype) {
-    case DType::kF16:
-      return b.Scalar(dtype, sign * 65504);
-    case DType::kBF16:
-      return b.Scalar(dtype, sign * std::ldexp(255, 120));  // 8 bits of ones
-    case DType::kF32:
-      return b.Scalar(dtype, sign * std::numeric_limits<float>::max());
-    case DType::kF64:
-      return b.Scalar(dtype, sign * std::numeric_limits<double>::max());
-    default:
-      return b.Constant(lowest ? Literal::LowestOf(dtype) : Literal::HighestOf(dtype));
-  }
-}
-
 // indices: [i..., depth], updates: [i..., the operand's dimensions from depth on].
 absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value updates,
                            absl::string_view reducer) {
@@ -138,6 +122,22 @@ absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value u
 }
 
 }  // namespace
+
+Value LastFinite(FuncBuilder& b, DType dtype, bool lowest) {
+  const double sign = lowest ? -1 : 1;
+  switch (dtype) {
+    case DType::kF16:
+      return b.Scalar(dtype, sign * 65504);
+    case DType::kBF16:
+      return b.Scalar(dtype, sign * std::ldexp(255, 120));  // 8 bits of ones
+    case DType::kF32:
+      return b.Scalar(dtype, sign * std::numeric_limits<float>::max());
+    case DType::kF64:
+      return b.Scalar(dtype, sign * std::numeric_limits<double>::max());
+    default:
+      return b.Constant(lowest ? Literal::LowestOf(dtype) : Literal::HighestOf(dtype));
+  }
+}
 
 Value WithZerosBehind(FuncBuilder& b, Value x, Value rows) {
   const Dims& dims = x.shape().dims();

@@ -14,6 +14,9 @@ absl::StatusOr<Dims> ExpandedDims(const NodeImport& op);
 // Product of the dimensions [begin, end).
 Dim ProductOf(const Dims& dims, int begin, int end);
 
+// The lowest or highest number of a type that is not infinite, a scalar.
+Value LastFinite(FuncBuilder& b, DType dtype, bool lowest);
+
 }  // namespace tektite::importer
 
 #endif  // TEKTITE_CLUSTERING_IMPORTER_MOVEMENT_H_

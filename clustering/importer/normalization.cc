@@ -81,12 +81,21 @@ absl::Status ReturnStatistics(NodeImport& op, absl::Span<const Value> statistics
   return third ? op.Return(op.b().Scalar(DType::kF32, 0)) : absl::OkStatus();
 }
 
+// oneDNN's fused ReLU lets NaN end, where Relu alone keeps it: a model may live on that.
+std::optional<Value> ActivateFused(FuncBuilder& b, absl::string_view name, Value x,
+                                   double alpha = 0.2) {
+  if (!x || (name != "Relu" && name != "Relu6")) return Activate(b, name, x, alpha);
+  const Value zero = b.FullLike(x, 0), six = b.FullLike(x, 6);
+  x = b.Select(b.Compare(x, zero, "gt"), x, zero);
+  return name == "Relu6" ? b.Select(b.Compare(x, six, "lt"), x, six) : x;
+}
+
 // _FusedBatchNormEx adds a side input, then activates.
 absl::StatusOr<Value> FinishNorm(NodeImport& op, Value y) {
   if (op.op() != "_FusedBatchNormEx") return y;
   if (op.attrs().Int("num_side_inputs", 0) > 0) y = op.b().Add(y, op.Input(5));
   absl::string_view name = op.attrs().String("activation_mode", "Identity");
-  std::optional<Value> activated = Activate(op.b(), name, y);
+  std::optional<Value> activated = ActivateFused(op.b(), name, y);
   if (!activated) return op.Refuse("activation ", name);
   return *activated;
 }
@@ -218,7 +227,7 @@ absl::StatusOr<Value> ApplyFusedOps(NodeImport& op, Value y, int feature, int ne
       std::vector<Value> v = op.Inputs(next_input, next_input + 4);
       y = Normalize(b, y, {v[0], v[1], v[2], v[3]}, epsilon, feature);
     } else {
-      std::optional<Value> activated = Activate(b, name, y, alpha);
+      std::optional<Value> activated = ActivateFused(b, name, y, alpha);
       if (!activated) return op.Refuse("fused op ", name);
       y = *activated;
     }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/movement.h"
 #include "clustering/importer/windows.h"
 
 namespace tektite::importer {
@@ -78,7 +79,11 @@ absl::Status ImportPool(NodeImport& op) {
   if (!x) return op.Return(x);
   if (absl::StartsWith(op.op(), "MaxPool")) {
     x = PadImage(b, x, b.Constant(ops::ReducerIdentity("max", x.dtype())), p.format, &p.window);
-    return op.Return(b.ReduceWindow(x, "max", WholeWindow(p)));
+    Value y = b.ReduceWindow(x, "max", WholeWindow(p));
+    if (!y || !ir::IsFloat(y.dtype())) return op.Return(y);
+    // TensorFlow begins with the lowest finite number, which a window of NaN and -inf leaves.
+    const Value lowest = b.BroadcastTo(LastFinite(b, y.dtype(), true), y.shape().dims());
+    return op.Return(b.Select(b.Compare(y, lowest, "gt"), y, lowest));
   }
   DType dtype = x.dtype(), sum_type = ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
   Value counts = Counts(b, p, sum_type);

@@ -1,4 +1,8 @@
-// Conversions between dtypes, saturating where the target is an integer, and bit casts.
+// Conversions between dtypes and bit casts.  Floats that integers have no room for become what
+// x86's instructions make of them, since TensorFlow's kernels are those: the least number of 32 or
+// 64 bits.
+#include <cmath>
+
 #include "jit/llvm/lower_context.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -38,26 +42,43 @@ llvm::Value* BFloatFromF32(LowerContext& c, llvm::Value* x) {
   return b.CreateTrunc(result, WithLanesOf(x, b.getInt16Ty()));
 }
 
-// Towards zero, limited to [least, most] of the target; NaN gives 0.
+// Towards zero; the least integer where there is no room for the number, and for NaN.
+llvm::Value* SignedFromFloat(LowerContext& c, llvm::Value* x, llvm::Type* to) {
+  llvm::IRBuilder<>& b = c.builder;
+  const int bits = static_cast<int>(to->getScalarSizeInBits());
+  const double limit = std::ldexp(1.0, bits - 1);
+  llvm::Value* fits = b.CreateAnd(b.CreateFCmpOGE(x, llvm::ConstantFP::get(x->getType(), -limit)),
+                                  b.CreateFCmpOLT(x, llvm::ConstantFP::get(x->getType(), limit)));
+  llvm::Constant* least =
+      llvm::ConstantInt::get(to, llvm::APInt::getSignedMinValue(static_cast<unsigned>(bits)));
+  return b.CreateSelect(fits, b.CreateFPToSI(x, to), least);
+}
+
+// 8 and 16 bits: limited to what the type holds, by way of s32.  u32: the lower half of an s64.
+// u64: the bits of an s64, but for the upper half of its range.
 llvm::Value* IntFromFloat(LowerContext& c, llvm::Value* x, DType to) {
   llvm::IRBuilder<>& b = c.builder;
   llvm::Type* target = WithLanesOf(x, ElementType(b.getContext(), to));
   const int bits = ir::DTypeBytes(to) * 8;
   const bool is_signed = ir::IsSigned(to);
   if (bits < 32) {
-    // Limit as floats (exact), convert to s32, cut.
-    const double least = is_signed ? -static_cast<double>(1ll << (bits - 1)) : 0;
-    const double most = static_cast<double>((1ll << (is_signed ? bits - 1 : bits)) - 1);
-    llvm::Constant* low = llvm::ConstantFP::get(x->getType(), least);
-    llvm::Constant* high = llvm::ConstantFP::get(x->getType(), most);
-    llvm::Value* number =
-        b.CreateSelect(b.CreateFCmpUNO(x, x), llvm::Constant::getNullValue(x->getType()), x);
-    number = b.CreateSelect(b.CreateFCmpOLT(number, low), low, number);
-    number = b.CreateSelect(b.CreateFCmpOGT(number, high), high, number);
-    return b.CreateTrunc(b.CreateFPToSI(number, WithLanesOf(x, b.getInt32Ty())), target);
+    llvm::Type* s32 = WithLanesOf(x, b.getInt32Ty());
+    const int64_t least = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
+    const int64_t most = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+    llvm::Value* number = SignedFromFloat(c, x, s32);
+    number = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, number,
+                                     llvm::ConstantInt::getSigned(s32, least));
+    number = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number,
+                                     llvm::ConstantInt::getSigned(s32, most));
+    return b.CreateTrunc(number, target);
   }
-  return b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                           {target, x->getType()}, {x});
+  if (is_signed) return SignedFromFloat(c, x, target);
+  llvm::Value* low = SignedFromFloat(c, x, WithLanesOf(x, b.getInt64Ty()));
+  if (bits == 32) return b.CreateTrunc(low, target);
+  llvm::Value* is_high =
+      b.CreateAnd(b.CreateFCmpOGE(x, llvm::ConstantFP::get(x->getType(), std::ldexp(1.0, 63))),
+                  b.CreateFCmpOLT(x, llvm::ConstantFP::get(x->getType(), std::ldexp(1.0, 64))));
+  return b.CreateSelect(is_high, b.CreateFPToUI(x, target), low);
 }
 
 }  // namespace

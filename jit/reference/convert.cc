@@ -1,4 +1,6 @@
 // Changes of the element type: convert, bitcast, reduce_precision.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "jit/reference/eval.h"
@@ -13,6 +15,29 @@ using ir::Literal;
 
 namespace {
 
+// Towards zero; the least of To where there is no room for x, and for NaN.
+template <typename To>
+To SignedOf(double x) {
+  const double limit = std::ldexp(1.0, std::numeric_limits<To>::digits);
+  return x >= -limit && x < limit ? static_cast<To>(x) : std::numeric_limits<To>::lowest();
+}
+
+// As x86 converts: 8 and 16 bits are limited, u32 is the lower half of an s64, u64 the bits of one
+// but for the upper half of its range.
+template <typename To>
+To IntegerOf(double x) {
+  if constexpr (sizeof(To) < 4) {
+    return static_cast<To>(std::clamp<int32_t>(
+        SignedOf<int32_t>(x), std::numeric_limits<To>::lowest(), std::numeric_limits<To>::max()));
+  } else if constexpr (std::is_signed_v<To>) {
+    return SignedOf<To>(x);
+  } else if (x >= std::ldexp(1.0, 63) && x < std::ldexp(1.0, 64)) {
+    return static_cast<To>(static_cast<uint64_t>(x));
+  } else {
+    return static_cast<To>(SignedOf<int64_t>(x));
+  }
+}
+
 template <typename To, typename From>
 To ConvertElement(From from) {
   const Wide<From> x = Widen(from);
@@ -24,15 +49,7 @@ To ConvertElement(From from) {
     if constexpr (std::is_same_v<To, double>) return static_cast<double>(x);
     return To(static_cast<float>(x));
   } else if constexpr (kIsFloat<From>) {
-    if (std::isnan(x)) return 0;
-    // The bounds as doubles: the upper one may round up to 2^63, which the comparison excludes.
-    if (x <= static_cast<double>(std::numeric_limits<To>::lowest())) {
-      return std::numeric_limits<To>::lowest();
-    }
-    if (x >= static_cast<double>(std::numeric_limits<To>::max())) {
-      return std::numeric_limits<To>::max();
-    }
-    return static_cast<To>(x);
+    return IntegerOf<To>(static_cast<double>(x));
   } else {
     return static_cast<To>(x);
   }

@@ -125,7 +125,11 @@ Literal ReduceWindow(const EvalContext& c) {
     ForEachIndex(result.sizes(), [&](const Ints& place) {
       Wide<T> value = Identity<T>(reducer);
       ForEachInWindow(w, x.sizes(), strides, place, [&](int64_t at) {
-        value = ApplyBinary<Wide<T>>(op, value, Widen(x.data<T>()[at]));
+        const Wide<T> next = Widen(x.data<T>()[at]);
+        // NaN is neither greater nor less than anything.
+        if (next == next || (op != Op::kMax && op != Op::kMin)) {
+          value = ApplyBinary<Wide<T>>(op, value, next);
+        }
       });
       *to++ = Narrow<T>(value);
     });

@@ -1,4 +1,5 @@
 // Each op on each dtype and number of lanes, compiled and compared with the same op in C++.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -229,11 +230,23 @@ To Converted(From v) {
   if constexpr (std::is_same_v<To, bool>) {
     return v != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // x86's conversions; see jit/reference/interpreter.h.
     using L = std::numeric_limits<To>;
-    if (v != v) return 0;
-    if (v <= static_cast<long double>(L::min())) return L::min();
-    if (v >= static_cast<long double>(L::max())) return L::max();
-    return static_cast<To>(v);
+    const auto as = [v](auto least) -> decltype(least) {
+      const long double limit = -static_cast<long double>(least);
+      return v >= -limit && v < limit ? static_cast<decltype(least)>(v) : least;
+    };
+    if constexpr (sizeof(To) < 4) {
+      const int32_t number = as(std::numeric_limits<int32_t>::min());
+      return static_cast<To>(std::clamp<int32_t>(number, L::min(), L::max()));
+    } else if constexpr (std::is_signed_v<To>) {
+      return as(L::min());
+    } else {
+      const bool is_high = v >= 0x1p63L && v < 0x1p64L;
+      return static_cast<To>(is_high
+                                 ? static_cast<uint64_t>(v)
+                                 : static_cast<uint64_t>(as(std::numeric_limits<int64_t>::min())));
+    }
   } else {
     return static_cast<To>(v);
   }

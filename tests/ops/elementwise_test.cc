@@ -145,16 +145,20 @@ TEST(Ternary, ClampAndSelect) {
             "f64[2]{1, nan}");
 }
 
-TEST(Convert, RoundsSaturatesAndWraps) {
+TEST(Convert, RoundsAndWrapsAsX86Does) {
   auto convert = [](const char* x, const char* dtype) {
     return RunOp("convert", {x}, std::string("dtype = ") + dtype);
   };
   EXPECT_EQ(convert("f32[5]{1.9, -1.9, nan, inf, -inf}", "s32"),
-            "s32[5]{1, -1, 0, 2147483647, -2147483648}");
-  EXPECT_EQ(convert("f32[3]{300, -5, 200.7}", "u8"), "u8[3]{255, 0, 200}");
+            "s32[5]{1, -1, -2147483648, -2147483648, -2147483648}");
+  EXPECT_EQ(convert("f32[5]{300, -5, 200.7, nan, 3e9}", "u8"), "u8[5]{255, 0, 200, 0, 0}");
+  EXPECT_EQ(convert("f32[4]{300, nan, inf, -129}", "s8"), "s8[4]{127, -128, -128, -128}");
+  EXPECT_EQ(convert("f32[3]{-7, 3e9, nan}", "u32"), "u32[3]{4294967289, 3000000000, 0}");
   EXPECT_EQ(convert("f64[3]{9.3e18, -9.3e18, 1e3}", "s64"),
-            "s64[3]{9223372036854775807, -9223372036854775808, 1000}");
-  EXPECT_EQ(convert("f32[1]{1.9e19}", "u64"), "u64[1]{18446744073709551615}");
+            "s64[3]{-9223372036854775808, -9223372036854775808, 1000}");
+  EXPECT_EQ(convert("f64[4]{1.9e19, 1e19, -1, nan}", "u64"),
+            "u64[4]{9223372036854775808, 10000000000000000000, 18446744073709551615, "
+            "9223372036854775808}");
   EXPECT_EQ(convert("f32[4]{0, -0, nan, 0.1}", "bool"), "bool[4]{false, false, true, true}");
   EXPECT_EQ(convert("bool[2]{true, false}", "f16"), "f16[2]{1, 0}");
   EXPECT_EQ(convert("s32[3]{300, -1, 5}", "u8"), "u8[3]{44, 255, 5}");

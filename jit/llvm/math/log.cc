@@ -54,8 +54,10 @@ Num Log(Num x) {
   const Num k = r.k + Select(small, x.Constant(f64 ? -54 : -25), x.Constant(0));
   const Num y = LogOfReduced(k, r.f);
   // Not positive and finite: -inf at zero, NaN below, the rest (inf, NaN) is its own logarithm.
-  const Num special = Select(x == 0, -HUGE_VAL, Select(x < 0, std::nan(""), x));
-  return Select((x > 0) & (x < HUGE_VAL), y, special);
+  // Where the thread takes denormals for zero, scaling shows it; comparisons of x, which LLVM turns
+  // into questions about its bits, would not, and gave log(1e-40) = -105.36.
+  const Num special = Select(scaled == 0, -HUGE_VAL, Select(scaled < 0, std::nan(""), x));
+  return Select((scaled > 0) & (scaled < HUGE_VAL), y, special);
 }
 
 Num Log1p(Num x) {

@@ -28,6 +28,12 @@ bool IsNonNegative(Value value) {
     case Op::kExp:
     case Op::kLogistic:
       return true;
+    case Op::kSelect: {
+      // select(gt(%x, 0), %x, 0), the ReLU of fused ops
+      Node* above = Producer(value.node->operand(0), Op::kCompare);
+      return above && above->String(Attr::direction) == "gt" && IsSplat(above->operand(1), 0) &&
+             above->operand(0) == value.node->operand(1) && IsSplat(value.node->operand(2), 0);
+    }
     case Op::kMax:
       return IsNonNegative(value.node->operand(0)) || IsNonNegative(value.node->operand(1));
     case Op::kMin:
@@ -57,6 +63,16 @@ bool EveryWindowMeetsOperand(const WindowDims& w, const Shape& padded, const Int
   return true;
 }
 
+// The operand of reduce_window, and where it takes the greatest or least float the reducer's
+// identity in place of NaN, which does not count under a window.
+Value WithoutNan(FuncBuilder& b, Node* node) {
+  Value x = node->operand(0);
+  const std::string& reducer = node->String(Attr::reducer);
+  if (!ir::IsFloat(x.dtype()) || (reducer != "max" && reducer != "min")) return x;
+  const Value none = SplatTo(b, ops::ReducerIdentity(reducer, x.dtype()), x.shape().dims());
+  return b.Select(b.Compare(x, none, reducer == "max" ? "gt" : "lt"), x, none);
+}
+
 }  // namespace
 
 // reduce_window(%x), window=[1,1], strides=[1,2]  ->  slice(%x), strides=[1,2]
@@ -64,7 +80,7 @@ Value WindowOfOneElement(Node* node, FuncBuilder& b) {
   const WindowDims w = Window(*node);
   if (!IsAll(w.window, 1) || !HasNoPadding(w) || !IsAll(w.lhs_dilation, 1)) return {};
   const Dims& dims = node->operand_shape(0).dims();
-  return b.Slice(node->operand(0), Dims(dims.size(), Dim(0)), dims, w.strides);
+  return b.Slice(WithoutNan(b, node), Dims(dims.size(), Dim(0)), dims, w.strides);
 }
 
 // reduce_window(%x: f32[2,7,7,9]), window=[1,7,7,1], reducer=add
@@ -81,7 +97,7 @@ Value WindowOfWholeDimensions(Node* node, FuncBuilder& b) {
     dimensions.push_back(d);
   }
   if (dimensions.empty()) return {};
-  return b.Reshape(b.Reduce(node->operand(0), dimensions, node->String(Attr::reducer)),
+  return b.Reshape(b.Reduce(WithoutNan(b, node), dimensions, node->String(Attr::reducer)),
                    node->shape().dims());
 }
 
