@@ -62,11 +62,11 @@ Value ZeroWhereZero(FuncBuilder& b, Value dy, Value dx) {
 }
 
 Value SqrtGrad(FuncBuilder& b, Value dy, Value y) {
-  return ZeroWhereZero(b, dy, b.Mul(b.Div(dy, y), Full(b, y, 0.5)));
+  return ZeroWhereZero(b, dy, b.Mul(dy, b.Div(Full(b, y, 0.5), y)));
 }
 
 Value RsqrtGrad(FuncBuilder& b, Value dy, Value y) {
-  return ZeroWhereZero(b, dy, b.Mul(b.Mul(Full(b, y, -0.5), b.Mul(dy, y)), b.Mul(y, y)));
+  return ZeroWhereZero(b, dy, b.Mul(dy, b.Mul(b.Mul(y, Full(b, y, -0.5)), b.Mul(y, y))));
 }
 
 Value ReciprocalGrad(FuncBuilder& b, Value dy, Value y) {

@@ -22,6 +22,8 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
+tf.get_logger().setLevel("ERROR")
+
 NAN, INF = np.nan, np.inf
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
