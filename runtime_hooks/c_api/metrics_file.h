@@ -5,8 +5,8 @@
 //
 // A thread of low priority writes the file at once, every kPeriod and at the end (of the object or
 // of the process, whichever comes first), under another name that then replaces the old file
-// (ReplaceFile), so that no reader sees half of it and no link is followed.  %p in the path becomes the process's number, for processes that
-// share a setting.
+// (ReplaceFile), so that no reader sees half of it and no link is followed.  %p in the path becomes
+// the process's number, for processes that share a setting.
 //
 // Limits: a child process that was forked writes nothing, and a process that ends without its exit
 // handlers keeps the values of the last period.  A file that cannot be written is named once on
