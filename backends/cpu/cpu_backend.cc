@@ -100,7 +100,8 @@ class CpuKernel : public backend::Kernel {
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     SizeTable table(facts_.sizes.table_size());
-    facts_.sizes.Run(frame.sizes, table.data());
+    // Plan has found that the sizes fit.
+    static_cast<void>(facts_.sizes.Run(frame.sizes, table.data()));
     function_.fn(frame.buffers, table.data(), frame.scratch, begin, end);
   }
 
@@ -120,12 +121,14 @@ class CpuKernel : public backend::Kernel {
  private:
   bool IsStatic() const { return facts_.launch.num_symbols() == 0; }
   backend::LaunchPlan Launch(const int64_t* sizes) const {
-    SizeTable table(facts_.launch.table_size());
-    facts_.launch.Run(sizes, table.data());
+    SizeTable table(std::max(facts_.launch.table_size(), facts_.sizes.table_size()));
+    bool fits = facts_.sizes.Run(sizes, table.data());
+    fits = facts_.launch.Run(sizes, table.data()) && fits;
     return {table[facts_.num_chunks],
             table[facts_.scratch_bytes],
             static_cast<double>(table[facts_.cost]) / kCostPerNs,
-            {table[facts_.band_chunks], table[facts_.band_rows], table[facts_.all_rows]}};
+            {table[facts_.band_chunks], table[facts_.band_rows], table[facts_.all_rows]},
+            fits};
   }
 
   CompiledFunction function_;

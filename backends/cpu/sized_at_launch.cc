@@ -8,6 +8,7 @@
 #include "jit/base/log.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
@@ -42,13 +43,17 @@ class Sized : public backend::Kernel {
     for (size_t i = 0; i < symbols_.size(); ++i) values.emplace(symbols_[i], sizes[i]);
     const std::unique_ptr<ir::Graph> fixed = graph_->Clone();
     fixed->Substitute(values);
+    TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(*fixed));
     return make_(*fixed->nodes().back());
   }
   size_t num_symbols() const { return symbols_.size(); }
 
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
     const KernelPtr kernel = For(sizes);
-    return kernel == nullptr ? backend::LaunchPlan{0, 0, 0} : kernel->Plan({});
+    if (kernel != nullptr) return kernel->Plan({});
+    backend::LaunchPlan none;
+    none.fits = false;
+    return none;
   }
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     const KernelPtr kernel = For({frame.sizes, symbols_.size()});
@@ -70,7 +75,6 @@ class Sized : public backend::Kernel {
     }
     absl::StatusOr<KernelPtr> kernel = Make(sizes);
     if (!kernel.ok()) {
-      // Not for sizes that agree with each other, as those of a call do.
       WarnOnce(kernel.status().message());
       return nullptr;
     }

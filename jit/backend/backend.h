@@ -51,13 +51,15 @@ struct LaunchPlan {
   int64_t scratch_bytes = 0;
   double cost_ns = 0;  // estimated for one core, for the decision to stay serial
   Bands bands = {};
+  bool fits = true;  // false: the kernel cannot count in these sizes, and must not run
 };
 
 class Kernel {
  public:
   virtual ~Kernel() = default;
   // `sizes` as in KernelFrame; a kernel of static shapes answers the same always.  Depends on the
-  // sizes alone; takes well under a microsecond.  Whatever else a kernel derives from the sizes it
+  // sizes alone; takes well under a microsecond.  Sizes may be anything: what they make the kernel
+  // work out (offsets, chunks, scratch) is checked here, once, and Run takes it for granted.  Whatever else a kernel derives from the sizes it
   // works out again in Run, so that a frame holds the sizes and nothing behind them.
   virtual LaunchPlan Plan(absl::Span<const int64_t> sizes) const = 0;
   // Runs chunks [begin, end) of Plan(sizes).num_chunks.

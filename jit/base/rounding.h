@@ -4,11 +4,15 @@
 
 #include <cstdint>
 
+#include "jit/base/saturating.h"
+
 namespace tektite {
 
-constexpr int64_t CeilDiv(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
+constexpr int64_t CeilDiv(int64_t count, int64_t unit) {
+  return SaturatingAdd(count, unit - 1) / unit;
+}
 
-// The least multiple of `unit` that is not less than `count`.
+// The least multiple of `unit` that is not less than `count`, which must be below 2^62.
 constexpr int64_t RoundUp(int64_t count, int64_t unit) { return CeilDiv(count, unit) * unit; }
 
 }  // namespace tektite

@@ -102,6 +102,10 @@ struct DimAlgebra {
   };
   static Division Divide(const Dim& d, int64_t k) {
     auto [constant, rest] = Open(d);
+    const bool fits = !IsSaturated(constant) && std::none_of(rest.begin(), rest.end(), [](auto& t) {
+      return IsSaturated(t.second.coefficient);
+    });
+    if (!fits) return {Dim(kMostInt64), Dim(kMostInt64)};
     Poly quotient;
     for (auto it = rest.begin(); it != rest.end();) {
       if (it->second.coefficient % k != 0) {
@@ -302,40 +306,40 @@ bool operator==(const Dim& a, const Dim& b) {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return Dim(WrappingAdd(a.value_, b.value_));
+  if (a.is_constant() && b.is_constant()) return Dim(SaturatingAdd(a.value_, b.value_));
   auto [constant, poly] = DimAlgebra::Open(a);
   auto [other_constant, other] = DimAlgebra::Open(b);
   for (const auto& [key, term] : other) {
     auto [it, fresh] = poly.emplace(key, term);
     if (!fresh) {
-      it->second.coefficient = WrappingAdd(it->second.coefficient, term.coefficient);
+      it->second.coefficient = SaturatingAdd(it->second.coefficient, term.coefficient);
     }
   }
-  return DimAlgebra::Close(WrappingAdd(constant, other_constant), poly);
+  return DimAlgebra::Close(SaturatingAdd(constant, other_constant), poly);
 }
 
 Dim operator-(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return Dim(WrappingSub(a.value_, b.value_));
+  if (a.is_constant() && b.is_constant()) return Dim(SaturatingSub(a.value_, b.value_));
   return a + b * Dim(-1);
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return Dim(WrappingMul(a.value_, b.value_));
+  if (a.is_constant() && b.is_constant()) return Dim(SaturatingMul(a.value_, b.value_));
   auto [a_constant, a_poly] = DimAlgebra::Open(a);
   auto [b_constant, b_poly] = DimAlgebra::Open(b);
   DimAlgebra::Poly result;
   auto add = [&result](DimTerm term) {
     auto [it, fresh] = result.emplace(term.key, term);
     if (!fresh) {
-      it->second.coefficient = WrappingAdd(it->second.coefficient, term.coefficient);
+      it->second.coefficient = SaturatingAdd(it->second.coefficient, term.coefficient);
     }
   };
   for (const auto& [key, term] : a_poly) {
     DimTerm scaled = term;
-    scaled.coefficient = WrappingMul(scaled.coefficient, b_constant);
+    scaled.coefficient = SaturatingMul(scaled.coefficient, b_constant);
     add(scaled);
     for (const auto& [other_key, other] : b_poly) {
-      DimTerm product{WrappingMul(term.coefficient, other.coefficient), term.atoms, ""};
+      DimTerm product{SaturatingMul(term.coefficient, other.coefficient), term.atoms, ""};
       product.atoms.insert(product.atoms.end(), other.atoms.begin(), other.atoms.end());
       std::sort(product.atoms.begin(), product.atoms.end(),
                 [](const auto& x, const auto& y) { return x->text < y->text; });
@@ -347,10 +351,10 @@ Dim operator*(const Dim& a, const Dim& b) {
   }
   for (const auto& [key, term] : b_poly) {
     DimTerm scaled = term;
-    scaled.coefficient = WrappingMul(scaled.coefficient, a_constant);
+    scaled.coefficient = SaturatingMul(scaled.coefficient, a_constant);
     add(scaled);
   }
-  return DimAlgebra::Close(WrappingMul(a_constant, b_constant), result);
+  return DimAlgebra::Close(SaturatingMul(a_constant, b_constant), result);
 }
 
 Dim FloorDiv(const Dim& a, const Dim& b) {

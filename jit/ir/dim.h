@@ -8,6 +8,10 @@
 // non-polynomial functions floordiv, mod, max, min), so operator== is "provably equal": equal
 // expressions compare equal however they were built, unequal ones may still have equal values at
 // run time.  A compile for fixed shapes is a substitution, never a second code path.
+//
+// Arithmetic saturates: a constant, or a coefficient, that does not fit 64 bits becomes the largest
+// or smallest one and stays so (jit/base/saturating.h).  Whoever runs code for sizes asks
+// DimProgram::Run whether they fit.
 #ifndef TEKTITE_JIT_IR_DIM_H_
 #define TEKTITE_JIT_IR_DIM_H_
 

@@ -1,6 +1,6 @@
 // What a symbolic dimension is made of, for the files of jit/ir that walk or evaluate one;
-// everybody else sees Dim alone.  Arithmetic on sizes wraps: they never come near 2^63, text from
-// outside may.
+// everybody else sees Dim alone.  Arithmetic on sizes saturates (jit/base/saturating.h): what a
+// graph or a call makes of them may not fit 64 bits.
 #ifndef TEKTITE_JIT_IR_DIM_EXPR_H_
 #define TEKTITE_JIT_IR_DIM_EXPR_H_
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "jit/base/saturating.h"
 #include "jit/ir/dim.h"
 
 namespace tektite::ir {
@@ -37,24 +38,20 @@ struct DimExpr {
   static const DimExpr* Of(const Dim& d) { return d.expr_.get(); }
 };
 
-inline int64_t WrappingAdd(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-inline int64_t WrappingSub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-inline int64_t WrappingMul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-// Towards minus infinity; a zero divisor gives zero.
+// Towards minus infinity; a zero divisor gives zero.  What does not fit stays so.
 inline int64_t DivideFloor(int64_t a, int64_t b) {
+  if (IsSaturated(a)) return a;
+  if (IsSaturated(b)) return b;
   if (b == 0) return 0;
-  if (b == -1) return WrappingSub(0, a);
   const int64_t q = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 inline int64_t ModuloFloor(int64_t a, int64_t b) {
-  return b == 0 ? 0 : WrappingSub(a, WrappingMul(b, DivideFloor(a, b)));
+  if (IsSaturated(a)) return a;
+  if (IsSaturated(b)) return b;
+  if (b == 0 || b == -1) return 0;
+  const int64_t r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
 }
 
 }  // namespace tektite::ir

@@ -35,7 +35,10 @@ DimProgram::DimProgram(std::vector<std::string> symbols, std::vector<Step> steps
 int DimProgram::Emit(Step step) {
   auto [it, added] =
       known_.try_emplace(std::tuple(step.code, step.a, step.b, step.value), table_size());
-  if (added) steps_.push_back(step);
+  if (added) {
+    steps_.push_back(step);
+    constants_fit_ &= !IsSaturated(step.value);
+  }
   return it->second;
 }
 
@@ -69,25 +72,26 @@ int DimProgram::Add(const Dim& dim) {
   return sum;
 }
 
-void DimProgram::Run(const int64_t* symbols, int64_t* table) const {
+bool DimProgram::Run(const int64_t* symbols, int64_t* table) const {
   if (!symbols_.empty()) std::memcpy(table, symbols, symbols_.size() * sizeof(int64_t));
   int64_t* out = table + symbols_.size();
+  bool wraps = false;
   for (const Step& step : steps_) {
     switch (step.code) {
       case Code::kConstant:
         *out = step.value;
         break;
       case Code::kAddConstant:
-        *out = WrappingAdd(table[step.a], step.value);
+        wraps |= __builtin_add_overflow(table[step.a], step.value, out);
         break;
       case Code::kScale:
-        *out = WrappingMul(table[step.a], step.value);
+        wraps |= __builtin_mul_overflow(table[step.a], step.value, out);
         break;
       case Code::kAdd:
-        *out = WrappingAdd(table[step.a], table[step.b]);
+        wraps |= __builtin_add_overflow(table[step.a], table[step.b], out);
         break;
       case Code::kMul:
-        *out = WrappingMul(table[step.a], table[step.b]);
+        wraps |= __builtin_mul_overflow(table[step.a], table[step.b], out);
         break;
       case Code::kFloorDiv:
         *out = DivideFloor(table[step.a], table[step.b]);
@@ -104,6 +108,7 @@ void DimProgram::Run(const int64_t* symbols, int64_t* table) const {
     }
     ++out;
   }
+  return constants_fit_ && !wraps;
 }
 
 void DimProgram::Write(ByteWriter* out) const {
@@ -138,6 +143,7 @@ bool DimProgram::Read(ByteReader* in) {
   *this = DimProgram();
   symbols_ = std::move(symbols);
   steps_ = std::move(steps);
+  for (const Step& step : steps_) constants_fit_ &= !IsSaturated(step.value);
   return true;
 }
 

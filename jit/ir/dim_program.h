@@ -4,7 +4,8 @@
 //   int area = program.Add(Dim::Symbol("n") * Dim::Symbol("m"));
 //   std::vector<int64_t> table(program.table_size());
 //   int64_t symbols[] = {8, 128};
-//   program.Run(symbols, table.data());     // table[area] == 1024
+//   if (!program.Run(symbols, table.data())) ...   // a value does not fit 64 bits
+//   use(table[area]);                              // 1024
 //
 // Why: Dim::Substitute builds strings and maps, microseconds a piece; a step here takes a
 // nanosecond or two.  Equal subexpressions are worked out once.  The table starts with the symbols'
@@ -57,8 +58,9 @@ class DimProgram {
   int num_symbols() const { return static_cast<int>(symbols_.size()); }
   int table_size() const { return static_cast<int>(symbols_.size() + steps_.size()); }
 
-  // `symbols` has num_symbols() values, `table` room for table_size().
-  void Run(const int64_t* symbols, int64_t* table) const;
+  // `symbols` has num_symbols() values, `table` room for table_size().  False when a value does not
+  // fit 64 bits: no size in the table may then be used.
+  [[nodiscard]] bool Run(const int64_t* symbols, int64_t* table) const;
 
   void Write(ByteWriter* out) const;
   // False for bytes that are no program; what was read is safe to run otherwise.
@@ -69,6 +71,7 @@ class DimProgram {
   std::vector<std::string> symbols_;
   std::vector<Step> steps_;
   bool complete_ = true;
+  bool constants_fit_ = true;
   std::map<std::string, int> places_;  // by text, of dimensions and of what they are made of
   std::map<std::tuple<Code, int32_t, int32_t, int64_t>, int> known_;
 };

@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <type_traits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "jit/base/hash.h"
+#include "jit/base/rounding.h"
 
 namespace tektite::ir {
 namespace {
@@ -38,8 +40,11 @@ std::string ElementText(T value) {
 }  // namespace
 
 Literal Literal::Allocate(DType dtype, std::vector<int64_t> sizes) {
-  size_t bytes = static_cast<size_t>(Product(sizes)) * DTypeBytes(dtype);
-  void* data = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+  const int64_t bytes = SaturatingMul(Product(sizes), DTypeBytes(dtype));
+  constexpr int64_t kLine = 64;
+  void* const data =
+      IsSaturated(bytes) ? nullptr : std::aligned_alloc(kLine, RoundUp(bytes + kLine, kLine));
+  if (data == nullptr) throw std::bad_alloc();
   return Literal(dtype, std::move(sizes), std::shared_ptr<const void>(data, std::free));
 }
 

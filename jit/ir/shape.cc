@@ -19,7 +19,7 @@ std::vector<int64_t> Shape::sizes() const {
 
 int64_t Shape::num_elements() const {
   int64_t n = 1;
-  for (const Dim& d : dims_) n *= d.value();
+  for (const Dim& d : dims_) n = SaturatingMul(n, d.value());
   return n;
 }
 
@@ -49,7 +49,7 @@ std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> sizes) {
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = stride;
-    stride *= sizes[i];
+    stride = SaturatingMul(stride, sizes[i]);
   }
   return strides;
 }
@@ -72,7 +72,7 @@ Dim Product(const Dims& sizes) {
 
 int64_t Product(absl::Span<const int64_t> sizes) {
   int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
+  for (int64_t s : sizes) n = SaturatingMul(n, s);
   return n;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "jit/base/saturating.h"
 #include "jit/ir/dim.h"
 #include "jit/ir/dtype.h"
 
@@ -30,10 +31,10 @@ class Shape {
   void set_dim(int i, Dim d) { dims_[i] = std::move(d); }
 
   bool is_static() const;
-  // The three below are for static shapes.
+  // The three below are for static shapes; what does not fit 64 bits saturates.
   std::vector<int64_t> sizes() const;
   int64_t num_elements() const;
-  int64_t num_bytes() const { return num_elements() * DTypeBytes(dtype_); }
+  int64_t num_bytes() const { return SaturatingMul(num_elements(), DTypeBytes(dtype_)); }
 
   Dim NumElements() const;  // symbolic product
   Shape WithDType(DType dtype) const { return Shape(dtype, dims_); }

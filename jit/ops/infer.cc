@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "jit/base/saturating.h"
 
 namespace tektite::ops {
 
@@ -206,14 +207,20 @@ absl::StatusOr<Dim> WindowCount(const Dim& size, const Dim& window, int64_t stri
   return count;
 }
 
-absl::StatusOr<Shapes> Infer(const InferContext& c) {
-  const ir::OpInfo& info = ir::GetOpInfo(c.op);
-  const int n = c.num_operands();
-  if (n < info.fewest_operands || (info.most_operands >= 0 && n > info.most_operands)) {
-    return InvalidArgument("takes ", info.most_operands < 0 ? "at least " : "",
-                           info.fewest_operands, " operands, has ", n);
+absl::Status CheckCountable(const Shape& shape) {
+  int64_t elements = 1;
+  for (const Dim& d : shape.dims()) {
+    if (d.is_constant() && d.value() != 0) elements = SaturatingMul(elements, d.value());
   }
-  switch (info.family) {
+  if (elements <= kMostElements) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the sizes of ", shape.ToString(), " are too large to count with"));
+}
+
+namespace {
+
+absl::StatusOr<Shapes> InferOfFamily(const InferContext& c, ir::OpFamily family) {
+  switch (family) {
     case OpFamily::unary:
       return InferUnary(c);
     case OpFamily::binary:
@@ -244,6 +251,22 @@ absl::StatusOr<Shapes> Infer(const InferContext& c) {
       return InferLibrary(c);
   }
   return Internal("no family");
+}
+
+}  // namespace
+
+absl::StatusOr<Shapes> Infer(const InferContext& c) {
+  const ir::OpInfo& info = ir::GetOpInfo(c.op);
+  const int n = c.num_operands();
+  if (n < info.fewest_operands || (info.most_operands >= 0 && n > info.most_operands)) {
+    return InvalidArgument("takes ", info.most_operands < 0 ? "at least " : "",
+                           info.fewest_operands, " operands, has ", n);
+  }
+  absl::StatusOr<Shapes> shapes = InferOfFamily(c, info.family);
+  if (shapes.ok()) {
+    for (const Shape& shape : *shapes) TEKTITE_RETURN_IF_ERROR(CheckCountable(shape));
+  }
+  return shapes;
 }
 
 absl::StatusOr<Shapes> InferShapes(ir::Op op, absl::Span<const Shape> operands,

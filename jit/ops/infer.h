@@ -88,6 +88,12 @@ absl::StatusOr<Shapes> InferNormalization(const InferContext& c);
 absl::StatusOr<Shapes> InferStructure(const InferContext& c);
 absl::StatusOr<Shapes> InferLibrary(const InferContext& c);
 
+// The most elements that a static shape's sizes may multiply to, zeros left out, so that offsets,
+// strides and costs made of them fit 64 bits.
+inline constexpr int64_t kMostElements = int64_t{1} << 56;
+// ResourceExhausted for a shape that has more.
+absl::Status CheckCountable(const ir::Shape& shape);
+
 // Operand count and family in one; the message lacks the op's name.
 absl::StatusOr<Shapes> Infer(const InferContext& c);
 

@@ -49,6 +49,7 @@ absl::Status VerifyNode(const Node& node) {
         return InvalidArgument(node.Describe(), ": negative size in ", shape.ToString());
       }
     }
+    TEKTITE_RETURN_IF_ERROR(CheckCountable(shape));
   }
   if (node.op() == Op::kParameter) {
     if (node.num_operands() == 0 && node.num_results() == 1) return absl::OkStatus();

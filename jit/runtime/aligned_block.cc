@@ -31,7 +31,7 @@ void UseHugePages(std::byte* memory, int64_t bytes, bool may_have_pages) {
 
 AlignedBlock AlignedBlock::Allocate(int64_t bytes, const HostMemory& host) {
   AlignedBlock block;
-  if (bytes < 0) return block;
+  if (bytes < 0 || bytes > kMostBytes) return block;
   const bool huge = bytes >= kHugeFrom;
   const int64_t rounded = bytes == 0 ? kAlignment : AlignUp(bytes);
   void* memory = nullptr;

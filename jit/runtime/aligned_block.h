@@ -22,6 +22,8 @@ namespace tektite::runtime {
 
 inline constexpr int64_t kAlignment = 64;
 inline int64_t AlignUp(int64_t bytes) { return RoundUp(bytes, kAlignment); }
+// What a process can address: no buffer is larger, so that sums of thousands of sizes fit 64 bits.
+inline constexpr int64_t kMostBytes = int64_t{1} << 47;
 
 // Where blocks come from; none by default.  `allocate` may answer null at any time: the block is
 // then the system's.  Any thread may call both, and any time later.

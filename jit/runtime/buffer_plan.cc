@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "jit/base/saturating.h"
 #include "jit/runtime/aligned_block.h"
 #include "jit/runtime/rounds.h"
 
@@ -137,7 +138,7 @@ int64_t PlaceKept(const StepGraph& graph, int group, std::vector<Location>* loca
   int64_t bytes = 0;
   for (int b : graph.groups[group].kept) {
     (*locations)[b] = {Location::Base::kWeights, group, bytes};
-    bytes += AlignUp(graph.buffers[b].typical_bytes);
+    bytes = SaturatingAdd(bytes, AlignUp(graph.buffers[b].typical_bytes));
   }
   return bytes;
 }
@@ -295,11 +296,18 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
   return plan;
 }
 
-std::vector<int64_t> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
-                               absl::Span<const int64_t> table) {
+std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
+                                              absl::Span<const int64_t> table) {
   std::vector<int64_t> bytes;
   bytes.reserve(plan.slots.size());
-  for (int b : plan.slots) bytes.push_back(table[graph.buffers[b].place]);
+  int64_t sum = 0;
+  for (int b : plan.slots) {
+    bytes.push_back(table[graph.buffers[b].place]);
+    if (bytes.back() < 0 || bytes.back() > kMostBytes) return std::nullopt;
+    sum = SaturatingAdd(sum, AlignUp(bytes.back()));
+  }
+  // Offsets are sums of some of them.
+  if (IsSaturated(sum)) return std::nullopt;
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 // plan_buffers: where each buffer of a call lies.
 //
 //   BufferPlan plan = PlanBuffers(steps, kept_groups, roles);
-//   ArenaLayout layout = plan.arena.Place(SlotBytes(steps, plan, table));   // for a call's sizes
+//   if (auto bytes = SlotBytes(steps, plan, table)) layout = plan.arena.Place(*bytes);  // of a call
 //
 // A result is written straight into the memory the host gave for it.  Everything else that is
 // computed shares one arena (arena_layout.h); a step whose kernel allows it writes over an operand
@@ -16,6 +16,7 @@
 #define TEKTITE_JIT_RUNTIME_BUFFER_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -67,9 +68,10 @@ struct BufferPlan {
   int in_place = 0;  // results that took over an operand's memory
 };
 
-// Bytes of the arena's slots when the graph's program has left `table`.
-std::vector<int64_t> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
-                               absl::Span<const int64_t> table);
+// Bytes of the arena's slots when the graph's program has left `table`; nothing where one has more
+// than kMostBytes.
+std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
+                                              absl::Span<const int64_t> table);
 
 // `kept[g]`: the results of weight group g are there already, its steps do not run.
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,

@@ -1,17 +1,17 @@
 #include "jit/runtime/call_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "jit/base/memory_limit.h"
+#include "jit/base/saturating.h"
 #include "jit/base/timing.h"
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
 namespace {
-
-// No machine has more; sizes beyond it would not survive arithmetic.
-constexpr double kMostElements = 1e14;
 
 bool Moves(const Location& location) {
   return location.base == Location::Base::kArena || location.base == Location::Base::kSizes;
@@ -74,7 +74,7 @@ Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets,
   return {1, 0};
 }
 
-void Launch::Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+bool Launch::Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
                    absl::Span<const int64_t* const> size_values) {
   for (const auto& [slot, location] : moving_) {
     const uintptr_t part = slots_[slot].offset;
@@ -88,9 +88,12 @@ void Launch::Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> of
   for (Planned& step : steps_) {
     step.launch =
         step.kernel->Plan(absl::MakeConstSpan(sizes_).subspan(step.first_size, step.num_sizes));
-    scratch_bytes_ = std::max(scratch_bytes_, step.launch.scratch_bytes);
+    const int64_t scratch = step.launch.scratch_bytes;
+    if (!step.launch.fits || scratch < 0 || scratch > kMostBytes) return false;
+    scratch_bytes_ = std::max(scratch_bytes_, scratch);
   }
   JoinRounds();
+  return true;
 }
 
 void Launch::JoinRounds() {
@@ -200,13 +203,19 @@ std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes,
                                                 Launch launch) const {
   auto plan = std::make_shared<SizedPlan>();
   plan->sizes.assign(sizes.begin(), sizes.end());
+  plan->status = Fill(sizes, std::move(launch), plan.get());
+  return plan;
+}
+
+absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch,
+                            SizedPlan* plan) const {
   std::vector<int64_t> table(graph_.program.table_size());
-  graph_.program.Run(sizes.data(), table.data());
+  if (!graph_.program.Run(sizes.data(), table.data())) {
+    return absl::ResourceExhaustedError("sizes that 64 bits do not count");
+  }
   if (const SizeCheck* failed = FirstFailed(graph_.checks, table)) {
-    plan->status =
-        absl::OutOfRangeError(absl::StrCat("the code needs ", failed->text, ", here ",
-                                           table[failed->low], " and ", table[failed->high]));
-    return plan;
+    return absl::OutOfRangeError(absl::StrCat("the code needs ", failed->text, ", here ",
+                                              table[failed->low], " and ", table[failed->high]));
   }
   std::vector<const int64_t*> size_values;
   size_t num_values = 0;
@@ -217,29 +226,37 @@ std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes,
     for (int place : places) plan->size_values.push_back(table[place]);
   }
 
-  const ArenaLayout layout = sizes.empty()
-                                 ? buffers_.arena.layout()
-                                 : buffers_.arena.Place(SlotBytes(graph_, buffers_, table));
-  launch.Place(sizes, layout.offsets, size_values);
+  ArenaLayout layout;
+  if (sizes.empty()) {
+    layout = buffers_.arena.layout();
+  } else {
+    const std::optional<std::vector<int64_t>> bytes = SlotBytes(graph_, buffers_, table);
+    if (!bytes) return absl::ResourceExhaustedError("a buffer larger than memory can be");
+    layout = buffers_.arena.Place(*bytes);
+  }
+  if (!launch.Place(sizes, layout.offsets, size_values)) {
+    return absl::ResourceExhaustedError("sizes that a kernel cannot count in");
+  }
   plan->launch = std::move(launch);
+  int64_t results_bytes = 0;
   for (const GraphOutput& output : graph_.outputs) {
     TensorType type{output.shape.dtype(), {}};
-    double elements = 1;
-    for (int place : output.dims) {
-      type.dims.push_back(table[place]);
-      elements *= static_cast<double>(table[place]);
-    }
-    if (elements > kMostElements) {
-      plan->status = absl::OutOfRangeError(absl::StrCat("a result of ", elements, " elements"));
-    }
+    for (int place : output.dims) type.dims.push_back(table[place]);
     plan->results.push_back(std::move(type));
     plan->output_slots.push_back(
         plan->launch.SlotOf(buffers_.locations[output.buffer], layout.offsets, size_values));
     plan->output_bytes.push_back(table[graph_.buffers[output.buffer].place]);
+    results_bytes = SaturatingAdd(results_bytes, plan->output_bytes.back());
   }
   plan->arena_bytes = layout.bytes;
   plan->memory_bytes = layout.bytes + plan->launch.working_bytes();
-  return plan;
+  // TensorFlow would fail at the first tensor that it cannot allocate, within microseconds.
+  const int64_t needed = SaturatingAdd(plan->memory_bytes, results_bytes);
+  if (needed > MemoryLimit()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a call needs ", needed, " bytes, the machine has ", MemoryLimit()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tektite::runtime

@@ -52,8 +52,9 @@ class Launch {
          const std::vector<Location>& locations);
 
   // Makes it ready for sizes of symbols, with the arena's slots at `offsets` and size value i at
-  // `size_values[i]`.  Once; for other sizes a copy is wanted.
-  void Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
+  // `size_values[i]`.  Once; for other sizes a copy is wanted.  False: a kernel cannot count in
+  // these sizes.
+  [[nodiscard]] bool Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
              absl::Span<const int64_t* const> size_values);
   Slot SlotOf(const Location& location, absl::Span<const int64_t> offsets,
               absl::Span<const int64_t* const> size_values) const;
@@ -100,7 +101,9 @@ class Launch {
 
 // A call on given sizes.
 struct SizedPlan {
-  absl::Status status;  // OutOfRange: there is no code for these sizes, and why
+  // OutOfRange: there is no code for these sizes, and why.  ResourceExhausted: they need more memory
+  // than there is, or more than 64 bits to count.
+  absl::Status status;
   std::vector<int64_t> sizes;
   std::vector<int64_t> size_values;
   Launch launch;
@@ -132,6 +135,7 @@ class CallPlan {
     uint64_t last_use = 0;
   };
   std::shared_ptr<const SizedPlan> Make(absl::Span<const int64_t> sizes, Launch launch) const;
+  absl::Status Fill(absl::Span<const int64_t> sizes, Launch launch, SizedPlan* plan) const;
 
   const StepGraph& graph_;
   const BufferPlan buffers_;

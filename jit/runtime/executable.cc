@@ -152,7 +152,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   if (block == nullptr) return nullptr;
   const std::vector<int>& steps = graph_.groups[group].steps;
   Launch launch(graph_, steps, SeparateRounds(graph_, steps.size()), plan.locations);
-  launch.Place({}, plan.arena.offsets, {});
+  if (!launch.Place({}, plan.arena.offsets, {})) return nullptr;
   // Not from the pool, which would keep it: this happens once.
   const AlignedBlock arena = AlignedBlock::Allocate(plan.arena.bytes + launch.working_bytes(),
                                                     options_.weights->budget()->memory());

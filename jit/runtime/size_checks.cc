@@ -31,6 +31,9 @@ class Collector {
   void Visit(const Node& node) {
     for (const ir::Shape& shape : node.shapes()) {
       for (const Dim& d : shape.dims()) AtMost(Dim(0), d);
+      // Values inside a kernel have no buffer, but places that are counted.
+      const Dim elements = shape.NumElements();
+      if (!elements.is_constant()) program_->Add(elements);
     }
     switch (node.op()) {
       case Op::kSlice:

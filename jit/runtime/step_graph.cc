@@ -121,6 +121,7 @@ class Builder {
           {buffer_of_.at(output), output.shape(), Places(output.shape().dims())});
     }
     out_.checks = CollectSizeChecks(graph_, &out_.program);
+    TEKTITE_RETURN_IF_ERROR(out_.CheckBuffers());
     out_.SetTypicalBytes();
     NumberGroups();
     out_.FindGroups();
@@ -327,9 +328,25 @@ void StepGraph::FindGroups() {
 
 std::vector<int64_t> StepGraph::SetTypicalBytes() {
   std::vector<int64_t> table(program.table_size());
-  program.Run(typical_sizes.data(), table.data());
-  for (Buffer& buffer : buffers) buffer.typical_bytes = table[buffer.place];
+  bool fits = program.Run(typical_sizes.data(), table.data());
+  for (const Buffer& buffer : buffers) fits = fits && table[buffer.place] <= kMostBytes;
+  if (!fits) {
+    typical_sizes.assign(typical_sizes.size(), kAssumedSize);
+    if (!program.Run(typical_sizes.data(), table.data())) table.assign(table.size(), 0);
+  }
+  for (Buffer& buffer : buffers) {
+    buffer.typical_bytes = std::clamp<int64_t>(table[buffer.place], 0, kMostBytes);
+  }
   return table;
+}
+
+absl::Status StepGraph::CheckBuffers() const {
+  for (const Buffer& buffer : buffers) {
+    if (buffer.size.value_or(0) >= 0 && buffer.size.value_or(0) <= kMostBytes) continue;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a buffer of ", buffer.size.value(), " bytes"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tektite::runtime

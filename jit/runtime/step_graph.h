@@ -109,8 +109,11 @@ struct StepGraph {
 
   // Fills `groups` from the steps' group numbers, which are dense; kernels are set.
   void FindGroups();
-  // Works out the program for typical_sizes: what it leaves in the table, and typical_bytes.
+  // Works out the program for typical_sizes: what it leaves in the table, and typical_bytes.  Where
+  // these sizes do not fit, every symbol is kAssumedSize instead.
   std::vector<int64_t> SetTypicalBytes();
+  // ResourceExhausted where a buffer of constant size is larger than kMostBytes.
+  absl::Status CheckBuffers() const;
 };
 
 }  // namespace tektite::runtime

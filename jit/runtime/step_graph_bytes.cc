@@ -256,6 +256,7 @@ class Reader {
   // parameters, constants and themselves.
   static bool IsSound(const StepGraph& graph) {
     if (graph.sources.size() != static_cast<size_t>(graph.program.num_symbols())) return false;
+    if (!graph.CheckBuffers().ok()) return false;
     for (size_t b = 0; b < graph.buffers.size(); ++b) {
       const Buffer& buffer = graph.buffers[b];
       const size_t counts[kNumBufferKinds] = {graph.parameters.size(), graph.constants.size(),

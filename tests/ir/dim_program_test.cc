@@ -33,7 +33,7 @@ TEST(DimProgram, AgreesWithSubstitution) {
   for (int64_t n : {0, 1, 2, 3, 4, 13, 128}) {
     for (int64_t m : {0, 1, 5, 64}) {
       const int64_t symbols[] = {n, m};
-      program.Run(symbols, table.data());
+      ASSERT_TRUE(program.Run(symbols, table.data()));
       for (size_t i = 0; i < dims.size(); ++i) {
         const Dim want = dims[i].Substitute({{"n", n}, {"m", m}});
         EXPECT_EQ(table[places[i]], want.value()) << texts[i] << " at " << n << ", " << m;
@@ -63,7 +63,7 @@ TEST(DimProgram, IsKeptAsBytes) {
   EXPECT_TRUE(r.AtEnd());
   std::vector<int64_t> table(copy.table_size());
   const int64_t n = 10;
-  copy.Run(&n, table.data());
+  ASSERT_TRUE(copy.Run(&n, table.data()));
   EXPECT_EQ(table[place], 53);
 }
 
@@ -90,6 +90,31 @@ TEST(DimProgram, RefusesStepsThatReadAhead) {
       }
     }
   }
+}
+
+// A product that wraps passes for a small size, and memory is written behind its end.
+TEST(DimProgram, SaysWhenAValueDoesNotFit) {
+  constexpr int64_t kHalf = int64_t{1} << 32, kMost = INT64_MAX;
+  const auto fits = [](const char* text, int64_t n, int64_t m) {
+    DimProgram program({"n", "m"});
+    program.Add(*Dim::Parse(text));
+    std::vector<int64_t> table(program.table_size());
+    const int64_t symbols[] = {n, m};
+    return program.Run(symbols, table.data());
+  };
+  EXPECT_FALSE(fits("n*m", kHalf, kHalf));
+  EXPECT_TRUE(fits("n*m", kHalf, kHalf / 4));
+  EXPECT_FALSE(fits("4*n", kMost / 2, 0));
+  EXPECT_FALSE(fits("n + m", kMost, 1));
+  EXPECT_FALSE(fits("n + 1", kMost, 0));
+  EXPECT_FALSE(fits("n - m", -kMost, 2));
+  EXPECT_TRUE(fits("n - m", kMost, kMost));
+  EXPECT_TRUE(fits("max(n, m)", kMost, kMost - 1));
+  // The wrapped product would be 0, and its quotient a size that looks right.
+  EXPECT_FALSE(fits("(n*m) floordiv 8", kHalf, kHalf));
+  // A constant of the expression that did not fit when it was made.
+  EXPECT_FALSE(fits("n + 4294967296*4294967296", 1, 1));
+  EXPECT_FALSE(fits("4294967296*4294967296*n", 0, 1));
 }
 
 TEST(DimProgram, NoticesASymbolItDoesNotHave) {

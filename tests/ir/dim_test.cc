@@ -64,9 +64,23 @@ TEST(Dim, DivisionByZeroAndOverflowAreDefined) {
   EXPECT_EQ(FloorDiv(Dim(7), Dim(0)), Dim(0));
   EXPECT_EQ(Mod(Dim(7), Dim(0)), Dim(0));
   EXPECT_EQ(FloorDiv(Dim(INT64_MIN), Dim(-1)), Dim(INT64_MIN));
-  EXPECT_EQ(Dim(INT64_MAX) + Dim(1), Dim(INT64_MIN));
+  EXPECT_EQ(Dim(INT64_MAX) + Dim(1), Dim(INT64_MAX));
   EXPECT_EQ(FloorDiv(Dim(-7), Dim(2)), Dim(-4));
   EXPECT_EQ(Mod(Dim(-7), Dim(2)), Dim(1));
+}
+
+// A product that wraps passes for a small size, and memory is written behind its end.
+TEST(Dim, ArithmeticSaturates) {
+  const Dim n = Dim::Symbol("n"), large(int64_t{1} << 32);
+  EXPECT_EQ(large * large, Dim(INT64_MAX));
+  EXPECT_EQ(large * large * Dim(-1), Dim(INT64_MIN));
+  EXPECT_EQ(large * large * Dim(0), Dim(INT64_MAX));
+  EXPECT_EQ(large * large - Dim(INT64_MAX), Dim(INT64_MAX));
+  EXPECT_EQ(FloorDiv(large * large, large), Dim(INT64_MAX));
+  EXPECT_EQ(Min(large * large, Dim(3)), Dim(3));
+  EXPECT_EQ((n * large * large).Substitute({{"n", Dim(0)}}), Dim(INT64_MAX));
+  EXPECT_EQ(FloorDiv(n * large * large, large), Dim(INT64_MAX));
+  EXPECT_EQ((n * n * n).Substitute({{"n", Dim(1 << 21)}}), Dim(INT64_MAX));
 }
 
 // An expression built as Dims and, side by side, evaluated on integers.

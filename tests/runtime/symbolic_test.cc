@@ -159,5 +159,53 @@ TEST(Symbolic, PlansForNewSizesAreCheapAndForgotten) {
   EXPECT_LT(fastest, 200e-6);
 }
 
+// Sizes of inner buffers used to wrap, so that a call of 2^62 elements got an arena of a few bytes.
+TEST(Symbolic, SizesThatDoNotFitAreRefused) {
+  const Dim m = Dim::Symbol("m");
+  SymbolicGraph g;
+  ir::Value x = g.Parameter(Shape(DType::kF32, {kN, m}));
+  ir::Value inner = g.Sum({x, x});
+  auto e = g.Make({g.Sum({inner, inner})});
+  const std::vector<float> input(64, 1.0f);
+  const auto run = [&](int64_t n, int64_t columns) {
+    const int64_t dims[] = {n, columns};
+    TestHost host;
+    return e->Run({Argument{input.data(), 0, dims}}, host);
+  };
+  EXPECT_TRUE(run(8, 8).ok());
+  const int64_t large[] = {(int64_t{1} << 31) - 1, int64_t{1} << 31, int64_t{1} << 32,
+                           int64_t{1} << 61,       int64_t{1} << 62, INT64_MAX};
+  for (const int64_t n : large) {
+    for (const int64_t columns : large) {
+      EXPECT_TRUE(absl::IsResourceExhausted(run(n, columns))) << n << " x " << columns;
+    }
+  }
+  // What fits 64 bits, but no machine.
+  EXPECT_TRUE(absl::IsResourceExhausted(run(int64_t{1} << 42, 1)));
+  EXPECT_TRUE(absl::IsResourceExhausted(run(1, int64_t{1} << 50)));
+  EXPECT_TRUE(run(8, 8).ok());
+}
+
+// A process that compiles for sizes which do not fit must still lay out memory for something.
+TEST(Symbolic, TypicalSizesThatDoNotFitAreReplaced) {
+  SymbolicGraph g;
+  ir::Value x = g.Parameter(Shape(DType::kF32, {kN, kN}));
+  g.graph.SetOutputs({g.Sum({x, x})});
+  auto steps = StepGraph::Create(g.graph, g.kernels, {{"n", int64_t{1} << 40}});
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  EXPECT_EQ(steps->typical_sizes[0], StepGraph::kAssumedSize);
+  const int64_t most = StepGraph::kAssumedSize * StepGraph::kAssumedSize * 4;
+  for (const Buffer& buffer : steps->buffers) EXPECT_EQ(buffer.typical_bytes, most);
+}
+
+TEST(Symbolic, BuffersOfConstantSizesThatDoNotFitAreRefused) {
+  for (const int64_t n : {int64_t{1} << 24, int64_t{1} << 32, int64_t{1} << 61}) {
+    SymbolicGraph g;
+    ir::Value x = g.Parameter(Shape(DType::kF32, {Dim(n), Dim(n)}));
+    g.graph.SetOutputs({g.Sum({x, x})});
+    EXPECT_TRUE(absl::IsResourceExhausted(StepGraph::Create(g.graph, g.kernels).status())) << n;
+  }
+}
+
 }  // namespace
 }  // namespace tektite::runtime
