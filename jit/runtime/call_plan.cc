@@ -11,7 +11,46 @@
 #include "jit/runtime/aligned_block.h"
 
 namespace tektite::runtime {
+
+// Whether a call was cancelled, as several threads ask it: after the first yes nobody asks the
+// host.
+class CancelledOnce {
+ public:
+  explicit CancelledOnce(absl::FunctionRef<bool()> ask) : ask_(ask) {}
+  bool IsKnown() const { return known_.load(std::memory_order_relaxed); }
+  bool Ask() const {
+    if (!IsKnown() && ask_()) known_.store(true, std::memory_order_relaxed);
+    return IsKnown();
+  }
+
+ private:
+  const absl::FunctionRef<bool()> ask_;
+  mutable std::atomic<bool> known_{false};
+};
+
 namespace {
+
+// A kernel whose chunks take long: each asks first, and those after a yes are left out.
+class CancellableKernel : public backend::Kernel {
+ public:
+  CancellableKernel(const backend::Kernel& kernel, const CancelledOnce& cancelled)
+      : kernel_(kernel), cancelled_(cancelled) {}
+  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+    return kernel_.Plan(sizes);
+  }
+  void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
+    for (int64_t chunk = begin; chunk < end && !cancelled_.Ask(); ++chunk) {
+      kernel_.Run(frame, chunk, chunk + 1);
+    }
+  }
+
+ private:
+  const backend::Kernel& kernel_;
+  const CancelledOnce& cancelled_;
+};
+
+// Steps that take longer are looked at from within; their chunks take some 5 us at least.
+constexpr double kLongStepNs = 20e6;
 
 bool Moves(const Location& location) {
   return location.base == Location::Base::kArena || location.base == Location::Base::kSizes;
@@ -130,8 +169,9 @@ uintptr_t* Launch::Bases(std::byte* working) const {
   return reinterpret_cast<uintptr_t*>(working + AlignUp(scratch_bytes_));
 }
 
-void Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
-                 std::vector<StepTime>& times, CallTimes* call_times) const {
+bool Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
+                 std::vector<StepTime>& times, CallTimes* call_times,
+                 absl::FunctionRef<bool()> is_cancelled) const {
   const auto steps = absl::MakeConstSpan(steps_).subspan(begin, end - begin);
   double cost_ns = 0;
   for (size_t i = 0; i < steps.size(); i += steps[i].round_steps) {
@@ -142,14 +182,22 @@ void Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
   for (size_t i = 0; i < slots_.size(); ++i) {
     pointers[i] = reinterpret_cast<void*>(bases[slots_[i].base] + slots_[i].offset);
   }
+  // Calls that take less do not know of cancellation at all.
+  const CancelledOnce asked(is_cancelled);
+  const CancelledOnce* const cancelled = cost_ns < kAskNs ? nullptr : &asked;
+  double since_asked = 0;
   ThreadTeam team(pool, cost_ns, scratch_bytes_, working, call_times);
   for (size_t i = 0; i < steps.size(); i += steps[i].round_steps) {
+    if (cancelled != nullptr && (since_asked += steps[i].launch.cost_ns) >= kAskNs) {
+      if (cancelled->Ask()) return false;
+      since_asked = 0;
+    }
     if (times.empty()) {
-      RunStep(team, steps[i], pointers);
+      RunStep(team, steps[i], pointers, cancelled);
       continue;
     }
     Stopwatch watch;
-    RunStep(team, steps[i], pointers);
+    RunStep(team, steps[i], pointers, cancelled);
     StepTime& time = times[steps[i].step];
     const auto took = static_cast<int64_t>(watch.Seconds() * 1e9);
     time.nanoseconds.fetch_add(took, std::memory_order_relaxed);
@@ -159,11 +207,19 @@ void Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
     }
     time.runs.fetch_add(1, std::memory_order_relaxed);
   }
+  return !asked.IsKnown();
 }
 
-void Launch::RunStep(ThreadTeam& team, const Planned& step, void** pointers) const {
+void Launch::RunStep(ThreadTeam& team, const Planned& step, void** pointers,
+                     const CancelledOnce* cancelled) const {
   const backend::Kernel& kernel = step.whole != nullptr ? *step.whole : *step.kernel;
-  team.Run(kernel, step.launch, pointers + step.first_slot, sizes_.data() + step.first_size);
+  void* const* const buffers = pointers + step.first_slot;
+  const int64_t* const sizes = sizes_.data() + step.first_size;
+  if (cancelled == nullptr || step.launch.cost_ns < kLongStepNs) {
+    return team.Run(kernel, step.launch, buffers, sizes);
+  }
+  const CancellableKernel cancellable(kernel, *cancelled);
+  team.Run(cancellable, step.launch, buffers, sizes);
 }
 
 CallPlan::CallPlan(const StepGraph& graph, BufferPlan buffers)
@@ -207,8 +263,7 @@ std::shared_ptr<const SizedPlan> CallPlan::Make(absl::Span<const int64_t> sizes,
   return plan;
 }
 
-absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch,
-                            SizedPlan* plan) const {
+absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, SizedPlan* plan) const {
   std::vector<int64_t> table(graph_.program.table_size());
   if (!graph_.program.Run(sizes.data(), table.data())) {
     return absl::ResourceExhaustedError("sizes that 64 bits do not count");

@@ -3,7 +3,8 @@
 //   CallPlan plan(graph, PlanBuffers(graph, kept, roles));
 //   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
 //   if (!sized->status.ok()) ...                                   // a size check failed
-//   sized->launch.Run(0, sized->launch.num_steps(), working, pool, times, call_times);
+//   sized->launch.Run(0, sized->launch.num_steps(), working, pool, times, call_times,
+//   is_cancelled);
 //
 // A plan for sizes that were not seen lately takes a few microseconds (3 for 120 kernels): the size
 // program, a place in the arena for every buffer, a launch plan for every kernel.  The last
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/backend/backend.h"
@@ -44,6 +46,8 @@ struct Slot {
   uintptr_t offset = 0;
 };
 
+class CancelledOnce;
+
 // Steps that are ready to run once the bases are known.
 class Launch {
  public:
@@ -55,7 +59,7 @@ class Launch {
   // `size_values[i]`.  Once; for other sizes a copy is wanted.  False: a kernel cannot count in
   // these sizes.
   [[nodiscard]] bool Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
-             absl::Span<const int64_t* const> size_values);
+                           absl::Span<const int64_t* const> size_values);
   Slot SlotOf(const Location& location, absl::Span<const int64_t> offsets,
               absl::Span<const int64_t* const> size_values) const;
 
@@ -68,9 +72,13 @@ class Launch {
   uintptr_t* Bases(std::byte* working) const;
   int num_steps() const { return static_cast<int>(steps_.size()); }
   // Runs steps [begin, end), which are whole rounds.  `times` is by step, or empty; with it, there
-  // must be no rounds of several steps.  `call_times` may be null.
-  void Run(int begin, int end, std::byte* working, const HostPool& pool,
-           std::vector<StepTime>& times, CallTimes* call_times) const;
+  // must be no rounds of several steps.  `call_times` may be null.  `is_cancelled` is asked, on any
+  // thread, whenever kAskNs of work are estimated to have been done; false: it said yes, and not
+  // all was run.
+  bool Run(int begin, int end, std::byte* working, const HostPool& pool,
+           std::vector<StepTime>& times, CallTimes* call_times,
+           absl::FunctionRef<bool()> is_cancelled) const;
+  static constexpr double kAskNs = 1e6;
 
  private:
   struct Planned {
@@ -85,7 +93,8 @@ class Launch {
     int round_steps = 1;
   };
   void JoinRounds();
-  void RunStep(ThreadTeam& team, const Planned& step, void** pointers) const;
+  void RunStep(ThreadTeam& team, const Planned& step, void** pointers,
+               const CancelledOnce* cancelled) const;
   int first_result_ = 0, first_group_ = 0, num_bases_ = 0;
   const StepGraph* graph_ = nullptr;
   std::vector<Slot> slots_;
@@ -101,8 +110,8 @@ class Launch {
 
 // A call on given sizes.
 struct SizedPlan {
-  // OutOfRange: there is no code for these sizes, and why.  ResourceExhausted: they need more memory
-  // than there is, or more than 64 bits to count.
+  // OutOfRange: there is no code for these sizes, and why.  ResourceExhausted: they need more
+  // memory than there is, or more than 64 bits to count.
   absl::Status status;
   std::vector<int64_t> sizes;
   std::vector<int64_t> size_values;

@@ -163,7 +163,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   bases[0] = Address(arena.data());
   for (int p : graph_.groups[group].parameters) bases[2 + p] = Address(arguments[p].data);
   bases[launch.first_group() + group] = Address(block->data());
-  launch.Run(0, launch.num_steps(), working, pool, step_times_, nullptr);
+  launch.Run(0, launch.num_steps(), working, pool, step_times_, nullptr, [] { return false; });
   return block;
 }
 
@@ -323,14 +323,16 @@ absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& pla
   }
 
   const HostPool pool = PoolOf(host);
-  const auto run = [&](int begin, int end) {
-    if (begin == end) return;
-    plan.launch.Run(begin, end, working, pool, step_times_, call_times_.get());
+  const auto run = [&](int begin, int end, absl::FunctionRef<bool()> is_cancelled) {
+    return begin == end ||
+           plan.launch.Run(begin, end, working, pool, step_times_, call_times_.get(), is_cancelled);
   };
-  run(0, buffers.num_before_updates);
+  if (!run(0, buffers.num_before_updates, [&] { return host.IsCancelled(); })) {
+    return absl::CancelledError("the host has cancelled the call");
+  }
   TEKTITE_RETURN_IF_ERROR(FinishByValues(buffers, plan, bases, host));
   TEKTITE_RETURN_IF_ERROR(BeginUpdates(buffers, results, host));
-  run(buffers.num_before_updates, plan.launch.num_steps());
+  run(buffers.num_before_updates, plan.launch.num_steps(), [] { return false; });
   CopyResults(buffers, plan, bases);
   return absl::OkStatus();
 }

@@ -60,6 +60,8 @@ class CallHost {
     bool in_place = false;   // the argument's own memory will do
     void* memory = nullptr;  // the host's answer
   };
+  // Whether the call's results are wanted no more.  Asked on any thread.
+  virtual bool IsCancelled() { return false; }
   // From here on nothing fails, and what is written into `memory` counts when Run returns.  False:
   // the host does not allow it, and nothing has been changed.
   virtual bool BeginUpdates(absl::Span<Update> updates) { return false; }
@@ -81,7 +83,8 @@ class Executable : private WeightHolder {
 
   // `arguments` have the types of graph().parameters.  FailedPrecondition when a check is false or
   // the host does not allow updates, OutOfRange when there is no code for these sizes (and then
-  // nothing was asked of the host), ResourceExhausted when there is no memory.
+  // nothing was asked of the host), ResourceExhausted when there is no memory, Cancelled when the
+  // host said so before the first update.
   absl::Status Run(absl::Span<const Argument> arguments, CallHost& host);
 
   // Tells executables of a process apart; what was made later has a higher one.

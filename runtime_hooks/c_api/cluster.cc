@@ -36,6 +36,9 @@ class AbiHost : public runtime::CallHost {
   bool Forward(int result, int argument) override {
     return call_.forward != nullptr && call_.forward(call_.context, result, argument) == 0;
   }
+  bool IsCancelled() override {
+    return call_.is_cancelled != nullptr && call_.is_cancelled(call_.context) != 0;
+  }
   bool BeginUpdates(absl::Span<Update> updates) override {
     if (call_.begin_updates == nullptr) return false;
     absl::InlinedVector<tektite_update, 16> asked;

@@ -1,4 +1,6 @@
 // The clusters' part of tektite.h.
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,12 +36,21 @@ tektite_cluster* CreateCluster(tektite_compiler* compiler, const char* name, con
   });
 }
 
+// The size of the struct in the first header of this ABI version.
+constexpr size_t kLeastCallBytes = offsetof(tektite_call, reproducible);
+
 absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
-  if (call->struct_size < sizeof(tektite_call)) {
+  if (call->struct_size < kLeastCallBytes) {
     return tektite::InvalidArgument("tektite_call: struct_size is too small");
   }
   if (call->allocate == nullptr) return tektite::InvalidArgument("tektite_call: no allocate");
-  return cluster->cluster->Run(*call);
+  if (call->num_args < 0 || (call->num_args > 0 && call->args == nullptr)) {
+    return tektite::InvalidArgument("tektite_call: ", call->num_args, " arguments, and no args");
+  }
+  if (call->struct_size >= sizeof(tektite_call)) return cluster->cluster->Run(*call);
+  tektite_call whole = {};
+  std::memcpy(&whole, call, call->struct_size);
+  return cluster->cluster->Run(whole);
 }
 
 }  // namespace

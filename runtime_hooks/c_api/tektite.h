@@ -31,6 +31,7 @@ extern "C" {
 /* The numbers are those of absl::StatusCode. */
 typedef enum tektite_code {
   TEKTITE_OK = 0,
+  TEKTITE_CANCELLED = 1, /* tektite_call.is_cancelled said so */
   TEKTITE_INVALID_ARGUMENT = 3,
   TEKTITE_DEADLINE_EXCEEDED = 4, /* compiling took more than its budget */
   TEKTITE_NOT_FOUND = 5,
@@ -189,9 +190,12 @@ typedef struct tektite_update {
  * having changed anything. */
 typedef int32_t (*tektite_begin_updates_fn)(void* context, tektite_update* updates,
                                             int32_t num_updates);
+/* Not 0: nobody waits for the call any more.  Asked now and then, on any thread, until updates
+ * begin; calls of less than a millisecond do not ask. */
+typedef int32_t (*tektite_is_cancelled_fn)(void* context);
 
 typedef struct tektite_call {
-  size_t struct_size;
+  size_t struct_size; /* sizeof(tektite_call); members that a host's header lacks count as NULL */
   const tektite_tensor* args;
   int32_t num_args;
   int32_t num_threads; /* size of the host's pool, the caller not counted; 0: run serially */
@@ -204,6 +208,7 @@ typedef struct tektite_call {
   tektite_begin_updates_fn begin_updates; /* NULL: clusters with updates fail */
   int32_t reproducible; /* not 0: what runs is to depend on the graph and the sizes alone, as
                            --reproducible says of every call */
+  tektite_is_cancelled_fn is_cancelled;   /* may be NULL */
 } tektite_call;
 
 /* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are
@@ -227,9 +232,9 @@ TEKTITE_API char* tektite_cluster_recall(tektite_cluster* cluster, const char* t
 TEKTITE_API void tektite_cluster_keep(tektite_cluster* cluster, const char* topic,
                                       const char* summary, const char* text);
 
-/* Has fn(arg) called on a thread that compiles, of low priority, when its turn comes; 0: it will not
- * be.  What waits when the process ends is dropped.  A child made by fork() does what was waiting
- * as well. */
+/* Has fn(arg) called on a thread that compiles, of low priority, when its turn comes; 0: it will
+ * not be.  What waits when the process ends is dropped.  A child made by fork() does what was
+ * waiting as well. */
 TEKTITE_API int32_t tektite_run_in_background(void (*fn)(void*), void* arg);
 
 /* Waits until nothing is being compiled, or about to be, in this process. */

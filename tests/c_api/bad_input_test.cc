@@ -1,4 +1,5 @@
 // Whatever a host hands over, the answer is a status with one line.
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -59,6 +60,46 @@ TEST(BadInput, IrText) {
 }
 
 // Every cut and many random changes of a good text: a status or a cluster that can be run.
+// Sizes and calls as a host gets them wrong, and one that was built with an older header.
+TEST(BadInput, Calls) {
+  CompilerPtr compiler = MakeCompiler();
+  ClusterPtr cluster = MakeCluster(compiler.get(), kGood);
+  ASSERT_NE(cluster, nullptr);
+  Call host;
+  EXPECT_EQ(host.Run(cluster.get(), {{{2, 3}, std::vector<float>(6, 0.0f)}}), TEKTITE_OK);
+  const int64_t large = int64_t{1} << 62;
+  for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{
+           {-1, 3}, {large, 4}, {INT64_MIN, 0}, {0, INT64_MAX}, {2}, {}, {2, 3, large}}) {
+    EXPECT_NE(host.Run(cluster.get(), {{dims, {}}}), TEKTITE_OK);
+    EXPECT_NE(host.message, "");
+  }
+  const float values[6] = {};
+  const int64_t dims[] = {2, 3};
+  const tektite_tensor arg = {values, dims, 2, 1, 0};
+  tektite_call call = {};
+  call.args = &arg;
+  call.num_args = 1;
+  call.context = &host;
+  call.allocate = [](void* self, int32_t, int32_t, int32_t, const int64_t*) -> void* {
+    static_cast<Call*>(self)->results.assign(1, std::vector<float>(2));
+    return static_cast<Call*>(self)->results[0].data();
+  };
+  // What lies behind an older struct is not read: here it would say that the call is cancelled.
+  call.is_cancelled = [](void*) -> int32_t { std::abort(); };
+  tektite_status status = {};
+  for (size_t size = 0; size <= sizeof(call); ++size) {
+    call.struct_size = size;
+    const int code = tektite_cluster_run(cluster.get(), &call, &status);
+    EXPECT_EQ(code == TEKTITE_OK, size >= offsetof(tektite_call, reproducible)) << size;
+  }
+  call.struct_size = sizeof(call);
+  call.num_args = -1;
+  EXPECT_EQ(tektite_cluster_run(cluster.get(), &call, &status), TEKTITE_INVALID_ARGUMENT);
+  call.num_args = 1;
+  call.args = nullptr;
+  EXPECT_EQ(tektite_cluster_run(cluster.get(), &call, &status), TEKTITE_INVALID_ARGUMENT);
+}
+
 TEST(BadInput, DamagedIrText) {
   CompilerPtr compiler = MakeCompiler();
   const std::string good = kGood;

@@ -343,7 +343,7 @@ def test_without_the_extension_module(run_program, tmp_path):
 report(direct=direct() - before, past=past_python(f), y=often(f, x))
 """, tektite="1", PYTHONPATH=str(tmp_path))
     assert result.values["past"] == 0
-    assert result.host["direct_runs"] > 14
+    assert result.host["direct_runs"] == 0 and result.host["runs"] > 14
 
 
 def test_calls_past_python_are_counted_by_tensorflow(run_program):

@@ -187,5 +187,60 @@ TEST(ArenaPool, ABlockIsReusedAndReplacedByALargerOne) {
   EXPECT_LT(pool.held_bytes(), 100000 + before);
 }
 
+// A call that nobody waits for any more used to run to its end, seconds maybe.
+struct CancellingHost : TestHost {
+  bool IsCancelled() override { return ++times_asked > answers_no; }
+  std::atomic<int> times_asked{0};
+  int answers_no = 0;
+};
+
+TEST(Cancellation, IsAskedBetweenSteps) {
+  FakeGraph g;
+  ir::Value x = g.Parameter({16});
+  int steps_run = 0;
+  for (int i = 0; i < 100; ++i) {
+    x = g.Fusion({x}, {16},
+                 std::make_shared<FakeKernel>([&](const auto&, int64_t) { ++steps_run; },
+                                              /*chunks=*/1, /*cost_ns=*/Launch::kAskNs / 2));
+  }
+  auto e = Executable::Create(g.Steps({x}), TestOptions());
+  const std::vector<float> input(16);
+  CancellingHost host;
+  host.answers_no = 10;
+  EXPECT_TRUE(absl::IsCancelled(e->Run({Argument{input.data()}}, host)));
+  EXPECT_EQ(host.times_asked, 11);
+  EXPECT_LT(steps_run, 25);
+  // The next call is not.
+  steps_run = 0;
+  host.answers_no = 1 << 30;
+  EXPECT_TRUE(e->Run({Argument{input.data()}}, host).ok());
+  EXPECT_EQ(steps_run, 100);
+}
+
+TEST(Cancellation, IsAskedWithinALongStep) {
+  FakeGraph g;
+  int chunks_run = 0;
+  ir::Value y = g.Fusion({g.Parameter({16})}, {16},
+                         std::make_shared<FakeKernel>([&](const auto&, int64_t) { ++chunks_run; },
+                                                      /*chunks=*/1000, /*cost_ns=*/1e12));
+  auto e = Executable::Create(g.Steps({y}), TestOptions());
+  const std::vector<float> input(16);
+  CancellingHost host;
+  host.answers_no = 7;
+  EXPECT_TRUE(absl::IsCancelled(e->Run({Argument{input.data()}}, host)));
+  EXPECT_LT(chunks_run, 8);
+}
+
+TEST(Cancellation, ShortCallsDoNotAsk) {
+  FakeGraph g;
+  ir::Value y =
+      g.Fusion({g.Parameter({16})}, {16}, MapKernel(1, 16, [](const float* x) { return *x + 1; }));
+  auto e = Executable::Create(g.Steps({y}), TestOptions());
+  const std::vector<float> input(16);
+  CancellingHost host;
+  EXPECT_TRUE(e->Run({Argument{input.data()}}, host).ok());
+  EXPECT_EQ(host.times_asked, 0);
+}
+
 }  // namespace
 }  // namespace tektite::runtime

@@ -8,39 +8,23 @@
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
 #include "runtime_hooks/tensorflow/hook/direct_calls.h"
-#include "tensorflow/c/tf_status.h"
+#include "tensorflow/c/eager/tfe_context_internal.h"
+#include "tensorflow/core/framework/device.h"
 #include "tensorflow/python/eager/pywrap_tensor.h"
 
 namespace tektite::fast_calls {
 namespace {
 
-struct DeleteStatus {
-  void operator()(TF_Status* status) const { TF_DeleteStatus(status); }
-};
-struct DeleteOp {
-  void operator()(TFE_Op* op) const { TFE_DeleteOp(op); }
-};
-
-struct DeleteHandle {
-  void operator()(TFE_TensorHandle* handle) const { TFE_DeleteTensorHandle(handle); }
-};
-
-// Where functions called from Python run. An op of ours knows; nothing else that is public does.
+// Where functions called from Python run.
 bool FindDevice(TFE_Context* context, tf_hook::BindRequest* request) {
-  const std::unique_ptr<TF_Status, DeleteStatus> status(TF_NewStatus());
-  const std::unique_ptr<TFE_Op, DeleteOp> op(TFE_NewOp(context, "TektiteDevice", status.get()));
-  if (TF_GetCode(status.get()) != TF_OK) return false;
-  TFE_TensorHandle* result = nullptr;
-  int count = 1;
-  TFE_Execute(op.get(), &result, &count, status.get());
-  if (TF_GetCode(status.get()) != TF_OK) return false;
-  const std::unique_ptr<TFE_TensorHandle, DeleteHandle> held(result);
-  Tensors addresses;
-  if (!addresses.Add(result) || addresses.all()[0]->NumElements() != 2) return false;
-  const auto values = addresses.all()[0]->flat<int64_t>();
-  request->device = reinterpret_cast<tensorflow::DeviceBase*>(values(0));
-  request->resources = reinterpret_cast<tensorflow::ResourceMgr*>(values(1));
-  return true;
+  tensorflow::ImmediateExecutionContext* const eager = tensorflow::unwrap(context);
+  for (tensorflow::Device* const device : eager->ListLocalTfDevices()) {
+    if (device->name() != eager->HostCPUName()) continue;
+    request->device = device;
+    request->resources = device->resource_manager();
+    return true;
+  }
+  return false;
 }
 
 // False if one is no eager tensor, or is not here.
@@ -76,7 +60,6 @@ PyObject* Bind(PyObject*, PyObject* args) {
   }
   Tensors tensors;
   request.function = name;
-  // Most functions are no cluster, and an op takes longer than the rest.
   const bool has_all = tf_hook::IsOffered(request.function) && FindDevice(context, &request) &&
                        AddAll(list, &tensors);
   request.inputs = tensors.all();

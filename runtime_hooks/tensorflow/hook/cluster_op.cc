@@ -2,6 +2,7 @@
 //
 // Inputs and outputs are those of the nodes it replaced; variables come as resource handles and are
 // read here (held_inputs.h).  The attributes are written by replace_cluster.cc:
+//   maker            the mark of this process (cluster_attributes.h)
 //   body             GraphDef bytes with _Arg and _Retval, for the compiler
 //   fallback         a function of the same body, for TensorFlow
 //   variable_types   for each input the type its variable must have, or DT_RESOURCE for any
@@ -12,20 +13,26 @@
 // Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
 // what follows an asynchronous op in a graph goes through the pool, 0.8 us more in each turn of a
 // loop on one thread.
+// The op exists from the first graph on that such a node is put into: a process that compiles
+// nothing refuses a graph that holds one as it does any unknown op.
 // Limits: CPU devices.
+#include "runtime_hooks/tensorflow/hook/cluster_op.h"
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/call_once.h"
 #include "absl/container/inlined_vector.h"
+#include "runtime_hooks/tensorflow/hook/cluster_attributes.h"
 #include "runtime_hooks/tensorflow/hook/cluster_runner.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/direct_calls.h"
 #include "runtime_hooks/tensorflow/hook/fallback.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tektite::tf_hook {
@@ -34,21 +41,6 @@ namespace {
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-
-REGISTER_OP("TektiteCluster")
-    .Input("inputs: Tin")
-    .Output("outputs: Tout")
-    .Attr("Tin: list(type) >= 0")
-    .Attr("Tout: list(type) >= 0")
-    .Attr("variable_types: list(type) >= 0")
-    .Attr("constant_inputs: list(int) >= 0")
-    .Attr("updated_inputs: list(int) >= 0")
-    .Attr("cluster_name: string")
-    .Attr("body: string")
-    .Attr("fallback: func")
-    .SetIsStateful()
-    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc("Nodes that the Tektite compiler runs as one; made by its graph pass, never by hand.");
 
 // What the executor names in an error that passes through, and in profiles: a node of the user's.
 // Without the attributes that are long, or mean nothing to others.
@@ -72,16 +64,14 @@ class ClusterOp : public tensorflow::OpKernel {
  public:
   explicit ClusterOp(OpKernelConstruction* construction)
       : OpKernel(construction, ShownDef(*construction), /*is_deferred=*/false) {
+    absl::StatusOr<ClusterAttributes> attributes = ClusterAttributes::Read(construction);
+    OP_REQUIRES_OK(construction, attributes.status());
     OP_REQUIRES_OK(construction, construction->GetAttr("body", &body_));
-    tensorflow::NameAttrList function;
-    OP_REQUIRES_OK(construction, construction->GetAttr("fallback", &function));
-    std::vector<int> updated_inputs;
-    OP_REQUIRES_OK(construction, construction->GetAttr("updated_inputs", &updated_inputs));
-    fallback_ = std::make_unique<Fallback>(function.name(), updated_inputs.empty());
-    runner_ = std::make_shared<ClusterRunner>(construction);
-    if (!construction->status().ok()) return;
-    if (const auto whole = WholeFunction::Of(construction)) {
-      OfferToDirectCalls(*whole, construction->device(), runner_);
+    fallback_ =
+        std::make_unique<Fallback>(attributes->fallback, attributes->updated_inputs.empty());
+    runner_ = std::make_shared<ClusterRunner>(*attributes);
+    if (attributes->whole_function) {
+      OfferToDirectCalls(*attributes->whole_function, construction->device(), runner_);
     }
   }
 
@@ -94,6 +84,7 @@ class ClusterOp : public tensorflow::OpKernel {
     const char* const refusal = runner_->Run(context, inputs, {}, fallback_.get(), &turn);
     if (refusal == nullptr) return;
     CountFallback(refusal);
+    OP_REQUIRES(context, refusal != kCancelled, absl::CancelledError("Operation was cancelled"));
     fallback_->Run(context, runner_->kept_fallback());
     if (turn.is_measured && turn.side == Contest::Side::kHost && context->status().ok()) {
       runner_->EndHostTurn(turn);
@@ -106,7 +97,37 @@ class ClusterOp : public tensorflow::OpKernel {
   std::shared_ptr<ClusterRunner> runner_;
 };
 
-REGISTER_KERNEL_BUILDER(Name("TektiteCluster").Device(tensorflow::DEVICE_CPU), ClusterOp);
+void RegisterOnce() {
+  tensorflow::OpDefBuilder op("TektiteCluster");
+  op.Input("inputs: Tin")
+      .Output("outputs: Tout")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("maker: string")
+      .Attr("variable_types: list(type) >= 0")
+      .Attr("constant_inputs: list(int) >= 0")
+      .Attr("updated_inputs: list(int) >= 0")
+      .Attr("cluster_name: string")
+      .Attr("body: string")
+      .Attr("fallback: func")
+      .SetIsStateful()
+      .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+      .Doc("Nodes that the Tektite compiler runs as one; made by its graph pass, never by hand.");
+  tensorflow::OpRegistry::Global()->Register(
+      [op](tensorflow::OpRegistrationData* data) { return op.Finalize(data); });
+  // The registrar does its work when it is made.
+  const tensorflow::kernel_factory::OpKernelRegistrar registrar(
+      tensorflow::KernelDefBuilder("TektiteCluster").Device(tensorflow::DEVICE_CPU).Build(),
+      "ClusterOp", [](OpKernelConstruction* construction) -> tensorflow::OpKernel* {
+        return new ClusterOp(construction);
+      });
+}
 
 }  // namespace
+
+void RegisterClusterOp() {
+  static absl::once_flag once;
+  absl::call_once(once, RegisterOnce);
+}
+
 }  // namespace tektite::tf_hook

@@ -10,6 +10,7 @@
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/output_allocator.h"
 #include "runtime_hooks/tensorflow/hook/variable_updates.h"
+#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/lib/core/threadpool.h"
 #include "tensorflow/core/util/util.h"
@@ -18,13 +19,14 @@ namespace tektite::tf_hook {
 namespace {
 
 using tensorflow::DataType;
-using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 const char* CodeName(int code) {
   switch (code) {
+    case TEKTITE_CANCELLED:
+      return kCancelled;
     case TEKTITE_INVALID_ARGUMENT:
       return "INVALID_ARGUMENT";
     case TEKTITE_DEADLINE_EXCEEDED:
@@ -89,6 +91,12 @@ struct HostCall {
     return 0;
   }
 
+  static int32_t IsCancelled(void* self) {
+    tensorflow::CancellationManager* const manager =
+        static_cast<HostCall*>(self)->context->cancellation_manager();
+    return manager != nullptr && manager->IsCancelled() ? 1 : 0;
+  }
+
   static int32_t BeginUpdates(void* self, tektite_update* updates, int32_t num_updates) {
     auto* const call = static_cast<HostCall*>(self);
     return call->updates.Begin(absl::MakeSpan(updates, num_updates)) ? 0 : 1;
@@ -111,15 +119,11 @@ std::string ContestTopic(OpKernelContext* context) {
 
 }  // namespace
 
-ClusterRunner::ClusterRunner(OpKernelConstruction* construction)
-    : input_types_(construction->input_types().begin(), construction->input_types().end()),
-      output_types_(construction->output_types().begin(), construction->output_types().end()) {
-  std::vector<DataType> variable_types;
-  std::vector<int> updated_inputs;
-  OP_REQUIRES_OK(construction, construction->GetAttr("variable_types", &variable_types));
-  OP_REQUIRES_OK(construction, construction->GetAttr("constant_inputs", &constant_inputs_));
-  OP_REQUIRES_OK(construction, construction->GetAttr("updated_inputs", &updated_inputs));
-  OP_REQUIRES_OK(construction, construction->GetAttr("cluster_name", &cluster_name_));
+ClusterRunner::ClusterRunner(const ClusterAttributes& attributes)
+    : input_types_(attributes.input_types),
+      output_types_(attributes.output_types),
+      cluster_name_(attributes.cluster_name),
+      constant_inputs_(attributes.constant_inputs) {
   const int num_inputs = static_cast<int>(input_types_.size());
   for (int i = 0; i < num_inputs && shape_inputs_.size() < kMostShapeInputs; ++i) {
     if (input_types_[i] != tensorflow::DT_RESOURCE &&
@@ -127,9 +131,9 @@ ClusterRunner::ClusterRunner(OpKernelConstruction* construction)
       shape_inputs_.push_back(i);
     }
   }
-  reader_ =
-      std::make_unique<InputReader>(std::vector<DataType>(input_types_.begin(), input_types_.end()),
-                                    std::move(variable_types), constant_inputs_, updated_inputs);
+  reader_ = std::make_unique<InputReader>(
+      std::vector<DataType>(input_types_.begin(), input_types_.end()), attributes.variable_types,
+      constant_inputs_, attributes.updated_inputs);
 }
 
 ClusterRunner::~ClusterRunner() {
@@ -199,7 +203,7 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   }
   const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
   HostCall host{context, &read, pool == nullptr ? nullptr : pool->workers, {context, &read}, {}};
-  host.outputs.resize(context->num_outputs());
+  host.outputs.resize(context->num_outputs(), Tensor(tensorflow::DT_INVALID));
 
   tektite_call call = {};
   call.struct_size = sizeof(call);
@@ -212,6 +216,7 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   call.allocate = &HostCall::Allocate;
   call.forward = &HostCall::Forward;
   call.begin_updates = &HostCall::BeginUpdates;
+  call.is_cancelled = &HostCall::IsCancelled;
   call.artifact = &turn->artifact;
   call.reproducible = reproducible ? 1 : 0;
   tektite_status status;
@@ -219,6 +224,9 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   const int64_t began = is_timed ? Nanoseconds() : 0;
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
   if (code != TEKTITE_OK) return CodeName(code);
+  for (const Tensor& output : host.outputs) {
+    if (output.dtype() == tensorflow::DT_INVALID) return "HOST_NO_OUTPUT";
+  }
   if (is_timed) last_run_ns_.store(Nanoseconds() - began, std::memory_order_relaxed);
   host.updates.Commit();
   for (int i = 0; i < context->num_outputs(); ++i) {

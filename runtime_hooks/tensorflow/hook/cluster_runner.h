@@ -1,7 +1,7 @@
 // Runs the compiled code of one cluster, whoever calls: its node in a graph (cluster_op.cc), or a
 // call that goes past the graph (direct_calls.h).
 //
-//   auto runner = std::make_shared<ClusterRunner>(construction);     // with the kernel
+//   auto runner = std::make_shared<ClusterRunner>(attributes);       // with the kernel
 //   runner->Prepare(context, body, inputs);                          // at each run from a graph
 //   Contest::Turn turn;
 //   const char* why = runner->Run(context, inputs, {}, &fallback, &turn);
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/base/call_once.h"
+#include "runtime_hooks/tensorflow/hook/cluster_attributes.h"
 #include "runtime_hooks/tensorflow/hook/contest.h"
 #include "runtime_hooks/tensorflow/hook/fallback.h"
 #include "runtime_hooks/tensorflow/hook/held_inputs.h"
@@ -28,13 +29,15 @@
 
 namespace tektite::tf_hook {
 
+// What ClusterRunner::Run says where the call was cancelled meanwhile: TensorFlow's kernels have
+// nothing to do then, either.
+inline constexpr char kCancelled[] = "CANCELLED";
+
 class ClusterRunner {
  public:
   using Inputs = InputReader::Inputs;
 
-  // Reads the attributes of a TektiteCluster node; what is wrong with them becomes the status of
-  // `construction`.
-  explicit ClusterRunner(tensorflow::OpKernelConstruction* construction);
+  explicit ClusterRunner(const ClusterAttributes& attributes);
   ~ClusterRunner();
   ClusterRunner(const ClusterRunner&) = delete;
   ClusterRunner& operator=(const ClusterRunner&) = delete;

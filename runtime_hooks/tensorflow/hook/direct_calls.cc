@@ -9,12 +9,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
-#include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/node_properties.h"
+#include "tensorflow/core/framework/op_def.pb.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/platform/denormal.h"
@@ -32,32 +30,6 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::Var;
 
-REGISTER_OP("TektiteBind")
-    .Input("inputs: Tin")
-    .Output("plan: int64")
-    .Attr("Tin: list(type) >= 0")
-    .Attr("function: string")
-    .Attr("num_args: int >= 0")
-    .SetIsStateful()
-    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc("Which cluster a function is, for TektiteCall; made by Tektite's Python half.");
-
-REGISTER_OP("TektiteDevice")
-    .Output("addresses: int64")
-    .SetIsStateful()
-    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc("The device it runs on and its resources, for tektite._fast_calls of the same process.");
-
-REGISTER_OP("TektiteCall")
-    .Input("binding: int64")
-    .Input("args: Tin")
-    .Output("outputs: Tout")
-    .Attr("Tin: list(type) >= 0")
-    .Attr("Tout: list(type) >= 0")
-    .SetIsStateful()
-    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc("Runs the cluster that TektiteBind found; made by Tektite's Python half.");
-
 constexpr int kCaptured = -1;
 
 // What a call needs beside its arguments.  Never changed once it is in the table.
@@ -66,7 +38,6 @@ struct Binding {
   std::vector<int> arg_of;       // for each input of the cluster: the call's argument, or kCaptured
   std::vector<Tensor> captured;  // where that is so
   std::vector<Var*> variables;   // those that captured handles keep alive; else null
-  // For calls without the op's own context.
   DeviceBase* device = nullptr;
   tensorflow::ResourceMgr* resources = nullptr;
   std::unique_ptr<OpKernel> kernel;
@@ -114,24 +85,43 @@ Var* VariableBehind(const Tensor& handles) {
   return variable.ok() ? *variable : nullptr;
 }
 
-// A kernel of TektiteCall that answers for the calls of a binding; null if it cannot be made.
-std::unique_ptr<OpKernel> MakeCallKernel(const BindRequest& request,
-                                         const tensorflow::DataTypeVector& output_types) {
-  tensorflow::DataTypeVector arg_types;
+// Stands in the contexts of direct calls for the kernel that TensorFlow would have made.
+class DirectCall : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    context->SetStatus(absl::InternalError("direct calls have no node"));
+  }
+};
+
+// Its op, which no graph can name: TensorFlow's registry does not have it.
+const tensorflow::OpDef& DirectCallOp() {
+  static const auto* const op = [] {
+    auto* const made = new tensorflow::OpDef;
+    made->set_name("TektiteDirectCall");
+    made->set_is_stateful(true);
+    return made;
+  }();
+  return *op;
+}
+
+// Null if it cannot be made.
+std::unique_ptr<OpKernel> MakeKernel(DeviceBase* device,
+                                     const tensorflow::DataTypeVector& output_types) {
   tensorflow::NodeDef node;
   node.set_name("tektite_direct_call");
-  node.set_op("TektiteCall");
-  node.add_input("binding:0");
-  for (int i = 0; i < request.num_args; ++i) {
-    arg_types.push_back(request.inputs[i]->dtype());
-    node.add_input(absl::StrCat("arg", i, ":0"));
-  }
-  tensorflow::AddNodeAttr("Tin", arg_types, &node);
-  tensorflow::AddNodeAttr("Tout", output_types, &node);
+  node.set_op(DirectCallOp().name());
+  const tensorflow::DataTypeVector no_inputs;
+  const auto properties = std::make_shared<const tensorflow::NodeProperties>(
+      &DirectCallOp(), std::move(node), no_inputs, output_types);
+  const tensorflow::MemoryTypeVector output_memory(output_types.size(), tensorflow::HOST_MEMORY);
   absl::Status status;
-  std::unique_ptr<OpKernel> kernel = tensorflow::CreateOpKernel(
-      tensorflow::DeviceType(tensorflow::DEVICE_CPU), request.device,
-      request.device->GetAllocator({}), node, TF_GRAPH_DEF_VERSION, &status);
+  OpKernelConstruction construction(tensorflow::DeviceType(tensorflow::DEVICE_CPU), device,
+                                    device->GetAllocator({}), /*flib=*/nullptr,
+                                    /*resource_mgr=*/nullptr, properties,
+                                    /*input_memory_types=*/{}, output_memory, TF_GRAPH_DEF_VERSION,
+                                    &status);
+  auto kernel = std::make_unique<DirectCall>(&construction);
   return status.ok() ? std::move(kernel) : nullptr;
 }
 
@@ -142,97 +132,27 @@ std::shared_ptr<const Binding> FindBinding(int64_t id) {
   return found == tables.bindings.end() ? nullptr : found->second.lock();
 }
 
-// Sets the outputs of `context` and returns null, or says why not.
-template <typename Args>
-const char* RunBinding(OpKernelContext* context, const Binding* binding, int num_args,
-                       const Args& arg_at) {
-  const std::shared_ptr<ClusterRunner> runner =
-      binding == nullptr ? nullptr : binding->runner.lock();
-  if (runner == nullptr ||
-      context->num_outputs() != static_cast<int>(runner->output_types().size())) {
-    return "NO_BINDING";
-  }
-  for (int i = 0; i < context->num_outputs(); ++i) {
-    if (context->expected_output_dtype(i) != runner->output_types()[i]) return "NO_BINDING";
-  }
-  absl::InlinedVector<const Tensor*, 8> inputs(binding->arg_of.size());
+// Sets the outputs of `context`, which has the binding's kernel, and returns null, or says why not.
+const char* RunBinding(OpKernelContext* context, const Binding& binding,
+                       absl::Span<const Tensor* const> args) {
+  const std::shared_ptr<ClusterRunner> runner = binding.runner.lock();
+  if (runner == nullptr) return "NO_BINDING";
+  absl::InlinedVector<const Tensor*, 8> inputs(binding.arg_of.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const int arg = binding->arg_of[i];
-    if (arg >= num_args) return "NO_BINDING";
-    inputs[i] = arg == kCaptured ? &binding->captured[i] : &arg_at(arg);
+    const int arg = binding.arg_of[i];
+    if (arg >= static_cast<int>(args.size())) return "NO_BINDING";
+    inputs[i] = arg == kCaptured ? &binding.captured[i] : args[arg];
     if (inputs[i]->dtype() != runner->input_types()[i]) return "NO_BINDING";
   }
   Contest::Turn turn;
   const char* const refusal =
-      runner->Run(context, inputs, binding->variables, /*fallback=*/nullptr, &turn);
+      runner->Run(context, inputs, binding.variables, /*fallback=*/nullptr, &turn);
   if (refusal == nullptr) {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
     HookCounters().direct_runs.fetch_add(1, std::memory_order_relaxed);
   }
   return refusal;
 }
-
-class BindOp : public OpKernel {
- public:
-  explicit BindOp(OpKernelConstruction* construction) : OpKernel(construction) {
-    OP_REQUIRES_OK(construction, construction->GetAttr("function", &function_));
-    OP_REQUIRES_OK(construction, construction->GetAttr("num_args", &num_args_));
-  }
-
-  void Compute(OpKernelContext* context) override {
-    std::vector<const Tensor*> inputs;
-    for (int i = 0; i < context->num_inputs(); ++i) inputs.push_back(&context->input(i));
-    OP_REQUIRES(context, num_args_ <= context->num_inputs(),
-                absl::InvalidArgumentError("tektite: more arguments than inputs"));
-    const std::vector<int64_t> plan =
-        Bind({function_, num_args_, context->device(), context->resource_manager(), inputs});
-    Tensor* output = nullptr;
-    OP_REQUIRES_OK(context,
-                   context->allocate_output(
-                       0, tensorflow::TensorShape({static_cast<int64_t>(plan.size())}), &output));
-    std::copy(plan.begin(), plan.end(), output->flat<int64_t>().data());
-  }
-
- private:
-  std::string function_;
-  int num_args_ = 0;
-};
-
-class DeviceOp : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  void Compute(OpKernelContext* context) override {
-    Tensor* output = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output(0, tensorflow::TensorShape({2}), &output));
-    output->flat<int64_t>()(0) = reinterpret_cast<int64_t>(context->device());
-    output->flat<int64_t>()(1) = reinterpret_cast<int64_t>(context->resource_manager());
-  }
-};
-
-class CallOp : public tensorflow::OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  void Compute(OpKernelContext* context) override {
-    if (const char* const refusal = Run(context); refusal != nullptr) {
-      context->SetStatus(absl::UnavailableError(absl::StrCat("tektite: ", refusal)));
-    }
-  }
-
- private:
-  static const char* Run(OpKernelContext* context) {
-    const Tensor& id = context->input(0);
-    if (id.NumElements() != 1) return "NO_BINDING";
-    const std::shared_ptr<const Binding> binding = FindBinding(id.flat<int64_t>()(0));
-    return RunBinding(context, binding.get(), context->num_inputs() - 1,
-                      [&](int i) -> const Tensor& { return context->input(1 + i); });
-  }
-};
-
-REGISTER_KERNEL_BUILDER(Name("TektiteBind").Device(tensorflow::DEVICE_CPU), BindOp);
-REGISTER_KERNEL_BUILDER(Name("TektiteDevice").Device(tensorflow::DEVICE_CPU), DeviceOp);
-REGISTER_KERNEL_BUILDER(Name("TektiteCall").Device(tensorflow::DEVICE_CPU), CallOp);
 
 }  // namespace
 
@@ -274,7 +194,7 @@ std::vector<int64_t> Bind(const BindRequest& request) {
   }
   binding->device = request.device;
   binding->resources = request.resources;
-  binding->kernel = MakeCallKernel(request, runner->output_types());
+  binding->kernel = MakeKernel(request.device, runner->output_types());
   if (binding->kernel == nullptr) return none;
   binding->output_attributes.resize(runner->output_types().size());
   std::vector<int64_t> plan = {++tables.last_id};
@@ -301,8 +221,7 @@ const char* CallDirectly(int64_t id, absl::Span<const Tensor* const> args,
   params.resource_manager = binding->resources;
   params.output_attr_array = binding->output_attributes.data();
   OpKernelContext context(&params, static_cast<int>(outputs.size()));
-  const char* const refusal = RunBinding(&context, binding.get(), static_cast<int>(args.size()),
-                                         [&](int i) -> const Tensor& { return *args[i]; });
+  const char* const refusal = RunBinding(&context, *binding, args);
   if (refusal != nullptr) return refusal;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::unique_ptr<Tensor> output(context.release_output(static_cast<int>(i)).tensor);

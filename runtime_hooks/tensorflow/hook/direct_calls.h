@@ -1,21 +1,18 @@
 // Calls of a function that go past its graph, to the one cluster that is all of it.
 //
 // Why: TensorFlow takes 50 us for a call of the smallest function and 0.9 ms for one that captures
-// 262 variables; an eager op takes 4.  So the caller (python/tektite/_direct.py) learns once which
-// cluster a function is and what it captures, and from then on runs a single op:
-//   TektiteBind(every argument and capture) -> plan      once: plan[0] names the binding, 0 if
-//   there
-//                                                        is none; then for each result of the
-//                                                        function the output of TektiteCall
-//   TektiteCall(plan[0], the arguments) -> outputs       each time
-// TektiteCall serves what compiled code has already won in the contest.  It answers UNAVAILABLE,
-// and nothing has happened, when TensorFlow's kernels are to run or to be measured, when there is
-// no code, or when the binding is gone: then the caller makes the call in the ordinary way.
+// 262 variables.  So the caller (fast_calls, python/tektite/_direct.py) learns once which cluster a
+// function is and what it captures, and from then on runs the cluster itself:
+//   std::vector<int64_t> plan = Bind(request);       once: plan[0] names the binding, 0 if there is
+//                                                    none; then for each result of the function
+//                                                    the output of the cluster
+//   const char* why = CallDirectly(plan[0], args, outputs);    each time
+// CallDirectly serves what compiled code has already won in the contest.  It declines, and nothing
+// has happened, when TensorFlow's kernels are to run or to be measured, when there is no code, or
+// when the binding is gone: then the caller makes the call in the ordinary way.
 //
 // A binding holds the captures and goes with the function; it never keeps one alive.
-// CallDirectly is TektiteCall without an op, for those that have tensors in hand: TensorFlow's
-// eager runtime makes a function of the op and runs that, which takes 2 us, and 60 to 90 where a
-// model has pushed its code and data out of the caches.
+// Graphs cannot name any of this: there is no op for it.
 //
 // Thread-safe.  Limits: the last binding of a function is the one that counts.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_DIRECT_CALLS_H_
@@ -38,7 +35,6 @@ namespace tektite::tf_hook {
 void OfferToDirectCalls(const WholeFunction& function, const tensorflow::DeviceBase* device,
                         const std::shared_ptr<ClusterRunner>& runner);
 
-// What TektiteBind does, without an op: making one with hundreds of inputs takes TensorFlow 9 ms.
 struct BindRequest {
   std::string function;
   int num_args = 0;

@@ -120,7 +120,11 @@ void Fallback::Run(OpKernelContext* context, KeptFallback* kept) {
                          });
   queue->RunUntilFinished();
   OP_REQUIRES_OK(context, status);
+  OP_REQUIRES(context, results.size() == static_cast<size_t>(context->num_outputs()),
+              absl::InternalError("a cluster's function has another number of results"));
   for (size_t i = 0; i < results.size(); ++i) {
+    OP_REQUIRES(context, results[i].dtype() == context->expected_output_dtype(static_cast<int>(i)),
+                absl::InternalError("a cluster's function has a result of another type"));
     context->set_output(static_cast<int>(i), std::move(results[i]));
   }
 }

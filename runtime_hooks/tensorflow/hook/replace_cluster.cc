@@ -10,6 +10,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/cluster_attributes.h"
+#include "runtime_hooks/tensorflow/hook/cluster_op.h"
 #include "runtime_hooks/tensorflow/hook/cluster_order.h"
 #include "runtime_hooks/tensorflow/hook/counters.h"
 #include "runtime_hooks/tensorflow/hook/fallback_body.h"
@@ -313,6 +315,7 @@ NodeDef ClusterDef(const std::string& name, const std::string& node_name,
   def.set_name(node_name);
   def.set_op("TektiteCluster");
   def.set_device(model.assigned_device_name());
+  tensorflow::AddNodeAttr("maker", MakersMark(), &def);
   tensorflow::AddNodeAttr("Tin", input_types, &def);
   tensorflow::AddNodeAttr("Tout", output_types, &def);
   tensorflow::AddNodeAttr("variable_types", variable_types, &def);
@@ -426,6 +429,7 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   fallback.mutable_signature()->set_name(fallback_name);
   NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
                            (*body)->bytes, boundary, inside, *nodes.front());
+  RegisterClusterOp();
   if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok()) return "HOST_BODY";
   absl::StatusOr<Node*> cluster = graph_->AddNode(std::move(def));
   if (!cluster.ok()) return "HOST_BODY";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -82,14 +84,27 @@ bool FindResults(const Graph& graph, const Node* cluster, std::vector<int>* resu
 
 }  // namespace
 
-std::optional<WholeFunction> WholeFunction::Of(tensorflow::OpKernelConstruction* construction) {
+absl::StatusOr<std::optional<WholeFunction>> WholeFunction::Of(
+    tensorflow::OpKernelConstruction* construction) {
+  if (!construction->HasAttr(kName)) return std::nullopt;
   WholeFunction whole;
-  if (!construction->HasAttr(kName) || !construction->GetAttr(kName, &whole.name).ok() ||
-      !construction->GetAttr(kArgs, &whole.args).ok() ||
-      !construction->GetAttr(kResults, &whole.results).ok() ||
-      static_cast<int>(whole.args.size()) != construction->num_inputs() ||
-      static_cast<int>(whole.results.size()) != construction->num_outputs()) {
-    return std::nullopt;
+  TF_RETURN_IF_ERROR(construction->GetAttr(kName, &whole.name));
+  TF_RETURN_IF_ERROR(construction->GetAttr(kArgs, &whole.args));
+  TF_RETURN_IF_ERROR(construction->GetAttr(kResults, &whole.results));
+  if (static_cast<int>(whole.args.size()) != construction->num_inputs() ||
+      std::any_of(whole.args.begin(), whole.args.end(), [](int arg) { return arg < kConstant; })) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kArgs, ": must have an argument or -1 for each of ", construction->num_inputs(),
+        " inputs, got [", absl::StrJoin(whole.args, ", "), "]"));
+  }
+  std::vector<int> sorted = whole.results;
+  std::sort(sorted.begin(), sorted.end());
+  bool is_permutation = static_cast<int>(sorted.size()) == construction->num_outputs();
+  for (size_t i = 0; i < sorted.size(); ++i) is_permutation &= sorted[i] == static_cast<int>(i);
+  if (!is_permutation) {
+    return absl::InvalidArgumentError(absl::StrCat(kResults, ": must be an order of ",
+                                                   construction->num_outputs(), " outputs, got [",
+                                                   absl::StrJoin(whole.results, ", "), "]"));
   }
   return whole;
 }

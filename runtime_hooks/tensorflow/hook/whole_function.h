@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
@@ -26,8 +27,9 @@ struct WholeFunction {
   std::vector<int> args;
   std::vector<int> results;
 
-  // What was noted on a node, if anything was.
-  static std::optional<WholeFunction> Of(tensorflow::OpKernelConstruction* construction);
+  // What was noted on a node, if anything was; InvalidArgument where that cannot be.
+  static absl::StatusOr<std::optional<WholeFunction>> Of(
+      tensorflow::OpKernelConstruction* construction);
 };
 
 // What computes something: neither an argument, a result, a constant nor an identity.

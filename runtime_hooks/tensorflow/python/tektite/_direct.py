@@ -2,8 +2,8 @@
 
 Why: a call of the smallest function takes TensorFlow 60 to 120 us, and one that captures 262 variables
 more than 1 ms, before and after the only kernel runs that is left of it when it was compiled as one cluster.
-An eager op takes 4 us. So a function that is one cluster is called by itself: a *binding* holds what the function
-captures, and the extension module ``_fast_calls`` runs it; where that is not built, an eager op, ``TektiteCall``.
+So a function that is one cluster is called by itself: a *binding* holds what the function captures, and the
+extension module ``_fast_calls`` runs it. Where that is not built for this Python, calls are TensorFlow's.
 
 Two places of TensorFlow's are wrapped, each asking for less than the one below it::
 
@@ -18,7 +18,7 @@ Calls that nothing is known of, for now, go past this file as well (fast_calls/d
 
 Every way out leads to what stood there before: a call that is not plain (a tape, a device scope, a strategy,
 a profiler, a callback, ...), a type of argument not seen before, a new trace, other captures, and whatever
-``TektiteCall`` declines (direct_calls.h). Results are those of the same compiled code.
+the hook declines (direct_calls.h). Results are those of the same compiled code.
 
 Limits: arguments are tensors, numbers, strings, None, lists, tuples and dicts of these, and NumPy arrays where
 there is no ``input_signature``, which may convert them.
@@ -60,7 +60,7 @@ def _import_fast_calls() -> Any:
 
 _fast_calls = _import_fast_calls()
 
-if TYPE_CHECKING or _fast_calls is None:
+if TYPE_CHECKING or _fast_calls is None:  # then nothing here is installed
 
     class _Skips:
         """What fast_calls' type of that name is."""
@@ -89,8 +89,7 @@ class _TensorFlow:
 
     def __init__(self) -> None:
         # This module is imported before TensorFlow's import has come to its end.
-        cancellation, context, core = map(_part, ("eager.cancellation", "eager.context", "eager.core"))
-        dtypes, errors_impl, ops = map(_part, ("framework.dtypes", "framework.errors_impl", "framework.ops"))
+        cancellation, context, ops = map(_part, ("eager.cancellation", "eager.context", "framework.ops"))
         functions = "eager.polymorphic_function."
         self.tfe = _part("pywrap_tfe")
         self.context = context.context
@@ -100,15 +99,12 @@ class _TensorFlow:
         self.run_eagerly = _part(functions + "eager_function_run")
         self.is_traced = _part("profiler.trace").enabled
         self.convert = _part("framework.tensor_conversion_registry").convert
-        self.constant = _part("framework.constant_op").constant
         self.eager_tensor = ops.EagerTensor
-        self.int64 = dtypes.int64
         self.concrete_function = _part(functions + "concrete_function").ConcreteFunction
         self.function = _part(functions + "polymorphic_function").Function
         self.detector = _part(functions + "polymorphic_function")._frequent_tracing_detector_manager
         self.places = (vars(context), vars(cancellation), vars(self.run_eagerly), ops._default_graph_stack,
                        _part("saved_model.save_context")._save_context)
-        self.declined = (errors_impl.OpError, core._NotOkStatusException)
 
     def plain_context(self) -> Any:
         """The eager context, or None where a call means more than running a function on this machine."""
@@ -130,12 +126,10 @@ class _TensorFlow:
 
 
 class _Plan(NamedTuple):
-    """How ``TektiteCall`` runs a ConcreteFunction. Threads take it from a binding as a whole."""
+    """How the hook runs a ConcreteFunction. Threads take it from a binding as a whole."""
 
     id: int
-    id_tensor: Any
     captures: tuple[Any, ...]
-    attributes: tuple[Any, ...]
     num_outputs: int
     order: tuple[int, ...] | None  # of the results among the outputs; None: as they come
 
@@ -144,7 +138,7 @@ class _Plan(NamedTuple):
 
 
 class _Binding(_Skips):
-    """What ``TektiteBind`` told of a ConcreteFunction, and how its calls have fared."""
+    """What the hook told of a ConcreteFunction, and how its calls have fared."""
 
     __slots__ = ("early", "is_hopeless", "pause", "plan", "times")
 
@@ -170,18 +164,9 @@ class _Binding(_Skips):
         tensors = [*arguments, *captures]
         if any(type(tensor) is not tf.eager_tensor for tensor in tensors):
             return
-        types = [tensor._datatype_enum() for tensor in tensors]
         function = concrete._inference_function
-        if _fast_calls is not None:
-            answer = _fast_calls.bind(context._handle, function.name, len(arguments), tensors)
-        else:
-            try:
-                answer = tf.tfe.TFE_Py_Execute(
-                    context._handle, "", "TektiteBind", tensors,
-                    ("Tin", types, "function", function.name, "num_args", len(arguments)), 1)[0].numpy()
-            except tf.declined:  # captures on several devices
-                return
-        order = tuple(int(output) for output in answer[1:])
+        answer = _fast_calls.bind(context._handle, function.name, len(arguments), tensors)
+        order = answer[1:]
         outputs = function.function_type.flat_outputs
         if answer[0] == 0 or len(order) != len(outputs):
             return
@@ -189,27 +174,14 @@ class _Binding(_Skips):
         if self.times > _MOST_BINDINGS:  # several functions take it from each other
             self.is_hopeless = True
             return
-        result_types = [0] * len(order)
-        for output, spec in zip(order, outputs, strict=True):
-            result_types[output] = spec.dtype.as_datatype_enum
-        self.plan = _Plan(int(answer[0]), tf.constant(int(answer[0]), tf.int64), captures,
-                          ("Tin", types[:len(arguments)], "Tout", result_types), len(order),
-                          None if order == tuple(range(len(order))) else order)
+        self.plan = _Plan(answer[0], captures, len(order), None if order == tuple(range(len(order))) else order)
         self.skip = self.pause = 0
 
-    def run(self, tf: _TensorFlow, context: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
+    def run(self, context: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
         """The function's flat results; None where the call has to be made in the ordinary way."""
-        results: list[Any] | str  # why not
-        if _fast_calls is not None:
-            results = _fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
-        else:
-            try:
-                results = tf.tfe.TFE_Py_Execute(context._handle, "", "TektiteCall", [plan.id_tensor, *arguments],
-                                                plan.attributes, plan.num_outputs)
-            except tf.declined as error:
-                results = str(error)
-        if isinstance(results, str):
-            if "NO_BINDING" in results and self.plan is plan:
+        results: list[Any] | str = _fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
+        if isinstance(results, str):  # why not
+            if results == "NO_BINDING" and self.plan is plan:
                 self.plan = None
             self._pause(_MOST_DECLINED)
             return None
@@ -350,7 +322,7 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
             binding.early -= 1
             result = ordinary(self, tensor_inputs, captured_inputs)
             # An earlier process may have found out that compiled code is faster.
-            if _fast_calls is not None and _fast_calls.has_won(self._inference_function.name) and (
+            if _fast_calls.has_won(self._inference_function.name) and (
                     context := tf.plain_context()) is not None:
                 binding.bind(tf, context, self, tensor_inputs)
             return result
@@ -362,7 +334,7 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
                 return result
             if not plan.has_captures(captured_inputs):
                 binding.plan = None
-            elif (results := binding.run(tf, context, plan, tensor_inputs)) is not None:
+            elif (results := binding.run(context, plan, tensor_inputs)) is not None:
                 return self.function_type.pack_output(results)
         return ordinary(self, tensor_inputs, captured_inputs)
 
@@ -414,7 +386,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         memo.entries[key] = entry
         if shapes is not None:
             memo.of_any_size[_describe(tf.eager_tensor, (args, kwds), [], any_size=True)] = entry
-        if are_tensors and _fast_calls is not None and (plan := binding.plan) is not None:
+        if are_tensors and (plan := binding.plan) is not None:
             _add_route(tf, self, entry, plan, leaves)
         return result
 
@@ -456,23 +428,23 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             memo.forget(key)
         elif (plan is not None and binding.skip == 0 and (context := tf.plain_context()) is not None
               and tf.plain_graph() is entry.graph):
-            results = binding.run(tf, context, plan, [leaves[place] for place in entry.order])
+            results = binding.run(context, plan, [leaves[place] for place in entry.order])
             if results is not None:
                 tf.detector.called_without_tracing(self._key_for_call_stats)
-                if are_tensors and _fast_calls is not None:
+                if are_tensors:
                     _add_route(tf, self, entry, plan, leaves)
                 return results[0] if entry.is_single else entry.concrete.function_type.pack_output(results)
         return ordinary(self, *args, **kwds)
 
     _leave_out_of_messages(learn)
     _leave_out_of_messages(call)
-    behind = call if _fast_calls is None else _fast_calls.Dispatcher(_past(call, ordinary, None), *tf.places)
+    behind = _fast_calls.Dispatcher(_past(call, ordinary, None), *tf.places)
     tf.function.__call__ = _as_function(behind, ordinary)
 
 
 def _past(otherwise: Any, ordinary: Any, listener: _Learning | None) -> Any:
     """``otherwise``, which is left out where it would only count."""
-    return otherwise if _fast_calls is None else _fast_calls.Detour(otherwise, ordinary, _KEY, listener)
+    return _fast_calls.Detour(otherwise, ordinary, _KEY, listener)
 
 
 def _as_function(behind: Any, ordinary: Any) -> Any:
@@ -484,8 +456,7 @@ def _as_function(behind: Any, ordinary: Any) -> Any:
         return behind(*args, **kwds)
 
     _leave_out_of_messages(stands_in)
-    if _fast_calls is not None:
-        _fast_calls.stand_behind(stands_in, behind)
+    _fast_calls.stand_behind(stands_in, behind)
     return stands_in
 
 
@@ -496,7 +467,9 @@ def _leave_out_of_messages(function: Any) -> None:
 
 
 def install() -> None:
-    """Wraps TensorFlow's calls; does nothing the second time."""
+    """Wraps TensorFlow's calls; does nothing the second time, or without ``_fast_calls``."""
+    if _fast_calls is None:
+        return
     tf = _TensorFlow()
     if hasattr(tf.function.__call__, _KEY):
         return
