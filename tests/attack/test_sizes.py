@@ -85,7 +85,8 @@ report(before=before, errors=errors, after=[float(g(*args)) for args in small])
 
 @pytest.mark.parametrize("case", CASES)
 def test_too_large_is_tensorflows_error(run_pair, case):
-    plain, compiled = run_pair(OUTCOMES + CASES[case] + ATTACK)
+    # The allocator of TensorFlow's oneDNN kernels tries for ten seconds what it cannot have.
+    plain, compiled = run_pair(OUTCOMES + CASES[case] + ATTACK, TF_ENABLE_ONEDNN_OPTS="0")
     assert "no error" not in plain.values["errors"], "the attack asks for too little"
     assert compiled.values["errors"] == plain.values["errors"]
     assert compiled.values["after"] == pytest.approx(plain.values["after"], rel=1e-5)
