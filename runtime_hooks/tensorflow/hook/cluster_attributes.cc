@@ -148,8 +148,8 @@ absl::StatusOr<ClusterAttributes> ClusterAttributes::Read(OpKernelConstruction* 
   ClusterAttributes read;
   const absl::Status status = ReadAll(construction, &read);
   if (status.ok()) return read;
-  return absl::Status(status.code(), absl::StrCat("TektiteCluster '", construction->def().name(),
-                                                  "': ", status.message()));
+  return absl::InvalidArgumentError(absl::StrCat("TektiteCluster '", construction->def().name(),
+                                                 "': ", status.message()));
 }
 
 const std::string& MakersMark() {
