@@ -39,7 +39,7 @@ report(ones=ones, gathered=np.asarray(gathered).astype(int), end=np.asarray(end)
 @pytest.mark.parametrize("kind", ["bool", "int8"])
 def test_more_elements_than_32_bits_count(run_program, kind):
     result = run_program(f"KIND = {kind!r}\n" + PROGRAM, tektite="1", timeout=900)
-    assert result.host["runs"] == 3 and result.host["fallbacks"] == {}
+    assert result.host["runs"] >= 3 and result.host["fallbacks"] == {}
     assert result.values["ones"] == 4
     assert result.values["gathered"] == [0, 1, 1, 1, 0, 1, 0]
     assert result.values["end"] == [1, 0, 0] and result.values["middle"] == [1, 0]
