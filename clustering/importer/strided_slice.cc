@@ -5,8 +5,12 @@
 namespace tektite::importer {
 namespace {
 
-// TensorFlow spells "to the end" as the largest integer of the index type, too.
-constexpr int64_t kFar = std::numeric_limits<int32_t>::max();
+// TensorFlow spells "to the end" as the largest integer of the index type, too.  Other indices, also
+// those that 32 bits do not hold, are places.
+bool IsFar(const Dim& index) {
+  return index.is_constant() && (index.value() == std::numeric_limits<int32_t>::max() ||
+                                 index.value() == std::numeric_limits<int64_t>::max());
+}
 
 bool Bit(int64_t mask, size_t i) { return i < 63 && ((mask >> i) & 1) != 0; }
 
@@ -20,7 +24,7 @@ Dim ClampIndex(const Dim& index, const Dim& n, int64_t low) {
   }
   if (index.is_constant() && index.value() < 0) return ir::Max(index + n, Dim(low));
   if (index == Dim(0) && low == 0) return Dim(0);
-  if (index.is_constant() && index.value() >= kFar) return n + Dim(low);
+  if (IsFar(index)) return n + Dim(low);
   return ir::Min(index, n + Dim(low));
 }
 
