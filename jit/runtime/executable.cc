@@ -76,7 +76,7 @@ HostPool Executable::PoolOf(CallHost& host) const {
   if (options_.max_parallelism > 0) {
     pool.num_threads = std::min(pool.num_threads, options_.max_parallelism - 1);
   }
-  pool.spin_ns = options_.spin_ns;
+  if (!pool.is_shared) pool.spin_ns = options_.spin_ns;
   return pool;
 }
 

@@ -10,6 +10,7 @@
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 #include "jit/compiler/background.h"
+#include "runtime_hooks/c_api/deferred_compiles.h"
 #include "runtime_hooks/c_api/guard.h"
 
 namespace tektite::c_api {
@@ -28,7 +29,11 @@ class AbiHost : public runtime::CallHost {
  public:
   explicit AbiHost(const tektite_call& call) : call_(call) {}
 
-  runtime::HostPool Pool() override { return {call_.num_threads, call_.context, call_.schedule}; }
+  runtime::HostPool Pool() override {
+    runtime::HostPool pool{call_.num_threads, call_.context, call_.schedule};
+    pool.is_shared = call_.among_others != 0;
+    return pool;
+  }
   void* Allocate(int result, const runtime::TensorType& type) override {
     return call_.allocate(call_.context, result, ir::DTypeToTensorFlow(type.dtype),
                           static_cast<int32_t>(type.dims.size()), type.dims.data());
@@ -154,10 +159,14 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const tektite_call& call, c
       if (!async) {
         state_->CountRequestCompile();
         Compile(*code, key, args);
-      } else if (!LoadAtOnce(*code, key, args) && !Start(code, shape, std::move(args))) {
+      } else if (!LoadAtOnce(*code, key, args) &&
+                 (IsWorthCompiling(call) || !Defer(code, shape, args)) &&
+                 !Start(code, shape, std::move(args))) {
         Drop(code);
         return absl::UnavailableError("not compiled yet: the queue is full");
       }
+    } else if (code->deferred.load(std::memory_order_relaxed) && IsWorthCompiling(call)) {
+      if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
     }
     std::unique_lock<std::mutex> lock(code->mutex);
     if (!async) code->changed.wait(lock, [&] { return code->settled; });
@@ -320,6 +329,24 @@ bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgI
           self->Compile(*next, shape->key, args);
           next = self->InPlaceOf(shape, next);
         }
+      });
+}
+
+bool Cluster::IsWorthCompiling(const tektite_call& call) const {
+  if (call.host_ns == nullptr) return true;
+  const double cost = static_cast<double>(source_->num_ops()) * kCompileNsPerOp;
+  const double part = static_cast<double>(state_->flags().compile_after_percent) / 100;
+  return static_cast<double>(*call.host_ns) >= cost * part;
+}
+
+bool Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
+  code->deferred.store(true, std::memory_order_relaxed);
+  return DeferredCompiles::Get().Add(
+      code.get(), [cluster = weak_from_this(), code, shape, args = std::move(args)] {
+        const std::shared_ptr<Cluster> self = cluster.lock();
+        if (self == nullptr) return;
+        code->deferred.store(false, std::memory_order_relaxed);
+        if (!self->Start(code, shape, args)) self->Drop(code);
       });
 }
 

@@ -18,6 +18,9 @@
 // sizes, waits for nothing, measures nothing and has no budget, so that neither the calls before
 // nor the clock decide what runs.
 //
+// Where the host says how long its own kernels have taken (tektite_call::host_ns), nothing is
+// compiled before it is likely to pay.
+//
 // What an earlier process compiled is read back from the disk cache, whole
 // (jit/compiler/program.h). Where that takes less than --load_ms, the call that needs it does so
 // itself, so that the first call of a process may run compiled code.
@@ -77,7 +80,9 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
     bool reproducible = false;
     int number = 0;
     bool dropped = false;  // nobody makes it; under the cluster's mutex
-    std::mutex mutex;  // guards the next three
+    // A hint: its start may wait among the deferred compilations.
+    std::atomic<bool> deferred{false};
+    std::mutex mutex;  // guards what follows
     std::condition_variable changed;
     bool settled = false;
     absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
@@ -126,6 +131,10 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Drop(const CodePtr& code);
   // False when the queue is full.
   bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  // Whether compiling is likely to pay by now (deferred_compiles.h).
+  bool IsWorthCompiling(const tektite_call& call) const;
+  // False when too much waits already.
+  bool Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   // What is to be compiled for the shape now that generic code turned out not to serve it; null:
   // nothing.
   CodePtr InPlaceOf(const ShapePtr& shape, const CodePtr& code);

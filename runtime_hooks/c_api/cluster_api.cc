@@ -9,6 +9,7 @@
 #include "jit/base/status.h"
 #include "jit/compiler/background.h"
 #include "runtime_hooks/c_api/cluster.h"
+#include "runtime_hooks/c_api/deferred_compiles.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
 
@@ -95,7 +96,10 @@ int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
   return tektite::compiler::Background::Get().Submit([fn, arg] { fn(arg); }) ? 1 : 0;
 }
 
-void tektite_wait_until_compiled(void) { tektite::compiler::Background::Get().WaitUntilIdle(); }
+void tektite_wait_until_compiled(void) {
+  tektite::c_api::DeferredCompiles::Get().StartAll();
+  tektite::compiler::Background::Get().WaitUntilIdle();
+}
 
 int32_t tektite_cluster_num_args(const tektite_cluster* cluster) {
   return cluster->cluster->source().num_args();

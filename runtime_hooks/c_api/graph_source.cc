@@ -73,7 +73,10 @@ class FromGraphDef : public GraphSource {
 
   absl::Status AddNode(const NodeDef& node) {
     const bool is_arg = node.op == "_Arg";
-    if (!is_arg && node.op != "_Retval") return absl::OkStatus();
+    if (!is_arg && node.op != "_Retval") {
+      if (node.op != "Const") ++num_ops_;
+      return absl::OkStatus();
+    }
     const int64_t index = node.attrs.Int("index", -1);
     if (index < 0 || index >= kMostArgs) {
       return InvalidArgument(node.op, " '", node.name, "': bad index ", index);
@@ -98,6 +101,7 @@ class FromIr : public GraphSource {
   explicit FromIr(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {
     num_args_ = graph_->num_parameters();
     num_results_ = static_cast<int>(graph_->outputs().size());
+    num_ops_ = static_cast<int>(graph_->nodes().size()) - num_args_;
     for (const ir::Node* parameter : graph_->parameters()) {
       sizes_.emplace_back();
       for (const ir::Dim& d : parameter->shape().dims()) {

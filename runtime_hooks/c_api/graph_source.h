@@ -49,6 +49,8 @@ class GraphSource {
 
   int num_args() const { return num_args_; }
   int num_results() const { return num_results_; }
+  // Of the host's graph, by which the cost of compiling is estimated; 0: unknown.
+  int num_ops() const { return num_ops_; }
   // Arguments whose values the code depends on, ascending.
   const std::vector<int>& compile_time_args() const { return compile_time_args_; }
   // What the graph says of a size: that it is not always the same, or that it cannot be another.
@@ -61,6 +63,7 @@ class GraphSource {
  protected:
   int num_args_ = 0;
   int num_results_ = 0;
+  int num_ops_ = 0;
   std::vector<int> compile_time_args_;
   std::vector<std::vector<Size>> sizes_;  // by argument; empty: nothing is said
 };

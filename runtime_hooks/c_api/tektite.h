@@ -209,6 +209,11 @@ typedef struct tektite_call {
   int32_t reproducible; /* not 0: what runs is to depend on the graph and the sizes alone, as
                            --reproducible says of every call */
   tektite_is_cancelled_fn is_cancelled;   /* may be NULL */
+  const int64_t* host_ns; /* nanoseconds that the host's own kernels have taken for this cluster so
+                             far: with --compile=async code is made when compiling is likely to pay;
+                             NULL: it is made at the first call */
+  int32_t among_others;   /* not 0: other work of the host's follows on the same threads, so that no
+                             worker stays for the next call (--spin_us) */
 } tektite_call;
 
 /* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are
@@ -237,7 +242,8 @@ TEKTITE_API void tektite_cluster_keep(tektite_cluster* cluster, const char* topi
  * waiting as well. */
 TEKTITE_API int32_t tektite_run_in_background(void (*fn)(void*), void* arg);
 
-/* Waits until nothing is being compiled, or about to be, in this process. */
+/* Waits until nothing is being compiled, or about to be, in this process; what waited until it
+ * would pay (tektite_call::host_ns) is compiled at once. */
 TEKTITE_API void tektite_wait_until_compiled(void);
 
 /* ---- the disk cache ------------------------------------------------------ */

@@ -58,6 +58,7 @@ struct Call {
   bool refuse_memory = false;
   int threads = 0;
   uint64_t artifact = 0;
+  const int64_t* host_ns = nullptr;
 
   // Returns the code.
   int Run(tektite_cluster* cluster, const std::vector<Arg>& args) {
@@ -88,6 +89,7 @@ struct Call {
     call.schedule = [](void*, void (*fn)(void*), void* arg) { std::thread(fn, arg).detach(); };
     call.allocate = &Call::Allocate;
     call.artifact = &artifact;
+    call.host_ns = host_ns;
     call.forward = [](void* self, int32_t index, int32_t arg) {
       static_cast<Call*>(self)->forwarded[index] = arg;
       return 0;

@@ -44,7 +44,7 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_fallback_runs_stock_kernels(run_pair, weights):
-    pair = run_pair("tf1 = tf.compat.v1\n" + WEIGHTS[weights] + TRACED, TEKTITE_FLAGS="--compile=off")
+    pair = run_pair("tf1 = tf.compat.v1\n" + WEIGHTS[weights] + TRACED, TEKTITE_FLAGS="--compile_after_percent=1000000000")
     plain, fallen_back = pair
     assert fallen_back.host["clusters_placed"] > 0
     assert fallen_back.stats["fallbacks"]["NOT_COMPILED"] > 0

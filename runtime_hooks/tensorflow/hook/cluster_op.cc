@@ -34,6 +34,7 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/platform/env_time.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -71,6 +72,7 @@ class ClusterOp : public tensorflow::OpKernel {
         std::make_unique<Fallback>(attributes->fallback, attributes->updated_inputs.empty());
     runner_ = std::make_shared<ClusterRunner>(*attributes);
     if (attributes->whole_function) {
+      runner_->SetAlone();
       OfferToDirectCalls(*attributes->whole_function, construction->device(), runner_);
     }
   }
@@ -85,7 +87,9 @@ class ClusterOp : public tensorflow::OpKernel {
     if (refusal == nullptr) return;
     CountFallback(refusal);
     OP_REQUIRES(context, refusal != kCancelled, absl::CancelledError("Operation was cancelled"));
+    const uint64_t began = tensorflow::EnvTime::NowNanos();
     fallback_->Run(context, runner_->kept_fallback());
+    runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));
     if (turn.is_measured && turn.side == Contest::Side::kHost && context->status().ok()) {
       runner_->EndHostTurn(turn);
     }

@@ -219,6 +219,9 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   call.is_cancelled = &HostCall::IsCancelled;
   call.artifact = &turn->artifact;
   call.reproducible = reproducible ? 1 : 0;
+  const int64_t host_ns = prepared_->host_ns();
+  call.host_ns = &host_ns;
+  call.among_others = is_alone_ ? 0 : 1;
   tektite_status status;
   const bool is_timed = contest != nullptr && fallback != nullptr && !fallback->is_prepared();
   const int64_t began = is_timed ? Nanoseconds() : 0;

@@ -56,6 +56,13 @@ class ClusterRunner {
                   Contest::Turn* turn);
   // TensorFlow's kernels have run instead, well.
   void EndHostTurn(const Contest::Turn& turn);
+  // TensorFlow's kernels have run instead, and taken so long.
+  void CountHostTime(int64_t ns) {
+    if (is_prepared()) prepared_->CountHostTime(ns);
+  }
+
+  // Nothing else is in the cluster's function.  Before the first run.
+  void SetAlone() { is_alone_ = true; }
 
   const tensorflow::DataTypeVector& input_types() const { return input_types_; }
   const tensorflow::DataTypeVector& output_types() const { return output_types_; }
@@ -88,6 +95,7 @@ class ClusterRunner {
 
   tensorflow::DataTypeVector input_types_, output_types_;
   std::string cluster_name_;
+  bool is_alone_ = false;
   std::vector<int> constant_inputs_;
   std::vector<int> shape_inputs_;  // whose shapes tell one class of calls from another
   std::unique_ptr<InputReader> reader_;

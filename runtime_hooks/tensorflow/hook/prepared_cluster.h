@@ -16,6 +16,8 @@
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_PREPARED_CLUSTER_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_PREPARED_CLUSTER_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -50,6 +52,9 @@ class PreparedCluster {
   // Null: compiled code always runs.
   Contest* contest() const { return contest_.get(); }
   KeptFallback* kept_fallback() { return &kept_fallback_; }
+  // What TensorFlow's kernels have taken for this cluster, instantiating them included.
+  int64_t host_ns() const { return host_ns_.load(std::memory_order_relaxed); }
+  void CountHostTime(int64_t ns) { host_ns_.fetch_add(ns, std::memory_order_relaxed); }
   // Whether compiled code has won some class of shapes, here or in an earlier process.
   bool HasWon() const { return contest_ != nullptr && contest_->HasWonAny(); }
   // Also keeps what the contest has found out for later processes.
@@ -70,6 +75,7 @@ class PreparedCluster {
   std::string contest_topic_;
   tensorflow::mutex news_mu_;  // held while verdicts are kept
   KeptFallback kept_fallback_;
+  std::atomic<int64_t> host_ns_{0};
 };
 
 }  // namespace tektite::tf_hook

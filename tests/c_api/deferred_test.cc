@@ -1,0 +1,124 @@
+// Compilations that wait until they are likely to pay (runtime_hooks/c_api/deferred_compiles.h).
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/c_api/test_host.h"
+
+namespace tektite {
+namespace {
+
+using testing::HasSubstr;
+
+// Three ops, so an estimated 6 ms, of which 25 % are 1.5 ms.
+constexpr char kThree[] = R"(
+graph @three(%x: f32[n]) -> (f32[n]) {
+  %a: f32[n] = mul(%x, %x)
+  %b: f32[n] = add(%a, %x)
+  %c: f32[n] = tanh(%b)
+  return %c
+}
+)";
+constexpr int64_t kTooLittle = 1'400'000;
+constexpr int64_t kEnough = 1'600'000;
+
+std::string Stats(const CompilerPtr& compiler) {
+  return TextPtr(tektite_stats_json(compiler.get())).get();
+}
+
+int RunWith(const ClusterPtr& cluster, const int64_t* host_ns, int64_t n = 1) {
+  Call call;
+  call.host_ns = host_ns;
+  return call.Run(cluster.get(), {{{n}, std::vector<float>(n, 2)}});
+}
+
+// Until it is no longer refused for want of code.
+int RunUntilReady(const ClusterPtr& cluster, const int64_t* host_ns) {
+  int code = TEKTITE_UNAVAILABLE;
+  for (int i = 0; i < 10000 && code == TEKTITE_UNAVAILABLE; ++i) {
+    code = RunWith(cluster, host_ns);
+    if (code == TEKTITE_UNAVAILABLE) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return code;
+}
+
+// Code for what runs a hundred times only cost more than it saved.
+TEST(DeferredCompiles, NothingIsCompiledBeforeItPays) {
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
+  EXPECT_EQ(RunUntilReady(cluster, &kEnough), TEKTITE_OK);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 1"));
+}
+
+// The first shape's own code waits as well, and is not made when code for all shapes is there.
+TEST(DeferredCompiles, AnotherShapeStartsWhatServesAll) {
+  CompilerPtr compiler = MakeCompiler("--compile=async --hot_calls=0");
+  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
+  for (int64_t n : {1, 2, 3}) EXPECT_EQ(RunWith(cluster, &kTooLittle, n), TEKTITE_UNAVAILABLE);
+  while (RunWith(cluster, &kEnough, 3) == TEKTITE_UNAVAILABLE) std::this_thread::yield();
+  EXPECT_EQ(RunUntilReady(cluster, &kEnough), TEKTITE_OK);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 1"));
+}
+
+TEST(DeferredCompiles, WhoeverWaitsGetsTheCode) {
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
+  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  tektite_wait_until_compiled();
+  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_OK);
+}
+
+TEST(DeferredCompiles, AHostThatSaysNothingDoesNotWait) {
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
+  EXPECT_EQ(RunUntilReady(cluster, nullptr), TEKTITE_OK);
+}
+
+TEST(DeferredCompiles, NoPartIsAtOnceAndSyncNeverWaits) {
+  const int64_t nothing = 0;
+  for (const char* flags : {"--compile=async --compile_after_percent=0", "--compile=sync"}) {
+    CompilerPtr compiler = MakeCompiler(flags);
+    ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
+    EXPECT_EQ(RunUntilReady(cluster, &nothing), TEKTITE_OK) << flags;
+  }
+}
+
+TEST(DeferredCompiles, AClusterMayGoWhileItWaits) {
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
+  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  cluster.reset();
+  tektite_wait_until_compiled();
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
+}
+
+// More shapes than may wait: those beyond are compiled as before, and none is lost.
+TEST(DeferredCompiles, TooManyDoNotWait) {
+  CompilerPtr compiler = MakeCompiler("--compile=async --tier=specialized --max_executables=400");
+  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
+  for (int64_t n = 1; n <= 300; ++n) RunWith(cluster, &kTooLittle, n);
+  tektite_wait_until_compiled();
+  int ready = 0;
+  for (int64_t n = 1; n <= 300; ++n) ready += RunWith(cluster, &kTooLittle, n) == TEKTITE_OK;
+  EXPECT_GE(ready, 256);
+}
+
+// An empty marking: a cluster without code would only cost its host a function call.
+TEST(DeferredCompiles, NothingIsMarkedWhereNothingIsCompiled) {
+  CompilerPtr compiler = MakeCompiler("--compile=off");
+  tektite_status status = {};
+  MarkingPtr marking(tektite_mark(compiler.get(), "", 0, nullptr, &status));
+  ASSERT_NE(marking, nullptr) << status.message;
+  EXPECT_EQ(tektite_marking_num_clusters(marking.get()), 0);
+}
+
+}  // namespace
+}  // namespace tektite
