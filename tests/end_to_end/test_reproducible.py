@@ -54,6 +54,24 @@ report(histories=[again() for _ in range(4)])
     assert result.values["histories"] == [result.values["histories"][0]] * 4
 
 
+def test_a_direct_call_notices_too(run_program):
+    """They do not ask TensorFlow each time."""
+    result = run_program("""
+w = tf.Variable(normal(24, 16))
+f = tf.function(lambda x: tf.nn.softmax(tf.matmul(x, w)) + 1.0)
+x = tf.constant(normal(8, 24))
+for _ in range(30): f(x)
+def seen():
+    stats = tektite.stats()
+    return [stats["compiles"], stats["host"]["direct_runs"]]
+before = seen()
+tf.config.experimental.enable_op_determinism()
+f(x)
+report(more=[b - a for a, b in zip(before, seen())])
+""", tektite="1", TEKTITE_FLAGS="--cache_dir=off")
+    assert result.values["more"] == [1, 1]  # code that no earlier call has decided on
+
+
 MANY = """
 w = tf.Variable(normal(300, 40))
 @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32)])

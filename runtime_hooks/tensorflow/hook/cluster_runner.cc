@@ -187,7 +187,7 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
     return refusal;
   }
   // Which side wins is up to the clock, and the two may differ in the last bits.
-  const bool reproducible = prepared_->IsReproducible();
+  const bool reproducible = prepared_->IsReproducible(fallback == nullptr);
   Contest* const contest = reproducible ? nullptr : prepared_->contest();
   if (contest != nullptr) {
     if (!BeginTurn(read, fallback != nullptr, turn)) return "CONTEST_OPEN";

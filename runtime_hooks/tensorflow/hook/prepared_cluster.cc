@@ -1,6 +1,7 @@
 #include "runtime_hooks/tensorflow/hook/prepared_cluster.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <list>
 #include <utility>
@@ -30,6 +31,17 @@ struct LeftClusters {
 LeftClusters& AllLeft() {
   static auto* const left = new LeftClusters;  // ops may go after static objects have
   return *left;
+}
+
+// TensorFlow's answer when it was asked last.
+std::atomic<bool> determinism_required{false};
+
+bool AskForDeterminism() {
+  const bool required = tensorflow::OpDeterminismRequired();
+  if (required != determinism_required.load(std::memory_order_relaxed)) {
+    determinism_required.store(required, std::memory_order_relaxed);
+  }
+  return required;
 }
 
 int64_t SecondsNow() {
@@ -68,8 +80,9 @@ void PreparedCluster::SetContest(const std::string& name, const std::string& top
   AddContest(contest_.get(), name);
 }
 
-bool PreparedCluster::IsReproducible() const {
-  return has_reproducible_flag_ || tensorflow::OpDeterminismRequired();
+bool PreparedCluster::IsReproducible(bool is_direct) const {
+  if (has_reproducible_flag_) return true;
+  return is_direct ? determinism_required.load(std::memory_order_relaxed) : AskForDeterminism();
 }
 
 void PreparedCluster::EndTurn(const Contest::Turn& turn) {
@@ -119,4 +132,11 @@ void PreparedCluster::Leave(const std::string& body, std::unique_ptr<PreparedClu
   }
 }
 
+void NoteDeterminism() { AskForDeterminism(); }
+
 }  // namespace tektite::tf_hook
+
+// TensorFlow's switch for deterministic ops has been turned.
+extern "C" __attribute__((visibility("default"))) void tektite_hook_note_determinism() {
+  tektite::tf_hook::NoteDeterminism();
+}

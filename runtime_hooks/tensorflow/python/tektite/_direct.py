@@ -35,6 +35,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tektite._hook import open_hook
+
 # In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
 _KEY, _ROUTES = "_tektite_direct", "_tektite_routes"
 _MOST_COUNTED = 16  # calls that TensorFlow's count of calls without tracing remembers, and some more
@@ -466,6 +468,23 @@ def _leave_out_of_messages(function: Any) -> None:
     function.__code__ = function.__code__.replace(co_filename=_FRAMES)
 
 
+def _wrap_determinism() -> None:
+    """Lets the hook know when TensorFlow's switch for deterministic ops is turned: direct calls do not ask."""
+    hook = open_hook()
+    switch = _part("util._pywrap_determinism")
+    if hook is None:
+        return
+    ordinary: Callable[..., Any] = switch.enable
+
+    @functools.wraps(ordinary)
+    def enable(*args: Any, **kwds: Any) -> Any:
+        result = ordinary(*args, **kwds)
+        hook.tektite_hook_note_determinism()
+        return result
+
+    switch.enable = enable
+
+
 def install() -> None:
     """Wraps TensorFlow's calls; does nothing the second time, or without ``_fast_calls``."""
     if _fast_calls is None:
@@ -478,4 +497,5 @@ def install() -> None:
     traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, _FRAMES)
     _wrap_call_flat(tf, learning)
     _wrap_call(tf, learning)
+    _wrap_determinism()
     setattr(tf.function.__call__, _KEY, True)
