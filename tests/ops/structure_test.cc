@@ -189,11 +189,15 @@ TEST(Evaluate, RefusesWhatDoesNotFit) {
               HasSubstr("parameter 1 is f32[m,2], got f32[]"));
   auto unbound = ParseOrDie("graph @g(%x: f32[2*n]) -> (f32[2*n]) { return %x }");
   EXPECT_FALSE(reference::Evaluate(*unbound, {Literal::FromVector<float>({2}, {1, 2})}).ok());
-  auto huge = ParseOrDie(R"(graph @g(%x: f32[]) -> (f32[1000000,1000000,1000000]) {
-      %1: f32[1000000,1000000,1000000] = broadcast_in_dim(%x) {dimensions = [], shape = (1000000, 1000000, 1000000)}
-      return %1 })");
-  EXPECT_THAT(message(reference::Evaluate(*huge, {Literal::Scalar<float>(1)})),
-              HasSubstr("exceeds 8 GiB"));
+  auto huge = [&](const std::string& dims) {
+    auto made = ParseOrDie("graph @g(%x: f32[]) -> (f32[" + dims + "]) {\n  %1: f32[" + dims +
+                           "] = broadcast_in_dim(%x) {dimensions = [], shape = (" + dims +
+                           ")}\n  return %1 }");
+    return message(reference::Evaluate(*made, {Literal::Scalar<float>(1)}));
+  };
+  EXPECT_THAT(huge("100000, 100000, 100000"), HasSubstr("exceeds 8 GiB"));
+  // More than can be counted with once elements have bytes.
+  EXPECT_THAT(huge("1000000, 1000000, 1000000"), HasSubstr("too large to count with"));
 }
 
 TEST(ReferenceBackend, RunsAFusion) {
