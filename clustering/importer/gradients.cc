@@ -66,7 +66,7 @@ Value SqrtGrad(FuncBuilder& b, Value dy, Value y) {
 }
 
 Value RsqrtGrad(FuncBuilder& b, Value dy, Value y) {
-  return ZeroWhereZero(b, dy, b.Mul(b.Mul(b.Mul(dy, y), b.Mul(y, y)), Full(b, y, -0.5)));
+  return ZeroWhereZero(b, dy, b.Mul(b.Mul(b.Mul(dy, y), Full(b, y, -0.5)), b.Mul(y, y)));
 }
 
 Value ReciprocalGrad(FuncBuilder& b, Value dy, Value y) {
