@@ -33,6 +33,7 @@ KNOWN = {
     r"(Sum|Mean|Prod|EuclideanNorm|Cumsum|Cumprod)\w*(\[.*\]|\w*)/turn|rows\.(Sum|Mean|Cumsum|Norm)/(row16|all)":
         "order of additions and overflow on the way",
     r"(Conv\dD|Backprop|Depthwise)\w*/nan": "padding is zeros, and meets the weights",
+    r"RsqrtGrad\.float(32|64)/pairs": "a product on the way leaves the range of normal numbers",
     r"MaxPool(3D)?Grad": "a window that begins with NaN gives it TensorFlow's gradient",
     r"GradientOfBatchNorm": "differences of sums that nearly cancel",
     r"(Mean|EuclideanNorm|Sum|Prod)Half|float16|Sigmoid1|Half": "16-bit floats are rounded once",

@@ -35,6 +35,9 @@ with tf.Graph().as_default(), tf1.Session() as session:
     report(ops=ops_that_ran(session, y, feed), y=session.run(y, feed))
 """
 
+# What is never worth compiling falls back for ever.
+FLAGS = "--compile=async --compile_after_percent=1000000000 --cache_dir=off"
+
 WEIGHTS = {
     "variables": "WEIGHT = lambda *shape: tf1.get_variable('w%d' % len(tf1.global_variables()), "
                  "initializer=normal(*shape), use_resource=True)\n",
@@ -44,7 +47,7 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_fallback_runs_stock_kernels(run_pair, weights):
-    pair = run_pair("tf1 = tf.compat.v1\n" + WEIGHTS[weights] + TRACED, TEKTITE_FLAGS="--compile_after_percent=1000000000")
+    pair = run_pair("tf1 = tf.compat.v1\n" + WEIGHTS[weights] + TRACED, TEKTITE_FLAGS=FLAGS)
     plain, fallen_back = pair
     assert fallen_back.host["clusters_placed"] > 0
     assert fallen_back.stats["fallbacks"]["NOT_COMPILED"] > 0
