@@ -482,7 +482,8 @@ KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time) 
   constexpr int64_t kLarge = int64_t{1} << 30;  // for what is not known
   KBlocks blocks;
   const int loops = static_cast<int>(plan.k_loops.size());
-  if (!ir::IsFloat(plan.accumulator)) return blocks;
+  if (loops == 0 || !ir::IsFloat(plan.accumulator)) return blocks;
+  first = std::clamp(first, 0, loops);
   auto steps = [&](int i) {
     const int64_t trips = plan.k_loops[i].trips.value_or(kLarge);
     return i + 1 == loops ? CeilDiv(trips, at_a_time) : trips;
@@ -492,7 +493,7 @@ KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time) 
   if (all <= kOneBlock) return blocks;
   int64_t inner = 1;  // steps in a trip
   int depth = loops - 1;
-  for (; depth > first && inner * steps(depth) < kBlock; --depth) {
+  for (; depth > first && inner < kBlock && inner * steps(depth) < kBlock; --depth) {
     inner *= std::max<int64_t>(steps(depth), 1);
   }
   blocks.depth = depth;
