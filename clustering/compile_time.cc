@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "clustering/importer/contents.h"
+#include "clustering/importer/contents/contents.h"
 #include "clustering/importer/import_table.h"
 
 namespace tektite::clustering {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <vector>
 
-#include "backends/cpu/kernel_compiler.h"
+#include "backends/cpu/codegen/kernel_compiler.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
 

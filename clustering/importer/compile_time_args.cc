@@ -1,7 +1,7 @@
 #include <set>
 #include <utility>
 
-#include "clustering/importer/contents.h"
+#include "clustering/importer/contents/contents.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/importer.h"
 #include "clustering/importer/live_nodes.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "clustering/importer/contents.h"
+#include "clustering/importer/contents/contents.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/live_nodes.h"
 #include "clustering/importer/row_counts.h"

@@ -5,8 +5,8 @@
 namespace tektite::importer {
 namespace {
 
-// TensorFlow spells "to the end" as the largest integer of the index type, too.  Other indices, also
-// those that 32 bits do not hold, are places.
+// TensorFlow spells "to the end" as the largest integer of the index type, too.  Other indices,
+// also those that 32 bits do not hold, are places.
 bool IsFar(const Dim& index) {
   return index.is_constant() && (index.value() == std::numeric_limits<int32_t>::max() ||
                                  index.value() == std::numeric_limits<int64_t>::max());

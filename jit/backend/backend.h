@@ -59,8 +59,9 @@ class Kernel {
   virtual ~Kernel() = default;
   // `sizes` as in KernelFrame; a kernel of static shapes answers the same always.  Depends on the
   // sizes alone; takes well under a microsecond.  Sizes may be anything: what they make the kernel
-  // work out (offsets, chunks, scratch) is checked here, once, and Run takes it for granted.  Whatever else a kernel derives from the sizes it
-  // works out again in Run, so that a frame holds the sizes and nothing behind them.
+  // work out (offsets, chunks, scratch) is checked here, once, and Run takes it for granted.
+  // Whatever else a kernel derives from the sizes it works out again in Run, so that a frame holds
+  // the sizes and nothing behind them.
   virtual LaunchPlan Plan(absl::Span<const int64_t> sizes) const = 0;
   // Runs chunks [begin, end) of Plan(sizes).num_chunks.
   virtual void Run(const KernelFrame& frame, int64_t begin, int64_t end) const = 0;

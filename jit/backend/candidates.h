@@ -1,5 +1,5 @@
-// What a back end provides beside backend.h when it knows several ways to make a kernel, which differ
-// in speed and, within the numeric contract, in the order of sums.
+// What a back end provides beside backend.h when it knows several ways to make a kernel, which
+// differ in speed and, within the numeric contract, in the order of sums.
 //
 //   if (auto* ways = dynamic_cast<const backend::Candidates*>(&back_end)) {
 //     ways->CandidatesFor(fusion, packs_rhs);        // {"3x8", "2x12", "onednn"}

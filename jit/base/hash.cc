@@ -16,7 +16,8 @@ std::string Fingerprint::Hex() const {
 Fingerprint FingerprintOf(absl::string_view bytes) {
   Fingerprint f;
   crypto_generichash(f.bytes.data(), f.bytes.size(),
-                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
+                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr,
+                     0);
   return f;
 }
 

@@ -37,9 +37,9 @@ absl::Status Internal(const Args&... args) {
 #define TEKTITE_CONCAT_INNER(a, b) a##b
 #define TEKTITE_CONCAT(a, b) TEKTITE_CONCAT_INNER(a, b)
 
-#define TEKTITE_RETURN_IF_ERROR(expr)             \
-  do {                                            \
-    absl::Status tektite_status_ = (expr);        \
+#define TEKTITE_RETURN_IF_ERROR(expr)                  \
+  do {                                                 \
+    absl::Status tektite_status_ = (expr);             \
     if (!tektite_status_.ok()) return tektite_status_; \
   } while (false)
 

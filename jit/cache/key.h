@@ -77,7 +77,7 @@ std::string OpsOf(const ir::Graph& graph);
 // The meaning of a fusion, symbols renamed.
 std::string KernelText(const ir::Node& fusion);
 // What was measured about the thing that `text` describes: kTuning (jit/compiler/tuner.h) or
-// kVerdict (runtime_hooks/c_api/cluster_verdicts.cc).
+// kVerdict (jit/serving/cluster_verdicts.cc).
 CacheKey DescribeMeasurement(EntryKind kind, absl::string_view text, absl::string_view name,
                              const KeyEnvironment& environment);
 CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,

@@ -32,8 +32,8 @@ absl::string_view AttrName(Attr attr);
 std::optional<Attr> AttrFromName(absl::string_view name);
 
 // Dims holds sizes that may be symbolic (starts and limits of a slice, the shape of a reshape).
-using AttrValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, Dims,
-                               DType, Literal>;
+using AttrValue =
+    std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, Dims, DType, Literal>;
 
 class Attributes {
  public:

@@ -35,9 +35,9 @@ enum class DType : uint8_t {
 #undef TEKTITE_DTYPE
 };
 
-absl::string_view DTypeName(DType dtype);                       // "f32"
+absl::string_view DTypeName(DType dtype);  // "f32"
 std::optional<DType> DTypeFromName(absl::string_view name);
-std::optional<DType> DTypeFromTensorFlow(int number);           // 1 -> kF32
+std::optional<DType> DTypeFromTensorFlow(int number);  // 1 -> kF32
 int DTypeToTensorFlow(DType dtype);
 int DTypeBytes(DType dtype);
 
@@ -57,7 +57,8 @@ DType DTypeOf();
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE
 
-// Calls `f` with a value of the storage type: DispatchDType(d, [&](auto zero) { using T = decltype(zero); ... }).
+// Calls `f` with a value of the storage type: DispatchDType(d, [&](auto zero) { using T =
+// decltype(zero); ... }).
 template <typename F>
 auto DispatchDType(DType dtype, F&& f) {
   switch (dtype) {

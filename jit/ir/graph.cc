@@ -39,8 +39,7 @@ bool Node::HasOneUse() const {
 }
 
 bool Node::IsDead() const {
-  return std::all_of(uses_.begin(), uses_.end(),
-                     [](const UseList& u) { return u.list.empty(); }) &&
+  return std::all_of(uses_.begin(), uses_.end(), [](const UseList& u) { return u.list.empty(); }) &&
          !IsOutput();
 }
 
@@ -80,8 +79,7 @@ Node* Graph::Append(Op op, absl::Span<const Value> operands, Attributes attrs,
     assert(v.node->graph_ == this);
     v.node->uses_[v.index].list.push_back({node, i});
   }
-  node->position_ =
-      nodes_.insert(before ? before->position_ : nodes_.end(), std::move(owned));
+  node->position_ = nodes_.insert(before ? before->position_ : nodes_.end(), std::move(owned));
   return node;
 }
 
@@ -106,9 +104,8 @@ void Graph::Erase(Node* node) {
   for (int i = 0; i < node->num_operands(); ++i) {
     Value v = node->operands_[i];
     auto& uses = v.node->uses_[v.index].list;
-    uses.erase(std::find_if(uses.begin(), uses.end(), [&](const Use& u) {
-      return u.user == node && u.operand == i;
-    }));
+    uses.erase(std::find_if(uses.begin(), uses.end(),
+                            [&](const Use& u) { return u.user == node && u.operand == i; }));
   }
   nodes_.erase(node->position_);
 }

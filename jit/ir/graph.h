@@ -6,10 +6,10 @@
 //   g.SetOutputs({y->result(0)});
 //   Print(g);   // graph @f(%x: f32[4]) -> (f32[4]) { %0: f32[4] = neg(%x)  return %0 }
 //
-// A Graph owns its nodes in topological order; Node* and Value borrow, and stay valid until the node
-// is erased.  A node has operands, results (usually one), attributes, and regions (graphs of its own,
-// for reduce, while, fusion).  Regions see nothing but their parameters.  jit/ops infers result
-// shapes: build through ops::FuncBuilder rather than through Append.
+// A Graph owns its nodes in topological order; Node* and Value borrow, and stay valid until the
+// node is erased.  A node has operands, results (usually one), attributes, and regions (graphs of
+// its own, for reduce, while, fusion).  Regions see nothing but their parameters.  jit/ops infers
+// result shapes: build through ops::FuncBuilder rather than through Append.
 #ifndef TEKTITE_JIT_IR_GRAPH_H_
 #define TEKTITE_JIT_IR_GRAPH_H_
 
@@ -94,9 +94,9 @@ class Node {
   // Uses by nodes and by the graph's outputs are counted apart.
   const std::vector<Use>& uses() const { return uses_[0].list; }  // of result 0
   const std::vector<Use>& uses(int result) const { return uses_[result].list; }
-  bool IsOutput() const;                  // any result is an output of the graph
+  bool IsOutput() const;  // any result is an output of the graph
   bool IsOutput(int result) const;
-  bool HasOneUse() const;                 // one use by a node, no output, one result
+  bool HasOneUse() const;  // one use by a node, no output, one result
   bool IsDead() const;
 
   // "add" or "add 'layer/add'": for messages.

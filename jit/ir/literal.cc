@@ -29,8 +29,8 @@ std::string ElementText(T value) {
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const double d = static_cast<double>(static_cast<Wide>(value));
     if (std::isnan(d)) {
-      return "nan:" + absl::BytesToHexString(absl::string_view(
-                          reinterpret_cast<const char*>(&value), sizeof(value)));
+      return "nan:" + absl::BytesToHexString(
+                          absl::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
     }
     if (std::isinf(d)) return d > 0 ? "inf" : "-inf";
     return absl::StrFormat(std::is_same_v<T, double> ? "%.17g" : "%.9g", d);

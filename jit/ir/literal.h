@@ -23,7 +23,8 @@ class Literal {
   // for the element type.
   Literal(DType dtype, std::vector<int64_t> sizes, std::shared_ptr<const void> bytes)
       : dtype_(dtype), sizes_(std::move(sizes)), bytes_(std::move(bytes)) {}
-  // Uninitialized storage, 64-byte aligned, to be filled through mutable_data() before it is shared.
+  // Uninitialized storage, 64-byte aligned, to be filled through mutable_data() before it is
+  // shared.
   static Literal Allocate(DType dtype, std::vector<int64_t> sizes);
   static Literal CopyOf(DType dtype, std::vector<int64_t> sizes, const void* data);
 

@@ -158,7 +158,7 @@ class Builder {
   Value Compare(absl::string_view direction, Value a, Value b);  // "eq" "ne" "lt" "le" "gt" "ge"
   Value Select(Value condition, Value on_true, Value on_false);  // also pointers
   Value Convert(Value x,
-                DType dtype);  // as the tensor IR's convert (reference/interpreter.h)
+                DType dtype);           // as the tensor IR's convert (reference/interpreter.h)
   Value Bitcast(Value x, DType dtype);  // same width
 
   // ---- lanes ----

@@ -1,5 +1,6 @@
 // Lowers loop IR kernels to LLVM IR: a function per kernel with the C signature
-//   void name(void* const* buffers, const int64_t* sizes, void* scratch, int64_t begin, int64_t end)
+//   void name(void* const* buffers, const int64_t* sizes, void* scratch, int64_t begin, int64_t
+//   end)
 //
 // Shared by the CPU and GPU back ends.  The only rooms that include LLVM headers are jit/llvm and
 // backends/.

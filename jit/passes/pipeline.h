@@ -5,11 +5,10 @@
 //   TEKTITE_RETURN_IF_ERROR(RunPipeline(graph, context));                          // all, in order
 //   TEKTITE_RETURN_IF_ERROR(RunPasses(graph, {"canonicalize"}, context));          // for tools
 //
-// Flags read here: disable_passes (names of passes, and of single rules such as SumOfDot), time_passes,
-// verify, dump_to.  With dump_to=DIR each pass leaves
-// DIR/<name>.<nn>_<pass>.tir, where nn is its place in pass_list.inc (00 is the input), so that
-// names are the same in every run; a pass that is repeated overwrites its file while it changes
-// something.
+// Flags read here: disable_passes (names of passes, and of single rules such as SumOfDot),
+// time_passes, verify, dump_to.  With dump_to=DIR each pass leaves DIR/<name>.<nn>_<pass>.tir,
+// where nn is its place in pass_list.inc (00 is the input), so that names are the same in every
+// run; a pass that is repeated overwrites its file while it changes something.
 #ifndef TEKTITE_JIT_PASSES_PIPELINE_H_
 #define TEKTITE_JIT_PASSES_PIPELINE_H_
 

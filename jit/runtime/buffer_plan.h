@@ -1,7 +1,8 @@
 // plan_buffers: where each buffer of a call lies.
 //
 //   BufferPlan plan = PlanBuffers(steps, kept_groups, roles);
-//   if (auto bytes = SlotBytes(steps, plan, table)) layout = plan.arena.Place(*bytes);  // of a call
+//   if (auto bytes = SlotBytes(steps, plan, table)) layout = plan.arena.Place(*bytes);  // of a
+//   call
 //
 // A result is written straight into the memory the host gave for it.  Everything else that is
 // computed shares one arena (arena_layout.h); a step whose kernel allows it writes over an operand

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "jit/base/flags.h"
+#include "jit/base/json.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
 #include "jit/cache/inspect.h"
@@ -14,7 +15,6 @@
 #include "jit/compiler/program.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
-#include "runtime_hooks/c_api/json.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -91,7 +91,7 @@ absl::StatusOr<std::string> Remove(const char* flags, const char* keys, bool jso
   }
   int64_t removed = 0;
   for (const std::string& key : found) removed += inspector.Remove(key);
-  if (json) return tektite::c_api::JsonObject().Add("removed", removed).Text();
+  if (json) return tektite::JsonObject().Add("removed", removed).Text();
   return absl::StrCat(removed, " entries removed\n");
 }
 
@@ -123,7 +123,7 @@ absl::StatusOr<std::string> Pack(const char* flags, const char* directory, bool 
                            inspector.Pack(keys, destination, KernelsOf));
   const auto missing = static_cast<int64_t>(keys.size()) - packed.entries - packed.held;
   if (json) {
-    return tektite::c_api::JsonObject()
+    return tektite::JsonObject()
         .Add("packed", packed.entries)
         .Add("held", packed.held)
         .Add("missing", missing)

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "runtime_hooks/c_api/json.h"
+#include "jit/base/json.h"
 
 namespace tektite::c_api {
 namespace {

@@ -6,19 +6,23 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "jit/base/status.h"
 #include "jit/compiler/background.h"
-#include "runtime_hooks/c_api/cluster.h"
-#include "runtime_hooks/c_api/deferred_compiles.h"
+#include "jit/serving/cluster.h"
+#include "jit/serving/deferred_compiles.h"
+#include "runtime_hooks/c_api/graph_def_source.h"
 #include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/handles.h"
 #include "runtime_hooks/c_api/tektite.h"
 
-using tektite::c_api::CatchAll;
-using tektite::c_api::Cluster;
+using tektite::CatchAll;
 using tektite::c_api::CopyString;
-using tektite::c_api::GraphSource;
 using tektite::c_api::Guarded;
 using tektite::c_api::SetStatus;
+using tektite::serving::Cluster;
+using tektite::serving::GraphSource;
 
 namespace {
 
@@ -37,21 +41,86 @@ tektite_cluster* CreateCluster(tektite_compiler* compiler, const char* name, con
   });
 }
 
+// The host's callbacks, as the runtime wants them.
+class AbiHost : public tektite::runtime::CallHost {
+ public:
+  explicit AbiHost(const Call& call) : call_(call) {}
+
+  tektite::runtime::HostPool Pool() override {
+    tektite::runtime::HostPool pool{call_.num_threads, call_.context, call_.schedule};
+    pool.is_shared = call_.among_others != 0;
+    return pool;
+  }
+  void* Allocate(int result, const tektite::runtime::TensorType& type) override {
+    return call_.allocate(call_.context, result, tektite::ir::DTypeToTensorFlow(type.dtype),
+                          static_cast<int32_t>(type.dims.size()), type.dims.data());
+  }
+  bool Forward(int result, int argument) override {
+    return call_.forward != nullptr && call_.forward(call_.context, result, argument) == 0;
+  }
+  bool IsCancelled() override {
+    return call_.is_cancelled != nullptr && call_.is_cancelled(call_.context) != 0;
+  }
+  bool BeginUpdates(absl::Span<Update> updates) override {
+    if (call_.begin_updates == nullptr) return false;
+    absl::InlinedVector<tektite_update, 16> asked;
+    for (const Update& update : updates) {
+      asked.push_back({update.argument, update.in_place ? 1 : 0, nullptr});
+    }
+    if (call_.begin_updates(call_.context, asked.data(), static_cast<int32_t>(asked.size())) != 0) {
+      return false;
+    }
+    for (size_t i = 0; i < updates.size(); ++i) updates[i].memory = asked[i].memory;
+    return true;
+  }
+
+ private:
+  const tektite_call& call_;
+};
+
 // The size of the struct in the first header of this ABI version.
 constexpr size_t kLeastCallBytes = offsetof(tektite_call, reproducible);
 
-absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
-  if (call->struct_size < kLeastCallBytes) {
+absl::Status CheckCall(const tektite_call& call) {
+  if (call.struct_size < kLeastCallBytes) {
     return tektite::InvalidArgument("tektite_call: struct_size is too small");
   }
-  if (call->allocate == nullptr) return tektite::InvalidArgument("tektite_call: no allocate");
-  if (call->num_args < 0 || (call->num_args > 0 && call->args == nullptr)) {
-    return tektite::InvalidArgument("tektite_call: ", call->num_args, " arguments, and no args");
+  if (call.allocate == nullptr) return tektite::InvalidArgument("tektite_call: no allocate");
+  if (call.num_args < 0 || (call.num_args > 0 && call.args == nullptr)) {
+    return tektite::InvalidArgument("tektite_call: ", call.num_args, " arguments, and no args");
   }
-  if (call->struct_size >= sizeof(tektite_call)) return cluster->cluster->Run(*call);
+  return absl::OkStatus();
+}
+
+absl::Status Run(Cluster& cluster, const tektite_call& call) {
+  absl::InlinedVector<tektite::serving::Tensor, 16> args(call.num_args);
+  for (int i = 0; i < call.num_args; ++i) {
+    const tektite_tensor& tensor = call.args[i];
+    const std::optional<tektite::ir::DType> dtype = tektite::ir::DTypeFromTensorFlow(tensor.dtype);
+    if (!dtype)
+      return cluster.Refuse(
+          tektite::Unimplemented("argument ", i, ": element type ", tensor.dtype));
+    if (tensor.rank < 0) {
+      return cluster.Refuse(tektite::InvalidArgument("argument ", i, ": bad rank ", tensor.rank));
+    }
+    args[i] = {tensor.data, absl::MakeConstSpan(tensor.dims, tensor.rank), *dtype, tensor.version};
+  }
+  AbiHost host(call);
+  tektite::serving::Call translated;
+  translated.args = args;
+  translated.host = &host;
+  translated.artifact = call.artifact;
+  translated.reproducible = call.reproducible != 0;
+  translated.host_ns = call.host_ns;
+  return cluster.Run(translated);
+}
+
+absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
+  TEKTITE_RETURN_IF_ERROR(CheckCall(*call));
+  if (call->struct_size >= sizeof(tektite_call)) return Run(*cluster->cluster, *call);
   tektite_call whole = {};
   std::memcpy(&whole, call, call->struct_size);
-  return cluster->cluster->Run(whole);
+  return Run(*cluster->cluster, whole);
 }
 
 }  // namespace
@@ -68,36 +137,18 @@ tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* 
 tektite_cluster* tektite_cluster_create_from_ir(tektite_compiler* compiler, const char* name,
                                                 const char* text, size_t size,
                                                 tektite_status* status) {
-  return CreateCluster(compiler, name, text, size, "graph.tir", &tektite::c_api::IrSource, status);
+  return CreateCluster(compiler, name, text, size, "graph.tir", &tektite::serving::IrSource,
+                       status);
 }
 
 void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
-
-uint64_t tektite_cluster_generation(const tektite_cluster* cluster) {
-  return cluster->cluster->generation();
-}
-
-char* tektite_cluster_recall(tektite_cluster* cluster, const char* topic) {
-  return Guarded<char*>(nullptr, nullptr, [&]() -> absl::StatusOr<char*> {
-    const std::optional<std::string> text = cluster->cluster->Recall(topic);
-    return text ? CopyString(*text) : nullptr;
-  });
-}
-
-void tektite_cluster_keep(tektite_cluster* cluster, const char* topic, const char* summary,
-                          const char* text) {
-  CatchAll([&] {
-    cluster->cluster->Keep(topic, summary, text);
-    return absl::OkStatus();
-  }).IgnoreError();
-}
 
 int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
   return tektite::compiler::Background::Get().Submit([fn, arg] { fn(arg); }) ? 1 : 0;
 }
 
 void tektite_wait_until_compiled(void) {
-  tektite::c_api::DeferredCompiles::Get().StartAll();
+  tektite::serving::DeferredCompiles::Get().StartAll();
   tektite::compiler::Background::Get().WaitUntilIdle();
 }
 

@@ -15,13 +15,13 @@
 #include "jit/cache/disk_store.h"
 #include "jit/compiler/background.h"
 #include "jit/compiler/compiler.h"
-#include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/handles.h"
 #include "runtime_hooks/c_api/tektite.h"
 
-using tektite::c_api::CompilerState;
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
+using tektite::serving::CompilerState;
 
 namespace {
 

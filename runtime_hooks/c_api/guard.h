@@ -4,13 +4,13 @@
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_GUARD_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_GUARD_H_
 
-#include <exception>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "jit/base/catch_all.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace tektite::c_api {
@@ -20,20 +20,6 @@ void SetStatus(const absl::Status& status, tektite_status* out);
 
 // A copy that tektite_string_free releases; null when there is no memory.
 char* CopyString(absl::string_view text);
-
-// Runs body() -> absl::Status; nothing gets past it.
-template <typename Body>
-absl::Status CatchAll(Body&& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
-  } catch (const std::exception& e) {
-    return absl::InternalError(e.what());
-  } catch (...) {
-    return absl::InternalError("an exception of unknown type");
-  }
-}
 
 // body() -> absl::StatusOr<T>; `otherwise` is returned with a status that is not OK.
 template <typename T, typename Body>

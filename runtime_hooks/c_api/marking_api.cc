@@ -3,12 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/mark_clusters.h"
 #include "clustering/restore_add_n.h"
 #include "jit/base/status.h"
-#include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/handles.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 struct tektite_marking {
@@ -25,6 +26,7 @@ using tektite::c_api::Guarded;
 using tektite::clustering::Marking;
 using tektite::clustering::MarkOptions;
 using tektite::graph_def::GraphDef;
+using tektite::serving::CompilerState;
 
 absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
                                         const tektite_mark_options* given) {
@@ -45,6 +47,25 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
   return options;
 }
 
+void Count(const GraphDef& graph, const Marking& marking, CompilerState& state) {
+  int64_t ops = 0, clustered_ops = 0;
+  CompilerState::LeftOutOps left_out;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const tektite::graph_def::NodeDef& node = graph.nodes[i];
+    if (!tektite::clustering::CountsAsOp(node)) continue;
+    ++ops;
+    if (marking.cluster_of[i] >= 0) {
+      ++clustered_ops;
+      continue;
+    }
+    auto& counted = left_out[std::string(tektite::clustering::ReasonCode(marking.reason[i]))];
+    if (counted.ops++ > 0) continue;
+    counted.example = absl::StrCat(node.op, " '", node.name, "'");
+    if (!marking.detail[i].empty()) absl::StrAppend(&counted.example, ": ", marking.detail[i]);
+  }
+  state.CountMarking(ops, clustered_ops, left_out);
+}
+
 absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_view bytes,
                                       const tektite_mark_options* given) {
   TEKTITE_ASSIGN_OR_RETURN(const MarkOptions options, ReadOptions(compiler->state->flags(), given));
@@ -56,7 +77,7 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   TEKTITE_RETURN_IF_ERROR(tektite::clustering::RestoreAddN(&graph).status());
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
-  compiler->state->CountMarking(graph, marking);
+  Count(graph, marking, *compiler->state);
   auto result = std::make_unique<tektite_marking>();
   for (const auto& cluster : marking.clusters) {
     result->clusters.push_back({cluster.name, {}});

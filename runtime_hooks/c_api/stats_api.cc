@@ -6,12 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/counter_file.h"
 #include "jit/base/flags.h"
+#include "jit/base/json.h"
 #include "jit/base/status.h"
 #include "jit/cache/counter_files.h"
+#include "jit/serving/metrics_file.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
-#include "runtime_hooks/c_api/json.h"
-#include "runtime_hooks/c_api/metrics_file.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -30,7 +30,7 @@ std::string Table(const CounterSnapshot& snapshot) {
 }
 
 std::string Json(const CounterSnapshot& snapshot) {
-  tektite::c_api::JsonObject json;
+  tektite::JsonObject json;
   json.Add("pid", snapshot.pid).Add("start_us", snapshot.start_us);
   for (const auto& [name, value] : snapshot.counters) json.Add(name, static_cast<int64_t>(value));
   return json.Text();
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> Read(const char* flags_text, const char* which, int3
     case TEKTITE_JSON:
       return Json(snapshot);
     case TEKTITE_PROMETHEUS:
-      return tektite::c_api::PrometheusText(snapshot);
+      return tektite::serving::PrometheusText(snapshot);
     default:
       return Table(snapshot);
   }

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define TEKTITE_ABI_VERSION 3
+#define TEKTITE_ABI_VERSION 4
 #define TEKTITE_API __attribute__((visibility("default")))
 
 /* The numbers are those of absl::StatusCode. */
@@ -208,7 +208,7 @@ typedef struct tektite_call {
   tektite_begin_updates_fn begin_updates; /* NULL: clusters with updates fail */
   int32_t reproducible; /* not 0: what runs is to depend on the graph and the sizes alone, as
                            --reproducible says of every call */
-  tektite_is_cancelled_fn is_cancelled;   /* may be NULL */
+  tektite_is_cancelled_fn is_cancelled; /* may be NULL */
   const int64_t* host_ns; /* nanoseconds that the host's own kernels have taken for this cluster so
                              far: with --compile=async code is made when compiling is likely to pay;
                              NULL: it is made at the first call */
@@ -225,18 +225,6 @@ typedef struct tektite_call {
 TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                                         tektite_status* status);
 
-/* Changes whenever more code of this cluster is ready.  Cheap. */
-TEKTITE_API uint64_t tektite_cluster_generation(const tektite_cluster* cluster);
-
-/* What tektite_cluster_keep kept under `topic` for a cluster that computes the same, maybe in
- * another process of this machine, build and host; NULL: nothing. */
-TEKTITE_API char* tektite_cluster_recall(tektite_cluster* cluster, const char* topic);
-/* Keeps in the disk cache what the host has found out about a cluster's speed, a text of its own;
- * `summary` is for lists of entries. Both replace what was kept before. Written in the background;
- * a text of more than 64 KiB is not. */
-TEKTITE_API void tektite_cluster_keep(tektite_cluster* cluster, const char* topic,
-                                      const char* summary, const char* text);
-
 /* Has fn(arg) called on a thread that compiles, of low priority, when its turn comes; 0: it will
  * not be.  What waits when the process ends is dropped.  A child made by fork() does what was
  * waiting as well. */
@@ -245,6 +233,52 @@ TEKTITE_API int32_t tektite_run_in_background(void (*fn)(void*), void* arg);
 /* Waits until nothing is being compiled, or about to be, in this process; what waited until it
  * would pay (tektite_call::host_ns) is compiled at once. */
 TEKTITE_API void tektite_wait_until_compiled(void);
+
+/* ---- contests ------------------------------------------------------------ */
+
+/* Decides which side runs a cluster's calls, its compiled code or the host's kernels: the one that
+ * is faster on the calls themselves (jit/serving/contest.h).  A call whose turn is the host's must
+ * be run by the host's kernels.  What is found out is kept in the disk cache for later processes.
+ */
+typedef struct tektite_contest tektite_contest;
+
+typedef struct tektite_turn {
+  int32_t is_host;     /* not 0: the host's kernels run this call */
+  int32_t is_measured; /* not 0: the call is timed, from begin to end */
+  int32_t is_demoted;  /* not 0: the host's, because compiled code lost */
+  uint64_t artifact;   /* of a compiled call: tektite_call.artifact; 0: unknown */
+  uint64_t state[10];  /* the contest's own */
+} tektite_turn;
+
+typedef struct tektite_contest_report {
+  int32_t compiled;   /* classes of shapes that compiled code won */
+  int32_t host;       /* that it lost */
+  int32_t open;       /* not decided yet */
+  double worst_ratio; /* compiled over host time, of those that it lost */
+} tektite_contest_report;
+
+/* `topic`: what a result depends on beside the cluster, its shapes, the build and the machine.
+ * NULL when there is no memory.  A contest holds its cluster. */
+TEKTITE_API tektite_contest* tektite_contest_create(tektite_cluster* cluster, const char* topic);
+TEKTITE_API void tektite_contest_destroy(tektite_contest* contest);
+/* Begins a call: sets *turn.  `which`: the arguments whose shapes tell one class of calls from
+ * another; `host_extra_ns`: what calls by the host's kernels take beside what is timed. */
+TEKTITE_API int32_t tektite_contest_begin(tektite_contest* contest, const tektite_tensor* args,
+                                          const int32_t* which, int32_t num_which,
+                                          double host_extra_ns, tektite_turn* turn);
+/* The same for a caller who cannot run the host's kernels: 1 and compiled code's turn, unmeasured,
+ * where it has won and no check is due; otherwise 0, and nothing has happened. */
+TEKTITE_API int32_t tektite_contest_begin_if_won(tektite_contest* contest,
+                                                 const tektite_tensor* args, const int32_t* which,
+                                                 int32_t num_which, tektite_turn* turn);
+/* Turns a measured turn of the host's into compiled code's, unmeasured; another follows later. */
+TEKTITE_API void tektite_contest_postpone(tektite_turn* turn);
+/* The call ended well.  A turn that is not ended is forgotten. */
+TEKTITE_API void tektite_contest_end(tektite_contest* contest, const tektite_turn* turn);
+/* Not 0: compiled code has won some class of shapes, here or in an earlier process. */
+TEKTITE_API int32_t tektite_contest_has_won(const tektite_contest* contest);
+TEKTITE_API void tektite_contest_summary(const tektite_contest* contest,
+                                         tektite_contest_report* report);
 
 /* ---- the disk cache ------------------------------------------------------ */
 

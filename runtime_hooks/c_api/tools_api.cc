@@ -17,8 +17,8 @@
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
 #include "runtime_hooks/c_api/call_memory.h"
-#include "runtime_hooks/c_api/compiler_state.h"
 #include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/handles.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {

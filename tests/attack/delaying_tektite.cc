@@ -97,11 +97,22 @@ FORWARD(void, tektite_cluster_destroy, (tektite_cluster * cluster), (cluster))
 FORWARD(int32_t, tektite_cluster_run,
         (tektite_cluster * cluster, const tektite_call* call, tektite_status* status),
         (cluster, call, status))
-FORWARD(uint64_t, tektite_cluster_generation, (const tektite_cluster* cluster), (cluster))
-FORWARD(char*, tektite_cluster_recall, (tektite_cluster * cluster, const char* topic),
+FORWARD(tektite_contest*, tektite_contest_create, (tektite_cluster * cluster, const char* topic),
         (cluster, topic))
-FORWARD(void, tektite_cluster_keep,
-        (tektite_cluster * cluster, const char* topic, const char* summary, const char* text),
-        (cluster, topic, summary, text))
+FORWARD(void, tektite_contest_destroy, (tektite_contest * contest), (contest))
+FORWARD(int32_t, tektite_contest_begin,
+        (tektite_contest * contest, const tektite_tensor* args, const int32_t* which,
+         int32_t num_which, double host_extra_ns, tektite_turn* turn),
+        (contest, args, which, num_which, host_extra_ns, turn))
+FORWARD(int32_t, tektite_contest_begin_if_won,
+        (tektite_contest * contest, const tektite_tensor* args, const int32_t* which,
+         int32_t num_which, tektite_turn* turn),
+        (contest, args, which, num_which, turn))
+FORWARD(void, tektite_contest_postpone, (tektite_turn * turn), (turn))
+FORWARD(void, tektite_contest_end, (tektite_contest * contest, const tektite_turn* turn),
+        (contest, turn))
+FORWARD(int32_t, tektite_contest_has_won, (const tektite_contest* contest), (contest))
+FORWARD(void, tektite_contest_summary,
+        (const tektite_contest* contest, tektite_contest_report* report), (contest, report))
 FORWARD(int32_t, tektite_run_in_background, (void (*fn)(void*), void* arg), (fn, arg))
 FORWARD(void, tektite_wait_until_compiled, (void), ())

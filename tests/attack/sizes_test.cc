@@ -1,5 +1,6 @@
 // Sizes near 2^31, 2^32 and 2^62 in code for all sizes: a call is planned with numbers that 128-bit
-// arithmetic confirms, or refused; nothing wraps, and nothing is run that memory would be needed for.
+// arithmetic confirms, or refused; nothing wraps, and nothing is run that memory would be needed
+// for.
 //
 // Guards against: sizes of inner buffers that wrapped in the size program, so that a call of 2^62
 // elements got an arena of a few bytes and wrote behind its end.

@@ -1,4 +1,4 @@
-// Compilations that wait until they are likely to pay (runtime_hooks/c_api/deferred_compiles.h).
+// Compilations that wait until they are likely to pay (jit/serving/deferred_compiles.h).
 #include <chrono>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "runtime_hooks/tensorflow/hook/block_pool.h"
+#include "runtime_hooks/tensorflow/hook/run/block_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime_hooks/tensorflow/hook/closure_queue.h"
+#include "runtime_hooks/tensorflow/hook/run/closure_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -25,6 +25,8 @@
 
 #include <protozero/pbf_reader.hpp>
 
+#include "jit/serving/contest.h"
+#include "runtime_hooks/c_api/contest_turn.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -351,10 +353,48 @@ tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* 
   return cluster;
 }
 void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
-uint64_t tektite_cluster_generation(const tektite_cluster* cluster) { return 0; }
-char* tektite_cluster_recall(tektite_cluster* cluster, const char* topic) { return nullptr; }
-void tektite_cluster_keep(tektite_cluster* cluster, const char* topic, const char* summary,
-                          const char* text) {}
+
+// The real contest, with a generation that never changes.
+struct tektite_contest {
+  tektite::serving::Contest contest{[] {
+    return static_cast<int64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }};
+};
+tektite_contest* tektite_contest_create(tektite_cluster* cluster, const char* topic) {
+  return new tektite_contest;
+}
+void tektite_contest_destroy(tektite_contest* contest) { delete contest; }
+int32_t tektite_contest_begin(tektite_contest* contest, const tektite_tensor* args,
+                              const int32_t* which, int32_t num_which, double host_extra_ns,
+                              tektite_turn* turn) {
+  const auto of = tektite::c_api::ClassOf(args, which, num_which);
+  tektite::c_api::WriteTurn(contest->contest.Begin(of.shape_class, of.work, 0, host_extra_ns),
+                            turn);
+  return TEKTITE_OK;
+}
+int32_t tektite_contest_begin_if_won(tektite_contest* contest, const tektite_tensor* args,
+                                     const int32_t* which, int32_t num_which, tektite_turn* turn) {
+  const auto of = tektite::c_api::ClassOf(args, which, num_which);
+  const auto won = contest->contest.BeginIfWon(of.shape_class, of.work);
+  if (won) tektite::c_api::WriteTurn(*won, turn);
+  return won ? 1 : 0;
+}
+void tektite_contest_postpone(tektite_turn* turn) {
+  auto postponed = tektite::c_api::ReadTurn(*turn);
+  tektite::serving::Contest::Postpone(&postponed);
+  tektite::c_api::WriteTurn(postponed, turn);
+}
+void tektite_contest_end(tektite_contest* contest, const tektite_turn* turn) {
+  contest->contest.End(tektite::c_api::ReadTurn(*turn));
+}
+int32_t tektite_contest_has_won(const tektite_contest* contest) {
+  return contest->contest.HasWonAny() ? 1 : 0;
+}
+void tektite_contest_summary(const tektite_contest* contest, tektite_contest_report* report) {
+  const auto summary = contest->contest.Summary();
+  *report = {summary.compiled, summary.host, summary.open, summary.worst_ratio};
+}
+
 int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
   fn(arg);
   return 1;

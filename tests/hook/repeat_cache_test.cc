@@ -1,4 +1,4 @@
-#include "runtime_hooks/tensorflow/hook/repeat_cache.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/repeat_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -26,10 +26,12 @@ VISIBLE: dict[str, set[str]] = {
     "jit/reference": BACKEND_SEES - {"jit/llvm"},
     "jit/compiler": {"jit/base", "jit/ir", "jit/ops", "jit/passes", "jit/backend", "jit/cache",
                      "jit/runtime"},
+    "jit/serving": {"jit/base", "jit/ir", "jit/cache", "jit/compiler", "jit/runtime"},
     "clustering": {"jit/base", "jit/ir", "jit/ops"},
     "backends/cpu": BACKEND_SEES,
     "backends/gpu": BACKEND_SEES,
-    "runtime_hooks/c_api": {"jit/compiler", "jit/cache", "clustering", "jit/base", "jit/ir"},
+    "runtime_hooks/c_api": {"jit/serving", "jit/compiler", "jit/cache", "jit/runtime", "clustering",
+                            "jit/base", "jit/ir"},
     "runtime_hooks/tensorflow": {"runtime_hooks/c_api"},
     "runtime_hooks/standalone": {"runtime_hooks/c_api"},
 }

@@ -1,10 +1,10 @@
-#include "backends/cpu/chunking.h"
+#include "backends/cpu/emit/chunking.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "backends/cpu/kernel_emitters.h"
+#include "backends/cpu/emitter_list.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::cpu {

@@ -1,5 +1,5 @@
 // The compiler around the code: ownership, objects, dumps, errors, threads.
-#include "backends/cpu/kernel_compiler.h"
+#include "backends/cpu/codegen/kernel_compiler.h"
 
 #include <atomic>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "backends/cpu/fatal_error.h"
+#include "backends/cpu/codegen/fatal_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "llvm/Support/ErrorHandling.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/cpu_features.h"
-#include "backends/cpu/kernel_compiler.h"
+#include "backends/cpu/codegen/cpu_features.h"
+#include "backends/cpu/codegen/kernel_compiler.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::testing {

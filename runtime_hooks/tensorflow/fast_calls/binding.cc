@@ -7,7 +7,7 @@
 
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
-#include "runtime_hooks/tensorflow/hook/direct_calls.h"
+#include "runtime_hooks/tensorflow/hook/direct_calls/direct_calls.h"
 #include "tensorflow/c/eager/tfe_context_internal.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/python/eager/pywrap_tensor.h"

@@ -1,6 +1,6 @@
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
 
-#include "runtime_hooks/tensorflow/hook/direct_calls.h"
+#include "runtime_hooks/tensorflow/hook/direct_calls/direct_calls.h"
 #include "tensorflow/c/eager/tfe_context_internal.h"
 #include "tensorflow/c/eager/tfe_tensorhandle_internal.h"
 #include "tensorflow/c/tf_tensor_internal.h"

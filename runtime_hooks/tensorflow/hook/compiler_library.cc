@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "runtime_hooks/tensorflow/hook/host_memory.h"
+#include "runtime_hooks/tensorflow/hook/run/host_memory.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -64,9 +64,14 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
       Find(handle, "tektite_cluster_create", &library->cluster_create) &&
       Find(handle, "tektite_cluster_destroy", &library->cluster_destroy) &&
       Find(handle, "tektite_cluster_run", &library->cluster_run) &&
-      Find(handle, "tektite_cluster_generation", &library->cluster_generation) &&
-      Find(handle, "tektite_cluster_recall", &library->cluster_recall) &&
-      Find(handle, "tektite_cluster_keep", &library->cluster_keep) &&
+      Find(handle, "tektite_contest_create", &library->contest_create) &&
+      Find(handle, "tektite_contest_destroy", &library->contest_destroy) &&
+      Find(handle, "tektite_contest_begin", &library->contest_begin) &&
+      Find(handle, "tektite_contest_begin_if_won", &library->contest_begin_if_won) &&
+      Find(handle, "tektite_contest_postpone", &library->contest_postpone) &&
+      Find(handle, "tektite_contest_end", &library->contest_end) &&
+      Find(handle, "tektite_contest_has_won", &library->contest_has_won) &&
+      Find(handle, "tektite_contest_summary", &library->contest_summary) &&
       Find(handle, "tektite_run_in_background", &library->run_in_background) &&
       Find(handle, "tektite_wait_until_compiled", &library->wait_until_compiled);
   if (!complete) return absl::StrCat(path, " lacks a function of the C interface: ", dlerror());

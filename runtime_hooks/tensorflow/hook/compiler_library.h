@@ -31,9 +31,14 @@ struct CompilerLibrary {
   decltype(&tektite_cluster_create) cluster_create = nullptr;
   decltype(&tektite_cluster_destroy) cluster_destroy = nullptr;
   decltype(&tektite_cluster_run) cluster_run = nullptr;
-  decltype(&tektite_cluster_generation) cluster_generation = nullptr;
-  decltype(&tektite_cluster_recall) cluster_recall = nullptr;
-  decltype(&tektite_cluster_keep) cluster_keep = nullptr;
+  decltype(&tektite_contest_create) contest_create = nullptr;
+  decltype(&tektite_contest_destroy) contest_destroy = nullptr;
+  decltype(&tektite_contest_begin) contest_begin = nullptr;
+  decltype(&tektite_contest_begin_if_won) contest_begin_if_won = nullptr;
+  decltype(&tektite_contest_postpone) contest_postpone = nullptr;
+  decltype(&tektite_contest_end) contest_end = nullptr;
+  decltype(&tektite_contest_has_won) contest_has_won = nullptr;
+  decltype(&tektite_contest_summary) contest_summary = nullptr;
   decltype(&tektite_run_in_background) run_in_background = nullptr;
   decltype(&tektite_wait_until_compiled) wait_until_compiled = nullptr;
 

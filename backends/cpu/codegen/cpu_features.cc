@@ -1,0 +1,93 @@
+#include "backends/cpu/codegen/cpu_features.h"
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "jit/base/status.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/TargetParser/Host.h"
+
+namespace tektite::cpu {
+
+namespace {
+
+constexpr const char* kAvx2Needs[] = {"avx2", "bmi",   "bmi2",  "f16c",
+                                      "fma",  "lzcnt", "movbe", "popcnt"};
+constexpr const char* kAvx512Needs[] = {"avx512bw", "avx512dq", "avx512f", "avx512vl"};
+
+std::string ReadLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "32K", "1M" as bytes; 0 when unreadable.
+int64_t ParseSize(std::string text) {
+  if (text.empty()) return 0;
+  int64_t unit = 1;
+  if (text.back() == 'K') unit = int64_t{1} << 10;
+  if (text.back() == 'M') unit = int64_t{1} << 20;
+  if (unit > 1) text.pop_back();
+  int64_t value = 0;
+  return absl::SimpleAtoi(text, &value) ? value * unit : 0;
+}
+
+// Data and unified caches of the first CPU; what sysfs does not say keeps its default.
+void ReadCaches(backend::TargetInfo* target) {
+  for (int i = 0; i < 8; ++i) {
+    const std::string dir = absl::StrCat("/sys/devices/system/cpu/cpu0/cache/index", i, "/");
+    if (ReadLine(dir + "type") == "Instruction") continue;
+    const int64_t bytes = ParseSize(ReadLine(dir + "size"));
+    const std::string level = ReadLine(dir + "level");
+    if (bytes <= 0) continue;
+    if (level == "1") target->l1_bytes = bytes;
+    if (level == "2") target->l2_bytes = bytes;
+    if (level == "3") target->l3_bytes = bytes;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
+  if (flag != "native" && flag != "avx2" && flag != "avx512") {
+    return InvalidArgument("--cpu=", flag, ": wants native, avx512 or avx2");
+  }
+  const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  for (const char* name : kAvx2Needs) {
+    if (!host.lookup(name))
+      return Unimplemented("this CPU has no ", name, ", which generated code needs");
+  }
+  bool avx512 = flag != "avx2";
+  for (const char* name : kAvx512Needs) {
+    if (host.lookup(name)) continue;
+    if (flag == "avx512") return InvalidArgument("--cpu=avx512: this CPU has no ", name);
+    avx512 = false;
+  }
+
+  backend::TargetInfo target;
+  target.code_generator = absl::StrCat("llvm ", LLVM_VERSION_STRING);
+  ReadCaches(&target);
+  if (flag == "avx2") {
+    target.cpu = "x86-64-v3";
+  } else {
+    target.cpu = llvm::sys::getHostCPUName().str();
+    std::vector<std::string> features;
+    for (const auto& feature : host) {
+      features.push_back((feature.getValue() ? "+" : "-") + feature.getKey().str());
+    }
+    std::sort(features.begin(), features.end());
+    target.features = absl::StrJoin(features, ",");
+    target.has_bf16_dot = avx512 && host.lookup("avx512bf16");
+  }
+  target.vector_bytes = avx512 ? 64 : 32;
+  target.vector_registers = avx512 ? 32 : 16;
+  return target;
+}
+
+}  // namespace tektite::cpu

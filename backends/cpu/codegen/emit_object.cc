@@ -1,0 +1,226 @@
+#include "backends/cpu/codegen/emit_object.h"
+
+#include <fstream>
+#include <mutex>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/cpu/codegen/fatal_error.h"
+#include "jit/base/log.h"
+#include "jit/base/replace_file.h"
+#include "jit/base/status.h"
+#include "jit/llvm/lower.h"
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/BasicAliasAnalysis.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LastRunTrackingAnalysis.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/MemorySSA.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/Analysis/PostDominators.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+namespace tektite::cpu {
+
+namespace {
+
+void InitializeTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+}
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const backend::TargetInfo& info) {
+  InitializeTarget();
+  const llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (target == nullptr) return Internal("LLVM has no target ", triple.str(), ": ", error);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, info.cpu, info.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+  if (machine == nullptr) return Internal("LLVM makes no code for cpu ", info.cpu);
+  return machine;
+}
+
+void Dump(const std::string& dir, absl::string_view name, absl::string_view suffix,
+          absl::string_view text) {
+  if (dir.empty()) return;
+  const absl::Status written = ReplaceFile(absl::StrCat(dir, "/", name, suffix), text);
+  if (!written.ok()) Warn("dump_to: ", written.message());
+}
+
+// The analyses that the passes below ask for.  llvm::PassBuilder would register every analysis and
+// pass there is, and link them: half of the library's code, read into memory and never run.
+struct Analyses {
+  explicit Analyses(llvm::TargetMachine& machine) {
+    functions.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    functions.registerPass([] { return llvm::AssumptionAnalysis(); });
+    functions.registerPass([] { return llvm::BasicAA(); });
+    functions.registerPass([] { return llvm::BlockFrequencyAnalysis(); });
+    functions.registerPass([] { return llvm::BranchProbabilityAnalysis(); });
+    functions.registerPass([] { return llvm::DominatorTreeAnalysis(); });
+    functions.registerPass([] { return llvm::LastRunTrackingAnalysis(); });
+    functions.registerPass([] { return llvm::LoopAnalysis(); });
+    functions.registerPass([] { return llvm::MemorySSAAnalysis(); });
+    functions.registerPass([] { return llvm::OptimizationRemarkEmitterAnalysis(); });
+    functions.registerPass([] { return llvm::PostDominatorTreeAnalysis(); });
+    functions.registerPass([] { return llvm::ScalarEvolutionAnalysis(); });
+    functions.registerPass([] { return llvm::TargetLibraryAnalysis(); });
+    functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
+    functions.registerPass([] {
+      llvm::AAManager aliases;
+      aliases.registerFunctionAnalysis<llvm::BasicAA>();
+      return aliases;
+    });
+    modules.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    modules.registerPass([] { return llvm::ProfileSummaryAnalysis(); });
+    loops.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+    functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
+    functions.registerPass([&] { return llvm::LoopAnalysisManagerFunctionProxy(loops); });
+    modules.registerPass([&] { return llvm::FunctionAnalysisManagerModuleProxy(functions); });
+    loops.registerPass([&] { return llvm::FunctionAnalysisManagerLoopProxy(functions); });
+  }
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::ModuleAnalysisManager modules;
+};
+
+// The emitters chose vectors and unrolling: what is left is common subexpressions and hoisting.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  Analyses analyses(machine);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::InstCombinePass());
+  llvm::LoopPassManager loop_passes;
+  loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(
+      llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration()) passes.run(function, analyses.functions);
+  }
+}
+
+// A masked store of which one lane is on becomes a store of that lane.  LLVM 22 does the same
+// later, but for a narrowed value (a conversion to 8 or 16 bits) it stores the wide lane, and so
+// writes beyond the end of the buffer.
+void ReplaceOneLaneStores(llvm::Module& module) {
+  std::vector<llvm::IntrinsicInst*> stores;
+  for (llvm::Function& function : module) {
+    for (llvm::Instruction& i : llvm::instructions(function)) {
+      auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+      if (intrinsic == nullptr) continue;
+      if (intrinsic->getIntrinsicID() == llvm::Intrinsic::masked_store) stores.push_back(intrinsic);
+    }
+  }
+  for (llvm::IntrinsicInst* store : stores) {
+    llvm::Value *value = store->getArgOperand(0), *pointer = store->getArgOperand(1);
+    auto* mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(store->arg_size() - 1));
+    auto* type = llvm::cast<llvm::FixedVectorType>(value->getType());
+    if (mask == nullptr) continue;
+    unsigned count = 0, lane = 0;
+    for (unsigned i = 0; i < type->getNumElements(); ++i) {
+      llvm::Constant* bit = mask->getAggregateElement(i);
+      if (bit != nullptr && bit->isNullValue()) continue;
+      ++count;
+      lane = i;
+    }
+    if (count != 1) continue;
+    llvm::IRBuilder<> b(store);
+    b.CreateAlignedStore(b.CreateExtractElement(value, lane),
+                         b.CreateConstGEP1_64(type->getElementType(), pointer, lane),
+                         llvm::Align(1));
+    store->eraseFromParent();
+  }
+}
+
+absl::Status Emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type,
+                  llvm::SmallVectorImpl<char>* out) {
+  llvm::raw_svector_ostream stream(*out);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true)) {
+    return Internal("LLVM emits no object files for ", machine.getTargetTriple().str());
+  }
+  passes.run(module);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
+                                       const backend::TargetInfo& target,
+                                       const std::string& dump_dir) {
+  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
+  llvm::LLVMContext context;
+  llvm::Module module(kernel.name(), context);
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple());
+  loop::LowerOptions options;
+  options.vector_bytes = target.vector_bytes;
+  TEKTITE_RETURN_IF_ERROR(loop::Lower(kernel, options, &module).status());
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", target.features);
+    function.addFnAttr("prefer-vector-width", absl::StrCat(8 * target.vector_bytes));
+    function.addFnAttr("min-legal-vector-width", absl::StrCat(8 * target.vector_bytes));
+  }
+  Optimize(module, *machine);
+  ReplaceOneLaneStores(module);
+  if (!dump_dir.empty()) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.print(stream, nullptr);
+    Dump(dump_dir, kernel.name(), ".ll", text);
+    // Emission changes the module: the listing is made from a copy.
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+    llvm::SmallString<0> listing;
+    TEKTITE_RETURN_IF_ERROR(Emit(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, &listing));
+    Dump(dump_dir, kernel.name(), ".s", absl::string_view(listing.data(), listing.size()));
+  }
+  llvm::SmallString<0> object;
+  TEKTITE_RETURN_IF_ERROR(Emit(module, *machine, llvm::CodeGenFileType::ObjectFile, &object));
+  return std::string(object.data(), object.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
+                                       const backend::TargetInfo& target,
+                                       const std::string& dump_dir) {
+  Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
+  absl::StatusOr<std::string> object = Internal("not run");
+  const absl::Status fatal =
+      CatchFatalErrors([&] { object = EmitModule(kernel, target, dump_dir); });
+  if (!fatal.ok()) return Internal("kernel ", kernel.name(), ": ", fatal.message());
+  return object;
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,61 @@
+// From a loop IR kernel to a function that can be called: lowering, a light LLVM pipeline, machine
+// code into memory.
+//
+//   ASSIGN_OR_RETURN(auto compiler, KernelCompiler::Create(target));
+//   ASSIGN_OR_RETURN(CompiledFunction f, compiler->Compile(kernel, options));
+//   f.fn(buffers, sizes, scratch, 0, chunks);
+//
+// Dropping the last copy of CompiledFunction::code frees the code.  An image of the code can be
+// kept (f.code->Image()) and loaded again later, by another process too, with Load; code_image.h
+// says what code may call.  Thread-safe.  LLVM's fatal errors during a compile come back as
+// Internal.
+#ifndef TEKTITE_BACKENDS_CPU_CODEGEN_KERNEL_COMPILER_H_
+#define TEKTITE_BACKENDS_CPU_CODEGEN_KERNEL_COMPILER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "backends/cpu/codegen/code_image.h"
+#include "jit/backend/backend.h"
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::cpu {
+
+using KernelFn = void (*)(void* const* buffers, const int64_t* sizes, void* scratch, int64_t begin,
+                          int64_t end);
+
+struct CompiledFunction {
+  KernelFn fn = nullptr;
+  std::shared_ptr<const LoadedCode> code;  // owns the memory fn stands in
+};
+
+struct CompileOptions {
+  std::string dump_dir;  // when not empty: <name>.loop, <name>.ll and <name>.s go there
+};
+
+class KernelCompiler {
+ public:
+  static absl::StatusOr<std::unique_ptr<KernelCompiler>> Create(const backend::TargetInfo& target);
+
+  absl::StatusOr<CompiledFunction> Compile(const loop::Kernel& kernel,
+                                           const CompileOptions& options = {});
+  // Code that Compile made for the same target, from its serialized images.
+  static absl::StatusOr<std::vector<CompiledFunction>> Load(
+      absl::Span<const absl::string_view> images);
+
+  const backend::TargetInfo& target() const { return target_; }
+
+ private:
+  explicit KernelCompiler(const backend::TargetInfo& target) : target_(target) {}
+
+  backend::TargetInfo target_;
+};
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CODEGEN_KERNEL_COMPILER_H_

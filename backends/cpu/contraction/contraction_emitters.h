@@ -1,0 +1,40 @@
+// Kernels of dot_general and convolution; backends/cpu/emitter_list.cc says in which order they are
+// tried.
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_EMITTERS_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_EMITTERS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/emit/emitter.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cpu {
+
+// dot_general, and convolution as a matrix product over addressed rows: register tiles, epilogue on
+// the accumulators.
+absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const Target& target,
+                                              const std::string& name);
+
+// dot_general with at most four rows, whose right-hand side is read once from where it lies.
+absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion, const Target& target,
+                                                  const std::string& name);
+
+// 3x3 convolution by Winograd's algorithm, where that is estimated to be faster (winograd_plan.h).
+absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const Target& target,
+                                           const std::string& name);
+
+// Depthwise convolution, vectorized over channels.
+absl::StatusOr<EmittedKernel> EmitDepthwise(const ir::Node& fusion, const Target& target,
+                                            const std::string& name);
+
+// EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.
+bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);
+
+// The panel width EmitContraction wants for the right-hand side of `fusion`; 0: row-major.
+int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_EMITTERS_H_

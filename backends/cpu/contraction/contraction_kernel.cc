@@ -1,0 +1,65 @@
+// The kernel of a contraction: register tiles, and where the number of rows is not known, code for
+// one row beside them.
+
+#include "backends/cpu/contraction/contraction_code.h"
+#include "backends/cpu/contraction/contraction_emitters.h"
+#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/epilogue.h"
+#include "backends/cpu/emit/emitter.h"
+#include "jit/base/status.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Dim;
+using ir::Node;
+
+// The rows of a dot_general's left-hand side.
+Dim RowsOf(const Node& dot) {
+  Dim rows(1);
+  for (int64_t d : ops::GetDotDims(dot).lhs_free) {
+    rows = rows * dot.operand_shape(0).dim(static_cast<int>(d));
+  }
+  return rows;
+}
+
+}  // namespace
+
+int64_t ContractionPanelWidth(const Node& fusion, const Target& target) {
+  if (StreamsRightHandSide(fusion, target)) return 0;
+  auto plan = PlanContraction(fusion, target, /*will_be_packed=*/true);
+  return plan.ok() ? plan->panel() : 0;
+}
+
+absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& target,
+                                              const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(ContractionCode tiles, CodeForTiles(fusion, target));
+  const absl::StatusOr<ContractionCode> row = CodeForOneRow(fusion, target);
+  const Node& root = *ops::FindContraction(fusion.region());
+  EmittedKernel result;
+  result.in_place = EpilogueInPlace(fusion.region(), root);
+  result.kernel = MakeKernel(fusion, name, result.in_place);
+  result.num_chunks = tiles.num_chunks;
+  result.cost = tiles.cost;
+  result.bands = tiles.bands;
+  loop::Builder b(result.kernel.get());
+  if (!row.ok()) {
+    TEKTITE_RETURN_IF_ERROR(tiles.emit(b));
+    return result;
+  }
+  const Dim rows = RowsOf(root);
+  const Dim several = Min(Max(rows - Dim(1), 0), 1);  // 0 or 1
+  result.num_chunks = row->num_chunks + several * (tiles.num_chunks - row->num_chunks);
+  result.cost = row->cost + several * (tiles.cost - row->cost);
+  result.bands.chunks = several * tiles.bands.chunks;
+  absl::Status of_row, of_tiles;
+  b.If(
+      b.Compare("eq", b.Index(rows), b.Index(1)), [&] { of_row = row->emit(b); },
+      [&] { of_tiles = tiles.emit(b); });
+  TEKTITE_RETURN_IF_ERROR(of_row);
+  TEKTITE_RETURN_IF_ERROR(of_tiles);
+  return result;
+}
+
+}  // namespace tektite::cpu

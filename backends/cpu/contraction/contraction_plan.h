@@ -1,0 +1,159 @@
+// How a contraction is computed: as [batch][m, k] x [k, n] with addressed rows, cut into register
+// tiles, panels and chunks.
+//
+// dot_general and convolution share this view.  Row m of the left-hand side starts at an offset
+// that is a function of m; k runs through a nest of loops with an lhs stride each (for a
+// convolution: kernel depth, height, and width times input features).  A convolution's batch counts
+// images and, with three spatial dimensions, the slices of its result's depth.  In the gradient of
+// a filter (jit/ops/filter_gradient.h) m is taps and channels and k images and pixels: a product
+// whose left-hand side overlaps itself.  Columns come in panels of `panel` = vectors x lanes, and a
+// register tile is `rows` x `vectors` accumulators.
+//
+// Sizes may be symbolic.  Tiles are chosen here and so for good: an unknown m or k is taken for a
+// large one, an unknown n gets panels of two vectors, which waste less of a ragged end.  Block
+// sizes are expressions like any other.
+//
+// Tile sizes follow from the register file: with 32 vector registers 8x3, 12x2 or 14x1 accumulators
+// leave room for a panel row and a broadcast; 7 x 4 and more spill and run at half speed.  Block
+// sizes follow from the caches: what a chunk reads again and again stays in half of L2.
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+
+// One loop of an address: trips, and elements moved per trip on either side.
+struct AddressLoop {
+  ir::Dim trips = 1;
+  ir::Dim lhs_stride = 0;
+  ir::Dim rhs_stride = 0;
+};
+
+// Drops loops of one trip and merges loops whose strides continue each other on both sides.
+std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops);
+// Of all loops together.
+ir::Dim Trips(const std::vector<AddressLoop>& loops);
+
+// Vectors of multiply-adds one core is expected to get through in a nanosecond: nine tenths of what
+// two FMA units at about 4 GHz can do.
+inline constexpr double kVectorFmaPerNs = 8 * 0.9;
+
+// With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
+inline constexpr int kEnoughAccumulators = 8;
+
+enum class RhsMode {
+  kPacked,        // panels made by assign_layouts
+  kRowMajor,      // columns are contiguous: read in place
+  kPackInKernel,  // each chunk copies its panel into scratch first
+};
+
+struct ConvolutionGeometry {
+  ir::Dim depth = 1, height = 1, width = 1;  // input
+  ir::Dim out_depth = 1, out_height = 1, out_width = 1;
+  int64_t channels = 1;
+  int64_t kernel_depth = 1, kernel_height = 1, kernel_width = 1;
+  int64_t stride_d = 1, stride_h = 1, stride_w = 1;
+  int64_t dilation_d = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_front = 0, pad_top = 0, pad_left = 0, pad_back = 0, pad_bottom = 0, pad_right = 0;
+  bool padded() const {
+    return pad_front + pad_back + pad_top + pad_left + pad_bottom + pad_right > 0;
+  }
+  bool reads_one_slice() const { return kernel_depth == 1 && pad_front + pad_back == 0; }
+  // Elements of one slice of the input's depth.
+  ir::Dim slice() const { return height * width * ir::Dim(channels); }
+  ir::Dim padded_width() const { return width + ir::Dim(pad_left + pad_right); }
+  // Input rows that `rows` output rows read.
+  ir::Dim input_rows(const ir::Dim& rows) const {
+    return (rows - ir::Dim(1)) * ir::Dim(stride_h) + ir::Dim((kernel_height - 1) * dilation_h + 1);
+  }
+};
+
+struct ContractionPlan {
+  const ir::Node* root = nullptr;
+  bool is_convolution = false;
+  bool is_filter_gradient = false;  // which is none, as far as addresses go
+  ConvolutionGeometry conv;
+  ir::DType dtype = ir::DType::kF32;  // of the operands
+  ir::DType accumulator = ir::DType::kF32;
+
+  ir::Dim batch = 1, m = 1, n = 1, k = 1;
+  std::vector<AddressLoop> batch_loops;  // with both strides
+  std::vector<AddressLoop> m_loops;      // lhs only; not of convolutions
+  std::vector<AddressLoop> k_loops;      // outermost first
+  ir::Dim rhs_n_stride = 1;
+
+  RhsMode rhs = RhsMode::kRowMajor;
+  int lanes = 16, vectors = 3, rows = 8;
+  int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
+  ir::Dim panels() const { return CeilDiv(n, panel()); }
+
+  bool reads_pairs = false;  // of bf16, a word each
+
+  ir::Dim block_rows;        // rows of m per chunk
+  ir::Dim image_rows = 1;    // the same in a convolution's output rows, which are taken whole
+  ir::Dim block_panels = 1;  // panels per chunk
+  int blocked_k_loops = 0;   // leading k loops outside the row tiles
+  ir::Dim cost;              // see Cost in chunking.h
+
+  ir::Dim m_blocks() const { return CeilDiv(m, block_rows); }
+  ir::Dim n_blocks() const { return CeilDiv(panels(), block_panels); }
+};
+
+// A register tile as the attribute `target` names it: vectors x rows, "3x8".
+struct Tile {
+  int vectors = 0, rows = 0;
+  friend bool operator==(const Tile& a, const Tile& b) {
+    return a.vectors == b.vectors && a.rows == b.rows;
+  }
+};
+std::string TileName(const Tile& tile);
+// The tiles worth trying for a contraction of static shapes, the one that is taken unasked first.
+// All add up k in the same order, so results do not depend on which it is.
+absl::StatusOr<std::vector<Tile>> CandidateTiles(const ir::Node& fusion,
+                                                 const backend::TargetInfo& target);
+
+// Unimplemented with a reason for layouts and types that have no code.
+// `will_be_packed`: plan as if assign_layouts had packed the right-hand side already.
+absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
+                                                const backend::TargetInfo& target,
+                                                bool will_be_packed = false);
+
+// Sizes that make about 128 rows of those that are not known, at least one each.  Too many tiles
+// expected, and none would fetch enough weights ahead: [128 b, 3072] x [3072, 768] with weights
+// from memory took 1.38 times as long for b = 1 when b was taken for 128.
+ir::SymbolMap UsualSizes(const ContractionPlan& plan);
+
+// Sums over k that are long are sums of blocks (long_sum.h): trips of one of the k loops in a
+// block.
+struct KBlocks {
+  static constexpr int64_t kMultiple = 96;  // of trips, where the last loop is cut
+  int depth = -1;                           // which loop; -1: k is one block
+  ir::Dim trips = 0;
+  ir::Dim count = 1;  // blocks in all, at least one
+  ir::Dim per_loop(const ContractionPlan& plan) const {
+    return CeilDiv(plan.k_loops[depth].trips, trips);
+  }
+};
+// Of the loops from `first` on, the last of which takes `at_a_time` trips in a step.
+KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time = 1);
+
+// Two rows share the only panel's last vector, since it is half empty.  (24 columns: three
+// multiply-adds for two rows instead of four.)
+bool SharesLastVector(const ContractionPlan& plan);
+
+// Sizes, strides and padding of a channels-last convolution with one to three spatial dimensions;
+// Unimplemented for any other.
+absl::StatusOr<ConvolutionGeometry> GeometryOf(const ir::Node& convolution,
+                                               const ops::ConvDims& dims);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_

@@ -1,0 +1,196 @@
+#include "backends/cpu/contraction/epilogue.h"
+
+#include <algorithm>
+
+#include "backends/cpu/emit/emitter.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+
+using ir::Dim;
+using ir::DType;
+using ir::Node;
+using loop::Value;
+
+std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const Node& root) {
+  // What the contraction reads, through what unpacks panels.
+  std::vector<const Node*> read = {&root};
+  for (size_t i = 0; i < read.size(); ++i) {
+    for (ir::Value v : read[i]->operands()) read.push_back(v.node);
+  }
+  // Every value behind it must be read at the position where it is written.
+  for (const auto& node : region.nodes()) {
+    if (std::find(read.begin(), read.end(), node.get()) != read.end()) continue;
+    const bool leaf = node->op() == ir::Op::kParameter || node->op() == ir::Op::kConstant ||
+                      node->op() == ir::Op::kBroadcastInDim || node->op() == ir::Op::kIota;
+    const bool view = node->op() == ir::Op::kReshape && node->operand(0).node == &root;
+    if (!leaf && !view && !ir::IsElementwise(node->op())) return {};
+  }
+  std::vector<std::pair<int, int>> pairs;
+  const ir::Dims& space = region.outputs()[0].shape().dims();
+  for (int i = 0; i < region.num_parameters(); ++i) {
+    const Node* p = region.parameter(i);
+    if (p->shape().dims() != space || std::find(read.begin(), read.end(), p) != read.end()) {
+      continue;
+    }
+    if (!std::all_of(p->uses().begin(), p->uses().end(),
+                     [](const ir::Use& use) { return ir::IsElementwise(use.user->op()); })) {
+      continue;
+    }
+    for (size_t o = 0; o < region.outputs().size(); ++o) {
+      if (ir::DTypeBytes(region.outputs()[o].dtype()) == ir::DTypeBytes(p->shape().dtype())) {
+        pairs.emplace_back(i, static_cast<int>(o));
+      }
+    }
+  }
+  return pairs;
+}
+
+absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionPlan& plan) {
+  Epilogue e;
+  e.region_ = &region;
+  e.plan_ = &plan;
+  e.space_ = region.outputs()[0].shape().dims();
+  for (ir::Value v : region.outputs()) {
+    if (v.shape().dims() != e.space_) {
+      return Unimplemented(plan.root->Describe(), ": results of different shapes");
+    }
+  }
+  e.FindStreamed();
+  // The fewest of the next dimensions whose product is `product`, and any 1 behind them.
+  size_t next = 0;
+  auto take = [&](const Dim& product, size_t* count) {
+    Dim taken(1);
+    size_t end = next;
+    while (taken != product && end < e.space_.size()) taken = taken * e.space_[end++];
+    if (taken != product) return false;
+    while (end < e.space_.size() && e.space_[end] == Dim(1)) ++end;
+    *count = end - next;
+    next = end;
+    return true;
+  };
+  // A convolution's batch and pixels may be one dimension.
+  bool split = take(plan.batch, &e.batch_dims_) && take(plan.m, &e.row_dims_) &&
+               take(plan.n, &e.column_dims_);
+  if (!split || next != e.space_.size()) {
+    next = 0;
+    e.batch_dims_ = e.row_dims_ = e.column_dims_ = 0;
+    split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.n, &e.column_dims_);
+  }
+  split = split && next == e.space_.size();
+  if (!split && !e.space_.empty() && Product(e.space_) == Dim(0)) {
+    // Nothing is computed, but the code is made.
+    e.row_dims_ = e.space_.size() - 1;
+    e.column_dims_ = 1;
+    split = true;
+  }
+  if (!split) {
+    return Unimplemented(plan.root->Describe(), ": the results' space does not split into rows");
+  }
+  return e;
+}
+
+void Epilogue::FindStreamed() {
+  for (const Node* p : region_->parameters()) {
+    const bool read_here = std::any_of(p->uses().begin(), p->uses().end(), [](const ir::Use& use) {
+      return ir::IsElementwise(use.user->op());
+    });
+    if (read_here && p->shape().dims() == space_) {
+      streamed_.emplace_back(static_cast<int>(p->Int(ir::Attr::index)), p->shape().dtype());
+    }
+  }
+  if (streamed_.empty()) return;
+  int buffer = region_->num_parameters();
+  for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
+}
+
+int64_t Epilogue::StreamedBytes() const {
+  int64_t bytes = 0;
+  for (const auto& [buffer, dtype] : streamed_) bytes += ir::DTypeBytes(dtype);
+  return (plan_->batch * plan_->m * plan_->n).value_or(0) * bytes;
+}
+
+void Epilogue::Prefetch(loop::Builder& b, Value batch, const RowTile& tile, Value column) const {
+  constexpr int64_t kLineBytes = 64;
+  const int64_t n = plan_->n.value();
+  Value row = b.Add(b.Mul(batch, b.Index(plan_->m)), tile.first);
+  Value at = b.Add(b.Mul(row, b.Index(n)), column);
+  for (const auto& [buffer, dtype] : streamed_) {
+    const int64_t step = kLineBytes / ir::DTypeBytes(dtype);
+    for (int r = 0; r < tile.rows; ++r) {
+      for (int64_t i = 0; i < plan_->panel(); i += step) {
+        b.Prefetch(b.Buffer(buffer), dtype, b.Add(at, b.Index(r * n + i)));
+      }
+    }
+  }
+}
+
+std::vector<Value> Epilogue::ColumnMasks(loop::Builder& b, Value column) const {
+  std::vector<Value> masks(plan_->vectors);
+  if (Mod(plan_->n, plan_->panel()) == Dim(0)) return masks;
+  for (int v = 0; v < plan_->vectors; ++v) {
+    Value left = b.Sub(b.Index(plan_->n - Dim(int64_t{v} * plan_->lanes)), column);
+    masks[v] = b.MaskUpTo(left, plan_->lanes);
+  }
+  return masks;
+}
+
+Indices Epilogue::PositionOf(loop::Builder& b, Value batch, Value m, Value n) const {
+  const ir::Dims batch_sizes(space_.begin(), space_.begin() + batch_dims_);
+  const ir::Dims row_sizes(space_.begin() + batch_dims_, space_.begin() + batch_dims_ + row_dims_);
+  const ir::Dims column_sizes(space_.end() - column_dims_, space_.end());
+  Indices at;
+  for (Value v : Delinearize(b, batch, batch_sizes)) at.push_back(At(v));
+  // Without dimensions for the batch, rows run through all of them.
+  if (batch_dims_ == 0) m = b.Add(b.Mul(batch, b.Index(plan_->m)), m);
+  for (Value v : Delinearize(b, m, row_sizes)) at.push_back(At(v));
+  if (column_sizes.size() == 1) {
+    at.push_back(At(n, column_sizes[0] == Dim(1) ? 0 : 1));
+  } else if (!column_sizes.empty() && Mod(column_sizes.back(), plan_->lanes) == Dim(0)) {
+    std::vector<Value> index = Delinearize(b, n, column_sizes);
+    for (Value v : index) at.push_back(At(v));
+    at.back().coefficient = 1;
+  } else if (!column_sizes.empty()) {
+    Value columns = b.Add(b.Splat(n, plan_->lanes), b.Iota(DType::kS64, plan_->lanes));
+    for (Value v : DelinearizeLanes(b, columns, column_sizes)) at.push_back({{}, 0, v});
+  }
+  return at;
+}
+
+absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile, Value column,
+                            const std::vector<Value>& accumulators) const {
+  ElementEmitter e(&b, plan_->lanes);
+  BindParameters(e, *region_);
+  std::vector<Value> masks = ColumnMasks(b, column);
+  ir::Value root{const_cast<Node*>(plan_->root), 0};
+  auto emit_row = [&](int r) {
+    for (int v = 0; v < plan_->vectors; ++v) {
+      e.Clear();
+      e.SetMask(masks[v]);
+      Value acc = accumulators[static_cast<size_t>(r) * plan_->vectors + v];
+      if (acc.dtype() != root.dtype()) acc = b.Convert(acc, root.dtype());
+      e.BindValue(root, acc);
+      for (const ir::Use& use : root.node->uses()) {
+        if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), acc);
+      }
+      Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan_->lanes));
+      Indices at = PositionOf(b, batch, b.Add(tile.first, b.Index(r)), n);
+      std::vector<Value> results;
+      for (ir::Value output : region_->outputs()) results.push_back(e.Emit(output, at));
+      for (size_t o = 0; o < results.size(); ++o) {
+        e.StoreAt(b.Buffer(region_->num_parameters() + static_cast<int>(o)),
+                  region_->outputs()[o].shape(), at, results[o]);
+      }
+    }
+  };
+  for (int r = 0; r < tile.rows; ++r) {
+    if (r < tile.sure) {
+      emit_row(r);
+    } else {
+      b.If(b.Compare("lt", b.Index(r), tile.left), [&] { emit_row(r); });
+    }
+  }
+  return e.status();
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,55 @@
+// What follows a contraction, worked out on its accumulators: bias, activation, residual, any
+// elementwise chain, then the store.
+//
+// The results' space is [batch dims..., row dims..., column dims...] (collapse_dims merged what it
+// could); a tile's row m and column n are turned into an index of that space, and ElementEmitter
+// does the rest with the contraction bound to the accumulator.
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/row_tiles.h"
+#include "jit/llvm/emit/element_emitter.h"
+
+namespace tektite::cpu {
+
+// Pairs of a parameter and an output that may share memory: the epilogue reads the parameter's
+// element right before it writes the output's, and nobody else reads it.
+std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const ir::Node& root);
+
+class Epilogue {
+ public:
+  Epilogue() = default;
+  // Unimplemented when the results' dimensions do not split into batch, rows and columns.
+  static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionPlan& plan);
+
+  // Finishes a tile: its rows of one batch, plan.panel() columns from `column` on; accumulators row
+  // by row.  Rows that do not exist and columns beyond n are not stored.
+  absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column,
+                    const std::vector<loop::Value>& accumulators) const;
+  // Bytes of what Emit reads and writes with the results' own shape; 0 if it reads nothing such, or
+  // sizes are not known.
+  int64_t StreamedBytes() const;
+  // Asks for the lines of those arrays that Emit will touch for the same tile.
+  void Prefetch(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column) const;
+  // A mask per vector of a panel; none where every column exists.
+  std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
+
+ private:
+  void FindStreamed();
+  Indices PositionOf(loop::Builder& b, loop::Value batch, loop::Value m, loop::Value n) const;
+
+  const ir::Graph* region_ = nullptr;
+  const ContractionPlan* plan_ = nullptr;
+  ir::Dims space_;
+  std::vector<std::pair<int, ir::DType>> streamed_;  // buffers with the results' own shape
+  size_t batch_dims_ = 0, row_dims_ = 0, column_dims_ = 0;
+};
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_

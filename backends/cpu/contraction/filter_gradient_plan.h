@@ -1,0 +1,21 @@
+// What a contraction's plan holds of its own when it is the gradient of a convolution's filter: a
+// product of the input, which overlaps itself, by the gradient of the result (contraction_plan.h).
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_FILTER_GRADIENT_PLAN_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_FILTER_GRADIENT_PLAN_H_
+
+#include "absl/status/status.h"
+#include "backends/cpu/contraction/contraction_plan.h"
+#include "jit/backend/target_info.h"
+
+namespace tektite::cpu {
+
+// Sizes and loops. UNIMPLEMENTED for groups, padding inside, and weights to pack.
+absl::Status PlanFilterGradient(ContractionPlan& plan);
+
+// It goes through all images once for each block of rows: as many of the pixels as stay in cache
+// while the block's tiles read them one after the other, the rest outside. An image of unknown size
+// is taken for one that does.
+void BlockPixels(ContractionPlan& plan, const backend::TargetInfo& target);
+
+}  // namespace tektite::cpu
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_FILTER_GRADIENT_PLAN_H_

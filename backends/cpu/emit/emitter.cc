@@ -1,0 +1,126 @@
+#include "backends/cpu/emit/emitter.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "jit/ir/symbols.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Dim;
+using ir::Node;
+using ir::Op;
+using loop::Value;
+
+// Of a parameter: all, or what is gathered or cut out of it.
+Dim ElementsRead(const Node& parameter) {
+  Dim read(0);
+  for (const ir::Use& use : parameter.uses()) {
+    const Op op = use.user->op();
+    const bool in_part =
+        use.operand == 0 && (op == Op::kGather || op == Op::kSlice || op == Op::kDynamicSlice);
+    if (!in_part) return parameter.shape().NumElements();
+    read = read + use.user->shape().NumElements();
+  }
+  return Min(read, parameter.shape().NumElements());
+}
+
+}  // namespace
+
+std::unique_ptr<loop::Kernel> MakeKernel(const Node& fusion, const std::string& name,
+                                         const std::vector<std::pair<int, int>>& in_place) {
+  const ir::Graph& region = fusion.region();
+  std::vector<loop::BufferInfo> buffers;
+  for (const Node* p : region.parameters()) {
+    buffers.push_back({p->shape().dtype(), absl::StrCat("p", buffers.size()), false, false});
+  }
+  for (ir::Value v : region.outputs()) {
+    buffers.push_back(
+        {v.dtype(), absl::StrCat("o", buffers.size() - region.num_parameters()), true, false});
+  }
+  for (auto [operand, result] : in_place) {
+    buffers[operand].may_alias = true;
+    buffers[region.num_parameters() + result].may_alias = true;
+  }
+  return std::make_unique<loop::Kernel>(name, std::move(buffers), ir::SymbolsOf(region));
+}
+
+void BindParameters(ElementEmitter& e, const ir::Graph& region) {
+  for (int i = 0; i < region.num_parameters(); ++i) {
+    e.BindBuffer(region.parameter(i)->result(), e.builder().Buffer(i));
+  }
+}
+
+int RegionLanes(const ir::Graph& region, const Target& target) {
+  int widest = 4;
+  for (const auto& node : region.nodes()) {
+    if (node->shape().rank() > 0) {
+      widest = std::max(widest, ir::DTypeBytes(node->shape().dtype()));
+    }
+  }
+  return target.lanes(widest);
+}
+
+Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
+  Dim cost(0);
+  for (const auto& node : region.nodes()) {
+    const Dim elements = node->shape().NumElements();
+    const double bytes = ir::DTypeBytes(node->shape().dtype());
+    const double vectors = bytes / target.vector_bytes;
+    switch (node->op()) {
+      case Op::kParameter:
+        cost = cost + Cost(ElementsRead(*node), bytes / 20);
+        break;
+      case Op::kConstant:
+      case Op::kBroadcastInDim:
+      case Op::kReshape:
+        break;
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kMax:
+      case Op::kMin:
+        cost = cost + Cost(elements, vectors * 0.2);
+        break;
+      case Op::kGather:
+        cost = cost + Cost(elements, 0.2);
+        break;
+      case Op::kTranspose:
+        cost = cost + Cost(elements, 0.5);
+        break;
+      case Op::kDiv:
+      case Op::kSqrt:
+      case Op::kRsqrt:
+        cost = cost + Cost(elements, vectors * 3);
+        break;
+      case Op::kExp:
+      case Op::kLog:
+      case Op::kTanh:
+      case Op::kLogistic:
+      case Op::kErf:
+        cost = cost + Cost(elements, vectors * 5);
+        break;
+      case Op::kReduce:
+        cost = cost + Cost(node->operand_shape(0).NumElements(), vectors * 0.3);
+        break;
+      default:
+        cost = cost + Cost(elements, vectors * 2);
+    }
+  }
+  for (ir::Value v : region.outputs()) {
+    cost = cost + Cost(v.shape().NumElements(), ir::DTypeBytes(v.dtype()) / 20.0);
+  }
+  return cost;
+}
+
+void ForEachVector(loop::Builder& b, const Dim& size, int lanes,
+                   const std::function<void(Value, Value)>& body) {
+  const Dim left = Mod(size, lanes);
+  const Value whole = b.Index(size - left);
+  b.For(b.Index(0), whole, lanes, [&](Value at) { body(at, Value()); });
+  b.If(b.Compare("gt", b.Index(left), b.Index(0)),
+       [&] { body(whole, b.MaskUpTo(b.Index(left), lanes)); });
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,68 @@
+// What the kernel emitters of the CPU back end share: the kernel they return, and parts of it.
+//
+// An emitter turns a fusion of one kind into loop IR:
+//
+//   absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const Target& target,
+//                                         const std::string& name);
+//
+// It refuses with Unimplemented and a reason what it has no code for.  Sizes are dimension
+// expressions throughout.  A static shape is the case in which they all fold to constants; where a
+// decision is made here and not in the code (a tile, a number of accumulators), an unknown size
+// counts as a large one.  Chunks depend on sizes alone.
+#ifndef TEKTITE_BACKENDS_CPU_EMIT_EMITTER_H_
+#define TEKTITE_BACKENDS_CPU_EMIT_EMITTER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/emit/chunking.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+#include "jit/llvm/emit/element_emitter.h"
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::cpu {
+
+using loop::At;
+using loop::Delinearize;
+using loop::DelinearizeLanes;
+using loop::ElementEmitter;
+using loop::Indices;
+using loop::LaneIndex;
+
+// See backend::Bands.
+struct EmittedBands {
+  ir::Dim chunks = 0, rows = 0, all_rows = 0;
+  std::vector<int> by_row;  // operands, see backend::Kernel::ReadsByRow
+};
+
+struct EmittedKernel {
+  std::unique_ptr<loop::Kernel> kernel;
+  ir::Dim num_chunks = 1;
+  ir::Dim cost;                               // see Cost
+  std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
+  EmittedBands bands;
+};
+
+using Target = backend::TargetInfo;
+
+// A kernel whose buffers are the region's parameters and outputs.
+std::unique_ptr<loop::Kernel> MakeKernel(const ir::Node& fusion, const std::string& name,
+                                         const std::vector<std::pair<int, int>>& in_place = {});
+// Binds the region's parameters to the kernel's buffers.
+void BindParameters(ElementEmitter& e, const ir::Graph& region);
+// Lanes for work on this region's element types: a full vector of the widest type.
+int RegionLanes(const ir::Graph& region, const Target& target);
+// The time one core takes for the elementwise part of the region, by a crude model.
+ir::Dim ElementwiseCost(const ir::Graph& region, const Target& target);
+// Vector steps over [0, size): body(at, mask) with a mask only in the tail, which is a block of
+// code of its own.
+void ForEachVector(loop::Builder& b, const ir::Dim& size, int lanes,
+                   const std::function<void(loop::Value at, loop::Value mask)>& body);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_EMIT_EMITTER_H_

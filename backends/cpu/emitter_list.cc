@@ -1,0 +1,79 @@
+#include "backends/cpu/emitter_list.h"
+
+#include "backends/cpu/attention/attention_emitter.h"
+#include "backends/cpu/contraction/contraction_emitters.h"
+#include "backends/cpu/loops/loop_emitters.h"
+#include "backends/cpu/loops/transpose_emitter.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Node;
+using ir::Op;
+
+struct Emitter {
+  const char* kind;
+  absl::StatusOr<EmittedKernel> (*emit)(const Node&, const Target&, const std::string&);
+};
+// In order of preference within a kind.
+constexpr Emitter kEmitters[] = {
+    {"loop", EmitTransposingLoop},
+    {"loop", EmitLoop},
+    {"row", EmitRow},
+    {"row", EmitReduce},
+    {"reduce", EmitReduce},
+    {"reduce", EmitSingle},
+    {"attention", EmitAttention},
+    {"contraction", EmitDepthwise},
+    {"contraction", EmitStreamedProduct},
+    {"contraction", EmitWinograd},
+    {"contraction", EmitContraction},
+    {"window", EmitWindow},
+    {"window", EmitWindowGradient},
+    {"single", EmitSingle},
+};
+
+// Code is made for a dimension that is stretched or for one that is not; which of the two it is
+// must not depend on the sizes of a call.
+absl::Status CheckBroadcasts(const ir::Graph& region) {
+  for (const auto& node : region.nodes()) {
+    for (int r = 0; r < node->num_regions(); ++r) {
+      TEKTITE_RETURN_IF_ERROR(CheckBroadcasts(node->region(r)));
+    }
+    if (node->op() != Op::kBroadcastInDim) continue;
+    const ir::Shape& x = node->operand_shape(0);
+    const std::vector<int64_t>& dimensions = node->Ints(ir::Attr::dimensions);
+    for (int i = 0; i < x.rank(); ++i) {
+      if (x.dim(i) == ir::Dim(1) || x.dim(i) == node->shape().dim(static_cast<int>(dimensions[i])))
+        continue;
+      return Unimplemented(node->Describe(), ": dimension ", i, " may be stretched or not");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& target,
+                                         const std::string& name) {
+  TEKTITE_RETURN_IF_ERROR(CheckBroadcasts(fusion.region()));
+  const std::string& kind = fusion.String(ir::Attr::kind);
+  absl::Status refusals = Unimplemented("no cpu kernel for kind '", kind, "'");
+  for (const Emitter& emitter : kEmitters) {
+    if (kind != emitter.kind) continue;
+    auto kernel = emitter.emit(fusion, target, name);
+    if (kernel.ok()) {
+      TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel->kernel));
+      if (!kernel->kernel->sizes.complete()) {
+        return Internal(name, ": the code names a symbol that the region does not have");
+      }
+      return kernel;
+    }
+    if (!absl::IsUnimplemented(kernel.status())) return kernel.status();
+    refusals = kernel.status();
+  }
+  return refusals;
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,54 @@
+// What the kernels that are compiled with this library have in common; private to backends/cpu.
+#ifndef TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNEL_H_
+#define TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNEL_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/backend.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cpu {
+
+using KernelPtr = std::shared_ptr<const backend::Kernel>;
+
+// Where in a frame the op's operands and results lie.
+struct Buffers {
+  std::vector<int> operands;  // an operand may be one of the fusion's several times
+  std::vector<int> results;   // -1: nobody reads it, and there is no memory for it
+};
+
+class LibraryKernel : public backend::Kernel {
+ public:
+  explicit LibraryKernel(Buffers buffers) : buffers_(std::move(buffers)) {}
+  backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }
+
+ protected:
+  template <typename T>
+  const T* Operand(const backend::KernelFrame& frame, size_t i) const {
+    return static_cast<const T*>(frame.buffers[buffers_.operands[i]]);
+  }
+  // Null when nobody reads it.
+  template <typename T>
+  T* Result(const backend::KernelFrame& frame, size_t i) const {
+    return buffers_.results[i] < 0 ? nullptr : static_cast<T*>(frame.buffers[buffers_.results[i]]);
+  }
+
+  const Buffers buffers_;
+  backend::LaunchPlan plan_;
+};
+
+// order_kernels.cc: sort and top_k with static shapes.
+absl::StatusOr<KernelPtr> MakeOrderKernel(const ir::Node& op, Buffers buffers);
+// selection_kernels.cc: an op of the family `selection` with static shapes.
+absl::StatusOr<KernelPtr> MakeSelectionKernel(const ir::Node& op, Buffers buffers);
+// lookup_kernels.cc: unique, is_member.
+KernelPtr MakeLookup(const ir::Node& op, Buffers buffers);
+// suppression_kernel.cc
+KernelPtr MakeNonMaxSuppression(const ir::Node& op, Buffers buffers);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNEL_H_

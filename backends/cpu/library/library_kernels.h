@@ -1,0 +1,27 @@
+// Kernels that are compiled with this library instead of at run time: sorting, selections,
+// look-ups, suppression of overlapping boxes.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(auto kernel, MakeLibraryKernel(fusion));
+//   kernel->Run(frame, 0, kernel->Plan({}).num_chunks);
+//
+// Why: what they do is decided by the data, comparison by comparison, so that code made for one
+// shape gains nothing over a template of the element type.  They take a fusion of one op whose
+// operands are the fusion's own.  With symbols, one is made for each set of sizes that comes
+// (sized_at_launch.h).
+#ifndef TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNELS_H_
+#define TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNELS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/backend.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cpu {
+
+// Unimplemented for anything else.
+absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeLibraryKernel(const ir::Node& fusion);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNELS_H_

@@ -1,0 +1,107 @@
+#include "backends/cpu/library/sized_at_launch.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/base/log.h"
+#include "jit/base/status.h"
+#include "jit/ir/symbols.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+namespace {
+
+using KernelPtr = std::shared_ptr<const backend::Kernel>;
+
+// Sets of sizes whose kernels are kept.
+constexpr size_t kMostKept = 8;
+// Any size will do for asking whether there is a kernel at all.
+constexpr int64_t kSomeSize = 16;
+
+// A graph of its own that holds a copy of the fusion alone.
+std::unique_ptr<ir::Graph> Isolated(const ir::Node& fusion) {
+  auto graph = std::make_unique<ir::Graph>("sized_at_launch");
+  std::vector<ir::Value> operands;
+  for (ir::Value v : fusion.operands()) operands.push_back(graph->AddParameter(v.shape()));
+  ir::Node* copy = graph->Append(ir::Op::kFusion, operands, fusion.attrs(),
+                                 {fusion.shapes().begin(), fusion.shapes().end()});
+  copy->AddRegion(fusion.region().Clone());
+  return graph;
+}
+
+class Sized : public backend::Kernel {
+ public:
+  Sized(const ir::Node& fusion, KernelMaker make)
+      : graph_(Isolated(fusion)),
+        symbols_(ir::SymbolsOf(fusion.region())),
+        make_(std::move(make)) {}
+
+  absl::StatusOr<KernelPtr> Make(absl::Span<const int64_t> sizes) const {
+    ir::SymbolMap values;
+    for (size_t i = 0; i < symbols_.size(); ++i) values.emplace(symbols_[i], sizes[i]);
+    const std::unique_ptr<ir::Graph> fixed = graph_->Clone();
+    fixed->Substitute(values);
+    TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(*fixed));
+    return make_(*fixed->nodes().back());
+  }
+  size_t num_symbols() const { return symbols_.size(); }
+
+  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
+    const KernelPtr kernel = For(sizes);
+    if (kernel != nullptr) return kernel->Plan({});
+    backend::LaunchPlan none;
+    none.fits = false;
+    return none;
+  }
+  void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
+    const KernelPtr kernel = For({frame.sizes, symbols_.size()});
+    if (kernel != nullptr) kernel->Run({frame.buffers, nullptr, frame.scratch}, begin, end);
+  }
+
+ private:
+  struct Kept {
+    std::vector<int64_t> sizes;
+    KernelPtr kernel;
+  };
+
+  KernelPtr For(absl::Span<const int64_t> sizes) const {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      for (const Kept& kept : kept_) {
+        if (absl::MakeConstSpan(kept.sizes) == sizes) return kept.kernel;
+      }
+    }
+    absl::StatusOr<KernelPtr> kernel = Make(sizes);
+    if (!kernel.ok()) {
+      WarnOnce(kernel.status().message());
+      return nullptr;
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (kept_.size() < kMostKept) {
+      kept_.push_back({{sizes.begin(), sizes.end()}, *kernel});
+    } else {
+      kept_[next_++ % kMostKept] = {{sizes.begin(), sizes.end()}, *kernel};
+    }
+    return *kernel;
+  }
+
+  std::unique_ptr<ir::Graph> graph_;
+  std::vector<std::string> symbols_;
+  KernelMaker make_;
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::vector<Kept> kept_;
+  mutable size_t next_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<KernelPtr> SizedAtLaunch(const ir::Node& fusion, KernelMaker make) {
+  auto kernel = std::make_shared<Sized>(fusion, std::move(make));
+  const std::vector<int64_t> some(kernel->num_symbols(), kSomeSize);
+  TEKTITE_RETURN_IF_ERROR(kernel->Make(some).status());
+  return kernel;
+}
+
+}  // namespace tektite::cpu

@@ -1,0 +1,44 @@
+// Convolutions computed by oneDNN, one thread per call of it, shared out like every other kernel.
+//
+//   fusion(%x, %panels) {kind = "contraction", rhs_packed = 64, target = "onednn"}
+//
+// A second way beside EmitContraction, which the tuner may choose: for some shapes it is faster (a
+// 3x3x3 convolution of 64 channels 250 GFLOP/s), and it takes one thing more for granted, weights
+// that are packed.  It reads the very panels that assign_layouts makes, of a width that it picks.
+//
+// Chunks are rows of the outermost spatial dimension, by the shape alone; a chunk at the border has
+// a primitive of its own, with that border's padding.
+//
+// Limits: f32, static shapes, one to three spatial dimensions, channels last, no groups, AVX-512;
+// nothing beside the convolution in the region (passes/split_epilogue.h makes it so).  Where oneDNN
+// has no fast code for such weights the answer is Unimplemented with the name of what it has.
+#ifndef TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_
+#define TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "jit/backend/backend.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cpu {
+
+inline constexpr char kOneDnn[] = "onednn";
+
+// `contraction` is a fusion whose region holds the convolution alone, its weights packed.
+absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeOneDnnKernel(
+    const ir::Node& contraction, const backend::TargetInfo& target);
+
+// The panel width it wants for the convolution of `fusion`, whatever else is in the region;
+// Unimplemented with a reason when it has no kernel.
+absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node& fusion, const backend::TargetInfo& target);
+
+// Of the headers it was built against, "3.2.0"; empty: built without.
+std::string OneDnnVersion();
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_

@@ -1,0 +1,342 @@
+#include "jit/serving/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "jit/base/catch_all.h"
+#include "jit/base/log.h"
+#include "jit/base/replace_file.h"
+#include "jit/base/status.h"
+#include "jit/base/timing.h"
+#include "jit/compiler/background.h"
+#include "jit/serving/deferred_compiles.h"
+
+namespace tektite::serving {
+namespace {
+
+// So often generic code may turn out to be impossible before nobody tries any more.
+constexpr int kMostGenericFailures = 3;
+// A call looks for code again when what it found does not fit it after all.
+constexpr int kMostChoices = 4;
+// At the end of the key of a call that is to be reproducible; keys of other calls of its layout are
+// shorter.
+constexpr int64_t kReproducibleWord = -1;
+
+bool HasNoElements(const Call& call) {
+  for (const Tensor& tensor : call.args) {
+    if (tensor.version != 0) continue;
+    for (int64_t d : tensor.dims) {
+      if (d == 0) return true;
+    }
+  }
+  return false;
+}
+
+size_t AtLeastOne(int64_t n) { return static_cast<size_t>(std::max<int64_t>(n, 1)); }
+
+}  // namespace
+
+Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
+                 std::unique_ptr<GraphSource> source)
+    : state_(std::move(state)),
+      name_(state_->RegisterCluster(name)),
+      source_(std::move(source)),
+      weights_(state_->compiler().NewWeightStore()),
+      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}) {}
+
+std::shared_ptr<Cluster> Cluster::Create(std::shared_ptr<CompilerState> state,
+                                         absl::string_view name,
+                                         std::unique_ptr<GraphSource> source) {
+  return std::shared_ptr<Cluster>(new Cluster(std::move(state), name, std::move(source)));
+}
+
+void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
+  const std::string directory = state_->compiler().DumpDirectory(name_);
+  if (directory.empty()) return;
+  const std::string path = absl::StrCat(directory, "/", file);
+  const absl::Status written = ReplaceFile(path, bytes);
+  if (!written.ok()) Warn("dump_to: ", written.message());
+}
+
+absl::Status Cluster::Run(const Call& call) {
+  const bool profile = state_->flags().profile_kernels;
+  const int64_t began = profile ? Nanoseconds() : 0;
+  absl::Status status = CatchAll([&]() -> absl::Status {
+    // Kept from call to call: a model has hundreds of arguments.
+    static thread_local CallKey key;
+    TEKTITE_RETURN_IF_ERROR(MakeCallKey(*source_, call, &key));
+    if (IsReproducible(call)) key.push_back(kReproducibleWord);
+    absl::InlinedVector<runtime::Argument, 16> arguments(call.args.size());
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      arguments[i] = {call.args[i].data, call.args[i].version, call.args[i].dims.data()};
+    }
+    auto run = [&](runtime::Executable& executable) {
+      if (call.artifact != nullptr) *call.artifact = executable.number();
+      absl::Status status = executable.Run(arguments, *call.host);
+      if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
+      return status;
+    };
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key));
+    absl::Status ran = run(*executable);
+    if (!absl::IsOutOfRange(ran)) return ran;
+    // Nothing was asked of the host yet.
+    state_->CountGuardFailure(name_, ran);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      Shape& shape = *ShapeOfLocked(call, key);
+      shape.never_generic = true;
+      if (shape.tier == Tier::kGeneric) shape.DropCode();
+    }
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key));
+    ran = run(*own);
+    return absl::IsOutOfRange(ran) ? absl::UnimplementedError(ran.message()) : ran;
+  });
+  if (!status.ok()) return Refuse(std::move(status));
+  state_->CountRun();
+  return status;
+}
+
+absl::Status Cluster::Refuse(absl::Status status) {
+  state_->CountRun();
+  state_->CountFallback(name_, status);
+  return status;
+}
+
+bool Cluster::IsReproducible(const Call& call) const {
+  return call.reproducible || state_->flags().reproducible;
+}
+
+absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const CallKey& key) {
+  const bool async = state_->flags().compile == "async" && !IsReproducible(call);
+  for (int choice = 0;; ++choice) {
+    ShapePtr shape;
+    CodePtr code;
+    bool added = false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      shape = ShapeOfLocked(call, key);
+      CountCallLocked(*shape, call);
+      if (shape->ready != nullptr) return shape->ready;
+      code = ChooseLocked(*shape, &added);
+    }
+    if (code == nullptr) return absl::UnavailableError("not compiled: --compile=off");
+    if (added) {
+      std::vector<ArgInfo> args = Describe(call);
+      if (!async) {
+        state_->CountRequestCompile();
+        Compile(*code, key, args);
+      } else if (!LoadAtOnce(*code, key, args) &&
+                 (IsWorthCompiling(call) || !Defer(code, shape, args)) &&
+                 !Start(code, shape, std::move(args))) {
+        Drop(code);
+        return absl::UnavailableError("not compiled yet: the queue is full");
+      }
+    } else if (code->deferred.load(std::memory_order_relaxed) && IsWorthCompiling(call)) {
+      if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
+    }
+    std::unique_lock<std::mutex> lock(code->mutex);
+    if (!async) code->changed.wait(lock, [&] { return code->settled; });
+    if (!code->settled) return code->executable.status();
+    const absl::StatusOr<ExecutablePtr> executable = code->executable;
+    const bool serves = executable.ok() && (!code->generic || code->rules.Match(key));
+    lock.unlock();
+    if (serves) {
+      std::lock_guard<std::mutex> cluster_lock(mutex_);
+      if (shape->code == code) shape->ready = *executable;
+      return executable;
+    }
+    if (!code->generic || choice == kMostChoices) return executable.status();
+    GiveUp(shape, code, /*never_generic=*/!executable.ok());
+  }
+}
+
+Cluster::ShapePtr Cluster::ShapeOfLocked(const Call& call, const CallKey& key) {
+  if (latest_ == nullptr || latest_->key != key) {
+    ShapePtr& shape = shapes_[key];
+    if (shape == nullptr) {
+      shape = std::make_shared<Shape>();
+      shape->key = key;
+      shape->reproducible = IsReproducible(call);
+      std::vector<KeyWord> words = KeyLayout(*source_, call);
+      if (shape->reproducible) {
+        shape->never_generic = true;  // and no part of what other calls' code is made from
+      } else if (!history_) {
+        std::vector<GraphSource::Size> sizes;
+        for (const KeyWord& word : words) {
+          sizes.push_back(word.kind == KeyWord::Kind::kDimension
+                              ? source_->SizeOf(word.argument, word.index)
+                              : GraphSource::Size::kAnything);
+        }
+        history_.emplace(std::move(words), std::move(sizes));
+        history_->Observe(key);
+      } else if (history_->words() == words) {
+        history_->Observe(key);
+      } else {
+        shape->never_generic = true;  // an argument of another rank
+      }
+      shape->never_generic |= HasNoElements(call);
+    }
+    latest_ = shape;
+    latest_->last_use = ++clock_;
+    ForgetShapesLocked();
+  } else {
+    latest_->last_use = ++clock_;
+  }
+  return latest_;
+}
+
+Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
+  if (shape.code != nullptr && !shape.code->dropped) return shape.code;
+  shape.DropCode();
+  const Flags& flags = state_->flags();
+  if (flags.tier != "specialized" && !shape.never_generic) {
+    if (CodePtr code = GenericLocked(shape, added)) {
+      shape.tier = Tier::kGeneric;
+      return shape.code = code;
+    }
+  }
+  if (flags.compile == "off") return nullptr;
+  LimitLocked(Tier::kOwn, AtLeastOne(flags.max_executables) - 1);
+  shape.tier = Tier::kOwn;
+  *added = true;
+  return shape.code = AddLocked(/*generic=*/false, shape.reproducible);
+}
+
+Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
+  for (auto it = generic_.rbegin(); it != generic_.rend(); ++it) {
+    if ((*it)->rules.Match(shape.key)) return *it;
+  }
+  if (generic_at_work_ != nullptr) return generic_at_work_;
+  const Flags& flags = state_->flags();
+  if (flags.compile == "off" || generic_failures_ >= kMostGenericFailures ||
+      generic_.size() >= kMostGeneric) {
+    return nullptr;
+  }
+  ShapeHistory::Choice choice;
+  choice.everything = flags.tier == "generic";
+  const std::vector<int> symbols = history_->ChooseSymbols(shape.key, choice);
+  if (std::all_of(symbols.begin(), symbols.end(), [](int s) { return s < 0; })) return nullptr;
+  *added = true;
+  return generic_at_work_ = AddLocked(/*generic=*/true, /*reproducible=*/false);
+}
+
+Cluster::CodePtr Cluster::AddLocked(bool generic, bool reproducible) {
+  auto code = std::make_shared<Code>();
+  code->generic = generic;
+  code->reproducible = reproducible;
+  code->number = codes_made_++;
+  return code;
+}
+
+void Cluster::LimitLocked(Tier tier, size_t most) {
+  std::vector<Shape*> shapes;
+  for (const auto& [key, shape] : shapes_) {
+    if (shape->tier == tier && shape->code != nullptr) shapes.push_back(shape.get());
+  }
+  if (shapes.size() <= most) return;
+  std::sort(shapes.begin(), shapes.end(),
+            [](const Shape* a, const Shape* b) { return a->last_use < b->last_use; });
+  shapes.resize(shapes.size() - most);
+  for (Shape* shape : shapes) {
+    if (tier == Tier::kHot) ++shape->cooled;
+    shape->DropCode();
+    shape->calls = 0;
+  }
+}
+
+// A quarter at a time, so that a stream of new shapes pays for it once in a while.
+void Cluster::ForgetShapesLocked() {
+  if (shapes_.size() <= kMostShapes) return;
+  std::vector<uint64_t> uses;
+  for (const auto& [key, shape] : shapes_) uses.push_back(shape->last_use);
+  const auto quarter = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 4);
+  std::nth_element(uses.begin(), quarter, uses.end());
+  const uint64_t oldest_kept = *quarter;
+  absl::erase_if(shapes_, [&](const auto& entry) { return entry.second->last_use < oldest_kept; });
+}
+
+void Cluster::CountCallLocked(Shape& shape, const Call& call) {
+  const Flags& flags = state_->flags();
+  if (shape.tier != Tier::kGeneric || shape.ready == nullptr || flags.tier != "auto") return;
+  if (flags.hot_calls <= 0 || flags.compile == "off") return;
+  // Many shapes that are equally hot must not take turns for ever.
+  if (++shape.calls != flags.hot_calls << std::min(shape.cooled, 20)) return;
+  CodePtr code = AddLocked(/*generic=*/false, /*reproducible=*/false);
+  const bool started = compiler::Background::Get().Submit(
+      [self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
+        self->Compile(*code, shape->key, args);
+        std::lock_guard<std::mutex> lock(self->mutex_);
+        // What there is no faster code for stays with the generic one.
+        if (!code->executable.ok() || shape->tier != Tier::kGeneric) return;
+        self->LimitLocked(Tier::kHot, AtLeastOne(self->state_->flags().max_specialized) - 1);
+        shape->tier = Tier::kHot;
+        shape->code = code;
+        shape->ready = *code->executable;
+      });
+  if (!started) shape.calls = 0;
+}
+
+void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  shape->never_generic |= never_generic;
+  if (shape->code == code) shape->DropCode();
+}
+
+void Cluster::Drop(const CodePtr& code) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  code->dropped = true;
+  if (generic_at_work_ == code) generic_at_work_ = nullptr;
+}
+
+bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
+  return compiler::Background::Get().Submit(
+      [self = shared_from_this(), code, shape, args = std::move(args)] {
+        for (CodePtr next = code; next != nullptr && !self->IsOvertaken(shape, next);) {
+          self->Compile(*next, shape->key, args);
+          next = self->InPlaceOf(shape, next);
+        }
+      });
+}
+
+bool Cluster::IsWorthCompiling(const Call& call) const {
+  if (call.host_ns == nullptr) return true;
+  const double cost = static_cast<double>(source_->num_ops()) * kCompileNsPerOp;
+  const double part = static_cast<double>(state_->flags().compile_after_percent) / 100;
+  return static_cast<double>(*call.host_ns) >= cost * part;
+}
+
+bool Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
+  code->deferred.store(true, std::memory_order_relaxed);
+  return DeferredCompiles::Get().Add(
+      code.get(), [cluster = weak_from_this(), code, shape, args = std::move(args)] {
+        const std::shared_ptr<Cluster> self = cluster.lock();
+        if (self == nullptr) return;
+        code->deferred.store(false, std::memory_order_relaxed);
+        if (!self->Start(code, shape, args)) self->Drop(code);
+      });
+}
+
+Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) {
+  const bool made = code->executable.ok();
+  if (!code->generic || (made && code->rules.Match(shape->key))) return nullptr;
+  GiveUp(shape, code, /*never_generic=*/!made);
+  std::lock_guard<std::mutex> lock(mutex_);
+  bool added = false;
+  CodePtr other = ChooseLocked(*shape, &added);
+  return added ? other : nullptr;
+}
+
+bool Cluster::IsOvertaken(const ShapePtr& shape, const CodePtr& code) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (code->generic || shape->never_generic || shape->code != code) return false;
+  const bool served = std::any_of(generic_.begin(), generic_.end(), [&](const CodePtr& generic) {
+    return generic->rules.Match(shape->key);
+  });
+  if (!served && generic_at_work_ == nullptr) return false;
+  shape->DropCode();
+  return true;
+}
+
+}  // namespace tektite::serving

@@ -1,0 +1,205 @@
+// A graph that a host runs, and the code made for the shapes its calls have.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "cluster_0", std::move(source)));
+//   absl::Status status = cluster->Run(call);
+//
+// Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when
+// a second one differs, or when the graph says from the start that sizes vary, *generic* code is
+// made that serves all keys alike but for those sizes (shape_history.h), usually once in a
+// cluster's life.  A key that is called --hot_calls times gets code of its own in the background.
+// Sizes that generic code does not fit (a guard fails) get code of their own at once.
+//
+// What cannot be compiled is remembered, so that it costs one attempt and not one a call.  With
+// --compile=async a call that finds no code is answered with Unavailable while a background thread
+// makes it.  Memory is bounded whatever the number of shapes: the last kMostShapes keys are known,
+// --max_executables of them with code of their own, --max_specialized of those for being hot.
+// A cluster whose compilations together take more than their budget gets no more code.
+// Calls that are to be reproducible have shapes of their own: their code is for exactly their
+// sizes, waits for nothing, measures nothing and has no budget, so that neither the calls before
+// nor the clock decide what runs.
+//
+// Where the host says how long its own kernels have taken (Call::host_ns), nothing is
+// compiled before it is likely to pay.
+//
+// What an earlier process compiled is read back from the disk cache, whole
+// (jit/compiler/program.h). Where that takes less than --load_ms, the call that needs it does so
+// itself, so that the first call of a process may run compiled code.
+#ifndef TEKTITE_JIT_SERVING_CLUSTER_H_
+#define TEKTITE_JIT_SERVING_CLUSTER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "jit/base/hash.h"
+#include "jit/base/timing.h"
+#include "jit/compiler/compile_budget.h"
+#include "jit/compiler/compiler.h"
+#include "jit/serving/call.h"
+#include "jit/serving/call_key.h"
+#include "jit/serving/compiler_state.h"
+#include "jit/serving/graph_source.h"
+#include "jit/serving/shape_history.h"
+
+namespace tektite::serving {
+
+class Cluster : public std::enable_shared_from_this<Cluster> {
+ public:
+  static std::shared_ptr<Cluster> Create(std::shared_ptr<CompilerState> state,
+                                         absl::string_view name,
+                                         std::unique_ptr<GraphSource> source);
+
+  const GraphSource& source() const { return *source_; }
+  const std::string& name() const { return name_; }
+  // Leaves what the cluster was made from in the dump directory, if there is one.
+  void Dump(absl::string_view file, absl::string_view bytes) const;
+
+  absl::Status Run(const Call& call);
+  // Counts a call that cannot be made as one left to the host; returns `status`.
+  absl::Status Refuse(absl::Status status);
+  // ---- cluster_verdicts.cc: what the host found out about the speed of a cluster like this ----
+  std::optional<std::string> Recall(absl::string_view topic);
+  void Keep(absl::string_view topic, absl::string_view summary, std::string text);
+  // Changes whenever more code is ready.
+  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
+
+  static constexpr size_t kMostShapes = 1024;
+  static constexpr size_t kMostGeneric = 8;
+
+ private:
+  using ExecutablePtr = std::shared_ptr<runtime::Executable>;
+  // What is compiled once, or why it could not be; Unavailable until it is settled.
+  struct Code {
+    bool generic = false;
+    bool reproducible = false;
+    int number = 0;
+    bool dropped = false;  // nobody makes it; under the cluster's mutex
+    // A hint: its start may wait among the deferred compilations.
+    std::atomic<bool> deferred{false};
+    std::mutex mutex;  // guards what follows
+    std::condition_variable changed;
+    bool settled = false;
+    absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
+    ShapeRules rules;  // of generic code, once it is settled
+  };
+  using CodePtr = std::shared_ptr<Code>;
+  enum class Tier { kNone, kGeneric, kOwn, kHot };
+  // A key and the code that serves it; under the cluster's mutex.
+  struct Shape {
+    CallKey key;
+    Tier tier = Tier::kNone;
+    CodePtr code;
+    ExecutablePtr ready;  // the code's, once it is there
+    bool never_generic = false;
+    bool reproducible = false;
+    int64_t calls = 0;  // of generic code
+    int cooled = 0;     // how often it was hot and made room for another
+    uint64_t last_use = 0;
+
+    void DropCode() {
+      tier = Tier::kNone;
+      code = nullptr;
+      ready = nullptr;
+    }
+  };
+  using ShapePtr = std::shared_ptr<Shape>;
+
+  Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
+          std::unique_ptr<GraphSource> source);
+
+  // ---- cluster.cc: which code serves a call; names ending in Locked want mutex_ held ----
+  bool IsReproducible(const Call& call) const;
+  absl::StatusOr<ExecutablePtr> Find(const Call& call, const CallKey& key);
+  ShapePtr ShapeOfLocked(const Call& call, const CallKey& key);
+  // Null with --compile=off.
+  CodePtr ChooseLocked(Shape& shape, bool* added);
+  CodePtr GenericLocked(Shape& shape, bool* added);
+  CodePtr AddLocked(bool generic, bool reproducible);
+  // Keeps at most `most` shapes of that tier with code of their own.
+  void LimitLocked(Tier tier, size_t most);
+  void ForgetShapesLocked();
+  void CountCallLocked(Shape& shape, const Call& call);
+  // The shape's code turned out not to serve it.
+  void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
+  // Nobody will make the code, which other shapes may have taken for theirs meanwhile.
+  void Drop(const CodePtr& code);
+  // False when the queue is full.
+  bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  // Whether compiling is likely to pay by now (deferred_compiles.h).
+  bool IsWorthCompiling(const Call& call) const;
+  // False when too much waits already.
+  bool Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  // What is to be compiled for the shape now that generic code turned out not to serve it; null:
+  // nothing.
+  CodePtr InPlaceOf(const ShapePtr& shape, const CodePtr& code);
+  // While code for one shape waited for its turn, code for many was asked for, which may do.
+  bool IsOvertaken(const ShapePtr& shape, const CodePtr& code);
+
+  // ---- cluster_compile.cc ----
+  // All that code is made from.  Borrows the key and the arguments: copies of hundreds of weights'
+  // shapes were a seventh of the time that loading a model takes.
+  struct Recipe {
+    const CallKey& key;
+    const std::vector<ArgInfo>& args;
+    const bool reproducible;
+    // Of generic code: which words of the key become which symbols, the most general choice first.
+    std::vector<KeyWord> words;
+    std::vector<std::vector<int>> tries;
+  };
+  std::vector<ArgInfo> Describe(const Call& call) const;
+  Recipe Prepare(const Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
+  void Compile(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
+  void Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, ShapeRules rules);
+  absl::StatusOr<ExecutablePtr> MakeOwn(int number, const Recipe& recipe,
+                                        const compiler::PlanKey* plan);
+  // `rules`: the calls that the code serves, or that the refusal holds for.
+  absl::StatusOr<ExecutablePtr> MakeGeneric(int number, const Recipe& recipe,
+                                            const compiler::PlanKey* plan, ShapeRules* rules);
+  compiler::CompileJob JobFor(std::string variant, std::map<std::string, int64_t> sizes,
+                              bool reproducible);
+
+  // ---- cluster_plan.cc: code that an earlier process left on disk ----
+  // Nothing where nothing is kept.
+  std::optional<compiler::PlanKey> KeyOf(const Recipe& recipe);
+  std::optional<Fingerprint> SourceFingerprint();
+  std::optional<std::string> VerdictKey(absl::string_view topic);
+  // On a request's thread, when that takes next to no time; false: it has to be compiled, or
+  // loaded elsewhere.
+  bool LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
+  // False when there is none, or when it would take more than `most_microseconds`.  `began` when
+  // it was first thought of.
+  bool LoadStored(Code& code, const Recipe& recipe, const compiler::PlanKey& plan,
+                  double most_microseconds, const Stopwatch& began);
+
+  const std::shared_ptr<CompilerState> state_;
+  const std::string name_;
+  const std::unique_ptr<const GraphSource> source_;
+  const std::shared_ptr<runtime::WeightStore> weights_;
+
+  compiler::CompileBudget budget_;
+  std::once_flag fingerprinted_;
+  std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
+  std::atomic<uint64_t> generation_{0};
+
+  std::mutex mutex_;  // guards what follows, and shapes
+  absl::flat_hash_map<CallKey, ShapePtr> shapes_;
+  ShapePtr latest_;
+  std::optional<ShapeHistory> history_;
+  std::vector<CodePtr> generic_;  // good ones, latest last
+  CodePtr generic_at_work_;
+  int generic_failures_ = 0;
+  int codes_made_ = 0;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace tektite::serving
+
+#endif  // TEKTITE_JIT_SERVING_CLUSTER_H_

@@ -1,0 +1,36 @@
+#include "jit/serving/cluster_contest.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "jit/base/timing.h"
+#include "jit/serving/verdicts.h"
+
+namespace tektite::serving {
+namespace {
+
+int64_t SecondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+ClusterContest::ClusterContest(std::shared_ptr<Cluster> cluster, std::string topic)
+    : cluster_(std::move(cluster)),
+      topic_(std::move(topic)),
+      contest_(&Nanoseconds,
+               ReadVerdicts(cluster_->Recall(topic_).value_or(""), SecondsNow())) {}
+
+void ClusterContest::End(const Contest::Turn& turn) {
+  contest_.End(turn);
+  if (!turn.is_measured || !contest_.HasNews()) return;
+  // Asked for and kept by one thread at a time, so that later news are not overwritten by earlier.
+  std::lock_guard<std::mutex> lock(news_mutex_);
+  const std::vector<Verdict> verdicts = contest_.Verdicts(SecondsNow());
+  cluster_->Keep(topic_, SummaryOf(verdicts), WriteVerdicts(verdicts));
+}
+
+}  // namespace tektite::serving

@@ -1,0 +1,81 @@
+// The compiler, and what is counted about its use by the clusters it serves.
+#ifndef TEKTITE_JIT_SERVING_COMPILER_STATE_H_
+#define TEKTITE_JIT_SERVING_COMPILER_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "jit/base/counter_file.h"
+#include "jit/compiler/compiler.h"
+#include "jit/serving/metrics_file.h"
+
+namespace tektite::serving {
+
+class CompilerState {
+ public:
+  explicit CompilerState(std::unique_ptr<compiler::Compiler> compiler);
+
+  compiler::Compiler& compiler() { return *compiler_; }
+  const Flags& flags() const { return compiler_->flags(); }
+
+  // A cluster's name made unique among all of this compiler's: "cluster_0", "cluster_0_1", ...
+  std::string RegisterCluster(absl::string_view name);
+  void CountRun() {
+    const int64_t runs = runs_.fetch_add(1, std::memory_order_relaxed) + 1;
+    std::atomic<uint64_t>* const live = live_runs_.load(std::memory_order_acquire);
+    if (live != nullptr) live->store(runs, std::memory_order_relaxed);
+  }
+  // A call that compiled before it ran.
+  void CountRequestCompile() { request_compiles_.fetch_add(1, std::memory_order_relaxed); }
+  // Also warns once about a defect, which nobody would see otherwise.
+  void CountFallback(absl::string_view cluster, const absl::Status& status);
+  // Code was made, generic or for one set of shapes, or it could not be.
+  void CountCompiled(absl::string_view cluster, bool generic, const absl::Status& status);
+  // Generic code did not fit the sizes of a call.
+  void CountGuardFailure(absl::string_view cluster, const absl::Status& status);
+  // Ops of a host's graph: all, those in clusters, and the others by the reason's code.
+  struct LeftOut {
+    int64_t ops = 0;
+    std::string example;
+  };
+  using LeftOutOps = std::map<std::string, LeftOut>;
+  void CountMarking(int64_t ops, int64_t clustered_ops, const LeftOutOps& left_out);
+
+  std::string StatsJson() const;
+
+ private:
+  // Writes the counters to the file that `tektite stats` reads; makes it first.  mutex_ is held.
+  void Publish();
+  // What is published.  mutex_ is held.
+  std::vector<std::pair<std::string, uint64_t>> PublicCounters() const;
+
+  std::unique_ptr<compiler::Compiler> compiler_;
+  std::unique_ptr<CounterFile> counter_file_;
+  std::atomic<std::atomic<uint64_t>*> live_runs_{nullptr};
+  bool counter_file_tried_ = false;  // under mutex_
+  std::atomic<int64_t> runs_{0}, request_compiles_{0};
+  mutable std::mutex mutex_;  // guards what follows
+  int64_t clusters_ = 0;
+  int64_t ops_ = 0;
+  int64_t clustered_ops_ = 0;
+  int64_t generic_artifacts_ = 0, specialized_artifacts_ = 0;
+  int64_t guard_failures_ = 0, generic_refusals_ = 0;
+  std::string guard_failure_example_, generic_refusal_example_;
+  std::map<std::string, int64_t> names_;
+  std::map<std::string, int64_t> fallbacks_;
+  std::map<std::string, std::string> fallback_examples_;
+  LeftOutOps left_out_;
+  std::unique_ptr<MetricsFile> metrics_;  // last: its thread reads the others
+};
+
+}  // namespace tektite::serving
+
+#endif  // TEKTITE_JIT_SERVING_COMPILER_STATE_H_

@@ -1,0 +1,77 @@
+// Where a cluster's IR comes from: a host's graph to import for given shapes
+// (runtime_hooks/c_api/graph_def_source.h), or a graph of the IR.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<GraphSource> source, IrSource(text));
+//   TEKTITE_ASSIGN_OR_RETURN(SourceGraph graph, source->Specialize(args));
+//
+// Shapes may hold symbols: the graph then serves all their values that its guards allow.
+#ifndef TEKTITE_JIT_SERVING_GRAPH_SOURCE_H_
+#define TEKTITE_JIT_SERVING_GRAPH_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "jit/compiler/compiler.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::serving {
+
+// What is known of an argument when code is made.
+struct ArgInfo {
+  ir::Shape shape;
+  bool versioned = false;            // the host names versions of its content
+  std::optional<ir::Literal> value;  // of the source's compile_time_args
+  // Instead of `value`, where some of the elements are symbols.
+  std::optional<ir::Dims> elements = {};
+};
+
+struct SourceGraph {
+  std::unique_ptr<ir::Graph> graph;
+  runtime::OutputRoles roles;
+};
+
+class GraphSource {
+ public:
+  virtual ~GraphSource() = default;
+  // Thread-safe.
+  virtual absl::StatusOr<SourceGraph> Specialize(absl::Span<const ArgInfo> args) const = 0;
+  // What it computes, without names: `ops` what feeds what, `whole` all of it.  Unimplemented where
+  // there is no such text.
+  struct Text {
+    std::string ops, whole;
+  };
+  virtual absl::StatusOr<Text> CanonicalText() const = 0;
+
+  int num_args() const { return num_args_; }
+  int num_results() const { return num_results_; }
+  // Of the host's graph, by which the cost of compiling is estimated; 0: unknown.
+  int num_ops() const { return num_ops_; }
+  // Arguments whose values the code depends on, ascending.
+  const std::vector<int>& compile_time_args() const { return compile_time_args_; }
+  // What the graph says of a size: that it is not always the same, or that it cannot be another.
+  enum class Size : uint8_t { kAnything, kVaries, kFixed };
+  Size SizeOf(int arg, int dimension) const {
+    const std::vector<Size>& sizes = sizes_[arg];
+    return dimension < static_cast<int>(sizes.size()) ? sizes[dimension] : Size::kAnything;
+  }
+
+ protected:
+  int num_args_ = 0;
+  int num_results_ = 0;
+  int num_ops_ = 0;
+  std::vector<int> compile_time_args_;
+  std::vector<std::vector<Size>> sizes_;  // by argument; empty: nothing is said
+};
+
+// The text form of the IR; parameters may have symbolic dimensions.
+absl::StatusOr<std::unique_ptr<GraphSource>> IrSource(absl::string_view text);
+
+}  // namespace tektite::serving
+
+#endif  // TEKTITE_JIT_SERVING_GRAPH_SOURCE_H_

@@ -1,0 +1,18 @@
+// A cluster's IR from the GraphDef that a host hands over.
+#ifndef TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_DEF_SOURCE_H_
+#define TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_DEF_SOURCE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "jit/serving/graph_source.h"
+
+namespace tektite::c_api {
+
+// `bytes` is the closed GraphDef of tektite_cluster_create.
+absl::StatusOr<std::unique_ptr<serving::GraphSource>> GraphDefSource(absl::string_view bytes);
+
+}  // namespace tektite::c_api
+
+#endif  // TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_DEF_SOURCE_H_

@@ -1,0 +1,113 @@
+// A fallback function that is being instantiated, and run once where that is done in the background
+// by the compiler's thread of low priority.
+//
+// Why: with its kernels, and with what oneDNN's make in their first call, that takes TensorFlow 20
+// to 40 ms for a MobileNetV2, and the request that would be the first to need it must not wait so
+// long.
+//
+//   auto preparation = FallbackPreparation::Start(context, name, /*runs=*/true);
+//   if (preparation == nullptr) ... whoever needs the function instantiates it ...
+//   if (preparation->is_done() && preparation->status().ok()) use its runtime() and handle()
+//   preparation->Abandon();   // by its owner, before the device of its function goes
+//
+// The run takes TensorFlow's memory for all that the function computes, beside a request, and
+// Abandon has to wait for it: only light calls are made in advance (IsLight).  What is heavier has
+// its kernels made and pays for oneDNN's in its first call, which it hardly notices.
+// It has a copy of the function's runtime and library: what belongs to a session or a dataset may
+// go while it works.  One that is kept (KeptFallback) has a runtime of its own (own_runtime.h), and
+// is not abandoned.  Thread-safe.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_PREPARATION_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_PREPARATION_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/common_runtime/process_function_library_runtime.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace tektite::tf_hook {
+
+class FallbackPreparation {
+ public:
+  using Runtime = tensorflow::FunctionLibraryRuntime;
+
+  // Whether a call that took compiled code so many nanoseconds (negative: not known) is one of a
+  // few milliseconds and few megabytes.
+  static bool IsLight(tensorflow::OpKernelContext* context, int64_t compiled_ns);
+  // Null if it cannot be done in the background.  With `runs` the function, which must change
+  // nothing, is run once, with what the inputs are now.
+  static std::shared_ptr<FallbackPreparation> Start(tensorflow::OpKernelContext* context,
+                                                    const std::string& function, bool runs);
+  // To be kept, where CanKeep it.  The first is done in the background, the second before it
+  // returns, without a run.  Null if they cannot be done.
+  static std::shared_ptr<FallbackPreparation> StartKept(tensorflow::OpKernelContext* context,
+                                                        const std::string& function, bool runs);
+  static std::shared_ptr<FallbackPreparation> DoKept(tensorflow::OpKernelContext* context,
+                                                     const std::string& function);
+  // Whether it does the same in any runtime: none of its ops has a state.
+  static bool CanKeep(tensorflow::OpKernelContext* context, const std::string& function);
+  ~FallbackPreparation();
+
+  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+  // Once it is done.
+  const absl::Status& status() const { return status_; }
+  Runtime* runtime() const { return runtime_; }
+  Runtime::Handle handle() const { return handle_; }
+
+  // Cancels the run, and waits where the work has begun; otherwise it never will.  The function is
+  // gone then.
+  void Abandon();
+
+ private:
+  explicit FallbackPreparation(std::string function);
+  static std::shared_ptr<FallbackPreparation> Schedule(std::shared_ptr<FallbackPreparation> made,
+                                                       tensorflow::OpKernelContext* context);
+  absl::Status CopyRuntime(Runtime* caller);
+  absl::Status MakeOwnRuntime(Runtime* caller);
+  void Work();
+  void RunOnce();
+
+  const std::string function_;
+  const pid_t process_;  // whose it is: in a child made by fork nothing can be said of TensorFlow
+  std::unique_ptr<tensorflow::FunctionLibraryDefinition> functions_, empty_;
+  std::unique_ptr<tensorflow::ProcessFunctionLibraryRuntime> owned_;
+  Runtime* runtime_ = nullptr;
+  Runtime::Handle handle_ = tensorflow::kInvalidHandle;
+  absl::Status status_;
+  tensorflow::ResourceMgr* resources_ = nullptr;
+  std::vector<tensorflow::Tensor> arguments_;
+  bool runs_ = false;
+  std::atomic<bool> is_done_{false};
+  std::atomic<bool> is_abandoned_{false};
+  tensorflow::CancellationManager cancellation_;  // of the run
+  tensorflow::mutex mu_;                          // held while it works
+};
+
+// A place where a cluster's fallback waits for the next op of that cluster (prepared_cluster.h).
+// Thread-safe.
+class KeptFallback {
+ public:
+  std::shared_ptr<FallbackPreparation> Get() {
+    tensorflow::mutex_lock lock(mu_);
+    return preparation_;
+  }
+  void Set(std::shared_ptr<FallbackPreparation> preparation) {
+    tensorflow::mutex_lock lock(mu_);
+    preparation_.swap(preparation);
+  }
+
+ private:
+  tensorflow::mutex mu_;
+  std::shared_ptr<FallbackPreparation> preparation_ TF_GUARDED_BY(mu_);
+};
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_PREPARATION_H_

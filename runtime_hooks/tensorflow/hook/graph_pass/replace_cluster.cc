@@ -1,0 +1,456 @@
+#include "runtime_hooks/tensorflow/hook/graph_pass/replace_cluster.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/fallback/fallback_body.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/cluster_order.h"
+#include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
+#include "runtime_hooks/tensorflow/hook/run/counters.h"
+#include "tensorflow/core/common_runtime/device_set.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/device.h"
+#include "tensorflow/core/framework/function.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+
+using Endpoint = std::pair<Node*, int>;
+
+struct Boundary {
+  std::vector<Endpoint> inputs;       // data that comes in, each source once
+  std::vector<Endpoint> outputs;      // data that goes out, each source once
+  std::vector<Node*> control_inputs;  // nodes the cluster waits for
+  std::vector<Node*> control_outputs;
+  std::vector<Node*> copied_constants;  // outside, copied into the body
+  std::vector<int> constant_inputs;     // indices of inputs that come from constants
+  std::vector<int> updated_inputs;      // indices of variables that the cluster assigns to
+  absl::flat_hash_map<Endpoint, int> input_index;
+  absl::flat_hash_map<Endpoint, int> output_index;
+};
+
+bool IsAssignment(const Node& node) {
+  const std::string& op = node.type_string();
+  return op == "AssignVariableOp" || op == "AssignAddVariableOp" || op == "AssignSubVariableOp";
+}
+
+// The kernel is for CPUs, and other processes may not know it.
+bool IsLocalCpu(const std::string& name, const tensorflow::DeviceSet* devices) {
+  tensorflow::DeviceNameUtils::ParsedName parsed;
+  if (!tensorflow::DeviceNameUtils::ParseFullName(name, &parsed) || parsed.type != "CPU") {
+    return false;
+  }
+  const tensorflow::Device* device = devices == nullptr ? nullptr : devices->FindDeviceByName(name);
+  return device != nullptr && device->IsLocal();
+}
+
+// Null, or why these nodes cannot be taken out of the graph.
+const char* CheckNodes(const std::vector<Node*>& nodes, const tensorflow::DeviceSet* devices) {
+  const std::string& device = nodes.front()->assigned_device_name();
+  if (!IsLocalCpu(device, devices)) return "HOST_DEVICE";
+  for (const Node* node : nodes) {
+    if (node->assigned_device_name() != device) return "HOST_DEVICE";
+    if (node->IsArg() || node->IsRetval() || node->IsControlFlow() || node->IsSend() ||
+        node->IsRecv()) {
+      return "HOST_CONTROL_FLOW";
+    }
+    for (const DataType type : node->output_types()) {
+      if (tensorflow::IsRefType(type)) return "HOST_REF_TYPE";
+    }
+    for (const DataType type : node->input_types()) {
+      if (tensorflow::IsRefType(type)) return "HOST_REF_TYPE";
+    }
+  }
+  return nullptr;
+}
+
+bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside) {
+  for (const Edge* edge : variable.first->out_edges()) {
+    if (edge->src_output() == variable.second && edge->dst_input() == 0 &&
+        inside.count(edge->dst()) != 0 && IsAssignment(*edge->dst())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
+  Boundary boundary;
+  NodeSet copied, waits, waiters;
+  const auto wait_as = [&](const Node& reader) {
+    for (Node* node : Waits(reader, inside)) {
+      if (inside.count(node) == 0 && waits.insert(node).second) {
+        boundary.control_inputs.push_back(node);
+      }
+    }
+  };
+  for (Node* node : nodes) {
+    wait_as(*node);
+    std::vector<const Edge*> data;
+    for (const Edge* edge : node->in_edges()) {
+      if (!edge->IsControlEdge() && inside.count(edge->src()) == 0) data.push_back(edge);
+    }
+    // in_edges() is a set of pointers: without this the inputs' order would change from run to run.
+    std::sort(data.begin(), data.end(),
+              [](const Edge* a, const Edge* b) { return a->dst_input() < b->dst_input(); });
+    for (const Edge* edge : data) {
+      Node* const source = edge->src();
+      if (IsCopiedConstant(*source)) {
+        if (!copied.insert(source).second) continue;
+        boundary.copied_constants.push_back(source);
+        // What made the constant wait (a branch not taken) must go on making its readers wait.
+        wait_as(*source);
+        continue;
+      }
+      const Endpoint endpoint{source, edge->src_output()};
+      const int index = static_cast<int>(boundary.inputs.size());
+      if (boundary.input_index.emplace(endpoint, index).second) {
+        boundary.inputs.push_back(endpoint);
+        if (source->IsConstant()) boundary.constant_inputs.push_back(index);
+      }
+    }
+    std::vector<int> leaving;
+    for (const Edge* edge : node->out_edges()) {
+      if (inside.count(edge->dst()) != 0) continue;
+      if (!edge->IsControlEdge()) {
+        leaving.push_back(edge->src_output());
+      } else if (!edge->dst()->IsSink() && waiters.insert(edge->dst()).second) {
+        boundary.control_outputs.push_back(edge->dst());
+      }
+    }
+    std::sort(leaving.begin(), leaving.end());
+    for (const int output : leaving) {
+      const Endpoint endpoint{node, output};
+      if (boundary.output_index.emplace(endpoint, boundary.outputs.size()).second) {
+        boundary.outputs.push_back(endpoint);
+      }
+    }
+  }
+  for (size_t i = 0; i < boundary.inputs.size(); ++i) {
+    if (IsAssignedInside(boundary.inputs[i], inside)) {
+      boundary.updated_inputs.push_back(static_cast<int>(i));
+    }
+  }
+  const auto by_id = [](const Node* a, const Node* b) { return a->id() < b->id(); };
+  std::sort(boundary.control_inputs.begin(), boundary.control_inputs.end(), by_id);
+  std::sort(boundary.control_outputs.begin(), boundary.control_outputs.end(), by_id);
+  return boundary;
+}
+
+DataType TypeOf(const Endpoint& endpoint) {
+  return tensorflow::BaseType(endpoint.first->output_type(endpoint.second));
+}
+
+// A copy for the body.  Devices and colocations speak of the graph outside; _XlaCompile=false keeps
+// XLA and ourselves from compiling the fallback function, which exists because we could not.
+NodeDef BodyDef(const Node& node) {
+  NodeDef def = node.def();
+  def.clear_device();
+  def.clear_input();
+  def.mutable_attr()->erase("_class");
+  def.mutable_attr()->erase("_XlaScope");
+  def.mutable_attr()->erase("_XlaInternalScope");
+  tensorflow::AddNodeAttr("_XlaCompile", false, &def);
+  return def;
+}
+
+NodeDef EndDef(const char* op, const std::string& name, int index, DataType type) {
+  NodeDef def;
+  def.set_name(name);
+  def.set_op(op);
+  tensorflow::AddNodeAttr("T", type, &def);
+  tensorflow::AddNodeAttr("index", index, &def);
+  return def;
+}
+
+bool IsListed(const Node& node, const char* attribute, int index) {
+  std::vector<int> list;
+  return tensorflow::GetNodeAttr(node.attrs(), attribute, &list).ok() &&
+         std::find(list.begin(), list.end(), index) != list.end();
+}
+
+// Whether a node of the graph writes this variable, as a training step does: what is computed from
+// its value alone serves one call, so the compiler must not arrange for keeping it.
+bool IsUpdated(const Endpoint& variable) {
+  for (const Edge* edge : variable.first->out_edges()) {
+    if (edge->src_output() != variable.second) continue;
+    const std::string& op = edge->dst()->type_string();
+    if (op == "TektiteCluster" && IsListed(*edge->dst(), "updated_inputs", edge->dst_input())) {
+      return true;
+    }
+    for (const char* writer : {"Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply",
+                               "ResourceStridedSliceAssign"}) {
+      if (absl::StartsWith(op, writer)) return true;
+    }
+  }
+  return false;
+}
+
+absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary,
+                       const Graph& graph, Graph* body) {
+  body->set_versions(graph.versions());
+  absl::flat_hash_map<const Node*, Node*> copy_of;
+  const auto add = [&](NodeDef def) { return body->AddNode(std::move(def)); };
+  std::vector<Node*> args;
+  for (size_t i = 0; i < boundary.inputs.size(); ++i) {
+    const Endpoint& input = boundary.inputs[i];
+    NodeDef def = EndDef("_Arg", body->NewName("tektite_arg"), static_cast<int>(i), TypeOf(input));
+    if (input.first->IsArg()) {  // what tf.function knows of its arguments' shapes
+      for (const char* known : {"_output_shapes", "_handle_dtypes", "_handle_shapes"}) {
+        const tensorflow::AttrValue* value = input.first->attrs().Find(known);
+        if (value != nullptr) tensorflow::AddNodeAttr(known, *value, &def);
+      }
+    }
+    if (TypeOf(input) == tensorflow::DT_RESOURCE && IsUpdated(input)) {
+      tensorflow::AddNodeAttr("_tektite_updated", true, &def);
+    }
+    TF_ASSIGN_OR_RETURN(Node* const arg, add(std::move(def)));
+    args.push_back(arg);
+  }
+  for (const Node* constant : boundary.copied_constants) {
+    TF_ASSIGN_OR_RETURN(copy_of[constant], add(BodyDef(*constant)));
+  }
+  for (const Node* node : nodes) {
+    TF_ASSIGN_OR_RETURN(copy_of[node], add(BodyDef(*node)));
+  }
+  const NodeSet inside(nodes.begin(), nodes.end());
+  const auto wait_as = [&](const Node& node) {
+    for (const Node* wait : Waits(node, inside)) {
+      if (inside.count(wait) != 0) body->AddControlEdge(copy_of[wait], copy_of[&node]);
+    }
+  };
+  // A constant that waits for an assignment makes its readers wait.
+  for (const Node* constant : boundary.copied_constants) wait_as(*constant);
+  for (const Node* node : nodes) {
+    wait_as(*node);
+    Node* const copy = copy_of[node];
+    for (const Edge* edge : node->in_edges()) {
+      if (edge->IsControlEdge()) continue;
+      const auto source = copy_of.find(edge->src());
+      if (source != copy_of.end()) {
+        body->AddEdge(source->second, edge->src_output(), copy, edge->dst_input());
+      } else {
+        const int index = boundary.input_index.at({edge->src(), edge->src_output()});
+        body->AddEdge(args[index], 0, copy, edge->dst_input());
+      }
+    }
+  }
+  for (size_t i = 0; i < boundary.outputs.size(); ++i) {
+    TF_ASSIGN_OR_RETURN(Node* const retval,
+                        add(EndDef("_Retval", body->NewName("tektite_retval"), static_cast<int>(i),
+                                   TypeOf(boundary.outputs[i]))));
+    body->AddEdge(copy_of[boundary.outputs[i].first], boundary.outputs[i].second, retval, 0);
+  }
+  tensorflow::FixupSourceAndSinkEdges(body);
+  return absl::OkStatus();
+}
+
+// The type a variable must have to be read as the body reads it; DT_RESOURCE, which no variable
+// has, when nothing says so (DT_INVALID is not allowed in a list of types).
+DataType VariableType(const Endpoint& variable, const NodeSet& inside) {
+  for (const Edge* edge : variable.first->out_edges()) {
+    if (edge->src_output() != variable.second || inside.count(edge->dst()) == 0) continue;
+    if (const auto* type = edge->dst()->attrs().Find("dtype"); type != nullptr) return type->type();
+  }
+  return tensorflow::DT_RESOURCE;
+}
+
+// The node whose result others read first, as one that users know.
+const std::string& ShownName(const Boundary& boundary, const Node& otherwise) {
+  return boundary.outputs.empty() ? otherwise.name() : boundary.outputs.front().first->name();
+}
+
+// Whether the op's kernel quotes the name of what feeds it in its messages.
+bool QuotesItsInput(const Node& node) { return node.type_string() == "EnsureShape"; }
+
+// An Identity with the name of a node that the cluster replaces, in front of readers that quote it.
+Node* StandInFor(const Node& node, Node* cluster, int output, DataType type, Graph* graph) {
+  NodeDef def;
+  def.set_name(node.name());
+  def.set_op("Identity");
+  def.set_device(cluster->assigned_device_name());
+  tensorflow::AddNodeAttr("T", type, &def);
+  tensorflow::AddNodeAttr("_XlaCompile", false, &def);
+  absl::StatusOr<Node*> added = graph->AddNode(std::move(def));
+  if (!added.ok()) return nullptr;
+  (*added)->set_assigned_device_name(cluster->assigned_device_name());
+  graph->AddEdge(cluster, output, *added, 0);
+  return *added;
+}
+
+NodeDef ClusterDef(const std::string& name, const std::string& node_name,
+                   const std::string& function_name, const std::string& body_bytes,
+                   const Boundary& boundary, const NodeSet& inside, const Node& model) {
+  std::vector<DataType> input_types, output_types, variable_types;
+  for (size_t i = 0; i < boundary.inputs.size(); ++i) {
+    const Endpoint& input = boundary.inputs[i];
+    input_types.push_back(TypeOf(input));
+    variable_types.push_back(TypeOf(input) == tensorflow::DT_RESOURCE ? VariableType(input, inside)
+                                                                      : tensorflow::DT_RESOURCE);
+  }
+  for (const Endpoint& output : boundary.outputs) output_types.push_back(TypeOf(output));
+  tensorflow::NameAttrList function;
+  function.set_name(function_name);
+
+  NodeDef def;
+  def.set_name(node_name);
+  def.set_op("TektiteCluster");
+  def.set_device(model.assigned_device_name());
+  tensorflow::AddNodeAttr("maker", MakersMark(), &def);
+  tensorflow::AddNodeAttr("Tin", input_types, &def);
+  tensorflow::AddNodeAttr("Tout", output_types, &def);
+  tensorflow::AddNodeAttr("variable_types", variable_types, &def);
+  tensorflow::AddNodeAttr("constant_inputs", boundary.constant_inputs, &def);
+  tensorflow::AddNodeAttr("updated_inputs", boundary.updated_inputs, &def);
+  tensorflow::AddNodeAttr("cluster_name", name, &def);
+  tensorflow::AddNodeAttr("fallback", function, &def);
+  tensorflow::AddNodeAttr("_XlaCompile", false, &def);
+  (*def.mutable_attr())["body"].set_s(body_bytes);
+  tensorflow::AddNodeAttr("_tektite_shown_as", ShownName(boundary, model), &def);
+  return def;
+}
+
+// Colocation with a node that is gone means nothing, and some later readers look the node up.
+void ForgetColocations(const absl::flat_hash_set<std::string>& gone, Graph* graph) {
+  for (Node* node : graph->op_nodes()) {
+    const tensorflow::AttrValue* value = node->attrs().Find("_class");
+    if (value == nullptr) continue;
+    std::vector<std::string> kept;
+    for (const std::string& entry : value->list().s()) {
+      if (gone.count(entry) == 0) kept.push_back(entry);
+    }
+    if (static_cast<int>(kept.size()) == value->list().s_size()) continue;
+    node->ClearAttr("_class");
+    if (!kept.empty()) node->AddAttr("_class", kept);
+  }
+}
+
+void Splice(const std::vector<Node*>& nodes, const NodeSet& inside, const Boundary& boundary,
+            Node* cluster, Graph* graph) {
+  for (size_t i = 0; i < boundary.inputs.size(); ++i) {
+    graph->AddEdge(boundary.inputs[i].first, boundary.inputs[i].second, cluster,
+                   static_cast<int>(i));
+  }
+  for (Node* source : boundary.control_inputs) graph->AddControlEdge(source, cluster);
+  for (Node* destination : boundary.control_outputs) graph->AddControlEdge(cluster, destination);
+  NodeSet named;  // a name is given once
+  for (size_t i = 0; i < boundary.outputs.size(); ++i) {
+    std::vector<const Edge*> leaving;
+    for (const Edge* edge : boundary.outputs[i].first->out_edges()) {
+      if (edge->src_output() == boundary.outputs[i].second && inside.count(edge->dst()) == 0) {
+        leaving.push_back(edge);
+      }
+    }
+    Node* stand_in = nullptr;
+    for (const Edge* edge : leaving) {
+      Node* const reader = edge->dst();
+      const int input = edge->dst_input();
+      graph->RemoveEdge(edge);
+      const bool is_quoted = QuotesItsInput(*reader);
+      if (is_quoted && named.insert(boundary.outputs[i].first).second) {
+        stand_in = StandInFor(*boundary.outputs[i].first, cluster, static_cast<int>(i),
+                              TypeOf(boundary.outputs[i]), graph);
+      }
+      if (is_quoted && stand_in != nullptr) {
+        graph->AddEdge(stand_in, 0, reader, input);
+      } else {
+        graph->AddEdge(cluster, static_cast<int>(i), reader, input);
+      }
+    }
+  }
+  for (Node* node : nodes) graph->RemoveNode(node);
+}
+
+// Null when it cannot be made.
+std::shared_ptr<const ClusterBody> MakeBody(
+    const std::vector<Node*>& nodes, const Boundary& boundary,
+    const tensorflow::GraphOptimizationPassOptions& options) {
+  auto body = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
+  if (!BuildBody(nodes, boundary, **options.graph, body.get()).ok()) return nullptr;
+  tensorflow::GraphDef def;
+  body->ToGraphDef(&def, /*include_flib_def=*/false);
+  auto made = std::make_shared<ClusterBody>();
+  // The same bytes each time, for what is kept by them (prepared_cluster.h).
+  if (!tensorflow::SerializeToStringDeterministic(def, &made->bytes)) return nullptr;
+  FallbackRequest request;
+  request.device = nodes.front()->assigned_device_name();
+  request.constant_inputs = boundary.constant_inputs;
+  request.pass_options = &options;
+  absl::StatusOr<tensorflow::FunctionDef> fallback = FallbackFunction(std::move(body), request);
+  if (!fallback.ok()) return nullptr;
+  made->fallback = *std::move(fallback);
+  return made;
+}
+
+}  // namespace
+
+const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*> nodes,
+                                     std::shared_ptr<const ClusterBody>* body) {
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
+                             [](const Node* node) { return IsLargeConstant(*node); }),
+              nodes.end());
+  if (nodes.empty()) return "HOST_EMPTY_CLUSTER";
+  std::sort(nodes.begin(), nodes.end(),
+            [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  if (const char* refusal = CheckNodes(nodes, options_.device_set); refusal != nullptr)
+    return refusal;
+  const NodeSet inside(nodes.begin(), nodes.end());
+  if (MakesCycle(nodes, inside)) return "HOST_CYCLE";
+
+  const Boundary boundary = FindBoundary(nodes, inside);
+  if (*body == nullptr) *body = MakeBody(nodes, boundary, options_);
+  if (*body == nullptr) return "HOST_BODY";
+
+  // Kernels of stateful nodes are shared by name within a session, so no two clusters of a process
+  // may have one name, though they may be called alike in reports.
+  static std::atomic<int64_t> serial{0};
+  const std::string unique = absl::StrCat(name, "_", serial.fetch_add(1));
+  tensorflow::FunctionDef fallback = (*body)->fallback;
+  const std::string fallback_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
+  fallback.mutable_signature()->set_name(fallback_name);
+  NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
+                           (*body)->bytes, boundary, inside, *nodes.front());
+  RegisterClusterOp();
+  if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok()) return "HOST_BODY";
+  absl::StatusOr<Node*> cluster = graph_->AddNode(std::move(def));
+  if (!cluster.ok()) return "HOST_BODY";
+  (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());
+  for (const Node* node : nodes) gone_.insert(absl::StrCat("loc:@", node->name()));
+  copied_.insert(boundary.copied_constants.begin(), boundary.copied_constants.end());
+  Splice(nodes, inside, boundary, *cluster, graph_);
+  for (Node* node : nodes) copied_.erase(node);
+  HookCounters().clusters_placed.fetch_add(1, std::memory_order_relaxed);
+  HookCounters().ops_placed.fetch_add(static_cast<int64_t>(nodes.size()),
+                                      std::memory_order_relaxed);
+  return nullptr;
+}
+
+void ClusterReplacer::Finish() {
+  if (gone_.empty()) return;
+  for (Node* constant : copied_) {
+    if (constant->out_edges().empty()) graph_->RemoveNode(constant);
+  }
+  ForgetColocations(gone_, graph_);
+  tensorflow::FixupSourceAndSinkEdges(graph_);
+}
+
+}  // namespace tektite::tf_hook

@@ -1,0 +1,137 @@
+// TektiteCluster: the node that stands in a graph for the nodes that Tektite compiled.
+//
+// Inputs and outputs are those of the nodes it replaced; variables come as resource handles and are
+// read here (held_inputs.h).  The attributes are written by replace_cluster.cc:
+//   maker            the mark of this process (cluster_attributes.h)
+//   body             GraphDef bytes with _Arg and _Retval, for the compiler
+//   fallback         a function of the same body, for TensorFlow
+//   variable_types   for each input the type its variable must have, or DT_RESOURCE for any
+//   constant_inputs  the inputs that come from constant nodes
+//   updated_inputs   the variables that the body assigns to (variable_updates.h)
+//   _tektite_shown_as  the name of a node that it replaced, which messages and profiles show
+// and, where it is all that a function does, by whole_function.cc.
+// Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
+// what follows an asynchronous op in a graph goes through the pool, 0.8 us more in each turn of a
+// loop on one thread.
+// The op exists from the first graph on that such a node is put into: a process that compiles
+// nothing refuses a graph that holds one as it does any unknown op.
+// Limits: CPU devices.
+#include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/call_once.h"
+#include "absl/container/inlined_vector.h"
+#include "runtime_hooks/tensorflow/hook/direct_calls/direct_calls.h"
+#include "runtime_hooks/tensorflow/hook/fallback/fallback.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
+#include "runtime_hooks/tensorflow/hook/run/cluster_runner.h"
+#include "runtime_hooks/tensorflow/hook/run/counters.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_def_builder.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/platform/env_time.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+// What the executor names in an error that passes through, and in profiles: a node of the user's.
+// Without the attributes that are long, or mean nothing to others.
+tensorflow::NodeDef ShownDef(const OpKernelConstruction& construction) {
+  const tensorflow::NodeDef& def = construction.def();
+  tensorflow::NodeDef shown;
+  shown.set_name(def.name());
+  shown.set_op(def.op());
+  shown.set_device(def.device());
+  *shown.mutable_input() = def.input();
+  for (const char* types : {"Tin", "Tout"}) {
+    const auto found = def.attr().find(types);
+    if (found != def.attr().end()) (*shown.mutable_attr())[types] = found->second;
+  }
+  const auto name = def.attr().find("_tektite_shown_as");
+  if (name != def.attr().end() && !name->second.s().empty()) shown.set_name(name->second.s());
+  return shown;
+}
+
+class ClusterOp : public tensorflow::OpKernel {
+ public:
+  explicit ClusterOp(OpKernelConstruction* construction)
+      : OpKernel(construction, ShownDef(*construction), /*is_deferred=*/false) {
+    absl::StatusOr<ClusterAttributes> attributes = ClusterAttributes::Read(construction);
+    OP_REQUIRES_OK(construction, attributes.status());
+    OP_REQUIRES_OK(construction, construction->GetAttr("body", &body_));
+    fallback_ =
+        std::make_unique<Fallback>(attributes->fallback, attributes->updated_inputs.empty());
+    runner_ = std::make_shared<ClusterRunner>(*attributes);
+    if (attributes->whole_function) {
+      runner_->SetAlone();
+      OfferToDirectCalls(*attributes->whole_function, construction->device(), runner_);
+    }
+  }
+
+  void Compute(OpKernelContext* context) override {
+    HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
+    absl::InlinedVector<const Tensor*, 8> inputs(context->num_inputs());
+    for (int i = 0; i < context->num_inputs(); ++i) inputs[i] = &context->input(i);
+    runner_->Prepare(context, body_, inputs);
+    tektite_turn turn = {};
+    const char* const refusal = runner_->Run(context, inputs, {}, fallback_.get(), &turn);
+    if (refusal == nullptr) return;
+    CountFallback(refusal);
+    OP_REQUIRES(context, refusal != kCancelled, absl::CancelledError("Operation was cancelled"));
+    const uint64_t began = tensorflow::EnvTime::NowNanos();
+    fallback_->Run(context, runner_->kept_fallback());
+    runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));
+    if (turn.is_measured != 0 && turn.is_host != 0 && context->status().ok()) {
+      runner_->EndHostTurn(turn);
+    }
+  }
+
+ private:
+  std::string body_;
+  std::unique_ptr<Fallback> fallback_;
+  std::shared_ptr<ClusterRunner> runner_;
+};
+
+void RegisterOnce() {
+  tensorflow::OpDefBuilder op("TektiteCluster");
+  op.Input("inputs: Tin")
+      .Output("outputs: Tout")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("maker: string")
+      .Attr("variable_types: list(type) >= 0")
+      .Attr("constant_inputs: list(int) >= 0")
+      .Attr("updated_inputs: list(int) >= 0")
+      .Attr("cluster_name: string")
+      .Attr("body: string")
+      .Attr("fallback: func")
+      .SetIsStateful()
+      .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+      .Doc("Nodes that the Tektite compiler runs as one; made by its graph pass, never by hand.");
+  tensorflow::OpRegistry::Global()->Register(
+      [op](tensorflow::OpRegistrationData* data) { return op.Finalize(data); });
+  // The registrar does its work when it is made.
+  const tensorflow::kernel_factory::OpKernelRegistrar registrar(
+      tensorflow::KernelDefBuilder("TektiteCluster").Device(tensorflow::DEVICE_CPU).Build(),
+      "ClusterOp", [](OpKernelConstruction* construction) -> tensorflow::OpKernel* {
+        return new ClusterOp(construction);
+      });
+}
+
+}  // namespace
+
+void RegisterClusterOp() {
+  static absl::once_flag once;
+  absl::call_once(once, RegisterOnce);
+}
+
+}  // namespace tektite::tf_hook

@@ -1,0 +1,12 @@
+// The op TektiteCluster (cluster_op.cc says what it is).
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_OP_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_OP_H_
+
+namespace tektite::tf_hook {
+
+// Makes the op known to TensorFlow; to be called before a node of it is put into a graph.
+// Thread-safe, does nothing the second time.
+void RegisterClusterOp();
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_OP_H_

@@ -1,0 +1,234 @@
+#include "runtime_hooks/tensorflow/hook/run/cluster_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/tensorflow/hook/run/counters.h"
+#include "runtime_hooks/tensorflow/hook/run/output_allocator.h"
+#include "runtime_hooks/tensorflow/hook/run/variable_updates.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/device_base.h"
+#include "tensorflow/core/lib/core/threadpool.h"
+#include "tensorflow/core/util/util.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+const char* CodeName(int code) {
+  switch (code) {
+    case TEKTITE_CANCELLED:
+      return kCancelled;
+    case TEKTITE_INVALID_ARGUMENT:
+      return "INVALID_ARGUMENT";
+    case TEKTITE_DEADLINE_EXCEEDED:
+      return "OVER_BUDGET";
+    case TEKTITE_NOT_FOUND:
+      return "NOT_FOUND";
+    case TEKTITE_RESOURCE_EXHAUSTED:
+      return "RESOURCE_EXHAUSTED";
+    case TEKTITE_FAILED_PRECONDITION:
+      return "FAILED_PRECONDITION";
+    case TEKTITE_UNIMPLEMENTED:
+      return "UNIMPLEMENTED";
+    case TEKTITE_INTERNAL:
+      return "INTERNAL";
+    case TEKTITE_UNAVAILABLE:
+      return "UNAVAILABLE";
+    default:
+      return "OTHER";
+  }
+}
+
+// What the compiler's callbacks need during one call.
+struct HostCall {
+  OpKernelContext* context;
+  const InputReader::Call* inputs;
+  tensorflow::thread::ThreadPool* workers;
+  VariableUpdates updates;
+  // Not set on the context before the compiler says that the run is good: an output cannot be set
+  // twice, and the fallback would.
+  absl::InlinedVector<Tensor, 4> outputs;
+
+  static void Schedule(void* self, void (*fn)(void*), void* arg) {
+    static_cast<HostCall*>(self)->workers->Schedule([fn, arg] { fn(arg); });
+  }
+
+  static void* Allocate(void* self, int32_t index, int32_t dtype, int32_t rank,
+                        const int64_t* dims) {
+    auto* const call = static_cast<HostCall*>(self);
+    OpKernelContext* const context = call->context;
+    if (index < 0 || index >= context->num_outputs()) return nullptr;
+    const DataType wanted = context->expected_output_dtype(index);
+    if (dtype != wanted) return nullptr;
+    TensorShape shape;
+    if (!TensorShape::BuildTensorShape(absl::MakeConstSpan(dims, rank), &shape).ok()) {
+      return nullptr;
+    }
+    Tensor& output = call->outputs[index];
+    if (!AllocatePooled(context, index, wanted, shape, &output) &&
+        !context->allocate_temp(wanted, shape, &output, context->output_alloc_attr(index)).ok()) {
+      return nullptr;
+    }
+    return output.data();
+  }
+
+  static int32_t Forward(void* self, int32_t index, int32_t arg) {
+    auto* const call = static_cast<HostCall*>(self);
+    const Tensor* const tensor = call->inputs->Shareable(arg);
+    if (tensor == nullptr || tensor->dtype() != call->context->expected_output_dtype(index)) {
+      return 1;
+    }
+    call->outputs[index] = *tensor;
+    return 0;
+  }
+
+  static int32_t IsCancelled(void* self) {
+    tensorflow::CancellationManager* const manager =
+        static_cast<HostCall*>(self)->context->cancellation_manager();
+    return manager != nullptr && manager->IsCancelled() ? 1 : 0;
+  }
+
+  static int32_t BeginUpdates(void* self, tektite_update* updates, int32_t num_updates) {
+    auto* const call = static_cast<HostCall*>(self);
+    return call->updates.Begin(absl::MakeSpan(updates, num_updates)) ? 0 : 1;
+  }
+};
+
+// Arguments that the shape class of a call is told by; variables keep their shapes.
+constexpr size_t kMostShapeInputs = 16;
+
+// What a direct call spares at least, of some 100 us (direct_calls.h): the contest cannot see it,
+// and times of the smallest clusters differ by less.
+constexpr double kDirectCallSparesNs = 40e3;
+
+// What a verdict depends on beside the cluster, its shapes, the build and the machine.
+std::string ContestTopic(OpKernelContext* context) {
+  const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
+  return absl::StrCat("against TensorFlow", tensorflow::IsMKLEnabled() ? " with oneDNN, " : ", ",
+                      pool == nullptr ? 1 : pool->num_threads, " threads");
+}
+
+}  // namespace
+
+ClusterRunner::ClusterRunner(const ClusterAttributes& attributes)
+    : input_types_(attributes.input_types),
+      output_types_(attributes.output_types),
+      cluster_name_(attributes.cluster_name),
+      constant_inputs_(attributes.constant_inputs) {
+  const int num_inputs = static_cast<int>(input_types_.size());
+  for (int i = 0; i < num_inputs && shape_inputs_.size() < kMostShapeInputs; ++i) {
+    if (input_types_[i] != tensorflow::DT_RESOURCE &&
+        std::find(constant_inputs_.begin(), constant_inputs_.end(), i) == constant_inputs_.end()) {
+      shape_inputs_.push_back(i);
+    }
+  }
+  reader_ = std::make_unique<InputReader>(
+      std::vector<DataType>(input_types_.begin(), input_types_.end()), attributes.variable_types,
+      constant_inputs_, attributes.updated_inputs);
+}
+
+ClusterRunner::~ClusterRunner() {
+  if (!body_.empty()) PreparedCluster::Leave(body_, std::move(prepared_));
+}
+
+void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& body, Inputs inputs) {
+  prepared_ = PreparedCluster::Obtain(cluster_name_, body, ContestTopic(context));
+  // Of held inputs the compiler keeps what it made of them, by versions that only we know.
+  if (prepared_ != nullptr && !reader_->has_held_inputs() && PreparedCluster::CanLeave(body)) {
+    body_ = body;
+  }
+  constants_.resize(inputs.size());
+  for (const int index : constant_inputs_) constants_[index] = *inputs[index];
+  is_prepared_.store(prepared_ != nullptr, std::memory_order_release);
+}
+
+bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool has_fallback,
+                              tektite_turn* turn) {
+  const CompilerLibrary& library = prepared_->library();
+  const auto num_shape_inputs = static_cast<int32_t>(shape_inputs_.size());
+  if (!has_fallback) {
+    return library.contest_begin_if_won(prepared_->contest(), call.args.data(),
+                                        shape_inputs_.data(), num_shape_inputs, turn) != 0;
+  }
+  const bool has_binding = has_binding_.load(std::memory_order_relaxed);
+  return library.contest_begin(prepared_->contest(), call.args.data(), shape_inputs_.data(),
+                               num_shape_inputs, has_binding ? kDirectCallSparesNs : 0,
+                               turn) == TEKTITE_OK;
+}
+
+void ClusterRunner::EndHostTurn(const tektite_turn& turn) { prepared_->EndTurn(turn); }
+
+const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
+                               absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
+                               tektite_turn* turn) {
+  if (prepared_ == nullptr) return "HOST_NO_CLUSTER";
+  InputReader::Call read;
+  if (const char* refusal = reader_->Read(context, inputs, variables, &read); refusal != nullptr) {
+    return refusal;
+  }
+  // Which side wins is up to the clock, and the two may differ in the last bits.
+  const bool reproducible = prepared_->IsReproducible(fallback == nullptr);
+  tektite_contest* const contest = reproducible ? nullptr : prepared_->contest();
+  if (contest != nullptr) {
+    if (!BeginTurn(read, fallback != nullptr, turn)) return "CONTEST_OPEN";
+    // No request waits for kernels that only a comparison needs.
+    if (turn->is_host != 0 && turn->is_measured != 0 &&
+        !fallback->PrepareInBackground(context, kept_fallback(),
+                                       last_run_ns_.load(std::memory_order_relaxed))) {
+      prepared_->library().contest_postpone(turn);
+    }
+    if (turn->is_host != 0) {
+      return turn->is_demoted != 0 ? "SLOWER_THAN_HOST" : "MEASURING_HOST";
+    }
+  }
+  const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
+  HostCall host{context, &read, pool == nullptr ? nullptr : pool->workers, {context, &read}, {}};
+  host.outputs.resize(context->num_outputs(), Tensor(tensorflow::DT_INVALID));
+
+  tektite_call call = {};
+  call.struct_size = sizeof(call);
+  call.args = read.args.data();
+  call.num_args = static_cast<int32_t>(read.args.size());
+  // TensorFlow counts the thread that calls among the pool's: one thread means no helper.
+  call.num_threads = host.workers == nullptr ? 0 : pool->num_threads - 1;
+  call.context = &host;
+  call.schedule = &HostCall::Schedule;
+  call.allocate = &HostCall::Allocate;
+  call.forward = &HostCall::Forward;
+  call.begin_updates = &HostCall::BeginUpdates;
+  call.is_cancelled = &HostCall::IsCancelled;
+  call.artifact = &turn->artifact;
+  call.reproducible = reproducible ? 1 : 0;
+  const int64_t host_ns = prepared_->host_ns();
+  call.host_ns = &host_ns;
+  call.among_others = is_alone_ ? 0 : 1;
+  tektite_status status;
+  const bool is_timed = contest != nullptr && fallback != nullptr && !fallback->is_prepared();
+  const int64_t began = is_timed ? Nanoseconds() : 0;
+  const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
+  if (code != TEKTITE_OK) return CodeName(code);
+  for (const Tensor& output : host.outputs) {
+    if (output.dtype() == tensorflow::DT_INVALID) return "HOST_NO_OUTPUT";
+  }
+  if (is_timed) last_run_ns_.store(Nanoseconds() - began, std::memory_order_relaxed);
+  host.updates.Commit();
+  for (int i = 0; i < context->num_outputs(); ++i) {
+    context->set_output(i, std::move(host.outputs[i]));
+  }
+  if (contest != nullptr) {
+    prepared_->EndTurn(*turn);
+  } else if (!has_run_.load(std::memory_order_relaxed)) {
+    has_run_.store(true, std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+}  // namespace tektite::tf_hook

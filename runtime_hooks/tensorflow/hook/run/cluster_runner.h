@@ -1,0 +1,115 @@
+// Runs the compiled code of one cluster, whoever calls: its node in a graph (cluster_op.cc), or a
+// call that goes past the graph (direct_calls.h).
+//
+//   auto runner = std::make_shared<ClusterRunner>(attributes);       // with the kernel
+//   runner->Prepare(context, body, inputs);                          // at each run from a graph
+//   tektite_turn turn = {};
+//   const char* why = runner->Run(context, inputs, {}, &fallback, &turn);
+//   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndHostTurn(turn) ... }
+//
+// Thread-safe.  Limits: CPU devices.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_RUNNER_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_RUNNER_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/call_once.h"
+#include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/tensorflow/hook/fallback/fallback.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
+#include "runtime_hooks/tensorflow/hook/run/held_inputs.h"
+#include "runtime_hooks/tensorflow/hook/run/prepared_cluster.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace tektite::tf_hook {
+
+// What ClusterRunner::Run says where the call was cancelled meanwhile: TensorFlow's kernels have
+// nothing to do then, either.
+inline constexpr char kCancelled[] = "CANCELLED";
+
+class ClusterRunner {
+ public:
+  using Inputs = InputReader::Inputs;
+
+  explicit ClusterRunner(const ClusterAttributes& attributes);
+  ~ClusterRunner();
+  ClusterRunner(const ClusterRunner&) = delete;
+  ClusterRunner& operator=(const ClusterRunner&) = delete;
+
+  // Does something at the first run only: many kernels are made that never run.
+  void Prepare(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs) {
+    absl::call_once(once_, [&] { PrepareFirst(context, body, inputs); });
+  }
+
+  // Sets the outputs of `context`, which are the cluster's, and returns null; otherwise why not.
+  // `variables`: see InputReader::Read.  `fallback`: with which the caller will run TensorFlow's
+  // kernels; null where it cannot: it is served only where compiled code has won, and no trial or
+  // check is due.
+  const char* Run(tensorflow::OpKernelContext* context, Inputs inputs,
+                  absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
+                  tektite_turn* turn);
+  // TensorFlow's kernels have run instead, well.
+  void EndHostTurn(const tektite_turn& turn);
+  // TensorFlow's kernels have run instead, and taken so long.
+  void CountHostTime(int64_t ns) {
+    if (is_prepared()) prepared_->CountHostTime(ns);
+  }
+
+  // Nothing else is in the cluster's function.  Before the first run.
+  void SetAlone() { is_alone_ = true; }
+
+  const tensorflow::DataTypeVector& input_types() const { return input_types_; }
+  const tensorflow::DataTypeVector& output_types() const { return output_types_; }
+  // The values of the inputs that come from constants, once prepared; the others' are empty.
+  const std::vector<tensorflow::Tensor>& constants() const { return constants_; }
+  // Whether compiled code is known to be faster at some shapes; without a contest, whether it has
+  // run.
+  bool HasWon() const {
+    return has_run_.load(std::memory_order_relaxed) || (is_prepared() && prepared_->HasWon());
+  }
+  // Where a fallback of this cluster may wait for the next op; null where the cluster itself does
+  // not.  Once prepared.
+  KeptFallback* kept_fallback() const {
+    return body_.empty() ? nullptr : prepared_->kept_fallback();
+  }
+  bool is_prepared() const { return is_prepared_.load(std::memory_order_acquire); }
+
+  // Keeps `binding` (direct_calls.h) alive in the place of an earlier one.
+  void SetBinding(std::shared_ptr<const void> binding) {
+    has_binding_.store(true, std::memory_order_relaxed);
+    tensorflow::mutex_lock lock(mu_);
+    binding_.swap(binding);
+  }
+
+ private:
+  void PrepareFirst(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs);
+  // False where a caller without a fallback may not be served.  With true and without a fallback
+  // the turn is compiled code's, and not measured.
+  bool BeginTurn(const InputReader::Call& call, bool has_fallback, tektite_turn* turn);
+
+  tensorflow::DataTypeVector input_types_, output_types_;
+  std::string cluster_name_;
+  bool is_alone_ = false;
+  std::vector<int> constant_inputs_;
+  std::vector<int32_t> shape_inputs_;  // whose shapes tell one class of calls from another
+  std::unique_ptr<InputReader> reader_;
+  absl::once_flag once_;
+  std::unique_ptr<PreparedCluster> prepared_;
+  std::vector<tensorflow::Tensor> constants_;
+  std::atomic<bool> is_prepared_{false};
+  std::atomic<bool> has_run_{false};      // without a contest
+  std::atomic<int64_t> last_run_ns_{-1};  // of compiled code, while the fallback is not prepared
+  std::atomic<bool> has_binding_{false};
+  tensorflow::mutex mu_;
+  std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);
+  std::string body_;  // where the prepared cluster is left to the next that has this body
+};
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_RUNNER_H_

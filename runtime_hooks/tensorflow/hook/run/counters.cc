@@ -1,0 +1,130 @@
+#include "runtime_hooks/tensorflow/hook/run/counters.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "tensorflow/core/platform/mutex.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+struct Reasons {
+  tensorflow::mutex mu;
+  std::map<const tektite_contest*, std::string> contests;
+  std::map<std::string_view, int64_t> not_placed;
+  std::map<std::string_view, int64_t> fallbacks;
+};
+
+Reasons& HookReasons() {
+  static Reasons* const reasons = new Reasons;  // outlives every thread that may still count
+  return *reasons;
+}
+
+std::string ToJson(const std::map<std::string_view, int64_t>& counts) {
+  std::string out = "{";
+  for (const auto& [code, count] : counts) {
+    absl::StrAppend(&out, out.size() == 1 ? "" : ", ", "\"", code, "\": ", count);
+  }
+  return out + "}";
+}
+
+// How many shape classes each side has won, and by how much the worst of each losing cluster lost.
+std::string ContestsToJson(const std::map<const tektite_contest*, std::string>& contests) {
+  tektite_contest_report all = {};
+  std::string lost;
+  for (const auto& [contest, cluster] : contests) {
+    tektite_contest_report report;
+    CompilerLibrary::Get()->contest_summary(contest, &report);  // there is one: it made the contest
+    all.compiled += report.compiled;
+    all.host += report.host;
+    all.open += report.open;
+    if (report.host == 0) continue;
+    absl::StrAppend(&lost, lost.empty() ? "" : ", ", "\"", cluster, "\": ", report.worst_ratio);
+  }
+  return absl::StrCat("{\"compiled\": ", all.compiled, ", \"host\": ", all.host,
+                      ", \"open\": ", all.open, ", \"lost\": {", lost, "}}");
+}
+
+}  // namespace
+
+Counters& HookCounters() {
+  static Counters* const counters = new Counters;
+  return *counters;
+}
+
+void CountNotPlaced(const char* code) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  ++reasons.not_placed[code];
+}
+
+void CountFallback(const char* code) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  ++reasons.fallbacks[code];
+}
+
+void AddContest(const tektite_contest* contest, const std::string& cluster) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  reasons.contests[contest] = cluster;
+}
+
+void RemoveContest(const tektite_contest* contest) {
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  reasons.contests.erase(contest);
+}
+
+std::string HookCountersJson() {
+  const Counters& counters = HookCounters();
+  Reasons& reasons = HookReasons();
+  tensorflow::mutex_lock lock(reasons.mu);
+  return absl::StrCat(
+      "{\"graphs\": ", counters.graphs.load(),
+      ", \"repeated_graphs\": ", counters.repeated_graphs.load(),
+      ", \"clusters_placed\": ", counters.clusters_placed.load(),
+      ", \"ops_placed\": ", counters.ops_placed.load(), ", \"runs\": ", counters.runs.load(),
+      ", \"direct_runs\": ", counters.direct_runs.load(),
+      ", \"prepared_fallbacks\": ", counters.prepared_fallbacks.load(),
+      ", \"runs_in_advance\": ", counters.runs_in_advance.load(),
+      ", \"holds\": ", counters.holds.load(), ", \"releases\": ", counters.releases.load(),
+      ", \"updates\": ", counters.updates.load(),
+      ", \"copied_updates\": ", counters.copied_updates.load(),
+      ", \"not_placed\": ", ToJson(reasons.not_placed),
+      ", \"fallbacks\": ", ToJson(reasons.fallbacks),
+      ", \"contest\": ", ContestsToJson(reasons.contests), "}");
+}
+
+}  // namespace tektite::tf_hook
+
+// Waits until nothing is being compiled, or about to be; at once where there is no compiler.
+extern "C" __attribute__((visibility("default"))) void tektite_hook_wait_until_compiled() {
+  using tektite::tf_hook::CompilerLibrary;
+  const CompilerLibrary* const library = CompilerLibrary::IfOpen();
+  if (library != nullptr) library->wait_until_compiled();
+}
+
+// The compiler's counters with the hook's under "host", as JSON; before the compiler is opened the
+// former are absent.  Release it with free().
+extern "C" __attribute__((visibility("default"))) char* tektite_hook_stats_json() {
+  using tektite::tf_hook::CompilerLibrary;
+  std::string json = "{}";
+  if (const CompilerLibrary* library = CompilerLibrary::IfOpen(); library != nullptr) {
+    if (char* text = library->stats_json(library->compiler); text != nullptr) {
+      json = text;
+      library->string_free(text);
+    }
+  }
+  const size_t open = json.find('{');
+  const size_t close = json.rfind('}');
+  if (open == std::string::npos || close == std::string::npos) return nullptr;
+  const bool empty = json.find_first_not_of(" \n\t", open + 1) == close;
+  const std::string merged = absl::StrCat(json.substr(0, close), empty ? "" : ", ",
+                                          "\"host\": ", tektite::tf_hook::HookCountersJson(), "}");
+  return strdup(merged.c_str());
+}

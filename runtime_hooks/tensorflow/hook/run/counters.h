@@ -1,0 +1,51 @@
+// What the hook itself counts: graphs seen, clusters placed, and why it did not place or run one.
+//
+// Why: every answer "TensorFlow ran this" has a stable reason code that people can look up; the
+// compiler counts its own reasons, these are the ones only the host can know.  Example, from
+// tektite.stats()["host"]:
+//   {"graphs": 3, "clusters_placed": 2, "runs": 40,
+//    "not_placed": {"HOST_CYCLE": 1}, "fallbacks": {"HOST_VARIABLE_UNINITIALIZED": 1},
+//    "contest": {"compiled": 2, "host": 0, "open": 1, "lost": {}}}    # by shape class
+// Limits: counts are for the process and never reset.
+#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_COUNTERS_H_
+#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_COUNTERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "runtime_hooks/c_api/tektite.h"
+
+namespace tektite::tf_hook {
+
+struct Counters {
+  std::atomic<int64_t> graphs{0};              // graphs that may hold clusters
+  std::atomic<int64_t> repeated_graphs{0};     // of these: marked as an equal one had been
+  std::atomic<int64_t> clusters_placed{0};     // cluster nodes put into graphs
+  std::atomic<int64_t> ops_placed{0};          // nodes they replaced
+  std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended
+  std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)
+  std::atomic<int64_t> prepared_fallbacks{0};  // functions instantiated in the background
+  std::atomic<int64_t> runs_in_advance{0};     // of these: run once, to have oneDNN's kernels made
+  std::atomic<int64_t> holds{0};               // times a variable's buffer was taken hold of
+  std::atomic<int64_t> releases{0};            // times it was let go because the variable changed
+  std::atomic<int64_t> updates{0};             // new values that compiled code gave to variables
+  std::atomic<int64_t> copied_updates{0};      // of these: in other memory than the old value's
+};
+
+Counters& HookCounters();
+
+// Counts one cluster that was not placed, or one run that went to TensorFlow's kernels.  `code`
+// must be a string literal.
+void CountNotPlaced(const char* code);
+void CountFallback(const char* code);
+
+// A cluster's contest is in the counters, under "contest", while it lives.
+void AddContest(const tektite_contest* contest, const std::string& cluster);
+void RemoveContest(const tektite_contest* contest);
+
+// The counters above as a JSON object.
+std::string HookCountersJson();
+
+}  // namespace tektite::tf_hook
+#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_COUNTERS_H_
