@@ -21,8 +21,7 @@ int64_t SecondsNow() {
 ClusterContest::ClusterContest(std::shared_ptr<Cluster> cluster, std::string topic)
     : cluster_(std::move(cluster)),
       topic_(std::move(topic)),
-      contest_(&Nanoseconds,
-               ReadVerdicts(cluster_->Recall(topic_).value_or(""), SecondsNow())) {}
+      contest_(&Nanoseconds, ReadVerdicts(cluster_->Recall(topic_).value_or(""), SecondsNow())) {}
 
 void ClusterContest::End(const Contest::Turn& turn) {
   contest_.End(turn);

@@ -44,7 +44,7 @@ tektite_cluster* CreateCluster(tektite_compiler* compiler, const char* name, con
 // The host's callbacks, as the runtime wants them.
 class AbiHost : public tektite::runtime::CallHost {
  public:
-  explicit AbiHost(const Call& call) : call_(call) {}
+  explicit AbiHost(const tektite_call& call) : call_(call) {}
 
   tektite::runtime::HostPool Pool() override {
     tektite::runtime::HostPool pool{call_.num_threads, call_.context, call_.schedule};

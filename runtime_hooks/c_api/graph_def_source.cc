@@ -36,7 +36,8 @@ class FromGraphDef : public serving::GraphSource {
     return source;
   }
 
-  absl::StatusOr<serving::SourceGraph> Specialize(absl::Span<const serving::ArgInfo> args) const override {
+  absl::StatusOr<serving::SourceGraph> Specialize(
+      absl::Span<const serving::ArgInfo> args) const override {
     std::vector<importer::ArgType> types(args.size());
     for (size_t i = 0; i < args.size(); ++i) {
       types[i].shape = args[i].shape;

@@ -186,7 +186,7 @@ TEST(Candidates, WinogradWhereItGains) {
       {{1, 14, 14, 256}, {3, 3, 256, 256}, {1, 1}, true},
       {{1, 28, 28, 64}, {3, 3, 64, 64}, {2, 2}, false},   // strides
       {{1, 28, 28, 64}, {1, 3, 64, 64}, {1, 1}, false},   // another kernel
-      {{1, 28, 28, 24}, {3, 3, 24, 64}, {1, 1}, false},   // channels that are no whole vectors
+      {{1, 28, 28, 20}, {3, 3, 20, 64}, {1, 1}, false},   // channels that are no whole vectors
       {{1, 3, 3, 512}, {3, 3, 512, 512}, {1, 1}, false},  // too few results for each weight
   };
   for (size_t i = 0; i < cases.size(); ++i) {

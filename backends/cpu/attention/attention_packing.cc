@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "backends/cpu/contraction/panel_packing.h"
+#include "backends/cpu/emit/elements.h"
 #include "backends/cpu/emit/emitter.h"
 #include "jit/base/rounding.h"
-#include "jit/llvm/emit/element_emitter.h"
 
 namespace tektite::cpu {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/row_tiles.h"
-#include "jit/llvm/emit/element_emitter.h"
+#include "backends/cpu/emit/elements.h"
 
 namespace tektite::cpu {
 

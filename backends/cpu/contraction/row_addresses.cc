@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "jit/llvm/emit/element_emitter.h"
+#include "backends/cpu/emit/elements.h"
 
 namespace tektite::cpu {
 namespace {

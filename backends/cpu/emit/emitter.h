@@ -19,19 +19,12 @@
 #include <vector>
 
 #include "backends/cpu/emit/chunking.h"
+#include "backends/cpu/emit/elements.h"
 #include "jit/backend/target_info.h"
 #include "jit/ir/graph.h"
-#include "jit/llvm/emit/element_emitter.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
-
-using loop::At;
-using loop::Delinearize;
-using loop::DelinearizeLanes;
-using loop::ElementEmitter;
-using loop::Indices;
-using loop::LaneIndex;
 
 // See backend::Bands.
 struct EmittedBands {

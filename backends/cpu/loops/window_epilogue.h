@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "backends/cpu/emit/elements.h"
 #include "jit/ir/graph.h"
-#include "jit/llvm/emit/element_emitter.h"
 
 namespace tektite::cpu {
 

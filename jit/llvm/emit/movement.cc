@@ -5,7 +5,7 @@
 #include "jit/base/status.h"
 #include "jit/llvm/emit/element_emitter.h"
 
-namespace tektite::cpu {
+namespace tektite::loop {
 namespace {
 
 using ir::Attr;
@@ -283,4 +283,4 @@ Value ElementEmitter::EmitGather(const Node& node, const Indices& at) {
   return Emit(node.operand(0), from);
 }
 
-}  // namespace tektite::cpu
+}  // namespace tektite::loop

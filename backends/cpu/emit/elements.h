@@ -1,0 +1,18 @@
+// The names of jit/llvm/emit that every emitter of this back end uses.
+#ifndef TEKTITE_BACKENDS_CPU_EMIT_ELEMENTS_H_
+#define TEKTITE_BACKENDS_CPU_EMIT_ELEMENTS_H_
+
+#include "jit/llvm/emit/element_emitter.h"
+
+namespace tektite::cpu {
+
+using loop::At;
+using loop::Delinearize;
+using loop::DelinearizeLanes;
+using loop::ElementEmitter;
+using loop::Indices;
+using loop::LaneIndex;
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_EMIT_ELEMENTS_H_
