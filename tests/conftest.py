@@ -8,6 +8,10 @@ environment of the Python that runs pytest.
 TEKTITE_LIBRARY, where set, names another build of the compiler. The programs are tiny and run a few times, so
 the compiler is told that nothing is too small for it, to compile before it answers, not to give calls to
 TensorFlow for comparison, and to measure no kernels (FLAGS); a program's own TEKTITE_FLAGS come after these.
+
+TensorFlow uses oneDNN by default only where the CPU has AVX-512.  Results are compared with its oneDNN kernels on
+every machine, since some ops have no other kernel (gradients of grouped convolutions, say); tests that compare with
+its own kernels set TF_ENABLE_ONEDNN_OPTS=0 for their programs.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false
 # A disk cache of this session's own, not the user's; programs that the tests start inherit it.
 _CACHE_HOME = tempfile.TemporaryDirectory(prefix="tektite_tests_")
 os.environ["XDG_CACHE_HOME"] = _CACHE_HOME.name
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 PREAMBLE = """
 import json, os, sys, threading

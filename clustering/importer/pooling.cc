@@ -124,9 +124,13 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
   return op.Return(b.Convert(sum, dtype));
 }
 
-// The gradient goes to the first largest element of each window.
+// The gradient goes to the first largest element of each window.  TensorFlow's only kernel for volumes in
+// double precision gives it to every one of them.
 absl::Status ImportMaxPoolGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
+  if (p.format.spatial_dims == 3 && op.Input(0).dtype() == DType::kF64) {
+    return op.Refuse("in double precision every largest element of a window receives the gradient");
+  }
   TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
   ops::WindowDims w = WholeWindow(p);
   return op.Return(op.b().AddOne(Op::kSelectAndScatter, {op.Input(0), op.Input(2)},
