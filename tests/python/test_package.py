@@ -184,7 +184,8 @@ def test_wheel_holds_what_an_environment_needs(tmp_path):
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
     for wanted in ("tensorflow-plugins/libtektite_loader.so", "tektite/lib/libtektite.so",
-                   "tektite/lib/libtektite_tf-2.21.so", "tektite/__init__.py", "tektite/py.typed"):
+                   "tektite/lib/libtektite_tf-2.21.so", "tektite/__init__.py", "tektite/py.typed",
+                   "tektite-0.1.0.dist-info/LICENSE"):
         assert wanted in names
     target = tmp_path / "site"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", target, path],

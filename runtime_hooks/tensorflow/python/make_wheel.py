@@ -41,7 +41,8 @@ def contents(args: argparse.Namespace) -> dict[str, bytes]:
 def metadata(version: str) -> str:
     project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
     return (f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {version}\n"
-            f"Summary: {project['description']}\nRequires-Python: {project['requires-python']}\n")
+            f"Summary: {project['description']}\nLicense: {project['license']}\nLicense-File: LICENSE\n"
+            f"Requires-Python: {project['requires-python']}\n")
 
 
 def record_line(name: str, data: bytes) -> str:
@@ -64,6 +65,7 @@ def main() -> None:
     info = f"tektite-{version}.dist-info"
     files = contents(args)
     files[f"{info}/METADATA"] = metadata(version).encode()
+    files[f"{info}/LICENSE"] = (HERE.parents[2] / "LICENSE").read_bytes()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: tektite\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     record = [record_line(name, data) for name, data in files.items()] + [f"{info}/RECORD,,"]
     files[f"{info}/RECORD"] = ("\n".join(record) + "\n").encode()
