@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Sequence
 
-OUTPUT_OPTIONS = ("--json", "--markdown")
+OUTPUT_OPTIONS = ("--json", "--markdown", "--readme")
 
 
 def write_section(page: Path, section: str) -> None:

@@ -1,7 +1,10 @@
-"""The tables of bench/compare: for the terminal, and the Markdown of bench/RESULTS.md."""
+"""The tables of bench/compare: for the terminal, and the Markdown of bench/RESULTS.md and README.md."""
 from bench.harness.engines import ENGINES, STOCK, TEKTITE, Engine
 from bench.harness.figures import geometric_mean, short, table
 from bench.harness.summary import best_rival, find
+
+# One function of many small ops gains far more than models do, so means stand there with it and without it.
+CARRIES_MEANS = "seed_case"
 
 
 def threads_of(lines: list[dict]) -> list[int]:
@@ -55,30 +58,49 @@ def ratio_cell(line: dict | None) -> str:
 def against_rivals(lines: list[dict], threads: int, engines: list[Engine]) -> str:
     """A line per workload, a column per engine: stock's time, everyone's speed-up, Tektite's lead."""
     others = [e for e in engines if e.name != STOCK]
-    rows, leads = [], []
-    gains, duels = {e.name: [] for e in others}, {e.name: [] for e in others}
-    for model in models_of(lines):
+    rows, models = [], models_of(lines)
+    for model in models:
         found = {e.name: find(lines, model, e.name, threads) for e in engines}
-        ours = found.get(TEKTITE)
-        for engine in others:
-            line = found[engine.name]
-            if line and "ratio" in line and not line.get("wrong"):
-                gains[engine.name].append(line["ratio"])
-                if ours and "ms" in ours:
-                    duels[engine.name].append(line["ms"] / ours["ms"])
         best = best_rival(lines, model, threads)
-        lead = best["ms"] / ours["ms"] if best and ours and "ms" in ours else None
-        leads += [lead] if lead else []
         rows.append([model, milliseconds(found.get(STOCK)), *(ratio_cell(found[e.name]) for e in others),
-                     ENGINES[best["engine"]].name if best else "-", short(lead)])
+                     ENGINES[best["engine"]].name if best else "-", short(lead_of(lines, model, threads))])
 
-    def means(of: dict[str, list[float]]) -> list[str]:
-        return [short(geometric_mean(of[e.name])) for e in others]
+    def mean_row(name: str, chosen: list[str]) -> list[str]:
+        return [name, "", *(short(geometric_mean(gains_of(lines, chosen, e.name, threads))) for e in others), "",
+                short(geometric_mean(leads_of(lines, chosen, threads)))]
 
-    rows.append(["geometric mean", "", *means(gains), "", short(geometric_mean(leads))])
-    rows.append(["over workloads", "", *(str(len(gains[e.name])) for e in others), "", str(len(leads))])
-    rows.append(["tektite / it, mean", "", *means(duels), "", ""])
+    rows.append(mean_row("geometric mean", models))
+    if CARRIES_MEANS in models:
+        rows.append(mean_row(f"without {CARRIES_MEANS}", [m for m in models if m != CARRIES_MEANS]))
+    rows.append(["over workloads", "", *(str(len(gains_of(lines, models, e.name, threads))) for e in others), "",
+                 str(len(leads_of(lines, models, threads)))])
+    rows.append(["tektite / it, mean", "",
+                 *(short(geometric_mean(duels_of(lines, models, e.name, threads))) for e in others), "", ""])
     return table(["workload", "stock ms", *(e.name for e in others), "best rival", "tektite / best"], rows)
+
+
+def gains_of(lines: list[dict], models: list[str], engine: str, threads: int) -> list[float]:
+    """Speed-ups of an engine over stock TensorFlow, where its results are right."""
+    found = [find(lines, model, engine, threads) for model in models]
+    return [line["ratio"] for line in found if line and "ratio" in line and not line.get("wrong")]
+
+
+def duels_of(lines: list[dict], models: list[str], engine: str, threads: int) -> list[float]:
+    """Tektite's speed over an engine's."""
+    pairs = [(find(lines, model, engine, threads), find(lines, model, TEKTITE, threads)) for model in models]
+    return [line["ms"] / ours["ms"] for line, ours in pairs
+            if line and "ratio" in line and not line.get("wrong") and ours and "ms" in ours]
+
+
+def lead_of(lines: list[dict], model: str, threads: int) -> float | None:
+    """Tektite's speed over that of the best rival."""
+    best, ours = best_rival(lines, model, threads), find(lines, model, TEKTITE, threads)
+    return best["ms"] / ours["ms"] if best and ours and "ms" in ours else None
+
+
+def leads_of(lines: list[dict], models: list[str], threads: int) -> list[float]:
+    leads = (lead_of(lines, model, threads) for model in models)
+    return [lead for lead in leads if lead is not None]
 
 
 def figure_table(lines: list[dict], threads: int, engines: list[Engine], figure: str) -> str:
@@ -140,6 +162,33 @@ def markdown(lines: list[dict], engines: list[Engine], machine: dict, versions: 
     if found:
         text += ["#### Cells without a figure", "", *(f"- {line}" for line in found), ""]
     return "\n".join(text)
+
+
+def readme(lines: list[dict], machine: dict, versions: dict[str, str], command: str) -> str:
+    """The section of README.md: Tektite, the best of the others, and the lead, for each workload and thread count."""
+    models, counts = models_of(lines), threads_of(lines)
+
+    def cells(model: str, threads: int) -> list[str]:
+        best = best_rival(lines, model, threads)
+        rival = f"{short(best['ratio'])} ({best['engine']})" if best and "ratio" in best else "-"
+        return [ratio_cell(find(lines, model, TEKTITE, threads)), rival, short(lead_of(lines, model, threads))]
+
+    def mean_row(name: str, chosen: list[str]) -> list[str]:
+        return [name, *(cell for threads in counts for cell in (
+            short(geometric_mean(gains_of(lines, chosen, TEKTITE, threads))), "",
+            short(geometric_mean(leads_of(lines, chosen, threads)))))]
+
+    rows = [[model, *(cell for threads in counts for cell in cells(model, threads))] for model in models]
+    rows.append(mean_row("geometric mean", models))
+    if CARRIES_MEANS in models:
+        rows.append(mean_row(f"without {CARRIES_MEANS}", [m for m in models if m != CARRIES_MEANS]))
+    header = ["workload", *(name for threads in counts
+                            for name in (f"Tektite, {title(threads)}", "best rival", "Tektite / it"))]
+    return "\n".join(["## What it gains", "", "Speed-ups over stock TensorFlow in the same run, medians over processes.",
+                      "[bench/RESULTS.md](bench/RESULTS.md) has the other tables, and the cases where Tektite is not ahead.",
+                      "", table(header, rows), "",
+                      f"Measured at {versions['Tektite']} on {machine['cpu']} ({machine['date']}) with", "", "```",
+                      command, "```", ""])
 
 
 def terminal(lines: list[dict], engines: list[Engine]) -> str:

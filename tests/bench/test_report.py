@@ -72,6 +72,43 @@ def test_without_stock_there_are_no_ratios():
     assert [c.strip() for c in cells[1:-1]] == ["softmax", "failed", "-", "-", "-", "-", "-"]
 
 
+def test_means_stand_with_the_workload_that_carries_them_and_without():
+    lines = summary.summarise([row(STOCK, 10), row(TEKTITE, 5), row("openvino", 8),
+                               row(STOCK, 100, "seed_case"), row(TEKTITE, 1, "seed_case"), row("openvino", 50, "seed_case")])
+    rows = {cells[0].strip(): [c.strip() for c in cells[1:]] for line in report.against_rivals(
+        lines, 1, ENGINES_SHOWN).splitlines() if (cells := line.strip("|").split("|"))}
+    assert rows["geometric mean"] == ["", "14.1", "-", "1.58", "", "8.94"]
+    assert rows["without seed_case"] == ["", "2.00", "-", "1.25", "", "1.60"]
+
+
+def test_the_readme_gets_the_same_figures_with_commit_machine_and_command():
+    lines = summary.summarise([row(STOCK, 10), row(TEKTITE, 5), row("openvino", 8)])
+    text = report.readme(lines, {"cpu": "Some CPU", "date": "2026-11-22"}, {"Tektite": "abc1234"}, "bench/compare --x")
+    assert text.startswith("## What it gains\n") and "abc1234 on Some CPU (2026-11-22)" in text and "bench/compare --x" in text
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| softmax")]
+    assert cells == [["softmax", "2.00", "1.25 (openvino)", "1.60"]]
+
+
+def table_rows(page: Path, heading: str) -> dict[str, list[str]]:
+    """Of the first table below a heading, by their first cells."""
+    table = page.read_text().split(f"{heading}\n", 1)[1]
+    lines = [line for line in table.split("|\n\n", 1)[0].splitlines() if line.startswith("|")]
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:] for row in cells}
+
+
+def test_readme_and_results_show_one_run():
+    """README.md once quoted another run than bench/RESULTS.md."""
+    readme = table_rows(ROOT / "README.md", "## What it gains")
+    assert "without seed_case" in readme
+    for count, threads in enumerate(("1 thread", "2 threads")):
+        results = table_rows(ROOT / "bench/RESULTS.md", f"### {threads}")
+        for model, cells in readme.items():
+            if model in results and model != "workload" and set(model) != {"-"}:
+                ours, _, lead = cells[3 * count:3 * count + 3]
+                assert (ours, lead) == (results[model][1], results[model][-1]), model
+
+
 def test_markdown_says_where_and_with_what_it_was_measured():
     lines = summary.summarise([row(STOCK, 10), row(TEKTITE, 5), failed("xla", "no")])
     text = report.markdown(lines, ENGINES_SHOWN, {"cpu": "Some CPU", "cpus": 2}, {"jax": "0.1"}, "bench/compare --x")
