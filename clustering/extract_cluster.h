@@ -2,9 +2,10 @@
 // graph whose inputs are _Arg nodes and whose outputs are _Retval nodes (tektite_cluster_create's
 // form).
 //
-//   TEKTITE_ASSIGN_OR_RETURN(ClosedGraph cluster, ExtractCluster(index,
-//   marking.clusters[0].nodes)); cluster.inputs   // {"x", "w:0", ...}: what _Arg 0, 1, ... stand
-//   for
+// Example(const graph_def::GraphIndex& index, const std::vector<int>& nodes) -> absl::Status:
+//   #include "jit/base/status.h"
+//   TEKTITE_ASSIGN_OR_RETURN(ClosedGraph cluster, ExtractCluster(index, nodes));
+//   cluster.inputs;  // {"x", "w:0", ...}: what _Arg 0, 1, ... stand for
 //
 // Control edges are gone: a cluster computes, and has no other effects. The TensorFlow hook cuts
 // its clusters out itself; this serves explaining, dumping, running frozen graphs and tests.

@@ -1,7 +1,7 @@
 // What code generation and layout choices need to know about the machine.
 //
-// Filled by a back end from what it detects (or from --cpu=avx2 and the like); nothing else may ask
-// the machine, so that a compile for another target is a matter of passing another TargetInfo.
+// A back end fills it from what it detects, or from --cpu=avx2; nothing else asks the machine.
+// Limits: the instruction set varies, the architecture does not: code is for the host's triple.
 #ifndef TEKTITE_JIT_BACKEND_TARGET_INFO_H_
 #define TEKTITE_JIT_BACKEND_TARGET_INFO_H_
 

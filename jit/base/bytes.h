@@ -1,9 +1,9 @@
 // Values as bytes and back, for files: little-endian, strings with their length before them.
-//
-//   ByteWriter w;                       ByteReader r(bytes);
-//   w.U64(chunks);                      const uint64_t chunks = r.U64();
-//   w.String(name);                     const absl::string_view name = r.String();
-//   file << w.bytes();                  if (!r.AtEnd()) return damaged;
+// Example(uint64_t number, const std::string& name, ByteWriter& w):
+//   w.U64(number), w.String(name);
+//   ByteReader r(w.bytes());
+//   const bool is_same = r.U64() == number && r.String() == name;
+//   if (!r.AtEnd() || !is_same) return;  // damaged
 //
 // A reader never reads beyond its bytes: the first value that is not there makes it fail, and all
 // later ones are zero or empty.  What it returns borrows from those bytes.

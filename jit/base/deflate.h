@@ -1,8 +1,8 @@
 // Text made smaller for files: its size, then zlib's format, or the text where that is no longer.
-//
+// Example(absl::string_view text, std::string* again):
 //   const std::string packed = Deflate(text);
-//   std::string text;
-//   if (!Inflate(packed, &text)) ...              // not what Deflate wrote
+//   const bool is_ours = Inflate(packed, again);
+//   if (!is_ours) again->clear();  // Deflate did not write it
 //
 // For what is written once and seldom read: a millisecond for 50 KB, a tenth of that back.  No
 // bytes make Inflate take more than some thousand times their own size, the most that zlib can

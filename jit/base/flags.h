@@ -1,8 +1,8 @@
 // Settings of one compiler, parsed from "--name=value --name=value" (TEKTITE_FLAGS).
-//
+// Example:
 //   std::vector<std::string> errors;
 //   Flags flags = Flags::Parse("--compile=async --verify", &errors);
-//   if (flags.verify) ...
+//   if (flags.verify) flags.dump_to = "dumps";
 //
 // The table is flag_list.inc; a new flag is one row there.  An unknown or malformed flag is
 // reported in one line that names it and is otherwise ignored, so that a typo never takes a service

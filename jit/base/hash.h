@@ -1,7 +1,7 @@
 // A stable 256-bit fingerprint: equal on every machine and in every build, fit for cache keys.
-//
-//   Fingerprint key = FingerprintOf(absl::StrCat(kernel_text, ";", flags.CodeKey()));
-//   map[key.Hex()] = ...
+// Example(absl::string_view kernel_text):
+//   Fingerprint key = FingerprintOf(kernel_text);
+//   std::string file_name = key.Hex();
 //
 // BLAKE2b of libsodium; not for secrets.
 #ifndef TEKTITE_JIT_BASE_HASH_H_

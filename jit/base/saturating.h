@@ -1,7 +1,7 @@
 // Arithmetic on sizes, offsets and counts that 64 bits may not hold.
-//
+// Example(int64_t rows, int64_t row_bytes, bool* fits):
 //   const int64_t bytes = SaturatingMul(rows, row_bytes);
-//   if (IsSaturated(bytes)) return absl::ResourceExhaustedError("too large");
+//   *fits = !IsSaturated(bytes);
 //
 // Why: sizes come from a user's tensors and graphs.  A product that wraps looks like a small buffer
 // to the code that allocates it, and like a large one to the code that fills it.

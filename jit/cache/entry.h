@@ -1,8 +1,8 @@
 // The bytes of one cache entry: the whole key, what is cached, and a digest over all of it.
-//
-//   std::string bytes = EncodeEntry(key, payload, NowMicroseconds());
+// Example(const CacheKey& key, absl::string_view payload, int64_t now_us):
+//   std::string bytes = EncodeEntry(key, payload, now_us);
 //   Entry entry;
-//   EntryFault fault = DecodeEntry(bytes, &entry);      // kNone, or why these bytes are refused
+//   EntryFault fault = DecodeEntry(bytes, &entry);  // kNone, or why these bytes are refused
 //
 //   header    "TEKTITE\n", format, kind, size, created, key, prints of the key's parts: 136 bytes
 //   body      name, the key's parts, payload, each after its length; the part kIr deflated, which

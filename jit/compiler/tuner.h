@@ -1,7 +1,7 @@
 // Which of a back end's ways to make a kernel is the fastest on this machine: measured once, kept.
 //
-//   std::shared_ptr<Tuner> tuner = Tuner::Create(backend_info, flags, environment, disk);
-//   std::string way = tuner->Choose(fusion, packs_rhs);      // "2x12", or "" for the usual one
+// Example(Tuner& tuner, const ir::Node& fusion):
+//   std::string way = tuner.Choose(fusion, /*packs_rhs=*/true);  // "2x12", or "" for the usual one
 //
 // Why: no rule says which register tile, or whether a library, is best for a shape on every
 // machine; a few milliseconds of running them does.  Choose answers from memory or from the disk

@@ -1,8 +1,8 @@
 // A tensor dimension: an integer, or an expression over named symbols.
-//
+// Example:
 //   Dim n = Dim::Symbol("n");
-//   Dim padded = CeilDiv(n, 8) * 8;            // prints "8*((n + 7) floordiv 8)"
-//   padded.Substitute({{"n", Dim(13)}});       // Dim(16)
+//   Dim padded = CeilDiv(n, 8) * 8;       // prints "8*((n + 7) floordiv 8)"
+//   padded.Substitute({{"n", Dim(13)}});  // Dim(16)
 //
 // Expressions are kept in a canonical form (a polynomial with sorted terms over symbols and the
 // non-polynomial functions floordiv, mod, max, min), so operator== is "provably equal": equal

@@ -1,10 +1,10 @@
 // The tensor IR: a graph of nodes in static single assignment form.
-//
+// Example:
 //   Graph g("f");
-//   Value x = g.AddParameter(Shape(DType::kF32, {4}), "x");
+//   Value x = g.AddParameter(Shape(DType::kF32, {Dim(4)}), "x");
 //   Node* y = g.Append(Op::kNeg, {x}, {}, {x.shape()});
 //   g.SetOutputs({y->result(0)});
-//   Print(g);   // graph @f(%x: f32[4]) -> (f32[4]) { %0: f32[4] = neg(%x)  return %0 }
+//   Print(g);  // graph @f(%x: f32[4]) -> (f32[4]) { %1: f32[4] = neg(%x)  return %1 }
 //
 // A Graph owns its nodes in topological order; Node* and Value borrow, and stay valid until the
 // node is erased.  A node has operands, results (usually one), attributes, and regions (graphs of

@@ -1,6 +1,6 @@
 // The type of one tensor value: element type and dimensions, row-major.
-//
-//   Shape s(DType::kF32, {Dim::Symbol("n"), 768});   // prints "f32[n,768]"
+// Example:
+//   Shape s(DType::kF32, {Dim::Symbol("n"), 768});  // prints "f32[n,768]"
 #ifndef TEKTITE_JIT_IR_SHAPE_H_
 #define TEKTITE_JIT_IR_SHAPE_H_
 

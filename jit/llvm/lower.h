@@ -1,9 +1,9 @@
 // Lowers loop IR kernels to LLVM IR: a function per kernel with the C signature
-//   void name(void* const* buffers, const int64_t* sizes, void* scratch, int64_t begin, int64_t
-//   end)
+//   void name(void* const* buffers, const int64_t* sizes, void* scratch,
+//             int64_t begin, int64_t end)
 //
-// Shared by the CPU and GPU back ends.  The only rooms that include LLVM headers are jit/llvm and
-// backends/.
+// The only rooms that include LLVM headers are jit/llvm and backends/.
+// Limits: code for a CPU; there is no thread index, barrier or shared memory.
 #ifndef TEKTITE_JIT_LLVM_LOWER_H_
 #define TEKTITE_JIT_LLVM_LOWER_H_
 

@@ -1,12 +1,12 @@
 // FuncBuilder: builds a graph op by op, with shapes inferred on the way.
-//
+// Example() -> absl::StatusOr<std::unique_ptr<Graph>>:
 //   FuncBuilder b("softmax");
 //   Value x = b.Parameter(Shape(DType::kF32, {Dim::Symbol("n"), 10}), "x");
 //   Value max = b.Reduce(x, {1}, "max");
 //   Value e = b.Exp(b.Sub(x, b.BroadcastInDim(max, x.shape().dims(), {0})));
 //   Value sum = b.Reduce(e, {1}, "add");
 //   b.Return({b.Div(e, b.BroadcastInDim(sum, x.shape().dims(), {0}))});
-//   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<Graph> g, b.Build());
+//   return b.Build();
 //
 // Errors: the first one is kept and every later call returns a null Value, so that a chain of calls
 // needs one check at its end (status() or Build()).  Elementwise calls want equal shapes, except

@@ -4,12 +4,12 @@
 // weights in the same way: an entry is found by the signature of the weight group (see
 // step_graph.h) and holds the results for one set of the weights' versions, the latest.  Results
 // are shared by count: a call that still runs with old ones keeps them until it ends.
-//
-//   WeightStore::Entry* entry = store->Register(group.signature);
-//   {
-//     std::lock_guard<std::mutex> lock(store->mutex());
-//     if (entry->versions == versions) ...use entry->block, otherwise compute one and
-//     store->Publish(entry, versions, block, this);
+// Example(WeightStore& store, WeightHolder& holder, const std::vector<uint64_t>& signature):
+//   WeightStore::Entry* entry = store.Register(&holder, {&signature}).front();
+//   std::lock_guard<std::mutex> lock(store.mutex());
+//   if (entry->versions != std::vector<uint64_t>{7}) {         // not this call's
+//     auto block = WeightBlock::Create(store.budget(), 4096);  // compute into block->data()
+//     store.Publish(entry, {7}, block, &holder);
 //   }
 //
 // Memory is counted against one MemoryBudget for the whole compiler.

@@ -4,19 +4,28 @@
 // Why: no cost model is right about every machine, shape and neighbour.  A compiler that makes a
 // program slower is worse than none.
 //
-//   Contest contest(options);                        // one per cluster
-//   Contest::Turn turn = contest.Begin(shape_class, work, code_generation);
-//   if (turn is the host's and measured, and its kernels are yet to be made) {
-//     contest.Postpone(&turn);
-//   }
+// There is one contest per cluster.  A call that worked ends its turn:
+//
+// Example(Contest& contest, uint64_t (*run_code)(), void (*run_host)(), bool has_host_kernels):
+//   Contest::Turn turn = contest.Begin(/*shape_class=*/7, /*work=*/1024, /*code_generation=*/0);
+//   const bool is_host = turn.side == Contest::Side::kHost;
+//   if (is_host && turn.is_measured && !has_host_kernels) contest.Postpone(&turn);
 //   if (turn.side == Contest::Side::kCompiled) {
-//     run; turn.artifact = the code that ran; if it worked: contest.End(turn);
-//   } else { run the host's kernels; contest.End(turn); }
+//     turn.artifact = run_code();  // the number of the code that ran
+//   } else {
+//     run_host();
+//   }
+//   contest.End(turn);
 //
 // A caller that has compiled code alone, and no way to the host's kernels, asks one question:
 //
-//   std::optional<Contest::Turn> turn = contest.BeginIfWon(shape_class, work);
-//   if (!turn) ... make the call in another way ...          // never the host's, never measured
+// Example(Contest& contest, uint64_t (*run_code)(), void (*call_in_another_way)()):
+//   std::optional<Contest::Turn> turn = contest.BeginIfWon(/*shape_class=*/7, /*work=*/1024);
+//   if (turn) {
+//     run_code();  // never the host's turn, never measured
+//   } else {
+//     call_in_another_way();
+//   }
 //
 // Each call runs on one side only, so a call is never made twice.  For each shape class:
 //

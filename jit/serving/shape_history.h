@@ -2,9 +2,8 @@
 //
 //   ShapeHistory history(KeyLayout(source, call));
 //   history.Observe(key);                                    // every new key
-//   std::vector<int> symbols = history.ChooseSymbols(key, choice);   // -1, -1, 0, 1, -1, 0: a
-//   symbol
-//                                                            // for each word of the key
+//   // A symbol for each word of the key, or -1: -1, -1, 0, 1, -1, 0.
+//   std::vector<int> symbols = history.ChooseSymbols(key, choice);
 //   TEKTITE_ASSIGN_OR_RETURN(ShapeRules rules, ShapeRules::Of(graph, words, key));
 //   rules.Match(other_key)                                   // that graph's code serves this call
 //

@@ -3,12 +3,12 @@
  * A host (the TensorFlow hook, the `tektite` command) hands over graphs as
  * serialized GraphDef bytes and tensors as plain pointers.  No C++ type, no
  * protobuf message and no abseil type crosses this line, so the host and the
- * compiler may be built against different versions of each.
- *
- *   tektite_status st;
- *   tektite_compiler* c = tektite_compiler_create(&options, &st);
- *   tektite_cluster* k = tektite_cluster_create(c, "cluster_0", bytes, size, &st);
- *   if (tektite_cluster_run(k, &call, &st) != TEKTITE_OK) { ... run the host's own kernels ... }
+ * compiler may be built against different versions of each (examples/host/main.cc is a host).
+ * Example(tektite_options* options, const void* graph, size_t size, tektite_call* call):
+ *   tektite_status status;
+ *   tektite_compiler* compiler = tektite_compiler_create(options, &status);
+ *   tektite_cluster* cluster = tektite_cluster_create(compiler, "name", graph, size, &status);
+ *   if (tektite_cluster_run(cluster, call, &status) != TEKTITE_OK) return;  // the host computes
  *
  * Rules: every function is thread-safe unless it says otherwise; nothing is
  * thrown; nothing aborts the process; a returned string is released with

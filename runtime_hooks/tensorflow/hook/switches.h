@@ -1,13 +1,13 @@
 // Which graphs Tektite looks at: the environment variable TEKTITE, the session's flag, annotations.
 //
-// Why one place: the four ways to switch Tektite on are independent (docs: README "Switching on"),
+// Why one place: the four ways to switch Tektite on are independent (docs/usage.md),
 // and what they add up to must be the same everywhere.
 //
 //   TEKTITE=1                 every graph; so from a call of tektite.enable() on
 //   TEKTITE=scoped            annotated nodes only, whatever the session says
-//   unset                     every graph of a session with global_jit_level ON_1 or ON_2 (this is
-//   also
-//                             what tf.config.optimizer.set_jit(True) sets), else annotated nodes
+//   unset                     every graph of a session with global_jit_level ON_1 or ON_2, which
+//                             tf.config.optimizer.set_jit(True) sets too;
+//                             else annotated nodes
 //   TEKTITE=0                 nothing (the loader does not even open the hook)
 //
 // Never: eager ops, one by one, and functions with jit_compile=True, which are XLA's.

@@ -3,10 +3,10 @@
 // Why: TensorFlow takes 50 us for a call of the smallest function and 0.9 ms for one that captures
 // 262 variables.  So the caller (fast_calls, python/tektite/_direct.py) learns once which cluster a
 // function is and what it captures, and from then on runs the cluster itself:
-//   std::vector<int64_t> plan = Bind(request);       once: plan[0] names the binding, 0 if there is
-//                                                    none; then for each result of the function
-//                                                    the output of the cluster
-//   const char* why = CallDirectly(plan[0], args, outputs);    each time
+//   std::vector<int64_t> plan = Bind(request);               // once
+//   const char* why = CallDirectly(plan[0], args, outputs);  // each time
+// plan[0] names the binding, 0 if there is none.  The outputs of the cluster follow, one for each
+// result of the function.
 // CallDirectly serves what compiled code has already won in the contest.  It declines, and nothing
 // has happened, when TensorFlow's kernels are to run or to be measured, when there is no code, or
 // when the binding is gone: then the caller makes the call in the ordinary way.

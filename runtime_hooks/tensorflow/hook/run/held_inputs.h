@@ -7,20 +7,20 @@
 // content*.  Such an argument gets a version, and the compiler keeps what it computed from it
 // (packed filters, folded batch norms).
 //
-//   InputReader reader(num_inputs, variable_types, constant_inputs);   // once per kernel
-//   InputReader::Call call;                                            // once per run
+// Example(tensorflow::OpKernelContext* context, InputReader& reader, InputReader::Inputs inputs):
+//   InputReader::Call call;  // one for each run; there is one reader for each kernel
 //   const char* why = reader.Read(context, inputs, {}, &call);
-//   if (why != nullptr) { ... run TensorFlow's kernels ... }
-//   use(call.args);                                                    // valid while `call` lives
+//   if (why != nullptr) return;  // TensorFlow's kernels run
+//   tektite_call arguments = {};
+//   arguments.args = call.args.data();  // valid while `call` lives
 //
 // Rules
-//  * A variable is held from its first read.  When its buffer is found changed it is let go at
-//  once, and
-//    taken again only after 3 runs, then 6, 12, ...: a variable in training is soon left alone, so
-//    that its updates stay in place and cost nothing.  64 quiet runs forgive the past.
-//  * A variable with copy_on_read_mode (sparse updates write in place under a shared lock) is never
-//  held:
-//    it is read under its lock, which is kept until the call ends.
+//  * A variable is held from its first read.
+//    When its buffer is found changed, it is released at once, and held again only after 3 runs,
+//    then 6, 12, ...: a variable in training is soon left alone, so that its updates stay in place
+//    and cost nothing.  64 quiet runs forgive the past.
+//  * A variable with copy_on_read_mode is never held: sparse updates write in place under a shared
+//    lock.  It is read under its lock, which the call keeps until it ends.
 //  * A variable that the cluster itself updates is never held, and never in copy_on_read_mode; no
 //    other input is the same variable.
 //  * The output of a constant node is held for good.
