@@ -30,7 +30,7 @@ KNOWN = {
     r"Erf\.float64|elementwise\.Erf1": "TensorFlow's erf of infinity in double precision is NaN",
     r"(Conv\dD|Depthwise|MatMul|Einsum|Backprop|BatchNorm|GradientOf|Pool|LinSpace|Resize|CrossEntropy|Fused|Dense|"
     r"Gelu|Mish|AdjustContrast)\w*.*/(turn|inf|-inf|row14|row15|row16|all)": "order of additions and overflow on the way",
-    r"(Sum|Mean|Prod|EuclideanNorm|Cumsum|Cumprod)\w*(\[.*\]|\w*)/turn|rows\.(Sum|Mean|Cumsum|Norm)/(row16|all)":
+    r"(Sum|Mean|Prod|EuclideanNorm|Cumsum|Cumprod)\w*(\[.*\]|\w*)/turn|rows\.(Sum|Mean|Cumsum|Norm|MatVec)/(row16|all)":
         "order of additions and overflow on the way",
     r"(Conv\dD|Backprop|Depthwise)\w*/nan": "padding is zeros, and meets the weights",
     r"RsqrtGrad\.float(32|64)/pairs": "a product on the way leaves the range of normal numbers",
