@@ -81,10 +81,13 @@ absl::Status ReturnStatistics(NodeImport& op, absl::Span<const Value> statistics
   return third ? op.Return(op.b().Scalar(DType::kF32, 0)) : absl::OkStatus();
 }
 
-// oneDNN's fused ReLU lets NaN end, where Relu alone keeps it: a model may live on that.
-std::optional<Value> ActivateFused(FuncBuilder& b, absl::string_view name, Value x,
+// oneDNN's fused ReLU lets NaN end, where Relu alone and TensorFlow's own fused kernels keep it: a
+// model may live on that.  The host says which kernels it has.
+std::optional<Value> ActivateFused(NodeImport& op, absl::string_view name, Value x,
                                    double alpha = 0.2) {
-  if (!x || (name != "Relu" && name != "Relu6")) return Activate(b, name, x, alpha);
+  FuncBuilder& b = op.b();
+  const bool keeps_nan = op.attrs().Bool("_tektite_without_onednn", false);
+  if (!x || keeps_nan || (name != "Relu" && name != "Relu6")) return Activate(b, name, x, alpha);
   const Value zero = b.FullLike(x, 0), six = b.FullLike(x, 6);
   x = b.Select(b.Compare(x, zero, "gt"), x, zero);
   return name == "Relu6" ? b.Select(b.Compare(x, six, "lt"), x, six) : x;
@@ -95,7 +98,7 @@ absl::StatusOr<Value> FinishNorm(NodeImport& op, Value y) {
   if (op.op() != "_FusedBatchNormEx") return y;
   if (op.attrs().Int("num_side_inputs", 0) > 0) y = op.b().Add(y, op.Input(5));
   absl::string_view name = op.attrs().String("activation_mode", "Identity");
-  std::optional<Value> activated = ActivateFused(op.b(), name, y);
+  std::optional<Value> activated = ActivateFused(op, name, y);
   if (!activated) return op.Refuse("activation ", name);
   return *activated;
 }
@@ -227,7 +230,7 @@ absl::StatusOr<Value> ApplyFusedOps(NodeImport& op, Value y, int feature, int ne
       std::vector<Value> v = op.Inputs(next_input, next_input + 4);
       y = Normalize(b, y, {v[0], v[1], v[2], v[3]}, epsilon, feature);
     } else {
-      std::optional<Value> activated = ActivateFused(b, name, y, alpha);
+      std::optional<Value> activated = ActivateFused(op, name, y, alpha);
       if (!activated) return op.Refuse("fused op ", name);
       y = *activated;
     }

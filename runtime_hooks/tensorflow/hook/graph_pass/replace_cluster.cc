@@ -24,6 +24,7 @@
 #include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/lib/strings/proto_serialization.h"
 #include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow/core/util/util.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -380,6 +381,17 @@ void Splice(const std::vector<Node*>& nodes, const NodeSet& inside, const Bounda
   for (Node* node : nodes) graph->RemoveNode(node);
 }
 
+// Fused kernels of oneDNN and of TensorFlow differ in what becomes of NaN, and the compiler follows
+// those that would run here.  oneDNN's take 16-bit floats only where TensorFlow then fuses at all.
+void NoteFusedKernels(tensorflow::GraphDef* def) {
+  if (tensorflow::IsMKLEnabled()) return;
+  for (NodeDef& node : *def->mutable_node()) {
+    if (absl::StartsWith(node.op(), "_Fused")) {
+      tensorflow::AddNodeAttr("_tektite_without_onednn", true, &node);
+    }
+  }
+}
+
 // Null when it cannot be made.
 std::shared_ptr<const ClusterBody> MakeBody(
     const std::vector<Node*>& nodes, const Boundary& boundary,
@@ -388,6 +400,7 @@ std::shared_ptr<const ClusterBody> MakeBody(
   if (!BuildBody(nodes, boundary, **options.graph, body.get()).ok()) return nullptr;
   tensorflow::GraphDef def;
   body->ToGraphDef(&def, /*include_flib_def=*/false);
+  NoteFusedKernels(&def);
   auto made = std::make_shared<ClusterBody>();
   // The same bytes each time, for what is kept by them (prepared_cluster.h).
   if (!tensorflow::SerializeToStringDeterministic(def, &made->bytes)) return nullptr;
