@@ -34,6 +34,7 @@ VISIBLE: dict[str, set[str]] = {
                             "jit/base", "jit/ir"},
     "runtime_hooks/tensorflow": {"runtime_hooks/c_api"},
     "runtime_hooks/standalone": {"runtime_hooks/c_api"},
+    "examples": {"runtime_hooks/c_api"},
 }
 
 # The one file that lists all back ends may name them.

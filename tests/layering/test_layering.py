@@ -38,6 +38,7 @@ BAD_INCLUDES = [
     ("jit/reference/a.cc", '#include "jit/llvm/loop.h"', "may not include jit/llvm"),
     ("runtime_hooks/tensorflow/hook.cc", '#include "jit/base/hash.h"', "may not include jit/base"),
     ("runtime_hooks/standalone/run.cc", '#include "clustering/mark.h"', "may not include clustering"),
+    ("examples/host/main.cc", '#include "jit/ir/graph.h"', "examples may not include jit/ir"),
     ("runtime_hooks/c_api/tektite.h", "#include <vector>", "C headers only"),
     ("jit/base/dump.cc", "#include <llvm/IR/Module.h>", "jit/base may not include llvm/"),
     ("clustering/a.cc", '  #  include "tensorflow/core/graph.h"', "may not include tensorflow/"),
