@@ -1,5 +1,6 @@
 # tektite_library(NAME SRCS a.cc ... DEPS lib ...): a static, position-independent library of one room.
-# tektite_test(NAME SRCS a.cc ... DEPS lib ...): a GoogleTest binary, registered with CTest as one test.
+# tektite_test(NAME SRCS a.cc ... DEPS lib ...): a GoogleTest binary, registered with CTest as one test; its main function
+# is tests/test_main.cc's.
 
 add_library(tektite_options INTERFACE)
 target_include_directories(tektite_options INTERFACE ${CMAKE_SOURCE_DIR})
@@ -24,7 +25,7 @@ function(tektite_test name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_SRCS})
-  target_link_libraries(${name} PRIVATE tektite_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE tektite_options ${ARG_DEPS} GTest::gmock tektite_test_main)
   add_test(NAME ${name} COMMAND ${name})
   # A disk cache of the tests' own, not the user's.
   set_tests_properties(${name} PROPERTIES TIMEOUT 600

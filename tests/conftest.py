@@ -29,6 +29,8 @@ from typing import Any, Callable
 
 import pytest
 
+from tests.skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401, pytest calls them
+
 FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
 
 # A disk cache of this session's own, not the user's; programs that the tests start inherit it.
@@ -110,16 +112,16 @@ def installed_folder() -> Path | None:
 
 @pytest.fixture
 def run_pair(run_program) -> Callable[..., tuple[Result, Result]]:
-    """`run_plain_and_compiled` above; skips where `run_program` does."""
+    """`run_plain_and_compiled` above; fails where `run_program` does."""
     return run_plain_and_compiled
 
 
 @pytest.fixture
 def run_program() -> Callable[..., Result]:
-    """`run` above; skips where no plugin is installed."""
+    """`run` above; fails where no plugin is installed."""
     folder = installed_folder()
     if folder is None or not any(folder.glob("libtektite_tf-*.so")):
-        pytest.skip("the plugin is not installed here (scripts/setup does it)")
+        pytest.fail("the plugin is not installed here (scripts/setup does it)")
     if "TEKTITE_LIBRARY" not in os.environ and not (folder / "libtektite.so").exists():
-        pytest.skip("the plugin is installed without its compiler")
+        pytest.fail("the plugin is installed without its compiler")
     return run

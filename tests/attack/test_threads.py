@@ -42,7 +42,7 @@ def run_delayed(run_program):
     """`run_program` with the contest, compiling in the background, and the delays."""
     library = delaying_library()
     if library is None:
-        pytest.skip("libdelaying_tektite.so is not built (scripts/setup --all does it)")
+        pytest.fail("libdelaying_tektite.so is not built (scripts/setup --all does it)")
     spec = importlib.util.find_spec("tektite")
     real = os.environ.get("TEKTITE_LIBRARY") or str(Path(spec.origin).parent / "lib" / "libtektite.so")
 

@@ -11,8 +11,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(os.environ.get("TEKTITE_COMMAND", ROOT / "build/bin/tektite"))
 
-pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} is not built")
-
 # Two kernels that cannot be one.
 IR = """
 graph @two(%x: f32[n,10]) -> (f32[n,10], f32[10,n]) {

@@ -13,8 +13,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(os.environ.get("TEKTITE_COMMAND", ROOT / "build/bin/tektite"))
 
-pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} is not built")
-
 SOFTMAX = """
 graph @softmax(%x: f32[n,10]) -> (f32[n,10]) {
   %m: f32[n] = reduce(%x) {dimensions = [1], reducer = "max"}

@@ -61,7 +61,6 @@ def test_a_later_process_calls_directly_from_the_second_call_on(run):
     assert second.values["y"] == first.values["y"]
 
 
-@pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} is not built")
 def test_people_can_read_them(run, tmp_path):
     run(80)
     found, = entries(tmp_path)

@@ -20,5 +20,5 @@ def newest_fake() -> Path | None:
 def run_fake(run_program, monkeypatch) -> Callable:
     fake = newest_fake()
     if fake is None:
-        pytest.skip("libfake_tektite.so is not built (scripts/setup --all does it)")
+        pytest.fail("libfake_tektite.so is not built (scripts/setup --all does it)")
     return functools.partial(run_program, TEKTITE_LIBRARY=str(fake))

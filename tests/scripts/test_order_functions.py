@@ -22,7 +22,7 @@ def order_functions():
 @pytest.fixture(scope="module")
 def library(order_functions):
     if not order_functions.LIBRARY.exists():
-        pytest.skip("no libtektite.so: built without scripts/setup")
+        pytest.fail("no libtektite.so: built without scripts/setup")
     return order_functions.LIBRARY.read_bytes()
 
 

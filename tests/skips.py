@@ -1,0 +1,80 @@
+"""The Python tests that may be skipped, and where; any other skip is a failure.
+
+A test that is skipped unnoticed tests nothing, so each reason stands here with the machines on which it holds.
+tests/conftest.py takes the two hooks; tests/test_main.cc does the same for GoogleTest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def anywhere() -> bool:
+    """The test itself finds out, and nothing else can."""
+    return True
+
+
+def is_no_root() -> bool:
+    return os.geteuid() != 0
+
+
+def has_no_avx512() -> bool:
+    return "avx512bw" not in Path("/proc/cpuinfo").read_text()
+
+
+def has_no_onednn() -> bool:
+    return not (ROOT / "build" / "onednn" / ".tektite-packages").exists()
+
+
+def has_no_lld() -> bool:
+    return not Path("/usr/lib/llvm-22/bin/ld.lld").exists()
+
+
+@dataclass(frozen=True)
+class Allowed:
+    test: str  # beginning of the test's name
+    reason: str  # part of what it says
+    holds: Callable[[], bool]
+
+
+ALLOWED = (
+    Allowed("tests/end_to_end/test_cache_cli.py::test_a_pack_is_the_users", "only root can give files away", is_no_root),
+    Allowed("tests/end_to_end/test_onednn.py", "built without oneDNN", has_no_onednn),
+    Allowed("tests/end_to_end/test_onednn.py", "oneDNN is used with AVX-512 alone", has_no_avx512),
+    Allowed("tests/scripts/test_order_functions.py", "was not linked by LLVM's linker", has_no_lld),
+    # A container may forbid it.
+    Allowed("tests/scripts/test_order_functions.py", "does not let a process be traced", anywhere),
+)
+
+
+def may_skip(test: str, reason: str) -> bool:
+    return any(test.startswith(row.test) and row.reason in reason and row.holds() for row in ALLOWED)
+
+
+def judge(report: Any) -> Any:
+    """The report itself, or a failure in the place of a skip that is not listed."""
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if not may_skip(report.nodeid, reason):
+        report.outcome = "failed"
+        report.longrepr = f"unexpected skip, which tests/skips.py does not list: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    return judge((yield))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    return judge((yield))

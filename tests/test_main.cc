@@ -1,0 +1,77 @@
+// The main function of every GoogleTest program: a test may be skipped for the reasons listed here
+// alone, and only where the reason holds.  Any other skip makes the program fail, since a test that
+// is skipped unnoticed tests nothing.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tektite {
+namespace {
+
+bool IsRoot() { return geteuid() == 0; }
+bool IsUser() { return !IsRoot(); }
+bool Always() { return true; }
+bool HasNoGdb() { return std::system("gdb --version > /dev/null 2>&1") != 0; }
+
+bool HasSanitizer() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+struct Reason {
+  const char* text;  // part of what GTEST_SKIP says
+  bool (*may_hold)();
+};
+constexpr Reason kReasons[] = {
+    // A container may lack the capabilities for either.
+    {"root may not become another user here", &IsRoot},
+    {"only root can mount", &Always},
+    {"only root can give files away", &IsUser},
+    {"the sanitizer's heap keeps what is freed", &HasSanitizer},
+    {"the sanitizer keeps freed memory", &HasSanitizer},
+    {"what LLVM holds when it gives up is never freed", &HasSanitizer},
+    {"under the thread sanitizer", &HasSanitizer},
+    {"no gdb", &HasNoGdb},
+    // A build against static abseil.
+    {"abseil is not in libraries of its own", &Always},
+};
+
+bool IsExpected(const std::string& message) {
+  for (const Reason& reason : kReasons) {
+    if (message.find(reason.text) != std::string::npos) return reason.may_hold();
+  }
+  return false;
+}
+
+class SkipWatch : public testing::EmptyTestEventListener {
+ public:
+  int unexpected() const { return unexpected_; }
+
+ private:
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.skipped() || IsExpected(result.message())) return;
+    ++unexpected_;
+    std::fprintf(stderr, "unexpected skip, which tests/test_main.cc does not list: %s\n",
+                 result.message());
+  }
+  int unexpected_ = 0;
+};
+
+}  // namespace
+}  // namespace tektite
+
+int main(int argc, char** argv) {
+  testing::InitGoogleMock(&argc, argv);
+  auto* watch = new tektite::SkipWatch;  // GoogleTest owns it
+  testing::UnitTest::GetInstance()->listeners().Append(watch);
+  const int code = RUN_ALL_TESTS();
+  return watch->unexpected() > 0 ? 1 : code;
+}
