@@ -139,7 +139,8 @@ class CpuKernel : public backend::Kernel {
 
 class CpuBackend : public backend::Backend, public backend::Candidates {
  public:
-  explicit CpuBackend(std::unique_ptr<KernelCompiler> compiler) : compiler_(std::move(compiler)) {}
+  CpuBackend(std::unique_ptr<KernelCompiler> compiler, bool keeps_images)
+      : compiler_(std::move(compiler)), keeps_images_(keeps_images) {}
 
   absl::string_view name() const override { return "cpu"; }
   const backend::TargetInfo& target() const override { return compiler_->target(); }
@@ -158,7 +159,7 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
     return std::make_shared<CpuKernel>(std::move(function), FactsOf(emitted));
   }
 
-  bool keeps_images() const override { return true; }
+  bool keeps_images() const override { return keeps_images_; }
   absl::StatusOr<std::vector<std::shared_ptr<const backend::Kernel>>> Load(
       absl::Span<const absl::string_view> images) override {
     std::vector<KernelFacts> facts(images.size());
@@ -206,6 +207,7 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
 
  private:
   std::unique_ptr<KernelCompiler> compiler_;
+  const bool keeps_images_;
 };
 
 }  // namespace
@@ -215,9 +217,14 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& 
   target.winograd_channels = flags.winograd == "on"    ? 1
                              : flags.winograd == "off" ? 0
                                                        : kWinogradChannels;
+  CodeLinker::Options linking;
+  linking.gdb = flags.jit_gdb;
+  linking.perf = flags.jit_perf;
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<KernelCompiler> compiler,
-                           KernelCompiler::Create(target));
-  return std::make_unique<CpuBackend>(std::move(compiler));
+                           KernelCompiler::Create(target, linking));
+  // The linker tells debuggers and profilers what it links, not what comes from the disk.
+  const bool keeps_images = !linking.gdb && !linking.perf;
+  return std::make_unique<CpuBackend>(std::move(compiler), keeps_images);
 }
 
 }  // namespace tektite::cpu

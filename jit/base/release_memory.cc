@@ -60,6 +60,8 @@ int DropCleanPages(dl_phdr_info* object, size_t, void*) {
 // needed again: 50 ms keep both to about a hundredth of the time.
 constexpr auto kBetween = std::chrono::milliseconds(50);
 
+std::atomic<bool> keeps_library_pages{false};
+
 }  // namespace
 
 void ReleaseFreeMemoryAtTimes() {
@@ -73,7 +75,9 @@ void ReleaseFreeMemoryAtTimes() {
 
 void ReleaseFreeMemory() {
   malloc_trim(0);
-  dl_iterate_phdr(&DropCleanPages, nullptr);
+  if (!keeps_library_pages) dl_iterate_phdr(&DropCleanPages, nullptr);
 }
+
+void KeepLibraryPages() { keeps_library_pages = true; }
 
 }  // namespace tektite

@@ -14,7 +14,7 @@
 //   LLVM is the most of them, and hardly any is needed to run kernels.  They are the file's, so
 //   what is needed again is mapped again, out of the page cache, at some 0.1 us a page.
 // Limits: walks the whole heap, a millisecond where it is large.  A debugger's breakpoints in this
-// library's code are pages of their own, and lost.
+// library's code are pages of their own, and lost unless KeepLibraryPages has been called.
 #ifndef TEKTITE_JIT_BASE_RELEASE_MEMORY_H_
 #define TEKTITE_JIT_BASE_RELEASE_MEMORY_H_
 
@@ -25,6 +25,9 @@ void ReleaseFreeMemory();
 // Only once in 50 ms: for places that are passed often, such as between kernels, where what was
 // freed meanwhile is the host's and the compiler's own.
 void ReleaseFreeMemoryAtTimes();
+
+// From now on only the heap's pages are given back.
+void KeepLibraryPages();
 
 }  // namespace tektite
 

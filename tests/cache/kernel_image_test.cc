@@ -1,4 +1,5 @@
 // The compiler with a disk store: a second one compiles nothing and computes the same.
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -101,6 +102,22 @@ TEST(KernelImages, OtherFlagsCompileAgain) {
   RunSoftmax(*avx2, 4);
   EXPECT_EQ(avx2->counters().loaded_kernels, 0);
   EXPECT_EQ(avx2->counters().kernels, 1);
+}
+
+// Code from the disk has no names that GDB or perf could show.
+TEST(KernelImages, FlagsForGdbAndPerfNeitherLoadNorStore) {
+  TestFolder folder, dumps, empty;
+  const std::vector<float> expected = RunSoftmax(*NewCompiler(folder.path()), 4);
+  setenv("JITDUMPDIR", dumps.path().c_str(), 1);
+  for (const char* flag : {"--jit_gdb", "--jit_perf"}) {
+    for (const std::string& path : {folder.path(), empty.path()}) {
+      auto compiler = NewCompiler(path, flag);
+      EXPECT_EQ(RunSoftmax(*compiler, 4), expected) << flag;
+      EXPECT_EQ(compiler->counters().loaded_kernels, 0) << flag;
+      EXPECT_EQ(compiler->counters().kernels, 1) << flag;
+      EXPECT_EQ(compiler->counters().disk.stores, 0) << flag;
+    }
+  }
 }
 
 TEST(KernelImages, ADamagedEntryIsCompiledAgain) {

@@ -1,11 +1,8 @@
 #include "backends/cpu/codegen/code_image.h"
 
-#include <sys/mman.h>
-
-#include <cerrno>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
+#include "backends/cpu/codegen/code_pages.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 
@@ -90,18 +87,11 @@ absl::StatusOr<std::vector<LoadedCode>> LoadCode(absl::Span<const absl::string_v
   }
   std::vector<LoadedCode> loaded;
   if (size == 0) return loaded;
-  // Populated: page faults one by one would cost more than all else here.
-  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (memory == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", size, " bytes of code: ", std::strerror(errno)));
-  }
-  const std::shared_ptr<const void> owner(
-      memory, [size](const void* m) { munmap(const_cast<void*>(m), size); });
+  TEKTITE_ASSIGN_OR_RETURN(CodePages mapped, CodePages::Map(size));
+  const auto pages = std::make_shared<CodePages>(std::move(mapped));
   loaded.reserve(images.size());
   for (Parsed& image : parsed) {
-    char* const bytes = static_cast<char*>(memory) + image.place;
+    char* const bytes = pages->data() + image.place;
     std::memcpy(bytes, image.code.data(), image.code.size());
     for (const CodeImage::Fixup& fixup : image.fixups) {
       const void* const target =
@@ -109,13 +99,10 @@ absl::StatusOr<std::vector<LoadedCode>> LoadCode(absl::Span<const absl::string_v
       const auto value = reinterpret_cast<uint64_t>(target);
       std::memcpy(bytes + fixup.offset, &value, sizeof(value));
     }
-    loaded.emplace_back(owner, absl::string_view(bytes, image.code.size()), image.entry,
+    loaded.emplace_back(pages, absl::string_view(bytes, image.code.size()), image.entry,
                         std::move(image.fixups));
   }
-  if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("memory cannot be made executable: ", std::strerror(errno)));
-  }
+  TEKTITE_RETURN_IF_ERROR(pages->MakeExecutable());
   return loaded;
 }
 

@@ -1,18 +1,17 @@
-// Machine code that can be copied to any address and run: what is kept of an object file.
+// Machine code that can be copied to any address and run: what is kept of a linked kernel.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(CodeImage image, FlattenObject("k3_softmax", object));
-//   const std::string bytes = image.Serialize();             // for a file, say
+//   TEKTITE_ASSIGN_OR_RETURN(LoadedCode code, linker.Link("k3_softmax", object));
+//   const std::string bytes = code.Image().Serialize();      // for a file, say
 //   TEKTITE_ASSIGN_OR_RETURN(std::vector<LoadedCode> loaded, LoadCode({bytes, others...}));
 //   reinterpret_cast<KernelFn>(loaded[0].entry())(...);
 //
-// Why not a linker at run time: a kernel is one function and its constants, so its sections can be
-// laid out once, and nothing then depends on where they stand but the addresses of memcpy, memmove
-// and memset.  Loading is a copy (ORC's JIT linker took 30 to 500 us), and the image is a third of
-// the object's size.  Memory is writable first and executable afterwards, never both.  Images that
-// are loaded together lie in one mapping, so that the kernels of a program cost two system calls
-// and share pages; it goes when the last of them does.
+// Why code is not linked again when it comes from the disk: a kernel is one function and its
+// constants, so JITLink lays them out once, and nothing then depends on where they stand but the
+// fixups.  Loading is a copy (linking takes 100 to 400 us), and the image is a third of the
+// object's size.  Images that are loaded together lie in one mapping, so that the kernels of a
+// program cost two system calls and share pages; it goes when the last of them does.
 //
-// Limits: x86-64; read-only sections only; code that calls anything but those three functions is
+// Limits: x86-64; read-only sections only; code that calls anything but CalledFunctions() is
 // refused with the symbol's name: a vector function that LLVM turned into calls of libm is a
 // defect, not a fallback.  No unwind tables: nothing may be thrown through a kernel.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_CODE_IMAGE_H_
@@ -54,10 +53,8 @@ struct CodeImage {
 // Of a cache line, which is a vector register's, too.
 inline constexpr uint64_t kImageAlignment = 64;
 
-// `object` is an ELF object in which `name` is the kernel's function.
-absl::StatusOr<CodeImage> FlattenObject(absl::string_view name, absl::string_view object);
-
-// Owns the memory it stands in, together with what was loaded with it.
+// Code in memory, loaded from an image (LoadCode) or linked (CodeLinker).  Owns the memory it
+// stands in, together with what was loaded with it.
 class LoadedCode {
  public:
   LoadedCode(std::shared_ptr<const void> memory, absl::string_view code, uint64_t entry,
@@ -65,7 +62,7 @@ class LoadedCode {
       : memory_(std::move(memory)), code_(code), entry_(entry), fixups_(std::move(fixups)) {}
 
   const void* entry() const { return code_.data() + entry_; }
-  // What it was loaded from.
+  // What it was loaded from, or can be.
   CodeImage Image() const;
 
  private:

@@ -3,21 +3,41 @@
 #include <utility>
 
 #include "backends/cpu/codegen/emit_object.h"
+#include "jit/base/release_memory.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
+namespace {
+
+CompiledFunction FunctionIn(LoadedCode code) {
+  CompiledFunction f;
+  f.fn = reinterpret_cast<KernelFn>(reinterpret_cast<uintptr_t>(code.entry()));
+  f.code = std::make_shared<const LoadedCode>(std::move(code));
+  return f;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(
-    const backend::TargetInfo& target) {
-  return std::unique_ptr<KernelCompiler>(new KernelCompiler(target));
+    const backend::TargetInfo& target, const CodeLinker::Options& linking) {
+  if (linking.gdb) KeepLibraryPages();  // GDB's breakpoint where it is told of a kernel is in them
+  return std::unique_ptr<KernelCompiler>(new KernelCompiler(target, linking));
+}
+
+absl::StatusOr<std::shared_ptr<CodeLinker>> KernelCompiler::Linker() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (linker_ == nullptr || !linker_->is_of_this_process()) {
+    TEKTITE_ASSIGN_OR_RETURN(linker_, CodeLinker::Create(linking_));
+  }
+  return linker_;
 }
 
 absl::StatusOr<CompiledFunction> KernelCompiler::Compile(const loop::Kernel& kernel,
                                                          const CompileOptions& options) {
   TEKTITE_ASSIGN_OR_RETURN(const std::string object, EmitObject(kernel, target_, options.dump_dir));
-  TEKTITE_ASSIGN_OR_RETURN(const CodeImage image, FlattenObject(kernel.name(), object));
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<CompiledFunction> loaded, Load({image.Serialize()}));
-  return std::move(loaded.front());
+  TEKTITE_ASSIGN_OR_RETURN(const std::shared_ptr<CodeLinker> linker, Linker());
+  TEKTITE_ASSIGN_OR_RETURN(LoadedCode code, linker->Link(kernel.name(), object));
+  return FunctionIn(std::move(code));
 }
 
 absl::StatusOr<std::vector<CompiledFunction>> KernelCompiler::Load(
@@ -25,12 +45,7 @@ absl::StatusOr<std::vector<CompiledFunction>> KernelCompiler::Load(
   TEKTITE_ASSIGN_OR_RETURN(std::vector<LoadedCode> loaded, LoadCode(images));
   std::vector<CompiledFunction> functions;
   functions.reserve(loaded.size());
-  for (LoadedCode& code : loaded) {
-    CompiledFunction f;
-    f.fn = reinterpret_cast<KernelFn>(reinterpret_cast<uintptr_t>(code.entry()));
-    f.code = std::make_shared<const LoadedCode>(std::move(code));
-    functions.push_back(std::move(f));
-  }
+  for (LoadedCode& code : loaded) functions.push_back(FunctionIn(std::move(code)));
   return functions;
 }
 

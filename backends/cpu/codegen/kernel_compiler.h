@@ -1,5 +1,5 @@
 // From a loop IR kernel to a function that can be called: lowering, a light LLVM pipeline, machine
-// code into memory.
+// code, linked in memory.
 //
 //   ASSIGN_OR_RETURN(auto compiler, KernelCompiler::Create(target));
 //   ASSIGN_OR_RETURN(CompiledFunction f, compiler->Compile(kernel, options));
@@ -7,13 +7,14 @@
 //
 // Dropping the last copy of CompiledFunction::code frees the code.  An image of the code can be
 // kept (f.code->Image()) and loaded again later, by another process too, with Load; code_image.h
-// says what code may call.  Thread-safe.  LLVM's fatal errors during a compile come back as
-// Internal.
+// says what code may call.  The linker is made with the first kernel that is compiled: who only
+// loads images has none.  Thread-safe.  LLVM's fatal errors during a compile come back as Internal.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_KERNEL_COMPILER_H_
 #define TEKTITE_BACKENDS_CPU_CODEGEN_KERNEL_COMPILER_H_
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "backends/cpu/codegen/code_image.h"
+#include "backends/cpu/codegen/code_linker.h"
 #include "jit/backend/backend.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -40,7 +42,8 @@ struct CompileOptions {
 
 class KernelCompiler {
  public:
-  static absl::StatusOr<std::unique_ptr<KernelCompiler>> Create(const backend::TargetInfo& target);
+  static absl::StatusOr<std::unique_ptr<KernelCompiler>> Create(
+      const backend::TargetInfo& target, const CodeLinker::Options& linking = {});
 
   absl::StatusOr<CompiledFunction> Compile(const loop::Kernel& kernel,
                                            const CompileOptions& options = {});
@@ -51,9 +54,15 @@ class KernelCompiler {
   const backend::TargetInfo& target() const { return target_; }
 
  private:
-  explicit KernelCompiler(const backend::TargetInfo& target) : target_(target) {}
+  KernelCompiler(const backend::TargetInfo& target, const CodeLinker::Options& linking)
+      : target_(target), linking_(linking) {}
+  // Of this process.
+  absl::StatusOr<std::shared_ptr<CodeLinker>> Linker();
 
-  backend::TargetInfo target_;
+  const backend::TargetInfo target_;
+  const CodeLinker::Options linking_;
+  std::mutex mutex_;
+  std::shared_ptr<CodeLinker> linker_;
 };
 
 }  // namespace tektite::cpu

@@ -1,0 +1,4 @@
+// Has a variable.
+int counter = 1;
+
+void variable(void) { ++counter; }
