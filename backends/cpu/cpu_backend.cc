@@ -25,13 +25,10 @@ struct KernelFacts {
   ir::DimProgram sizes;   // the table that the code reads
   ir::DimProgram launch;  // what a launch needs, at these places of its table:
   int num_chunks = 0, scratch_bytes = 0, cost = 0;
-  int band_chunks = 0, band_rows = 0, all_rows = 0;
   std::vector<std::pair<int, int>> in_place;
-  std::vector<int> by_row;
 };
 constexpr int KernelFacts::*kPlaces[] = {&KernelFacts::num_chunks, &KernelFacts::scratch_bytes,
-                                         &KernelFacts::cost,       &KernelFacts::band_chunks,
-                                         &KernelFacts::band_rows,  &KernelFacts::all_rows};
+                                         &KernelFacts::cost};
 
 KernelFacts FactsOf(const EmittedKernel& emitted) {
   KernelFacts facts;
@@ -40,11 +37,7 @@ KernelFacts FactsOf(const EmittedKernel& emitted) {
   facts.num_chunks = facts.launch.Add(emitted.num_chunks);
   facts.scratch_bytes = facts.launch.Add(emitted.kernel->scratch_bytes);
   facts.cost = facts.launch.Add(emitted.cost);
-  facts.band_chunks = facts.launch.Add(emitted.bands.chunks);
-  facts.band_rows = facts.launch.Add(emitted.bands.rows);
-  facts.all_rows = facts.launch.Add(emitted.bands.all_rows);
   facts.in_place = emitted.in_place;
-  facts.by_row = emitted.bands.by_row;
   return facts;
 }
 
@@ -59,8 +52,6 @@ std::string WriteImage(const KernelFacts& facts, absl::string_view code) {
     w.I64(operand);
     w.I64(result);
   }
-  w.U64(facts.by_row.size());
-  for (int operand : facts.by_row) w.I64(operand);
   w.String(code);
   return w.Take();
 }
@@ -78,8 +69,6 @@ bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* c
     operand = static_cast<int>(r.I64());
     result = static_cast<int>(r.I64());
   }
-  facts->by_row.resize(r.Count(sizeof(int64_t)));
-  for (int& operand : facts->by_row) operand = static_cast<int>(r.I64());
   *code = r.String();
   return r.AtEnd() && facts->sizes.num_symbols() == facts->launch.num_symbols();
 }
@@ -115,21 +104,14 @@ class CpuKernel : public backend::Kernel {
     return std::find(pairs.begin(), pairs.end(), std::pair(operand, result)) != pairs.end();
   }
 
-  bool ReadsByRow(int operand) const override {
-    return std::find(facts_.by_row.begin(), facts_.by_row.end(), operand) != facts_.by_row.end();
-  }
-
  private:
   bool IsStatic() const { return facts_.launch.num_symbols() == 0; }
   backend::LaunchPlan Launch(const int64_t* sizes) const {
     SizeTable table(std::max(facts_.launch.table_size(), facts_.sizes.table_size()));
     bool fits = facts_.sizes.Run(sizes, table.data());
     fits = facts_.launch.Run(sizes, table.data()) && fits;
-    return {table[facts_.num_chunks],
-            table[facts_.scratch_bytes],
-            static_cast<double>(table[facts_.cost]) / kCostPerNs,
-            {table[facts_.band_chunks], table[facts_.band_rows], table[facts_.all_rows]},
-            fits};
+    return {table[facts_.num_chunks], table[facts_.scratch_bytes],
+            static_cast<double>(table[facts_.cost]) / kCostPerNs, fits};
   }
 
   CompiledFunction function_;

@@ -35,22 +35,11 @@ struct KernelFrame {
   void* scratch;         // LaunchPlan::scratch_bytes of this worker's own, 64-byte aligned
 };
 
-// How chunks cut results into bands of rows, a row being all that one index of the last dimension
-// runs over: chunks [i * chunks, (i + 1) * chunks) write rows [i * rows, (i + 1) * rows) of every
-// result, as far as there are rows, and nothing else.  Two kernels that are cut so can take turns,
-// band by band (jit/runtime/rounds.h).
-struct Bands {
-  int64_t chunks = 0;  // 0: chunks cut in another way
-  int64_t rows = 0;
-  int64_t all_rows = 0;
-};
-
 // How a kernel runs on given sizes.
 struct LaunchPlan {
   int64_t num_chunks = 1;
   int64_t scratch_bytes = 0;
   double cost_ns = 0;  // estimated for one core, for the decision to stay serial
-  Bands bands = {};
   bool fits = true;  // false: the kernel cannot count in these sizes, and must not run
 };
 
@@ -68,9 +57,6 @@ class Kernel {
   // Result `result` may share operand `operand`'s buffer: every element is read by the chunk that
   // writes it, before it is written.
   virtual bool CanRunInPlace(int operand, int result) const { return false; }
-  // Of this operand, a row of the results needs only the row of the same number, both being as
-  // LaunchPlan::bands counts them.
-  virtual bool ReadsByRow(int operand) const { return false; }
   // What Backend::Load makes this kernel from; empty where the back end keeps no images, and for a
   // kernel without code of its own.
   virtual std::string Image() const { return ""; }

@@ -130,7 +130,6 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   compiler->weight_budget_ = std::make_shared<runtime::MemoryBudget>(
       std::min<int64_t>(megabytes, 1 << 30) << 20, options.memory);
   compiler->arenas_ = std::make_shared<runtime::ArenaPool>(options.memory);
-  compiler->rounds_ = options.rounds;
   return compiler;
 }
 
@@ -242,7 +241,6 @@ std::shared_ptr<runtime::Executable> Compiler::MakeExecutable(runtime::StepGraph
   options.max_parallelism = static_cast<int>(std::max<int64_t>(flags_.max_parallelism, 0));
   options.spin_ns = 1000 * std::clamp<int64_t>(flags_.spin_us, 0, 100'000);
   options.profile = flags_.profile_kernels;
-  options.rounds = rounds_;
   return runtime::Executable::Create(std::move(steps), std::move(options));
 }
 

@@ -39,7 +39,6 @@
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
 #include "jit/runtime/executable.h"
-#include "jit/runtime/rounds.h"
 
 namespace tektite::compiler {
 
@@ -49,7 +48,6 @@ struct CompilerOptions {
   std::string host;     // "tensorflow 2.21.0": caches keep hosts apart
   std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
   runtime::HostMemory memory = {};         // for what is kept from call to call
-  runtime::RoundOptions rounds = {};
 };
 
 // Where a compiled program is kept on disk.
@@ -188,7 +186,6 @@ class Compiler {
   cache::KernelStore kernels_;
   std::shared_ptr<Tuner> tuner_;  // null: --tuning=off
   std::shared_ptr<runtime::ArenaPool> arenas_;
-  runtime::RoundOptions rounds_;
   std::shared_ptr<runtime::MemoryBudget> weight_budget_;
   mutable std::mutex profiled_mutex_;
   struct Profiled {

@@ -48,7 +48,7 @@ class ReferenceKernel : public backend::Kernel {
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
     std::vector<int64_t> table(work_.table_size());
     const bool fits = work_.Run(sizes.data(), table.data());
-    return {1, 0, static_cast<double>(table[elements_]) * kNsPerElement, {}, fits};
+    return {1, 0, static_cast<double>(table[elements_]) * kNsPerElement, fits};
   }
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {

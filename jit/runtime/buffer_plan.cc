@@ -74,10 +74,9 @@ int JoinInPlace(const StepGraph& graph, const BufferPlan& plan, const Lifetimes&
       // A variable's memory is not to be touched before the updates' turn has come.
       if (graph.buffers[step.results[r]].size == ir::Dim(0) || updated[step.results[r]]) continue;
       for (int b : step.operands) {
-        if (lifetimes.first[b] < 0 || lifetimes.last[b] != plan.rounds.of_step[t] || must_stay[b] ||
-            std::find(taken.begin(), taken.end(), b) != taken.end() || plan.rounds.local[b] ||
-            plan.rounds.local[step.results[r]] ||
-            !ReadsAlone(graph, steps, plan.rounds.of_step, t, b) ||
+        if (lifetimes.first[b] < 0 || lifetimes.last[b] != plan.rounds[t] || must_stay[b] ||
+            std::find(taken.begin(), taken.end(), b) != taken.end() ||
+            !ReadsAlone(graph, steps, plan.rounds, t, b) ||
             !TakesOver(graph, step, static_cast<int>(r), b)) {
           continue;
         }
@@ -257,7 +256,7 @@ bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePl
 }  // namespace
 
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
-                       const OutputRoles& roles, const RoundOptions& rounds) {
+                       const OutputRoles& roles, bool forms_rounds) {
   BufferPlan plan;
   plan.locations = FixedLocations(graph);
   for (size_t s = 0; s < graph.steps.size(); ++s) {
@@ -270,12 +269,13 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
   const OutputRanges ranges(graph, roles);
   const std::vector<bool> updated = PutUpdatesLast(graph, ranges, &plan);
 
-  plan.rounds = FormRounds(graph, plan.num_before_updates, rounds, &plan.steps);
-  Lifetimes lifetimes(graph, plan.steps, plan.rounds.of_step);
+  plan.rounds = forms_rounds ? FormRounds(graph, plan.num_before_updates, &plan.steps)
+                             : SeparateRounds(plan.steps.size());
+  Lifetimes lifetimes(graph, plan.steps, plan.rounds);
   std::vector<bool> must_stay(graph.buffers.size());
   for (const GraphOutput& output : graph.outputs) {
     must_stay[output.buffer] = true;
-    lifetimes.last[output.buffer] = plan.steps.empty() ? 0 : plan.rounds.of_step.back() + 1;
+    lifetimes.last[output.buffer] = plan.steps.empty() ? 0 : plan.rounds.back() + 1;
   }
   SharedMemory memory(graph.buffers.size());
   plan.in_place = JoinInPlace(graph, plan, lifetimes, must_stay, updated, &memory);
@@ -286,10 +286,6 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
     plan.updates.push_back(update);
   }
 
-  // What a round keeps to itself has no place.
-  for (size_t b = 0; b < graph.buffers.size(); ++b) {
-    if (plan.rounds.local[b]) lifetimes.first[b] = -1;
-  }
   ArenaSlots slots = PlaceInArena(graph, lifetimes, &memory, &plan.locations);
   plan.slots = std::move(slots.buffers);
   plan.arena = std::move(slots.order);
@@ -316,7 +312,7 @@ GroupPlan PlanGroup(const StepGraph& graph, int group) {
   plan.locations = FixedLocations(graph);
   plan.block_bytes = PlaceKept(graph, group, &plan.locations);
   const std::vector<int>& steps = graph.groups[group].steps;
-  const Lifetimes lifetimes(graph, steps, SeparateRounds(graph, steps.size()).of_step);
+  const Lifetimes lifetimes(graph, steps, SeparateRounds(steps.size()));
   SharedMemory memory(graph.buffers.size());
   plan.arena = PlaceInArena(graph, lifetimes, &memory, &plan.locations).order.layout();
   return plan;

@@ -59,7 +59,7 @@ struct UpdatePlan {
 
 struct BufferPlan {
   std::vector<int> steps;           // to run in a call, in order
-  Rounds rounds;                    // of the steps, see rounds.h
+  std::vector<int> rounds;          // by position in the steps, see FormRounds
   int num_before_updates = 0;       // of them, those that run while nothing has been changed
   std::vector<Location> locations;  // by buffer
   std::vector<OutputPlan> outputs;
@@ -74,9 +74,10 @@ struct BufferPlan {
 std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
                                               absl::Span<const int64_t> table);
 
-// `kept[g]`: the results of weight group g are there already, its steps do not run.
+// `kept[g]`: the results of weight group g are there already, its steps do not run.  Without
+// `forms_rounds` every step has a round of its own.
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
-                       const OutputRoles& roles, const RoundOptions& rounds = {});
+                       const OutputRoles& roles, bool forms_rounds = true);
 
 // Where a group's kept results lie in its block, and the temporaries of its computation in an
 // arena.

@@ -58,13 +58,12 @@ bool Moves(const Location& location) {
 
 }  // namespace
 
-Launch::Launch(const StepGraph& graph, const std::vector<int>& steps, const Rounds& rounds,
-               const std::vector<Location>& locations)
+Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
+               const std::vector<int>& rounds, const std::vector<Location>& locations)
     : first_result_(2 + static_cast<int>(graph.parameters.size())),
       first_group_(first_result_ + static_cast<int>(graph.outputs.size())),
       num_bases_(first_group_ + static_cast<int>(graph.groups.size())),
-      graph_(&graph),
-      local_(rounds.local) {
+      graph_(&graph) {
   auto add_slot = [&](int b, int64_t part) {
     const Location& location = locations[b];
     if (Moves(location)) moving_.emplace_back(static_cast<int>(slots_.size()), location);
@@ -84,7 +83,7 @@ Launch::Launch(const StepGraph& graph, const std::vector<int>& steps, const Roun
     planned.first_size = static_cast<int>(symbols_.size());
     planned.num_sizes = static_cast<int>(step.symbols.size());
     planned.step = s;
-    planned.round = rounds.of_step[t];
+    planned.round = rounds[t];
     steps_.push_back(std::move(planned));
     symbols_.insert(symbols_.end(), step.symbols.begin(), step.symbols.end());
     for (size_t o = 0; o < step.operands.size(); ++o) add_slot(step.operands[o], step.PartOf(o));
@@ -141,20 +140,14 @@ void Launch::JoinRounds() {
     end = begin + 1;
     while (end < steps_.size() && steps_[end].round == first.round) ++end;
     if (end == begin + 1) continue;  // almost all, and this is done for each new set of sizes
-    std::vector<int> numbers;
     std::vector<Round::Member> members;
     for (size_t i = begin; i < end; ++i) {
       const Planned& step = steps_[i];
-      numbers.push_back(step.step);
       members.push_back({step.kernel, step.launch, step.first_slot - first.first_slot,
                          step.first_size - first.first_size});
     }
-    const int num_slots =
-        (end < steps_.size() ? steps_[end].first_slot : static_cast<int>(slots_.size())) -
-        first.first_slot;
-    first.whole = Round::Create(KindOf(*graph_, numbers), std::move(members),
-                                LocalsOf(*graph_, numbers, local_), num_slots);
-    first.round_steps = static_cast<int>(numbers.size());
+    first.whole = std::make_shared<const Round>(std::move(members));
+    first.round_steps = static_cast<int>(end - begin);
     first.launch = first.whole->Plan({});
     scratch_bytes_ = std::max(scratch_bytes_, first.launch.scratch_bytes);
   }

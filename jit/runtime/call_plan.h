@@ -52,7 +52,7 @@ class CancelledOnce;
 class Launch {
  public:
   Launch() = default;
-  Launch(const StepGraph& graph, const std::vector<int>& steps, const Rounds& rounds,
+  Launch(const StepGraph& graph, const std::vector<int>& steps, const std::vector<int>& rounds,
          const std::vector<Location>& locations);
 
   // Makes it ready for sizes of symbols, with the arena's slots at `offsets` and size value i at
@@ -102,7 +102,6 @@ class Launch {
   // of parts.
   std::vector<std::pair<int, Location>> moving_;
   std::vector<Planned> steps_;
-  std::vector<bool> local_;     // by buffer, see Rounds
   std::vector<int> symbols_;    // of the kernels, one after the other
   std::vector<int64_t> sizes_;  // their values
   int64_t scratch_bytes_ = 0;

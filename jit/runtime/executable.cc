@@ -41,7 +41,6 @@ Executable::Executable(StepGraph graph, Options options)
     versioned_.insert(versioned_.end(), group.parameters.begin(), group.parameters.end());
   }
   if (options_.profile) {
-    options_.rounds.join = false;
     step_times_ = std::vector<StepTime>(graph_.steps.size());
     call_times_ = std::make_unique<CallTimes>();
   }
@@ -89,7 +88,7 @@ std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
     if (it != plans_.end()) return it->second;
   }
   auto plan = std::make_shared<const CallPlan>(
-      graph_, PlanBuffers(graph_, kept, options_.roles, options_.rounds));
+      graph_, PlanBuffers(graph_, kept, options_.roles, /*forms_rounds=*/!options_.profile));
   plans_.emplace(std::move(kept), plan);
   return plan;
 }
@@ -151,7 +150,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   auto block = WeightBlock::Create(options_.weights->budget(), plan.block_bytes);
   if (block == nullptr) return nullptr;
   const std::vector<int>& steps = graph_.groups[group].steps;
-  Launch launch(graph_, steps, SeparateRounds(graph_, steps.size()), plan.locations);
+  Launch launch(graph_, steps, SeparateRounds(steps.size()), plan.locations);
   if (!launch.Place({}, plan.arena.offsets, {})) return nullptr;
   // Not from the pool, which would keep it: this happens once.
   const AlignedBlock arena = AlignedBlock::Allocate(plan.arena.bytes + launch.working_bytes(),
@@ -169,7 +168,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
 
 std::string Executable::PlanText() const {
   const BufferPlan plan = PlanBuffers(graph_, std::vector<bool>(graph_.groups.size(), true),
-                                      options_.roles, options_.rounds);
+                                      options_.roles, /*forms_rounds=*/!options_.profile);
   const ArenaLayout& layout = plan.arena.layout();
   std::string text = absl::StrCat("arena ", layout.bytes, " bytes, at most ", layout.max_live_bytes,
                                   " alive at once; ", plan.in_place, " results in place; ",
@@ -199,7 +198,7 @@ std::string Executable::PlanText() const {
     for (int b : step.results) append_buffer(b);
     text += '\n';
   }
-  return text + RoundsText(graph_, plan.steps, plan.rounds);
+  return text + RoundsText(plan.steps, plan.rounds);
 }
 
 Executable::Sizes Executable::SizesOf(absl::Span<const Argument> arguments) const {

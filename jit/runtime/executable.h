@@ -76,7 +76,6 @@ class Executable : private WeightHolder {
     int max_parallelism = 0;  // 0: as many threads as the host's pool has
     int64_t spin_ns = 0;      // HostPool::spin_ns
     bool profile = false;     // measure every step, and so join none
-    RoundOptions rounds;
   };
   static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
   ~Executable() override;

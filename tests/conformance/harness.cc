@@ -208,9 +208,6 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
     options.flags.verify = true;
     options.flags.tuning = "off";
     options.flags.winograd = "on";
-    // Small arrays, too, are computed in passes.
-    options.rounds.least_blocks = 2;
-    options.rounds.least_bytes_saved = 1;
     if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
     if (const char* directory = std::getenv("TEKTITE_CONFORMANCE_DUMP")) {
       options.flags.dump_to = directory;
@@ -233,7 +230,6 @@ absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
   if (!options.may_interpret && compiler.counters().interpreted_kernels != interpreted) {
     ADD_FAILURE() << "a kernel was left to the interpreter\n" << executable->PlanText();
   }
-  if (absl::StrContains(executable->PlanText(), "in one pass")) ++passes_;
   static runtime::Pool& pool = *new runtime::Pool(2);
   std::vector<Literal> first;
   for (const runtime::HostPool& threads : {runtime::HostPool{}, pool.Host()}) {

@@ -83,8 +83,6 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
              const CompileOptions& options = {});
 
   compiler::Compiler& CompilerFor(bool fuse);
-
-  int passes_ = 0;  // programs that held one over blocks of rows
 };
 
 #define CONFORMANCE_TEST(name) TEST_P(ConformanceTest, name)

@@ -16,7 +16,6 @@ struct ContractionCode {
   ir::Dim num_chunks;
   ir::Dim cost;                                      // see Cost
   std::function<absl::Status(loop::Builder&)> emit;  // a call's chunks; `fusion` lives until then
-  EmittedBands bands = {};
 };
 
 // Register tiles (contraction_plan.h).

@@ -16,7 +16,6 @@
 #include "backends/cpu/contraction/row_addresses.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/contraction/tile_step.h"
-#include "backends/cpu/emit/bands.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/base/rounding.h"
@@ -45,13 +44,6 @@ class ContractionEmitter {
 
   Dim cost() const { return plan_.cost; }
   Dim num_chunks() const { return plan_.batch * plan_.m_blocks() * plan_.n_blocks(); }
-  EmittedBands bands() const {
-    // A block never crosses a product of the batch.
-    if (plan_.batch != Dim(1) && Mod(plan_.m, plan_.block_rows) != Dim(0)) return {};
-    EmittedBands bands = BandsOfContraction(region_, plan_, plan_.n_blocks(), plan_.block_rows);
-    if (plan_.root->op() == Op::kDotGeneral) AddLeftHandSide(plan_, &bands);
-    return bands;
-  }
 
   absl::Status Emit(loop::Builder& b) {
     lhs_parameter_ = ops::ParameterIndex(plan_.root->operand(0));
@@ -476,8 +468,7 @@ absl::StatusOr<ContractionCode> CodeForTiles(const Node& fusion, const Target& t
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
   auto emitter = std::make_shared<ContractionEmitter>(fusion, std::move(plan));
   return ContractionCode{emitter->num_chunks(), emitter->cost(),
-                         [emitter](loop::Builder& b) { return emitter->Emit(b); },
-                         emitter->bands()};
+                         [emitter](loop::Builder& b) { return emitter->Emit(b); }};
 }
 
 }  // namespace tektite::cpu

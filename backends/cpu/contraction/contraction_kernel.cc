@@ -42,7 +42,6 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& 
   result.kernel = MakeKernel(fusion, name, result.in_place);
   result.num_chunks = tiles.num_chunks;
   result.cost = tiles.cost;
-  result.bands = tiles.bands;
   loop::Builder b(result.kernel.get());
   if (!row.ok()) {
     TEKTITE_RETURN_IF_ERROR(tiles.emit(b));
@@ -52,7 +51,6 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& 
   const Dim several = Min(Max(rows - Dim(1), 0), 1);  // 0 or 1
   result.num_chunks = row->num_chunks + several * (tiles.num_chunks - row->num_chunks);
   result.cost = row->cost + several * (tiles.cost - row->cost);
-  result.bands.chunks = several * tiles.bands.chunks;
   absl::Status of_row, of_tiles;
   b.If(
       b.Compare("eq", b.Index(rows), b.Index(1)), [&] { of_row = row->emit(b); },

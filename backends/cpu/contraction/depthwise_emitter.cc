@@ -12,7 +12,6 @@
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/epilogue.h"
-#include "backends/cpu/emit/bands.h"
 #include "backends/cpu/emit/emitter.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -95,7 +94,6 @@ class DepthwiseEmitter {
     const Dim units = plan_.batch * strips * plan_.panels();
     const Dim per_chunk = UnitsPerChunk(units, result.cost);
     result.num_chunks = CeilDiv(units, per_chunk);
-    result.bands = Bands(strip, per_chunk);
     loop::Builder b(result.kernel.get());
     b_ = &b;
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
@@ -120,17 +118,6 @@ class DepthwiseEmitter {
 
  private:
   enum class Border { kNone, kKnown, kChecked };
-
-  // Chunks take whole strips, or strips are whole chunks; and no strip crosses images.
-  EmittedBands Bands(const Dim& strip, const Dim& per_chunk) const {
-    const Dim panels = plan_.panels(), rows = strip * plan_.conv.out_width;
-    if (plan_.batch != Dim(1) && Mod(plan_.conv.out_height, strip) != Dim(0)) return {};
-    if (Mod(panels, per_chunk) == Dim(0)) {
-      return BandsOfContraction(region_, plan_, FloorDiv(panels, per_chunk), rows);
-    }
-    if (Mod(per_chunk, panels) != Dim(0)) return {};
-    return BandsOfContraction(region_, plan_, 1, FloorDiv(per_chunk, panels) * rows);
-  }
 
   // One output row of a block of channels.
   void Row(Value channel) {

@@ -26,18 +26,11 @@
 
 namespace tektite::cpu {
 
-// See backend::Bands.
-struct EmittedBands {
-  ir::Dim chunks = 0, rows = 0, all_rows = 0;
-  std::vector<int> by_row;  // operands, see backend::Kernel::ReadsByRow
-};
-
 struct EmittedKernel {
   std::unique_ptr<loop::Kernel> kernel;
   ir::Dim num_chunks = 1;
   ir::Dim cost;                               // see Cost
   std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
-  EmittedBands bands;
 };
 
 using Target = backend::TargetInfo;

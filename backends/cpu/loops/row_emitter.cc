@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/emit/bands.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
@@ -72,9 +71,6 @@ class RowEmitter {
     const Dim rows = Product(plan_.outer);
     const Dim per_chunk = UnitsPerChunk(rows, result.cost);
     result.num_chunks = CeilDiv(rows, per_chunk);
-    if (plan_.inner.size() == 1) {
-      result.bands = BandsOfRows(region_, rows, plan_.inner[0], per_chunk);
-    }
     loop::Builder b(result.kernel.get());
     b_ = &b;
     anchor_ = Staggers(per_chunk) ? plan_.anchor : -1;

@@ -1,4 +1,4 @@
-// Kernels that take turns over blocks of rows, with nothing whole between them.
+// Layers of products and row kernels that follow each other.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -47,20 +47,14 @@ CONFORMANCE_TEST(LayersOfEverySize) {
   }
 }
 
-CONFORMANCE_TEST(LayersInPasses) {
+CONFORMANCE_TEST(LayersOfManyRows) {
   FuncBuilder b;
   b.Return({Layers(b, b.Parameter(Of(DType::kF32, {70001, 64})), 2)});
   Check(b, Tolerance::Relative(1e-5));
-  // Whether there is a pass is up to the machine: chunks follow its caches, and those of different
-  // kernels must have a small multiple in common (with an L2 of 2 MiB it is 28,032 rows).  That
-  // passes are made where they can be is tested on kernels of fixed chunks (tests/runtime).
-  if (GetParam().backend != "cpu") {
-    EXPECT_EQ(passes_, 0);
-  }
 }
 
-// What a pass computes is a result as well, or is read once more when it is over.
-CONFORMANCE_TEST(ValuesThatOutliveTheirPass) {
+// What a layer computes is a result as well, or is read once more at the end.
+CONFORMANCE_TEST(LayersThatAreResults) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kF32, {9000, 24}));
   Value a = Normalized(b, b.MatMul(x, Weight(b, {24, 24}), false, false));
@@ -73,8 +67,7 @@ CONFORMANCE_TEST(ValuesThatOutliveTheirPass) {
   Check(b, Tolerance::Relative(1e-5));
 }
 
-// Pixels are rows, whatever their array is called.
-CONFORMANCE_TEST(PixelsInPasses) {
+CONFORMANCE_TEST(LayersOverPixels) {
   for (int64_t images : {1, 3}) {
     FuncBuilder b;
     Value x = b.Parameter(Of(DType::kF32, {images * 64 * 48, 16}));
