@@ -77,7 +77,7 @@ bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* c
 constexpr size_t kTableOnStack = 128;
 using SizeTable = absl::FixedArray<int64_t, kTableOnStack>;
 
-class CpuKernel : public backend::Kernel {
+class CpuKernel : public backend::HostKernel {
  public:
   CpuKernel(CompiledFunction function, KernelFacts facts)
       : function_(std::move(function)), facts_(std::move(facts)) {

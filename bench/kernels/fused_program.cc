@@ -90,7 +90,8 @@ absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& b
 
 void FusedProgram::Launch::Run(void* scratch) const {
   const backend::LaunchPlan plan = kernel->Plan(sizes);
-  kernel->Run({buffers.data(), sizes.data(), scratch}, 0, plan.num_chunks);
+  static_cast<const backend::HostKernel&>(*kernel).Run({buffers.data(), sizes.data(), scratch}, 0,
+                                                       plan.num_chunks);
 }
 
 double FusedProgram::PlanNs() const {

@@ -7,15 +7,13 @@
 // what it cannot do with Unimplemented and a reason; the compiler then asks the next back end in
 // its list.
 //
-// A kernel's work is cut into chunks numbered from 0.  Chunks are independent, may run in any order
-// and on any thread, and are fixed by the sizes alone, so that results never depend on the number
-// of threads.  See jit/reference for the smallest back end, and tests/conformance for what each
+// Kernels run on streams of the back end's device, on buffers in that device's memory (kernel.h,
+// stream.h).  See jit/reference for the smallest back end, and tests/conformance for what each
 // must pass.
 #ifndef TEKTITE_JIT_BACKEND_BACKEND_H_
 #define TEKTITE_JIT_BACKEND_BACKEND_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,44 +21,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "jit/backend/kernel.h"
+#include "jit/backend/stream.h"
 #include "jit/backend/target_info.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::backend {
-
-// The arguments of one kernel call.
-struct KernelFrame {
-  void* const* buffers;  // the fusion's operands in order, then its results; row-major
-  const int64_t* sizes;  // values of the region's symbols, as ir::SymbolsOf orders them; null: none
-  void* scratch;         // LaunchPlan::scratch_bytes of this worker's own, 64-byte aligned
-};
-
-// How a kernel runs on given sizes.
-struct LaunchPlan {
-  int64_t num_chunks = 1;
-  int64_t scratch_bytes = 0;
-  double cost_ns = 0;  // estimated for one core, for the decision to stay serial
-  bool fits = true;  // false: the kernel cannot count in these sizes, and must not run
-};
-
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-  // `sizes` as in KernelFrame; a kernel of static shapes answers the same always.  Depends on the
-  // sizes alone; takes well under a microsecond.  Sizes may be anything: what they make the kernel
-  // work out (offsets, chunks, scratch) is checked here, once, and Run takes it for granted.
-  // Whatever else a kernel derives from the sizes it works out again in Run, so that a frame holds
-  // the sizes and nothing behind them.
-  virtual LaunchPlan Plan(absl::Span<const int64_t> sizes) const = 0;
-  // Runs chunks [begin, end) of Plan(sizes).num_chunks.
-  virtual void Run(const KernelFrame& frame, int64_t begin, int64_t end) const = 0;
-  // Result `result` may share operand `operand`'s buffer: every element is read by the chunk that
-  // writes it, before it is written.
-  virtual bool CanRunInPlace(int operand, int result) const { return false; }
-  // What Backend::Load makes this kernel from; empty where the back end keeps no images, and for a
-  // kernel without code of its own.
-  virtual std::string Image() const { return ""; }
-};
 
 struct CompileOptions {
   std::string name;      // stable and readable: "k3_row_softmax"
@@ -72,6 +38,9 @@ class Backend {
   virtual ~Backend() = default;
   virtual absl::string_view name() const = 0;
   virtual const TargetInfo& target() const = 0;
+  // Where its kernels run; null: on the host.  The same object as long as the back end exists, and
+  // whoever keeps it may use it longer.
+  virtual std::shared_ptr<Device> device() const { return nullptr; }
   // Thread-safe.  Shapes may be symbolic: the kernel then serves every value of its symbols.
   virtual absl::StatusOr<std::shared_ptr<const Kernel>> Compile(const ir::Node& fusion,
                                                                 const CompileOptions& options) = 0;

@@ -98,6 +98,10 @@ absl::string_view HeadOp(const Graph& region) {
 absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions options) {
   std::unique_ptr<Compiler> compiler(new Compiler(std::move(options.flags)));
   absl::Status refused;
+  if (options.own_backend) {
+    compiler->backends_.push_back(options.own_backend());
+    options.backend = std::string(compiler->primary().name());
+  }
   for (const BackendInfo& info : AllBackends()) {
     const bool wanted = options.backend.empty() || info.name == options.backend;
     // The interpreter stands behind every other back end, for what is tiny and rare.
@@ -105,7 +109,10 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
     if (!wanted && compiler->backends_.empty()) continue;
     auto backend = info.create(compiler->flags_);
     if (backend.ok()) {
-      compiler->backends_.push_back(*std::move(backend));
+      // A call runs on one device: its kernels all come from there.
+      if (compiler->backends_.empty() || (*backend)->device() == compiler->primary().device()) {
+        compiler->backends_.push_back(*std::move(backend));
+      }
     } else {
       refused = backend.status();
       if (!options.backend.empty()) break;
@@ -127,9 +134,11 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   compiler->disk_ = std::move(options.disk);
   TEKTITE_RETURN_IF_ERROR(compiler->CreateTuner());
   const int64_t megabytes = std::max<int64_t>(compiler->flags_.weight_cache_mb, 0);
-  compiler->weight_budget_ = std::make_shared<runtime::MemoryBudget>(
-      std::min<int64_t>(megabytes, 1 << 30) << 20, options.memory);
-  compiler->arenas_ = std::make_shared<runtime::ArenaPool>(options.memory);
+  std::shared_ptr<backend::Device> device = compiler->primary().device();
+  if (device == nullptr) device = std::make_shared<runtime::HostDevice>(options.allocator);
+  compiler->weight_budget_ =
+      std::make_shared<runtime::MemoryBudget>(std::min<int64_t>(megabytes, 1 << 30) << 20, device);
+  compiler->arenas_ = std::make_shared<runtime::ArenaPool>(std::move(device));
   return compiler;
 }
 

@@ -47,7 +47,9 @@ struct CompilerOptions {
   std::string backend;  // empty: the first of the list that can be made on this machine
   std::string host;     // "tensorflow 2.21.0": caches keep hosts apart
   std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
-  runtime::HostMemory memory = {};         // for what is kept from call to call
+  runtime::HostAllocator allocator = {};   // for what is kept from call to call in host memory
+  // Makes a back end that the list does not have; it is used instead of `backend`.
+  std::function<std::unique_ptr<backend::Backend>()> own_backend = {};
 };
 
 // Where a compiled program is kept on disk.

@@ -19,6 +19,7 @@
 #include "jit/ops/ops.h"
 #include "jit/passes/pipeline.h"
 #include "jit/passes/split_epilogue.h"
+#include "jit/runtime/host_device.h"
 
 namespace tektite::compiler {
 namespace {
@@ -95,6 +96,8 @@ class Trial {
  public:
   absl::Status Prepare(const Graph& isolated, const std::string& candidate, bool stands_alone,
                        backend::Backend& backend, const Flags& flags) {
+    device_ = backend.device();
+    if (device_ == nullptr) device_ = std::make_shared<runtime::HostDevice>();
     graph_ = isolated.Clone();
     Node* fusion = nullptr;
     for (Node* node : graph_->NodeList()) {
@@ -114,7 +117,7 @@ class Trial {
     int64_t runs = 0, used = 0;
     const int64_t begin = ThreadMicroseconds();
     do {
-      for (const Step& step : steps_) step.Run(scratch_);
+      if (!Run(steps_).ok()) return std::numeric_limits<double>::infinity();
       ++runs;
       used = ThreadMicroseconds() - begin;
     } while (static_cast<double>(used) < kTurnUs);
@@ -125,16 +128,23 @@ class Trial {
   struct Step {
     std::shared_ptr<const backend::Kernel> kernel;
     std::vector<void*> buffers;
-    void Run(void* scratch) const {
-      kernel->Run({buffers.data(), nullptr, scratch}, 0, kernel->Plan({}).num_chunks);
-    }
   };
-  using Block = std::unique_ptr<void, void (*)(void*)>;
 
   void* Allocate(int64_t bytes) {
-    blocks_.emplace_back(std::aligned_alloc(64, static_cast<size_t>(bytes + 127) / 64 * 64),
-                         std::free);
-    return blocks_.back().get();
+    blocks_.push_back(device_->memory().Allocate(bytes));
+    return blocks_.back().data();
+  }
+
+  // On this thread alone, where the device is the host.
+  absl::Status Run(const std::vector<Step>& steps) const {
+    backend::StreamOptions options;
+    options.scratch = scratch_;
+    return device_->WithStream(options, [&](backend::Stream& stream) {
+      for (const Step& step : steps) {
+        stream.Launch(*step.kernel, step.kernel->Plan({}), step.buffers, {});
+      }
+      return stream.Synchronize();
+    });
   }
 
   absl::Status Build(backend::Backend& backend) {
@@ -146,7 +156,7 @@ class Trial {
       if (node->op() == Op::kParameter) {
         void* const data = Allocate(node->shape().num_bytes());
         if (data == nullptr) return absl::ResourceExhaustedError("no memory for a trial");
-        Fill(node->shape(), data);
+        TEKTITE_RETURN_IF_ERROR(Fill(node->shape(), data));
         pointers[node->result()] = data;
         if (node->Bool(Attr::weight)) once.insert(node);
         continue;
@@ -174,25 +184,30 @@ class Trial {
     }
     scratch_ = Allocate(scratch_bytes);
     if (scratch_ == nullptr) return absl::ResourceExhaustedError("no memory for a trial");
-    for (const Step& step : first) step.Run(scratch_);
-    return absl::OkStatus();
+    return Run(first);
   }
 
   // Numbers of usual size: neither zeros nor denormals, which some machines are faster or slower
   // with.
-  static void Fill(const ir::Shape& shape, void* data) {
-    const int64_t count = shape.num_elements();
+  absl::Status Fill(const ir::Shape& shape, void* data) const {
+    std::vector<std::byte> bytes(
+        shape.num_bytes(),
+        std::byte{shape.dtype() == ir::DType::kBool ? uint8_t{1} : uint8_t{0x3c}});
     if (shape.dtype() == ir::DType::kF32) {
-      for (int64_t i = 0; i < count; ++i) {
-        static_cast<float*>(data)[i] = static_cast<float>(i % 13 + 1) * 0.0625F;
+      for (int64_t i = 0; i < shape.num_elements(); ++i) {
+        const float value = static_cast<float>(i % 13 + 1) * 0.0625F;
+        std::memcpy(bytes.data() + i * sizeof(float), &value, sizeof(float));
       }
-    } else {
-      std::memset(data, shape.dtype() == ir::DType::kBool ? 1 : 0x3c, shape.num_bytes());
     }
+    return device_->WithStream({}, [&](backend::Stream& stream) {
+      stream.CopyFromHost(data, bytes.data(), static_cast<int64_t>(bytes.size()));
+      return stream.Synchronize();
+    });
   }
 
   std::unique_ptr<Graph> graph_;
-  std::vector<Block> blocks_;
+  std::shared_ptr<backend::Device> device_;
+  std::vector<backend::Block> blocks_;
   std::vector<Step> steps_;
   void* scratch_ = nullptr;
 };

@@ -33,7 +33,7 @@ const Node* FindCustomCall(const Graph& graph) {
   return nullptr;
 }
 
-class ReferenceKernel : public backend::Kernel {
+class ReferenceKernel : public backend::HostKernel {
  public:
   explicit ReferenceKernel(std::unique_ptr<Graph> region)
       : region_(std::move(region)), symbols_(ir::SymbolsOf(*region_)) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_memory.h"
 
 namespace tektite::runtime {
 namespace {

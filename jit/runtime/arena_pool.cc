@@ -2,8 +2,10 @@
 
 namespace tektite::runtime {
 
+using backend::Block;
+
 ArenaPool::Lease ArenaPool::Acquire(int64_t bytes) {
-  AlignedBlock outgrown;  // freed after the lock is
+  Block outgrown;  // freed after the lock is
   {
     std::lock_guard<std::mutex> lock(mutex_);
     auto best = idle_.end(), largest = idle_.end();
@@ -13,7 +15,7 @@ ArenaPool::Lease ArenaPool::Acquire(int64_t bytes) {
     }
     if (best == idle_.end()) best = largest;
     if (best != idle_.end()) {
-      AlignedBlock block = std::move(*best);
+      Block block = std::move(*best);
       *best = std::move(idle_.back());
       idle_.pop_back();
       if (block.bytes() >= bytes) return Lease(this, std::move(block));
@@ -21,13 +23,13 @@ ArenaPool::Lease ArenaPool::Acquire(int64_t bytes) {
     }
   }
   held_bytes_.fetch_sub(outgrown.bytes(), std::memory_order_relaxed);
-  outgrown = AlignedBlock();
-  AlignedBlock block = AlignedBlock::Allocate(bytes, memory_);
+  outgrown = Block();
+  Block block = device_->memory().Allocate(bytes);
   held_bytes_.fetch_add(block.bytes(), std::memory_order_relaxed);
   return Lease(this, std::move(block));
 }
 
-void ArenaPool::Release(AlignedBlock block) {
+void ArenaPool::Release(Block block) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (idle_.size() < kMaxIdle) {
     idle_.push_back(std::move(block));

@@ -1,4 +1,4 @@
-// Arenas that calls borrow, one each, and give back when they end.
+// Arenas in a device's memory that calls borrow, one each, and give back when they end.
 //
 //   ArenaPool::Lease lease = pool.Acquire(plan.arena_bytes);
 //   if (lease.data() == nullptr) return absl::ResourceExhaustedError(...);
@@ -13,21 +13,25 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_device.h"
 
 namespace tektite::runtime {
 
 class ArenaPool {
  public:
-  explicit ArenaPool(const HostMemory& memory = {}) : memory_(memory) {}
+  // The host's memory by default.
+  explicit ArenaPool(std::shared_ptr<backend::Device> device = std::make_shared<HostDevice>())
+      : device_(std::move(device)) {}
+  const std::shared_ptr<backend::Device>& device() const { return device_; }
 
   class Lease {
    public:
-    Lease(ArenaPool* pool, AlignedBlock block) : pool_(pool), block_(std::move(block)) {}
+    Lease(ArenaPool* pool, backend::Block block) : pool_(pool), block_(std::move(block)) {}
     Lease(Lease&&) = default;
     ~Lease() {
       if (block_.data() != nullptr) pool_->Release(std::move(block_));
@@ -36,7 +40,7 @@ class ArenaPool {
 
    private:
     ArenaPool* pool_;
-    AlignedBlock block_;
+    backend::Block block_;
   };
 
   // At least `bytes`, uninitialized.  The pool must outlive the lease.
@@ -46,13 +50,13 @@ class ArenaPool {
 
  private:
   static constexpr size_t kMaxIdle = 16;
-  void Release(AlignedBlock block);
+  void Release(backend::Block block);
 
-  const HostMemory memory_;
+  const std::shared_ptr<backend::Device> device_;
   // std and not absl: the system's abseil is not instrumented, so ThreadSanitizer cannot see its
   // locks.
   std::mutex mutex_;
-  std::vector<AlignedBlock> idle_;
+  std::vector<backend::Block> idle_;
   std::atomic<int64_t> held_bytes_{0};
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "jit/base/saturating.h"
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_memory.h"
 #include "jit/runtime/rounds.h"
 
 namespace tektite::runtime {

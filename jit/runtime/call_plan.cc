@@ -5,69 +5,31 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "jit/base/memory_limit.h"
 #include "jit/base/saturating.h"
 #include "jit/base/timing.h"
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_memory.h"
 
 namespace tektite::runtime {
 
-// Whether a call was cancelled, as several threads ask it: after the first yes nobody asks the
-// host.
-class CancelledOnce {
- public:
-  explicit CancelledOnce(absl::FunctionRef<bool()> ask) : ask_(ask) {}
-  bool IsKnown() const { return known_.load(std::memory_order_relaxed); }
-  bool Ask() const {
-    if (!IsKnown() && ask_()) known_.store(true, std::memory_order_relaxed);
-    return IsKnown();
-  }
-
- private:
-  const absl::FunctionRef<bool()> ask_;
-  mutable std::atomic<bool> known_{false};
-};
-
-namespace {
-
-// A kernel whose chunks take long: each asks first, and those after a yes are left out.
-class CancellableKernel : public backend::Kernel {
- public:
-  CancellableKernel(const backend::Kernel& kernel, const CancelledOnce& cancelled)
-      : kernel_(kernel), cancelled_(cancelled) {}
-  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return kernel_.Plan(sizes);
-  }
-  void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
-    for (int64_t chunk = begin; chunk < end && !cancelled_.Ask(); ++chunk) {
-      kernel_.Run(frame, chunk, chunk + 1);
-    }
-  }
-
- private:
-  const backend::Kernel& kernel_;
-  const CancelledOnce& cancelled_;
-};
-
-// Steps that take longer are looked at from within; their chunks take some 5 us at least.
-constexpr double kLongStepNs = 20e6;
-
-bool Moves(const Location& location) {
-  return location.base == Location::Base::kArena || location.base == Location::Base::kSizes;
-}
-
-}  // namespace
-
-Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
+Launch::Launch(const StepGraph& graph, const Residence& residence, const std::vector<int>& steps,
                const std::vector<int>& rounds, const std::vector<Location>& locations)
-    : first_result_(2 + static_cast<int>(graph.parameters.size())),
+    : first_result_(Slot::kFirstParameter + static_cast<int>(graph.parameters.size())),
       first_group_(first_result_ + static_cast<int>(graph.outputs.size())),
       num_bases_(first_group_ + static_cast<int>(graph.groups.size())),
-      graph_(&graph) {
+      residence_(&residence),
+      reads_(num_bases_) {
+  size_values_.reserve(graph.size_values.size());
+  uintptr_t offset = 0;
+  for (const std::vector<int>& places : graph.size_values) {
+    size_values_.push_back(offset);
+    offset += places.size() * sizeof(int64_t);
+  }
   auto add_slot = [&](int b, int64_t part) {
     const Location& location = locations[b];
-    if (Moves(location)) moving_.emplace_back(static_cast<int>(slots_.size()), location);
-    slots_.push_back(Moves(location) ? Slot{} : SlotOf(location, {}, {}));
+    const bool moves = location.base == Location::Base::kArena;
+    if (moves) moving_.emplace_back(static_cast<int>(slots_.size()), location);
+    slots_.push_back(moves ? Slot{} : SlotOf(location, {}));
+    reads_[slots_.back().base] = true;
     if (part != Step::kWhole) slots_.back().offset += static_cast<uintptr_t>(part);
   };
   size_t num_slots = 0;
@@ -91,17 +53,16 @@ Launch::Launch(const StepGraph& graph, const std::vector<int>& steps,
   }
 }
 
-Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets,
-                    absl::Span<const int64_t* const> size_values) const {
+Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets) const {
   switch (location.base) {
     case Location::Base::kArena:
-      return {0, static_cast<uintptr_t>(offsets[location.index])};
+      return {Slot::kArena, static_cast<uintptr_t>(offsets[location.index])};
     case Location::Base::kConstant:
-      return {1, reinterpret_cast<uintptr_t>(graph_->constants[location.index].raw())};
+      return {Slot::kAbsolute, reinterpret_cast<uintptr_t>(residence_->constants[location.index])};
     case Location::Base::kSizes:
-      return {1, reinterpret_cast<uintptr_t>(size_values[location.index])};
+      return {Slot::kSizeValues, size_values_[location.index]};
     case Location::Base::kParameter:
-      return {2 + location.index, 0};
+      return {Slot::kFirstParameter + location.index, 0};
     case Location::Base::kResult:
       return {first_result_ + location.index, 0};
     case Location::Base::kWeights:
@@ -109,14 +70,13 @@ Slot Launch::SlotOf(const Location& location, absl::Span<const int64_t> offsets,
     case Location::Base::kNowhere:
       break;
   }
-  return {1, 0};
+  return {};
 }
 
-bool Launch::Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets,
-                   absl::Span<const int64_t* const> size_values) {
+bool Launch::Place(absl::Span<const int64_t> sizes, absl::Span<const int64_t> offsets) {
   for (const auto& [slot, location] : moving_) {
     const uintptr_t part = slots_[slot].offset;
-    slots_[slot] = SlotOf(location, offsets, size_values);
+    slots_[slot] = SlotOf(location, offsets);
     slots_[slot].offset += part;
   }
   moving_.clear();
@@ -143,8 +103,8 @@ void Launch::JoinRounds() {
     std::vector<Round::Member> members;
     for (size_t i = begin; i < end; ++i) {
       const Planned& step = steps_[i];
-      members.push_back({step.kernel, step.launch, step.first_slot - first.first_slot,
-                         step.first_size - first.first_size});
+      members.push_back({static_cast<const backend::HostKernel*>(step.kernel), step.launch,
+                         step.first_slot - first.first_slot, step.first_size - first.first_size});
     }
     first.whole = std::make_shared<const Round>(std::move(members));
     first.round_steps = static_cast<int>(end - begin);
@@ -153,72 +113,59 @@ void Launch::JoinRounds() {
   }
 }
 
-int64_t Launch::working_bytes() const {
-  return AlignUp(scratch_bytes_) +
-         static_cast<int64_t>((num_bases_ + slots_.size()) * sizeof(void*));
-}
-
-uintptr_t* Launch::Bases(std::byte* working) const {
-  return reinterpret_cast<uintptr_t*>(working + AlignUp(scratch_bytes_));
-}
-
-bool Launch::Run(int begin, int end, std::byte* working, const HostPool& pool,
-                 std::vector<StepTime>& times, CallTimes* call_times,
-                 absl::FunctionRef<bool()> is_cancelled) const {
-  const auto steps = absl::MakeConstSpan(steps_).subspan(begin, end - begin);
+double Launch::CostNs(int begin, int end) const {
   double cost_ns = 0;
-  for (size_t i = 0; i < steps.size(); i += steps[i].round_steps) {
-    cost_ns += steps[i].launch.cost_ns;
-  }
-  const uintptr_t* bases = Bases(working);
-  auto* pointers = reinterpret_cast<void**>(Bases(working)) + num_bases_;
-  for (size_t i = 0; i < slots_.size(); ++i) {
+  for (int i = begin; i < end; i += steps_[i].round_steps) cost_ns += steps_[i].launch.cost_ns;
+  return cost_ns;
+}
+
+int Launch::EndOfSlots(int end) const {
+  return end < num_steps() ? steps_[end].first_slot : num_slots();
+}
+
+int Launch::EndOfSizes(int end) const {
+  return end < num_steps() ? steps_[end].first_size : static_cast<int>(sizes_.size());
+}
+
+void Launch::Run(int begin, int end, const uintptr_t* bases, void** pointers,
+                 backend::Stream& stream, std::vector<StepTime>& times) const {
+  if (begin == end) return;
+  for (int i = steps_[begin].first_slot; i < EndOfSlots(end); ++i) {
     pointers[i] = reinterpret_cast<void*>(bases[slots_[i].base] + slots_[i].offset);
   }
-  // Calls that take less do not know of cancellation at all.
-  const CancelledOnce asked(is_cancelled);
-  const CancelledOnce* const cancelled = cost_ns < kAskNs ? nullptr : &asked;
-  double since_asked = 0;
-  ThreadTeam team(pool, cost_ns, scratch_bytes_, working, call_times);
-  for (size_t i = 0; i < steps.size(); i += steps[i].round_steps) {
-    if (cancelled != nullptr && (since_asked += steps[i].launch.cost_ns) >= kAskNs) {
-      if (cancelled->Ask()) return false;
-      since_asked = 0;
-    }
+  for (int i = begin; i < end; i += steps_[i].round_steps) {
+    const Planned& step = steps_[i];
+    const int next = i + step.round_steps;
+    const absl::Span<void* const> buffers(pointers + step.first_slot,
+                                          static_cast<size_t>(EndOfSlots(next) - step.first_slot));
+    const absl::Span<const int64_t> sizes(sizes_.data() + step.first_size,
+                                          static_cast<size_t>(EndOfSizes(next) - step.first_size));
+    const backend::Kernel* const kernel = step.whole != nullptr ? step.whole.get() : step.kernel;
     if (times.empty()) {
-      RunStep(team, steps[i], pointers, cancelled);
+      stream.Launch(*kernel, step.launch, buffers, sizes);
       continue;
     }
     Stopwatch watch;
-    RunStep(team, steps[i], pointers, cancelled);
-    StepTime& time = times[steps[i].step];
-    const auto took = static_cast<int64_t>(watch.Seconds() * 1e9);
-    time.nanoseconds.fetch_add(took, std::memory_order_relaxed);
-    int64_t least = time.least.load(std::memory_order_relaxed);
-    while ((least == 0 || took < least) &&
-           !time.least.compare_exchange_weak(least, took, std::memory_order_relaxed)) {
-    }
-    time.runs.fetch_add(1, std::memory_order_relaxed);
+    stream.Launch(*kernel, step.launch, buffers, sizes);
+    if (!stream.Synchronize().ok()) return;  // and the caller sees it
+    times[step.step].Add(static_cast<int64_t>(watch.Seconds() * 1e9));
   }
-  return !asked.IsKnown();
 }
 
-void Launch::RunStep(ThreadTeam& team, const Planned& step, void** pointers,
-                     const CancelledOnce* cancelled) const {
-  const backend::Kernel& kernel = step.whole != nullptr ? *step.whole : *step.kernel;
-  void* const* const buffers = pointers + step.first_slot;
-  const int64_t* const sizes = sizes_.data() + step.first_size;
-  if (cancelled == nullptr || step.launch.cost_ns < kLongStepNs) {
-    return team.Run(kernel, step.launch, buffers, sizes);
+void StepTime::Add(int64_t took) {
+  nanoseconds.fetch_add(took, std::memory_order_relaxed);
+  int64_t so_far = least.load(std::memory_order_relaxed);
+  while ((so_far == 0 || took < so_far) &&
+         !least.compare_exchange_weak(so_far, took, std::memory_order_relaxed)) {
   }
-  const CancellableKernel cancellable(kernel, *cancelled);
-  team.Run(cancellable, step.launch, buffers, sizes);
+  runs.fetch_add(1, std::memory_order_relaxed);
 }
 
-CallPlan::CallPlan(const StepGraph& graph, BufferPlan buffers)
+CallPlan::CallPlan(const StepGraph& graph, const Residence& residence, BufferPlan buffers)
     : graph_(graph),
+      residence_(residence),
       buffers_(std::move(buffers)),
-      launch_(graph, buffers_.steps, buffers_.rounds, buffers_.locations) {
+      launch_(graph, residence, buffers_.steps, buffers_.rounds, buffers_.locations) {
   if (graph.sources.empty()) only_ = Make({}, std::exchange(launch_, {}));
 }
 
@@ -265,12 +212,7 @@ absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, Size
     return absl::OutOfRangeError(absl::StrCat("the code needs ", failed->text, ", here ",
                                               table[failed->low], " and ", table[failed->high]));
   }
-  std::vector<const int64_t*> size_values;
-  size_t num_values = 0;
-  for (const std::vector<int>& places : graph_.size_values) num_values += places.size();
-  plan->size_values.reserve(num_values);
   for (const std::vector<int>& places : graph_.size_values) {
-    size_values.push_back(plan->size_values.data() + plan->size_values.size());
     for (int place : places) plan->size_values.push_back(table[place]);
   }
 
@@ -282,7 +224,7 @@ absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, Size
     if (!bytes) return absl::ResourceExhaustedError("a buffer larger than memory can be");
     layout = buffers_.arena.Place(*bytes);
   }
-  if (!launch.Place(sizes, layout.offsets, size_values)) {
+  if (!launch.Place(sizes, layout.offsets)) {
     return absl::ResourceExhaustedError("sizes that a kernel cannot count in");
   }
   plan->launch = std::move(launch);
@@ -292,17 +234,25 @@ absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, Size
     for (int place : output.dims) type.dims.push_back(table[place]);
     plan->results.push_back(std::move(type));
     plan->output_slots.push_back(
-        plan->launch.SlotOf(buffers_.locations[output.buffer], layout.offsets, size_values));
+        plan->launch.SlotOf(buffers_.locations[output.buffer], layout.offsets));
     plan->output_bytes.push_back(table[graph_.buffers[output.buffer].place]);
     results_bytes = SaturatingAdd(results_bytes, plan->output_bytes.back());
   }
   plan->arena_bytes = layout.bytes;
-  plan->memory_bytes = layout.bytes + plan->launch.working_bytes();
+  plan->memory_bytes = layout.bytes + plan->launch.scratch_bytes();
+  if (residence_.memory->space() != backend::MemorySpace::kHost) {
+    plan->parameter_bytes.resize(graph_.parameters.size());
+    for (const Buffer& buffer : graph_.buffers) {
+      if (buffer.kind == Buffer::Kind::kParameter) {
+        plan->parameter_bytes[buffer.index] = table[buffer.place];
+      }
+    }
+  }
   // TensorFlow would fail at the first tensor that it cannot allocate, within microseconds.
   const int64_t needed = SaturatingAdd(plan->memory_bytes, results_bytes);
-  if (needed > MemoryLimit()) {
+  if (needed > residence_.memory->limit()) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("a call needs ", needed, " bytes, the machine has ", MemoryLimit()));
+        absl::StrCat("a call needs ", needed, " bytes, there are ", residence_.memory->limit()));
   }
   return absl::OkStatus();
 }

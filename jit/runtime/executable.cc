@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
-#include "jit/base/timing.h"
+#include "jit/runtime/executable_call.h"
 
 namespace tektite::runtime {
 namespace {
@@ -25,14 +24,13 @@ uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(poin
 
 }  // namespace
 
-struct Executable::WeightState {
-  std::vector<uint64_t> versions;                          // of versioned_
-  std::vector<std::shared_ptr<const WeightBlock>> blocks;  // by group; null: not kept
-  std::shared_ptr<const CallPlan> plan;
-};
-
 Executable::Executable(StepGraph graph, Options options)
-    : number_(NextNumber()), graph_(std::move(graph)), options_(std::move(options)) {
+    : number_(NextNumber()),
+      graph_(std::move(graph)),
+      options_(std::move(options)),
+      device_(options_.arenas->device()),
+      is_host_(device_->is_host()) {
+  ready_ = PlaceConstants();
   std::vector<const std::vector<uint64_t>*> signatures;
   signatures.reserve(graph_.groups.size());
   versioned_.reserve(graph_.parameters.size());
@@ -79,6 +77,40 @@ HostPool Executable::PoolOf(CallHost& host) const {
   return pool;
 }
 
+// The host's kernels read the graph's own; a device is given a copy.
+absl::Status Executable::PlaceConstants() {
+  residence_.memory = &device_->memory();
+  for (const ir::Literal& constant : graph_.constants) {
+    residence_.constants.push_back(constant.raw());
+  }
+  if (is_host_ || graph_.constants.empty()) return absl::OkStatus();
+  int64_t bytes = 0;
+  for (const ir::Literal& constant : graph_.constants) {
+    bytes += AlignUp(constant.shape().num_bytes());
+  }
+  constants_ = device_->memory().Allocate(bytes);
+  if (constants_.data() == nullptr) {
+    residence_.constants.assign(graph_.constants.size(), nullptr);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for constants of ", bytes, " bytes"));
+  }
+  return device_->WithStream({}, [&](backend::Stream& stream) {
+    std::byte* to = constants_.data();
+    for (size_t c = 0; c < graph_.constants.size(); ++c) {
+      const ir::Literal& constant = graph_.constants[c];
+      stream.CopyFromHost(to, constant.raw(), constant.shape().num_bytes());
+      residence_.constants[c] = to;
+      to += AlignUp(constant.shape().num_bytes());
+    }
+    return stream.Synchronize();
+  });
+}
+
+BufferPlan Executable::PlanBuffersFor(const std::vector<bool>& kept) const {
+  return PlanBuffers(graph_, kept, options_.roles,
+                     /*forms_rounds=*/is_host_ && !options_.profile);
+}
+
 std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
   auto it = plans_.find(kept);
   if (it != plans_.end()) return it->second;
@@ -87,8 +119,7 @@ std::shared_ptr<const CallPlan> Executable::PlanFor(std::vector<bool> kept) {
     it = plans_.find(kept);
     if (it != plans_.end()) return it->second;
   }
-  auto plan = std::make_shared<const CallPlan>(
-      graph_, PlanBuffers(graph_, kept, options_.roles, /*forms_rounds=*/!options_.profile));
+  auto plan = std::make_shared<const CallPlan>(graph_, residence_, PlanBuffersFor(kept));
   plans_.emplace(std::move(kept), plan);
   return plan;
 }
@@ -150,25 +181,50 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   auto block = WeightBlock::Create(options_.weights->budget(), plan.block_bytes);
   if (block == nullptr) return nullptr;
   const std::vector<int>& steps = graph_.groups[group].steps;
-  Launch launch(graph_, steps, SeparateRounds(steps.size()), plan.locations);
-  if (!launch.Place({}, plan.arena.offsets, {})) return nullptr;
+  Launch launch(graph_, residence_, steps, SeparateRounds(steps.size()), plan.locations);
+  if (!launch.Place({}, plan.arena.offsets)) return nullptr;
+  // Weights have static shapes, and here as everywhere the host's are copied to a device.
+  std::vector<int64_t> staged(graph_.parameters.size(), -1), parameter_bytes(staged.size());
+  int64_t bytes = plan.arena.bytes + launch.scratch_bytes();
+  for (const Buffer& buffer : graph_.buffers) {
+    if (buffer.kind == Buffer::Kind::kParameter) {
+      parameter_bytes[buffer.index] = buffer.typical_bytes;
+    }
+  }
+  for (int p : graph_.groups[group].parameters) {
+    if (is_host_ || arguments[p].space != MemorySpace::kHost) continue;
+    staged[p] = bytes;
+    bytes += AlignUp(parameter_bytes[p]);
+  }
   // Not from the pool, which would keep it: this happens once.
-  const AlignedBlock arena = AlignedBlock::Allocate(plan.arena.bytes + launch.working_bytes(),
-                                                    options_.weights->budget()->memory());
+  const backend::Block arena = device_->memory().Allocate(bytes);
   if (arena.data() == nullptr) return nullptr;
-  std::byte* working = arena.data() + plan.arena.bytes;
-  uintptr_t* bases = launch.Bases(working);
-  std::fill(bases, bases + launch.num_bases(), 0);
-  bases[0] = Address(arena.data());
-  for (int p : graph_.groups[group].parameters) bases[2 + p] = Address(arguments[p].data);
+  std::vector<uintptr_t> bases(launch.num_bases());
+  std::vector<void*> pointers(launch.num_slots());
+  bases[Slot::kArena] = Address(arena.data());
+  for (int p : graph_.groups[group].parameters) {
+    bases[Slot::kFirstParameter + p] =
+        staged[p] < 0 ? Address(arguments[p].data) : Address(arena.data() + staged[p]);
+  }
   bases[launch.first_group() + group] = Address(block->data());
-  launch.Run(0, launch.num_steps(), working, pool, step_times_, nullptr, [] { return false; });
-  return block;
+  backend::StreamOptions options;
+  options.pool = pool;
+  options.cost_ns = launch.CostNs(0, launch.num_steps());
+  options.scratch_bytes = launch.scratch_bytes();
+  options.scratch = arena.data() + plan.arena.bytes;
+  const absl::Status status = device_->WithStream(options, [&](backend::Stream& stream) {
+    for (int p : graph_.groups[group].parameters) {
+      if (staged[p] < 0) continue;
+      stream.CopyFromHost(arena.data() + staged[p], arguments[p].data, parameter_bytes[p]);
+    }
+    launch.Run(0, launch.num_steps(), bases.data(), pointers.data(), stream, step_times_);
+    return stream.Synchronize();
+  });
+  return status.ok() ? block : nullptr;
 }
 
 std::string Executable::PlanText() const {
-  const BufferPlan plan = PlanBuffers(graph_, std::vector<bool>(graph_.groups.size(), true),
-                                      options_.roles, /*forms_rounds=*/!options_.profile);
+  const BufferPlan plan = PlanBuffersFor(std::vector<bool>(graph_.groups.size(), true));
   const ArenaLayout& layout = plan.arena.layout();
   std::string text = absl::StrCat("arena ", layout.bytes, " bytes, at most ", layout.max_live_bytes,
                                   " alive at once; ", plan.in_place, " results in place; ",
@@ -201,19 +257,42 @@ std::string Executable::PlanText() const {
   return text + RoundsText(plan.steps, plan.rounds);
 }
 
-Executable::Sizes Executable::SizesOf(absl::Span<const Argument> arguments) const {
+absl::StatusOr<Executable::Sizes> Executable::SizesOf(absl::Span<const Argument> arguments) const {
   Sizes sizes;
   for (const SymbolSource& source : graph_.sources) {
     const Argument& argument = arguments[source.parameter];
     if (source.dimension >= 0) {
       sizes.push_back(argument.dims[source.dimension]);
-    } else if (source.dtype == ir::DType::kS64) {
-      sizes.push_back(static_cast<const int64_t*>(argument.data)[source.element]);
-    } else {
-      sizes.push_back(static_cast<const int32_t*>(argument.data)[source.element]);
+      continue;
     }
+    const bool is_wide = source.dtype == ir::DType::kS64;
+    const int64_t bytes = is_wide ? sizeof(int64_t) : sizeof(int32_t);
+    const auto* element = static_cast<const std::byte*>(argument.data) + source.element * bytes;
+    int64_t wide = 0;
+    int32_t narrow = 0;
+    void* const value = is_wide ? static_cast<void*>(&wide) : &narrow;
+    if (argument.space == MemorySpace::kHost) {
+      std::memcpy(value, element, bytes);
+    } else {
+      TEKTITE_RETURN_IF_ERROR(device_->WithStream({}, [&](backend::Stream& stream) {
+        stream.CopyToHost(value, element, bytes);
+        return stream.Synchronize();
+      }));
+    }
+    sizes.push_back(is_wide ? wide : narrow);
   }
   return sizes;
+}
+
+absl::Status Executable::CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const {
+  if (!is_host_) return ready_;
+  for (size_t p = 0; p < arguments.size(); ++p) {
+    if (arguments[p].space == MemorySpace::kHost) continue;
+    return InvalidArgument("argument ", p,
+                           " lies in a device's memory, and the code is the host's");
+  }
+  if (host.ResultSpace() == MemorySpace::kHost) return absl::OkStatus();
+  return InvalidArgument("results are to lie in a device's memory, and the code is the host's");
 }
 
 absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& host) {
@@ -221,119 +300,12 @@ absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& hos
     return InvalidArgument("expected ", graph_.parameters.size(), " arguments, got ",
                            arguments.size());
   }
+  TEKTITE_RETURN_IF_ERROR(CheckSpaces(arguments, host));
   const std::shared_ptr<const WeightState> weights = Weights(arguments, host);
-  const std::shared_ptr<const SizedPlan> plan = weights->plan->For(SizesOf(arguments));
+  TEKTITE_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(arguments));
+  const std::shared_ptr<const SizedPlan> plan = weights->plan->For(sizes);
   if (!plan->status.ok()) return plan->status;
-  return RunPlan(weights->plan->buffers(), *plan, *weights, arguments, host);
-}
-
-absl::Status Executable::AllocateResults(const BufferPlan& buffers, const SizedPlan& plan,
-                                         uintptr_t* results, CallHost& host) const {
-  const int num_results = static_cast<int>(graph_.outputs.size() - options_.roles.updated.size());
-  std::fill(results + num_results, results + graph_.outputs.size(), 0);
-  for (int k = 0; k < num_results; ++k) {
-    const OutputPlan& output = buffers.outputs[k];
-    const bool direct = output.kind == OutputPlan::Kind::kDirect;
-    const bool forward = output.kind == OutputPlan::Kind::kForward;
-    results[k] = 0;
-    if (!direct && !forward && output.kind != OutputPlan::Kind::kCopy) continue;
-    if (forward && host.Forward(k, output.from)) continue;
-    results[k] = Address(host.Allocate(k, plan.results[k]));
-    if (results[k] == 0 && plan.output_bytes[k] != 0) {
-      return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Executable::FinishByValues(const BufferPlan& buffers, const SizedPlan& plan,
-                                        const uintptr_t* bases, CallHost& host) const {
-  const int num_outputs = static_cast<int>(graph_.outputs.size());
-  for (int k = 0; k < num_outputs; ++k) {
-    if (buffers.outputs[k].kind != OutputPlan::Kind::kCheck) continue;
-    if (*reinterpret_cast<const bool*>(plan.OutputAddress(k, bases))) continue;
-    return absl::FailedPreconditionError("a check of the values failed");
-  }
-  for (int k = 0; k < num_outputs; ++k) {
-    const OutputPlan& output = buffers.outputs[k];
-    if (output.kind != OutputPlan::Kind::kRows) continue;
-    TensorType type = plan.results[k];
-    const int64_t most = type.dims[0];
-    const int64_t rows = *reinterpret_cast<const int64_t*>(plan.OutputAddress(output.from, bases));
-    if (rows < 0 || rows > most) return Internal("result ", k, " has ", rows, " rows of ", most);
-    type.dims[0] = rows;
-    const int64_t bytes = most == 0 ? 0 : plan.output_bytes[k] / most * rows;
-    void* const to = host.Allocate(k, type);
-    if (bytes == 0) continue;
-    if (to == nullptr) {
-      return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
-    }
-    std::memcpy(to, plan.OutputAddress(k, bases), bytes);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Executable::BeginUpdates(const BufferPlan& buffers, uintptr_t* results,
-                                      CallHost& host) {
-  if (buffers.updates.empty()) return absl::OkStatus();
-  absl::InlinedVector<CallHost::Update, 16> updates;
-  for (const UpdatePlan& update : buffers.updates) {
-    updates.push_back({update.parameter, update.in_place, nullptr});
-  }
-  if (!host.BeginUpdates(absl::MakeSpan(updates))) {
-    return absl::FailedPreconditionError("the host does not allow updates");
-  }
-  for (size_t i = 0; i < updates.size(); ++i) {
-    results[buffers.updates[i].output] = Address(updates[i].memory);
-  }
-  return absl::OkStatus();
-}
-
-void Executable::CopyResults(const BufferPlan& buffers, const SizedPlan& plan,
-                             const uintptr_t* bases) const {
-  for (int k = 0; k < static_cast<int>(graph_.outputs.size()); ++k) {
-    const OutputPlan::Kind kind = buffers.outputs[k].kind;
-    if (kind != OutputPlan::Kind::kCopy && kind != OutputPlan::Kind::kForward) continue;
-    const uintptr_t to = bases[plan.launch.first_result() + k];
-    if (to == 0 || plan.output_bytes[k] == 0) continue;
-    std::memcpy(reinterpret_cast<void*>(to), plan.OutputAddress(k, bases), plan.output_bytes[k]);
-  }
-}
-
-absl::Status Executable::RunPlan(const BufferPlan& buffers, const SizedPlan& plan,
-                                 const WeightState& weights, absl::Span<const Argument> arguments,
-                                 CallHost& host) {
-  const ArenaPool::Lease arena = options_.arenas->Acquire(plan.memory_bytes);
-  if (arena.data() == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for an arena of ", plan.memory_bytes, " bytes"));
-  }
-  std::byte* working = arena.data() + plan.arena_bytes;
-  uintptr_t* bases = plan.launch.Bases(working);
-  bases[0] = Address(arena.data());
-  bases[1] = 0;
-  for (size_t p = 0; p < arguments.size(); ++p) bases[2 + p] = Address(arguments[p].data);
-
-  uintptr_t* results = bases + plan.launch.first_result();
-  TEKTITE_RETURN_IF_ERROR(AllocateResults(buffers, plan, results, host));
-  for (size_t g = 0; g < weights.blocks.size(); ++g) {
-    const WeightBlock* block = weights.blocks[g].get();
-    bases[plan.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
-  }
-
-  const HostPool pool = PoolOf(host);
-  const auto run = [&](int begin, int end, absl::FunctionRef<bool()> is_cancelled) {
-    return begin == end ||
-           plan.launch.Run(begin, end, working, pool, step_times_, call_times_.get(), is_cancelled);
-  };
-  if (!run(0, buffers.num_before_updates, [&] { return host.IsCancelled(); })) {
-    return absl::CancelledError("the host has cancelled the call");
-  }
-  TEKTITE_RETURN_IF_ERROR(FinishByValues(buffers, plan, bases, host));
-  TEKTITE_RETURN_IF_ERROR(BeginUpdates(buffers, results, host));
-  run(buffers.num_before_updates, plan.launch.num_steps(), [] { return false; });
-  CopyResults(buffers, plan, bases);
-  return absl::OkStatus();
+  return Call(*this, *weights, *plan, arguments, host).Run();
 }
 
 }  // namespace tektite::runtime

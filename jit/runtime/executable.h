@@ -7,12 +7,13 @@
 // A graph with symbols serves every size of them that its checks allow (size_checks.h); what a call
 // does is worked out once for each set of sizes (call_plan.h).
 //
-// A call takes an arena, asks the host for the results' memory, and runs the steps on a ThreadTeam.
-// Results whose values decide how many rows they have are computed in the arena, with room for all
-// there can be, and copied when their number is known.
-// Work on weights alone is done in the first call that names their versions and kept (weights.h);
-// a group of it whose weights have no version, or whose results are over the budget, runs in each
-// call.
+// A call takes an arena, asks the host for the results' memory, and launches the steps on a stream
+// of the device that the kernels were compiled for.  Arguments and results that lie in another
+// memory than the device's are copied, every argument in every call.  Results whose values decide
+// how many rows they have are computed in the arena, with room for all there can be, and copied
+// when their number is known. Work on weights alone is done in the first call that names their
+// versions and kept (weights.h); a group of it whose weights have no version, or whose results are
+// over the budget, runs in each call.
 #ifndef TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 #define TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 
@@ -26,6 +27,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "jit/runtime/arena_pool.h"
 #include "jit/runtime/call_plan.h"
@@ -36,12 +38,15 @@
 
 namespace tektite::runtime {
 
+using backend::MemorySpace;
+
 struct Argument {
-  const void* data = nullptr;
+  const void* data = nullptr;  // in `space`
   // 0: the content may change from call to call.  Otherwise equal versions mean equal content.
   uint64_t version = 0;
   // Sizes, for a parameter that gives symbols their values.
   const int64_t* dims = nullptr;
+  MemorySpace space = MemorySpace::kHost;
 };
 
 // The host's side of one call.
@@ -49,6 +54,8 @@ class CallHost {
  public:
   virtual ~CallHost() = default;
   virtual HostPool Pool() = 0;
+  // Which memory results lie in: the host's or the device's.
+  virtual MemorySpace ResultSpace() { return MemorySpace::kHost; }
   // Memory for a result, aligned to kAlignment; null when there is none.
   virtual void* Allocate(int result, const TensorType& type) = 0;
   // Makes result `result` the same buffer as argument `argument`; false: it has to be copied.
@@ -58,9 +65,9 @@ class CallHost {
   struct Update {
     int argument = 0;
     bool in_place = false;   // the argument's own memory will do
-    void* memory = nullptr;  // the host's answer
+    void* memory = nullptr;  // the host's answer, in the argument's memory space
   };
-  // Whether the call's results are wanted no more.  Asked on any thread.
+  // Whether the call's results are needed no more.  Asked on any thread.
   virtual bool IsCancelled() { return false; }
   // From here on nothing fails, and what is written into `memory` counts when Run returns.  False:
   // the host does not allow it, and nothing has been changed.
@@ -70,6 +77,7 @@ class CallHost {
 class Executable : private WeightHolder {
  public:
   struct Options {
+    // Both of the device that the kernels were compiled for.
     std::shared_ptr<ArenaPool> arenas;
     std::shared_ptr<WeightStore> weights;
     OutputRoles roles;
@@ -89,6 +97,7 @@ class Executable : private WeightHolder {
   // Tells executables of a process apart; what was made later has a higher one.
   uint64_t number() const { return number_; }
   const StepGraph& graph() const { return graph_; }
+  const Residence& residence() const { return residence_; }
   // With every weight group kept, at typical sizes: what a call needs, and what it cannot do
   // without.
   int64_t arena_bytes() const { return arena_bytes_; }
@@ -102,6 +111,7 @@ class Executable : private WeightHolder {
   std::string PlanText() const;
 
  private:
+  class Call;
   struct WeightState;
   using Sizes = absl::InlinedVector<int64_t, 8>;
 
@@ -112,21 +122,20 @@ class Executable : private WeightHolder {
   std::shared_ptr<const WeightBlock> ComputeGroup(int group, absl::Span<const Argument> arguments,
                                                   const HostPool& pool) const;
   std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
-  Sizes SizesOf(absl::Span<const Argument> arguments) const;
-  absl::Status AllocateResults(const BufferPlan& buffers, const SizedPlan& plan, uintptr_t* results,
-                               CallHost& host) const;
-  // What values decide: checks, and results whose rows were counted.
-  absl::Status FinishByValues(const BufferPlan& buffers, const SizedPlan& plan,
-                              const uintptr_t* bases, CallHost& host) const;
-  static absl::Status BeginUpdates(const BufferPlan& buffers, uintptr_t* results, CallHost& host);
-  void CopyResults(const BufferPlan& buffers, const SizedPlan& plan, const uintptr_t* bases) const;
-  absl::Status RunPlan(const BufferPlan& buffers, const SizedPlan& plan, const WeightState& weights,
-                       absl::Span<const Argument> arguments, CallHost& host);
+  BufferPlan PlanBuffersFor(const std::vector<bool>& kept) const;
+  absl::Status PlaceConstants();
+  absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;
+  absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments) const;
   HostPool PoolOf(CallHost& host) const;
 
   const uint64_t number_;
   const StepGraph graph_;
-  Options options_;
+  const Options options_;
+  const std::shared_ptr<backend::Device> device_;
+  const bool is_host_;        // device_->is_host()
+  backend::Block constants_;  // of a device that is not the host's
+  Residence residence_;
+  absl::Status ready_;                        // or why the constants have no place
   std::vector<WeightStore::Entry*> entries_;  // by group
   std::vector<int> versioned_;                // parameters that any group reads
   int64_t arena_bytes_ = 0;

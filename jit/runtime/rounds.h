@@ -2,7 +2,7 @@
 //
 //   std::vector<int> rounds = FormRounds(graph, num_before_updates, &steps);
 //   const Round round(members);
-//   team.Run(round, round.Plan({}), pointers, sizes);
+//   stream.Launch(round, round.Plan({}), pointers, sizes);
 //
 // Steps that do not read each other's results offer their chunks together, where otherwise one
 // thread would run each while others wait.  (96 kernels of about 0.4 us on two threads: 34 us
@@ -24,10 +24,10 @@
 
 namespace tektite::runtime {
 
-class Round final : public backend::Kernel {
+class Round final : public backend::HostKernel {
  public:
   struct Member {
-    const backend::Kernel* kernel = nullptr;
+    const backend::HostKernel* kernel = nullptr;
     backend::LaunchPlan plan;
     int first_slot = 0;  // its buffers among the round's
     int first_size = 0;  // its sizes among the round's

@@ -10,7 +10,7 @@
 #include "jit/base/status.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_memory.h"
 
 namespace tektite::runtime {
 namespace {

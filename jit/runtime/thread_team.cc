@@ -6,18 +6,19 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "jit/base/rounding.h"
 #include "jit/base/timing.h"
-#include "jit/runtime/aligned_block.h"
 #include "jit/runtime/backoff.h"
+#include "jit/runtime/host_memory.h"
 #include "jit/runtime/ready_workers.h"
 
 namespace tektite::runtime {
 namespace {
 
-using backend::Kernel;
+using backend::HostKernel;
 using backend::KernelFrame;
 using backend::LaunchPlan;
 
@@ -77,6 +78,16 @@ class Timed {
   std::atomic<int64_t>* const sum_;
   const int64_t began_;
 };
+
+// False: the kernel found no memory (HostKernel::Run).
+bool RunChunks(const HostKernel& kernel, const KernelFrame& frame, int64_t begin, int64_t end) {
+  try {
+    kernel.Run(frame, begin, end);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
 
 // This thread is inside the host's schedule function.  A pool whose queue is full may run what it
 // is given at once, on the same thread: as a worker, that thread would wait for itself.
@@ -155,7 +166,7 @@ struct TeamState {
   // A kernel's claims in order, a part for each thread.
   std::array<Segment, kMostSegments> segments;
   // The kernel being shared: written while no claim is out, read under a claim.
-  alignas(64) const Kernel* kernel = nullptr;
+  alignas(64) const HostKernel* kernel = nullptr;
   void* const* buffers = nullptr;
   const int64_t* sizes = nullptr;
   int64_t chunks = 0;
@@ -171,16 +182,19 @@ struct TeamState {
   bool asks_host = true;             // and not only workers that wait for a call
   bool was_refused = false;          // the caller's: WakeSome's last answer to it
   HostPool pool;
-  AlignedBlock scratch;  // one part for each worker
+  backend::Block scratch;  // one part for each worker
   int64_t scratch_bytes = 0;
+  std::atomic<bool> lacks_memory{false};
   CallTimes* times = nullptr;  // read under a claim
   std::atomic<bool> is_timed{false};
   std::atomic<int64_t> first_arrival{0};  // when it was; 0: not yet
 
-  void RunClaim(int64_t claim, void* worker_scratch) const {
+  void RunClaim(int64_t claim, void* worker_scratch) {
     const int64_t begin = claim * chunks_per_claim;
     const int64_t end = std::min(begin + chunks_per_claim, chunks);
-    kernel->Run(KernelFrame{buffers, sizes, worker_scratch}, begin, end);
+    if (!RunChunks(*kernel, KernelFrame{buffers, sizes, worker_scratch}, begin, end)) {
+      lacks_memory.store(true, std::memory_order_relaxed);
+    }
   }
 
   // Needs the caller, or a claim that is not finished: the host's context lives as long.  False:
@@ -207,6 +221,12 @@ struct TeamState {
 };
 
 namespace {
+
+// For workers' scratch.  Never destroyed, as the states that hold it.
+HostMemory& SystemMemory() {
+  static HostMemory& memory = *new HostMemory;
+  return memory;
+}
 
 // States that no thread refers to.  Never destroyed: workers may outlive everything else.
 class StatePool {
@@ -398,7 +418,7 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
   TeamState* state = StatePool::Get().Take();
   state->scratch_bytes = AlignUp(scratch_bytes);
   if (state->scratch.bytes() < state->scratch_bytes * workers) {
-    state->scratch = AlignedBlock::Allocate(state->scratch_bytes * workers);
+    state->scratch = SystemMemory().Allocate(state->scratch_bytes * workers);
   }
   state->references.store(1, std::memory_order_relaxed);
   if (state->scratch_bytes > 0 && state->scratch.data() == nullptr) {
@@ -406,6 +426,7 @@ ThreadTeam::ThreadTeam(const HostPool& pool, double cost_ns, int64_t scratch_byt
     return;
   }
   state->pool = pool;
+  state->lacks_memory.store(false, std::memory_order_relaxed);
   state->times = times;
   state->is_timed.store(times != nullptr, std::memory_order_relaxed);
   state->first_arrival.store(0, std::memory_order_relaxed);
@@ -441,7 +462,7 @@ void ThreadTeam::NoteCall() const {
   if (arrival == 0) times_->unhelped.fetch_add(1, std::memory_order_relaxed);
 }
 
-void ThreadTeam::Run(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,
+void ThreadTeam::Run(const HostKernel& kernel, const LaunchPlan& plan, void* const* buffers,
                      const int64_t* sizes) {
   if (state_ != nullptr && plan.num_chunks > 1) {
     const bool present = state_->present.load(std::memory_order_relaxed) > 0;
@@ -453,22 +474,31 @@ void ThreadTeam::Run(const Kernel& kernel, const LaunchPlan& plan, void* const* 
   if (plan.num_chunks == 0) return;
   const Timed timed(times_ == nullptr ? nullptr : &times_->alone);
   const KernelFrame frame{buffers, sizes, scratch_};
+  bool has_memory = true;
   if (plan.num_chunks > 1 && GoesBack(kernel)) {
-    for (int64_t c = plan.num_chunks; c-- > 0;) kernel.Run(frame, c, c + 1);
+    for (int64_t c = plan.num_chunks; c-- > 0;) {
+      has_memory = RunChunks(kernel, frame, c, c + 1) && has_memory;
+    }
   } else {
-    kernel.Run(frame, 0, plan.num_chunks);
+    has_memory = RunChunks(kernel, frame, 0, plan.num_chunks);
   }
+  if (!has_memory) lacks_memory_ = true;
+}
+
+bool ThreadTeam::lacks_memory() const {
+  return lacks_memory_ ||
+         (state_ != nullptr && state_->lacks_memory.load(std::memory_order_relaxed));
 }
 
 // The next step of a recurrent layer reads the same weights as the one before.  From the first to
 // the last again, each would be gone from a cache that is a little too small for all of them.
-bool ThreadTeam::GoesBack(const Kernel& kernel) {
+bool ThreadTeam::GoesBack(const HostKernel& kernel) {
   goes_back_ = last_alone_ == &kernel && !goes_back_;
   last_alone_ = &kernel;
   return goes_back_;
 }
 
-void ThreadTeam::RunShared(const Kernel& kernel, const LaunchPlan& plan, void* const* buffers,
+void ThreadTeam::RunShared(const HostKernel& kernel, const LaunchPlan& plan, void* const* buffers,
                            const int64_t* sizes) {
   const Timed timed(times_ == nullptr ? nullptr : &times_->shared);
   TeamState& state = *state_;

@@ -28,38 +28,14 @@
 #ifndef TEKTITE_JIT_RUNTIME_THREAD_TEAM_H_
 #define TEKTITE_JIT_RUNTIME_THREAD_TEAM_H_
 
-#include <atomic>
 #include <cstdint>
 
-#include "jit/backend/backend.h"
+#include "jit/backend/stream.h"
 
 namespace tektite::runtime {
 
-struct HostPool {
-  int num_threads = 0;  // the caller not counted
-  void* context = nullptr;
-  // Runs fn(arg) once, some time, on another thread; does not block.
-  void (*schedule)(void* context, void (*fn)(void*), void* arg) = nullptr;
-  int64_t spin_ns = 0;  // how long a worker may look for the next call (ready_workers.h)
-  // The host's own work follows a call on the same threads: a worker that looked for the next call
-  // would take a core from it.  (An LSTM's training step on two threads took 1.27 times stock
-  // TensorFlow's time with workers that stayed, 0.90 without.)
-  bool is_shared = false;
-};
-
-// Where the time of calls goes, added up over calls; kept with Executable::Options::profile.  The
-// clock is read twice a kernel and a claim, some 0.1 us.
-struct CallTimes {
-  std::atomic<int64_t> calls{0};
-  std::atomic<int64_t> whole{0};    // nanoseconds, as all that follow: in the compiled code's hands
-  std::atomic<int64_t> team{0};     // of these: from the team's start to its end
-  std::atomic<int64_t> shared{0};   // of these: kernels whose chunks were offered to workers
-  std::atomic<int64_t> alone{0};    // and kernels that the caller ran by itself
-  std::atomic<int64_t> waiting{0};  // of `shared`: the caller found no chunk left, others had some
-  std::atomic<int64_t> helping{0};  // workers in chunks
-  std::atomic<int64_t> absent{0};   // before the first worker came, or all of a call if none did
-  std::atomic<int64_t> unhelped{0};  // calls that asked for workers, and none came in time
-};
+using backend::CallTimes;
+using backend::HostPool;
 
 struct TeamState;
 
@@ -76,25 +52,29 @@ class ThreadTeam {
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   // Returns when every chunk is done.  `plan` is the kernel's for `sizes`.
-  void Run(const backend::Kernel& kernel, const backend::LaunchPlan& plan, void* const* buffers,
+  void Run(const backend::HostKernel& kernel, const backend::LaunchPlan& plan, void* const* buffers,
            const int64_t* sizes);
+
+  // Whether a kernel has found no memory: what it and those after it write is garbage.
+  bool lacks_memory() const;
 
   static constexpr double kSerialCallNs = 20e3;
 
  private:
-  void RunShared(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
+  void RunShared(const backend::HostKernel& kernel, const backend::LaunchPlan& plan,
                  void* const* buffers, const int64_t* sizes);
 
   // Whether the caller, alone, takes the kernel's chunks from the last to the first.
-  bool GoesBack(const backend::Kernel& kernel);
+  bool GoesBack(const backend::HostKernel& kernel);
   void NoteCall() const;
 
   TeamState* state_ = nullptr;  // null: the caller is alone
   void* scratch_;
-  uint64_t round_ = 0;                           // kernels shared out so far
-  const backend::Kernel* last_alone_ = nullptr;  // of several chunks
+  uint64_t round_ = 0;                               // kernels shared out so far
+  const backend::HostKernel* last_alone_ = nullptr;  // of several chunks
   bool goes_back_ = false;
   bool has_asked_again_ = false;  // or need not
+  bool lacks_memory_ = false;     // for a kernel that the caller ran alone
   CallTimes* times_;
   int64_t began_ = 0;
 };

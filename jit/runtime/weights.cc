@@ -17,12 +17,13 @@ std::shared_ptr<WeightBlock> WeightBlock::Create(std::shared_ptr<MemoryBudget> b
                                                  int64_t bytes) {
   const int64_t reserved = std::max(AlignUp(bytes), kAlignment);
   if (!budget->Reserve(reserved)) return nullptr;
-  AlignedBlock memory = AlignedBlock::Allocate(reserved, budget->memory());
+  backend::Block memory = budget->device().memory().Allocate(reserved);
   if (memory.data() == nullptr) {
     budget->Return(reserved);
     return nullptr;
   }
-  return std::shared_ptr<WeightBlock>(new WeightBlock(std::move(budget), std::move(memory)));
+  return std::shared_ptr<WeightBlock>(
+      new WeightBlock(std::move(budget), reserved, std::move(memory)));
 }
 
 std::vector<WeightStore::Entry*> WeightStore::Register(

@@ -20,26 +20,28 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_device.h"
 
 namespace tektite::runtime {
 
 class MemoryBudget {
  public:
-  explicit MemoryBudget(int64_t limit, const HostMemory& memory = {})
-      : limit_(limit), memory_(memory) {}
+  // Counts bytes of the device's memory, the host's by default.
+  explicit MemoryBudget(int64_t limit,
+                        std::shared_ptr<backend::Device> device = std::make_shared<HostDevice>())
+      : limit_(limit), device_(std::move(device)) {}
   bool Reserve(int64_t bytes);
   void Return(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
-  // Where what is counted comes from.
-  const HostMemory& memory() const { return memory_; }
+  backend::Device& device() const { return *device_; }
 
  private:
   const int64_t limit_;
-  const HostMemory memory_;
+  const std::shared_ptr<backend::Device> device_;
   std::atomic<int64_t> used_{0};
 };
 
@@ -48,14 +50,15 @@ class WeightBlock {
  public:
   // Null when the budget or the memory does not allow it.
   static std::shared_ptr<WeightBlock> Create(std::shared_ptr<MemoryBudget> budget, int64_t bytes);
-  ~WeightBlock() { budget_->Return(memory_.bytes()); }
+  ~WeightBlock() { budget_->Return(reserved_); }
   std::byte* data() const { return memory_.data(); }
 
  private:
-  WeightBlock(std::shared_ptr<MemoryBudget> budget, AlignedBlock memory)
-      : budget_(std::move(budget)), memory_(std::move(memory)) {}
+  WeightBlock(std::shared_ptr<MemoryBudget> budget, int64_t reserved, backend::Block memory)
+      : budget_(std::move(budget)), reserved_(reserved), memory_(std::move(memory)) {}
   std::shared_ptr<MemoryBudget> budget_;
-  AlignedBlock memory_;
+  const int64_t reserved_;  // the memory may round it up
+  backend::Block memory_;
 };
 
 // Somebody who holds blocks between calls and lets go of them when told.

@@ -17,12 +17,14 @@
 namespace tektite::serving {
 
 struct Tensor {
-  const void* data = nullptr;  // row-major; null is fine when there are no elements
+  const void* data = nullptr;  // in `space`, row-major; null is fine when there are no elements
   absl::Span<const int64_t> dims;
   ir::DType dtype = ir::DType::kF32;
   // 0: the content may change between calls.  Otherwise: calls of one cluster that pass the same
   // version for this argument pass the same content.
   uint64_t version = 0;
+  runtime::MemorySpace space =
+      runtime::MemorySpace::kHost;  // values that code depends on: the host
 };
 
 // Borrows everything.

@@ -48,6 +48,9 @@ absl::Status MakeCallKey(const GraphSource& source, const Call& call, CallKey* k
     const Tensor& tensor = call.args[i];
     const ir::DType dtype = tensor.dtype;
     const int64_t bytes = NumBytes(tensor, ir::DTypeBytes(dtype));
+    if (tensor.space != runtime::MemorySpace::kHost) {
+      return Unimplemented("argument ", i, ": code depends on its value, which a device holds");
+    }
     if (bytes < 0 || bytes > kMostValueBytes) {
       return Unimplemented("argument ", i, ": too large for a value that code depends on");
     }

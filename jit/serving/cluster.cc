@@ -70,7 +70,8 @@ absl::Status Cluster::Run(const Call& call) {
     if (IsReproducible(call)) key.push_back(kReproducibleWord);
     absl::InlinedVector<runtime::Argument, 16> arguments(call.args.size());
     for (size_t i = 0; i < call.args.size(); ++i) {
-      arguments[i] = {call.args[i].data, call.args[i].version, call.args[i].dims.data()};
+      const Tensor& arg = call.args[i];
+      arguments[i] = {arg.data, arg.version, arg.dims.data(), arg.space};
     }
     auto run = [&](runtime::Executable& executable) {
       if (call.artifact != nullptr) *call.artifact = executable.number();

@@ -21,6 +21,7 @@ using tektite::CatchAll;
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
 using tektite::c_api::SetStatus;
+using tektite::runtime::MemorySpace;
 using tektite::serving::Cluster;
 using tektite::serving::GraphSource;
 
@@ -41,10 +42,20 @@ tektite_cluster* CreateCluster(tektite_compiler* compiler, const char* name, con
   });
 }
 
+std::optional<MemorySpace> SpaceOf(int32_t space) {
+  if (space == TEKTITE_HOST) return MemorySpace::kHost;
+  if (space == TEKTITE_DEVICE) return MemorySpace::kDevice;
+  return std::nullopt;
+}
+
 // The host's callbacks, as the runtime wants them.
 class AbiHost : public tektite::runtime::CallHost {
  public:
   explicit AbiHost(const tektite_call& call) : call_(call) {}
+
+  MemorySpace ResultSpace() override {
+    return call_.result_space == TEKTITE_HOST ? MemorySpace::kHost : MemorySpace::kDevice;
+  }
 
   tektite::runtime::HostPool Pool() override {
     tektite::runtime::HostPool pool{call_.num_threads, call_.context, call_.schedule};
@@ -82,12 +93,12 @@ class AbiHost : public tektite::runtime::CallHost {
 constexpr size_t kLeastCallBytes = offsetof(tektite_call, reproducible);
 
 absl::Status CheckCall(const tektite_call& call) {
-  if (call.struct_size < kLeastCallBytes) {
-    return tektite::InvalidArgument("tektite_call: struct_size is too small");
-  }
   if (call.allocate == nullptr) return tektite::InvalidArgument("tektite_call: no allocate");
   if (call.num_args < 0 || (call.num_args > 0 && call.args == nullptr)) {
     return tektite::InvalidArgument("tektite_call: ", call.num_args, " arguments, and no args");
+  }
+  if (!SpaceOf(call.result_space)) {
+    return tektite::InvalidArgument("tektite_call: no result_space ", call.result_space);
   }
   return absl::OkStatus();
 }
@@ -103,7 +114,12 @@ absl::Status Run(Cluster& cluster, const tektite_call& call) {
     if (tensor.rank < 0) {
       return cluster.Refuse(tektite::InvalidArgument("argument ", i, ": bad rank ", tensor.rank));
     }
-    args[i] = {tensor.data, absl::MakeConstSpan(tensor.dims, tensor.rank), *dtype, tensor.version};
+    const std::optional<MemorySpace> space = SpaceOf(tensor.space);
+    if (!space) {
+      return cluster.Refuse(tektite::InvalidArgument("argument ", i, ": no space ", tensor.space));
+    }
+    args[i] = {tensor.data, absl::MakeConstSpan(tensor.dims, tensor.rank), *dtype, tensor.version,
+               *space};
   }
   AbiHost host(call);
   tektite::serving::Call translated;
@@ -116,11 +132,16 @@ absl::Status Run(Cluster& cluster, const tektite_call& call) {
 }
 
 absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
-  TEKTITE_RETURN_IF_ERROR(CheckCall(*call));
-  if (call->struct_size >= sizeof(tektite_call)) return Run(*cluster->cluster, *call);
+  if (call->struct_size < kLeastCallBytes) {
+    return tektite::InvalidArgument("tektite_call: struct_size is too small");
+  }
   tektite_call whole = {};
-  std::memcpy(&whole, call, call->struct_size);
-  return Run(*cluster->cluster, whole);
+  if (call->struct_size < sizeof(tektite_call)) {
+    std::memcpy(&whole, call, call->struct_size);
+    call = &whole;
+  }
+  TEKTITE_RETURN_IF_ERROR(CheckCall(*call));
+  return Run(*cluster->cluster, *call);
 }
 
 }  // namespace

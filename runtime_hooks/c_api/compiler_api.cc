@@ -60,7 +60,8 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   if (given.backend != nullptr) compiler_options.backend = given.backend;
   if (given.host != nullptr) compiler_options.host = given.host;
   if (given.memory_allocate != nullptr && given.memory_release != nullptr) {
-    compiler_options.memory = {given.memory_context, given.memory_allocate, given.memory_release};
+    compiler_options.allocator = {given.memory_context, given.memory_allocate,
+                                  given.memory_release};
   }
   compiler_options.disk = tektite::cache::DiskStore::Open(compiler_options.flags);
   TEKTITE_ASSIGN_OR_RETURN(auto compiler,

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define TEKTITE_ABI_VERSION 4
+#define TEKTITE_ABI_VERSION 5
 #define TEKTITE_API __attribute__((visibility("default")))
 
 /* The numbers are those of absl::StatusCode. */
@@ -159,6 +159,11 @@ TEKTITE_API void tektite_cluster_destroy(tektite_cluster* cluster);
 TEKTITE_API int32_t tektite_cluster_num_args(const tektite_cluster* cluster);
 TEKTITE_API int32_t tektite_cluster_num_results(const tektite_cluster* cluster);
 
+/* Which memory a tensor lies in.  The host's is what any pointer of the process reaches; the device's
+ * is that of the card on which the cluster's code runs.  Code for the host's CPU refuses tensors of a
+ * device; code for a card copies those of the host. */
+typedef enum tektite_space { TEKTITE_HOST = 0, TEKTITE_DEVICE = 1 } tektite_space;
+
 typedef struct tektite_tensor {
   const void* data; /* NULL is fine when there are no elements */
   const int64_t* dims;
@@ -167,6 +172,7 @@ typedef struct tektite_tensor {
   uint64_t version; /* 0: the content may change between calls.  Otherwise: in calls of this cluster
                        that pass the same version for this argument the content is the same, so that
                        what was computed from it alone may be kept. */
+  int32_t space;    /* tektite_space: where `data` lies */
 } tektite_tensor;
 
 /* Runs `fn(arg)` once, some time, on another thread.  Must not block; may drop nothing. */
@@ -183,7 +189,8 @@ typedef int32_t (*tektite_forward_fn)(void* context, int32_t index, int32_t arg)
 typedef struct tektite_update {
   int32_t arg;
   int32_t in_place; /* not 0: `memory` may be the argument's own */
-  void* memory;     /* the host's answer, 64-byte aligned: where the new value is to be written */
+  void* memory;     /* the host's answer, 64-byte aligned: where the new value is to be written; in
+                       the memory that the argument lies in */
 } tektite_update;
 /* Called at most once, when nothing can fail any more: `updates` are all that the call makes, and
  * count when it has returned.  Not 0: the host does not allow them; the call then fails without
@@ -214,6 +221,7 @@ typedef struct tektite_call {
                              NULL: it is made at the first call */
   int32_t among_others;   /* not 0: other work of the host's follows on the same threads, so that no
                              worker stays for the next call (--spin_us) */
+  int32_t result_space;   /* tektite_space: where `allocate` takes memory from */
 } tektite_call;
 
 /* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are

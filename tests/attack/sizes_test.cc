@@ -166,7 +166,8 @@ TEST_P(SizesAttack, PlansAreExactOrRefused) {
     if (!executable.ok()) continue;
     const runtime::StepGraph& graph = (*executable)->graph();
     const runtime::CallPlan plan(
-        graph, runtime::PlanBuffers(graph, std::vector<bool>(graph.groups.size(), true), {}));
+        graph, (*executable)->residence(),
+        runtime::PlanBuffers(graph, std::vector<bool>(graph.groups.size(), true), {}));
     std::mt19937 random(seed);
     for (int t = 0; t < 200; ++t) {
       std::vector<int64_t> sizes;

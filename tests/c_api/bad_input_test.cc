@@ -75,7 +75,7 @@ TEST(BadInput, Calls) {
   }
   const float values[6] = {};
   const int64_t dims[] = {2, 3};
-  const tektite_tensor arg = {values, dims, 2, 1, 0};
+  const tektite_tensor arg = {values, dims, 2, 1, 0, TEKTITE_HOST};
   tektite_call call = {};
   call.args = &arg;
   call.num_args = 1;
@@ -98,6 +98,24 @@ TEST(BadInput, Calls) {
   call.num_args = 1;
   call.args = nullptr;
   EXPECT_EQ(tektite_cluster_run(cluster.get(), &call, &status), TEKTITE_INVALID_ARGUMENT);
+}
+
+// Code for the host's CPU has no use for a device's memory, and must not read it.
+TEST(BadInput, SpacesOfTensors) {
+  CompilerPtr compiler = MakeCompiler();
+  ClusterPtr cluster = MakeCluster(compiler.get(), kGood);
+  ASSERT_NE(cluster, nullptr);
+  const std::vector<Arg> args = {{{2, 3}, std::vector<float>(6, 0.0f)}};
+  for (const auto& [space, code] : {std::pair<int, int>(TEKTITE_DEVICE, TEKTITE_INVALID_ARGUMENT),
+                                    std::pair<int, int>(7, TEKTITE_INVALID_ARGUMENT),
+                                    std::pair<int, int>(-1, TEKTITE_INVALID_ARGUMENT),
+                                    std::pair<int, int>(TEKTITE_HOST, TEKTITE_OK)}) {
+    Call of_argument, of_results;
+    of_argument.space = space;
+    EXPECT_EQ(of_argument.Run(cluster.get(), args), code) << of_argument.message;
+    of_results.result_space = space;
+    EXPECT_EQ(of_results.Run(cluster.get(), args), code) << of_results.message;
+  }
 }
 
 TEST(BadInput, DamagedIrText) {

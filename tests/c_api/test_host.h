@@ -59,6 +59,7 @@ struct Call {
   int threads = 0;
   uint64_t artifact = 0;
   const int64_t* host_ns = nullptr;
+  int32_t space = TEKTITE_HOST, result_space = TEKTITE_HOST;
 
   // Returns the code.
   int Run(tektite_cluster* cluster, const std::vector<Arg>& args) {
@@ -78,6 +79,7 @@ struct Call {
       t.rank = static_cast<int32_t>(arg.dims.size());
       t.dtype = arg.dtype;
       t.version = arg.version;
+      t.space = space;
       tensors.push_back(t);
     }
     tektite_call call = {};
@@ -90,6 +92,7 @@ struct Call {
     call.allocate = &Call::Allocate;
     call.artifact = &artifact;
     call.host_ns = host_ns;
+    call.result_space = result_space;
     call.forward = [](void* self, int32_t index, int32_t arg) {
       static_cast<Call*>(self)->forwarded[index] = arg;
       return 0;

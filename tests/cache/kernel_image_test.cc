@@ -42,7 +42,7 @@ class VectorHost : public runtime::CallHost {
   void* Allocate(int, const runtime::TensorType& type) override {
     int64_t count = 1;
     for (int64_t dim : type.dims) count *= dim;
-    block_ = runtime::AlignedBlock::Allocate(count * 4);
+    block_ = memory_.Allocate(count * 4);
     result.resize(count);
     return block_.data();
   }
@@ -50,7 +50,8 @@ class VectorHost : public runtime::CallHost {
   std::vector<float> result;
 
  private:
-  runtime::AlignedBlock block_;
+  runtime::HostMemory memory_;
+  backend::Block block_;
 };
 
 std::unique_ptr<compiler::Compiler> NewCompiler(const std::string& path, const char* flags = "") {
@@ -73,7 +74,8 @@ std::vector<float> RunSoftmax(compiler::Compiler& compiler, int64_t columns) {
   job.cluster = "softmax";
   auto executable = compiler.Compile(*std::move(graph), job);
   EXPECT_TRUE(executable.ok()) << executable.status();
-  const runtime::AlignedBlock x = runtime::AlignedBlock::Allocate(3 * columns * 4);
+  runtime::HostMemory memory;
+  const backend::Block x = memory.Allocate(3 * columns * 4);
   auto* values = reinterpret_cast<float*>(x.data());
   for (int64_t i = 0; i < 3 * columns; ++i) values[i] = static_cast<float>(i % 7);
   VectorHost host;

@@ -17,6 +17,7 @@
 #include "jit/reference/interpreter.h"
 #include "jit/runtime/executable.h"
 #include "tests/conformance/symbolic.h"
+#include "tests/island/island.h"
 #include "tests/runtime/test_pool.h"
 
 namespace tektite::testing {
@@ -160,6 +161,7 @@ const std::vector<ConformanceTarget>& ConformanceTargets() {
       list.push_back({name, name, "native"});
       if (name == "cpu") list.push_back({"cpu_avx2", name, "avx2"});
     }
+    list.push_back({kIsland, kIsland, "native"});
     return list;
   }());
   return targets;
@@ -203,7 +205,11 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
   auto& compiler = compilers[absl::StrCat(GetParam().name, fuse)];
   if (compiler == nullptr) {
     compiler::CompilerOptions options;
-    options.backend = GetParam().backend;
+    if (GetParam().backend == kIsland) {
+      options.own_backend = [] { return std::make_unique<IslandBackend>(); };
+    } else {
+      options.backend = GetParam().backend;
+    }
     options.flags.cpu = GetParam().cpu;
     options.flags.verify = true;
     options.flags.tuning = "off";
@@ -290,6 +296,7 @@ void ConformanceTest::CheckSymbolic(const ir::Graph& graph, const std::vector<Li
 void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeValues>& sizes,
                                  const Tolerance& tolerance, const CompileOptions& options,
                                  const std::vector<Literal>* first_inputs) {
+  if (GetParam().backend == kIsland) return CheckSizesOfCalls(graph, sizes, tolerance, options);
   KernelRunner runner(&CompilerFor(options.fuse), GetParam().backend);
   const absl::Status status = runner.Compile(graph);
   ASSERT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
@@ -320,6 +327,36 @@ void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeV
     EXPECT_EQ(runs, static_cast<int>(sizes.size()));
   }
   EXPECT_EQ(runner.compiled(), compiled) << "a kernel was made for some sizes";
+}
+
+void ConformanceTest::CheckSizesOfCalls(const ir::Graph& graph,
+                                        const std::vector<SizeValues>& sizes,
+                                        const Tolerance& tolerance, const CompileOptions& options) {
+  compiler::CompileJob job;
+  job.cluster = "conformance";
+  job.variant = "generic";
+  auto executable = CompilerFor(options.fuse).Compile(graph.Clone(), job);
+  ASSERT_TRUE(executable.ok()) << executable.status() << "\n" << ir::Print(graph);
+  for (const SizeValues& values : sizes) {
+    const std::unique_ptr<ir::Graph> fixed = WithSizes(graph, values);
+    if (!ops::VerifyGraph(*fixed).ok() || Elements(*fixed) > kMostElements) continue;
+    const std::vector<Literal> inputs = PlainInputs(*fixed, 3);
+    auto want = reference::Evaluate(*fixed, inputs);
+    if (!want.ok()) continue;
+    std::vector<runtime::Argument> arguments;
+    for (const Literal& input : inputs) {
+      arguments.push_back({input.raw(), 0, input.sizes().data()});
+    }
+    Host host({});
+    const absl::Status ran = (*executable)->Run(arguments, host);
+    if (absl::IsOutOfRange(ran)) continue;  // sizes that need code of their own
+    ASSERT_TRUE(ran.ok()) << ran << "\n" << ir::Print(graph);
+    for (size_t i = 0; i < want->size(); ++i) {
+      const Literal got = host.Take(static_cast<int>(i), fixed->outputs()[i].shape());
+      ASSERT_EQ(Difference(got, (*want)[i], tolerance), "") << "result " << i << "\n"
+                                                            << ir::Print(*fixed);
+    }
+  }
 }
 
 void ConformanceTest::Check(ops::FuncBuilder& b, const Tolerance& tolerance,

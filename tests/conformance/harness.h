@@ -7,10 +7,10 @@
 //   }
 //
 // A target is a back end of jit/compiler/backend_list, the cpu twice: as the machine is, and
-// --cpu=avx2.  Each graph runs with no threads and with two, which must give the same bits.  Check
-// expects machine code for every kernel, so that the interpreter never stands in for a back end
-// unnoticed.  It then compiles the graph once more, with symbols for its sizes, and runs that code
-// for the same sizes and for others, ones and zeros among them.
+// --cpu=avx2, and the island.  Each graph runs with no threads and with two, which must give the
+// same bits.  Check expects machine code for every kernel, so that the interpreter never stands in
+// for a back end unnoticed.  It then compiles the graph once more, with symbols for its sizes, and
+// runs that code for the same sizes and for others, ones and zeros among them.
 #ifndef TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 #define TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 
@@ -37,6 +37,9 @@ struct ConformanceTarget {
   }
 };
 const std::vector<ConformanceTarget>& ConformanceTargets();
+// The target whose memory the host cannot reach (tests/island).  It shows that the runtime touches
+// buffers through streams alone; its kernels are the interpreter's, so results are equal.
+inline constexpr char kIsland[] = "island";
 
 // How far a result may be from the interpreter's.  NaN agrees with NaN, and infinities with
 // themselves.
@@ -78,6 +81,9 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   void CheckSizes(const ir::Graph& graph, const std::vector<SizeValues>& sizes,
                   const Tolerance& tolerance, const CompileOptions& options,
                   const std::vector<ir::Literal>* first_inputs = nullptr);
+  // The same through executables, for a target whose kernels only its own streams can run.
+  void CheckSizesOfCalls(const ir::Graph& graph, const std::vector<SizeValues>& sizes,
+                         const Tolerance& tolerance, const CompileOptions& options);
   // With PlainInputs.
   void Check(ops::FuncBuilder& b, const Tolerance& tolerance = {},
              const CompileOptions& options = {});

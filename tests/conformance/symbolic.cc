@@ -227,6 +227,7 @@ absl::Status KernelRunner::RunFusion(const Node& fusion, const backend::Kernel& 
   for (const std::string& symbol : ir::SymbolsOf(fusion.region())) {
     sizes.push_back(symbols.at(symbol).value());
   }
+  const auto& host_kernel = static_cast<const backend::HostKernel&>(kernel);
   const backend::LaunchPlan plan = kernel.Plan(sizes);
   Guarded scratch(plan.scratch_bytes);
   std::vector<Literal> first;
@@ -245,9 +246,9 @@ absl::Status KernelRunner::RunFusion(const Node& fusion, const backend::Kernel& 
     }
     const backend::KernelFrame frame{buffers.data(), sizes.data(), scratch.data()};
     if (!backwards) {
-      kernel.Run(frame, 0, plan.num_chunks);
+      host_kernel.Run(frame, 0, plan.num_chunks);
     } else {
-      for (int64_t c = plan.num_chunks; c-- > 0;) kernel.Run(frame, c, c + 1);
+      for (int64_t c = plan.num_chunks; c-- > 0;) host_kernel.Run(frame, c, c + 1);
     }
     if (!scratch.Intact()) ADD_FAILURE() << "a store beside scratch";
     for (size_t r = 0; r < memory.size(); ++r) {

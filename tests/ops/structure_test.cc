@@ -200,6 +200,12 @@ TEST(Evaluate, RefusesWhatDoesNotFit) {
   EXPECT_THAT(huge("1000000, 1000000, 1000000"), HasSubstr("too large to count with"));
 }
 
+// The reference back end's kernels run on the host.
+void RunAll(const backend::Kernel& kernel, void* const* buffers, std::vector<int64_t> sizes) {
+  static_cast<const backend::HostKernel&>(kernel).Run({buffers, sizes.data(), nullptr}, 0,
+                                                      kernel.Plan(sizes).num_chunks);
+}
+
 TEST(ReferenceBackend, RunsAFusion) {
   auto graph = ParseOrDie(R"(
     graph @g(%x: f32[3], %y: f32[3]) -> (f32[3], f32[]) {
@@ -218,7 +224,7 @@ TEST(ReferenceBackend, RunsAFusion) {
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   float x[] = {1, 2, 3}, y[] = {4, 5, 6}, product[3], sum;
   void* buffers[] = {x, y, product, &sum};
-  (*kernel)->Run({buffers, nullptr, nullptr}, 0, (*kernel)->Plan({}).num_chunks);
+  RunAll(**kernel, buffers, {});
   EXPECT_EQ(product[2], 18);
   EXPECT_EQ(sum, 32);
 }
@@ -239,10 +245,10 @@ TEST(ReferenceBackend, OneKernelServesEverySize) {
   float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, sums[2];
   void* buffers[] = {x, sums};
   const int64_t two = 2, one = 1;
-  (*kernel)->Run({buffers, &two, nullptr}, 0, (*kernel)->Plan({two}).num_chunks);
+  RunAll(**kernel, buffers, {two});
   EXPECT_EQ(sums[0], 10);
   EXPECT_EQ(sums[1], 26);
-  (*kernel)->Run({buffers, &one, nullptr}, 0, (*kernel)->Plan({one}).num_chunks);
+  RunAll(**kernel, buffers, {one});
   EXPECT_EQ(sums[0], 3);
   EXPECT_LT((*kernel)->Plan({one}).cost_ns, (*kernel)->Plan({two}).cost_ns);
 }

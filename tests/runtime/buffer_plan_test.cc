@@ -6,7 +6,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_memory.h"
 #include "tests/runtime/fake_kernels.h"
 
 namespace tektite::runtime {

@@ -1,4 +1,5 @@
-// Kernels written by hand, and graphs of fusions for them: what the runtime's tests run.
+// Kernels written by hand, and graphs of fusions for them: what the runtime's tests run.  A graph's
+// kernels are of TestDevice(), and so must be an executable's options.
 #ifndef TEKTITE_TESTS_RUNTIME_FAKE_KERNELS_H_
 #define TEKTITE_TESTS_RUNTIME_FAKE_KERNELS_H_
 
@@ -12,11 +13,41 @@
 #include "jit/backend/backend.h"
 #include "jit/ir/graph.h"
 #include "jit/runtime/executable.h"
+#ifdef TEKTITE_ON_ISLAND
+#include "tests/island/island.h"
+#endif
 
 namespace tektite::runtime {
 
+// What the tests run on: the host, or a device whose memory the host cannot reach (tests/island).
+#ifdef TEKTITE_ON_ISLAND
+inline std::shared_ptr<backend::Device> TestDevice() {
+  return std::make_shared<testing::IslandDevice>();
+}
+inline std::shared_ptr<const backend::Kernel> OnTestDevice(
+    std::shared_ptr<const backend::Kernel> kernel) {
+  // What is the same kernel here is so there: weights are shared by it.
+  static auto& made =
+      *new std::map<const backend::Kernel*, std::weak_ptr<const testing::IslandKernel>>;
+  std::weak_ptr<const testing::IslandKernel>& known = made[kernel.get()];
+  std::shared_ptr<const testing::IslandKernel> island = known.lock();
+  if (island == nullptr) {
+    island = std::make_shared<testing::IslandKernel>(
+        std::static_pointer_cast<const backend::HostKernel>(std::move(kernel)));
+    known = island;
+  }
+  return island;
+}
+#else
+inline std::shared_ptr<backend::Device> TestDevice() { return std::make_shared<HostDevice>(); }
+inline std::shared_ptr<const backend::Kernel> OnTestDevice(
+    std::shared_ptr<const backend::Kernel> kernel) {
+  return kernel;
+}
+#endif
+
 // Calls `run(frame, chunk)` for each chunk.
-class FakeKernel : public backend::Kernel {
+class FakeKernel : public backend::HostKernel {
  public:
   using Fn = std::function<void(const backend::KernelFrame&, int64_t chunk)>;
   FakeKernel(Fn fn, int64_t chunks = 1, double cost_ns = 0, bool in_place = false,
@@ -52,7 +83,7 @@ class FakeGraph {
     auto region = std::make_unique<ir::Graph>();
     for (ir::Value v : operands) region->AddParameter(v.shape());
     node->AddRegion(std::move(region));
-    kernels[node] = std::move(kernel);
+    kernels[node] = OnTestDevice(std::move(kernel));
     return node->result();
   }
   ir::Value Reshape(ir::Value v, std::vector<int64_t> dims) {
@@ -127,8 +158,10 @@ class TestHost : public CallHost {
 
 inline Executable::Options TestOptions(int64_t weight_bytes = int64_t{1} << 30) {
   Executable::Options options;
-  options.arenas = std::make_shared<ArenaPool>();
-  options.weights = std::make_shared<WeightStore>(std::make_shared<MemoryBudget>(weight_bytes));
+  const std::shared_ptr<backend::Device> device = TestDevice();
+  options.arenas = std::make_shared<ArenaPool>(device);
+  options.weights =
+      std::make_shared<WeightStore>(std::make_shared<MemoryBudget>(weight_bytes, device));
   return options;
 }
 

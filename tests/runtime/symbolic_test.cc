@@ -20,7 +20,7 @@ using ir::DType;
 using ir::Shape;
 
 // y[i] = x[0][i] + x[1][i] + ... over as many elements as the first symbol says.
-class SumKernel : public backend::Kernel {
+class SumKernel : public backend::HostKernel {
  public:
   explicit SumKernel(int operands) : operands_(operands) {}
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
@@ -51,7 +51,7 @@ struct SymbolicGraph {
     auto region = std::make_unique<ir::Graph>();
     for (ir::Value v : operands) region->AddParameter(v.shape());
     node->AddRegion(std::move(region));
-    kernels[node] = std::make_shared<SumKernel>(static_cast<int>(operands.size()));
+    kernels[node] = OnTestDevice(std::make_shared<SumKernel>(static_cast<int>(operands.size())));
     return node->result();
   }
   std::shared_ptr<Executable> Make(std::vector<ir::Value> outputs) {
@@ -142,7 +142,9 @@ TEST(Symbolic, PlansForNewSizesAreCheapAndForgotten) {
   g.graph.SetOutputs({v});
   auto steps = StepGraph::Create(g.graph, g.kernels);
   ASSERT_TRUE(steps.ok());
-  const CallPlan plan(*steps, PlanBuffers(*steps, {}, {}));
+  const std::shared_ptr<backend::Device> device = TestDevice();
+  const Residence residence{&device->memory()};
+  const CallPlan plan(*steps, residence, PlanBuffers(*steps, {}, {}));
   const auto first = plan.For({4, 6});
   EXPECT_EQ(plan.For({4, 6}), first);
   constexpr int kShapes = 2000;

@@ -12,7 +12,7 @@
 
 namespace tektite::cpu {
 
-using KernelPtr = std::shared_ptr<const backend::Kernel>;
+using KernelPtr = std::shared_ptr<const backend::HostKernel>;
 
 // Where in a frame the op's operands and results lie.
 struct Buffers {
@@ -20,7 +20,7 @@ struct Buffers {
   std::vector<int> results;   // -1: nobody reads it, and there is no memory for it
 };
 
-class LibraryKernel : public backend::Kernel {
+class LibraryKernel : public backend::HostKernel {
  public:
   explicit LibraryKernel(Buffers buffers) : buffers_(std::move(buffers)) {}
   backend::LaunchPlan Plan(absl::Span<const int64_t>) const override { return plan_; }

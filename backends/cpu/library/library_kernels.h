@@ -20,7 +20,8 @@
 namespace tektite::cpu {
 
 // Unimplemented for anything else.
-absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeLibraryKernel(const ir::Node& fusion);
+absl::StatusOr<std::shared_ptr<const backend::HostKernel>> MakeLibraryKernel(
+    const ir::Node& fusion);
 
 }  // namespace tektite::cpu
 

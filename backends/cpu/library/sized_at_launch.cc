@@ -13,7 +13,7 @@
 namespace tektite::cpu {
 namespace {
 
-using KernelPtr = std::shared_ptr<const backend::Kernel>;
+using KernelPtr = std::shared_ptr<const backend::HostKernel>;
 
 // Sets of sizes whose kernels are kept.
 constexpr size_t kMostKept = 8;
@@ -30,7 +30,7 @@ std::unique_ptr<ir::Graph> Isolated(const ir::Node& fusion) {
   return graph;
 }
 
-class Sized : public backend::Kernel {
+class Sized : public backend::HostKernel {
  public:
   Sized(const ir::Node& fusion, KernelMaker make)
       : graph_(Isolated(fusion)),

@@ -231,7 +231,7 @@ absl::StatusOr<Compiled> CompileBlock(const OneDnn& dnn, const Problem& p, const
                   chosen_width};
 }
 
-class OneDnnConvolution : public backend::Kernel {
+class OneDnnConvolution : public backend::HostKernel {
  public:
   // `width` 0: as oneDNN likes it for the block in the middle.
   static absl::StatusOr<std::shared_ptr<OneDnnConvolution>> Create(const Problem& p,

@@ -1,4 +1,4 @@
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_memory.h"
 
 #include <sys/mman.h>
 
@@ -29,29 +29,26 @@ void UseHugePages(std::byte* memory, int64_t bytes, bool may_have_pages) {
 
 }  // namespace
 
-AlignedBlock AlignedBlock::Allocate(int64_t bytes, const HostMemory& host) {
-  AlignedBlock block;
-  if (bytes < 0 || bytes > kMostBytes) return block;
+backend::Block HostMemory::Allocate(int64_t bytes) {
+  if (bytes < 0 || bytes > kMostBytes) return {};
   const bool huge = bytes >= kHugeFrom;
   const int64_t rounded = bytes == 0 ? kAlignment : AlignUp(bytes);
+  Source source = kAllocator;
   void* memory = nullptr;
-  if (host.allocate != nullptr) memory = host.allocate(host.context, rounded);
-  if (memory != nullptr) {
-    block.host_ = host;
-  } else if (posix_memalign(&memory, huge ? kHugePage : kAlignment, rounded) != 0) {
-    return block;
+  if (allocator_.allocate != nullptr) memory = allocator_.allocate(allocator_.context, rounded);
+  if (memory == nullptr) {
+    source = kSystem;
+    if (posix_memalign(&memory, huge ? kHugePage : kAlignment, rounded) != 0) return {};
   }
-  block.data_ = static_cast<std::byte*>(memory);
-  block.bytes_ = rounded;
-  if (huge) UseHugePages(block.data_, rounded, block.host_.release != nullptr);
-  return block;
+  if (huge) UseHugePages(static_cast<std::byte*>(memory), rounded, source == kAllocator);
+  return backend::Block(this, memory, rounded, source);
 }
 
-AlignedBlock::~AlignedBlock() {
-  if (host_.release == nullptr) {
-    std::free(data_);
+void HostMemory::Free(void* data, int64_t bytes, int source) {
+  if (source == kSystem) {
+    std::free(data);
   } else {
-    host_.release(host_.context, data_);
+    allocator_.release(allocator_.context, data);
   }
 }
 

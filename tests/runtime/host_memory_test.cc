@@ -1,5 +1,5 @@
 // Memory of the host's: used where it is offered, given back to whoever it came from.
-#include "jit/runtime/aligned_block.h"
+#include "jit/runtime/host_memory.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ struct FakeHost {
   bool has_room = true;
   int64_t offset = 0;  // of its blocks, off a page
 
-  HostMemory Memory() {
+  HostAllocator Allocator() {
     return {this,
             [](void* self, size_t bytes) -> void* {
               auto* host = static_cast<FakeHost*>(self);
@@ -38,18 +38,19 @@ struct FakeHost {
 };
 
 // Sizes around those from which huge pages are asked for, at addresses that are no page's.
-TEST(AlignedBlock, HostsMemoryGoesBackToTheHost) {
+TEST(HostMemory, HostsMemoryGoesBackToTheHost) {
   for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{1} << 20, int64_t{4} << 20,
                               (int64_t{9} << 20) + 64, int64_t{33} << 20}) {
     FakeHost host;
     host.offset = 192;
     {
-      AlignedBlock block = AlignedBlock::Allocate(bytes, host.Memory());
+      HostMemory memory(host.Allocator());
+      backend::Block block = memory.Allocate(bytes);
       ASSERT_EQ(host.lent.count(block.data()), 1u) << bytes;
       EXPECT_GE(host.lent[block.data()], static_cast<size_t>(block.bytes()));
       EXPECT_GE(block.bytes(), bytes);
       std::memset(block.data(), 1, block.bytes());
-      AlignedBlock moved = std::move(block);
+      backend::Block moved = std::move(block);
       EXPECT_EQ(host.lent.size(), 1u);
     }
     EXPECT_TRUE(host.lent.empty()) << bytes;
@@ -58,16 +59,15 @@ TEST(AlignedBlock, HostsMemoryGoesBackToTheHost) {
 
 // Asking for huge pages exchanges those that are there: nothing that the host has in them, before
 // and after the block, may change.
-TEST(AlignedBlock, LeavesWhatIsBesideItAlone) {
+TEST(HostMemory, LeavesWhatIsBesideItAlone) {
   constexpr int64_t kBytes = int64_t{16} << 20, kBegin = (int64_t{3} << 20) + 320;
   auto* const region = static_cast<std::byte*>(std::aligned_alloc(4096, kBytes));
   ASSERT_NE(region, nullptr);
   std::memset(region, 7, kBytes);
-  const HostMemory memory = {region + kBegin, [](void* at, size_t) { return at; },
-                             [](void*, void*) {}};
+  HostMemory memory({region + kBegin, [](void* at, size_t) { return at; }, [](void*, void*) {}});
   const int64_t bytes = int64_t{9} << 20;
   {
-    AlignedBlock block = AlignedBlock::Allocate(bytes, memory);
+    backend::Block block = memory.Allocate(bytes);
     std::memset(block.data(), 1, block.bytes());
   }
   for (int64_t i = 0; i < kBytes; ++i) {
@@ -77,22 +77,24 @@ TEST(AlignedBlock, LeavesWhatIsBesideItAlone) {
   std::free(region);
 }
 
-TEST(AlignedBlock, IsTheSystemsWhereTheHostHasNoRoom) {
+TEST(HostMemory, IsTheSystemsWhereTheHostHasNoRoom) {
   FakeHost host;
   host.has_room = false;
-  const AlignedBlock block = AlignedBlock::Allocate(1000, host.Memory());
+  HostMemory memory(host.Allocator());
+  const backend::Block block = memory.Allocate(1000);
   ASSERT_NE(block.data(), nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(block.data()) % kAlignment, 0u);
   EXPECT_TRUE(host.lent.empty());
 }
 
-TEST(AlignedBlock, WeightsAndArenasAreTheHosts) {
+TEST(HostMemory, WeightsAndArenasAreTheHosts) {
   FakeHost host;
   {
-    auto budget = std::make_shared<MemoryBudget>(10000, host.Memory());
+    const auto device = std::make_shared<HostDevice>(host.Allocator());
+    auto budget = std::make_shared<MemoryBudget>(10000, device);
     const auto block = WeightBlock::Create(budget, 1000);
     EXPECT_EQ(host.lent.count(block->data()), 1u);
-    ArenaPool pool(host.Memory());
+    ArenaPool pool(device);
     const auto lease = pool.Acquire(2000);
     EXPECT_EQ(host.lent.count(lease.data()), 1u);
   }

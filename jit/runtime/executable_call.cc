@@ -1,0 +1,250 @@
+#include "jit/runtime/executable_call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/status.h"
+
+namespace tektite::runtime {
+namespace {
+
+using Kind = OutputPlan::Kind;
+
+uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+void* Pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+Executable::Call::Call(const Executable& executable, const WeightState& weights,
+                       const SizedPlan& plan, absl::Span<const Argument> arguments, CallHost& host)
+    : e_(executable),
+      buffers_(weights.plan->buffers()),
+      plan_(plan),
+      weights_(weights),
+      arguments_(arguments),
+      host_(host),
+      result_space_(executable.is_host_ ? MemorySpace::kHost : host.ResultSpace()),
+      num_results_(num_outputs() - static_cast<int>(buffers_.updates.size())),
+      pool_(executable.PoolOf(host)),
+      bases_(plan.launch.num_bases()),
+      pointers_(plan.launch.num_slots()) {}
+
+absl::Status Executable::Call::Run() {
+  if (!e_.is_host_) PlanStaging();
+  const int64_t bytes = plan_.memory_bytes + staged_bytes_;
+  const ArenaPool::Lease arena = e_.options_.arenas->Acquire(bytes);
+  if (arena.data() == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for an arena of ", bytes, " bytes"));
+  }
+  SetBases(arena.data());
+  TEKTITE_RETURN_IF_ERROR(AllocateResults());
+
+  const int before_updates = buffers_.num_before_updates, all = plan_.launch.num_steps();
+  const bool updates = !buffers_.updates.empty();
+  const bool by_values = std::any_of(
+      buffers_.outputs.begin(), buffers_.outputs.end(),
+      [](const OutputPlan& o) { return o.kind == Kind::kCheck || o.kind == Kind::kRows; });
+  const auto is_cancelled = [this] { return host_.IsCancelled(); };
+  TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream(OptionsFor(0, before_updates, is_cancelled),
+                                                 [&](backend::Stream& stream) {
+                                                   CopyIn(stream);
+                                                   Launch(stream, 0, before_updates);
+                                                   if (!updates && !by_values) CopyOut(stream);
+                                                   return stream.Synchronize();
+                                                 }));
+  if (by_values) {
+    TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream({}, [&](backend::Stream& stream) {
+      TEKTITE_RETURN_IF_ERROR(FinishByValues(stream));
+      if (!updates) CopyOut(stream);
+      return stream.Synchronize();
+    }));
+  }
+  if (!updates) return absl::OkStatus();
+  TEKTITE_RETURN_IF_ERROR(BeginUpdates());
+  return e_.device_->WithStream(OptionsFor(before_updates, all, backend::NeverCancelled),
+                                [&](backend::Stream& stream) {
+                                  Launch(stream, before_updates, all);
+                                  CopyOut(stream);
+                                  return stream.Synchronize();
+                                });
+}
+
+MemorySpace Executable::Call::SpaceOfResult(int k) const {
+  return k < num_results_ ? result_space_
+                          : arguments_[buffers_.updates[k - num_results_].parameter].space;
+}
+
+int64_t Executable::Call::Stage(int64_t bytes) {
+  const int64_t offset = staged_bytes_;
+  staged_bytes_ += AlignUp(bytes);
+  return offset;
+}
+
+void Executable::Call::PlanStaging() {
+  staged_sizes_ = Stage(static_cast<int64_t>(plan_.size_values.size() * sizeof(int64_t)));
+  for (size_t p = 0; p < arguments_.size(); ++p) {
+    const bool staged = arguments_[p].space == MemorySpace::kHost &&
+                        plan_.launch.Reads(Slot::kFirstParameter + static_cast<int>(p));
+    staged_arguments_.push_back(staged ? Stage(plan_.parameter_bytes[p]) : kUnstaged);
+  }
+  memory_.resize(num_outputs());
+  for (int k = 0; k < num_outputs(); ++k) {
+    const bool staged = output(k).kind == Kind::kDirect && SpaceOfResult(k) == MemorySpace::kHost;
+    staged_outputs_.push_back(staged ? Stage(plan_.output_bytes[k]) : kUnstaged);
+  }
+}
+
+void Executable::Call::SetBases(std::byte* arena) {
+  scratch_ = arena + plan_.arena_bytes;
+  staged_ = arena + plan_.memory_bytes;
+  bases_[Slot::kArena] = Address(arena);
+  bases_[Slot::kAbsolute] = 0;
+  bases_[Slot::kSizeValues] =
+      Address(staged_sizes_ == kUnstaged ? static_cast<const void*>(plan_.size_values.data())
+                                         : staged_ + staged_sizes_);
+  for (size_t p = 0; p < arguments_.size(); ++p) {
+    const bool staged = !staged_arguments_.empty() && staged_arguments_[p] != kUnstaged;
+    bases_[Slot::kFirstParameter + p] =
+        staged ? Address(staged_ + staged_arguments_[p]) : Address(arguments_[p].data);
+  }
+  std::fill(results(), results() + num_outputs(), 0);
+  for (size_t g = 0; g < weights_.blocks.size(); ++g) {
+    const WeightBlock* block = weights_.blocks[g].get();
+    bases_[plan_.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
+  }
+}
+
+void Executable::Call::SetResult(int k, void* memory) {
+  if (!staged_outputs_.empty() && staged_outputs_[k] != kUnstaged) {
+    memory_[k] = memory;
+    results()[k] = Address(staged_ + staged_outputs_[k]);
+  } else {
+    results()[k] = Address(memory);
+  }
+}
+
+absl::Status Executable::Call::AllocateResults() {
+  for (int k = 0; k < num_results_; ++k) {
+    const bool forward = output(k).kind == Kind::kForward;
+    if (output(k).kind != Kind::kDirect && !forward && output(k).kind != Kind::kCopy) continue;
+    if (forward && host_.Forward(k, output(k).from)) continue;
+    void* const memory = host_.Allocate(k, plan_.results[k]);
+    if (memory == nullptr && plan_.output_bytes[k] != 0) {
+      return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
+    }
+    SetResult(k, memory);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executable::Call::BeginUpdates() {
+  absl::InlinedVector<CallHost::Update, 16> updates;
+  for (const UpdatePlan& update : buffers_.updates) {
+    updates.push_back({update.parameter, update.in_place, nullptr});
+  }
+  if (!host_.BeginUpdates(absl::MakeSpan(updates))) {
+    return absl::FailedPreconditionError("the host does not allow updates");
+  }
+  for (size_t i = 0; i < updates.size(); ++i) {
+    SetResult(buffers_.updates[i].output, updates[i].memory);
+  }
+  return absl::OkStatus();
+}
+
+backend::StreamOptions Executable::Call::OptionsFor(int begin, int end,
+                                                    absl::FunctionRef<bool()> is_cancelled) const {
+  return {pool_,
+          plan_.launch.CostNs(begin, end),
+          plan_.launch.scratch_bytes(),
+          scratch_,
+          e_.call_times_.get(),
+          is_cancelled};
+}
+
+void Executable::Call::Launch(backend::Stream& stream, int begin, int end) {
+  plan_.launch.Run(begin, end, bases_.data(), pointers_.data(), stream, e_.step_times_);
+}
+
+void Executable::Call::CopyIn(backend::Stream& stream) const {
+  if (staged_sizes_ == kUnstaged) return;  // the host's device
+  stream.CopyFromHost(staged_ + staged_sizes_, plan_.size_values.data(),
+                      static_cast<int64_t>(plan_.size_values.size() * sizeof(int64_t)));
+  for (size_t p = 0; p < arguments_.size(); ++p) {
+    if (staged_arguments_[p] == kUnstaged) continue;
+    stream.CopyFromHost(staged_ + staged_arguments_[p], arguments_[p].data,
+                        plan_.parameter_bytes[p]);
+  }
+}
+
+absl::Status Executable::Call::FinishByValues(backend::Stream& stream) {
+  struct Value {
+    int64_t rows = 0;
+    bool holds = true;
+  };
+  absl::FixedArray<Value, kOnStack / 4> values(num_outputs());
+  for (int k = 0; k < num_outputs(); ++k) {
+    if (output(k).kind == Kind::kCheck) {
+      stream.CopyToHost(&values[k].holds, plan_.OutputAddress(k, bases_.data()), sizeof(bool));
+    } else if (output(k).kind == Kind::kRows) {
+      stream.CopyToHost(&values[k].rows, plan_.OutputAddress(output(k).from, bases_.data()),
+                        sizeof(int64_t));
+    }
+  }
+  TEKTITE_RETURN_IF_ERROR(stream.Synchronize());
+  for (const Value& value : values) {
+    if (!value.holds) return absl::FailedPreconditionError("a check of the values failed");
+  }
+  for (int k = 0; k < num_outputs(); ++k) {
+    if (output(k).kind != Kind::kRows) continue;
+    TensorType type = plan_.results[k];
+    const int64_t most = type.dims[0], rows = values[k].rows;
+    if (rows < 0 || rows > most) return Internal("result ", k, " has ", rows, " rows of ", most);
+    type.dims[0] = rows;
+    const int64_t bytes = most == 0 ? 0 : plan_.output_bytes[k] / most * rows;
+    void* const to = host_.Allocate(k, type);
+    if (bytes == 0) continue;
+    if (to == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
+    }
+    Copy(stream, to, result_space_, plan_.OutputAddress(k, bases_.data()),
+         e_.device_->memory().space(), bytes);
+  }
+  return absl::OkStatus();
+}
+
+void Executable::Call::CopyOut(backend::Stream& stream) const {
+  const MemorySpace space = e_.device_->memory().space();
+  for (int k = 0; k < num_outputs(); ++k) {
+    const uintptr_t to = bases_[plan_.launch.first_result() + k];
+    if (to == 0 || plan_.output_bytes[k] == 0) continue;
+    if (!staged_outputs_.empty() && staged_outputs_[k] != kUnstaged) {
+      stream.CopyToHost(memory_[k], Pointer(to), plan_.output_bytes[k]);
+    } else if (output(k).kind == Kind::kCopy || output(k).kind == Kind::kForward) {
+      // An argument that no kernel reads was not copied.
+      const int p = plan_.output_slots[k].base - Slot::kFirstParameter;
+      const bool is_argument = p >= 0 && p < static_cast<int>(arguments_.size());
+      const bool there = e_.is_host_ || !is_argument || staged_arguments_[p] != kUnstaged;
+      Copy(stream, Pointer(to), result_space_, plan_.OutputAddress(k, bases_.data()),
+           there ? space : arguments_[p].space, plan_.output_bytes[k]);
+    }
+  }
+}
+
+void Executable::Call::Copy(backend::Stream& stream, void* to, MemorySpace to_space,
+                            const void* from, MemorySpace from_space, int64_t bytes) const {
+  if (e_.is_host_) {
+    stream.CopyWithin(to, from, bytes);
+  } else if (to_space == MemorySpace::kHost && from_space == MemorySpace::kHost) {
+    std::memcpy(to, from, bytes);
+  } else if (to_space == MemorySpace::kHost) {
+    stream.CopyToHost(to, from, bytes);
+  } else if (from_space == MemorySpace::kHost) {
+    stream.CopyFromHost(to, from, bytes);
+  } else {
+    stream.CopyWithin(to, from, bytes);
+  }
+}
+
+}  // namespace tektite::runtime

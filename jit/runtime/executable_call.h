@@ -1,0 +1,82 @@
+// One call of an executable: its arena, the addresses that its kernels see, and what is copied.
+//
+// Internal to executable.cc.  On the host's device nothing is staged: kernels read arguments and
+// write results where they lie.  On any other device what lies in the host's memory has a place in
+// the arena behind the scratch: arguments are copied there before the first launch, results from
+// there after the last.  Nothing here dereferences an address unless it is the host's.
+#ifndef TEKTITE_JIT_RUNTIME_EXECUTABLE_CALL_H_
+#define TEKTITE_JIT_RUNTIME_EXECUTABLE_CALL_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/container/fixed_array.h"
+#include "absl/container/inlined_vector.h"
+#include "jit/runtime/executable.h"
+
+namespace tektite::runtime {
+
+struct Executable::WeightState {
+  std::vector<uint64_t> versions;                          // of versioned_
+  std::vector<std::shared_ptr<const WeightBlock>> blocks;  // by group; null: not kept
+  std::shared_ptr<const CallPlan> plan;
+};
+
+// Borrows everything.
+class Executable::Call {
+ public:
+  Call(const Executable& executable, const WeightState& weights, const SizedPlan& plan,
+       absl::Span<const Argument> arguments, CallHost& host);
+  absl::Status Run();
+
+ private:
+  static constexpr size_t kOnStack = 256;
+  static constexpr int64_t kUnstaged = -1;
+
+  const OutputPlan& output(int k) const { return buffers_.outputs[k]; }
+  int num_outputs() const { return static_cast<int>(buffers_.outputs.size()); }
+  uintptr_t* results() { return bases_.data() + plan_.launch.first_result(); }
+  MemorySpace SpaceOfResult(int k) const;
+
+  void PlanStaging();
+  int64_t Stage(int64_t bytes);
+  void SetBases(std::byte* arena);
+  absl::Status AllocateResults();
+  // Where output `k` is computed that the host has given `memory` for.
+  void SetResult(int k, void* memory);
+  absl::Status BeginUpdates();
+
+  backend::StreamOptions OptionsFor(int begin, int end,
+                                    absl::FunctionRef<bool()> is_cancelled) const;
+  void Launch(backend::Stream& stream, int begin, int end);
+  void CopyIn(backend::Stream& stream) const;
+  // What values decide: checks, and results whose rows were counted.
+  absl::Status FinishByValues(backend::Stream& stream);
+  void CopyOut(backend::Stream& stream) const;
+  void Copy(backend::Stream& stream, void* to, MemorySpace to_space, const void* from,
+            MemorySpace from_space, int64_t bytes) const;
+
+  const Executable& e_;
+  const BufferPlan& buffers_;
+  const SizedPlan& plan_;
+  const WeightState& weights_;
+  const absl::Span<const Argument> arguments_;
+  CallHost& host_;
+  const MemorySpace result_space_;
+  const int num_results_;  // outputs before the updates
+  HostPool pool_;
+
+  absl::FixedArray<uintptr_t, kOnStack> bases_;
+  absl::FixedArray<void*, kOnStack> pointers_;
+  std::byte* scratch_ = nullptr;
+  std::byte* staged_ = nullptr;
+  int64_t staged_bytes_ = 0;
+  // Offsets in `staged_`, or kUnstaged; empty on the host's device.
+  int64_t staged_sizes_ = kUnstaged;
+  std::vector<int64_t> staged_arguments_, staged_outputs_;
+  std::vector<void*> memory_;  // of staged outputs, as the host gave it
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_EXECUTABLE_CALL_H_
