@@ -5,8 +5,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "clustering/graph_def/variable_ops.h"
-#include "clustering/importer/import_table.h"
 #include "clustering/importer/row_counts.h"
 
 namespace tektite::clustering {
@@ -17,75 +15,27 @@ using graph_def::DataType;
 using graph_def::GraphIndex;
 using graph_def::NodeDef;
 
-template <size_t N>
-bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
-  return std::find(std::begin(list), std::end(list), op) != std::end(list);
-}
-
-constexpr absl::string_view kControlFlow[] = {
-    "ControlTrigger",
-    "Enter",
-    "Exit",
-    "LoopCond",
-    "Merge",
-    "NextIteration",
-    "RefEnter",
-    "RefExit",
-    "RefMerge",
-    "RefNextIteration",
-    "RefSwitch",
-    "StatelessCase",
-    "Switch",
-    "StatelessIf",
-    "StatelessWhile",
-    "If",
-    "While",
-    "_SwitchN",
-    "PartitionedCall",
-    "StatefulPartitionedCall",
-    "Case",
-    "_XlaMerge",
-    "RemoteCall",
-    "SymbolicGradient",
-};
-constexpr absl::string_view kBoundary[] = {
-    "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
-    "_Arg",        "_DeviceArg",    "_DeviceRetval",
-    "_Feed",       "_Fetch",        "_HostRecv",
-    "_HostSend",   "_Recv",         "_Retval",
-    "_Send",
-};
-// How large their results are is known when they have run. What reads the results can be compiled:
-// their shapes are arguments there.
-constexpr absl::string_view kDataDependentShape[] = {
-    "GenerateBoundingBoxProposals",
-    "NonMaxSuppressionWithOverlaps",
-    "RaggedCross",
-    "RaggedFillEmptyRows",
-    "RaggedGather",
-    "RaggedRange",
-    "RaggedTensorToSparse",
-    "RaggedTensorToTensor",
-    "SegmentMax",
-    "SegmentMean",
-    "SegmentMin",
-    "SegmentProd",
-    "SegmentSum",
-    "SparseFillEmptyRows",
-    "SparseSegmentMean",
-    "SparseSegmentSqrtN",
-    "SparseSegmentSum",
-    "StringNGrams",
-    "StringSplit",
-    "StringSplitV2",
-};
-constexpr absl::string_view kRefProducers[] = {
-    "Assign",      "AssignAdd",     "AssignSub",         "CountUpTo", "RefEnter",   "RefExit",
-    "RefIdentity", "RefMerge",      "RefNextIteration",  "RefSelect", "RefSwitch",  "ScatterAdd",
-    "ScatterSub",  "ScatterUpdate", "TemporaryVariable", "Variable",  "VariableV2",
-};
-
 constexpr int kMostPartitions = 8;
+
+// Why an op of this kind is never compiled; kNone where it may be.
+Reason ReasonOfKind(OpFacts::Kind kind) {
+  switch (kind) {
+    case OpFacts::Kind::kCompiled:
+    case OpFacts::Kind::kOrdering:
+      return Reason::kNone;
+    case OpFacts::Kind::kBoundary:
+      return Reason::kHOST_BOUNDARY;
+    case OpFacts::Kind::kControlFlow:
+      return Reason::kCONTROL_FLOW;
+    case OpFacts::Kind::kUnboundedRows:
+      return Reason::kDATA_DEPENDENT_SHAPE;
+    case OpFacts::Kind::kSparseUpdate:
+    case OpFacts::Kind::kOther:
+    case OpFacts::Kind::kUnlisted:
+      break;
+  }
+  return Reason::kNO_IMPORTER;
+}
 
 // "/job:worker/replica:0/task:0/device:GPU:0" -> "GPU"; "" when no type is named.
 std::string DeviceType(absl::string_view device) {
@@ -125,15 +75,11 @@ std::string UnsupportedType(const NodeDef& node) {
   return "";
 }
 
-// Element types for which TensorFlow's answer is an error or an accident: it has no Where of f16,
-// and whether its Unique and ListDiff find -0 and 0 of 16 bits to be one depends on where their
-// hashes fall. Boxes of f16 have a meaning, but no kernel here.
-std::string TypeWithoutContract(const NodeDef& node) {
+// The element type where this op has no contract for it; "" elsewhere.
+std::string TypeWithoutContract(const NodeDef& node, const OpFacts& facts) {
   const DataType type = node.attrs.Type("T");
-  const bool needs_more = node.op == "Where" || absl::StartsWith(node.op, "NonMaxSuppression");
-  const bool hashes = absl::StartsWith(node.op, "Unique") || node.op == "ListDiff";
-  const bool half = type == DataType::kHalf;
-  if ((needs_more && half) || (hashes && (half || type == DataType::kBfloat16))) {
+  const bool half = type == DataType::kHalf, brain = type == DataType::kBfloat16;
+  if ((half && facts.Is(OpFacts::kNotHalf)) || ((half || brain) && facts.Is(OpFacts::kNot16Bit))) {
     return absl::StrCat("T is ", DataTypeName(type));
   }
   return "";
@@ -157,15 +103,13 @@ bool IsSpreadVolume(const NodeDef& node) {
 // mode in which every call of a cluster that assigns to it would be the host's.
 Verdict CheckAssignment(const GraphIndex& index, int i) {
   const NodeDef& node = index.node(i);
-  if (!graph_def::WritesVariable(node.op) || node.NumDataInputs() != 2) return {};
+  if (!index.facts(i).Is(OpFacts::kWritesVariable) || node.NumDataInputs() != 2) return {};
   if (node.op == "AssignVariableOp" && !node.attrs.Bool("validate_shape", false)) {
     return {Reason::kDATA_DEPENDENT_SHAPE, "the variable may change its shape"};
   }
   const GraphIndex::Edge& handle = index.inputs(i)[0];
   for (const GraphIndex::Use& use : index.uses(handle.node)) {
-    const std::string& op = index.node(use.node).op;
-    if (use.output == handle.output &&
-        (absl::StartsWith(op, "ResourceScatter") || absl::StartsWith(op, "ResourceSparse"))) {
+    if (use.output == handle.output && index.facts(use.node).kind == OpFacts::Kind::kSparseUpdate) {
       return {Reason::kHOST_IS_FASTER, "the variable takes sparse updates, too"};
     }
   }
@@ -195,20 +139,13 @@ bool IsCompiledType(DataType type) {
   }
 }
 
-bool CountsAsOp(const NodeDef& node) {
-  return node.op != "Const" && node.op != "Identity" && node.op != "NoOp" && node.op != "_Arg" &&
-         node.op != "_Retval" && node.op != "Placeholder";
-}
+bool CountsAsOp(const NodeDef& node) { return !FactsOf(node.op).Is(OpFacts::kUncounted); }
 
 Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options) {
   const NodeDef& node = index.node(i);
-  if (IsOneOf(node.op, kBoundary)) return {Reason::kHOST_BOUNDARY, node.op};
-  if (IsOneOf(node.op, kControlFlow)) return {Reason::kCONTROL_FLOW, node.op};
-  // A NoOp only ties control edges together; inside a cluster nothing is left of it.
-  const bool is_noop = node.op == "NoOp";
-  if (!is_noop && importer::FindImportRule(node.op) == nullptr) {
-    const bool sizes = IsOneOf(node.op, kDataDependentShape);
-    return {sizes ? Reason::kDATA_DEPENDENT_SHAPE : Reason::kNO_IMPORTER, node.op};
+  const OpFacts& facts = index.facts(i);
+  if (const Reason reason = ReasonOfKind(facts.kind); reason != Reason::kNone) {
+    return {reason, node.op};
   }
   // Each partition is a pass over all rows.
   if (node.op == "DynamicPartition" && node.attrs.Int("num_partitions", 0) > kMostPartitions) {
@@ -227,16 +164,17 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
   const bool* wanted = compile == nullptr ? nullptr : compile->As<bool>();
   if (wanted != nullptr && !*wanted) return {Reason::kXLA_COMPILE_FALSE, ""};
   // Constants go wherever their users go: they need no annotation of their own.
-  const bool needs_annotation = options.mode == MarkMode::kScoped && !is_noop && node.op != "Const";
+  const bool needs_annotation =
+      options.mode == MarkMode::kScoped && facts.IsCompiled() && node.op != "Const";
   if (needs_annotation && wanted == nullptr) {
     return {Reason::kNOT_ANNOTATED, ""};
   }
   if (!DeviceAllowed(node, options)) return {Reason::kDEVICE, node.device};
   std::string type = UnsupportedType(node);
-  if (type.empty()) type = TypeWithoutContract(node);
+  if (type.empty()) type = TypeWithoutContract(node, facts);
   if (!type.empty()) return {Reason::kUNSUPPORTED_TYPE, type};
   for (const GraphIndex::Edge& in : index.inputs(i)) {
-    if (!in.is_control() && IsOneOf(index.node(in.node).op, kRefProducers)) {
+    if (!in.is_control() && index.facts(in.node).Is(OpFacts::kReturnsReference)) {
       return {Reason::kREF_INPUT, index.node(in.node).name};
     }
   }

@@ -3,25 +3,12 @@
 #include <algorithm>
 
 #include "clustering/importer/contents/contents.h"
-#include "clustering/importer/import_table.h"
 
 namespace tektite::clustering {
 namespace {
 
 using graph_def::GraphIndex;
 using graph_def::NodeDef;
-
-// Their results depend on the shape of their operand only.
-constexpr absl::string_view kMeasures[] = {"Rank", "Shape", "ShapeN", "Size"};
-
-// Import functions that give known values from known values, beside what the importer folds.
-constexpr absl::string_view kGiveContents[] = {"BroadcastGradientArgs", "ConcatOffset",
-                                               "InvertPermutation"};
-
-template <size_t N>
-bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
-  return std::find(std::begin(list), std::end(list), op) != std::end(list);
-}
 
 }  // namespace
 
@@ -33,14 +20,16 @@ CompileTime::CompileTime(const GraphIndex& index, const Together& together)
   for (int node : index.order()) {
     const NodeDef& def = index.node(node);
     const auto inputs = index.inputs(node);
-    const importer::ImportRule* rule = importer::FindImportRule(def.op);
-    const int data_inputs = rule == nullptr ? 0 : def.NumDataInputs();
+    const OpFacts& facts = index.facts(node);
+    const int data_inputs = facts.IsCompiled() ? def.NumDataInputs() : 0;
     for (int i = 0; i < data_inputs && unknown_input_[node] < 0; ++i) {
-      if (rule->NeedsValue(def, i) && !known_to(inputs[i].node, node)) unknown_input_[node] = i;
+      if (facts.NeedsValue(i, data_inputs) && !known_to(inputs[i].node, node)) {
+        unknown_input_[node] = i;
+      }
     }
-    if (def.op == "Const" || IsOneOf(def.op, kMeasures)) {
+    if (def.op == "Const" || facts.Is(OpFacts::kMeasures)) {
       known_[node] = true;
-    } else if (importer::ContentsComeFromContents(def.op) || IsOneOf(def.op, kGiveContents)) {
+    } else if (importer::ContentsComeFromContents(def.op) || facts.Is(OpFacts::kComputesContents)) {
       known_[node] = std::all_of(inputs.begin(), inputs.end(), [&](const GraphIndex::Edge& in) {
         return in.is_control() || known_to(in.node, node);
       });

@@ -23,7 +23,7 @@ namespace tektite::clustering {
 
 // Whether compiled code for this op beats the host's kernel even where there is nothing to fuse it
 // with, given enough work.
-bool GainsAlone(const graph_def::NodeDef& node);
+bool GainsAlone(const graph_def::GraphIndex& index, int node);
 
 class CostModel {
  public:

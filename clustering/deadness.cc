@@ -6,18 +6,12 @@ namespace tektite::clustering {
 namespace {
 
 using graph_def::GraphIndex;
-using graph_def::NodeDef;
 
 // Branch tables beyond this are not followed: their Merges become opaque.
 constexpr int kMaxChoices = 64;
 // Longer conjunctions come only from nesting that no program has; they are cut to an opaque
 // literal.
 constexpr size_t kMaxLiterals = 64;
-
-bool IsSwitch(const NodeDef& n) { return n.op == "Switch" || n.op == "RefSwitch"; }
-bool IsSwitchN(const NodeDef& n) { return n.op == "_SwitchN"; }
-// What it receives may be a dead tensor of another device.
-bool IsReceive(const NodeDef& n) { return n.op == "_Recv" || n.op == "_HostRecv"; }
 
 }  // namespace
 
@@ -117,20 +111,22 @@ void Deadness::Propagate() {
 }
 
 void Deadness::Visit(int node) {
-  const NodeDef& def = index_.node(node);
-  if (graph_def::IsMerge(def)) return VisitMerge(node);
+  const OpFacts& facts = index_.facts(node);
+  if (facts.Is(OpFacts::kMerge)) return VisitMerge(node);
   int predicate = 0;
   for (const GraphIndex::Edge& in : index_.inputs(node)) {
     predicate = And(predicate, OutputPredicate(in.node, in.output));
   }
   predicate_[node] = predicate;
-  if (graph_def::IsEnter(def)) return VisitEnter(node);
-  if (graph_def::IsExit(def)) {
+  if (facts.Is(OpFacts::kEnter)) return VisitEnter(node);
+  if (facts.Is(OpFacts::kExit)) {
     predicate_[node] = entered_[index_.loop(node)];
-  } else if (IsReceive(def)) {
+  } else if (facts.Is(OpFacts::kReceives)) {
     predicate_[node] = With(predicate, {Literal::kOpaque, node, 0, 0, 0});
-  } else if (IsSwitch(def) || IsSwitchN(def)) {
-    const int choices = IsSwitch(def) ? 2 : static_cast<int>(def.attrs.Int("num_outs", 0));
+  } else if (facts.Is(OpFacts::kSwitch) || facts.Is(OpFacts::kSwitchN)) {
+    const int choices = facts.Is(OpFacts::kSwitch)
+                            ? 2
+                            : static_cast<int>(index_.node(node).attrs.Int("num_outs", 0));
     if (index_.inputs(node).size() < 2 || choices < 1 || choices > kMaxChoices) return;
     const GraphIndex::Edge chooser = index_.inputs(node)[1];
     for (int i = 0; i < choices; ++i) {
@@ -154,7 +150,7 @@ void Deadness::VisitMerge(int node) {
   for (const GraphIndex::Edge& in : index_.inputs(node)) {
     // A Merge does not mind dead control inputs.
     if (in.is_control()) continue;
-    if (graph_def::IsBackEdge(index_.node(in.node), index_.node(node))) {
+    if (index_.IsBackEdge(in.node, node)) {
       loop = true;
       continue;
     }
@@ -173,11 +169,9 @@ bool Deadness::CheckLoops() {
   std::map<int, int> goes_on;  // loop -> predicate of the first NextIteration seen
   bool all = true;
   for (int node : index_.order()) {
-    if (!graph_def::IsMerge(index_.node(node))) continue;
+    if (!index_.facts(node).Is(OpFacts::kMerge)) continue;
     for (const GraphIndex::Edge& in : index_.inputs(node)) {
-      if (in.is_control() || !graph_def::IsBackEdge(index_.node(in.node), index_.node(node))) {
-        continue;
-      }
+      if (in.is_control() || !index_.IsBackEdge(in.node, node)) continue;
       const int came = predicate_[in.node];
       const int expected = goes_on.emplace(index_.loop(node), came).first->second;
       const Predicate& here = predicates_[predicate_[node]];

@@ -116,9 +116,8 @@ class Closer {
   std::vector<NodeDef> arguments_, body_, results_;
 };
 
-bool IsPlaceholder(const NodeDef& node) {
-  return node.op == "Placeholder" || node.op == "PlaceholderV2" ||
-         node.op == "PlaceholderWithDefault";
+bool IsPlaceholder(const GraphIndex& index, int node) {
+  return index.facts(node).Is(OpFacts::kPlaceholder);
 }
 
 // Nodes that nobody takes a result from, and that have one.
@@ -130,7 +129,7 @@ std::vector<GraphIndex::Edge> Sinks(const GraphIndex& index) {
       return use.output != NodeInput::kControl;
     });
     const NodeDef& def = index.node(node);
-    if (used || def.op == "Const" || def.op == "NoOp" || IsPlaceholder(def)) continue;
+    if (used || def.op == "Const" || def.op == "NoOp" || IsPlaceholder(index, node)) continue;
     if (graph_def::OutputType(def, 0) != DataType::kInvalid) sinks.push_back({node, 0});
   }
   return sinks;
@@ -195,7 +194,7 @@ absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,
     work.pop_back();
     if (needed[node]) continue;
     needed[node] = true;
-    if (IsPlaceholder(index->node(node))) continue;
+    if (IsPlaceholder(*index, node)) continue;
     for (const GraphIndex::Edge& in : index->inputs(node)) {
       if (!in.is_control()) work.push_back(in.node);
     }
@@ -203,12 +202,12 @@ absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,
   Closer closer(*index);
   // In the order of the file: that is the order in which the caller knows them.
   for (int node = 0; node < index->num_nodes(); ++node) {
-    if (!needed[node] || !IsPlaceholder(index->node(node))) continue;
+    if (!needed[node] || !IsPlaceholder(*index, node)) continue;
     absl::Status status = closer.AddArg(node, 0);
     if (!status.ok()) return status;
   }
   for (int node : index->order()) {
-    if (needed[node] && !IsPlaceholder(index->node(node))) closer.AddNode(node);
+    if (needed[node] && !IsPlaceholder(*index, node)) closer.AddNode(node);
   }
   for (const GraphIndex::Edge& result : results) {
     absl::Status status = closer.AddRetval(result.node, result.output);

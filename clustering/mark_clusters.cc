@@ -11,7 +11,6 @@
 #include "clustering/compile_time.h"
 #include "clustering/cost.h"
 #include "clustering/deadness.h"
-#include "clustering/graph_def/variable_ops.h"
 #include "clustering/importer/row_counts.h"
 
 namespace tektite::clustering {
@@ -22,13 +21,6 @@ using graph_def::NodeDef;
 
 constexpr int kLatest = std::numeric_limits<int>::max() / 2;
 constexpr int kNotCompiled = 0;  // the kind of all nodes that cannot be compiled
-
-// Passing these on or measuring them costs the host no more than one more output of a cluster.
-bool IsCheap(const NodeDef& node) {
-  return node.op == "Identity" || node.op == "NoOp" || node.op == "StopGradient" ||
-         node.op == "PreventGradient" || node.op == "Snapshot" || node.op == "Shape" ||
-         node.op == "ShapeN" || node.op == "Size" || node.op == "Rank";
-}
 
 bool IsAnnotated(const NodeDef& node) { return node.attrs.Bool("_XlaCompile", false); }
 
@@ -106,7 +98,7 @@ class Marker {
     for (int node : index_.order()) {
       std::vector<int>& predecessors = predecessors_[node];
       for (const GraphIndex::Edge& in : index_.inputs(node)) {
-        if (graph_def::IsBackEdge(index_.node(in.node), index_.node(node))) continue;
+        if (index_.IsBackEdge(in.node, node)) continue;
         if (IsFreeConst(in.node)) {
           predecessors.insert(predecessors.end(), predecessors_[in.node].begin(),
                               predecessors_[in.node].end());
@@ -222,8 +214,10 @@ class Marker {
   void DropCheapOutputs() {
     for (auto it = index_.order().rbegin(); it != index_.order().rend(); ++it) {
       const int node = *it;
-      if (!IsMember(node) || !IsCheap(index_.node(node)) || IsAnnotated(index_.node(node)))
+      if (!IsMember(node) || !index_.facts(node).Is(OpFacts::kCheapOutput) ||
+          IsAnnotated(index_.node(node))) {
         continue;
+      }
       const int part = part_[node];
       const auto uses = index_.uses(node);
       const bool used_inside = std::any_of(
@@ -279,10 +273,11 @@ class Marker {
     bool annotated = false, gains_alone = false;
     for (int node : cluster.nodes) {
       const NodeDef& def = index_.node(node);
-      const bool moves = def.op == "ReadVariableOp" || graph_def::WritesVariable(def.op);
+      const OpFacts& facts = index_.facts(node);
+      const bool moves = facts.Is(OpFacts::kReadsVariable) || facts.Is(OpFacts::kWritesVariable);
       work += CountsAsOp(def) && !moves ? 1 : 0;
       annotated = annotated || IsAnnotated(def);
-      gains_alone = gains_alone || GainsAlone(def);
+      gains_alone = gains_alone || GainsAlone(index_, node);
     }
     if (annotated) return work > 0;
     if (cluster.cost < options_.min_cluster_cost) return false;

@@ -9,12 +9,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clustering/graph_def/graph_index.h"
-#include "clustering/graph_def/variable_ops.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 
 namespace tektite::graph_def {
 namespace {
+
+using clustering::OpFacts;
 
 // Notes that the importer reads.
 constexpr absl::string_view kReadNotes[] = {"_tektite_updated"};
@@ -81,7 +82,7 @@ class Walk {
     for (const auto& [index, node] : results) Visit(node);
     const std::vector<Access> accesses = Accesses();
     for (const Access& access : accesses) {
-      if (WritesVariable(index_.node(access.node).op)) Visit(access.node);
+      if (WritesVariable(access.node)) Visit(access.node);
     }
     WriteAccesses(accesses);
     return std::move(text_);
@@ -97,6 +98,8 @@ class Walk {
     int node;
   };
 
+  bool WritesVariable(int node) const { return index_.facts(node).Is(OpFacts::kWritesVariable); }
+
   // Of variables that are written, variable by variable and in order: which value a read gives, and
   // which write is the last one, is said by no data edge.
   std::vector<Access> Accesses() const {
@@ -106,9 +109,8 @@ class Walk {
     for (int arg = 0; arg < index_.num_nodes(); ++arg) {
       const auto uses = index_.uses(arg);
       if (index_.node(arg).op != "_Arg" ||
-          std::none_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
-            return WritesVariable(index_.node(use.node).op);
-          })) {
+          std::none_of(uses.begin(), uses.end(),
+                       [&](const GraphIndex::Use& use) { return WritesVariable(use.node); })) {
         continue;
       }
       for (const GraphIndex::Use& use : uses) {
@@ -176,10 +178,12 @@ class Walk {
 
 absl::StatusOr<CanonicalText> WriteCanonicalText(const GraphDef& graph) {
   if (!graph.functions.empty()) return Unimplemented("the text of a graph with functions");
-  for (const NodeDef& node : graph.nodes) {
-    if (IsNextIteration(node)) return Unimplemented("the text of a graph with a loop");
-  }
   TEKTITE_ASSIGN_OR_RETURN(const GraphIndex index, GraphIndex::Create(graph));
+  for (int i = 0; i < index.num_nodes(); ++i) {
+    if (index.facts(i).Is(OpFacts::kNextIteration)) {
+      return Unimplemented("the text of a graph with a loop");
+    }
+  }
   return Walk(index).Run();
 }
 

@@ -11,32 +11,20 @@
 
 namespace tektite::graph_def {
 
-bool IsMerge(const NodeDef& node) {
-  return node.op == "Merge" || node.op == "RefMerge" || node.op == "_XlaMerge";
-}
-
-bool IsNextIteration(const NodeDef& node) {
-  return node.op == "NextIteration" || node.op == "RefNextIteration";
-}
-
-bool IsEnter(const NodeDef& node) { return node.op == "Enter" || node.op == "RefEnter"; }
-
-bool IsExit(const NodeDef& node) { return node.op == "Exit" || node.op == "RefExit"; }
-
-bool IsBackEdge(const NodeDef& from, const NodeDef& to) {
-  return IsNextIteration(from) && IsMerge(to);
-}
+using clustering::OpFacts;
 
 absl::StatusOr<GraphIndex> GraphIndex::Create(const GraphDef& graph) {
   GraphIndex index;
   index.graph_ = &graph;
   index.by_name_.reserve(graph.nodes.size());
+  index.facts_.reserve(graph.nodes.size());
   for (int i = 0; i < index.num_nodes(); ++i) {
     if (!index.by_name_.emplace(graph.nodes[i].name, i).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("two nodes are called '", graph.nodes[i].name, "'"));
     }
   }
+  for (const NodeDef& node : graph.nodes) index.facts_.push_back(&clustering::FactsOf(node.op));
   index.loop_of_.assign(index.num_nodes(), 0);
   absl::Status status = index.ResolveInputs();
   if (status.ok()) status = index.Sort();
@@ -46,13 +34,17 @@ absl::StatusOr<GraphIndex> GraphIndex::Create(const GraphDef& graph) {
   return index;
 }
 
+bool GraphIndex::IsBackEdge(int from, int to) const {
+  return facts(from).Is(OpFacts::kNextIteration) && facts(to).Is(OpFacts::kMerge);
+}
+
 int GraphIndex::LoopOfResults(int node) const {
   const int loop = loop_of_[node];
-  return IsExit(this->node(node)) ? loops_[loop].around : loop;
+  return facts(node).Is(OpFacts::kExit) ? loops_[loop].around : loop;
 }
 
 absl::Span<const int> GraphIndex::Entries(int node) const {
-  if (!IsExit(this->node(node))) return {};
+  if (!facts(node).Is(OpFacts::kExit)) return {};
   return loops_[loop_of_[node]].enters;
 }
 
@@ -61,14 +53,14 @@ void GraphIndex::FindLoops() {
   for (const int i : order_) {
     int loop = 0;
     for (const Edge& in : inputs_[i]) loop = std::max(loop, LoopOfResults(in.node));
-    if (IsEnter(node(i))) {
+    if (facts(i).Is(OpFacts::kEnter)) {
       const std::pair<int, std::string> key(loop, node(i).attrs.String("frame_name"));
       const int next = static_cast<int>(loops_.size());
       const auto [it, is_new] = numbers.emplace(key, next);
       if (is_new) loops_.emplace_back().around = loop;
       loop = it->second;
       loops_[loop].enters.push_back(i);
-    } else if (IsExit(node(i))) {
+    } else if (facts(i).Is(OpFacts::kExit)) {
       loops_[loop].exits.push_back(i);
     }
     loop_of_[i] = loop;
@@ -103,7 +95,7 @@ absl::Status GraphIndex::Sort() {
   // The smallest ready node first keeps the graph's own order, which is usually the program's.
   std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
   for (int i = 0; i < num_nodes(); ++i) {
-    for (const Edge& in : inputs_[i]) waiting[i] += IsBackEdge(node(in.node), node(i)) ? 0 : 1;
+    for (const Edge& in : inputs_[i]) waiting[i] += IsBackEdge(in.node, i) ? 0 : 1;
     waiting[i] += static_cast<int>(Entries(i).size());
     if (waiting[i] == 0) ready.push(i);
   }
@@ -117,9 +109,9 @@ absl::Status GraphIndex::Sort() {
       if (--waiting[other] == 0) ready.push(other);
     };
     for (const Use& use : uses_[i]) {
-      if (!IsBackEdge(node(i), node(use.node))) is_done_for(use.node);
+      if (!IsBackEdge(i, use.node)) is_done_for(use.node);
     }
-    if (!IsEnter(node(i))) continue;
+    if (!facts(i).Is(OpFacts::kEnter)) continue;
     for (const int exit : loops_[loop_of_[i]].exits) is_done_for(exit);
   }
   if (static_cast<int>(order_.size()) == num_nodes()) return absl::OkStatus();

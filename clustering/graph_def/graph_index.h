@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "clustering/graph_def/graph_def.h"
+#include "clustering/op_table.h"
 
 namespace tektite::graph_def {
 
@@ -41,10 +42,14 @@ class GraphIndex {
   const GraphDef& graph() const { return *graph_; }
   int num_nodes() const { return static_cast<int>(graph_->nodes.size()); }
   const NodeDef& node(int i) const { return graph_->nodes[i]; }
+  // What is known of the node's op.
+  const clustering::OpFacts& facts(int i) const { return *facts_[i]; }
   // In the order of NodeDef::inputs.
   absl::Span<const Edge> inputs(int node) const { return inputs_[node]; }
   absl::Span<const Use> uses(int node) const { return uses_[node]; }
   const std::vector<int>& order() const { return order_; }
+  // The edge by which a loop goes round, which no walk of the graph follows.
+  bool IsBackEdge(int from, int to) const;
   // The loop (TensorFlow: frame) that a node runs in, 0 outside of all; that of an Enter or an Exit
   // is the one it leads into or out of.
   int loop(int node) const { return loop_of_[node]; }
@@ -67,19 +72,13 @@ class GraphIndex {
 
   const GraphDef* graph_ = nullptr;
   absl::flat_hash_map<absl::string_view, int> by_name_;
+  std::vector<const clustering::OpFacts*> facts_;
   std::vector<std::vector<Edge>> inputs_;
   std::vector<std::vector<Use>> uses_;
   std::vector<int> order_;
   std::vector<Loop> loops_ = std::vector<Loop>(1);  // the first is outside of all
   std::vector<int> loop_of_;                        // by node
 };
-
-// The back edge of a loop, which no walk of the graph follows.
-bool IsBackEdge(const NodeDef& from, const NodeDef& to);
-bool IsMerge(const NodeDef& node);
-bool IsNextIteration(const NodeDef& node);
-bool IsEnter(const NodeDef& node);
-bool IsExit(const NodeDef& node);
 
 }  // namespace tektite::graph_def
 

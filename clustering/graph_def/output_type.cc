@@ -1,29 +1,12 @@
 #include "clustering/graph_def/output_type.h"
 
-#include <algorithm>
+#include "clustering/op_table.h"
 
 namespace tektite::graph_def {
 namespace {
 
-constexpr absl::string_view kGiveBool[] = {"All",
-                                           "Any",
-                                           "ApproximateEqual",
-                                           "Equal",
-                                           "Greater",
-                                           "GreaterEqual",
-                                           "IsFinite",
-                                           "IsInf",
-                                           "IsNan",
-                                           "Less",
-                                           "LessEqual",
-                                           "LogicalAnd",
-                                           "LogicalNot",
-                                           "LogicalOr",
-                                           "LoopCond",
-                                           "NotEqual",
-                                           "VarIsInitializedOp"};
-constexpr absl::string_view kGiveResource[] = {"HashTableV2", "Iterator", "MutableHashTableV2",
-                                               "VarHandleOp"};
+using clustering::OpFacts;
+
 // Lists of a type each output, by the usual names.
 constexpr absl::string_view kListAttrs[] = {"Tout", "output_types", "Tcomponents", "T"};
 // Single types, the more specific name first: an op with DstT and SrcT gives DstT.
@@ -31,16 +14,12 @@ constexpr absl::string_view kTypeAttrs[] = {"DstT",  "out_type", "output_type", 
                                             "dtype", "T",        "Tparams",     "element_dtype",
                                             "type",  "Dtype",    "value_dtype"};
 
-template <size_t N>
-bool IsOneOf(absl::string_view op, const absl::string_view (&list)[N]) {
-  return std::find(std::begin(list), std::end(list), op) != std::end(list);
-}
-
 }  // namespace
 
 DataType OutputType(const NodeDef& node, int output) {
-  if (IsOneOf(node.op, kGiveBool)) return DataType::kBool;
-  if (IsOneOf(node.op, kGiveResource)) return DataType::kResource;
+  const OpFacts& facts = clustering::FactsOf(node.op);
+  if (facts.Is(OpFacts::kReturnsBool)) return DataType::kBool;
+  if (facts.Is(OpFacts::kReturnsResource)) return DataType::kResource;
   if (node.op == "Merge" && output == 1) return DataType::kInt32;
   if (node.op == "Shape" || node.op == "ShapeN" || node.op == "Size" ||
       node.op == "VariableShape") {

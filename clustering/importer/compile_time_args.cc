@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "clustering/importer/contents/contents.h"
-#include "clustering/importer/import_table.h"
 #include "clustering/importer/importer.h"
 #include "clustering/importer/live_nodes.h"
 
@@ -56,10 +55,9 @@ std::vector<int> CompileTimeArgs(const graph_def::GraphDef& graph) {
   ValueWalk walk(*index);
   for (int number : LiveNodes(*index)) {
     const NodeDef& node = index->node(number);
-    const ImportRule* rule = FindImportRule(node.op);
-    if (rule == nullptr) continue;
-    for (int i = 0; i < node.NumDataInputs(); ++i) {
-      if (rule->NeedsValue(node, i)) walk.Need(index->inputs(number)[i]);
+    const int data_inputs = node.NumDataInputs();
+    for (int i = 0; i < data_inputs; ++i) {
+      if (index->facts(number).NeedsValue(i, data_inputs)) walk.Need(index->inputs(number)[i]);
     }
   }
   return walk.Finish();

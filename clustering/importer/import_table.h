@@ -1,33 +1,28 @@
-// The table of TensorFlow ops that can be imported: import_list.inc as code.
+// The functions that import TensorFlow ops, by the rows of import_list.inc.
 //
-//   if (const ImportRule* rule = FindImportRule("Reshape")) rule->compile_time_inputs;  // {1}
+//   const ImportFunction import = ImportFunctionOf(index.facts(node));
+//   if (import == nullptr) ...      // the op cannot be imported
+//   TEKTITE_RETURN_IF_ERROR(import(op));
+//
+// The list's other columns are clustering/op_table.h's.
 #ifndef TEKTITE_CLUSTERING_IMPORTER_IMPORT_TABLE_H_
 #define TEKTITE_CLUSTERING_IMPORTER_IMPORT_TABLE_H_
 
-#include <vector>
-
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
-#include "clustering/graph_def/graph_def.h"
 #include "clustering/importer/node_import.h"
+#include "clustering/op_table.h"
 
 namespace tektite::importer {
 
-#define TEKTITE_IMPORT(op, function, inputs) absl::Status function(NodeImport& op_import);
+#define TEKTITE_IMPORT(op, function, inputs, work, traits) \
+  absl::Status function(NodeImport& op_import);
 #include "clustering/importer/import_list.inc"
 #undef TEKTITE_IMPORT
 
-struct ImportRule {
-  absl::Status (*import)(NodeImport& op);
-  // Data inputs whose value is needed; negative ones count from the last.
-  std::vector<int> compile_time_inputs;
-  bool needs_all_values = false;
-
-  bool NeedsValue(const graph_def::NodeDef& node, int input) const;
-};
+using ImportFunction = absl::Status (*)(NodeImport& op);
 
 // nullptr when the op cannot be imported.
-const ImportRule* FindImportRule(absl::string_view op);
+ImportFunction ImportFunctionOf(const clustering::OpFacts& facts);
 
 }  // namespace tektite::importer
 

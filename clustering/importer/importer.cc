@@ -51,8 +51,8 @@ class GraphImport {
     }
     TEKTITE_ASSIGN_OR_RETURN(std::vector<TensorInfo*> inputs, InputsOf(number));
     if (node.op == "_Retval") return ImportRetval(node, inputs);
-    const ImportRule* rule = FindImportRule(node.op);
-    if (rule == nullptr) return Unimplemented(node.op, " '", node.name, "': no such op here");
+    const ImportFunction import = ImportFunctionOf(index_.facts(number));
+    if (import == nullptr) return Unimplemented(node.op, " '", node.name, "': no such op here");
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i]->rows || TakesRowCount(index_, number, static_cast<int>(i))) continue;
       return Unimplemented(node.op, " '", node.name, "': only values tell how many rows input ", i,
@@ -60,7 +60,7 @@ class GraphImport {
     }
     NodeImport op(node, std::move(inputs), &builder_, &checks_);
     if (!FoldContents(op)) {
-      TEKTITE_RETURN_IF_ERROR(rule->import(op));
+      TEKTITE_RETURN_IF_ERROR(import(op));
       if (!builder_.status().ok()) return op.Refuse(builder_.status().message());
     }
     tensors_[number] = std::move(op.results());

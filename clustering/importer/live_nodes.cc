@@ -1,7 +1,5 @@
 #include "clustering/importer/live_nodes.h"
 
-#include "clustering/graph_def/variable_ops.h"
-
 namespace tektite::importer {
 
 std::vector<int> LiveNodes(const graph_def::GraphIndex& index) {
@@ -9,8 +7,10 @@ std::vector<int> LiveNodes(const graph_def::GraphIndex& index) {
   const std::vector<int>& order = index.order();
   std::vector<int> result;
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    const std::string& op = index.node(*it).op;
-    if (op == "_Retval" || graph_def::WritesVariable(op)) live[*it] = true;
+    if (index.node(*it).op == "_Retval" ||
+        index.facts(*it).Is(clustering::OpFacts::kWritesVariable)) {
+      live[*it] = true;
+    }
     if (!live[*it]) continue;
     result.push_back(*it);
     for (const graph_def::GraphIndex::Edge& edge : index.inputs(*it)) {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "clustering/graph_def/tensor.h"
 
 namespace tektite::importer {
 namespace {
 
+using clustering::OpFacts;
 using graph_def::GraphIndex;
 using graph_def::NodeDef;
 
@@ -58,19 +58,15 @@ bool CountsBoxes(const NodeDef& node, int output) {
 }  // namespace
 
 bool MakesRowCount(const GraphIndex& index, int node, int output) {
-  const NodeDef& def = index.node(node);
-  const std::string& op = def.op;
-  if (op == "Where" || op == "DynamicPartition" || op == "ListDiff") return true;
-  if (op == "DynamicStitch" || op == "ParallelDynamicStitch") {
-    return !StitchesAtConstants(index, node);
-  }
-  if (absl::StartsWith(op, "NonMaxSuppression")) return CountsBoxes(def, output);
-  return absl::StartsWith(op, "Unique") && output != 1;
+  const OpFacts& facts = index.facts(node);
+  if (facts.Is(OpFacts::kSelectsRows)) return true;
+  if (facts.Is(OpFacts::kStitchesRows)) return !StitchesAtConstants(index, node);
+  if (facts.Is(OpFacts::kSelectsBoxes)) return CountsBoxes(index.node(node), output);
+  return facts.Is(OpFacts::kFindsUnique) && output != 1;
 }
 
 bool CountsFirstDimension(const GraphIndex& index, int node) {
-  const std::string& op = index.node(node).op;
-  if (op != "UniqueV2" && op != "UniqueWithCountsV2") return true;
+  if (!index.facts(node).Is(OpFacts::kAlongAxis)) return true;
   const auto inputs = index.inputs(node);
   if (inputs.size() < 2) return false;
   const auto axis = ConstantIntegers(index.node(inputs[1].node));
@@ -78,13 +74,10 @@ bool CountsFirstDimension(const GraphIndex& index, int node) {
 }
 
 bool TakesRowCount(const GraphIndex& index, int node, int input) {
-  const NodeDef& def = index.node(node);
-  if (def.op == "_Retval" || def.op == "Identity" || def.op == "Snapshot" ||
-      def.op == "StopGradient" || def.op == "PreventGradient") {
-    return true;
-  }
-  if (def.op == "Squeeze") return KeepsFirst(def);
-  return def.op == "GatherV2" && input == 1 && GathersRows(index, node);
+  const OpFacts& facts = index.facts(node);
+  if (facts.Is(OpFacts::kKeepsRows)) return true;
+  if (facts.Is(OpFacts::kSqueezesRows)) return KeepsFirst(index.node(node));
+  return facts.Is(OpFacts::kGathersRows) && input == 1 && GathersRows(index, node);
 }
 
 }  // namespace tektite::importer

@@ -19,7 +19,7 @@ namespace tektite {
 namespace {
 
 const char* const kOps[] = {
-#define TEKTITE_IMPORT(op, function, inputs) #op,
+#define TEKTITE_IMPORT(op, function, inputs, work, traits) #op,
 #include "clustering/importer/import_list.inc"
 #undef TEKTITE_IMPORT
 };
