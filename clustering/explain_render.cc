@@ -113,7 +113,10 @@ void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
     const bool leaves = std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
       return use.output >= 0 && members.count(use.node) == 0;
     });
-    if (e.graph.nodes[node].op != "Const" && (leaves || uses.empty())) outputs.push_back(node);
+    const bool writes = index.facts(node).Is(OpFacts::kWritesVariable);
+    if (e.graph.nodes[node].op != "Const" && (leaves || (uses.empty() && !writes))) {
+      outputs.push_back(node);
+    }
   }
   const ImportedCluster imported = ImportCluster(index, cost, cluster);
   AppendTensors("takes", e, cost, imported, inputs, out);

@@ -22,6 +22,17 @@ std::string TensorName(const NodeDef& node, int output) {
   return NodeInput{node.name, output, ""}.ToString();
 }
 
+// Whether an op of the graph gives this variable new values, as a training step does, so that
+// nothing computed from its value alone is worth keeping.
+bool IsUpdated(const GraphIndex& index, int variable, int output) {
+  const auto uses = index.uses(variable);
+  return std::any_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
+    const OpFacts& facts = index.facts(use.node);
+    return use.output == output &&
+           (facts.Is(OpFacts::kWritesVariable) || facts.Is(OpFacts::kUpdatesVariable));
+  });
+}
+
 // Builds the closed graph around copies of nodes.
 class Closer {
  public:
@@ -44,6 +55,10 @@ class Closer {
         arg.attrs.Set(attr == "shape" ? "_output_shapes" : attr, AsShapes(*value));
       }
     }
+    if (producer.op == "VarHandleOp") DescribeVariable(producer, &arg);
+    if (type == DataType::kResource && IsUpdated(index_, node, output)) {
+      arg.attrs.Set("_tektite_updated", AttrValue::Of(true));
+    }
     args_[{node, output}] = arg.name;
     out_.inputs.push_back(TensorName(producer, output));
     arguments_.push_back(std::move(arg));
@@ -52,12 +67,14 @@ class Closer {
 
   bool HasArg(int node, int output) const { return args_.count({node, output}) > 0; }
 
-  void AddNode(int node) {
+  // `waits`: the copied nodes that it comes after, whatever data it takes.
+  void AddNode(int node, const std::set<int>& waits) {
     NodeDef copy = index_.node(node);
     copy.inputs.clear();
     for (const GraphIndex::Edge& in : index_.inputs(node)) {
       if (!in.is_control()) copy.inputs.push_back(Reference(in.node, in.output));
     }
+    for (int wait : waits) copy.inputs.push_back(Reference(wait, NodeInput::kControl));
     body_.push_back(std::move(copy));
   }
 
@@ -83,6 +100,15 @@ class Closer {
   static absl::Status UnknownType(const NodeDef& node, int output) {
     return absl::UnimplementedError(absl::StrCat("the element type of '", TensorName(node, output),
                                                  "' (", node.op, ") is not known"));
+  }
+
+  // Its shape and type are those of its value.
+  static void DescribeVariable(const NodeDef& variable, NodeDef* arg) {
+    arg->attrs.Erase("_output_shapes");
+    const AttrValue* shape = variable.attrs.Find("shape");
+    if (shape != nullptr) arg->attrs.Set("_handle_shapes", AsShapes(*shape));
+    arg->attrs.Set("_handle_dtypes", AttrValue::Of<graph_def::AttrList>(
+                                         std::vector<DataType>{variable.attrs.Type("dtype")}));
   }
 
   // A single shape as the list that _output_shapes is; lists as they are.
@@ -120,6 +146,11 @@ bool IsPlaceholder(const GraphIndex& index, int node) {
   return index.facts(node).Is(OpFacts::kPlaceholder);
 }
 
+bool HasResults(const GraphIndex& index, int node) {
+  const OpFacts& facts = index.facts(node);
+  return facts.kind != OpFacts::Kind::kOrdering && !facts.Is(OpFacts::kWritesVariable);
+}
+
 // Nodes that nobody takes a result from, and that have one.
 std::vector<GraphIndex::Edge> Sinks(const GraphIndex& index) {
   std::vector<GraphIndex::Edge> sinks;
@@ -129,10 +160,32 @@ std::vector<GraphIndex::Edge> Sinks(const GraphIndex& index) {
       return use.output != NodeInput::kControl;
     });
     const NodeDef& def = index.node(node);
-    if (used || def.op == "Const" || def.op == "NoOp" || IsPlaceholder(index, node)) continue;
+    if (used || def.op == "Const" || !HasResults(index, node) || IsPlaceholder(index, node)) {
+      continue;
+    }
     if (graph_def::OutputType(def, 0) != DataType::kInvalid) sinks.push_back({node, 0});
   }
   return sinks;
+}
+
+// The members that `node` waits for by control edges. Constants outside pass a wait on: marking
+// lets no other node lie between two members, and each cluster has copies of those it reads.
+std::set<int> Waits(const GraphIndex& index, int node, const std::set<int>& members) {
+  std::set<int> waits, seen;
+  std::vector<int> readers = {node};
+  while (!readers.empty()) {
+    const int reader = readers.back();
+    readers.pop_back();
+    for (const GraphIndex::Edge& in : index.inputs(reader)) {
+      if (!in.is_control() || !seen.insert(in.node).second) continue;
+      if (members.count(in.node) > 0) {
+        waits.insert(in.node);
+      } else if (index.node(in.node).op == "Const") {
+        readers.push_back(in.node);
+      }
+    }
+  }
+  return waits;
 }
 
 }  // namespace
@@ -149,12 +202,10 @@ absl::StatusOr<ClosedGraph> ExtractCluster(const GraphIndex& index, absl::Span<c
       if (!status.ok()) return status;
     }
   }
-  for (int node : nodes) {
-    if (index.node(node).op != "NoOp") closer.AddNode(node);
-  }
+  for (int node : nodes) closer.AddNode(node, Waits(index, node, members));
   for (int node : nodes) {
     const NodeDef& def = index.node(node);
-    if (def.op == "NoOp" || def.op == "Const") continue;  // others have their own copy
+    if (!HasResults(index, node) || def.op == "Const") continue;  // others have their own copy
     std::set<int> outputs;
     for (const GraphIndex::Use& use : index.uses(node)) {
       if (use.output != NodeInput::kControl && members.count(use.node) == 0) {
@@ -207,7 +258,7 @@ absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,
     if (!status.ok()) return status;
   }
   for (int node : index->order()) {
-    if (needed[node] && !IsPlaceholder(*index, node)) closer.AddNode(node);
+    if (needed[node] && !IsPlaceholder(*index, node)) closer.AddNode(node, {});
   }
   for (const GraphIndex::Edge& result : results) {
     absl::Status status = closer.AddRetval(result.node, result.output);

@@ -7,8 +7,12 @@
 //   TEKTITE_ASSIGN_OR_RETURN(ClosedGraph cluster, ExtractCluster(index, nodes));
 //   cluster.inputs;  // {"x", "w:0", ...}: what _Arg 0, 1, ... stand for
 //
-// Control edges are gone: a cluster computes, and has no other effects. The TensorFlow hook cuts
-// its clusters out itself; this serves explaining, dumping, running frozen graphs and tests.
+// Control edges between the members of a cluster stay, since they order its reads and writes of
+// variables; those that come in from outside order the whole cluster, and are not part of it.
+// Variables that the graph updates carry `_tektite_updated` (c_api/tektite.h). A frozen graph has no
+// variables, and loses all its control edges. The TensorFlow hook cuts its clusters out of
+// TensorFlow's own graphs by the same rules (replace_cluster.h); this serves explaining, dumping,
+// running frozen graphs and tests.
 #ifndef TEKTITE_CLUSTERING_EXTRACT_CLUSTER_H_
 #define TEKTITE_CLUSTERING_EXTRACT_CLUSTER_H_
 
@@ -28,7 +32,7 @@ struct ClosedGraph {
   std::vector<std::string> outputs;
 };
 
-// `nodes` in an order in which each comes after those it uses. Outputs are what nodes outside use,
+// Outputs are what nodes outside use,
 // and the first outputs of members that nobody uses.
 absl::StatusOr<ClosedGraph> ExtractCluster(const graph_def::GraphIndex& index,
                                            absl::Span<const int> nodes);

@@ -72,6 +72,8 @@ struct OpFacts {
     // Input 0 is a variable. The result is its value, or input 1 becomes (part of) its value.
     kReadsVariable = uint64_t{1} << 6,
     kWritesVariable = uint64_t{1} << 7,
+    // The host's kernel changes variables among the inputs.
+    kUpdatesVariable = uint64_t{1} << 31,
 
     // What compile_time.h asks: results that depend on the operand's shape alone, and import
     // functions that compute known values from known values, beside what the importer folds.

@@ -1,6 +1,9 @@
 // The report: every op is either in a cluster or left out with a reason.
 #include "clustering/explain.h"
 
+#include <algorithm>
+
+#include "clustering/import_cluster.h"
 #include "tests/clustering/testing.h"
 
 namespace tektite::clustering {
@@ -62,6 +65,41 @@ TEST(Explain, TextShowsSymbolicShapes) {
   const std::string text = RenderText(*e);
   EXPECT_THAT(text, HasSubstr("x f32[n0,1024]"));
   EXPECT_THAT(text, HasSubstr("b f32[2*n0,1024]"));
+}
+
+// A training step of a dumped graph: an assignment that no node waits for, and a read that a
+// control edge alone orders behind the other one. explain refused the first, and got the old value
+// for the second unless the members stood in the graph's order.
+TEST(Explain, ImportsClustersThatUpdateVariables) {
+  const std::string shape = Attr("shape", "shape { dim { size: 1024 } dim { size: 1024 } }");
+  const std::string dtype = Attr("dtype", "type: DT_FLOAT");
+  const std::string same_shape = Attr("validate_shape", "b: true");
+  const std::string model =
+      Node("late", "ReadVariableOp", {"v", "^tie"}, dtype) + Node("out", "Exp", {"late"}) +
+      Node("tie", "NoOp", {"^write"}) +
+      Node("write", "AssignVariableOp", {"v", "b"}, dtype + same_shape) + Input("x") +
+      Node("v", "VarHandleOp", {}, dtype + shape) + Node("early", "ReadVariableOp", {"v"}, dtype) +
+      Node("a", "Mul", {"early", "x"}) + Node("b", "Neg", {"a"}) +
+      Node("last", "AssignAddVariableOp", {"v", "out", "^out"}, dtype + same_shape);
+  absl::StatusOr<Explanation> e = Explain(model, Rules());
+  ASSERT_TRUE(e.ok()) << e.status();
+  ASSERT_EQ(e->marking.clusters.size(), 1u);
+  const std::string text = RenderText(*e);
+  EXPECT_THAT(text, Not(HasSubstr("not for all sizes")));
+  EXPECT_THAT(text, Not(HasSubstr("write f32")));
+  absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(e->graph);
+  ASSERT_TRUE(index.ok());
+  // In whatever order the members come.
+  for (const bool reversed : {false, true}) {
+    MarkedCluster cluster = e->marking.clusters[0];
+    if (reversed) std::reverse(cluster.nodes.begin(), cluster.nodes.end());
+    const ImportedCluster imported = ImportCluster(*index, CostModel(*index), cluster);
+    ASSERT_EQ(imported.refused, "");
+    const std::string code = ir::Print(*imported.code.graph);
+    EXPECT_THAT(code, HasSubstr("%3: f32[1024,1024] = neg(%2) \"b\""));
+    EXPECT_THAT(code, HasSubstr("%4: f32[1024,1024] = exp(%3) \"out\"")) << reversed;
+    EXPECT_EQ(imported.code.updated.size(), 1u);
+  }
 }
 
 TEST(Explain, ReadsAllModelForms) {

@@ -171,6 +171,11 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   for (const char* op :
        {"ResourceScatterAdd", "ResourceScatterNdUpdate", "ResourceSparseApplyAdagradV2"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kSparseUpdate) << op;
+    EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
+  }
+  for (const char* op : {"ResourceApplyAdam", "ResourceStridedSliceAssign"}) {
+    EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
+    EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }
   for (const char* op : {"VarHandleOp", "AssignAdd", "VarIsInitializedOp"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
