@@ -9,17 +9,10 @@
 #include "jit/base/json.h"
 #include "jit/base/log.h"
 #include "jit/cache/counter_files.h"
+#include "jit/serving/fallback.h"
 
 namespace tektite::serving {
 namespace {
-
-std::string FallbackCode(absl::StatusCode code) {
-#define TEKTITE_FALLBACK(name, status, sentence) \
-  if (code == absl::StatusCode::status) return #name;
-#include "jit/serving/fallback_list.inc"
-#undef TEKTITE_FALLBACK
-  return absl::StatusCodeToString(code);
-}
 
 std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times) {
   return absl::StrCat(
@@ -117,10 +110,10 @@ std::string CompilerState::RegisterCluster(absl::string_view name) {
 }
 
 void CompilerState::CountFallback(absl::string_view cluster, const absl::Status& status) {
-  const std::string code = FallbackCode(status.code());
+  const Fallback fallback = FallbackOf(status.code());
+  const std::string code = FallbackCode(fallback);
   std::string message = absl::StrCat("cluster '", cluster, "': ", status.message());
-  if (status.code() == absl::StatusCode::kInternal)
-    Warn(message, " (the host's kernels run instead)");
+  if (fallback == Fallback::INTERNAL_ERROR) Warn(message, " (the host's kernels run instead)");
   std::lock_guard<std::mutex> lock(mutex_);
   ++fallbacks_[code];
   fallback_examples_.try_emplace(code, std::move(message));

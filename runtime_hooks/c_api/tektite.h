@@ -42,6 +42,40 @@ typedef enum tektite_code {
   TEKTITE_UNAVAILABLE = 14 /* not compiled yet: use the host's kernels meanwhile */
 } tektite_code;
 
+/* Why the host's own kernels ran instead of a cluster, or why it put none into a graph.  The names
+ * without the prefix are keys of statistics; tektite_list_reasons says what each means. */
+typedef enum tektite_fallback {
+  TEKTITE_FALLBACK_NONE = 0,
+  TEKTITE_FALLBACK_BAD_ARGUMENT,
+  TEKTITE_FALLBACK_CANCELLED,
+  TEKTITE_FALLBACK_CHECK_FAILED,
+  TEKTITE_FALLBACK_CONTEST_OPEN,
+  TEKTITE_FALLBACK_HOST_BODY,
+  TEKTITE_FALLBACK_HOST_CONTROL_FLOW,
+  TEKTITE_FALLBACK_HOST_CYCLE,
+  TEKTITE_FALLBACK_HOST_DEVICE,
+  TEKTITE_FALLBACK_HOST_EMPTY_CLUSTER,
+  TEKTITE_FALLBACK_HOST_GRAPH_TOO_LARGE,
+  TEKTITE_FALLBACK_HOST_MARKING_FAILED,
+  TEKTITE_FALLBACK_HOST_NO_BINDING,
+  TEKTITE_FALLBACK_HOST_NO_CLUSTER,
+  TEKTITE_FALLBACK_HOST_NO_OUTPUT,
+  TEKTITE_FALLBACK_HOST_NO_TENSORS,
+  TEKTITE_FALLBACK_HOST_REF_TYPE,
+  TEKTITE_FALLBACK_HOST_VARIABLE_ALIASED,
+  TEKTITE_FALLBACK_HOST_VARIABLE_MISSING,
+  TEKTITE_FALLBACK_HOST_VARIABLE_SPARSE,
+  TEKTITE_FALLBACK_HOST_VARIABLE_TYPE,
+  TEKTITE_FALLBACK_HOST_VARIABLE_UNINITIALIZED,
+  TEKTITE_FALLBACK_INTERNAL_ERROR,
+  TEKTITE_FALLBACK_MEASURING_HOST,
+  TEKTITE_FALLBACK_NOT_COMPILED,
+  TEKTITE_FALLBACK_NO_CODE,
+  TEKTITE_FALLBACK_NO_MEMORY,
+  TEKTITE_FALLBACK_OVER_BUDGET,
+  TEKTITE_FALLBACK_SLOWER_THAN_HOST
+} tektite_fallback;
+
 /* Filled by every call that takes one; the message is one line, always terminated. */
 typedef struct tektite_status {
   int32_t code;
@@ -233,6 +267,11 @@ typedef struct tektite_call {
 TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                                         tektite_status* status);
 
+/* The tektite_fallback of a call that tektite_cluster_run answered with this tektite_code. */
+TEKTITE_API int32_t tektite_fallback_of(int32_t code);
+/* "NO_CODE"; static storage.  NULL for a number that is no tektite_fallback. */
+TEKTITE_API const char* tektite_fallback_code(int32_t fallback);
+
 /* Has fn(arg) called on a thread that compiles, of low priority, when its turn comes; 0: it will
  * not be.  What waits when the process ends is dropped.  A child made by fork() does what was
  * waiting as well. */
@@ -358,6 +397,9 @@ TEKTITE_API char* tektite_transform_ir(tektite_compiler* compiler, const char* t
                                        const char* passes, tektite_status* status);
 /* One name per line, in pipeline order, with a tab and a sentence. */
 TEKTITE_API char* tektite_list_passes(void);
+/* Why an op is in no cluster, then why a call or a cluster was left to the host, in the same form.
+ */
+TEKTITE_API char* tektite_list_reasons(void);
 /* The flags of tektite_options, as "name=default", in the same form. */
 TEKTITE_API char* tektite_list_flags(void);
 

@@ -1,4 +1,4 @@
-// tektite passes, flags, version: what this build has.
+// tektite passes, flags, reasons, version: what this build has.
 #include <string>
 
 #include "runtime_hooks/c_api/tektite.h"
@@ -48,6 +48,11 @@ void AddFlags(CLI::App& app, const Globals&) {
   app.add_subcommand("flags", "List the compiler's flags (TEKTITE_FLAGS, --flags)")->callback([] {
     Print(tektite_list_flags());
   });
+}
+
+void AddReasons(CLI::App& app, const Globals&) {
+  app.add_subcommand("reasons", "List why ops, calls and clusters are left to the host")
+      ->callback([] { Print(tektite_list_reasons()); });
 }
 
 void AddVersion(CLI::App& app, const Globals&) {

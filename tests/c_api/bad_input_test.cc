@@ -216,6 +216,21 @@ TEST(Tools, PassesOverText) {
   EXPECT_THAT(text.get(), HasSubstr("fusion"));
   EXPECT_THAT(TextPtr(tektite_list_passes()).get(), HasSubstr("canonicalize\t"));
   EXPECT_THAT(TextPtr(tektite_list_flags()).get(), HasSubstr("--compile="));
+  EXPECT_THAT(TextPtr(tektite_list_reasons()).get(), HasSubstr("NO_IMPORTER\tThere is no"));
+  EXPECT_THAT(TextPtr(tektite_list_reasons()).get(), HasSubstr("HOST_CYCLE\tThe cluster would"));
+}
+
+// The host counts under the keys that the compiler counts under.
+TEST(BadInput, FallbacksHaveCodes) {
+  EXPECT_STREQ(tektite_fallback_code(tektite_fallback_of(TEKTITE_UNIMPLEMENTED)), "NO_CODE");
+  EXPECT_STREQ(tektite_fallback_code(tektite_fallback_of(TEKTITE_CANCELLED)), "CANCELLED");
+  EXPECT_STREQ(tektite_fallback_code(tektite_fallback_of(TEKTITE_NOT_FOUND)), "INTERNAL_ERROR");
+  EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_HOST_CYCLE), "HOST_CYCLE");
+  EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_SLOWER_THAN_HOST), "SLOWER_THAN_HOST");
+  EXPECT_EQ(tektite_fallback_of(TEKTITE_OK), TEKTITE_FALLBACK_NONE);
+  for (const int32_t wrong : {-1, TEKTITE_FALLBACK_SLOWER_THAN_HOST + 1, 1 << 30}) {
+    EXPECT_EQ(tektite_fallback_code(wrong), nullptr);
+  }
   EXPECT_EQ(tektite_abi_version(), TEKTITE_ABI_VERSION);
 }
 

@@ -26,6 +26,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "jit/serving/contest.h"
+#include "jit/serving/fallback.h"
 #include "runtime_hooks/c_api/contest_turn.h"
 #include "runtime_hooks/c_api/tektite.h"
 
@@ -395,6 +396,12 @@ void tektite_contest_summary(const tektite_contest* contest, tektite_contest_rep
   *report = {summary.compiled, summary.host, summary.open, summary.worst_ratio};
 }
 
+int32_t tektite_fallback_of(int32_t code) {
+  return static_cast<int32_t>(tektite::serving::FallbackOf(static_cast<absl::StatusCode>(code)));
+}
+const char* tektite_fallback_code(int32_t fallback) {
+  return tektite::serving::FallbackCode(static_cast<tektite::serving::Fallback>(fallback));
+}
 int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
   fn(arg);
   return 1;

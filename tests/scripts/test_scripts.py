@@ -55,6 +55,6 @@ def test_setup_names_a_bad_option(options, message):
     assert done.returncode == 1 and message in done.stderr
 
 
-def test_the_page_of_flags_is_current():
-    done = subprocess.run([sys.executable, SCRIPTS / "write_flags_page.py", "--check"])
-    assert done.returncode == 0, "run scripts/write_flags_page.py"
+def test_the_pages_of_lists_are_current():
+    done = subprocess.run([sys.executable, SCRIPTS / "write_list_pages.py", "--check"])
+    assert done.returncode == 0, "run scripts/write_list_pages.py"

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/tensorflow/fast_calls/binding.h"
 #include "runtime_hooks/tensorflow/fast_calls/detour.h"
 #include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
@@ -302,6 +303,10 @@ PyObject* CreateModule() {
     if (type == nullptr || PyModule_AddObjectRef(module.get(), name, type.get()) < 0) {
       return nullptr;
     }
+  }
+  // What `call` returns where the binding is gone.
+  if (PyModule_AddIntConstant(module.get(), "NO_BINDING", TEKTITE_FALLBACK_HOST_NO_BINDING) < 0) {
+    return nullptr;
   }
   return module.release();
 }

@@ -16,22 +16,22 @@ bool Tensors::Add(TFE_TensorHandle* handle) {
   return true;
 }
 
-const char* CallBinding(TFE_Context* context, int64_t binding, int num_outputs, Tensors* tensors,
-                        std::vector<Reference>* outputs) {
+tektite_fallback CallBinding(TFE_Context* context, int64_t binding, int num_outputs,
+                             Tensors* tensors, std::vector<Reference>* outputs) {
   absl::InlinedVector<tensorflow::Tensor, 4> results(num_outputs);
-  const char* refusal = nullptr;
+  tektite_fallback refusal = TEKTITE_FALLBACK_NONE;
   Py_BEGIN_ALLOW_THREADS;
   refusal = tf_hook::CallDirectly(binding, tensors->all(), absl::MakeSpan(results));
   tensors->Release();
   Py_END_ALLOW_THREADS;
-  if (refusal != nullptr) return refusal;
+  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
   for (tensorflow::Tensor& result : results) {
     auto* const handle =
         tensorflow::unwrap(context)->CreateLocalHandleFromTFTensor(result, /*d_name=*/nullptr);
     outputs->emplace_back(EagerTensorFromHandle(tensorflow::wrap(handle)));
     if (outputs->back() == nullptr) break;
   }
-  return nullptr;
+  return TEKTITE_FALLBACK_NONE;
 }
 
 TFE_Context* ContextIn(PyObject* capsule) {

@@ -64,6 +64,8 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
       Find(handle, "tektite_cluster_create", &library->cluster_create) &&
       Find(handle, "tektite_cluster_destroy", &library->cluster_destroy) &&
       Find(handle, "tektite_cluster_run", &library->cluster_run) &&
+      Find(handle, "tektite_fallback_of", &library->fallback_of) &&
+      Find(handle, "tektite_fallback_code", &library->fallback_code) &&
       Find(handle, "tektite_contest_create", &library->contest_create) &&
       Find(handle, "tektite_contest_destroy", &library->contest_destroy) &&
       Find(handle, "tektite_contest_begin", &library->contest_begin) &&

@@ -31,6 +31,8 @@ struct CompilerLibrary {
   decltype(&tektite_cluster_create) cluster_create = nullptr;
   decltype(&tektite_cluster_destroy) cluster_destroy = nullptr;
   decltype(&tektite_cluster_run) cluster_run = nullptr;
+  decltype(&tektite_fallback_of) fallback_of = nullptr;
+  decltype(&tektite_fallback_code) fallback_code = nullptr;
   decltype(&tektite_contest_create) contest_create = nullptr;
   decltype(&tektite_contest_destroy) contest_destroy = nullptr;
   decltype(&tektite_contest_begin) contest_begin = nullptr;

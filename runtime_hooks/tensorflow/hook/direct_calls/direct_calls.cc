@@ -132,22 +132,23 @@ std::shared_ptr<const Binding> FindBinding(int64_t id) {
   return found == tables.bindings.end() ? nullptr : found->second.lock();
 }
 
-// Sets the outputs of `context`, which has the binding's kernel, and returns null, or says why not.
-const char* RunBinding(OpKernelContext* context, const Binding& binding,
-                       absl::Span<const Tensor* const> args) {
+// Sets the outputs of `context`, which has the binding's kernel, and returns TEKTITE_FALLBACK_NONE,
+// or says why not.
+tektite_fallback RunBinding(OpKernelContext* context, const Binding& binding,
+                            absl::Span<const Tensor* const> args) {
   const std::shared_ptr<ClusterRunner> runner = binding.runner.lock();
-  if (runner == nullptr) return "NO_BINDING";
+  if (runner == nullptr) return TEKTITE_FALLBACK_HOST_NO_BINDING;
   absl::InlinedVector<const Tensor*, 8> inputs(binding.arg_of.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int arg = binding.arg_of[i];
-    if (arg >= static_cast<int>(args.size())) return "NO_BINDING";
+    if (arg >= static_cast<int>(args.size())) return TEKTITE_FALLBACK_HOST_NO_BINDING;
     inputs[i] = arg == kCaptured ? &binding.captured[i] : args[arg];
-    if (inputs[i]->dtype() != runner->input_types()[i]) return "NO_BINDING";
+    if (inputs[i]->dtype() != runner->input_types()[i]) return TEKTITE_FALLBACK_HOST_NO_BINDING;
   }
   tektite_turn turn = {};
-  const char* const refusal =
+  const tektite_fallback refusal =
       runner->Run(context, inputs, binding.variables, /*fallback=*/nullptr, &turn);
-  if (refusal == nullptr) {
+  if (refusal == TEKTITE_FALLBACK_NONE) {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
     HookCounters().direct_runs.fetch_add(1, std::memory_order_relaxed);
   }
@@ -206,11 +207,11 @@ std::vector<int64_t> Bind(const BindRequest& request) {
   return plan;
 }
 
-const char* CallDirectly(int64_t id, absl::Span<const Tensor* const> args,
-                         absl::Span<Tensor> outputs) {
+tektite_fallback CallDirectly(int64_t id, absl::Span<const Tensor* const> args,
+                              absl::Span<Tensor> outputs) {
   const std::shared_ptr<const Binding> binding = FindBinding(id);
   if (binding == nullptr || outputs.size() != binding->output_attributes.size()) {
-    return "NO_BINDING";
+    return TEKTITE_FALLBACK_HOST_NO_BINDING;
   }
   // As TensorFlow has it around kernels.
   const tensorflow::port::ScopedFlushDenormal flush;
@@ -221,13 +222,13 @@ const char* CallDirectly(int64_t id, absl::Span<const Tensor* const> args,
   params.resource_manager = binding->resources;
   params.output_attr_array = binding->output_attributes.data();
   OpKernelContext context(&params, static_cast<int>(outputs.size()));
-  const char* const refusal = RunBinding(&context, *binding, args);
-  if (refusal != nullptr) return refusal;
+  const tektite_fallback refusal = RunBinding(&context, *binding, args);
+  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::unique_ptr<Tensor> output(context.release_output(static_cast<int>(i)).tensor);
     outputs[i] = std::move(*output);
   }
-  return nullptr;
+  return TEKTITE_FALLBACK_NONE;
 }
 
 void OfferToDirectCalls(const WholeFunction& function, const DeviceBase* device,

@@ -55,7 +55,7 @@ Marking Mark(const CompilerLibrary& library, const Graph& graph, Extent extent) 
   graph.ToGraphDef(&graph_def, /*include_flib_def=*/false);  // `device` is the assigned device
   std::string bytes;
   if (!graph_def.SerializeToString(&bytes)) {
-    CountNotPlaced("HOST_GRAPH_TOO_LARGE");
+    CountNotPlaced(TEKTITE_FALLBACK_HOST_GRAPH_TOO_LARGE);
     return Marking(nullptr, MarkingDeleter{&library});
   }
   graph_def.Clear();
@@ -65,7 +65,7 @@ Marking Mark(const CompilerLibrary& library, const Graph& graph, Extent extent) 
   tektite_status status = {};
   Marking marking(library.mark(library.compiler, bytes.data(), bytes.size(), &options, &status),
                   MarkingDeleter{&library});
-  if (marking == nullptr) CountNotPlaced("HOST_MARKING_FAILED");
+  if (marking == nullptr) CountNotPlaced(TEKTITE_FALLBACK_HOST_MARKING_FAILED);
   return marking;
 }
 
@@ -124,8 +124,9 @@ void Apply(Replacement* replacement, const GraphOptimizationPassOptions& options
   for (Replacement::Cluster& cluster : replacement->clusters) {
     std::vector<Node*> members;
     for (const int place : cluster.nodes) members.push_back(nodes[place]);
-    const char* const refusal = replacer.Replace(cluster.name, std::move(members), &cluster.body);
-    if (refusal != nullptr) CountNotPlaced(refusal);
+    const tektite_fallback refusal =
+        replacer.Replace(cluster.name, std::move(members), &cluster.body);
+    if (refusal != TEKTITE_FALLBACK_NONE) CountNotPlaced(refusal);
   }
   replacer.Finish();
   NoteWholeFunction(options);

@@ -64,24 +64,24 @@ bool IsLocalCpu(const std::string& name, const tensorflow::DeviceSet* devices) {
   return device != nullptr && device->IsLocal();
 }
 
-// Null, or why these nodes cannot be taken out of the graph.
-const char* CheckNodes(const std::vector<Node*>& nodes, const tensorflow::DeviceSet* devices) {
+// TEKTITE_FALLBACK_NONE, or why these nodes cannot be taken out of the graph.
+tektite_fallback CheckNodes(const std::vector<Node*>& nodes, const tensorflow::DeviceSet* devices) {
   const std::string& device = nodes.front()->assigned_device_name();
-  if (!IsLocalCpu(device, devices)) return "HOST_DEVICE";
+  if (!IsLocalCpu(device, devices)) return TEKTITE_FALLBACK_HOST_DEVICE;
   for (const Node* node : nodes) {
-    if (node->assigned_device_name() != device) return "HOST_DEVICE";
+    if (node->assigned_device_name() != device) return TEKTITE_FALLBACK_HOST_DEVICE;
     if (node->IsArg() || node->IsRetval() || node->IsControlFlow() || node->IsSend() ||
         node->IsRecv()) {
-      return "HOST_CONTROL_FLOW";
+      return TEKTITE_FALLBACK_HOST_CONTROL_FLOW;
     }
     for (const DataType type : node->output_types()) {
-      if (tensorflow::IsRefType(type)) return "HOST_REF_TYPE";
+      if (tensorflow::IsRefType(type)) return TEKTITE_FALLBACK_HOST_REF_TYPE;
     }
     for (const DataType type : node->input_types()) {
-      if (tensorflow::IsRefType(type)) return "HOST_REF_TYPE";
+      if (tensorflow::IsRefType(type)) return TEKTITE_FALLBACK_HOST_REF_TYPE;
     }
   }
-  return nullptr;
+  return TEKTITE_FALLBACK_NONE;
 }
 
 bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside) {
@@ -416,22 +416,22 @@ std::shared_ptr<const ClusterBody> MakeBody(
 
 }  // namespace
 
-const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*> nodes,
-                                     std::shared_ptr<const ClusterBody>* body) {
+tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<Node*> nodes,
+                                          std::shared_ptr<const ClusterBody>* body) {
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
                              [](const Node* node) { return IsLargeConstant(*node); }),
               nodes.end());
-  if (nodes.empty()) return "HOST_EMPTY_CLUSTER";
+  if (nodes.empty()) return TEKTITE_FALLBACK_HOST_EMPTY_CLUSTER;
   std::sort(nodes.begin(), nodes.end(),
             [](const Node* a, const Node* b) { return a->id() < b->id(); });
-  if (const char* refusal = CheckNodes(nodes, options_.device_set); refusal != nullptr)
-    return refusal;
+  const tektite_fallback refusal = CheckNodes(nodes, options_.device_set);
+  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
   const NodeSet inside(nodes.begin(), nodes.end());
-  if (MakesCycle(nodes, inside)) return "HOST_CYCLE";
+  if (MakesCycle(nodes, inside)) return TEKTITE_FALLBACK_HOST_CYCLE;
 
   const Boundary boundary = FindBoundary(nodes, inside);
   if (*body == nullptr) *body = MakeBody(nodes, boundary, options_);
-  if (*body == nullptr) return "HOST_BODY";
+  if (*body == nullptr) return TEKTITE_FALLBACK_HOST_BODY;
 
   // Kernels of stateful nodes are shared by name within a session, so no two clusters of a process
   // may have one name, though they may be called alike in reports.
@@ -443,9 +443,10 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
                            (*body)->bytes, boundary, inside, *nodes.front());
   RegisterClusterOp();
-  if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok()) return "HOST_BODY";
+  if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok())
+    return TEKTITE_FALLBACK_HOST_BODY;
   absl::StatusOr<Node*> cluster = graph_->AddNode(std::move(def));
-  if (!cluster.ok()) return "HOST_BODY";
+  if (!cluster.ok()) return TEKTITE_FALLBACK_HOST_BODY;
   (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());
   for (const Node* node : nodes) gone_.insert(absl::StrCat("loc:@", node->name()));
   copied_.insert(boundary.copied_constants.begin(), boundary.copied_constants.end());
@@ -454,7 +455,7 @@ const char* ClusterReplacer::Replace(const std::string& name, std::vector<Node*>
   HookCounters().clusters_placed.fetch_add(1, std::memory_order_relaxed);
   HookCounters().ops_placed.fetch_add(static_cast<int64_t>(nodes.size()),
                                       std::memory_order_relaxed);
-  return nullptr;
+  return TEKTITE_FALLBACK_NONE;
 }
 
 void ClusterReplacer::Finish() {

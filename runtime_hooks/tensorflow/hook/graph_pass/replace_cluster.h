@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "runtime_hooks/c_api/tektite.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/graph/graph.h"
@@ -39,11 +40,11 @@ class ClusterReplacer {
   explicit ClusterReplacer(const tensorflow::GraphOptimizationPassOptions& options)
       : options_(options), graph_(options.graph->get()) {}
 
-  // Replaces `nodes` by one TektiteCluster node.  Returns null when done, otherwise a reason code
-  // (a literal); the graph is then as it was.  No other node is removed before Finish.  `body`:
-  // that of the same cluster of an equal graph; where it is null it is made, and set.
-  const char* Replace(const std::string& name, std::vector<tensorflow::Node*> nodes,
-                      std::shared_ptr<const ClusterBody>* body);
+  // Replaces `nodes` by one TektiteCluster node.  Returns TEKTITE_FALLBACK_NONE when done,
+  // otherwise why not; the graph is then as it was.  No other node is removed before Finish.
+  // `body`: that of the same cluster of an equal graph; where it is null it is made, and set.
+  tektite_fallback Replace(const std::string& name, std::vector<tensorflow::Node*> nodes,
+                           std::shared_ptr<const ClusterBody>* body);
 
   // Removes constants that nobody reads any more and repairs what spoke of the nodes that are gone.
   void Finish();

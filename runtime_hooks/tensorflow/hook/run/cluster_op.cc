@@ -83,10 +83,12 @@ class ClusterOp : public tensorflow::OpKernel {
     for (int i = 0; i < context->num_inputs(); ++i) inputs[i] = &context->input(i);
     runner_->Prepare(context, body_, inputs);
     tektite_turn turn = {};
-    const char* const refusal = runner_->Run(context, inputs, {}, fallback_.get(), &turn);
-    if (refusal == nullptr) return;
+    const tektite_fallback refusal = runner_->Run(context, inputs, {}, fallback_.get(), &turn);
+    if (refusal == TEKTITE_FALLBACK_NONE) return;
     CountFallback(refusal);
-    OP_REQUIRES(context, refusal != kCancelled, absl::CancelledError("Operation was cancelled"));
+    // TensorFlow's kernels have nothing to do then, either.
+    OP_REQUIRES(context, refusal != TEKTITE_FALLBACK_CANCELLED,
+                absl::CancelledError("Operation was cancelled"));
     const uint64_t began = tensorflow::EnvTime::NowNanos();
     fallback_->Run(context, runner_->kept_fallback());
     runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));

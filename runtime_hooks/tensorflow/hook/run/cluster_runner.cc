@@ -22,31 +22,6 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-const char* CodeName(int code) {
-  switch (code) {
-    case TEKTITE_CANCELLED:
-      return kCancelled;
-    case TEKTITE_INVALID_ARGUMENT:
-      return "INVALID_ARGUMENT";
-    case TEKTITE_DEADLINE_EXCEEDED:
-      return "OVER_BUDGET";
-    case TEKTITE_NOT_FOUND:
-      return "NOT_FOUND";
-    case TEKTITE_RESOURCE_EXHAUSTED:
-      return "RESOURCE_EXHAUSTED";
-    case TEKTITE_FAILED_PRECONDITION:
-      return "FAILED_PRECONDITION";
-    case TEKTITE_UNIMPLEMENTED:
-      return "UNIMPLEMENTED";
-    case TEKTITE_INTERNAL:
-      return "INTERNAL";
-    case TEKTITE_UNAVAILABLE:
-      return "UNAVAILABLE";
-    default:
-      return "OTHER";
-  }
-}
-
 // What the compiler's callbacks need during one call.
 struct HostCall {
   OpKernelContext* context;
@@ -166,19 +141,18 @@ bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool has_fallback,
 
 void ClusterRunner::EndHostTurn(const tektite_turn& turn) { prepared_->EndTurn(turn); }
 
-const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
-                               absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
-                               tektite_turn* turn) {
-  if (prepared_ == nullptr) return "HOST_NO_CLUSTER";
+tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
+                                    absl::Span<tensorflow::Var* const> variables,
+                                    Fallback* fallback, tektite_turn* turn) {
+  if (prepared_ == nullptr) return TEKTITE_FALLBACK_HOST_NO_CLUSTER;
   InputReader::Call read;
-  if (const char* refusal = reader_->Read(context, inputs, variables, &read); refusal != nullptr) {
-    return refusal;
-  }
+  const tektite_fallback refusal = reader_->Read(context, inputs, variables, &read);
+  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
   // Which side wins is up to the clock, and the two may differ in the last bits.
   const bool reproducible = prepared_->IsReproducible(fallback == nullptr);
   tektite_contest* const contest = reproducible ? nullptr : prepared_->contest();
   if (contest != nullptr) {
-    if (!BeginTurn(read, fallback != nullptr, turn)) return "CONTEST_OPEN";
+    if (!BeginTurn(read, fallback != nullptr, turn)) return TEKTITE_FALLBACK_CONTEST_OPEN;
     // No request waits for kernels that only a comparison needs.
     if (turn->is_host != 0 && turn->is_measured != 0 &&
         !fallback->PrepareInBackground(context, kept_fallback(),
@@ -186,7 +160,8 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
       prepared_->library().contest_postpone(turn);
     }
     if (turn->is_host != 0) {
-      return turn->is_demoted != 0 ? "SLOWER_THAN_HOST" : "MEASURING_HOST";
+      return turn->is_demoted != 0 ? TEKTITE_FALLBACK_SLOWER_THAN_HOST
+                                   : TEKTITE_FALLBACK_MEASURING_HOST;
     }
   }
   const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
@@ -214,9 +189,11 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   const bool is_timed = contest != nullptr && fallback != nullptr && !fallback->is_prepared();
   const int64_t began = is_timed ? Nanoseconds() : 0;
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
-  if (code != TEKTITE_OK) return CodeName(code);
+  if (code != TEKTITE_OK) {
+    return static_cast<tektite_fallback>(prepared_->library().fallback_of(code));
+  }
   for (const Tensor& output : host.outputs) {
-    if (output.dtype() == tensorflow::DT_INVALID) return "HOST_NO_OUTPUT";
+    if (output.dtype() == tensorflow::DT_INVALID) return TEKTITE_FALLBACK_HOST_NO_OUTPUT;
   }
   if (is_timed) last_run_ns_.store(Nanoseconds() - began, std::memory_order_relaxed);
   host.updates.Commit();
@@ -228,7 +205,7 @@ const char* ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   } else if (!has_run_.load(std::memory_order_relaxed)) {
     has_run_.store(true, std::memory_order_relaxed);
   }
-  return nullptr;
+  return TEKTITE_FALLBACK_NONE;
 }
 
 }  // namespace tektite::tf_hook

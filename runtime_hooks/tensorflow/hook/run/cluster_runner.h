@@ -4,7 +4,7 @@
 //   auto runner = std::make_shared<ClusterRunner>(attributes);       // with the kernel
 //   runner->Prepare(context, body, inputs);                          // at each run from a graph
 //   tektite_turn turn = {};
-//   const char* why = runner->Run(context, inputs, {}, &fallback, &turn);
+//   const tektite_fallback why = runner->Run(context, inputs, {}, &fallback, &turn);
 //   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndHostTurn(turn) ... }
 //
 // Thread-safe.  Limits: CPU devices.
@@ -29,10 +29,6 @@
 
 namespace tektite::tf_hook {
 
-// What ClusterRunner::Run says where the call was cancelled meanwhile: TensorFlow's kernels have
-// nothing to do then, either.
-inline constexpr char kCancelled[] = "CANCELLED";
-
 class ClusterRunner {
  public:
   using Inputs = InputReader::Inputs;
@@ -47,13 +43,14 @@ class ClusterRunner {
     absl::call_once(once_, [&] { PrepareFirst(context, body, inputs); });
   }
 
-  // Sets the outputs of `context`, which are the cluster's, and returns null; otherwise why not.
+  // Sets the outputs of `context`, which are the cluster's, and returns TEKTITE_FALLBACK_NONE;
+  // otherwise why not.
   // `variables`: see InputReader::Read.  `fallback`: with which the caller will run TensorFlow's
   // kernels; null where it cannot: it is served only where compiled code has won, and no trial or
   // check is due.
-  const char* Run(tensorflow::OpKernelContext* context, Inputs inputs,
-                  absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
-                  tektite_turn* turn);
+  tektite_fallback Run(tensorflow::OpKernelContext* context, Inputs inputs,
+                       absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
+                       tektite_turn* turn);
   // TensorFlow's kernels have run instead, well.
   void EndHostTurn(const tektite_turn& turn);
   // TensorFlow's kernels have run instead, and taken so long.

@@ -15,7 +15,7 @@ namespace {
 struct Reasons {
   tensorflow::mutex mu;
   std::map<const tektite_contest*, std::string> contests;
-  std::map<std::string_view, int64_t> not_placed;
+  std::map<std::string_view, int64_t> not_placed;  // by code
   std::map<std::string_view, int64_t> fallbacks;
 };
 
@@ -23,6 +23,9 @@ Reasons& HookReasons() {
   static Reasons* const reasons = new Reasons;  // outlives every thread that may still count
   return *reasons;
 }
+
+// There is a compiler: its absence is no reason to count anything.
+std::string_view Code(tektite_fallback why) { return CompilerLibrary::Get()->fallback_code(why); }
 
 std::string ToJson(const std::map<std::string_view, int64_t>& counts) {
   std::string out = "{";
@@ -56,16 +59,16 @@ Counters& HookCounters() {
   return *counters;
 }
 
-void CountNotPlaced(const char* code) {
+void CountNotPlaced(tektite_fallback why) {
   Reasons& reasons = HookReasons();
   tensorflow::mutex_lock lock(reasons.mu);
-  ++reasons.not_placed[code];
+  ++reasons.not_placed[Code(why)];
 }
 
-void CountFallback(const char* code) {
+void CountFallback(tektite_fallback why) {
   Reasons& reasons = HookReasons();
   tensorflow::mutex_lock lock(reasons.mu);
-  ++reasons.fallbacks[code];
+  ++reasons.fallbacks[Code(why)];
 }
 
 void AddContest(const tektite_contest* contest, const std::string& cluster) {

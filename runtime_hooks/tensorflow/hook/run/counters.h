@@ -1,7 +1,7 @@
 // What the hook itself counts: graphs seen, clusters placed, and why it did not place or run one.
 //
-// Why: every answer "TensorFlow ran this" has a stable reason code that people can look up; the
-// compiler counts its own reasons, these are the ones only the host can know.  Example, from
+// Why: every answer "TensorFlow ran this" has a stable code that people can look up
+// (docs/reasons.md).  Example, from
 // tektite.stats()["host"]:
 //   {"graphs": 3, "clusters_placed": 2, "runs": 40,
 //    "not_placed": {"HOST_CYCLE": 1}, "fallbacks": {"HOST_VARIABLE_UNINITIALIZED": 1},
@@ -35,10 +35,9 @@ struct Counters {
 
 Counters& HookCounters();
 
-// Counts one cluster that was not placed, or one run that went to TensorFlow's kernels.  `code`
-// must be a string literal.
-void CountNotPlaced(const char* code);
-void CountFallback(const char* code);
+// Counts one cluster that was not placed, or one run that went to TensorFlow's kernels.
+void CountNotPlaced(tektite_fallback why);
+void CountFallback(tektite_fallback why);
 
 // A cluster's contest is in the counters, under "contest", while it lives.
 void AddContest(const tektite_contest* contest, const std::string& cluster);

@@ -9,8 +9,8 @@
 //
 // Example(tensorflow::OpKernelContext* context, InputReader& reader, InputReader::Inputs inputs):
 //   InputReader::Call call;  // one for each run; there is one reader for each kernel
-//   const char* why = reader.Read(context, inputs, {}, &call);
-//   if (why != nullptr) return;  // TensorFlow's kernels run
+//   const tektite_fallback why = reader.Read(context, inputs, {}, &call);
+//   if (why != TEKTITE_FALLBACK_NONE) return;  // TensorFlow's kernels run
 //   tektite_call arguments = {};
 //   arguments.args = call.args.data();  // valid while `call` lives
 //
@@ -98,10 +98,10 @@ class InputReader {
 
   // Fills `call` from `inputs`, which must outlive it; `context` finds variables that have names.
   // `known`: for each input the variable that its handle keeps alive, or null; or nothing at all.
-  // Returns null, or a reason code when TensorFlow's own kernels must run (and tell the user what
+  // Returns TEKTITE_FALLBACK_NONE, or why TensorFlow's own kernels must run (and tell the user what
   // is wrong).
-  const char* Read(tensorflow::OpKernelContext* context, Inputs inputs,
-                   absl::Span<tensorflow::Var* const> known, Call* call);
+  tektite_fallback Read(tensorflow::OpKernelContext* context, Inputs inputs,
+                        absl::Span<tensorflow::Var* const> known, Call* call);
 
  private:
   using VariableList = std::vector<std::pair<int, tensorflow::Var*>>;  // with their inputs' indices
@@ -133,9 +133,9 @@ class InputReader {
 
   tensorflow::Var* FindVariable(tensorflow::OpKernelContext* context, int index, Call* call,
                                 bool* found_by_name);
-  const char* FindVariables(tensorflow::OpKernelContext* context,
-                            absl::Span<tensorflow::Var* const> known, Call* call,
-                            VariableList* variables, VariableList* named);
+  tektite_fallback FindVariables(tensorflow::OpKernelContext* context,
+                                 absl::Span<tensorflow::Var* const> known, Call* call,
+                                 VariableList* variables, VariableList* named);
   bool IsVariable(int index) const {
     return kinds_[index] == Kind::kVariable || kinds_[index] == Kind::kUpdated;
   }

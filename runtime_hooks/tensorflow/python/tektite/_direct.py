@@ -181,9 +181,9 @@ class _Binding(_Skips):
 
     def run(self, context: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
         """The function's flat results; None where the call has to be made in the ordinary way."""
-        results: list[Any] | str = _fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
-        if isinstance(results, str):  # why not
-            if results == "NO_BINDING" and self.plan is plan:
+        results: list[Any] | int = _fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
+        if isinstance(results, int):  # why not: a tektite_fallback
+            if results == _fast_calls.NO_BINDING and self.plan is plan:
                 self.plan = None
             self._pause(_MOST_DECLINED)
             return None

@@ -1,0 +1,90 @@
+"""Writes the pages of docs/ that are tables out of the compiler's lists: flags.md and reasons.md.
+
+    python3 scripts/write_list_pages.py            after a change of a list
+    python3 scripts/write_list_pages.py --check    change nothing; exit code 1 where a page is not current
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FLAGS = ROOT / "jit/base/flag_list.inc"
+OPS_LEFT_OUT, FALLBACKS = ROOT / "clustering/reason_list.inc", ROOT / "jit/serving/fallback_list.inc"
+
+FLAGS_HEAD = """# Flags
+
+`TEKTITE_FLAGS="--name=value ..."` sets them, for TensorFlow as for the `tektite` command, which prints this
+list as `tektite flags`. A bool needs no value: `--verify` is `--verify=true`. Code compiled under another
+value of a flag that changes code is not used again.
+
+Written by `scripts/write_list_pages.py` out of `jit/base/flag_list.inc`; do not edit it here.
+
+| flag | default | changes code | what it does |
+|---|---|---|---|
+"""
+REASONS_HEAD = """# Reasons
+
+Where the host's own kernels run, one of these codes says why; `tektite reasons` prints the list. Codes are
+stable: scripts may rely on them.
+
+Written by `scripts/write_list_pages.py` out of `clustering/reason_list.inc` and
+`jit/serving/fallback_list.inc`; do not edit it here.
+
+## Why an op is in no cluster
+
+`tektite explain` and `tektite.explain` name the ops, `left_out` of `tektite.stats()` counts them.
+
+| code | why |
+|---|---|
+"""
+FALLBACKS_HEAD = """
+## Why a call or a cluster is the host's
+
+In `tektite.stats()`, `fallbacks` counts calls that the compiler refused, and `fallbacks` under `host` all
+calls that the host's kernels ran instead; `not_placed` there counts clusters that were not put into a graph.
+
+| code | why |
+|---|---|
+"""
+
+
+def rows(path: Path, macro: str, pattern: str) -> list[tuple[str, ...]]:
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(rf"^{macro}\({pattern}\)$", text, re.MULTILINE)
+    if len(found) != text.count(f"\n{macro}("):
+        raise ValueError(f"{path}: a row that this script cannot read")
+    return found
+
+
+def flags_page() -> str:
+    lines = [f"| `--{name}` | {default_text(default)} | {'yes' if affects == 'true' else 'no'} | {what} |\n"
+             for _, name, default, affects, what
+             in rows(FLAGS, "TEKTITE_FLAG", r'(\w+), (\w+), (.+?), (true|false), "(.*)"')]
+    return FLAGS_HEAD + "".join(lines)
+
+
+def default_text(default: str) -> str:
+    value = default.strip('"')
+    return f"`{value}`" if value else "empty"
+
+
+def reasons_page() -> str:
+    def table(found: list[tuple[str, ...]]) -> str:
+        return "".join(f"| `{code}` | {why} |\n" for code, why in found)
+
+    return (REASONS_HEAD + table(rows(OPS_LEFT_OUT, "TEKTITE_REASON", r'(\w+), "(.*)"'))
+            + FALLBACKS_HEAD + table(rows(FALLBACKS, "TEKTITE_FALLBACK", r'(\w+), \w+, "(.*)"')))
+
+
+def main(arguments: list[str]) -> int:
+    pages = {ROOT / "docs/flags.md": flags_page(), ROOT / "docs/reasons.md": reasons_page()}
+    if arguments == ["--check"]:
+        return 0 if all(page.exists() and page.read_text(encoding="utf-8") == wanted
+                        for page, wanted in pages.items()) else 1
+    for page, wanted in pages.items():
+        page.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
