@@ -309,6 +309,48 @@ absl::Status ImportUnsortedSegment(NodeImport& op) {
   return op.Return(Scatter(b, b.BroadcastTo(empty, dims), ids, data, 1, ids_rank, reducer));
 }
 
+// How often each number below `size` occurs, in each row of a matrix, or the sum of its weights.
+// Larger numbers are left out, negative ones are an error.  Counts are integers until the end, so
+// that they stay exact where 24 bits of a float would not do.
+absl::Status ImportDenseBincount(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(const Dims size, op.RequireContents(1));
+  Value numbers = op.Input(0);
+  if (!numbers) return op.Return(Value());
+  const int rank = numbers.shape().rank();
+  if (op.InputRank(1) != 0 || rank > 2) return op.Refuse("ranks");
+  if (size[0].is_constant() && size[0].value() < 0) {
+    return op.Refuse("size ", size[0].ToString());
+  }
+  const bool has_weights = !ProvablyEmpty(op.InputDims(2));
+  if (has_weights && op.InputRank(2) != rank) return op.Refuse("weights of another rank");
+  for (int i = 0; has_weights && i < rank; ++i) {
+    b.AssumeEqual(op.InputDims(2)[i], numbers.shape().dim(i));
+  }
+  const DType dtype = op.InputDType(2);
+  const bool binary = op.attrs().Bool("binary_output", false);
+  const bool counts = binary || !has_weights;
+  Value added = counts ? b.Full(ir::IsFloat(dtype) ? DType::kS64 : dtype, 1, numbers.shape().dims())
+                       : op.Input(2);
+  if (!op.KnownAll(0, [](int64_t number) { return number >= 0; })) {
+    op.Check(b.Compare(numbers, b.FullLike(numbers, 0), "ge"));
+  }
+  if (rank == 0) {
+    numbers = b.Reshape(numbers, {1});
+    added = b.Reshape(added, {1});
+  }
+  if (!numbers || !added) return op.Return(Value());
+  Dims dims = numbers.shape().dims();
+  dims.back() = size[0];
+  Value bins = b.Full(added.dtype(), 0, dims);
+  if (!ProvablyEmpty(dims) && !ProvablyEmpty(numbers.shape().dims())) {
+    const int depth = static_cast<int>(dims.size());
+    if (depth > 1) numbers = WithBatchNumbers(b, numbers, 1);
+    bins = Scatter(b, bins, numbers, added, depth, depth, binary ? "max" : "add");
+  }
+  return op.Return(b.Convert(bins, dtype));
+}
+
 absl::Status ImportOneHot(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims depth, op.RequireContents(1));

@@ -163,6 +163,32 @@ def index_cases():
                 lambda x, i, n=name: getattr(raw, f"UnsortedSegment{n}")(data=x, segment_ids=i, num_segments=4),
                 [data, segments],
             )
+    numbers = np.array([[1, 2, 2, 0], [3, 3, 9, 3]], np.int32)
+    weights = RNG.normal(0, 1, (2, 4)).astype(np.float32)
+    for where, n in (("Row", 1), ("Matrix", slice(None)), ("Scalar", (1, 0))):
+        i, w = np.asarray(numbers[n]), np.asarray(weights[n])
+        for binary in (False, True):
+            bincount = lambda i, w, b=binary: raw.DenseBincount(  # noqa: E731
+                input=i, size=tf.cast(4, i.dtype), weights=w, binary_output=b)
+            yield Case(f"DenseBincount{where}{binary}", bincount, [i, w])
+            for dtype in (np.int32, np.int64, np.float64):
+                yield Case(f"DenseBincount{where}{binary}{np.dtype(dtype)}", bincount,
+                           [i.astype(np.int64), np.round(w * 9).astype(dtype)])
+                yield Case(f"DenseBincount{where}{binary}{np.dtype(dtype)}Counts", bincount,
+                           [i, np.zeros((0, 3), dtype)])
+    bincount = lambda i, w, n=3: raw.DenseBincount(input=i, size=n, weights=w)  # noqa: E731
+    none = np.zeros(0, np.float32)
+    yield Case("DenseBincountNoBins", lambda i, w: bincount(i, w, 0), [numbers, none])
+    yield Case("DenseBincountNoNumbers", bincount, [numbers[:, :0], none])
+    yield Case("DenseBincountNoRows", bincount, [numbers[:0], none])
+    yield Case("DenseBincountBySize", lambda i, w: bincount(i, w, tf.shape(i)[0] + 1), [numbers, weights])
+    yield Case("DenseBincountNegative", bincount, [numbers[0] - 1, none], fails=True)
+    yield Case("DenseBincountNegativeNoBins", lambda i, w: bincount(i, w, 0), [numbers - 1, none], fails=True)
+    # Without sizes, which would have TensorFlow refuse the graph.
+    yield Case("DenseBincountOtherWeights", bincount, [numbers[0], weights[0, :3]], refused="sizes differ",
+               dynamic=True)
+    yield Case("DenseBincountNegativeSize", lambda i, w: bincount(i, w, tf.shape(i)[0] - 5), [numbers, none],
+               refused="size -3", dynamic=True)
     labels = np.array([[1, -1], [0, 7]], np.int32)
     for axis in (-1, 0, 1):
         yield Case(f"OneHot{axis}", lambda i, a=axis: tf.one_hot(i, 3, 2.0, -1.0, axis=a), [labels])
