@@ -297,7 +297,7 @@ void Try(tektite_compiler* compiler, const std::string& bytes, const BodyMaker::
     data.push_back(host.Block(bytes_of));
     if (bytes_of > 0) std::memset(data.back(), static_cast<int>(i % 2), bytes_of);
     args.push_back({data.back(), body.dims[i].data(), static_cast<int32_t>(body.dims[i].size()),
-                    body.dtypes[i], 0});
+                    body.dtypes[i], 0, TEKTITE_HOST});
   }
   tektite_call call = {};
   call.struct_size = sizeof(call);

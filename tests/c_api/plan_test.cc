@@ -219,7 +219,7 @@ class DecidedContest {
   bool has_won() const { return tektite_contest_has_won(contest_) != 0; }
   void Decide(bool compiled_wins) {
     const int64_t dims[] = {4};
-    const tektite_tensor arg = {nullptr, dims, 1, 1, 0};
+    const tektite_tensor arg = {nullptr, dims, 1, 1, 0, TEKTITE_HOST};
     const int32_t which = 0;
     for (int i = 0; i < 40; ++i) {
       tektite_turn turn = {};
