@@ -15,8 +15,6 @@ using graph_def::DataType;
 using graph_def::GraphIndex;
 using graph_def::NodeDef;
 
-constexpr int kMostPartitions = 8;
-
 // Why an op of this kind is never compiled; kNone where it may be.
 Reason ReasonOfKind(OpFacts::Kind kind) {
   switch (kind) {
@@ -148,8 +146,10 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {reason, node.op};
   }
   // Each partition is a pass over all rows.
-  if (node.op == "DynamicPartition" && node.attrs.Int("num_partitions", 0) > kMostPartitions) {
-    return {Reason::kDATA_DEPENDENT_SHAPE, absl::StrCat("more than ", kMostPartitions, " results")};
+  if (node.op == "DynamicPartition" &&
+      node.attrs.Int("num_partitions", 0) > importer::kMostPartitions) {
+    return {Reason::kDATA_DEPENDENT_SHAPE,
+            absl::StrCat("more than ", importer::kMostPartitions, " results")};
   }
   if (IsSpreadVolume(node)) return {Reason::kHOST_IS_FASTER, "strides of more than 16 together"};
   if (Verdict verdict = CheckAssignment(index, i); verdict.reason != Reason::kNone) return verdict;

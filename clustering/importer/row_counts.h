@@ -14,6 +14,9 @@
 
 namespace tektite::importer {
 
+// Of a DynamicPartition: each is a pass over all rows.
+inline constexpr int kMostPartitions = 8;
+
 // Whatever the node's inputs are, as long as they are not constants.
 bool MakesRowCount(const graph_def::GraphIndex& index, int node, int output);
 

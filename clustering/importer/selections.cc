@@ -1,5 +1,6 @@
 // Ops whose values decide how many rows a result has (row_counts.h).
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/row_counts.h"
 
 namespace tektite::importer {
 
@@ -55,6 +56,7 @@ absl::Status ImportDynamicPartition(NodeImport& op) {
   const int64_t count = op.attrs().Int("num_partitions", 0);
   const int depth = op.InputRank(1);
   const Dims &dims = op.InputDims(0), &places = op.InputDims(1);
+  if (count < 1 || count > kMostPartitions) return op.Refuse("num_partitions is ", count);
   if (op.InputRank(0) < depth) return op.Refuse("partitions of rank ", depth);
   for (int i = 0; i < depth; ++i) b.AssumeEqual(dims[i], places[i]);
   const Dim n = op.InputShape(1).NumElements();

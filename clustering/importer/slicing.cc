@@ -7,6 +7,9 @@
 namespace tektite::importer {
 namespace {
 
+// Each is a value of the graph.
+constexpr int64_t kMostParts = 1 << 20;
+
 // Where a slice that goes backwards starts when it is read forwards.
 Dim FirstForward(const Dim& begin, const Dim& size, int64_t stride) {
   return stride > 0 ? begin : begin + (size - Dim(1)) * Dim(stride);
@@ -61,7 +64,7 @@ absl::Status ImportEvenSplit(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(int axis, op.RequireAxis(0, op.InputRank(1)));
   int64_t parts = op.attrs().Int("num_split", 0);
   Dim n = op.InputDims(1)[axis];
-  if (parts < 1 || parts > (1 << 20)) return op.Refuse("num_split is ", parts);
+  if (parts < 1 || parts > kMostParts) return op.Refuse("num_split is ", parts);
   if (n.is_constant() && n.value() % parts != 0) {
     return op.Refuse("size ", n.value(), " does not split into ", parts, " parts");
   }
@@ -159,6 +162,7 @@ absl::Status ImportUnpack(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(int axis, op.NormalizeAxis(op.attrs().Int("axis", 0), op.InputRank(0)));
   int64_t parts = op.attrs().Int("num", 0);
   Dims dims = op.InputDims(0);
+  if (parts < 0 || parts > kMostParts) return op.Refuse("num is ", parts);
   if (dims[axis] != Dim(parts)) {
     return op.Refuse(parts, " parts of size ", dims[axis].ToString());
   }
