@@ -18,7 +18,7 @@ namespace {
 using clustering::OpFacts;
 
 // Notes that the importer reads.
-constexpr absl::string_view kReadNotes[] = {"_tektite_updated"};
+constexpr absl::string_view kReadNotes[] = {"_tektite_updated", "_tektite_without_onednn"};
 
 bool Matters(absl::string_view attr) {
   return !absl::StartsWith(attr, "_") ||

@@ -21,6 +21,7 @@ report(**{name: tf.math.is_nan(result) for name, result in (("dense", dense(rows
 """
 
 
+# The second one finds what the first has left in the disk cache.
 @pytest.mark.parametrize("onednn", ["0", "1"])
 def test_nan_ends_where_tensorflow_lets_it_end(run_pair, onednn):
     plain, ours = run_pair(PROGRAM, TF_ENABLE_ONEDNN_OPTS=onednn)

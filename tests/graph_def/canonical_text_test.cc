@@ -65,6 +65,9 @@ TEST(CanonicalText, HoldsWhatMatters) {
   EXPECT_NE(With("name: \"x\" op: \"_Arg\"",
                  "name: \"x\" op: \"_Arg\" attr { key: \"_tektite_updated\" value { b: true } }"),
             text);
+  EXPECT_NE(With("op: \"Mul\"",
+                 "op: \"Mul\" attr { key: \"_tektite_without_onednn\" value { b: true } }"),
+            text);
 }
 
 // Without this a step of one optimizer ran the code of another that had the same results.
