@@ -97,6 +97,8 @@ FORWARD(void, tektite_cluster_destroy, (tektite_cluster * cluster), (cluster))
 FORWARD(int32_t, tektite_cluster_run,
         (tektite_cluster * cluster, const tektite_call* call, tektite_status* status),
         (cluster, call, status))
+FORWARD(int32_t, tektite_fallback_of, (int32_t code), (code))
+FORWARD(const char*, tektite_fallback_code, (int32_t fallback), (fallback))
 FORWARD(tektite_contest*, tektite_contest_create, (tektite_cluster * cluster, const char* topic),
         (cluster, topic))
 FORWARD(void, tektite_contest_destroy, (tektite_contest * contest), (contest))
