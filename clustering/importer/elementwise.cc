@@ -256,6 +256,12 @@ absl::Status ImportCast(NodeImport& op) {
   return op.Return(op.b().Convert(x, to));
 }
 
+absl::Status ImportPopulationCount(NodeImport& op) {
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  return op.Return(op.b().Convert(op.b().Unary(Op::kPopcnt, x), DType::kU8));
+}
+
 absl::Status ImportBitcast(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(DType to, op.Type("type", DType::kF32));
   DType from = op.InputDType(0);

@@ -67,6 +67,7 @@ UNARY = {
     "Log1p": [np.abs(SPECIAL)],
     "LogicalNot": [np.array([True, False])],
     "Neg": [SPECIAL, INTS],
+    "PopulationCount": [INTS, INTS.astype(np.uint8), INTS.astype(np.int64), INTS.astype(np.int16)],
     "Reciprocal": [SPECIAL],
     "Rint": [SPECIAL],
     "Round": [SPECIAL],
