@@ -9,8 +9,8 @@
 //
 // Control edges between the members of a cluster stay, since they order its reads and writes of
 // variables; those that come in from outside order the whole cluster, and are not part of it.
-// Variables that the graph updates carry `_tektite_updated` (c_api/tektite.h). A frozen graph has no
-// variables, and loses all its control edges. The TensorFlow hook cuts its clusters out of
+// Variables that the graph updates carry `_tektite_updated` (c_api/tektite.h). A frozen graph has
+// no variables, and loses all its control edges. The TensorFlow hook cuts its clusters out of
 // TensorFlow's own graphs by the same rules (replace_cluster.h); this serves explaining, dumping,
 // running frozen graphs and tests.
 #ifndef TEKTITE_CLUSTERING_EXTRACT_CLUSTER_H_

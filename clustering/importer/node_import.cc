@@ -2,8 +2,6 @@
 
 #include <numeric>
 
-#include "jit/ir/symbols.h"
-
 namespace tektite::importer {
 namespace {
 
@@ -43,7 +41,7 @@ Value Materialize(FuncBuilder& b, const TensorInfo& info) {
   const Dims& contents = *info.contents;
   DType dtype = info.shape.dtype();
   if (AllConstant(contents)) return b.Constant(IntegerLiteral(dtype, info.shape.sizes(), contents));
-  Value values = b.AddOne(Op::kCustomCall, {}, ir::SizeValueAttributes(contents));
+  Value values = b.SizeValue(contents);
   return b.Reshape(b.Convert(values, dtype), info.shape.dims());
 }
 

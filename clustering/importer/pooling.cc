@@ -124,8 +124,8 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
   return op.Return(b.Convert(sum, dtype));
 }
 
-// The gradient goes to the first largest element of each window.  TensorFlow's only kernel for volumes in
-// double precision gives it to every one of them.
+// The gradient goes to the first largest element of each window.  TensorFlow's only kernel for
+// volumes in double precision gives it to every one of them.
 absl::Status ImportMaxPoolGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
   if (p.format.spatial_dims == 3 && op.Input(0).dtype() == DType::kF64) {

@@ -5,7 +5,6 @@
 #include <variant>
 #include <vector>
 
-#include "absl/base/casts.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,7 +23,6 @@ struct AttrText {
   std::string* out;
   void operator()(bool v) const { absl::StrAppend(out, v ? "true" : "false"); }
   void operator()(int64_t v) const { absl::StrAppend(out, v); }
-  void operator()(double v) const { absl::StrAppend(out, absl::Hex(absl::bit_cast<uint64_t>(v))); }
   void operator()(const std::string& v) const { absl::StrAppend(out, v.size(), ":", v); }
   void operator()(const std::vector<int64_t>& v) const {
     absl::StrAppend(out, "[", absl::StrJoin(v, ","), "]");

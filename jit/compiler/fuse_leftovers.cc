@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "jit/ir/part.h"
-#include "jit/ir/symbols.h"
 
 namespace tektite::compiler {
 namespace {
@@ -21,7 +20,7 @@ using ir::Value;
 bool StaysOutside(const Node& node) {
   const Op op = node.op();
   return op == Op::kParameter || op == Op::kConstant || op == Op::kReshape || op == Op::kFusion ||
-         ir::IsPart(node) || ir::IsSizeValue(node);
+         op == Op::kSizeValue || ir::IsPart(node);
 }
 
 const char* KindOf(const Node& node) {

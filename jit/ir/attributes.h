@@ -33,7 +33,7 @@ std::optional<Attr> AttrFromName(absl::string_view name);
 
 // Dims holds sizes that may be symbolic (starts and limits of a slice, the shape of a reshape).
 using AttrValue =
-    std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, Dims, DType, Literal>;
+    std::variant<bool, int64_t, std::string, std::vector<int64_t>, Dims, DType, Literal>;
 
 class Attributes {
  public:
@@ -50,7 +50,6 @@ class Attributes {
   // The value if it is present and of that type, otherwise the default.
   bool Bool(Attr attr, bool otherwise = false) const { return Get(attr, otherwise); }
   int64_t Int(Attr attr, int64_t otherwise = 0) const { return Get(attr, otherwise); }
-  double Double(Attr attr, double otherwise = 0) const { return Get(attr, otherwise); }
   const std::string& String(Attr attr) const { return Ref<std::string>(attr); }
   const std::vector<int64_t>& Ints(Attr attr) const { return Ref<std::vector<int64_t>>(attr); }
   const Dims& GetDims(Attr attr) const { return Ref<Dims>(attr); }

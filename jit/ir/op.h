@@ -27,9 +27,7 @@ enum class OpFamily : uint8_t {
   order,
   selection,
   random,
-  normalization,
   structure,
-  library,
 };
 
 struct OpInfo {

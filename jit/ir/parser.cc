@@ -4,7 +4,6 @@
 // and nothing is allocated that the text's own length does not pay for.  Only what the form itself
 // says is checked (names, counts, declared result types); what ops mean is ops::VerifyGraph's
 // business.
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -262,26 +261,13 @@ class Parser {
 
   // ---- attributes ----
 
-  absl::StatusOr<AttrValue> ParseNumber() {
+  absl::StatusOr<int64_t> ParseInteger() {
     Skip();
     const size_t begin = at_;
     at_ = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
     absl::string_view word = text_.substr(begin, at_ - begin);
     int64_t integer;
-    if (absl::SimpleAtoi(word, &integer)) return AttrValue(integer);
-    if (absl::StartsWith(word, "nan:") && word.size() == 20) {
-      uint64_t bits;
-      char* end = nullptr;
-      const std::string digits(word.substr(4));
-      bits = std::strtoull(digits.c_str(), &end, 16);
-      if (*end == '\0') {
-        double value;
-        std::memcpy(&value, &bits, sizeof(value));
-        return AttrValue(value);
-      }
-    }
-    double value;
-    if (absl::SimpleAtod(word, &value)) return AttrValue(value);
+    if (absl::SimpleAtoi(word, &integer)) return integer;
     return ErrorAt(begin, absl::StrCat("'", word.substr(0, 32), "' is no attribute value"));
   }
 
@@ -289,10 +275,8 @@ class Parser {
     std::vector<int64_t> values;
     while (!Eat("]")) {
       if (!values.empty()) TEKTITE_RETURN_IF_ERROR(Expect(","));
-      TEKTITE_ASSIGN_OR_RETURN(AttrValue value, ParseNumber());
-      const int64_t* integer = std::get_if<int64_t>(&value);
-      if (integer == nullptr) return Error("expected an integer");
-      values.push_back(*integer);
+      TEKTITE_ASSIGN_OR_RETURN(const int64_t value, ParseInteger());
+      values.push_back(value);
     }
     return AttrValue(std::move(values));
   }
@@ -316,7 +300,8 @@ class Parser {
       TEKTITE_ASSIGN_OR_RETURN(Literal literal, ParseLiteral(Shape(*dtype, std::move(dims))));
       return AttrValue(std::move(literal));
     }
-    return ParseNumber();
+    TEKTITE_ASSIGN_OR_RETURN(const int64_t integer, ParseInteger());
+    return AttrValue(integer);
   }
 
   absl::Status ParseAttributes(Attributes* attrs) {

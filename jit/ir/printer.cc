@@ -13,10 +13,8 @@
 // A node's number is its place among the graph's nodes, parameters first; a node with other than
 // one result shows their count, and its results are %3#0, %3#1.  A parameter goes by its name where
 // that is an identifier of its own, otherwise by its number, with the name as a string at its end.
-// Attribute values: true, 3, 2.0 (always with a point, an exponent, inf or nan:<bits>), "text",
-// [1, 2] for integers, (n, 2) for dimensions, f32 for element types, f32[2]{1, 2} for literals.
-#include <cmath>
-#include <cstring>
+// Attribute values: true, 3, "text", [1, 2] for integers, (n, 2) for dimensions, f32 for element
+// types, f32[2]{1, 2} for literals.
 #include <string>
 #include <type_traits>
 
@@ -26,7 +24,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "jit/ir/graph.h"
 
@@ -43,18 +40,6 @@ bool IsIdentifier(absl::string_view name) {
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
 
-std::string DoubleText(double value) {
-  if (std::isnan(value)) {
-    uint64_t bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    return absl::StrFormat("nan:%016x", bits);
-  }
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  std::string text = absl::StrFormat("%.17g", value);
-  if (text.find_first_of(".e") == std::string::npos) absl::StrAppend(&text, ".0");
-  return text;
-}
-
 std::string AttrValueText(const AttrValue& value, bool canonical) {
   return std::visit(
       [&](const auto& v) -> std::string {
@@ -63,8 +48,6 @@ std::string AttrValueText(const AttrValue& value, bool canonical) {
           return v ? "true" : "false";
         } else if constexpr (std::is_same_v<T, int64_t>) {
           return absl::StrCat(v);
-        } else if constexpr (std::is_same_v<T, double>) {
-          return DoubleText(v);
         } else if constexpr (std::is_same_v<T, std::string>) {
           return Quoted(v);
         } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {

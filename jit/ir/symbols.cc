@@ -55,8 +55,6 @@ class Collector {
   std::vector<std::string> order_;
 };
 
-constexpr char kSizeValue[] = "size_value";
-
 }  // namespace
 
 std::vector<std::string> SymbolsOf(const Graph& graph) {
@@ -100,18 +98,6 @@ bool HasSymbols(const Graph& graph) {
   }
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                      [](const auto& node) { return HasSymbols(*node); });
-}
-
-bool IsSizeValue(const Node& node) {
-  return node.op() == Op::kCustomCall && node.String(Attr::target) == kSizeValue;
-}
-
-Attributes SizeValueAttributes(Dims sizes) {
-  const Dims shape = {Dim(static_cast<int64_t>(sizes.size()))};
-  return {{Attr::dtype, DType::kS64},
-          {Attr::shape, shape},
-          {Attr::sizes, std::move(sizes)},
-          {Attr::target, std::string(kSizeValue)}};
 }
 
 }  // namespace tektite::ir

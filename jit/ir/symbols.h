@@ -33,13 +33,6 @@ bool IsAtom(const Dim& d);
 // a >= b for all values of the symbols, which are sizes and so never negative; false: not known.
 bool NeverLess(const Dim& a, const Dim& b);
 
-// Sizes as data: an s64[k] that holds the values of k dimensions, provided by the runtime.
-//
-//   %0: s64[2] = custom_call() {dtype = s64, shape = (2), sizes = (n, n - 1), target =
-//   "size_value"}
-bool IsSizeValue(const Node& node);
-Attributes SizeValueAttributes(Dims sizes);
-
 }  // namespace tektite::ir
 
 #endif  // TEKTITE_JIT_IR_SYMBOLS_H_

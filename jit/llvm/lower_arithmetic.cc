@@ -185,8 +185,6 @@ llvm::Value* LowerUnary(LowerContext& c, Op op, DType dtype, llvm::Value* x) {
       return Sign(c, dtype, x);
     case Op::kPopcnt:
       return is_float ? nullptr : intrinsic(llvm::Intrinsic::ctpop);
-    case Op::kClz:
-      return is_float ? nullptr : b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, x, b.getFalse());
     case Op::kIsFinite:
       if (!is_float) return llvm::ConstantInt::getTrue(WithLanesOf(x, b.getInt1Ty()));
       return b.CreateFCmpOLT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x),

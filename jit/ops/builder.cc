@@ -276,6 +276,10 @@ Value FuncBuilder::Iota(DType dtype, const Dims& dims, int dimension) {
                  {Attr::dimension, static_cast<int64_t>(dimension)}});
 }
 
+Value FuncBuilder::SizeValue(Dims sizes) {
+  return AddOne(Op::kSizeValue, {}, {{Attr::sizes, std::move(sizes)}});
+}
+
 Value FuncBuilder::DynamicSlice(Value x, absl::Span<const Value> starts, Dims sizes) {
   std::vector<Value> operands = {x};
   operands.insert(operands.end(), starts.begin(), starts.end());

@@ -118,6 +118,8 @@ class FuncBuilder {
   Value Pad(Value x, Value value, std::vector<int64_t> low, std::vector<int64_t> high,
             std::vector<int64_t> interior = {});
   Value Reverse(Value x, std::vector<int64_t> dimensions);
+  // The values of the sizes: s64[sizes.size()].
+  Value SizeValue(Dims sizes);
   Value Iota(DType dtype, const Dims& dims, int dimension);
   Value DynamicSlice(Value x, absl::Span<const Value> starts, Dims sizes);
   Value DynamicUpdateSlice(Value x, Value update, absl::Span<const Value> starts);

@@ -243,12 +243,8 @@ absl::StatusOr<Shapes> InferOfFamily(const InferContext& c, ir::OpFamily family)
       return InferSelection(c);
     case OpFamily::random:
       return InferRandom(c);
-    case OpFamily::normalization:
-      return InferNormalization(c);
     case OpFamily::structure:
       return InferStructure(c);
-    case OpFamily::library:
-      return InferLibrary(c);
   }
   return Internal("no family");
 }

@@ -84,9 +84,7 @@ absl::StatusOr<Shapes> InferContraction(const InferContext& c);
 absl::StatusOr<Shapes> InferOrder(const InferContext& c);
 absl::StatusOr<Shapes> InferSelection(const InferContext& c);
 absl::StatusOr<Shapes> InferRandom(const InferContext& c);
-absl::StatusOr<Shapes> InferNormalization(const InferContext& c);
 absl::StatusOr<Shapes> InferStructure(const InferContext& c);
-absl::StatusOr<Shapes> InferLibrary(const InferContext& c);
 
 // The most elements that a static shape's sizes may multiply to, zeros left out, so that offsets,
 // strides and costs made of them fit 64 bits.

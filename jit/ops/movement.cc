@@ -194,11 +194,6 @@ absl::StatusOr<Shapes> InferMovement(const InferContext& c) {
       return DynamicSlice(c);
     case Op::kDynamicUpdateSlice:
       return DynamicUpdateSlice(c);
-    case Op::kGetDimensionSize: {
-      auto dimension = c.DimNumber(Attr::dimension, c.operand(0).rank());
-      if (!dimension.ok()) return dimension.status();
-      return One(Shape(DType::kS32, Dims()));
-    }
     case Op::kIota:
       return Iota(c);
     case Op::kPad:

@@ -2,14 +2,14 @@
 //
 // conditional(which, operands...) runs one region on all operands: region 0 when a bool is true and
 // region 1 when it is false, or region `which` of an s32, the last one when that is out of range.
-// while(operands...): region 0 is the condition, region 1 the body.  custom_call has one result, of
-// attributes `dtype` and `shape`.
-#include "absl/strings/str_cat.h"
+// while(operands...): region 0 is the condition, region 1 the body.  size_value() has the values of
+// the dimensions `sizes` as data, s64[k] for k of them: the runtime provides it.
 #include "jit/ops/infer.h"
 
 namespace tektite::ops {
 
 using ir::Attr;
+using ir::Dim;
 using ir::Dims;
 using ir::DType;
 using ir::Op;
@@ -61,24 +61,12 @@ absl::StatusOr<Shapes> InferStructure(const InferContext& c) {
       return OutputShapes(*c.regions[0]);
     case Op::kConditional:
       return Conditional(c);
-    case Op::kCustomCall: {
-      if (c.attrs.String(Attr::target).empty()) return InvalidArgument("needs a target");
-      TEKTITE_ASSIGN_OR_RETURN(DType dtype, c.GetDType(Attr::dtype));
-      TEKTITE_ASSIGN_OR_RETURN(Dims dims, c.GetSizes(Attr::shape));
-      return One(Shape(dtype, dims));
-    }
-    case Op::kGetTupleElement: {
-      const int64_t index = c.attrs.Int(Attr::index, -1);
-      if (index < 0 || index >= c.num_operands()) {
-        return InvalidArgument("index ", index, " of ", c.num_operands(), " operands");
-      }
-      return One(c.operand(static_cast<int>(index)));
-    }
-    case Op::kOptimizationBarrier:
-    case Op::kTuple:
-      return Shapes(c.operands.begin(), c.operands.end());
     case Op::kParameter:
       return InvalidArgument("a parameter's shape is not inferred");
+    case Op::kSizeValue: {
+      TEKTITE_ASSIGN_OR_RETURN(Dims sizes, c.GetDims(Attr::sizes));
+      return One(Shape(DType::kS64, {Dim(static_cast<int64_t>(sizes.size()))}));
+    }
     case Op::kWhile:
       return While(c);
     default:

@@ -16,7 +16,6 @@ bool Accepts(Op op, DType dtype) {
       return IsNumber(dtype);
     case Op::kNot:
       return !ir::IsFloat(dtype);
-    case Op::kClz:
     case Op::kPopcnt:
       return ir::IsInteger(dtype);
     default:

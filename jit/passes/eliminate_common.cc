@@ -37,10 +37,6 @@ bool IsCommutative(Op op) {
   }
 }
 
-bool MayBeShared(Op op) {
-  return op != Op::kParameter && op != Op::kCustomCall && op != Op::kOptimizationBarrier;
-}
-
 Operands SortedOperands(const Node& node) {
   Operands operands(node.operands().begin(), node.operands().end());
   if (IsCommutative(node.op())) std::sort(operands.begin(), operands.end());
@@ -99,7 +95,7 @@ bool EliminateIn(Graph& graph) {
   absl::flat_hash_map<size_t, std::vector<Node*>> seen;
   for (Node* node : graph.NodeList()) {
     for (int i = 0; i < node->num_regions(); ++i) changed |= EliminateIn(node->region(i));
-    if (!MayBeShared(node->op())) continue;
+    if (node->op() == Op::kParameter) continue;
     std::vector<Node*>& candidates = seen[NodeHash(*node)];
     auto same = std::find_if(candidates.begin(), candidates.end(), [&](Node* other) {
       return SameComputation(*node, *other) && SortedOperands(*node) == SortedOperands(*other);

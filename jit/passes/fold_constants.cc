@@ -38,15 +38,10 @@ bool MayFold(const Node& node) {
     case Op::kCall:
     case Op::kConditional:
     case Op::kConstant:
-    case Op::kCustomCall:
     case Op::kFusion:
-    case Op::kGetTupleElement:
-    case Op::kOptimizationBarrier:
     case Op::kParameter:
     case Op::kRngBitGenerator:  // may be made of other bits on another back end
-    case Op::kRngNormal:
-    case Op::kRngUniform:
-    case Op::kTuple:
+    case Op::kSizeValue:
     case Op::kWhile:
       return false;
     default:
@@ -136,13 +131,10 @@ absl::StatusOr<bool> FoldNode(Node* node, PassContext& context) {
   for (int i = 0; i < copy->num_results(); ++i) outputs.push_back(copy->result(i));
   graph.SetOutputs(outputs);
 
-  absl::StatusOr<std::vector<Literal>> values = context.evaluate(graph, {});
-  // What the interpreter cannot do stays for the back end.
-  if (absl::IsUnimplemented(values.status())) return false;
-  if (!values.ok()) return values.status();
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<Literal> values, context.evaluate(graph, {}));
   for (int i = 0; i < node->num_results(); ++i) {
     ir::Attributes attrs;
-    attrs.Set(Attr::value, (*values)[i]);
+    attrs.Set(Attr::value, values[i]);
     Node* constant = node->graph()->Append(Op::kConstant, {}, attrs, {node->shape(i)}, node);
     constant->set_name(node->name());
     node->graph()->ReplaceAllUses(node->result(i), constant->result());

@@ -13,7 +13,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/base/status.h"
-#include "jit/ir/symbols.h"
 #include "jit/passes/collapse_dims.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/pass.h"
@@ -56,7 +55,7 @@ class FusionBuilder {
     auto it = outside_.find(v);
     if (it != outside_.end()) return it->second;
     if (v.node->op() == Op::kParameter || v.node->op() == Op::kConstant) return v;
-    if (ir::IsSizeValue(*v.node)) return v;
+    if (v.node->op() == Op::kSizeValue) return v;
     std::vector<Value> operands;
     for (Value operand : v.node->operands()) operands.push_back(Outside(operand));
     if (v.node->op() == Op::kReshape || groups_.IsView(v.node)) {

@@ -100,7 +100,7 @@ absl::flat_hash_set<const Node*> StableNodes(const ir::Graph& graph) {
       continue;
     }
     if (ir::GetOpInfo(node->op()).family == OpFamily::random || ir::HasSymbols(*node) ||
-        ir::IsSizeValue(*node)) {
+        node->op() == Op::kSizeValue) {
       continue;
     }
     auto operands = node->operands();
@@ -217,7 +217,7 @@ void FusionGroups::SeedAttention(Node* node) {
 
 void FusionGroups::Seed(Node* node) {
   if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
-  if (ir::IsSizeValue(*node)) return;                      // the runtime provides it
+  if (node->op() == Op::kSizeValue) return;                // the runtime provides it
   if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
   if (!stable_.count(node) && IsPartOfMemory(*node)) {
     views_.insert(node);

@@ -1,4 +1,4 @@
-// Changes of the element type: convert, bitcast, reduce_precision.
+// Changes of the element type.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +8,6 @@
 
 namespace tektite::reference {
 
-using ir::Attr;
 using ir::DispatchDType;
 using ir::DType;
 using ir::Literal;
@@ -70,62 +69,11 @@ Literal Convert(const EvalContext& c) {
   return result;
 }
 
-// Rounds to `mantissa` bits to nearest even, then clears what an exponent of `exponent` bits cannot
-// hold: to infinity above, to zero below (no denormals).  NaN stays.
-template <typename Bits>
-Bits ReduceBits(Bits x, int own_exponent, int own_mantissa, int exponent, int mantissa) {
-  const Bits one = 1;
-  const Bits sign = x & (one << (own_exponent + own_mantissa));
-  const Bits infinity = ((one << own_exponent) - 1) << own_mantissa;
-  Bits magnitude = x ^ sign;
-  if (magnitude > infinity) return x;
-  if (mantissa < own_mantissa) {
-    const int dropped = own_mantissa - mantissa;
-    const Bits odd = (magnitude >> dropped) & 1;
-    magnitude += ((one << (dropped - 1)) - 1) + odd;
-    magnitude &= ~((one << dropped) - 1);
-  }
-  if (exponent < own_exponent) {
-    const Bits bias = (one << (own_exponent - 1)) - 1, reach = (one << (exponent - 1)) - 1;
-    const Bits biased = magnitude >> own_mantissa;
-    if (biased > bias + reach) magnitude = infinity;
-    if (biased <= bias - reach) magnitude = 0;
-  }
-  return sign | magnitude;
-}
-
-Literal ReducePrecision(const EvalContext& c) {
-  const Literal& x = c.operand(0);
-  const int exponent = static_cast<int>(c.node.Int(Attr::exponent_bits));
-  const int mantissa = static_cast<int>(c.node.Int(Attr::mantissa_bits));
-  Literal result = c.AllocateResult();
-  int own_exponent = 8, own_mantissa = 23;
-  if (x.dtype() == DType::kF16) own_exponent = 5, own_mantissa = 10;
-  if (x.dtype() == DType::kBF16) own_mantissa = 7;
-  if (x.dtype() == DType::kF64) own_exponent = 11, own_mantissa = 52;
-  DispatchBytes(x.dtype(), [&](auto zero) {
-    using Bits = decltype(zero);
-    for (int64_t i = 0; i < x.num_elements(); ++i) {
-      // Computed in 64 bits, where no shift promotes to int.
-      result.mutable_data<Bits>()[i] = static_cast<Bits>(
-          ReduceBits<uint64_t>(x.data<Bits>()[i], own_exponent, own_mantissa, exponent, mantissa));
-    }
-  });
-  return result;
-}
-
 }  // namespace
 
 absl::StatusOr<Literals> EvalConvert(const EvalContext& c) {
-  switch (c.op()) {
-    case ir::Op::kBitcast:
-      return Literals{
-          Literal::CopyOf(c.node.shape().dtype(), c.result_sizes(), c.operand(0).raw())};
-    case ir::Op::kReducePrecision:
-      return Literals{ReducePrecision(c)};
-    default:
-      return Literals{Convert(c)};
-  }
+  if (c.op() != ir::Op::kBitcast) return Literals{Convert(c)};
+  return Literals{Literal::CopyOf(c.node.shape().dtype(), c.result_sizes(), c.operand(0).raw())};
 }
 
 }  // namespace tektite::reference

@@ -41,9 +41,7 @@ absl::StatusOr<Literals> EvalContraction(const EvalContext& c);
 absl::StatusOr<Literals> EvalOrder(const EvalContext& c);
 absl::StatusOr<Literals> EvalSelection(const EvalContext& c);
 absl::StatusOr<Literals> EvalRandom(const EvalContext& c);
-absl::StatusOr<Literals> EvalNormalization(const EvalContext& c);
 absl::StatusOr<Literals> EvalStructure(const EvalContext& c);
-absl::StatusOr<Literals> EvalLibrary(const EvalContext& c);
 
 // A verified static graph on arguments that fit; regions are run through this.
 absl::StatusOr<Literals> EvaluateStatic(const ir::Graph& graph, absl::Span<const ir::Literal> args);

@@ -48,12 +48,8 @@ absl::StatusOr<Literals> EvalNode(const EvalContext& c) {
       return EvalSelection(c);
     case OpFamily::random:
       return EvalRandom(c);
-    case OpFamily::normalization:
-      return EvalNormalization(c);
     case OpFamily::structure:
       return EvalStructure(c);
-    case OpFamily::library:
-      return EvalLibrary(c);
   }
   return Internal("no family");
 }

@@ -11,8 +11,8 @@
 // limited to their range by way of s32, u32 is the lower half of an s64, u64 the bits of one where
 // it is below 2^63.
 //
-// Limits: custom_call has no meaning here (Unimplemented), no value may exceed 8 GiB, and a symbol
-// must stand alone in some parameter's shape ("n", not only "2*n") to get its value.
+// Limits: no value may exceed 8 GiB, and a symbol must stand alone in some parameter's shape ("n",
+// not only "2*n") to get its value.
 #ifndef TEKTITE_JIT_REFERENCE_INTERPRETER_H_
 #define TEKTITE_JIT_REFERENCE_INTERPRETER_H_
 

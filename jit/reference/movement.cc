@@ -164,9 +164,6 @@ absl::StatusOr<Literals> EvalMovement(const EvalContext& c) {
       return Literals{DynamicSlice(c)};
     case Op::kDynamicUpdateSlice:
       return Literals{DynamicUpdateSlice(c)};
-    case Op::kGetDimensionSize:
-      return Literals{Literal::Scalar<int32_t>(
-          static_cast<int32_t>(c.operand(0).sizes()[c.node.Int(Attr::dimension)]))};
     case Op::kIota:
       return Literals{Iota(c)};
     case Op::kPad:

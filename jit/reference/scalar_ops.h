@@ -91,8 +91,6 @@ T ApplyUnary(ir::Op op, T x) {
         return std::atan(x);
       case Op::kAtanh:
         return std::atanh(x);
-      case Op::kCbrt:
-        return std::cbrt(x);
       case Op::kCeil:
         return std::ceil(x);
       case Op::kCos:
@@ -140,7 +138,6 @@ T ApplyUnary(ir::Op op, T x) {
     return !x;  // not is the one op of bool
   } else {
     using U = std::make_unsigned_t<T>;
-    constexpr int kBits = 8 * sizeof(T);
     switch (op) {
       case Op::kAbs:
         return x < 0 ? static_cast<T>(-static_cast<Wrapping<T>>(x)) : x;
@@ -150,10 +147,8 @@ T ApplyUnary(ir::Op op, T x) {
         return x > 0 ? 1 : x == 0 ? 0 : static_cast<T>(-1);
       case Op::kNot:
         return static_cast<T>(~x);
-      case Op::kPopcnt:
+      default:  // popcnt
         return static_cast<T>(__builtin_popcountll(static_cast<U>(x)));
-      default:  // clz
-        return static_cast<T>(x == 0 ? kBits : __builtin_clzll(static_cast<U>(x)) - (64 - kBits));
     }
   }
 }

@@ -1,5 +1,4 @@
 // Control and structure: regions are graphs to evaluate.
-#include "jit/ir/symbols.h"
 #include "jit/reference/eval.h"
 
 namespace tektite::reference {
@@ -49,19 +48,12 @@ absl::StatusOr<Literals> EvalStructure(const EvalContext& c) {
       return EvaluateStatic(c.node.region(), c.operands);
     case Op::kConditional:
       return Conditional(c);
-    case Op::kGetTupleElement:
-      return Literals{c.operand(static_cast<int>(c.node.Int(Attr::index)))};
-    case Op::kOptimizationBarrier:
-    case Op::kTuple:
-      return Literals(c.operands.begin(), c.operands.end());
+    case Op::kSizeValue:
+      return Literals{SizeValue(c)};
     case Op::kWhile:
       return While(c);
-    case Op::kCustomCall:
-      if (ir::IsSizeValue(c.node)) return Literals{SizeValue(c)};
-      [[fallthrough]];
     default:
-      return Unimplemented("the reference interpreter cannot call '", c.node.String(Attr::target),
-                           "'");
+      return Internal("no structural op");
   }
 }
 

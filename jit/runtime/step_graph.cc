@@ -35,7 +35,7 @@ Literal Aligned(const Literal& literal) {
 
 bool MayBeRunOnce(const ir::Graph& graph) {
   for (const auto& node : graph.nodes()) {
-    if (node->op() == Op::kCustomCall) return false;
+    if (node->op() == Op::kSizeValue) return false;
     for (int r = 0; r < node->num_regions(); ++r) {
       if (!MayBeRunOnce(node->region(r))) return false;
     }
@@ -203,13 +203,12 @@ class Builder {
         return AddPart(node);
       case Op::kFusion:
         return AddStep(node);
-      default:
-        if (!ir::IsSizeValue(node)) {
-          return InvalidArgument(node.Describe(), ": not inside a fusion");
-        }
+      case Op::kSizeValue:
         AddBuffer(node.result(), Buffer::Kind::kSizes, static_cast<int>(out_.size_values.size()));
         out_.size_values.push_back(Places(node.attrs().GetDims(ir::Attr::sizes)));
         return absl::OkStatus();
+      default:
+        return InvalidArgument(node.Describe(), ": not inside a fusion");
     }
   }
 

@@ -193,9 +193,9 @@ TEKTITE_API void tektite_cluster_destroy(tektite_cluster* cluster);
 TEKTITE_API int32_t tektite_cluster_num_args(const tektite_cluster* cluster);
 TEKTITE_API int32_t tektite_cluster_num_results(const tektite_cluster* cluster);
 
-/* Which memory a tensor lies in.  The host's is what any pointer of the process reaches; the device's
- * is that of the card on which the cluster's code runs.  Code for the host's CPU refuses tensors of a
- * device; code for a card copies those of the host. */
+/* Which memory a tensor lies in.  The host's is what any pointer of the process reaches; the
+ * device's is that of the card on which the cluster's code runs.  Code for the host's CPU refuses
+ * tensors of a device; code for a card copies those of the host. */
 typedef enum tektite_space { TEKTITE_HOST = 0, TEKTITE_DEVICE = 1 } tektite_space;
 
 typedef struct tektite_tensor {

@@ -23,7 +23,6 @@ bool IsMath(Op op) {
   switch (op) {
     case Op::kAbs:
     case Op::kCeil:
-    case Op::kClz:
     case Op::kFloor:
     case Op::kIsFinite:
     case Op::kNeg:

@@ -11,8 +11,8 @@ std::string Elementwise() {
   std::string text;
   for (int i = 0; i < ir::kNumOps; ++i) {
     const ir::OpInfo& info = ir::GetOpInfo(static_cast<ir::Op>(i));
-    const bool integer = info.name == "not" || info.name == "clz" || info.name == "popcnt" ||
-                         info.name == "and" || info.name == "or" || info.name == "xor" ||
+    const bool integer = info.name == "not" || info.name == "popcnt" || info.name == "and" ||
+                         info.name == "or" || info.name == "xor" ||
                          info.name.substr(0, 5) == "shift";
     const char* in = integer ? "s32[n,3]" : "f32[n,3]";
     if (info.family == ir::OpFamily::unary) {
@@ -44,8 +44,7 @@ graph @convert(%0: f64[n]) -> (s32[n], f16[n]) {
   %1: s32[n] = convert(%0) {dtype = s32}
   %2: f16[n] = convert(%0) {dtype = f16}
   %3: s32[n] = bitcast(%1) {dtype = s32}
-  %4: f16[n] = reduce_precision(%2) {exponent_bits = 4, mantissa_bits = 3}
-  return %3, %4
+  return %3, %2
 }
 graph @broadcast_in_dim(%x: f32[n,1]) -> (f32[5,n,7]) {
   %1: f32[5,n,7] = broadcast_in_dim(%x) {dimensions = [1, 2], shape = (5, n, 7)}
@@ -68,10 +67,6 @@ graph @dynamic_slice(%x: f32[n,4], %i: s32[], %j: s32[]) -> (f32[2,4]) {
 graph @dynamic_update_slice(%x: f32[n,4], %u: f32[1,2], %i: s64[], %j: s64[]) -> (f32[n,4]) {
   %4: f32[n,4] = dynamic_update_slice(%x, %u, %i, %j)
   return %4
-}
-graph @get_dimension_size(%x: f32[n,4]) -> (s32[]) {
-  %1: s32[] = get_dimension_size(%x) {dimension = 0}
-  return %1
 }
 graph @iota(%x: f32[n]) -> (s32[3,n]) {
   %1: s32[3,n] = iota() {dimension = 1, dtype = s32, shape = (3, n)}
@@ -157,17 +152,9 @@ graph @suppression(%b: f32[n,4], %s: f32[n], %m: s32[], %o: f32[]) -> (s32[n], f
   %4:3 : (s32[n], f32[n], s64[]) = non_max_suppression(%b, %s, %m, %o, %o, %o) {shape = (n)}
   return %4#0, %4#1, %4#2
 }
-graph @random(%s: u64[2], %a: f32[], %b: f32[], %x: f32[n]) -> (u64[2], u32[n], f32[n], f32[n]) {
-  %4:2 : (u64[2], u32[n]) = rng_bit_generator(%s) {dtype = u32, shape = (n)}
-  %5: f32[n] = rng_uniform(%4#0, %a, %b) {shape = (n)}
-  %6: f32[n] = rng_normal(%4#0, %a, %b) {shape = (n)}
-  return %4#0, %4#1, %5, %6
-}
-graph @batch_norm(%x: f32[n,3], %s: f32[3] {weight = true}, %o: f32[3] {weight = true}) -> (f32[n,3], f32[n,3], f32[3], f32[3]) {
-  %3:3 : (f32[n,3], f32[3], f32[3]) = batch_norm_training(%x, %s, %o) {epsilon = 0.001, feature_index = 1}
-  %4: f32[n,3] = batch_norm_inference(%x, %s, %o, %3#1, %3#2) {epsilon = 0.001, feature_index = 1}
-  %5:3 : (f32[n,3], f32[3], f32[3]) = batch_norm_grad(%x, %s, %3#1, %3#2, %4) {epsilon = 0.001, feature_index = 1}
-  return %3#0, %5#0, %5#1, %5#2
+graph @random(%s: u64[2], %x: f32[n]) -> (u64[2], u32[n]) {
+  %2:2 : (u64[2], u32[n]) = rng_bit_generator(%s) {dtype = u32, shape = (n)}
+  return %2#0, %2#1
 }
 graph @structure(%x: f32[n], %p: bool[]) -> (f32[n], f32[n], bool[]) {
   %2: f32[n] = call(%x)
@@ -187,10 +174,7 @@ graph @structure(%x: f32[n], %p: bool[]) -> (f32[n], f32[n], bool[]) {
       %1: f32[n] = abs(%0)
       return %1
     }
-  %5: bool[] = get_tuple_element(%4, %p) {index = 1}
-  %6:2 : (f32[n], bool[]) = tuple(%4, %5)
-  %7: f32[n] = optimization_barrier(%6#0)
-  %8:2 : (f32[n], bool[]) = while(%7, %p)
+  %5:2 : (f32[n], bool[]) = while(%4, %p)
     graph @condition(%0: f32[n], %1: bool[]) -> (bool[]) {
       return %1
     }
@@ -198,17 +182,11 @@ graph @structure(%x: f32[n], %p: bool[]) -> (f32[n], f32[n], bool[]) {
       %2: bool[] = constant() {value = bool[]{false}}
       return %0, %2
     }
-  return %7, %8#0, %8#1
+  return %4, %5#0, %5#1
 }
-graph @custom_call(%x: f32[n]) -> (f32[n,2]) {
-  %1: f32[n,2] = custom_call(%x) {dtype = f32, shape = (n, 2), target = "somewhere \"else\""}
+graph @size_value(%x: f32[n]) -> (s64[2]) {
+  %1: s64[2] = size_value() {sizes = (n, 2*n)}
   return %1
-}
-graph @library(%a: f32[b,3,3], %c: f32[b,3,2], %f: f32[n,4,2]) -> (f32[b,3,3], f32[b,3,2], f32[n,4,2]) {
-  %3: f32[b,3,3] = cholesky(%a) {lower = true}
-  %4: f32[b,3,2] = triangular_solve(%3, %c) {left_side = true, lower = true, transpose_a = false, unit_diagonal = false}
-  %5: f32[n,4,2] = fft(%f) {direction = "forward", fft_length = [4]}
-  return %3, %4, %5
 }
 )";
 

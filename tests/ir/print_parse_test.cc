@@ -37,7 +37,6 @@ TEST(PrintParse, EveryOpOccursAndRoundTrips) {
 }
 
 TEST(PrintParse, EveryKindOfAttributeIsExact) {
-  Graph g("g");
   const Dim n = Dim::Symbol("n");
   Attributes attrs;
   attrs.Set(Attr::weight, true)
@@ -48,34 +47,24 @@ TEST(PrintParse, EveryKindOfAttributeIsExact) {
       .Set(Attr::shape, Dims{Max(n, Dim(2)), n * 2 + 1})
       .Set(Attr::sizes, Dims{})
       .Set(Attr::dtype, DType::kBF16)
-      .Set(Attr::value, Literal::FromVector<float>({2}, {1, -0.0f}))
-      .Set(Attr::epsilon, 2.0);
-  for (double value : {2.0, -0.0, 1e300, 0.1, HUGE_VAL, -HUGE_VAL, 5e-324, std::nan("1234")}) {
-    attrs.Set(Attr::epsilon, value);
-    Graph graph("weird name: (");
-    Value p = graph.AddParameter(Shape(DType::kF32, {n}), "layer/kernel:0");
-    graph.AddParameter(Shape(DType::kF32, {n}), "x");
-    graph.AddParameter(Shape(DType::kF32, {n}), "x");  // names need not differ
-    p.node->attrs().Set(Attr::weight, true);
-    Node* node = graph.Append(Op::kCustomCall, {p}, attrs, {p.shape()});
-    node->set_name("scope/op \"quoted\"");
-    graph.SetOutputs({node->result(), p});
-    graph.guards().push_back({n, Dim(3)});
-    const std::string text = Print(graph);
-    auto parsed = Parse(text);
-    ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
-    EXPECT_EQ(Print(**parsed), text);
-    EXPECT_EQ((*parsed)->parameter(0)->name(), "layer/kernel:0");
-    EXPECT_EQ((*parsed)->parameter(2)->name(), "x");
-    EXPECT_TRUE((*parsed)->parameter(0)->Bool(Attr::weight));
-    const Attributes& read = (*parsed)->outputs()[0].node->attrs();
-    const double again = read.Double(Attr::epsilon, 7);
-    EXPECT_EQ(0, std::memcmp(&again, &value, sizeof(value))) << text;
-    Attributes a = read, b = attrs;  // NaN differs from itself
-    a.Erase(Attr::epsilon);
-    b.Erase(Attr::epsilon);
-    EXPECT_TRUE(a == b) << text;
-  }
+      .Set(Attr::value, Literal::FromVector<float>({2}, {1, -0.0f}));
+  Graph graph("weird name: (");
+  Value p = graph.AddParameter(Shape(DType::kF32, {n}), "layer/kernel:0");
+  graph.AddParameter(Shape(DType::kF32, {n}), "x");
+  graph.AddParameter(Shape(DType::kF32, {n}), "x");  // names need not differ
+  p.node->attrs().Set(Attr::weight, true);
+  Node* node = graph.Append(Op::kNeg, {p}, attrs, {p.shape()});
+  node->set_name("scope/op \"quoted\"");
+  graph.SetOutputs({node->result(), p});
+  graph.guards().push_back({n, Dim(3)});
+  const std::string text = Print(graph);
+  auto parsed = Parse(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
+  EXPECT_EQ(Print(**parsed), text);
+  EXPECT_EQ((*parsed)->parameter(0)->name(), "layer/kernel:0");
+  EXPECT_EQ((*parsed)->parameter(2)->name(), "x");
+  EXPECT_TRUE((*parsed)->parameter(0)->Bool(Attr::weight));
+  EXPECT_TRUE((*parsed)->outputs()[0].node->attrs() == attrs) << text;
 }
 
 TEST(PrintParse, TheFormIsTheDocumentedOne) {
@@ -133,8 +122,10 @@ TEST(Parse, NamesPlaceAndCause) {
            {"graph @g(%x: f32[]) -> (f32[2]) { return %x }", "declared f32[2]"},
            {"graph @g(%x: f32[]) -> () { return %x }", "returns 1 values, declares 0"},
            {"graph @g(%x: f32[n +]) -> () { return }", "1:18: dimension: expected"},
-           {"graph @g() -> () { %0:3 : (f32[]) = tuple() return }", "3 results but 1 types"},
-           {"graph @g() -> () { %0:0 : () = tuple() %1: f32[] = neg(%0) return }", "0 results"},
+           {"graph @g() -> () { %0:3 : (f32[]) = call() return }", "3 results but 1 types"},
+           {"graph @g() -> () { %0:0 : () = call() graph @f() -> () { return } %1: f32[] = neg(%0) "
+            "return }",
+            "0 results"},
            {"graph @g() -> () { %0: f32[2] = constant() {value = f32[2]{1}} return }",
             "too few elements"},
            {"graph @g() -> () { %0: f32[2] = constant() {value = u8[2]{1, 256}} return }",

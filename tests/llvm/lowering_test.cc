@@ -152,9 +152,6 @@ void CheckIntegers(const std::string& cpu) {
   CheckUnary<T>(cpu, Op::kNot, [](T a) { return static_cast<T>(~a); });
   CheckUnary<T>(cpu, Op::kSign, [](T a) { return static_cast<T>(a > T(0) ? 1 : a == 0 ? 0 : -1); });
   CheckUnary<T>(cpu, Op::kPopcnt, [](T a) { return static_cast<T>(__builtin_popcountll(U(a))); });
-  CheckUnary<T>(cpu, Op::kClz, [](T a) {
-    return static_cast<T>(U(a) == 0 ? kBits : __builtin_clzll(U(a)) - (64 - kBits));
-  });
   CheckCompares<T>(cpu);
 }
 

@@ -36,7 +36,6 @@ const std::vector<Function>& Functions() {
       TEKTITE_FUNCTION(asinh, kAsinh, 4, 4, -10, 10),
       TEKTITE_FUNCTION(atan, kAtan, 4, 4, -10, 10),
       TEKTITE_FUNCTION(atanh, kAtanh, 4, 4, -1, 1),
-      TEKTITE_FUNCTION(cbrt, kCbrt, 4, 4, -10, 10),
       TEKTITE_FUNCTION(cos, kCos, 4, 4, -10, 10),
       TEKTITE_FUNCTION(cosh, kCosh, 4, 4, -10, 10),
       TEKTITE_FUNCTION(erf, kErf, 2, 4, -4, 4),

@@ -42,7 +42,6 @@ TEST(Movement, SliceConcatenatePad) {
 TEST(Movement, IotaAndSize) {
   EXPECT_EQ(RunOp("iota", {}, "dimension = 1, dtype = f16, shape = (2, 2)"),
             "f16[2,2]{0, 1, 0, 1}");
-  EXPECT_EQ(RunOp("get_dimension_size", {kMatrix}, "dimension = 1"), "s32[]{3}");
 }
 
 TEST(Movement, DynamicStartsAreClamped) {

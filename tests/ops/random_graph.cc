@@ -103,7 +103,7 @@ class Generator {
   Value Unary(Value x) {
     if (x.dtype() == DType::kBool) return b_.Not(x);
     if (!ir::IsFloat(x.dtype())) {
-      return b_.Unary(Of<Op>({Op::kAbs, Op::kNeg, Op::kSign, Op::kNot, Op::kClz, Op::kPopcnt}), x);
+      return b_.Unary(Of<Op>({Op::kAbs, Op::kNeg, Op::kSign, Op::kNot, Op::kPopcnt}), x);
     }
     std::vector<Op> choices = {Op::kAbs,   Op::kNeg,  Op::kSign,      Op::kSqrt,
                                Op::kFloor, Op::kCeil, Op::kRoundEven, Op::kRoundAway};

@@ -138,19 +138,5 @@ TEST(Convolution, LayoutsOnlyMoveDimensions) {
             "f32[1,1]{11}");
 }
 
-TEST(BatchNorm, TrainingInferenceGradient) {
-  const std::string attrs = "epsilon = 0.0, feature_index = 1";
-  const char x[] = "f32[2,2]{1, 10, 3, 14}", scale[] = "f32[2]{1, 2}", offset[] = "f32[2]{0, 5}";
-  EXPECT_EQ(RunOp("batch_norm_training", {x, scale, offset}, attrs),
-            "f32[2,2]{-1, 3, 1, 7} f32[2]{2, 12} f32[2]{1, 4}");
-  EXPECT_EQ(
-      RunOp("batch_norm_inference", {x, scale, offset, "f32[2]{1, 10}", "f32[2]{4, 16}"}, attrs),
-      "f32[2,2]{0, 5, 1, 7}");
-  // x' is -1 and 1 in each feature.
-  EXPECT_EQ(RunOp("batch_norm_grad",
-                  {x, scale, "f32[2]{2, 12}", "f32[2]{1, 4}", "f32[2,2]{1, 0, 1, 4}"}, attrs),
-            "f32[2,2]{0, 0, 0, 0} f32[2]{0, 4} f32[2]{2, 4}");
-}
-
 }  // namespace
 }  // namespace tektite::testing

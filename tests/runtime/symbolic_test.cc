@@ -107,7 +107,7 @@ TEST(Symbolic, ElementsOfAnArgumentAreSizesToo) {
   shape.node->attrs().Set(ir::Attr::sizes, Dims{Dim(4), Dim::Symbol("v")});
   ir::Value sizes =
       g.graph
-          .Append(ir::Op::kCustomCall, {}, ir::SizeValueAttributes({Dim::Symbol("v") * 2, Dim(3)}),
+          .Append(ir::Op::kSizeValue, {}, {{ir::Attr::sizes, Dims{Dim::Symbol("v") * 2, Dim(3)}}},
                   {Shape(DType::kS64, {Dim(2)})})
           ->result();
   auto e = g.Make({sizes});

@@ -5,7 +5,7 @@
 // innermost dimension it goes element by element.  scatter copies its operand, or fills its result
 // with one value, and then applies the updates in their order, since two of them may meet: each
 // chunk those of its own rows of the result.
-// Limits: one op per fusion; no sort, top_k or reduce_precision.
+// Limits: one op per fusion; no sort or top_k.
 
 #include <algorithm>
 #include <functional>

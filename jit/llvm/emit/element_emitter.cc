@@ -294,8 +294,6 @@ Value ElementEmitter::Apply(const Node& node, std::vector<Value> operands) {
     case Op::kClamp:
       v = b_.Min(b_.Max(operands[1], operands[0]), operands[2]);
       break;
-    case Op::kReducePrecision:
-      return Fail(Unimplemented("no element code for reduce_precision"));
     case Op::kPow:
       v = ir::IsInteger(result) ? IntegerPower(operands[0], operands[1])
                                 : b_.Binary(Op::kPow, operands[0], operands[1]);

@@ -16,8 +16,6 @@ UnaryFunction FindUnary(ir::Op op) {
       return Atan;
     case ir::Op::kAtanh:
       return Atanh;
-    case ir::Op::kCbrt:
-      return Cbrt;
     case ir::Op::kCos:
       return Cos;
     case ir::Op::kCosh:

@@ -25,7 +25,6 @@ Num Asinh(Num x);
 Num Atan(Num x);
 Num Atan2(Num y, Num x);
 Num Atanh(Num x);
-Num Cbrt(Num x);
 Num Cos(Num x);
 Num Cosh(Num x);
 Num Erf(Num x);

@@ -1,7 +1,7 @@
-// rsqrt, cbrt and pow.
+// rsqrt and pow.
 //
 // pow is exp(y log|x|) with log|x| as a sum of two doubles good to about 2^-65 (f32: one double),
-// then the cases of Annex F.  Errors: rsqrt 1.5 ULP, cbrt 1 ULP, pow 1 ULP (f32), 2 ULP (f64).
+// then the cases of Annex F.  Errors: rsqrt 1.5 ULP, pow 1 ULP (f32), 2 ULP (f64).
 #include <cmath>
 
 #include "jit/llvm/math/coefficients.h"
@@ -115,24 +115,6 @@ Num PowOfDoubles(Num x, Num y, bool single) {
 }  // namespace
 
 Num Rsqrt(Num x) { return 1 / Sqrt(x); }
-
-Num Cbrt(Num x) {
-  if (!x.IsDouble()) return ToSingle(Cbrt(ToDouble(x)));
-  const Num a = Abs(x);
-  const Num small = a < 2.2250738585072014e-308;
-  const Num large = a > 0x1p1000;  // its triple would overflow below
-  const Num scaled = a * Select(small, 0x1p54, Select(large, a.Constant(0x1p-54), a.Constant(1)));
-  // A third of the exponent and mantissa bits is within 6 % of the cube root.
-  const Num bits = ToInt(RoundEven(ToFloat(AsInt(scaled)) * (1.0 / 3) + 3071306043645493248.0));
-  Num y = AsFloat(bits);
-  // Halley's iteration: the error's cube each time, 2e-4, 1e-11, then rounding.
-  for (int i = 0; i < 3; ++i) {
-    const Num cube = y * y * y;
-    y = y - y * ((cube - scaled) / (cube * 2 + scaled));
-  }
-  y = y * Select(small, 0x1p-18, Select(large, a.Constant(0x1p18), a.Constant(1)));
-  return Select((a > 0) & (a < HUGE_VAL), CopySign(y, x), x);
-}
 
 Num Pow(Num x, Num y) {
   if (x.IsDouble()) return PowOfDoubles(x, y, false);

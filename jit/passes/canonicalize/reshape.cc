@@ -87,20 +87,9 @@ Value IotaOfUnitDimension(Node* node, FuncBuilder& b) {
   return ZeroLike(b, node->result());
 }
 
-// get_dimension_size(%x: f32[4,n]), dimension=0  ->  4
-// get_dimension_size(%x: f32[4,n]), dimension=1  ->  convert(reshape(size_value(n)))
-Value DimensionSizeAlone(Node* node, FuncBuilder& b) {
-  const Dim& size = node->operand_shape(0).dim(node->Int(Attr::dimension));
-  if (size.is_constant()) {
-    return b.Constant(Literal::Scalar<int32_t>(static_cast<int32_t>(size.value())));
-  }
-  Value value = b.AddOne(Op::kCustomCall, {}, ir::SizeValueAttributes({size}));
-  return b.Convert(b.Reshape(value, {}), ir::DType::kS32);
-}
-
 // size_value(2, 3)  ->  constant s64[2]{2, 3}
 Value StaticSizeValue(Node* node, FuncBuilder& b) {
-  if (!ir::IsSizeValue(*node) || ir::HasSymbols(*node)) return {};
+  if (ir::HasSymbols(*node)) return {};
   const Dims& sizes = node->attrs().GetDims(Attr::sizes);
   Literal values = Literal::Allocate(ir::DType::kS64, {static_cast<int64_t>(sizes.size())});
   for (size_t i = 0; i < sizes.size(); ++i) values.mutable_data<int64_t>()[i] = sizes[i].value();

@@ -52,13 +52,9 @@ const Graph* KnownBranch(const Node& node) {
   return &node.region(index < 0 || index > last ? last : index);
 }
 
-// What the results of a node that only arranges values are; empty for every other node.
+// What the results of a call or of a decided conditional are; empty for every other node.
 std::vector<Value> OpenStructure(Graph& graph, Node* node) {
   switch (node->op()) {
-    case Op::kTuple:
-      return {node->operands().begin(), node->operands().end()};
-    case Op::kGetTupleElement:
-      return {node->operand(node->Int(ir::Attr::index))};
     case Op::kCall:
       return graph.Inline(node->region(), node->operands(), node);
     case Op::kConditional: {
