@@ -46,12 +46,13 @@ def main() -> None:
     parser.add_argument("script", choices=SCRIPTS)
     parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--scale", type=int, default=1)
     args, answers = parser.parse_args(), take_stdout()
     try:
         limit_cpus(args.threads)
         limit_threads(args.threads)
         keras.utils.set_random_seed(7)
-        SCRIPTS[args.script](epochs=args.epochs, callbacks=[Turns(answers)])
+        SCRIPTS[args.script](epochs=args.epochs, callbacks=[Turns(answers)], scale=args.scale)
         print(json.dumps({"stats": tektite_stats(), "rss_mb": peak_rss_mb()}), file=answers)
     except Exception as error:  # whatever a script throws is an answer of this run
         print(json.dumps({"error": brief(error)}), file=answers)

@@ -31,11 +31,11 @@ EXPECTED = {"HOST_BOUNDARY", "CHEAP_OUTPUT", "FETCHED", "TOO_SMALL"}
 class EpochWorker:
     """A process that runs a script and waits before each epoch."""
 
-    def __init__(self, script: str, engine: str, threads: int, epochs: int, timeout: float):
+    def __init__(self, script: str, engine: str, threads: int, epochs: int, scale: int, timeout: float):
         self.timeout, self.log = timeout, tempfile.TemporaryFile("w+", errors="replace")
         self.caches = tempfile.TemporaryDirectory()
         command = [default_python(), "-m", "bench.harness.epoch_worker", script, "--epochs", str(epochs),
-                   "--threads", str(threads)]
+                   "--threads", str(threads), "--scale", str(scale)]
         self.process = subprocess.Popen(
             command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
             env=environment(ENGINES[engine], threads, {"XDG_CACHE_HOME": self.caches.name}))
@@ -75,14 +75,14 @@ class EpochWorker:
         self.caches.cleanup()
 
 
-def run_script(script: str, threads: int, epochs: int, timeout: float = 300.0) -> dict:
-    row: dict = {"script": script, "threads": threads}
+def run_script(script: str, threads: int, epochs: int, scale: int = 1, timeout: float = 300.0) -> dict:
+    row: dict = {"script": script, "threads": threads, "scale": scale}
     workers: dict[str, EpochWorker] = {}
     taken: dict[str, list[dict]] = {STOCK: [], TEKTITE: []}
     engine = STOCK
     try:
         for engine in taken:
-            workers[engine] = EpochWorker(script, engine, threads, epochs, timeout)
+            workers[engine] = EpochWorker(script, engine, threads, epochs, scale, timeout)
         for number in range(epochs):
             # Whoever begins finds the caches of the other: they take turns in that, too.
             for engine in taken if number % 2 else reversed(taken):

@@ -2,10 +2,10 @@
 from bench.training_scripts.images import pictures
 
 
-def autoencoder(epochs, callbacks):
+def autoencoder(epochs, callbacks, scale=1):
     import keras
     from keras import layers
-    x, _ = pictures(2560, 28, 1, 10)
+    x, _ = pictures(2560 * scale, 28, 1, 10)
     inputs = keras.Input((28, 28, 1))
     z = layers.MaxPooling2D(2, padding="same")(layers.Conv2D(32, 3, activation="relu", padding="same")(inputs))
     z = layers.MaxPooling2D(2, padding="same")(layers.Conv2D(32, 3, activation="relu", padding="same")(z))
@@ -16,7 +16,7 @@ def autoencoder(epochs, callbacks):
     model.fit(x, x, batch_size=128, epochs=epochs, shuffle=True, callbacks=callbacks, verbose=0)
 
 
-def variational_autoencoder(epochs, callbacks):
+def variational_autoencoder(epochs, callbacks, scale=1):
     import keras
     from keras import layers, ops
     import tensorflow as tf
@@ -64,13 +64,13 @@ def variational_autoencoder(epochs, callbacks):
             self.total.update_state(loss)
             return {"loss": self.total.result()}
 
-    x, _ = pictures(3840, 28, 1, 10)
+    x, _ = pictures(3840 * scale, 28, 1, 10)
     model = VAE()
     model.compile(optimizer=keras.optimizers.Adam())
     model.fit(x, batch_size=128, epochs=epochs, callbacks=callbacks, verbose=0)
 
 
-def gan(epochs, callbacks):
+def gan(epochs, callbacks, scale=1):
     """A DCGAN of 28x28 images that trains its two halves in a train_step."""
     import keras
     from keras import layers
@@ -118,7 +118,7 @@ def gan(epochs, callbacks):
     model.compile()
     model.d_optimizer, model.g_optimizer = keras.optimizers.Adam(3e-4), keras.optimizers.Adam(3e-4)
     model.loss = keras.losses.BinaryCrossentropy(from_logits=True)
-    x, _ = pictures(512, 28, 1, 10)
+    x, _ = pictures(512 * scale, 28, 1, 10)
     model.fit(x, batch_size=64, epochs=epochs, callbacks=callbacks, verbose=0)
 
 

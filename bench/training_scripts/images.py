@@ -11,10 +11,10 @@ def pictures(count: int, size: int, channels: int, classes: int) -> tuple[np.nda
     return 0.5 * noise((count, size, size, channels), low=0, high=1) + 0.5 * patterns[labels], labels
 
 
-def mnist_convnet(epochs, callbacks):
+def mnist_convnet(epochs, callbacks, scale=1):
     import keras
     from keras import layers
-    x, labels = pictures(6400, 28, 1, 10)
+    x, labels = pictures(6400 * scale, 28, 1, 10)
     y = keras.utils.to_categorical(labels, 10)
     model = keras.Sequential([
         keras.Input((28, 28, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
@@ -24,11 +24,11 @@ def mnist_convnet(epochs, callbacks):
     model.fit(x, y, batch_size=128, epochs=epochs, validation_split=0.1, callbacks=callbacks, verbose=0)
 
 
-def first_convnet(epochs, callbacks):
+def first_convnet(epochs, callbacks, scale=1):
     """The same with batches of 64 and without a validation."""
     import keras
     from keras import layers
-    x, y = pictures(3200, 28, 1, 10)
+    x, y = pictures(3200 * scale, 28, 1, 10)
     model = keras.Sequential([
         keras.Input((28, 28, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(),
         layers.Conv2D(64, 3, activation="relu"), layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.5),
@@ -37,10 +37,10 @@ def first_convnet(epochs, callbacks):
     model.fit(x, y, batch_size=64, epochs=epochs, callbacks=callbacks, verbose=0)
 
 
-def cifar_augmented(epochs, callbacks):
+def cifar_augmented(epochs, callbacks, scale=1):
     import keras
     from keras import layers
-    x, y = pictures(1600, 32, 3, 10)
+    x, y = pictures(1600 * scale, 32, 3, 10)
     model = keras.Sequential([
         keras.Input((32, 32, 3)),
         layers.RandomFlip("horizontal"), layers.RandomRotation(0.1), layers.RandomZoom(0.1),
@@ -53,7 +53,7 @@ def cifar_augmented(epochs, callbacks):
     model.fit(x, y, batch_size=32, epochs=epochs, validation_data=pictures(320, 32, 3, 10), callbacks=callbacks, verbose=0)
 
 
-def resnet20(epochs, callbacks):
+def resnet20(epochs, callbacks, scale=1):
     import keras
     from keras import layers
 
@@ -73,11 +73,11 @@ def resnet20(epochs, callbacks):
     x = layers.Flatten()(layers.AveragePooling2D(8)(x))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(x))
     model.compile(loss="sparse_categorical_crossentropy", optimizer=keras.optimizers.Adam(1e-3), metrics=["accuracy"])
-    images, labels = pictures(960, 32, 3, 10)
+    images, labels = pictures(960 * scale, 32, 3, 10)
     model.fit(images, labels, batch_size=32, epochs=epochs, callbacks=callbacks, verbose=0)
 
 
-def convnext(epochs, callbacks):
+def convnext(epochs, callbacks, scale=1):
     import keras
     from keras import layers
 
@@ -96,11 +96,11 @@ def convnext(epochs, callbacks):
     x = layers.LayerNormalization(epsilon=1e-6)(layers.GlobalAveragePooling2D()(x))
     model = keras.Model(inputs, layers.Dense(10)(x))
     model.compile(keras.optimizers.AdamW(1e-3), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    images, labels = pictures(960, 32, 3, 10)
+    images, labels = pictures(960 * scale, 32, 3, 10)
     model.fit(images, labels, batch_size=32, epochs=epochs, callbacks=callbacks, verbose=0)
 
 
-def unet(epochs, callbacks):
+def unet(epochs, callbacks, scale=1):
     """The Xception-style U-Net of the segmentation example, on smaller images."""
     import keras
     from keras import layers
@@ -123,7 +123,8 @@ def unet(epochs, callbacks):
         before = x
     model = keras.Model(inputs, layers.Conv2D(3, 3, activation="softmax", padding="same")(x))
     model.compile(optimizer=keras.optimizers.Adam(1e-4), loss="sparse_categorical_crossentropy")
-    model.fit(noise((128, 64, 64, 3), low=0, high=1), integers(3, (128, 64, 64, 1)), batch_size=32, epochs=epochs,
+    count = 128 * scale
+    model.fit(noise((count, 64, 64, 3), low=0, high=1), integers(3, (count, 64, 64, 1)), batch_size=32, epochs=epochs,
               callbacks=callbacks, verbose=0)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from bench.models.workload import noise
 
 
-def ppo(epochs, callbacks):
+def ppo(epochs, callbacks, scale=1):
     import keras
     from keras import layers
     import tensorflow as tf
@@ -49,7 +49,7 @@ def ppo(epochs, callbacks):
         for callback in callbacks:
             callback.on_epoch_begin(epoch)
         observation, seen = noise((1, 4), epoch), {"o": [], "a": [], "p": [], "r": []}
-        for _ in range(400):
+        for _ in range(400 * scale):
             logits, action = sample(observation)
             seen["o"].append(observation[0])
             seen["a"].append(int(action[0]))
@@ -57,7 +57,7 @@ def ppo(epochs, callbacks):
             seen["r"].append(float(observation[0, 0] > 0) * seen["a"][-1])
             observation = np.tanh(observation @ turn + 0.1 * seen["a"][-1]).astype(np.float32)
         observations, actions = np.array(seen["o"], np.float32), np.array(seen["a"], np.int32)
-        returns = np.array(seen["r"], np.float32)[::-1].cumsum()[::-1].astype(np.float32) / 400
+        returns = np.array(seen["r"], np.float32)[::-1].cumsum()[::-1].astype(np.float32) / (400 * scale)
         advantages = (returns - returns.mean()) / (returns.std() + 1e-8)
         for _ in range(80):
             train_policy(observations, actions, np.array(seen["p"], np.float32), advantages)

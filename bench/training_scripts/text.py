@@ -12,10 +12,10 @@ def reviews(count: int, length: int, words: int) -> tuple[np.ndarray, np.ndarray
     return np.where(np.arange(length)[None] < starts[:, None], 0, x), labels
 
 
-def bidirectional_lstm(epochs, callbacks):
+def bidirectional_lstm(epochs, callbacks, scale=1):
     import keras
     from keras import layers
-    x, y = reviews(480, 100, 20000)
+    x, y = reviews(480 * scale, 100, 20000)
     inputs = keras.Input((None,), dtype="int32")
     z = layers.Embedding(20000, 128)(inputs)
     z = layers.Bidirectional(layers.LSTM(64, return_sequences=True))(z)
@@ -25,11 +25,11 @@ def bidirectional_lstm(epochs, callbacks):
     model.fit(x, y, batch_size=32, epochs=epochs, validation_split=0.1, callbacks=callbacks, verbose=0)
 
 
-def masked_lstm(epochs, callbacks):
+def masked_lstm(epochs, callbacks, scale=1):
     """mask_zero, as tutorials have it."""
     import keras
     from keras import layers
-    x, y = reviews(640, 60, 8000)
+    x, y = reviews(640 * scale, 60, 8000)
     model = keras.Sequential([
         keras.Input((60,), dtype="int32"), layers.Embedding(8000, 64, mask_zero=True),
         layers.Bidirectional(layers.LSTM(64)), layers.Dense(64, activation="relu"), layers.Dense(1)])
@@ -37,7 +37,7 @@ def masked_lstm(epochs, callbacks):
     model.fit(x, y, batch_size=64, epochs=epochs, callbacks=callbacks, verbose=0)
 
 
-def transformer_block(epochs, callbacks):
+def transformer_block(epochs, callbacks, scale=1):
     import keras
     from keras import layers
     import tensorflow as tf
@@ -51,7 +51,7 @@ def transformer_block(epochs, callbacks):
         def call(self, x):
             return self.tokens(x) + self.positions(tf.range(0, self.length))
 
-    x, y = reviews(960, 200, 20000)
+    x, y = reviews(960 * scale, 200, 20000)
     inputs = keras.Input((200,), dtype="int32")
     z = TokenAndPosition(200, 20000, 32)(inputs)
     attended = layers.Dropout(0.1)(layers.MultiHeadAttention(2, 32)(z, z))
@@ -65,12 +65,12 @@ def transformer_block(epochs, callbacks):
     model.fit(x, y, batch_size=32, epochs=epochs, validation_split=0.1, callbacks=callbacks, verbose=0)
 
 
-def word_convnet(epochs, callbacks):
+def word_convnet(epochs, callbacks, scale=1):
     """Text from raw strings: TextVectorization in the input pipeline."""
     import keras
     from keras import layers
     import tensorflow as tf
-    numbers, y = reviews(2400, 80, 2000)
+    numbers, y = reviews(2400 * scale, 80, 2000)
     lines = [" ".join(f"w{n}" for n in row if n) or "w1" for row in numbers]
     vectorize = layers.TextVectorization(max_tokens=2000, output_sequence_length=80)
     vectorize.adapt(tf.data.Dataset.from_tensor_slices(lines).batch(128))
@@ -84,10 +84,10 @@ def word_convnet(epochs, callbacks):
     model.fit(data, epochs=epochs, callbacks=callbacks, verbose=0)
 
 
-def weather_lstm(epochs, callbacks):
+def weather_lstm(epochs, callbacks, scale=1):
     import keras
     from keras import layers
-    series = noise((3000, 7)).cumsum(0).astype(np.float32) / 50
+    series = noise((3000 * scale, 7)).cumsum(0).astype(np.float32) / 50
     data = keras.utils.timeseries_dataset_from_array(series[:-72], series[72:, 1], sequence_length=60, sampling_rate=1,
                                                      batch_size=256, seed=4)
     inputs = keras.Input((60, 7))

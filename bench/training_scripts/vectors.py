@@ -4,12 +4,12 @@ import numpy as np
 from bench.models.workload import integers, noise
 
 
-def tabular(epochs, callbacks):
+def tabular(epochs, callbacks, scale=1):
     """Columns of numbers and of categories, each with its own preprocessing layer, through tf.data."""
     import keras
     from keras import layers
     import tensorflow as tf
-    count = 6400
+    count = 6400 * scale
     numbers = {f"number{i}": noise((count,), i) for i in range(6)}
     categories = {f"category{i}": integers(8 + 10 * i, (count,), i) for i in range(5)}
     y = (numbers["number0"] + 0.3 * categories["category1"] > 1).astype(np.int32)
@@ -28,7 +28,7 @@ def tabular(epochs, callbacks):
     model.fit(data, epochs=epochs, callbacks=callbacks, verbose=0)
 
 
-def recommender(epochs, callbacks):
+def recommender(epochs, callbacks, scale=1):
     """Collaborative filtering: two embeddings, their product."""
     import keras
     from keras import layers, ops
@@ -46,18 +46,19 @@ def recommender(epochs, callbacks):
             product = ops.sum(self.user(user) * self.film(film), axis=-1, keepdims=True)
             return ops.sigmoid(product + self.user_bias(user) + self.film_bias(film))
 
-    x = np.stack([integers(600, (12800,), 1), integers(9000, (12800,), 2)], axis=1)
+    count = 12800 * scale
+    x = np.stack([integers(600, (count,), 1), integers(9000, (count,), 2)], axis=1)
     model = Recommender(600, 9000, 50)
     model.compile(loss=keras.losses.BinaryCrossentropy(), optimizer=keras.optimizers.Adam(1e-3))
-    model.fit(x, noise((12800,), 3, low=0, high=1), batch_size=64, epochs=epochs, validation_split=0.1, callbacks=callbacks,
+    model.fit(x, noise((count,), 3, low=0, high=1), batch_size=64, epochs=epochs, validation_split=0.1, callbacks=callbacks,
               verbose=0)
 
 
-def mlp(epochs, callbacks):
+def mlp(epochs, callbacks, scale=1):
     """The first network of every tutorial."""
     import keras
     from keras import layers
-    x, y = noise((9600, 784), low=0, high=1), integers(10, (9600,))
+    x, y = noise((9600 * scale, 784), low=0, high=1), integers(10, (9600 * scale,))
     model = keras.Sequential([
         keras.Input((784,)), layers.Dense(512, activation="relu"), layers.Dropout(0.2),
         layers.Dense(512, activation="relu"), layers.Dropout(0.2), layers.Dense(10, activation="softmax")])

@@ -14,7 +14,7 @@ using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMostFeatures = 4, kFewestChannels = 16;
 // A slice and an addition for each, in one kernel.
-constexpr int64_t kMostTaps = 32;
+constexpr int64_t kMostTaps = 64;
 struct Filter {
   Ints window;  // by spatial dimension
   int64_t taps = 1, channels = 0, features = 0;

@@ -42,6 +42,9 @@ struct Residence {
   std::vector<const void*> constants = {};  // the graph's, in that memory
 };
 
+// An address in any device's memory, as launches compute with it.
+inline uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
 // An operand or result of a launch: bases[base] + offset.
 struct Slot {
   // The bases in order: the arena; zero, for constants, which have fixed addresses; the values of

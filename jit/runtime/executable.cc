@@ -4,9 +4,11 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
 #include "jit/runtime/executable_call.h"
+#include "jit/runtime/staged_arguments.h"
 
 namespace tektite::runtime {
 namespace {
@@ -19,8 +21,6 @@ uint64_t NextNumber() {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
-
-uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 }  // namespace
 
@@ -184,17 +184,15 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   Launch launch(graph_, residence_, steps, SeparateRounds(steps.size()), plan.locations);
   if (!launch.Place({}, plan.arena.offsets)) return nullptr;
   // Weights have static shapes, and here as everywhere the host's are copied to a device.
-  std::vector<int64_t> staged(graph_.parameters.size(), -1), parameter_bytes(staged.size());
+  StagedArguments staged;
   int64_t bytes = plan.arena.bytes + launch.scratch_bytes();
+  const std::vector<int>& parameters = graph_.groups[group].parameters;
   for (const Buffer& buffer : graph_.buffers) {
-    if (buffer.kind == Buffer::Kind::kParameter) {
-      parameter_bytes[buffer.index] = buffer.typical_bytes;
+    if (is_host_ || buffer.kind != Buffer::Kind::kParameter) continue;
+    const bool is_read = absl::c_linear_search(parameters, buffer.index);
+    if (is_read && arguments[buffer.index].space == MemorySpace::kHost) {
+      staged.Add(buffer.index, buffer.typical_bytes, &bytes);
     }
-  }
-  for (int p : graph_.groups[group].parameters) {
-    if (is_host_ || arguments[p].space != MemorySpace::kHost) continue;
-    staged[p] = bytes;
-    bytes += AlignUp(parameter_bytes[p]);
   }
   // Not from the pool, which would keep it: this happens once.
   const backend::Block arena = device_->memory().Allocate(bytes);
@@ -202,10 +200,8 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   std::vector<uintptr_t> bases(launch.num_bases());
   std::vector<void*> pointers(launch.num_slots());
   bases[Slot::kArena] = Address(arena.data());
-  for (int p : graph_.groups[group].parameters) {
-    bases[Slot::kFirstParameter + p] =
-        staged[p] < 0 ? Address(arguments[p].data) : Address(arena.data() + staged[p]);
-  }
+  for (int p : parameters) bases[Slot::kFirstParameter + p] = Address(arguments[p].data);
+  staged.SetBases(arena.data(), bases.data());
   bases[launch.first_group() + group] = Address(block->data());
   backend::StreamOptions options;
   options.pool = pool;
@@ -213,10 +209,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   options.scratch_bytes = launch.scratch_bytes();
   options.scratch = arena.data() + plan.arena.bytes;
   const absl::Status status = device_->WithStream(options, [&](backend::Stream& stream) {
-    for (int p : graph_.groups[group].parameters) {
-      if (staged[p] < 0) continue;
-      stream.CopyFromHost(arena.data() + staged[p], arguments[p].data, parameter_bytes[p]);
-    }
+    staged.CopyIn(stream, arena.data(), arguments);
     launch.Run(0, launch.num_steps(), bases.data(), pointers.data(), stream, step_times_);
     return stream.Synchronize();
   });

@@ -11,7 +11,6 @@ namespace {
 
 using Kind = OutputPlan::Kind;
 
-uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 void* Pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
@@ -28,17 +27,18 @@ Executable::Call::Call(const Executable& executable, const WeightState& weights,
       num_results_(num_outputs() - static_cast<int>(buffers_.updates.size())),
       pool_(executable.PoolOf(host)),
       bases_(plan.launch.num_bases()),
-      pointers_(plan.launch.num_slots()) {}
+      pointers_(plan.launch.num_slots()),
+      arena_bytes_(plan.memory_bytes) {}
 
 absl::Status Executable::Call::Run() {
   if (!e_.is_host_) PlanStaging();
-  const int64_t bytes = plan_.memory_bytes + staged_bytes_;
-  const ArenaPool::Lease arena = e_.options_.arenas->Acquire(bytes);
+  const ArenaPool::Lease arena = e_.options_.arenas->Acquire(arena_bytes_);
   if (arena.data() == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for an arena of ", bytes, " bytes"));
+        absl::StrCat("no memory for an arena of ", arena_bytes_, " bytes"));
   }
-  SetBases(arena.data());
+  arena_ = arena.data();
+  SetBases();
   TEKTITE_RETURN_IF_ERROR(AllocateResults());
 
   const int before_updates = buffers_.num_before_updates, all = plan_.launch.num_steps();
@@ -77,17 +77,19 @@ MemorySpace Executable::Call::SpaceOfResult(int k) const {
 }
 
 int64_t Executable::Call::Stage(int64_t bytes) {
-  const int64_t offset = staged_bytes_;
-  staged_bytes_ += AlignUp(bytes);
+  const int64_t offset = arena_bytes_;
+  arena_bytes_ += AlignUp(bytes);
   return offset;
 }
 
 void Executable::Call::PlanStaging() {
   staged_sizes_ = Stage(static_cast<int64_t>(plan_.size_values.size() * sizeof(int64_t)));
   for (size_t p = 0; p < arguments_.size(); ++p) {
-    const bool staged = arguments_[p].space == MemorySpace::kHost &&
-                        plan_.launch.Reads(Slot::kFirstParameter + static_cast<int>(p));
-    staged_arguments_.push_back(staged ? Stage(plan_.parameter_bytes[p]) : kUnstaged);
+    const int parameter = static_cast<int>(p);
+    if (arguments_[p].space == MemorySpace::kHost &&
+        plan_.launch.Reads(Slot::kFirstParameter + parameter)) {
+      staged_arguments_.Add(parameter, plan_.parameter_bytes[p], &arena_bytes_);
+    }
   }
   memory_.resize(num_outputs());
   for (int k = 0; k < num_outputs(); ++k) {
@@ -96,19 +98,16 @@ void Executable::Call::PlanStaging() {
   }
 }
 
-void Executable::Call::SetBases(std::byte* arena) {
-  scratch_ = arena + plan_.arena_bytes;
-  staged_ = arena + plan_.memory_bytes;
-  bases_[Slot::kArena] = Address(arena);
+void Executable::Call::SetBases() {
+  bases_[Slot::kArena] = Address(arena_);
   bases_[Slot::kAbsolute] = 0;
   bases_[Slot::kSizeValues] =
       Address(staged_sizes_ == kUnstaged ? static_cast<const void*>(plan_.size_values.data())
-                                         : staged_ + staged_sizes_);
+                                         : arena_ + staged_sizes_);
   for (size_t p = 0; p < arguments_.size(); ++p) {
-    const bool staged = !staged_arguments_.empty() && staged_arguments_[p] != kUnstaged;
-    bases_[Slot::kFirstParameter + p] =
-        staged ? Address(staged_ + staged_arguments_[p]) : Address(arguments_[p].data);
+    bases_[Slot::kFirstParameter + p] = Address(arguments_[p].data);
   }
+  staged_arguments_.SetBases(arena_, bases_.data());
   std::fill(results(), results() + num_outputs(), 0);
   for (size_t g = 0; g < weights_.blocks.size(); ++g) {
     const WeightBlock* block = weights_.blocks[g].get();
@@ -117,9 +116,9 @@ void Executable::Call::SetBases(std::byte* arena) {
 }
 
 void Executable::Call::SetResult(int k, void* memory) {
-  if (!staged_outputs_.empty() && staged_outputs_[k] != kUnstaged) {
+  if (IsStaged(k)) {
     memory_[k] = memory;
-    results()[k] = Address(staged_ + staged_outputs_[k]);
+    results()[k] = Address(arena_ + staged_outputs_[k]);
   } else {
     results()[k] = Address(memory);
   }
@@ -158,7 +157,7 @@ backend::StreamOptions Executable::Call::OptionsFor(int begin, int end,
   return {pool_,
           plan_.launch.CostNs(begin, end),
           plan_.launch.scratch_bytes(),
-          scratch_,
+          arena_ + plan_.arena_bytes,
           e_.call_times_.get(),
           is_cancelled};
 }
@@ -169,13 +168,9 @@ void Executable::Call::Launch(backend::Stream& stream, int begin, int end) {
 
 void Executable::Call::CopyIn(backend::Stream& stream) const {
   if (staged_sizes_ == kUnstaged) return;  // the host's device
-  stream.CopyFromHost(staged_ + staged_sizes_, plan_.size_values.data(),
+  stream.CopyFromHost(arena_ + staged_sizes_, plan_.size_values.data(),
                       static_cast<int64_t>(plan_.size_values.size() * sizeof(int64_t)));
-  for (size_t p = 0; p < arguments_.size(); ++p) {
-    if (staged_arguments_[p] == kUnstaged) continue;
-    stream.CopyFromHost(staged_ + staged_arguments_[p], arguments_[p].data,
-                        plan_.parameter_bytes[p]);
-  }
+  staged_arguments_.CopyIn(stream, arena_, arguments_);
 }
 
 absl::Status Executable::Call::FinishByValues(backend::Stream& stream) {
@@ -219,13 +214,13 @@ void Executable::Call::CopyOut(backend::Stream& stream) const {
   for (int k = 0; k < num_outputs(); ++k) {
     const uintptr_t to = bases_[plan_.launch.first_result() + k];
     if (to == 0 || plan_.output_bytes[k] == 0) continue;
-    if (!staged_outputs_.empty() && staged_outputs_[k] != kUnstaged) {
+    if (IsStaged(k)) {
       stream.CopyToHost(memory_[k], Pointer(to), plan_.output_bytes[k]);
     } else if (output(k).kind == Kind::kCopy || output(k).kind == Kind::kForward) {
       // An argument that no kernel reads was not copied.
       const int p = plan_.output_slots[k].base - Slot::kFirstParameter;
       const bool is_argument = p >= 0 && p < static_cast<int>(arguments_.size());
-      const bool there = e_.is_host_ || !is_argument || staged_arguments_[p] != kUnstaged;
+      const bool there = e_.is_host_ || !is_argument || staged_arguments_.Has(p);
       Copy(stream, Pointer(to), result_space_, plan_.OutputAddress(k, bases_.data()),
            there ? space : arguments_[p].space, plan_.output_bytes[k]);
     }

@@ -13,6 +13,7 @@
 #include "absl/container/fixed_array.h"
 #include "absl/container/inlined_vector.h"
 #include "jit/runtime/executable.h"
+#include "jit/runtime/staged_arguments.h"
 
 namespace tektite::runtime {
 
@@ -34,13 +35,15 @@ class Executable::Call {
   static constexpr int64_t kUnstaged = -1;
 
   const OutputPlan& output(int k) const { return buffers_.outputs[k]; }
+  bool IsStaged(int k) const { return !staged_outputs_.empty() && staged_outputs_[k] != kUnstaged; }
   int num_outputs() const { return static_cast<int>(buffers_.outputs.size()); }
   uintptr_t* results() { return bases_.data() + plan_.launch.first_result(); }
   MemorySpace SpaceOfResult(int k) const;
 
   void PlanStaging();
+  // A place of `bytes` at the arena's end: its offset there.
   int64_t Stage(int64_t bytes);
-  void SetBases(std::byte* arena);
+  void SetBases();
   absl::Status AllocateResults();
   // Where output `k` is computed that the host has given `memory` for.
   void SetResult(int k, void* memory);
@@ -68,13 +71,13 @@ class Executable::Call {
 
   absl::FixedArray<uintptr_t, kOnStack> bases_;
   absl::FixedArray<void*, kOnStack> pointers_;
-  std::byte* scratch_ = nullptr;
-  std::byte* staged_ = nullptr;
-  int64_t staged_bytes_ = 0;
-  // Offsets in `staged_`, or kUnstaged; empty on the host's device.
+  int64_t arena_bytes_;  // the plan's memory, then what is staged
+  std::byte* arena_ = nullptr;
+  // Offsets in the arena, or kUnstaged.
   int64_t staged_sizes_ = kUnstaged;
-  std::vector<int64_t> staged_arguments_, staged_outputs_;
-  std::vector<void*> memory_;  // of staged outputs, as the host gave it
+  StagedArguments staged_arguments_;
+  std::vector<int64_t> staged_outputs_;  // by output; empty on the host's device
+  std::vector<void*> memory_;            // of staged outputs, as the host gave it
 };
 
 }  // namespace tektite::runtime

@@ -51,12 +51,13 @@ def test_a_failure_is_a_row():
 
 def test_scripts_take_epochs_and_callbacks():
     for script in SCRIPTS.values():
-        assert list(inspect.signature(script).parameters) == ["epochs", "callbacks"]
+        assert list(inspect.signature(script).parameters) == ["epochs", "callbacks", "scale"]
 
 
 def test_wrong_words_are_named():
     assert "mnist" in run("--scripts", "mnist").stderr
     assert "at least 3, got 2" in run("--epochs", "2").stderr
+    assert "must be positive, got 0" in run("--scale", "0").stderr
 
 
 @pytest.mark.slow

@@ -1,0 +1,45 @@
+// Arguments of the host's memory that kernels of another device read: each is given a place in the
+// call's arena and copied there before the first launch.
+//
+//   StagedArguments staged;
+//   staged.Add(/*parameter=*/0, /*bytes=*/4096, &arena_bytes);   // grows the arena
+//   staged.SetBases(arena, bases);                               // kernels look there
+//   staged.CopyIn(stream, arena, arguments);
+//
+// Empty for calls on the host's device.
+#ifndef TEKTITE_JIT_RUNTIME_STAGED_ARGUMENTS_H_
+#define TEKTITE_JIT_RUNTIME_STAGED_ARGUMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "jit/backend/stream.h"
+#include "jit/runtime/executable.h"
+
+namespace tektite::runtime {
+
+class StagedArguments {
+ public:
+  // Places `bytes` of argument `parameter` at the arena's end, and moves the end, in bytes.
+  void Add(int parameter, int64_t bytes, int64_t* arena_bytes);
+  bool Has(int parameter) const;
+  // `bases` as CallPlan's Slot numbers them; those of other arguments stay.
+  void SetBases(std::byte* arena, uintptr_t* bases) const;
+  // `arguments`: of the whole call, by parameter.
+  void CopyIn(backend::Stream& stream, std::byte* arena,
+              absl::Span<const Argument> arguments) const;
+
+ private:
+  struct Place {
+    int parameter;
+    int64_t offset;  // in the arena
+    int64_t bytes;
+  };
+  std::vector<Place> places_;
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_STAGED_ARGUMENTS_H_
