@@ -26,6 +26,7 @@ constexpr Emitter kEmitters[] = {
     {"reduce", EmitSingle},
     {"attention", EmitAttention},
     {"contraction", EmitDepthwise},
+    {"contraction", EmitDepthwiseFilter},
     {"contraction", EmitStreamedProduct},
     {"contraction", EmitWinograd},
     {"contraction", EmitContraction},

@@ -8,8 +8,9 @@
 // feature groups become depthwise convolutions, or convolutions side by side.  A dot_general whose
 // columns are not one stride apart gets its right-hand side transposed.  What the gradients of
 // convolutions need is among these: Conv2DBackpropInput dilates its input, and the gradients of
-// filters get the form of jit/ops/filter_gradient.h, groups side by side and depthwise ones as a
-// sum of products for each tap.  Few features are few_features.h's business.
+// filters get the form of jit/ops/filter_gradient.h, groups side by side.  A depthwise one stays
+// where each channel has one filter, and is a sum of products for each tap otherwise.  Few features
+// are few_features.h's business.
 // Limits: more groups than kMaxGroups that are not depthwise and four
 // spatial dimensions stay as they are.
 
@@ -41,7 +42,7 @@ using Ints = std::vector<int64_t>;
 
 // Side by side, each group is a kernel of its own.
 constexpr int64_t kMaxGroups = 32;
-// A depthwise filter's gradient has a sum for each of its taps.
+// The gradient of a filter with several features for each channel has a sum for each of its taps.
 constexpr int64_t kMaxTaps = 128;
 
 Value Transposed(FuncBuilder& b, Value v, const Ints& permutation) {
@@ -223,7 +224,9 @@ Value SplitFilterGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
     num_taps *= size.value();
   }
   if (channels.value() == groups && num_taps > 0 && num_taps <= kMaxTaps) {
-    return DepthwiseFilter(node, d, b);
+    const bool has_code =
+        features == channels && d.spatial <= 2 && ir::IsFloat(node->shape().dtype());
+    return has_code ? Value() : DepthwiseFilter(node, d, b);
   }
   if (groups > kMaxGroups) return {};
   const int64_t in = channels.value() / groups, out = features.value() / groups;

@@ -336,6 +336,50 @@ CONFORMANCE_TEST(GroupedFilterGradients) {
   }
 }
 
+// One filter for each channel: rows of 1 to 9 taps, rows and images that end several blocks of a
+// sum, steps between taps and between pixels.
+CONFORMANCE_TEST(DepthwiseFilterGradients) {
+  struct Case {
+    std::vector<int64_t> x, dy, taps;
+    int64_t tap_step = 1, step = 1;
+  };
+  for (const Case& c : {Case{{2, 12, 11}, {2, 6, 5}, {7, 7}},
+                        {{1, 1030}, {1, 1028}, {3}},
+                        {{1, 2, 520}, {1, 2, 520}, {1, 1}},
+                        {{3, 40, 36}, {3, 38, 34}, {3, 3}},
+                        {{2, 9, 15}, {2, 3, 3}, {3, 9}, 1, 3},
+                        {{2, 11, 13}, {2, 7, 5}, {3, 5}, 2, 1},
+                        {{0, 9, 9}, {0, 7, 7}, {3, 3}},
+                        {{2, 7, 2}, {2, 7, 0}, {1, 3}}}) {
+    for (int64_t channels : {2, 16, 48, 33}) {
+      for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+        FuncBuilder b;
+        auto with_channels = [&](std::vector<int64_t> sizes) {
+          sizes.push_back(channels);
+          return b.Parameter(Of(dtype, sizes));
+        };
+        Value x = with_channels(c.x), dy = with_channels(c.dy);
+        FuncBuilder::ConvOptions options = FilterGradient();
+        if (c.taps.size() == 1) {
+          options.input_layout = "f0b";
+          options.kernel_layout = "i0o";
+          options.output_layout = "0bf";
+        }
+        options.strides.assign(c.taps.size(), c.tap_step);
+        options.rhs_dilation.assign(c.taps.size(), c.step);
+        options.batch_groups = channels;
+        Value df = b.Convolution(x, dy, options);
+        SCOPED_TRACE(absl::StrCat(x.shape().ToString(), " ", df.shape().ToString()));
+        for (size_t i = 0; i < c.taps.size(); ++i) {
+          ASSERT_EQ(df.shape().dim(static_cast<int>(i)), ir::Dim(c.taps[i]));
+        }
+        b.Return({df});
+        Check(b, dtype == DType::kBF16 ? Tolerance::Ulps(2) : Tolerance::Relative(1e-6));
+      }
+    }
+  }
+}
+
 // What the gradients of a convolution look like, and other layouts.
 CONFORMANCE_TEST(ConvolutionLayouts) {
   {

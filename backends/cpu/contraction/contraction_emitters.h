@@ -29,6 +29,10 @@ absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const Target&
 absl::StatusOr<EmittedKernel> EmitDepthwise(const ir::Node& fusion, const Target& target,
                                             const std::string& name);
 
+// The gradient of a depthwise filter, vectorized over channels.
+absl::StatusOr<EmittedKernel> EmitDepthwiseFilter(const ir::Node& fusion, const Target& target,
+                                                  const std::string& name);
+
 // EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.
 bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);
 
