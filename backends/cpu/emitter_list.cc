@@ -54,6 +54,15 @@ absl::Status CheckBroadcasts(const ir::Graph& region) {
   return absl::OkStatus();
 }
 
+// 1, or 0 where all results are empty: f32[2^40,0] has 2^40 rows, and nothing to do for any of them.
+ir::Dim AnyElement(const ir::Graph& region) {
+  ir::Dim elements = 0;
+  for (ir::Value output : region.outputs()) {
+    elements = elements + ir::Product(output.shape().dims());
+  }
+  return Min(elements, 1);
+}
+
 }  // namespace
 
 absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& target,
@@ -65,6 +74,7 @@ absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& targe
     if (kind != emitter.kind) continue;
     auto kernel = emitter.emit(fusion, target, name);
     if (kernel.ok()) {
+      kernel->num_chunks = kernel->num_chunks * AnyElement(fusion.region());
       TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel->kernel));
       if (!kernel->kernel->sizes.complete()) {
         return Internal(name, ": the code names a symbol that the region does not have");

@@ -83,3 +83,36 @@ def test_too_large_is_tensorflows_error(run_pair, case):
     assert compiled.values["errors"] == plain.values["errors"]
     assert compiled.values["after"] == pytest.approx(plain.values["after"], rel=1e-5)
     assert compiled.stats["runs"] > 0
+
+
+ROWS_WITHOUT_ELEMENTS = """
+functions = {
+    "sum": lambda x: tf.reduce_sum(tf.exp(x) * 2.0),
+    "softmax": lambda x: tf.reduce_sum(tf.nn.softmax(x * 2.0 + 1.0)),
+    "cumsum": lambda x: tf.cumsum(x * 2.0, axis=1) + 1.0,
+    "variance": lambda x: tf.reduce_sum((x - tf.reduce_mean(x, axis=0)) ** 2),
+    "select": lambda x: tf.reduce_sum(tf.where(x > 0, x, 0.0)),
+    "three dimensions": lambda x: tf.reduce_max(tf.nn.relu(x)[:, None] * tf.ones([1, 3, 1]), axis=[0, 2]),
+}
+n = 1 << 40
+results = {}
+for name, function in functions.items():
+    f = tf.function(function, input_signature=[tf.TensorSpec([None, None])])
+    g = tf.function(function, input_signature=[tf.TensorSpec([n, 0])])
+    for sizes in ([4, 3], [5, 7], [2, 9]):
+        f(tf.ones(sizes))
+    x = tf.zeros([n, 0])
+    of_any, of_these = f(x), g(x)
+    results[name] = [list(of_any.shape), list(of_these.shape)]
+    if of_any.shape.rank == 0:
+        results[name] += [float(of_any), float(of_these)]
+report(results=results)
+"""
+
+
+def test_many_rows_without_elements(run_pair):
+    """Guards against: a loop over 2^40 rows that have nothing to do."""
+    plain, compiled = run_pair(ROWS_WITHOUT_ELEMENTS, TEKTITE_FLAGS="--compile=sync --min_cluster_ops=1 "
+                               "--min_cluster_cost=0 --contest=false --cache_dir=off")
+    assert compiled.values == plain.values
+    assert compiled.stats["runs"] >= 20

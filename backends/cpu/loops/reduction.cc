@@ -25,6 +25,12 @@ using Visit = std::function<std::vector<Value>(const std::vector<Value>&, Value)
 // The accumulators of several reductions, one after the other.
 using State = std::vector<Value>;
 
+// Trips of a loop of a nest: none of the outermost where an inner one has none, so that nobody
+// counts to 2^40 over f32[2^40,0].
+Dim OuterTrips(const Dims& sizes, size_t depth) {
+  return depth > 0 ? sizes[depth] : Min(sizes[0], ir::Product(sizes));
+}
+
 // Element c of `taken` (one vector per reduction) goes into copy c of the accumulators.
 void TakeIn(const std::vector<Reduction>& reductions, int copies,
             const std::vector<std::vector<Value>>& taken, Value mask, State* state) {
@@ -120,7 +126,7 @@ class Sweeper {
   // What is cut into blocks: of the last loop, the part that takes all copies along.
   Dim Trips(size_t depth) const {
     const Dim& size = sizes_[depth];
-    return depth + 1 == sizes_.size() ? size - Mod(size, step_) : size;
+    return depth + 1 == sizes_.size() ? size - Mod(size, step_) : OuterTrips(sizes_, depth);
   }
 
   State EndBlock(State state) const {
@@ -223,8 +229,8 @@ std::vector<Value> NestOf(
                     blocks, end_block);
     });
   };
-  if (blocks.empty()) return loop(b.Index(0), b.Index(sizes[depth]), std::move(state));
-  return ForInBlocks(b, sizes[depth], blocks[depth], std::move(state), loop, end_block);
+  if (blocks.empty()) return loop(b.Index(0), b.Index(OuterTrips(sizes, depth)), std::move(state));
+  return ForInBlocks(b, OuterTrips(sizes, depth), blocks[depth], std::move(state), loop, end_block);
 }
 
 }  // namespace
