@@ -54,7 +54,8 @@ absl::Status CheckBroadcasts(const ir::Graph& region) {
   return absl::OkStatus();
 }
 
-// 1, or 0 where all results are empty: f32[2^40,0] has 2^40 rows, and nothing to do for any of them.
+// 1, or 0 where all results are empty: f32[2^40,0] has 2^40 rows, and nothing to do for any of
+// them.
 ir::Dim AnyElement(const ir::Graph& region) {
   ir::Dim elements = 0;
   for (ir::Value output : region.outputs()) {

@@ -107,7 +107,9 @@ TEST_F(PlanTest, TheFirstCallOfALaterProcessRunsCompiledCode) {
 TEST_F(PlanTest, KernelsWithoutImagesAreMadeInTheBackground) {
   const auto expected = Compile(5);
   Process second = Start();
+  BusyBackground busy;
   EXPECT_EQ(second.Run(5), TEKTITE_UNAVAILABLE);
+  busy.End();
   tektite_wait_until_compiled();
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, expected);
@@ -118,7 +120,9 @@ TEST_F(PlanTest, KernelsWithoutImagesAreMadeInTheBackground) {
 TEST_F(PlanTest, LoadsInTheBackgroundWhenToldSo) {
   const auto expected = Compile(5);
   Process second = Start("--load_ms=0");
+  BusyBackground busy;
   EXPECT_EQ(second.Run(5), TEKTITE_UNAVAILABLE);
+  busy.End();
   tektite_wait_until_compiled();
   ASSERT_EQ(second.Run(5), TEKTITE_OK) << second.call.message;
   EXPECT_EQ(second.call.results, expected);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -113,6 +114,28 @@ struct Call {
     call->results[index].resize(elements);
     return call->results[index].data();
   }
+};
+
+// Keeps the only thread that compiles in the background from anything else until End, so that what
+// a call submits is not there for the next one, however late that comes.
+class BusyBackground {
+ public:
+  BusyBackground() {
+    tektite_run_in_background(
+        [](void* self) { static_cast<BusyBackground*>(self)->end_.get_future().wait(); }, this);
+  }
+  ~BusyBackground() {
+    if (!ended_) End();
+    tektite_wait_until_compiled();
+  }
+  void End() {
+    ended_ = true;
+    end_.set_value();
+  }
+
+ private:
+  bool ended_ = false;
+  std::promise<void> end_;
 };
 
 }  // namespace tektite

@@ -371,7 +371,7 @@ void ConformanceTest::CheckSizesOfCalls(const ir::Graph& graph,
     for (size_t i = 0; i < sized->want.size(); ++i) {
       const Literal got = host.Take(static_cast<int>(i), fixed->outputs()[i].shape());
       ASSERT_EQ(Difference(got, sized->want[i], tolerance), "") << "result " << i << "\n"
-                                                            << ir::Print(*fixed);
+                                                                << ir::Print(*fixed);
     }
     ++runs;
   }
