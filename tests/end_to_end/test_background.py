@@ -59,9 +59,11 @@ report(y=list(f(tf.constant(normal(40, 40))).shape))
 
 
 def test_fork_while_it_compiles(run_program):
-    text = MODEL + """
+    # A side that hangs says where, and ends.
+    text = "import faulthandler\n" + MODEL + """
 f(x)
 child = os.fork()
+faulthandler.dump_traceback_later(120, exit=True)
 if child == 0:
     tektite.wait_until_compiled()
     os._exit(0)
