@@ -9,30 +9,31 @@
 namespace tektite::cpu {
 namespace {
 
+using ir::FusionKind;
 using ir::Node;
 using ir::Op;
 
 struct Emitter {
-  const char* kind;
+  FusionKind kind;
   absl::StatusOr<EmittedKernel> (*emit)(const Node&, const Target&, const std::string&);
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
-    {"loop", EmitTransposingLoop},
-    {"loop", EmitLoop},
-    {"row", EmitRow},
-    {"row", EmitReduce},
-    {"reduce", EmitReduce},
-    {"reduce", EmitSingle},
-    {"attention", EmitAttention},
-    {"contraction", EmitDepthwise},
-    {"contraction", EmitDepthwiseFilter},
-    {"contraction", EmitStreamedProduct},
-    {"contraction", EmitWinograd},
-    {"contraction", EmitContraction},
-    {"window", EmitWindow},
-    {"window", EmitWindowGradient},
-    {"single", EmitSingle},
+    {FusionKind::kLoop, EmitTransposingLoop},
+    {FusionKind::kLoop, EmitLoop},
+    {FusionKind::kRow, EmitRow},
+    {FusionKind::kRow, EmitReduce},
+    {FusionKind::kReduce, EmitReduce},
+    {FusionKind::kReduce, EmitSingle},
+    {FusionKind::kAttention, EmitAttention},
+    {FusionKind::kContraction, EmitDepthwise},
+    {FusionKind::kContraction, EmitDepthwiseFilter},
+    {FusionKind::kContraction, EmitStreamedProduct},
+    {FusionKind::kContraction, EmitWinograd},
+    {FusionKind::kContraction, EmitContraction},
+    {FusionKind::kWindow, EmitWindow},
+    {FusionKind::kWindow, EmitWindowGradient},
+    {FusionKind::kSingle, EmitSingle},
 };
 
 // Code is made for a dimension that is stretched or for one that is not; which of the two it is
@@ -69,8 +70,8 @@ ir::Dim AnyElement(const ir::Graph& region) {
 absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& target,
                                          const std::string& name) {
   TEKTITE_RETURN_IF_ERROR(CheckBroadcasts(fusion.region()));
-  const std::string& kind = fusion.String(ir::Attr::kind);
-  absl::Status refusals = Unimplemented("no cpu kernel for kind '", kind, "'");
+  const FusionKind kind = fusion.fusion_kind();
+  absl::Status refusals = Unimplemented("no cpu kernel of kind ", ir::FusionKindName(kind));
   for (const Emitter& emitter : kEmitters) {
     if (kind != emitter.kind) continue;
     auto kernel = emitter.emit(fusion, target, name);

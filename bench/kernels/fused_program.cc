@@ -62,7 +62,7 @@ absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& b
       default: {
         Launch launch;
         backend::CompileOptions options;
-        options.name = "fused_" + node->String(ir::Attr::kind);
+        options.name = absl::StrCat("fused_", ir::FusionKindName(node->fusion_kind()));
         TEKTITE_ASSIGN_OR_RETURN(launch.kernel, backend.Compile(*node, options));
         bool is_stable = true;
         for (ir::Value v : node->operands()) {

@@ -31,6 +31,7 @@ struct AttrText {
     for (const ir::Dim& dim : v) absl::StrAppend(out, dim.ToString(), ",");
   }
   void operator()(ir::DType v) const { absl::StrAppend(out, ir::DTypeName(v)); }
+  void operator()(ir::FusionKind v) const { absl::StrAppend(out, ir::FusionKindName(v)); }
   void operator()(const ir::Literal& v) const { absl::StrAppend(out, v.ToShortString()); }
 };
 

@@ -267,8 +267,8 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
   auto compile = [&](Node* node, bool primary_only) -> absl::Status {
     TEKTITE_RETURN_IF_ERROR(session.Check());
     ReleaseFreeMemoryAtTimes();
-    options.name = absl::StrCat("k", kernels.size(), "_", node->String(Attr::kind), "_",
-                                HeadOp(node->region()));
+    options.name = absl::StrCat("k", kernels.size(), "_", ir::FusionKindName(node->fusion_kind()),
+                                "_", HeadOp(node->region()));
     if (node->attrs().Has(Attr::target)) {
       absl::StrAppend(&options.name, "_by_", node->String(Attr::target));
     }

@@ -11,6 +11,7 @@
 namespace tektite::compiler {
 namespace {
 
+using ir::FusionKind;
 using ir::Graph;
 using ir::Node;
 using ir::Op;
@@ -23,16 +24,16 @@ bool StaysOutside(const Node& node) {
          op == Op::kSizeValue || ir::IsPart(node);
 }
 
-const char* KindOf(const Node& node) {
+FusionKind KindOf(const Node& node) {
   switch (node.op()) {
     case Op::kReduce:
-      return "reduce";
+      return FusionKind::kReduce;
     case Op::kReduceWindow:
     case Op::kSelectAndScatter:
-      return "window";
+      return FusionKind::kWindow;
     case Op::kConvolution:
     case Op::kDotGeneral:
-      return "contraction";
+      return FusionKind::kContraction;
     case Op::kBroadcastInDim:
     case Op::kConcatenate:
     case Op::kDynamicSlice:
@@ -43,9 +44,9 @@ const char* KindOf(const Node& node) {
     case Op::kReverse:
     case Op::kSlice:
     case Op::kTranspose:
-      return "loop";
+      return FusionKind::kLoop;
     default:
-      return ir::IsElementwise(node.op()) ? "loop" : "single";
+      return ir::IsElementwise(node.op()) ? FusionKind::kLoop : FusionKind::kSingle;
   }
 }
 
@@ -63,7 +64,7 @@ class Wrapper {
     for (int r = 0; r < copy->num_results(); ++r) results.push_back(copy->result(r));
     region_->SetOutputs(results);
 
-    attrs.Set(ir::Attr::kind, std::string(KindOf(*node)));
+    attrs.Set(ir::Attr::kind, KindOf(*node));
     Node* fusion = graph_.Append(Op::kFusion, operands_, std::move(attrs), shapes, node);
     fusion->set_name(node->name());
     fusion->AddRegion(std::move(region_));

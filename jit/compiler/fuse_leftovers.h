@@ -1,7 +1,7 @@
 // Puts every node that the passes left outside a fusion into one of its own.
 //
 //   before  %2 = add(%0, %1)
-//   after   %2 = fusion(%0, %1) { add } kind "loop"
+//   after   %2 = fusion(%0, %1) {kind = loop} of { add }
 //
 // After the fuse pass there is hardly any; with --disable_passes=fuse it is every op, which is how
 // a kernel is tested alone.  Parameters, constants, and reshapes stay as they are.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "jit/ir/fusion_kind.h"
 #include "jit/ir/literal.h"
 #include "jit/ir/shape.h"
 
@@ -32,8 +33,8 @@ absl::string_view AttrName(Attr attr);
 std::optional<Attr> AttrFromName(absl::string_view name);
 
 // Dims holds sizes that may be symbolic (starts and limits of a slice, the shape of a reshape).
-using AttrValue =
-    std::variant<bool, int64_t, std::string, std::vector<int64_t>, Dims, DType, Literal>;
+using AttrValue = std::variant<bool, int64_t, std::string, std::vector<int64_t>, Dims, DType,
+                               FusionKind, Literal>;
 
 class Attributes {
  public:
@@ -55,6 +56,9 @@ class Attributes {
   const Dims& GetDims(Attr attr) const { return Ref<Dims>(attr); }
   const Literal& GetLiteral(Attr attr) const { return Ref<Literal>(attr); }
   DType GetDType(Attr attr, DType otherwise = DType::kF32) const { return Get(attr, otherwise); }
+  FusionKind GetFusionKind(Attr attr, FusionKind otherwise = FusionKind::kSingle) const {
+    return Get(attr, otherwise);
+  }
 
   const std::map<Attr, AttrValue>& values() const { return values_; }
   std::map<Attr, AttrValue>& mutable_values() { return values_; }

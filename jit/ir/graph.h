@@ -86,6 +86,8 @@ class Node {
   int64_t Int(Attr a, int64_t otherwise = 0) const { return attrs_.Int(a, otherwise); }
   const std::vector<int64_t>& Ints(Attr a) const { return attrs_.Ints(a); }
   const std::string& String(Attr a) const { return attrs_.String(a); }
+  FusionKind fusion_kind() const { return attrs_.GetFusionKind(Attr::kind); }  // of a fusion
+  bool IsFusion(FusionKind kind) const { return op_ == Op::kFusion && fusion_kind() == kind; }
 
   int num_regions() const { return static_cast<int>(regions_.size()); }
   Graph& region(int i = 0) const { return *regions_[i]; }

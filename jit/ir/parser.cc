@@ -293,6 +293,10 @@ class Parser {
     }
     if (EatKeyword("true")) return AttrValue(true);
     if (EatKeyword("false")) return AttrValue(false);
+    if (std::optional<FusionKind> kind = FusionKindFromName(WordAhead())) {
+      at_ += WordAhead().size();
+      return AttrValue(*kind);
+    }
     if (std::optional<DType> dtype = DTypeFromName(WordAhead())) {
       at_ += WordAhead().size();
       if (!Eat("[")) return AttrValue(*dtype);

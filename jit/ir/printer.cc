@@ -14,7 +14,7 @@
 // one result shows their count, and its results are %3#0, %3#1.  A parameter goes by its name where
 // that is an identifier of its own, otherwise by its number, with the name as a string at its end.
 // Attribute values: true, 3, "text", [1, 2] for integers, (n, 2) for dimensions, f32 for element
-// types, f32[2]{1, 2} for literals.
+// types, row for kinds of fusions, f32[2]{1, 2} for literals.
 #include <string>
 #include <type_traits>
 
@@ -61,6 +61,8 @@ std::string AttrValueText(const AttrValue& value, bool canonical) {
                               ")");
         } else if constexpr (std::is_same_v<T, DType>) {
           return std::string(DTypeName(v));
+        } else if constexpr (std::is_same_v<T, FusionKind>) {
+          return std::string(FusionKindName(v));
         } else {
           return canonical ? v.ToShortString() : v.ToString();
         }

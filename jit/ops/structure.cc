@@ -4,6 +4,8 @@
 // region 1 when it is false, or region `which` of an s32, the last one when that is out of range.
 // while(operands...): region 0 is the condition, region 1 the body.  size_value() has the values of
 // the dimensions `sizes` as data, s64[k] for k of them: the runtime provides it.
+#include <variant>
+
 #include "jit/ops/infer.h"
 
 namespace tektite::ops {
@@ -21,6 +23,14 @@ Shapes OutputShapes(const ir::Graph& graph) {
   Shapes shapes;
   for (ir::Value v : graph.outputs()) shapes.push_back(v.shape());
   return shapes;
+}
+
+absl::Status CheckKind(const InferContext& c) {
+  TEKTITE_RETURN_IF_ERROR(c.Require(Attr::kind));
+  if (std::holds_alternative<ir::FusionKind>(c.attrs.values().at(Attr::kind))) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("'kind' must be a kind of fusions, as row");
 }
 
 absl::StatusOr<Shapes> Conditional(const InferContext& c) {
@@ -53,7 +63,7 @@ absl::StatusOr<Shapes> While(const InferContext& c) {
 absl::StatusOr<Shapes> InferStructure(const InferContext& c) {
   switch (c.op) {
     case Op::kFusion:
-      if (c.attrs.String(Attr::kind).empty()) return InvalidArgument("needs a kind");
+      TEKTITE_RETURN_IF_ERROR(CheckKind(c));
       [[fallthrough]];
     case Op::kCall:
       TEKTITE_RETURN_IF_ERROR(c.CheckRegions(1));

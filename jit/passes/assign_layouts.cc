@@ -1,9 +1,9 @@
 // assign_layouts: packs the weights of contractions into the panels the back end's inner loop
 // reads.
 //
-//   before  fusion(%x, %w: f32[k,n]) {kind = "contraction"}
-//   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = "loop", stable = true}
-//           fusion(%x, %p) {kind = "contraction", rhs_packed = width}
+//   before  fusion(%x, %w: f32[k,n]) {kind = contraction}
+//   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = loop, stable = true}
+//           fusion(%x, %p) {kind = contraction, rhs_packed = width}
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still says what is computed; a back end that knows `rhs_packed` reads the panels as they
@@ -122,7 +122,7 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, int64_t width) {
   TEKTITE_RETURN_IF_ERROR(b.status());
   pack->SetOutputs({packed});
   Node* packing = graph.Append(Op::kFusion, {fusion->operand(operand)},
-                               {{Attr::kind, std::string("loop")}, {Attr::stable, true}},
+                               {{Attr::kind, ir::FusionKind::kLoop}, {Attr::stable, true}},
                                {packed.shape()}, fusion);
   packing->set_name(fusion->name() + "/pack");
   packing->AddRegion(std::move(pack));
@@ -144,7 +144,7 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
   bool changed = false;
   auto stable = StableNodes(graph);
   for (Node* fusion : graph.NodeList()) {
-    if (fusion->op() != Op::kFusion || fusion->String(Attr::kind) != "contraction") continue;
+    if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
     if (fusion->attrs().Has(Attr::rhs_packed)) continue;
     Node* root = ops::FindContraction(fusion->region());
     if (root == nullptr || root->operand(1).node->op() != Op::kParameter) continue;

@@ -1,7 +1,7 @@
 // choose_candidates: says of each contraction how its kernel is made, where measuring has shown it.
 //
-//   before  fusion(%x, %w) {kind = "contraction"}
-//   after   fusion(%x, %w) {kind = "contraction", target = "2x12"}
+//   before  fusion(%x, %w) {kind = contraction}
+//   after   fusion(%x, %w) {kind = contraction, target = "2x12"}
 //
 // Before assign_layouts, since the panels that weights are packed into depend on it.  What is
 // chosen is an attribute of the fusion, and thereby part of the key its kernel is kept under.  A
@@ -40,7 +40,7 @@ absl::StatusOr<bool> ChooseCandidates(Graph& graph, PassContext& context) {
   bool changed = false;
   const StableSet stable = StableNodes(graph);
   for (Node* fusion : graph.NodeList()) {
-    if (fusion->op() != Op::kFusion || fusion->String(Attr::kind) != "contraction") continue;
+    if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
     const std::string chosen = context.choose_candidate(*fusion, PacksRhs(stable, *fusion));
     if (chosen.empty()) continue;
     Node* target = fusion;

@@ -46,7 +46,7 @@ class Collapser {
     return kept;
   }
 
-  bool IsLoop() const { return fusion_->String(Attr::kind) == FusionKindName(FusionKind::kLoop); }
+  bool IsLoop() const { return fusion_->IsFusion(ir::FusionKind::kLoop); }
 
   static bool IsWindowed(const Node& node) {
     return node.op() == Op::kReduceWindow || node.op() == Op::kSelectAndScatter;

@@ -2,7 +2,7 @@
 // together; this file builds the fusions.
 //
 //   before  %1 = add(%x, %bias_b)  %2 = tanh(%1)
-//   after   %1 = fusion(%x, %bias) {kind = "loop"} region { ... }
+//   after   %1 = fusion(%x, %bias) {kind = loop} region { ... }
 //
 // Afterwards the graph holds parameters, constants, values of sizes, fusions, and reshapes, which
 // are views.
@@ -21,6 +21,7 @@ namespace tektite::passes {
 namespace {
 
 using ir::Attr;
+using ir::FusionKind;
 using ir::Graph;
 using ir::Node;
 using ir::Op;
@@ -42,7 +43,7 @@ class FusionBuilder {
     graph_.EraseDead();
     for (Node* fusion : fusions) {
       // Attention's products tell apart what a loop over one space would merge.
-      if (fusion->String(Attr::kind) != FusionKindName(FusionKind::kAttention)) {
+      if (!fusion->IsFusion(FusionKind::kAttention)) {
         CollapseDims(graph_, fusion);
       }
     }
@@ -69,10 +70,9 @@ class FusionBuilder {
     for (Value operand : operands) inside.push_back(region->AddParameter(operand.shape()));
     Node* copy = region->Append(v.node->op(), inside, v.node->attrs(), {v.shape()});
     region->SetOutputs({copy->result()});
-    Node* fusion = graph_.Append(
-        Op::kFusion, operands,
-        {{Attr::kind, std::string(FusionKindName(FusionKind::kLoop))}, {Attr::stable, false}},
-        {v.shape()});
+    Node* fusion =
+        graph_.Append(Op::kFusion, operands,
+                      {{Attr::kind, FusionKind::kLoop}, {Attr::stable, false}}, {v.shape()});
     fusion->set_name(v.node->name());
     fusion->AddRegion(std::move(region));
     return outside_[v] = fusion->result();
@@ -163,10 +163,8 @@ class FusionBuilder {
       shapes.push_back(v.shape());
     }
     r.graph->SetOutputs(outputs);
-    Node* fusion = graph_.Append(
-        Op::kFusion, r.operands,
-        {{Attr::kind, std::string(FusionKindName(group.kind))}, {Attr::stable, group.stable}},
-        shapes);
+    Node* fusion = graph_.Append(Op::kFusion, r.operands,
+                                 {{Attr::kind, group.kind}, {Attr::stable, group.stable}}, shapes);
     const Node* named = group.root != nullptr ? group.root : group.nodes.back();
     fusion->set_name(named->name());
     fusion->AddRegion(std::move(r.graph));

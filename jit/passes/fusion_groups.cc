@@ -16,6 +16,7 @@ namespace {
 
 using ir::Attr;
 using ir::Dims;
+using ir::FusionKind;
 using ir::Node;
 using ir::Op;
 using ir::OpFamily;
@@ -71,26 +72,6 @@ bool FillsScatter(const Node& node, const ir::Use& use) {
 }
 
 }  // namespace
-
-const char* FusionKindName(FusionKind kind) {
-  switch (kind) {
-    case FusionKind::kLoop:
-      return "loop";
-    case FusionKind::kRow:
-      return "row";
-    case FusionKind::kReduce:
-      return "reduce";
-    case FusionKind::kAttention:
-      return "attention";
-    case FusionKind::kContraction:
-      return "contraction";
-    case FusionKind::kWindow:
-      return "window";
-    case FusionKind::kSingle:
-      return "single";
-  }
-  return "?";
-}
 
 absl::flat_hash_set<const Node*> StableNodes(const ir::Graph& graph) {
   absl::flat_hash_set<const Node*> stable;

@@ -36,11 +36,8 @@
 
 namespace tektite::passes {
 
-enum class FusionKind { kLoop, kRow, kReduce, kAttention, kContraction, kWindow, kSingle };
-const char* FusionKindName(FusionKind kind);  // "loop", "row", ...
-
 struct FusionGroup {
-  FusionKind kind = FusionKind::kLoop;
+  ir::FusionKind kind = ir::FusionKind::kLoop;
   ir::Dims space;            // the iteration space, without dimensions of size 1
   ir::Dims kept;             // row and reduce: the space of the reduced values, without size 1
   ir::Node* root = nullptr;  // the contraction, window, or first reduce; attention's last product
@@ -91,7 +88,7 @@ class FusionGroups {
   bool TryMergeOperands(ir::Node* node);
   bool TryMerge(FusionGroup* producer, FusionGroup* consumer);
   bool CanMerge(const FusionGroup& producer, const FusionGroup& consumer, bool* producer_is_inner,
-                FusionKind* kind) const;
+                ir::FusionKind* kind) const;
   bool CreatesCycle(const FusionGroup* producer, const FusionGroup* consumer) const;
   void Connect(FusionGroup* group);
   // Every use of the group's values is inside `consumer` (or the group itself), and none is an

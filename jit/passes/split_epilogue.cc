@@ -71,7 +71,7 @@ Node* SplitEpilogue(Graph& graph, Node* fusion) {
   for (Value v : region.outputs()) outputs.push_back(moved.at(v));
   rest->SetOutputs(outputs);
   ir::Attributes attrs = fusion->attrs();
-  attrs.Set(Attr::kind, std::string("loop"));
+  attrs.Set(Attr::kind, ir::FusionKind::kLoop);
   attrs.Erase(Attr::target);
   Node* const epilogue = graph.Append(Op::kFusion, operands, attrs,
                                       {fusion->shapes().begin(), fusion->shapes().end()}, fusion);

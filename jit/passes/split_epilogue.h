@@ -1,8 +1,8 @@
 // Takes what follows a contraction out of its fusion, into a fusion of its own.
 //
-//   before  fusion(%x, %w, %b) {kind = "contraction"}: max(add(convolution(%x, %w), %b), 0)
-//   after   fusion(%x, %w) {kind = "contraction"}: convolution(%x, %w)
-//           fusion(that, %b) {kind = "loop"}: max(add(%0, %b), 0)
+//   before  fusion(%x, %w, %b) {kind = contraction}: max(add(convolution(%x, %w), %b), 0)
+//   after   fusion(%x, %w) {kind = contraction}: convolution(%x, %w)
+//           fusion(that, %b) {kind = loop}: max(add(%0, %b), 0)
 //
 // For a way to make the kernel that can do nothing else (backend::Candidates::StandsAlone).
 #ifndef TEKTITE_JIT_PASSES_SPLIT_EPILOGUE_H_

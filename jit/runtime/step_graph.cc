@@ -226,7 +226,8 @@ class Builder {
     auto kernel = kernels_.find(&node);
     if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
     Step step;
-    out_.names.push_back(node.name().empty() ? node.String(ir::Attr::kind) : node.name());
+    out_.names.push_back(node.name().empty() ? std::string(ir::FusionKindName(node.fusion_kind()))
+                                             : node.name());
     step.kernel = kernel->second;
     bool whole = true;
     std::vector<int64_t> parts;

@@ -30,8 +30,8 @@ struct Parsed {
 
 Parsed FusionOf(const std::string& type, const std::string& body) {
   const std::string text = "graph @f(%a: " + type + ") -> (" + type + ") {\n  %b: " + type +
-                           " = fusion(%a) {kind = \"loop\"}\n    graph @inner(%x: " + type +
-                           ") -> (" + type + ") {\n      %y: " + type + " = " + body +
+                           " = fusion(%a) {kind = loop}\n    graph @inner(%x: " + type + ") -> (" +
+                           type + ") {\n      %y: " + type + " = " + body +
                            "\n      return %y\n    }\n  return %b\n}\n";
   auto graph = compiler::ParseGraph(text);
   EXPECT_TRUE(graph.ok()) << graph.status();

@@ -62,7 +62,7 @@ int AttentionKernels(compiler::Compiler& compiler, const ir::Graph& graph) {
   EXPECT_TRUE(compiler.RunPasses(*copy, {}).ok());
   int count = 0;
   for (const auto& node : copy->nodes()) {
-    count += node->op() == Op::kFusion && node->String(ir::Attr::kind) == "attention";
+    count += node->IsFusion(ir::FusionKind::kAttention);
   }
   return count;
 }

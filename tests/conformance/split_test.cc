@@ -12,7 +12,7 @@ using ir::Op;
 
 constexpr char kFusion[] = R"(
 graph @f(%x: f32[5,8], %p: f32[2,8,4], %bias: f32[6]) -> (f32[5,6]) {
-  %3: f32[5,6] = fusion(%x, %p, %bias) {kind = "contraction", rhs_packed = 4}
+  %3: f32[5,6] = fusion(%x, %p, %bias) {kind = contraction, rhs_packed = 4}
     graph @fused(%0: f32[5,8], %1: f32[2,8,4], %2: f32[6]) -> (f32[5,6]) {
       %3: f32[8,2,4] = transpose(%1) {permutation = [1, 0, 2]}
       %4: f32[8,8] = reshape(%3) {shape = (8, 8)}
@@ -48,7 +48,7 @@ TEST(SplitFusion, AContractionKeepsItsPanelsAndAnAddItsBroadcast) {
 TEST(SplitFusion, OneOpStaysAsItIs) {
   auto graph = ir::Parse(R"(
 graph @f(%x: f32[5]) -> (f32[5]) {
-  %1: f32[5] = fusion(%x) {kind = "loop"}
+  %1: f32[5] = fusion(%x) {kind = loop}
     graph @fused(%0: f32[5]) -> (f32[5]) {
       %1: f32[5] = neg(%0)
       return %1

@@ -144,7 +144,7 @@ KernelRunner::KernelRunner(compiler::Compiler* compiler, const std::string& back
 absl::StatusOr<cache::KernelPtr> KernelRunner::KernelFor(const Node& fusion) {
   for (backend::Backend* backend : {backend_.get(), reference_.get()}) {
     backend::CompileOptions options;
-    options.name = "symbolic_" + fusion.String(Attr::kind);
+    options.name = absl::StrCat("symbolic_", ir::FusionKindName(fusion.fusion_kind()));
     const Fingerprint key =
         FingerprintOf(absl::StrCat(backend->name(), ";", cache::KernelText(fusion)));
     auto kernel = store_.GetOrCompile(key, [&] {

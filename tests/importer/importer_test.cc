@@ -174,7 +174,7 @@ TEST(Importer, AssignmentsAreOutputs) {
   for (const ir::Literal& r : *result) got.push_back(r.data<float>()[0]);
   EXPECT_THAT(got, ElementsAre(7, 5, 9, 0));
   EXPECT_THAT(ir::Print(*imported->graph),
-              HasSubstr("(%arg0: f32[], %arg1: f32[] {kind = \"updated\"}, %arg2: f32[] {weight"));
+              HasSubstr("(%arg0: f32[], %arg1: f32[] {updated = true}, %arg2: f32[] {weight"));
 }
 
 // The host gives the variable another shape, or raises an error.

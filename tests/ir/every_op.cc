@@ -169,7 +169,7 @@ graph @structure(%x: f32[n], %p: bool[]) -> (f32[n], f32[n], bool[]) {
     graph @else(%0: f32[n]) -> (f32[n]) {
       return %0
     }
-  %4: f32[n] = fusion(%3) {kind = "loop"} "fused"
+  %4: f32[n] = fusion(%3) {kind = loop} "fused"
     graph @fused(%0: f32[n]) -> (f32[n]) {
       %1: f32[n] = abs(%0)
       return %1

@@ -47,6 +47,7 @@ TEST(PrintParse, EveryKindOfAttributeIsExact) {
       .Set(Attr::shape, Dims{Max(n, Dim(2)), n * 2 + 1})
       .Set(Attr::sizes, Dims{})
       .Set(Attr::dtype, DType::kBF16)
+      .Set(Attr::kind, FusionKind::kWindow)
       .Set(Attr::value, Literal::FromVector<float>({2}, {1, -0.0f}));
   Graph graph("weird name: (");
   Value p = graph.AddParameter(Shape(DType::kF32, {n}), "layer/kernel:0");

@@ -311,8 +311,10 @@ TEST(Infer, OrderAndRandom) {
 TEST(Infer, Structure) {
   const char identity[] = "graph @f(%x: f32[n]) -> (f32[n]) { return %x }";
   EXPECT_EQ(InferTypes("call", {"f32[n]"}, "", identity), "f32[n]");
-  EXPECT_EQ(InferTypes("fusion", {"f32[n]"}, "kind = \"loop\"", identity), "f32[n]");
-  EXPECT_THAT(InferTypes("fusion", {"f32[n]"}, "", identity), HasSubstr("needs a kind"));
+  EXPECT_EQ(InferTypes("fusion", {"f32[n]"}, "kind = loop", identity), "f32[n]");
+  EXPECT_THAT(InferTypes("fusion", {"f32[n]"}, "", identity), HasSubstr("needs attribute 'kind'"));
+  EXPECT_THAT(InferTypes("fusion", {"f32[n]"}, "kind = \"loop\"", identity),
+              HasSubstr("'kind' must be a kind of fusions"));
   EXPECT_THAT(InferTypes("call", {"f32[n,2]"}, "", identity),
               HasSubstr("region 0, parameter 0: f32[n,2] and f32[n]"));
   EXPECT_THAT(InferTypes("call", {"f32[n]"}), HasSubstr("needs 1 regions, has 0"));

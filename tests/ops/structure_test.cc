@@ -142,7 +142,7 @@ void RunAll(const backend::Kernel& kernel, void* const* buffers, std::vector<int
 TEST(ReferenceBackend, RunsAFusion) {
   auto graph = ParseOrDie(R"(
     graph @g(%x: f32[3], %y: f32[3]) -> (f32[3], f32[]) {
-      %2:2 : (f32[3], f32[]) = fusion(%x, %y) {kind = "row"}
+      %2:2 : (f32[3], f32[]) = fusion(%x, %y) {kind = row}
         graph @f(%0: f32[3], %1: f32[3]) -> (f32[3], f32[]) {
           %2: f32[3] = mul(%0, %1)
           %3: f32[] = reduce(%2) {dimensions = [0], reducer = "add"}
@@ -165,7 +165,7 @@ TEST(ReferenceBackend, RunsAFusion) {
 TEST(ReferenceBackend, OneKernelServesEverySize) {
   auto graph = ParseOrDie(R"(
     graph @g(%x: f32[n,2*n]) -> (f32[n]) {
-      %1: f32[n] = fusion(%x) {kind = "row"}
+      %1: f32[n] = fusion(%x) {kind = row}
         graph @f(%0: f32[n,2*n]) -> (f32[n]) {
           %1: f32[n] = reduce(%0) {dimensions = [1], reducer = "add"}
           return %1

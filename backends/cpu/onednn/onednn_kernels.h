@@ -1,6 +1,6 @@
 // Convolutions computed by oneDNN, one thread per call of it, shared out like every other kernel.
 //
-//   fusion(%x, %panels) {kind = "contraction", rhs_packed = 64, target = "onednn"}
+//   fusion(%x, %panels) {kind = contraction, rhs_packed = 64, target = "onednn"}
 //
 // A second way beside EmitContraction, which the tuner may choose: for some shapes it is faster (a
 // 3x3x3 convolution of 64 channels 250 GFLOP/s), and it takes one thing more for granted, weights
