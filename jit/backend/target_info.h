@@ -23,7 +23,17 @@ struct TargetInfo {
   int64_t winograd_channels = 0;
   std::string code_generator;  // "llvm 22.1.8"; empty where code is not generated
 
+  // What the cost model takes one core for, chosen on Zen 5 servers (bench/kernels prints a
+  // machine's own).  Constants: plans follow from them, and are the same in every process.
+  double clock_ghz = 4;              // while it multiplies vectors
+  double vector_fmas_per_cycle = 2;  // multiply-adds of whole vectors
+  double memory_bytes_per_ns = 20;   // to or from memory
+  double l2_bytes_per_ns = 400;      // out of L2 beside multiply-adds, without taking longer
+
   int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
+  double ns(double cycles) const { return cycles / clock_ghz; }
+  // What one core is expected to get through: nine tenths of what its units can do.
+  double vector_fmas_per_ns() const { return clock_ghz * vector_fmas_per_cycle * 0.9; }
 };
 
 }  // namespace tektite::backend

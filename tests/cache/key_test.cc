@@ -103,6 +103,10 @@ TEST_F(KeyTest, PartsOfTheEnvironment) {
   EXPECT_EQ(with([&] { info.features = "+more"; }, restore), "cpu ");
   EXPECT_EQ(with([&] { info.vector_bytes = 64; }, restore), "cpu ");
   EXPECT_EQ(with([&] { info.l2_bytes *= 2; }, restore), "cpu ");
+  EXPECT_EQ(with([&] { info.clock_ghz = 3; }, restore), "cpu ");
+  EXPECT_EQ(with([&] { info.vector_fmas_per_cycle = 1; }, restore), "cpu ");
+  EXPECT_EQ(with([&] { info.memory_bytes_per_ns = 10; }, restore), "cpu ");
+  EXPECT_EQ(with([&] { info.l2_bytes_per_ns = 200; }, restore), "cpu ");
   EXPECT_EQ(with([&] { info.code_generator = "llvm 99"; }, restore), "llvm ");
   EXPECT_EQ(with([&] { flags_.cpu = "avx2"; }, [&] { flags_.cpu = "native"; }), "flags ");
   EXPECT_EQ(with([&] { flags_.verify = true; }, [&] { flags_.verify = false; }), "");

@@ -29,8 +29,8 @@ constexpr int64_t kMostTilesInPlace = 2;
 // Units of work to have, as long as blocks of rows have kFewestRows.
 constexpr int64_t kWantedUnits = 6;
 constexpr int64_t kFewestRows = 48, kMostRows = 256;
-// A vector of exp and what surrounds it, in nanoseconds.
-constexpr double kExpNs = 5;
+// A vector of exp and what surrounds it.
+constexpr double kExpCycles = 20;
 
 int ParameterOf(ir::Value v) {
   return v.node->op() == Op::kParameter ? static_cast<int>(v.node->Int(Attr::index)) : -1;
@@ -161,9 +161,9 @@ absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const backend::T
     plan.fetch_next = plan.keys != Dim(0) && plan.units() != Dim(1);
   }
   const Dim scores = plan.batch * plan.rows * plan.keys;
-  plan.cost =
-      Cost(scores, static_cast<double>(plan.width + plan.columns) / (kVectorFmaPerNs * plan.lanes) +
-                       kExpNs / plan.lanes);
+  plan.cost = Cost(scores, static_cast<double>(plan.width + plan.columns) /
+                                   (target.vector_fmas_per_ns() * plan.lanes) +
+                               target.ns(kExpCycles) / plan.lanes);
   return plan;
 }
 

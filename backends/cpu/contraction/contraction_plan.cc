@@ -24,8 +24,6 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
-// What a core reads out of L2 while it multiplies, without taking longer for it.
-constexpr double kHiddenBytesPerNs = 400;
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
 
 absl::Status PlanDot(ContractionPlan& plan) {
@@ -208,10 +206,10 @@ Dim IfAtMost(const Dim& a, const Dim& b, const Dim& then, const Dim& otherwise) 
 
 void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   const int64_t bytes = ir::DTypeBytes(plan.dtype);
-  const double multiply_ns = 1 / (kVectorFmaPerNs * plan.lanes);
+  const double multiply_ns = 1 / (target.vector_fmas_per_ns() * plan.lanes);
   const Dim &m = plan.m, &n = plan.n, &k = plan.k;
-  plan.cost =
-      Cost(plan.batch * m * n * k, multiply_ns) + Cost(n * k, static_cast<double>(bytes) / 20.0);
+  plan.cost = Cost(plan.batch * m * n * k, multiply_ns) +
+              Cost(n * k, static_cast<double>(bytes) / target.memory_bytes_per_ns);
   const Dim chunk = Clamp(FloorDiv(plan.cost, 16), Cost(1, 15e3), Cost(1, 200e3));
   const Dim lhs_row_bytes = Max(
       plan.is_convolution ? Dim(plan.conv.channels * plan.conv.stride_w * bytes) : k * Dim(bytes),
@@ -241,7 +239,7 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   const Dim row_cost = Cost(n * k, multiply_ns);
   // What a block of rows reads whatever its size: the right-hand side, out of L2 beside the sums.
   const double block_ns =
-      small_rhs ? static_cast<double>((k * n).value_or(0) * bytes) / kHiddenBytesPerNs : 0;
+      small_rhs ? static_cast<double>((k * n).value_or(0) * bytes) / target.l2_bytes_per_ns : 0;
   if (plan.is_convolution) {
     plan.image_rows =
         Clamp(FloorDiv(rows, Max(plan.conv.out_width, 1)), 1, Max(plan.conv.out_height, 1));

@@ -42,10 +42,6 @@ std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops);
 // Of all loops together.
 ir::Dim Trips(const std::vector<AddressLoop>& loops);
 
-// Vectors of multiply-adds one core is expected to get through in a nanosecond: nine tenths of what
-// two FMA units at about 4 GHz can do.
-inline constexpr double kVectorFmaPerNs = 8 * 0.9;
-
 // With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
 inline constexpr int kEnoughAccumulators = 8;
 

@@ -67,13 +67,13 @@ void ChooseGroup(const Target& target, ContractionPlan& plan) {
 class DepthwiseEmitter {
  public:
   // `plan`: its tile is a group, so many pixels x vectors of channels.
-  DepthwiseEmitter(const Node& fusion, const std::string& name, ContractionPlan plan,
-                   int64_t strip_bytes)
+  DepthwiseEmitter(const Node& fusion, const Target& target, const std::string& name,
+                   ContractionPlan plan)
       : fusion_(fusion),
         region_(fusion.region()),
         name_(name),
         plan_(std::move(plan)),
-        strip_bytes_(strip_bytes) {}
+        target_(target) {}
 
   absl::StatusOr<EmittedKernel> Run() {
     const ConvolutionGeometry& g = plan_.conv;
@@ -81,15 +81,17 @@ class DepthwiseEmitter {
     result.in_place = EpilogueInPlace(region_, *plan_.root);
     result.kernel = MakeKernel(fusion_, name_, result.in_place);
     const Dim outputs = plan_.batch * plan_.m * plan_.n;
-    result.cost = Cost(outputs, static_cast<double>(plan_.k.value()) / (4.0 * plan_.lanes) + 0.1);
+    const double cycles = static_cast<double>(plan_.k.value()) / plan_.lanes + 0.4;
+    result.cost = Cost(outputs, target_.ns(cycles));
     // Strips whose input stays in L2 from one block of channels to the next.
     const Dim row_bytes = g.width * Dim(g.channels * g.stride_h * ir::DTypeBytes(plan_.dtype));
     const Dim row_cost = FloorDiv(result.cost, Max(plan_.batch * g.out_height, 1));
     // A strip reads some rows that the one before it has read.
     const double shared_rows = 0.25 * static_cast<double>(g.kernel_height - 1) / g.stride_h;
     const double strip_ns = shared_rows * static_cast<double>(row_cost.value_or(0)) / kCostPerNs;
-    const Dim strip = EvenBlock(
-        {plan_.batch, g.out_height, FloorDiv(strip_bytes_, Max(row_bytes, 1)), row_cost, strip_ns});
+    const Dim strip =
+        EvenBlock({plan_.batch, g.out_height, FloorDiv(target_.l2_bytes / 2, Max(row_bytes, 1)),
+                   row_cost, strip_ns});
     const Dim strips = plan_.m == Dim(0) ? Dim(0) : CeilDiv(g.out_height, strip);
     const Dim units = plan_.batch * strips * plan_.panels();
     const Dim per_chunk = UnitsPerChunk(units, result.cost);
@@ -312,7 +314,7 @@ class DepthwiseEmitter {
   const ir::Graph& region_;
   const std::string& name_;
   ContractionPlan plan_;
-  int64_t strip_bytes_ = 0;
+  const Target& target_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
@@ -356,7 +358,7 @@ absl::StatusOr<EmittedKernel> EmitDepthwise(const Node& fusion, const Target& ta
   plan.n = features;
   plan.k = plan.conv.kernel_height * plan.conv.kernel_width;
   ChooseGroup(target, plan);
-  return DepthwiseEmitter(fusion, name, std::move(plan), target.l2_bytes / 2).Run();
+  return DepthwiseEmitter(fusion, target, name, std::move(plan)).Run();
 }
 
 }  // namespace tektite::cpu

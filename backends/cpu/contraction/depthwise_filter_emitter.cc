@@ -93,16 +93,21 @@ int ChooseVectors(const Target& target, int64_t needed, int64_t taps) {
 class DepthwiseFilterEmitter {
  public:
   // `plan`: rows of its tile are the taps of a row, columns are channels.
-  DepthwiseFilterEmitter(const Node& fusion, const std::string& name, ContractionPlan plan,
-                         Geometry geometry)
-      : fusion_(fusion), name_(name), plan_(std::move(plan)), g_(std::move(geometry)) {}
+  DepthwiseFilterEmitter(const Node& fusion, const Target& target, const std::string& name,
+                         ContractionPlan plan, Geometry geometry)
+      : fusion_(fusion),
+        target_(target),
+        name_(name),
+        plan_(std::move(plan)),
+        g_(std::move(geometry)) {}
 
   absl::StatusOr<EmittedKernel> Run() {
     const ir::Graph& region = fusion_.region();
     EmittedKernel result;
     result.in_place = EpilogueInPlace(region, *plan_.root);
     result.kernel = MakeKernel(fusion_, name_, result.in_place);
-    result.cost = Cost(plan_.m * plan_.n * plan_.k, 1 / (kVectorFmaPerNs / 2 * plan_.lanes));
+    result.cost =
+        Cost(plan_.m * plan_.n * plan_.k, 1 / (target_.vector_fmas_per_ns() / 2 * plan_.lanes));
     const Dim units = Dim(g_.y.taps) * plan_.panels();
     const Dim per_chunk = UnitsPerChunk(units, result.cost);
     result.num_chunks = CeilDiv(units, per_chunk);
@@ -217,6 +222,7 @@ class DepthwiseFilterEmitter {
   }
 
   const Node& fusion_;
+  const Target& target_;
   const std::string& name_;
   const ContractionPlan plan_;
   const Geometry g_;
@@ -253,7 +259,7 @@ absl::StatusOr<EmittedKernel> EmitDepthwiseFilter(const Node& fusion, const Targ
   plan.k = g.images * g.y.out * g.x.out;
   plan.rows = static_cast<int>(g.x.taps);
   plan.vectors = ChooseVectors(target, CeilDiv(g.channels, plan.lanes), g.x.taps);
-  return DepthwiseFilterEmitter(fusion, name, std::move(plan), std::move(g)).Run();
+  return DepthwiseFilterEmitter(fusion, target, name, std::move(plan), std::move(g)).Run();
 }
 
 }  // namespace tektite::cpu

@@ -48,8 +48,6 @@ constexpr int64_t kLineBytes = 64;
 constexpr int64_t kWantedPanels = 4;
 // Independent sums that hide the latency of an FMA.
 constexpr int kEnoughSums = 8;
-// What one core reads from memory in a nanosecond.
-constexpr double kBytesPerNs = 20;
 
 // Sizes that are not known are taken for large ones.
 constexpr int64_t kLarge = int64_t{1} << 30;
@@ -65,8 +63,8 @@ class StreamedProduct {
         along_k_(plan_.rhs_n_stride != Dim(1) && plan_.n != Dim(1) && plan_.n != Dim(0)) {
     ChoosePanel();
     const Dim columns = plan_.batch * plan_.n;
-    cost_ = Cost(columns * plan_.k, ir::DTypeBytes(plan_.dtype) / kBytesPerNs) +
-            Cost(columns * Dim(rows_), 0.25);
+    cost_ = Cost(columns * plan_.k, ir::DTypeBytes(plan_.dtype) / target.memory_bytes_per_ns) +
+            Cost(columns * Dim(rows_), target.ns(1));
   }
 
   Dim cost() const { return cost_; }

@@ -17,10 +17,10 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
-// Nanoseconds of the transforms' loads, additions and stores, a vector of channels each.
-constexpr double kInputVectorNs = 6;    // 16 inputs to 16 transformed ones
-constexpr double kKernelVectorNs = 8;   // 9 weights to 16
-constexpr double kResultVectorNs = 12;  // 16 products to 4 results, with their epilogue
+// Cycles of the transforms' loads, additions and stores, a vector of channels each.
+constexpr double kInputVectorCycles = 24;   // 16 inputs to 16 transformed ones
+constexpr double kKernelVectorCycles = 32;  // 9 weights to 16
+constexpr double kResultVectorCycles = 48;  // 16 products to 4 results, with their epilogue
 // Their 16 transformed kernels take a quarter of 1 MiB for panels of 32.
 constexpr int64_t kMostBlockChannels = 128;
 // Where the estimate says less, the direct kernel stays.
@@ -114,15 +114,17 @@ struct Costs {
   double products, inputs, kernels, results;
 };
 
-Costs CostsOf(const WinogradPlan& plan, double squares, double blocks) {
+Costs CostsOf(const WinogradPlan& plan, const backend::TargetInfo& target, double squares,
+              double blocks) {
   const double lanes = plan.direct.lanes, vectors = plan.direct.vectors;
   const double channels = static_cast<double>(plan.channels());
   const double columns = static_cast<double>(plan.panels()) * vectors;
   Costs costs = {};
-  costs.products = WinogradPlan::kProducts * squares * channels * columns / kVectorFmaPerNs;
-  costs.inputs = squares * channels / lanes * kInputVectorNs;
-  costs.kernels = blocks * channels * columns * kKernelVectorNs;
-  costs.results = squares * columns * kResultVectorNs;
+  costs.products =
+      WinogradPlan::kProducts * squares * channels * columns / target.vector_fmas_per_ns();
+  costs.inputs = squares * channels / lanes * target.ns(kInputVectorCycles);
+  costs.kernels = blocks * channels * columns * target.ns(kKernelVectorCycles);
+  costs.results = squares * columns * target.ns(kResultVectorCycles);
   return costs;
 }
 
@@ -155,11 +157,11 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
 
   const auto squares = static_cast<double>(usual.squares);
   const auto blocks = static_cast<double>(usual_blocks);
-  const Costs costs = CostsOf(plan, squares, blocks);
+  const Costs costs = CostsOf(plan, target, squares, blocks);
   const double winograd_ns = costs.products + costs.inputs + costs.kernels + costs.results;
   const double direct_ns = static_cast<double>(usual.results * 9 * plan.channels() * plan.panels() *
                                                plan.direct.vectors) /
-                           kVectorFmaPerNs;
+                           target.vector_fmas_per_ns();
   if (asked != kWinograd && direct_ns < kLeastGain * winograd_ns) {
     return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
   }

@@ -70,7 +70,7 @@ Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
     const double vectors = bytes / target.vector_bytes;
     switch (node->op()) {
       case Op::kParameter:
-        cost = cost + Cost(ElementsRead(*node), bytes / 20);
+        cost = cost + Cost(ElementsRead(*node), bytes / target.memory_bytes_per_ns);
         break;
       case Op::kConstant:
       case Op::kBroadcastInDim:
@@ -81,35 +81,36 @@ Dim ElementwiseCost(const ir::Graph& region, const Target& target) {
       case Op::kMul:
       case Op::kMax:
       case Op::kMin:
-        cost = cost + Cost(elements, vectors * 0.2);
+        cost = cost + Cost(elements, target.ns(vectors * 0.8));
         break;
       case Op::kGather:
-        cost = cost + Cost(elements, 0.2);
+        cost = cost + Cost(elements, target.ns(0.8));
         break;
       case Op::kTranspose:
-        cost = cost + Cost(elements, 0.5);
+        cost = cost + Cost(elements, target.ns(2));
         break;
       case Op::kDiv:
       case Op::kSqrt:
       case Op::kRsqrt:
-        cost = cost + Cost(elements, vectors * 3);
+        cost = cost + Cost(elements, target.ns(vectors * 12));
         break;
       case Op::kExp:
       case Op::kLog:
       case Op::kTanh:
       case Op::kLogistic:
       case Op::kErf:
-        cost = cost + Cost(elements, vectors * 5);
+        cost = cost + Cost(elements, target.ns(vectors * 20));
         break;
       case Op::kReduce:
-        cost = cost + Cost(node->operand_shape(0).NumElements(), vectors * 0.3);
+        cost = cost + Cost(node->operand_shape(0).NumElements(), target.ns(vectors * 1.2));
         break;
       default:
-        cost = cost + Cost(elements, vectors * 2);
+        cost = cost + Cost(elements, target.ns(vectors * 8));
     }
   }
   for (ir::Value v : region.outputs()) {
-    cost = cost + Cost(v.shape().NumElements(), ir::DTypeBytes(v.dtype()) / 20.0);
+    cost = cost +
+           Cost(v.shape().NumElements(), ir::DTypeBytes(v.dtype()) / target.memory_bytes_per_ns);
   }
   return cost;
 }

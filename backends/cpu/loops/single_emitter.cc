@@ -79,7 +79,7 @@ absl::StatusOr<EmittedKernel> EmitCumulative(const Node& fusion, const Node& roo
   const Dim inner = columns ? outer.back() : Dim(1);
   if (columns) outer.back() = CeilDiv(inner, lanes);
   const Dim units = Product(outer);
-  result.cost = result.cost + Cost(units * length, 1.5);
+  result.cost = result.cost + Cost(units * length, target.ns(6));
   const Dim per_chunk = UnitsPerChunk(units, result.cost);
   result.num_chunks = CeilDiv(units, per_chunk);
 
@@ -133,7 +133,7 @@ absl::StatusOr<EmittedKernel> EmitRegionReduce(const Node& fusion, const Node& r
   const Dim inner = inner_kept ? outer.back() : Dim(1);
   if (inner_kept) outer.back() = CeilDiv(inner, lanes);
   const Dim units = Product(outer);
-  result.cost = result.cost + Cost(units * Product(reduced_sizes), 2);
+  result.cost = result.cost + Cost(units * Product(reduced_sizes), target.ns(8));
   const Dim per_chunk = UnitsPerChunk(units, result.cost);
   result.num_chunks = CeilDiv(units, per_chunk);
 
@@ -203,7 +203,7 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
     return Unimplemented(root.Describe(), ": the operand is not in memory");
   }
   EmittedKernel result = NewKernel(fusion, target, name);
-  result.cost = result.cost + Cost(updates.NumElements(), 1);
+  result.cost = result.cost + Cost(updates.NumElements(), target.ns(4));
 
   // Dimensions of a window, in the operand's order: the size and the update's dimension.
   Dims window(shape.rank(), Dim(1));

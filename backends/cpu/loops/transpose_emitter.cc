@@ -81,7 +81,9 @@ absl::StatusOr<EmittedKernel> EmitTransposingLoop(const Node& fusion, const Targ
 
   EmittedKernel result;
   result.kernel = MakeKernel(fusion, name);
-  result.cost = Cost(output.shape().NumElements(), ir::DTypeBytes(output.dtype()) / 10.0);
+  // Read and written.
+  result.cost = Cost(output.shape().NumElements(),
+                     2 * ir::DTypeBytes(output.dtype()) / target.memory_bytes_per_ns);
   // A unit is a vector of the result, for all of `read`.
   Dims units_of(sizes.begin(), sizes.end());
   units_of.erase(units_of.begin() + along);

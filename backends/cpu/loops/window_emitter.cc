@@ -98,8 +98,9 @@ class WindowEmitter {
                                     const std::string& name) {
     EmittedKernel result;
     result.kernel = MakeKernel(fusion, name);
-    result.cost = ElementwiseCost(region_, target) +
-                  Cost(root_.shape().NumElements(), 0.3 * static_cast<double>(elements_) / lanes_);
+    const double cycles = 1.2 * static_cast<double>(elements_) / lanes_;
+    result.cost =
+        ElementwiseCost(region_, target) + Cost(root_.shape().NumElements(), target.ns(cycles));
     Dims rows;
     for (int d = 0; d + 1 < rank_; ++d) rows.push_back(axes_[d].tiles);
     if (!rows.empty() && along_plain_) {

@@ -94,9 +94,9 @@ class WindowGradientEmitter {
                                     const std::string& name) {
     EmittedKernel result;
     result.kernel = MakeKernel(fusion, name);
-    const double work = 0.4 * static_cast<double>(elements_) / lanes_;
-    result.cost =
-        ElementwiseCost(region_, target) + Cost(root_.operand_shape(1).NumElements(), work);
+    const double cycles = 1.6 * static_cast<double>(elements_) / lanes_;
+    result.cost = ElementwiseCost(region_, target) +
+                  Cost(root_.operand_shape(1).NumElements(), target.ns(cycles));
     loop::Builder b(result.kernel.get());
     b_ = &b;
     ElementEmitter emitter(&b, lanes_);

@@ -26,7 +26,7 @@ using KernelPtr = std::shared_ptr<const backend::Kernel>;
 
 // A chunk takes about so long.
 constexpr double kChunkNs = 100000;
-constexpr double kFmaPerNs = kVectorFmaPerNs * 16;
+constexpr int kLanes = 16;
 
 template <typename T>
 using Owned = std::unique_ptr<T, dnnl_status_t (*)(T*)>;
@@ -46,11 +46,12 @@ struct Axis {
 struct Problem {
   const Node* root = nullptr;
   int64_t images = 1, channels = 1, features = 1;
+  double products_per_ns = 1;
   std::vector<Axis> axes;  // outermost first
   double nanoseconds() const {
     double products = static_cast<double>(images * channels * features);
     for (const Axis& a : axes) products *= static_cast<double>(a.out * a.kernel);
-    return products / kFmaPerNs;
+    return products / products_per_ns;
   }
 };
 
@@ -72,6 +73,7 @@ absl::StatusOr<Problem> ReadProblem(const Node& fusion, const backend::TargetInf
     return Unimplemented(node.Describe(), ": oneDNN is not used for groups");
   }
   TEKTITE_RETURN_IF_ERROR(GeometryOf(node, dims).status());  // channels last, and no dilated input
+  p.products_per_ns = target.vector_fmas_per_ns() * kLanes;
   p.images = image.sizes().front();
   p.channels = image.sizes().back();
   p.features = node.shape().sizes().back();
