@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clustering/importer/row_counts.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::clustering {
 namespace {
@@ -84,22 +85,21 @@ std::string TypeWithoutContract(const NodeDef& node, const OpFacts& facts) {
 }
 
 // A transposed convolution of a volume is done by phases, the strides' product of them.  Where
-// these are too many (jit/passes/canonicalize/transposed_convolution.cc) it is one of an image
+// these are more than ops::kMostPhases it is one of an image
 // spread out by the strides, and TensorFlow's kernel takes a third of the time.
 bool IsSpreadVolume(const NodeDef& node) {
-  constexpr int64_t kMostPhases = 16;  // as there
   if (node.op != "Conv3DBackpropInputV2") return false;
   const graph_def::AttrValue* strides = node.attrs.Find("strides");
   const auto* list = strides == nullptr ? nullptr : strides->AsListOf<int64_t>();
   if (list == nullptr) return false;
   int64_t phases = 1;
-  for (const int64_t stride : *list) phases *= std::clamp<int64_t>(stride, 1, kMostPhases + 1);
-  return phases > kMostPhases;
+  for (const int64_t stride : *list) phases *= std::clamp<int64_t>(stride, 1, ops::kMostPhases + 1);
+  return phases > ops::kMostPhases;
 }
 
 // Whether an assignment is the host's.  A variable that takes sparse updates, too, is kept in a
 // mode in which every call of a cluster that assigns to it would be the host's.
-Verdict CheckAssignment(const GraphIndex& index, int i) {
+Refusal CheckAssignment(const GraphIndex& index, int i) {
   const NodeDef& node = index.node(i);
   if (!index.facts(i).Is(OpFacts::kWritesVariable) || node.NumDataInputs() != 2) return {};
   if (node.op == "AssignVariableOp" && !node.attrs.Bool("validate_shape", false)) {
@@ -139,7 +139,7 @@ bool IsCompiledType(DataType type) {
 
 bool CountsAsOp(const NodeDef& node) { return !FactsOf(node.op).Is(OpFacts::kUncounted); }
 
-Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options) {
+Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options) {
   const NodeDef& node = index.node(i);
   const OpFacts& facts = index.facts(i);
   if (const Reason reason = ReasonOfKind(facts.kind); reason != Reason::kNone) {
@@ -151,8 +151,10 @@ Verdict Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {Reason::kDATA_DEPENDENT_SHAPE,
             absl::StrCat("more than ", importer::kMostPartitions, " results")};
   }
-  if (IsSpreadVolume(node)) return {Reason::kHOST_IS_FASTER, "strides of more than 16 together"};
-  if (Verdict verdict = CheckAssignment(index, i); verdict.reason != Reason::kNone) return verdict;
+  if (IsSpreadVolume(node))
+    return {Reason::kHOST_IS_FASTER,
+            absl::StrCat("strides of more than ", ops::kMostPhases, " together")};
+  if (Refusal refusal = CheckAssignment(index, i); refusal.reason != Reason::kNone) return refusal;
   if (!importer::CountsFirstDimension(index, i)) {
     return {Reason::kDATA_DEPENDENT_SHAPE, "along another dimension than the first"};
   }

@@ -1,7 +1,7 @@
 // Can this node be compiled at all, looked at by itself? The answer is a reason when not.
 //
-//   Verdict v = Compilability(index, node, options);
-//   if (v.reason != Reason::kNone) ... v.detail says which type, device or input
+//   Refusal r = Compilability(index, node, options);
+//   if (r.reason != Reason::kNone) ... r.detail says which type, device or input
 //
 // Looks at: the importer's table, the element types among the attributes, the device, annotations
 // (_XlaCompile, _XlaMustCompile), reference inputs. What depends on other nodes (values needed at
@@ -37,12 +37,12 @@ struct MarkOptions {
   int64_t min_lone_cost = 200000;
 };
 
-struct Verdict {
+struct Refusal {  // kNone: it can
   Reason reason = Reason::kNone;
   std::string detail;
 };
 
-Verdict Compilability(const graph_def::GraphIndex& index, int node, const MarkOptions& options);
+Refusal Compilability(const graph_def::GraphIndex& index, int node, const MarkOptions& options);
 
 // Whether code can be made that works on elements of this type.
 bool IsCompiledType(graph_def::DataType type);

@@ -59,9 +59,9 @@ class Marker {
     out_.detail.assign(n_, "");
     free_const_.assign(n_, false);
     for (int i = 0; i < n_; ++i) {
-      Verdict verdict = Compilability(index_, i, options_);
-      LeaveOut(i, verdict.reason, std::move(verdict.detail));
-      free_const_[i] = verdict.reason == Reason::kNone && index_.node(i).op == "Const";
+      Refusal refusal = Compilability(index_, i, options_);
+      LeaveOut(i, refusal.reason, std::move(refusal.detail));
+      free_const_[i] = refusal.reason == Reason::kNone && index_.node(i).op == "Const";
     }
     // What is unknown even if all candidates were one cluster. One node less may be one value less.
     while (LeaveOutUnknownValues([](int, int) { return true; })) {

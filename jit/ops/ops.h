@@ -56,6 +56,10 @@ struct ConvDims {
 };
 absl::StatusOr<ConvDims> GetConvDims(int rank, const ir::Attributes& attrs);
 
+// A transposed convolution, one whose input is spread out by lhs_dilation, is done by phases, the
+// dilations' product of them, where these are at most so many: each is a kernel of its own.
+inline constexpr int64_t kMostPhases = 16;
+
 // reduce_window over every dimension of the operand.
 struct WindowDims {
   std::vector<int64_t> window, strides, low, high, lhs_dilation, window_dilation;

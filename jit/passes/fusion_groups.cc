@@ -261,8 +261,8 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
   *producer_is_inner = false;
   if (producer.stable != consumer.stable || producer.updates != consumer.updates) return false;
   if (producer.nodes.size() + consumer.nodes.size() > kMaxNodes) return false;
-  for (FusionKind kind : {producer.kind, consumer.kind}) {
-    if (kind == FusionKind::kSingle || kind == FusionKind::kAttention) return false;
+  for (const FusionKind either : {producer.kind, consumer.kind}) {
+    if (either == FusionKind::kSingle || either == FusionKind::kAttention) return false;
   }
   // Whoever reads the joined columns one element at a time would work out all of them for each.
   if (producer.joins_columns && producer.nodes.size() > 1) return false;

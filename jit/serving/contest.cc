@@ -55,7 +55,7 @@ class Samples {
 };
 
 // Whose turn it is: a run of the host's calls, then one of compiled code's.
-class Rounds {
+class TurnOrder {
  public:
   Contest::Side Next() {
     const bool is_host = next_ < Contest::kRunOfCalls;
@@ -160,7 +160,7 @@ class Contest::ShapeClass {
     turn->makes_kernels = false;
     std::lock_guard<std::mutex> lock(mutex_);
     if (turn->series != series_) return;
-    rounds_.Restart();
+    turn_order_.Restart();
     if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
       check_at_.store(calls() + 2 * check_every_, std::memory_order_relaxed);
     }
@@ -192,7 +192,7 @@ class Contest::ShapeClass {
     if (turn.side == Side::kHost) host_has_run_.store(true, std::memory_order_release);
     if (turn.series != series_) return;
     if (turn.makes_kernels) {
-      rounds_.Restart();
+      turn_order_.Restart();
       return;
     }
     AddTime(turn, time);
@@ -245,7 +245,7 @@ class Contest::ShapeClass {
   void Measure(Turn* turn) {
     turn->is_measured = true;
     turn->series = series_;
-    turn->side = rounds_.Next();
+    turn->side = turn_order_.Next();
     turn->makes_kernels =
         turn->side == Side::kHost && !host_has_run_.load(std::memory_order_acquire);
   }
@@ -261,7 +261,7 @@ class Contest::ShapeClass {
 
   void Forget() {
     ++series_;
-    rounds_.Restart();
+    turn_order_.Restart();
     host_ = {};
     compiled_ = {};
   }
@@ -275,7 +275,7 @@ class Contest::ShapeClass {
   void SpotCheck(uint64_t call, Turn* turn) {
     if (call < check_at_.load(std::memory_order_relaxed)) return;
     Measure(turn);
-    if (!rounds_.IsComplete()) return;
+    if (!turn_order_.IsComplete()) return;
     check_every_ = std::min(2 * check_every_, kSpotCheckEvery);
     check_at_.store(call + check_every_, std::memory_order_relaxed);
   }
@@ -293,7 +293,7 @@ class Contest::ShapeClass {
   }
 
   void CheckAfter(uint64_t number) {
-    rounds_.Restart();
+    turn_order_.Restart();
     check_every_ = number;
     check_at_.store(calls() + number, std::memory_order_relaxed);
   }
@@ -371,7 +371,7 @@ class Contest::ShapeClass {
   uint32_t series_ = 1;  // counts trials, and spot checks that follow each other
   double ratio_ = 0;
   std::optional<Verdict> verdict_;
-  Rounds rounds_;
+  TurnOrder turn_order_;
   Samples host_, compiled_;
 };
 

@@ -23,9 +23,6 @@ namespace {
 
 using ops::ConvDims;
 
-// Each is a kernel of its own.
-constexpr int64_t kMostPhases = 16;
-
 int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 int64_t CeilDiv(int64_t a, int64_t b) { return -FloorDiv(-a, b); }
 
@@ -181,7 +178,7 @@ Value ConvolutionByPhases(Node* node, FuncBuilder& b) {
   int64_t num_phases = 1;
   for (Axis& axis : axes) {
     num_phases *= axis.dilation;
-    if (num_phases > kMostPhases || !CountPlaces(*node, *d, &axis)) return {};
+    if (num_phases > ops::kMostPhases || !CountPlaces(*node, *d, &axis)) return {};
   }
   const Arrangement arrangement = Arrange(*node, *d, axes);
   std::vector<Value> parts;
