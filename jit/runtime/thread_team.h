@@ -70,7 +70,7 @@ class ThreadTeam {
 
   TeamState* state_ = nullptr;  // null: the caller is alone
   void* scratch_;
-  uint64_t round_ = 0;                               // kernels shared out so far
+  uint64_t offers_ = 0;                              // kernels shared out so far
   const backend::HostKernel* last_alone_ = nullptr;  // of several chunks
   bool goes_back_ = false;
   bool has_asked_again_ = false;  // or need not
