@@ -7,7 +7,7 @@
 #include "backends/cpu/codegen/cpu_features.h"
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/winograd_plan.h"
 #include "backends/cpu/emitter_list.h"
 #include "backends/cpu/library/library_kernels.h"

@@ -8,8 +8,10 @@
 #include <memory>
 #include <utility>
 
+#include "backends/cpu/contraction/contraction_blocks.h"
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/image_prefetch.h"
 #include "backends/cpu/contraction/panel_packing.h"

@@ -11,11 +11,8 @@
 //
 // Sizes may be symbolic.  Tiles are chosen here and so for good: an unknown m or k is taken for a
 // large one, an unknown n gets panels of two vectors, which waste less of a ragged end.  Block
-// sizes are expressions like any other.
-//
-// Tile sizes follow from the register file: with 32 vector registers 8x3, 12x2 or 14x1 accumulators
-// leave room for a panel row and a broadcast; 7 x 4 and more spill and run at half speed.  Block
-// sizes follow from the caches: what a chunk reads again and again stays in half of L2.
+// sizes are expressions like any other.  How tiles and blocks are chosen is in contraction_tiles.h
+// and contraction_blocks.h.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
 
@@ -41,9 +38,6 @@ struct AddressLoop {
 std::vector<AddressLoop> Merged(const std::vector<AddressLoop>& loops);
 // Of all loops together.
 ir::Dim Trips(const std::vector<AddressLoop>& loops);
-
-// With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
-inline constexpr int kEnoughAccumulators = 8;
 
 enum class RhsMode {
   kPacked,        // panels made by assign_layouts
@@ -103,19 +97,6 @@ struct ContractionPlan {
   ir::Dim n_blocks() const { return CeilDiv(panels(), block_panels); }
 };
 
-// A register tile as the attribute `target` names it: vectors x rows, "3x8".
-struct Tile {
-  int vectors = 0, rows = 0;
-  friend bool operator==(const Tile& a, const Tile& b) {
-    return a.vectors == b.vectors && a.rows == b.rows;
-  }
-};
-std::string TileName(const Tile& tile);
-// The tiles worth trying for a contraction of static shapes, the one that is taken unasked first.
-// All add up k in the same order, so results do not depend on which it is.
-absl::StatusOr<std::vector<Tile>> CandidateTiles(const ir::Node& fusion,
-                                                 const backend::TargetInfo& target);
-
 // Unimplemented with a reason for layouts and types that have no code.
 // `will_be_packed`: plan as if assign_layouts had packed the right-hand side already.
 absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
@@ -126,24 +107,6 @@ absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
 // expected, and none would fetch enough weights ahead: [128 b, 3072] x [3072, 768] with weights
 // from memory took 1.38 times as long for b = 1 when b was taken for 128.
 ir::SymbolMap UsualSizes(const ContractionPlan& plan);
-
-// Sums over k that are long are sums of blocks (long_sum.h): trips of one of the k loops in a
-// block.
-struct KBlocks {
-  static constexpr int64_t kMultiple = 96;  // of trips, where the last loop is cut
-  int depth = -1;                           // which loop; -1: k is one block
-  ir::Dim trips = 0;
-  ir::Dim count = 1;  // blocks in all, at least one
-  ir::Dim per_loop(const ContractionPlan& plan) const {
-    return CeilDiv(plan.k_loops[depth].trips, trips);
-  }
-};
-// Of the loops from `first` on, the last of which takes `at_a_time` trips in a step.
-KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time = 1);
-
-// Two rows share the only panel's last vector, since it is half empty.  (24 columns: three
-// multiply-adds for two rows instead of four.)
-bool SharesLastVector(const ContractionPlan& plan);
 
 // Sizes, strides and padding of a channels-last convolution with one to three spatial dimensions;
 // Unimplemented for any other.

@@ -15,7 +15,7 @@
 #include <algorithm>
 
 #include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/loops/long_sum.h"

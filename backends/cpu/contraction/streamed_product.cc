@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 
+#include "backends/cpu/contraction/contraction_blocks.h"
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_plan.h"

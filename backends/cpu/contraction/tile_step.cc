@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "backends/cpu/contraction/contraction_tiles.h"
+
 namespace tektite::cpu {
 
 using ir::DType;

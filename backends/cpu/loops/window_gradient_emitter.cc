@@ -7,7 +7,7 @@
 // lies in, and what follows (the mask of a ReLU) is worked out before it is stored.  A window
 // begins in its tile.  Where no window is longer than its stride, a tile needs its own choice only;
 // otherwise it needs those of some tiles before it, which are kept in scratch for as many rows of
-// windows as reach into a row of tiles.  A choice is the number of an element within its window.
+// windows as reach into a row of tiles.  window_choice.h says what a choice is.
 //
 // Vectors run along the innermost dimension when the windows leave it alone; otherwise elements are
 // computed one by one.  Sums are in the order of the windows, f16 and bf16 in f32.
@@ -16,10 +16,10 @@
 
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/loops/loop_emitters.h"
+#include "backends/cpu/loops/window_choice.h"
 #include "backends/cpu/loops/window_epilogue.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
-#include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
@@ -32,75 +32,37 @@ using ir::Node;
 using ir::Op;
 using loop::Value;
 
-// Elements of a window up to which its code has no loops.
-constexpr int64_t kMostUnrolled = 32;
 // A unit of work in which windows overlap chooses some rows that its neighbour chooses too, so it
 // takes this long at least.
 constexpr double kLeastUnitNs = 20000;
 
-bool IsAtMost(const Dim& a, const Dim& b) { return (a - b).value_or(1) <= 0; }
-
-// One dimension of the image.
-struct Axis {
-  int64_t window = 1, stride = 1, low = 0;
-  int64_t overlap = 0;  // tiles before a tile whose windows reach into it
-  Dim size, places, tiles;
-  bool starts_inside = true, ends_inside = true;  // every window
-  bool tiles_inside = true;                       // every tile has a stride of elements
-  bool tiles_have_places = true;                  // every tile has a window
-
-  bool is_plain() const { return window == 1 && stride == 1 && starts_inside && ends_inside; }
-};
-
-std::vector<Axis> AxesOf(const Node& root) {
-  const int rank = root.shape().rank();
-  const ops::WindowDims w = ops::GetWindowDims(rank, root.attrs());
-  std::vector<Axis> axes(rank);
-  for (int d = 0; d < rank; ++d) {
-    Axis& a = axes[d];
-    a.window = w.window[d];
-    a.stride = w.strides[d];
-    a.low = w.low[d];
-    a.overlap = (a.window - 1) / a.stride;
-    a.size = root.operand_shape(0).dim(d);
-    a.places = root.operand_shape(1).dim(d);
-    a.tiles = CeilDiv(a.size + Dim(a.low), a.stride);
-    const Dim reach = (a.places - Dim(1)) * Dim(a.stride) + Dim(a.window - a.low);
-    a.starts_inside = a.low == 0;
-    a.ends_inside = IsAtMost(reach, a.size);
-    a.tiles_inside = a.low == 0 && Mod(a.size, a.stride) == Dim(0);
-    a.tiles_have_places = IsAtMost(a.tiles, a.places);
-  }
-  return axes;
-}
-
 class WindowGradientEmitter {
  public:
   WindowGradientEmitter(const Node& fusion, const Node& root, const Target& target)
-      : region_(fusion.region()), root_(root), axes_(AxesOf(root)), rank_(root.shape().rank()) {
-    const DType dtype = root.shape().dtype();
-    wide_ = ir::IsFloat(dtype) && ir::DTypeBytes(dtype) < 4 ? DType::kF32 : dtype;
-    const Axis& last = axes_.back();
-    vectorized_ = last.is_plain() && last.size.value_or(2) > 1;
-    lanes_ = vectorized_ ? RegionLanes(region_, target) : 1;
-    for (const Axis& a : axes_) {
-      elements_ *= a.window;
+      : region_(fusion.region()),
+        root_(root),
+        axes_(WindowAxesOf(root)),
+        rank_(root.shape().rank()),
+        vectorized_(axes_.back().is_plain() && axes_.back().size.value_or(2) > 1),
+        lanes_(vectorized_ ? RegionLanes(region_, target) : 1),
+        choice_(root, axes_, vectorized_, lanes_) {
+    for (const WindowAxis& a : axes_) {
       if (a.overlap > 0 && ring_ < 0) ring_ = static_cast<int>(&a - axes_.data());
     }
-    unrolled_ = elements_ <= kMostUnrolled;
   }
 
   absl::StatusOr<EmittedKernel> Run(const Node& fusion, const Target& target,
                                     const std::string& name) {
     EmittedKernel result;
     result.kernel = MakeKernel(fusion, name);
-    const double cycles = 1.6 * static_cast<double>(elements_) / lanes_;
+    const double cycles = 1.6 * static_cast<double>(choice_.elements()) / lanes_;
     result.cost = ElementwiseCost(region_, target) +
                   Cost(root_.operand_shape(1).NumElements(), target.ns(cycles));
     loop::Builder b(result.kernel.get());
     b_ = &b;
     ElementEmitter emitter(&b, lanes_);
     e_ = &emitter;
+    choice_.EmitInto(&emitter);
     BindParameters(emitter, region_);
     if (ring_ < 0) {
       EmitApart(&result);
@@ -123,19 +85,7 @@ class WindowGradientEmitter {
     return tiles;
   }
   Dim IfNotEmpty() const { return Min(root_.shape().NumElements(), 1); }
-  Value ChoiceOf(Value number) const { return b_->Splat(b_->Convert(number, DType::kS32), lanes_); }
-  Value Zero() const { return b_->Splat(b_->Constant(wide_, 0), lanes_); }
-  Value Read(int operand, const std::vector<Value>& index) const {
-    Indices at;
-    for (int d = 0; d < rank_; ++d)
-      at.push_back(At(index[d], d + 1 == rank_ && vectorized_ ? 1 : 0));
-    return b_->Convert(e_->EmitVector(root_.operand(operand), at), wide_);
-  }
-  loop::Builder::ForOptions Unrolled(int64_t trips) const {
-    loop::Builder::ForOptions options;
-    if (unrolled_) options.unroll = static_cast<int>(trips);
-    return options;
-  }
+  Value Zero() const { return b_->Splat(b_->Constant(choice_.dtype(), 0), lanes_); }
 
   // ---- windows that do not overlap: a unit is a row of tiles, or a tile
 
@@ -177,7 +127,7 @@ class WindowGradientEmitter {
 
   void EmitOverlapping(EmittedKernel* result) {
     loop::Builder& b = *b_;
-    const Axis& axis = axes_[ring_];
+    const WindowAxis& axis = axes_[ring_];
     Dims outer = Tiles(ring_);
     const Dim row_cost = FloorDiv(result->cost, Max(Product(outer) * axis.tiles, 1));
     const Dim least = Max(FloorDiv(Cost(1, kLeastUnitNs), Max(row_cost, 1)), 4 * axis.overlap);
@@ -217,7 +167,7 @@ class WindowGradientEmitter {
 
   // Choices kept along a dimension behind the ring's: those before the first tile are none.
   Dim PlaneSize(int d) const {
-    const Axis& a = axes_[d];
+    const WindowAxis& a = axes_[d];
     if (vectorized_ && d + 1 == rank_) return CeilDiv(a.size, lanes_) * Dim(lanes_);
     return a.tiles + Dim(a.overlap);
   }
@@ -246,7 +196,7 @@ class WindowGradientEmitter {
 
   Value HasPlace(int d, Value at) const {
     loop::Builder& b = *b_;
-    const Axis& a = axes_[d];
+    const WindowAxis& a = axes_[d];
     Value has = b.Int(DType::kBool, 1);
     if (a.overlap > 0) has = b.And(has, b.Compare("ge", at, b.Index(0)));
     if (!a.tiles_have_places) has = b.And(has, b.Compare("lt", at, b.Index(a.places)));
@@ -258,14 +208,14 @@ class WindowGradientEmitter {
     const int d = static_cast<int>(tile->size());
     auto keep = [&](Value choice) { b.Store(choices_, ChoiceAt(*tile), choice); };
     if (d == rank_) {
-      if (!exists) return keep(ChoiceOf(b.Index(-1)));
+      if (!exists) return keep(choice_.Number(b.Index(-1)));
       Value has = b.Int(DType::kBool, 1);
       for (int i = ring_ + 1; i < rank_; ++i) {
         if (!axes_[i].is_plain()) has = b.And(has, HasPlace(i, (*tile)[i]));
       }
       return keep(b.IfElse(
-          has, [&] { return std::vector<Value>{Choose(*tile)}; },
-          [&] { return std::vector<Value>{ChoiceOf(b.Index(-1))}; })[0]);
+          has, [&] { return std::vector<Value>{choice_.Choose(*tile, mask_)}; },
+          [&] { return std::vector<Value>{choice_.Number(b.Index(-1))}; })[0]);
     }
     auto next = [&](Value at, Value mask) {
       mask_ = mask;
@@ -275,89 +225,6 @@ class WindowGradientEmitter {
     };
     if (vectorized_ && d + 1 == rank_) return ForEachVector(b, axes_[d].size, lanes_, next);
     b.For(b.Index(-axes_[d].overlap), b.Index(axes_[d].tiles), 1, [&](Value at) { next(at, {}); });
-  }
-
-  // ---- one window
-
-  // The first greatest element of the window at `place`; the first of all where none is greater
-  // than -inf.  NaN is not greater than anything.
-  Value Choose(const std::vector<Value>& place) {
-    loop::Builder& b = *b_;
-    Value inside = b.Int(DType::kBool, 1);
-    for (int d = 0; d < rank_; ++d) {
-      const Axis& a = axes_[d];
-      Value start = Start(d, place[d]);
-      if (!a.starts_inside) inside = b.And(inside, b.Compare("ge", start, b.Index(0)));
-      if (!a.ends_inside) {
-        Value end = b.Add(start, b.Index(a.window));
-        inside = b.And(inside, b.Compare("le", end, b.Index(a.size)));
-      }
-    }
-    if (!unrolled_) inside = b.Int(DType::kBool, 0);
-    return b.IfElse(
-        inside, [&] { return std::vector<Value>{ChooseWithin(place, true)}; },
-        [&] { return std::vector<Value>{ChooseWithin(place, false)}; })[0];
-  }
-
-  Value Start(int d, Value place) const {
-    const Axis& a = axes_[d];
-    return b_->Sub(b_->Mul(place, b_->Index(a.stride)), b_->Index(a.low));
-  }
-
-  Value ChooseWithin(const std::vector<Value>& place, bool all) {
-    loop::Builder& b = *b_;
-    std::vector<Value> begin, end;
-    Value first = b.Index(0);
-    for (int d = 0; d < rank_; ++d) {
-      const Axis& a = axes_[d];
-      begin.push_back(b.Index(0));
-      end.push_back(b.Index(a.window));
-      if (!all && !a.starts_inside) {
-        // A window with no element chooses one that is outside.
-        Value before = b.Max(b.Sub(b.Index(0), Start(d, place[d])), b.Index(0));
-        begin.back() = b.Min(before, b.Index(a.window - 1));
-      }
-      if (!all && !a.ends_inside) {
-        end.back() = b.Min(b.Sub(b.Index(a.size), Start(d, place[d])), end.back());
-      }
-      if (!all && !a.starts_inside) {
-        Value start = b.Add(Start(d, place[d]), begin.back());
-        end.back() = b.Select(b.Compare("ge", start, b.Index(0)), end.back(), b.Index(0));
-      }
-      first = b.Add(b.Mul(first, b.Index(a.window)), begin.back());
-    }
-    const ir::Literal lowest = ops::ReducerIdentity("max", wide_);
-    Value least =
-        ir::IsFloat(wide_) ? b.Float(wide_, lowest.AsDouble(0)) : b.Int(wide_, lowest.AsInt(0));
-    std::vector<Value> index;
-    return ChooseAmong(place, begin, end, b.Index(0), &index,
-                       {b.Splat(least, lanes_), ChoiceOf(first)})[1];
-  }
-
-  // Carries the greatest value so far and its number, over all elements that `index` begins.
-  std::vector<Value> ChooseAmong(const std::vector<Value>& place, const std::vector<Value>& begin,
-                                 const std::vector<Value>& end, Value number,
-                                 std::vector<Value>* index, std::vector<Value> state) {
-    loop::Builder& b = *b_;
-    const int d = static_cast<int>(index->size());
-    if (d == rank_) {
-      e_->Clear();
-      e_->SetMask(mask_);
-      Value x = Read(0, *index);
-      Value greater = b.Compare("gt", x, state[0]);
-      return {b.Select(greater, x, state[0]), b.Select(greater, ChoiceOf(number), state[1])};
-    }
-    return b.For(
-        begin[d], end[d], 1, std::move(state),
-        [&](Value i, absl::Span<const Value> carried) {
-          index->push_back(b.Add(Start(d, place[d]), i));
-          Value next = b.Add(b.Mul(number, b.Index(axes_[d].window)), i);
-          std::vector<Value> s =
-              ChooseAmong(place, begin, end, next, index, {carried.begin(), carried.end()});
-          index->pop_back();
-          return s;
-        },
-        Unrolled(axes_[d].window));
   }
 
   // ---- one tile
@@ -375,14 +242,14 @@ class WindowGradientEmitter {
           [&] {
             e_->Clear();
             e_->SetMask(mask_);
-            Value dy = Read(1, tile);
-            return std::vector<Value>{Choose(tile), dy};
+            Value dy = choice_.Read(1, tile);
+            return std::vector<Value>{choice_.Choose(tile, mask_), dy};
           },
           [&] {
-            return std::vector<Value>{ChoiceOf(b.Index(-1)), Zero()};
+            return std::vector<Value>{choice_.Number(b.Index(-1)), Zero()};
           });
       seen_.push_back({seen[0], seen[1]});
-    } else if (unrolled_) {
+    } else if (choice_.is_unrolled()) {
       std::vector<Value> distance;
       SeeAll(tile, &distance);
     }
@@ -409,7 +276,7 @@ class WindowGradientEmitter {
     loop::Builder& b = *b_;
     std::vector<Value> from, place;
     for (int d = 0; d < rank_; ++d) {
-      const Axis& a = axes_[d];
+      const WindowAxis& a = axes_[d];
       from.push_back(b.Sub(tile[d], distance[d]));
       Value at = from.back();
       if (!a.tiles_have_places) at = b.Min(at, b.Index(a.places - Dim(1)));
@@ -418,10 +285,12 @@ class WindowGradientEmitter {
     }
     e_->Clear();
     e_->SetMask(mask_);
-    return {b.Load(choices_, DType::kS32, ChoiceAt(from), lanes_), Read(1, place)};
+    return {b.Load(choices_, DType::kS32, ChoiceAt(from), lanes_), choice_.Read(1, place)};
   }
 
-  Value Position(int d, Value tile, Value offset) const { return b_->Add(Start(d, tile), offset); }
+  Value Position(int d, Value tile, Value offset) const {
+    return b_->Add(choice_.Start(d, tile), offset);
+  }
 
   // All elements of the tile whose places in it begin with `offset`.
   void EmitPositions(const std::vector<Value>& tile, std::vector<Value>* offset, Value inside) {
@@ -437,7 +306,7 @@ class WindowGradientEmitter {
         e_->UnbindValue(ir::Value{const_cast<Node*>(&root_), 0});
       });
     }
-    const Axis& a = axes_[d];
+    const WindowAxis& a = axes_[d];
     b.For(
         b.Index(0), b.Index(a.stride), 1,
         [&](Value i) {
@@ -451,7 +320,7 @@ class WindowGradientEmitter {
           EmitPositions(tile, offset, still);
           offset->pop_back();
         },
-        Unrolled(a.stride));
+        choice_.Unrolled(a.stride));
   }
 
   // Adds the values of all windows that have chosen the element at `offset` of the tile, in the
@@ -462,14 +331,15 @@ class WindowGradientEmitter {
     const int d = static_cast<int>(distance->size());
     if (d == rank_) {
       const Seen seen = SeenAt(tile, *distance);
-      Value chosen = b.Compare("eq", seen.choice, ChoiceOf(number));
+      Value chosen = b.Compare("eq", seen.choice, choice_.Number(number));
       return b.Add(sum, b.Select(chosen, seen.dy, Zero()));
     }
-    const Axis& a = axes_[d];
+    const WindowAxis& a = axes_[d];
     Value room = b.Add(b.Sub(b.Index(a.window - 1), offset[d]), b.Index(a.stride));
     Value count = b.Div(room, b.Index(a.stride));
     loop::Builder::ForOptions options;
-    if (count.IsConstantIndex()) options = Unrolled(std::max<int64_t>(count.constant_index(), 1));
+    if (count.IsConstantIndex())
+      options = choice_.Unrolled(std::max<int64_t>(count.constant_index(), 1));
     return b.For(
         b.Index(0), count, 1, {sum},
         [&](Value i, absl::Span<const Value> carried) {
@@ -496,13 +366,12 @@ class WindowGradientEmitter {
 
   const ir::Graph& region_;
   const Node& root_;
-  const std::vector<Axis> axes_;
+  const std::vector<WindowAxis> axes_;
   const int rank_;
-  DType wide_ = DType::kF32;
-  bool vectorized_ = false, unrolled_ = false;
-  int lanes_ = 1;
-  int ring_ = -1;         // the first dimension in which windows overlap
-  int64_t elements_ = 1;  // of a window
+  const bool vectorized_;
+  const int lanes_;
+  WindowChooser choice_;
+  int ring_ = -1;  // the first dimension in which windows overlap
 
   loop::Builder* b_ = nullptr;
   ElementEmitter* e_ = nullptr;

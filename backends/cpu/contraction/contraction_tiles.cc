@@ -1,0 +1,159 @@
+#include "backends/cpu/contraction/contraction_tiles.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "jit/base/rounding.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::DType;
+using ir::Node;
+
+// Accumulators that fit beside a panel row and a broadcast value.
+int MaxAccumulators(const backend::TargetInfo& target) {
+  return target.vector_registers >= 32 ? 24 : 12;
+}
+
+// Panels of at most so many vectors.  Pairs of bf16 (ReadsPairs) take two panel rows at once.
+int WidestPanel(const ContractionPlan& plan, const backend::TargetInfo& target) {
+  return target.vector_registers >= 32 && plan.dtype != DType::kBF16 ? 3 : 2;
+}
+
+// Rows an unknown distance apart take a pointer each, of which there are registers for eight.
+// ([12, 128, 128] x [12, 128, 64] of unknown length: 0.63 of the static speed with twelve.)
+int MostRows(const ContractionPlan& plan, const backend::TargetInfo& target, int vectors) {
+  const int most = std::min(MaxAccumulators(target) / vectors, 14);
+  const bool known_rows =
+      plan.is_convolution || plan.m_loops.empty() || plan.m_loops[0].lhs_stride.is_constant();
+  return known_rows ? most : std::min(most, 8);
+}
+
+int BestVectors(const ContractionPlan& plan, const backend::TargetInfo& target) {
+  if (!plan.n.is_constant()) return 2;
+  const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
+  double best_waste = 1e9;
+  int best = 1;
+  for (int vectors = WidestPanel(plan, target); vectors >= 1; --vectors) {
+    const double padded = static_cast<double>(RoundUp(needed, vectors));
+    // A narrower panel does fewer multiplications per load.
+    const double waste = padded / static_cast<double>(std::max<int64_t>(needed, 1)) *
+                         (vectors == 1   ? 1.15
+                          : vectors == 2 ? 1.03
+                                         : 1.0);
+    if (waste < best_waste) {
+      best_waste = waste;
+      best = vectors;
+    }
+  }
+  return best;
+}
+
+// Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows,
+// in the gradient of a filter they should not cross taps.
+int BestRows(const ContractionPlan& plan, const backend::TargetInfo& target, int vectors) {
+  const int most = MostRows(plan, target, vectors);
+  if (plan.is_filter_gradient && plan.m_loops.size() > 1) {
+    for (int rows = most; rows >= std::max(1, most / 2); --rows) {
+      if (plan.m_loops.back().trips.value_or(1) % rows == 0) return rows;
+    }
+  }
+  const Dim& extent = plan.is_convolution ? plan.conv.out_width : plan.m;
+  int best_rows =
+      static_cast<int>(std::min<int64_t>(most, std::max<int64_t>(plan.m.value_or(most), 1)));
+  if (!extent.is_constant()) return best_rows;
+  double best = 1e9;
+  for (int rows = most; rows >= std::max(1, most * 2 / 3); --rows) {
+    if (rows > plan.m.value_or(rows)) continue;
+    const double tiles = static_cast<double>(CeilDiv(extent.value(), rows));
+    const double waste = tiles * (rows + 1.5) / static_cast<double>(extent.value());
+    if (waste < best - 1e-9) {
+      best = waste;
+      best_rows = rows;
+    }
+  }
+  return best_rows;
+}
+
+// The tile that the fusion names, if it does and this machine has the registers for it.
+bool ReadTile(const Node& fusion, const backend::TargetInfo& target, ContractionPlan& plan) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(fusion.String(Attr::target), absl::MaxSplits('x', 1));
+  Tile tile;
+  if (!absl::SimpleAtoi(parts.first, &tile.vectors) ||
+      !absl::SimpleAtoi(parts.second, &tile.rows) || tile.vectors < 1 ||
+      tile.vectors > WidestPanel(plan, target) || tile.rows < 1 ||
+      tile.rows > MostRows(plan, target, tile.vectors)) {
+    return false;
+  }
+  plan.vectors = tile.vectors;
+  plan.rows = tile.rows;
+  return true;
+}
+
+}  // namespace
+
+void ChooseTile(const Node& fusion, ContractionPlan& plan, const backend::TargetInfo& target) {
+  if (ReadTile(fusion, target, plan)) return;
+  plan.vectors = BestVectors(plan, target);
+  plan.rows = BestRows(plan, target, plan.vectors);
+}
+
+std::string TileName(const Tile& tile) { return absl::StrCat(tile.vectors, "x", tile.rows); }
+
+absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
+                                                 const backend::TargetInfo& target) {
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionPlan plan,
+                           PlanContraction(fusion, target, /*will_be_packed=*/true));
+  const Tile usual = {plan.vectors, plan.rows};
+  std::vector<Tile> tiles = {usual};
+  if (!plan.m.is_constant() || !plan.n.is_constant() || !plan.k.is_constant()) return tiles;
+  const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
+  auto add = [&](const Tile& tile) {
+    // With few accumulators k is taken in interleaved sums, which is another order.
+    const bool few = tile.vectors * tile.rows < kEnoughAccumulators;
+    if (few || tile.vectors > needed || tile.rows > plan.m.value()) return;
+    if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
+  };
+  if (usual.vectors * usual.rows < kEnoughAccumulators) return tiles;
+  for (int vectors = WidestPanel(plan, target); vectors >= 1; --vectors) {
+    add({vectors, BestRows(plan, target, vectors)});
+    add({vectors, MostRows(plan, target, vectors)});
+  }
+  return tiles;
+}
+
+bool ReadsPairs(const ContractionPlan& plan, const backend::TargetInfo& target) {
+  if (plan.dtype != DType::kBF16 || plan.k_loops.empty() || SharesLastVector(plan) ||
+      plan.rows * plan.vectors + 2 * plan.vectors + 3 > target.vector_registers) {
+    return false;
+  }
+  const auto is_even = [](const Dim& d) { return Mod(d, 2) == Dim(0); };
+  const auto strides_are_even = [&](absl::Span<const AddressLoop> loops) {
+    return std::all_of(loops.begin(), loops.end(),
+                       [&](const AddressLoop& loop) { return is_even(loop.lhs_stride); });
+  };
+  const AddressLoop& inner = plan.k_loops.back();
+  return inner.lhs_stride == Dim(1) && inner.trips.is_constant() &&
+         strides_are_even(absl::MakeConstSpan(plan.k_loops).first(plan.k_loops.size() - 1)) &&
+         strides_are_even(plan.m_loops) && strides_are_even(plan.batch_loops) &&
+         (!plan.is_convolution || plan.conv.channels % 2 == 0) && !plan.is_filter_gradient;
+}
+
+bool SharesLastVector(const ContractionPlan& plan) {
+  if (plan.rhs == RhsMode::kRowMajor || plan.blocked_k_loops > 0 || !plan.n.is_constant()) {
+    return false;
+  }
+  const int64_t n = plan.n.value(), last = n % plan.lanes;
+  return n <= plan.panel() && n > (plan.vectors - 1) * int64_t{plan.lanes} && last > 0 &&
+         last <= plan.lanes / 2;
+}
+
+}  // namespace tektite::cpu
