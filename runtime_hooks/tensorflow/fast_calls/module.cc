@@ -3,7 +3,8 @@
 //   Routes            what is known of one tf.function; in its dictionary as "_tektite_routes"
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
-//   Dispatcher(otherwise, places...)   what is called in the place of Function.__call__
+//   PlainCalls                         see plain_call.h
+//   Dispatcher(otherwise, plain)       what is called in the place of Function.__call__
 //   stand_behind(function, callable)   calls of a Python function become those of `callable`
 //   Skips, Detour         see detour.h
 //   has_won, bind, call   see binding.h
@@ -133,32 +134,25 @@ struct Dispatcher {
   PyObject_HEAD;
   vectorcallfunc call;
   PyObject* otherwise;
-  PlainCalls* plain_calls;
+  PyObject* plain;  // that holds plain_calls
+  const PlainCalls* plain_calls;
   PyObject* routes_name;
 };
 
 PyObject* CallDispatcher(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* names);
 
 PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* otherwise = nullptr;
-  Places places;
-  if (!PyArg_ParseTuple(args, "OO!O!O!OO", &otherwise, &PyDict_Type, &places.eager_context,
-                        &PyDict_Type, &places.cancellation, &PyDict_Type, &places.run_eagerly,
-                        &places.default_graphs, &places.save_context)) {
-    return nullptr;
-  }
-  auto plain_calls = std::make_unique<PlainCalls>();
-  if (!plain_calls->Create(places)) return nullptr;
-  for (PyObject* place : {places.eager_context, places.cancellation, places.run_eagerly,
-                          places.default_graphs, places.save_context}) {
-    Py_INCREF(place);  // for good, as is a dispatcher
-  }
+  PyObject *otherwise = nullptr, *plain = nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &otherwise, &plain)) return nullptr;
+  const PlainCalls* const plain_calls = PlainCallsIn(plain);
+  if (plain_calls == nullptr) return nullptr;
   auto* const self = reinterpret_cast<Dispatcher*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   self->call = CallDispatcher;
   self->otherwise = Hold(otherwise).release();
   self->routes_name = PyUnicode_InternFromString("_tektite_routes");
-  self->plain_calls = plain_calls.release();
+  self->plain = Hold(plain).release();
+  self->plain_calls = plain_calls;
   if (self->routes_name == nullptr) {
     Py_DECREF(self);
     return nullptr;
@@ -169,8 +163,8 @@ PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
 void FreeDispatcher(PyObject* object) {
   auto* const self = reinterpret_cast<Dispatcher*>(object);
   Py_XDECREF(self->otherwise);
+  Py_XDECREF(self->plain);
   Py_XDECREF(self->routes_name);
-  delete self->plain_calls;
   PyTypeObject* const type = Py_TYPE(object);
   type->tp_free(object);
   Py_DECREF(type);
@@ -296,6 +290,7 @@ PyObject* CreateModule() {
   if (module == nullptr) return nullptr;
   using Creator = PyObject* (*)();
   for (const auto& [name, create] : {std::pair<const char*, Creator>("Routes", CreateRoutesType),
+                                     {"PlainCalls", CreatePlainCallsType},
                                      {"Dispatcher", CreateDispatcherType},
                                      {"Skips", CreateSkipsType},
                                      {"Detour", CreateDetourType}}) {

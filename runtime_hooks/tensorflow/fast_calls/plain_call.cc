@@ -1,8 +1,8 @@
 #include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
 
+#include <memory>
 #include <utility>
 
-#include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
 #include "tensorflow/c/eager/c_api_experimental.h"
 #include "tensorflow/core/profiler/lib/traceme.h"
@@ -78,9 +78,8 @@ bool PlainCalls::IsDefaultGraph(PyObject* graph, PyObject* strategies) const {
   return global.get() == graph;
 }
 
-TFE_Context* PlainCalls::Context(PyObject* graph, PyObject* strategies) const {
-  if (PyDict_GetItem(places_.run_eagerly, run_name_) != Py_False ||
-      PyDict_GetItem(places_.cancellation, active_name_) != Py_None ||
+Reference PlainCalls::Handle() const {
+  if (PyDict_GetItem(places_.cancellation, active_name_) != Py_None ||
       tsl::profiler::TraceMe::Active()) {
     return nullptr;
   }
@@ -94,17 +93,95 @@ TFE_Context* PlainCalls::Context(PyObject* graph, PyObject* strategies) const {
     return nullptr;
   }
   const Reference no_tape(TFE_Py_TapeSetIsEmpty());
-  if (no_tape.get() != Py_True || !IsDefaultGraph(graph, strategies) ||
-      !IsNothing(places_.save_context, saving_name_)) {
-    return nullptr;
-  }
-  const Reference handle(PyObject_GetAttr(context, handle_name_));
+  if (no_tape.get() != Py_True) return nullptr;
+  Reference handle(PyObject_GetAttr(context, handle_name_));
   TFE_Context* const result = handle == nullptr ? nullptr : ContextIn(handle.get());
   if (result == nullptr) {
     PyErr_Clear();
     return nullptr;
   }
-  return IsAsync(result) ? nullptr : result;
+  return IsAsync(result) ? nullptr : std::move(handle);
+}
+
+TFE_Context* PlainCalls::Context(PyObject* graph, PyObject* strategies) const {
+  if (PyDict_GetItem(places_.run_eagerly, run_name_) != Py_False ||
+      !IsDefaultGraph(graph, strategies) || !IsNothing(places_.save_context, saving_name_)) {
+    return nullptr;
+  }
+  const Reference handle = Handle();
+  return handle == nullptr ? nullptr : ContextIn(handle.get());
+}
+
+// ---- the type ----
+
+namespace {
+
+struct PlainCallsObject {
+  PyObject_HEAD;
+  PlainCalls* calls;
+};
+PyTypeObject* plain_calls_type = nullptr;
+
+PyObject* NewPlainCalls(PyTypeObject* type, PyObject* args, PyObject*) {
+  Places places;
+  if (!PyArg_ParseTuple(args, "O!O!O!OO", &PyDict_Type, &places.eager_context, &PyDict_Type,
+                        &places.cancellation, &PyDict_Type, &places.run_eagerly,
+                        &places.default_graphs, &places.save_context)) {
+    return nullptr;
+  }
+  auto calls = std::make_unique<PlainCalls>();
+  if (!calls->Create(places)) return nullptr;
+  auto* const self = reinterpret_cast<PlainCallsObject*>(type->tp_alloc(type, 0));
+  if (self == nullptr) return nullptr;
+  for (PyObject* place : {places.eager_context, places.cancellation, places.run_eagerly,
+                          places.default_graphs, places.save_context}) {
+    Py_INCREF(place);  // for good, as TensorFlow is
+  }
+  self->calls = calls.release();
+  return reinterpret_cast<PyObject*>(self);
+}
+
+void FreePlainCalls(PyObject* object) {
+  delete reinterpret_cast<PlainCallsObject*>(object)->calls;
+  PyTypeObject* const type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* HandleOf(PyObject* object, PyObject*) {
+  Reference handle = reinterpret_cast<PlainCallsObject*>(object)->calls->Handle();
+  return handle == nullptr ? Hold(Py_None).release() : handle.release();
+}
+
+PyMethodDef plain_calls_methods[] = {
+    {"handle", HandleOf, METH_NOARGS,
+     "The eager context's handle; None where a call means more than running a function here."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot plain_calls_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Tells whether calls are plain.")},
+    {Py_tp_new, reinterpret_cast<void*>(NewPlainCalls)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(FreePlainCalls)},
+    {Py_tp_methods, plain_calls_methods},
+    {0, nullptr},
+};
+PyType_Spec plain_calls_spec = {"tektite._fast_calls.PlainCalls", sizeof(PlainCallsObject), 0,
+                                Py_TPFLAGS_DEFAULT, plain_calls_slots};
+
+}  // namespace
+
+PyObject* CreatePlainCallsType() {
+  PyObject* const type = PyType_FromSpec(&plain_calls_spec);
+  plain_calls_type = reinterpret_cast<PyTypeObject*>(Hold(type).release());
+  return type;
+}
+
+const PlainCalls* PlainCallsIn(PyObject* object) {
+  if (Py_TYPE(object) == plain_calls_type) {
+    return reinterpret_cast<PlainCallsObject*>(object)->calls;
+  }
+  PyErr_SetString(PyExc_TypeError, "not a tektite._fast_calls.PlainCalls");
+  return nullptr;
 }
 
 }  // namespace tektite::fast_calls

@@ -1,11 +1,15 @@
 // Whether a call means nothing more than running a function on this machine: no graph under
 // construction, tape, device scope, strategy, profiler, callback, cancellation or asynchronous
-// executor.  What _direct.py asks for in Python, without Python.
+// executor.  module.cc asks for itself, and _direct.py through the type PlainCalls:
+//
+//   plain = _fast_calls.PlainCalls(...)   # Places, in their order
+//   plain.handle()                        # the eager context's, or None
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_PLAIN_CALL_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_PLAIN_CALL_H_
 
 #include <Python.h>
 
+#include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "tensorflow/c/eager/c_api.h"
 
 namespace tektite::fast_calls {
@@ -23,6 +27,9 @@ class PlainCalls {
  public:
   // False, with a Python error, if something is not where it is looked for.
   bool Create(const Places& places);
+  // The handle of the context that a plain call runs in; null, without an error, where a call means
+  // more.  Which graph is the default one is not asked.
+  Reference Handle() const;
   // The context in which calls of `graph`'s kind are plain; null, without an error, where this one
   // is not.  `strategies`: the thread-local object with the graph's stack of strategies.
   TFE_Context* Context(PyObject* graph, PyObject* strategies) const;
@@ -34,6 +41,10 @@ class PlainCalls {
   PyObject *context_name_, *handle_name_, *active_name_, *run_name_, *stack_name_, *global_name_,
       *strategies_name_, *saving_name_;
 };
+
+PyObject* CreatePlainCallsType();
+// Null, with a Python error, for an object of another type.
+const PlainCalls* PlainCallsIn(PyObject* object);
 
 }  // namespace tektite::fast_calls
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_PLAIN_CALL_H_

@@ -93,36 +93,22 @@ class _TensorFlow:
         # This module is imported before TensorFlow's import has come to its end.
         cancellation, context, ops = map(_part, ("eager.cancellation", "eager.context", "framework.ops"))
         functions = "eager.polymorphic_function."
-        self.tfe = _part("pywrap_tfe")
-        self.context = context.context
-        self.cancellation = cancellation.context
         self.default_graph = ops.get_default_graph
         self.is_saving = _part("saved_model.save_context").in_save_context
         self.run_eagerly = _part(functions + "eager_function_run")
-        self.is_traced = _part("profiler.trace").enabled
         self.convert = _part("framework.tensor_conversion_registry").convert
         self.eager_tensor = ops.EagerTensor
         self.concrete_function = _part(functions + "concrete_function").ConcreteFunction
         self.function = _part(functions + "polymorphic_function").Function
         self.detector = _part(functions + "polymorphic_function")._frequent_tracing_detector_manager
-        self.places = (vars(context), vars(cancellation), vars(self.run_eagerly), ops._default_graph_stack,
-                       _part("saved_model.save_context")._save_context)
-
-    def plain_context(self) -> Any:
-        """The eager context, or None where a call means more than running a function on this machine."""
-        context = self.context()
-        local = context._thread_local_data
-        if (not local.is_eager or local.device_name or local.op_callbacks or context._context_handle is None
-                or not self.tfe.TFE_Py_TapeSetIsEmpty() or self.cancellation() is not None or self.is_traced()):
-            return None
-        handle = context._context_handle
-        if self.tfe.TFE_ExecutorIsAsync(self.tfe.TFE_ContextGetExecutorForThread(handle)):
-            return None
-        return context
+        # Of the eager context in which a call means no more than running a function on this machine: its handle.
+        self.plain = _fast_calls.PlainCalls(vars(context), vars(cancellation), vars(self.run_eagerly),
+                                            ops._default_graph_stack, _part("saved_model.save_context")._save_context)
+        self.plain_handle = self.plain.handle
 
     def plain_graph(self) -> Any:
         """The default graph, or None where more than the arguments decides which trace is called
-        (function_context.py); to be asked in a plain context."""
+        (function_context.py); to be asked where calls are plain."""
         graph = self.default_graph()
         return None if graph._distribution_strategy_stack or self.is_saving() else graph
 
@@ -158,7 +144,7 @@ class _Binding(_Skips):
     def _pause(self, most: int) -> None:
         self.skip = self.pause = min(2 * self.pause + 1, most)
 
-    def bind(self, tf: _TensorFlow, context: Any, concrete: Any, arguments: list[Any]) -> None:
+    def bind(self, tf: _TensorFlow, handle: Any, concrete: Any, arguments: list[Any]) -> None:
         """Asks which cluster ``concrete`` is. Where it is none (yet), after a pause again."""
         self.early = 0
         self._pause(_MOST_UNBOUND)
@@ -167,7 +153,7 @@ class _Binding(_Skips):
         if any(type(tensor) is not tf.eager_tensor for tensor in tensors):
             return
         function = concrete._inference_function
-        answer = _fast_calls.bind(context._handle, function.name, len(arguments), tensors)
+        answer = _fast_calls.bind(handle, function.name, len(arguments), tensors)
         order = answer[1:]
         outputs = function.function_type.flat_outputs
         if answer[0] == 0 or len(order) != len(outputs):
@@ -179,9 +165,9 @@ class _Binding(_Skips):
         self.plan = _Plan(answer[0], captures, len(order), None if order == tuple(range(len(order))) else order)
         self.skip = self.pause = 0
 
-    def run(self, context: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
+    def run(self, handle: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
         """The function's flat results; None where the call has to be made in the ordinary way."""
-        results: list[Any] | int = _fast_calls.call(context._handle, plan.id, plan.num_outputs, arguments)
+        results: list[Any] | int = _fast_calls.call(handle, plan.id, plan.num_outputs, arguments)
         if isinstance(results, int):  # why not: a tektite_fallback
             if results == _fast_calls.NO_BINDING and self.plan is plan:
                 self.plan = None
@@ -325,18 +311,18 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
             result = ordinary(self, tensor_inputs, captured_inputs)
             # An earlier process may have found out that compiled code is faster.
             if _fast_calls.has_won(self._inference_function.name) and (
-                    context := tf.plain_context()) is not None:
-                binding.bind(tf, context, self, tensor_inputs)
+                    handle := tf.plain_handle()) is not None:
+                binding.bind(tf, handle, self, tensor_inputs)
             return result
-        elif not binding.is_hopeless and (context := tf.plain_context()) is not None:
+        elif not binding.is_hopeless and (handle := tf.plain_handle()) is not None:
             plan = binding.plan
             if plan is None:
                 result = ordinary(self, tensor_inputs, captured_inputs)
-                binding.bind(tf, context, self, tensor_inputs)
+                binding.bind(tf, handle, self, tensor_inputs)
                 return result
             if not plan.has_captures(captured_inputs):
                 binding.plan = None
-            elif (results := binding.run(context, plan, tensor_inputs)) is not None:
+            elif (results := binding.run(handle, plan, tensor_inputs)) is not None:
                 return self.function_type.pack_output(results)
         return ordinary(self, tensor_inputs, captured_inputs)
 
@@ -368,7 +354,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
             calls = learning.calls
         finally:
             learning.calls = before
-        graph = None if tf.plain_context() is None else tf.plain_graph()
+        graph = None if tf.plain_handle() is None else tf.plain_graph()
         if len(calls) != 1 or graph is None or _has_call_time_captures(self):
             memo.not_learned()
             return result
@@ -428,9 +414,9 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
         if entry.traces != self.experimental_get_tracing_count() or (
                 plan is not None and not plan.has_captures(entry.concrete._captured_inputs)):
             memo.forget(key)
-        elif (plan is not None and binding.skip == 0 and (context := tf.plain_context()) is not None
+        elif (plan is not None and binding.skip == 0 and (handle := tf.plain_handle()) is not None
               and tf.plain_graph() is entry.graph):
-            results = binding.run(context, plan, [leaves[place] for place in entry.order])
+            results = binding.run(handle, plan, [leaves[place] for place in entry.order])
             if results is not None:
                 tf.detector.called_without_tracing(self._key_for_call_stats)
                 if are_tensors:
@@ -440,7 +426,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
 
     _leave_out_of_messages(learn)
     _leave_out_of_messages(call)
-    behind = _fast_calls.Dispatcher(_past(call, ordinary, None), *tf.places)
+    behind = _fast_calls.Dispatcher(_past(call, ordinary, None), tf.plain)
     tf.function.__call__ = _as_function(behind, ordinary)
 
 
