@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "jit/base/rounding.h"
 #include "jit/llvm/fold.h"
 #include "jit/llvm/instr.h"
 
@@ -66,6 +67,20 @@ Value Builder::ChunkBegin() {
 
 Value Builder::ChunkEnd() { return Value(ArenaOf(kernel_).Leaf(Code::kChunkEnd, Type(), 0), 0); }
 
+Value Builder::ThreadIndex() {
+  return Value(ArenaOf(kernel_).Leaf(Code::kThreadIndex, Type(), 0), 0);
+}
+
+Value Builder::BlockIndex() {
+  return Value(ArenaOf(kernel_).Leaf(Code::kBlockIndex, Type(), 0), 0);
+}
+
+Value Builder::BlockCount() {
+  const ir::Dim& blocks = kernel_->launch.blocks;
+  if (blocks.is_constant()) return Index(blocks.value());
+  return Value(ArenaOf(kernel_).Leaf(Code::kBlockCount, Type(), 0), 0);
+}
+
 Value Builder::Size(int i) { return Value(ArenaOf(kernel_).Leaf(Code::kSize, Type(), i), 0); }
 
 Value Builder::AllocateScratch(DType dtype, const ir::Dim& elements) {
@@ -76,6 +91,13 @@ Value Builder::AllocateScratch(DType dtype, const ir::Dim& elements) {
   }
   const Value start(ArenaOf(kernel_).Leaf(Code::kScratch, {DType::kU8, 1, true}, 0), 0);
   return Offset(start, DType::kU8, Index(at));
+}
+
+Value Builder::AllocateShared(DType dtype, int64_t elements) {
+  int64_t& bytes = kernel_->launch.shared_bytes;
+  const int64_t at = bytes;
+  bytes = RoundUp(at + elements * ir::DTypeBytes(dtype), 16);
+  return Value(ArenaOf(kernel_).Leaf(Code::kShared, {dtype, 1, true, true}, at), 0);
 }
 
 // ---- constants ----
@@ -258,11 +280,44 @@ Value Builder::MaskUpTo(Value count, int lanes) {
   return Emit(New(kernel_, Code::kMaskUpTo, {count}, {DType::kBool, lanes, false}));
 }
 
+// ---- threads ----
+
+void Builder::Barrier() { Emit(New(kernel_, Code::kBarrier, {})); }
+
+// What is the same in all threads stays as it is.
+
+Value Builder::WarpDown(Value v, int distance) {
+  if (ConstantOf(v) != nullptr || distance == 0) return v;
+  Instr* instr = New(kernel_, Code::kWarpDown, {v}, v.type());
+  instr->immediate = distance;
+  return Emit(instr);
+}
+
+Value Builder::WarpXor(Value v, int mask) {
+  if (ConstantOf(v) != nullptr || mask == 0) return v;
+  Instr* instr = New(kernel_, Code::kWarpXor, {v}, v.type());
+  instr->immediate = mask;
+  return Emit(instr);
+}
+
+Value Builder::WarpRead(Value v, Value thread) {
+  if (ConstantOf(v) != nullptr) return v;
+  return Emit(New(kernel_, Code::kWarpRead, {v, thread}, v.type()));
+}
+
+Value Builder::WarpVote(Op op, Value v) {
+  if (ConstantOf(v) != nullptr) return v;
+  Instr* instr = New(kernel_, Code::kWarpVote, {v}, v.type());
+  instr->op = op;
+  return Emit(instr);
+}
+
 // ---- memory ----
 
 Value Builder::Offset(Value pointer, DType dtype, Value index) {
   if (index.IsConstantIndex(0)) return pointer;
-  Instr* instr = New(kernel_, Code::kOffset, {pointer, index}, {dtype, 1, true});
+  Instr* instr =
+      New(kernel_, Code::kOffset, {pointer, index}, {dtype, 1, true, pointer.type().shared});
   instr->access = dtype;
   return Emit(instr);
 }

@@ -26,7 +26,7 @@ Direction DirectionFromName(absl::string_view name) {
   return Direction::kInvalid;
 }
 
-bool IsLeaf(Code code) { return code <= Code::kSize; }
+bool IsLeaf(Code code) { return code <= Code::kThreadIndex; }
 
 Type Value::type() const { return instr_ == nullptr ? Type() : instr_->results[result_]; }
 

@@ -34,7 +34,7 @@ bool IsLeaf(Code code);
 
 struct Instr {
   Code code = Code::kConstant;
-  ir::Op op = ir::Op::kAdd;    // kUnary, kBinary, kReduceLanes
+  ir::Op op = ir::Op::kAdd;    // kUnary, kBinary, kReduceLanes, kWarpVote
   DType access = DType::kS64;  // element type of the memory accessed
   int number = 0;              // order of creation within the kernel
   int64_t immediate = 0;

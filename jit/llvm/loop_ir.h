@@ -24,6 +24,20 @@
 // otherwise an entry of the table that whoever calls the code fills by Kernel::sizes.  So one
 // emitter makes the code for fixed shapes and the code for every shape.
 //
+// A kernel is for the host or for a device.  The host runs chunks of it, which ChunkBegin and
+// ChunkEnd tell.  A device runs Launch::blocks blocks of Launch::threads threads, each of which
+// runs the whole program:
+//
+//   k.launch = {256, CeilDiv(n, 256)};
+//   Value i = b.Add(b.Mul(b.BlockIndex(), b.Index(256)), b.ThreadIndex());
+//   b.If(b.Compare("lt", i, b.Index(n)), [&] { b.Store(b.Buffer(1), i, ...); });
+//
+// Threads of a block share memory (AllocateShared), which holds anything at first, and wait for
+// each other at a Barrier: what they wrote before it, anywhere, the others see after it.  32
+// threads are a warp, which exchanges values without memory.  All threads of a block must reach a
+// barrier, all of a warp an exchange, none behind a condition on which they differ.  Two threads
+// without a barrier between them must not touch the same byte, unless both read.
+//
 // Constants are folded while building (scalar s64 and bool), so emitters need no special cases for
 // loops of known length; a For over an empty constant range disappears, one trip is inlined.
 #ifndef TEKTITE_JIT_LLVM_LOOP_IR_H_
@@ -51,8 +65,10 @@ struct Type {
   DType dtype = DType::kS64;
   int lanes = 1;
   bool pointer = false;
+  bool shared = false;  // a pointer into the shared memory of a block
   friend bool operator==(const Type& a, const Type& b) {
-    return a.dtype == b.dtype && a.lanes == b.lanes && a.pointer == b.pointer;
+    return a.dtype == b.dtype && a.lanes == b.lanes && a.pointer == b.pointer &&
+           a.shared == b.shared;
   }
 };
 
@@ -92,6 +108,16 @@ struct BufferInfo {
 
 struct Block;
 
+inline constexpr int kWarpThreads = 32;
+inline constexpr int kMostThreads = 1024;  // of a block
+
+// How a device runs a kernel.
+struct Launch {
+  int threads = 0;           // of a block: whole warps; 0: a kernel of the host
+  ir::Dim blocks = 1;        // below 2^31
+  int64_t shared_bytes = 0;  // of a block; Builder::AllocateShared adds to it
+};
+
 class Kernel {
  public:
   // `symbols`: those that sizes may name.
@@ -101,8 +127,11 @@ class Kernel {
   const std::string& name() const { return name_; }
   const std::vector<BufferInfo>& buffers() const { return buffers_; }
   Block& body() const { return *body_; }
-  // Bytes of scratch the code uses; Builder::AllocateScratch adds to it.
+  // Bytes of scratch the code uses, of each worker of the host or of a device's launch;
+  // Builder::AllocateScratch adds to it.
   ir::Dim scratch_bytes = 0;
+  Launch launch;
+  bool is_for_device() const { return launch.threads > 0; }
   // From the symbols' values to the table that Builder::Size reads.
   ir::DimProgram sizes;
 
@@ -126,10 +155,15 @@ class Builder {
   Value Buffer(int i);  // pointer
   Value ChunkBegin();   // s64
   Value ChunkEnd();
+  Value ThreadIndex();  // in its block
+  Value BlockIndex();
+  Value BlockCount();
   Value Size(int i);  // entry i of the table of sizes
   // A pointer into the worker's scratch, 64-byte aligned, for `elements` of `dtype`.  Belongs at
   // the beginning, outside of every loop.
   Value AllocateScratch(DType dtype, const ir::Dim& elements);
+  // A pointer into the block's shared memory, 16-byte aligned.
+  Value AllocateShared(DType dtype, int64_t elements);
 
   // ---- constants ----
   Value Index(int64_t v);              // s64 scalar
@@ -170,6 +204,17 @@ class Builder {
   Value Shuffle(Value a, Value b, std::vector<int> indices);
   // Lane i is true iff i < count (s64).
   Value MaskUpTo(Value count, int lanes);
+
+  // ---- threads ----
+  void Barrier();
+  // Of another thread of the warp: `distance` threads further on (its own value where there is
+  // none), the one whose number differs in the bits of `mask`, and number `thread` (s64).
+  Value WarpDown(Value v, int distance);
+  Value WarpXor(Value v, int mask);
+  Value WarpRead(Value v, Value thread);
+  // Whether a bool holds in any thread of the warp, in all of them.
+  Value WarpAny(Value v) { return WarpVote(ir::Op::kOr, v); }
+  Value WarpAll(Value v) { return WarpVote(ir::Op::kAnd, v); }
 
   // ---- memory ----
   Value Offset(Value pointer, DType dtype, Value index);
@@ -213,6 +258,7 @@ class Builder {
 
  private:
   Value Emit(Instr* instr);
+  Value WarpVote(ir::Op op, Value v);
   Kernel* kernel_;
   Block* block_;
 };

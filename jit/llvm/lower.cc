@@ -23,8 +23,12 @@ llvm::Type* ElementType(llvm::LLVMContext& context, DType dtype) {
   }
 }
 
-llvm::Type* LlvmType(llvm::LLVMContext& context, Type type) {
-  if (type.pointer) return llvm::PointerType::getUnqual(context);
+llvm::Type* LlvmType(LowerContext& c, Type type) {
+  llvm::LLVMContext& context = c.builder.getContext();
+  if (type.pointer) {
+    const unsigned space = !c.device ? kHostSpace : type.shared ? kSharedSpace : kGlobalSpace;
+    return llvm::PointerType::get(context, space);
+  }
   llvm::Type* element = ElementType(context, type.dtype);
   return type.lanes == 1 ? element : llvm::FixedVectorType::get(element, type.lanes);
 }
@@ -35,126 +39,59 @@ llvm::Type* MemoryType(llvm::LLVMContext& context, DType dtype) {
 
 namespace {
 
-// The code is an inner function whose parameters are the buffers and scratch areas, because LLVM
-// knows how parameters marked noalias behave, and an outer one that unpacks the frame.
 class Lowering {
  public:
   Lowering(const Kernel& kernel, const LowerOptions& options, llvm::Module* module)
       : kernel_(kernel),
-        c_{module, llvm::IRBuilder<>(module->getContext()), options,
-           options.vector_bytes == 64 && module->getTargetTriple().isX86_64()},
+        c_{module,
+           llvm::IRBuilder<>(module->getContext()),
+           options,
+           options.vector_bytes == 64 && module->getTargetTriple().isX86_64(),
+           kernel.is_for_device(),
+           &kernel},
         b_(c_.builder) {}
 
   absl::StatusOr<llvm::Function*> Run() {
     TEKTITE_RETURN_IF_ERROR(Verify(kernel_));
     if (!c_.options.has_fma)
       return Unimplemented("kernel ", kernel_.name(), ": the target has no fma");
-    CollectLeaves();
-    llvm::Function* outer = MakeFunctions();
-    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", inner_));
-    LoadSizes();
+    if (c_.device != c_.module->getTargetTriple().isNVPTX()) {
+      return Internal("kernel ", kernel_.name(), " is for ", c_.device ? "a device" : "the host",
+                      ", not for ", c_.module->getTargetTriple().str());
+    }
+    frame_ = c_.device ? MakeDeviceFrame(c_) : MakeHostFrame(c_);
+    llvm::Function* entry = frame_->Begin();
+    body_ = b_.GetInsertBlock()->getParent();
     TEKTITE_RETURN_IF_ERROR(LowerBlock(kernel_.body()));
     b_.CreateRetVoid();
     std::string problem;
     llvm::raw_string_ostream stream(problem);
-    if (llvm::verifyFunction(*inner_, &stream)) {
+    if (llvm::verifyFunction(*body_, &stream)) {
       return Internal("kernel ", kernel_.name(), ": bad LLVM IR: ", problem);
     }
-    return outer;
+    return entry;
   }
 
  private:
-  static constexpr int kBegin = 0, kEnd = 1, kSizes = 2, kFirstPointer = 3;
-
-  void CollectLeaves() {
-    for (const auto& [key, leaf] : kernel_.body().arena->leaves) {
-      if (leaf->code == Code::kBuffer || leaf->code == Code::kScratch) pointers_.push_back(leaf);
-    }
-  }
-
-  // Once at the entry: whatever uses a size is below it.
-  void LoadSizes() {
-    for (const auto& [key, leaf] : kernel_.body().arena->leaves) {
-      if (leaf->code != Code::kSize) continue;
-      llvm::Value* slot =
-          b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), inner_->getArg(kSizes), leaf->immediate);
-      llvm::LoadInst* load = b_.CreateLoad(b_.getInt64Ty(), slot);
-      load->setMetadata(llvm::LLVMContext::MD_invariant_load,
-                        llvm::MDNode::get(b_.getContext(), {}));
-      sizes_[leaf] = load;
-    }
-  }
-
-  llvm::Function* MakeFunctions() {
-    llvm::LLVMContext& context = b_.getContext();
-    llvm::Type* ptr = llvm::PointerType::getUnqual(context);
-    llvm::Type* i64 = b_.getInt64Ty();
-    std::vector<llvm::Type*> types = {i64, i64, ptr};
-    types.resize(kFirstPointer + pointers_.size(), ptr);
-    inner_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false),
-                                    llvm::GlobalValue::InternalLinkage,
-                                    absl::StrCat(kernel_.name(), ".body"), c_.module);
-    inner_->addFnAttr(llvm::Attribute::NoUnwind);
-    inner_->addFnAttr(llvm::Attribute::NoInline);
-    llvm::Function* outer = llvm::Function::Create(
-        llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, i64, i64}, false),
-        llvm::GlobalValue::ExternalLinkage, kernel_.name(), c_.module);
-    outer->addFnAttr(llvm::Attribute::NoUnwind);
-    b_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", outer));
-    std::vector<llvm::Value*> arguments = {outer->getArg(3), outer->getArg(4), outer->getArg(1)};
-    inner_->addParamAttr(kSizes, llvm::Attribute::NoAlias);
-    inner_->addParamAttr(kSizes, llvm::Attribute::ReadOnly);
-    for (size_t i = 0; i < pointers_.size(); ++i) {
-      const Instr& leaf = *pointers_[i];
-      const unsigned at = static_cast<unsigned>(kFirstPointer + i);
-      if (leaf.code == Code::kBuffer) {
-        llvm::Value* slot = b_.CreateConstInBoundsGEP1_64(ptr, outer->getArg(0), leaf.immediate);
-        arguments.push_back(b_.CreateLoad(ptr, slot));
-        const BufferInfo& info = kernel_.buffers()[leaf.immediate];
-        if (!info.may_alias) inner_->addParamAttr(at, llvm::Attribute::NoAlias);
-        inner_->getArg(at)->setName(info.name);
-      } else {
-        arguments.push_back(
-            b_.CreateConstGEP1_64(b_.getInt8Ty(), outer->getArg(2), leaf.immediate));
-        inner_->addParamAttr(at, llvm::Attribute::NoAlias);
-        inner_->addParamAttr(at, llvm::Attribute::getWithAlignment(context, llvm::Align(64)));
-        inner_->getArg(at)->setName("scratch");
-      }
-    }
-    llvm::CallInst* call = b_.CreateCall(inner_, arguments);
-    call->setTailCall();
-    b_.CreateRetVoid();
-    return outer;
-  }
-
   llvm::Value* Leaf(const Instr& leaf) {
-    llvm::LLVMContext& context = b_.getContext();
     const Type type = leaf.results[0];
     switch (leaf.code) {
-      case Code::kChunkBegin:
-        return inner_->getArg(kBegin);
-      case Code::kChunkEnd:
-        return inner_->getArg(kEnd);
-      case Code::kSize:
-        return sizes_.at(&leaf);
       case Code::kConstant: {
-        llvm::Type* llvm_type = LlvmType(context, type);
+        llvm::Type* llvm_type = LlvmType(c_, type);
         const uint64_t bits = static_cast<uint64_t>(leaf.immediate);
         return math::Num(&c_, llvm::Constant::getNullValue(llvm_type)).ConstantBits(bits).value();
       }
       case Code::kIota: {
         std::vector<llvm::Constant*> lanes;
-        llvm::Type* element = ElementType(context, type.dtype);
+        llvm::Type* element = ElementType(b_.getContext(), type.dtype);
         for (int i = 0; i < type.lanes; ++i) {
           lanes.push_back(ir::IsFloat(type.dtype) ? llvm::ConstantFP::get(element, i)
                                                   : llvm::ConstantInt::get(element, i));
         }
         return llvm::ConstantVector::get(lanes);
       }
-      default: {
-        const auto it = std::find(pointers_.begin(), pointers_.end(), &leaf);
-        return inner_->getArg(static_cast<unsigned>(kFirstPointer + (it - pointers_.begin())));
-      }
+      default:
+        return frame_->Leaf(leaf);
     }
   }
 
@@ -184,8 +121,8 @@ class Lowering {
   absl::Status NoLowering(const Instr& instr) {
     const bool has_op = instr.code == Code::kUnary || instr.code == Code::kBinary ||
                         instr.code == Code::kReduceLanes;
-    return Unimplemented("kernel ", kernel_.name(), ": no CPU code for ",
-                         has_op ? ir::OpName(instr.op) : CodeName(instr.code), " on ",
+    return Unimplemented("kernel ", kernel_.name(), ": no ", c_.device ? "device" : "CPU",
+                         " code for ", has_op ? ir::OpName(instr.op) : CodeName(instr.code), " on ",
                          ir::DTypeName(instr.operands[0].dtype()));
   }
 
@@ -196,9 +133,9 @@ class Lowering {
     llvm::Value* begin = Operand(loop, 0);
     llvm::Value* end = Operand(loop, 1);
     llvm::BasicBlock* guard = b_.GetInsertBlock();
-    auto* preheader = llvm::BasicBlock::Create(context, "preheader", inner_);
-    auto* head = llvm::BasicBlock::Create(context, "loop", inner_);
-    auto* exit = llvm::BasicBlock::Create(context, "exit", inner_);
+    auto* preheader = llvm::BasicBlock::Create(context, "preheader", body_);
+    auto* head = llvm::BasicBlock::Create(context, "loop", body_);
+    auto* exit = llvm::BasicBlock::Create(context, "exit", body_);
     // The builder folds constant bounds: then there is no guard.
     llvm::Value* enter = b_.CreateICmpSLT(begin, end);
     const bool always = llvm::isa<llvm::ConstantInt>(enter);
@@ -213,7 +150,7 @@ class Lowering {
     const Instr& arguments = *loop.body->arguments;
     std::vector<llvm::PHINode*> phis;
     for (size_t i = 0; i < arguments.results.size(); ++i) {
-      llvm::PHINode* phi = b_.CreatePHI(LlvmType(context, arguments.results[i]), 2);
+      llvm::PHINode* phi = b_.CreatePHI(LlvmType(c_, arguments.results[i]), 2);
       phi->addIncoming(i == 0 ? begin : Operand(loop, static_cast<int>(i) + 1), preheader);
       Set(arguments, static_cast<int>(i), phi);
       phis.push_back(phi);
@@ -237,9 +174,9 @@ class Lowering {
 
   absl::Status LowerIf(const Instr& instr) {
     llvm::LLVMContext& context = b_.getContext();
-    auto* then = llvm::BasicBlock::Create(context, "then", inner_);
-    auto* otherwise = llvm::BasicBlock::Create(context, "else", inner_);
-    auto* next = llvm::BasicBlock::Create(context, "endif", inner_);
+    auto* then = llvm::BasicBlock::Create(context, "then", body_);
+    auto* otherwise = llvm::BasicBlock::Create(context, "else", body_);
+    auto* next = llvm::BasicBlock::Create(context, "endif", body_);
     b_.CreateCondBr(Operand(instr, 0), then, otherwise);
     b_.SetInsertPoint(then);
     TEKTITE_RETURN_IF_ERROR(LowerBlock(*instr.body));
@@ -251,7 +188,7 @@ class Lowering {
     b_.CreateBr(next);
     b_.SetInsertPoint(next);
     for (size_t i = 0; i < instr.results.size(); ++i) {
-      llvm::PHINode* phi = b_.CreatePHI(LlvmType(context, instr.results[i]), 2);
+      llvm::PHINode* phi = b_.CreatePHI(LlvmType(c_, instr.results[i]), 2);
       phi->addIncoming(Get(instr.body->results[i]), then_end);
       phi->addIncoming(Get(instr.otherwise->results[i]), otherwise_end);
       Set(instr, static_cast<int>(i), phi);
@@ -260,8 +197,15 @@ class Lowering {
   }
 
   llvm::Value* LowerInstr(const Instr& instr) {
+    if (instr.code == Code::kBarrier) return LowerBarrier(c_);
     const DType dtype = instr.operands[0].dtype();
     switch (instr.code) {
+      case Code::kWarpDown:
+      case Code::kWarpRead:
+      case Code::kWarpVote:
+      case Code::kWarpXor:
+        return LowerExchange(c_, instr, Operand(instr, 0),
+                             instr.code == Code::kWarpRead ? Operand(instr, 1) : nullptr);
       case Code::kUnary:
         return LowerUnary(c_, instr.op, dtype, Operand(instr, 0));
       case Code::kBinary:
@@ -300,7 +244,7 @@ class Lowering {
     llvm::Value* a = Operand(instr, 0);
     llvm::Value* second = instr.operands.size() > 1 ? Operand(instr, 1) : nullptr;
     if (LanesOf(a) == 1) {  // two scalars
-      llvm::Type* type = LlvmType(b_.getContext(), instr.results[0]);
+      llvm::Type* type = LlvmType(c_, instr.results[0]);
       llvm::Value* v = llvm::PoisonValue::get(type);
       for (size_t i = 0; i < instr.lanes.size(); ++i) {
         v = b_.CreateInsertElement(v, instr.lanes[i] == 0 ? a : second, i);
@@ -326,9 +270,8 @@ class Lowering {
   const Kernel& kernel_;
   LowerContext c_;
   llvm::IRBuilder<>& b_;
-  llvm::Function* inner_ = nullptr;
-  std::vector<const Instr*> pointers_;
-  absl::flat_hash_map<const Instr*, llvm::Value*> sizes_;
+  std::unique_ptr<Frame> frame_;
+  llvm::Function* body_ = nullptr;
   absl::flat_hash_map<std::pair<const Instr*, int>, llvm::Value*> values_;
 };
 

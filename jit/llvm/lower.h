@@ -1,9 +1,14 @@
-// Lowers loop IR kernels to LLVM IR: a function per kernel with the C signature
+// Lowers loop IR kernels to LLVM IR: a function per kernel.  Of a kernel for the host it has the C
+// signature
 //   void name(void* const* buffers, const int64_t* sizes, void* scratch,
 //             int64_t begin, int64_t end)
+// and of one for a device (a module for nvptx64)
+//   ptx_kernel void name(const uint64_t* frame)
+// where the frame, in the device's memory, holds the buffers' addresses, the scratch's, and then
+// the table of sizes (FrameWords).  So what changes from call to call is data, and a recorded
+// launch never has to be updated.
 //
 // The only rooms that include LLVM headers are jit/llvm and backends/.
-// Limits: code for a CPU; there is no thread index, barrier or shared memory.
 #ifndef TEKTITE_JIT_LLVM_LOWER_H_
 #define TEKTITE_JIT_LLVM_LOWER_H_
 
@@ -18,9 +23,14 @@ class Module;
 namespace tektite::loop {
 
 struct LowerOptions {
-  int vector_bytes = 64;  // widest vector register: wider values are split by the math functions
+  // Widest vector register: wider values are split by the math functions.  At most a lane's bytes:
+  // they work on single lanes.
+  int vector_bytes = 64;
   bool has_fma = true;
 };
+
+// 8-byte words of the frame of a kernel for a device.
+int FrameWords(const Kernel& kernel);
 
 // Adds the function to `module`; Unimplemented names what has no lowering.
 absl::StatusOr<llvm::Function*> Lower(const Kernel& kernel, const LowerOptions& options,

@@ -1,4 +1,5 @@
 // Elementwise arithmetic, one LLVM sequence per op and dtype; jit/llvm/math for the functions.
+#include <algorithm>
 #include <cmath>
 
 #include "jit/llvm/lower_context.h"
@@ -19,7 +20,7 @@ llvm::Value* InPieces(LowerContext& c, std::vector<llvm::Value*> operands,
                       const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f) {
   const int lanes = LanesOf(operands[0]);
   const int bits = operands[0]->getType()->getScalarSizeInBits();
-  const int piece = c.options.vector_bytes * 8 / bits;
+  const int piece = std::max(c.options.vector_bytes * 8 / bits, 1);
   if (lanes <= piece || lanes % 2 != 0) return f(operands);
   const int half = lanes / 2;
   std::vector<int> low(half), high(half), all(lanes);
@@ -49,9 +50,9 @@ llvm::Value* IntegerDivision(LowerContext& c, bool quotient, DType dtype, llvm::
   llvm::Value* by_zero = builder.CreateICmpEQ(b, zero);
   llvm::Value* result;
   const int bits = type->getScalarSizeInBits();
-  if (bits <= 32 && type->isVectorTy() && !IsConstant(b)) {
-    // Vectors have no integer division: a correctly rounded float quotient of integers of w bits,
-    // cut towards zero, is exact: it differs from an integer by 1/b at least, more than the
+  if (bits <= 32 && type->isVectorTy() && !IsConstant(b) && !c.device) {
+    // A CPU's vectors have no integer division: a correctly rounded float quotient of integers of w
+    // bits, cut towards zero, is exact: it differs from an integer by 1/b at least, more than the
     // rounding.
     llvm::Type* f = WithLanesOf(a, bits == 32 ? builder.getDoubleTy() : builder.getFloatTy());
     llvm::Type* wide = WithLanesOf(a, builder.getIntNTy(bits == 32 && !is_signed ? 64 : 32));

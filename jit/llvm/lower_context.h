@@ -15,10 +15,28 @@ struct LowerContext {
   llvm::IRBuilder<> builder;
   LowerOptions options;
   bool avx512;  // x86-64 with AVX-512 F, BW, DQ, VL
+  bool device;  // an NVIDIA GPU
+  const Kernel* kernel;
 };
 
+// Address spaces of LLVM's.
+constexpr unsigned kHostSpace = 0, kGlobalSpace = 1, kSharedSpace = 3;
+
+// How a function begins, and what it knows from its caller: the part of the lowering that is a
+// target's own.
+class Frame {
+ public:
+  virtual ~Frame() = default;
+  // Adds the kernel's function to the module; the builder stands where the kernel's body begins.
+  virtual llvm::Function* Begin() = 0;
+  // A leaf that is neither a constant nor iota.
+  virtual llvm::Value* Leaf(const Instr& leaf) = 0;
+};
+std::unique_ptr<Frame> MakeHostFrame(LowerContext& c);
+std::unique_ptr<Frame> MakeDeviceFrame(LowerContext& c);
+
 // f16 and bf16 are their bits (i16) between load and convert: they have no arithmetic.  bool is i1.
-llvm::Type* LlvmType(llvm::LLVMContext& context, Type type);
+llvm::Type* LlvmType(LowerContext& c, Type type);
 llvm::Type* ElementType(llvm::LLVMContext& context, DType dtype);
 // How elements lie in memory: as ElementType but bool, which is a byte.
 llvm::Type* MemoryType(llvm::LLVMContext& context, DType dtype);
@@ -37,6 +55,12 @@ llvm::Value* LowerBitcast(LowerContext& c, llvm::Value* x, DType from, DType to)
 // ---- lower_memory.cc ----
 llvm::Value* LowerMemory(LowerContext& c, const Instr& instr,
                          const std::function<llvm::Value*(int)>& operand);
+
+// ---- lower_device.cc: between threads ----
+llvm::Value* LowerBarrier(LowerContext& c);
+// `thread`: of kWarpRead.
+llvm::Value* LowerExchange(LowerContext& c, const Instr& instr, llvm::Value* x,
+                           llvm::Value* thread);
 
 inline int LanesOf(llvm::Value* v) {
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());

@@ -1,4 +1,7 @@
 // Loads, stores, gathers and scatters, with and without masks.
+#include <algorithm>
+
+#include "jit/llvm/alignment.h"
 #include "jit/llvm/lower_context.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -10,7 +13,8 @@ class MemoryLowering {
  public:
   MemoryLowering(LowerContext& c, const Instr& instr,
                  const std::function<llvm::Value*(int)>& operand)
-      : b_(c.builder),
+      : c_(c),
+        b_(c.builder),
         instr_(instr),
         operand_(operand),
         element_(MemoryType(b_.getContext(), instr.access)),
@@ -21,6 +25,7 @@ class MemoryLowering {
       case Code::kOffset:
         return Address();
       case Code::kPrefetch: {
+        if (c_.device) return b_.getTrue();  // other threads run in the meantime
         constexpr int kRead = 0, kKeep = 3, kData = 1;
         return b_.CreateIntrinsic(
             llvm::Intrinsic::prefetch, {b_.getPtrTy()},
@@ -53,6 +58,22 @@ class MemoryLowering {
   llvm::Value* Address() { return b_.CreateGEP(element_, operand_(0), operand_(1)); }
   llvm::Value* Addresses() { return b_.CreateGEP(element_, operand_(0), operand_(1)); }
 
+  // A CPU's vectors may lie anywhere.
+  llvm::Align Alignment(int lanes) {
+    if (!c_.device || lanes == 1) return alignment_;
+    const int64_t bytes = int64_t{lanes} * ir::DTypeBytes(instr_.access);
+    const int64_t known = KnownAlignment(instr_.operands[0], instr_.access, instr_.operands[1]);
+    return std::max(alignment_,
+                    llvm::Align(static_cast<uint64_t>(std::min(known, bytes & -bytes))));
+  }
+
+  // A GPU reads what no thread writes through a cache of its own, in any order.
+  bool IsInvariant() {
+    if (!c_.device) return false;
+    const BufferInfo* buffer = BufferOf(*c_.kernel, instr_.operands[0]);
+    return buffer != nullptr && !buffer->written && !buffer->may_alias;
+  }
+
   // The mask operand at `i`, or null; for one lane a vector of one, which LLVM makes a branch.
   llvm::Value* Mask(int i, int lanes) {
     if (static_cast<int>(instr_.operands.size()) <= i) {
@@ -67,7 +88,13 @@ class MemoryLowering {
 
   llvm::Value* Load(int lanes) {
     if (instr_.operands.size() == 2) {
-      return b_.CreateAlignedLoad(lanes == 1 ? element_ : VectorOf(lanes), Address(), alignment_);
+      llvm::LoadInst* load = b_.CreateAlignedLoad(lanes == 1 ? element_ : VectorOf(lanes),
+                                                  Address(), Alignment(lanes));
+      if (IsInvariant()) {
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                          llvm::MDNode::get(b_.getContext(), {}));
+      }
+      return load;
     }
     llvm::Type* type = VectorOf(lanes);
     llvm::Value* v = b_.CreateMaskedLoad(type, Address(), alignment_, Mask(2, lanes),
@@ -76,7 +103,9 @@ class MemoryLowering {
   }
 
   llvm::Value* Store(llvm::Value* value, int lanes) {
-    if (instr_.operands.size() == 3) return b_.CreateAlignedStore(value, Address(), alignment_);
+    if (instr_.operands.size() == 3) {
+      return b_.CreateAlignedStore(value, Address(), Alignment(lanes));
+    }
     if (lanes == 1) {
       value = b_.CreateInsertElement(llvm::PoisonValue::get(VectorOf(1)), value,
                                      static_cast<uint64_t>(0));
@@ -94,6 +123,7 @@ class MemoryLowering {
     return b_.CreateZExt(v, WithLanesOf(v, b_.getInt8Ty()));
   }
 
+  LowerContext& c_;
   llvm::IRBuilder<>& b_;
   const Instr& instr_;
   const std::function<llvm::Value*(int)>& operand_;

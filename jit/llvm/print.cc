@@ -33,7 +33,7 @@ class Printer {
                                                         b.written ? " written" : "",
                                                         b.may_alias ? " may_alias" : "");
                                       }),
-                        ") scratch ", kernel_.scratch_bytes.ToString(), " {\n");
+                        ") scratch ", kernel_.scratch_bytes.ToString(), LaunchText(), " {\n");
     PrintBlock(kernel_.body(), 1);
     absl::StrAppend(&out_, "}\n");
     return std::move(out_);
@@ -73,12 +73,24 @@ class Printer {
         return absl::StrCat("scratch+", instr.immediate);
       case Code::kSize:
         return absl::StrCat("size", instr.immediate);
+      case Code::kShared:
+        return absl::StrCat("shared+", instr.immediate);
+      case Code::kBlockCount:
+      case Code::kBlockIndex:
       case Code::kChunkBegin:
       case Code::kChunkEnd:
+      case Code::kThreadIndex:
         return std::string(CodeName(instr.code));
       default:
         return Name(v);
     }
+  }
+
+  std::string LaunchText() {
+    const Launch& launch = kernel_.launch;
+    if (!kernel_.is_for_device()) return "";
+    return absl::StrCat(" threads ", launch.threads, " blocks ", launch.blocks.ToString(),
+                        " shared ", launch.shared_bytes);
   }
 
   std::string Operands(absl::Span<const Value> values) {
@@ -142,7 +154,9 @@ class Printer {
     std::string text = Results(instr);
     const bool has_op = instr.code == Code::kUnary || instr.code == Code::kBinary;
     absl::StrAppend(&text, has_op ? ir::OpName(instr.op) : CodeName(instr.code));
-    if (instr.code == Code::kReduceLanes) absl::StrAppend(&text, " ", ir::OpName(instr.op));
+    if (instr.code == Code::kReduceLanes || instr.code == Code::kWarpVote) {
+      absl::StrAppend(&text, " ", ir::OpName(instr.op));
+    }
     if (instr.code == Code::kCompare) {
       absl::StrAppend(&text, " ", DirectionName(static_cast<Direction>(instr.immediate)));
     }
@@ -153,7 +167,10 @@ class Printer {
     } else if (instr.code == Code::kPrefetch) {
       absl::StrAppend(&text, " ", ir::DTypeName(instr.access));
     }
-    absl::StrAppend(&text, " ", Operands(instr.operands));
+    if (!instr.operands.empty()) absl::StrAppend(&text, " ", Operands(instr.operands));
+    if (instr.code == Code::kWarpDown || instr.code == Code::kWarpXor) {
+      absl::StrAppend(&text, ", ", instr.immediate);
+    }
     if (instr.code == Code::kExtractLane || instr.code == Code::kInsertLane) {
       absl::StrAppend(&text, ", lane ", instr.immediate);
     }

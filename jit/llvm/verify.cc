@@ -30,6 +30,7 @@ class Verifier {
         return Internal("kernel ", kernel_.name(),
                         ": a block yields a value that is not defined there");
       }
+      TEKTITE_RETURN_IF_ERROR(CheckPlace(*v.instr(), v.instr()->code));
     }
     for (Value v : defined) visible_.erase({v.instr(), v.result()});
     return absl::OkStatus();
@@ -39,7 +40,7 @@ class Verifier {
   template <typename... Args>
   absl::Status Error(const Instr& instr, const Args&... what) {
     const bool has_op = instr.code == Code::kUnary || instr.code == Code::kBinary ||
-                        instr.code == Code::kReduceLanes;
+                        instr.code == Code::kReduceLanes || instr.code == Code::kWarpVote;
     return Internal("kernel ", kernel_.name(), ": instruction ", instr.number, " (",
                     CodeName(instr.code), has_op ? " " : "",
                     has_op ? ir::OpName(instr.op) : absl::string_view(), "): ", what...);
@@ -50,10 +51,43 @@ class Verifier {
     return IsLeaf(v.instr()->code) && v.instr()->code != Code::kArguments;
   }
 
+  // Chunks are the host's, threads and what they share a device's.
+  absl::Status CheckPlace(const Instr& instr, Code code) {
+    switch (code) {
+      case Code::kChunkBegin:
+      case Code::kChunkEnd:
+      case Code::kCopy:
+      case Code::kZero:
+        if (kernel_.is_for_device()) {
+          return Error(instr, CodeName(code), " in a kernel of a device");
+        }
+        return absl::OkStatus();
+      case Code::kBarrier:
+      case Code::kBlockCount:
+      case Code::kBlockIndex:
+      case Code::kShared:
+      case Code::kThreadIndex:
+      case Code::kWarpDown:
+      case Code::kWarpRead:
+      case Code::kWarpVote:
+      case Code::kWarpXor:
+        if (!kernel_.is_for_device()) {
+          return Error(instr, CodeName(code), " in a kernel of the host, which has no threads");
+        }
+        return absl::OkStatus();
+      default:
+        return absl::OkStatus();
+    }
+  }
+
   absl::Status CheckVisible(const Instr& instr, Value v) {
     if (!v) return Error(instr, "an operand is none");
     if (!IsVisible(v)) return Error(instr, "an operand is not defined where it is used");
     const Instr& def = *v.instr();
+    TEKTITE_RETURN_IF_ERROR(CheckPlace(instr, def.code));
+    if (def.code == Code::kShared && def.immediate >= kernel_.launch.shared_bytes) {
+      return Error(instr, "shared memory ends at byte ", kernel_.launch.shared_bytes);
+    }
     if (def.code == Code::kBuffer &&
         (def.immediate < 0 || def.immediate >= static_cast<int64_t>(kernel_.buffers().size()))) {
       return Error(instr, "buffer ", def.immediate, " of ", kernel_.buffers().size());
@@ -169,8 +203,30 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  absl::Status CheckExchange(const Instr& instr) {
+    TEKTITE_RETURN_IF_ERROR(Count(instr, 1, instr.code == Code::kWarpRead ? 2 : 1));
+    if (instr.operands[0].type().pointer) return Error(instr, "exchanges a pointer");
+    if (instr.code == Code::kWarpRead) {
+      TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
+      return IsIndex(instr, instr.operands[1]);
+    }
+    if (instr.code == Code::kWarpVote) return IsMask(instr, instr.operands[0], 1);
+    if (instr.immediate < 0 || instr.immediate >= kWarpThreads) {
+      return Error(instr, instr.immediate, " is no number of a thread of a warp");
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckInstr(const Instr& instr) {
+    TEKTITE_RETURN_IF_ERROR(CheckPlace(instr, instr.code));
     switch (instr.code) {
+      case Code::kBarrier:
+        return Count(instr, 0, 0);
+      case Code::kWarpDown:
+      case Code::kWarpRead:
+      case Code::kWarpVote:
+      case Code::kWarpXor:
+        return CheckExchange(instr);
       case Code::kUnary:
         TEKTITE_RETURN_IF_ERROR(Count(instr, 1, 1));
         return CheckArithmetic(instr);
@@ -245,6 +301,12 @@ class Verifier {
 
 }  // namespace
 
-absl::Status Verify(const Kernel& kernel) { return Verifier(kernel).CheckBlock(kernel.body()); }
+absl::Status Verify(const Kernel& kernel) {
+  const int threads = kernel.launch.threads;
+  if (threads % kWarpThreads != 0 || threads < 0 || threads > kMostThreads) {
+    return Internal("kernel ", kernel.name(), ": blocks of ", threads, " threads");
+  }
+  return Verifier(kernel).CheckBlock(kernel.body());
+}
 
 }  // namespace tektite::loop

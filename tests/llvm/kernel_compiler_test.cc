@@ -7,9 +7,9 @@
 #include <fstream>
 #include <thread>
 
-#include "backends/cpu/codegen/fatal_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "jit/llvm/fatal_error.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "tests/llvm/kernel_runner.h"
 
@@ -150,10 +150,10 @@ TEST(KernelCompiler, FatalErrorsOfLlvmComeBack) {
 #endif
   for (int i = 0; i < 3; ++i) {
     const absl::Status status =
-        cpu::CatchFatalErrors([] { llvm::report_fatal_error("Cannot select: x"); });
+        loop::CatchFatalErrors([] { llvm::report_fatal_error("Cannot select: x"); });
     EXPECT_THAT(status.ToString(), HasSubstr("Cannot select: x"));
   }
-  EXPECT_TRUE(cpu::CatchFatalErrors([] {}).ok());
+  EXPECT_TRUE(loop::CatchFatalErrors([] {}).ok());
 }
 
 TEST(KernelCompiler, CompilesOnManyThreads) {

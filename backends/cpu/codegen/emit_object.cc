@@ -5,43 +5,24 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/codegen/fatal_error.h"
 #include "jit/base/log.h"
 #include "jit/base/replace_file.h"
 #include "jit/base/status.h"
+#include "jit/llvm/fatal_error.h"
 #include "jit/llvm/lower.h"
-#include "llvm/Analysis/AliasAnalysis.h"
-#include "llvm/Analysis/AssumptionCache.h"
-#include "llvm/Analysis/BasicAliasAnalysis.h"
-#include "llvm/Analysis/BlockFrequencyInfo.h"
-#include "llvm/Analysis/BranchProbabilityInfo.h"
-#include "llvm/Analysis/LastRunTrackingAnalysis.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/MemorySSA.h"
-#include "llvm/Analysis/OptimizationRemarkEmitter.h"
-#include "llvm/Analysis/PostDominators.h"
-#include "llvm/Analysis/ProfileSummaryInfo.h"
-#include "llvm/Analysis/ScalarEvolution.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/Dominators.h"
+#include "jit/llvm/optimize.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/PassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
-#include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/LICM.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
 namespace tektite::cpu {
@@ -76,58 +57,6 @@ void Dump(const std::string& dir, absl::string_view name, absl::string_view suff
   if (dir.empty()) return;
   const absl::Status written = ReplaceFile(absl::StrCat(dir, "/", name, suffix), text);
   if (!written.ok()) Warn("dump_to: ", written.message());
-}
-
-// The analyses that the passes below ask for.  llvm::PassBuilder would register every analysis and
-// pass there is, and link them: half of the library's code, read into memory and never run.
-struct Analyses {
-  explicit Analyses(llvm::TargetMachine& machine) {
-    functions.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
-    functions.registerPass([] { return llvm::AssumptionAnalysis(); });
-    functions.registerPass([] { return llvm::BasicAA(); });
-    functions.registerPass([] { return llvm::BlockFrequencyAnalysis(); });
-    functions.registerPass([] { return llvm::BranchProbabilityAnalysis(); });
-    functions.registerPass([] { return llvm::DominatorTreeAnalysis(); });
-    functions.registerPass([] { return llvm::LastRunTrackingAnalysis(); });
-    functions.registerPass([] { return llvm::LoopAnalysis(); });
-    functions.registerPass([] { return llvm::MemorySSAAnalysis(); });
-    functions.registerPass([] { return llvm::OptimizationRemarkEmitterAnalysis(); });
-    functions.registerPass([] { return llvm::PostDominatorTreeAnalysis(); });
-    functions.registerPass([] { return llvm::ScalarEvolutionAnalysis(); });
-    functions.registerPass([] { return llvm::TargetLibraryAnalysis(); });
-    functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
-    functions.registerPass([] {
-      llvm::AAManager aliases;
-      aliases.registerFunctionAnalysis<llvm::BasicAA>();
-      return aliases;
-    });
-    modules.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
-    modules.registerPass([] { return llvm::ProfileSummaryAnalysis(); });
-    loops.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
-    functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
-    functions.registerPass([&] { return llvm::LoopAnalysisManagerFunctionProxy(loops); });
-    modules.registerPass([&] { return llvm::FunctionAnalysisManagerModuleProxy(functions); });
-    loops.registerPass([&] { return llvm::FunctionAnalysisManagerLoopProxy(functions); });
-  }
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::ModuleAnalysisManager modules;
-};
-
-// The emitters chose vectors and unrolling: what is left is common subexpressions and hoisting.
-void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  Analyses analyses(machine);
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(llvm::InstCombinePass());
-  llvm::LoopPassManager loop_passes;
-  loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
-  passes.addPass(
-      llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));
-  for (llvm::Function& function : module) {
-    if (!function.isDeclaration()) passes.run(function, analyses.functions);
-  }
 }
 
 // A masked store of which one lane is on becomes a store of that lane.  LLVM 22 does the same
@@ -192,7 +121,7 @@ absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
     function.addFnAttr("prefer-vector-width", absl::StrCat(8 * target.vector_bytes));
     function.addFnAttr("min-legal-vector-width", absl::StrCat(8 * target.vector_bytes));
   }
-  Optimize(module, *machine);
+  loop::Optimize(module, *machine);
   ReplaceOneLaneStores(module);
   if (!dump_dir.empty()) {
     std::string text;
@@ -218,7 +147,7 @@ absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
   Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
   absl::StatusOr<std::string> object = Internal("not run");
   const absl::Status fatal =
-      CatchFatalErrors([&] { object = EmitModule(kernel, target, dump_dir); });
+      loop::CatchFatalErrors([&] { object = EmitModule(kernel, target, dump_dir); });
   if (!fatal.ok()) return Internal("kernel ", kernel.name(), ": ", fatal.message());
   return object;
 }

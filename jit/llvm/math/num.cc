@@ -138,8 +138,9 @@ Num Lookup(absl::Span<const double> table, Num indices) {
   llvm::Module& module = *indices.context()->module;
   const llvm::ArrayRef<double> values(table.data(), table.size());
   llvm::Constant* data = llvm::ConstantDataArray::get(module.getContext(), values);
-  auto* global = new llvm::GlobalVariable(module, data->getType(), true,
-                                          llvm::GlobalValue::PrivateLinkage, data);
+  auto* global = new llvm::GlobalVariable(
+      module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table", nullptr,
+      llvm::GlobalValue::NotThreadLocal, indices.context()->device ? kGlobalSpace : kHostSpace);
   global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
   llvm::Value* pointers = B(indices).CreateGEP(B(indices).getDoubleTy(), global, indices.value());
   llvm::Type* type = WithLanesOf(indices.value(), B(indices).getDoubleTy());

@@ -5,17 +5,17 @@
 // that must not return.  Ours jumps back to the call; what LLVM had allocated in between is leaked,
 // which is the price of a defect, paid once per defect.  So `f` must touch nothing that outlives a
 // failed compile (its own LLVMContext, TargetMachine and module only), and hold no lock.
-#ifndef TEKTITE_BACKENDS_CPU_CODEGEN_FATAL_ERROR_H_
-#define TEKTITE_BACKENDS_CPU_CODEGEN_FATAL_ERROR_H_
+#ifndef TEKTITE_JIT_LLVM_FATAL_ERROR_H_
+#define TEKTITE_JIT_LLVM_FATAL_ERROR_H_
 
 #include <functional>
 
 #include "absl/status/status.h"
 
-namespace tektite::cpu {
+namespace tektite::loop {
 
 absl::Status CatchFatalErrors(const std::function<void()>& f);
 
-}  // namespace tektite::cpu
+}  // namespace tektite::loop
 
-#endif  // TEKTITE_BACKENDS_CPU_CODEGEN_FATAL_ERROR_H_
+#endif  // TEKTITE_JIT_LLVM_FATAL_ERROR_H_

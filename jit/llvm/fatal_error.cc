@@ -1,4 +1,4 @@
-#include "backends/cpu/codegen/fatal_error.h"
+#include "jit/llvm/fatal_error.h"
 
 #include <csetjmp>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "jit/base/status.h"
 #include "llvm/Support/ErrorHandling.h"
 
-namespace tektite::cpu {
+namespace tektite::loop {
 
 namespace {
 
@@ -46,4 +46,4 @@ absl::Status CatchFatalErrors(const std::function<void()>& f) {
   return Internal("LLVM: ", here.message);
 }
 
-}  // namespace tektite::cpu
+}  // namespace tektite::loop

@@ -1,0 +1,153 @@
+// Kernels for a device: their text, what Verify refuses, and the PTX that LLVM makes of them.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "jit/llvm/fatal_error.h"
+#include "jit/llvm/loop_ir.h"
+#include "jit/llvm/lower.h"
+#include "jit/llvm/optimize.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+
+namespace tektite::loop {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kThreads = 256, kLanes = 4;
+
+// A sum for each row of 1024 elements, a block each: four elements a thread, then a warp, then the
+// warps' sums through shared memory, always in the same order.
+std::unique_ptr<Kernel> RowSums() {
+  auto k = std::make_unique<Kernel>(
+      "row_sums", std::vector<BufferInfo>{{DType::kF32, "x", false}, {DType::kF32, "y", true}});
+  k->launch.threads = kThreads;
+  k->launch.blocks = 7;
+  Builder b(k.get());
+  const Value thread = b.ThreadIndex(), row = b.BlockIndex();
+  const Value shared = b.AllocateShared(DType::kF32, kThreads / kWarpThreads);
+  const Value at = b.Add(b.Mul(row, b.Index(kThreads * kLanes)), b.Mul(thread, b.Index(kLanes)));
+  Value sum = b.ReduceLanes(ir::Op::kAdd, b.Load(b.Buffer(0), DType::kF32, at, kLanes));
+  for (int distance = kWarpThreads / 2; distance > 0; distance /= 2) {
+    sum = b.Add(sum, b.WarpDown(sum, distance));
+  }
+  const Value lane = b.Rem(thread, b.Index(kWarpThreads));
+  b.If(b.Compare("eq", lane, b.Index(0)),
+       [&] { b.Store(shared, b.Div(thread, b.Index(kWarpThreads)), sum); });
+  b.Barrier();
+  b.If(b.Compare("eq", thread, b.Index(0)), [&] {
+    Value all = b.Float(DType::kF32, 0);
+    for (int64_t w = 0; w < kThreads / kWarpThreads; ++w) {
+      all = b.Add(all, b.Load(shared, DType::kF32, b.Index(w)));
+    }
+    b.Store(b.Buffer(1), row, all);
+  });
+  return k;
+}
+
+// PTX of `kernel` for compute capability `arch`, or the first line of what went wrong.
+std::string Ptx(const Kernel& kernel, const std::string& arch) {
+  LLVMInitializeNVPTXTargetInfo();
+  LLVMInitializeNVPTXTarget();
+  LLVMInitializeNVPTXTargetMC();
+  LLVMInitializeNVPTXAsmPrinter();
+  const llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (target == nullptr) return error;
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, arch, "", llvm::TargetOptions(), std::nullopt));
+  llvm::LLVMContext context;
+  llvm::Module module(kernel.name(), context);
+  module.setTargetTriple(triple);
+  module.setDataLayout(machine->createDataLayout());
+  LowerOptions options;
+  options.vector_bytes = 4;
+  const auto function = Lower(kernel, options, &module);
+  if (!function.ok()) return std::string(function.status().message());
+  llvm::SmallString<0> text;
+  const absl::Status status = CatchFatalErrors([&] {
+    Optimize(module, *machine);
+    llvm::raw_svector_ostream stream(text);
+    llvm::legacy::PassManager passes;
+    machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile);
+    passes.run(module);
+  });
+  return status.ok() ? std::string(text.str()) : std::string(status.message());
+}
+
+TEST(Device, TextNamesTheLaunch) {
+  const std::unique_ptr<Kernel> k = RowSums();
+  EXPECT_TRUE(Verify(*k).ok()) << Verify(*k);
+  EXPECT_THAT(k->ToString(), AllOf(HasSubstr("threads 256 blocks 7 shared 32"),
+                                   HasSubstr("warp_down f32"), HasSubstr("barrier")));
+}
+
+TEST(Device, BecomesPtxForEveryGeneration) {
+  for (const char* arch : {"sm_80", "sm_90a", "sm_120"}) {
+    // 16 bytes at once through the read-only cache, exchanges, a barrier, shared memory.
+    EXPECT_THAT(
+        Ptx(*RowSums(), arch),
+        AllOf(HasSubstr(".visible .entry row_sums"), HasSubstr(".reqntid 256"),
+              AnyOf(HasSubstr("ld.global.nc.v4.b32"), HasSubstr("ld.global.nc.v2.b64")),
+              HasSubstr("shfl.sync.down.b32"), HasSubstr("bar.sync"), HasSubstr("st.shared.b32")))
+        << arch;
+  }
+}
+
+TEST(Device, UnalignedVectorsAreNotReadAtOnce) {
+  Kernel k("shifted", {{DType::kF32, "x", false}, {DType::kF32, "y", true}});
+  k.launch.threads = kWarpThreads;
+  Builder b(&k);
+  const Value at = b.Mul(b.ThreadIndex(), b.Index(kLanes));
+  b.Store(b.Buffer(1), at, b.Load(b.Buffer(0), DType::kF32, b.Add(at, b.Index(1)), kLanes));
+  EXPECT_THAT(Ptx(k, "sm_80"), AllOf(Not(HasSubstr("ld.global.nc.v4")), HasSubstr("st.global.v4")));
+}
+
+TEST(Device, VotesAndReadsOfOtherThreads) {
+  Kernel k("votes", {{DType::kF64, "x", false}, {DType::kF64, "y", true}});
+  k.launch.threads = kWarpThreads;
+  Builder b(&k);
+  const Value x = b.Load(b.Buffer(0), DType::kF64, b.ThreadIndex());
+  const Value positive = b.Compare("gt", x, b.Float(DType::kF64, 0));
+  const Value first = b.WarpRead(b.WarpXor(x, 3), b.Index(0));
+  b.If(b.And(b.WarpAny(positive), b.WarpAll(positive)),
+       [&] { b.Store(b.Buffer(1), b.ThreadIndex(), first); });
+  EXPECT_TRUE(Verify(k).ok()) << Verify(k);
+  EXPECT_THAT(Ptx(k, "sm_80"),
+              AllOf(HasSubstr("vote.sync.any"), HasSubstr("vote.sync.all"),
+                    HasSubstr("shfl.sync.bfly.b32"), HasSubstr("shfl.sync.idx.b32")));
+}
+
+TEST(Device, TheHostHasNoThreadsAndADeviceNoChunks) {
+  Kernel host("host", {{DType::kF32, "y", true}});
+  Builder h(&host);
+  h.Store(h.Buffer(0), h.ThreadIndex(), h.Float(DType::kF32, 1));
+  EXPECT_THAT(std::string(Verify(host).message()), HasSubstr("in a kernel of the host"));
+
+  Kernel device("device", {{DType::kF32, "y", true}});
+  device.launch.threads = kWarpThreads;
+  Builder d(&device);
+  d.Store(d.Buffer(0), d.ChunkBegin(), d.Float(DType::kF32, 1));
+  EXPECT_THAT(std::string(Verify(device).message()), HasSubstr("in a kernel of a device"));
+
+  Kernel ragged("ragged", {});
+  ragged.launch.threads = 33;
+  EXPECT_THAT(std::string(Verify(ragged).message()), HasSubstr("blocks of 33 threads"));
+}
+
+}  // namespace
+}  // namespace tektite::loop
