@@ -45,7 +45,7 @@ KNOWN = {
 ZEROS = r"Relu|Max|Min|Clip|Grad|Xdivy|Xlog|LinSpace|Einsum|AdjustContrast|AvgPool"
 # Ops without floats, or whose values do not pass through arithmetic.
 NO_FLOATS = set("""AssignAddVariableOp AssignSubVariableOp AssignVariableOp BitwiseAnd BitwiseOr LogicalAnd LogicalNot
-LogicalOr OneHot ReadVariableOp ResourceGather ResourceGatherNd Size VariableShape""".split())
+LogicalOr OneHot PopulationCount ReadVariableOp ResourceGather ResourceGatherNd Size VariableShape""".split())
 DEFAULT_ULPS = 16.0
 # Of the largest finite result, for results that are sums.
 SUMS = 4e-6
