@@ -98,3 +98,14 @@ def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, 
     assert later.values["before"] == [1, 0]
     assert later.host["prepared_fallbacks"] == 1 and measured(later) >= 1
     assert later.values["z"] == later.values["y"]
+
+
+@pytest.mark.parametrize("elements, runs", [(1 << 20, 1), (5 << 20, 0)])
+def test_only_light_calls_run_in_advance(run_program, tmp_path, elements, runs):
+    """A heavy one would take TensorFlow's memory beside a request, and whoever deletes the model would wait for it."""
+    flags = f"--contest=true --cache_dir={tmp_path}/cache"
+    sized = PROGRAM.replace("1 << 20", str(elements))
+    run_program(sized.replace("CALLS", "80"), tektite="1", TEKTITE_FLAGS=flags)
+    later = run_program(CHECKED.replace("1 << 20", str(elements)).replace("CALLS", "1000"), tektite="1",
+                        TEKTITE_FLAGS=flags)
+    assert later.host["prepared_fallbacks"] == 1 and later.host["runs_in_advance"] == runs
