@@ -4,34 +4,28 @@
 // and nothing is allocated that the text's own length does not pay for.  Only what the form itself
 // says is checked (names, counts, declared result types); what ops mean is ops::VerifyGraph's
 // business.
-#include <cstring>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
 #include "jit/ir/graph.h"
+#include "jit/ir/value_parser.h"
 
 namespace tektite::ir {
 namespace {
 
 constexpr int kMaxRegionDepth = 32;
-constexpr size_t kMaxDimText = 4096;
-constexpr int kMaxRank = 64;
-constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 using Names = absl::flat_hash_map<std::string, Node*>;
 
-class Parser {
+class Parser : private ValueParser {
  public:
-  explicit Parser(absl::string_view text) : text_(text) {}
+  using ValueParser::ValueParser;
 
   absl::StatusOr<std::vector<std::unique_ptr<Graph>>> Graphs() {
     std::vector<std::unique_ptr<Graph>> graphs;
@@ -43,292 +37,6 @@ class Parser {
   }
 
  private:
-  // ---- characters ----
-
-  absl::Status ErrorAt(size_t at, absl::string_view what) const {
-    size_t line = 1, column = 1;
-    for (char c : text_.substr(0, at)) {
-      ++column;
-      if (c == '\n') ++line, column = 1;
-    }
-    return InvalidArgument(line, ":", column, ": ", what);
-  }
-  absl::Status Error(absl::string_view what) {
-    Skip();
-    return ErrorAt(at_, what);
-  }
-  void Skip() {
-    while (at_ < text_.size()) {
-      if (absl::ascii_isspace(text_[at_])) {
-        ++at_;
-      } else if (absl::StartsWith(text_.substr(at_, 2), "//")) {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      } else {
-        return;
-      }
-    }
-  }
-  bool AtEnd() {
-    Skip();
-    return at_ == text_.size();
-  }
-  char Peek() { return AtEnd() ? '\0' : text_[at_]; }
-  bool Eat(absl::string_view token) {
-    Skip();
-    if (!absl::StartsWith(text_.substr(at_), token)) return false;
-    at_ += token.size();
-    return true;
-  }
-  absl::Status Expect(absl::string_view token) {
-    if (Eat(token)) return absl::OkStatus();
-    return Error(absl::StrCat("expected '", token, "'"));
-  }
-  // Letters, digits, '_' and '.', possibly none.
-  absl::string_view WordAhead() {
-    Skip();
-    size_t n = at_;
-    while (n < text_.size() &&
-           (absl::ascii_isalnum(text_[n]) || text_[n] == '_' || text_[n] == '.')) {
-      ++n;
-    }
-    return text_.substr(at_, n - at_);
-  }
-  absl::StatusOr<std::string> Word(absl::string_view what) {
-    absl::string_view word = WordAhead();
-    if (word.empty()) return Error(absl::StrCat("expected ", what));
-    at_ += word.size();
-    return std::string(word);
-  }
-  bool EatKeyword(absl::string_view keyword) {
-    if (WordAhead() != keyword) return false;
-    at_ += keyword.size();
-    return true;
-  }
-  absl::StatusOr<std::string> QuotedText() {
-    TEKTITE_RETURN_IF_ERROR(Expect("\""));
-    const size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n') {
-      at_ += text_[at_] == '\\' ? 2 : 1;
-    }
-    if (at_ >= text_.size() || text_[at_] != '"') return ErrorAt(begin, "string without an end");
-    std::string value, error;
-    if (!absl::CUnescape(text_.substr(begin, at_ - begin), &value, &error)) {
-      return ErrorAt(begin, absl::StrCat("bad string: ", error));
-    }
-    ++at_;
-    return value;
-  }
-
-  // ---- dimensions, types, literals ----
-
-  // The text of one dimension: up to a ',' or closing bracket outside of parentheses, or one of
-  // `stops`.
-  absl::StatusOr<Dim> ParseDim(absl::string_view stops = ",]") {
-    Skip();
-    const size_t begin = at_;
-    int depth = 0;
-    for (; at_ < text_.size(); ++at_) {
-      char c = text_[at_];
-      if (depth == 0 && stops.find(c) != absl::string_view::npos) break;
-      if (c == '(') ++depth;
-      if (c == ')' && --depth < 0) break;
-      if (at_ - begin > kMaxDimText) return ErrorAt(begin, "dimension too long");
-    }
-    auto dim = Dim::Parse(text_.substr(begin, at_ - begin));
-    if (!dim.ok()) return ErrorAt(begin, dim.status().message());
-    return dim;
-  }
-
-  // "n, 4]" after the opening bracket.
-  absl::StatusOr<Dims> ParseDims(absl::string_view close) {
-    Dims dims;
-    if (Eat(close)) return dims;
-    while (true) {
-      TEKTITE_ASSIGN_OR_RETURN(Dim dim, ParseDim(absl::StrCat(",", close)));
-      dims.push_back(std::move(dim));
-      if (dims.size() > kMaxRank) return Error("too many dimensions");
-      if (Eat(close)) return dims;
-      TEKTITE_RETURN_IF_ERROR(Expect(","));
-    }
-  }
-
-  absl::StatusOr<DType> ParseDType() {
-    Skip();
-    const size_t begin = at_;
-    TEKTITE_ASSIGN_OR_RETURN(std::string word, Word("an element type"));
-    std::optional<DType> dtype = DTypeFromName(word);
-    if (!dtype) return ErrorAt(begin, absl::StrCat("unknown element type '", word, "'"));
-    return *dtype;
-  }
-
-  absl::StatusOr<Shape> ParseShape() {
-    TEKTITE_ASSIGN_OR_RETURN(DType dtype, ParseDType());
-    TEKTITE_RETURN_IF_ERROR(Expect("["));
-    TEKTITE_ASSIGN_OR_RETURN(Dims dims, ParseDims("]"));
-    return Shape(dtype, std::move(dims));
-  }
-
-  // "nan:0000c07f": the value's bytes in memory order.
-  template <typename T>
-  static bool NanFromText(absl::string_view word, T* value) {
-    if (word.size() != 4 + 2 * sizeof(T)) return false;
-    for (char c : word.substr(4)) {
-      if (!absl::ascii_isxdigit(c)) return false;
-    }
-    const std::string bytes = absl::HexStringToBytes(word.substr(4));
-    std::memcpy(value, bytes.data(), sizeof(T));
-    return true;
-  }
-
-  template <typename T>
-  static bool ElementFromText(absl::string_view word, T* value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      *value = word == "true";
-      return word == "true" || word == "false";
-    } else if constexpr (std::is_integral_v<T>) {
-      if constexpr (std::is_same_v<T, uint64_t>) return absl::SimpleAtoi(word, value);
-      int64_t wide;
-      if (!absl::SimpleAtoi(word, &wide)) return false;
-      *value = static_cast<T>(wide);
-      return static_cast<int64_t>(*value) == wide;
-    } else {
-      if (absl::StartsWith(word, "nan:")) return NanFromText(word, value);
-      if constexpr (std::is_same_v<T, double>) {
-        return absl::SimpleAtod(word, value);
-      } else {
-        float narrow;
-        if (!absl::SimpleAtof(word, &narrow)) return false;
-        *value = T(narrow);
-        return true;
-      }
-    }
-  }
-
-  // "{1, 2}" or "{#hex}" after a literal's type.
-  absl::StatusOr<Literal> ParseLiteral(const Shape& shape) {
-    int64_t elements = 1;
-    for (const Dim& d : shape.dims()) {
-      if (!d.is_constant() || d.value() < 0) return Error("a literal needs constant sizes");
-      if (d.value() != 0 && elements > kMaxElements / d.value()) return Error("literal too large");
-      if (d.value() > kMaxElements) return Error("literal too large");
-      elements *= d.value();
-    }
-    TEKTITE_RETURN_IF_ERROR(Expect("{"));
-    const size_t close = text_.find('}', at_);
-    if (close == absl::string_view::npos) return Error("literal without an end");
-    // Two digits an element are the least that this many elements can be written with.
-    if (elements > static_cast<int64_t>(close - at_)) return Error("too few elements in literal");
-    Literal literal = Literal::Allocate(shape.dtype(), shape.sizes());
-    if (Eat("#")) {
-      absl::string_view digits = absl::StripAsciiWhitespace(text_.substr(at_, close - at_));
-      if (digits.size() != static_cast<size_t>(2 * literal.num_bytes())) {
-        return Error(absl::StrCat("expected ", 2 * literal.num_bytes(), " hexadecimal digits"));
-      }
-      char* bytes = literal.mutable_data<char>();
-      for (size_t i = 0; i < digits.size(); i += 2) {
-        if (!absl::ascii_isxdigit(digits[i]) || !absl::ascii_isxdigit(digits[i + 1])) {
-          return Error("bad hexadecimal digit in literal");
-        }
-        bytes[i / 2] = static_cast<char>(HexDigit(digits[i]) * 16 + HexDigit(digits[i + 1]));
-        if (shape.dtype() == DType::kBool && (bytes[i / 2] & ~1) != 0) {
-          return Error("a bool is 00 or 01");
-        }
-      }
-      at_ = close;
-    } else {
-      for (int64_t i = 0; i < elements; ++i) {
-        if (i > 0) TEKTITE_RETURN_IF_ERROR(Expect(","));
-        Skip();
-        const size_t begin = at_;
-        at_ = std::min(text_.find_first_of(", \t\r\n}", at_), text_.size());
-        absl::string_view word = text_.substr(begin, at_ - begin);
-        bool ok = DispatchDType(shape.dtype(), [&](auto zero) {
-          return ElementFromText(word, &literal.mutable_data<decltype(zero)>()[i]);
-        });
-        if (!ok) {
-          return ErrorAt(
-              begin, absl::StrCat("'", word.substr(0, 32), "' is no ", DTypeName(shape.dtype())));
-        }
-      }
-    }
-    TEKTITE_RETURN_IF_ERROR(Expect("}"));
-    return literal;
-  }
-
-  static int HexDigit(char c) {
-    return absl::ascii_isdigit(c) ? c - '0' : absl::ascii_tolower(c) - 'a' + 10;
-  }
-
-  // ---- attributes ----
-
-  absl::StatusOr<int64_t> ParseInteger() {
-    Skip();
-    const size_t begin = at_;
-    at_ = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
-    absl::string_view word = text_.substr(begin, at_ - begin);
-    int64_t integer;
-    if (absl::SimpleAtoi(word, &integer)) return integer;
-    return ErrorAt(begin, absl::StrCat("'", word.substr(0, 32), "' is no attribute value"));
-  }
-
-  absl::StatusOr<AttrValue> ParseInts() {
-    std::vector<int64_t> values;
-    while (!Eat("]")) {
-      if (!values.empty()) TEKTITE_RETURN_IF_ERROR(Expect(","));
-      TEKTITE_ASSIGN_OR_RETURN(const int64_t value, ParseInteger());
-      values.push_back(value);
-    }
-    return AttrValue(std::move(values));
-  }
-
-  absl::StatusOr<AttrValue> ParseAttrValue() {
-    if (Peek() == '"') {
-      TEKTITE_ASSIGN_OR_RETURN(std::string text, QuotedText());
-      return AttrValue(std::move(text));
-    }
-    if (Eat("[")) return ParseInts();
-    if (Eat("(")) {
-      TEKTITE_ASSIGN_OR_RETURN(Dims dims, ParseDims(")"));
-      return AttrValue(std::move(dims));
-    }
-    if (EatKeyword("true")) return AttrValue(true);
-    if (EatKeyword("false")) return AttrValue(false);
-    if (std::optional<FusionKind> kind = FusionKindFromName(WordAhead())) {
-      at_ += WordAhead().size();
-      return AttrValue(*kind);
-    }
-    if (std::optional<DType> dtype = DTypeFromName(WordAhead())) {
-      at_ += WordAhead().size();
-      if (!Eat("[")) return AttrValue(*dtype);
-      TEKTITE_ASSIGN_OR_RETURN(Dims dims, ParseDims("]"));
-      TEKTITE_ASSIGN_OR_RETURN(Literal literal, ParseLiteral(Shape(*dtype, std::move(dims))));
-      return AttrValue(std::move(literal));
-    }
-    TEKTITE_ASSIGN_OR_RETURN(const int64_t integer, ParseInteger());
-    return AttrValue(integer);
-  }
-
-  absl::Status ParseAttributes(Attributes* attrs) {
-    if (!Eat("{")) return absl::OkStatus();
-    bool first = true;
-    while (!Eat("}")) {
-      if (!first) TEKTITE_RETURN_IF_ERROR(Expect(","));
-      first = false;
-      Skip();
-      const size_t begin = at_;
-      TEKTITE_ASSIGN_OR_RETURN(std::string name, Word("an attribute name"));
-      std::optional<Attr> attr = AttrFromName(name);
-      if (!attr) return ErrorAt(begin, absl::StrCat("unknown attribute '", name, "'"));
-      if (attrs->Has(*attr)) return ErrorAt(begin, absl::StrCat("'", name, "' is given twice"));
-      TEKTITE_RETURN_IF_ERROR(Expect("="));
-      TEKTITE_ASSIGN_OR_RETURN(AttrValue value, ParseAttrValue());
-      attrs->Set(*attr, std::move(value));
-    }
-    return absl::OkStatus();
-  }
-
-  // ---- graphs ----
-
   absl::Status Define(Names* names, const std::string& name, Node* node, size_t at) {
     if (names->emplace(name, node).second) return absl::OkStatus();
     return ErrorAt(at, absl::StrCat("%", name, " is defined twice"));
@@ -495,9 +203,6 @@ class Parser {
       }
     }
   }
-
-  const absl::string_view text_;
-  size_t at_ = 0;
 };
 
 }  // namespace

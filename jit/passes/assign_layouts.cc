@@ -2,7 +2,7 @@
 // reads.
 //
 //   before  fusion(%x, %w: f32[k,n]) {kind = contraction}
-//   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = loop, stable = true}
+//   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = loop}
 //           fusion(%x, %p) {kind = contraction, rhs_packed = width}
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
@@ -122,8 +122,7 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, int64_t width) {
   TEKTITE_RETURN_IF_ERROR(b.status());
   pack->SetOutputs({packed});
   Node* packing = graph.Append(Op::kFusion, {fusion->operand(operand)},
-                               {{Attr::kind, ir::FusionKind::kLoop}, {Attr::stable, true}},
-                               {packed.shape()}, fusion);
+                               {{Attr::kind, ir::FusionKind::kLoop}}, {packed.shape()}, fusion);
   packing->set_name(fusion->name() + "/pack");
   packing->AddRegion(std::move(pack));
 

@@ -71,8 +71,7 @@ class FusionBuilder {
     Node* copy = region->Append(v.node->op(), inside, v.node->attrs(), {v.shape()});
     region->SetOutputs({copy->result()});
     Node* fusion =
-        graph_.Append(Op::kFusion, operands,
-                      {{Attr::kind, FusionKind::kLoop}, {Attr::stable, false}}, {v.shape()});
+        graph_.Append(Op::kFusion, operands, {{Attr::kind, FusionKind::kLoop}}, {v.shape()});
     fusion->set_name(v.node->name());
     fusion->AddRegion(std::move(region));
     return outside_[v] = fusion->result();
@@ -163,8 +162,7 @@ class FusionBuilder {
       shapes.push_back(v.shape());
     }
     r.graph->SetOutputs(outputs);
-    Node* fusion = graph_.Append(Op::kFusion, r.operands,
-                                 {{Attr::kind, group.kind}, {Attr::stable, group.stable}}, shapes);
+    Node* fusion = graph_.Append(Op::kFusion, r.operands, {{Attr::kind, group.kind}}, shapes);
     const Node* named = group.root != nullptr ? group.root : group.nodes.back();
     fusion->set_name(named->name());
     fusion->AddRegion(std::move(r.graph));

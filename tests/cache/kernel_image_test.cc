@@ -146,7 +146,7 @@ TEST(KernelImages, AKernelWithoutCodeOfItsOwnLeavesNoEntry) {
     auto compiler = NewCompiler(folder.path());
     auto graph = compiler::ParseGraph(
         "graph @sorted(%x: f32[3,9]) -> (f32[3,9]) {\n"
-        "  %r: f32[3,9] = sort(%x) {descending = false, dimension = 1, stable = true}\n"
+        "  %r: f32[3,9] = sort(%x) {descending = false, dimension = 1}\n"
         "  return %r\n}\n");
     ASSERT_TRUE(graph.ok()) << graph.status();
     ASSERT_TRUE(compiler->Compile(*std::move(graph), {}).ok());

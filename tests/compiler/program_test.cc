@@ -23,7 +23,7 @@ graph @model(%x: f32[n,8], %w: f32[8,4] {weight = true}, %y: f32[n,8]) -> (f32[n
   %0: f32[n,4] = dot_general(%z, %w) {lhs_batch = [], lhs_contracting = [1], rhs_batch = [], rhs_contracting = [0]}
   %1: f32[n,4] = add(%0, %b)
   %2: f32[2*n,4] = concatenate(%1, %b) {dimension = 0}
-  %3: f32[n,4] = sort(%1) {descending = false, dimension = 1, stable = true}
+  %3: f32[n,4] = sort(%1) {descending = false, dimension = 1}
   return %1, %2, %3
 }
 )";

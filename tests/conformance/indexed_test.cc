@@ -69,8 +69,7 @@ CONFORMANCE_TEST(ScatterRows) {
                           {Attr::collapsed_slice_dims, Ints{0}},
                           {Attr::scatter_dims_to_operand_dims, Ints{0}},
                           {Attr::index_vector_dim, int64_t{1}},
-                          {Attr::reducer, std::string(reducer)},
-                          {Attr::unique_indices, false}});
+                          {Attr::reducer, std::string(reducer)}});
       b.Return({b.Neg(s), x});
       Check(b, Tolerance::Relative(1e-6));
     }
@@ -97,8 +96,7 @@ CONFORMANCE_TEST(ScatterManyRows) {
                           {Attr::collapsed_slice_dims, Ints{0}},
                           {Attr::scatter_dims_to_operand_dims, Ints{0}},
                           {Attr::index_vector_dim, int64_t{1}},
-                          {Attr::reducer, std::string(reducer)},
-                          {Attr::unique_indices, false}})});
+                          {Attr::reducer, std::string(reducer)}})});
       auto graph = b.Build();
       ASSERT_TRUE(graph.ok()) << graph.status();
       std::vector<ir::Literal> inputs = PlainInputs(**graph, 5);
@@ -119,15 +117,13 @@ CONFORMANCE_TEST(ScatterElementsAndWindows) {
                              {Attr::collapsed_slice_dims, Ints{0, 1}},
                              {Attr::scatter_dims_to_operand_dims, Ints{1, 0}},
                              {Attr::index_vector_dim, int64_t{1}},
-                             {Attr::reducer, std::string("add")},
-                             {Attr::unique_indices, false}});
+                             {Attr::reducer, std::string("add")}});
   Value windows = b.AddOne(Op::kScatter, {x, pairs, w},
                            {{Attr::offset_dims, Ints{1, 2}},
                             {Attr::collapsed_slice_dims, Ints{}},
                             {Attr::scatter_dims_to_operand_dims, Ints{0, 1}},
                             {Attr::index_vector_dim, int64_t{1}},
-                            {Attr::reducer, std::string("max")},
-                            {Attr::unique_indices, false}});
+                            {Attr::reducer, std::string("max")}});
   b.Return({elements, windows});
   Check(b);
 }

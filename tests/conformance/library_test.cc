@@ -21,9 +21,8 @@ CONFORMANCE_TEST(SortWithCompanions) {
         FuncBuilder b;
         Value key = b.Parameter(Of(DType::kF32, sizes)), a = b.Parameter(Of(DType::kS8, sizes)),
               c = b.Parameter(Of(DType::kF64, sizes));
-        b.Return(b.AddMulti(
-            Op::kSort, {key, a, c},
-            {{Attr::dimension, dimension}, {Attr::descending, descending}, {Attr::stable, true}}));
+        b.Return(b.AddMulti(Op::kSort, {key, a, c},
+                            {{Attr::dimension, dimension}, {Attr::descending, descending}}));
         Check(b);
       }
     }
@@ -92,9 +91,8 @@ CONFORMANCE_TEST(SortLongLines) {
       FuncBuilder b;
       Value x = b.Parameter(Of(DType::kF32, {kLength}));
       Value places = b.Iota(DType::kS32, x.shape().dims(), 0);
-      b.Return(b.AddMulti(
-          Op::kSort, {x, places},
-          {{Attr::dimension, int64_t{0}}, {Attr::descending, descending}, {Attr::stable, true}}));
+      b.Return(b.AddMulti(Op::kSort, {x, places},
+                          {{Attr::dimension, int64_t{0}}, {Attr::descending, descending}}));
       auto graph = b.Build();
       ASSERT_TRUE(graph.ok()) << graph.status();
       Literal x_values = Literal::Allocate(DType::kF32, {kLength});

@@ -162,9 +162,8 @@ CONFORMANCE_TEST(SymbolicSorting) {
   FuncBuilder b;
   Value x = b.Parameter(Shape(DType::kF32, {kN, kM}));
   std::vector<Value> results = b.AddMulti(ir::Op::kTopK, {x}, {{Attr::k, int64_t{2}}});
-  for (Value v : b.AddMulti(
-           ir::Op::kSort, {x},
-           {{Attr::dimension, int64_t{0}}, {Attr::descending, false}, {Attr::stable, true}})) {
+  for (Value v :
+       b.AddMulti(ir::Op::kSort, {x}, {{Attr::dimension, int64_t{0}}, {Attr::descending, false}})) {
     results.push_back(v);
   }
   b.Return(results);

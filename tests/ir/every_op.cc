@@ -97,7 +97,7 @@ graph @gather(%x: f32[9,d], %i: s32[n,1]) -> (f32[n,d]) {
   return %2
 }
 graph @scatter(%x: f32[9,d], %i: s32[n,1], %u: f32[n,d]) -> (f32[9,d]) {
-  %3: f32[9,d] = scatter(%x, %i, %u) {collapsed_slice_dims = [0], index_vector_dim = 1, offset_dims = [1], reducer = "add", scatter_dims_to_operand_dims = [0], unique_indices = false}
+  %3: f32[9,d] = scatter(%x, %i, %u) {collapsed_slice_dims = [0], index_vector_dim = 1, offset_dims = [1], reducer = "add", scatter_dims_to_operand_dims = [0]}
   return %3
 }
 graph @reduce(%x: f32[n,4]) -> (f32[n]) {
@@ -134,7 +134,7 @@ graph @dot_general(%x: f32[b,n,4], %w: f32[b,4,m]) -> (f32[b,n,m]) {
   return %2
 }
 graph @sort(%x: f32[n,5], %y: s32[n,5]) -> (f32[n,5], s32[n,5]) {
-  %2:2 : (f32[n,5], s32[n,5]) = sort(%x, %y) {descending = true, dimension = 1, stable = true}
+  %2:2 : (f32[n,5], s32[n,5]) = sort(%x, %y) {descending = true, dimension = 1}
   return %2#0, %2#1
 }
 graph @top_k(%x: f32[n,5]) -> (f32[n,2], s32[n,2]) {

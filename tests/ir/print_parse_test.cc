@@ -41,7 +41,7 @@ TEST(PrintParse, EveryKindOfAttributeIsExact) {
   Attributes attrs;
   attrs.Set(Attr::weight, true)
       .Set(Attr::k, int64_t{INT64_MIN})
-      .Set(Attr::name, std::string("a \"b\"\n\\ \x01\xff"))
+      .Set(Attr::reducer, std::string("a \"b\"\n\\ \x01\xff"))
       .Set(Attr::dimensions, std::vector<int64_t>{})
       .Set(Attr::low, std::vector<int64_t>{-1, 2})
       .Set(Attr::shape, Dims{Max(n, Dim(2)), n * 2 + 1})

@@ -14,10 +14,10 @@ using ::testing::HasSubstr;
 
 TEST(Order, SortIsStableAndNanIsGreatest) {
   EXPECT_EQ(RunOp("sort", {"f32[5]{3, nan, -inf, 1, 3}", "s32[5]{0, 1, 2, 3, 4}"},
-                  "dimension = 0, descending = false, stable = true"),
+                  "dimension = 0, descending = false"),
             "f32[5]{-inf, 1, 3, 3, nan} s32[5]{2, 3, 0, 4, 1}");
   EXPECT_EQ(RunOp("sort", {"f32[5]{3, nan, -inf, 1, 3}", "s32[5]{0, 1, 2, 3, 4}"},
-                  "dimension = 0, descending = true, stable = true"),
+                  "dimension = 0, descending = true"),
             "f32[5]{nan, 3, 3, 1, -inf} s32[5]{1, 0, 4, 3, 2}");
   EXPECT_EQ(RunOp("sort", {"s32[2,2]{4, 1, 3, 2}"}, "dimension = 0"), "s32[2,2]{3, 1, 4, 2}");
   EXPECT_EQ(RunOp("sort", {"bool[0]{}"}, "dimension = 0"), "bool[0]{}");
