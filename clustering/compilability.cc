@@ -17,8 +17,11 @@ using graph_def::GraphIndex;
 using graph_def::NodeDef;
 
 // Why an op of this kind is never compiled; kNone where it may be.
-Reason ReasonOfKind(OpFacts::Kind kind) {
-  switch (kind) {
+Reason ReasonOfKind(const NodeDef& node, const OpFacts& facts, const MarkOptions& options) {
+  if (facts.Is(OpFacts::kRunsFunctions)) {
+    return options.keep_loops && IsKeptWhole(node) ? Reason::kNone : Reason::kCONTROL_FLOW;
+  }
+  switch (facts.kind) {
     case OpFacts::Kind::kCompiled:
     case OpFacts::Kind::kOrdering:
       return Reason::kNone;
@@ -57,17 +60,28 @@ bool DeviceAllowed(const NodeDef& node, const MarkOptions& options) {
          options.device_types.end();
 }
 
+// Loops carry variables and lists of tensors, and some ops hand these on as they are.
+bool CanHandle(const OpFacts& facts, DataType type, const MarkOptions& options) {
+  if (IsCompiledType(type)) return true;
+  if (!options.keep_loops) return false;
+  const bool is_list = type == DataType::kVariant, is_variable = type == DataType::kResource;
+  return facts.Is(OpFacts::kRunsFunctions) ? is_list || is_variable
+                                           : is_list && facts.Is(OpFacts::kKeepsRows);
+}
+
 // The first attribute that names a type no code is made for; "" when there is none.
-std::string UnsupportedType(const NodeDef& node) {
+std::string UnsupportedType(const NodeDef& node, const OpFacts& facts, const MarkOptions& options) {
   for (const Attr& attr : node.attrs.entries()) {
     if (absl::StartsWith(attr.name, "_")) continue;
     if (const DataType* type = attr.value.As<DataType>()) {
-      if (!IsCompiledType(*type)) {
+      if (!CanHandle(facts, *type, options)) {
         return absl::StrCat(attr.name, " is ", DataTypeName(*type));
       }
     } else if (const auto* types = attr.value.AsListOf<DataType>()) {
       for (DataType type : *types) {
-        if (!IsCompiledType(type)) return absl::StrCat(attr.name, " has ", DataTypeName(type));
+        if (!CanHandle(facts, type, options)) {
+          return absl::StrCat(attr.name, " has ", DataTypeName(type));
+        }
       }
     }
   }
@@ -137,12 +151,18 @@ bool IsCompiledType(DataType type) {
   }
 }
 
+bool IsKeptWhole(const NodeDef& node) {
+  return FactsOf(node.op).Is(OpFacts::kRunsFunctions) &&
+         (node.attrs.Bool("_lower_using_switch_merge", false) ||
+          node.attrs.Bool("_tektite_kept", false));
+}
+
 bool CountsAsOp(const NodeDef& node) { return !FactsOf(node.op).Is(OpFacts::kUncounted); }
 
 Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options) {
   const NodeDef& node = index.node(i);
   const OpFacts& facts = index.facts(i);
-  if (const Reason reason = ReasonOfKind(facts.kind); reason != Reason::kNone) {
+  if (const Reason reason = ReasonOfKind(node, facts, options); reason != Reason::kNone) {
     return {reason, node.op};
   }
   // Each partition is a pass over all rows.
@@ -172,7 +192,7 @@ Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {Reason::kNOT_ANNOTATED, ""};
   }
   if (!DeviceAllowed(node, options)) return {Reason::kDEVICE, node.device};
-  std::string type = UnsupportedType(node);
+  std::string type = UnsupportedType(node, facts, options);
   if (type.empty()) type = TypeWithoutContract(node, facts);
   if (!type.empty()) return {Reason::kUNSUPPORTED_TYPE, type};
   for (const GraphIndex::Edge& in : index.inputs(i)) {

@@ -5,7 +5,8 @@
 //
 // Looks at: the importer's table, the element types among the attributes, the device, annotations
 // (_XlaCompile, _XlaMustCompile), reference inputs. What depends on other nodes (values needed at
-// compile time, cycles, size) is decided in mark_clusters.h and compile_time.h.
+// compile time, cycles, size) is decided in mark_clusters.h and compile_time.h, and what functions
+// hide in function_bodies.h.
 #ifndef TEKTITE_CLUSTERING_COMPILABILITY_H_
 #define TEKTITE_CLUSTERING_COMPILABILITY_H_
 
@@ -27,6 +28,8 @@ struct MarkOptions {
   MarkMode mode = MarkMode::kAll;
   // Nodes that the caller must find again under their names.
   absl::flat_hash_set<std::string> fetches;
+  // Whether functional loops and branches may be members of clusters.
+  bool keep_loops = false;
   // Device types that code is made for; a node without a device is on one of them.
   std::vector<std::string> device_types = {"CPU"};
   // A cluster has at least this many ops and this estimated work (cost.h), unless it is annotated.
@@ -43,6 +46,11 @@ struct Refusal {  // kNone: it can
 };
 
 Refusal Compilability(const graph_def::GraphIndex& index, int node, const MarkOptions& options);
+
+// Whether the op is a functional loop or branch that TensorFlow would take apart into Switch and
+// Merge nodes, or would have if the graph pass had not kept it whole.  What stays whole for another
+// reason is none of ours.
+bool IsKeptWhole(const graph_def::NodeDef& node);
 
 // Whether code can be made that works on elements of this type.
 bool IsCompiledType(graph_def::DataType type);

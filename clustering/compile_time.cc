@@ -12,7 +12,7 @@ using graph_def::NodeDef;
 
 }  // namespace
 
-CompileTime::CompileTime(const GraphIndex& index, const Together& together)
+CompileTime::CompileTime(const GraphIndex& index, const Together& together, const Given& given)
     : known_(index.num_nodes(), false), unknown_input_(index.num_nodes(), -1) {
   auto known_to = [&](int from, int to) {
     return known_[from] && (index.node(from).op == "Const" || together(from, to));
@@ -27,7 +27,7 @@ CompileTime::CompileTime(const GraphIndex& index, const Together& together)
         unknown_input_[node] = i;
       }
     }
-    if (def.op == "Const" || facts.Is(OpFacts::kMeasures)) {
+    if (def.op == "Const" || facts.Is(OpFacts::kMeasures) || given.contains(node)) {
       known_[node] = true;
     } else if (importer::ContentsComeFromContents(def.op) || facts.Is(OpFacts::kComputesContents)) {
       known_[node] = std::all_of(inputs.begin(), inputs.end(), [&](const GraphIndex::Edge& in) {

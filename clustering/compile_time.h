@@ -8,12 +8,15 @@
 //
 //   CompileTime values(index, [&](int from, int to) { return cluster[from] == cluster[to]; });
 //   int input = values.UnknownInput(node);  // the first whose value is needed and unknown, or -1
+//
+// In the body of a function some arguments may be known as well: `given`.
 #ifndef TEKTITE_CLUSTERING_COMPILE_TIME_H_
 #define TEKTITE_CLUSTERING_COMPILE_TIME_H_
 
 #include <functional>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "clustering/graph_def/graph_index.h"
 
 namespace tektite::clustering {
@@ -24,7 +27,10 @@ class CompileTime {
   // has its own copies of those.
   using Together = std::function<bool(int from, int to)>;
 
-  CompileTime(const graph_def::GraphIndex& index, const Together& together);
+  using Given = absl::flat_hash_set<int>;  // nodes
+
+  CompileTime(const graph_def::GraphIndex& index, const Together& together,
+              const Given& given = {});
 
   int UnknownInput(int node) const { return unknown_input_[node]; }
   // Whether the node's results are known.

@@ -1,6 +1,10 @@
 #include "clustering/cost.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "clustering/compilability.h"
+#include "clustering/function_bodies.h"
 
 namespace tektite::clustering {
 namespace {
@@ -12,6 +16,7 @@ using graph_def::PartialShape;
 
 constexpr int64_t kUnknownDim = 32;
 constexpr int64_t kUnknownRankElements = 1024;
+constexpr int64_t kUnknownTurns = 32;
 // What a tensor with a dimension that the graph leaves open counts as, at least: enough for a
 // cluster, and for an op that gains alone.
 constexpr int64_t kOpenElements = int64_t{1} << 18;
@@ -64,16 +69,27 @@ const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
 
 bool GainsAlone(const GraphIndex& index, int node) {
   const OpFacts& facts = index.facts(node);
-  return facts.Is(OpFacts::kGainsAlone) || (facts.Is(OpFacts::kGainsInInference) &&
-                                            !index.node(node).attrs.Bool("is_training", true));
+  return facts.Is(OpFacts::kGainsAlone) || facts.Is(OpFacts::kRunsFunctions) ||
+         (facts.Is(OpFacts::kGainsInInference) &&
+          !index.node(node).attrs.Bool("is_training", true));
 }
 
-CostModel::CostModel(const GraphIndex& index)
+CostModel::CostModel(const GraphIndex& index) : index_(index) { Infer(); }
+
+CostModel::CostModel(const GraphIndex& index, Shapes arguments,
+                     std::shared_ptr<graph_def::FunctionGraphs> functions, int depth)
     : index_(index),
-      shape_(index.num_nodes(), UnknownShape()),
-      is_open_(index.num_nodes(), false),
-      cost_(index.num_nodes(), 0) {
-  for (int node : index.order()) {
+      arguments_(std::move(arguments)),
+      functions_(std::move(functions)),
+      depth_(depth) {
+  Infer();
+}
+
+void CostModel::Infer() {
+  shape_.assign(index_.num_nodes(), UnknownShape());
+  is_open_.assign(index_.num_nodes(), false);
+  cost_.assign(index_.num_nodes(), 0);
+  for (int node : index_.order()) {
     shape_[node] = InferShape(node);
     is_open_[node] = InferOpen(node);
     cost_[node] = InferCost(node);
@@ -98,7 +114,10 @@ PartialShape CostModel::InferShape(int i) const {
   if (node.op == "Placeholder" || node.op == "_Arg") {
     const graph_def::AttrValue* value = node.attrs.Find("shape");
     const auto* shape = value == nullptr ? nullptr : value->As<PartialShape>();
-    return shape == nullptr ? UnknownShape() : *shape;
+    if (shape != nullptr) return *shape;
+    const int64_t argument = node.op == "_Arg" ? node.attrs.Int("index", -1) : -1;
+    const bool is_given = argument >= 0 && argument < static_cast<int64_t>(arguments_.size());
+    return is_given ? arguments_[argument] : UnknownShape();
   }
   const int inputs = node.NumDataInputs();
   if (index_.facts(i).Is(OpFacts::kReadsVariable) && inputs == 1) {
@@ -130,8 +149,36 @@ bool CostModel::ReadsOpen(int i) const {
   });
 }
 
-int64_t CostModel::InferCost(int i) const {
+int64_t CostModel::CostOfFunctions(int i) {
   const NodeDef& node = index_.node(i);
+  if (depth_ >= FunctionBodies::kMostDepth) return 0;
+  if (functions_ == nullptr) {
+    functions_ = std::make_shared<graph_def::FunctionGraphs>(index_.graph());
+  }
+  const bool is_loop = node.attrs.Find("body") != nullptr;
+  Shapes arguments;
+  for (int k = is_loop ? 0 : 1; k < node.NumDataInputs(); ++k) {
+    arguments.push_back(InputShape(i, k));
+  }
+  int64_t all = 0, dearest = 0;
+  for (const graph_def::FunctionRef& function : graph_def::FunctionsOf(node)) {
+    const auto graph = functions_->Get(function);
+    if (!graph.ok()) continue;
+    const auto inside = GraphIndex::Create(**graph);
+    if (!inside.ok()) continue;
+    const CostModel body(*inside, arguments, functions_, depth_ + 1);
+    int64_t cost = 0;
+    for (int k = 0; k < inside->num_nodes(); ++k) cost += body.Of(k);
+    cost = std::min(cost, kMaxElements);
+    all += cost;
+    dearest = std::max(dearest, cost);
+  }
+  return is_loop ? std::min(all, kMaxElements / kUnknownTurns) * kUnknownTurns : dearest;
+}
+
+int64_t CostModel::InferCost(int i) {
+  const NodeDef& node = index_.node(i);
+  if (IsKeptWhole(node)) return CostOfFunctions(i);
   const Work work = index_.facts(i).work;
   if (work == Work::kNone) return 0;
   if (work == Work::kBookkeeping) return kBookkeeping;

@@ -6,7 +6,8 @@
 //
 // Shapes come from the graph where it tells (_output_shapes, constants, placeholders, variables'
 // handles) and are carried on through ops that keep or broadcast them. Where they do not tell, an
-// unknown dimension counts as 32, a tensor of unknown rank as 1024 elements.
+// unknown dimension counts as 32, a tensor of unknown rank as 1024 elements. A loop counts as 32
+// turns of its body, a branch as the dearest of its functions.
 //
 // Dimensions that the graph leaves open may be anything in any call, so work on such tensors counts
 // as worth compiling: on a few elements a cluster's code costs up to 3 us more than its ops (two of
@@ -15,8 +16,10 @@
 #define TEKTITE_CLUSTERING_COST_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/graph_index.h"
 
 namespace tektite::clustering {
@@ -34,14 +37,25 @@ class CostModel {
   const graph_def::PartialShape& Shape(int node) const { return shape_[node]; }
 
  private:
+  using Shapes = std::vector<graph_def::PartialShape>;
+
+  // Of a function's body, `depth` functions deep, whose arguments have these shapes.
+  CostModel(const graph_def::GraphIndex& index, Shapes arguments,
+            std::shared_ptr<graph_def::FunctionGraphs> functions, int depth);
+  void Infer();
+  int64_t CostOfFunctions(int node);
+
   graph_def::PartialShape InferShape(int node) const;
   bool InferOpen(int node) const;
   bool ReadsOpen(int node) const;
-  int64_t InferCost(int node) const;
+  int64_t InferCost(int node);
   const graph_def::PartialShape& InputShape(int node, int input) const;
 
   const graph_def::GraphIndex& index_;
-  std::vector<graph_def::PartialShape> shape_;
+  const Shapes arguments_;
+  std::shared_ptr<graph_def::FunctionGraphs> functions_;  // made when the first is asked for
+  const int depth_ = 0;
+  Shapes shape_;
   std::vector<bool> is_open_;  // has a dimension that the graph leaves open
   std::vector<int64_t> cost_;
 };

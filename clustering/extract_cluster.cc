@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/output_type.h"
 
 namespace tektite::clustering {
@@ -218,7 +219,9 @@ absl::StatusOr<ClosedGraph> ExtractCluster(const GraphIndex& index, absl::Span<c
       if (!status.ok()) return status;
     }
   }
-  return closer.Finish();
+  ClosedGraph closed = closer.Finish();
+  closed.graph.functions = graph_def::ReachableFunctions(closed.graph.nodes, index.graph());
+  return closed;
 }
 
 absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,

@@ -33,7 +33,7 @@ struct ClosedGraph {
 };
 
 // Outputs are what nodes outside use,
-// and the first outputs of members that nobody uses.
+// and the first outputs of members that nobody uses. Functions that members run come along.
 absl::StatusOr<ClosedGraph> ExtractCluster(const graph_def::GraphIndex& index,
                                            absl::Span<const int> nodes);
 

@@ -11,6 +11,8 @@
 #include "clustering/compile_time.h"
 #include "clustering/cost.h"
 #include "clustering/deadness.h"
+#include "clustering/function_bodies.h"
+#include "clustering/graph_def/output_type.h"
 #include "clustering/importer/row_counts.h"
 
 namespace tektite::clustering {
@@ -37,7 +39,8 @@ class Marker {
     do {
       Level();
       Connect();
-    } while (LeaveOutUnknownValues([this](int a, int b) { return part_[a] == part_[b]; }));
+    } while (LeaveOutUnknownValues([this](int a, int b) { return part_[a] == part_[b]; }) ||
+             LeaveOutLeavingLists());
     DropCheapOutputs();
     return Collect();
   }
@@ -66,7 +69,49 @@ class Marker {
     // What is unknown even if all candidates were one cluster. One node less may be one value less.
     while (LeaveOutUnknownValues([](int, int) { return true; })) {
     }
+    LeaveOutBodies();
     FindPredecessors();
+  }
+
+  // Loops and branches whose functions cannot be compiled.
+  void LeaveOutBodies() {
+    const auto is_open = [&](int node) {
+      return IsCandidate(node) && index_.facts(node).Is(OpFacts::kRunsFunctions);
+    };
+    std::vector<int> open;
+    for (int i = 0; i < n_; ++i) {
+      if (is_open(i)) open.push_back(i);
+    }
+    if (open.empty()) return;
+    const CompileTime values(index_,
+                             [&](int from, int to) { return IsMember(from) && IsCandidate(to); });
+    FunctionBodies bodies(index_, options_);
+    for (int node : open) {
+      Refusal refusal = bodies.Check(
+          node, [&](int input) { return values.Knows(index_.inputs(node)[input].node); });
+      LeaveOut(node, refusal.reason, std::move(refusal.detail));
+    }
+  }
+
+  // Leaves out members that take or make a list of tensors, or a variable out of a loop, across the
+  // border of their part; whether there were any. The host has another form of these.
+  bool LeaveOutLeavingLists() {
+    if (!options_.keep_loops) return false;
+    std::vector<int> out;
+    for (int node = 0; node < n_; ++node) {
+      for (const GraphIndex::Edge& in : index_.inputs(node)) {
+        if (in.is_control() || (!IsMember(node) && !IsMember(in.node))) continue;
+        if (part_[node] == part_[in.node] && IsMember(node) && IsMember(in.node)) continue;
+        const graph_def::DataType type = graph_def::OutputType(index_.node(in.node), in.output);
+        const bool is_list = type == graph_def::DataType::kVariant;
+        if (IsMember(node) && is_list) out.push_back(node);
+        if (IsMember(in.node) && (is_list || type == graph_def::DataType::kResource)) {
+          out.push_back(in.node);
+        }
+      }
+    }
+    for (int node : out) LeaveOut(node, Reason::kLIST_LEAVES, "");
+    return !out.empty();
   }
 
   // Leaves out candidates that need a value nobody knows; whether there were any. `same_cluster` is

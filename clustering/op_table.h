@@ -111,6 +111,11 @@ struct OpFacts {
     kSwitchN = uint64_t{1} << 28,
     kReceives = uint64_t{1} << 29,  // possibly a dead tensor of another device
     kPlaceholder = uint64_t{1} << 30,
+
+    // Its attributes name functions that it runs (function_bodies.h). Result 0 is a list of
+    // tensors.
+    kRunsFunctions = uint64_t{1} << 32,
+    kReturnsList = uint64_t{1} << 33,
   };
 
   bool Is(Trait trait) const { return (traits & trait) != 0; }

@@ -1,13 +1,16 @@
 #include "clustering/graph_def/canonical_text.h"
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/base/casts.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/graph_index.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
@@ -25,8 +28,31 @@ bool Matters(absl::string_view attr) {
          std::find(std::begin(kReadNotes), std::end(kReadNotes), attr) != std::end(kReadNotes);
 }
 
+// The texts of functions, whose names say nothing: TensorFlow gives them numbers.  A function that
+// is missing, does not fit, or runs itself makes the text of the whole impossible.
+class FunctionTexts {
+ public:
+  explicit FunctionTexts(const GraphDef& graph) : graphs_(graph) {}
+
+  const CanonicalText& Get(const FunctionRef& function);
+  const absl::Status& status() const { return status_; }
+
+ private:
+  struct Text {
+    CanonicalText text;
+    bool is_written = false;
+  };
+
+  absl::StatusOr<CanonicalText> Write(const FunctionRef& function);
+
+  FunctionGraphs graphs_;
+  absl::flat_hash_map<std::string, std::unique_ptr<Text>> texts_;
+  absl::Status status_;
+};
+
 struct ValueText {
   std::string* out;
+  FunctionTexts* functions;
 
   void operator()(std::monostate) const { absl::StrAppend(out, "none"); }
   void operator()(const std::string& v) const { absl::StrAppend(out, v.size(), ":", v); }
@@ -47,7 +73,8 @@ struct ValueText {
     absl::StrAppend(out, "]");
   }
   void operator()(const FunctionRef& v) const {
-    absl::StrAppend(out, "@", v.name.size(), ":", v.name);
+    const std::string& text = functions->Get(v).whole;
+    absl::StrAppend(out, "@", text.size(), ":", text);
   }
   void operator()(const Placeholder& v) const {
     absl::StrAppend(out, "$", v.name.size(), ":", v.name);
@@ -66,7 +93,8 @@ struct ValueText {
 
 class Walk {
  public:
-  explicit Walk(const GraphIndex& index) : index_(index), number_(index.num_nodes(), kUnseen) {}
+  Walk(const GraphIndex& index, FunctionTexts* functions)
+      : index_(index), functions_(functions), number_(index.num_nodes(), kUnseen) {}
 
   CanonicalText Run() {
     std::vector<std::pair<int64_t, int>> results;
@@ -163,28 +191,58 @@ class Walk {
     for (const Attr& attr : node.attrs.entries()) {
       if (!Matters(attr.name)) continue;
       absl::StrAppend(&text_.whole, " ", attr.name, "=");
-      std::visit(ValueText{&text_.whole}, attr.value.value);
+      std::visit(ValueText{&text_.whole, functions_}, attr.value.value);
     }
     text_.whole += '\n';
+    for (const FunctionRef& function : FunctionsOf(node)) {
+      text_.ops += functions_->Get(function).ops;
+    }
   }
 
   const GraphIndex& index_;
+  FunctionTexts* const functions_;
   std::vector<int> number_;  // by node
   int count_ = 0;
   CanonicalText text_;
 };
 
-}  // namespace
-
-absl::StatusOr<CanonicalText> WriteCanonicalText(const GraphDef& graph) {
-  if (!graph.functions.empty()) return Unimplemented("the text of a graph with functions");
+absl::StatusOr<CanonicalText> WriteText(const GraphDef& graph, FunctionTexts* functions) {
   TEKTITE_ASSIGN_OR_RETURN(const GraphIndex index, GraphIndex::Create(graph));
   for (int i = 0; i < index.num_nodes(); ++i) {
     if (index.facts(i).Is(OpFacts::kNextIteration)) {
-      return Unimplemented("the text of a graph with a loop");
+      return Unimplemented("the text of a graph with a loop of Switch and Merge nodes");
     }
   }
-  return Walk(index).Run();
+  return Walk(index, functions).Run();
+}
+
+const CanonicalText& FunctionTexts::Get(const FunctionRef& function) {
+  auto [it, is_new] = texts_.emplace(function.name, nullptr);
+  if (is_new) it->second = std::make_unique<Text>();
+  Text* const text = it->second.get();  // stays where it is while the table grows
+  if (is_new) {
+    absl::StatusOr<CanonicalText> written = Write(function);
+    if (written.ok()) text->text = *std::move(written);
+    status_.Update(written.status());
+    text->is_written = true;
+  } else if (!text->is_written) {
+    status_.Update(Unimplemented("the text of function '", function.name, "', which runs itself"));
+  }
+  return text->text;
+}
+
+absl::StatusOr<CanonicalText> FunctionTexts::Write(const FunctionRef& function) {
+  TEKTITE_ASSIGN_OR_RETURN(const GraphDef* graph, graphs_.Get(function));
+  return WriteText(*graph, this);
+}
+
+}  // namespace
+
+absl::StatusOr<CanonicalText> WriteCanonicalText(const GraphDef& graph) {
+  FunctionTexts functions(graph);
+  TEKTITE_ASSIGN_OR_RETURN(CanonicalText text, WriteText(graph, &functions));
+  TEKTITE_RETURN_IF_ERROR(functions.status());
+  return text;
 }
 
 }  // namespace tektite::graph_def

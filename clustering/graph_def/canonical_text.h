@@ -10,7 +10,8 @@
 // TensorFlow (their names begin with an underscore), but for those named in canonical_text.cc.
 // Tensors stand there by a fingerprint of their bytes.
 //
-// Limits: graphs without functions and loops, as clusters are; others are Unimplemented.
+// Functions stand there by their own texts. Limits: no loops of Switch and Merge nodes, and no
+// functions that are missing; such graphs are Unimplemented or NotFound.
 #ifndef TEKTITE_CLUSTERING_GRAPH_DEF_CANONICAL_TEXT_H_
 #define TEKTITE_CLUSTERING_GRAPH_DEF_CANONICAL_TEXT_H_
 

@@ -20,6 +20,7 @@ DataType OutputType(const NodeDef& node, int output) {
   const OpFacts& facts = clustering::FactsOf(node.op);
   if (facts.Is(OpFacts::kReturnsBool)) return DataType::kBool;
   if (facts.Is(OpFacts::kReturnsResource)) return DataType::kResource;
+  if (facts.Is(OpFacts::kReturnsList) && output == 0) return DataType::kVariant;
   if (node.op == "Merge" && output == 1) return DataType::kInt32;
   if (node.op == "Shape" || node.op == "ShapeN" || node.op == "Size" ||
       node.op == "VariableShape") {

@@ -1,9 +1,11 @@
 // The marking part of tektite.h: which nodes of a graph are compiled together.
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "clustering/graph_def/inline_functions.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/mark_clusters.h"
 #include "clustering/restore_add_n.h"
@@ -28,14 +30,23 @@ using tektite::clustering::MarkOptions;
 using tektite::graph_def::GraphDef;
 using tektite::serving::CompilerState;
 
+// The size of the struct in the first header of this ABI version.
+constexpr size_t kLeastOptionBytes = offsetof(tektite_mark_options, inline_calls);
+
+bool InlinesCalls(const tektite_mark_options* given) {
+  return given != nullptr && given->struct_size >= sizeof(tektite_mark_options) &&
+         given->inline_calls != 0;
+}
+
 absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
                                         const tektite_mark_options* given) {
   MarkOptions options;
   options.min_cluster_ops = flags.min_cluster_ops;
   options.min_cluster_cost = flags.min_cluster_cost;
   options.min_lone_cost = flags.min_lone_cost;
+  options.keep_loops = flags.keep_loops;
   if (given == nullptr) return options;
-  if (given->struct_size < sizeof(tektite_mark_options)) {
+  if (given->struct_size < kLeastOptionBytes) {
     return tektite::InvalidArgument("tektite_mark_options: struct_size is too small");
   }
   if (given->mode == TEKTITE_MARK_SCOPED) {
@@ -74,10 +85,14 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   if (compiler->state->flags().compile == "off") return new tektite_marking;
   TEKTITE_ASSIGN_OR_RETURN(GraphDef graph, tektite::graph_def::ReadGraphDef(
                                                bytes, tektite::graph_def::TensorStorage::kBorrow));
+  if (InlinesCalls(given)) {
+    tektite::graph_def::InlineFunctions({}, tektite::graph_def::InlineLimits(), &graph);
+  }
   TEKTITE_RETURN_IF_ERROR(tektite::clustering::RestoreAddN(&graph).status());
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
-  Count(graph, marking, *compiler->state);
+  // A graph whose calls are still there is asked about again when they are gone.
+  if (!InlinesCalls(given)) Count(graph, marking, *compiler->state);
   auto result = std::make_unique<tektite_marking>();
   for (const auto& cluster : marking.clusters) {
     result->clusters.push_back({cluster.name, {}});

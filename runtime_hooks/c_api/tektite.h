@@ -157,11 +157,15 @@ typedef struct tektite_mark_options {
   int32_t mode;               /* tektite_mark_mode */
   const char* const* fetches; /* node names that must stay outside clusters' insides; may be NULL */
   int32_t num_fetches;
+  int32_t inline_calls; /* not 0: as if the bodies of called functions stood in the places of the
+                           calls, under the names "call/node"; a header that lacks it says 0 */
 } tektite_mark_options;
 
 /* Decides which nodes of a placed GraphDef are compiled together.  Nodes are matched by name.
  * _XlaCompile=false is respected in both modes; nodes with different _XlaScope or different
- * devices never share a cluster.  NULL and a status for bytes that are no GraphDef. */
+ * devices never share a cluster.  With --keep_loops functional loops and branches (While, If, Case)
+ * may be members, if they carry _lower_using_switch_merge or _tektite_kept and the graph's library
+ * has their functions.  NULL and a status for bytes that are no GraphDef. */
 TEKTITE_API tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
                                           size_t size, const tektite_mark_options* options,
                                           tektite_status* status);

@@ -77,6 +77,9 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kReadsVariable), "ReadVariableOp");
   EXPECT_EQ(OpsThat(OpFacts::kWritesVariable),
             "AssignAddVariableOp AssignSubVariableOp AssignVariableOp");
+  EXPECT_EQ(OpsThat(OpFacts::kRunsFunctions),
+            "Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
+            "StatelessWhile While");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures), "Rank Shape ShapeN Size");
   EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
             "BroadcastGradientArgs ConcatOffset InvertPermutation");

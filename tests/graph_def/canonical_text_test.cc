@@ -95,10 +95,46 @@ node { name: "r" op: "_Retval" input: "read" attr { key: "index" value { i: 0 } 
       text);
 }
 
+constexpr char kLoop[] = R"(
+node { name: "x" op: "_Arg" attr { key: "T" value { type: DT_FLOAT } } attr { key: "index" value { i: 0 } } }
+node { name: "loop" op: "While" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } }
+       attr { key: "cond" value { func { name: "cond_7" } } } attr { key: "body" value { func { name: "body_8" } } } }
+node { name: "r" op: "_Retval" input: "loop" attr { key: "index" value { i: 0 } } }
+library { function { signature { name: "cond_7" input_arg { name: "v" type: DT_FLOAT } output_arg { name: "w" type: DT_BOOL } }
+  node_def { name: "less" op: "Less" input: "v" input: "v" } ret { key: "w" value: "less:z:0" } } }
+library { function { signature { name: "body_8" input_arg { name: "v" type: DT_FLOAT } output_arg { name: "w" type: DT_FLOAT } }
+  node_def { name: "exp" op: "Exp" input: "v" attr { key: "T" value { type: DT_FLOAT } } }
+  ret { key: "w" value: "exp:y:0" } } }
+)";
+
+// TensorFlow numbers the functions of each loop that a program builds.
+TEST(CanonicalText, FunctionsStandThereByWhatTheyDo) {
+  const std::string text = TextOf(kLoop);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    const std::string changed = absl::StrReplaceAll(kLoop, {{from, to}});
+    EXPECT_NE(changed, kLoop);
+    return TextOf(changed);
+  };
+  EXPECT_NE(text, "");
+  EXPECT_EQ(with("body_8", "body_9"), text);
+  EXPECT_EQ(with("exp", "exponential"), text);
+  EXPECT_NE(with("Exp", "Neg"), text);
+  EXPECT_NE(with("Less", "Greater"), text);
+  EXPECT_NE(with("exp:y:0", "v"), text);
+}
+
 TEST(CanonicalText, RefusesWhatItCannotTellApart) {
-  GraphDef graph = ParseGraph(kGraph);
-  graph.functions.emplace_back();
-  EXPECT_TRUE(absl::IsUnimplemented(WriteCanonicalText(graph).status()));
+  const auto status = [](const std::string& from, const std::string& to) {
+    const std::string changed = absl::StrReplaceAll(kLoop, {{from, to}});
+    return WriteCanonicalText(ParseGraph(changed)).status();
+  };
+  EXPECT_TRUE(
+      absl::IsNotFound(status("signature { name: \"body_8\"", "signature { name: \"other\"")));
+  EXPECT_TRUE(absl::IsUnimplemented(status(
+      "op: \"Exp\" input: \"v\"",
+      "op: \"While\" input: \"v\" attr { key: \"body\" value { func { name: \"body_8\" } } }")));
+  EXPECT_TRUE(absl::IsUnimplemented(
+      WriteCanonicalText(ParseGraph("node { name: \"n\" op: \"NextIteration\" }")).status()));
 }
 
 }  // namespace

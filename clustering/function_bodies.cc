@@ -1,0 +1,136 @@
+#include "clustering/function_bodies.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "clustering/compile_time.h"
+#include "clustering/importer/row_counts.h"
+
+namespace tektite::clustering {
+namespace {
+
+using graph_def::FunctionRef;
+using graph_def::FunctionsOf;
+using graph_def::GraphDef;
+using graph_def::GraphIndex;
+using graph_def::NodeDef;
+
+// Where a value comes from when nodes that only pass it on are taken away.
+int Origin(const GraphIndex& index, int node) {
+  while (index.facts(node).Is(OpFacts::kKeepsRows) && index.node(node).NumDataInputs() == 1) {
+    node = index.inputs(node)[0].node;
+  }
+  return node;
+}
+
+// Whether a loop's body returns its arguments as they came, by argument.
+std::vector<bool> HandedOn(const GraphIndex& body, size_t num_args) {
+  std::vector<bool> handed_on(num_args, false);
+  for (int i = 0; i < body.num_nodes(); ++i) {
+    if (body.node(i).op != "_Retval") continue;
+    const int64_t index = body.node(i).attrs.Int("index", -1);
+    const NodeDef& origin = body.node(Origin(body, i));
+    if (origin.op == "_Arg" && origin.attrs.Int("index", -2) == index && index >= 0 &&
+        index < static_cast<int64_t>(num_args)) {
+      handed_on[index] = true;
+    }
+  }
+  return handed_on;
+}
+
+bool IsEnd(const NodeDef& node) { return node.op == "_Arg" || node.op == "_Retval"; }
+
+Refusal InBody(const NodeDef& node, const Refusal& why) {
+  std::string detail = absl::StrCat(ReasonCode(why.reason), ": ", node.op, " '", node.name, "'");
+  if (!why.detail.empty() && why.detail != node.op) absl::StrAppend(&detail, ": ", why.detail);
+  return {Reason::kFUNCTION_BODY, std::move(detail)};
+}
+
+// What a body may not do though a cluster may.
+Refusal CheckForBody(const GraphIndex& index, int i) {
+  if (index.facts(i).Is(OpFacts::kWritesVariable)) {
+    return {Reason::kCONTROL_FLOW, "it assigns to a variable"};
+  }
+  const int outputs = index.facts(i).IsCompiled() ? 3 : 0;  // no op that counts rows has more
+  for (int output = 0; output < outputs; ++output) {
+    if (importer::MakesRowCount(index, i, output)) return {Reason::kDATA_DEPENDENT_SHAPE, ""};
+  }
+  return {};
+}
+
+}  // namespace
+
+FunctionBodies::FunctionBodies(const GraphIndex& index, const MarkOptions& options)
+    : index_(index), options_(options), graphs_(index.graph()) {
+  options_.fetches.clear();
+  options_.mode = MarkMode::kAll;
+}
+
+Refusal FunctionBodies::Check(int node, const Knows& knows) {
+  return CheckNode(index_, node, knows, 0);
+}
+
+Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, const Knows& knows,
+                                  int depth) {
+  const NodeDef& def = index.node(node);
+  if (depth >= kMostDepth) {
+    return {Reason::kFUNCTION_BODY, absl::StrCat("functions more than ", kMostDepth, " deep")};
+  }
+  // The data inputs that are arguments of the functions: of a branch all but the first.
+  const size_t first = def.op == "While" || def.op == "StatelessWhile" ? 0 : 1;
+  std::vector<bool> known;
+  for (size_t i = first; i < static_cast<size_t>(def.NumDataInputs()); ++i) {
+    known.push_back(knows(static_cast<int>(i)));
+  }
+  if (const graph_def::AttrValue* body = def.attrs.Find("body"); body != nullptr && first == 0) {
+    const FunctionRef* function = body->As<FunctionRef>();
+    const absl::StatusOr<const GraphDef*> graph =
+        graphs_.Get(function == nullptr ? FunctionRef() : *function);
+    if (!graph.ok()) return {Reason::kFUNCTION_BODY, std::string(graph.status().message())};
+    const absl::StatusOr<GraphIndex> inside = GraphIndex::Create(**graph);
+    if (!inside.ok()) return {Reason::kFUNCTION_BODY, std::string(inside.status().message())};
+    const std::vector<bool> handed_on = HandedOn(*inside, known.size());
+    for (size_t i = 0; i < known.size(); ++i) known[i] = known[i] && handed_on[i];
+  }
+  for (const FunctionRef& function : FunctionsOf(def)) {
+    if (Refusal refusal = CheckBody(function, known, depth); refusal.reason != Reason::kNone) {
+      return refusal;
+    }
+  }
+  return {};
+}
+
+Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector<bool>& known,
+                                  int depth) {
+  const absl::StatusOr<const GraphDef*> graph = graphs_.Get(function);
+  if (!graph.ok()) return {Reason::kFUNCTION_BODY, std::string(graph.status().message())};
+  const absl::StatusOr<GraphIndex> index = GraphIndex::Create(**graph);
+  if (!index.ok()) return {Reason::kFUNCTION_BODY, std::string(index.status().message())};
+  CompileTime::Given given;
+  for (int i = 0; i < index->num_nodes(); ++i) {
+    const int64_t arg = index->node(i).attrs.Int("index", -1);
+    if (index->node(i).op == "_Arg" && arg >= 0 && arg < static_cast<int64_t>(known.size()) &&
+        known[arg]) {
+      given.insert(i);
+    }
+  }
+  const CompileTime values(
+      *index, [](int, int) { return true; }, given);
+  for (int i : index->order()) {
+    const NodeDef& node = index->node(i);
+    if (IsEnd(node)) continue;
+    Refusal refusal = Compilability(*index, i, options_);
+    if (refusal.reason == Reason::kNone) refusal = CheckForBody(*index, i);
+    if (const int input = values.UnknownInput(i); refusal.reason == Reason::kNone && input >= 0) {
+      refusal = {Reason::kNOT_COMPILE_TIME, absl::StrCat("input ", input)};
+    }
+    if (refusal.reason != Reason::kNone) return InBody(node, refusal);
+    if (!index->facts(i).Is(OpFacts::kRunsFunctions)) continue;
+    const auto knows = [&](int input) { return values.Knows(index->inputs(i)[input].node); };
+    refusal = CheckNode(*index, i, knows, depth + 1);
+    if (refusal.reason != Reason::kNone) return refusal;
+  }
+  return {};
+}
+
+}  // namespace tektite::clustering
