@@ -1,0 +1,71 @@
+// One block of threads, run by the device interpreter.
+//
+// All threads stand at the same instruction.  A mask says in which of them it runs: a branch
+// narrows the mask, a loop runs until the mask of those with trips left is empty.  So a barrier or
+// an exchange sees at once which threads are missing.
+#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
+#define TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
+
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "backends/gpu/interpreter/checked_memory.h"
+#include "backends/gpu/interpreter/lane_functions.h"
+#include "backends/gpu/interpreter/thread_values.h"
+#include "jit/llvm/instr.h"
+
+namespace tektite::gpu {
+
+class BlockExecution {
+ public:
+  // Borrows everything.  The buffers are `memory`'s regions from 0 on; scratch and shared memory
+  // are added here.
+  BlockExecution(const loop::Kernel& kernel, const std::vector<HostFunction>& functions,
+                 absl::Span<const int64_t> sizes, int64_t scratch_bytes, int64_t blocks,
+                 CheckedMemory* memory);
+
+  absl::Status Run(int64_t block);
+
+ private:
+  // Whether each thread runs, and how many do.
+  struct Mask {
+    std::vector<uint8_t> on;
+    int count = 0;
+  };
+  Mask Among(const Mask& mask, ThreadValues& condition, bool wanted) const;
+
+  ThreadValues& Of(loop::Value v) { return values_[v.instr()->number][v.result()]; }
+  ThreadValues& Operand(const loop::Instr& instr, int i) { return Of(instr.operands[i]); }
+  ThreadValues& Result(const loop::Instr& instr) { return values_[instr.number][0]; }
+  void MakeValues(const loop::Block& block);
+  void MakeResults(const loop::Instr& instr);
+  void SetLeaf(const loop::Instr& leaf);
+  int64_t NumberOf(const loop::Instr& leaf, int thread) const;
+
+  absl::Status RunBlock(const loop::Block& block, const Mask& mask);
+  absl::Status RunInstr(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunFor(const loop::Instr& loop, const Mask& mask);
+  absl::Status RunIf(const loop::Instr& instr, const Mask& mask);
+  void RunLanes(const loop::Instr& instr);
+  void CopyWhere(const Mask& mask, ThreadValues& to, ThreadValues& from) const;
+  absl::Status RunBarrier(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunExchange(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunAccess(const loop::Instr& instr, const Mask& mask);
+  absl::Status AccessOfThread(const loop::Instr& instr, int thread, int64_t alignment);
+  absl::Status Fault(const loop::Instr& instr, int thread, const absl::Status& what) const;
+
+  const loop::Kernel& kernel_;
+  const std::vector<HostFunction>& functions_;
+  const absl::Span<const int64_t> sizes_;
+  const int64_t blocks_;
+  CheckedMemory& memory_;
+  const int threads_;
+  int scratch_ = 0, shared_ = 0;  // their regions
+  int64_t block_ = 0;
+  // By the instruction's number.
+  std::vector<absl::InlinedVector<ThreadValues, 1>> values_;
+};
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_

@@ -1,0 +1,102 @@
+// The memory that threads of a launch see, and what they must not do with it.
+//
+//   CheckedMemory memory(granule);
+//   const int x = memory.AddBuffer("x", data, bytes, /*written=*/false);
+//   memory.BeginBlock();
+//   TEKTITE_RETURN_IF_ERROR(memory.Read(thread, {x, 16}, 4, &value));
+//   memory.Barrier();
+//
+// For every granule (the least number of bytes that the kernel accesses) it is known who wrote it
+// last and who has read it since, counted in epochs: an epoch ends at a barrier and with a block.
+// Two threads race if they touch a granule, at least one writes, and they are of different blocks
+// or in the same epoch.  Reported as well: accesses outside of a region, addresses that are not a
+// multiple of what the code relies on, writes to buffers that are said to be read only, and reads
+// of shared memory and scratch that nobody has written.
+//
+// Limits: the order in which the interpreter runs threads hides no race, but a race that depends on
+// data shows with that data only.
+#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_
+#define TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tektite::gpu {
+
+// An address: a region by its number, and a byte in it.
+struct Place {
+  int64_t region = 0;
+  int64_t offset = 0;
+};
+
+class CheckedMemory {
+ public:
+  // `granule`: 1, 2, 4 or 8; divides the bytes of every access.
+  explicit CheckedMemory(int granule) : granule_(granule) {}
+
+  // Before the first block.  Buffers may share bytes.  Borrows `data`.
+  int AddBuffer(absl::string_view name, void* data, int64_t bytes, bool written);
+  // Of a launch, of a block.
+  int AddScratch(int64_t bytes);
+  int AddShared(int64_t bytes);
+
+  void BeginBlock();
+  void Barrier() { ++epoch_; }
+
+  // `alignment`: what the address must be a multiple of.
+  absl::Status Read(int thread, Place at, int64_t bytes, int64_t alignment, void* to);
+  absl::Status Write(int thread, Place at, int64_t bytes, int64_t alignment, const void* from);
+
+ private:
+  enum class Kind { kBuffer, kScratch, kShared };
+  // What happened to a granule.  Epoch 0: nothing yet.
+  struct Granule {
+    uint32_t write_epoch = 0, read_epoch = 0;
+    int16_t write_thread = 0, read_thread = 0;  // kSeveral: more than one in that epoch
+    bool read_by_earlier_block = false;
+  };
+  struct Region {
+    std::string name;
+    Kind kind;
+    std::byte* data;
+    int64_t bytes;
+    bool written;
+    std::vector<std::byte> owned;
+    Granule* granules = nullptr;  // the first byte's; of a buffer, since the first block
+  };
+  // What buffers that overlap occupy.
+  struct Extent {
+    std::byte* begin;
+    std::byte* end;
+  };
+
+  Granule* NewGranules(int64_t bytes);
+  int AddOwned(absl::string_view name, Kind kind, int64_t bytes);
+  absl::Status CheckAddress(const Region& region, Place at, int64_t bytes, int64_t alignment) const;
+  absl::Status NoteRead(const Region& region, Granule& granule, int thread, Place at) const;
+  absl::Status NoteWrite(const Region& region, Granule& granule, int thread, Place at) const;
+  // Whether something in `epoch` counts: shared memory is another one in each block.
+  bool Counts(const Region& region, uint32_t epoch) const {
+    return epoch != 0 && (region.kind != Kind::kShared || epoch >= block_begin_);
+  }
+  absl::Status CheckWriter(const Region& region, const Granule& granule, int thread, Place at,
+                           absl::string_view what) const;
+  absl::Status Race(const Region& region, Place at, absl::string_view what, uint32_t epoch,
+                    int other, absl::string_view did) const;
+
+  const int granule_;
+  uint32_t epoch_ = 0, block_begin_ = 0;
+  std::vector<std::unique_ptr<Region>> regions_;
+  std::vector<Extent> extents_;
+  std::vector<std::unique_ptr<std::vector<Granule>>> granules_;
+};
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_

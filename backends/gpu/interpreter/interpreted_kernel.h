@@ -1,0 +1,59 @@
+// Runs kernels for a device on the host, for tests and for machines without a card, and reports
+// what would go wrong on a card, where it may go unseen.
+//
+//   LaneFunctions functions(compile);
+//   TEKTITE_ASSIGN_OR_RETURN(auto kernel, InterpretedKernel::Create(std::move(loop_kernel),
+//   &functions)); TEKTITE_RETURN_IF_ERROR(kernel->Run({{x, 4096}, {y, 4096}}, sizes));
+//
+// The threads of a block run side by side: an instruction runs in all of them before the next one
+// does.  Blocks run one after the other.  A launch that does any of these fails, with an
+// InvalidArgument that names the instruction, the thread and the block:
+//   - a data race, an access out of bounds or misaligned, a read of shared memory or scratch that
+//     nothing was written to, a write to a buffer that is read only (checked_memory.h);
+//   - a barrier that not all threads of the block reach;
+//   - an exchange or vote that not all threads of a warp reach, or with a thread that is not there.
+//
+// Limits: a fault ends the launch, which then has written part of its results.
+#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
+#define TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "backends/gpu/interpreter/lane_functions.h"
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::gpu {
+
+struct DeviceBuffer {
+  void* data = nullptr;
+  int64_t bytes = 0;
+};
+
+class InterpretedKernel {
+ public:
+  // Verifies the kernel and compiles what its instructions compute.
+  static absl::StatusOr<std::unique_ptr<InterpretedKernel>> Create(
+      std::unique_ptr<loop::Kernel> kernel, LaneFunctions* functions);
+
+  // `buffers` as the kernel has them; `symbols`: values for those of its sizes.  Thread-safe.
+  absl::Status Run(absl::Span<const DeviceBuffer> buffers, absl::Span<const int64_t> symbols) const;
+
+  const loop::Kernel& kernel() const { return *kernel_; }
+
+ private:
+  explicit InterpretedKernel(std::unique_ptr<loop::Kernel> kernel);
+  absl::Status Prepare(const loop::Block& block, LaneFunctions* functions);
+
+  const std::unique_ptr<const loop::Kernel> kernel_;
+  std::vector<HostFunction> functions_;  // by the instruction's number; null: it needs none
+  int granule_ = 8;                      // the least bytes of an access
+  ir::DimProgram sizes_;                 // the kernel's, then the two below
+  int blocks_ = 0, scratch_bytes_ = 0;   // places in its table
+};
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
