@@ -64,6 +64,7 @@ struct StreamOptions {
   int64_t scratch_bytes = 0;  // the most that a launch needs
   void* scratch = nullptr;    // so many bytes, in the device's memory
   CallTimes* times = nullptr;
+  bool has_loops = false;  // so that cost_ns is a guess
   // Whether the results are needed no more.  Asked on any thread, for each millisecond or so of
   // work; after a yes the rest is left out, and Synchronize returns Cancelled.
   absl::FunctionRef<bool()> is_cancelled = NeverCancelled;

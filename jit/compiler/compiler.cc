@@ -17,6 +17,7 @@
 #include "jit/base/timing.h"
 #include "jit/compiler/backend_list.h"
 #include "jit/compiler/fuse_leftovers.h"
+#include "jit/ir/control.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/pipeline.h"
 
@@ -283,20 +284,29 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     node->set_name(absl::StrCat(options.name, " '", node->name(), "'"));
     return absl::OkStatus();
   };
-  for (Node* node : graph.NodeList()) {
-    if (node->op() != Op::kFusion) continue;
-    const absl::Status status = compile(node, /*primary_only=*/true);
-    if (status.ok()) continue;
-    if (!absl::IsUnimplemented(status)) return status;
-    // Op by op there may be a kernel for all of it.
-    std::vector<Node*> parts = SplitFusion(graph, node);
-    if (parts.empty()) {
-      TEKTITE_RETURN_IF_ERROR(compile(node, /*primary_only=*/false));
-      continue;
+  const std::function<absl::Status(Graph&)> compile_all = [&](Graph& in) -> absl::Status {
+    for (Node* node : in.NodeList()) {
+      if (ir::IsControl(*node)) {
+        for (int r = 0; r < node->num_regions(); ++r) {
+          TEKTITE_RETURN_IF_ERROR(compile_all(node->region(r)));
+        }
+      }
+      if (node->op() != Op::kFusion) continue;
+      const absl::Status status = compile(node, /*primary_only=*/true);
+      if (status.ok()) continue;
+      if (!absl::IsUnimplemented(status)) return status;
+      // Op by op there may be a kernel for all of it.
+      std::vector<Node*> parts = SplitFusion(in, node);
+      if (parts.empty()) {
+        TEKTITE_RETURN_IF_ERROR(compile(node, /*primary_only=*/false));
+        continue;
+      }
+      split_fusions_.fetch_add(1, std::memory_order_relaxed);
+      for (Node* part : parts) TEKTITE_RETURN_IF_ERROR(compile(part, /*primary_only=*/false));
     }
-    split_fusions_.fetch_add(1, std::memory_order_relaxed);
-    for (Node* part : parts) TEKTITE_RETURN_IF_ERROR(compile(part, /*primary_only=*/false));
-  }
+    return absl::OkStatus();
+  };
+  TEKTITE_RETURN_IF_ERROR(compile_all(graph));
   return kernels;
 }
 
@@ -389,12 +399,14 @@ std::vector<Compiler::KernelTime> Compiler::Profile() const {
     const std::shared_ptr<runtime::Executable> executable = profiled.executable.lock();
     if (executable == nullptr) continue;
     const std::vector<std::string>& names = executable->graph().names;
+    size_t kernel = 0;
     for (size_t s = 0; s < names.size(); ++s) {
+      if (executable->graph().steps[s].kernel == nullptr) continue;
       const auto& time = executable->step_times()[s];
       times.push_back({profiled.name, names[s], time.runs.load(std::memory_order_relaxed),
                        static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3,
                        static_cast<double>(time.least.load(std::memory_order_relaxed)) / 1e3,
-                       profiled.work[s]});
+                       profiled.work[kernel++]});
     }
   }
   std::stable_sort(times.begin(), times.end(), [](const KernelTime& a, const KernelTime& b) {

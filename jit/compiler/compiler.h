@@ -193,7 +193,7 @@ class Compiler {
   struct Profiled {
     std::string name;
     std::weak_ptr<runtime::Executable> executable;
-    std::vector<KernelWork> work;  // by step
+    std::vector<KernelWork> work;  // by step that has a kernel
   };
   std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};

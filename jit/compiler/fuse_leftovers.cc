@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/ir/control.h"
 #include "jit/ir/part.h"
 
 namespace tektite::compiler {
@@ -21,7 +22,7 @@ using ir::Value;
 bool StaysOutside(const Node& node) {
   const Op op = node.op();
   return op == Op::kParameter || op == Op::kConstant || op == Op::kReshape || op == Op::kFusion ||
-         op == Op::kSizeValue || ir::IsPart(node);
+         op == Op::kSizeValue || ir::IsControl(node) || ir::IsPart(node);
 }
 
 FusionKind KindOf(const Node& node) {
@@ -133,10 +134,25 @@ NodeSet GoAlong(const std::vector<Node*>& nodes, bool packed) {
   return along;
 }
 
+// Where no pass has done so.
+void OpenCalls(Graph& graph) {
+  for (Node* node : graph.NodeList()) {
+    if (node->op() != Op::kCall) continue;
+    OpenCalls(node->region());
+    const std::vector<Value> results = graph.Inline(node->region(), node->operands(), node);
+    for (int r = 0; r < node->num_results(); ++r) graph.ReplaceAllUses(node->result(r), results[r]);
+    graph.Erase(node);
+  }
+}
+
 }  // namespace
 
 void FuseLeftovers(Graph& graph) {
+  OpenCalls(graph);
   for (Node* node : graph.NodeList()) {
+    if (ir::IsControl(*node)) {
+      for (int r = 0; r < node->num_regions(); ++r) FuseLeftovers(node->region(r));
+    }
     if (StaysOutside(*node)) continue;
     if (node->IsDead()) {
       graph.Erase(node);

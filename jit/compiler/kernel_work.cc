@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "jit/ir/control.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::compiler {
@@ -110,18 +111,18 @@ bool AllIn(const absl::flat_hash_set<const Node*>& set, const Node& node) {
                      [&](Value v) { return set.contains(v.node); });
 }
 
-}  // namespace
-
-std::vector<KernelWork> WorkOfKernels(const ir::Graph& graph) {
-  std::vector<KernelWork> all;
+void AddWork(const ir::Graph& graph, std::vector<KernelWork>* all) {
   absl::flat_hash_set<const Node*> of_weights;
   for (const auto& node : graph.nodes()) {
     if (node->op() == Op::kParameter ? node->Bool(Attr::weight) : AllIn(of_weights, *node)) {
       of_weights.insert(node.get());
     }
+    if (ir::IsControl(*node)) {
+      for (int r = 0; r < node->num_regions(); ++r) AddWork(node->region(r), all);
+    }
     if (node->op() != Op::kFusion) continue;
     if (!IsStatic(*node)) {
-      all.emplace_back();
+      all->emplace_back();
       continue;
     }
     KernelWork work;
@@ -133,8 +134,15 @@ std::vector<KernelWork> WorkOfKernels(const ir::Graph& graph) {
     }
     for (const ir::Shape& shape : node->shapes()) work.bytes += shape.num_bytes();
     work.shape = ShapeOf(*node);
-    all.push_back(work);
+    all->push_back(work);
   }
+}
+
+}  // namespace
+
+std::vector<KernelWork> WorkOfKernels(const ir::Graph& graph) {
+  std::vector<KernelWork> all;
+  AddWork(graph, &all);
   return all;
 }
 

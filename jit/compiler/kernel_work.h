@@ -28,7 +28,8 @@ struct KernelWork {
   std::string shape;
 };
 
-// Of each fusion, in the graph's order; zeros for one with symbolic shapes.
+// Of each fusion, in the graph's order, those of a loop or a choice in its place, one turn of each;
+// zeros for one with symbolic shapes.
 std::vector<KernelWork> WorkOfKernels(const ir::Graph& graph);
 
 }  // namespace tektite::compiler

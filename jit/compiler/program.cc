@@ -25,6 +25,15 @@ bool FitOutputs(const runtime::OutputRoles& roles, const runtime::StepGraph& ste
          });
 }
 
+bool FitKernels(const Program& program) {
+  const std::vector<runtime::Step>& steps = program.steps.steps;
+  return std::equal(steps.begin(), steps.end(), program.kernel_of_step.begin(),
+                    program.kernel_of_step.end(), [](const runtime::Step& step, int kernel) {
+                      return (step.kind == runtime::Step::Kind::kKernel) ==
+                             (kernel != Program::kNoKernel);
+                    });
+}
+
 }  // namespace
 
 std::string WriteProgram(const Program& program, const runtime::StepGraph& steps) {
@@ -44,7 +53,9 @@ std::string WriteProgram(const Program& program, const runtime::StepGraph& steps
     out.String(kernel.fusion);
   }
   out.U64(program.kernel_of_step.size());
-  for (int kernel : program.kernel_of_step) out.U32(static_cast<uint32_t>(kernel));
+  for (int kernel : program.kernel_of_step) {
+    out.U32(static_cast<uint32_t>(kernel - Program::kNoKernel));
+  }
   runtime::WriteStepGraph(steps, &out);
   return out.Take();
 }
@@ -79,11 +90,10 @@ bool ReadProgram(std::string bytes, Program* program) {
   program->kernel_of_step.resize(in.Count(sizeof(uint32_t)));
   for (int& kernel : program->kernel_of_step) {
     const uint32_t number = in.U32();
-    if (number >= program->kernels.size()) return false;
-    kernel = static_cast<int>(number);
+    if (number > program->kernels.size()) return false;
+    kernel = static_cast<int>(number) + Program::kNoKernel;
   }
-  return runtime::ReadStepGraph(&in, &program->steps) && in.AtEnd() &&
-         program->kernel_of_step.size() == program->steps.steps.size() &&
+  return runtime::ReadStepGraph(&in, &program->steps) && in.AtEnd() && FitKernels(*program) &&
          FitOutputs(program->roles, program->steps);
 }
 

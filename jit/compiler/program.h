@@ -41,6 +41,7 @@ struct Program {
   std::string refusal;  // why there is no program: then all that follows is empty
   runtime::OutputRoles roles;
   std::vector<ProgramKernel> kernels;
+  static constexpr int kNoKernel = -1;  // of a loop, a choice, a copy
   std::vector<int> kernel_of_step;
   runtime::StepGraph steps;  // as ReadStepGraph leaves it
 };

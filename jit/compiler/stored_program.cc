@@ -38,6 +38,10 @@ void Compiler::StoreProgram(const runtime::StepGraph& steps, const KernelNames& 
   absl::flat_hash_map<const backend::Kernel*, int> numbers;
   std::deque<std::string> images;
   for (const runtime::Step& step : steps.steps) {
+    if (step.kernel == nullptr) {
+      program.kernel_of_step.push_back(Program::kNoKernel);
+      continue;
+    }
     const auto [it, added] =
         numbers.try_emplace(step.kernel.get(), static_cast<int>(program.kernels.size()));
     if (added) {
@@ -167,7 +171,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program prog
   TEKTITE_ASSIGN_OR_RETURN(const std::vector<cache::KernelPtr> kernels, LoadKernels(program));
   program.bytes = nullptr;  // memory that is mapped, for what follows
   for (size_t s = 0; s < steps.steps.size(); ++s) {
-    steps.steps[s].kernel = kernels[program.kernel_of_step[s]];
+    const int kernel = program.kernel_of_step[s];
+    if (kernel != Program::kNoKernel) steps.steps[s].kernel = kernels[kernel];
   }
   steps.FindGroups();
   auto executable = MakeExecutable(std::move(steps), job, program.roles);

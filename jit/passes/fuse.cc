@@ -4,8 +4,8 @@
 //   before  %1 = add(%x, %bias_b)  %2 = tanh(%1)
 //   after   %1 = fusion(%x, %bias) {kind = loop} region { ... }
 //
-// Afterwards the graph holds parameters, constants, values of sizes, fusions, and reshapes, which
-// are views.
+// Afterwards the graph holds parameters, constants, values of sizes, fusions, reshapes, which are
+// views, and loops and choices, whose regions hold the same.
 
 #include <memory>
 #include <utility>
@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/base/status.h"
+#include "jit/ir/control.h"
 #include "jit/passes/collapse_dims.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/pass.h"
@@ -43,7 +44,7 @@ class FusionBuilder {
     graph_.EraseDead();
     for (Node* fusion : fusions) {
       // Attention's products tell apart what a loop over one space would merge.
-      if (!fusion->IsFusion(FusionKind::kAttention)) {
+      if (fusion->op() == Op::kFusion && !fusion->IsFusion(FusionKind::kAttention)) {
         CollapseDims(graph_, fusion);
       }
     }
@@ -133,7 +134,20 @@ class FusionBuilder {
            group.kind != FusionKind::kReduce;
   }
 
+  // A loop or a choice stays what it is, on operands in memory.
+  Node* BuildControl(Node& node) {
+    std::vector<Value> operands;
+    for (Value operand : node.operands()) operands.push_back(Outside(operand));
+    Node* copy = graph_.Append(node.op(), operands, node.attrs(),
+                               std::vector<Shape>(node.shapes().begin(), node.shapes().end()));
+    copy->set_name(node.name());
+    for (int i = 0; i < node.num_regions(); ++i) copy->AddRegion(node.region(i).Clone());
+    for (int i = 0; i < node.num_results(); ++i) outside_[node.result(i)] = copy->result(i);
+    return copy;
+  }
+
   Node* Build(const FusionGroup& group) {
+    if (ir::IsControl(*group.nodes.front())) return BuildControl(*group.nodes.front());
     Region r;
     r.group = &group;
     // Values of the group that leave it.

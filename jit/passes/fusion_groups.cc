@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "jit/ir/columns.h"
+#include "jit/ir/control.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
@@ -81,7 +82,7 @@ absl::flat_hash_set<const Node*> StableNodes(const ir::Graph& graph) {
       continue;
     }
     if (ir::GetOpInfo(node->op()).family == OpFamily::random || ir::HasSymbols(*node) ||
-        node->op() == Op::kSizeValue) {
+        node->op() == Op::kSizeValue || ir::IsControl(*node)) {
       continue;
     }
     auto operands = node->operands();

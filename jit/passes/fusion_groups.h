@@ -10,7 +10,7 @@
 //   attention    softmax(query x key) x value with what lies between: attention_nodes.h
 //   contraction  dot_general or convolution, with an elementwise epilogue
 //   window       reduce_window or select_and_scatter, with an elementwise epilogue
-//   single       everything else: one op, one kernel
+//   single       everything else: one op, one kernel; a loop or a choice, which is none
 //
 // A broadcast, an iota, a scalar constant and a reshape that only adds or drops dimensions of size
 // 1 are free: they belong to no group and are copied into each group that reads them.  So is the
@@ -55,6 +55,7 @@ struct FusionGroup {
 };
 
 // Nodes that depend on nothing but constants and parameters with weight = true, and not on sizes.
+// Loops and choices run in every call.
 absl::flat_hash_set<const ir::Node*> StableNodes(const ir::Graph& graph);
 
 class FusionGroups {

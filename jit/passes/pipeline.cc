@@ -11,6 +11,7 @@
 #include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
+#include "jit/ir/control.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::passes {
@@ -48,12 +49,27 @@ bool IsDisabled(absl::string_view pass, const PassContext& context) {
   return std::find(names.begin(), names.end(), pass) != names.end();
 }
 
+// On a graph and on what its loops and choices run.  Passes that are repeated find their way into
+// regions themselves.
+absl::StatusOr<bool> RunEverywhere(const PassInfo& pass, ir::Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (const auto& node : graph.nodes()) {
+    if (pass.repeat || !ir::IsControl(*node)) continue;
+    for (int r = 0; r < node->num_regions(); ++r) {
+      TEKTITE_ASSIGN_OR_RETURN(const bool inside, RunEverywhere(pass, node->region(r), context));
+      changed |= inside;
+    }
+  }
+  TEKTITE_ASSIGN_OR_RETURN(const bool here, pass.run(graph, context));
+  return changed || here;
+}
+
 absl::StatusOr<bool> RunOne(const PassInfo& pass, ir::Graph& graph, PassContext& context,
                             bool first_round) {
   if (IsDisabled(pass.name, context)) return false;
   if (context.checkpoint) TEKTITE_RETURN_IF_ERROR(context.checkpoint());
   Stopwatch watch;
-  absl::StatusOr<bool> changed = pass.run(graph, context);
+  absl::StatusOr<bool> changed = RunEverywhere(pass, graph, context);
   if (!changed.ok()) {
     return absl::Status(changed.status().code(),
                         absl::StrCat(pass.name, ": ", changed.status().message()));

@@ -6,89 +6,12 @@
 
 #include "jit/base/saturating.h"
 #include "jit/runtime/host_memory.h"
+#include "jit/runtime/in_place.h"
+#include "jit/runtime/lifetimes.h"
 #include "jit/runtime/rounds.h"
 
 namespace tektite::runtime {
 namespace {
-
-// Buffers that share memory because each takes over from the one before.
-class SharedMemory {
- public:
-  explicit SharedMemory(size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
-  int Find(int b) { return parent_[b] == b ? b : parent_[b] = Find(parent_[b]); }
-  void Join(int a, int b) { parent_[Find(b)] = Find(a); }
-
- private:
-  std::vector<int> parent_;
-};
-
-// First and last round of each buffer that `steps` compute; first is -1 for the others.
-struct Lifetimes {
-  std::vector<int> first, last;
-
-  Lifetimes(const StepGraph& graph, const std::vector<int>& steps, const std::vector<int>& rounds)
-      : first(graph.buffers.size(), -1), last(graph.buffers.size(), -1) {
-    for (size_t t = 0; t < steps.size(); ++t) {
-      const Step& step = graph.steps[steps[t]];
-      for (int b : step.operands) last[b] = rounds[t];
-      for (int b : step.results) first[b] = last[b] = rounds[t];
-    }
-  }
-};
-
-// Of the steps that run at the same time as the one at position `t`, no other reads `b`.
-bool ReadsAlone(const StepGraph& graph, const std::vector<int>& steps,
-                const std::vector<int>& rounds, size_t t, int b) {
-  const auto [begin, end] = std::equal_range(rounds.begin(), rounds.end(), rounds[t]);
-  for (auto it = begin; it != end; ++it) {
-    const size_t other = it - rounds.begin();
-    const auto& operands = graph.steps[steps[other]].operands;
-    if (other != t && std::find(operands.begin(), operands.end(), b) != operands.end()) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Result `r` of `step` may take over the memory of operand `b`.
-bool TakesOver(const StepGraph& graph, const Step& step, int r, int b) {
-  if (graph.buffers[b].size != graph.buffers[step.results[r]].size) return false;
-  for (size_t o = 0; o < step.operands.size(); ++o) {
-    if (step.operands[o] != b) continue;
-    if (step.PartOf(o) != Step::kWhole) return false;
-    if (!step.kernel->CanRunInPlace(static_cast<int>(o), r)) return false;
-  }
-  return true;
-}
-
-// Joins results with operands they may overwrite; returns how many.
-int JoinInPlace(const StepGraph& graph, const BufferPlan& plan, const Lifetimes& lifetimes,
-                const std::vector<bool>& must_stay, const std::vector<bool>& updated,
-                SharedMemory* memory) {
-  const std::vector<int>& steps = plan.steps;
-  int joined = 0;
-  for (size_t t = 0; t < steps.size(); ++t) {
-    const Step& step = graph.steps[steps[t]];
-    absl::InlinedVector<int, 4> taken;
-    for (size_t r = 0; r < step.results.size(); ++r) {
-      // A variable's memory is not to be touched before the updates' turn has come.
-      if (graph.buffers[step.results[r]].size == ir::Dim(0) || updated[step.results[r]]) continue;
-      for (int b : step.operands) {
-        if (lifetimes.first[b] < 0 || lifetimes.last[b] != plan.rounds[t] || must_stay[b] ||
-            std::find(taken.begin(), taken.end(), b) != taken.end() ||
-            !ReadsAlone(graph, steps, plan.rounds, t, b) ||
-            !TakesOver(graph, step, static_cast<int>(r), b)) {
-          continue;
-        }
-        memory->Join(b, step.results[r]);
-        taken.push_back(b);
-        ++joined;
-        break;
-      }
-    }
-  }
-  return joined;
-}
 
 struct ArenaSlots {
   std::vector<int> buffers;  // one of each slot
@@ -260,6 +183,7 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
   BufferPlan plan;
   plan.locations = FixedLocations(graph);
   for (size_t s = 0; s < graph.steps.size(); ++s) {
+    if (graph.steps[s].region >= 0) continue;
     const int group = graph.steps[s].group;
     if (group < 0 || !kept[group]) plan.steps.push_back(static_cast<int>(s));
   }
@@ -271,14 +195,15 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
 
   plan.rounds = forms_rounds ? FormRounds(graph, plan.num_before_updates, &plan.steps)
                              : SeparateRounds(plan.steps.size());
-  Lifetimes lifetimes(graph, plan.steps, plan.rounds);
+  const Timeline times(graph, plan.steps, plan.rounds);
+  Lifetimes lifetimes(graph, times);
   std::vector<bool> must_stay(graph.buffers.size());
   for (const GraphOutput& output : graph.outputs) {
     must_stay[output.buffer] = true;
-    lifetimes.last[output.buffer] = plan.steps.empty() ? 0 : plan.rounds.back() + 1;
+    lifetimes.last[output.buffer] = times.length;
   }
   SharedMemory memory(graph.buffers.size());
-  plan.in_place = JoinInPlace(graph, plan, lifetimes, must_stay, updated, &memory);
+  plan.in_place = JoinInPlace(graph, times, lifetimes, must_stay, updated, &memory);
   PlanOutputs(graph, roles, ranges, lifetimes, updated, &memory, &plan);
   for (size_t i = 0; i < roles.updated.size(); ++i) {
     UpdatePlan update{roles.updated[i], ranges.first_update + static_cast<int>(i)};
@@ -312,7 +237,7 @@ GroupPlan PlanGroup(const StepGraph& graph, int group) {
   plan.locations = FixedLocations(graph);
   plan.block_bytes = PlaceKept(graph, group, &plan.locations);
   const std::vector<int>& steps = graph.groups[group].steps;
-  const Lifetimes lifetimes(graph, steps, SeparateRounds(steps.size()));
+  const Lifetimes lifetimes(graph, Timeline(graph, steps, SeparateRounds(steps.size())));
   SharedMemory memory(graph.buffers.size());
   plan.arena = PlaceInArena(graph, lifetimes, &memory, &plan.locations).order.layout();
   return plan;

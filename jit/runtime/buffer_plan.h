@@ -32,6 +32,10 @@ struct Location {
   Base base = Base::kNowhere;
   int index = 0;       // of the arena's slot, parameter, constant, result, weight group, size value
   int64_t offset = 0;  // in the group's block
+
+  friend bool operator==(const Location& a, const Location& b) {
+    return a.base == b.base && a.index == b.index && a.offset == b.offset;
+  }
 };
 
 struct OutputPlan {

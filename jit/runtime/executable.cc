@@ -238,10 +238,14 @@ std::string Executable::PlanText() const {
   };
   for (size_t s = 0; s < graph_.steps.size(); ++s) {
     const Step& step = graph_.steps[s];
-    const backend::LaunchPlan launch = PlanAtTypicalSizes(graph_, step);
+    if (step.region >= 0) absl::StrAppend(&text, "  in region ", step.region, " ");
     absl::StrAppend(&text, step.group < 0 ? "call " : "once ", s, " ",
-                    graph_.names.empty() ? "" : graph_.names[s], ": ", launch.num_chunks,
-                    " chunks, ", static_cast<int64_t>(launch.cost_ns), " ns,");
+                    graph_.names.empty() ? "" : graph_.names[s], ":");
+    if (step.kernel != nullptr) {
+      const backend::LaunchPlan launch = PlanAtTypicalSizes(graph_, step);
+      absl::StrAppend(&text, " ", launch.num_chunks, " chunks, ",
+                      static_cast<int64_t>(launch.cost_ns), " ns,");
+    }
     for (int b : step.operands) append_buffer(b);
     text += " ->";
     for (int b : step.results) append_buffer(b);

@@ -159,6 +159,7 @@ backend::StreamOptions Executable::Call::OptionsFor(int begin, int end,
           plan_.launch.scratch_bytes(),
           arena_ + plan_.arena_bytes,
           e_.call_times_.get(),
+          plan_.launch.has_loops(),
           is_cancelled};
 }
 

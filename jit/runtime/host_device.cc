@@ -53,17 +53,14 @@ class TeamStream final : public backend::Stream {
   explicit TeamStream(const backend::StreamOptions& options)
       : team_(options.pool, options.cost_ns, options.scratch_bytes, options.scratch, options.times),
         cancelled_(options.is_cancelled),
-        asks_(options.cost_ns >= HostDevice::kAskNs) {}
+        asks_(options.cost_ns >= HostDevice::kAskNs || options.has_loops) {}
 
   void Launch(const Kernel& kernel, const LaunchPlan& plan, absl::Span<void* const> buffers,
               absl::Span<const int64_t> sizes) override {
     const auto& host_kernel = static_cast<const HostKernel&>(kernel);
     if (HasEnded()) return;
     if (!asks_) return team_.Run(host_kernel, plan, buffers.data(), sizes.data());
-    if ((since_asked_ns_ += plan.cost_ns) >= HostDevice::kAskNs) {
-      if (cancelled_.Ask()) return;
-      since_asked_ns_ = 0;
-    }
+    if (IsCancelledAfter(plan.cost_ns)) return;
     if (plan.cost_ns < kLongLaunchNs) {
       return team_.Run(host_kernel, plan, buffers.data(), sizes.data());
     }
@@ -72,7 +69,11 @@ class TeamStream final : public backend::Stream {
   }
 
   void CopyFromHost(void* to, const void* from, int64_t bytes) override { Copy(to, from, bytes); }
-  void CopyToHost(void* to, const void* from, int64_t bytes) override { Copy(to, from, bytes); }
+  void CopyToHost(void* to, const void* from, int64_t bytes) override {
+    // A loop does so in each turn, and need not launch anything.
+    if (asks_ && IsCancelledAfter(kTurnNs)) return;
+    Copy(to, from, bytes);
+  }
   void CopyWithin(void* to, const void* from, int64_t bytes) override { Copy(to, from, bytes); }
   std::unique_ptr<backend::Event> Record() override { return std::make_unique<backend::Event>(); }
   void Wait(const backend::Event&) override {}
@@ -83,6 +84,13 @@ class TeamStream final : public backend::Stream {
   }
 
  private:
+  static constexpr double kTurnNs = 100;
+
+  bool IsCancelledAfter(double cost_ns) {
+    if ((since_asked_ns_ += cost_ns) < HostDevice::kAskNs) return false;
+    since_asked_ns_ = 0;
+    return cancelled_.Ask();
+  }
   void Copy(void* to, const void* from, int64_t bytes) const {
     if (bytes > 0 && !HasEnded()) std::memcpy(to, from, bytes);
   }

@@ -52,6 +52,7 @@ class Former {
   }
 
   bool IsSmall(int s) {
+    if (graph_.steps[s].kernel == nullptr) return false;
     int64_t bytes = 0;
     for (int b : graph_.steps[s].results) bytes += graph_.buffers[b].typical_bytes;
     return bytes <= kSmallBytes && PlanOf(s).cost_ns <= kSmallNs;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
+#include "jit/ir/control.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/runtime/host_memory.h"
@@ -32,6 +33,10 @@ Literal Aligned(const Literal& literal) {
   if (reinterpret_cast<uintptr_t>(literal.raw()) % kAlignment == 0) return literal;
   return Literal::CopyOf(literal.dtype(), literal.sizes(), literal.raw());
 }
+
+constexpr int kBody = 1;  // of a loop's regions
+
+Dim BytesOf(const ir::Shape& shape) { return shape.NumElements() * ir::DTypeBytes(shape.dtype()); }
 
 bool MayBeRunOnce(const ir::Graph& graph) {
   for (const auto& node : graph.nodes()) {
@@ -175,7 +180,7 @@ class Builder {
 
   int AddBuffer(Value value, Buffer::Kind kind, int index) {
     const int id = static_cast<int>(out_.buffers.size());
-    const Dim size = value.shape().NumElements() * ir::DTypeBytes(value.dtype());
+    const Dim size = BytesOf(value.shape());
     out_.buffers.push_back({kind, index, size, out_.program.Add(size)});
     buffer_of_[value] = id;
     return id;
@@ -184,6 +189,7 @@ class Builder {
   absl::Status Add(Node& node) {
     switch (node.op()) {
       case Op::kParameter:
+        if (region_ >= 0) return absl::OkStatus();  // a name of what its control step reads
         AddBuffer(node.result(), Buffer::Kind::kParameter,
                   static_cast<int>(out_.parameters.size()));
         out_.parameters.push_back(AddShape(node.shape()));
@@ -194,15 +200,16 @@ class Builder {
         out_.constants.push_back(Aligned(node.attrs().GetLiteral(ir::Attr::value)));
         return absl::OkStatus();
       case Op::kReshape:
-        buffer_of_[node.result()] = buffer_of_.at(node.operand(0));
-        if (part_of_.count(node.operand(0)) > 0) {
-          part_of_[node.result()] = part_of_.at(node.operand(0));
-        }
+        Name(node.operand(0), node.result());
         return absl::OkStatus();
       case Op::kSlice:
         return AddPart(node);
       case Op::kFusion:
         return AddStep(node);
+      case Op::kWhile:
+        return AddWhile(node);
+      case Op::kConditional:
+        return AddConditional(node);
       case Op::kSizeValue:
         AddBuffer(node.result(), Buffer::Kind::kSizes, static_cast<int>(out_.size_values.size()));
         out_.size_values.push_back(Places(node.attrs().GetDims(ir::Attr::sizes)));
@@ -210,6 +217,13 @@ class Builder {
       default:
         return InvalidArgument(node.Describe(), ": not inside a fusion");
     }
+  }
+
+  // `name` is what lies where `value` does.
+  void Name(Value value, Value name) {
+    buffer_of_[name] = buffer_of_.at(value);
+    const auto part = part_of_.find(value);
+    if (part != part_of_.end()) part_of_[name] = part->second;
   }
 
   absl::Status AddPart(Node& node) {
@@ -229,26 +243,134 @@ class Builder {
     out_.names.push_back(node.name().empty() ? std::string(ir::FusionKindName(node.fusion_kind()))
                                              : node.name());
     step.kernel = kernel->second;
-    bool whole = true;
-    std::vector<int64_t> parts;
-    for (Value operand : node.operands()) {
-      step.operands.push_back(buffer_of_.at(operand));
-      const auto part = part_of_.find(operand);
-      parts.push_back(part == part_of_.end() ? Step::kWhole : part->second);
-      whole = whole && parts.back() == Step::kWhole;
+    AddOperands(node.operands(), &step);
+    for (const std::string& symbol : ir::SymbolsOf(node.region())) {
+      step.symbols.push_back(number_of_.at(symbol));
     }
-    if (!whole) step.parts = std::move(parts);
     const int index = static_cast<int>(out_.steps.size());
     for (int r = 0; r < node.num_results(); ++r) {
       step.results.push_back(AddBuffer(node.result(r), Buffer::Kind::kComputed, index));
     }
-    for (const std::string& symbol : ir::SymbolsOf(node.region())) {
-      step.symbols.push_back(number_of_.at(symbol));
-    }
-    may_be_run_once_.push_back(step.symbols.empty() && DependsOnWeightsOnly(step) &&
-                               WorthKeeping(step) && MayBeRunOnce(node.region()));
-    out_.steps.push_back(std::move(step));
+    const bool once = region_ < 0 && step.symbols.empty() && DependsOnWeightsOnly(step) &&
+                      WorthKeeping(step) && MayBeRunOnce(node.region());
+    Push(std::move(step), once);
     return absl::OkStatus();
+  }
+
+  void AddOperands(absl::Span<const Value> operands, Step* step) {
+    bool whole = true;
+    std::vector<int64_t> parts;
+    for (Value operand : operands) {
+      step->operands.push_back(buffer_of_.at(operand));
+      const auto part = part_of_.find(operand);
+      parts.push_back(part == part_of_.end() ? Step::kWhole : part->second);
+      whole = whole && parts.back() == Step::kWhole;
+    }
+    if (!whole) step->parts = std::move(parts);
+  }
+
+  void Push(Step step, bool may_be_run_once) {
+    step.region = region_;
+    if (region_ >= 0) {
+      out_.regions[region_].steps.push_back(static_cast<int>(out_.steps.size()));
+    }
+    may_be_run_once_.push_back(may_be_run_once);
+    out_.steps.push_back(std::move(step));
+  }
+
+  absl::Status AddWhile(Node& node) {
+    std::vector<Value> operands;
+    std::vector<int> changing;
+    for (int i = 0; i < node.num_operands(); ++i) {
+      if (ir::IsInvariant(node, i)) continue;
+      changing.push_back(i);
+      operands.push_back(node.operand(i));
+    }
+    const int index = static_cast<int>(out_.steps.size());
+    Step step;
+    step.kind = Step::Kind::kWhile;
+    for (int i : changing) {
+      step.results.push_back(AddBuffer(node.result(i), Buffer::Kind::kComputed, index));
+    }
+    for (int i = 0; i < node.num_operands(); ++i) {
+      if (!ir::IsInvariant(node, i)) continue;
+      operands.push_back(node.operand(i));
+      Name(node.operand(i), node.result(i));
+    }
+    AddOperands(operands, &step);
+    out_.names.push_back(NameOf(node));
+    Push(std::move(step), false);
+    for (int r = 0; r < node.num_regions(); ++r) {
+      ir::Graph& region = node.region(r);
+      for (int i = 0; i < node.num_operands(); ++i)
+        Name(node.result(i), region.parameter(i)->result());
+      std::vector<Value> outputs = {region.outputs()[0]};
+      if (r == kBody) {
+        outputs.clear();
+        for (int i : changing) outputs.push_back(region.outputs()[i]);
+      }
+      TEKTITE_RETURN_IF_ERROR(AddRegion(index, region, outputs));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddConditional(Node& node) {
+    const int index = static_cast<int>(out_.steps.size());
+    Step step;
+    step.kind = Step::Kind::kConditional;
+    AddOperands(node.operands(), &step);
+    for (int r = 0; r < node.num_results(); ++r) {
+      step.results.push_back(AddBuffer(node.result(r), Buffer::Kind::kComputed, index));
+    }
+    out_.names.push_back(NameOf(node));
+    Push(std::move(step), false);
+    for (int r = 0; r < node.num_regions(); ++r) {
+      ir::Graph& region = node.region(r);
+      for (int i = 1; i < node.num_operands(); ++i) {
+        Name(node.operand(i), region.parameter(i - 1)->result());
+      }
+      TEKTITE_RETURN_IF_ERROR(AddRegion(index, region, region.outputs()));
+    }
+    return absl::OkStatus();
+  }
+
+  static std::string NameOf(const Node& node) {
+    return absl::StrCat(ir::OpName(node.op()), " '", node.name(), "'");
+  }
+
+  absl::Status AddRegion(int control, const ir::Graph& graph, absl::Span<const Value> outputs) {
+    const int outer = region_;
+    region_ = static_cast<int>(out_.regions.size());
+    out_.steps[control].regions.push_back(region_);
+    out_.regions.emplace_back();
+    for (const auto& node : graph.nodes()) TEKTITE_RETURN_IF_ERROR(Add(*node));
+    for (Value output : outputs) {
+      const int b = OwnBuffer(output);
+      out_.regions[region_].outputs.push_back(b);
+    }
+    region_ = outer;
+    return absl::OkStatus();
+  }
+
+  // Where `output` of the region at hand lies: in a buffer that the region computes for it alone.
+  int OwnBuffer(Value output) {
+    const int b = buffer_of_.at(output);
+    const Buffer& buffer = out_.buffers[b];
+    const std::vector<int>& taken = out_.regions[region_].outputs;
+    if (buffer.kind == Buffer::Kind::kComputed && out_.steps[buffer.index].region == region_ &&
+        part_of_.count(output) == 0 && std::find(taken.begin(), taken.end(), b) == taken.end()) {
+      return b;
+    }
+    Step step;
+    step.kind = Step::Kind::kCopy;
+    AddOperands({output}, &step);
+    const int copy = static_cast<int>(out_.buffers.size());
+    out_.buffers.push_back({Buffer::Kind::kComputed, static_cast<int>(out_.steps.size()),
+                            BytesOf(output.shape()), out_.program.Add(BytesOf(output.shape()))});
+    step.results.push_back(copy);
+    out_.names.emplace_back("copy");
+    Push(std::move(step), false);
+    return copy;
   }
 
   bool DependsOnWeightsOnly(const Step& step) const {
@@ -299,6 +421,7 @@ class Builder {
   const ir::Graph& graph_;
   const KernelMap& kernels_;
   StepGraph out_;
+  int region_ = -1;  // whose nodes are being added
   absl::flat_hash_map<Value, int> buffer_of_;
   absl::flat_hash_map<Value, int64_t> part_of_;  // bytes into the buffer, for parts
   std::map<std::string, int> number_of_;         // of symbols

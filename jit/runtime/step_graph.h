@@ -12,6 +12,9 @@
 // Also found here: the weight groups.  A step that depends on nothing but constants and weights
 // need not run in every call.  Such steps fall into groups, the connected parts of their data flow,
 // so that a weight that changes costs the recomputation of what hangs on it and no more.
+//
+// A loop or a choice is a step whose regions are lists of steps, in the same buffers: a region's
+// parameters are names of buffers outside it (docs/design/loops.md).
 #ifndef TEKTITE_JIT_RUNTIME_STEP_GRAPH_H_
 #define TEKTITE_JIT_RUNTIME_STEP_GRAPH_H_
 
@@ -42,17 +45,37 @@ struct Buffer {
   int64_t typical_bytes = 0;  // exact when the size is constant
 };
 
+// kCopy: the result is the operand's bytes.
+// kWhile: regions are the condition and the body.  Result r begins as a copy of operand r, the
+// regions read it where it lies, and the body's output r is its value in the next turn; the
+// operands behind those are what the regions read without changing it.
+// kConditional: operand 0 chooses a region as ops/structure.cc says, the others are what regions
+// read; result r is output r of the region that was chosen.
 struct Step {
-  std::shared_ptr<const backend::Kernel> kernel;
+  enum class Kind : uint8_t { kKernel, kCopy, kWhile, kConditional };
+  Kind kind = Kind::kKernel;
+  std::shared_ptr<const backend::Kernel> kernel;  // null in other kinds
   static constexpr int64_t kWhole = -1;
   absl::InlinedVector<int, 6> operands;  // buffers
   std::vector<int64_t> parts;            // see PartOf; empty where all operands are read whole
   absl::InlinedVector<int, 2> results;
   absl::InlinedVector<int, 4> symbols;  // those of the kernel's region, by number
   int group = -1;                       // weight group, -1: none
+  int region = -1;                      // the region it is a step of, -1: the graph's own
+  std::vector<int> regions;             // of kWhile and kConditional
 
+  bool IsControl() const { return kind == Kind::kWhile || kind == Kind::kConditional; }
+  // Of kWhile and kConditional, operands that are read before any region runs; the others are read
+  // until the last one has run.
+  size_t NumReadFirst() const { return kind == Kind::kWhile ? results.size() : 1; }
   // Bytes into an operand where a part of it is read, or kWhole.
   int64_t PartOf(size_t operand) const { return parts.empty() ? kWhole : parts[operand]; }
+};
+
+// Steps that a control step runs.
+struct StepRegion {
+  std::vector<int> steps;    // in order, all behind the control step
+  std::vector<int> outputs;  // buffers, each computed by a step of the region for it alone
 };
 
 struct TensorType {
@@ -86,7 +109,8 @@ struct WeightGroup {
 
 struct StepGraph {
   std::vector<Buffer> buffers;
-  std::vector<Step> steps;
+  std::vector<Step> steps;  // those of regions among them
+  std::vector<StepRegion> regions;
   std::vector<std::string> names;  // of the steps, for people; none where it was read from bytes
   std::vector<ir::Shape> shapes;   // of parameters, each once: hundreds of weights have a few
   std::vector<int> parameters;     // by parameter, its shape
@@ -101,8 +125,8 @@ struct StepGraph {
 
   // `typical_sizes` by symbol; others count as kAssumedSize.
   // InvalidArgument for a graph with a symbol that no parameter gives a value, or with a node that
-  // is none of parameter, constant, size value, reshape, part and fusion; Internal for a fusion
-  // without kernel.
+  // is none of parameter, constant, size value, reshape, part, fusion, while and conditional;
+  // Internal for a fusion without kernel.
   static absl::StatusOr<StepGraph> Create(const ir::Graph& graph, const KernelMap& kernels,
                                           const std::map<std::string, int64_t>& typical_sizes = {});
   static constexpr int64_t kAssumedSize = 64;

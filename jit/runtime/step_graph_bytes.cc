@@ -17,6 +17,7 @@ using ir::Literal;
 using ir::Shape;
 
 constexpr uint32_t kNumBufferKinds = 4;
+constexpr uint32_t kNumStepKinds = 4;
 
 // Dimensions are written once each: reading a symbolic one costs microseconds.
 class Writer {
@@ -44,14 +45,23 @@ class Writer {
       Number(place);
     }
     body_.Size(graph.steps.size());
-    for (const auto& [kernel, operands, parts, results, symbols, group] : graph.steps) {
+    for (const auto& [kind, kernel, operands, parts, results, symbols, group, region, regions] :
+         graph.steps) {
       (void)kernel;  // the caller's
+      body_.U32(static_cast<uint32_t>(kind));
       Numbers(operands);
       body_.U32(parts.empty() ? 0 : 1);
       for (int64_t part : parts) body_.I64(part);
       Numbers(results);
       Numbers(symbols);
       Number(group + 1);
+      Number(region + 1);
+      Numbers(regions);
+    }
+    body_.Size(graph.regions.size());
+    for (const auto& [steps, outputs] : graph.regions) {
+      Numbers(steps);
+      Numbers(outputs);
     }
     body_.Size(graph.outputs.size());
     for (const GraphOutput& output : graph.outputs) {
@@ -213,11 +223,13 @@ class Reader {
     graph->constants.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
   }
   void ReadSteps(StepGraph* graph) {
-    constexpr uint64_t kLeast = 5 * kWord;  // three lists, whether there are parts, a group
+    // A kind, four lists, whether there are parts, a group, a region.
+    constexpr uint64_t kLeast = 8 * kWord;
     const uint64_t count = in_.Size(kLeast);
     graph->steps.reserve(count);
     for (uint64_t n = count; n > 0; --n) {
       Step& step = graph->steps.emplace_back();
+      step.kind = static_cast<Step::Kind>(Number(kNumStepKinds));
       Numbers(graph->buffers.size(), &step.operands);
       if (in_.U32() != 0) {
         for (int b : step.operands) step.parts.push_back(ReadPart(graph->buffers[b]));
@@ -225,6 +237,13 @@ class Reader {
       Numbers(graph->buffers.size(), &step.results);
       Numbers(graph->program.num_symbols(), &step.symbols);
       step.group = Number(count + 1) - 1;
+      step.region = Number(count + 1) - 1;
+      Numbers(count, &step.regions);
+    }
+    for (uint64_t n = in_.Size(2 * kWord); n > 0; --n) {
+      StepRegion& region = graph->regions.emplace_back();
+      Numbers(count, &region.steps);
+      Numbers(graph->buffers.size(), &region.outputs);
     }
   }
   int64_t ReadPart(const Buffer& buffer) {
@@ -252,11 +271,73 @@ class Reader {
     }
   }
 
+  // A region is that of one step, which stands before the region's own; those know where they are.
+  static bool HasSoundRegions(const StepGraph& graph) {
+    std::vector<int> control(graph.regions.size(), -1);
+    for (size_t s = 0; s < graph.steps.size(); ++s) {
+      for (int r : graph.steps[s].regions) {
+        if (static_cast<size_t>(r) >= control.size() || control[r] >= 0) return false;
+        control[r] = static_cast<int>(s);
+      }
+    }
+    std::vector<std::vector<int>> steps(graph.regions.size());
+    for (size_t s = 0; s < graph.steps.size(); ++s) {
+      const int region = graph.steps[s].region, index = static_cast<int>(s);
+      if (region < 0) continue;
+      if (static_cast<size_t>(region) >= control.size() || control[region] < 0 ||
+          control[region] >= index || graph.steps[s].group >= 0) {
+        return false;
+      }
+      steps[region].push_back(index);
+    }
+    for (size_t r = 0; r < steps.size(); ++r) {
+      if (control[r] < 0 || steps[r] != graph.regions[r].steps) return false;
+    }
+    return std::all_of(graph.steps.begin(), graph.steps.end(),
+                       [&](const Step& step) { return HasSoundKind(graph, step); });
+  }
+
+  // Of the lists that its kind has; what regions compute has the size of the results.
+  static bool HasSoundKind(const StepGraph& graph, const Step& step) {
+    const auto size = [&](int b) { return graph.buffers[b].size; };
+    const size_t operands = step.operands.size(), results = step.results.size();
+    const bool is_loop = step.kind == Step::Kind::kWhile;
+    if (step.kind == Step::Kind::kKernel) return step.regions.empty();
+    if (step.group >= 0) return false;
+    if (step.kind == Step::Kind::kCopy) {
+      return step.regions.empty() && operands == 1 && results == 1;
+    }
+    if (is_loop ? operands < results || step.regions.size() != 2
+                : operands == 0 || step.regions.empty()) {
+      return false;
+    }
+    for (size_t i = 0; i < step.regions.size(); ++i) {
+      const std::vector<int>& outputs = graph.regions[step.regions[i]].outputs;
+      const bool is_condition = is_loop && i == 0;
+      if (outputs.size() != (is_condition ? 1 : results)) return false;
+      for (size_t o = 0; o < outputs.size(); ++o) {
+        const Buffer& output = graph.buffers[outputs[o]];
+        if (output.kind != Buffer::Kind::kComputed ||
+            graph.steps[output.index].region != step.regions[i] ||
+            output.size != (is_condition ? Dim(sizeof(bool)) : size(step.results[o]))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
   // What a buffer is stands where it says; steps read what was computed before, and groups read
   // parameters, constants and themselves.
   static bool IsSound(const StepGraph& graph) {
     if (graph.sources.size() != static_cast<size_t>(graph.program.num_symbols())) return false;
     if (!graph.CheckBuffers().ok()) return false;
+    const uint64_t num_steps = graph.steps.size();
+    for (const Buffer& buffer : graph.buffers) {
+      const bool is_computed = buffer.kind == Buffer::Kind::kComputed;
+      if (is_computed && static_cast<uint64_t>(buffer.index) >= num_steps) return false;
+    }
+    if (!HasSoundRegions(graph)) return false;
     for (size_t b = 0; b < graph.buffers.size(); ++b) {
       const Buffer& buffer = graph.buffers[b];
       const size_t counts[kNumBufferKinds] = {graph.parameters.size(), graph.constants.size(),

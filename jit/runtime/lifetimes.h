@@ -1,0 +1,36 @@
+// When steps run, and from when to when each buffer holds a value.
+//
+//   const Timeline times(graph, steps, rounds);
+//   const Lifetimes lifetimes(graph, times);
+//   if (lifetimes.last[b] == times.begin[s]) ...   // step s is the last to read b
+//
+// Time is counted in rounds; the steps of a loop or a choice have times of their own between the
+// beginning and the end of their control step.  What a loop carries lives from its beginning to its
+// end, as does what its turns compute for the next one.
+#ifndef TEKTITE_JIT_RUNTIME_LIFETIMES_H_
+#define TEKTITE_JIT_RUNTIME_LIFETIMES_H_
+
+#include <vector>
+
+#include "jit/runtime/step_graph.h"
+
+namespace tektite::runtime {
+
+struct Timeline {
+  // `rounds` by position in `steps`, which are none of a region.
+  Timeline(const StepGraph& graph, const std::vector<int>& steps, const std::vector<int>& rounds);
+  std::vector<int> begin, end;  // by step; -1 for those that do not run
+  int length = 0;
+
+ private:
+  void Add(const StepGraph& graph, int s);
+};
+
+struct Lifetimes {
+  Lifetimes(const StepGraph& graph, const Timeline& times);
+  std::vector<int> first, last;  // by buffer; first is -1 for those that no step computes
+};
+
+}  // namespace tektite::runtime
+
+#endif  // TEKTITE_JIT_RUNTIME_LIFETIMES_H_
