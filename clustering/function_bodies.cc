@@ -2,8 +2,13 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "clustering/compile_time.h"
+#include "clustering/importer/live_nodes.h"
 #include "clustering/importer/row_counts.h"
 
 namespace tektite::clustering {
@@ -46,8 +51,23 @@ Refusal InBody(const NodeDef& node, const Refusal& why) {
   return {Reason::kFUNCTION_BODY, std::move(detail)};
 }
 
+// "CPU:1" of a device's name; where it names none, its user's, and the first CPU otherwise.
+std::string Place(absl::string_view device, absl::string_view users) {
+  for (absl::string_view name : {device, users}) {
+    for (absl::string_view part : absl::StrSplit(name, '/')) {
+      absl::ConsumePrefix(&part, "device:");
+      const std::string place = absl::AsciiStrToUpper(part);
+      if (absl::StartsWith(place, "CPU:") || absl::StartsWith(place, "GPU:")) return place;
+    }
+  }
+  return "CPU:0";
+}
+
 // What a body may not do though a cluster may.
-Refusal CheckForBody(const GraphIndex& index, int i) {
+Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device) {
+  if (Place(index.node(i).device, device) != Place(device, "")) {
+    return {Reason::kDEVICE, index.node(i).device};
+  }
   if (index.facts(i).Is(OpFacts::kWritesVariable)) {
     return {Reason::kCONTROL_FLOW, "it assigns to a variable"};
   }
@@ -67,22 +87,23 @@ FunctionBodies::FunctionBodies(const GraphIndex& index, const MarkOptions& optio
 }
 
 Refusal FunctionBodies::Check(int node, const Knows& knows) {
-  return CheckNode(index_, node, knows, 0);
+  return CheckNode(index_, node, index_.node(node).device, knows, 0);
 }
 
-Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, const Knows& knows,
-                                  int depth) {
+Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, absl::string_view device,
+                                  const Knows& knows, int depth) {
   const NodeDef& def = index.node(node);
   if (depth >= kMostDepth) {
     return {Reason::kFUNCTION_BODY, absl::StrCat("functions more than ", kMostDepth, " deep")};
   }
   // The data inputs that are arguments of the functions: of a branch all but the first.
-  const size_t first = def.op == "While" || def.op == "StatelessWhile" ? 0 : 1;
+  const graph_def::AttrValue* const body = def.attrs.Find("body");
+  const size_t first = body == nullptr ? 1 : 0;
   std::vector<bool> known;
   for (size_t i = first; i < static_cast<size_t>(def.NumDataInputs()); ++i) {
     known.push_back(knows(static_cast<int>(i)));
   }
-  if (const graph_def::AttrValue* body = def.attrs.Find("body"); body != nullptr && first == 0) {
+  if (body != nullptr) {
     const FunctionRef* function = body->As<FunctionRef>();
     const absl::StatusOr<const GraphDef*> graph =
         graphs_.Get(function == nullptr ? FunctionRef() : *function);
@@ -93,7 +114,8 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, const Knows
     for (size_t i = 0; i < known.size(); ++i) known[i] = known[i] && handed_on[i];
   }
   for (const FunctionRef& function : FunctionsOf(def)) {
-    if (Refusal refusal = CheckBody(function, known, depth); refusal.reason != Reason::kNone) {
+    if (Refusal refusal = CheckBody(function, known, device, depth);
+        refusal.reason != Reason::kNone) {
       return refusal;
     }
   }
@@ -101,7 +123,7 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, const Knows
 }
 
 Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector<bool>& known,
-                                  int depth) {
+                                  absl::string_view device, int depth) {
   const absl::StatusOr<const GraphDef*> graph = graphs_.Get(function);
   if (!graph.ok()) return {Reason::kFUNCTION_BODY, std::string(graph.status().message())};
   const absl::StatusOr<GraphIndex> index = GraphIndex::Create(**graph);
@@ -116,18 +138,21 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
   }
   const CompileTime values(
       *index, [](int, int) { return true; }, given);
+  std::vector<bool> is_live(index->num_nodes(), false);
+  for (int i : importer::LiveNodes(*index)) is_live[i] = true;
   for (int i : index->order()) {
     const NodeDef& node = index->node(i);
-    if (IsEnd(node)) continue;
+    // What nobody needs TensorFlow prunes, unless it has effects; no op that is compiled has.
+    if (IsEnd(node) || (!is_live[i] && index->facts(i).IsCompiled())) continue;
     Refusal refusal = Compilability(*index, i, options_);
-    if (refusal.reason == Reason::kNone) refusal = CheckForBody(*index, i);
+    if (refusal.reason == Reason::kNone) refusal = CheckForBody(*index, i, device);
     if (const int input = values.UnknownInput(i); refusal.reason == Reason::kNone && input >= 0) {
       refusal = {Reason::kNOT_COMPILE_TIME, absl::StrCat("input ", input)};
     }
     if (refusal.reason != Reason::kNone) return InBody(node, refusal);
     if (!index->facts(i).Is(OpFacts::kRunsFunctions)) continue;
     const auto knows = [&](int input) { return values.Knows(index->inputs(i)[input].node); };
-    refusal = CheckNode(*index, i, knows, depth + 1);
+    refusal = CheckNode(*index, i, device, knows, depth + 1);
     if (refusal.reason != Reason::kNone) return refusal;
   }
   return {};

@@ -5,6 +5,7 @@
 // that a body may not
 // - assign to variables, since a turn that fails could not be taken back,
 // - compute a result whose rows values decide on (row_counts.h),
+// - run on another device than the loop,
 // - need a value that no call knows. Arguments that the caller knows and that a loop hands from
 // turn
 //   to turn are known.
@@ -40,9 +41,11 @@ class FunctionBodies {
   Refusal Check(int node, const Knows& knows);
 
  private:
-  Refusal CheckNode(const graph_def::GraphIndex& index, int node, const Knows& knows, int depth);
+  // `device`: that of the node that is asked about.
+  Refusal CheckNode(const graph_def::GraphIndex& index, int node, absl::string_view device,
+                    const Knows& knows, int depth);
   Refusal CheckBody(const graph_def::FunctionRef& function, const std::vector<bool>& known,
-                    int depth);
+                    absl::string_view device, int depth);
 
   const graph_def::GraphIndex& index_;
   MarkOptions options_;

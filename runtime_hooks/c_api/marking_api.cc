@@ -58,13 +58,18 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
   return options;
 }
 
-void Count(const GraphDef& graph, const Marking& marking, CompilerState& state) {
+// With `loops_alone` only why loops and branches are left out: the graph will be asked about again
+// when these have been taken apart, and then they are not there.
+void Count(const GraphDef& graph, const Marking& marking, bool loops_alone, CompilerState& state) {
   int64_t ops = 0, clustered_ops = 0;
   CompilerState::LeftOutOps left_out;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const tektite::graph_def::NodeDef& node = graph.nodes[i];
     if (!tektite::clustering::CountsAsOp(node)) continue;
-    ++ops;
+    if (loops_alone && (!tektite::clustering::IsKeptWhole(node) || marking.cluster_of[i] >= 0)) {
+      continue;
+    }
+    ops += loops_alone ? 0 : 1;
     if (marking.cluster_of[i] >= 0) {
       ++clustered_ops;
       continue;
@@ -91,8 +96,7 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   TEKTITE_RETURN_IF_ERROR(tektite::clustering::RestoreAddN(&graph).status());
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
-  // A graph whose calls are still there is asked about again when they are gone.
-  if (!InlinesCalls(given)) Count(graph, marking, *compiler->state);
+  Count(graph, marking, InlinesCalls(given), *compiler->state);
   auto result = std::make_unique<tektite_marking>();
   for (const auto& cluster : marking.clusters) {
     result->clusters.push_back({cluster.name, {}});

@@ -98,8 +98,13 @@ std::string DetailOf(const std::string& text) {
 
 TEST(FunctionBodies, ReasonNamesFunctionAndNode) {
   const std::string loop = kAround + kCondition + While("while", {"n", "a"});
+  // The node that the loop's value comes from.
   const auto with = [&](absl::string_view body) {
-    return DetailOf(loop + Function("body", body, {"i", "v"}));
+    const size_t name = body.find('\'') + 1;
+    return DetailOf(
+        loop +
+        Function("body", body,
+                 {"i", absl::StrCat(body.substr(name, body.find('\'', name) - name), ":y:0")}));
   };
   EXPECT_EQ(with(NodeInBody("print", "PrintV2", "'v'")),
             "FUNCTION_BODY NO_IMPORTER: PrintV2 'body/print'");
@@ -112,6 +117,14 @@ TEST(FunctionBodies, ReasonNamesFunctionAndNode) {
       "FUNCTION_BODY CONTROL_FLOW: AssignVariableOp 'body/w': it assigns to a variable");
   EXPECT_EQ(with(NodeInBody("sum", "Sum", "'v', 'i'")),
             "FUNCTION_BODY NOT_COMPILE_TIME: Sum 'body/sum': input 1");
+  EXPECT_EQ(with(NodeInBody("neg", "Neg", "'v'", "device: '/device:CPU:1'")),
+            "FUNCTION_BODY DEVICE: Neg 'body/neg': /device:CPU:1");
+  EXPECT_EQ(with(NodeInBody("neg", "Neg", "'v'", "device: '/cpu:0'")), "NONE ");
+  // Nobody needs the range that tf.range leaves in the body of a Python loop.
+  EXPECT_EQ(DetailOf(loop + Function("body", NodeInBody("sum", "Sum", "'v', 'i'"), {"i", "v"})),
+            "NONE ");
+  EXPECT_NE(DetailOf(loop + Function("body", NodeInBody("p", "PrintV2", "'v'"), {"i", "v"})),
+            "NONE ");
   EXPECT_EQ(DetailOf(loop), "FUNCTION_BODY there is no function 'body'");
   EXPECT_EQ(DetailOf(loop + Function("body", "", {"i", "nowhere:y:0"})),
             "FUNCTION_BODY function 'body': its body does not fit its signature");

@@ -16,7 +16,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/compiler_marking.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/graph_text.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/repeat_cache.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/replace_cluster.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/restore_add_n.h"
@@ -41,32 +43,6 @@ constexpr int kPhase = 5;
 bool HasWork(const Graph& graph) {
   const auto nodes = graph.op_nodes();
   return std::any_of(nodes.begin(), nodes.end(), IsWork);
-}
-
-struct MarkingDeleter {
-  const CompilerLibrary* library;
-  void operator()(tektite_marking* marking) const { library->marking_destroy(marking); }
-};
-using Marking = std::unique_ptr<tektite_marking, MarkingDeleter>;
-
-// Null when the graph is too large for a GraphDef message or the compiler cannot read it.
-Marking Mark(const CompilerLibrary& library, const Graph& graph, Extent extent) {
-  tensorflow::GraphDef graph_def;
-  graph.ToGraphDef(&graph_def, /*include_flib_def=*/false);  // `device` is the assigned device
-  std::string bytes;
-  if (!graph_def.SerializeToString(&bytes)) {
-    CountNotPlaced(TEKTITE_FALLBACK_HOST_GRAPH_TOO_LARGE);
-    return Marking(nullptr, MarkingDeleter{&library});
-  }
-  graph_def.Clear();
-  tektite_mark_options options = {};
-  options.struct_size = sizeof(options);
-  options.mode = extent == Extent::kEverything ? TEKTITE_MARK_ALL : TEKTITE_MARK_SCOPED;
-  tektite_status status = {};
-  Marking marking(library.mark(library.compiler, bytes.data(), bytes.size(), &options, &status),
-                  MarkingDeleter{&library});
-  if (marking == nullptr) CountNotPlaced(TEKTITE_FALLBACK_HOST_MARKING_FAILED);
-  return marking;
 }
 
 // What is put into a graph: the same for an equal one.
@@ -132,34 +108,87 @@ void Apply(Replacement* replacement, const GraphOptimizationPassOptions& options
   NoteWholeFunction(options);
 }
 
+std::vector<Node*> NodesOf(const Graph& graph) {
+  const auto nodes = graph.op_nodes();
+  return std::vector<Node*>(nodes.begin(), nodes.end());
+}
+
+tensorflow::GraphDef ToGraphDef(const GraphOptimizationPassOptions& options) {
+  const Graph& graph = **options.graph;
+  tensorflow::GraphDef graph_def;
+  graph.ToGraphDef(&graph_def, /*include_flib_def=*/false);  // `device` is the assigned device
+  if (!KeptLoops(graph).empty()) {
+    *graph_def.mutable_library() = FunctionsOfKeptLoops(graph, *options.flib_def);
+  }
+  return graph_def;
+}
+
+std::vector<Node*> LoopsOutside(const Replacement& replacement, const std::vector<Node*>& nodes) {
+  std::vector<bool> is_inside(nodes.size(), false);
+  for (const Replacement::Cluster& cluster : replacement.clusters) {
+    for (const int place : cluster.nodes) is_inside[place] = true;
+  }
+  std::vector<Node*> loops;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!is_inside[i] && IsKept(*nodes[i])) loops.push_back(nodes[i]);
+  }
+  return loops;
+}
+
+void LowerAndCount(const std::vector<Node*>& loops, const GraphOptimizationPassOptions& options) {
+  HookCounters().lowered_loops.fetch_add(static_cast<int64_t>(loops.size()),
+                                         std::memory_order_relaxed);
+  LowerLoops(loops, options);
+}
+
+// Marks the graph, whose op_nodes() `nodes` are.  Kept loops that are in no cluster are taken
+// apart, and what has become of them is marked, too.  Null where the graph cannot be marked.
+std::shared_ptr<Replacement> MarkGraph(const CompilerLibrary& library,
+                                       const GraphOptimizationPassOptions& options, Extent extent,
+                                       std::vector<Node*>* nodes, bool* is_changed) {
+  for (;;) {
+    const Marking marking = Mark(library, ToGraphDef(options), extent, /*inlines_calls=*/false);
+    if (marking == nullptr) return nullptr;
+    auto replacement = std::make_shared<Replacement>(ToReplacement(library, marking.get(), *nodes));
+    const std::vector<Node*> outside = LoopsOutside(*replacement, *nodes);
+    if (outside.empty()) return replacement;
+    LowerAndCount(outside, options);
+    *nodes = NodesOf(**options.graph);
+    *is_changed = true;
+  }
+}
+
+void Compile(const GraphOptimizationPassOptions& options) {
+  const Extent extent = ExtentFor(options);
+  if (extent == Extent::kNothing) return;
+  const CompilerLibrary* const library = CompilerLibrary::Get();
+  if (library == nullptr) return;
+
+  HookCounters().graphs.fetch_add(1, std::memory_order_relaxed);
+  std::vector<Node*> nodes = NodesOf(**options.graph);
+  std::string text = GraphText(options, extent);
+  if (const auto known = text.empty() ? nullptr : Replacements().Find(text); known != nullptr) {
+    HookCounters().repeated_graphs.fetch_add(1, std::memory_order_relaxed);
+    Replacement replacement = *known;
+    Apply(&replacement, options, std::move(nodes));
+    return;
+  }
+  bool is_changed = false;  // then the text is not that of the marked graph
+  const auto replacement = MarkGraph(*library, options, extent, &nodes, &is_changed);
+  if (replacement == nullptr) return;
+  Apply(replacement.get(), options, std::move(nodes));
+  if (!text.empty() && !is_changed) Replacements().Offer(std::move(text), replacement);
+}
+
 class TektitePass : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const GraphOptimizationPassOptions& options) override {
-    if (options.graph == nullptr || *options.graph == nullptr || options.flib_def == nullptr) {
+    if (options.graph == nullptr || *options.graph == nullptr || options.flib_def == nullptr ||
+        !HasWork(**options.graph)) {
       return absl::OkStatus();
     }
-    const Graph& graph = **options.graph;
-    if (!HasWork(graph)) return absl::OkStatus();
-    const Extent extent = ExtentFor(options);
-    if (extent == Extent::kNothing) return absl::OkStatus();
-    const CompilerLibrary* const library = CompilerLibrary::Get();
-    if (library == nullptr) return absl::OkStatus();
-
-    HookCounters().graphs.fetch_add(1, std::memory_order_relaxed);
-    const auto op_nodes = graph.op_nodes();
-    std::vector<Node*> nodes(op_nodes.begin(), op_nodes.end());
-    std::string text = GraphText(options, extent);
-    if (const auto known = text.empty() ? nullptr : Replacements().Find(text); known != nullptr) {
-      HookCounters().repeated_graphs.fetch_add(1, std::memory_order_relaxed);
-      Replacement replacement = *known;
-      Apply(&replacement, options, std::move(nodes));
-      return absl::OkStatus();
-    }
-    const Marking marking = Mark(*library, graph, extent);
-    if (marking == nullptr) return absl::OkStatus();
-    auto replacement = std::make_shared<Replacement>(ToReplacement(*library, marking.get(), nodes));
-    Apply(replacement.get(), options, std::move(nodes));
-    if (!text.empty()) Replacements().Offer(std::move(text), std::move(replacement));
+    Compile(options);
+    LowerAndCount(KeptLoops(**options.graph), options);  // of clusters that could not be placed
     return absl::OkStatus();
   }
 };

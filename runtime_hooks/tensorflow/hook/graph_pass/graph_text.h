@@ -8,7 +8,7 @@
 //
 // In it are the nodes with their names, attributes, debug information and devices, in the order of
 // their ids, the edges, the versions, the session's handle and configuration, and the extent.  The
-// library of functions is not: no op that the compiler knows is one, and no member of a cluster
+// library of functions is not, but for those that kept loops run: no other member of a cluster
 // names one. Limits: empty for graphs that take more than 64 KB; these are large models, which come
 // once.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_GRAPH_TEXT_H_

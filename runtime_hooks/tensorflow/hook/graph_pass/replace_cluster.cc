@@ -13,6 +13,8 @@
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_body.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_order.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/variable_types.h"
 #include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 #include "tensorflow/core/common_runtime/device_set.h"
@@ -265,16 +267,6 @@ absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary
   return absl::OkStatus();
 }
 
-// The type a variable must have to be read as the body reads it; DT_RESOURCE, which no variable
-// has, when nothing says so (DT_INVALID is not allowed in a list of types).
-DataType VariableType(const Endpoint& variable, const NodeSet& inside) {
-  for (const Edge* edge : variable.first->out_edges()) {
-    if (edge->src_output() != variable.second || inside.count(edge->dst()) == 0) continue;
-    if (const auto* type = edge->dst()->attrs().Find("dtype"); type != nullptr) return type->type();
-  }
-  return tensorflow::DT_RESOURCE;
-}
-
 // The node whose result others read first, as one that users know.
 const std::string& ShownName(const Boundary& boundary, const Node& otherwise) {
   return boundary.outputs.empty() ? otherwise.name() : boundary.outputs.front().first->name();
@@ -300,13 +292,15 @@ Node* StandInFor(const Node& node, Node* cluster, int output, DataType type, Gra
 
 NodeDef ClusterDef(const std::string& name, const std::string& node_name,
                    const std::string& function_name, const std::string& body_bytes,
-                   const Boundary& boundary, const NodeSet& inside, const Node& model) {
+                   const Boundary& boundary, const NodeSet& inside, const Node& model,
+                   const tensorflow::FunctionLibraryDefinition& functions) {
   std::vector<DataType> input_types, output_types, variable_types;
   for (size_t i = 0; i < boundary.inputs.size(); ++i) {
     const Endpoint& input = boundary.inputs[i];
     input_types.push_back(TypeOf(input));
-    variable_types.push_back(TypeOf(input) == tensorflow::DT_RESOURCE ? VariableType(input, inside)
-                                                                      : tensorflow::DT_RESOURCE);
+    variable_types.push_back(TypeOf(input) == tensorflow::DT_RESOURCE
+                                 ? VariableType(*input.first, input.second, inside, functions)
+                                 : tensorflow::DT_RESOURCE);
   }
   for (const Endpoint& output : boundary.outputs) output_types.push_back(TypeOf(output));
   tensorflow::NameAttrList function;
@@ -392,6 +386,21 @@ void NoteFusedKernels(tensorflow::GraphDef* def) {
   }
 }
 
+// For the fallback, which is to be what TensorFlow would have run.
+void LowerLoopsOfBody(const std::string& device,
+                      const tensorflow::GraphOptimizationPassOptions& options,
+                      std::unique_ptr<Graph>* body) {
+  const std::vector<Node*> loops = KeptLoops(**body);
+  for (Node* loop : loops) loop->set_assigned_device_name(device);
+  tensorflow::GraphOptimizationPassOptions lowering = options;
+  lowering.graph = body;
+  LowerLoops(loops, lowering);
+  for (Node* node : (*body)->op_nodes()) {
+    node->set_requested_device("");
+    node->set_assigned_device_name("");
+  }
+}
+
 // Null when it cannot be made.
 std::shared_ptr<const ClusterBody> MakeBody(
     const std::vector<Node*>& nodes, const Boundary& boundary,
@@ -401,6 +410,10 @@ std::shared_ptr<const ClusterBody> MakeBody(
   tensorflow::GraphDef def;
   body->ToGraphDef(&def, /*include_flib_def=*/false);
   NoteFusedKernels(&def);
+  if (!KeptLoops(*body).empty()) {
+    *def.mutable_library() = FunctionsOfKeptLoops(*body, *options.flib_def);
+    LowerLoopsOfBody(nodes.front()->assigned_device_name(), options, &body);
+  }
   auto made = std::make_shared<ClusterBody>();
   // The same bytes each time, for what is kept by them (prepared_cluster.h).
   if (!tensorflow::SerializeToStringDeterministic(def, &made->bytes)) return nullptr;
@@ -441,7 +454,7 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   const std::string fallback_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
   fallback.mutable_signature()->set_name(fallback_name);
   NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
-                           (*body)->bytes, boundary, inside, *nodes.front());
+                           (*body)->bytes, boundary, inside, *nodes.front(), *options_.flib_def);
   RegisterClusterOp();
   if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok())
     return TEKTITE_FALLBACK_HOST_BODY;
@@ -450,9 +463,12 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());
   for (const Node* node : nodes) gone_.insert(absl::StrCat("loc:@", node->name()));
   copied_.insert(boundary.copied_constants.begin(), boundary.copied_constants.end());
+  const int64_t num_loops =
+      std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsKept(*node); });
   Splice(nodes, inside, boundary, *cluster, graph_);
   for (Node* node : nodes) copied_.erase(node);
   HookCounters().clusters_placed.fetch_add(1, std::memory_order_relaxed);
+  HookCounters().kept_loops.fetch_add(num_loops, std::memory_order_relaxed);
   HookCounters().ops_placed.fetch_add(static_cast<int64_t>(nodes.size()),
                                       std::memory_order_relaxed);
   return TEKTITE_FALLBACK_NONE;

@@ -23,6 +23,8 @@ struct Counters {
   std::atomic<int64_t> repeated_graphs{0};     // of these: marked as an equal one had been
   std::atomic<int64_t> clusters_placed{0};     // cluster nodes put into graphs
   std::atomic<int64_t> ops_placed{0};          // nodes they replaced
+  std::atomic<int64_t> kept_loops{0};          // of these: loops and branches, kept whole
+  std::atomic<int64_t> lowered_loops{0};       // that were kept whole for no cluster
   std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended
   std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)
   std::atomic<int64_t> prepared_fallbacks{0};  // functions instantiated in the background

@@ -1,0 +1,216 @@
+#include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/common_runtime/device_set.h"
+#include "tensorflow/core/common_runtime/lower_functional_ops.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/graph_to_functiondef.h"
+#include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/grappler/optimizers/meta_optimizer.h"
+#include "tensorflow/core/public/session_options.h"
+
+namespace tektite::tf_hook {
+namespace {
+
+using tensorflow::AttrValue;
+using tensorflow::Edge;
+using tensorflow::FunctionDef;
+using tensorflow::Graph;
+using tensorflow::GraphOptimizationPassOptions;
+using tensorflow::LowerFunctionalOpsPass;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+
+constexpr char kKept[] = "_tektite_kept";
+constexpr const char* kLower = LowerFunctionalOpsPass::kLowerUsingSwitchMergeAttr;
+
+absl::Status RunLowering(const GraphOptimizationPassOptions& options,
+                         std::unique_ptr<Graph>* graph) {
+  GraphOptimizationPassOptions lowering = options;
+  lowering.graph = graph;
+  return LowerFunctionalOpsPass().Run(lowering);
+}
+
+// A graph of one loop between _Arg and _Retval nodes.
+absl::StatusOr<std::unique_ptr<Graph>> GraphOf(const Node& loop,
+                                               const GraphOptimizationPassOptions& options) {
+  auto graph = std::make_unique<Graph>(*options.flib_def);
+  graph->set_versions((*options.graph)->versions());
+  const auto add_end = [&](const char* op, int index, tensorflow::DataType type) {
+    NodeDef def;
+    def.set_name(absl::StrCat(loop.name(), op, "_", index));
+    def.set_op(op);
+    tensorflow::AddNodeAttr("T", type, &def);
+    tensorflow::AddNodeAttr("index", index, &def);
+    return graph->AddNode(std::move(def));
+  };
+  NodeDef def = loop.def();
+  def.clear_input();
+  def.mutable_attr()->erase("_class");
+  TF_ASSIGN_OR_RETURN(Node* const copy, graph->AddNode(std::move(def)));
+  for (int i = 0; i < loop.num_inputs(); ++i) {
+    TF_ASSIGN_OR_RETURN(Node* const arg, add_end("_Arg", i, loop.input_type(i)));
+    graph->AddEdge(arg, 0, copy, i);
+  }
+  for (int i = 0; i < loop.num_outputs(); ++i) {
+    TF_ASSIGN_OR_RETURN(Node* const retval, add_end("_Retval", i, loop.output_type(i)));
+    graph->AddEdge(copy, i, retval, 0);
+  }
+  tensorflow::FixupSourceAndSinkEdges(graph.get());
+  return graph;
+}
+
+// As TensorFlow does with the graph of a function.
+absl::Status Optimize(const std::string& device, const GraphOptimizationPassOptions& options,
+                      std::unique_ptr<Graph>* graph) {
+  std::vector<std::string> results, arguments;
+  for (Node* node : (*graph)->op_nodes()) {
+    node->set_requested_device(device);
+    node->set_assigned_device_name(device);
+    if (node->IsRetval()) results.push_back(node->name());
+    if (node->IsArg()) arguments.push_back(node->name());
+  }
+  tensorflow::Device* const cpu =
+      options.device_set == nullptr ? nullptr : options.device_set->FindDeviceByName(device);
+  if (cpu == nullptr || options.session_options == nullptr ||
+      !tensorflow::grappler::MetaOptimizerEnabled(options.session_options->config)) {
+    return absl::OkStatus();
+  }
+  tensorflow::grappler::GrapplerItem::OptimizationOptions optimization;
+  optimization.allow_pruning_stateful_and_dataset_ops = false;
+  optimization.is_eager_mode = true;
+  optimization.optimize_function_library = false;
+  tensorflow::FunctionLibraryDefinition functions(*options.flib_def);
+  return tensorflow::grappler::OptimizeGraph(
+      std::move(results), std::move(arguments), &functions, *options.device_set, cpu,
+      options.session_options->config, "tektite_loop", optimization, graph);
+}
+
+// The loop taken apart, as a function of its inputs.
+absl::StatusOr<FunctionDef> LoweredFunction(const Node& loop,
+                                            const GraphOptimizationPassOptions& options) {
+  TF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, GraphOf(loop, options));
+  TF_RETURN_IF_ERROR(RunLowering(options, &graph));
+  TF_RETURN_IF_ERROR(Optimize(loop.assigned_device_name(), options, &graph));
+  // What waits for the loop waits for its results.
+  const auto result = [](const Node* node) -> absl::optional<std::string> {
+    const auto& edges = node->out_edges();
+    const bool is_result =
+        !node->IsArg() &&
+        std::any_of(edges.begin(), edges.end(), [](auto* edge) { return edge->dst()->IsRetval(); });
+    if (!is_result) return absl::nullopt;
+    return node->name();
+  };
+  static std::atomic<int64_t> serial{0};
+  FunctionDef function;
+  TF_RETURN_IF_ERROR(tensorflow::GraphToFunctionDef(
+      *graph, absl::StrCat("__tektite_loop_", serial.fetch_add(1), "_", getpid()), result,
+      &function));
+  return function;
+}
+
+// A call that the lowering puts the function's body in the place of.
+absl::Status ReplaceByCall(Node* loop, const std::string& function, Graph* graph) {
+  NodeDef def;
+  def.set_name(loop->name());
+  def.set_op("StatefulPartitionedCall");
+  def.set_device(loop->requested_device());
+  tensorflow::AddNodeAttr("Tin", loop->input_types(), &def);
+  tensorflow::AddNodeAttr("Tout", loop->output_types(), &def);
+  (*def.mutable_attr())["f"].mutable_func()->set_name(function);
+  tensorflow::AddNodeAttr(LowerFunctionalOpsPass::kLowerAsMultiDeviceFunctionAttr, true, &def);
+  TF_ASSIGN_OR_RETURN(Node* const call, graph->AddNode(std::move(def)));
+  call->set_assigned_device_name(loop->assigned_device_name());
+  const std::vector<const Edge*> in(loop->in_edges().begin(), loop->in_edges().end());
+  for (const Edge* edge : in) {
+    graph->AddEdge(edge->src(), edge->src_output(), call, edge->dst_input());
+  }
+  const std::vector<const Edge*> out(loop->out_edges().begin(), loop->out_edges().end());
+  for (const Edge* edge : out) {
+    Node* const reader = edge->dst();
+    const int output = edge->src_output(), input = edge->dst_input();
+    graph->RemoveEdge(edge);
+    graph->AddEdge(call, output, reader, input);
+  }
+  graph->RemoveNode(loop);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsToBeLowered(tensorflow::AttrSlice attributes) {
+  const AttrValue* const lower = attributes.Find(kLower);
+  return lower != nullptr && lower->b();
+}
+
+bool IsKept(const Node& node) {
+  return (node.IsWhileNode() || node.IsIfNode() || node.IsCaseNode()) &&
+         node.attrs().Find(kKept) != nullptr;
+}
+
+void Keep(Node* node) {
+  node->ClearAttr(kLower);
+  node->AddAttr(kLower, false);
+  node->AddAttr(kKept, true);
+}
+
+void Keep(NodeDef* node) {
+  (*node->mutable_attr())[kLower].set_b(false);
+  (*node->mutable_attr())[kKept].set_b(true);
+}
+
+std::vector<Node*> KeptLoops(const Graph& graph) {
+  std::vector<Node*> loops;
+  for (Node* node : graph.op_nodes()) {
+    if (IsKept(*node)) loops.push_back(node);
+  }
+  return loops;
+}
+
+tensorflow::FunctionDefLibrary FunctionsOfKeptLoops(
+    const Graph& graph, const tensorflow::FunctionLibraryDefinition& functions) {
+  tensorflow::GraphDef loops;
+  for (const Node* loop : KeptLoops(graph)) *loops.add_node() = loop->def();
+  tensorflow::FunctionDefLibrary library = functions.ReachableDefinitions(loops).ToProto();
+  std::sort(library.mutable_function()->begin(), library.mutable_function()->end(),
+            [](const FunctionDef& a, const FunctionDef& b) {
+              return a.signature().name() < b.signature().name();
+            });
+  return library;
+}
+
+void LowerLoops(const std::vector<Node*>& loops, const GraphOptimizationPassOptions& options) {
+  if (loops.empty()) return;
+  Graph* const graph = options.graph->get();
+  const std::string device = loops.front()->assigned_device_name();
+  std::vector<std::string> added;
+  for (Node* loop : loops) {
+    loop->ClearAttr(kKept);
+    loop->ClearAttr(kLower);
+    loop->AddAttr(kLower, true);
+    absl::StatusOr<FunctionDef> function = LoweredFunction(*loop, options);
+    if (!function.ok()) continue;
+    const std::string name = function->signature().name();
+    if (!options.flib_def->AddFunctionDef(*std::move(function)).ok()) continue;
+    added.push_back(name);
+    ReplaceByCall(loop, name, graph).IgnoreError();
+  }
+  RunLowering(options, options.graph).IgnoreError();
+  for (const std::string& name : added) options.flib_def->RemoveFunction(name).IgnoreError();
+  for (Node* node : graph->op_nodes()) {
+    if (!node->assigned_device_name().empty()) continue;
+    node->set_assigned_device_name(node->requested_device().empty() ? device
+                                                                    : node->requested_device());
+  }
+  tensorflow::FixupSourceAndSinkEdges(graph);
+}
+
+}  // namespace tektite::tf_hook

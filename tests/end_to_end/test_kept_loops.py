@@ -1,0 +1,252 @@
+"""--keep_loops: loops and branches that stay whole, and all that may become of them."""
+import numpy as np
+import pytest
+
+KEEP = "--keep_loops"
+# Nothing but what is said here counts as work enough for a cluster.
+USUAL = "--keep_loops --min_cluster_ops=2 --min_cluster_cost=20000"
+
+# Each program returns y of x; `loops` is how many loops and branches are kept in it.
+PROGRAMS = {
+    "turns": (1, """
+def f(x, n):
+    for i in tf.range(n):
+        x = tf.tanh(x @ w) + 1.0
+    return x
+"""),
+    "until": (1, """
+def f(x, n):
+    y = tf.exp(x) + 1.0
+    i = 0
+    while i < 20 and tf.reduce_sum(y) < 1e4:
+        y = y * 1.5 + tf.abs(x)
+        i += 1
+    return y * 2.0
+"""),
+    "constants only": (1, """
+def f(x, n):
+    total = tf.while_loop(lambda i, s: i < 7, lambda i, s: (i + 1, s * 1.5 + 1.0), (0, 1.0))[1]
+    return tf.tanh(x) * total
+"""),
+    "one in the other": (1, """
+def f(x, n):
+    for i in tf.range(n):
+        for j in tf.range(i + 1):
+            x = tf.sin(x) + 0.5
+        x = x * 1.25
+    return x
+"""),
+    "in called functions": (2, """
+@tf.function
+def inner(x):
+    for i in tf.range(3):
+        x = tf.tanh(x @ w) + 1.0
+    return x
+
+def f(x, n):
+    return inner(x) * 2.0 + inner(x + 1.0)
+"""),
+    "branch": (1, """
+def f(x, n):
+    return tf.cond(n > 3, lambda: tf.tanh(x @ w), lambda: tf.exp(x) * 2.0) + 1.0
+"""),
+    "branch by a number": (1, """
+def f(x, n):
+    return tf.switch_case(n - 1, [lambda: tf.tanh(x), lambda: tf.exp(x) * 2.0, lambda: x @ w]) * 2.0
+"""),
+    "branch in a loop": (1, """
+def f(x, n):
+    for i in tf.range(n):
+        if tf.reduce_sum(x) > 0.0:
+            x = tf.tanh(x) - 0.5
+        else:
+            x = tf.exp(x) * 0.5
+    return x
+"""),
+    "two values change places": (1, """
+def f(x, n):
+    return tf.while_loop(lambda i, a, b: i < n, lambda i, a, b: (i + 1, tf.tanh(b) + 1.0, a * 0.5),
+                         (0, tf.zeros_like(x), x), parallel_iterations=1)[1]
+"""),
+    "behind one another": (2, """
+def f(x, n):
+    for i in tf.range(n):
+        x = tf.tanh(x) + 1.0
+    x = tf.exp(x) * 0.25
+    for i in tf.range(n):
+        x = tf.sin(x) + 1.0
+    return tf.stop_gradient(x)
+"""),
+    "a variable is assigned to in it": (0, """
+counter = tf.Variable(0.0)
+def f(x, n):
+    for i in tf.range(n):
+        counter.assign_add(1.0)
+        x = tf.tanh(x) + counter
+    return x
+"""),
+    "a variable is read in it, and assigned to around it": (1, """
+counter = tf.Variable(1.0)
+def f(x, n):
+    counter.assign_add(2.0)
+    for i in tf.range(n):
+        x = tf.tanh(x) + counter
+    counter.assign_add(1.0)
+    return x + counter
+"""),
+    "an op that is not compiled": (0, """
+def f(x, n):
+    for i in tf.range(n):
+        x = tf.tanh(x) + tf.ensure_shape(tf.numpy_function(np.sin, [x], tf.float32), [None, 6])
+    return x
+"""),
+    "another device": (0, """
+def f(x, n):
+    for i in tf.range(n):
+        with tf.device("CPU:1"):
+            x = tf.tanh(x) + 1.0
+    return x
+"""),
+}
+
+TEXT = """
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+w = tf.Variable(normal(6, 6))
+{program}
+f = tf.function(f, input_signature=[tf.TensorSpec([None, 6]), tf.TensorSpec([], tf.int32)])
+special = np.array([[np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0]], np.float32)
+y = [f(tf.constant(v), n) for v, n in (
+    (normal(5, 6), 4), (normal(1, 6), 1), (normal(5, 6), 0), (normal(0, 6), 2), (special, 3), (normal(5, 6), 4))]
+report(y=[np.nan_to_num(v, nan=12345.0) for v in y])
+"""
+
+
+def same(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_tensorflows(run_pair, name):
+    loops, program = PROGRAMS[name]
+    plain, compiled = run_pair(TEXT.format(program=program), TEKTITE_FLAGS=KEEP)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["kept_loops"] == loops and compiled.host["lowered_loops"] == 0
+
+
+def test_without_the_flag_none_is_kept(run_pair):
+    _, compiled = run_pair(TEXT.format(program=PROGRAMS["turns"][1]))
+    assert compiled.host["kept_loops"] == 0 and compiled.host["clusters_placed"] >= 1
+
+
+def test_a_loop_of_a_session(run_pair):
+    plain, compiled = run_pair("""
+tf.compat.v1.enable_control_flow_v2()
+with tf.Graph().as_default():
+    x = tf.compat.v1.placeholder(tf.float32, [None, 6])
+    n = tf.compat.v1.placeholder(tf.int32, [])
+    y = tf.while_loop(lambda i, v: i < n, lambda i, v: (i + 1, tf.tanh(v) + 1.0), (0, tf.exp(x)))
+    fetched = [y[1] * 2.0, y[1]]
+    with tf.compat.v1.Session() as session:
+        report(y=[session.run(fetched, {x: normal(k, 6), n: k}) for k in (3, 1, 0)])
+""", TEKTITE_FLAGS=KEEP)
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
+        same(ours, theirs)
+    assert compiled.host["kept_loops"] == 1
+
+
+def test_loops_of_a_dataset_and_its_epochs(run_pair):
+    plain, compiled = run_pair("""
+def f(x):
+    for i in tf.range(3):
+        x = tf.tanh(x) + tf.cast(i, tf.float32)
+    return tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.exp(x) * 2.0, lambda: x - 1.0)
+
+data = tf.data.Dataset.from_tensor_slices(normal(5, 6)).map(f)
+report(y=[[x for x in data] for _ in range(4)])
+""", TEKTITE_FLAGS=KEEP)
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
+        same(ours, theirs)
+    assert compiled.host["kept_loops"] == 4 * 2 and compiled.host["repeated_graphs"] == 2
+
+
+def test_a_saved_model_eager_functions_and_strategies(run_pair):
+    plain, compiled = run_pair("""
+import tempfile
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+
+class Model(tf.Module):
+    def __init__(self):
+        self.w = tf.Variable(normal(6, 6))
+    @tf.function(input_signature=[tf.TensorSpec([None, 6])])
+    def __call__(self, x):
+        for i in tf.range(4):
+            x = tf.tanh(x @ self.w) + 1.0
+        return x
+
+model, x = Model(), normal(3, 6)
+y = [model(x)]
+with tempfile.TemporaryDirectory() as folder:
+    tf.saved_model.save(model, folder)
+    y.append(tf.saved_model.load(folder)(x))
+tf.config.run_functions_eagerly(True)
+y.append(model(x))
+tf.config.run_functions_eagerly(False)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+y.extend(strategy.experimental_local_results(
+    tf.function(lambda x: strategy.run(model, (x,)))(tf.constant(x))))
+report(y=y)
+""", TEKTITE_FLAGS=KEEP)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["kept_loops"] >= 2
+
+
+def test_an_error_in_a_loop_is_tensorflows(run_pair):
+    plain, compiled = run_pair("""
+@tf.function
+def f(x):
+    for i in tf.range(3):
+        x = tf.tanh(tf.linalg.matmul(x, tf.reshape(x, [2, 3])) + 1.0)
+    return x
+try:
+    f(tf.constant(normal(3, 4)))
+    report(kind="none")
+except Exception as error:
+    report(kind=type(error).__name__)
+""", TEKTITE_FLAGS=KEEP)
+    assert plain.values["kind"] == compiled.values["kind"] != "none"
+
+
+# A branch on its own is too little for a cluster, and stays what TensorFlow makes of it.
+def test_what_is_too_small_is_not_kept(run_pair):
+    plain, compiled = run_pair("""
+f = tf.function(lambda x: tf.cond(x > 1.0, lambda: x + 1.0, lambda: x - 1.0))
+report(y=[f(tf.constant(v)) for v in (0.5, 1.5)])
+""", TEKTITE_FLAGS=USUAL)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["kept_loops"] == 0 and compiled.host["lowered_loops"] == 0
+
+
+def test_a_cancelled_loop_ends(run_pair):
+    _, compiled = run_pair("""
+import time
+from tensorflow.python.eager import cancellation
+
+@tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+def f(x):
+    while x > 0.0:
+        x = tf.sin(x) * 0.0 + 1.0
+    return x
+
+manager = cancellation.CancellationManager()
+call = manager.get_cancelable_function(f.get_concrete_function())
+threading.Timer(2.0, manager.start_cancel).start()
+try:
+    call(tf.constant(1.0))
+    report(kind="none")
+except tf.errors.CancelledError:
+    report(kind="cancelled")
+""", TEKTITE_FLAGS=KEEP)
+    assert compiled.values["kind"] == "cancelled" and compiled.host["kept_loops"] == 1
