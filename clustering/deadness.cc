@@ -70,8 +70,9 @@ int Deadness::Or(const std::vector<int>& alternatives, int merge) {
             id);
       }
     }
-    for (const auto& [key, ids] : choices) {
-      if (static_cast<int>(ids.size()) != std::get<3>(key)) continue;
+    for (const auto& [key, chosen] : choices) {
+      if (static_cast<int>(chosen.size()) != std::get<3>(key)) continue;
+      const auto& ids = chosen;  // C++17 does not let a lambda capture a structured binding
       left.erase(std::remove_if(
                      left.begin(), left.end(),
                      [&](int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }),
