@@ -180,6 +180,7 @@ std::vector<Node*> SplitFusion(Graph& graph, Node* fusion) {
   ir::Attributes attrs = fusion->attrs();
   const int64_t panel_width = fusion->Int(ir::Attr::rhs_packed);
   attrs.Erase(ir::Attr::rhs_packed);
+  attrs.Erase(ir::Attr::in_place);
   graph.Erase(fusion);
   std::vector<Node*> copies;
   for (Node* node : graph.NodeList()) {

@@ -20,9 +20,18 @@ class Joiner {
         lifetimes_(lifetimes),
         memory_(*memory),
         in_chain_(graph.buffers.size()),
+        is_update_(graph.buffers.size()),
         steps_at_(times.length + 1) {
     for (size_t s = 0; s < graph.steps.size(); ++s) {
       if (times.begin[s] >= 0) steps_at_[times.begin[s]].push_back(static_cast<int>(s));
+    }
+  }
+
+  void JoinUpdates() {
+    for (const Step& step : graph_.steps) {
+      if (step.updates < 0) continue;
+      memory_.Join(step.operands[step.updates], step.results[0]);
+      is_update_[step.results[0]] = true;
     }
   }
 
@@ -64,7 +73,8 @@ class Joiner {
         absl::InlinedVector<int, 4> taken;
         for (int r = 0; r < static_cast<int>(step.results.size()); ++r) {
           const int result = step.results[r];
-          if (graph_.buffers[result].size == ir::Dim(0) || updated[result] || in_chain_[result]) {
+          if (graph_.buffers[result].size == ir::Dim(0) || updated[result] || in_chain_[result] ||
+              is_update_[result]) {
             continue;
           }
           for (int b : step.operands) {
@@ -140,6 +150,7 @@ class Joiner {
   const Lifetimes& lifetimes_;
   SharedMemory& memory_;
   std::vector<bool> in_chain_;              // by buffer: lies where a loop carries a value
+  std::vector<bool> is_update_;             // by buffer: lies where what it updates does
   std::vector<std::vector<int>> steps_at_;  // by time: those that begin there
 };
 
@@ -165,6 +176,7 @@ int JoinInPlace(const StepGraph& graph, const Timeline& times, const Lifetimes& 
                 const std::vector<bool>& must_stay, const std::vector<bool>& updated,
                 SharedMemory* memory) {
   Joiner joiner(graph, times, lifetimes, memory);
+  joiner.JoinUpdates();
   joiner.JoinChosen();
   const int carried = joiner.JoinCarried();
   return carried + joiner.JoinOthers(must_stay, updated);

@@ -9,6 +9,7 @@
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "jit/ir/control.h"
+#include "jit/ir/in_place.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/runtime/host_memory.h"
@@ -240,10 +241,16 @@ class Builder {
     auto kernel = kernels_.find(&node);
     if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
     Step step;
-    out_.names.push_back(node.name().empty() ? std::string(ir::FusionKindName(node.fusion_kind()))
-                                             : node.name());
     step.kernel = kernel->second;
     AddOperands(node.operands(), &step);
+    const int updated = ir::UpdatedOperand(node);
+    if (updated >= 0 && step.kernel->CanRunInPlace(updated, 0)) {
+      step.updates = updated;
+      step.operands[updated] = AddCopy(node.operand(updated));
+      if (!step.parts.empty()) step.parts[updated] = Step::kWhole;
+    }
+    out_.names.push_back(node.name().empty() ? std::string(ir::FusionKindName(node.fusion_kind()))
+                                             : node.name());
     for (const std::string& symbol : ir::SymbolsOf(node.region())) {
       step.symbols.push_back(number_of_.at(symbol));
     }
@@ -361,12 +368,17 @@ class Builder {
         part_of_.count(output) == 0 && std::find(taken.begin(), taken.end(), b) == taken.end()) {
       return b;
     }
+    return AddCopy(output);
+  }
+
+  int AddCopy(Value value) {
+    const Dim bytes = BytesOf(value.shape());
     Step step;
     step.kind = Step::Kind::kCopy;
-    AddOperands({output}, &step);
+    AddOperands({value}, &step);
     const int copy = static_cast<int>(out_.buffers.size());
-    out_.buffers.push_back({Buffer::Kind::kComputed, static_cast<int>(out_.steps.size()),
-                            BytesOf(output.shape()), out_.program.Add(BytesOf(output.shape()))});
+    out_.buffers.push_back({Buffer::Kind::kComputed, static_cast<int>(out_.steps.size()), bytes,
+                            out_.program.Add(bytes)});
     step.results.push_back(copy);
     out_.names.emplace_back("copy");
     Push(std::move(step), false);

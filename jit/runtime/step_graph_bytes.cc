@@ -45,8 +45,8 @@ class Writer {
       Number(place);
     }
     body_.Size(graph.steps.size());
-    for (const auto& [kind, kernel, operands, parts, results, symbols, group, region, regions] :
-         graph.steps) {
+    for (const auto& [kind, kernel, operands, parts, results, symbols, group, updates, region,
+                      regions] : graph.steps) {
       (void)kernel;  // the caller's
       body_.U32(static_cast<uint32_t>(kind));
       Numbers(operands);
@@ -55,6 +55,7 @@ class Writer {
       Numbers(results);
       Numbers(symbols);
       Number(group + 1);
+      Number(updates + 1);
       Number(region + 1);
       Numbers(regions);
     }
@@ -223,8 +224,8 @@ class Reader {
     graph->constants.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
   }
   void ReadSteps(StepGraph* graph) {
-    // A kind, four lists, whether there are parts, a group, a region.
-    constexpr uint64_t kLeast = 8 * kWord;
+    // A kind, four lists, whether there are parts, a group, what is updated, a region.
+    constexpr uint64_t kLeast = 9 * kWord;
     const uint64_t count = in_.Size(kLeast);
     graph->steps.reserve(count);
     for (uint64_t n = count; n > 0; --n) {
@@ -237,6 +238,7 @@ class Reader {
       Numbers(graph->buffers.size(), &step.results);
       Numbers(graph->program.num_symbols(), &step.symbols);
       step.group = Number(count + 1) - 1;
+      step.updates = Number(step.operands.size() + 1) - 1;
       step.region = Number(count + 1) - 1;
       Numbers(count, &step.regions);
     }
@@ -302,7 +304,11 @@ class Reader {
     const auto size = [&](int b) { return graph.buffers[b].size; };
     const size_t operands = step.operands.size(), results = step.results.size();
     const bool is_loop = step.kind == Step::Kind::kWhile;
-    if (step.kind == Step::Kind::kKernel) return step.regions.empty();
+    if (step.kind == Step::Kind::kKernel) {
+      return step.regions.empty() &&
+             (step.updates < 0 ||
+              (results == 1 && size(step.operands[step.updates]) == size(step.results[0])));
+    }
     if (step.group >= 0) return false;
     if (step.kind == Step::Kind::kCopy) {
       return step.regions.empty() && operands == 1 && results == 1;

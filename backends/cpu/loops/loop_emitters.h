@@ -15,6 +15,10 @@ namespace tektite::cpu {
 absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const Target& target,
                                        const std::string& name);
 
+// Updates of a part of an operand that the result lies in (jit/ir/in_place.h).
+absl::StatusOr<EmittedKernel> EmitUpdate(const ir::Node& fusion, const Target& target,
+                                         const std::string& name);
+
 // Reductions over the innermost dimension and all that shares their rows: each row goes through the
 // stages between reductions while it is in L1.
 absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const Target& target,

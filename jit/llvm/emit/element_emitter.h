@@ -66,6 +66,8 @@ class ElementEmitter {
   // Column c of an array whose rows end with columns.size() elements, at those rows.
   void StoreColumns(loop::Value pointer, const ir::Shape& shape, const Indices& rows,
                     absl::Span<const loop::Value> columns);
+  // Where in the result of a dynamic_update_slice the element of its update is.
+  Indices UpdatedAt(const ir::Node& update_slice, const Indices& at);
   // The elementwise op of `node` on operands that are there already.
   loop::Value Apply(const ir::Node& node, std::vector<loop::Value> operands);
 

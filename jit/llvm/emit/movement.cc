@@ -218,6 +218,18 @@ Value ElementEmitter::EmitDynamicSlice(const Node& node, const Indices& at) {
   return Emit(node.operand(0), from);
 }
 
+Indices ElementEmitter::UpdatedAt(const Node& update_slice, const Indices& at) {
+  Indices to;
+  for (size_t i = 0; i < at.size(); ++i) {
+    const int d = static_cast<int>(i);
+    const Dim highest = update_slice.shape().dim(d) - update_slice.operand_shape(1).dim(d);
+    const bool moves = highest != Dim(0);
+    to.push_back(moves ? Shifted(at[i], ClampedStart(update_slice.operand(2 + d), highest))
+                       : at[i]);
+  }
+  return to;
+}
+
 Value ElementEmitter::EmitDynamicUpdateSlice(const Node& node, const Indices& at) {
   const Shape& update = node.operand_shape(1);
   Value original = Emit(node.operand(0), at);

@@ -1,0 +1,35 @@
+// Fusions whose result lies where an operand does, of which they write a part.
+//
+//   %1: f32[t,n] = fusion(%acc, %row, %i) {in_place = true, kind = loop}
+//     graph @fused(...) { ... return dynamic_update_slice(%acc, %row, %i, %0) }
+//
+// Such a fusion's kernel may leave out what the update leaves alone: the runtime copies the operand
+// first unless the result takes over its memory.  Kernels that are run by anybody else must not
+// have the attribute; the pass update_in_place sets it inside loops and choices.
+#ifndef TEKTITE_JIT_IR_IN_PLACE_H_
+#define TEKTITE_JIT_IR_IN_PLACE_H_
+
+#include "jit/ir/graph.h"
+
+namespace tektite::ir {
+
+// The operand that the fusion's only result is an update of and that nothing else in it reads; -1
+// where there is none.
+inline int FindUpdatedOperand(const Node& fusion) {
+  const Graph& region = fusion.region();
+  if (fusion.num_results() != 1) return -1;
+  const Node& update = *region.outputs()[0].node;
+  if (update.op() != Op::kDynamicUpdateSlice || !update.uses().empty()) return -1;
+  const Node& whole = *update.operand(0).node;
+  const bool alone = whole.op() == Op::kParameter && whole.uses().size() == 1;
+  return alone ? static_cast<int>(whole.Int(Attr::index)) : -1;
+}
+
+// The same of a fusion that is marked; -1 for others.
+inline int UpdatedOperand(const Node& fusion) {
+  return fusion.Bool(Attr::in_place) ? FindUpdatedOperand(fusion) : -1;
+}
+
+}  // namespace tektite::ir
+
+#endif  // TEKTITE_JIT_IR_IN_PLACE_H_
