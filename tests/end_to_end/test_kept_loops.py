@@ -100,6 +100,19 @@ def f(x, n):
         x = tf.tanh(x) + tf.ensure_shape(tf.numpy_function(np.sin, [x], tf.float32), [None, 6])
     return x
 """),
+    "in one that is not compiled": (2, """
+@tf.function
+def called(x):
+    return tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.exp(x) * 0.5, lambda: tf.tanh(x) - 1.0)
+
+def f(x, n):
+    for i in tf.range(n):
+        x = x + tf.ensure_shape(tf.numpy_function(np.sin, [x], tf.float32), [None, 6])
+        for j in tf.range(3):
+            x = tf.tanh(x) + tf.cast(j, tf.float32)
+        x = called(x)
+    return x
+"""),
     "another device": (0, """
 def f(x, n):
     for i in tf.range(n):

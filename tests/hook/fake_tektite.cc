@@ -8,6 +8,10 @@
 //   FAKE_TEKTITE_ABI=99    the ABI version it claims
 //   FAKE_TEKTITE_ONE=1     all candidates are one cluster, cycles or not
 //   FAKE_TEKTITE_CONTEST=1 the value of the flag "contest"
+//   FAKE_TEKTITE_KEEP=1    functional loops are candidates when the hook asks which to keep, but
+//   not
+//                          when they have been kept; with 2 they still are (FAKE_TEKTITE_CODE=12,
+//                          since nothing here can run them)
 //   FAKE_TEKTITE_SLEEP_MS=20  how long every run takes
 // Limits: never compiled into anything that is installed.
 
@@ -43,7 +47,7 @@ struct Value {
 struct FakeNode {
   std::string name, op, device, scope;
   std::vector<std::string> inputs;
-  bool compile = false, forbidden = false;
+  bool compile = false, forbidden = false, kept = false;
   int type = kFloat;
   int index = 0;
   Value constant;
@@ -101,6 +105,8 @@ void ReadAttr(protozero::pbf_reader entry, FakeNode* node) {
           const bool value = attr.get_bool();
           node->compile = value;
           node->forbidden = !value;
+        } else if (attr.tag() == 5 && key == "_tektite_kept") {
+          node->kept = attr.get_bool();
         } else if (attr.tag() == 2 && key == "_XlaScope") {
           node->scope = attr.get_string();
         } else if (attr.tag() == 8 && key == "value") {
@@ -286,8 +292,14 @@ tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
     while (group[name] != name) name = group[name];
     return name;
   };
+  const int keeps = Environment("FAKE_TEKTITE_KEEP", 0);
+  const auto is_kept_loop = [&](const FakeNode& node) {
+    const bool is_loop = node.op == "While" || node.op == "StatelessWhile";
+    return is_loop && (options->inline_calls != 0 ? keeps > 0 : keeps > 1 && node.kept);
+  };
   for (const FakeNode& node : nodes) {
-    if (IsCandidate(node) && (options->mode == TEKTITE_MARK_ALL || node.compile)) {
+    if ((IsCandidate(node) || is_kept_loop(node)) &&
+        (options->mode == TEKTITE_MARK_ALL || node.compile)) {
       group[node.name] = node.name;
     }
   }
@@ -337,6 +349,7 @@ const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster
 void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
 
 int64_t tektite_flag(const tektite_compiler* compiler, const char* name, int64_t otherwise) {
+  if (std::string(name) == "keep_loops") return Environment("FAKE_TEKTITE_KEEP", 0);
   return std::string(name) == "contest" ? Environment("FAKE_TEKTITE_CONTEST", 0) : otherwise;
 }
 

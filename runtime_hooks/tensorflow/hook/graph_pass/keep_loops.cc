@@ -70,11 +70,24 @@ class LoopFinder {
  public:
   explicit LoopFinder(const FunctionLibraryDefinition& functions) : functions_(functions) {}
 
-  Loops Find(const tensorflow::Graph& graph) {
+  Loops FindIn(const tensorflow::Graph& graph) {
     Loops loops;
     for (const Node* node : graph.op_nodes()) {
       Visit(node->name(), node->type_string(), node->attrs(), 0, &loops);
     }
+    return loops;
+  }
+
+  // Of a function, `depth` calls deep.
+  Loops Behind(const std::string& function, int depth = 0) {
+    if (const auto known = known_.find(function); known != known_.end()) return known->second;
+    Loops loops;
+    const FunctionDef* const def = functions_.Find(function);
+    if (def == nullptr) return loops;
+    for (const NodeDef& node : def->node_def()) {
+      Visit(node.name(), node.op(), AttrSlice(node), depth + 1, &loops);
+    }
+    known_.emplace(function, loops);
     return loops;
   }
 
@@ -91,36 +104,11 @@ class LoopFinder {
     if (!behind.empty()) loops->calls.emplace_back(name, std::move(behind));
   }
 
-  Loops Behind(const std::string& function, int depth) {
-    if (const auto known = known_.find(function); known != known_.end()) return known->second;
-    Loops loops;
-    const FunctionDef* const def = functions_.Find(function);
-    if (def == nullptr) return loops;
-    for (const NodeDef& node : def->node_def()) {
-      Visit(node.name(), node.op(), AttrSlice(node), depth + 1, &loops);
-    }
-    known_.emplace(function, loops);
-    return loops;
-  }
-
   const FunctionLibraryDefinition& functions_;
   absl::flat_hash_map<std::string, Loops> known_;
 };
 
-using Names = absl::flat_hash_set<std::string_view>;
-
-// Those whose names, behind their calls' as the compiler puts them together, are among `marked`.
-Loops Only(const Loops& loops, const Names& marked, const std::string& prefix) {
-  Loops left;
-  for (const std::string& node : loops.nodes) {
-    if (marked.contains(absl::StrCat(prefix, node))) left.nodes.push_back(node);
-  }
-  for (const auto& [call, behind] : loops.calls) {
-    Loops kept = Only(behind, marked, absl::StrCat(prefix, call, "/"));
-    if (!kept.empty()) left.calls.emplace_back(call, std::move(kept));
-  }
-  return left;
-}
+using Names = absl::flat_hash_set<std::string>;
 
 void SetCalledFunction(const std::string& name, NodeDef* call) {
   const auto function = call->mutable_attr()->find("f");
@@ -131,52 +119,137 @@ void SetCalledFunction(const std::string& name, NodeDef* call) {
   }
 }
 
-// Adds a copy of the function in which the loops are kept, and returns its name. Equal copies have
-// equal names.
-absl::StatusOr<std::string> KeepIn(const std::string& function, const Loops& loops,
-                                   FunctionLibraryDefinition* functions) {
-  FunctionDef copy = *functions->Find(function);
-  const Names kept(loops.nodes.begin(), loops.nodes.end());
-  absl::flat_hash_map<std::string_view, const Loops*> behind;
-  for (const auto& [call, in_call] : loops.calls) behind.emplace(call, &in_call);
-  for (NodeDef& node : *copy.mutable_node_def()) {
-    if (kept.contains(node.name())) Keep(&node);
-    const auto call = behind.find(node.name());
-    if (call == behind.end()) continue;
-    const std::string called = CalledFunction(node.op(), AttrSlice(node), *functions);
-    TF_ASSIGN_OR_RETURN(const std::string name, KeepIn(called, *call->second, functions));
-    SetCalledFunction(name, &node);
-  }
-  std::string bytes;
-  if (!tensorflow::SerializeToStringDeterministic(copy, &bytes)) {
-    return absl::ResourceExhaustedError(function);
-  }
-  const std::string name =
-      absl::StrCat(function, "_tektite_", absl::Hex(std::hash<std::string>()(bytes)));
-  copy.mutable_signature()->set_name(name);
-  TF_RETURN_IF_ERROR(functions->AddFunctionDef(std::move(copy)));
-  return name;
-}
+// Asks the compiler, and keeps what it says in a graph and in copies of functions.
+class Keeper {
+ public:
+  Keeper(const CompilerLibrary& library, const GraphOptimizationPassOptions& options)
+      : library_(library), functions_(*options.flib_def), finder_(functions_), options_(options) {}
 
-// Of the whole graph; calls that cannot be changed stay as they are.
-void KeepLoops(const Loops& loops, const GraphOptimizationPassOptions& options) {
-  const Names kept(loops.nodes.begin(), loops.nodes.end());
-  absl::flat_hash_map<std::string_view, const Loops*> behind;
-  for (const auto& [call, in_call] : loops.calls) behind.emplace(call, &in_call);
-  for (Node* node : (*options.graph)->op_nodes()) {
-    if (kept.contains(node->name())) Keep(node);
-    const auto call = behind.find(node->name());
-    if (call == behind.end() || node->attrs().Find("f") == nullptr) continue;
-    const AttrValue* const called = node->attrs().Find("f");
-    absl::StatusOr<std::string> name =
-        KeepIn(called->func().name(), *call->second, options.flib_def);
-    if (!name.ok()) continue;
-    AttrValue changed = *called;
-    changed.mutable_func()->set_name(*name);
-    node->ClearAttr("f");
-    node->AddAttr("f", changed);
+  void Run(const Loops& loops) {
+    tensorflow::GraphDef graph_def;
+    (*options_.graph)->ToGraphDef(&graph_def, /*include_flib_def=*/false);
+    const Names marked = Marked(std::move(graph_def));
+    const Names names(loops.nodes.begin(), loops.nodes.end());
+    absl::flat_hash_map<std::string_view, const Loops*> behind;
+    for (const auto& [call, in_call] : loops.calls) behind.emplace(call, &in_call);
+    for (Node* node : (*options_.graph)->op_nodes()) {
+      const auto call = behind.find(node->name());
+      const Loops* const in_call = call == behind.end() ? nullptr : call->second;
+      if (in_call == nullptr && !names.contains(node->name())) continue;
+      NodeDef changed = node->def();
+      const bool has_changed = in_call == nullptr ? ChangeLoop(marked, "", &changed)
+                                                  : ChangeCall(*in_call, marked, "", &changed);
+      if (!has_changed || changed.op() != node->type_string()) continue;
+      for (const auto& [name, value] : changed.attr()) {
+        node->ClearAttr(name);
+        node->AddAttr(name, value);
+      }
+    }
   }
-}
+
+ private:
+  // The nodes that the compiler would put into clusters if all calls were taken apart.
+  Names Marked(tensorflow::GraphDef graph_def) {
+    *graph_def.mutable_library() = functions_.ReachableDefinitions(graph_def).ToProto();
+    const Marking marking =
+        Mark(library_, std::move(graph_def), Extent::kEverything, /*inlines_calls=*/true);
+    Names marked;
+    if (marking == nullptr) return marked;
+    for (int cluster = 0; cluster < library_.marking_num_clusters(marking.get()); ++cluster) {
+      for (int i = 0; i < library_.marking_num_nodes(marking.get(), cluster); ++i) {
+        marked.insert(library_.marking_node(marking.get(), cluster, i));
+      }
+    }
+    return marked;
+  }
+
+  // Both say whether anything has changed. `prefix`: what the compiler puts before a node's name.
+  bool ChangeLoop(const Names& marked, const std::string& prefix, NodeDef* loop) {
+    if (marked.contains(absl::StrCat(prefix, loop->name()))) {
+      Keep(loop);
+      return true;
+    }
+    bool has_changed = false;
+    const auto change = [&](tensorflow::NameAttrList* function) {
+      const std::string name = KeepInBody(function->name());
+      has_changed |= name != function->name();
+      function->set_name(name);
+    };
+    for (auto& [name, value] : *loop->mutable_attr()) {
+      if (value.value_case() == AttrValue::kFunc) change(value.mutable_func());
+      if (value.value_case() != AttrValue::kList) continue;
+      for (auto& function : *value.mutable_list()->mutable_func()) change(&function);
+    }
+    return has_changed;
+  }
+
+  bool ChangeCall(const Loops& behind, const Names& marked, const std::string& prefix,
+                  NodeDef* call) {
+    const std::string called = CalledFunction(call->op(), AttrSlice(*call), functions_);
+    const std::string name =
+        KeepIn(called, behind, marked, absl::StrCat(prefix, call->name(), "/"));
+    if (name == called) return false;
+    SetCalledFunction(name, call);
+    return true;
+  }
+
+  // The name of a copy of the function in which loops are kept; its own where none is.  Equal
+  // copies have equal names.
+  std::string KeepIn(const std::string& function, const Loops& loops, const Names& marked,
+                     const std::string& prefix) {
+    FunctionDef copy = *functions_.Find(function);
+    const Names names(loops.nodes.begin(), loops.nodes.end());
+    absl::flat_hash_map<std::string_view, const Loops*> behind;
+    for (const auto& [call, in_call] : loops.calls) behind.emplace(call, &in_call);
+    bool has_changed = false;
+    for (NodeDef& node : *copy.mutable_node_def()) {
+      if (names.contains(node.name())) has_changed |= ChangeLoop(marked, prefix, &node);
+      const auto call = behind.find(node.name());
+      if (call != behind.end()) has_changed |= ChangeCall(*call->second, marked, prefix, &node);
+    }
+    std::string bytes;
+    if (!has_changed || !tensorflow::SerializeToStringDeterministic(copy, &bytes)) return function;
+    const std::string name =
+        absl::StrCat(function, "_tektite_", absl::Hex(std::hash<std::string>()(bytes)));
+    copy.mutable_signature()->set_name(name);
+    return functions_.AddFunctionDef(std::move(copy)).ok() ? name : function;
+  }
+
+  // The same for a function of a loop that is not kept: it is a graph of its own.
+  std::string KeepInBody(const std::string& function) {
+    if (const auto known = bodies_.find(function); known != bodies_.end()) return known->second;
+    bodies_.emplace(function, function);  // for one that runs itself
+    const Loops loops = finder_.Behind(function);
+    if (loops.empty()) return function;
+    const std::string kept = KeepIn(function, loops, Marked(CallOf(function)), "body/");
+    bodies_[function] = kept;
+    return kept;
+  }
+
+  // A graph that calls the function by a node `body`.
+  tensorflow::GraphDef CallOf(const std::string& function) {
+    tensorflow::GraphDef graph_def;
+    NodeDef call;
+    call.set_name("body");
+    call.set_op(function);
+    for (const auto& argument : functions_.Find(function)->signature().input_arg()) {
+      NodeDef* const arg = graph_def.add_node();
+      arg->set_name(absl::StrCat("arg_", call.input_size()));
+      arg->set_op("_Arg");
+      tensorflow::AddNodeAttr("T", argument.type(), arg);
+      tensorflow::AddNodeAttr("index", call.input_size(), arg);
+      call.add_input(arg->name());
+    }
+    *graph_def.add_node() = std::move(call);
+    return graph_def;
+  }
+
+  const CompilerLibrary& library_;
+  FunctionLibraryDefinition& functions_;
+  LoopFinder finder_;
+  const GraphOptimizationPassOptions& options_;
+  absl::flat_hash_map<std::string, std::string> bodies_;  // by function, what KeepInBody says
+};
 
 // Whether TensorFlow is going to take loops apart.
 bool LowersLoops(const GraphOptimizationPassOptions& options) {
@@ -194,27 +267,14 @@ class KeepLoopsPass : public tensorflow::GraphOptimizationPass {
         options.flib_def->num_functions() == 0) {
       return absl::OkStatus();
     }
-    const Loops loops = LoopFinder(*options.flib_def).Find(**options.graph);
+    const Loops loops = LoopFinder(*options.flib_def).FindIn(**options.graph);
     if (loops.empty() || !LowersLoops(options)) return absl::OkStatus();
     if (ExtentFor(options) != Extent::kEverything) return absl::OkStatus();
     const CompilerLibrary* const library = CompilerLibrary::Get();
     if (library == nullptr || library->flag(library->compiler, "keep_loops", 0) == 0) {
       return absl::OkStatus();
     }
-    tensorflow::GraphDef graph_def;
-    (*options.graph)->ToGraphDef(&graph_def, /*include_flib_def=*/false);
-    *graph_def.mutable_library() =
-        options.flib_def->ReachableDefinitions(**options.graph).ToProto();
-    const Marking marking =
-        Mark(*library, std::move(graph_def), Extent::kEverything, /*inlines_calls=*/true);
-    if (marking == nullptr) return absl::OkStatus();
-    Names marked;
-    for (int cluster = 0; cluster < library->marking_num_clusters(marking.get()); ++cluster) {
-      for (int i = 0; i < library->marking_num_nodes(marking.get(), cluster); ++i) {
-        marked.insert(library->marking_node(marking.get(), cluster, i));
-      }
-    }
-    KeepLoops(Only(loops, marked, ""), options);
+    Keeper(*library, options).Run(loops);
     return absl::OkStatus();
   }
 };
