@@ -66,6 +66,33 @@ TEST(Cancellation, ShortCallsDoNotAsk) {
   EXPECT_EQ(host.times_asked, 0);
 }
 
+// Turns without any kernel pass time too: such a loop would hold its thread for ever.
+TEST(Cancellation, EndsALoopThatNeverEnds) {
+  const auto graph = ir::Parse(R"(graph @f(%go: bool[], %a: f32[16], %b: f32[16]) -> (f32[16]) {
+    %w:3 : (bool[], f32[16], f32[16]) = while(%go, %a, %b)
+      graph @condition(%g: bool[], %a: f32[16], %b: f32[16]) -> (bool[]) {
+        return %g
+      }
+      graph @body(%g: bool[], %a: f32[16], %b: f32[16]) -> (bool[], f32[16], f32[16]) {
+        return %g, %b, %a
+      }
+    return %w#1
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  auto steps = StepGraph::Create(**graph, {});
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  auto e = Executable::Create(*std::move(steps), TestOptions());
+  const std::vector<float> a(16, 1), b(16, 2);
+  bool go = true;
+  CancellingHost host;
+  host.answers_no = 3;
+  const std::vector<Argument> arguments = {Argument{&go}, Argument{a.data()}, Argument{b.data()}};
+  EXPECT_TRUE(absl::IsCancelled(e->Run(arguments, host)));
+  EXPECT_EQ(host.times_asked, 4);
+  go = false;
+  EXPECT_TRUE(e->Run(arguments, host).ok());
+}
+
 // A kernel that found no memory used to end the process, on whichever thread it was.
 TEST(KernelsWithoutMemory, FailTheCallAlone) {
   for (const int threads : {0, 2}) {
