@@ -21,6 +21,10 @@ Reason ReasonOfKind(const NodeDef& node, const OpFacts& facts, const MarkOptions
   if (facts.Is(OpFacts::kRunsFunctions)) {
     return options.keep_loops && IsKeptWhole(node) ? Reason::kNone : Reason::kCONTROL_FLOW;
   }
+  // Lists of tensors have no meaning without the loops that fill and read them.
+  if ((facts.Is(OpFacts::kReturnsList) || facts.Is(OpFacts::kTakesList)) && !options.keep_loops) {
+    return Reason::kCONTROL_FLOW;
+  }
   switch (facts.kind) {
     case OpFacts::Kind::kCompiled:
     case OpFacts::Kind::kOrdering:

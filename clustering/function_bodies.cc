@@ -142,8 +142,11 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
   for (int i : importer::LiveNodes(*index)) is_live[i] = true;
   for (int i : index->order()) {
     const NodeDef& node = index->node(i);
-    // What nobody needs TensorFlow prunes, unless it has effects; no op that is compiled has.
-    if (IsEnd(node) || (!is_live[i] && index->facts(i).IsCompiled())) continue;
+    // What nobody needs TensorFlow prunes, unless it has effects; no op that is compiled has, but
+    // for those of the functions that it runs.
+    const OpFacts& facts = index->facts(i);
+    const bool may_be_pruned = facts.IsCompiled() && !facts.Is(OpFacts::kRunsFunctions);
+    if (IsEnd(node) || (!is_live[i] && may_be_pruned)) continue;
     Refusal refusal = Compilability(*index, i, options_);
     if (refusal.reason == Reason::kNone) refusal = CheckForBody(*index, i, device);
     if (const int input = values.UnknownInput(i); refusal.reason == Reason::kNone && input >= 0) {

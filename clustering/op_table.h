@@ -116,6 +116,7 @@ struct OpFacts {
     // tensors.
     kRunsFunctions = uint64_t{1} << 32,
     kReturnsList = uint64_t{1} << 33,
+    kTakesList = uint64_t{1} << 34,  // input 0 is one
   };
 
   bool Is(Trait trait) const { return (traits & trait) != 0; }

@@ -28,14 +28,20 @@ constexpr Row kSeveralOutputs[] = {
     {"FusedBatchNormV3",
      "y batch_mean batch_variance reserve_space_1 reserve_space_2 "
      "reserve_space_3"},
+    {"ListDiff", "out idx"},
     {"MaxPoolWithArgmax", "output argmax"},
     {"Merge", "output value_index"},
+    {"NonMaxSuppressionV4", "selected_indices valid_outputs"},
+    {"NonMaxSuppressionV5", "selected_indices selected_scores valid_outputs"},
     {"SoftmaxCrossEntropyWithLogits", "loss backprop"},
     {"SparseSoftmaxCrossEntropyWithLogits", "loss backprop"},
     {"Switch", "output_false output_true"},
+    {"TensorListPopBack", "output_handle tensor"},
     {"TopKV2", "values indices"},
     {"Unique", "y idx"},
+    {"UniqueV2", "y idx"},
     {"UniqueWithCounts", "y idx count"},
+    {"UniqueWithCountsV2", "y idx count"},
 };
 
 int64_t ListLength(const AttrValue* value) {

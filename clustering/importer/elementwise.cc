@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/tensor_lists.h"
 
 namespace tektite::importer {
 namespace {
@@ -220,6 +221,7 @@ absl::Status ImportCompare(NodeImport& op) {
 }
 
 absl::Status ImportAddN(NodeImport& op) {
+  if (op.InputInfo(0).list) return ImportListAddN(op);
   Value sum = op.Input(0);
   for (int i = 1; i < op.num_inputs(); ++i) sum = op.b().Add(sum, op.Input(i));
   return op.Return(sum);

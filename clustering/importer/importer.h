@@ -28,8 +28,11 @@
 // Rows: where values decide how many rows a result has (tf.where), its IR value has room for as
 // many as there can be, and another output says how many count.
 //
-// Limits: only ops of import_list.inc, without control flow; static ranks.  What cannot be
-// expressed is Unimplemented with "OpName 'node': reason".
+// Functions that the GraphDef's library has are imported with the loops, branches and calls that
+// run them (docs/design/control_flow.md).
+//
+// Limits: only ops of import_list.inc; static ranks.  What cannot be expressed is Unimplemented
+// with "OpName 'node': reason"; the nodes of a function are called "function/node".
 #ifndef TEKTITE_CLUSTERING_IMPORTER_IMPORTER_H_
 #define TEKTITE_CLUSTERING_IMPORTER_IMPORTER_H_
 

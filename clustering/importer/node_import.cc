@@ -3,48 +3,6 @@
 #include <numeric>
 
 namespace tektite::importer {
-namespace {
-
-bool AllConstant(const Dims& dims) {
-  for (const Dim& d : dims) {
-    if (!d.is_constant()) return false;
-  }
-  return true;
-}
-
-Literal IntegerLiteral(DType dtype, std::vector<int64_t> sizes, const Dims& contents) {
-  Literal literal = Literal::Allocate(dtype, std::move(sizes));
-  for (size_t i = 0; i < contents.size(); ++i) {
-    if (dtype == DType::kBool) {
-      literal.mutable_data<bool>()[i] = contents[i].value() != 0;
-    } else if (dtype == DType::kS32) {
-      literal.mutable_data<int32_t>()[i] = static_cast<int32_t>(contents[i].value());
-    } else {
-      literal.mutable_data<int64_t>()[i] = contents[i].value();
-    }
-  }
-  return literal;
-}
-
-}  // namespace
-
-std::optional<Dims> ContentsOf(const Literal& literal) {
-  DType dtype = literal.dtype();
-  if (dtype != DType::kS32 && dtype != DType::kS64 && dtype != DType::kBool) return std::nullopt;
-  if (literal.num_elements() > kMaxContents) return std::nullopt;
-  std::vector<int64_t> ints = literal.AsInts();
-  return Dims(ints.begin(), ints.end());
-}
-
-Value Materialize(FuncBuilder& b, const TensorInfo& info) {
-  if (info.literal) return b.Constant(*info.literal);
-  const Dims& contents = *info.contents;
-  DType dtype = info.shape.dtype();
-  if (AllConstant(contents)) return b.Constant(IntegerLiteral(dtype, info.shape.sizes(), contents));
-  Value values = b.SizeValue(contents);
-  return b.Reshape(b.Convert(values, dtype), info.shape.dims());
-}
-
 const TensorInfo& NodeImport::InputInfo(int i) const {
   static const TensorInfo& missing = *[] {
     auto* info = new TensorInfo;
@@ -72,6 +30,11 @@ absl::Status NodeImport::SetVariable(int i, Value content) {
   if (!InputInfo(i).is_resource) return Refuse("input ", i, " is not a variable");
   inputs_[i]->value = content;
   return absl::OkStatus();
+}
+
+absl::StatusOr<TensorList> NodeImport::List(int i) const {
+  if (!InputInfo(i).list) return Refuse("input ", i, " is no list of tensors");
+  return *InputInfo(i).list;
 }
 
 std::vector<Value> NodeImport::Inputs(int first, int last) {
@@ -187,9 +150,15 @@ absl::Status NodeImport::ReturnLiteral(Literal literal) {
   return absl::OkStatus();
 }
 
+absl::Status NodeImport::ReturnList(TensorList list) {
+  if (!builder_.status().ok()) return Refuse(builder_.status().message());
+  results_.push_back(InfoOfList(std::move(list)));
+  return absl::OkStatus();
+}
+
 absl::Status NodeImport::Forward(int i) {
   const TensorInfo& info = InputInfo(i);
-  if (!info.unusable.empty()) return Refuse("input ", i, " ", info.unusable);
+  if (!info.unusable.empty() && !info.list) return Refuse("input ", i, " ", info.unusable);
   results_.push_back(info);
   return absl::OkStatus();
 }
@@ -205,7 +174,7 @@ void NodeImport::Check(Value condition) {
   if (!condition) return;
   std::vector<int64_t> all(condition.shape().rank());
   std::iota(all.begin(), all.end(), 0);
-  checks_.push_back(all.empty() ? condition : builder_.Reduce(condition, all, "and"));
+  scope_.checks.push_back(all.empty() ? condition : builder_.Reduce(condition, all, "and"));
 }
 
 }  // namespace tektite::importer

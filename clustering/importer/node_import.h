@@ -23,41 +23,28 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "clustering/graph_def/graph_def.h"
+#include "clustering/importer/tensor_info.h"
 #include "jit/base/status.h"
-#include "jit/ops/builder.h"
 
 namespace tektite::importer {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Literal;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
-using ops::FuncBuilder;
+class FunctionLibrary;  // body_import.h
 
-// Integer tensors of at most this many elements are followed as dimension expressions.
-inline constexpr int64_t kMaxContents = 64;
-
-// One output of a TensorFlow node.
-struct TensorInfo {
-  Shape shape;
-  Value value;                     // null: to be made from contents or literal when needed
-  std::optional<Dims> contents;    // the elements, row-major, of a small integer tensor
-  std::optional<Literal> literal;  // the elements of a constant
-  bool is_resource = false;        // a variable's handle: `value` is the variable's content
-  Value rows;                      // how many of the rows count, s64; null: all (row_counts.h)
-  std::string unusable;            // why there can be no value (a string constant); else empty
+// What the imports of a graph's or a region's nodes have in common.
+struct Scope {
+  FuncBuilder& builder;
+  std::vector<Value>& checks;
+  FunctionLibrary& functions;
+  int depth = 0;  // functions around this one
 };
 
 class NodeImport {
  public:
-  NodeImport(const graph_def::NodeDef& node, std::vector<TensorInfo*> inputs, FuncBuilder* builder,
-             std::vector<Value>* checks)
-      : node_(node), inputs_(std::move(inputs)), builder_(*builder), checks_(*checks) {}
+  NodeImport(const graph_def::NodeDef& node, std::vector<TensorInfo*> inputs, const Scope& scope)
+      : node_(node), inputs_(std::move(inputs)), scope_(scope), builder_(scope.builder) {}
 
   FuncBuilder& b() { return builder_; }
+  const Scope& scope() const { return scope_; }
   const std::string& op() const { return node_.op; }
   const graph_def::AttrMap& attrs() const { return node_.attrs; }
   // Unimplemented, "OpName 'node': <reason>".
@@ -80,6 +67,8 @@ class NodeImport {
   // From here on the variable behind a resource handle has this content.
   absl::Status SetVariable(int i, Value content);
   std::vector<Value> Inputs(int first, int last);  // [first, last)
+  // The list of tensors behind a handle; refuses other inputs.
+  absl::StatusOr<TensorList> List(int i) const;
   // How many of the input's rows count; null: all.
   Value Rows(int i) const { return InputInfo(i).rows; }
 
@@ -112,6 +101,7 @@ class NodeImport {
   // The next result, an integer tensor whose elements are these.
   absl::Status ReturnContents(DType dtype, const Dims& dims, Dims contents);
   absl::Status ReturnLiteral(Literal literal);
+  absl::Status ReturnList(TensorList list);
   // The next result is input i itself.
   absl::Status Forward(int i);
   // The scalar `dim`, as data.
@@ -124,15 +114,10 @@ class NodeImport {
  private:
   const graph_def::NodeDef& node_;
   std::vector<TensorInfo*> inputs_;
+  const Scope& scope_;
   FuncBuilder& builder_;
-  std::vector<Value>& checks_;
   std::vector<TensorInfo> results_;
 };
-
-// Makes the value of a tensor whose elements are known.
-Value Materialize(FuncBuilder& b, const TensorInfo& info);
-// Elements of a small integer literal; nullopt for any other.
-std::optional<Dims> ContentsOf(const Literal& literal);
 
 template <typename Predicate>
 bool NodeImport::KnownAll(int i, Predicate&& predicate) const {

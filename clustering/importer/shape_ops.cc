@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/tensor_lists.h"
 
 namespace tektite::importer {
 namespace {
@@ -106,6 +107,7 @@ absl::Status ImportFill(NodeImport& op) {
 absl::Status ImportFillLike(NodeImport& op) {
   double value = op.op() == "OnesLike" ? 1 : 0;
   if (op.InputInfo(0).is_resource) return op.Refuse("a resource handle");
+  if (op.InputInfo(0).list) return value == 0 ? ImportListZerosLike(op) : op.Refuse("a list");
   return op.Return(op.b().Full(op.InputDType(0), value, op.InputDims(0)));
 }
 

@@ -80,6 +80,12 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kRunsFunctions),
             "Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
             "StatelessWhile While");
+  EXPECT_EQ(OpsThat(OpFacts::kReturnsList),
+            "EmptyTensorList TensorListFromTensor TensorListPopBack TensorListPushBack "
+            "TensorListReserve TensorListSetItem");
+  EXPECT_EQ(OpsThat(OpFacts::kTakesList),
+            "TensorListElementShape TensorListGather TensorListGetItem TensorListLength "
+            "TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures), "Rank Shape ShapeN Size");
   EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
             "BroadcastGradientArgs ConcatOffset InvertPermutation");
@@ -138,10 +144,13 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   const auto ops = [](Work work) {
     return OpsWhere([&](const OpFacts& f) { return f.IsCompiled() && f.work == work; });
   };
-  EXPECT_EQ(ops(Work::kNone), "Const Identity ReadVariableOp");
+  EXPECT_EQ(ops(Work::kNone),
+            "Case Const Identity If PartitionedCall ReadVariableOp StatefulPartitionedCall "
+            "StatelessCase StatelessIf StatelessWhile While");
   EXPECT_EQ(ops(Work::kBookkeeping),
-            "BroadcastArgs BroadcastGradientArgs ExpandDims PreventGradient Rank Reshape Shape "
-            "ShapeN Size Snapshot Squeeze StopGradient VariableShape");
+            "BroadcastArgs BroadcastGradientArgs EmptyTensorList ExpandDims PreventGradient Rank "
+            "Reshape Shape ShapeN Size Snapshot Squeeze StopGradient TensorListElementShape "
+            "TensorListFromTensor TensorListLength VariableShape");
   EXPECT_EQ(ops(Work::kContraction),
             "BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum MatMul _FusedMatMul");
   EXPECT_EQ(ops(Work::kSuppression), OpsThat(OpFacts::kSelectsBoxes));
@@ -160,8 +169,7 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   }
   EXPECT_EQ(FactsOf("NoOp").kind, Kind::kOrdering);
   EXPECT_EQ(FactsOf("NoOp").work, Work::kNone);
-  for (const char* op : {"Enter", "Merge", "_SwitchN", "While", "StatefulPartitionedCall",
-                         "ControlTrigger", "SymbolicGradient"}) {
+  for (const char* op : {"Enter", "Merge", "_SwitchN", "ControlTrigger", "SymbolicGradient"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kControlFlow) << op;
   }
   for (const char* op : {"Placeholder", "_Arg", "_Retval", "_Recv", "_HostSend", "_Feed"}) {

@@ -71,7 +71,9 @@ class ClosedGraph:
 
     @property
     def ops(self) -> set[str]:
-        return {node.op for node in self.graph.node}
+        functions = self.graph.library.function
+        bodies = [node for function in functions for node in function.node_def]
+        return {node.op for node in [*self.graph.node, *bodies]}
 
 
 def close(case: Case) -> ClosedGraph:

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "clustering/graph_def/text_reader.h"
 #include "clustering/importer/import_table.h"
 #include "jit/ops/ops.h"
 #include "jit/reference/interpreter.h"
+#include "tests/importer/graph_text.h"
 
 namespace tektite::importer {
 namespace {
@@ -21,51 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-std::string Arg(int index, absl::string_view type) {
-  return absl::StrCat("node { name: 'arg", index,
-                      "' op: '_Arg' attr { key: 'index' value { i: ", index,
-                      " } } attr { key: 'T' value { type: ", type, " } } }\n");
-}
-
-std::string Retval(int index, absl::string_view input) {
-  return absl::StrCat("node { name: 'ret", index, "' op: '_Retval' input: '", input,
-                      "' attr { key: 'index' value { i: ", index, " } } }\n");
-}
-
-// A vector (or, without brackets in mind, one element of shape []) of s32.
-std::string Ints(absl::string_view name, std::vector<int> values, bool scalar = false) {
-  std::string text =
-      absl::StrCat("node { name: '", name,
-                   "' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: "
-                   "'value' value { tensor { dtype: DT_INT32 tensor_shape { ");
-  if (!scalar) absl::StrAppend(&text, "dim { size: ", values.size(), " } ");
-  absl::StrAppend(&text, "} ");
-  for (int v : values) absl::StrAppend(&text, "int_val: ", v, " ");
-  return absl::StrCat(text, "} } } }\n");
-}
-
-std::string Node(absl::string_view name, absl::string_view op, std::vector<std::string> inputs,
-                 absl::string_view attrs = "") {
-  std::string text = absl::StrCat("node { name: '", name, "' op: '", op, "' ");
-  for (const std::string& input : inputs) absl::StrAppend(&text, "input: '", input, "' ");
-  return absl::StrCat(text, attrs, " }\n");
-}
-
-graph_def::GraphDef Read(const std::string& text) {
-  auto graph = graph_def::ReadTextGraphDef(text);
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return graph.ok() ? *graph : graph_def::GraphDef();
-}
-
-ArgType F32(ir::Dims dims) {
-  ArgType arg;
-  arg.shape = Shape(DType::kF32, std::move(dims));
-  return arg;
-}
-
 // The IR's text, or the error's.
 std::string Import(const std::string& text, std::vector<ArgType> args) {
-  auto imported = ImportGraph(Read(text), args);
+  auto imported = ImportGraph(ReadText(text), args);
   if (!imported.ok()) return std::string(imported.status().message());
   EXPECT_TRUE(ops::VerifyGraph(*imported->graph).ok());
   return ir::Print(*imported->graph);
@@ -95,7 +53,7 @@ TEST(Importer, FollowsShapesAsArithmetic) {
 
 TEST(Importer, GivesSizesAsData) {
   std::string text = Arg(0, "DT_FLOAT") + Node("size", "Size", {"arg0"}) + Retval(0, "size");
-  auto imported = ImportGraph(Read(text), {F32({Dim::Symbol("n"), Dim::Symbol("m")})});
+  auto imported = ImportGraph(ReadText(text), {F32({Dim::Symbol("n"), Dim::Symbol("m")})});
   ASSERT_TRUE(imported.ok()) << imported.status();
   auto x = ir::Literal::Allocate(DType::kF32, {5, 7});
   auto result = reference::Evaluate(*imported->graph, {x});
@@ -111,7 +69,7 @@ TEST(Importer, TakesElementsOfAnArgumentAsSizes) {
   ArgType shape;
   shape.shape = Shape(DType::kS32, {Dim(2)});
   shape.elements = ir::Dims{Dim::Symbol("v"), Dim(4)};
-  auto imported = ImportGraph(Read(text), {F32({Dim::Symbol("n")}), shape});
+  auto imported = ImportGraph(ReadText(text), {F32({Dim::Symbol("n")}), shape});
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->graph->outputs()[0].shape().ToString(), "f32[v,4]");
   for (int32_t v : {2, 5}) {
@@ -159,7 +117,7 @@ TEST(Importer, AssignmentsAreOutputs) {
                      Node("sub", "AssignSubVariableOp", {"arg1", "late", "^late"}) +
                      Read("other", {"arg2"}) + Retval(0, "late") + Retval(1, "early") +
                      Retval(2, "other");
-  auto imported = ImportGraph(Read(text), {F32({}), F32({}), F32({})});
+  auto imported = ImportGraph(ReadText(text), {F32({}), F32({}), F32({})});
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->num_results, 3);
   EXPECT_THAT(imported->updated, ElementsAre(1));
@@ -190,7 +148,7 @@ TEST(Importer, ChecksIndicesThatAreNotKnown) {
                      Node("y", "GatherV2", {"arg0", "arg1", "axis"}) + Retval(0, "y");
   ArgType ids;
   ids.shape = Shape(DType::kS32, {Dim(2)});
-  auto imported = ImportGraph(Read(text), {F32({Dim(4)}), ids});
+  auto imported = ImportGraph(ReadText(text), {F32({Dim(4)}), ids});
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->num_results, 1);
   EXPECT_EQ(imported->num_checks, 1);
@@ -201,7 +159,7 @@ TEST(Importer, ChecksIndicesThatAreNotKnown) {
 TEST(Importer, DoesNotCheckIndicesThatAreKnown) {
   std::string text = Arg(0, "DT_FLOAT") + Ints("ids", {3, 0}) + Ints("axis", {0}, true) +
                      Node("y", "GatherV2", {"arg0", "ids", "axis"}) + Retval(0, "y");
-  auto imported = ImportGraph(Read(text), {F32({Dim(4)})});
+  auto imported = ImportGraph(ReadText(text), {F32({Dim(4)})});
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->num_checks, 0);
 }
@@ -265,7 +223,7 @@ TEST(Importer, SurvivesNodesWithAnyInputs) {
             if (n > 0) inputs[0] = first;
             std::string text =
                 Arg(0, "DT_FLOAT") + constants + Node("y", op, inputs) + Retval(0, "y");
-            auto imported = ImportGraph(Read(text), {F32(ir::Dims(rank, Dim(2)))});
+            auto imported = ImportGraph(ReadText(text), {F32(ir::Dims(rank, Dim(2)))});
             if (!imported.ok()) continue;
             EXPECT_TRUE(ops::VerifyGraph(*imported->graph).ok()) << text;
           }
@@ -280,13 +238,13 @@ TEST(CompileTimeArgs, NamesShapesAndWhatTheyAreMadeFrom) {
                      Node("to", "ConcatV2", {"arg1", "arg1", "zero"}) + Ints("zero", {0}, true) +
                      Node("y", "Reshape", {"arg0", "to"}) + Node("z", "Neg", {"arg2"}) +
                      Retval(0, "y") + Retval(1, "z");
-  EXPECT_THAT(CompileTimeArgs(Read(text)), ElementsAre(1));
+  EXPECT_THAT(CompileTimeArgs(ReadText(text)), ElementsAre(1));
 }
 
 TEST(CompileTimeArgs, NeedsNoValueOfWhatIsMeasured) {
   std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_FLOAT") + Node("to", "Shape", {"arg1"}) +
                      Node("y", "Reshape", {"arg0", "to"}) + Retval(0, "y");
-  EXPECT_THAT(CompileTimeArgs(Read(text)), IsEmpty());
+  EXPECT_THAT(CompileTimeArgs(ReadText(text)), IsEmpty());
 }
 
 }  // namespace

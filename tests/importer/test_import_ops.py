@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import import_cases_convolution
 import import_cases_elementwise
 import import_cases_images
 import import_cases_layers
+import import_cases_loops
 import import_cases_movement
 import import_cases_selections
 from import_oracle import Case, Refused, check, close
@@ -25,20 +25,9 @@ CASES = (
     + import_cases_layers.CASES
     + import_cases_images.CASES
     + import_cases_selections.CASES
+    + import_cases_loops.CASES
 )
 UNTESTABLE = {"Const", "_Arg"}
-
-
-@pytest.fixture(scope="session")
-def binary() -> Path:
-    """TEKTITE_IMPORT_CHECK, or the newest import_check of any build folder."""
-    if "TEKTITE_IMPORT_CHECK" in os.environ:
-        return Path(os.environ["TEKTITE_IMPORT_CHECK"])
-    build = ROOT / "build"  # scripts/setup puts programs into build/bin
-    built = [*build.glob("bin/import_check"), *build.glob("*/tests/importer/import_check")]
-    if not built:
-        pytest.fail("import_check is not built (scripts/setup --all does it)")
-    return max(built, key=lambda path: path.stat().st_mtime)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

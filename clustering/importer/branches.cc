@@ -1,0 +1,137 @@
+// If, Case and calls of functions: the branch that is known, or a region for each.
+#include <utility>
+
+#include "clustering/importer/body_import.h"
+#include "clustering/importer/carried_values.h"
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/region_import.h"
+
+namespace tektite::importer {
+namespace {
+
+using graph_def::GraphIndex;
+
+// The function's nodes in place of this one; its arguments begin with input `first`.
+absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
+  std::vector<TensorInfo> args;
+  for (int i = first; i < op.num_inputs(); ++i) args.push_back(op.InputInfo(i));
+  Scope inside = op.scope();
+  ++inside.depth;
+  TEKTITE_ASSIGN_OR_RETURN(op.results(), ImportBody(body, &args, inside));
+  return absl::OkStatus();
+}
+
+class BranchesImport {
+ public:
+  BranchesImport(NodeImport& op, absl::Span<const GraphIndex* const> branches) : op_(op) {
+    for (int i = 1; i < op.num_inputs(); ++i) args_.push_back(FactsOf(op.InputInfo(i)));
+    for (const GraphIndex* branch : branches) {
+      bodies_.push_back(branch);
+      regions_.push_back(std::make_unique<RegionImport>("branch", op.scope()));
+    }
+  }
+
+  absl::Status Run(Value which) {
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      TEKTITE_RETURN_IF_ERROR(regions_[i]->Import(*bodies_[i], args_));
+    }
+    TEKTITE_RETURN_IF_ERROR(JoinResults());
+    FuncBuilder& b = op_.b();
+    std::vector<Value> operands = {which};
+    for (size_t i = 0; i < args_.size(); ++i) {
+      const TensorInfo& info = op_.InputInfo(static_cast<int>(i) + 1);
+      for (Value v : CarriedValues(args_[i], info, &b)) operands.push_back(v);
+    }
+    bool checks = false;
+    for (const auto& region : regions_) checks |= region->HasChecks();
+    std::vector<std::unique_ptr<ir::Graph>> graphs;
+    for (const auto& region : regions_) {
+      std::vector<Value> outputs;
+      for (size_t r = 0; r < facts_.size(); ++r) {
+        for (Value v : CarriedValues(facts_[r], region->results()[r], &region->b())) {
+          outputs.push_back(v);
+        }
+      }
+      if (checks) outputs.push_back(region->AllChecks());
+      num_outputs_ = outputs.size();
+      TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Graph> graph,
+                               region->Finish(std::move(outputs)));
+      graphs.push_back(std::move(graph));
+    }
+    std::vector<Value> results;
+    if (num_outputs_ > 0) {
+      results = b.AddMulti(Op::kConditional, operands, {}, std::move(graphs));
+    }
+    if (!b.status().ok()) return op_.Refuse(b.status().message());
+    if (checks) op_.Check(results[num_outputs_ - 1]);
+    absl::Span<const Value> rest = results;
+    for (const TensorInfo& facts : facts_) op_.results().push_back(WithValues(facts, &rest));
+    return absl::OkStatus();
+  }
+
+ private:
+  // What all branches' results have in common.
+  absl::Status JoinResults() {
+    for (const TensorInfo& info : regions_[0]->results()) facts_.push_back(FactsOf(info));
+    for (const auto& region : regions_) {
+      if (region->results().size() != facts_.size()) {
+        return op_.Refuse("its branches have other numbers of results");
+      }
+      for (size_t r = 0; r < facts_.size(); ++r) {
+        bool changed = false;
+        const absl::Status status = Join(region->results()[r], &region->b(), &facts_[r], &changed);
+        if (!status.ok()) return op_.Refuse("result ", r, ": ", status.message());
+        if (facts_[r].is_resource) return op_.Refuse("result ", r, " is a variable");
+        if (facts_[r].list && changed && facts_[r].list->has_buffer && !HasRoom(*facts_[r].list)) {
+          return op_.Refuse("result ", r, ": lists of tensors of other lengths");
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  NodeImport& op_;
+  std::vector<const GraphIndex*> bodies_;
+  std::vector<TensorInfo> args_, facts_;
+  std::vector<std::unique_ptr<RegionImport>> regions_;
+  size_t num_outputs_ = 0;
+};
+
+}  // namespace
+
+absl::Status ImportCall(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* body, FunctionOf(op, "f"));
+  return ImportInPlace(op, *body, 0);
+}
+
+absl::Status ImportIf(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* then_branch, FunctionOf(op, "then_branch"));
+  TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* else_branch, FunctionOf(op, "else_branch"));
+  const absl::StatusOr<TensorInfo> which = TruthOf(op.InputInfo(0), &op.b());
+  if (!which.ok()) return op.Refuse(which.status().message());
+  if (which->contents) {
+    return ImportInPlace(op, (*which->contents)[0] == Dim(0) ? *else_branch : *then_branch, 1);
+  }
+  return BranchesImport(op, {then_branch, else_branch}).Run(which->value);
+}
+
+absl::Status ImportCase(NodeImport& op) {
+  const graph_def::AttrValue* attr = op.attrs().Find("branches");
+  const auto* functions = attr == nullptr ? nullptr : attr->AsListOf<graph_def::FunctionRef>();
+  if (functions == nullptr) return op.Refuse("has no branches");
+  std::vector<const GraphIndex*> branches;
+  for (const graph_def::FunctionRef& function : *functions) {
+    TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* body, BodyOf(op, function));
+    branches.push_back(body);
+  }
+  if (op.HasContents(0) && op.InputInfo(0).contents->front().is_constant()) {
+    const int64_t last = static_cast<int64_t>(branches.size()) - 1;
+    const int64_t which = op.InputInfo(0).contents->front().value();
+    return ImportInPlace(op, *branches[which < 0 || which > last ? last : which], 1);
+  }
+  const Value which = op.Input(0);
+  if (!which) return op.Return(which);
+  return BranchesImport(op, branches).Run(which);
+}
+
+}  // namespace tektite::importer

@@ -1,0 +1,168 @@
+#include "clustering/importer/carried_values.h"
+
+#include <utility>
+
+#include "jit/base/status.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::importer {
+namespace {
+
+using Written = TensorList::Written;
+
+// Drops a fact that is not the same on both sides.
+template <typename T>
+void Agree(const std::optional<T>& theirs, std::optional<T>* ours, bool* changed) {
+  if (!*ours || (theirs && **ours == *theirs)) return;
+  ours->reset();
+  *changed = true;
+}
+
+absl::Status JoinDims(const Dims& theirs, const Dims& ours, FuncBuilder* b) {
+  bool same = theirs.size() == ours.size();
+  for (size_t i = 0; same && i < ours.size(); ++i) {
+    same = !ops::ProvablyDifferent(theirs[i], ours[i]) && b->AssumeEqual(theirs[i], ours[i]);
+  }
+  if (same) return absl::OkStatus();
+  return Unimplemented("its shape changes from ", Shape(DType::kF32, ours).ToString().substr(3),
+                       " to ", Shape(DType::kF32, theirs).ToString().substr(3));
+}
+
+absl::Status JoinLists(const TensorList& theirs, FuncBuilder* b, TensorList* ours, bool* changed) {
+  if (theirs.dtype != ours->dtype || theirs.declared != ours->declared ||
+      theirs.limit != ours->limit) {
+    return Unimplemented("it becomes another list of tensors");
+  }
+  if (!ours->element && theirs.element) {
+    ours->element = theirs.element;
+    *changed = true;
+  } else if (ours->element && theirs.element) {
+    TEKTITE_RETURN_IF_ERROR(JoinDims(*theirs.element, *ours->element, b));
+  }
+  Agree(theirs.length, &ours->length, changed);
+  Agree(theirs.capacity, &ours->capacity, changed);
+  if (theirs.has_buffer && !ours->has_buffer) {
+    ours->contents = theirs.contents;  // of all elements that there are, when there are none
+    ours->has_buffer = true;
+    *changed = true;
+  }
+  Agree(theirs.contents, &ours->contents, changed);
+  if (theirs.written != ours->written && ours->written != Written::kMaybe) {
+    ours->written = Written::kMaybe;
+    *changed = true;
+  }
+  return absl::OkStatus();
+}
+
+// The list's buffer with this shape, which has room for as many elements or for more.
+Value BufferLike(const TensorList& list, const Shape& shape, FuncBuilder* b) {
+  if (!list.has_buffer) return b->Full(list.dtype, 0, shape.dims());
+  if (!list.buffer || list.capacity == shape.dim(0)) return list.buffer;
+  const std::vector<Value> starts(shape.rank(), b->Scalar(DType::kS32, 0));
+  return b->DynamicUpdateSlice(b->Full(list.dtype, 0, shape.dims()), list.buffer, starts);
+}
+
+Value Scalar(FuncBuilder* b, bool value) { return b->Constant(Literal::Scalar<bool>(value)); }
+
+}  // namespace
+
+TensorInfo FactsOf(const TensorInfo& info) {
+  TensorInfo facts = info;
+  facts.value = facts.rows = Value();
+  if (facts.list) {
+    facts.list->length_value = facts.list->buffer = facts.list->written_value = Value();
+  }
+  return facts;
+}
+
+absl::Status Join(const TensorInfo& info, FuncBuilder* b, TensorInfo* facts, bool* changed) {
+  if (info.list.has_value() != facts->list.has_value() || info.is_resource != facts->is_resource ||
+      info.unusable.empty() != facts->unusable.empty()) {
+    return Unimplemented("it becomes another kind of value");
+  }
+  if (info.rows) return Unimplemented("only values tell how many rows it has");
+  if (facts->list) return JoinLists(*info.list, b, &*facts->list, changed);
+  if (!facts->unusable.empty()) return absl::OkStatus();
+  if (info.shape.dtype() != facts->shape.dtype()) return Unimplemented("its type changes");
+  TEKTITE_RETURN_IF_ERROR(JoinDims(info.shape.dims(), facts->shape.dims(), b));
+  Agree(info.contents, &facts->contents, changed);
+  Agree(info.literal, &facts->literal, changed);
+  Agree(info.range, &facts->range, changed);
+  return absl::OkStatus();
+}
+
+bool HasRoom(const TensorList& list) { return list.capacity && list.element; }
+
+Shape BufferShape(const TensorList& list) {
+  Dims dims = *list.element;
+  dims.insert(dims.begin(), *list.capacity);
+  return Shape(list.dtype, dims);
+}
+
+Value BufferOf(const TensorList& list, FuncBuilder* b) {
+  if (list.buffer || list.has_buffer || !HasRoom(list)) return list.buffer;
+  return b->Full(list.dtype, 0, BufferShape(list).dims());
+}
+
+Value LengthOf(const TensorList& list, FuncBuilder* b) {
+  if (!list.length) return list.length_value;
+  TensorInfo info;
+  info.shape = Shape(DType::kS32, Dims());
+  info.contents = Dims{*list.length};
+  return Materialize(*b, info);
+}
+
+std::vector<Shape> CarriedShapes(const TensorInfo& facts) {
+  std::vector<Shape> shapes;
+  if (facts.list) {
+    const TensorList& list = *facts.list;
+    if (!list.length) shapes.push_back(Shape(DType::kS32, Dims()));
+    if (list.written == Written::kMaybe) shapes.push_back(Shape(DType::kBool, Dims()));
+    if (list.has_buffer && HasRoom(list)) shapes.push_back(BufferShape(list));
+  } else if (facts.unusable.empty() && !facts.contents && !facts.literal) {
+    shapes.push_back(facts.shape);
+  }
+  return shapes;
+}
+
+std::vector<Value> CarriedValues(const TensorInfo& facts, const TensorInfo& info, FuncBuilder* b) {
+  std::vector<Value> values;
+  if (facts.list) {
+    const TensorList& list = *info.list;
+    if (!facts.list->length) values.push_back(LengthOf(list, b));
+    if (facts.list->written == Written::kMaybe) {
+      values.push_back(list.written == Written::kMaybe ? list.written_value
+                                                       : Scalar(b, list.written == Written::kYes));
+    }
+    if (facts.list->has_buffer && HasRoom(*facts.list)) {
+      values.push_back(BufferLike(list, BufferShape(*facts.list), b));
+    }
+  } else if (!CarriedShapes(facts).empty()) {
+    values.push_back(info.value ? info.value : Materialize(*b, info));
+  }
+  // Sizes that are assumed to be equal are written as the facts have them.
+  const std::vector<Shape> shapes = CarriedShapes(facts);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]) values[i] = b->Reshape(values[i], shapes[i].dims());
+  }
+  return values;
+}
+
+TensorInfo WithValues(const TensorInfo& facts, absl::Span<const Value>* values) {
+  TensorInfo info = facts;
+  const auto next = [&] {
+    const Value value = values->front();
+    values->remove_prefix(1);
+    return value;
+  };
+  if (info.list) {
+    if (!info.list->length) info.list->length_value = next();
+    if (info.list->written == Written::kMaybe) info.list->written_value = next();
+    if (info.list->has_buffer && HasRoom(*info.list)) info.list->buffer = next();
+  } else if (!CarriedShapes(facts).empty()) {
+    info.value = next();
+  }
+  return info;
+}
+
+}  // namespace tektite::importer

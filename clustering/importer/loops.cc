@@ -1,0 +1,268 @@
+// While: a loop whose variables are carried through a region.
+//
+// What is known of a variable is found by trying. The first turn is imported with what is known of
+// the values that enter; what its results contradict is taken away, and so on until a turn keeps
+// what it was given (carried_values.h). Then the number of turns (trip_count.h) says between which
+// bounds counters are, and how much room lists of tensors need.
+//
+// A turn that fails a check ends the loop, and the check fails for the whole graph.
+#include <utility>
+
+#include "clustering/importer/carried_values.h"
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/region_import.h"
+#include "clustering/importer/trip_count.h"
+#include "jit/ir/symbols.h"
+
+namespace tektite::importer {
+namespace {
+
+using graph_def::GraphIndex;
+using Written = TensorList::Written;
+
+constexpr int kMostRounds = 32;  // each takes a fact away or gets one from the number of turns
+
+// What the number of turns tells of a loop variable.
+struct Derived {
+  std::optional<ValueRange> range;  // of the variable, or of a list's length, before a turn
+  std::optional<Dim> after;         // its value after the loop
+  friend bool operator==(const Derived& a, const Derived& b) {
+    return a.range == b.range && a.after == b.after;
+  }
+};
+
+class LoopImport {
+ public:
+  explicit LoopImport(NodeImport& op) : op_(op) {}
+
+  absl::Status Run() {
+    TEKTITE_ASSIGN_OR_RETURN(condition_, FunctionOf(op_, "cond"));
+    TEKTITE_ASSIGN_OR_RETURN(body_, FunctionOf(op_, "body"));
+    for (int i = 0; i < op_.num_inputs(); ++i) facts_.push_back(FactsOf(op_.InputInfo(i)));
+    derived_.resize(facts_.size());
+    TEKTITE_ASSIGN_OR_RETURN(const std::optional<bool> first, KnownCondition());
+    if (first.has_value() && !*first) return ForwardAll();
+    for (int round = 0; round < kMostRounds; ++round) {
+      TEKTITE_ASSIGN_OR_RETURN(const bool done, Round());
+      if (done) return absl::OkStatus();
+    }
+    return op_.Refuse("what is known of its variables does not settle");
+  }
+
+ private:
+  // The facts, in the body with the bounds that hold before a turn.
+  std::vector<TensorInfo> FactsInBody() const {
+    std::vector<TensorInfo> facts = facts_;
+    for (size_t i = 0; i < facts.size(); ++i) {
+      if (!derived_[i].range) continue;
+      (facts[i].list ? facts[i].list->length_range : facts[i].range) = derived_[i].range;
+    }
+    return facts;
+  }
+
+  absl::Status ImportCondition(RegionImport* region, TensorInfo* truth) {
+    TEKTITE_RETURN_IF_ERROR(region->Import(*condition_, facts_));
+    if (region->results().size() != 1) return op_.Refuse("its condition has not one result");
+    if (region->HasChecks()) return op_.Refuse("its condition may fail");
+    absl::StatusOr<TensorInfo> result = TruthOf(region->results()[0], &region->b());
+    if (!result.ok()) return op_.Refuse(result.status().message());
+    if (!region->b().status().ok()) return op_.Refuse(region->b().status().message());
+    *truth = *std::move(result);
+    return absl::OkStatus();
+  }
+
+  // Whether the loop goes on with the present facts, where they tell.
+  absl::StatusOr<std::optional<bool>> KnownCondition() {
+    RegionImport region("condition", op_.scope());
+    TensorInfo truth;
+    TEKTITE_RETURN_IF_ERROR(ImportCondition(&region, &truth));
+    if (!truth.contents) return std::optional<bool>();
+    return std::optional<bool>((*truth.contents)[0] != Dim(0));
+  }
+
+  absl::Status ForwardAll() {
+    for (int i = 0; i < op_.num_inputs(); ++i) TEKTITE_RETURN_IF_ERROR(op_.Forward(i));
+    return absl::OkStatus();
+  }
+
+  // Whether the loop is there.
+  absl::StatusOr<bool> Round() {
+    RegionImport body("body", op_.scope());
+    TEKTITE_RETURN_IF_ERROR(body.Import(*body_, FactsInBody()));
+    if (body.results().size() != facts_.size()) return op_.Refuse("its body has other variables");
+    bool changed = false;
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      absl::Status status = Join(body.results()[i], &body.b(), &facts_[i], &changed);
+      if (status.ok() && facts_[i].is_resource && !IsUnchanged(body, i)) {
+        status = Unimplemented("it becomes another variable");
+      }
+      if (!status.ok()) return op_.Refuse("loop variable ", i, ": ", status.message());
+    }
+    if (changed) return false;
+    RegionImport condition("condition", op_.scope());
+    TensorInfo again;
+    TEKTITE_RETURN_IF_ERROR(ImportCondition(&condition, &again));
+    if (again.contents) return op_.Refuse("it never ends");
+    std::vector<Value> next;
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      for (Value v : CarriedValues(facts_[i], body.results()[i], &body.b())) next.push_back(v);
+    }
+    if (!body.b().status().ok()) return op_.Refuse(body.b().status().message());
+    const std::vector<std::optional<Dim>> entering = Entering();
+    const TripCount turns =
+        CountTurns(condition.parameters(), again.value, body.parameters(), next, entering);
+    if (Derive(turns, entering)) return false;
+    TEKTITE_RETURN_IF_ERROR(CheckRoom());
+    TEKTITE_RETURN_IF_ERROR(Emit(&condition, again.value, &body, std::move(next), turns));
+    return true;
+  }
+
+  // The values, where they are known, with which the carried values enter the loop.
+  std::vector<std::optional<Dim>> Entering() const {
+    std::vector<std::optional<Dim>> entering;
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      const TensorInfo& info = op_.InputInfo(static_cast<int>(i));
+      const size_t values = CarriedShapes(facts_[i]).size();
+      if (values == 0) continue;
+      if (facts_[i].list) {
+        entering.push_back(facts_[i].list->length ? std::nullopt : info.list->length);
+      } else if (info.contents && info.shape.rank() == 0) {
+        entering.push_back((*info.contents)[0]);
+      } else {
+        entering.push_back(std::nullopt);
+      }
+      entering.resize(entering.size() + values - 1);
+    }
+    return entering;
+  }
+
+  // Bounds of counters and room for lists; whether anything is new.
+  bool Derive(const TripCount& turns, absl::Span<const std::optional<Dim>> entering) {
+    bool changed = false;
+    size_t slot = 0;
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      const size_t first = slot;
+      slot += CarriedShapes(facts_[i]).size();
+      if (slot == first) continue;
+      Derived now;
+      if (turns.turns && entering[first] && turns.steps[first]) {
+        const Dim& from = *entering[first];
+        const Dim to = from + Dim(*turns.steps[first]) * *turns.turns;
+        const bool up = *turns.steps[first] >= 0;
+        now.range = up ? ValueRange{from, to} : ValueRange{to + Dim(1), from + Dim(1)};
+        if (turns.exact) now.after = to;
+      }
+      changed |= !(now == derived_[i]);
+      derived_[i] = now;
+      if (facts_[i].list) changed |= MakeRoom(now, &*facts_[i].list);
+    }
+    return changed;
+  }
+
+  // Room for a list that grows; whether there was none.
+  static bool MakeRoom(const Derived& length, TensorList* list) {
+    if (list->capacity || !list->has_buffer) return false;
+    if (length.range) {
+      list->capacity = length.range->behind;
+    } else {
+      list->capacity = list->limit;
+    }
+    return list->capacity.has_value();
+  }
+
+  // A list that has no room here had none outside, and gets it there, or it gets none.
+  absl::Status CheckRoom() const {
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      if (!facts_[i].list || !facts_[i].list->has_buffer || HasRoom(*facts_[i].list)) continue;
+      const TensorList& entering = *op_.InputInfo(static_cast<int>(i)).list;
+      if (entering.has_buffer && !HasRoom(entering)) continue;
+      return op_.Refuse("loop variable ", i, ": nothing bounds ",
+                        facts_[i].list->element ? "the length" : "the elements' shape",
+                        " of this list of tensors");
+    }
+    return absl::OkStatus();
+  }
+
+  static bool IsUnchanged(const RegionImport& body, size_t i) {
+    const TensorInfo &before = body.args()[i], &after = body.results()[i];
+    if (!before.list) return before.value == after.value;
+    return before.list->buffer == after.list->buffer &&
+           before.list->length_value == after.list->length_value &&
+           before.list->written_value == after.list->written_value &&
+           before.list->has_buffer == after.list->has_buffer;
+  }
+
+  absl::Status Emit(RegionImport* condition, Value again, RegionImport* body,
+                    std::vector<Value> next, const TripCount& turns) {
+    FuncBuilder& b = op_.b();
+    std::vector<Value> operands;
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      const TensorInfo& info = op_.InputInfo(static_cast<int>(i));
+      for (Value v : CarriedValues(facts_[i], info, &b)) operands.push_back(v);
+    }
+    const bool checks = body->HasChecks();
+    if (checks) {
+      const Shape flag(DType::kBool, Dims());
+      operands.push_back(b.Constant(Literal::Scalar<bool>(true)));
+      again = condition->b().Binary(Op::kAnd, again, condition->AddParameter(flag));
+      next.push_back(body->b().Binary(Op::kAnd, body->AddParameter(flag), body->AllChecks()));
+    }
+    std::vector<bool> unchanged;
+    for (size_t i = 0; i < facts_.size(); ++i) unchanged.push_back(IsUnchanged(*body, i));
+    std::vector<bool> written;
+    for (const TensorInfo& info : body->results()) {
+      written.push_back(info.list && info.list->written == Written::kYes);
+    }
+    std::vector<std::unique_ptr<ir::Graph>> regions(2);
+    TEKTITE_ASSIGN_OR_RETURN(regions[0], condition->Finish({again}));
+    TEKTITE_ASSIGN_OR_RETURN(regions[1], body->Finish(std::move(next)));
+    const size_t count = operands.size();
+    std::vector<Value> results = b.AddMulti(Op::kWhile, operands, {}, std::move(regions));
+    if (!b.status().ok()) return op_.Refuse(b.status().message());
+    if (checks) op_.Check(results[count - 1]);
+    absl::Span<const Value> rest = results;
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      TensorInfo info = WithValues(facts_[i], &rest);
+      if (unchanged[i]) {
+        TEKTITE_RETURN_IF_ERROR(op_.Forward(static_cast<int>(i)));
+        continue;
+      }
+      if (derived_[i].after) SetAfter(*derived_[i].after, &info);
+      if (turns.exact && written[i]) SetWritten(*turns.turns, &*info.list);
+      op_.results().push_back(std::move(info));
+    }
+    return absl::OkStatus();
+  }
+
+  static void SetAfter(const Dim& after, TensorInfo* info) {
+    if (info->list) {
+      info->list->length = after;
+      info->list->length_value = Value();
+    } else {
+      info->contents = Dims{after};
+    }
+  }
+
+  // A body that writes an element has written one if it ran.
+  void SetWritten(const Dim& turns, TensorList* list) {
+    if (list->written != Written::kMaybe) return;
+    if (ir::NeverLess(turns, Dim(1))) {
+      list->written = Written::kYes;
+      return;
+    }
+    const Value count = op_.DimValue(turns, DType::kS64);
+    list->written_value = op_.b().Compare(count, op_.b().FullLike(count, 0), "gt");
+  }
+
+  NodeImport& op_;
+  const GraphIndex* condition_ = nullptr;
+  const GraphIndex* body_ = nullptr;
+  std::vector<TensorInfo> facts_;
+  std::vector<Derived> derived_;
+};
+
+}  // namespace
+
+absl::Status ImportWhile(NodeImport& op) { return LoopImport(op).Run(); }
+
+}  // namespace tektite::importer

@@ -1,0 +1,80 @@
+// What the importer knows of one output of a TensorFlow node: a tensor, a variable's handle, or a
+// list of tensors.
+//
+//   TensorInfo info = ...;              // of tf.shape(x) with x: f32[n,3]
+//   info.contents;                      // {n, 3}
+//   Value v = Materialize(b, info);     // these as data
+#ifndef TEKTITE_CLUSTERING_IMPORTER_TENSOR_INFO_H_
+#define TEKTITE_CLUSTERING_IMPORTER_TENSOR_INFO_H_
+
+#include <optional>
+#include <string>
+
+#include "jit/ops/builder.h"
+
+namespace tektite::importer {
+
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Literal;
+using ir::Op;
+using ir::Shape;
+using ir::Value;
+using ops::FuncBuilder;
+
+// Integer tensors of at most this many elements are followed as dimension expressions.
+inline constexpr int64_t kMaxContents = 64;
+
+// first <= value < behind.
+struct ValueRange {
+  Dim first, behind;
+  friend bool operator==(const ValueRange& a, const ValueRange& b) {
+    return a.first == b.first && a.behind == b.behind;
+  }
+};
+
+// TensorFlow's TensorList as a buffer [capacity, element...] whose first `length` rows are the
+// elements.  An element that is not set is zeros there, as TensorFlow reads it.
+struct TensorList {
+  enum class Written { kNo, kYes, kMaybe };
+
+  DType dtype = DType::kF32;
+  // The elements' shape as the program gives it, -1 for a size that it leaves open; nothing: not
+  // even the rank.
+  std::optional<Dims> declared;
+  std::optional<Dims> element;  // all known; from the first element where the program is not clear
+  std::optional<Dim> length;
+  Value length_value;  // s32, where the length is not known as a size
+  std::optional<ValueRange> length_range;
+  std::optional<Dim> limit;        // on the length; nothing: none
+  std::optional<Dim> capacity;     // nothing: not known before the loop around is
+  bool has_buffer = false;         // something may have been written
+  Value buffer;                    // null: zeros, or not known yet
+  Written written = Written::kNo;  // any element
+  Value written_value;             // bool, for kMaybe
+  std::optional<Dims> contents;    // of every single element
+};
+
+struct TensorInfo {
+  Shape shape;
+  Value value;                      // null: to be made from contents or literal when needed
+  std::optional<Dims> contents;     // the elements, row-major, of a small integer tensor
+  std::optional<Literal> literal;   // the elements of a constant
+  std::optional<ValueRange> range;  // of an integer scalar
+  bool is_resource = false;         // a variable's handle: `value` is the variable's content
+  std::optional<TensorList> list;   // a list's handle
+  Value rows;                       // how many of the rows count, s64; null: all (row_counts.h)
+  std::string unusable;             // why there can be no value (a string constant); else empty
+};
+
+TensorInfo InfoOfList(TensorList list);
+
+// Makes the value of a tensor whose elements are known.
+Value Materialize(FuncBuilder& b, const TensorInfo& info);
+// Elements of a small integer literal; nullopt for any other.
+std::optional<Dims> ContentsOf(const Literal& literal);
+
+}  // namespace tektite::importer
+
+#endif  // TEKTITE_CLUSTERING_IMPORTER_TENSOR_INFO_H_
