@@ -103,7 +103,7 @@ TEST(Island, ACancelledStreamRunsNoMore) {
   IslandDevice device;
   std::atomic<int> asked{0};
   const auto is_cancelled = [&] { return ++asked > 3; };
-  const backend::StreamOptions options = {{}, 0, 0, nullptr, nullptr, is_cancelled};
+  const backend::StreamOptions options = {{}, 0, 0, nullptr, nullptr, false, is_cancelled};
   const Block block = device.memory().Allocate(64);
   int values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   const absl::Status status = device.WithStream(options, [&](Stream& stream) {
