@@ -11,7 +11,6 @@ namespace {
 
 using ir::FusionKind;
 using ir::Node;
-using ir::Op;
 
 struct Emitter {
   FusionKind kind;
@@ -37,25 +36,6 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kSingle, EmitSingle},
 };
 
-// Code is made for a dimension that is stretched or for one that is not; which of the two it is
-// must not depend on the sizes of a call.
-absl::Status CheckBroadcasts(const ir::Graph& region) {
-  for (const auto& node : region.nodes()) {
-    for (int r = 0; r < node->num_regions(); ++r) {
-      TEKTITE_RETURN_IF_ERROR(CheckBroadcasts(node->region(r)));
-    }
-    if (node->op() != Op::kBroadcastInDim) continue;
-    const ir::Shape& x = node->operand_shape(0);
-    const std::vector<int64_t>& dimensions = node->Ints(ir::Attr::dimensions);
-    for (int i = 0; i < x.rank(); ++i) {
-      if (x.dim(i) == ir::Dim(1) || x.dim(i) == node->shape().dim(static_cast<int>(dimensions[i])))
-        continue;
-      return Unimplemented(node->Describe(), ": dimension ", i, " may be stretched or not");
-    }
-  }
-  return absl::OkStatus();
-}
-
 // 1, or 0 where all results are empty: f32[2^40,0] has 2^40 rows, and nothing to do for any of
 // them.
 ir::Dim AnyElement(const ir::Graph& region) {
@@ -70,7 +50,7 @@ ir::Dim AnyElement(const ir::Graph& region) {
 
 absl::StatusOr<EmittedKernel> EmitKernel(const Node& fusion, const Target& target,
                                          const std::string& name) {
-  TEKTITE_RETURN_IF_ERROR(CheckBroadcasts(fusion.region()));
+  TEKTITE_RETURN_IF_ERROR(loop::CheckBroadcasts(fusion.region()));
   const FusionKind kind = fusion.fusion_kind();
   absl::Status refusals = Unimplemented("no cpu kernel of kind ", ir::FusionKindName(kind));
   for (const Emitter& emitter : kEmitters) {

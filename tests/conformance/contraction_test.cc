@@ -26,7 +26,7 @@ Value Gelu(FuncBuilder& b, Value x) {
 }
 
 // k of several blocks of sums, and of so many that their sums are added up in between.
-CONFORMANCE_TEST(SumsOfManyBlocks) {
+CONFORMANCE_TEST(ProductsOfManyBlocks) {
   for (int64_t k : {769, 1537, 40000}) {
     for (int64_t m : {1, 3, 9}) {
       FuncBuilder b;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/gpu_backend.h"
 #include "gmock/gmock.h"
 #include "jit/base/status.h"
 #include "jit/compiler/backend_list.h"
@@ -17,6 +18,7 @@
 #include "jit/reference/interpreter.h"
 #include "jit/runtime/executable.h"
 #include "tests/conformance/symbolic.h"
+#include "tests/gpu/interpreting.h"
 #include "tests/island/island.h"
 #include "tests/runtime/test_pool.h"
 
@@ -179,6 +181,7 @@ const std::vector<ConformanceTarget>& ConformanceTargets() {
       if (name == "cpu") list.push_back({"cpu_avx2", name, "avx2"});
     }
     list.push_back({kIsland, kIsland, "native"});
+    list.push_back({kGpu, kGpu, "native"});
     return list;
   }());
   return targets;
@@ -217,6 +220,27 @@ std::vector<Literal> PlainInputs(const ir::Graph& graph, uint64_t seed) {
   return inputs;
 }
 
+bool ConformanceTest::IsRefusal(const absl::Status& status) {
+  if (GetParam().backend != kGpu || !absl::IsUnimplemented(status)) return false;
+  ++refused_;
+  return true;
+}
+
+void ConformanceTest::TearDown() {
+  static const auto& expected = *new std::map<std::string, int>{
+#define TEKTITE_GPU_REFUSED(test, graphs) {#test, graphs},
+#include "tests/conformance/gpu_refusal_list.inc"
+#undef TEKTITE_GPU_REFUSED
+  };
+  if (GetParam().backend != kGpu || HasFailure()) return;
+  std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  name.resize(name.find('/'));
+  const auto row = expected.find(name);
+  EXPECT_EQ(refused_, row == expected.end() ? 0 : row->second)
+      << "graphs without a kernel for GPUs: gpu_refusal_list.inc should have\n"
+      << "TEKTITE_GPU_REFUSED(" << name << ", " << refused_ << ")";
+}
+
 compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
   static auto& compilers = *new std::map<std::string, std::unique_ptr<compiler::Compiler>>;
   auto& compiler = compilers[absl::StrCat(GetParam().name, fuse)];
@@ -224,6 +248,8 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
     compiler::CompilerOptions options;
     if (GetParam().backend == kIsland) {
       options.own_backend = [] { return std::make_unique<IslandBackend>(); };
+    } else if (GetParam().backend == kGpu) {
+      options.own_backend = [] { return gpu::CreateInterpretedGpu(CompileForHost); };
     } else {
       options.backend = GetParam().backend;
     }
@@ -290,6 +316,7 @@ void ConformanceTest::Check(const ir::Graph& graph, const std::vector<Literal>& 
     before.push_back(Literal::CopyOf(input.dtype(), input.sizes(), input.raw()));
   }
   auto got = CompileAndRun(graph, inputs, options);
+  if (IsRefusal(got.status())) return;
   ASSERT_TRUE(got.ok()) << got.status() << "\n" << ir::Print(graph);
   for (size_t i = 0; i < inputs.size(); ++i) {
     EXPECT_TRUE(inputs[i] == before[i]) << "input " << i << " was overwritten\n"
@@ -313,7 +340,7 @@ void ConformanceTest::CheckSymbolic(const ir::Graph& graph, const std::vector<Li
 void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeValues>& sizes,
                                  const Tolerance& tolerance, const CompileOptions& options,
                                  const std::vector<Literal>* first_inputs) {
-  if (GetParam().backend == kIsland) return CheckSizesOfCalls(graph, sizes, tolerance, options);
+  if (is_device()) return CheckSizesOfCalls(graph, sizes, tolerance, options);
   KernelRunner runner(&CompilerFor(options.fuse), GetParam().backend);
   const absl::Status status = runner.Compile(graph);
   ASSERT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
@@ -350,6 +377,7 @@ void ConformanceTest::CheckSizesOfCalls(const ir::Graph& graph,
   job.cluster = "conformance";
   job.variant = "generic";
   auto executable = CompilerFor(options.fuse).Compile(graph.Clone(), job);
+  if (IsRefusal(executable.status())) return;
   ASSERT_TRUE(executable.ok()) << executable.status() << "\n" << ir::Print(graph);
   int runs = 0;
   for (const SizeValues& values : sizes) {

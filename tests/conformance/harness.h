@@ -7,10 +7,14 @@
 //   }
 //
 // A target is a back end of jit/compiler/backend_list, the cpu twice: as the machine is, and
-// --cpu=avx2, and the island.  Each graph runs with no threads and with two, which must give the
-// same bits.  Check expects machine code for every kernel, so that the interpreter never stands in
-// for a back end unnoticed.  It then compiles the graph once more, with symbols for its sizes, and
-// runs that code for the same sizes and for others, ones and zeros among them.
+// --cpu=avx2, the island, and the interpreted GPU.  Each graph runs with no threads and with two,
+// which must give the same bits.  Check expects machine code for every kernel, so that the
+// interpreter never stands in for a back end unnoticed.  It then compiles the graph once more, with
+// symbols for its sizes, and runs that code for the same sizes and for others, ones and zeros among
+// them.
+//
+// The GPU has no kernels for some kinds yet.  How many graphs of a test it refuses stands in
+// gpu_refusal_list.inc, so that a kernel that is lost fails the test, and so does one that is new.
 #ifndef TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 #define TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 
@@ -40,6 +44,8 @@ const std::vector<ConformanceTarget>& ConformanceTargets();
 // The target whose memory the host cannot reach (tests/island).  It shows that the runtime touches
 // buffers through streams alone; its kernels are the interpreter's, so results are equal.
 inline constexpr char kIsland[] = "island";
+// Kernels for GPUs, interpreted (backends/gpu).
+inline constexpr char kGpu[] = "gpu";
 
 // How far a result may be from the interpreter's.  NaN agrees with NaN, and infinities with
 // themselves.
@@ -67,6 +73,10 @@ struct CompileOptions {
 
 class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
  protected:
+  // As many graphs were refused as the list says.
+  void TearDown() override;
+  // Whether `status` is a refusal that this target may have; counts it.
+  bool IsRefusal(const absl::Status& status);
   // Compiles `graph` and runs it; parameters with weight = true are kept between calls.
   absl::StatusOr<std::vector<ir::Literal>> CompileAndRun(const ir::Graph& graph,
                                                          const std::vector<ir::Literal>& inputs,
@@ -89,6 +99,11 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
              const CompileOptions& options = {});
 
   compiler::Compiler& CompilerFor(bool fuse);
+  // The target's kernels run on its own streams alone.
+  bool is_device() const { return GetParam().backend == kIsland || GetParam().backend == kGpu; }
+
+ private:
+  int refused_ = 0;
 };
 
 #define CONFORMANCE_TEST(name) TEST_P(ConformanceTest, name)

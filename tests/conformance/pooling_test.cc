@@ -240,6 +240,7 @@ CONFORMANCE_TEST(SelectAndScatterOfNaN) {
   const auto dy = Literal::FromVector<float>({6}, {1, 2, 3, 4, 5, 6});
   Check(**graph, {x, dy});
   auto got = CompileAndRun(**graph, {x, dy});
+  if (IsRefusal(got.status())) return;
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(Difference((*got)[0],
                        Literal::FromVector<float>({12}, {0, 1, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0}), {}),

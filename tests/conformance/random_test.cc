@@ -85,6 +85,7 @@ CONFORMANCE_TEST(RandomFloats) {
       moved.push_back(*reference::Evaluate(*graph, near));
     }
     auto got = CompileAndRun(*graph, inputs, MayInterpret());
+    if (IsRefusal(got.status())) continue;
     ASSERT_TRUE(got.ok()) << got.status() << "\n" << ir::Print(*graph);
     for (size_t o = 0; o < want->size(); ++o) {
       const Literal& w = (*want)[o];

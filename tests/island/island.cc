@@ -3,11 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -15,6 +13,7 @@
 
 #include "jit/base/status.h"
 #include "jit/reference/reference_backend.h"
+#include "jit/runtime/serial_thread.h"
 
 namespace tektite::testing {
 namespace {
@@ -41,11 +40,7 @@ struct Past final : backend::Event {
 class IslandStream final : public backend::Stream {
  public:
   IslandStream(IslandMemory& memory, const backend::StreamOptions& options)
-      : memory_(memory), options_(options), thread_([this] { Serve(); }) {}
-  ~IslandStream() override {
-    Enqueue(nullptr);
-    thread_.join();
-  }
+      : memory_(memory), options_(options) {}
 
   void Launch(const backend::Kernel& kernel, const backend::LaunchPlan& plan,
               absl::Span<void* const> buffers, absl::Span<const int64_t> sizes) override {
@@ -80,14 +75,11 @@ class IslandStream final : public backend::Stream {
     });
   }
   absl::Status Synchronize() override {
-    std::unique_lock<std::mutex> lock(mutex_);
-    idle_.wait(lock, [&] { return waiting_.empty() && !runs_; });
+    thread_.Wait();
     return is_cancelled_ ? absl::CancelledError("cancelled on the island") : absl::OkStatus();
   }
 
  private:
-  using Work = std::function<void()>;
-
   void Copy(void* to, bool to_island, const void* from, bool from_island, int64_t bytes) {
     if (bytes == 0) return;
     if (memory_.Holds(to, bytes) != to_island) Die("a copy into the wrong memory");
@@ -95,40 +87,20 @@ class IslandStream final : public backend::Stream {
     Enqueue([=] { std::memcpy(memory_.Reach(to), memory_.Reach(from), bytes); });
   }
 
-  // Null: the last.
-  void Enqueue(Work work) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    waiting_.push_back(std::move(work));
-    more_.notify_one();
-  }
-
-  void Serve() {
-    for (int64_t n = 0;; ++n) {
-      Work work;
-      {
-        std::unique_lock<std::mutex> lock(mutex_);
-        runs_ = false;
-        if (waiting_.empty()) idle_.notify_all();
-        more_.wait(lock, [&] { return !waiting_.empty(); });
-        work = std::move(waiting_.front());
-        waiting_.pop_front();
-        runs_ = true;
-      }
-      if (work == nullptr) return;
-      if (n % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  void Enqueue(std::function<void()> work) {
+    const bool dawdles = num_enqueued_++ % 16 == 0;
+    thread_.Enqueue([this, dawdles, work = std::move(work)] {
+      if (dawdles) std::this_thread::sleep_for(std::chrono::microseconds(20));
       if (!is_cancelled_ && options_.is_cancelled()) is_cancelled_ = true;
       if (!is_cancelled_) work();
-    }
+    });
   }
 
   IslandMemory& memory_;
   const backend::StreamOptions options_;
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable more_, idle_;
-  std::deque<Work> waiting_;
-  bool runs_ = false;
+  int64_t num_enqueued_ = 0;
   std::atomic<bool> is_cancelled_{false};
-  std::thread thread_;  // last: it uses the others
+  runtime::SerialThread thread_;  // last: it uses the others
 };
 
 }  // namespace

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-#include "jit/ir/symbols.h"
-
 namespace tektite::cpu {
 namespace {
 
@@ -27,30 +24,6 @@ Dim ElementsRead(const Node& parameter) {
 }
 
 }  // namespace
-
-std::unique_ptr<loop::Kernel> MakeKernel(const Node& fusion, const std::string& name,
-                                         const std::vector<std::pair<int, int>>& in_place) {
-  const ir::Graph& region = fusion.region();
-  std::vector<loop::BufferInfo> buffers;
-  for (const Node* p : region.parameters()) {
-    buffers.push_back({p->shape().dtype(), absl::StrCat("p", buffers.size()), false, false});
-  }
-  for (ir::Value v : region.outputs()) {
-    buffers.push_back(
-        {v.dtype(), absl::StrCat("o", buffers.size() - region.num_parameters()), true, false});
-  }
-  for (auto [operand, result] : in_place) {
-    buffers[operand].may_alias = true;
-    buffers[region.num_parameters() + result].may_alias = true;
-  }
-  return std::make_unique<loop::Kernel>(name, std::move(buffers), ir::SymbolsOf(region));
-}
-
-void BindParameters(ElementEmitter& e, const ir::Graph& region) {
-  for (int i = 0; i < region.num_parameters(); ++i) {
-    e.BindBuffer(region.parameter(i)->result(), e.builder().Buffer(i));
-  }
-}
 
 int RegionLanes(const ir::Graph& region, const Target& target) {
   int widest = 4;

@@ -35,11 +35,6 @@ struct EmittedKernel {
 
 using Target = backend::TargetInfo;
 
-// A kernel whose buffers are the region's parameters and outputs.
-std::unique_ptr<loop::Kernel> MakeKernel(const ir::Node& fusion, const std::string& name,
-                                         const std::vector<std::pair<int, int>>& in_place = {});
-// Binds the region's parameters to the kernel's buffers.
-void BindParameters(ElementEmitter& e, const ir::Graph& region);
 // Lanes for work on this region's element types: a full vector of the widest type.
 int RegionLanes(const ir::Graph& region, const Target& target);
 // The time one core takes for the elementwise part of the region, by a crude model.

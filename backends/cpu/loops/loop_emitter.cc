@@ -46,41 +46,6 @@ struct Piece {
   }
 };
 
-bool IsDirect(const ir::Graph& region, const Node* parameter, const Dims& sizes) {
-  if (parameter->shape().dims() != sizes) return false;
-  for (const ir::Use& use : parameter->uses()) {
-    if (!ir::IsElementwise(use.user->op())) return false;
-  }
-  for (const auto& node : region.nodes()) {
-    if (node->op() != Op::kParameter && node->op() != Op::kConstant &&
-        node->op() != Op::kBroadcastInDim && node->op() != Op::kIota &&
-        !ir::IsElementwise(node->op())) {
-      return false;
-    }
-    // A broadcast may read an elementwise result at another index.
-    if (node->op() == Op::kBroadcastInDim && node->operand(0).node->op() != Op::kParameter &&
-        node->operand(0).node->op() != Op::kConstant) {
-      return false;
-    }
-  }
-  return true;
-}
-
-std::vector<std::pair<int, int>> InPlacePairs(const ir::Graph& region) {
-  std::vector<std::pair<int, int>> pairs;
-  const Dims& sizes = region.outputs()[0].shape().dims();
-  for (int i = 0; i < region.num_parameters(); ++i) {
-    const Node* p = region.parameter(i);
-    if (!IsDirect(region, p, sizes)) continue;
-    for (size_t o = 0; o < region.outputs().size(); ++o) {
-      if (ir::DTypeBytes(region.outputs()[o].dtype()) == ir::DTypeBytes(p->shape().dtype())) {
-        pairs.push_back({i, static_cast<int>(o)});
-      }
-    }
-  }
-  return pairs;
-}
-
 std::vector<Piece> Pieces(const ir::Graph& region) {
   std::vector<Piece> pieces;
   Node* last = region.outputs()[0].node;
@@ -235,7 +200,7 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
     }
   }
   EmittedKernel result;
-  result.in_place = InPlacePairs(region);
+  result.in_place = loop::InPlacePairs(region);
   result.kernel = MakeKernel(fusion, name, result.in_place);
   result.cost = ElementwiseCost(region, target);
   if (HasNarrowRows(region, target)) {

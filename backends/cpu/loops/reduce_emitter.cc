@@ -12,6 +12,7 @@
 #include "backends/cpu/loops/reduction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/llvm/emit/reduce_plan.h"
 
 namespace tektite::cpu {
 namespace {
@@ -28,63 +29,17 @@ constexpr int kColumns = 4;
 // Additions to an accumulator of a column before a block ends: six more for each of them.
 constexpr int64_t kColumnBlock = 256;
 
-struct Plan {
-  std::vector<const Node*> reduces;
-  Dims space, kept_sizes;
-  std::vector<bool> reduced;  // by dimension of the space
-  bool inner_kept = false;
-};
-
-absl::StatusOr<Plan> MakePlan(const ir::Graph& region) {
-  Plan plan;
-  for (const auto& node : region.nodes()) {
-    if (node->op() != Op::kReduce) continue;
-    if (node->num_regions() > 0) return Unimplemented(node->Describe(), ": by a region");
-    std::vector<bool> reduced(node->operand_shape(0).rank(), false);
-    for (int64_t d : node->Ints(Attr::dimensions)) reduced[d] = true;
-    if (plan.reduces.empty()) {
-      plan.space = node->operand_shape(0).dims();
-      plan.kept_sizes = node->shape().dims();
-      plan.reduced = reduced;
-    } else if (plan.space != node->operand_shape(0).dims() || plan.reduced != reduced) {
-      return Unimplemented("reductions over different spaces in one fusion");
-    }
-    plan.reduces.push_back(node.get());
-  }
-  if (plan.reduces.empty()) return Unimplemented("a reduce fusion without a reduction");
-  for (const Node* a : plan.reduces) {
-    for (const auto& node : region.nodes()) {
-      // A value in the full space after a reduction would need a second sweep.
-      if (node->shape().dims() != plan.space || Product(plan.space) == Dim(0)) continue;
-      for (ir::Value v : node->operands()) {
-        if (v.node == a) return Unimplemented("a reduction that feeds its own space");
-      }
-    }
-  }
-  for (ir::Value v : region.outputs()) {
-    if (v.shape().dims() != plan.kept_sizes) {
-      return Unimplemented("an output of a reduction in another space");
-    }
-  }
-  plan.inner_kept = !plan.reduced.empty() && !plan.reduced.back();
-  return plan;
-}
-
 }  // namespace
 
 absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& target,
                                          const std::string& name) {
   const ir::Graph& region = fusion.region();
-  TEKTITE_ASSIGN_OR_RETURN(Plan plan, MakePlan(region));
+  TEKTITE_ASSIGN_OR_RETURN(const loop::ReducePlan plan, loop::ReducePlan::Create(region));
   EmittedKernel result;
   result.kernel = MakeKernel(fusion, name);
   result.cost = ElementwiseCost(region, target);
   loop::Builder b(result.kernel.get());
   const int lanes = RegionLanes(region, target);
-  Dims reduced_sizes;
-  for (size_t i = 0; i < plan.space.size(); ++i) {
-    if (plan.reduced[i]) reduced_sizes.push_back(plan.space[i]);
-  }
 
   // Units: rows of results, in blocks of columns when those are vectorized.
   Dims outer = plan.kept_sizes;
@@ -102,13 +57,6 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
   result.num_chunks = CeilDiv(units, per_chunk);
 
   absl::Status status;
-  // Index into the space from kept and reduced parts.
-  auto space_index = [&](const Indices& kept, const Indices& reduced) {
-    Indices at;
-    size_t k = 0, r = 0;
-    for (bool is_reduced : plan.reduced) at.push_back(is_reduced ? reduced[r++] : kept[k++]);
-    return at;
-  };
   auto store_outputs = [&](ElementEmitter& e, const Indices& kept) {
     for (size_t o = 0; o < region.outputs().size(); ++o) {
       ir::Value v = region.outputs()[o];
@@ -139,11 +87,11 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
         }
         std::vector<Value> taken;
         for (const Node* r : plan.reduces) {
-          taken.push_back(e.EmitVector(r->operand(0), space_index(kept, reduced)));
+          taken.push_back(e.EmitVector(r->operand(0), plan.SpaceIndex(kept, reduced)));
         }
         return taken;
       };
-      std::vector<Value> totals = ReduceOverInner(b, reduced_sizes, lanes, reductions, visit);
+      std::vector<Value> totals = ReduceOverInner(b, plan.reduced_sizes, lanes, reductions, visit);
       e.Clear();
       e.SetMask({});
       for (size_t i = 0; i < plan.reduces.size(); ++i) {
@@ -197,7 +145,7 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
       };
       Value ended;
       state = NestLoopsInBlocks(
-          b, reduced_sizes, kColumnBlock, std::move(state),
+          b, plan.reduced_sizes, kColumnBlock, std::move(state),
           [&](const std::vector<Value>& loops, std::vector<Value> s) {
             Indices reduced;
             for (Value i : loops) reduced.push_back(At(i));
@@ -206,7 +154,7 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
               e.SetMask(mask_of(v));
               for (size_t r = 0; r < reductions.size(); ++r) {
                 Value x =
-                    e.EmitVector(plan.reduces[r]->operand(0), space_index(kept_at(v), reduced));
+                    e.EmitVector(plan.reduces[r]->operand(0), plan.SpaceIndex(kept_at(v), reduced));
                 Value& acc = s[r * vectors + v];
                 acc = reductions[r].Combine(acc, x, {});
               }

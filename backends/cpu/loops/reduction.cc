@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/loops/long_sum.h"
+#include "jit/llvm/emit/reducer.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -240,14 +241,11 @@ Reduction::Reduction(loop::Builder* builder, const std::string& reducer, DType d
       op_(ops::ReducerOp(reducer)),
       reducer_(reducer),
       dtype_(dtype),
-      accumulator_(dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype),
+      accumulator_(loop::AccumulatorOf(dtype)),
       lanes_(lanes) {}
 
 Value Reduction::Identity(int lanes) const {
-  ir::Literal identity = ops::ReducerIdentity(reducer_, accumulator_);
-  Value v = ir::IsFloat(accumulator_) ? b_->Float(accumulator_, identity.AsDouble(0))
-                                      : b_->Int(accumulator_, identity.AsInt(0));
-  return b_->Splat(v, lanes);
+  return loop::ReducerIdentity(*b_, reducer_, accumulator_, lanes);
 }
 
 Value Reduction::Combine(Value accumulator, Value x, Value mask) const {

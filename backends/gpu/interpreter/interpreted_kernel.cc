@@ -46,6 +46,11 @@ absl::Status InterpretedKernel::Prepare(const loop::Block& block, LaneFunctions*
   return absl::OkStatus();
 }
 
+bool InterpretedKernel::Fits(absl::Span<const int64_t> symbols) const {
+  std::vector<int64_t> table(static_cast<size_t>(sizes_.table_size()));
+  return sizes_.complete() && sizes_.Run(symbols.data(), table.data());
+}
+
 absl::Status InterpretedKernel::Run(absl::Span<const DeviceBuffer> buffers,
                                     absl::Span<const int64_t> symbols) const {
   if (buffers.size() != kernel_->buffers().size() ||

@@ -41,6 +41,8 @@ class InterpretedKernel {
   // `buffers` as the kernel has them; `symbols`: values for those of its sizes.  Thread-safe.
   absl::Status Run(absl::Span<const DeviceBuffer> buffers, absl::Span<const int64_t> symbols) const;
 
+  // Whether the kernel can count in these sizes.
+  bool Fits(absl::Span<const int64_t> symbols) const;
   const loop::Kernel& kernel() const { return *kernel_; }
 
  private:

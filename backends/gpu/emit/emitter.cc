@@ -1,0 +1,53 @@
+#include "backends/gpu/emit/emitter.h"
+
+#include <algorithm>
+
+#include "jit/base/status.h"
+#include "jit/llvm/emit/region_kernel.h"
+
+namespace tektite::gpu {
+namespace {
+
+using ir::FusionKind;
+
+struct Emitter {
+  FusionKind kind;
+  absl::StatusOr<EmittedKernel> (*emit)(const ir::Node&, const std::string&);
+};
+// In order of preference within a kind.
+constexpr Emitter kEmitters[] = {
+    {FusionKind::kLoop, EmitLoop},     {FusionKind::kRow, EmitRow},
+    {FusionKind::kRow, EmitReduce},    {FusionKind::kReduce, EmitReduce},
+    {FusionKind::kSingle, EmitReduce}, {FusionKind::kSingle, EmitLoop},
+};
+
+}  // namespace
+
+int64_t VectorElements(const ir::Graph& region) {
+  int widest = 1;
+  const auto look = [&](const ir::Shape& shape) {
+    if (shape.rank() > 0) widest = std::max(widest, ir::DTypeBytes(shape.dtype()));
+  };
+  for (const ir::Node* p : region.parameters()) look(p->shape());
+  for (ir::Value v : region.outputs()) look(v.shape());
+  return kVectorBytes / widest;
+}
+
+absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name) {
+  TEKTITE_RETURN_IF_ERROR(loop::CheckBroadcasts(fusion.region()));
+  const FusionKind kind = fusion.fusion_kind();
+  absl::Status refusals = Unimplemented("no gpu kernel of kind ", ir::FusionKindName(kind));
+  for (const Emitter& emitter : kEmitters) {
+    if (kind != emitter.kind) continue;
+    absl::StatusOr<EmittedKernel> emitted = emitter.emit(fusion, name);
+    if (emitted.ok()) {
+      TEKTITE_RETURN_IF_ERROR(loop::Verify(*emitted->kernel));
+      return emitted;
+    }
+    if (!absl::IsUnimplemented(emitted.status())) return emitted.status();
+    refusals = emitted.status();
+  }
+  return refusals;
+}
+
+}  // namespace tektite::gpu

@@ -1,0 +1,46 @@
+// Kernels for devices: an emitter for each kind of fusion, and their list.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, "k3_row"));
+//   emitted.kernel->launch;               // blocks and threads follow from the sizes
+//
+// Emitters refuse with Unimplemented and a reason what they have no code for.  A static shape is
+// the case in which all sizes fold to constants; where a decision is made here and not in the code,
+// an unknown size counts as a large one.  Work is cut by sizes alone and sums have a fixed order,
+// so that results do not depend on the card.
+#ifndef TEKTITE_BACKENDS_GPU_EMIT_EMITTER_H_
+#define TEKTITE_BACKENDS_GPU_EMIT_EMITTER_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/ir/graph.h"
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::gpu {
+
+struct EmittedKernel {
+  std::unique_ptr<loop::Kernel> kernel;       // launch is set
+  std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
+};
+
+// By the fusion's kind.
+absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name);
+
+// Elementwise work and data movement: every output element is computed at its own index.
+absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const std::string& name);
+// Rows that are reduced and used again: softmax, norms.
+absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const std::string& name);
+// Reductions over any dimensions.
+absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const std::string& name);
+
+// The widest access of a thread.
+inline constexpr int64_t kVectorBytes = 16;
+// Elements of the region's widest parameter or output in one access: a power of two.
+int64_t VectorElements(const ir::Graph& region);
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_EMIT_EMITTER_H_

@@ -1,0 +1,156 @@
+// Elementwise work and data movement.
+//
+// Elements are numbered in row-major order.  A block takes a tile of them: its threads take vectors
+// of 16 bytes side by side, and several rounds of those where there is enough work for all cards,
+// so that loads of a thread overlap.  A tile that is not full has code of its own, which ends with
+// single elements.
+#include <algorithm>
+
+#include "backends/gpu/emit/emitter.h"
+#include "jit/base/rounding.h"
+#include "jit/base/status.h"
+#include "jit/llvm/emit/element_emitter.h"
+#include "jit/llvm/emit/region_kernel.h"
+
+namespace tektite::gpu {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::Node;
+using ir::Op;
+using loop::ElementEmitter;
+using loop::Indices;
+using loop::Value;
+
+constexpr int64_t kThreads = 256;
+// Vectors of a thread, and blocks from which on it takes several: some for each multiprocessor.
+constexpr int64_t kRounds = 4, kManyBlocks = 2048;
+
+bool IsOneElement(const ir::Shape& shape) {
+  const Dims& dims = shape.dims();
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d == Dim(1); });
+}
+
+// Each value is the same everywhere, or computed from operands at the same index alone: then where
+// an element is in its rows does not matter.
+bool IsFlat(const ir::Graph& region, const Dims& space) {
+  return std::all_of(region.nodes().begin(), region.nodes().end(), [&](const auto& node) {
+    if (node->op() == Op::kBroadcastInDim) return IsOneElement(node->operand_shape(0));
+    if (node->op() == Op::kConstant) return true;
+    if (node->op() != Op::kParameter && !ir::IsElementwise(node->op())) return false;
+    return node->shape().dims() == space || IsOneElement(node->shape());
+  });
+}
+
+// Whether neighbours in a row are computed from neighbours, or at least without a choice between
+// operands in the middle of a vector.
+bool KeepsVectors(const ir::Graph& region) {
+  return std::all_of(region.nodes().begin(), region.nodes().end(), [](const auto& node) {
+    switch (node->op()) {
+      case Op::kParameter:
+      case Op::kConstant:
+      case Op::kBroadcastInDim:
+      case Op::kIota:
+      case Op::kSlice:
+        return true;
+      default:
+        return ir::IsElementwise(node->op());
+    }
+  });
+}
+
+class LoopEmitter {
+ public:
+  LoopEmitter(const ir::Graph& region, loop::Kernel* kernel)
+      : region_(region),
+        kernel_(*kernel),
+        b_(kernel),
+        sizes_(region.outputs()[0].shape().dims()),
+        elements_(region.outputs()[0].shape().NumElements()) {
+    while (across_ >= 0 && sizes_[static_cast<size_t>(across_)] == Dim(1)) --across_;
+    flat_ = across_ >= 0 && IsFlat(region, sizes_);
+    const int64_t row = across_ < 0 ? 1 : sizes_[static_cast<size_t>(across_)].value_or(1);
+    vector_ = VectorElements(region);
+    if (!flat_ && (row % vector_ != 0 || !KeepsVectors(region))) vector_ = 1;
+  }
+
+  absl::Status Run() {
+    const int64_t round = kThreads * vector_;
+    const int64_t rounds = elements_.value_or(0) >= round * kManyBlocks * kRounds ? kRounds : 1;
+    const int64_t tile = round * rounds;
+    kernel_.launch.threads = static_cast<int>(kThreads);
+    kernel_.launch.blocks = CeilDiv(elements_, tile);
+
+    const Value begin = b_.Mul(b_.BlockIndex(), b_.Index(tile));
+    const Value first = b_.Add(begin, b_.Mul(b_.ThreadIndex(), b_.Index(vector_)));
+    const auto whole = [&] {
+      for (int64_t r = 0; r < rounds; ++r) EmitAt(b_.Add(first, b_.Index(r * round)), vector_);
+    };
+    if (elements_.is_constant() && elements_.value() % tile == 0) {
+      whole();
+      return status_;
+    }
+    const Value end = b_.Index(elements_);
+    b_.If(b_.Compare("le", b_.Add(begin, b_.Index(tile)), end), whole,
+          [&] { b_.For(first, end, round, [&](Value at) { EmitTail(at, end); }); });
+    return status_;
+  }
+
+ private:
+  void EmitTail(Value at, Value end) {
+    if (vector_ == 1) return EmitAt(at, 1);
+    b_.If(
+        b_.Compare("le", b_.Add(at, b_.Index(vector_)), end), [&] { EmitAt(at, vector_); },
+        [&] { b_.For(at, end, 1, [&](Value single) { EmitAt(single, 1); }); });
+  }
+
+  // Elements [linear, linear + lanes).
+  void EmitAt(Value linear, int64_t lanes) {
+    ElementEmitter e(&b_, static_cast<int>(lanes));
+    loop::BindParameters(e, region_);
+    Indices at;
+    if (flat_) {
+      at.assign(sizes_.size(), loop::At(b_.Index(0)));
+      at[static_cast<size_t>(across_)] = loop::At(linear);
+    } else {
+      for (Value v : loop::Delinearize(b_, linear, sizes_)) at.push_back(loop::At(v));
+    }
+    if (lanes > 1) at[static_cast<size_t>(across_)].coefficient = 1;
+    std::vector<Value> values;
+    for (ir::Value v : region_.outputs()) values.push_back(e.Emit(v, at));
+    for (size_t o = 0; o < values.size(); ++o) {
+      e.StoreAt(b_.Buffer(region_.num_parameters() + static_cast<int>(o)),
+                region_.outputs()[o].shape(), at, values[o]);
+    }
+    if (status_.ok()) status_ = e.status();
+  }
+
+  const ir::Graph& region_;
+  loop::Kernel& kernel_;
+  loop::Builder b_;
+  const Dims& sizes_;
+  const Dim elements_;
+  int across_ = static_cast<int>(sizes_.size()) - 1;  // the dimension that vectors run along
+  bool flat_ = false;
+  int64_t vector_ = 1;
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const std::string& name) {
+  const ir::Graph& region = fusion.region();
+  for (ir::Value v : region.outputs()) {
+    if (v.shape().dims() != region.outputs()[0].shape().dims()) {
+      return Unimplemented("outputs of different shapes in a loop fusion");
+    }
+  }
+  EmittedKernel result;
+  result.in_place = loop::InPlacePairs(region);
+  result.kernel = loop::MakeKernel(fusion, name, result.in_place);
+  TEKTITE_RETURN_IF_ERROR(LoopEmitter(region, result.kernel.get()).Run());
+  return result;
+}
+
+}  // namespace tektite::gpu

@@ -1,0 +1,43 @@
+#include "backends/gpu/gpu_backend.h"
+
+#include <utility>
+
+#include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/interpreter/interpreted_device.h"
+#include "jit/base/status.h"
+
+namespace tektite::gpu {
+namespace {
+
+class InterpretedGpu final : public backend::Backend {
+ public:
+  explicit InterpretedGpu(HostCompiler compile) : functions_(std::move(compile)) {
+    target_.cpu = "interpreted gpu";
+  }
+
+  absl::string_view name() const override { return "gpu"; }
+  const backend::TargetInfo& target() const override { return target_; }
+  std::shared_ptr<backend::Device> device() const override { return device_; }
+
+  absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
+      const ir::Node& fusion, const backend::CompileOptions& options) override {
+    TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name));
+    TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<InterpretedKernel> kernel,
+                             InterpretedKernel::Create(std::move(emitted.kernel), &functions_));
+    return std::make_shared<const LaunchableKernel>(fusion.region(), std::move(kernel),
+                                                    std::move(emitted.in_place));
+  }
+
+ private:
+  LaneFunctions functions_;
+  backend::TargetInfo target_;
+  const std::shared_ptr<InterpretedDevice> device_ = std::make_shared<InterpretedDevice>();
+};
+
+}  // namespace
+
+std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile) {
+  return std::make_unique<InterpretedGpu>(std::move(compile));
+}
+
+}  // namespace tektite::gpu

@@ -1,0 +1,36 @@
+// From a fusion's region to the kernel that an emitter fills, for every back end.
+//
+//   std::unique_ptr<Kernel> kernel = MakeKernel(fusion, "k3_loop", InPlacePairs(fusion.region()));
+//   Builder b(kernel.get());
+//   ElementEmitter e(&b, lanes);
+//   BindParameters(e, fusion.region());
+#ifndef TEKTITE_JIT_LLVM_EMIT_REGION_KERNEL_H_
+#define TEKTITE_JIT_LLVM_EMIT_REGION_KERNEL_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "jit/ir/graph.h"
+#include "jit/llvm/emit/element_emitter.h"
+#include "jit/llvm/loop_ir.h"
+
+namespace tektite::loop {
+
+// A kernel whose buffers are the region's parameters and outputs.
+std::unique_ptr<Kernel> MakeKernel(const ir::Node& fusion, const std::string& name,
+                                   const std::vector<std::pair<int, int>>& in_place = {});
+// Binds the region's parameters to the kernel's buffers.
+void BindParameters(ElementEmitter& e, const ir::Graph& region);
+// Of a region whose outputs all have one shape, each element computed at its own index: operands
+// and results that may share a buffer.
+std::vector<std::pair<int, int>> InPlacePairs(const ir::Graph& region);
+// Unimplemented for a broadcast of a dimension that is stretched or not, depending on the sizes of
+// a call: code is made for one of the two.
+absl::Status CheckBroadcasts(const ir::Graph& region);
+
+}  // namespace tektite::loop
+
+#endif  // TEKTITE_JIT_LLVM_EMIT_REGION_KERNEL_H_
