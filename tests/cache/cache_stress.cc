@@ -98,6 +98,7 @@ int Report(const Options& options, int wrong, int kills) {
   store->Store(TestKey("the first to write sweeps"), "");
   for (int name = 0; name < options.names(); ++name) wrong += !ServesWhatWasStored(*store, name);
   const DiskCounters counters = store->counters();
+  store = nullptr;  // its log is written, and those of the killed processes are thinned out
   int64_t entry_bytes = 0, left_bytes = 0, left = 0;
   for (const auto& item : std::filesystem::recursive_directory_iterator(options.directory)) {
     if (!item.is_regular_file()) continue;
