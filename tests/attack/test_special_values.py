@@ -45,7 +45,10 @@ KNOWN = {
 ZEROS = r"Relu|Max|Min|Clip|Grad|Xdivy|Xlog|LinSpace|Einsum|AdjustContrast|AvgPool"
 # Ops without floats, or whose values do not pass through arithmetic.
 NO_FLOATS = set("""AssignAddVariableOp AssignSubVariableOp AssignVariableOp BitwiseAnd BitwiseOr LogicalAnd LogicalNot
-LogicalOr OneHot PopulationCount ReadVariableOp ResourceGather ResourceGatherNd Size VariableShape""".split())
+LogicalOr OneHot PopulationCount ReadVariableOp ResourceGather ResourceGatherNd Size VariableShape Case If
+PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While EmptyTensorList
+TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack
+TensorListPushBack TensorListReserve TensorListSetItem TensorListStack""".split())
 DEFAULT_ULPS = 16.0
 # Of the largest finite result, for results that are sums.
 SUMS = 4e-6
