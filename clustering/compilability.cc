@@ -69,8 +69,8 @@ bool CanHandle(const OpFacts& facts, DataType type, const MarkOptions& options) 
   if (IsCompiledType(type)) return true;
   if (!options.keep_loops) return false;
   const bool is_list = type == DataType::kVariant, is_variable = type == DataType::kResource;
-  return facts.Is(OpFacts::kRunsFunctions) ? is_list || is_variable
-                                           : is_list && facts.Is(OpFacts::kKeepsRows);
+  if (facts.Is(OpFacts::kRunsFunctions)) return is_list || is_variable;
+  return is_list && (facts.Is(OpFacts::kKeepsRows) || facts.Is(OpFacts::kOfListsToo));
 }
 
 // The first attribute that names a type no code is made for; "" when there is none.

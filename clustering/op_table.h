@@ -116,7 +116,8 @@ struct OpFacts {
     // tensors.
     kRunsFunctions = uint64_t{1} << 32,
     kReturnsList = uint64_t{1} << 33,
-    kTakesList = uint64_t{1} << 34,  // input 0 is one
+    kTakesList = uint64_t{1} << 34,   // input 0 is one
+    kOfListsToo = uint64_t{1} << 35,  // T may be a list
   };
 
   bool Is(Trait trait) const { return (traits & trait) != 0; }

@@ -86,7 +86,9 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kTakesList),
             "TensorListElementShape TensorListGather TensorListGetItem TensorListLength "
             "TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
-  EXPECT_EQ(OpsThat(OpFacts::kMeasures), "Rank Shape ShapeN Size");
+  EXPECT_EQ(OpsThat(OpFacts::kMeasures),
+            "Rank Shape ShapeN Size TensorListElementShape TensorListLength VariableShape");
+  EXPECT_EQ(OpsThat(OpFacts::kOfListsToo), "AddN ZerosLike");
   EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
             "BroadcastGradientArgs ConcatOffset InvertPermutation");
   EXPECT_EQ(OpsThat(OpFacts::kSelectsRows), "DynamicPartition ListDiff Where");

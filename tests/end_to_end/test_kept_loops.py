@@ -263,3 +263,20 @@ except tf.errors.CancelledError:
     report(kind="cancelled")
 """, TEKTITE_FLAGS=KEEP)
     assert compiled.values["kind"] == "cancelled" and compiled.host["kept_loops"] == 1
+
+
+def test_training_of_a_recurrent_layer_is_one_cluster(run_pair):
+    plain, compiled = run_pair("""
+import keras
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.Input((7, 5)), keras.layers.LSTM(12), keras.layers.Dense(1)])
+model.compile("sgd", "mse", jit_compile=False)
+x, y = normal(24, 7, 5), normal(24, 1)
+losses = [model.train_on_batch(x, y) for _ in range(6)]
+report(losses=[float(v) for v in losses], weights=model.get_weights())
+""", TEKTITE_FLAGS="--keep_loops --compile=sync --contest=false")
+    same(compiled.values["losses"], plain.values["losses"])
+    same(compiled.values["weights"], plain.values["weights"])
+    # Forward and backward, in each of the two functions that Keras traces.
+    assert compiled.host["kept_loops"] >= 2 and compiled.host["runs"] > 0
+    assert "NO_CODE" not in compiled.host["fallbacks"]
