@@ -17,6 +17,7 @@ bool IsRoot() { return geteuid() == 0; }
 bool IsUser() { return !IsRoot(); }
 bool Always() { return true; }
 bool HasNoGdb() { return std::system("gdb --version > /dev/null 2>&1") != 0; }
+bool HasNoPtxas() { return std::system("ptxas --version > /dev/null 2>&1") != 0; }
 
 bool HasSanitizer() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -40,6 +41,9 @@ constexpr Reason kReasons[] = {
     {"what LLVM holds when it gives up is never freed", &HasSanitizer},
     {"under the thread sanitizer", &HasSanitizer},
     {"no gdb", &HasNoGdb},
+    {"no ptxas", &HasNoPtxas},
+    // A build without NVIDIA's package.
+    {"no PTX compiler library", &Always},
     // A build against static abseil.
     {"abseil is not in libraries of its own", &Always},
 };

@@ -14,6 +14,21 @@ namespace {
 
 bool IsConstant(llvm::Value* v) { return llvm::isa<llvm::Constant>(v); }
 
+// Runs f on single lanes, as scalars.
+llvm::Value* LaneByLane(LowerContext& c, const std::vector<llvm::Value*>& operands,
+                        const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& f) {
+  llvm::Value* joined = nullptr;
+  for (int i = 0; i < LanesOf(operands[0]); ++i) {
+    const auto lane = static_cast<uint64_t>(i);
+    std::vector<llvm::Value*> lanes;
+    for (llvm::Value* v : operands) lanes.push_back(c.builder.CreateExtractElement(v, lane));
+    llvm::Value* result = f(lanes);
+    if (i == 0) joined = llvm::PoisonValue::get(WithLanesOf(operands[0], result->getType()));
+    joined = c.builder.CreateInsertElement(joined, result, lane);
+  }
+  return joined;
+}
+
 // Runs f on pieces no wider than a vector register and joins the results, so that the working set
 // of a long function fits the registers.
 llvm::Value* InPieces(LowerContext& c, std::vector<llvm::Value*> operands,
@@ -21,7 +36,9 @@ llvm::Value* InPieces(LowerContext& c, std::vector<llvm::Value*> operands,
   const int lanes = LanesOf(operands[0]);
   const int bits = operands[0]->getType()->getScalarSizeInBits();
   const int piece = std::max(c.options.vector_bytes * 8 / bits, 1);
-  if (lanes <= piece || lanes % 2 != 0) return f(operands);
+  if (lanes <= piece) return f(operands);
+  if (piece == 1) return LaneByLane(c, operands, f);
+  if (lanes % 2 != 0) return f(operands);
   const int half = lanes / 2;
   std::vector<int> low(half), high(half), all(lanes);
   for (int i = 0; i < lanes; ++i) {

@@ -3,21 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "backends/gpu/codegen/emit_ptx.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "jit/llvm/fatal_error.h"
 #include "jit/llvm/loop_ir.h"
-#include "jit/llvm/lower.h"
-#include "jit/llvm/optimize.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Target/TargetOptions.h"
 
 namespace tektite::loop {
 namespace {
@@ -58,35 +47,10 @@ std::unique_ptr<Kernel> RowSums() {
   return k;
 }
 
-// PTX of `kernel` for compute capability `arch`, or the first line of what went wrong.
+// PTX of `kernel`, or what went wrong.
 std::string Ptx(const Kernel& kernel, const std::string& arch) {
-  LLVMInitializeNVPTXTargetInfo();
-  LLVMInitializeNVPTXTarget();
-  LLVMInitializeNVPTXTargetMC();
-  LLVMInitializeNVPTXAsmPrinter();
-  const llvm::Triple triple("nvptx64-nvidia-cuda");
-  std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
-  if (target == nullptr) return error;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, arch, "", llvm::TargetOptions(), std::nullopt));
-  llvm::LLVMContext context;
-  llvm::Module module(kernel.name(), context);
-  module.setTargetTriple(triple);
-  module.setDataLayout(machine->createDataLayout());
-  LowerOptions options;
-  options.vector_bytes = 4;
-  const auto function = Lower(kernel, options, &module);
-  if (!function.ok()) return std::string(function.status().message());
-  llvm::SmallString<0> text;
-  const absl::Status status = CatchFatalErrors([&] {
-    Optimize(module, *machine);
-    llvm::raw_svector_ostream stream(text);
-    llvm::legacy::PassManager passes;
-    machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile);
-    passes.run(module);
-  });
-  return status.ok() ? std::string(text.str()) : std::string(status.message());
+  const absl::StatusOr<std::string> ptx = gpu::EmitPtx(kernel, arch);
+  return ptx.ok() ? *ptx : ptx.status().ToString();
 }
 
 TEST(Device, TextNamesTheLaunch) {
