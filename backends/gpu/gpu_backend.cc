@@ -11,7 +11,8 @@ namespace {
 
 class InterpretedGpu final : public backend::Backend {
  public:
-  explicit InterpretedGpu(HostCompiler compile) : functions_(std::move(compile)) {
+  InterpretedGpu(HostCompiler compile, KernelCheck check)
+      : functions_(std::move(compile)), check_(std::move(check)) {
     target_.cpu = "interpreted gpu";
   }
 
@@ -22,6 +23,7 @@ class InterpretedGpu final : public backend::Backend {
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name));
+    if (check_ != nullptr) TEKTITE_RETURN_IF_ERROR(check_(fusion, *emitted.kernel));
     TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<InterpretedKernel> kernel,
                              InterpretedKernel::Create(std::move(emitted.kernel), &functions_));
     return std::make_shared<const LaunchableKernel>(fusion.region(), std::move(kernel),
@@ -30,14 +32,15 @@ class InterpretedGpu final : public backend::Backend {
 
  private:
   LaneFunctions functions_;
+  const KernelCheck check_;
   backend::TargetInfo target_;
   const std::shared_ptr<InterpretedDevice> device_ = std::make_shared<InterpretedDevice>();
 };
 
 }  // namespace
 
-std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile) {
-  return std::make_unique<InterpretedGpu>(std::move(compile));
+std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile, KernelCheck check) {
+  return std::make_unique<InterpretedGpu>(std::move(compile), std::move(check));
 }
 
 }  // namespace tektite::gpu

@@ -5,19 +5,27 @@
 // Kernels are emitted for a card (emit/emitter.h) and run on the host, which checks each access
 // (interpreter/interpreted_kernel.h).  Kinds of fusions without a kernel are refused.
 //
+// Who wants to see the kernels, such as a test that assembles them for a card, passes a check.
+//
 // Limits: for tests; no images; ways to make a kernel are not offered for choice.
 #ifndef TEKTITE_BACKENDS_GPU_GPU_BACKEND_H_
 #define TEKTITE_BACKENDS_GPU_GPU_BACKEND_H_
 
+#include <functional>
 #include <memory>
 
 #include "backends/gpu/interpreter/lane_functions.h"
 #include "jit/backend/backend.h"
+#include "jit/llvm/loop_ir.h"
 
 namespace tektite::gpu {
 
+// Sees every kernel before it runs; an error refuses it.  Called by several threads at once.
+using KernelCheck = std::function<absl::Status(const ir::Node& fusion, const loop::Kernel& kernel)>;
+
 // `compile`: for what single instructions compute (lane_functions.h).
-std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile);
+std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile,
+                                                       KernelCheck check = nullptr);
 
 }  // namespace tektite::gpu
 

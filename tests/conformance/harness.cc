@@ -1,6 +1,7 @@
 #include "tests/conformance/harness.h"
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "jit/reference/interpreter.h"
 #include "jit/runtime/executable.h"
 #include "tests/conformance/symbolic.h"
+#include "tests/gpu/assembly_check.h"
 #include "tests/gpu/interpreting.h"
 #include "tests/island/island.h"
 #include "tests/runtime/test_pool.h"
@@ -170,6 +172,16 @@ absl::StatusOr<SizedCase> CaseAt(const ir::Graph& fixed, const std::vector<Liter
   return out;
 }
 
+// Of all kernels for GPUs; says at the end what it has seen.
+AssemblyCheck& SharedAssemblyCheck() {
+  static auto& check = *new AssemblyCheck(gpu::Assembler::OfThisMachine());
+  return check;
+}
+class AssemblySummary final : public ::testing::Environment {
+  void TearDown() override { std::fputs(SharedAssemblyCheck().Summary().c_str(), stdout); }
+};
+const auto* const kAssemblySummary = ::testing::AddGlobalTestEnvironment(new AssemblySummary);
+
 }  // namespace
 
 const std::vector<ConformanceTarget>& ConformanceTargets() {
@@ -249,7 +261,9 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
     if (GetParam().backend == kIsland) {
       options.own_backend = [] { return std::make_unique<IslandBackend>(); };
     } else if (GetParam().backend == kGpu) {
-      options.own_backend = [] { return gpu::CreateInterpretedGpu(CompileForHost); };
+      options.own_backend = [] {
+        return gpu::CreateInterpretedGpu(CompileForHost, SharedAssemblyCheck().function());
+      };
     } else {
       options.backend = GetParam().backend;
     }

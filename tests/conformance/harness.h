@@ -13,6 +13,8 @@
 // symbols for its sizes, and runs that code for the same sizes and for others, ones and zeros among
 // them.
 //
+// The GPU's kernels are also assembled (tests/gpu/assembly_check.h), with no spills.
+//
 // The GPU has no kernels for some kinds yet.  How many graphs of a test it refuses stands in
 // gpu_refusal_list.inc, so that a kernel that is lost fails the test, and so does one that is new.
 #ifndef TEKTITE_TESTS_CONFORMANCE_HARNESS_H_

@@ -1,0 +1,79 @@
+#include "tests/gpu/assembly_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "backends/gpu/codegen/device_code.h"
+#include "jit/base/status.h"
+#include "jit/base/timing.h"
+#include "jit/ir/fusion_kind.h"
+
+namespace tektite::testing {
+namespace {
+
+// The generation that every kernel is assembled for, and those for the sample.
+constexpr const char* kArchitecture = "sm_90a";
+constexpr const char* kOthers[] = {"sm_80", "sm_120"};
+// A kernel of 256 threads with as many registers leaves room for two blocks on a multiprocessor.
+constexpr int kMostRegisters = 128;
+
+double Percentile(std::vector<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(std::floor(part * static_cast<double>(values.size() - 1)))];
+}
+
+}  // namespace
+
+absl::Status AssemblyCheck::Check(const ir::Node& fusion, const loop::Kernel& kernel) {
+  const std::string text = kernel.ToString();
+  bool for_all = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!known_.insert(text.substr(text.find('('))).second) return absl::OkStatus();
+    for_all = known_.size() % kSample == 1;
+  }
+  const std::string kind(ir::FusionKindName(fusion.fusion_kind()));
+  TEKTITE_RETURN_IF_ERROR(CheckFor(kArchitecture, kind, kernel));
+  if (!for_all) return absl::OkStatus();
+  for (const char* other : kOthers) TEKTITE_RETURN_IF_ERROR(CheckFor(other, kind, kernel));
+  return absl::OkStatus();
+}
+
+absl::Status AssemblyCheck::CheckFor(const std::string& architecture, const std::string& kind,
+                                     const loop::Kernel& kernel) {
+  const Stopwatch watch;
+  TEKTITE_ASSIGN_OR_RETURN(gpu::DeviceCode code,
+                           gpu::CompileForDevice(kernel, architecture, assembler_));
+  const double milliseconds = 1e3 * watch.Seconds();
+  const gpu::Resources& r = code.cubin.resources;
+  std::lock_guard<std::mutex> lock(mutex_);
+  milliseconds_.push_back(milliseconds);
+  registers_[kind] = std::max(registers_[kind], r.registers);
+  const auto fault = [&](const char* what, int64_t amount) {
+    return Internal("kernel ", kernel.name(), " for ", architecture, ": ", amount, " ", what, " (",
+                    r.registers, " registers)\n", kernel.ToString());
+  };
+  if (r.spilled_bytes() > 0) return fault("bytes of spilled registers", r.spilled_bytes());
+  if (r.stack_bytes > 0) return fault("bytes of stack", r.stack_bytes);
+  if (r.registers > kMostRegisters) return fault("registers", r.registers);
+  return absl::OkStatus();
+}
+
+std::string AssemblyCheck::Summary() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (known_.empty()) return "";
+  std::string text = absl::StrFormat(
+      "GPU kernels: %d, code made %d times by LLVM and %s: median %.1f ms, p95 %.1f ms, most %.1f "
+      "ms\n",
+      known_.size(), milliseconds_.size(), assembler_ == nullptr ? "nobody" : assembler_->version(),
+      Percentile(milliseconds_, 0.5), Percentile(milliseconds_, 0.95),
+      Percentile(milliseconds_, 1));
+  for (const auto& [kind, registers] : registers_) {
+    absl::StrAppend(&text, kind, ": at most ", registers, " registers\n");
+  }
+  return text;
+}
+
+}  // namespace tektite::testing

@@ -1,0 +1,52 @@
+// Assembles every kernel that comes by, and says what is wrong with its code.
+//
+//   AssemblyCheck check(Assembler::OfThisMachine());
+//   options.own_backend = [&] { return CreateInterpretedGpu(compile, check.function()); };
+//   ...
+//   check.Summary();       // kernels, time, registers
+//
+// Equal kernels are assembled once: each for sm_90a, and one of kSample for all generations.
+// Without an assembler there is PTX alone.  Thread-safe.
+#ifndef TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
+#define TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/gpu/codegen/assembler.h"
+#include "backends/gpu/gpu_backend.h"
+
+namespace tektite::testing {
+
+class AssemblyCheck {
+ public:
+  static constexpr int kSample = 16;
+
+  explicit AssemblyCheck(const gpu::Assembler* assembler) : assembler_(assembler) {}
+
+  gpu::KernelCheck function() {
+    return [this](const ir::Node& fusion, const loop::Kernel& kernel) {
+      return Check(fusion, kernel);
+    };
+  }
+  // A line on all kernels, then one for each kind.  Empty: no kernel came by.
+  std::string Summary() const;
+
+ private:
+  absl::Status Check(const ir::Node& fusion, const loop::Kernel& kernel);
+  absl::Status CheckFor(const std::string& architecture, const std::string& kind,
+                        const loop::Kernel& kernel);
+
+  const gpu::Assembler* const assembler_;
+  mutable std::mutex mutex_;
+  std::set<std::string> known_;  // texts without names
+  std::vector<double> milliseconds_;
+  std::map<std::string, int> registers_;  // the most, by kind
+};
+
+}  // namespace tektite::testing
+
+#endif  // TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
