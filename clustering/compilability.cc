@@ -19,7 +19,9 @@ using graph_def::NodeDef;
 // Why an op of this kind is never compiled; kNone where it may be.
 Reason ReasonOfKind(const NodeDef& node, const OpFacts& facts, const MarkOptions& options) {
   if (facts.Is(OpFacts::kRunsFunctions)) {
-    return options.keep_loops && IsKeptWhole(node) ? Reason::kNone : Reason::kCONTROL_FLOW;
+    if (IsXlaCall(node)) return options.take_over_xla ? Reason::kNone : Reason::kMUST_COMPILE;
+    const bool is_whole = IsKeptWhole(node) || options.in_xla_body;
+    return options.keep_loops && is_whole ? Reason::kNone : Reason::kCONTROL_FLOW;
   }
   // Lists of tensors have no meaning without the loops that fill and read them.
   if ((facts.Is(OpFacts::kReturnsList) || facts.Is(OpFacts::kTakesList)) && !options.keep_loops) {
@@ -64,11 +66,11 @@ bool DeviceAllowed(const NodeDef& node, const MarkOptions& options) {
          options.device_types.end();
 }
 
-// Loops carry variables and lists of tensors, and some ops hand these on as they are.
+// Loops and calls carry variables and lists of tensors, and some ops hand these on as they are.
 bool CanHandle(const OpFacts& facts, DataType type, const MarkOptions& options) {
   if (IsCompiledType(type)) return true;
-  if (!options.keep_loops) return false;
-  const bool is_list = type == DataType::kVariant, is_variable = type == DataType::kResource;
+  const bool is_list = type == DataType::kVariant && options.keep_loops;
+  const bool is_variable = type == DataType::kResource;
   if (facts.Is(OpFacts::kRunsFunctions)) return is_list || is_variable;
   return is_list && (facts.Is(OpFacts::kKeepsRows) || facts.Is(OpFacts::kOfListsToo));
 }
@@ -161,6 +163,10 @@ bool IsKeptWhole(const NodeDef& node) {
           node.attrs.Bool("_tektite_kept", false));
 }
 
+bool IsXlaCall(const NodeDef& node) {
+  return FactsOf(node.op).Is(OpFacts::kRunsFunctions) && node.attrs.Bool("_XlaMustCompile", false);
+}
+
 bool CountsAsOp(const NodeDef& node) { return !FactsOf(node.op).Is(OpFacts::kUncounted); }
 
 Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options) {
@@ -183,7 +189,8 @@ Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {Reason::kDATA_DEPENDENT_SHAPE, "along another dimension than the first"};
   }
   if (options.fetches.contains(node.name)) return {Reason::kFETCHED, ""};
-  if (node.attrs.Bool("_XlaMustCompile", false) || !node.attrs.String("_xla_compile_id").empty()) {
+  const bool must_compile = node.attrs.Bool("_XlaMustCompile", false) && !IsXlaCall(node);
+  if (must_compile || !node.attrs.String("_xla_compile_id").empty()) {
     return {Reason::kMUST_COMPILE, ""};
   }
   const graph_def::AttrValue* compile = node.attrs.Find("_XlaCompile");

@@ -30,6 +30,10 @@ struct MarkOptions {
   absl::flat_hash_set<std::string> fetches;
   // Whether functional loops and branches may be members of clusters.
   bool keep_loops = false;
+  // In the body of a function with jit_compile=True: its loops bear no mark.
+  bool in_xla_body = false;
+  // Whether calls of functions with jit_compile=True may be.
+  bool take_over_xla = false;
   // Device types that code is made for; a node without a device is on one of them.
   std::vector<std::string> device_types = {"CPU"};
   // A cluster has at least this many ops and this estimated work (cost.h), unless it is annotated.
@@ -51,6 +55,9 @@ Refusal Compilability(const graph_def::GraphIndex& index, int node, const MarkOp
 // Merge nodes, or would have if the graph pass had not kept it whole.  What stays whole for another
 // reason is none of ours.
 bool IsKeptWhole(const graph_def::NodeDef& node);
+
+// Whether the op is a call of a function with jit_compile=True, which XLA compiles as a whole.
+bool IsXlaCall(const graph_def::NodeDef& node);
 
 // Whether code can be made that works on elements of this type.
 bool IsCompiledType(graph_def::DataType type);

@@ -157,7 +157,7 @@ int64_t CostModel::CostOfFunctions(int i) {
   }
   const bool is_loop = node.attrs.Find("body") != nullptr;
   Shapes arguments;
-  for (int k = is_loop ? 0 : 1; k < node.NumDataInputs(); ++k) {
+  for (int k = FirstArgument(node); k < node.NumDataInputs(); ++k) {
     arguments.push_back(InputShape(i, k));
   }
   int64_t all = 0, dearest = 0;
@@ -178,7 +178,7 @@ int64_t CostModel::CostOfFunctions(int i) {
 
 int64_t CostModel::InferCost(int i) {
   const NodeDef& node = index_.node(i);
-  if (IsKeptWhole(node)) return CostOfFunctions(i);
+  if (index_.facts(i).Is(OpFacts::kRunsFunctions)) return CostOfFunctions(i);
   const Work work = index_.facts(i).work;
   if (work == Work::kNone) return 0;
   if (work == Work::kBookkeeping) return kBookkeeping;

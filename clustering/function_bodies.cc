@@ -52,7 +52,7 @@ Refusal InBody(const NodeDef& node, const Refusal& why) {
 }
 
 // "CPU:1" of a device's name; where it names none, its user's, and the first CPU otherwise.
-std::string Place(absl::string_view device, absl::string_view users) {
+std::string Processor(absl::string_view device, absl::string_view users) {
   for (absl::string_view name : {device, users}) {
     for (absl::string_view part : absl::StrSplit(name, '/')) {
       absl::ConsumePrefix(&part, "device:");
@@ -65,7 +65,7 @@ std::string Place(absl::string_view device, absl::string_view users) {
 
 // What a body may not do though a cluster may.
 Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device) {
-  if (Place(index.node(i).device, device) != Place(device, "")) {
+  if (Processor(index.node(i).device, device) != Processor(device, "")) {
     return {Reason::kDEVICE, index.node(i).device};
   }
   if (index.facts(i).Is(OpFacts::kWritesVariable)) {
@@ -80,6 +80,10 @@ Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device) {
 
 }  // namespace
 
+int FirstArgument(const NodeDef& node) {
+  return node.attrs.Find("body") == nullptr && node.attrs.Find("f") == nullptr ? 1 : 0;
+}
+
 FunctionBodies::FunctionBodies(const GraphIndex& index, const MarkOptions& options)
     : index_(index), options_(options), graphs_(index.graph()) {
   options_.fetches.clear();
@@ -87,18 +91,18 @@ FunctionBodies::FunctionBodies(const GraphIndex& index, const MarkOptions& optio
 }
 
 Refusal FunctionBodies::Check(int node, const Knows& knows) {
-  return CheckNode(index_, node, index_.node(node).device, knows, 0);
+  return CheckNode(index_, node, {index_.node(node).device}, knows);
 }
 
-Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, absl::string_view device,
-                                  const Knows& knows, int depth) {
+Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, Place place,
+                                  const Knows& knows) {
   const NodeDef& def = index.node(node);
-  if (depth >= kMostDepth) {
+  place.in_xla_body |= IsXlaCall(def);
+  if (place.depth >= kMostDepth) {
     return {Reason::kFUNCTION_BODY, absl::StrCat("functions more than ", kMostDepth, " deep")};
   }
-  // The data inputs that are arguments of the functions: of a branch all but the first.
   const graph_def::AttrValue* const body = def.attrs.Find("body");
-  const size_t first = body == nullptr ? 1 : 0;
+  const size_t first = FirstArgument(def);
   std::vector<bool> known;
   for (size_t i = first; i < static_cast<size_t>(def.NumDataInputs()); ++i) {
     known.push_back(knows(static_cast<int>(i)));
@@ -114,8 +118,7 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, absl::strin
     for (size_t i = 0; i < known.size(); ++i) known[i] = known[i] && handed_on[i];
   }
   for (const FunctionRef& function : FunctionsOf(def)) {
-    if (Refusal refusal = CheckBody(function, known, device, depth);
-        refusal.reason != Reason::kNone) {
+    if (Refusal refusal = CheckBody(function, known, place); refusal.reason != Reason::kNone) {
       return refusal;
     }
   }
@@ -123,12 +126,16 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, absl::strin
 }
 
 Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector<bool>& known,
-                                  absl::string_view device, int depth) {
+                                  const Place& place) {
   const absl::StatusOr<const GraphDef*> graph = graphs_.Get(function);
   if (!graph.ok()) return {Reason::kFUNCTION_BODY, std::string(graph.status().message())};
   const absl::StatusOr<GraphIndex> index = GraphIndex::Create(**graph);
   if (!index.ok()) return {Reason::kFUNCTION_BODY, std::string(index.status().message())};
   CompileTime::Given given;
+  MarkOptions options = options_;
+  options.in_xla_body = place.in_xla_body;
+  Place inside = place;
+  ++inside.depth;
   for (int i = 0; i < index->num_nodes(); ++i) {
     const int64_t arg = index->node(i).attrs.Int("index", -1);
     if (index->node(i).op == "_Arg" && arg >= 0 && arg < static_cast<int64_t>(known.size()) &&
@@ -147,15 +154,15 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
     const OpFacts& facts = index->facts(i);
     const bool may_be_pruned = facts.IsCompiled() && !facts.Is(OpFacts::kRunsFunctions);
     if (IsEnd(node) || (!is_live[i] && may_be_pruned)) continue;
-    Refusal refusal = Compilability(*index, i, options_);
-    if (refusal.reason == Reason::kNone) refusal = CheckForBody(*index, i, device);
+    Refusal refusal = Compilability(*index, i, options);
+    if (refusal.reason == Reason::kNone) refusal = CheckForBody(*index, i, place.device);
     if (const int input = values.UnknownInput(i); refusal.reason == Reason::kNone && input >= 0) {
       refusal = {Reason::kNOT_COMPILE_TIME, absl::StrCat("input ", input)};
     }
     if (refusal.reason != Reason::kNone) return InBody(node, refusal);
     if (!index->facts(i).Is(OpFacts::kRunsFunctions)) continue;
     const auto knows = [&](int input) { return values.Knows(index->inputs(i)[input].node); };
-    refusal = CheckNode(*index, i, device, knows, depth + 1);
+    refusal = CheckNode(*index, i, inside, knows);
     if (refusal.reason != Reason::kNone) return refusal;
   }
   return {};

@@ -1,8 +1,8 @@
-// Can the functions that a loop or a branch runs be compiled whole?
+// Can the functions that a loop, a branch or a call for XLA runs be compiled whole?
 //
-// A While or an If is compiled with its functions or not at all, so each of their nodes has to be
-// one that could be in a cluster: the same table, types and annotations (compilability.h). Beyond
-// that a body may not
+// A While, an If or a call is compiled with its functions or not at all, so each of their nodes has
+// to be one that could be in a cluster: the same table, types and annotations (compilability.h).
+// Beyond that a body may not
 // - assign to variables, since a turn that fails could not be taken back,
 // - compute a result whose rows values decide on (row_counts.h),
 // - run on another device than the loop,
@@ -29,6 +29,10 @@
 
 namespace tektite::clustering {
 
+// The first data input that is an argument of the functions that a node runs: that of a branch
+// chooses one of them.
+int FirstArgument(const graph_def::NodeDef& node);
+
 class FunctionBodies {
  public:
   static constexpr int kMostDepth = 16;
@@ -41,11 +45,16 @@ class FunctionBodies {
   Refusal Check(int node, const Knows& knows);
 
  private:
-  // `device`: that of the node that is asked about.
-  Refusal CheckNode(const graph_def::GraphIndex& index, int node, absl::string_view device,
-                    const Knows& knows, int depth);
+  // What the bodies around a node say of it.
+  struct Place {
+    absl::string_view device;  // that of the node that is asked about
+    int depth = 0;
+    bool in_xla_body = false;
+  };
+
+  Refusal CheckNode(const graph_def::GraphIndex& index, int node, Place place, const Knows& knows);
   Refusal CheckBody(const graph_def::FunctionRef& function, const std::vector<bool>& known,
-                    absl::string_view device, int depth);
+                    const Place& place);
 
   const graph_def::GraphIndex& index_;
   MarkOptions options_;

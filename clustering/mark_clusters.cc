@@ -73,7 +73,7 @@ class Marker {
     FindPredecessors();
   }
 
-  // Loops and branches whose functions cannot be compiled.
+  // Loops, branches and calls whose functions cannot be compiled.
   void LeaveOutBodies() {
     const auto is_open = [&](int node) {
       return IsCandidate(node) && index_.facts(node).Is(OpFacts::kRunsFunctions);
@@ -96,7 +96,7 @@ class Marker {
   // Leaves out members that take or make a list of tensors, or a variable out of a loop, across the
   // border of their part; whether there were any. The host has another form of these.
   bool LeaveOutLeavingLists() {
-    if (!options_.keep_loops) return false;
+    if (!options_.keep_loops && !options_.take_over_xla) return false;
     std::vector<int> out;
     for (int node = 0; node < n_; ++node) {
       for (const GraphIndex::Edge& in : index_.inputs(node)) {
@@ -321,7 +321,7 @@ class Marker {
       const OpFacts& facts = index_.facts(node);
       const bool moves = facts.Is(OpFacts::kReadsVariable) || facts.Is(OpFacts::kWritesVariable);
       work += CountsAsOp(def) && !moves ? 1 : 0;
-      annotated = annotated || IsAnnotated(def);
+      annotated = annotated || IsAnnotated(def) || IsXlaCall(def);
       gains_alone = gains_alone || GainsAlone(index_, node);
     }
     if (annotated) return work > 0;

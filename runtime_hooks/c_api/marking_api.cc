@@ -45,6 +45,7 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
   options.min_cluster_cost = flags.min_cluster_cost;
   options.min_lone_cost = flags.min_lone_cost;
   options.keep_loops = flags.keep_loops;
+  options.take_over_xla = flags.take_over_xla;
   if (given == nullptr) return options;
   if (given->struct_size < kLeastOptionBytes) {
     return tektite::InvalidArgument("tektite_mark_options: struct_size is too small");

@@ -165,7 +165,8 @@ typedef struct tektite_mark_options {
  * _XlaCompile=false is respected in both modes; nodes with different _XlaScope or different
  * devices never share a cluster.  With --keep_loops functional loops and branches (While, If, Case)
  * may be members, if they carry _lower_using_switch_merge or _tektite_kept and the graph's library
- * has their functions.  NULL and a status for bytes that are no GraphDef. */
+ * has their functions; with --take_over_xla also calls with _XlaMustCompile.  NULL and a status for
+ * bytes that are no GraphDef. */
 TEKTITE_API tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
                                           size_t size, const tektite_mark_options* options,
                                           tektite_status* status);

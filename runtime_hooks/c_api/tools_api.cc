@@ -34,6 +34,7 @@ absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_vie
   tektite::clustering::MarkOptions options;
   options.min_cluster_ops = compiler->state->flags().min_cluster_ops;
   options.keep_loops = compiler->state->flags().keep_loops;
+  options.take_over_xla = compiler->state->flags().take_over_xla;
   options.min_cluster_cost = compiler->state->flags().min_cluster_cost;
   options.min_lone_cost = compiler->state->flags().min_lone_cost;
   TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));

@@ -85,6 +85,54 @@ TEST(FunctionBodies, LoopThatStaysFunctionalIsNone) {
   EXPECT_EQ(WhyNot(graph, "while", KeepLoops()), "CONTROL_FLOW");
 }
 
+MarkOptions TakeOverXla() {
+  MarkOptions options = Rules();
+  options.take_over_xla = true;
+  return options;
+}
+
+// A call for XLA of a function of `n` and `a`.
+std::string XlaCall(absl::string_view name) {
+  return absl::StrCat("node { name: 'call' op: 'PartitionedCall' input: 'n' input: 'a' ",
+                      Attr("Tin", "list { type: [DT_INT32, DT_FLOAT] }"),
+                      Attr("Tout", "list { type: [DT_INT32, DT_FLOAT] }"), FunctionAttr("f", name),
+                      Attr("_XlaMustCompile", "b: true"), "}\n");
+}
+
+const std::string kAroundCall = Input("x") +
+                                Node("n", "Placeholder", {}, Attr("dtype", "type: DT_INT32")) +
+                                Node("a", "Exp", {"x"}) + Node("b", "Neg", {"call:1"});
+
+TEST(FunctionBodies, CallForXlaIsAMemberOfItsCluster) {
+  const std::string graph = kAroundCall + XlaCall("body") + kBody;
+  EXPECT_EQ(Clusters(graph, TakeOverXla()), "a call b");
+  EXPECT_EQ(Clusters(graph), "");
+  EXPECT_EQ(WhyNot(graph, "call"), "MUST_COMPILE");
+}
+
+TEST(FunctionBodies, CallForXlaIsXlasWhereAnOpOfItsIs) {
+  const std::string body =
+      Function("body", NodeInBody("next", "AddV2", "'i', 'i'") + NodeInBody("odd", "Print", "'v'"),
+               {"next:z:0", "odd:y:0"});
+  EXPECT_EQ(WhyNot(kAroundCall + XlaCall("body") + body, "call", TakeOverXla()), "FUNCTION_BODY");
+  EXPECT_EQ(WhyNot(kAroundCall + XlaCall("gone"), "call", TakeOverXla()), "FUNCTION_BODY");
+}
+
+// XLA's loops bear no mark.
+TEST(FunctionBodies, LoopInACallForXlaNeedsNoMark) {
+  const std::string loop =
+      absl::StrCat("node_def { name: 'while' op: 'While' input: ['i', 'v'] ",
+                   Attr("T", "list { type: [DT_INT32, DT_FLOAT] }"), FunctionAttr("cond", "cond"),
+                   FunctionAttr("body", "body"), "} ");
+  const std::string graph = kAroundCall + XlaCall("outer") +
+                            Function("outer", loop, {"while:output:0", "while:output:1"}) +
+                            kCondition + kBody;
+  MarkOptions options = TakeOverXla();
+  EXPECT_EQ(WhyNot(graph, "call", options), "FUNCTION_BODY");
+  options.keep_loops = true;
+  EXPECT_EQ(Clusters(graph, options), "a call b");
+}
+
 std::string DetailOf(const std::string& text) {
   const GraphDef graph = graph_def::ParseGraph(text);
   const Marking marking = Mark(graph, KeepLoops());

@@ -181,7 +181,7 @@ TEST(MarkClusters, LeavesWhatAnotherCompilerMustCompile) {
   EXPECT_EQ(
       WhyNot(Input("x") + Node("a", "PartitionedCall", {"x"}, Attr("_XlaMustCompile", "b: true")),
              "a"),
-      "CONTROL_FLOW");
+      "MUST_COMPILE");
 }
 
 TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {

@@ -59,6 +59,8 @@ bool FallbackPreparation::CanKeep(tensorflow::OpKernelContext* context,
   if (record == nullptr) return false;
   const auto& nodes = record->fdef().node_def();
   return std::all_of(nodes.begin(), nodes.end(), [](const tensorflow::NodeDef& node) {
+    const auto runs_function = [](const auto& attribute) { return attribute.second.has_func(); };
+    if (std::any_of(node.attr().begin(), node.attr().end(), runs_function)) return false;
     const tensorflow::OpDef* op = nullptr;
     return tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok() && !op->is_stateful();
   });

@@ -22,6 +22,7 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/repeat_cache.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/replace_cluster.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/restore_add_n.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/whole_function.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 #include "runtime_hooks/tensorflow/hook/switches.h"
@@ -117,8 +118,8 @@ tensorflow::GraphDef ToGraphDef(const GraphOptimizationPassOptions& options) {
   const Graph& graph = **options.graph;
   tensorflow::GraphDef graph_def;
   graph.ToGraphDef(&graph_def, /*include_flib_def=*/false);  // `device` is the assigned device
-  if (!KeptLoops(graph).empty()) {
-    *graph_def.mutable_library() = FunctionsOfKeptLoops(graph, *options.flib_def);
+  if (RunsFunctions(graph)) {
+    *graph_def.mutable_library() = FunctionsRun(graph, *options.flib_def);
   }
   return graph_def;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/full_type.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
@@ -148,9 +148,7 @@ std::string GraphText(const tensorflow::GraphOptimizationPassOptions& options, E
     if (writer.is_full()) return "";
   }
   for (const Node* node : graph.op_nodes()) WriteEdges(*node, position, &writer);
-  if (!KeptLoops(graph).empty()) {
-    writer.MessageWithMaps(FunctionsOfKeptLoops(graph, *options.flib_def));
-  }
+  if (RunsFunctions(graph)) writer.MessageWithMaps(FunctionsRun(graph, *options.flib_def));
   return writer.Take();
 }
 

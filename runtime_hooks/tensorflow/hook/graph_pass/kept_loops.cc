@@ -175,18 +175,6 @@ std::vector<Node*> KeptLoops(const Graph& graph) {
   return loops;
 }
 
-tensorflow::FunctionDefLibrary FunctionsOfKeptLoops(
-    const Graph& graph, const tensorflow::FunctionLibraryDefinition& functions) {
-  tensorflow::GraphDef loops;
-  for (const Node* loop : KeptLoops(graph)) *loops.add_node() = loop->def();
-  tensorflow::FunctionDefLibrary library = functions.ReachableDefinitions(loops).ToProto();
-  std::sort(library.mutable_function()->begin(), library.mutable_function()->end(),
-            [](const FunctionDef& a, const FunctionDef& b) {
-              return a.signature().name() < b.signature().name();
-            });
-  return library;
-}
-
 void LowerLoops(const std::vector<Node*>& loops, const GraphOptimizationPassOptions& options) {
   if (loops.empty()) return;
   Graph* const graph = options.graph->get();

@@ -37,10 +37,6 @@ void Keep(tensorflow::NodeDef* node);
 
 std::vector<tensorflow::Node*> KeptLoops(const tensorflow::Graph& graph);
 
-// The functions that kept loops of the graph run, and those that these need, by name.
-tensorflow::FunctionDefLibrary FunctionsOfKeptLoops(
-    const tensorflow::Graph& graph, const tensorflow::FunctionLibraryDefinition& functions);
-
 // Takes kept loops of the graph of `options` apart, each for the device that it is assigned to.
 // What cannot be taken apart stays and is run by TensorFlow's kernels for functional loops, which
 // are slower; it is not a kept loop any more.

@@ -15,6 +15,7 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_order.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/variable_types.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 #include "tensorflow/core/common_runtime/device_set.h"
@@ -410,8 +411,8 @@ std::shared_ptr<const ClusterBody> MakeBody(
   tensorflow::GraphDef def;
   body->ToGraphDef(&def, /*include_flib_def=*/false);
   NoteFusedKernels(&def);
-  if (!KeptLoops(*body).empty()) {
-    *def.mutable_library() = FunctionsOfKeptLoops(*body, *options.flib_def);
+  if (RunsFunctions(*body)) {
+    *def.mutable_library() = FunctionsRun(*body, *options.flib_def);
     LowerLoopsOfBody(nodes.front()->assigned_device_name(), options, &body);
   }
   auto made = std::make_shared<ClusterBody>();
@@ -463,12 +464,15 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());
   for (const Node* node : nodes) gone_.insert(absl::StrCat("loc:@", node->name()));
   copied_.insert(boundary.copied_constants.begin(), boundary.copied_constants.end());
-  const int64_t num_loops =
+  const auto num_loops =
       std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsKept(*node); });
+  const auto num_xla_calls =
+      std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsXlaCall(*node); });
   Splice(nodes, inside, boundary, *cluster, graph_);
   for (Node* node : nodes) copied_.erase(node);
   HookCounters().clusters_placed.fetch_add(1, std::memory_order_relaxed);
   HookCounters().kept_loops.fetch_add(num_loops, std::memory_order_relaxed);
+  HookCounters().xla_calls.fetch_add(num_xla_calls, std::memory_order_relaxed);
   HookCounters().ops_placed.fetch_add(static_cast<int64_t>(nodes.size()),
                                       std::memory_order_relaxed);
   return TEKTITE_FALLBACK_NONE;

@@ -93,6 +93,7 @@ std::string HookCountersJson() {
       ", \"clusters_placed\": ", counters.clusters_placed.load(),
       ", \"ops_placed\": ", counters.ops_placed.load(),
       ", \"kept_loops\": ", counters.kept_loops.load(),
+      ", \"xla_calls\": ", counters.xla_calls.load(),
       ", \"lowered_loops\": ", counters.lowered_loops.load(), ", \"runs\": ", counters.runs.load(),
       ", \"direct_runs\": ", counters.direct_runs.load(),
       ", \"prepared_fallbacks\": ", counters.prepared_fallbacks.load(),

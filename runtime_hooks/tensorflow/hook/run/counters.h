@@ -24,6 +24,7 @@ struct Counters {
   std::atomic<int64_t> clusters_placed{0};     // cluster nodes put into graphs
   std::atomic<int64_t> ops_placed{0};          // nodes they replaced
   std::atomic<int64_t> kept_loops{0};          // of these: loops and branches, kept whole
+  std::atomic<int64_t> xla_calls{0};           // of these: calls of functions with jit_compile=True
   std::atomic<int64_t> lowered_loops{0};       // that were kept whole for no cluster
   std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended
   std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)

@@ -86,8 +86,8 @@ def stats() -> dict[str, Any]:
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
     ``left_out``, ...) are missing until the first graph needed the compiler.
     ``host`` holds the hook's: ``graphs`` seen, ``repeated_graphs`` (of these, equal to earlier ones; the compiler
-    counts their ops no more), ``clusters_placed``, ``ops_placed``, ``kept_loops`` among these, ``lowered_loops`` that
-    were kept for no cluster, ``runs``, of these ``direct_runs`` past
+    counts their ops no more), ``clusters_placed``, ``ops_placed``, ``kept_loops`` and ``xla_calls`` among
+    these, ``lowered_loops`` that were kept for no cluster, ``runs``, of these ``direct_runs`` past
     TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster, made in the background), ``runs_in_advance`` of these,
     ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
     them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes of shapes
