@@ -5,7 +5,7 @@
 namespace tektite::clustering {
 
 absl::StatusOr<Explanation> Explain(absl::string_view model, const MarkOptions& options) {
-  absl::StatusOr<graph_def::GraphDef> graph = LoadModel(model);
+  absl::StatusOr<graph_def::GraphDef> graph = LoadModel(model, XlaCalls::kWhole);
   if (!graph.ok()) return graph.status();
   Explanation explanation;
   explanation.graph = std::move(*graph);

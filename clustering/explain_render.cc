@@ -165,9 +165,10 @@ void AppendLeftOutText(const Explanation& e, std::string* out) {
   for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
     if (!IsLeftOut(e, i)) continue;
     const NodeDef& node = e.graph.nodes[i];
-    const bool by_type = e.marking.reason[i] == Reason::kUNSUPPORTED_TYPE;
+    const bool has_detail = e.marking.reason[i] == Reason::kUNSUPPORTED_TYPE ||
+                            e.marking.reason[i] == Reason::kFUNCTION_BODY;
     groups[e.marking.reason[i]]
-          [by_type ? absl::StrCat(node.op, " (", e.marking.detail[i], ")") : node.op]
+          [has_detail ? absl::StrCat(node.op, " (", e.marking.detail[i], ")") : node.op]
               .push_back(static_cast<int>(i));
   }
   for (const auto& [reason, ops] : groups) {

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/inline_functions.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/graph_def/saved_model.h"
@@ -73,7 +74,8 @@ void MakeVariablesArguments(GraphDef* graph) {
 }
 
 // The graph that runs one signature: its outputs as _Retval nodes, and what they need.
-GraphDef RunSignature(SavedModel model, const Signature& signature) {
+GraphDef RunSignature(SavedModel model, const Signature& signature,
+                      const graph_def::InlineLimits& limits) {
   GraphDef graph = std::move(model.graph);
   std::vector<std::string> roots;
   for (size_t i = 0; i < signature.outputs.size(); ++i) {
@@ -88,17 +90,19 @@ GraphDef RunSignature(SavedModel model, const Signature& signature) {
     graph.nodes.push_back(std::move(retval));
   }
   Prune(roots, &graph);
-  graph_def::InlineFunctions(model.ops, graph_def::InlineLimits(), &graph);
+  graph_def::InlineFunctions(model.ops, limits, &graph);
   // Bodies hold more than their results need.
   Prune(roots, &graph);
   MakeVariablesArguments(&graph);
-  graph.functions.clear();
+  graph.functions = graph_def::ReachableFunctions(graph.nodes, graph);
   return graph;
 }
 
 }  // namespace
 
-absl::StatusOr<GraphDef> LoadModel(absl::string_view bytes) {
+absl::StatusOr<GraphDef> LoadModel(absl::string_view bytes, XlaCalls xla_calls) {
+  graph_def::InlineLimits limits;
+  limits.xla_calls = xla_calls == XlaCalls::kApart;
   if (graph_def::LooksLikeSavedModel(bytes)) {
     absl::StatusOr<SavedModel> model =
         graph_def::ReadSavedModel(bytes, graph_def::TensorStorage::kBorrow);
@@ -106,7 +110,7 @@ absl::StatusOr<GraphDef> LoadModel(absl::string_view bytes) {
     const Signature* chosen = ChooseSignature(*model);
     if (chosen == nullptr) return absl::NotFoundError("the SavedModel has no signature to run");
     const Signature signature = *chosen;
-    return RunSignature(std::move(*model), signature);
+    return RunSignature(std::move(*model), signature, limits);
   }
   absl::StatusOr<GraphDef> graph =
       graph_def::LooksLikeText(bytes)
@@ -114,7 +118,7 @@ absl::StatusOr<GraphDef> LoadModel(absl::string_view bytes) {
           : graph_def::ReadGraphDef(bytes, graph_def::TensorStorage::kBorrow);
   if (!graph.ok()) return graph.status();
   if (graph->nodes.empty()) return absl::InvalidArgumentError("the model holds no graph");
-  graph_def::InlineFunctions({}, graph_def::InlineLimits(), &*graph);
+  graph_def::InlineFunctions({}, limits, &*graph);
   return graph;
 }
 

@@ -14,8 +14,15 @@
 
 namespace tektite::clustering {
 
+// What becomes of calls of functions with jit_compile=True.
+enum class XlaCalls {
+  kApart,  // what of any other call: for those who run the graph
+  kWhole,  // they stay calls, as TensorFlow leaves them
+};
+
 // The tensors of the graph borrow the bytes where they can.
-absl::StatusOr<graph_def::GraphDef> LoadModel(absl::string_view bytes);
+absl::StatusOr<graph_def::GraphDef> LoadModel(absl::string_view bytes,
+                                              XlaCalls xla_calls = XlaCalls::kApart);
 
 }  // namespace tektite::clustering
 

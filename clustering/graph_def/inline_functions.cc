@@ -106,6 +106,7 @@ class Inliner {
   std::optional<Body> Expand(const Call& call) {
     const AttrMap* attrs = nullptr;
     const FunctionDef* f = Called(call.node, &attrs);
+    if (!limits_.xla_calls && call.node.attrs.Bool("_XlaMustCompile", false)) return std::nullopt;
     if (f == nullptr || !Afford(*f, call)) return std::nullopt;
 
     // Where each argument starts among the call's inputs.

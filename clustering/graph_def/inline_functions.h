@@ -22,6 +22,7 @@ struct InlineLimits {
   int depth = 32;             // calls within calls
   int64_t nodes = 200000;     // of the whole graph
   int64_t bytes = 1LL << 30;  // of the bodies put in, as serialized
+  bool xla_calls = true;      // whether calls with _XlaMustCompile are taken apart, too
 };
 
 // `ops` defines ops (see OpOutputs); may be empty. Returns the number of calls taken apart.

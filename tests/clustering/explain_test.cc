@@ -37,6 +37,29 @@ TEST(Explain, TextNamesReasonsAndShapes) {
   EXPECT_THAT(RenderDot(*e), HasSubstr("subgraph cluster_0"));
 }
 
+// A call of a function with jit_compile=True is XLA's or ours as a whole.
+TEST(Explain, CallForXlaIsNotTakenApart) {
+  const auto graph = [](absl::string_view op) {
+    return Input("x") + Node("a", "Exp", {"x"}) +
+           Node("call", "PartitionedCall", {"a"},
+                Attr("f", "func { name: 'f' }") + Attr("_XlaMustCompile", "b: true")) +
+           absl::StrCat("library { function { signature { name: 'f' ",
+                        "input_arg { name: 'v' type: DT_FLOAT } ",
+                        "output_arg { name: 'r' type: DT_FLOAT } } node_def { name: 'n' op: '", op,
+                        "' input: 'v' attr { key: 'T' value { type: DT_FLOAT } } } ",
+                        "ret { key: 'r' value: 'n:y:0' } } }");
+  };
+  const auto text = [](const std::string& model, bool take_over_xla) {
+    MarkOptions options;
+    options.take_over_xla = take_over_xla;
+    absl::StatusOr<Explanation> e = Explain(model, options);
+    return e.ok() ? RenderText(*e) : std::string(e.status().message());
+  };
+  EXPECT_THAT(text(graph("Tanh"), true), HasSubstr("2 of 2 ops (100.0 %) in 1 cluster\n"));
+  EXPECT_THAT(text(graph("Tanh"), false), HasSubstr("MUST_COMPILE: "));
+  EXPECT_THAT(text(graph("Print"), true), HasSubstr("PartitionedCall (NO_IMPORTER: Print 'f/n')"));
+}
+
 TEST(Explain, MemoryOfCallsWhereItIsKnown) {
   absl::StatusOr<Explanation> e =
       Explain(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}), MarkOptions());
