@@ -205,3 +205,20 @@ report(y=[before, model.predict(x, verbose=0)], weights=model.get_weights(), pre
     assert compiled.values["predicted"] == 2
     # Forward and backward of two layers in a step, and in the first function that predicts.
     assert compiled.host["xla_calls"] >= 2 + 4
+
+
+def test_explain_says_what_runs(run_program):
+    result = run_program("""
+plain = tf.function(lambda x: tf.exp(x) + 1.0)
+inner = tf.function(lambda x: plain(tf.tanh(x)) * 0.5, jit_compile=True)
+odd = tf.function(lambda x: inner(x) + tf.random.normal([4, 6]), jit_compile=True)
+spec = tf.TensorSpec([4, 6])
+explained = [tektite.explain(f, spec) for f in (
+    tf.function(lambda x: inner(x) + 1.0), tf.function(lambda x: odd(x) * 2.0), inner, odd)]
+report(all=[[e.ops, e.clustered, sorted({n.reason for n in e.left_out})] for e in explained])
+""", tektite="1", TEKTITE_FLAGS=TAKE_OVER)
+    nested, nested_odd, called, called_odd = result.values["all"]
+    assert nested == [2, 2, []]
+    assert nested_odd == [2, 1, ["FUNCTION_BODY"]]
+    assert called == [4, 0, ["MUST_COMPILE"]]
+    assert called_odd[1] == 0

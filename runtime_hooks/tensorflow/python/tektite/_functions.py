@@ -118,7 +118,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     """What would be compiled of ``function`` for these arguments, or ``tf.TensorSpec`` in their place.
 
     The graph is the one that is traced, before TensorFlow optimises it, and TensorFlow's choice of what is
-    annotated or switched on plays no part.
+    annotated or switched on plays no part. A function with ``jit_compile=True`` is XLA's where Python calls it, as
+    this function does.
     """
     tf = _tensorflow()
     if isinstance(function, Jit):
@@ -126,7 +127,12 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     if not hasattr(function, "get_concrete_function"):
         function = tf.function(function)
     concrete: Any = function.get_concrete_function(*args, **kwargs)  # type: ignore[attr-defined]
-    return explain_graph(concrete.graph.as_graph_def().SerializeToString())
+    graph = concrete.graph.as_graph_def()
+    if concrete.function_def.attr["_XlaMustCompile"].b:
+        for nodes in (graph.node, *(inner.node_def for inner in graph.library.function)):
+            for node in nodes:
+                node.attr["_xla_compile_id"].s = b"whole"  # says that it is another compiler's
+    return explain_graph(graph.SerializeToString())
 
 
 def wait_until_compiled() -> None:
