@@ -9,8 +9,8 @@
 // product of all steps' rows reads the weights once, and tiles where one of few rows streams.
 //
 // The rows are taken in turn: %i is carried, and each turn adds 1 to it or takes 1 off.  A loop
-// that ends early has computed rows that it did not need.  Limits: a result of more than kMostBytes
-// stays as it is.
+// that ends early has computed rows that it did not need.  Limits: a result of more than
+// kMostBytesOfTurns stays as it is.
 
 #include <algorithm>
 #include "jit/base/status.h"
@@ -32,8 +32,6 @@ using ir::Node;
 using ir::Op;
 using ir::Value;
 
-constexpr int64_t kMostBytes = 256 << 20;
-
 bool IsInvariantParameter(const Node& loop, Value v) {
   return v.node->op() == Op::kParameter &&
          ir::IsInvariant(loop, static_cast<int>(v.node->Int(Attr::index)));
@@ -42,12 +40,8 @@ bool IsInvariantParameter(const Node& loop, Value v) {
 // Each turn adds 1 to it, or takes 1 off.
 bool IsCounter(const Node& loop, Value v) {
   if (v.node->op() != Op::kParameter) return false;
-  const Node& next = *Body(loop).outputs()[v.node->Int(Attr::index)].node;
-  if ((next.op() != Op::kAdd && next.op() != Op::kSub) || next.operand(0) != v) return false;
-  const Node& step = *next.operand(1).node;
-  if (step.op() != Op::kConstant || !ir::IsInteger(step.shape().dtype())) return false;
-  const int64_t by = step.attrs().GetLiteral(Attr::value).AsInt(0);
-  return by == 1 || by == -1;
+  const std::optional<int64_t> step = StepOf(loop, static_cast<int>(v.node->Int(Attr::index)));
+  return step == 1 || step == -1;
 }
 
 // Row %i of an invariant, which the counter %i numbers: the first of its dimensions is cut to 1.
@@ -85,7 +79,7 @@ bool HoistProduct(const Node& loop, Graph& body, Node* dot) {
   b.set_name(dot->name());
   const Value all = ProductOfAll(b, *dot, slice, w);
   if (!b.status().ok()) return false;
-  if (all.shape().is_static() && all.shape().num_bytes() > kMostBytes) return false;
+  if (all.shape().is_static() && all.shape().num_bytes() > kMostBytesOfTurns) return false;
   Dims sizes = all.shape().dims();
   sizes[0] = Dim(1);
   std::vector<Value> starts = {slice.operand(1)};

@@ -1,10 +1,16 @@
 #include "jit/passes/loop_nodes.h"
 
+#include <cstdlib>
+
+#include "jit/ir/control.h"
+
 namespace tektite::passes {
 namespace {
 
+using ir::Attr;
 using ir::Graph;
 using ir::Node;
+using ir::Op;
 using ir::Shape;
 using ir::Value;
 
@@ -18,7 +24,68 @@ Node* Rebuilt(Graph& graph, Node* loop, absl::Span<const Value> operands) {
   return copy;
 }
 
+// Of the types that programs count in.  An unsigned or a narrow counter may wrap around.
+std::optional<int64_t> ConstantOf(Value v) {
+  const bool counts = v.dtype() == ir::DType::kS32 || v.dtype() == ir::DType::kS64;
+  if (v.node->op() != Op::kConstant || v.shape().rank() != 0 || !counts) return std::nullopt;
+  return v.node->attrs().GetLiteral(Attr::value).AsInt(0);
+}
+
+// What a value of the condition is before each turn.
+std::optional<int64_t> BoundOf(const Node& loop, Value v) {
+  if (v.node->op() != Op::kParameter) return ConstantOf(v);
+  const int index = static_cast<int>(v.node->Int(Attr::index));
+  return ir::IsInvariant(loop, index) ? ConstantOf(loop.operand(index)) : std::nullopt;
+}
+
+// From a comparison of a counter with a bound on its right.
+std::optional<Turns> TurnsOfComparison(const Node& loop, const Node& compare) {
+  const Value left = compare.operand(0);
+  if (left.node->op() != Op::kParameter) return std::nullopt;
+  const int counter = static_cast<int>(left.node->Int(Attr::index));
+  const std::optional<int64_t> first = ConstantOf(loop.operand(counter));
+  const std::optional<int64_t> bound = BoundOf(loop, compare.operand(1));
+  const std::optional<int64_t> step = StepOf(loop, counter);
+  // Wider bounds than these would not leave room for sums of them.
+  constexpr int64_t kWidest = int64_t{1} << 40;
+  if (!first || !bound || !step || std::abs(*first) > kWidest || std::abs(*bound) > kWidest) {
+    return std::nullopt;
+  }
+  const absl::string_view direction = compare.String(Attr::direction);
+  int64_t most = 0;
+  if (*step == 1 && (direction == "lt" || direction == "le")) {
+    most = *bound - *first + (direction == "le");
+  } else if (*step == -1 && (direction == "gt" || direction == "ge")) {
+    most = *first - *bound + (direction == "ge");
+  }
+  if (most < 1) return std::nullopt;
+  return Turns{counter, *first, *step, most};
+}
+
+std::optional<Turns> TurnsWhile(const Node& loop, const Node& condition) {
+  if (condition.op() == Op::kCompare) return TurnsOfComparison(loop, condition);
+  if (condition.op() != Op::kAnd) return std::nullopt;
+  const std::optional<Turns> left = TurnsWhile(loop, *condition.operand(0).node);
+  const std::optional<Turns> right = TurnsWhile(loop, *condition.operand(1).node);
+  if (!left || !right) return left ? left : right;
+  return left->most <= right->most ? left : right;
+}
+
 }  // namespace
+
+std::optional<int64_t> StepOf(const Node& loop, int carried) {
+  const Value next = Body(loop).outputs()[carried];
+  const bool adds = next.node->op() == Op::kAdd;
+  if (!adds && next.node->op() != Op::kSub) return std::nullopt;
+  if (next.node->operand(0) != Body(loop).parameter(carried)->result()) return std::nullopt;
+  const std::optional<int64_t> by = ConstantOf(next.node->operand(1));
+  if (!by) return std::nullopt;
+  return adds ? *by : -*by;
+}
+
+std::optional<Turns> TurnsOf(const Node& loop) {
+  return TurnsWhile(loop, *Condition(loop).outputs()[0].node);
+}
 
 Value AddInvariant(Node& loop, const Shape& shape) {
   Condition(loop).AddParameter(shape);

@@ -9,6 +9,8 @@
 #ifndef TEKTITE_JIT_PASSES_LOOP_NODES_H_
 #define TEKTITE_JIT_PASSES_LOOP_NODES_H_
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -25,6 +27,23 @@ ir::Value AddInvariant(ir::Node& loop, const ir::Shape& shape);
 
 // The loop with these operands behind its own, in its place; its regions have parameters for them.
 ir::Node* WithOperands(ir::Graph& graph, ir::Node* loop, absl::Span<const ir::Value> added);
+
+// Passes keep values of all turns at once up to this size; memory must not grow without bound.
+inline constexpr int64_t kMostBytesOfTurns = 256 << 20;
+
+// What each turn adds to a carried value; nothing unless that is an integer constant.
+std::optional<int64_t> StepOf(const ir::Node& loop, int carried);
+
+// How often a loop turns, and the carried value that tells its turns apart.
+//   condition: and(compare(%i, 7) lt, %go)  body: add(%i, 1)  %i from 2   // {carried i, 2, 1, 5}
+struct Turns {
+  int counter;
+  int64_t first;  // the counter in the first turn
+  int64_t step;   // 1 or -1
+  int64_t most;   // the loop may end before; at least 1
+};
+// Nothing where no constants say it.
+std::optional<Turns> TurnsOf(const ir::Node& loop);
 
 // The loop without the carried values for which `keep` is false: nothing reads their results, and
 // in the regions only their own outputs depend on them.

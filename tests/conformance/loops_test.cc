@@ -372,5 +372,52 @@ TEST_P(LoopsTest, RecurrentLayersOfAnySize) {
   CheckSizesOfCalls(**graph, sizes, Tolerance::Relative(1e-5), {});
 }
 
+// Sums of products over turns, which may become products of all turns.  The loop stops before its
+// bound if %go says so: `limit` is what the largest row may be.
+std::string SumOfProducts(const char* batch, const char* turns, const char* limit) {
+  return absl::StrReplaceAll(
+      R"(graph @f(%x: f32[T,B,40], %z: f32[B,48], %s: f32[40,48]) -> (f32[40,48], f32[B,48], s32[]) {
+  %zero: s32[] = constant() {value = s32[]{0}}
+  %last: s32[] = constant() {value = s32[]{T}}
+  %l:5 : (s32[], s32[], f32[B,48], f32[40,48], f32[T,B,40]) = while(%zero, %last, %z, %s, %x)
+    graph @condition(%i: s32[], %k: s32[], %z: f32[B,48], %s: f32[40,48], %x: f32[T,B,40]) -> (bool[]) {
+      %o: s32[] = constant() {value = s32[]{0}}
+      %c: bool[] = compare(%k, %o) {direction = "gt"}
+      %most: f32[] = reduce(%z) {dimensions = [0, 1], reducer = "max"}
+      %limit: f32[] = constant() {value = f32[]{LIMIT}}
+      %above: bool[] = compare(%most, %limit) {direction = "gt"}
+      %below: bool[] = not(%above)
+      %go: bool[] = and(%c, %below)
+      return %go
+    }
+    graph @body(%i: s32[], %k: s32[], %z: f32[B,48], %s: f32[40,48], %x: f32[T,B,40]) -> (s32[], s32[], f32[B,48], f32[40,48], f32[T,B,40]) {
+      %one: s32[] = constant() {value = s32[]{1}}
+      %o: s32[] = constant() {value = s32[]{0}}
+      %next: s32[] = add(%i, %one)
+      %fewer: s32[] = sub(%k, %one)
+      %x3: f32[1,B,40] = dynamic_slice(%x, %i, %o, %o) {sizes = (1, B, 40)}
+      %xt: f32[B,40] = reshape(%x3) {shape = (B, 40)}
+      %half: f32[] = constant() {value = f32[]{0.5}}
+      %halfs: f32[B,48] = broadcast_in_dim(%half) {dimensions = [], shape = (B, 48)}
+      %z1: f32[B,48] = add(%z, %halfs)
+      %p: f32[40,48] = dot_general(%xt, %z1) {lhs_contracting = [0], rhs_contracting = [0]}
+      %s1: f32[40,48] = add(%s, %p)
+      return %next, %fewer, %z1, %s1, %x
+    }
+  return %l#3, %l#2, %l#0
+})",
+      {{"T", turns}, {"B", batch}, {"LIMIT", limit}});
+}
+
+TEST_P(LoopsTest, SumsOfProducts) {
+  for (const char* batch : {"0", "1", "3"}) {
+    for (const char* turns : {"1", "2", "9"}) {
+      for (const char* limit : {"-100", "3", "100"}) {
+        CheckText(SumOfProducts(batch, turns, limit), Tolerance::Relative(1e-5));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tektite::testing

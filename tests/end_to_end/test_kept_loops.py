@@ -265,13 +265,15 @@ except tf.errors.CancelledError:
     assert compiled.values["kind"] == "cancelled" and compiled.host["kept_loops"] == 1
 
 
-def test_training_of_a_recurrent_layer_is_one_cluster(run_pair):
-    plain, compiled = run_pair("""
+# With few rows the sums of gradients become products of all turns (sink_products).
+@pytest.mark.parametrize("batch,units", [(24, 12), (2, 40)])
+def test_training_of_a_recurrent_layer_is_one_cluster(run_pair, batch, units):
+    plain, compiled = run_pair(f"batch, units = {batch}, {units}" + """
 import keras
 keras.utils.set_random_seed(1)
-model = keras.Sequential([keras.Input((7, 5)), keras.layers.LSTM(12), keras.layers.Dense(1)])
+model = keras.Sequential([keras.Input((7, 5)), keras.layers.LSTM(units), keras.layers.Dense(1)])
 model.compile("sgd", "mse", jit_compile=False)
-x, y = normal(24, 7, 5), normal(24, 1)
+x, y = normal(batch, 7, 5), normal(batch, 1)
 losses = [model.train_on_batch(x, y) for _ in range(6)]
 report(losses=[float(v) for v in losses], weights=model.get_weights())
 """, TEKTITE_FLAGS="--keep_loops --compile=sync --contest=false")
