@@ -116,6 +116,8 @@ struct Launch {
   int threads = 0;           // of a block: whole warps; 0: a kernel of the host
   ir::Dim blocks = 1;        // below 2^31
   int64_t shared_bytes = 0;  // of a block; Builder::AllocateShared adds to it
+  // Threads that a multiprocessor should hold at least: they share its 65536 registers.
+  int resident_threads = 512;
 };
 
 class Kernel {

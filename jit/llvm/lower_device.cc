@@ -12,10 +12,6 @@ namespace {
 
 constexpr int64_t kMostBlocks = int64_t{1} << 31;
 constexpr uint64_t kSharedAlignment = 16;
-// Threads that a multiprocessor should hold at least, so that one has up to 128 of its 65536
-// registers.  Without a word on it, ptxas 13.0 spills three registers of an erf of eight lanes to
-// get down to 32.
-constexpr int kThreadsAtOnce = 512;
 
 class DeviceFrame final : public Frame {
  public:
@@ -29,8 +25,11 @@ class DeviceFrame final : public Frame {
     function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     function_->addFnAttr("nvvm.reqntid", absl::StrCat(kernel_.launch.threads));
+    // Without a word on it, ptxas 13.0 spills three registers of an erf of eight lanes to get down
+    // to 32.
+    const Launch& launch = kernel_.launch;
     function_->addFnAttr("nvvm.minctasm",
-                         absl::StrCat(std::max(1, kThreadsAtOnce / kernel_.launch.threads)));
+                         absl::StrCat(std::max(1, launch.resident_threads / launch.threads)));
     function_->addParamAttr(0, llvm::Attribute::NoAlias);
     function_->addParamAttr(0, llvm::Attribute::ReadOnly);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));

@@ -90,7 +90,7 @@ class Printer {
     const Launch& launch = kernel_.launch;
     if (!kernel_.is_for_device()) return "";
     return absl::StrCat(" threads ", launch.threads, " blocks ", launch.blocks.ToString(),
-                        " shared ", launch.shared_bytes);
+                        " shared ", launch.shared_bytes, " resident ", launch.resident_threads);
   }
 
   std::string Operands(absl::Span<const Value> values) {

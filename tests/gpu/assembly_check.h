@@ -5,7 +5,8 @@
 //   ...
 //   check.Summary();       // kernels, time, registers
 //
-// Equal kernels are assembled once: each for sm_90a, and one of kSample for all generations.
+// Equal kernels are assembled once: each for sm_90a, and one of kSample of a kind for all
+// generations.  Of contractions, which take long, only one of kFew is assembled at all.
 // Without an assembler there is PTX alone.  Thread-safe.
 #ifndef TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 #define TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
@@ -23,7 +24,7 @@ namespace tektite::testing {
 
 class AssemblyCheck {
  public:
-  static constexpr int kSample = 16;
+  static constexpr int kSample = 16, kFew = 4;
 
   explicit AssemblyCheck(const gpu::Assembler* assembler) : assembler_(assembler) {}
 
@@ -42,7 +43,8 @@ class AssemblyCheck {
 
   const gpu::Assembler* const assembler_;
   mutable std::mutex mutex_;
-  std::set<std::string> known_;  // texts without names
+  std::set<std::string> known_;         // texts without names
+  std::map<std::string, int> kernels_;  // by kind
   std::vector<double> milliseconds_;
   std::map<std::string, int> registers_;  // the most, by kind
 };

@@ -16,9 +16,16 @@ struct Emitter {
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
-    {FusionKind::kLoop, EmitLoop},     {FusionKind::kRow, EmitRow},
-    {FusionKind::kRow, EmitReduce},    {FusionKind::kReduce, EmitReduce},
-    {FusionKind::kSingle, EmitReduce}, {FusionKind::kSingle, EmitLoop},
+    {FusionKind::kContraction, EmitContraction},
+    {FusionKind::kLoop, EmitLoop},
+    {FusionKind::kRow, EmitRow},
+    {FusionKind::kRow, EmitReduce},
+    {FusionKind::kReduce, EmitReduce},
+    {FusionKind::kSingle, EmitReduce},
+    {FusionKind::kSingle, EmitContraction},
+    {FusionKind::kSingle, EmitWindow},
+    {FusionKind::kSingle, EmitLoop},
+    {FusionKind::kWindow, EmitWindow},
 };
 
 }  // namespace

@@ -29,12 +29,16 @@ struct EmittedKernel {
 // By the fusion's kind.
 absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name);
 
+// Products and convolutions, with an elementwise epilogue.
+absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std::string& name);
 // Elementwise work and data movement: every output element is computed at its own index.
 absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const std::string& name);
 // Rows that are reduced and used again: softmax, norms.
 absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const std::string& name);
 // Reductions over any dimensions.
 absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const std::string& name);
+// Pooling.
+absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const std::string& name);
 
 // The widest access of a thread.
 inline constexpr int64_t kVectorBytes = 16;

@@ -1,0 +1,405 @@
+// Products [batch][m, k] x [k, n] with what follows them.
+//
+// A block computes a tile of the result.  It walks along k in steps of kDepth: while it multiplies
+// what lies in one half of its shared memory, the next step's elements are on their way through
+// registers into the other half.  A thread has a register tile of 4 x 4 results, or 2 x 2 such
+// tiles that lie half a block's tile apart, so that the threads of a warp read neighbouring words.
+// k runs upwards for each result, one fused multiply-add after the other; a long sum of floats is
+// one of the steps' sums.
+//
+// At the end the sums pass through the shared memory once more, so that results are stored, and
+// what the epilogue reads is loaded, in whole rows; and so that the epilogue's code is there once.
+//
+// A convolution whose groups have few features (a depthwise one) fills no tiles: there a thread
+// takes a result.
+//
+// Limits: f16 and bf16 are widened in shared memory, no matrix instructions; sums are not split
+// between blocks, so few results of long sums keep few multiprocessors busy.
+#include <algorithm>
+
+#include "backends/gpu/emit/contraction_view.h"
+#include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/root_epilogue.h"
+#include "jit/base/status.h"
+#include "jit/llvm/emit/region_kernel.h"
+
+namespace tektite::gpu {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Node;
+using loop::ElementEmitter;
+using loop::Indices;
+using loop::Value;
+using Along = ContractionView::Along;
+using Values = std::vector<Value>;
+
+// Lanes of a register tile's rows and columns, and elements of k in a step.
+constexpr int64_t kLanes = 4, kDepth = 16;
+// Added to the rows of a tile in shared memory, so that columns lie in different banks.
+constexpr int64_t kPadding = 4;
+// Copies of a step's body: the assembler moves loads of the next element up.
+constexpr int kUnroll = 4;
+// Terms up to which a sum of floats is one chain.
+constexpr int64_t kMostInChain = 256;
+// Blocks that keep a large card busy.
+constexpr int64_t kManyBlocks = 132;
+// A number of rows or columns that is not known.
+constexpr int64_t kUsual = 1024;
+// Enough to hide what a step waits for, and few enough for its registers.
+constexpr int kResidentThreads = 256;
+// Below it a group of a convolution fills no tile: each result is a thread's.
+constexpr int64_t kFewFeatures = 16;
+// Terms that one thread adds up then.
+constexpr int64_t kMostTerms = 512;
+
+struct Tile {
+  int64_t row_threads, column_threads;
+  int64_t splits;  // register tiles of a thread in either direction
+  int64_t rows() const { return row_threads * kLanes * splits; }
+  int64_t columns() const { return column_threads * kLanes * splits; }
+  int64_t threads() const { return row_threads * column_threads; }
+};
+constexpr Tile kLarge = {16, 16, 2}, kMedium = {16, 16, 1}, kFlat = {8, 16, 1};
+
+// Narrow integers wrap around at the end as they would at every step.
+DType AccumulatorOf(DType dtype) {
+  if (ir::IsFloat(dtype)) return ir::DTypeBytes(dtype) < 4 ? DType::kF32 : dtype;
+  return ir::DTypeBytes(dtype) < 4 ? DType::kS32 : dtype;
+}
+
+// An operand's part in a step: [kDepth][across] elements, of which every thread moves some.
+struct Side {
+  const Node* operand;
+  bool is_lhs;
+  Dim across;     // m or n
+  int64_t width;  // of the tile
+  int64_t lanes;  // of a vector
+  bool along_k;   // the vector's direction, and that of neighbouring threads
+  int64_t at;     // of its halves in the shared memory
+  int64_t stride() const { return width + kPadding; }
+};
+
+class ContractionEmitter {
+ public:
+  ContractionEmitter(const ir::Graph& region, const ContractionView& view, loop::Kernel* kernel)
+      : region_(region),
+        view_(view),
+        kernel_(*kernel),
+        b_(kernel),
+        batch_(Product(view.batch())),
+        m_(Product(view.m())),
+        n_(Product(view.n())),
+        k_(Product(view.k())),
+        dtype_(view.root().operand_shape(0).dtype()),
+        accumulator_(AccumulatorOf(dtype_)),
+        in_steps_(ir::IsFloat(accumulator_) && k_.value_or(kMostInChain + 1) > kMostInChain),
+        tile_(ChooseTile()) {}
+
+  absl::Status Run(bool by_tiles) {
+    kernel_.launch.resident_threads = kResidentThreads;
+    if (by_tiles) {
+      EmitTile();
+    } else {
+      EmitSingles();
+    }
+    return status_;
+  }
+
+ private:
+  void EmitTile() {
+    const Dim row_tiles = CeilDiv(m_, tile_.rows()), column_tiles = CeilDiv(n_, tile_.columns());
+    kernel_.launch.threads = static_cast<int>(tile_.threads());
+    kernel_.launch.blocks = batch_ * row_tiles * column_tiles;
+    const Values block = loop::Delinearize(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
+    for (Value v : loop::Delinearize(b_, block[0], view_.batch())) index_.push_back(loop::At(v));
+    first_row_ = b_.Mul(block[1], b_.Index(tile_.rows()));
+    first_column_ = b_.Mul(block[2], b_.Index(tile_.columns()));
+    row_thread_ = b_.Div(b_.ThreadIndex(), b_.Index(tile_.column_threads));
+    column_thread_ = b_.Rem(b_.ThreadIndex(), b_.Index(tile_.column_threads));
+
+    const Side lhs = MakeSide(0), rhs = MakeSide(2 * kDepth * lhs.stride());
+    const int64_t halves = rhs.at + 2 * kDepth * rhs.stride();
+    const int64_t staged = tile_.rows() / tile_.splits * StagedStride();
+    shared_ = b_.AllocateShared(accumulator_, std::max(halves, staged));
+
+    Values sums(static_cast<size_t>(kLanes * tile_.splits * tile_.splits),
+                b_.Splat(b_.Constant(accumulator_, 0), static_cast<int>(kLanes)));
+    if (k_ != Dim(0)) sums = Accumulate(lhs, rhs, sums);
+    for (int64_t split = 0; split < tile_.splits; ++split) Finish(sums, split);
+  }
+
+  // A result for each thread, for groups of few features.
+  void EmitSingles() {
+    ForEachResult(b_, view_.root(), [&](const Indices& position) {
+      ContractionIndex index = view_.OfResult(b_, position);
+      const auto add = [&](Value k, absl::Span<const Value> carried) {
+        index.k = SplitIndex(b_, k, view_.k());
+        const Value x = Read(view_.root().operand(0), view_.Lhs(b_, index), {}, 1);
+        const Value y = Read(view_.root().operand(1), view_.Rhs(b_, index), {}, 1);
+        return Values{MultiplyAdd(x, y, carried[0])};
+      };
+      const Values sum = b_.For(b_.Index(0), b_.Index(k_), 1, {b_.Constant(accumulator_, 0)}, add);
+      Note(StoreResults(b_, region_, view_.root(), position, sum[0], 1));
+    });
+  }
+
+  Tile ChooseTile() const {
+    const int64_t rows = m_.value_or(kUsual), columns = n_.value_or(kUsual);
+    if (rows <= kFlat.rows()) return kFlat;
+    const Dim blocks = batch_ * CeilDiv(m_, kLarge.rows()) * CeilDiv(n_, kLarge.columns());
+    const bool many = blocks.value_or(kManyBlocks) >= kManyBlocks;
+    // Single elements, with an address each, or a second set of sums would take too many registers.
+    const bool vectors = FetchLanes(0) == kLanes && FetchLanes(1) == kLanes;
+    return many && vectors && !in_steps_ && columns > kMedium.columns() ? kLarge : kMedium;
+  }
+
+  Along AlongOf(int operand) const { return operand == 0 ? view_.lhs_along() : view_.rhs_along(); }
+
+  // Elements of an operand that are read at once.
+  int64_t FetchLanes(int operand) const {
+    const Along along = AlongOf(operand);
+    // Through other ops neighbours may not stay neighbours.
+    if (along == Along::kNothing ||
+        view_.root().operand(operand).node->op() != ir::Op::kParameter) {
+      return 1;
+    }
+    const Dims& run = along == Along::kK ? view_.k() : operand == 0 ? view_.m() : view_.n();
+    const int64_t lanes = std::min(kLanes, kVectorBytes / ir::DTypeBytes(dtype_));
+    return !run.empty() && Mod(run.back(), lanes) == Dim(0) ? lanes : 1;
+  }
+
+  Side MakeSide(int64_t at) const {
+    const bool is_lhs = at == 0;
+    return {view_.root().operand(is_lhs ? 0 : 1).node,
+            is_lhs,
+            is_lhs ? m_ : n_,
+            is_lhs ? tile_.rows() : tile_.columns(),
+            FetchLanes(is_lhs ? 0 : 1),
+            AlongOf(is_lhs ? 0 : 1) == Along::kK,
+            at};
+  }
+
+  Value Both(Value a, Value b) { return a && b ? b_.And(a, b) : a ? a : b; }
+
+  // Elements of an operand as the accumulator's type, zero where there are none.
+  Value Read(ir::Value operand, const ContractionView::Element& element, Value exists,
+             int64_t lanes) {
+    const auto read = [&] {
+      ElementEmitter e(&b_, static_cast<int>(lanes));
+      loop::BindParameters(e, region_);
+      Value v = lanes > 1 ? e.EmitVector(operand, element.at) : e.Emit(operand, element.at);
+      Note(e.status());
+      return v.dtype() == accumulator_ ? v : b_.Convert(v, accumulator_);
+    };
+    const Value condition = Both(exists, element.inside);
+    if (!condition) return read();
+    return b_.IfElse(
+        condition, [&] { return Values{read()}; },
+        [&] { return Values{b_.Splat(b_.Constant(accumulator_, 0), static_cast<int>(lanes))}; })[0];
+  }
+
+  // Where vector `round` of this thread lies in a step: along k, and across.  One of the two is the
+  // same in every round.
+  std::pair<Value, Value> Place(const Side& side, int64_t round) {
+    const int64_t run = (side.along_k ? kDepth : side.width) / side.lanes;
+    const Value inner = b_.Mul(b_.Rem(b_.ThreadIndex(), b_.Index(run)), b_.Index(side.lanes));
+    const Value outer =
+        b_.Add(b_.Div(b_.ThreadIndex(), b_.Index(run)), b_.Index(round * (tile_.threads() / run)));
+    return side.along_k ? std::pair(inner, outer) : std::pair(outer, inner);
+  }
+  int64_t Rounds(const Side& side) const {
+    return kDepth * side.width / side.lanes / tile_.threads();
+  }
+
+  // This thread's elements of the step that begins at `first`.
+  Values Fetch(const Side& side, Value first) {
+    Values fetched;
+    for (int64_t round = 0; round < Rounds(side); ++round) {
+      const auto [depth, across] = Place(side, round);
+      const Value k = b_.Add(first, depth);
+      const Value at = b_.Add(side.is_lhs ? first_row_ : first_column_, across);
+      Value exists;
+      if (Mod(side.across, side.width) != Dim(0)) {
+        exists = b_.Compare("lt", at, b_.Index(side.across));
+      }
+      exists = Both(exists, b_.Compare("lt", k, b_.Index(k_)));
+      ContractionIndex index;
+      index.batch = index_;
+      index.k = SplitIndex(b_, k, view_.k(), side.along_k ? side.lanes : 1);
+      (side.is_lhs ? index.m : index.n) =
+          SplitIndex(b_, at, side.is_lhs ? view_.m() : view_.n(), side.along_k ? 1 : side.lanes);
+      const auto element = side.is_lhs ? view_.Lhs(b_, index) : view_.Rhs(b_, index);
+      fetched.push_back(
+          Read(ir::Value{const_cast<Node*>(side.operand), 0}, element, exists, side.lanes));
+    }
+    return fetched;
+  }
+
+  Value Half(const Side& side, Value half) {
+    return b_.Add(b_.Index(side.at), b_.Mul(half, b_.Index(kDepth * side.stride())));
+  }
+
+  void Keep(const Side& side, const Values& fetched, Value half) {
+    for (int64_t round = 0; round < Rounds(side); ++round) {
+      const auto [depth, across] = Place(side, round);
+      const Value v = fetched[static_cast<size_t>(round)];
+      const Value at =
+          b_.Add(Half(side, half), b_.Add(b_.Mul(depth, b_.Index(side.stride())), across));
+      if (!side.along_k || side.lanes == 1) {
+        b_.Store(shared_, at, v);
+        continue;
+      }
+      for (int lane = 0; lane < side.lanes; ++lane) {
+        b_.Store(shared_, b_.Add(at, b_.Index(lane * side.stride())), b_.ExtractLane(v, lane));
+      }
+    }
+  }
+
+  // From sums that are zero.
+  Values Accumulate(const Side& lhs, const Side& rhs, const Values& zeros) {
+    Keep(lhs, Fetch(lhs, b_.Index(0)), b_.Index(0));
+    Keep(rhs, Fetch(rhs, b_.Index(0)), b_.Index(0));
+    b_.Barrier();
+    return b_.For(b_.Index(0), b_.Index(k_), kDepth, zeros,
+                  [&](Value first, absl::Span<const Value> carried) {
+                    const Value half = b_.Rem(b_.Div(first, b_.Index(kDepth)), b_.Index(2));
+                    const Value next = b_.Add(first, b_.Index(kDepth));
+                    const Values x = Fetch(lhs, next), y = Fetch(rhs, next);
+                    Values added = Multiply(
+                        lhs, rhs, half, in_steps_ ? zeros : Values(carried.begin(), carried.end()));
+                    for (size_t i = 0; in_steps_ && i < added.size(); ++i) {
+                      added[i] = b_.Add(carried[i], added[i]);
+                    }
+                    const Value other = b_.Sub(b_.Index(1), half);
+                    Keep(lhs, x, other);
+                    Keep(rhs, y, other);
+                    b_.Barrier();
+                    return added;
+                  });
+  }
+
+  Value MultiplyAdd(Value x, Value y, Value sum) {
+    return ir::IsFloat(accumulator_) ? b_.Fma(x, y, sum) : b_.Add(b_.Mul(x, y), sum);
+  }
+
+  Values Multiply(const Side& lhs, const Side& rhs, Value half, Values sums) {
+    const auto vectors = [&](const Side& side, Value depth, Value thread) {
+      const Value row = b_.Add(Half(side, half), b_.Mul(depth, b_.Index(side.stride())));
+      const Value first = b_.Add(row, b_.Mul(thread, b_.Index(kLanes)));
+      Values all;
+      for (int64_t s = 0; s < tile_.splits; ++s) {
+        all.push_back(b_.Load(shared_, accumulator_,
+                              b_.Add(first, b_.Index(s * side.width / tile_.splits)),
+                              static_cast<int>(kLanes)));
+      }
+      return all;
+    };
+    loop::Builder::ForOptions options;
+    options.unroll = kUnroll;
+    return b_.For(
+        b_.Index(0), b_.Index(kDepth), 1, std::move(sums),
+        [&](Value depth, absl::Span<const Value> carried) {
+          const Values x = vectors(lhs, depth, row_thread_),
+                       y = vectors(rhs, depth, column_thread_);
+          Values next;
+          for (int64_t row = 0; row < kLanes * tile_.splits; ++row) {
+            const Value one = b_.Splat(b_.ExtractLane(x[static_cast<size_t>(row / kLanes)],
+                                                      static_cast<int>(row % kLanes)),
+                                       static_cast<int>(kLanes));
+            for (const Value& columns : y) {
+              next.push_back(MultiplyAdd(one, columns, carried[next.size()]));
+            }
+          }
+          return next;
+        },
+        options);
+  }
+
+  int64_t StagedStride() const { return tile_.columns() + kPadding; }
+
+  // Stores a part of the tile's rows: register tiles `split` of all threads.
+  void Finish(const Values& sums, int64_t split) {
+    if (split > 0) b_.Barrier();
+    for (int64_t row = 0; row < kLanes; ++row) {
+      const Value at = b_.Add(b_.Mul(b_.Add(b_.Mul(row_thread_, b_.Index(kLanes)), b_.Index(row)),
+                                     b_.Index(StagedStride())),
+                              b_.Mul(column_thread_, b_.Index(kLanes)));
+      for (int64_t s = 0; s < tile_.splits; ++s) {
+        const int64_t sum = (split * kLanes + row) * tile_.splits + s;
+        b_.Store(shared_, b_.Add(at, b_.Index(s * tile_.columns() / tile_.splits)),
+                 sums[static_cast<size_t>(sum)]);
+      }
+    }
+    b_.Barrier();
+    const int64_t rows = tile_.rows() / tile_.splits, lanes = ResultLanes();
+    const Value vectors = b_.Index(tile_.columns() / lanes);
+    b_.For(b_.ThreadIndex(), b_.Index(rows * tile_.columns() / lanes), tile_.threads(),
+           [&](Value v) {
+             const Value row = b_.Div(v, vectors),
+                         column = b_.Mul(b_.Rem(v, vectors), b_.Index(lanes));
+             const Value m = b_.Add(b_.Add(first_row_, row), b_.Index(split * rows));
+             const Value n = b_.Add(first_column_, column);
+             const Value exists =
+                 b_.And(b_.Compare("lt", m, b_.Index(m_)), b_.Compare("lt", n, b_.Index(n_)));
+             b_.If(exists, [&] {
+               const Value sum = b_.Load(shared_, accumulator_,
+                                         b_.Add(b_.Mul(row, b_.Index(StagedStride())), column),
+                                         static_cast<int>(lanes));
+               ContractionIndex index;
+               index.batch = index_;
+               index.m = SplitIndex(b_, m, view_.m());
+               index.n = SplitIndex(b_, n, view_.n(), lanes);
+               Note(StoreResults(b_, region_, view_.root(), view_.Result(b_, index), sum,
+                                 static_cast<int>(lanes)));
+             });
+           });
+  }
+
+  // Neighbours in a row of the result that are stored at once.
+  int64_t ResultLanes() const {
+    const Dims& space = region_.outputs()[0].shape().dims();
+    const int64_t lanes = std::min(kLanes, VectorElements(region_));
+    const bool whole = view_.result_along() == Along::kN && !space.empty() &&
+                       Mod(view_.n().back(), lanes) == Dim(0) && Mod(space.back(), lanes) == Dim(0);
+    return whole ? lanes : 1;
+  }
+
+  void Note(const absl::Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
+  const ir::Graph& region_;
+  const ContractionView& view_;
+  loop::Kernel& kernel_;
+  loop::Builder b_;
+  const Dim batch_, m_, n_, k_;
+  const DType dtype_, accumulator_;
+  const bool in_steps_;  // long sums of floats are sums of the steps' sums, which keep more digits
+  const Tile tile_;
+  Indices index_;  // of the block's batch
+  Value first_row_, first_column_, row_thread_, column_thread_, shared_;
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::string& name) {
+  const ir::Graph& region = fusion.region();
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionView view, ContractionView::Create(region));
+  TEKTITE_RETURN_IF_ERROR(CheckResults(region, view.root()));
+  const bool singles = !view.batch().empty() && view.root().op() == ir::Op::kConvolution &&
+                       Product(view.n()).value_or(kFewFeatures) < kFewFeatures;
+  if (singles && Product(view.k()).value_or(kMostTerms + 1) > kMostTerms) {
+    return Unimplemented(view.root().Describe(), ": long sums for few results");
+  }
+  EmittedKernel result;
+  result.kernel = loop::MakeKernel(fusion, name);
+  ContractionEmitter emitter(region, view, result.kernel.get());
+  TEKTITE_RETURN_IF_ERROR(emitter.Run(/*by_tiles=*/!singles));
+  return result;
+}
+
+}  // namespace tektite::gpu

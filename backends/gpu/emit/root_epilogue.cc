@@ -1,0 +1,80 @@
+#include "backends/gpu/emit/root_epilogue.h"
+
+#include <vector>
+
+#include "jit/base/status.h"
+#include "jit/llvm/emit/region_kernel.h"
+
+namespace tektite::gpu {
+namespace {
+
+constexpr int64_t kThreads = 256;
+
+}  // namespace
+
+using ir::Dim;
+using ir::Dims;
+using ir::Node;
+using loop::Indices;
+using loop::Value;
+
+absl::Status CheckResults(const ir::Graph& region, const Node& root) {
+  const Dims& space = region.outputs()[0].shape().dims();
+  for (ir::Value v : region.outputs()) {
+    if (v.shape().dims() != space) {
+      return Unimplemented(root.Describe(), ": results of different shapes");
+    }
+  }
+  if (Product(space) != root.shape().NumElements()) {
+    return Unimplemented(root.Describe(), ": results of another size");
+  }
+  return absl::OkStatus();
+}
+
+Indices SplitIndex(loop::Builder& b, Value linear, const Dims& sizes, int64_t lanes) {
+  Indices at;
+  for (Value v : loop::Delinearize(b, linear, sizes)) at.push_back(loop::At(v));
+  if (lanes > 1) at.back().coefficient = 1;
+  return at;
+}
+
+void ForEachResult(loop::Builder& b, const Node& root,
+                   const std::function<void(const Indices&)>& body) {
+  const Dim elements = root.shape().NumElements();
+  b.kernel()->launch.threads = static_cast<int>(kThreads);
+  b.kernel()->launch.blocks = CeilDiv(elements, kThreads);
+  const Value at = b.Add(b.Mul(b.BlockIndex(), b.Index(kThreads)), b.ThreadIndex());
+  b.If(b.Compare("lt", at, b.Index(elements)),
+       [&] { body(SplitIndex(b, at, root.shape().dims())); });
+}
+
+absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const Node& root, Indices at,
+                          Value value, int lanes) {
+  const ir::Value result{const_cast<Node*>(&root), 0};
+  const Dims &own = root.shape().dims(), &space = region.outputs()[0].shape().dims();
+  if (own != space) {
+    const Dims strides = ir::RowMajorStrides(own);
+    Value linear = b.Index(0);
+    for (size_t i = 0; i < own.size(); ++i) {
+      linear = b.Add(linear, b.Mul(at[i].base, b.Index(strides[i])));
+    }
+    at = SplitIndex(b, linear, space, lanes);
+  }
+  loop::ElementEmitter e(&b, lanes);
+  loop::BindParameters(e, region);
+  if (value.dtype() != result.dtype()) value = b.Convert(value, result.dtype());
+  e.BindValue(result, value);
+  for (const ir::Use& use : root.uses()) {
+    if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), value);
+  }
+  // All are read before one is written: they may share memory.
+  std::vector<Value> values;
+  for (ir::Value v : region.outputs()) values.push_back(e.Emit(v, at));
+  for (size_t o = 0; o < values.size(); ++o) {
+    e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)), region.outputs()[o].shape(),
+              at, values[o]);
+  }
+  return e.status();
+}
+
+}  // namespace tektite::gpu

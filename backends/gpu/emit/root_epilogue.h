@@ -1,0 +1,39 @@
+// Kernels made around one op (a contraction, a window) with an elementwise epilogue: the end of a
+// result's computation, and kernels in which each result is a thread's.
+//
+//   TEKTITE_RETURN_IF_ERROR(CheckResults(region, root));
+//   ForEachResult(b, root, [&](const Indices& at) {
+//     status.Update(StoreResults(b, region, root, at, sum, /*lanes=*/1));
+//   });
+//
+// The epilogue's space is the root's, or the same elements in other dimensions.
+#ifndef TEKTITE_BACKENDS_GPU_EMIT_ROOT_EPILOGUE_H_
+#define TEKTITE_BACKENDS_GPU_EMIT_ROOT_EPILOGUE_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "jit/ir/graph.h"
+#include "jit/llvm/emit/element_emitter.h"
+
+namespace tektite::gpu {
+
+// Unimplemented if the results differ in shape, or in size from `root`.
+absl::Status CheckResults(const ir::Graph& region, const ir::Node& root);
+
+// Sets the launch; `body` gets a place in the root's result.
+void ForEachResult(loop::Builder& b, const ir::Node& root,
+                   const std::function<void(const loop::Indices& at)>& body);
+
+// Computes and stores the region's results where the root is `value`: `lanes` neighbours from `at`
+// on, the last index of which goes by the lane.
+absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const ir::Node& root,
+                          loop::Indices at, loop::Value value, int lanes);
+
+// A linear index (s64) as one for each dimension, the last of which goes by the lane.
+loop::Indices SplitIndex(loop::Builder& b, loop::Value linear, const ir::Dims& sizes,
+                         int64_t lanes = 1);
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_EMIT_ROOT_EPILOGUE_H_
