@@ -1,6 +1,6 @@
 # tektite_library(NAME SRCS a.cc ... DEPS lib ...): a static, position-independent library of one room.
-# tektite_test(NAME SRCS a.cc ... DEPS lib ...): a GoogleTest binary, registered with CTest as one test; its main function
-# is tests/test_main.cc's.
+# tektite_test(NAME SRCS a.cc ... DEPS lib ... [TIMEOUT seconds] [SHARDS n]): a GoogleTest binary, registered with CTest as
+# one test, or as n that run its cases between them; its main function is tests/test_main.cc's.
 
 add_library(tektite_options INTERFACE)
 target_include_directories(tektite_options INTERFACE ${CMAKE_SOURCE_DIR})
@@ -22,12 +22,24 @@ function(tektite_library name)
 endfunction()
 
 function(tektite_test name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SRCS;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE tektite_options ${ARG_DEPS} GTest::gmock tektite_test_main)
-  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
   # A disk cache of the tests' own, not the user's.
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600
-    ENVIRONMENT XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/test-cache)
+  set(environment XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/test-cache)
+  if(NOT ARG_SHARDS)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
+    return()
+  endif()
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}_${shard} COMMAND ${name})
+    set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
+      ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()
