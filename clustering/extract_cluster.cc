@@ -152,7 +152,7 @@ bool HasResults(const GraphIndex& index, int node) {
   return facts.kind != OpFacts::Kind::kOrdering && !facts.Is(OpFacts::kWritesVariable);
 }
 
-// Nodes that nobody takes a result from, and that have one.
+// Nodes that nothing takes a result from, and that have one.
 std::vector<GraphIndex::Edge> Sinks(const GraphIndex& index) {
   std::vector<GraphIndex::Edge> sinks;
   for (int node = 0; node < index.num_nodes(); ++node) {

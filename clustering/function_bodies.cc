@@ -149,7 +149,7 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
   for (int i : importer::LiveNodes(*index)) is_live[i] = true;
   for (int i : index->order()) {
     const NodeDef& node = index->node(i);
-    // What nobody needs TensorFlow prunes, unless it has effects; no op that is compiled has, but
+    // What nothing needs TensorFlow prunes, unless it has effects; no op that is compiled has, but
     // for those of the functions that it runs.
     const OpFacts& facts = index->facts(i);
     const bool may_be_pruned = facts.IsCompiled() && !facts.Is(OpFacts::kRunsFunctions);

@@ -114,7 +114,7 @@ class Marker {
     return !out.empty();
   }
 
-  // Leaves out candidates that need a value nobody knows; whether there were any. `same_cluster` is
+  // Leaves out candidates that need a value that is not known; whether there were any. `same_cluster` is
   // asked about candidates only.
   template <typename SameCluster>
   bool LeaveOutUnknownValues(SameCluster&& same_cluster) {

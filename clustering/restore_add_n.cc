@@ -68,7 +68,7 @@ class ChainFinder {
     return index_.node(in.node).op == op ? in.node : -1;
   }
 
-  // Each has two data inputs where it should, all speak of one variable that nobody else reads.
+  // Each has two data inputs where it should, all speak of one variable that nothing else reads.
   bool SameVariable(int variable, int assign, int destroy) const {
     const NodeDef& v = index_.node(variable);
     const NodeDef& d = index_.node(destroy);

@@ -108,7 +108,7 @@ def convert_without_weights(workload: Workload, model: Any) -> Any:
 
 
 def name_inputs(proto: Any, count: int) -> None:
-    """x0:0 -> x0; a graph with other inputs would be run on memory that nobody has written."""
+    """x0:0 -> x0; a graph with other inputs would be run on memory that nothing has written."""
     names = {f"x{i}:0": f"x{i}" for i in range(count)}
     for graph_input in proto.graph.input:
         graph_input.name = names.get(graph_input.name, graph_input.name)

@@ -41,7 +41,7 @@ class Model:
         self.request = compiled.create_infer_request()
         self.names = {name.split(":")[0]: name for name in (i.get_any_name() for i in compiled.inputs)}
         expected = {f"x{i}" for i in range(len(self.workload.inputs()))}
-        if set(self.names) != expected:  # one that is not fed is memory that nobody has written
+        if set(self.names) != expected:  # one that is not fed is memory that nothing has written
             raise ValueError(f"the model's inputs are {sorted(self.names)}, expected {sorted(expected)}")
 
     def __call__(self, inputs: Arrays) -> Any:

@@ -30,7 +30,7 @@ def softmax_chain(x, bias, scale, offset):
 
 
 def sum_of_product(a):
-    """The sum of all entries of A times its transpose: 25 million entries that nobody needs."""
+    """The sum of all entries of A times its transpose: 25 million entries that nothing needs."""
     import tensorflow as tf
     return (tf.reduce_sum(tf.matmul(a, a, transpose_b=True)),)
 

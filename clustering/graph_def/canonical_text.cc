@@ -28,7 +28,7 @@ bool Matters(absl::string_view attr) {
          std::find(std::begin(kReadNotes), std::end(kReadNotes), attr) != std::end(kReadNotes);
 }
 
-// The texts of functions, whose names say nothing: TensorFlow gives them numbers.  A function that
+// The texts of functions, whose names say nothing: TensorFlow numbers them.  A function that
 // is missing, does not fit, or runs itself makes the text of the whole impossible.
 class FunctionTexts {
  public:
@@ -153,7 +153,7 @@ class Walk {
 
   void WriteAccesses(const std::vector<Access>& accesses) {
     for (const Access& access : accesses) {
-      if (number_[access.node] < 0) continue;  // nobody needs what it reads
+      if (number_[access.node] < 0) continue;  // nothing needs what it reads
       absl::StrAppend(&text_.whole, "variable ", access.variable, " in ", number_[access.node],
                       "\n");
     }

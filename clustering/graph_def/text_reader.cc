@@ -219,7 +219,7 @@ class TextParser {
     Fail(absl::StrCat("'", field.name, "' is a type such as DT_FLOAT, found ", Describe()));
   }
 
-  // A value of a field nobody reads: a scalar, or braces that match.
+  // A value of a field nothing reads: a scalar, or braces that match.
   void SkipValue(int depth) {
     if (depth > kMaxDepth) Fail("messages are nested too deep");
     if (!At("{") && !At("<") && !At("[")) {

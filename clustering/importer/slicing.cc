@@ -53,7 +53,7 @@ absl::Status ReturnParts(NodeImport& op, int input, int axis, const Dims& sizes)
   return absl::OkStatus();
 }
 
-// TensorFlow raises an error elsewhere, also where nobody reads the slice, which is dropped then.
+// TensorFlow raises an error elsewhere, also where nothing reads the slice, which is dropped then.
 void AssumeInside(NodeImport& op, const Dim& start, const Dim& limit, const Dim& n) {
   op.b().AssumeAtMost(Dim(0), start);
   op.b().AssumeAtMost(start, limit);

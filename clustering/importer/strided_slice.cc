@@ -113,7 +113,7 @@ class Resolver {
     if (known && (begin.value() < 0 || begin.value() >= n.value())) {
       return op_.Refuse("index ", index.ToString(), " is out of bounds for size ", n.ToString());
     }
-    // Said here: a slice that nobody reads is dropped, and what is assumed of its bounds with it.
+    // Said here: a slice that nothing reads is dropped, and what is assumed of its bounds with it.
     FromTheFront(begin);
     op_.b().AssumeAtMost(begin + Dim(1), n);
     Take(begin, Dim(1), 1);

@@ -43,7 +43,7 @@ bool KernelStore::Has(const Fingerprint& key) {
 
 void KernelStore::DropUnused() {
   for (auto it = entries_.begin(); it != entries_.end();) {
-    // Nobody else has the entry, so nobody holds its lock.
+    // No other process has the entry, so none holds its lock.
     const bool unused = it->second.use_count() == 1 &&
                         (!it->second->kernel.ok() || it->second->kernel->use_count() == 1);
     if (unused) {

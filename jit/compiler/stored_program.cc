@@ -161,7 +161,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program prog
   for (size_t i = 0; i < symbols.size(); ++i) {
     const auto size = job.typical_sizes.find(symbols[i]);
     if (size == job.typical_sizes.end()) {
-      return absl::OutOfRangeError(absl::StrCat("nothing gives a size to ", symbols[i]));
+      return absl::OutOfRangeError(absl::StrCat("no parameter defines the size ", symbols[i]));
     }
     steps.typical_sizes[i] = size->second;
   }

@@ -64,7 +64,7 @@ class Dim {
   std::shared_ptr<const DimExpr> expr_;  // null: the constant value_
 };
 
-// Rounds towards minus infinity; a zero divisor gives zero.
+// Rounds towards minus infinity; division by zero yields zero.
 Dim FloorDiv(const Dim& a, const Dim& b);
 Dim CeilDiv(const Dim& a, const Dim& b);
 Dim Mod(const Dim& a, const Dim& b);

@@ -38,7 +38,7 @@ struct DimExpr {
   static const DimExpr* Of(const Dim& d) { return d.expr_.get(); }
 };
 
-// Towards minus infinity; a zero divisor gives zero.  What does not fit stays so.
+// Towards minus infinity; division by zero yields zero.  What does not fit stays so.
 inline int64_t DivideFloor(int64_t a, int64_t b) {
   if (IsSaturated(a)) return a;
   if (IsSaturated(b)) return b;

@@ -158,7 +158,7 @@ class Verifier {
     TEKTITE_RETURN_IF_ERROR(CheckBlock(*instr.body));
     const std::vector<Value>& next = instr.body->results;
     if (next.size() != instr.results.size()) {
-      return Error(instr, "carries ", instr.results.size(), " values, its body gives ",
+      return Error(instr, "carries ", instr.results.size(), " values, its body returns ",
                    next.size());
     }
     for (size_t i = 0; i < next.size(); ++i) {

@@ -1,4 +1,4 @@
-// Elementwise ops of two operands of one shape; compare gives bool.
+// Elementwise ops of two operands of one shape; compare returns bool.
 #include "jit/ops/infer.h"
 
 namespace tektite::ops {

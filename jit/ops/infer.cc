@@ -177,7 +177,7 @@ absl::Status InferContext::CheckRegionParameters(int region, absl::Span<const Sh
 absl::Status InferContext::CheckRegionOutputs(int region, absl::Span<const Shape> shapes) const {
   const ir::Graph& graph = *regions[region];
   if (graph.outputs().size() != shapes.size()) {
-    return InvalidArgument("region ", region, " gives ", graph.outputs().size(),
+    return InvalidArgument("region ", region, " returns ", graph.outputs().size(),
                            " values, should give ", shapes.size());
   }
   for (size_t i = 0; i < shapes.size(); ++i) {

@@ -45,7 +45,7 @@ bool ReadOnlyBy(const NodeSet& nodes, const Node* node, const NodeFacts& facts) 
   });
 }
 
-// takes_mask: what the logits are worked out from, as far as nobody else reads it.  False if that
+// takes_mask: what the logits are worked out from, as far as nothing else reads it.  False if that
 // does not reach the product.
 bool TakeLogits(const ops::Attention& a, const NodeFacts& facts, NodeSet* nodes) {
   bool changed = true;

@@ -72,7 +72,7 @@ bool EliminateIn(Graph& graph) {
     if (node->op() != Op::kWhile) continue;
     const std::vector<bool> needed = Needed(*node);
     const auto kept = std::count(needed.begin(), needed.end(), true);
-    // A loop whose results nobody reads goes as a whole (eliminate_dead).
+    // A loop whose results nothing reads goes as a whole (eliminate_dead).
     if (kept == 0 || kept == node->num_operands()) continue;
     WithoutCarried(graph, node, needed);
     changed = true;

@@ -7,7 +7,7 @@
 // weights and activations are read in long streams, and 4 KiB pages cost them address translations.
 //
 // A host may offer its own allocator.  One that keeps what it is given back, as TensorFlow's does,
-// has pages to spare that nobody else can use: of BERT-base's 324 MiB of packed weights 120 fit
+// has pages to spare that nothing else can use: of BERT-base's 324 MiB of packed weights 120 fit
 // into them.
 #ifndef TEKTITE_JIT_RUNTIME_HOST_MEMORY_H_
 #define TEKTITE_JIT_RUNTIME_HOST_MEMORY_H_

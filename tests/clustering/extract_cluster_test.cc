@@ -44,7 +44,7 @@ TEST(ExtractCluster, KeepsControlEdgesBetweenMembers) {
       Ints("late", {0}, {"^tie"}) + Node("read", "ReadVariableOp", {"v", "^late"}, read));
   absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(graph);
   ASSERT_TRUE(index.ok());
-  // The constant is no member: nobody reads it.
+  // The constant is no member: nothing reads it.
   absl::StatusOr<ClosedGraph> closed =
       ExtractCluster(*index, {index->Find("read"), index->Find("tie"), index->Find("write")});
   ASSERT_TRUE(closed.ok()) << closed.status();

@@ -168,7 +168,7 @@ TEST(FunctionBodies, ReasonNamesFunctionAndNode) {
   EXPECT_EQ(with(NodeInBody("neg", "Neg", "'v'", "device: '/device:CPU:1'")),
             "FUNCTION_BODY DEVICE: Neg 'body/neg': /device:CPU:1");
   EXPECT_EQ(with(NodeInBody("neg", "Neg", "'v'", "device: '/cpu:0'")), "NONE ");
-  // Nobody needs the range that tf.range leaves in the body of a Python loop.
+  // Nothing needs the range that tf.range leaves in the body of a Python loop.
   EXPECT_EQ(DetailOf(loop + Function("body", NodeInBody("sum", "Sum", "'v', 'i'"), {"i", "v"})),
             "NONE ");
   EXPECT_NE(DetailOf(loop + Function("body", NodeInBody("p", "PrintV2", "'v'"), {"i", "v"})),

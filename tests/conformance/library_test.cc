@@ -55,7 +55,7 @@ CONFORMANCE_TEST(TopKOfLongRows) {
   }
 }
 
-// tf.sort is a top_k whose places nobody reads.
+// tf.sort is a top_k whose places nothing reads.
 CONFORMANCE_TEST(TopKForOneOfItsResults) {
   for (int result : {0, 1}) {
     FuncBuilder b;

@@ -191,7 +191,7 @@ CONFORMANCE_TEST(Unique) {
   }
 }
 
-// More values than the table begins with, and results that nobody reads.
+// More values than the table begins with, and results that nothing reads.
 CONFORMANCE_TEST(UniqueOfManyValues) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kF32, {5000}));

@@ -174,7 +174,7 @@ def call():
 
 @pytest.mark.parametrize("case", INSIDE)
 def test_an_error_names_what_the_user_wrote(run_pair, case):
-    """It named tektite/cluster_0_3, which nobody has written."""
+    """It named tektite/cluster_0_3, which nothing has written."""
     pair = run_pair(CATCH + INSIDE[case] + "report(error=message(call))")
     plain, compiled = (comparable(result.values["error"]) for result in pair)
     assert plain != "no error" and pair[1].host["clusters_placed"] >= 1

@@ -116,7 +116,7 @@ def stitch_cases():
     for dtype in (np.bool_, np.int8, np.float16, np.int64):
         rows = (M * 9).astype(dtype)
         yield Case(f"Stitch{np.dtype(dtype).name}", lambda x, i: tf.dynamic_stitch([i], [x]), [rows, order])
-    # More rows than there are: nobody knows how many, so TensorFlow's kernel is to answer.
+    # More rows than there are: it is not known how many, so TensorFlow's kernel is to answer.
     yield Case("StitchBefore", lambda x, i: tf.dynamic_stitch([i - 1], [x]), [M, order], fails=True)
     yield Case(
         "StitchShape",

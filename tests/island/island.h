@@ -6,7 +6,7 @@
 //
 // The island's memory is mapped twice.  The addresses that it hands out are of a mapping without
 // any access (mprotect), so reading or writing through one crashes the process.  Kernels and copies
-// use the other mapping, whose addresses nobody else knows.  A stream runs what it is told on a
+// use the other mapping, whose addresses nothing else knows.  A stream runs what it is told on a
 // thread of its own, after a pause now and then, and reads buffers and sizes only then: whoever
 // does not wait, or lets go of them too early, computes garbage.  Copies check that each side lies
 // in the memory it should.

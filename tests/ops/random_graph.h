@@ -6,7 +6,7 @@
 //   std::unique_ptr<ir::Graph> g = RandomGraph(seed, options);
 //   auto expected = reference::Evaluate(*g, RandomInputs(*g, seed));
 //
-// The same seed gives the same graph on every machine.  Dimensions of size 0 and 1 are frequent,
+// The same seed produces the same graph on every machine.  Dimensions of size 0 and 1 are frequent,
 // and inputs hold NaN, infinities, zeros of both signs, denormals and the extremes of integers.
 // (The passes' tests have a generator of their own, in flavors that tell which rewrites are exact.)
 #ifndef TEKTITE_TESTS_OPS_RANDOM_GRAPH_H_

@@ -3,7 +3,7 @@
 //   RandomGraph r = MakeRandomGraph(seed, Flavor::kExact);
 //   reference::Evaluate(*r.graph, r.arguments)
 //
-// The same seed gives the same graph.  A flavor fixes how closely two ways to compute it must
+// The same seed produces the same graph.  A flavor fixes how closely two ways to compute it must
 // agree.  A graph of symbolic sizes computes what the static one of its `symbols` computes; for
 // other sizes some of its slices may lie outside of what they are taken from.
 #ifndef TEKTITE_TESTS_PASSES_RANDOM_GRAPH_H_

@@ -25,7 +25,7 @@ class CodePages {
 
   char* data() const { return data_; }
   size_t size() const { return size_; }
-  // From now on the code can run, and nobody can write to it.
+  // From now on the code can run, and nothing can write to it.
   absl::Status MakeExecutable();
 
  private:

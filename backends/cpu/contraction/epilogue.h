@@ -18,7 +18,7 @@
 namespace tektite::cpu {
 
 // Pairs of a parameter and an output that may share memory: the epilogue reads the parameter's
-// element right before it writes the output's, and nobody else reads it.
+// element right before it writes the output's, and nothing else reads it.
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const ir::Node& root);
 
 class Epilogue {

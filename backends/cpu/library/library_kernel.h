@@ -17,7 +17,7 @@ using KernelPtr = std::shared_ptr<const backend::HostKernel>;
 // Where in a frame the op's operands and results lie.
 struct Buffers {
   std::vector<int> operands;  // an operand may be one of the fusion's several times
-  std::vector<int> results;   // -1: nobody reads it, and there is no memory for it
+  std::vector<int> results;   // -1: nothing reads it, and there is no memory for it
 };
 
 class LibraryKernel : public backend::HostKernel {
@@ -30,7 +30,7 @@ class LibraryKernel : public backend::HostKernel {
   const T* Operand(const backend::KernelFrame& frame, size_t i) const {
     return static_cast<const T*>(frame.buffers[buffers_.operands[i]]);
   }
-  // Null when nobody reads it.
+  // Null when nothing reads it.
   template <typename T>
   T* Result(const backend::KernelFrame& frame, size_t i) const {
     return buffers_.results[i] < 0 ? nullptr : static_cast<T*>(frame.buffers[buffers_.results[i]]);

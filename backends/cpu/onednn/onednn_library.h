@@ -5,7 +5,7 @@
 //   dnn->dnnl_primitive_execute(...);
 //
 // Why not linked: TensorFlow exports 2873 symbols of a oneDNN of its own, of another version.  Ours
-// is opened with RTLD_LOCAL, so that nobody else finds its symbols, and RTLD_DEEPBIND, so that it
+// is opened with RTLD_LOCAL, so that nothing else finds its symbols, and RTLD_DEEPBIND, so that it
 // finds its own first.  Opening takes 6 ms, and a process that needs no kernel of it pays nothing.
 //
 // It is built for OpenMP, which must never start a thread in the host's process.  Inside OneThread

@@ -11,7 +11,7 @@
 // Two threads race if they touch a granule, at least one writes, and they are of different blocks
 // or in the same epoch.  Reported as well: accesses outside of a region, addresses that are not a
 // multiple of what the code relies on, writes to buffers that are said to be read only, and reads
-// of shared memory and scratch that nobody has written.
+// of shared memory and scratch that nothing has written.
 //
 // Limits: the order in which the interpreter runs threads hides no race, but a race that depends on
 // data shows with that data only.

@@ -9,7 +9,7 @@
 //
 // So each phase p of the output is a convolution of the input as it is with every s-th tap, and all
 // of them together do 1 / s of the multiplications, in each dimension, that the zeros would cost.
-// Zeros that nobody multiplies also give no NaN where a weight is infinite.
+// Zeros that nothing multiplies also give no NaN where a weight is infinite.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -49,7 +49,7 @@ class Fallback {
   // call like this one took compiled code, negative if that is not known.
   bool PrepareInBackground(tensorflow::OpKernelContext* context, KeptFallback* kept,
                            int64_t compiled_ns);
-  // Whether PrepareInBackground has had nothing to do: then nobody needs to know times for it.
+  // Whether PrepareInBackground has had nothing to do: then nothing needs to know times for it.
   bool is_prepared() const { return is_prepared_.load(std::memory_order_relaxed); }
 
  private:

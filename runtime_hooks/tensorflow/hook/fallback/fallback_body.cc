@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<StandIn>> PutConstants(const std::vector<int>& consta
 absl::Status TakeConstants(const std::vector<StandIn>& stand_ins, Graph* graph) {
   for (const StandIn& stand_in : stand_ins) {
     Node* const constant = FindNode(*graph, stand_in.constant);
-    if (constant == nullptr) continue;  // nobody reads it any more
+    if (constant == nullptr) continue;  // nothing reads it any more
     Node* const argument = FindNode(*graph, stand_in.argument);
     if (argument == nullptr) return absl::InternalError("a pass removed an argument");
     MoveReaders(constant, argument, graph);
@@ -111,7 +111,7 @@ absl::StatusOr<tensorflow::FunctionDef> FallbackFunction(std::unique_ptr<Graph> 
   TF_RETURN_IF_ERROR(RunPartitionPasses(request, &body));
   TF_RETURN_IF_ERROR(TakeConstants(stand_ins, body.get()));
   tensorflow::FunctionDef function;
-  // What has effects and no results would look like something nobody needs.
+  // What has effects and no results would look like something nothing needs.
   const auto effect = [](const Node* node) -> absl::optional<std::string> {
     const bool has_effects = node->op_def().is_stateful() && node->num_outputs() == 0;
     if (!has_effects || node->IsRetval()) return absl::nullopt;

@@ -37,7 +37,7 @@ class BlockPool {
   // Null when there is no memory.
   void* Allocate(size_t bytes);
   void Free(void* block);
-  // In blocks that nobody uses.
+  // In blocks that nothing uses.
   size_t held_bytes() const;
 
  private:

@@ -2,7 +2,7 @@
 //
 // Why: where TensorFlow uses oneDNN, its allocator never gives large blocks back to the system.
 // When compiled code takes over, what variables were initialized with and what TensorFlow's own
-// kernels worked in lies idle there, 135 MiB of a BERT-base, and nobody else can use it.
+// kernels worked in lies idle there, 135 MiB of a BERT-base, and nothing else can use it.
 //
 //   OfferMemory(&options);
 //   library->compiler_create(&options, &status);

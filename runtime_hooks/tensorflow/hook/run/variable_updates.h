@@ -9,7 +9,7 @@
 // does, and keeps the locks until Commit: a call's updates are seen all or none.  It refuses when a
 // variable is no longer what the call has read, since another thread's update would be lost (the
 // call holds a reference, so other writers had to copy, and the same buffer is the same content).
-// A variable whose buffer nobody else refers to is overwritten in place; otherwise it gets a new
+// A variable whose buffer nothing else refers to is overwritten in place; otherwise it gets a new
 // one, so that whoever holds the old value (held_inputs.h of another cluster, a user's tensor)
 // keeps it.
 //
