@@ -1,4 +1,4 @@
-// Colours of images: contrast, hue and saturation.
+// Colours of images: contrast, hue, saturation, and from one space to the other.
 //
 // Hue is an angle in sextants, of which each begins where another two of red, green and blue are
 // the largest and the smallest:
@@ -10,6 +10,7 @@
 // Ties, NaN and rounding come out as they do in TensorFlow's kernels, which work in single
 // precision and branch for each pixel; here every branch is a select.  They take f32 alone on a
 // CPU.
+#include <cmath>
 #include <initializer_list>
 
 #include "clustering/importer/import_table.h"
@@ -29,9 +30,9 @@ absl::Status CheckAdjustment(const NodeImport& op) {
   return absl::OkStatus();
 }
 
-// The three colours of each pixel, [..., 1] each.
-absl::StatusOr<Color> RequireColors(NodeImport& op) {
-  TEKTITE_RETURN_IF_ERROR(CheckAdjustment(op));
+// The three numbers of each pixel, [..., 1] each.
+absl::StatusOr<Color> RequireChannels(NodeImport& op) {
+  if (op.InputRank(0) < 1) return op.Refuse("an image of rank 0");
   const int last = op.InputRank(0) - 1;
   const Dim& channels = op.InputDims(0)[last];
   FuncBuilder& b = op.b();
@@ -41,6 +42,11 @@ absl::StatusOr<Color> RequireColors(NodeImport& op) {
   if (!x) return Color();
   auto channel = [&](int64_t c) { return b.SliceDim(x, last, c, c + 1); };
   return Color{channel(0), channel(1), channel(2)};
+}
+
+absl::StatusOr<Color> RequireColors(NodeImport& op) {
+  TEKTITE_RETURN_IF_ERROR(CheckAdjustment(op));
+  return RequireChannels(op);
 }
 
 // The image of these colours.
@@ -207,6 +213,48 @@ absl::Status ImportAdjustSaturation(NodeImport& op) {
   Value zero = b.FullLike(h.saturation, 0), one = b.FullLike(h.saturation, 1);
   h.saturation = Smaller(b, one, Larger(b, zero, b.Mul(h.saturation, scale)));
   return op.Return(Joined(b, FromHsv(b, h)));
+}
+
+// Hue, saturation and value in the places of red, green and blue.  As TensorFlow's kernel, which
+// differs from AdjustSaturation's in its rounding.
+absl::Status ImportRgbToHsv(NodeImport& op) {
+  if (ir::DTypeBytes(op.InputDType(0)) < 4) return op.Refuse("16-bit floats");
+  TEKTITE_ASSIGN_OR_RETURN(const Color c, RequireChannels(op));
+  FuncBuilder& b = op.b();
+  if (!c.red) return op.Return(Value());
+  const auto number = [&](double value) { return b.FullLike(c.red, value); };
+  Value most = Larger(b, c.blue, Larger(b, c.green, Larger(b, c.red, number(-HUGE_VAL))));
+  Value least = Smaller(b, c.blue, Smaller(b, c.green, Smaller(b, c.red, number(HUGE_VAL))));
+  Value range = b.Sub(most, least), zero = number(0);
+  Value saturation = SelectLess(b, zero, most, b.Div(range, most), zero);
+  Value unit = b.Mul(b.Div(number(1), range), b.Div(number(1), number(6)));
+  const auto sextant = [&](Value x, Value y) { return b.Mul(unit, b.Sub(x, y)); };
+  Value of_green = b.Add(sextant(c.blue, c.red), b.Div(number(2), number(6)));
+  Value of_blue = b.Add(sextant(c.red, c.green), b.Div(number(4), number(6)));
+  Value hue = b.Select(b.Compare(c.red, most, "eq"), sextant(c.green, c.blue),
+                       b.Select(b.Compare(c.green, most, "eq"), of_green, of_blue));
+  hue = SelectLess(b, zero, range, hue, zero);
+  hue = SelectLess(b, hue, zero, b.Add(hue, number(1)), hue);
+  return op.Return(Joined(b, {hue, saturation, most}));
+}
+
+// Each colour climbs and falls between 0 and 1 with hue, as far as saturation and value let it.
+absl::Status ImportHsvToRgb(NodeImport& op) {
+  if (ir::DTypeBytes(op.InputDType(0)) < 4) return op.Refuse("16-bit floats");
+  TEKTITE_ASSIGN_OR_RETURN(const Color c, RequireChannels(op));
+  FuncBuilder& b = op.b();
+  if (!c.red) return op.Return(Value());
+  Value hue = c.red, saturation = c.green, value = c.blue;
+  const auto number = [&](double x) { return b.FullLike(hue, x); };
+  Value turns = b.Mul(hue, number(6)), grey = b.Sub(number(1), saturation);
+  const auto from = [&](double sextant) { return b.Abs(b.Sub(turns, number(sextant))); };
+  const auto color = [&](Value height) {
+    height = SelectLess(b, height, number(0), number(0), height);
+    height = SelectLess(b, number(1), height, number(1), height);
+    return b.Mul(b.Add(grey, b.Mul(saturation, height)), value);
+  };
+  return op.Return(Joined(b, {color(b.Sub(from(3), number(1))), color(b.Sub(number(2), from(2))),
+                              color(b.Sub(number(2), from(4)))}));
 }
 
 }  // namespace tektite::importer

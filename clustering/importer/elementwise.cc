@@ -273,4 +273,29 @@ absl::Status ImportBitcast(NodeImport& op) {
   return op.Return(op.b().Bitcast(op.Input(0), to));
 }
 
+// Of vectors of three along the last dimension.
+absl::Status ImportCross(NodeImport& op) {
+  const int last = op.InputRank(0) - 1;
+  if (last < 0 || op.InputRank(1) != last + 1) return op.Refuse("ranks");
+  FuncBuilder& b = op.b();
+  for (int i = 0; i <= last; ++i) {
+    const Dim &x = op.InputDims(0)[i], &y = op.InputDims(1)[i];
+    const Dim& wanted = i == last ? Dim(3) : x;
+    for (const Dim& given : {x, y}) {
+      if (given == wanted) continue;
+      if (given.is_constant() && wanted.is_constant()) return op.Refuse("sizes");
+      b.AssumeEqual(given, wanted);
+    }
+  }
+  Value x = op.Input(0), y = op.Input(1);
+  if (!x || !y) return op.Return(Value());
+  const auto part = [&](Value v, int i) { return b.SliceDim(v, last, Dim(i % 3), Dim(i % 3 + 1)); };
+  std::vector<Value> parts;
+  for (int i = 0; i < 3; ++i) {
+    parts.push_back(
+        b.Sub(b.Mul(part(x, i + 1), part(y, i + 2)), b.Mul(part(x, i + 2), part(y, i + 1))));
+  }
+  return op.Return(b.Concatenate(parts, last));
+}
+
 }  // namespace tektite::importer

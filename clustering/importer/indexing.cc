@@ -351,6 +351,37 @@ absl::Status ImportDenseBincount(NodeImport& op) {
   return op.Return(b.Convert(bins, dtype));
 }
 
+// The first lengths[i] elements of dimension seq_dim are reversed where dimension batch_dim is i.
+absl::Status ImportReverseSequence(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  const int rank = op.InputRank(0);
+  TEKTITE_ASSIGN_OR_RETURN(const int along, op.NormalizeAxis(op.attrs().Int("seq_dim", -1), rank));
+  TEKTITE_ASSIGN_OR_RETURN(const int batch, op.NormalizeAxis(op.attrs().Int("batch_dim", 0), rank));
+  if (along == batch || op.InputRank(1) != 1) return op.Refuse("ranks or dimensions");
+  Value x = op.Input(0), lengths = op.Input(1);
+  if (!x || !lengths) return op.Return(Value());
+  const Dim size = x.shape().dim(along), rows = x.shape().dim(batch);
+  const Dim& given = lengths.shape().dim(0);
+  if (given.is_constant() && rows.is_constant() && !(given == rows)) return op.Refuse("lengths");
+  b.AssumeEqual(given, rows);
+  Value last = op.DimValue(size, lengths.dtype());
+  op.Check(b.Binary(Op::kAnd, b.Compare(lengths, b.FullLike(lengths, 0), "ge"),
+                    b.CompareImplicit(lengths, last, "le")));
+  const Dims dims = {rows, size};
+  Value place = b.Iota(lengths.dtype(), dims, 1);
+  Value length = b.BroadcastInDim(lengths, dims, {0});
+  Value mirrored = b.Sub(b.Sub(length, b.FullLike(length, 1)), place);
+  place = b.Select(b.Compare(place, length, "lt"), mirrored, place);
+  // Points (row, place), in the order of x's two dimensions.
+  std::vector<int64_t> indexed = {batch, along}, offsets;
+  for (int i = 0; i < rank; ++i) {
+    if (i != batch && i != along) offsets.push_back(i);
+  }
+  Value points = WithBatchNumbers(b, place, 1);
+  if (batch > along) points = b.Transpose(points, {1, 0, 2});
+  return op.Return(Gather(b, x, points, indexed, offsets, 2));
+}
+
 absl::Status ImportOneHot(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims depth, op.RequireContents(1));

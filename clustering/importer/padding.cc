@@ -1,4 +1,7 @@
 // Padding, and the batch/space ops that are padding and transposition.
+#include <algorithm>
+
+#include "absl/strings/match.h"
 #include "clustering/importer/import_table.h"
 
 namespace tektite::importer {
@@ -30,6 +33,15 @@ bool IsZero(const Paddings& p) {
 // `count` elements of dimension `axis` from `start`, mirrored.
 Value Mirrored(FuncBuilder& b, Value x, int axis, const Dim& start, int64_t count) {
   return b.Reverse(b.SliceDim(x, axis, start, start + Dim(count)), {axis});
+}
+
+// x plus `part` in the `count` elements of dimension `axis` from `start`.
+Value WithAdded(FuncBuilder& b, Value x, int axis, const Dim& start, int64_t count, Value part) {
+  const Dim end = start + Dim(count);
+  return b.Concatenate(
+      {b.SliceDim(x, axis, Dim(0), start), b.Add(b.SliceDim(x, axis, start, end), part),
+       b.SliceDim(x, axis, end, x.shape().dim(axis))},
+      axis);
 }
 
 Value MirrorDimension(FuncBuilder& b, Value x, int axis, int64_t low, int64_t high,
@@ -128,18 +140,49 @@ absl::Status ImportMirrorPad(NodeImport& op) {
   return op.Return(x);
 }
 
-// SpaceToBatchND pads, then moves blocks to the batch; BatchToSpaceND moves them back, then crops.
+// What was mirrored into the padding comes back and is added, dimension by dimension.
+absl::Status ImportMirrorPadGrad(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, 1, op.InputRank(0)));
+  const int64_t skipped = op.attrs().String("mode", "REFLECT") == "REFLECT" ? 1 : 0;
+  FuncBuilder& b = op.b();
+  Value x = op.Input(0);
+  for (int i = 0; x && i < op.InputRank(0); ++i) {
+    const int64_t low = p.low[i], high = p.high[i];
+    if (low == 0 && high == 0) continue;
+    const Dim n = x.shape().dim(i) - Dim(low + high);
+    const int64_t least = std::max(low, high) + skipped;
+    if (n.is_constant() && least > n.value()) return op.Refuse("padding ", least - skipped);
+    b.AssumeAtMost(Dim(least), n);
+    Value inner = b.SliceDim(x, i, Dim(low), n + Dim(low));
+    if (low > 0) inner = WithAdded(b, inner, i, Dim(skipped), low, Mirrored(b, x, i, Dim(0), low));
+    if (high > 0) {
+      inner = WithAdded(b, inner, i, n - Dim(high + skipped), high,
+                        Mirrored(b, x, i, n + Dim(low), high));
+    }
+    x = inner;
+  }
+  return op.Return(x);
+}
+
+// SpaceToBatch pads, then moves blocks to the batch; BatchToSpace moves them back, then crops.  The
+// ops whose names end in ND have a size per dimension of a block; the others have one for two.
 absl::Status ImportBatchSpace(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> block, op.RequireInts(1));
+  const bool any_rank = absl::EndsWith(op.op(), "ND");
+  std::vector<int64_t> block(2, op.attrs().Int("block_size", 0));
+  if (any_rank) {
+    TEKTITE_ASSIGN_OR_RETURN(block, op.RequireInts(1));
+  } else if (op.InputRank(0) != 4) {
+    return op.Refuse("rank ", op.InputRank(0));
+  }
   TEKTITE_RETURN_IF_ERROR(CheckBlock(op, block));
-  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, 2, block.size()));
+  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, any_rank ? 2 : 1, block.size()));
   FuncBuilder& b = op.b();
   Value x = op.Input(0);
   if (!x) return op.Return(x);
   std::vector<int64_t> low(op.InputRank(0), 0), high = low;
   std::copy(p.low.begin(), p.low.end(), low.begin() + 1);
   std::copy(p.high.begin(), p.high.end(), high.begin() + 1);
-  if (op.op() == "SpaceToBatchND") {
+  if (absl::StartsWith(op.op(), "SpaceToBatch")) {
     if (!IsZero(p)) x = b.Pad(x, b.Scalar(x.dtype(), 0), low, high);
     return op.Return(x ? SpaceToBatch(b, x, block) : x);
   }

@@ -172,4 +172,20 @@ absl::Status ImportBroadcastGradientArgs(NodeImport& op) {
   return op.ReturnContents(dtype, size_b, Places(sum_b));
 }
 
+// Its input, if the sizes that the attribute names are the input's.
+absl::Status ImportEnsureShape(NodeImport& op) {
+  const graph_def::AttrValue* const attr = op.attrs().Find("shape");
+  const auto* const shape = attr == nullptr ? nullptr : attr->As<graph_def::PartialShape>();
+  if (shape == nullptr) return op.Refuse("no shape");
+  if (shape->unknown_rank) return op.Forward(0);
+  if (static_cast<int>(shape->dims.size()) != op.InputRank(0)) return op.Refuse("another rank");
+  for (int i = 0; i < op.InputRank(0); ++i) {
+    const Dim& given = op.InputDims(0)[i];
+    if (shape->dims[i] < 0 || given == Dim(shape->dims[i])) continue;
+    if (given.is_constant()) return op.Refuse("size ", given.ToString(), " of dimension ", i);
+    op.b().AssumeEqual(given, Dim(shape->dims[i]));
+  }
+  return op.Forward(0);
+}
+
 }  // namespace tektite::importer

@@ -90,4 +90,13 @@ def color_cases():
         yield Case(f"{adjust.__name__}OfFourChannels", adjust(0.5), [four], refused="4 channels")
 
 
-CASES = [*color_cases()]
+def space_cases():
+    """From red, green and blue to hue, saturation and value, and back."""
+    ops = {"RGBToHSV": lambda x: raw.RGBToHSV(images=x), "HSVToRGB": lambda x: raw.HSVToRGB(images=x)}
+    images = {**IMAGES, "EveryOrder": every_order(), "OfOneColor": pixels(), "OfF64": pixels(3, 9).astype(np.float64)}
+    for name, op in ops.items():
+        for of, image in images.items():
+            yield Case(f"{name}{of}", op, [image], rel=3e-7)
+
+
+CASES = [*color_cases(), *space_cases()]

@@ -52,6 +52,27 @@ def reshape_cases():
     yield Case("SpaceToDepth", lambda x: tf.nn.space_to_depth(x, 2), [IMAGE])
     yield Case("SpaceToBatch", lambda x: tf.space_to_batch(x, [2, 3], [[0, 2], [1, 2]]), [IMAGE])
     yield Case("BatchToSpace", lambda x: tf.batch_to_space(x, [2, 1], [[1, 0], [0, 2]]), [IMAGE])
+    yield Case("SpaceToBatchOfSquares", lambda x: raw.SpaceToBatch(input=x, paddings=[[0, 2], [1, 1]], block_size=2),
+               [RNG.normal(0, 1, (3, 4, 6, 2)).astype(np.float32)])
+    yield Case("BatchToSpaceOfSquares", lambda x: raw.BatchToSpace(input=x, crops=[[1, 0], [0, 2]], block_size=2),
+               [RNG.normal(0, 1, (8, 3, 2, 5)).astype(np.float32)])
+    for mode in ("REFLECT", "SYMMETRIC"):
+        for padding in ([[2, 1], [0, 3]], [[0, 0], [1, 1]], [[0, 2], [0, 0]]):
+            yield Case(f"MirrorPadGrad{mode}{padding}",
+                       lambda x, p=padding, m=mode: raw.MirrorPadGrad(input=x, paddings=p, mode=m),
+                       [RNG.normal(0, 1, (8, 9)).astype(np.float32)])
+    sequences = RNG.normal(0, 1, (4, 3, 6, 2)).astype(np.float32)
+    for lengths, along, batch in (([1, 6, 0, 2], 2, 0), ([3, 0, 2, 1, 3, 2], 1, 2), ([4, 0, 1], 0, 1)):
+        for dtype in (np.int32, np.int64):
+            yield Case(f"ReverseSequence{along}{batch}{np.dtype(dtype)}",
+                       lambda x, n, s=along, b=batch: tf.reverse_sequence(x, n, seq_axis=s, batch_axis=b),
+                       [sequences, np.array(lengths, dtype)])
+    for lengths in ([1, 7, 0, 2], [1, -1, 0, 2]):
+        yield Case(f"ReverseSequence{lengths}", lambda x, n: tf.reverse_sequence(x, n, seq_axis=2),
+                   [sequences, np.array(lengths, np.int32)], fails=True)
+    yield Case("ReverseSequenceOfNothing", lambda x, n: tf.reverse_sequence(x, n, seq_axis=1),
+               [np.zeros((0, 4), np.float32), np.zeros(0, np.int32)])
+    yield Case("EnsureShape", lambda x: tf.ensure_shape(x, [None, x.shape[1]]) + 1, [M])
     for op in ("Identity", "StopGradient", "PreventGradient", "Snapshot"):
         yield Case(op, lambda x, op=op: getattr(raw, op)(input=x), [M])
     yield Case("IdentityN", lambda x, y: tf.identity_n([x, y]), [M, I])

@@ -201,7 +201,32 @@ def suppression_cases():
     )
 
 
+def counting_cases():
+    predictions = np.round(RNG.normal(0, 2, (7, 5)), 1).astype(np.float32)
+    predictions[3] = 1  # a row of ties
+    wild = predictions.copy()
+    wild[0, 1], wild[1, 2], wild[2, 0] = np.nan, np.inf, -np.inf
+    targets = np.array([0, 4, 1, 2, 5, -1, 3], np.int32)
+    for name, x in (("", predictions), ("OfWild", wild), ("OfNoRows", predictions[:0])):
+        for k in (0, 1, 3, 9):
+            for dtype in (np.int32, np.int64):
+                yield Case(f"InTopK{name}{k}{np.dtype(dtype)}", lambda x, t, k=k: tf.math.in_top_k(t, x, k),
+                           [x, targets[:len(x)].astype(dtype)])
+    boundaries = [-3.5, -1.0, 0.0, 0.0, 2.5]
+    values = np.array([-9, -3.5, -1.01, -0.0, 0, 1e-9, 2.5, 3, np.inf, -np.inf, np.nan])
+    for dtype in (np.float32, np.float64, np.int32, np.int64):
+        x = (values if np.dtype(dtype).kind == "f" else values[:8]).astype(dtype)
+        yield Case(f"Bucketize{np.dtype(dtype)}", lambda x: raw.Bucketize(input=x, boundaries=boundaries), [x])
+    yield Case("BucketizeOfNothing", lambda x: raw.Bucketize(input=x, boundaries=boundaries),
+               [np.zeros((2, 0), np.float32)])
+    a, b = (RNG.normal(0, 1, (4, 2, 3)) for _ in range(2))
+    for dtype in (np.float32, np.float64, np.int32):
+        yield Case(f"Cross{np.dtype(dtype)}", lambda a, b: tf.linalg.cross(a, b),
+                   [(3 * a).astype(dtype), (3 * b).astype(dtype)], rel=1e-6)
+
+
 CASES = [
+    *counting_cases(),
     *where_cases(),
     *difference_cases(),
     *stitch_cases(),

@@ -1,0 +1,101 @@
+"""Writes docs/op_coverage.md: the ops that XLA compiles for CPUs, as the installed wheel says, and what Tektite does with
+each.
+
+    build/venv/bin/python scripts/write_op_coverage.py            after a new op, or with another wheel
+    build/venv/bin/python scripts/write_op_coverage.py --check    change nothing; exit code 1 where the page is not current
+
+XLA registers a kernel for the device XLA_CPU_JIT for each op that it compiles, when it compiles for the first time.
+"""
+import os
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/op_coverage.md"
+IMPORTERS = ROOT / "clustering/importer/import_list.inc"
+
+HEAD = """# Ops
+
+Which TensorFlow ops Tektite compiles, beside those that XLA compiles for CPUs in the same wheel ({version}). An op that is
+not compiled runs in TensorFlow's own kernel between clusters; `tektite explain` names it.
+
+Written by `scripts/write_op_coverage.py` out of the wheel and `clustering/importer/import_list.inc`; do not edit it here.
+
+| | ops |
+|---|---|
+| XLA compiles for CPUs | {xla} |
+| of these Tektite compiles | {both} |
+| of these have nothing to compile | {edges} |
+| Tektite compiles beside them | {more} |
+"""
+# Why ops are not compiled, in this order: a reason stands for the ops whose whole name its pattern matches.
+EDGES = "Nothing to compile: edges and order of a graph"
+REASONS = {
+    EDGES: r"NoOp|ControlTrigger|_Arg|_Retval|_ArrayToList|_ListToArray|_EagerConst|_XlaAotOnlyVarHandleOp|FakeParam|"
+           r"PlaceholderWithDefault|DeviceIndex|SymbolicGradient|VarIsInitializedOp",
+    "XLA's own ops: graphs have them where a program was written for XLA or TPUs":
+        r"Xla.*|AssignVariableXlaConcatND|ReadVariableXlaSplitND|ApproxTopK|TensorStridedSliceUpdate|Collective.*",
+    "Assertions: TensorFlow's kernels raise their errors": r"Assert|CheckNumerics",
+    "Complex numbers: no kernels for them yet": r"I?R?FFT\d?D?|Complex|ComplexAbs|Conj|Real|Imag|Angle",
+    "Factorizations and solvers of matrices: no kernels for them yet":
+        r"Cholesky|Matrix(Inverse|Solve|TriangularSolve)|Qr|Svd|SelfAdjointEigV2|Tridiagonal.*",
+    "Random numbers with TensorFlow's state: the stream must stay the same": r"Random(Standard|Uniform|Shuffle).*|Stateful.*|"
+        r"Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|Rng.*|RandomGammaGrad|StochasticCastToInt",
+    "Random numbers without state: no importers for them yet": r"Stateless.*",
+    "Quantized numbers: no kernels for them yet": r"Uniform.*|.*Quantize.*|FakeQuant.*",
+    "Updates of variables that are not written as reads and assignments": r"Resource(Apply|Scatter|StridedSlice).*",
+    "Arrays and stacks of TensorFlow 1's loops": r"TensorArray.*|Stack.*",
+    "Special functions: no accurate approximations for them yet":
+        r"Bessel.*|Betainc|Digamma|Erfinv|Igamma.*|Lgamma|Ndtri|Polygamma|Zeta|NextAfter",
+    "No importer yet": r".*",
+}
+
+
+def xla_ops() -> tuple[set[str], str]:
+    """The ops, and the wheel's version."""
+    os.environ.update(TEKTITE="0", TF_CPP_MIN_LOG_LEVEL="3")
+    import tensorflow as tf
+    from tensorflow.python.framework import kernels
+
+    tf.function(lambda x: x + 1, jit_compile=True)(tf.constant(1.0))
+    registered = kernels.get_all_registered_kernels().kernel
+    return {kernel.op for kernel in registered if kernel.device_type == "XLA_CPU_JIT"}, tf.__version__
+
+
+def compiled_ops() -> set[str]:
+    return set(re.findall(r"^TEKTITE_IMPORT\((\w+),", IMPORTERS.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def left_out(ops: set[str]) -> dict[str, list[str]]:
+    """The ops by reason; each is in one place, the first that matches."""
+    by_reason: dict[str, list[str]] = {reason: [] for reason in REASONS}
+    for op in sorted(ops):
+        by_reason[next(reason for reason, pattern in REASONS.items() if re.fullmatch(pattern, op))].append(op)
+    return by_reason
+
+
+def page(xla: set[str], ours: set[str], version: str) -> str:
+    def listed(title: str, ops: list[str]) -> str:
+        text = textwrap.fill(", ".join(f"`{op}`" for op in ops), 120, break_on_hyphens=False)
+        return f"\n## {title}\n\n{text}\n" if ops else ""
+
+    missing = left_out(xla - ours)
+    head = HEAD.format(version=f"tensorflow-cpu {version}", xla=len(xla), both=len(xla & ours),
+                       edges=len(missing[EDGES]), more=len(ours - xla))
+    return (head + "".join(listed(reason, ops) for reason, ops in missing.items())
+            + listed("Compiled", sorted(xla & ours)) + listed("Compiled, and not by XLA", sorted(ours - xla)))
+
+
+def main(arguments: list[str]) -> int:
+    xla, version = xla_ops()
+    wanted = page(xla, compiled_ops(), version)
+    if arguments == ["--check"]:
+        return 0 if PAGE.exists() and PAGE.read_text(encoding="utf-8") == wanted else 1
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
