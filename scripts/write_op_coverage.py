@@ -18,8 +18,8 @@ IMPORTERS = ROOT / "clustering/importer/import_list.inc"
 
 HEAD = """# Ops
 
-Which TensorFlow ops Tektite compiles, beside those that XLA compiles for CPUs in the same wheel ({version}). An op that is
-not compiled runs in TensorFlow's own kernel between clusters; `tektite explain` names it.
+Which TensorFlow ops Tektite compiles, beside those that XLA compiles for CPUs in the same wheel, {version}.
+An op that is not compiled runs in TensorFlow's own kernel between clusters; `tektite explain` names it.
 
 Written by `scripts/write_op_coverage.py` out of the wheel and `clustering/importer/import_list.inc`; do not edit it here.
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-TAKE_OVER = "--take_over_xla"
+TAKE_OVER = "--take_over_xla"  # the default
 
 # Each program returns y of x, of 6 columns; `calls` is how many calls for XLA are in clusters.
 PROGRAMS = {

@@ -58,3 +58,8 @@ def test_setup_names_a_bad_option(options, message):
 def test_the_pages_of_lists_are_current():
     done = subprocess.run([sys.executable, SCRIPTS / "write_list_pages.py", "--check"])
     assert done.returncode == 0, "run scripts/write_list_pages.py"
+
+
+def test_the_page_of_ops_is_current():
+    done = subprocess.run([sys.executable, SCRIPTS / "write_op_coverage.py", "--check"])
+    assert done.returncode == 0, "run scripts/write_op_coverage.py"
