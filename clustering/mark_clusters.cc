@@ -114,8 +114,8 @@ class Marker {
     return !out.empty();
   }
 
-  // Leaves out candidates that need a value that is not known; whether there were any. `same_cluster` is
-  // asked about candidates only.
+  // Leaves out candidates that need a value that is not known; whether there were any.
+  // `same_cluster` is asked about candidates only.
   template <typename SameCluster>
   bool LeaveOutUnknownValues(SameCluster&& same_cluster) {
     CompileTime values(index_, [&](int from, int to) {

@@ -17,8 +17,8 @@
 // to f32 after the load and back before the store.  Indices count elements of the accessed dtype.
 // No alignment is assumed; buffers that are written do not alias other buffers unless marked.
 // Arithmetic is IEEE without reassociation or contraction; Fma is the only fused operation.  max
-// and min return NaN if either operand is NaN; integer division by zero returns -1, and rem returns the
-// dividend; shifts by the width or more give 0 (arithmetic right shift: the sign).
+// and min return NaN if either operand is NaN; integer division by zero returns -1, and rem returns
+// the dividend; shifts by the width or more give 0 (arithmetic right shift: the sign).
 //
 // A size is a dimension expression: Index(dim) is a constant where the dimension is one, and
 // otherwise an entry of the table that whoever calls the code fills by Kernel::sizes.  So one

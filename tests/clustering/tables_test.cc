@@ -150,7 +150,8 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
             "Case Const Identity If PartitionedCall ReadVariableOp StatefulPartitionedCall "
             "StatelessCase StatelessIf StatelessWhile While");
   EXPECT_EQ(ops(Work::kBookkeeping),
-            "BroadcastArgs BroadcastGradientArgs EmptyTensorList EnsureShape ExpandDims PreventGradient Rank "
+            "BroadcastArgs BroadcastGradientArgs EmptyTensorList EnsureShape ExpandDims "
+            "PreventGradient Rank "
             "Reshape Shape ShapeN Size Snapshot Squeeze StopGradient TensorListElementShape "
             "TensorListFromTensor TensorListLength VariableShape");
   EXPECT_EQ(ops(Work::kContraction),

@@ -47,6 +47,7 @@ absl::Status AssemblyCheck::Check(const ir::Node& fusion, const loop::Kernel& ke
 
 absl::Status AssemblyCheck::CheckFor(const std::string& architecture, const std::string& kind,
                                      const loop::Kernel& kernel) {
+  if (assembler_ == nullptr) return Internal("no assembler: scripts/setup installs one");
   const Stopwatch watch;
   TEKTITE_ASSIGN_OR_RETURN(gpu::DeviceCode code,
                            gpu::CompileForDevice(kernel, architecture, assembler_));
@@ -68,13 +69,12 @@ absl::Status AssemblyCheck::CheckFor(const std::string& architecture, const std:
 
 std::string AssemblyCheck::Summary() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (known_.empty()) return "";
+  if (milliseconds_.empty()) return "";
   std::string text = absl::StrFormat(
       "GPU kernels: %d, code made %d times by LLVM and %s: median %.1f ms, p95 %.1f ms, most %.1f "
       "ms\n",
-      known_.size(), milliseconds_.size(), assembler_ == nullptr ? "nobody" : assembler_->version(),
-      Percentile(milliseconds_, 0.5), Percentile(milliseconds_, 0.95),
-      Percentile(milliseconds_, 1));
+      known_.size(), milliseconds_.size(), assembler_->version(), Percentile(milliseconds_, 0.5),
+      Percentile(milliseconds_, 0.95), Percentile(milliseconds_, 1));
   for (const auto& [kind, registers] : registers_) {
     absl::StrAppend(&text, kind, ": ", kernels_.at(kind), " kernels, at most ", registers,
                     " registers\n");

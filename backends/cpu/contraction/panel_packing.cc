@@ -43,7 +43,8 @@ void PackTransposed(loop::Builder& b, const ContractionPlan& plan, Value rhs, Va
                 rows[i]);
       }
     };
-    // The ragged end writes some rows too many: the next ones overwrite them, or nothing reads them.
+    // The ragged end writes some rows too many: the next ones overwrite them, or nothing reads
+    // them.
     ForEachVector(b, trips, lanes, square);
   }
 }

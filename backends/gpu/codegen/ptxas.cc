@@ -12,6 +12,8 @@
 #include <iterator>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "backends/gpu/codegen/assembler.h"
 #include "jit/base/status.h"
@@ -47,7 +49,8 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Runs it in `folder`, where it writes all that it says to kLog.
+// Runs it in `folder`, where it writes all that it says to kLog.  Internal where a signal ended it;
+// a text that does not assemble is no error here.
 absl::Status Spawn(const std::string& program, std::vector<std::string> arguments,
                    const std::string& folder) {
   std::vector<char*> argv;
@@ -65,7 +68,13 @@ absl::Status Spawn(const std::string& program, std::vector<std::string> argument
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return Unimplemented("cannot run ", program, ": ", std::strerror(error));
   // A host that ignores its children's ends gets ECHILD: the files tell how it went.
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  int status = 0;
+  pid_t ended = 0;
+  do {
+    ended = waitpid(pid, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  if (ended == pid && WIFSIGNALED(status)) {
+    return Internal(program, " was ended by signal ", WTERMSIG(status));
   }
   return absl::OkStatus();
 }
@@ -81,7 +90,10 @@ class Ptxas final : public Assembler {
                                  absl::string_view architecture) const override {
     const TemporaryFolder folder;
     if (folder.path().empty()) return Unimplemented("no temporary folder for ", program_);
-    std::ofstream(folder.path() + "/" + kPtx, std::ios::binary) << ptx;
+    std::ofstream out(folder.path() + "/" + kPtx, std::ios::binary);
+    out << ptx;
+    out.close();
+    if (!out) return Unimplemented("cannot write ", folder.path(), "/", kPtx);
     std::vector<std::string> arguments = {absl::StrCat("--gpu-name=", architecture), kPtx,
                                           absl::StrCat("--output-file=", kCubin)};
     for (const char* option : kAssemblyOptions) arguments.push_back(option);
@@ -102,7 +114,8 @@ std::vector<std::string> PlacesToLook() {
   std::vector<std::string> places;
   const char* const path = std::getenv("PATH");
   for (absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
-    if (!folder.empty()) places.push_back(absl::StrCat(folder, "/ptxas"));
+    // It runs in a folder of its own, where a relative path would mean another file.
+    if (absl::StartsWith(folder, "/")) places.push_back(absl::StrCat(folder, "/ptxas"));
   }
   places.push_back(kUsualPath);
   return places;
@@ -112,6 +125,8 @@ std::vector<std::string> PlacesToLook() {
 
 absl::StatusOr<std::unique_ptr<Assembler>> FindPtxas(const std::string& path) {
   for (const std::string& program : path.empty() ? PlacesToLook() : std::vector{path}) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(program, error)) continue;
     if (access(program.c_str(), X_OK) != 0) continue;
     const TemporaryFolder folder;
     if (folder.path().empty()) return Unimplemented("no temporary folder for ptxas");

@@ -46,7 +46,8 @@ class ClusterReplacer {
   tektite_fallback Replace(const std::string& name, std::vector<tensorflow::Node*> nodes,
                            std::shared_ptr<const ClusterBody>* body);
 
-  // Removes constants that nothing reads any more and repairs what spoke of the nodes that are gone.
+  // Removes constants that nothing reads any more and repairs what spoke of the nodes that are
+  // gone.
   void Finish();
 
  private:
