@@ -1,4 +1,5 @@
 """Functions without a model: the fusions that a compiler is for, measured on their own."""
+import functools
 import math
 
 import numpy as np
@@ -49,6 +50,43 @@ def black_scholes(spot, strike, years):
     return call, call - spot + discounted
 
 
+def for_xla(function):
+    """The function with jit_compile=True, as Keras has its convolutions of groups: XLA runs it in stock TensorFlow."""
+    @functools.cache
+    def marked():
+        import tensorflow as tf
+        return tf.function(function, jit_compile=True)
+
+    return lambda *inputs: marked()(*inputs)
+
+
+@for_xla
+def convolution(x, filters):
+    import tensorflow as tf
+    return tf.nn.convolution(x, filters, padding="SAME")
+
+
+@for_xla
+def gated_chain(x):
+    import tensorflow as tf
+    return tf.tanh(2.0 * x + 1.0) * tf.sigmoid(x) - 0.5 * tf.exp(-x * x)
+
+
+def convnext_block(x, filters, widen, narrow):
+    """Keras's block: a convolution of as many groups as channels, and two products."""
+    import tensorflow as tf
+    return (x + tf.nn.gelu(convolution(x, filters) @ widen) @ narrow,)
+
+
+def grouped_convolution(x, filters):
+    import tensorflow as tf
+    return (tf.nn.relu(convolution(x, filters)),)
+
+
+def chain_for_xla(x):
+    return (gated_chain(x) + 1.0,)
+
+
 def options_market(count: int = 1_000_000) -> list[np.ndarray]:
     rng = np.random.default_rng(7)
     return [rng.uniform(10, 50, count), rng.uniform(10, 50, count), rng.uniform(0.1, 2, count)]
@@ -69,4 +107,9 @@ WORKLOADS = [
     Workload("seed_case", kind="session", function=sum_of_product,
              inputs=lambda: [noise((5000, 5), low=0, high=1)]),
     Workload("black_scholes", kind="function", function=black_scholes, inputs=options_market),
+    Workload("convnext_block", kind="function", function=convnext_block,
+             inputs=lambda: [noise((1, 28, 28, 96)), noise((7, 7, 1, 96), 1), noise((96, 384), 2), noise((384, 96), 3)]),
+    Workload("grouped_conv", kind="function", function=grouped_convolution,
+             inputs=lambda: [noise((4, 28, 28, 64)), noise((3, 3, 8, 64), 1)]),
+    Workload("chain_for_xla", kind="function", function=chain_for_xla, inputs=lambda: [noise(ROWS)]),
 ]

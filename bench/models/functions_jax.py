@@ -40,3 +40,25 @@ def black_scholes(spot, strike, years):
     discounted = strike * jnp.exp(-RATE * years)
     call = spot * normal_cdf(d1) - discounted * normal_cdf(d1 - spread)
     return call, call - spot + discounted
+
+
+def convolution(x, filters):
+    import jax
+    return jax.lax.conv_general_dilated(x, filters, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"),
+                                        feature_group_count=x.shape[-1] // filters.shape[2])
+
+
+def grouped_convolution(x, filters):
+    import jax
+    return (jax.nn.relu(convolution(x, filters)),)
+
+
+def convnext_block(x, filters, widen, narrow):
+    import jax
+    return (x + jax.nn.gelu(convolution(x, filters) @ widen, approximate=False) @ narrow,)
+
+
+def chain_for_xla(x):
+    import jax
+    from jax import numpy as jnp
+    return (jnp.tanh(2.0 * x + 1.0) * jax.nn.sigmoid(x) - 0.5 * jnp.exp(-x * x) + 1.0,)
