@@ -7,8 +7,7 @@
 // - compute a result whose rows values decide on (row_counts.h),
 // - run on another device than the loop,
 // - need a value that no call knows. Arguments that the caller knows and that a loop hands from
-// turn
-//   to turn are known.
+//   turn to turn are known.
 //
 // Example(const graph_def::GraphIndex& index, const MarkOptions& options, int node):
 //   FunctionBodies bodies(index, options);
