@@ -75,6 +75,9 @@ struct OpFacts {
     // The host's kernel changes variables among the inputs.
     kUpdatesVariable = uint64_t{1} << 31,
 
+    // Numbers that a seed decides on, but not in the same way in XLA's functions.
+    kRandom = uint64_t{1} << 36,
+
     // What compile_time.h asks: results that depend on the operand's shape alone, and import
     // functions that compute known values from known values, beside what the importer folds.
     kMeasures = uint64_t{1} << 8,

@@ -85,7 +85,6 @@ absl::string_view HeadOp(const Graph& region) {
       case ir::OpFamily::contraction:
       case ir::OpFamily::indexed:
       case ir::OpFamily::order:
-      case ir::OpFamily::random:
         return ir::OpName(node->op());
       default:
         if (node->op() != Op::kParameter) head = ir::OpName(node->op());

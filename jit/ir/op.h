@@ -26,7 +26,6 @@ enum class OpFamily : uint8_t {
   contraction,
   order,
   selection,
-  random,
   structure,
 };
 

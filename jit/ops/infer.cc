@@ -241,8 +241,6 @@ absl::StatusOr<Shapes> InferOfFamily(const InferContext& c, ir::OpFamily family)
       return InferOrder(c);
     case OpFamily::selection:
       return InferSelection(c);
-    case OpFamily::random:
-      return InferRandom(c);
     case OpFamily::structure:
       return InferStructure(c);
   }

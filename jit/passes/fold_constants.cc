@@ -40,7 +40,6 @@ bool MayFold(const Node& node) {
     case Op::kConstant:
     case Op::kFusion:
     case Op::kParameter:
-    case Op::kRngBitGenerator:  // may be made of other bits on another back end
     case Op::kSizeValue:
     case Op::kWhile:
       return false;

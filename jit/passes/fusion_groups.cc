@@ -81,8 +81,7 @@ absl::flat_hash_set<const Node*> StableNodes(const ir::Graph& graph) {
       if (node->Bool(Attr::weight)) stable.insert(node.get());
       continue;
     }
-    if (ir::GetOpInfo(node->op()).family == OpFamily::random || ir::HasSymbols(*node) ||
-        node->op() == Op::kSizeValue || ir::IsControl(*node)) {
+    if (ir::HasSymbols(*node) || node->op() == Op::kSizeValue || ir::IsControl(*node)) {
       continue;
     }
     auto operands = node->operands();

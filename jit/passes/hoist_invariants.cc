@@ -101,8 +101,7 @@ class Hoister {
     if (!added) return it->second;
     bool invariant = node.op() == Op::kParameter
                          ? ir::IsInvariant(*loop_, static_cast<int>(node.Int(Attr::index)))
-                         : ir::GetOpInfo(node.op()).family != ir::OpFamily::random &&
-                               !ir::IsControl(node) && !node.Bool(Attr::in_place);
+                         : !ir::IsControl(node) && !node.Bool(Attr::in_place);
     for (Value v : node.operands()) invariant = invariant && IsInvariant(*v.node);
     return invariant_[&node] = invariant;
   }

@@ -46,8 +46,6 @@ absl::StatusOr<Literals> EvalNode(const EvalContext& c) {
       return EvalOrder(c);
     case OpFamily::selection:
       return EvalSelection(c);
-    case OpFamily::random:
-      return EvalRandom(c);
     case OpFamily::structure:
       return EvalStructure(c);
   }

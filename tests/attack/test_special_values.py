@@ -46,7 +46,9 @@ ZEROS = r"Relu|Max|Min|Clip|Grad|Xdivy|Xlog|LinSpace|Einsum|AdjustContrast|AvgPo
 # Ops without floats, or whose values do not pass through arithmetic.
 NO_FLOATS = set("""AssignAddVariableOp AssignSubVariableOp AssignVariableOp BitwiseAnd BitwiseOr LogicalAnd LogicalNot
 LogicalOr OneHot PopulationCount ReadVariableOp ResourceGather ResourceGatherNd Size VariableShape Case If
-PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile While EmptyTensorList
+PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessRandomGetKeyCounter StatelessRandomNormal
+StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2
+StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessWhile While EmptyTensorList
 TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack
 TensorListPushBack TensorListReserve TensorListSetItem TensorListStack""".split())
 DEFAULT_ULPS = 16.0

@@ -75,6 +75,10 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "Identity PreventGradient Rank Shape ShapeN Size Snapshot StopGradient NoOp");
   EXPECT_EQ(OpsThat(OpFacts::kUncounted), "Const Identity NoOp Placeholder _Arg _Retval");
   EXPECT_EQ(OpsThat(OpFacts::kReadsVariable), "ReadVariableOp");
+  EXPECT_EQ(OpsThat(OpFacts::kRandom),
+            "StatelessRandomGetKeyCounter StatelessRandomNormal StatelessRandomNormalV2 "
+            "StatelessRandomUniform StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 "
+            "StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2");
   EXPECT_EQ(OpsThat(OpFacts::kWritesVariable),
             "AssignAddVariableOp AssignSubVariableOp AssignVariableOp");
   EXPECT_EQ(OpsThat(OpFacts::kRunsFunctions),

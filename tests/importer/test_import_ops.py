@@ -13,6 +13,7 @@ import import_cases_images
 import import_cases_layers
 import import_cases_loops
 import import_cases_movement
+import import_cases_random
 import import_cases_selections
 from import_oracle import Case, Refused, check, close
 from import_refusals import REFUSED_WITH_SYMBOLS
@@ -24,6 +25,7 @@ CASES = (
     + import_cases_convolution.CASES
     + import_cases_layers.CASES
     + import_cases_images.CASES
+    + import_cases_random.CASES
     + import_cases_selections.CASES
     + import_cases_loops.CASES
 )

@@ -152,10 +152,6 @@ graph @suppression(%b: f32[n,4], %s: f32[n], %m: s32[], %o: f32[]) -> (s32[n], f
   %4:3 : (s32[n], f32[n], s64[]) = non_max_suppression(%b, %s, %m, %o, %o, %o) {shape = (n)}
   return %4#0, %4#1, %4#2
 }
-graph @random(%s: u64[2], %x: f32[n]) -> (u64[2], u32[n]) {
-  %2:2 : (u64[2], u32[n]) = rng_bit_generator(%s) {dtype = u32, shape = (n)}
-  return %2#0, %2#1
-}
 graph @structure(%x: f32[n], %p: bool[]) -> (f32[n], f32[n], bool[]) {
   %2: f32[n] = call(%x)
     graph @body(%0: f32[n]) -> (f32[n]) {

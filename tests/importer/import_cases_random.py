@@ -1,0 +1,58 @@
+"""Cases of random numbers that depend on a seed alone: integers and uniform floats bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from import_oracle import Case
+
+raw = tf.raw_ops
+SEED = np.array([7, -3], np.int64)
+FLOATS = (tf.float32, tf.float64, tf.float16, tf.bfloat16)
+INTEGERS = (tf.int32, tf.int64, tf.uint32, tf.uint64)
+SHAPES = ([0], [1], [3], [4], [5], [], [3, 0, 2], [7, 33], [1000])
+PHILOX, THREEFRY, AUTO_SELECT = 1, 2, 3
+
+
+def stream_cases():
+    for seed in (SEED, SEED.astype(np.int32), np.array([2**63 - 1, -(2**63)], np.int64)):
+        yield Case(f"RandomKeyOf{seed.dtype}{seed[0]}", lambda s: raw.StatelessRandomGetKeyCounter(seed=s), [seed], ulps=0)
+    # The counter's low half runs over into its high half, and that into nothing.
+    key, counter = np.array([5], np.uint64), np.array([2**64 - 5, 2**64 - 1], np.uint64)
+
+    def numbers(algorithm):
+        return lambda key, counter: raw.StatelessRandomUniformV2(shape=[100], key=key, counter=counter, alg=algorithm)
+
+    for algorithm in (PHILOX, AUTO_SELECT):
+        yield Case(f"RandomCarry{algorithm}", numbers(algorithm), [key, counter], ulps=0)
+    yield Case("RandomThreeFry", numbers(THREEFRY), [key, counter], refused="algorithm 2")
+
+
+def distribution_cases():
+    for shape in SHAPES:
+        for t in FLOATS if shape else FLOATS[:2]:  # NumPy makes no scalar of bfloat16
+            name = f"{t.name}{shape}"
+            yield Case(f"RandomUniform{name}", lambda s, n=shape, t=t: tf.random.stateless_uniform(n, s, dtype=t), [SEED],
+                       ulps=0)
+            # TensorFlow's sine, cosine and logarithm are the C library's.
+            yield Case(f"RandomNormal{name}", lambda s, n=shape, t=t: tf.random.stateless_normal(n, s, dtype=t), [SEED])
+        for t in INTEGERS:
+            yield Case(f"RandomFull{t.name}{shape}",
+                       lambda s, n=shape, t=t: tf.random.stateless_uniform(n, s, None, None, dtype=t), [SEED])
+    for t in INTEGERS[:2]:
+        for low, high in ((-5, 1000003), (0, 1), (t.min, t.max), (3, 3), (4, -4)):
+            yield Case(f"RandomBetween{low}And{high}{t.name}",
+                       lambda s, low, high, t=t: tf.random.stateless_uniform([99], s, low, high, dtype=t),
+                       [SEED, *np.array([low, high], t.as_numpy_dtype)], fails=low >= high)
+
+
+def older_cases():
+    """Ops that take the seed itself."""
+    seed = SEED.astype(np.int32)
+    yield Case("OldRandomUniform", lambda s: raw.StatelessRandomUniform(shape=[50], seed=s), [seed], ulps=0)
+    yield Case("OldRandomNormal", lambda s: raw.StatelessRandomNormal(shape=[50], seed=s), [seed])
+    yield Case("OldRandomInt", lambda s: raw.StatelessRandomUniformInt(shape=[50], seed=s, minval=-9, maxval=9), [seed])
+    yield Case("OldRandomFullInt", lambda s: raw.StatelessRandomUniformFullInt(shape=[50], seed=s, dtype=tf.uint64), [seed])
+
+
+CASES = [*stream_cases(), *distribution_cases(), *older_cases()]
