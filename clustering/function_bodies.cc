@@ -14,6 +14,7 @@
 namespace tektite::clustering {
 namespace {
 
+using graph_def::DataType;
 using graph_def::FunctionRef;
 using graph_def::FunctionsOf;
 using graph_def::GraphDef;
@@ -41,6 +42,14 @@ std::vector<bool> HandedOn(const GraphIndex& body, size_t num_args) {
     }
   }
   return handed_on;
+}
+
+// Whether it takes an element out of a list that may be a shape: a gradient's loop keeps the shapes
+// of the forward turns there.  What such a list holds, the importer finds out.
+bool MayBeKnownElement(const GraphIndex& index, int node) {
+  if (!index.facts(node).Is(OpFacts::kTakesList)) return false;
+  const DataType type = index.node(node).attrs.Type("element_dtype");
+  return type == DataType::kInt32 || type == DataType::kInt64;
 }
 
 bool IsEnd(const NodeDef& node) { return node.op == "_Arg" || node.op == "_Retval"; }
@@ -142,6 +151,7 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
         known[arg]) {
       given.insert(i);
     }
+    if (MayBeKnownElement(*index, i)) given.insert(i);
   }
   const CompileTime values(
       *index, [](int, int) { return true; }, given);

@@ -149,7 +149,7 @@ def test_results_are_tensorflows(run_pair, name):
 
 
 def test_without_the_flag_none_is_kept(run_pair):
-    _, compiled = run_pair(TEXT.format(program=PROGRAMS["turns"][1]))
+    _, compiled = run_pair(TEXT.format(program=PROGRAMS["turns"][1]), TEKTITE_FLAGS="--keep_loops=false")
     assert compiled.host["kept_loops"] == 0 and compiled.host["clusters_placed"] >= 1
 
 
@@ -282,3 +282,39 @@ report(losses=[float(v) for v in losses], weights=model.get_weights())
     # Forward and backward, in each of the two functions that Keras traces.
     assert compiled.host["kept_loops"] >= 2 and compiled.host["runs"] > 0
     assert "NO_CODE" not in compiled.host["fallbacks"]
+
+
+# The compiler refuses it when it sees the sizes: then the parts of the loop are clusters, as if it had not been kept.
+REFUSED = """
+w = tf.Variable(normal(6, 6))
+
+@tf.function(input_signature=[tf.TensorSpec([None, 6]), tf.TensorSpec([], tf.int32)])
+def f(x, n):
+    y = tf.while_loop(lambda i, v: i < n,
+                      lambda i, v: (i + 1, tf.tanh(tf.concat([v @ w + 1.0, tf.exp(x) * 0.5], 0)) * 2.0),
+                      (0, x), shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, 6])))[1]
+    return tf.tanh(y) * 2.0
+
+y = [f(tf.constant(normal(5, 6)), 3)]
+placed = []
+for n in (3, 0, 4, 1) * 3:
+    try:
+        import tektite
+        if tektite.is_active():
+            tektite.wait_until_compiled()
+            placed.append(tektite.stats()["host"]["clusters_placed"])
+    except ImportError:
+        pass
+    y.append(f(tf.constant(normal(n, 6)), n))
+report(y=y, placed=np.array(placed))
+"""
+
+
+def test_a_refused_loop_is_taken_apart(run_pair):
+    plain, compiled = run_pair(REFUSED)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["kept_loops"] == 1
+    placed = compiled.values["placed"]
+    assert placed[-1] > 1, compiled.host  # the loop's, and those of its parts
+    assert compiled.host["fallbacks"]["NO_CODE"] >= 1
+    assert compiled.stats["runs"] > 13, "no cluster of the loop's body runs"

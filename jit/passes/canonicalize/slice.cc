@@ -104,6 +104,25 @@ Value DynamicSliceOfConstantStart(Node* node, FuncBuilder& b) {
   return b.Slice(node->operand(0), starts, limits, Ints(shape.rank(), 1));
 }
 
+// add(%acc: f32[8], dynamic_update_slice(0, %y: f32[2], %i))
+//   ->  dynamic_update_slice(%acc, add(dynamic_slice(%acc, %i), %y), %i)
+// for the parameter %acc of a loop: where a turn reads an element of a list, its gradient is such a
+// sum, and a loop of n turns would add n^2 elements.  A -0 in %acc may stay.
+Value AddOfUpdatedZeros(Node* node, FuncBuilder& b) {
+  for (int i = 0; i < 2; ++i) {
+    Value sum = node->operand(i);
+    Node* const placed = OnlyProducer(node->operand(1 - i), Op::kDynamicUpdateSlice);
+    if (sum.node->op() != Op::kParameter || placed == nullptr) continue;
+    if (!IsSplatZero(placed->operand(0), /*negative=*/false)) continue;
+    Value update = placed->operand(1);
+    std::vector<Value> starts;
+    for (int d = 0; d < node->shape().rank(); ++d) starts.push_back(placed->operand(2 + d));
+    Value there = b.DynamicSlice(sum, starts, update.shape().dims());
+    return b.DynamicUpdateSlice(sum, b.Add(there, update), starts);
+  }
+  return {};
+}
+
 // dynamic_update_slice(%x: f32[4], %y: f32[4], %i)  ->  %y        all of %x is replaced
 // dynamic_update_slice(%x: f32[4], %y: f32[0], %i)  ->  %x        nothing is
 Value DynamicUpdateOfAllOrNothing(Node* node, FuncBuilder& b) {

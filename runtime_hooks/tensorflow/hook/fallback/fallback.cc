@@ -18,6 +18,7 @@ using tensorflow::Tensor;
 
 Fallback::~Fallback() {
   for (const auto& [caller, preparation] : preparations_) preparation->Abandon();
+  if (marked_ != nullptr) marked_->Abandon();
 }
 
 const Fallback::Instance* Fallback::Take(Runtime* caller, const FallbackPreparation* preparation) {
@@ -29,6 +30,12 @@ const Fallback::Instance* Fallback::Take(Runtime* caller, const FallbackPreparat
 
 // Takes what has been prepared meanwhile.
 const Fallback::Instance* Fallback::Find(Runtime* caller, KeptFallback* kept) {
+  if (marked_caller_ == caller && marked_->is_done()) {
+    if (marked_->status().ok()) {
+      instances_.push_front({caller, marked_->runtime(), marked_->handle()});
+    }
+    marked_caller_ = nullptr;
+  }
   for (const Instance& instance : instances_) {
     if (instance.caller == caller) return &instance;
   }
@@ -86,6 +93,15 @@ bool Fallback::PrepareInBackground(OpKernelContext* context, KeptFallback* kept,
     preparations_.emplace_back(caller, std::move(preparation));
   }
   return false;
+}
+
+void Fallback::MarkInBackground(OpKernelContext* context, const MarkedRequest& request) {
+  if (context->function_library() == nullptr || is_marked_.exchange(true)) return;
+  std::shared_ptr<FallbackPreparation> marked = FallbackPreparation::StartMarked(context, request);
+  if (marked == nullptr) return;
+  tensorflow::mutex_lock lock(mu_);
+  marked_caller_ = context->function_library();
+  marked_ = std::move(marked);
 }
 
 void Fallback::Run(OpKernelContext* context, KeptFallback* kept) {

@@ -33,6 +33,7 @@ namespace tektite::tf_hook {
 
 class FallbackPreparation;
 class KeptFallback;
+struct MarkedRequest;
 
 class Fallback {
  public:
@@ -49,6 +50,9 @@ class Fallback {
   // call like this one took compiled code, negative if that is not known.
   bool PrepareInBackground(tensorflow::OpKernelContext* context, KeptFallback* kept,
                            int64_t compiled_ns);
+  // From some later call on Run takes the function that AddMarkedFallback makes
+  // (marked_fallback.h). Begins that in the background, once.
+  void MarkInBackground(tensorflow::OpKernelContext* context, const MarkedRequest& request);
   // Whether PrepareInBackground has had nothing to do: then nothing needs to know times for it.
   bool is_prepared() const { return is_prepared_.load(std::memory_order_relaxed); }
 
@@ -69,8 +73,11 @@ class Fallback {
   const std::string function_name_;
   const bool is_repeatable_;
   std::atomic<bool> is_prepared_{false};
+  std::atomic<bool> is_marked_{false};  // whether it has begun
   tensorflow::mutex mu_;
-  std::list<Instance> instances_ TF_GUARDED_BY(mu_);
+  std::list<Instance> instances_ TF_GUARDED_BY(mu_);  // the one to take first
+  Runtime* marked_caller_ TF_GUARDED_BY(mu_) = nullptr;
+  std::shared_ptr<FallbackPreparation> marked_ TF_GUARDED_BY(mu_);
   // Those that are not kept.
   std::list<std::pair<Runtime*, std::shared_ptr<FallbackPreparation>>> preparations_
       TF_GUARDED_BY(mu_);

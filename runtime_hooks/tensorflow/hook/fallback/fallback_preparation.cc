@@ -42,6 +42,14 @@ std::shared_ptr<FallbackPreparation> FallbackPreparation::Start(
   return Schedule(std::move(made), context);
 }
 
+std::shared_ptr<FallbackPreparation> FallbackPreparation::StartMarked(
+    tensorflow::OpKernelContext* context, MarkedRequest request) {
+  std::shared_ptr<FallbackPreparation> made(new FallbackPreparation(""));
+  if (!made->CopyRuntime(context->function_library()).ok()) return nullptr;
+  made->marked_ = std::move(request);
+  return Schedule(std::move(made), context);
+}
+
 bool FallbackPreparation::IsLight(tensorflow::OpKernelContext* context, int64_t compiled_ns) {
   size_t bytes = 0;
   for (int i = 0; i < context->num_inputs(); ++i) {
@@ -117,13 +125,20 @@ absl::Status FallbackPreparation::MakeOwnRuntime(Runtime* caller) {
   return absl::OkStatus();
 }
 
-void FallbackPreparation::Work() {
-  tensorflow::mutex_lock lock(mu_);
-  if (is_abandoned_.load() || getpid() != process_) return;
+absl::Status FallbackPreparation::Instantiate() {
+  if (marked_) {
+    TF_ASSIGN_OR_RETURN(function_, AddMarkedFallback(*marked_, runtime_, functions_.get()));
+  }
   Runtime::InstantiateOptions options;
   options.lib_def = functions_.get();
   options.create_kernels_eagerly = true;
-  status_ = runtime_->Instantiate(function_, tensorflow::AttrSlice(), options, &handle_);
+  return runtime_->Instantiate(function_, tensorflow::AttrSlice(), options, &handle_);
+}
+
+void FallbackPreparation::Work() {
+  tensorflow::mutex_lock lock(mu_);
+  if (is_abandoned_.load() || getpid() != process_) return;
+  status_ = Instantiate();
   if (status_.ok() && runs_ && !is_abandoned_.load()) RunOnce();
   arguments_.clear();
   is_done_.store(true, std::memory_order_release);

@@ -23,9 +23,11 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime_hooks/tensorflow/hook/fallback/marked_fallback.h"
 #include "tensorflow/core/common_runtime/process_function_library_runtime.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/function.h"
@@ -52,6 +54,10 @@ class FallbackPreparation {
                                                         const std::string& function, bool runs);
   static std::shared_ptr<FallbackPreparation> DoKept(tensorflow::OpKernelContext* context,
                                                      const std::string& function);
+  // As Start, of the function that MarkedFallback makes of a cluster's body (marked_fallback.h);
+  // nothing is run.
+  static std::shared_ptr<FallbackPreparation> StartMarked(tensorflow::OpKernelContext* context,
+                                                          MarkedRequest request);
   // Whether it does the same in any runtime: none of its ops has a state.
   static bool CanKeep(tensorflow::OpKernelContext* context, const std::string& function);
   ~FallbackPreparation();
@@ -72,10 +78,12 @@ class FallbackPreparation {
                                                        tensorflow::OpKernelContext* context);
   absl::Status CopyRuntime(Runtime* caller);
   absl::Status MakeOwnRuntime(Runtime* caller);
+  absl::Status Instantiate();
   void Work();
   void RunOnce();
 
-  const std::string function_;
+  std::string function_;
+  std::optional<MarkedRequest> marked_;
   const pid_t process_;  // whose it is: in a child made by fork nothing can be said of TensorFlow
   std::unique_ptr<tensorflow::FunctionLibraryDefinition> functions_, empty_;
   std::unique_ptr<tensorflow::ProcessFunctionLibraryRuntime> owned_;

@@ -456,6 +456,9 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   fallback.mutable_signature()->set_name(fallback_name);
   NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
                            (*body)->bytes, boundary, inside, *nodes.front(), *options_.flib_def);
+  const auto num_loops =
+      std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsKept(*node); });
+  if (num_loops > 0) tensorflow::AddNodeAttr("_tektite_kept_loops", num_loops, &def);
   RegisterClusterOp();
   if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok())
     return TEKTITE_FALLBACK_HOST_BODY;
@@ -464,8 +467,6 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());
   for (const Node* node : nodes) gone_.insert(absl::StrCat("loc:@", node->name()));
   copied_.insert(boundary.copied_constants.begin(), boundary.copied_constants.end());
-  const auto num_loops =
-      std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsKept(*node); });
   const auto num_xla_calls =
       std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsXlaCall(*node); });
   Splice(nodes, inside, boundary, *cluster, graph_);

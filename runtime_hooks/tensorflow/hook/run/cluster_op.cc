@@ -9,6 +9,7 @@
 //   constant_inputs  the inputs that come from constant nodes
 //   updated_inputs   the variables that the body assigns to (variable_updates.h)
 //   _tektite_shown_as  the name of a node that it replaced, which messages and profiles show
+//   _tektite_kept_loops  where it replaced loops that were kept (marked_fallback.h)
 // and, where it is all that a function does, by whole_function.cc.
 // Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
 // what follows an asynchronous op in a graph goes through the pool, 0.8 us more in each turn of a
@@ -27,6 +28,7 @@
 #include "absl/container/inlined_vector.h"
 #include "runtime_hooks/tensorflow/hook/direct_calls/direct_calls.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback.h"
+#include "runtime_hooks/tensorflow/hook/fallback/marked_fallback.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
 #include "runtime_hooks/tensorflow/hook/run/cluster_runner.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
@@ -61,6 +63,11 @@ tensorflow::NodeDef ShownDef(const OpKernelConstruction& construction) {
   return shown;
 }
 
+// Whether later calls will most likely have the same answer.
+bool IsForGood(tektite_fallback refusal) {
+  return refusal == TEKTITE_FALLBACK_NO_CODE || refusal == TEKTITE_FALLBACK_SLOWER_THAN_HOST;
+}
+
 class ClusterOp : public tensorflow::OpKernel {
  public:
   explicit ClusterOp(OpKernelConstruction* construction)
@@ -68,6 +75,8 @@ class ClusterOp : public tensorflow::OpKernel {
     absl::StatusOr<ClusterAttributes> attributes = ClusterAttributes::Read(construction);
     OP_REQUIRES_OK(construction, attributes.status());
     OP_REQUIRES_OK(construction, construction->GetAttr("body", &body_));
+    has_kept_loops_ = construction->def().attr().contains("_tektite_kept_loops");
+    constant_inputs_ = attributes->constant_inputs;
     fallback_ =
         std::make_unique<Fallback>(attributes->fallback, attributes->updated_inputs.empty());
     runner_ = std::make_shared<ClusterRunner>(*attributes);
@@ -89,6 +98,9 @@ class ClusterOp : public tensorflow::OpKernel {
     // TensorFlow's kernels have nothing to do then, either.
     OP_REQUIRES(context, refusal != TEKTITE_FALLBACK_CANCELLED,
                 absl::CancelledError("Operation was cancelled"));
+    if (has_kept_loops_ && IsForGood(refusal)) {
+      fallback_->MarkInBackground(context, {body_, constant_inputs_});
+    }
     const uint64_t began = tensorflow::EnvTime::NowNanos();
     fallback_->Run(context, runner_->kept_fallback());
     runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));
@@ -99,6 +111,8 @@ class ClusterOp : public tensorflow::OpKernel {
 
  private:
   std::string body_;
+  bool has_kept_loops_ = false;
+  std::vector<int> constant_inputs_;
   std::unique_ptr<Fallback> fallback_;
   std::shared_ptr<ClusterRunner> runner_;
 };
