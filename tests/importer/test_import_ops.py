@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tensorflow.python.framework import op_def_registry
 
 import import_cases_convolution
 import import_cases_elementwise
@@ -69,3 +70,18 @@ def test_every_op_has_a_case() -> None:
     listed = set(re.findall(r"^TEKTITE_IMPORT\((\w+),", rows, re.MULTILINE))
     used = set().union(*(close(case).ops for case in CASES))
     assert listed - used == ASSIGNMENTS
+
+
+def test_every_op_with_several_outputs_is_listed() -> None:
+    """An edge inside a function names an output of its op, and only this list tells which one that is."""
+    rows = (ROOT / "clustering/importer/import_list.inc").read_text() + (ROOT / "clustering/host_op_list.inc").read_text()
+    source = (ROOT / "clustering/graph_def/op_outputs.cc").read_text()
+    listed = dict(re.findall(r'\{"(\w+)",\s*((?:"[\w ]+"\s*)+)\}', source))
+    for op in re.findall(r"^TEKTITE_(?:IMPORT|HOST_OP)\((\w+),", rows, re.MULTILINE):
+        definition = op_def_registry.get(op)
+        if definition is None or len(definition.output_arg) < 2:
+            continue
+        if any(arg.number_attr or arg.type_list_attr for arg in definition.output_arg):
+            continue
+        names = listed.get(op, "").replace('"', "").split()
+        assert names == [arg.name for arg in definition.output_arg], op
