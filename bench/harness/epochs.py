@@ -7,7 +7,8 @@
 Both processes are alive at once.  In the first two epochs the one whose turn it is not is stopped by a signal, so that it
 compiles nothing meanwhile; later both only wait.  (After a stop an epoch may take twice its time, on virtual machines at
 least, without using more of the processors.)  Of the later epochs the quick quarter counts, of either side: on two threads
-epochs come in two speeds, by how the system places threads.
+epochs come in two speeds, by how the system places threads.  Processor time is compared likewise: a virtual machine whose
+cores are taken away for seconds shows it in the one and not in the other.
 """
 import json
 import os
@@ -23,7 +24,7 @@ from bench.harness.engines import ENGINES, ROOT, STOCK, TEKTITE, default_python,
 from bench.harness.machine import QUIET
 from bench.harness.process import NOT_LOADED, WorkerFailed
 
-HEADER = ["script", "threads", "stock s", "Tektite s", "later", "first", "second", "loss", "memory", "fallbacks", "left out"]
+HEADER = ["script", "threads", "stock s", "Tektite s", "later", "CPU", "first", "second", "loss", "memory", "fallbacks", "left out"]
 FIRST_LATER = 2  # epochs before this one, from 0, compile and compare
 EXPECTED = {"HOST_BOUNDARY", "CHEAP_OUTPUT", "FETCHED", "TOO_SMALL"}
 
@@ -104,8 +105,10 @@ def run_script(script: str, threads: int, epochs: int, scale: int = 1, timeout: 
 def figures_of(stock: list[dict], tektite: list[dict]) -> dict:
     ratios = [t["seconds"] / s["seconds"] for s, t in zip(stock, tektite)]
     differences = [abs(t["loss"] - s["loss"]) / max(abs(s["loss"]), 1e-6) for s, t in zip(stock, tektite)]
-    quick = [float(np.quantile([e["seconds"] for e in side[FIRST_LATER:]], 0.25)) for side in (stock, tektite)]
+    quick, quick_cpu = ([float(np.quantile([e[what] for e in side[FIRST_LATER:]], 0.25)) for side in (stock, tektite)]
+                        for what in ("seconds", "cpu"))
     return {"first": ratios[0], "second": ratios[1], "later": quick[1] / quick[0], "ratios": ratios,
+            "later_cpu": quick_cpu[1] / max(quick_cpu[0], 1e-9),
             "stock_s": quick[0], "tektite_s": quick[1],
             "cpu": sum(e["cpu"] for e in tektite) / max(sum(e["cpu"] for e in stock), 1e-9),
             "loss_first": differences[0], "loss_difference": max(differences),
@@ -119,7 +122,7 @@ def cells(row: dict) -> list[str]:
     left = {k: v["ops"] for k, v in row["stats"].get("left_out", {}).items() if k not in EXPECTED and v["ops"]}
     host = row["stats"].get("host", {})
     return [*start, figures.short(row["stock_s"]), figures.short(row["tektite_s"]),
-            figures.short(row["later"]) + ("?" if row["disturbed"] else ""), figures.short(row["first"]),
-            figures.short(row["second"]), f"{row['loss_difference']:.0e}", figures.short(row["tektite_mb"] / row["stock_mb"]),
+            figures.short(row["later"]) + ("?" if row["disturbed"] else ""), figures.short(row["later_cpu"]),
+            figures.short(row["first"]), figures.short(row["second"]), f"{row['loss_difference']:.0e}", figures.short(row["tektite_mb"] / row["stock_mb"]),
             f"{sum(host.get('fallbacks', {}).values())}/{host.get('runs', 0)}",
             ", ".join(f"{k} {n}" for k, n in sorted(left.items(), key=lambda item: -item[1])[:4])]

@@ -31,7 +31,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess:
 def test_epochs_that_compile_do_not_count_among_the_later_ones():
     made = row()
     assert made["first"] == 1.5 and made["second"] == 1.2 and made["later"] == 0.55
-    assert epochs.cells(made) == ["mlp", "2", "1.00", "0.550", "0.550", "1.50", "1.20", "0e+00", "1.10", "3/10", "NO_IMPORTER 2"]
+    assert epochs.cells(made) == ["mlp", "2", "1.00", "0.550", "0.550", "0.550", "1.50", "1.20", "0e+00", "1.10", "3/10", "NO_IMPORTER 2"]
 
 
 def test_a_disturbed_row_is_marked():
