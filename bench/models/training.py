@@ -3,7 +3,7 @@ with every step: the first losses are compared, to one per cent."""
 from typing import Any
 
 from bench.models.layers import add_positions, encoder_block
-from bench.models.recurrent import mlp
+from bench.models.recurrent import frames_network, mlp, text_classifier
 from bench.models.vision import application
 from bench.models.workload import Workload, integers, noise
 
@@ -36,6 +36,8 @@ def training(name: str, build, make_input, batch: int) -> Workload:
 WORKLOADS = [
     training("mlp_train", mlp, lambda: noise((128, 1024)), 128),
     training("gru_train", gru, lambda: noise((64, 32, 64)), 64),
+    training("bilstm_train", lambda: text_classifier(80, 10), lambda: integers(20000, (32, 80)), 32),
+    training("conv_lstm_train", lambda: frames_network(10), lambda: noise((2, 10, 32, 32, 1)), 2),
     training("transformer_train", small_encoder, lambda: integers(10000, (16, 64)), 16),
     training("resnet50_train", resnet, lambda: noise((8, 96, 96, 3)), 8),
 ]
