@@ -218,7 +218,7 @@ absl::Status ImportDepthSpace(NodeImport& op) {
   const Dims& d = op.InputDims(0);
   FuncBuilder& b = op.b();
   if (op.op() == "DepthToSpace") {
-    Dim depth = ir::FloorDiv(d[3], Dim(s * s));
+    Dim depth = ir::FloorDiv(d[3], Dim(s) * Dim(s));
     Value x = b.Reshape(op.Input(0), {d[0], d[1], d[2], Dim(s), Dim(s), depth});
     x = b.Transpose(x, {0, 1, 3, 2, 4, 5});
     return op.Return(b.Reshape(x, {d[0], d[1] * Dim(s), d[2] * Dim(s), depth}));
@@ -226,7 +226,7 @@ absl::Status ImportDepthSpace(NodeImport& op) {
   Dim height = ir::FloorDiv(d[1], Dim(s)), width = ir::FloorDiv(d[2], Dim(s));
   Value x = b.Reshape(op.Input(0), {d[0], height, Dim(s), width, Dim(s), d[3]});
   x = b.Transpose(x, {0, 1, 3, 2, 4, 5});
-  return op.Return(b.Reshape(x, {d[0], height, width, Dim(s * s) * d[3]}));
+  return op.Return(b.Reshape(x, {d[0], height, width, Dim(s) * Dim(s) * d[3]}));
 }
 
 absl::Status ImportInvertPermutation(NodeImport& op) {

@@ -248,16 +248,23 @@ struct Host {
     }
     return 0;
   }
-  static int64_t BytesOf(int32_t dtype) {
+  static int64_t BytesOf(int32_t dtype) {  // by TensorFlow's numbers
     switch (dtype) {
-      case 2:
-      case 9:
+      case 18:  // complex128
+        return 16;
+      case 2:   // double
+      case 8:   // complex64
+      case 9:   // int64
+      case 23:  // uint64
         return 8;
-      case 1:
-      case 3:
+      case 1:   // float
+      case 3:   // int32
+      case 22:  // uint32
         return 4;
-      case 14:
-      case 19:
+      case 5:   // int16
+      case 14:  // bfloat16
+      case 17:  // uint16
+      case 19:  // half
         return 2;
       default:
         return 1;
