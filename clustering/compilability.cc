@@ -106,8 +106,8 @@ std::string TypeWithoutContract(const NodeDef& node, const OpFacts& facts) {
 }
 
 // A transposed convolution of a volume is done by phases, the strides' product of them.  Where
-// these are more than ops::kMostPhases it is one of an image
-// spread out by the strides, and TensorFlow's kernel takes a third of the time.
+// these are more than ops::kMostPhases, an image spread out by the strides is convolved instead,
+// and TensorFlow's kernel takes a third of the time.
 bool IsSpreadVolume(const NodeDef& node) {
   if (node.op != "Conv3DBackpropInputV2") return false;
   const graph_def::AttrValue* strides = node.attrs.Find("strides");

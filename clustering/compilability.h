@@ -4,9 +4,9 @@
 //   if (r.reason != Reason::kNone) ... r.detail says which type, device or input
 //
 // Looks at: the importer's table, the element types among the attributes, the device, annotations
-// (_XlaCompile, _XlaMustCompile), reference inputs. What depends on other nodes (values needed at
-// compile time, cycles, size) is decided in mark_clusters.h and compile_time.h, and what functions
-// hide in function_bodies.h.
+// (_XlaCompile, _XlaMustCompile), reference inputs. mark_clusters.h and compile_time.h decide on
+// facts that depend on other nodes (values needed at compile time, cycles, size), function_bodies.h
+// on the bodies of functions.
 #ifndef TEKTITE_CLUSTERING_COMPILABILITY_H_
 #define TEKTITE_CLUSTERING_COMPILABILITY_H_
 
@@ -52,8 +52,8 @@ struct Refusal {  // kNone: it can
 Refusal Compilability(const graph_def::GraphIndex& index, int node, const MarkOptions& options);
 
 // Whether the op is a functional loop or branch that TensorFlow would take apart into Switch and
-// Merge nodes, or would have if the graph pass had not kept it whole.  What stays whole for another
-// reason is none of ours.
+// Merge nodes, or would have if the graph pass had not kept it whole.  An op that stays whole for
+// another reason is none of ours.
 bool IsKeptWhole(const graph_def::NodeDef& node);
 
 // Whether the op is a call of a function with jit_compile=True, which XLA compiles as a whole.

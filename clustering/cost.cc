@@ -17,8 +17,8 @@ using graph_def::PartialShape;
 constexpr int64_t kUnknownDim = 32;
 constexpr int64_t kUnknownRankElements = 1024;
 constexpr int64_t kUnknownTurns = 32;
-// What a tensor with a dimension that the graph leaves open counts as, at least: enough for a
-// cluster, and for an op that gains alone.
+// The least elements that a tensor with a dimension that the graph leaves open counts as: enough
+// for a cluster, and for an op that gains alone.
 constexpr int64_t kOpenElements = int64_t{1} << 18;
 // No tensor is taken to be larger, so that sums of costs stay far from overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 40;
@@ -182,7 +182,7 @@ int64_t CostModel::InferCost(int i) {
   const Work work = index_.facts(i).work;
   if (work == Work::kNone) return 0;
   if (work == Work::kBookkeeping) return kBookkeeping;
-  // Reductions and most others read more than they write.
+  // Reductions and most other ops read more than they write.
   int64_t elements = AssumedElements(shape_[i]);
   const int inputs = node.NumDataInputs();
   for (int k = 0; k < inputs; ++k) {

@@ -1,4 +1,4 @@
-// What running a node costs, roughly, in scalar operations: enough to tell a cluster that is worth
+// A rough cost of running a node, in scalar operations: enough to tell a cluster that is worth
 // compiling from one that is not.
 //
 //   CostModel cost(index);

@@ -164,8 +164,9 @@ void Deadness::VisitMerge(int node) {
   }
 }
 
-// A loop's Merge was taken to be alive in each iteration. That holds when what comes round (its
-// NextIteration) is alive exactly while the loop's condition, one per frame, says "go on".
+// A loop's Merge was taken to be alive in each iteration. That holds when the value that comes
+// round (its NextIteration) is alive exactly while the loop's condition, one per frame, says "go
+// on".
 bool Deadness::CheckLoops() {
   std::map<int, int> goes_on;  // loop -> predicate of the first NextIteration seen
   bool all = true;

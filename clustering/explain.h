@@ -1,5 +1,5 @@
-// What would be compiled of a model, and why the rest would not: the report behind `tektite
-// explain`.
+// The report behind `tektite explain`: the clusters of a model that would be compiled, and why the
+// rest would not.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(Explanation e, Explain(model_bytes, MarkOptions()));
 //   std::string text = RenderText(e);
@@ -20,10 +20,10 @@
 
 namespace tektite::clustering {
 
-// What a call of a cluster needs beside its arguments and results, at `sizes` of what the graph
-// leaves open.
+// The memory that a call of a cluster needs beside its arguments and results, at `sizes` for the
+// sizes that the graph leaves open.
 struct CallMemory {
-  int64_t arena_bytes = 0;     // for what lies between kernels
+  int64_t arena_bytes = 0;     // for values between kernels
   int64_t max_live_bytes = 0;  // of it alive at once: no arena can be smaller
   std::map<std::string, int64_t> sizes;
   std::string refused;  // why it is not known
@@ -38,7 +38,7 @@ struct Explanation {
 // `model`'s bytes must outlive the explanation, whose graph points into them.
 absl::StatusOr<Explanation> Explain(absl::string_view model, const MarkOptions& options);
 
-// A table for people: clusters with their ops and shapes, then what is left out by reason.
+// A table for people: clusters with their ops and shapes, then the ops that are left out by reason.
 std::string RenderText(const Explanation& explanation);
 // {"ops": n, "clustered": n, "clusters": [{"name": s, "ops": n, "memory": {...}}],
 //  "left_out": [{"node": s, "op": s, "reason": s}]}; "memory", where it was asked for, is

@@ -70,7 +70,7 @@ std::string CountOps(const GraphDef& graph, const std::vector<int>& nodes) {
   });
 }
 
-// What the importer knows of a tensor, or else the graph.
+// The importer's shape of a tensor, or else the graph's.
 std::string ShapeText(const Explanation& e, const CostModel& cost, const ImportedCluster& imported,
                       int node) {
   const auto it = imported.shapes.find(e.graph.nodes[node].name);

@@ -23,8 +23,8 @@ std::string TensorName(const NodeDef& node, int output) {
   return NodeInput{node.name, output, ""}.ToString();
 }
 
-// Whether an op of the graph gives this variable new values, as a training step does, so that
-// nothing computed from its value alone is worth keeping.
+// Whether an op of the graph assigns to this variable, as a training step does, so that nothing
+// computed from its value alone is worth keeping.
 bool IsUpdated(const GraphIndex& index, int variable, int output) {
   const auto uses = index.uses(variable);
   return std::any_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
@@ -49,7 +49,7 @@ class Closer {
     const DataType type = graph_def::OutputType(producer, output);
     if (type == DataType::kInvalid) return UnknownType(producer, output);
     NodeDef arg = Boundary("_Arg", type, static_cast<int>(out_.inputs.size()));
-    // What is known of shapes helps whoever reads the graph.
+    // Known shapes help the importer and people who read the graph.
     for (absl::string_view attr : {"shape", "_output_shapes", "_handle_shapes", "_handle_dtypes"}) {
       const AttrValue* value = producer.attrs.Find(attr);
       if (value != nullptr && output == 0) {
@@ -206,7 +206,7 @@ absl::StatusOr<ClosedGraph> ExtractCluster(const GraphIndex& index, absl::Span<c
   for (int node : nodes) closer.AddNode(node, Waits(index, node, members));
   for (int node : nodes) {
     const NodeDef& def = index.node(node);
-    if (!HasResults(index, node) || def.op == "Const") continue;  // others have their own copy
+    if (!HasResults(index, node) || def.op == "Const") continue;  // other clusters copy a Const
     std::set<int> outputs;
     for (const GraphIndex::Use& use : index.uses(node)) {
       if (use.output != NodeInput::kControl && members.count(use.node) == 0) {

@@ -33,12 +33,13 @@ struct ClosedGraph {
 };
 
 // Outputs are what nodes outside use,
-// and the first outputs of members that nothing uses. Functions that members run come along.
+// and the first outputs of members that nothing uses. The graph includes the functions that members
+// run.
 absl::StatusOr<ClosedGraph> ExtractCluster(const graph_def::GraphIndex& index,
                                            absl::Span<const int> nodes);
 
 // Placeholders become _Arg; `outputs` ("node" or "node:1") become _Retval, or where there are none,
-// the nodes whose results nothing uses. What no output needs is left out.
+// the nodes whose results nothing uses. Nodes that no output needs are left out.
 absl::StatusOr<ClosedGraph> CloseGraph(const graph_def::GraphDef& graph,
                                        const std::vector<std::string>& outputs);
 

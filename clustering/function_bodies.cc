@@ -45,7 +45,7 @@ std::vector<bool> HandedOn(const GraphIndex& body, size_t num_args) {
 }
 
 // Whether it takes an element out of a list that may be a shape: a gradient's loop keeps the shapes
-// of the forward turns there.  What such a list holds, the importer finds out.
+// of the forward turns there.  The importer finds out the elements of such a list.
 bool MayBeKnownElement(const GraphIndex& index, int node) {
   if (!index.facts(node).Is(OpFacts::kTakesList)) return false;
   const DataType type = index.node(node).attrs.Type("element_dtype");
@@ -72,7 +72,7 @@ std::string Processor(absl::string_view device, absl::string_view users) {
   return "CPU:0";
 }
 
-// What a body may not do though a cluster may.
+// Refuses nodes that a body must not hold though a cluster may.
 Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device) {
   if (Processor(index.node(i).device, device) != Processor(device, "")) {
     return {Reason::kDEVICE, index.node(i).device};
@@ -159,8 +159,8 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
   for (int i : importer::LiveNodes(*index)) is_live[i] = true;
   for (int i : index->order()) {
     const NodeDef& node = index->node(i);
-    // What nothing needs TensorFlow prunes, unless it has effects; no op that is compiled has, but
-    // for those of the functions that it runs.
+    // TensorFlow prunes unneeded nodes, unless they have effects; no op that is compiled has any,
+    // but for those of the functions that it runs.
     const OpFacts& facts = index->facts(i);
     const bool may_be_pruned = facts.IsCompiled() && !facts.Is(OpFacts::kRunsFunctions);
     if (IsEnd(node) || (!is_live[i] && may_be_pruned)) continue;

@@ -44,7 +44,7 @@ class FunctionBodies {
   Refusal Check(int node, const Knows& knows);
 
  private:
-  // What the bodies around a node say of it.
+  // A node's place, as the bodies around it determine it.
   struct Place {
     absl::string_view device;  // that of the node that is asked about
     int depth = 0;

@@ -37,8 +37,7 @@ class ClusterImport {
   ImportedCluster Take() { return std::move(result_); }
 
  private:
-  // What is known of the shape at the place the argument stands for, with a symbol for each size
-  // that is open.
+  // The known shape at the place the argument stands for, with a symbol for each size that is open.
   absl::StatusOr<ir::Shape> TypeOf(const std::string& tensor, const NodeDef& arg) {
     graph_def::DataType type = arg.attrs.Type("T");
     const PartialShape* shape = FirstShape(arg, "_output_shapes");

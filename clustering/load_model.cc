@@ -73,7 +73,7 @@ void MakeVariablesArguments(GraphDef* graph) {
   }
 }
 
-// The graph that runs one signature: its outputs as _Retval nodes, and what they need.
+// The graph that runs one signature: its outputs as _Retval nodes, and the nodes that they need.
 GraphDef RunSignature(SavedModel model, const Signature& signature,
                       const graph_def::InlineLimits& limits) {
   GraphDef graph = std::move(model.graph);

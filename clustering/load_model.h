@@ -3,8 +3,8 @@
 //   TEKTITE_ASSIGN_OR_RETURN(GraphDef graph, LoadModel(bytes));
 //
 // Of a SavedModel, the graph tagged "serve" (else the first) and of that what its default signature
-// (else the first) needs; its variables are arguments, as in a loaded model. What cannot be taken
-// apart stays a call.
+// (else the first) needs; its variables are arguments, as in a loaded model. A call that cannot be
+// taken apart stays a call.
 #ifndef TEKTITE_CLUSTERING_LOAD_MODEL_H_
 #define TEKTITE_CLUSTERING_LOAD_MODEL_H_
 
@@ -14,9 +14,9 @@
 
 namespace tektite::clustering {
 
-// What becomes of calls of functions with jit_compile=True.
+// The treatment of calls of functions with jit_compile=True.
 enum class XlaCalls {
-  kApart,  // what of any other call: for those who run the graph
+  kApart,  // as any other call: for hosts that run the graph
   kWhole,  // they stay calls, as TensorFlow leaves them
 };
 

@@ -66,7 +66,8 @@ class Marker {
       LeaveOut(i, refusal.reason, std::move(refusal.detail));
       free_const_[i] = refusal.reason == Reason::kNone && index_.node(i).op == "Const";
     }
-    // What is unknown even if all candidates were one cluster. One node less may be one value less.
+    // Leaves out ops whose values are unknown even if all candidates were one cluster. One node
+    // less may be one value less.
     while (LeaveOutUnknownValues([](int, int) { return true; })) {
     }
     LeaveOutBodies();
@@ -219,9 +220,9 @@ class Marker {
         latest = std::min(latest, level_[s] - Step(node, s));
         if (Step(node, s) == 0) join = std::min(join, level_[s]);
       }
-      // What is not compiled is in nobody's way: as late as can be.
+      // A node that is not compiled constrains no cluster: as late as can be.
       if (Kind(node) == kNotCompiled || (join == latest && join != kLatest)) level_[node] = latest;
-      // A candidate whose own kind does not use it, or not first, stays with what it uses.
+      // A candidate whose own kind does not use it, or not first, stays with its operands.
     }
   }
 

@@ -4,7 +4,7 @@
 //   for (const MarkedCluster& cluster : marking.clusters) ... cluster.name, cluster.nodes
 //   marking.reason[i]  // why node i is in none
 //
-// What holds for every cluster:
+// Every cluster has these properties:
 // - Its nodes can be compiled (compilability.h), the values they need are known (compile_time.h).
 // - No cycle: no path leaves it and comes back, not by turns of a loop either. This also keeps the
 //   order of reads and writes of variables: whatever the graph orders before or after the cluster
@@ -44,9 +44,9 @@ struct MarkedCluster {
   int64_t cost = 0;
 };
 
-// A Const belongs to every cluster that uses it: whoever cuts clusters out of the graph copies it,
-// and keeps the original where others need it. Control inputs of members, constants included,
-// become those of the cluster: they may be all that holds it in its branch or loop.
+// A Const belongs to every cluster that uses it: the code that cuts clusters out of the graph
+// copies it, and keeps the original where other nodes need it. Control inputs of members, constants
+// included, become those of the cluster: they may be all that holds it in its branch or loop.
 struct Marking {
   std::vector<MarkedCluster> clusters;
   // By node. A Const in several clusters has the first.

@@ -41,7 +41,7 @@ struct OpFacts {
     kMove,         // moves data; the host's kernels do as well, whatever the size
     kArithmetic,   // an operation
     kTranscendental,
-    kSuppression,  // a box is compared with others
+    kSuppression,  // a box is compared with other boxes
     kContraction,  // a product of matrices
     kConvolution,
   };
@@ -49,8 +49,8 @@ struct OpFacts {
   enum Trait : uint64_t {
     kPlain = 0,
 
-    // What cost.h follows: results that have the shape of the broadcast inputs, and results that
-    // are small where an operand has a dimension that the graph leaves open.
+    // Read by cost.h: results that have the shape of the broadcast inputs, and results that are
+    // small where an operand has a dimension that the graph leaves open.
     kLikeInputs = uint64_t{1} << 0,
     kShrinks = uint64_t{1} << 1,
     // Compiled by itself on [512,1024], one thread, the op ran at least 1.4 times as fast as
@@ -63,8 +63,8 @@ struct OpFacts {
     // The same, but for a batch norm that computes statistics of the batch: that is 0.9.
     kGainsInInference = uint64_t{1} << 3,
 
-    // What mark_clusters.h asks. Passing such a result on or measuring it costs the host no more
-    // than one more output of a cluster.
+    // Read by mark_clusters.h. Passing such a result on or measuring it costs the host no more than
+    // one more output of a cluster.
     kCheapOutput = uint64_t{1} << 4,
     // No work, and not counted among a graph's ops.
     kUncounted = uint64_t{1} << 5,
@@ -78,7 +78,7 @@ struct OpFacts {
     // Numbers that a seed decides on, but not in the same way in XLA's functions.
     kRandom = uint64_t{1} << 36,
 
-    // What compile_time.h asks: results that depend on the operand's shape alone, and import
+    // Read by compile_time.h: results that depend on the operand's shape alone, and import
     // functions that compute known values from known values, beside what the importer folds.
     kMeasures = uint64_t{1} << 8,
     kComputesContents = uint64_t{1} << 9,

@@ -92,7 +92,7 @@ class ChainFinder {
     return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; });
   }
 
-  // Adds to what `assign` gave, and is over before `destroy` reads; nothing else knows of it.
+  // Adds to the value of `assign`, and ends before `destroy` reads; no other node reads it.
   bool IsAccumulate(const GraphIndex::Use& use, int assign, int destroy) const {
     const NodeDef& node = index_.node(use.node);
     if (node.op != "AssignAdd" || use.input != 0 || node.NumDataInputs() != 2 ||
@@ -106,7 +106,7 @@ class ChainFinder {
   const GraphIndex& index_;
 };
 
-// What the chain waited for, its sum waits for.
+// The sum waits for the control inputs of its chain.
 void AddControlInputs(const NodeDef& from, const std::vector<bool>& removed,
                       const GraphIndex& index, NodeDef* to) {
   for (const NodeInput& in : from.inputs) {

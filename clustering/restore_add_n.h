@@ -9,12 +9,12 @@
 // as Keras spells them, become such sums). Reference types cannot be compiled, and each such sum
 // cuts a model in two: GPT-2 fell into 26 clusters, and is one with them restored.
 //
-// What s was computed from is the same; the order of addition, which depended on which operand came
-// first, is now fixed. A chain that anybody else looks at, that does not start from zero, or whose
+// The operands of s are the same; the order of addition, which depended on which operand came
+// first, is now fixed. A chain that another node reads, that does not start from zero, or whose
 // parts disagree on a name or a type, is left alone.
 //
 // Limits: for marking only. The host does the same to its own graph (restore_add_n.h of the hook)
-// for those sums that end up in a cluster, and leaves the others as they are.
+// for those sums that end up in a cluster, and leaves all other sums as they are.
 #ifndef TEKTITE_CLUSTERING_RESTORE_ADD_N_H_
 #define TEKTITE_CLUSTERING_RESTORE_ADD_N_H_
 

@@ -1,6 +1,6 @@
 # tektite_library(NAME SRCS a.cc ... DEPS lib ...): a static, position-independent library of one room.
-# tektite_test(NAME SRCS a.cc ... DEPS lib ... [TIMEOUT seconds] [SHARDS n]): a GoogleTest binary, registered with CTest as
-# one test, or as n that run its cases between them; its main function is tests/test_main.cc's.
+# tektite_test(NAME SRCS a.cc ... DEPS lib ... [TIMEOUT seconds] [SHARDS n]): a GoogleTest binary, registered with CTest
+# as one test, or as n that run its cases between them; its main function is tests/test_main.cc's.
 
 add_library(tektite_options INTERFACE)
 target_include_directories(tektite_options INTERFACE ${CMAKE_SOURCE_DIR})

@@ -1,7 +1,7 @@
 # tektite_link_in_order(TARGET ORDER): links TARGET by LLVM's linker, which puts the functions that the file ORDER names
 # first, in that order (scripts/order_functions writes it), and packs relocations where the C library reads packed ones.
-# Where LLVM has no linker beside it (Debian's package lld-22) TARGET is linked as everything else is: it works the same,
-# and takes some 15 MiB more memory while it compiles.
+# Where LLVM has no linker beside it (Debian's package lld-22) TARGET is linked as everything else is: it works the
+# same, and takes some 15 MiB more memory while it compiles.
 include(CheckCXXSourceCompiles)
 include(CheckLinkerFlag)
 

@@ -36,7 +36,7 @@ for _ in range(3):
     tektite.wait_until_compiled()
 print(f"result: largest {tf.reduce_max(result):.5f}, mean of squares {tf.reduce_mean(result * result):.5f}")
 
-# What Tektite would compile of a function, without running it.
+# Prints what Tektite would compile of a function, without running it.
 if tektite.is_active():
     report = tektite.explain(normalize, tf.TensorSpec([None, 128]))
     print(f"explain: {report.clustered} of {report.ops} ops of normalize compile")

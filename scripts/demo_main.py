@@ -99,7 +99,7 @@ def complaint(row: dict) -> str | None:
 
 
 def print_sentences(folder: Path, count: int = 5) -> None:
-    """What the sentence encoder is for, computed by Tektite."""
+    """Prints the most alike sentences, as Tektite's encoder finds them."""
     with np.load(folder / "tektite.npz") as saved:
         vectors = np.concatenate([saved[name].reshape(-1, demo_models.HIDDEN) for name in saved.files])
     print(f"\n  The most alike of {len(vectors)} sentences, by TEKTITE=1:")

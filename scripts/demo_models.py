@@ -146,7 +146,7 @@ def most_alike(vectors: np.ndarray, count: int) -> list[tuple[float, str, str]]:
 # ---- the photograph ------------------------------------------------------------------------------
 
 def photograph(app: str) -> Arrays:
-    """The middle square at 224 x 224, scaled as the model wants it."""
+    """The middle square at 224 x 224, scaled for the model."""
     import keras
     import tensorflow as tf
     file = package_file("matplotlib", "mpl-data", "sample_data", "grace_hopper.jpg")

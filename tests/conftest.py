@@ -64,7 +64,7 @@ def report(**values):
 
 @dataclasses.dataclass
 class Result:
-    """What a program reported, the plugin's counters at that time, and what it printed on stderr."""
+    """A program's reported values, the plugin's counters at that time, and the program's stderr."""
 
     values: dict[str, Any]
     stats: dict[str, Any]

@@ -20,7 +20,7 @@
 namespace tektite::cpu {
 namespace {
 
-// What the runtime knows of a kernel beside its code.
+// The facts about a kernel that the runtime needs beside its code.
 struct KernelFacts {
   ir::DimProgram sizes;   // the table that the code reads
   ir::DimProgram launch;  // what a launch needs, at these places of its table:
@@ -73,7 +73,7 @@ bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* c
   return r.AtEnd() && facts->sizes.num_symbols() == facts->launch.num_symbols();
 }
 
-// Sizes that a launch is worked out with; usual kernels have a few dozen.
+// The entries of a launch's table of sizes; usual kernels have a few dozen.
 constexpr size_t kTableOnStack = 128;
 using SizeTable = absl::FixedArray<int64_t, kTableOnStack>;
 
@@ -204,7 +204,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& 
   linking.perf = flags.jit_perf;
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<KernelCompiler> compiler,
                            KernelCompiler::Create(target, linking));
-  // The linker tells debuggers and profilers what it links, not what comes from the disk.
+  // The linker tells debuggers and profilers of code that it links, not of code from the disk.
   const bool keeps_images = !linking.gdb && !linking.perf;
   return std::make_unique<CpuBackend>(std::move(compiler), keeps_images);
 }

@@ -3,7 +3,7 @@
     calls_between(before, after, call_us=4300.0)      # a Split, microseconds of the mean call
 
 The parts of a call are TensorFlow (Python, and its way to the cluster and back), Tektite around its kernels, and
-kernels. At 2 threads and more the rest says what the others did meanwhile.
+kernels. At 2 threads and more the rest says what the other threads did meanwhile.
 """
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Split:
     around: float      # our code outside kernels
     kernels: float     # on the calling thread
     alone: float       # of these: kernels too small to share, and all of them on one thread
-    waiting: float     # of these: for the others' last chunks
+    waiting: float     # of these: for other threads' last chunks
     helping: float     # the other threads' time in kernels
     absent: float      # from the first kernel until a helper came
     unhelped: float    # share of calls that asked for helpers and got none

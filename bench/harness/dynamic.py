@@ -8,7 +8,7 @@ from typing import Any, Sequence
 from bench.harness.engines import ENGINES, STOCK
 from bench.harness.figures import short, table
 
-# What bench/dynamic wants to know of tektite.stats(); one that this build does not count is left out.
+# The counters of tektite.stats() that bench/dynamic reports; one that this build does not count is left out.
 COUNTERS = ("clusters", "compiles", "loaded_plans", "request_compiles", "compile_seconds", "kernels",
             "generic_artifacts", "specialized_artifacts", "runs")
 

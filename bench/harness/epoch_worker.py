@@ -22,7 +22,7 @@ from bench.training_scripts import SCRIPTS
 
 
 class Turns(keras.callbacks.Callback):
-    """Waits before each epoch until it is told to go, and says what it took."""
+    """Waits for a line before each epoch, and answers with the epoch's figures."""
 
     def __init__(self, answers):
         super().__init__()

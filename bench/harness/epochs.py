@@ -4,11 +4,11 @@
     row["first"], row["later"]        # Tektite's part of stock's time: of the first epoch, of those from the third on
     print(figures.table(HEADER, [cells(row)]))
 
-Both processes are alive at once.  In the first two epochs the one whose turn it is not is stopped by a signal, so that it
-compiles nothing meanwhile; later both only wait.  (After a stop an epoch may take twice its time, on virtual machines at
-least, without using more of the processors.)  Of the later epochs the quick quarter counts, of either side: on two threads
-epochs come in two speeds, by how the system places threads.  Processor time is compared likewise: a virtual machine whose
-cores are taken away for seconds shows it in the one and not in the other.
+Both processes are alive at once.  In the first two epochs the one whose turn it is not is stopped by a signal, so that
+it compiles nothing meanwhile; later both only wait.  (After a stop an epoch may take twice its time, on virtual
+machines at least, without using more of the processors.)  Of the later epochs the quick quarter counts, of either side:
+on two threads epochs come in two speeds, by how the system places threads.  Processor time is compared likewise: a
+virtual machine whose cores are taken away for seconds shows it in the one and not in the other.
 """
 import json
 import os
@@ -85,7 +85,7 @@ def run_script(script: str, threads: int, epochs: int, scale: int = 1, timeout: 
         for engine in taken:
             workers[engine] = EpochWorker(script, engine, threads, epochs, scale, timeout)
         for number in range(epochs):
-            # Whoever begins finds the caches of the other: they take turns in that, too.
+            # The engine that begins finds the caches of the other: they take turns in that, too.
             for engine in taken if number % 2 else reversed(taken):
                 taken[engine].append(workers[engine].epoch(then_stop=number < FIRST_LATER - 1))
         ends = {engine: workers[engine].last() for engine in taken}

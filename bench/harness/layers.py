@@ -7,7 +7,7 @@
 A kernel's roofline is the largest of: its multiplications and additions at the peak rate of one core;
 its bytes at the rate of the smallest cache that holds them, or of memory; its weights at the rate at which
 they come when they were last read a call ago, which is measured by reading as much memory as a call touches
-again and again (a last-level cache that others share holds less than its size).
+again and again (a last-level cache that is shared with other programs holds less than its size).
 """
 import re
 from collections import defaultdict
@@ -94,9 +94,9 @@ def parse_name(name: str) -> tuple[str, str, str]:
 
 
 def kernels_between(before: dict, after: dict, mean: bool = False) -> list[Kernel]:
-    """What ran between two answers of tektite.stats(), but what ran once for many calls: the work on
-    weights.  In the order of the program.  A kernel's time is its least, as the machine's peaks are the most it
-    was seen to do; with `mean`, that of all runs between."""
+    """The kernels that ran between two answers of tektite.stats(), without those that run once for many calls: the work
+    on weights.  In the order of the program.  A kernel's time is its least, as the machine's peaks are the most it was
+    seen to do; with `mean`, that of all runs between."""
     earlier = {(k["cluster"], k["kernel"]): k for k in before.get("profile", [])}
     ran = []
     for k in after.get("profile", []):

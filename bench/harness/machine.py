@@ -1,4 +1,4 @@
-"""What the machine is, and what else it does while something is measured.
+"""The machine's description, and its other load during a measurement.
 
     with OtherLoad() as load:
         work()
@@ -9,14 +9,14 @@ import os
 import platform
 import time
 
-# More than this many CPUs in use by others, and a measurement counts as disturbed.
+# A measurement counts as disturbed when other programs use more CPUs than this.
 QUIET = 0.15
 FEATURES = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_bf16")
 
 
 def busy_seconds(stat: str) -> float:
-    """Of all CPUs together, from the text of /proc/stat: neither idle nor waiting for a disk.  Time
-    that the hypervisor gave to others counts as busy."""
+    """Of all CPUs together, from the text of /proc/stat: neither idle nor waiting for a disk.  Time that the hypervisor
+    assigned to other machines counts as busy."""
     user, nice, system, _idle, _wait, irq, soft, steal = map(int, stat.split("\n", 1)[0].split()[1:9])
     return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
 

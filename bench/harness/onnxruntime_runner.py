@@ -12,7 +12,7 @@ def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -
 
     def run(feed: dict) -> Arrays:
         nonlocal session
-        if session is None:  # within the first call, whose time is to hold it
+        if session is None:  # within the first call, whose time includes it
             import onnxruntime
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads, options.inter_op_num_threads = threads, 1

@@ -30,7 +30,7 @@ def compile_model(workload: Workload, cache: Path, config: dict[str, Any]) -> An
 
 
 class Model:
-    """Compiled at the first call, whose time is to hold that."""
+    """Compiled at the first call, whose time includes that."""
 
     def __init__(self, workload: Workload, cache: Path, threads: int, profile: bool = False):
         self.workload, self.cache = workload, cache

@@ -27,7 +27,7 @@ def write_section(page: Path, section: str) -> None:
 
 
 def command_line(program: str, arguments: Sequence[str]) -> str:
-    """Without the options that say where results go: those are files of whoever measured."""
+    """Without the options that say where results go: those name files of the person who measured."""
     kept, skip = [], False
     for argument in arguments:
         if skip:

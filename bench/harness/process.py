@@ -2,7 +2,7 @@
 
     with Worker(Task("bench.models", "bert_base", threads=2), ENGINES["tektite"]) as worker:
         first = worker.outputs(Path("out.npz"))     # seconds of the first call
-        times, others = worker.times(3.0)           # milliseconds of each call during 3 s, others' load
+        times, others = worker.times(3.0)           # milliseconds of each call during 3 s, other load
         stats, rss_mb = worker.stats()              # counters, and the peak of its memory so far
 
 Raises WorkerFailed with one line (what the worker said, or the end of its stderr).
@@ -51,8 +51,8 @@ class Task:
 
 class Worker:
     def __init__(self, task: Task, engine: Engine, *options: str):
-        """`options` are the worker's own, such as --profile.  Caches on disk begin empty and end with
-        the process: a first call is one that nobody has prepared."""
+        """`options` are the worker's own, such as --profile.  Caches on disk begin empty and end with the process: no
+        earlier process has prepared a first call."""
         python = python_of(engine, task.python)
         if not Path(python).exists():
             raise WorkerFailed(f"not installed: bench/setup_rivals {engine.family}")

@@ -5,8 +5,9 @@
     change.noise     # 0.02: a ratio within 1 ± 0.02 is what equal builds show
     change.verdict   # "slower", "faster" or "same"
 
-Times of processes are compared by their logarithms.  The noise is that of the difference of two means: the spread within
-each build, pooled, times Student's quantile for a chance of one in a hundred, so that few processes make it large.
+Times of processes are compared by their logarithms.  The noise is that of the difference of two means: the spread
+within each build, pooled, times Student's quantile for a chance of one in a hundred, so that few processes make it
+large.
 """
 import math
 import statistics

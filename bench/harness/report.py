@@ -56,7 +56,7 @@ def ratio_cell(line: dict | None) -> str:
 
 
 def against_rivals(lines: list[dict], threads: int, engines: list[Engine]) -> str:
-    """A line per workload, a column per engine: stock's time, everyone's speed-up, Tektite's lead."""
+    """A line per workload, a column per engine: stock's time, each engine's speed-up, Tektite's lead."""
     others = [e for e in engines if e.name != STOCK]
     rows, models = [], models_of(lines)
     for model in models:
@@ -165,7 +165,7 @@ def markdown(lines: list[dict], engines: list[Engine], machine: dict, versions: 
 
 
 def readme(lines: list[dict], machine: dict, versions: dict[str, str], command: str) -> str:
-    """The section of README.md: Tektite, the best of the others, and the lead, for each workload and thread count."""
+    """The section of README.md: Tektite, the best rival, and the lead, for each workload and thread count."""
     models, counts = models_of(lines), threads_of(lines)
 
     def cells(model: str, threads: int) -> list[str]:

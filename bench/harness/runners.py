@@ -103,8 +103,8 @@ def kept_on_disk(arrays: Iterable[np.ndarray]) -> Callable[[], Iterator[np.ndarr
 
 
 def training_runner(step: Callable[[], Any], restart: Callable[[], Any]) -> Runner:
-    """`step` answers the loss; `restart` gives the model and the optimizer what they began with, so that the
-    same steps can be compared whoever computes them, code that was compiled meanwhile among them."""
+    """`step` returns the loss; `restart` restores the initial state of the model and the optimizer, so that the same
+    steps can be compared on every engine, also with code that was compiled meanwhile."""
     def outputs():
         restart()
         return [np.array([float(step()) for _ in range(TRAINING_STEPS_COMPARED)], np.float32)]

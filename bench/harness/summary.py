@@ -1,10 +1,10 @@
-"""What the rows of turns.py come to: a line per workload, engine and thread count.
+"""Summarises the rows of turns.py: a line per workload, engine and thread count.
 
     lines = summarise(rows)
     best = best_rival(lines, "mobilenetv2", threads=2)   # the fastest whose results are right
 
-Medians are over the processes that others left alone; where there is none, over all, and the line is
-marked as disturbed.
+Medians are over the processes that no other load disturbed; where there is none, over all, and the line is marked as
+disturbed.
 """
 import statistics
 from collections import defaultdict
@@ -47,7 +47,7 @@ def summary_of(threads: int, model: str, engine: str, runs: list[dict]) -> dict:
     if compared:
         line["difference"] = max(r["difference"] for r in compared)
         line["wrong"] = line["difference"] > allowed(line, any(r.get("double") for r in compared))
-        # What was compared is not compiled code's.
+        # The compared results are not compiled code's.
         line["left_to_host"] = any(r.get("compiled") is False for r in compared)
     if line["failed"]:
         line["error"] = next(r["error"] for r in runs if "error" in r)
@@ -78,7 +78,7 @@ def best_rival(lines: list[dict], model: str, threads: int) -> dict | None:
 
 
 def complaints(lines: list[dict]) -> list[str]:
-    """What makes the run a failure: rivals may fail as they like."""
+    """The reasons why the run is a failure: rivals may fail as they like."""
     found = []
     for line in lines:
         if ENGINES[line["engine"]].rival:

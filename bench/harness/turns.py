@@ -28,7 +28,7 @@ class Options:
     seconds: float
     timeout: float
     python: str
-    again: int = 1  # how often a measurement that others disturbed is made once more
+    again: int = 1  # how often a disturbed measurement is made once more
 
 
 def report(line: str) -> None:

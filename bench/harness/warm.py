@@ -53,7 +53,7 @@ def medians_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def report(rows: list[dict[str, Any]]) -> str:
-    """A line per row as figures_of gives them, with "workload", "threads" and "disturbed", or "error"."""
+    """A line per row as figures_of returns them, with "workload", "threads" and "disturbed", or "error"."""
     cells = []
     for row in rows:
         if "error" in row:

@@ -12,8 +12,8 @@
     {"do": "layers"}                  -> {"layers": [...]}         with --profile, of some engines
     {"do": "quit"}
 
-Every answer is one line; a failure is {"error": "..."} and ends the process.  What TensorFlow or a
-model prints to stdout goes to stderr, so that it cannot disturb the answers.
+Every answer is one line; a failure is {"error": "..."} and ends the process.  Output of TensorFlow or a model to stdout
+goes to stderr, so that it cannot disturb the answers.
 """
 import argparse
 import importlib.util

@@ -25,7 +25,7 @@ class FusedProgram {
                                                               const ir::SymbolMap& sizes,
                                                               compiler::Compiler& compiler);
   void Run() const;
-  // What it takes to ask every kernel for its launch plan.
+  // The time for asking every kernel for its launch plan.
   double PlanNs() const;
 
  private:

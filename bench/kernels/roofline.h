@@ -1,5 +1,5 @@
-// What this machine can do right now: multiply-adds per second and bytes per second of one core,
-// measured with kernels made by the same code generator.
+// The machine's present peaks: multiply-adds per second and bytes per second of one core, measured
+// with kernels made by the same code generator.
 #ifndef TEKTITE_BENCH_KERNELS_ROOFLINE_H_
 #define TEKTITE_BENCH_KERNELS_ROOFLINE_H_
 
@@ -22,9 +22,9 @@ struct Roofline {
   double cache_bytes_per_second = 0;   // read + write of a working set in L2
   double shared_bytes_per_second = 0;  // the same of 12 MB, which the last-level cache holds
   double memory_bytes_per_second = 0;  // the same from DRAM
-  // From what L2 holds to what comes from DRAM.  Between them a last-level cache that others share
-  // holds less than its size: of 32 MB, one machine's gave 105 GB/s up to 12 MB, 57 at 20, 36
-  // at 28.
+  // From sizes that L2 holds to sizes that come from DRAM.  Between them a last-level cache that is
+  // shared with other programs holds less than its size: of 32 MB, one machine's reached 105 GB/s
+  // up to 12 MB, 57 at 20, 36 at 28.
   std::vector<Reading> readings;
 };
 

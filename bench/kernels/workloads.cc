@@ -26,7 +26,7 @@ Workload Gemm(int m, int k, int n) {
   return w;
 }
 
-// What follows a product %1 of [$0, $1] in registers: swish, and GELU as TensorFlow writes it.
+// Epilogues of a product %1 of [$0, $1] in registers: swish, and GELU as TensorFlow writes it.
 constexpr char kSwish[] = R"(  %2: f32[$0,$1] = logistic(%1)
   %3: f32[$0,$1] = mul(%1, %2)
   return %3
@@ -110,7 +110,7 @@ Workload OneQuery(int heads, int length, int width, bool keys) {
   return w;
 }
 
-// What a 3x3 filter of `out` features learns from a batch of images with `in` channels.
+// The gradient of a 3x3 filter of `out` features for a batch of images with `in` channels.
 Workload FilterGradient(int batch, int size, int in, int out) {
   Workload w;
   w.name = absl::StrCat("filter_gradient_", batch, "x", size, "x", size, "x", in, "x", out);

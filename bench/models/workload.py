@@ -1,4 +1,4 @@
-"""What a workload is: a model or a function, and the input of one call.
+"""A workload is a model or a function, and the input of one call.
 
     Workload("mlp", build=make_mlp, inputs=lambda: [noise((1, 64))])
 
@@ -31,7 +31,7 @@ class Workload:
     program: Callable[[], Callable[[], Any]] | None = None
     kind: str = "infer"
     calibrate: bool = False    # set batch norm's statistics from a real pass; see weights.py
-    own_weights: bool = False  # build() gives a model that has its weights
+    own_weights: bool = False  # build() returns a model that has its weights
     any_batch: bool = False    # traced for every size of the inputs' first dimension
     stateful: bool = False     # a program whose calls differ: the first one's results are compared
     tolerance: float = 2e-5    # of the largest output: the contract for whole models in inference

@@ -5,8 +5,8 @@ from bench.zoo.case import Case
 
 
 # Batch norm's statistics come from few pixels in the last layers of these, at batch 1 above all: TensorFlow with and
-# without oneDNN differs by 2e-4 in InceptionV3 and up to 6e-5 in the others. (At 96 pixels Inception's last layers
-# are one pixel, which is nothing but rounding where its statistics are taken off.)
+# without oneDNN differs by 2e-4 in InceptionV3 and up to 6e-5 in the rest. (At 96 pixels Inception's last layers are
+# one pixel, which is nothing but rounding where its statistics are taken off.)
 LOOSE = {"InceptionV3": 2e-3, "InceptionResNetV2": 2e-4, "NASNetMobile": 2e-4, "ResNet50V2": 2e-4}
 
 

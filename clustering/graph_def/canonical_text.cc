@@ -128,8 +128,8 @@ class Walk {
 
   bool WritesVariable(int node) const { return index_.facts(node).Is(OpFacts::kWritesVariable); }
 
-  // Of variables that are written, variable by variable and in order: which value a read gives, and
-  // which write is the last one, is said by no data edge.
+  // Of variables that are written, variable by variable and in order: no data edge says which value
+  // a read returns, or which write is the last one.
   std::vector<Access> Accesses() const {
     std::vector<Access> accesses;
     std::vector<int> position(index_.num_nodes());
@@ -153,7 +153,7 @@ class Walk {
 
   void WriteAccesses(const std::vector<Access>& accesses) {
     for (const Access& access : accesses) {
-      if (number_[access.node] < 0) continue;  // nothing needs what it reads
+      if (number_[access.node] < 0) continue;  // nothing needs the value it reads
       absl::StrAppend(&text_.whole, "variable ", access.variable, " in ", number_[access.node],
                       "\n");
     }

@@ -1,4 +1,5 @@
-// What a closed graph computes, as text that does not depend on names or on the order of its nodes.
+// The computation of a closed graph, as text that does not depend on names or on the order of its
+// nodes.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(CanonicalText text, WriteCanonicalText(graph));
 //   FingerprintOf(text.whole)         // equal for equal graphs, whatever their nodes are called

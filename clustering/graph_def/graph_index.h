@@ -7,8 +7,9 @@
 //
 // Create refuses what no correct graph has: a name twice, an input of a node that is not there, a
 // cycle other than a loop's (NextIteration -> Merge). The order is topological but for those back
-// edges, and follows the graph's own order where it can. What enters a loop comes before what
-// leaves it, since values may take some turns from one to the other. The index borrows the graph.
+// edges, and follows the graph's own order where it can. Nodes that enter a loop come before nodes
+// that leave it, since values may take some turns from one to the other. The index borrows the
+// graph.
 #ifndef TEKTITE_CLUSTERING_GRAPH_DEF_GRAPH_INDEX_H_
 #define TEKTITE_CLUSTERING_GRAPH_DEF_GRAPH_INDEX_H_
 
@@ -42,7 +43,7 @@ class GraphIndex {
   const GraphDef& graph() const { return *graph_; }
   int num_nodes() const { return static_cast<int>(graph_->nodes.size()); }
   const NodeDef& node(int i) const { return graph_->nodes[i]; }
-  // What is known of the node's op.
+  // The facts of the node's op.
   const clustering::OpFacts& facts(int i) const { return *facts_[i]; }
   // In the order of NodeDef::inputs.
   absl::Span<const Edge> inputs(int node) const { return inputs_[node]; }

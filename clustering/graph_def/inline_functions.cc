@@ -159,7 +159,7 @@ class Inliner {
         from_body = from_body || body_nodes.contains(input.node);
         input = std::move(*translated);
       }
-      // What the call waits for, the first nodes of its body wait for.
+      // The first nodes of the body wait for the call's control inputs.
       if (!from_body) copy.inputs.insert(copy.inputs.end(), waits.begin(), waits.end());
       Substitute(*attrs, &copy.attrs);
       body.nodes.push_back(std::move(copy));

@@ -6,10 +6,10 @@
 // after:   node { name: "call/add" op: "AddV2" input: "x" input: "x" }
 //
 // Taken apart are PartitionedCall, StatefulPartitionedCall, and nodes whose op is a function's
-// name. What used a result of the call uses what computes it; what waited for the call waits for a
-// NoOp under the call's name, which waits for the function's own control outputs. A call stays
-// where its function is missing, does not fit, or the limits are reached. Functional If and While
-// stay.
+// name. A user of the call's result reads the node that computes it; a node that waited for the
+// call waits for a NoOp under the call's name, which waits for the function's own control outputs.
+// A call stays where its function is missing, does not fit, or the limits are reached. Functional
+// If and While stay.
 #ifndef TEKTITE_CLUSTERING_GRAPH_DEF_INLINE_FUNCTIONS_H_
 #define TEKTITE_CLUSTERING_GRAPH_DEF_INLINE_FUNCTIONS_H_
 

@@ -12,7 +12,7 @@
 namespace tektite::graph_def {
 namespace {
 
-// Nested messages; the wire reader has its own limit on what may nest.
+// The bound on nested messages; the wire reader has its own.
 constexpr int kMaxDepth = 100;
 
 enum class MessageType {

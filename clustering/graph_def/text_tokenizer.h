@@ -1,4 +1,9 @@
-// Tokens of protobuf's text format; see text_reader.h. Internal to this room.
+// Tokens of protobuf's text format, for text_reader.h.
+//
+//   for (TextTokenizer in(text); in.current().kind != TextToken::kEnd; in.Advance()) ...
+//
+// Limits: internal to this room, since errors are exceptions; ReadTextGraphDef's callers see
+// statuses.
 #ifndef TEKTITE_CLUSTERING_GRAPH_DEF_TEXT_TOKENIZER_H_
 #define TEKTITE_CLUSTERING_GRAPH_DEF_TEXT_TOKENIZER_H_
 

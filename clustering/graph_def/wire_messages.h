@@ -2,6 +2,8 @@
 //
 // These functions throw (protozero does), so only the entry points of this room, which catch, call
 // them: ReadGraphDef, ReadSavedModel, MaterializeTensor.
+//
+//   const absl::Status status = Guard("GraphDef", [&] { graph = ReadGraph(reader, source); });
 #ifndef TEKTITE_CLUSTERING_GRAPH_DEF_WIRE_MESSAGES_H_
 #define TEKTITE_CLUSTERING_GRAPH_DEF_WIRE_MESSAGES_H_
 
@@ -15,7 +17,7 @@
 
 namespace tektite::graph_def::wire {
 
-// What protozero's own exceptions do not say: limits and meaning.
+// Errors beside protozero's own exceptions: exceeded limits and meaningless values.
 class MessageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -51,7 +53,7 @@ NodeDef ReadNode(protozero::pbf_reader reader, const Source& source);
 OpDef ReadOp(protozero::pbf_reader reader);
 GraphDef ReadGraph(protozero::pbf_reader reader, const Source& source);
 
-// Runs `read` and turns what it throws into a status that starts with `what`.
+// Runs `read` and turns its exception into a status that starts with `what`.
 template <typename Read>
 absl::Status Guard(absl::string_view what, Read&& read) {
   try {

@@ -2,8 +2,8 @@
 //
 //   std::string bytes = WriteGraphDef(graph);
 //
-// ReadGraphDef(WriteGraphDef(g)) equals g, and TensorFlow reads the bytes. The same graph always
-// gives the same bytes (attributes are sorted by name).
+// ReadGraphDef(WriteGraphDef(g)) equals g, and TensorFlow reads the bytes. Equal graphs have equal
+// bytes (attributes are sorted by name).
 #ifndef TEKTITE_CLUSTERING_GRAPH_DEF_WRITER_H_
 #define TEKTITE_CLUSTERING_GRAPH_DEF_WRITER_H_
 

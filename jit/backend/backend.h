@@ -1,11 +1,12 @@
-// What a back end provides: machine code (or anything that runs) for one fusion node at a time.
+// The interface of a back end, which makes machine code (or anything that runs) for one fusion node
+// at a time.
 //
 // A fused graph (after the passes) holds parameters, constants, and `fusion` nodes, nothing else
 // but reshapes that are views.  Each fusion has a kind (attribute `kind`) and a region; the
 // region's parameters are the fusion's operands, the region's outputs its results.  The region is
-// the meaning: the reference back end interprets it, others emit code for it.  A back end refuses
-// what it cannot do with Unimplemented and a reason; the compiler then asks the next back end in
-// its list.
+// the meaning: the reference back end interprets it, every other back end emits code for it.  A
+// back end refuses a fusion that it cannot compile with Unimplemented and a reason; the compiler
+// then asks the next back end in its list.
 //
 // Kernels run on streams of the back end's device, on buffers in that device's memory (kernel.h,
 // stream.h).  See jit/reference for the smallest back end, and tests/conformance for what each
@@ -38,24 +39,24 @@ class Backend {
   virtual ~Backend() = default;
   virtual absl::string_view name() const = 0;
   virtual const TargetInfo& target() const = 0;
-  // Where its kernels run; null: on the host.  The same object as long as the back end exists, and
-  // whoever keeps it may use it longer.
+  // Where its kernels run; null: on the host.  The same object as long as the back end exists; a
+  // caller that keeps the pointer may use it longer.
   virtual std::shared_ptr<Device> device() const { return nullptr; }
   // Thread-safe.  Shapes may be symbolic: the kernel then serves every value of its symbols.
   virtual absl::StatusOr<std::shared_ptr<const Kernel>> Compile(const ir::Node& fusion,
                                                                 const CompileOptions& options) = 0;
   // Whether kernels have images and Load takes them.
   virtual bool keeps_images() const { return false; }
-  // A kernel for each image, which a kernel of this very build and for the same target gave, maybe
-  // in another process.  Those that are loaded together may share memory until the last of them
-  // goes.  Thread-safe.  Bytes that cannot be such images are refused, all of them.
+  // A kernel for each image, which a kernel of this very build and for the same target returned,
+  // possibly in another process.  Those that are loaded together may share memory until the last of
+  // them goes.  Thread-safe.  Bytes that cannot be such images are refused, all of them.
   virtual absl::StatusOr<std::vector<std::shared_ptr<const Kernel>>> Load(
       absl::Span<const absl::string_view> images) {
     return absl::UnimplementedError("this back end keeps no images");
   }
-  // The panel width (columns) in which this back end wants the right-hand side of a contraction
-  // [m, k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.
-  // m may be symbolic, and then the width does not depend on it.
+  // The panel width (columns) in which this back end reads the right-hand side of a contraction [m,
+  // k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.  m may
+  // be symbolic, and then the width does not depend on it.
   virtual int64_t RhsPanelWidth(const ir::Node& contraction) const { return 0; }
 };
 

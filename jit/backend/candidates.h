@@ -1,4 +1,4 @@
-// What a back end provides beside backend.h when it knows several ways to make a kernel, which
+// The interface, beside backend.h, of a back end that knows several ways to make a kernel, which
 // differ in speed and, within the numeric contract, in the order of sums.
 //
 //   if (auto* ways = dynamic_cast<const backend::Candidates*>(&back_end)) {
@@ -26,7 +26,7 @@ class Candidates {
   virtual std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool packs_rhs) const = 0;
   // Whether this way needs the contraction to stand alone (passes/split_epilogue.h).
   virtual bool StandsAlone(absl::string_view candidate) const = 0;
-  // What else their speed depends on beside the target: the version of a library.
+  // The version of a library: their speed depends on it beside the target.
   virtual std::string Version() const = 0;
 };
 

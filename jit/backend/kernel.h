@@ -5,6 +5,9 @@
 // device are HostKernels, whose work is cut into chunks numbered from 0.  Chunks are independent,
 // may run in any order and on any thread, and are fixed by the sizes alone, so that results never
 // depend on the number of threads.
+//
+//   const LaunchPlan plan = kernel.Plan(sizes);      // chunks, scratch, cost
+//   if (plan.fits) stream.Launch(kernel, plan, pointers, sizes);
 #ifndef TEKTITE_JIT_BACKEND_KERNEL_H_
 #define TEKTITE_JIT_BACKEND_KERNEL_H_
 
@@ -18,7 +21,7 @@ namespace tektite::backend {
 // How a kernel runs on given sizes.
 struct LaunchPlan {
   int64_t num_chunks = 1;     // of a HostKernel
-  int64_t scratch_bytes = 0;  // of a HostKernel, for each worker; of others, for a launch
+  int64_t scratch_bytes = 0;  // of a HostKernel, for each worker; else for a launch
   double cost_ns = 0;         // estimated for one core, for the decision to stay serial
   bool fits = true;           // false: the kernel cannot count in these sizes, and must not run
 };
@@ -28,15 +31,15 @@ class Kernel {
   virtual ~Kernel() = default;
   // `sizes`: values of the region's symbols, as ir::SymbolsOf orders them; a kernel of static
   // shapes returns the same always.  Depends on the sizes alone; takes well under a microsecond.
-  // Sizes may be anything: what they make the kernel work out (offsets, chunks, scratch) is checked
-  // here, once, and a launch takes it for granted.  Whatever else a kernel derives from the sizes
-  // it works out again in its launch, so that a frame holds the sizes and nothing behind them.
+  // Sizes may be anything: Plan checks the values that the kernel computes from them (offsets,
+  // chunks, scratch), once, and a launch relies on that.  A launch computes all else that depends
+  // on the sizes again, so that a frame holds the sizes and nothing behind them.
   virtual LaunchPlan Plan(absl::Span<const int64_t> sizes) const = 0;
   // Result `result` may share operand `operand`'s buffer: every element is read before it is
   // written, by the chunk or thread that writes it.
   virtual bool CanRunInPlace(int operand, int result) const { return false; }
-  // What Backend::Load makes this kernel from; empty where the back end keeps no images, and for a
-  // kernel without code of its own.
+  // The bytes that Backend::Load makes this kernel from; empty where the back end keeps no images,
+  // and for a kernel without code of its own.
   virtual std::string Image() const { return ""; }
 };
 

@@ -1,9 +1,9 @@
-// Where the buffers of calls lie: a device's memory, and blocks of it that somebody owns.
+// A device's memory, where the buffers of calls lie, and owned blocks of it.
 //
 //   Block block = device.memory().Allocate(bytes);
 //   if (block.data() == nullptr) return absl::ResourceExhaustedError(...);
 //
-// A buffer is an address and nothing more; whoever holds one knows which memory it is of.  Only the
+// A buffer is an address and nothing more; its holder must know which memory it is of.  Only the
 // host's memory may be read and written through a pointer.  All other memory is reached by the
 // copies and the kernels of a stream (stream.h), so nothing in jit/runtime dereferences a buffer
 // without having asked for its space.
@@ -21,7 +21,8 @@ namespace tektite::backend {
 // Every block and every buffer in it begins at a multiple of this.
 inline constexpr int64_t kAlignment = 64;
 inline int64_t AlignUp(int64_t bytes) { return RoundUp(bytes, kAlignment); }
-// What a process can address: no buffer is larger, so that sums of thousands of sizes fit 64 bits.
+// The bytes that a process can address: no buffer is larger, so sums of thousands of sizes fit 64
+// bits.
 inline constexpr int64_t kMostBytes = int64_t{1} << 47;
 
 // Which memory a tensor of a call lies in.
@@ -34,7 +35,8 @@ class Memory {
  public:
   virtual ~Memory() = default;
   virtual MemorySpace space() const = 0;
-  // What the machine, its container or the card has: more is refused without being tried.
+  // The bytes that the machine, its container or the card has: Allocate refuses more without
+  // trying.
   virtual int64_t limit() const = 0;
   // Uninitialized.  The block's data() is null when there is no memory, and for sizes below 0 or
   // above kMostBytes; never null otherwise, also for 0 bytes.
@@ -42,7 +44,7 @@ class Memory {
 
  protected:
   friend class Block;
-  // `source` is what the memory gave the block: which of its sources the bytes came from.
+  // `source` names the one of the memory's sources that the bytes came from.
   virtual void Free(void* data, int64_t bytes, int source) = 0;
 };
 

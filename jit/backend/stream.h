@@ -7,9 +7,10 @@
 //     return stream.Synchronize();
 //   }));
 //
-// What a stream is told runs in that order, and may run later: after Synchronize all of it has run.
-// Two streams are ordered by events alone.  The host's device (jit/runtime/host_device.h) runs each
-// launch before it returns, its chunks on the threads of HostPool.
+// A stream runs its launches and copies in the order of the calls, possibly later: after
+// Synchronize all of them have run.  Two streams are ordered by events alone.  The host's device
+// (jit/runtime/host_device.h) runs each launch before it returns, its chunks on the threads of
+// HostPool.
 //
 // Errors of single launches and copies are kept and returned by Synchronize; after one, nothing
 // more runs.
@@ -49,7 +50,7 @@ struct CallTimes {
   std::atomic<int64_t> team{0};     // of these: from the team's start to its end
   std::atomic<int64_t> shared{0};   // of these: kernels whose chunks were offered to workers
   std::atomic<int64_t> alone{0};    // and kernels that the caller ran by itself
-  std::atomic<int64_t> waiting{0};  // of `shared`: the caller found no chunk left, others had some
+  std::atomic<int64_t> waiting{0};  // of `shared`: the caller waited for workers' chunks
   std::atomic<int64_t> helping{0};  // workers in chunks
   std::atomic<int64_t> absent{0};   // before the first worker came, or all of a call if none did
   std::atomic<int64_t> unhelped{0};  // calls that asked for workers, and none came in time
@@ -57,7 +58,7 @@ struct CallTimes {
 
 inline bool NeverCancelled() { return false; }
 
-// What a stream needs to know of all that it will be told.  Borrows everything.
+// The properties that all launches and copies of a stream share.  Borrows everything.
 struct StreamOptions {
   HostPool pool;
   double cost_ns = 0;         // of all launches
@@ -93,9 +94,9 @@ class Stream {
   virtual void CopyWithin(void* to, const void* from, int64_t bytes) = 0;
   // All that the stream was told before; another stream of the device may wait for it.
   virtual std::unique_ptr<Event> Record() = 0;
-  // What follows begins after the event.
+  // All later launches and copies begin after the event.
   virtual void Wait(const Event& event) = 0;
-  // Waits until all has run.  OK, Cancelled, or what the device failed with.
+  // Waits until all has run.  OK, Cancelled, or the error of the device.
   virtual absl::Status Synchronize() = 0;
 };
 

@@ -1,6 +1,6 @@
-// What code generation and layout choices need to know about the machine.
+// The facts about the machine that code generation and layout choices need.
 //
-// A back end fills it from what it detects, or from --cpu=avx2; nothing else asks the machine.
+// A back end fills it from the machine, or from --cpu=avx2; no other code asks the machine.
 // Limits: the instruction set varies, the architecture does not: code is for the host's triple.
 #ifndef TEKTITE_JIT_BACKEND_TARGET_INFO_H_
 #define TEKTITE_JIT_BACKEND_TARGET_INFO_H_
@@ -23,8 +23,8 @@ struct TargetInfo {
   int64_t winograd_channels = 0;
   std::string code_generator;  // "llvm 22.1.8"; empty where code is not generated
 
-  // What the cost model takes one core for, chosen on Zen 5 servers (bench/kernels prints a
-  // machine's own).  Constants: plans follow from them, and are the same in every process.
+  // The cost model's rates of one core, chosen on Zen 5 servers (bench/kernels prints a machine's
+  // own).  Constants: plans follow from them, and are the same in every process.
   double clock_ghz = 4;              // while it multiplies vectors
   double vector_fmas_per_cycle = 2;  // multiply-adds of whole vectors
   double memory_bytes_per_ns = 20;   // to or from memory
@@ -32,7 +32,7 @@ struct TargetInfo {
 
   int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
   double ns(double cycles) const { return cycles / clock_ghz; }
-  // What one core is expected to get through: nine tenths of what its units can do.
+  // The rate that one core is expected to reach: nine tenths of its units' peak.
   double vector_fmas_per_ns() const { return clock_ghz * vector_fmas_per_cycle * 0.9; }
 };
 

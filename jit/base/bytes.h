@@ -6,7 +6,7 @@
 //   if (!r.AtEnd() || !is_same) return;  // damaged
 //
 // A reader never reads beyond its bytes: the first value that is not there makes it fail, and all
-// later ones are zero or empty.  What it returns borrows from those bytes.
+// later ones are zero or empty.  Its results borrow from those bytes.
 #ifndef TEKTITE_JIT_BASE_BYTES_H_
 #define TEKTITE_JIT_BASE_BYTES_H_
 

@@ -1,6 +1,9 @@
 // Exceptions become statuses.
 //
 //   const absl::Status status = CatchAll([&]() -> absl::Status { return Work(); });
+//
+// Why: protozero and the standard library throw, and nothing may be thrown across the C interface.
+// Limits: the text of an exception of unknown type is lost.
 #ifndef TEKTITE_JIT_BASE_CATCH_ALL_H_
 #define TEKTITE_JIT_BASE_CATCH_ALL_H_
 

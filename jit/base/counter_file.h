@@ -8,10 +8,10 @@
 //   absl::StatusOr<CounterSnapshot> seen = ReadCounterFile("/run/x.stats");   // another process
 //
 // The counters lie in memory that no other process can cut short (a sealed memfd): a mapped file
-// that somebody truncates would kill the process that counts.  The file says where they are, and is
-// a copy of them as of the last Save, the destructor or the process's end.  A reader that may not
-// look at the process (another user, another container) sees the copy, and so does one that comes
-// after its end.
+// that another process truncates would kill the process that counts.  The file says where they are,
+// and is a copy of them as of the last Save, the destructor or the process's end.  A reader that
+// may not look at the process (another user, another container) sees the copy, and so does one that
+// comes after its end.
 //
 // The file is locked as long as its process lives (flock): where the lock can be had, it belongs to
 // none.  Every value is read and written whole; values of one moment do not belong together more
@@ -37,7 +37,7 @@ struct CounterSnapshot;
 
 class CounterFile {
  public:
-  // Replaces what is there.
+  // Replaces an existing file.
   static std::unique_ptr<CounterFile> Create(const std::string& path);
   // Saves.
   ~CounterFile();
@@ -55,8 +55,8 @@ class CounterFile {
   static void SaveAll();
 
   const int file_;    // holds the lock
-  const int memory_;  // what `table_` maps; -1: nothing that others could read
-  std::mutex mutex_;  // of those who add rows
+  const int memory_;  // mapped at `table_`; -1: other processes cannot read it
+  std::mutex mutex_;  // held while a row is added
   Table* const table_;
   friend absl::StatusOr<CounterSnapshot> ReadCounterFile(const std::string& path);
 };

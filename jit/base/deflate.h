@@ -4,8 +4,8 @@
 //   const bool is_ours = Inflate(packed, again);
 //   if (!is_ours) again->clear();  // Deflate did not write it
 //
-// For what is written once and seldom read: a millisecond for 50 KB, a tenth of that back.  No
-// bytes make Inflate take more than some thousand times their own size, the most that zlib can
+// For texts that are written once and seldom read: a millisecond for 50 KB, a tenth of that back.
+// No bytes make Inflate take more than some thousand times their own size, the most that zlib can
 // mean.
 #ifndef TEKTITE_JIT_BASE_DEFLATE_H_
 #define TEKTITE_JIT_BASE_DEFLATE_H_

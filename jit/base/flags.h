@@ -26,7 +26,7 @@ struct Flags {
 #include "jit/base/flag_list.inc"
 #undef TEKTITE_FLAG
 
-  // Never fails: what is wrong is appended to `errors`, a line each.
+  // Never fails: appends a line to `errors` for each mistake.
   static Flags Parse(absl::string_view text, std::vector<std::string>* errors);
 
   // The value of an int64 or bool flag (0 or 1); nothing when no such flag has that name.

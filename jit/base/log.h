@@ -2,6 +2,10 @@
 //
 // Warnings are for what the user can act on (a bad flag, a refused cache file); a message with the
 // same text is printed once per process.  Everything else is a counter or a reason code.
+//
+//   Warn("unknown flag --", name);      // tektite: unknown flag --...
+//
+// Limits: a process prints at most 1,000 different lines.
 #ifndef TEKTITE_JIT_BASE_LOG_H_
 #define TEKTITE_JIT_BASE_LOG_H_
 

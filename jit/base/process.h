@@ -1,4 +1,4 @@
-// Who is who among processes that share a directory, and whether they still live.
+// Identities of processes that share a directory, and whether a process still lives.
 //
 //   const ProcessId self = CurrentProcess();
 //   if (IsDead(other)) unlink(its_temporary_file);

@@ -56,8 +56,8 @@ int DropCleanPages(dl_phdr_info* object, size_t, void*) {
   return 0;
 }
 
-// Walking the heap takes a millisecond, and what was given back costs page faults when it is
-// needed again: 50 ms keep both to about a hundredth of the time.
+// Walking the heap takes a millisecond, and released memory costs page faults when it is needed
+// again: 50 ms keep both to about a hundredth of the time.
 constexpr auto kBetween = std::chrono::milliseconds(50);
 
 std::atomic<bool> keeps_library_pages{false};

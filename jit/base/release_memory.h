@@ -1,9 +1,9 @@
-// Gives memory back to the system before and after a burst of compiling.
+// Returns free memory to the system before and after a burst of compiling.
 //
-// Why: what comes after it is the packing of weights, and a process's peak would otherwise hold the
-// leavings of the compiler beside the packed weights.  Of ResNet50's peak that is some 40 MB.
-// Before it there are the leavings of the host: making a model and its graph has freed 10 to 17 MB
-// that the compiler's thread, which has an arena of malloc's to itself, would not use.
+// Why: the packing of weights follows a burst, and a process's peak would otherwise hold the
+// compiler's free memory beside the packed weights.  Of ResNet50's peak that is some 40 MB.  Before
+// a burst the host's free memory remains: making a model and its graph frees 10 to 17 MB that the
+// compiler's thread, which has an arena of malloc's to itself, would not use.
 //
 //   for (...) { ReleaseFreeMemoryAtTimes(); ... compile a kernel ... }
 //   ReleaseFreeMemory();
@@ -12,7 +12,7 @@
 //   the heap's free pages
 //   the pages of this library's code and constant tables, and of the libraries it brings along.
 //   LLVM is the most of them, and hardly any is needed to run kernels.  They are the file's, so
-//   what is needed again is mapped again, out of the page cache, at some 0.1 us a page.
+//   a page that is needed again is mapped again, out of the page cache, at some 0.1 us.
 // Limits: walks the whole heap, a millisecond where it is large.  A debugger's breakpoints in this
 // library's code are pages of their own, and lost unless KeepLibraryPages has been called.
 #ifndef TEKTITE_JIT_BASE_RELEASE_MEMORY_H_

@@ -1,4 +1,9 @@
-// Division that rounds up, of sizes and counts (at least 0, by at least 1).
+// Division that rounds up, of sizes and counts.
+//
+//   CeilDiv(10, 4)    // 3
+//   RoundUp(10, 4)    // 12
+//
+// Limits: counts of at least 0, units of at least 1; CeilDiv saturates (jit/base/saturating.h).
 #ifndef TEKTITE_JIT_BASE_ROUNDING_H_
 #define TEKTITE_JIT_BASE_ROUNDING_H_
 

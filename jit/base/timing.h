@@ -1,4 +1,10 @@
 // Wall-clock measurement for counters and --time_passes.
+//
+//   const Stopwatch watch;
+//   ... work ...
+//   total += watch.Seconds();
+//
+// Limits: wall time, which includes the time that other threads had the core.
 #ifndef TEKTITE_JIT_BASE_TIMING_H_
 #define TEKTITE_JIT_BASE_TIMING_H_
 

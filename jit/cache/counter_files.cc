@@ -18,9 +18,9 @@
 namespace tektite::cache {
 namespace {
 
-// So many of the newest files stay, whether their processes live or not, and so many of the others
-// are looked at: to ask about one costs a look into /proc or at its lock, some 10 us, on the thread
-// of a process's first request.
+// The newest kKept files stay, whether their processes live or not, and at most kMostLooks older
+// ones are examined: one file costs a look into /proc or at its lock, some 10 us, on the thread of
+// a process's first request.
 constexpr size_t kKept = 16;
 constexpr size_t kMostLooks = 512;
 

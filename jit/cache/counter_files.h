@@ -1,5 +1,11 @@
-// Where processes leave their counter files (jit/base/counter_file.h): in run/ of the cache
-// directory, or where --stats_file says.  They count in the directory's bound (evict.h).
+// The places of processes' counter files (jit/base/counter_file.h): run/ of the cache directory, or
+// the path that --stats_file names.
+//
+//   const std::string path = NewCounterFilePath(flags);      // this process writes it
+//   absl::StatusOr<std::string> file = FindCounterFile(flags, "4711");   // `tektite stats 4711`
+//
+// The files count in the directory's bound (evict.h). Limits: a process of another container is
+// known to be gone only by the lock on its file.
 #ifndef TEKTITE_JIT_CACHE_COUNTER_FILES_H_
 #define TEKTITE_JIT_CACHE_COUNTER_FILES_H_
 
@@ -15,9 +21,9 @@ namespace tektite::cache {
 // For this process; empty where there is no place for one.  Of processes that are gone the last few
 // are kept.
 std::string NewCounterFilePath(const Flags& flags);
-// Removes what is older than the newest `kept` files and belongs to no process: of this boot and
-// process namespace one that is known to be gone; of others, whose numbers mean nothing here, one
-// that holds no lock on its file.  Returns how many.
+// Removes files that are older than the newest `kept` and belong to no process: a process of this
+// boot and process namespace must be known to be gone; a process of another one, whose number means
+// nothing here, must hold no lock on its file.  Returns how many.
 int RemoveCounterFiles(const Directory& run_folder, size_t kept);
 // `which`: a process's number, or a file, or empty for the newest.
 absl::StatusOr<std::string> FindCounterFile(const Flags& flags, absl::string_view which);

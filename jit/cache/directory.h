@@ -8,10 +8,11 @@
 // whole files only, also over a network, and a process may be killed anywhere.  Temporary files
 // carry their process's id; Sweep removes those of dead ones.
 //
-// What runs as code must not come from somebody else.  A directory that is ours to write to is made
-// with mode 0700; one that belongs to another user, that others may write to, or that is a symbolic
-// link is refused, and so is such a file.  Only one that is read with kReadOthers may belong to
-// others: its content is not run, or a signature says whose it is (pack_signature.h).
+// Bytes that run as code must not come from another user.  A directory that is ours to write to is
+// made with mode 0700; one that belongs to another user, that other users may write to, or that is
+// a symbolic link is refused, and so is such a file.  Only a directory that is read with
+// kReadOthers may belong to another user: its content is not run, or a signature says whose it is
+// (pack_signature.h).
 #ifndef TEKTITE_JIT_CACHE_DIRECTORY_H_
 #define TEKTITE_JIT_CACHE_DIRECTORY_H_
 
@@ -36,16 +37,16 @@ class Directory {
     int64_t used_us = 0;  // as Touch left it
   };
 
-  // kReadWrite makes it and what is above it; the others answer NotFound when there is none.
-  // kReadOthers accepts another owner.  FailedPrecondition says what is unsafe about it.
+  // kReadWrite makes it and the folders above it; every other use returns NotFound when there is
+  // none.  kReadOthers accepts another owner.  FailedPrecondition names the unsafe property.
   static absl::StatusOr<std::unique_ptr<Directory>> Open(const std::string& path, Use use);
   ~Directory();
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
   const std::string& path() const { return path_; }
-  // At most `most` bytes from the front.  A file that is no plain file, belongs to somebody else or
-  // may be written by others is refused.
+  // At most `most` bytes from the front.  A file that is no plain file, belongs to another user or
+  // is writable by other users is refused.
   ReadResult Read(absl::string_view name, std::string* bytes, int64_t most = kMostFileBytes) const;
   // Why Read refuses it where code is run; empty: it does not, or there is no such file.
   std::string WhyRefused(absl::string_view name) const;
@@ -54,7 +55,7 @@ class Directory {
   // Adds to the end, in one piece where other processes add, too.
   absl::Status Append(absl::string_view name, absl::string_view bytes) const;
   bool Remove(absl::string_view name) const;
-  // If nobody holds a lock on it (flock), which the system drops with the process that took it.
+  // If no process holds a lock on it (flock), which the system drops with the process that took it.
   // Where a file system knows no locks: if it was not written for a week.
   bool RemoveUnlessLocked(absl::string_view name) const;
   // Makes it the last used.  Files that were used within `granularity_us` are left alone.

@@ -19,8 +19,8 @@ constexpr int64_t kTouchUs = int64_t{600} * 1000000;
 // After growing by this part of the bound, what other processes did is looked at again.
 constexpr int64_t kLookAgain = 16;
 
-// What lies beside the entries takes less than a hundredth of the bound: notes of what was evicted,
-// the log of what this run used, and those of earlier runs.
+// The files beside the entries take less than a hundredth of the bound: notes of evicted entries,
+// the log of the entries that this run used, and the logs of earlier runs.
 constexpr int64_t kLeastBeside = 1 << 10, kMostNotes = 256 << 10, kMostLog = 2 << 20;
 
 int64_t NoteBytes(int64_t max_bytes) {
@@ -74,8 +74,8 @@ DiskStore::DiskStore(const DiskStoreOptions& options)
   }
 }
 
-// A pack is code that will run.  Without a key only the user's own and root's is trusted; with one,
-// whatever it has signed, whoever owns the files.
+// A pack is code that will run.  Without a key only the user's own and root's is trusted; with a
+// key, every pack that it has signed is trusted, and the owner of the files does not matter.
 absl::StatusOr<DiskStore::Pack> DiskStore::OpenPack(const std::string& path,
                                                     const std::string& key_path) {
   Pack pack;
@@ -201,7 +201,7 @@ void DiskStore::KeepBound(int64_t added) {
   const Evicted evicted =
       looked.entries == 0 ? looked : EvictTo(*directory_, max_bytes_ - max_bytes_ / 10, notes);
   counters_.evicted += looked.entries + (looked.entries == 0 ? 0 : evicted.entries);
-  // Others add to it, too: some way below the bound it is counted again.
+  // Other processes add entries, too: some way below the bound the bytes are counted again.
   known_bytes_ =
       std::max(evicted.bytes_left + evicted.counter_bytes, max_bytes_ - max_bytes_ / kLookAgain);
 }

@@ -1,4 +1,4 @@
-// The disk cache: what was compiled once is read back by every later process.
+// The disk cache: every later process reads code back that was compiled once.
 //
 //   std::unique_ptr<DiskStore> store = DiskStore::Open(options);          // never fails
 //   std::optional<std::string> image = store->Load(key, [&] { return DescribeKernel(...); });
@@ -39,7 +39,7 @@ struct DiskStoreOptions {
   // The public key that packs must be signed with; empty: they must belong to the user or to root.
   std::string pack_key;
   int64_t max_bytes = int64_t{1} << 30;
-  bool warn_about_directory = false;  // the user named it, and so wants to know
+  bool warn_about_directory = false;  // since the user named it
 };
 
 struct DiskCounters {
@@ -56,12 +56,12 @@ class DiskStore {
   static std::unique_ptr<DiskStore> Open(const Flags& flags);
   static std::unique_ptr<DiskStore> Open(const DiskStoreOptions& options);
 
-  // `describe` is called when there is no such entry, to log what was missed.  Null: whoever misses
-  // it here will ask again in a moment, and that is when it counts.
+  // `describe` is called when there is no such entry, to log the miss.  Null: the caller asks again
+  // in a moment, and that second miss is logged.
   std::optional<std::string> Load(const Fingerprint& key,
                                   const std::function<CacheKey()>& describe);
   void Store(const CacheKey& key, absl::string_view payload);
-  // The payload of an entry that Load gave was no good after all.
+  // The payload that Load returned turned out to be unusable.
   void Reject(const Fingerprint& key);
   // Writes the log of this run; the first time it also removes what dead processes left.
   void Flush();
@@ -97,8 +97,8 @@ class DiskStore {
   std::mutex causes_mutex_;                             // guards causes_
   absl::flat_hash_map<Fingerprint, MissCause> causes_;  // of quiet misses, not asked again yet
 
-  std::mutex bound_mutex_;    // guards what follows
-  int64_t known_bytes_ = -1;  // of all entries as last seen, and what was added; -1: not looked yet
+  std::mutex bound_mutex_;    // guards the members below
+  int64_t known_bytes_ = -1;  // of all entries as last seen, and added ones; -1: not looked yet
 };
 
 }  // namespace tektite::cache

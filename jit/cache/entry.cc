@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::string_view kMagic("TEKTITE\n", 8);
 
-// What stands of a part in the body.
+// The bytes of a part in the body.
 std::string PartBytes(const PartTexts& parts, KeyPart part) {
   const std::string& text = parts[static_cast<size_t>(part)];
   switch (part) {
@@ -28,7 +28,7 @@ absl::string_view Raw(const Checksum& sum) {
   return absl::string_view(reinterpret_cast<const char*>(sum.bytes.data()), sum.bytes.size());
 }
 
-// kNone when the digest is right, and the header says of the bytes what they are.
+// kNone when the digest is right and the header describes the bytes.
 EntryFault Check(absl::string_view bytes, EntryHeader* header, absl::string_view* body) {
   ByteReader r(bytes);
   if (r.Raw(kMagic.size()) != kMagic) return EntryFault::kDamaged;

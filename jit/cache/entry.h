@@ -1,4 +1,4 @@
-// The bytes of one cache entry: the whole key, what is cached, and a digest over all of it.
+// The bytes of one cache entry: the whole key, the payload, and a digest over all of it.
 // Example(const CacheKey& key, absl::string_view payload, int64_t now_us):
 //   std::string bytes = EncodeEntry(key, payload, now_us);
 //   Entry entry;
@@ -43,7 +43,7 @@ struct Entry {
 
 enum class EntryFault {
   kNone,
-  kForeign,  // whole, maybe, but of another format
+  kForeign,  // possibly whole, but of another format
   kDamaged,
 };
 

@@ -30,7 +30,7 @@ void Note(const Directory& directory, absl::string_view lines, size_t most_bytes
   directory.Write(kNotes, notes).IgnoreError();
 }
 
-// What counter files take, of which the dead ones are removed where they do not fit.
+// The bytes of the counter files, of which dead processes' are removed where they do not fit.
 int64_t CounterFileBytes(const Directory& directory, int64_t room) {
   auto folder = Directory::Open(absl::StrCat(directory.path(), "/", kRunFolder),
                                 Directory::Use::kReadIfThere);

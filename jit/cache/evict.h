@@ -5,7 +5,7 @@
 // The counter files of processes (counter_files.h) take part of the bound; those of processes that
 // are gone go first.
 //
-// What goes is noted in the file "evicted", so that a later miss can be told from a first time.
+// The file "evicted" lists removed entries, so that a later miss can be told from a first one.
 // Processes that do this at once do no harm: a file that is gone already is passed over.
 #ifndef TEKTITE_JIT_CACHE_EVICT_H_
 #define TEKTITE_JIT_CACHE_EVICT_H_

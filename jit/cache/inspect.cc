@@ -105,7 +105,7 @@ absl::StatusOr<ListedEntry> Inspector::Find(absl::string_view prefix) const {
 }
 
 std::vector<Explanation> Inspector::Why(const LoggedRun& run) const {
-  // What the run itself stored explains nothing.
+  // Entries that the run itself stored explain nothing.
   std::vector<ListedEntry> before;
   for (ListedEntry& entry : List()) {
     if (entry.good && entry.header.created_us < run.start_us) before.push_back(std::move(entry));
@@ -169,14 +169,14 @@ absl::StatusOr<Inspector::Packed> Inspector::Pack(const std::vector<std::string>
     for (std::string& inside : held_keys(entry)) held.insert(std::move(inside));
     good.emplace_back(key, std::move(bytes));
   }
-  pack->Remove(kPackSignature);  // of what was there before
+  pack->Remove(kPackSignature);  // of the pack that was there before
   Packed packed;
   for (const auto& [key, bytes] : good) {
     if (held.contains(key)) {
       ++packed.held;
       continue;
     }
-    // Whoever serves the model may be another user.
+    // The user that serves the model may be another one.
     TEKTITE_RETURN_IF_ERROR(pack->Write(FileOf(key), bytes, 0644));
     ++packed.entries;
   }

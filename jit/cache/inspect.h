@@ -1,4 +1,4 @@
-// What people ask of a cache directory: what is in it, whether it is whole, why a run missed.
+// Inspection of a cache directory: its entries, whether they are whole, why a run missed.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(Inspector inspector, Inspector::Open(path));
 //   for (const ListedEntry& entry : inspector.List()) ...
@@ -61,7 +61,7 @@ class Inspector {
   bool Remove(const std::string& key) const;
   struct Packed {
     int64_t entries = 0;  // that were copied
-    int64_t held = 0;     // left out: another entry of them holds what they hold
+    int64_t held = 0;     // left out: another packed entry holds their contents
   };
   // Keys of what an entry's payload holds beside its own.
   using HeldKeys = std::function<std::vector<std::string>(const Entry&)>;

@@ -37,7 +37,7 @@ struct AttrText {
 
 std::string& At(PartTexts* parts, KeyPart part) { return (*parts)[static_cast<size_t>(part)]; }
 
-// "+a,-b,+c" without what is off: the rest would be most of an entry.
+// "+a,-b,+c" without the features that are off, which would be most of an entry.
 std::string FeaturesThere(absl::string_view features) {
   std::vector<absl::string_view> there;
   for (absl::string_view feature : absl::StrSplit(features, ',', absl::SkipEmpty())) {

@@ -1,4 +1,4 @@
-// What a cached thing depends on: one fingerprint to find it by, and parts that people can read.
+// The key of a cached thing: one fingerprint to find it by, and readable parts that it depends on.
 //
 //   auto environment = KeyEnvironment::Create(backend, flags, "tensorflow 2.21.0");
 //   Fingerprint key = environment->Finish(EntryKind::kKernel, KernelText(fusion));
@@ -29,7 +29,7 @@ namespace tektite::cache {
 enum class EntryKind : uint32_t {
   kKernel = 0,   // one kernel's code
   kPlan = 1,     // what a whole cluster was compiled to, by the names of its kernels
-  kTuning = 2,   // what was measured about the ways to make a kernel
+  kTuning = 2,   // measurements of the ways to make a kernel
   kVerdict = 3,  // whose kernels ran a cluster's calls faster, the compiler's or the host's
 };
 inline constexpr uint32_t kNumEntryKinds = 4;
@@ -48,7 +48,7 @@ using PartTexts = std::array<std::string, kNumKeyParts>;
 using PartPrints = std::array<uint64_t, kNumKeyParts>;  // the first bytes of their fingerprints
 PartPrints PrintsOf(const PartTexts& parts);
 
-// What all keys of one back end have in common.
+// The parts that all keys of one back end have in common.
 class KeyEnvironment {
  public:
   // `host` names the program that graphs come from; may be empty.
@@ -72,22 +72,22 @@ struct CacheKey {
   PartTexts parts;
 };
 
-// What feeds what in a graph: the part `ops` of a key.
+// Which op feeds which in a graph: the part `ops` of a key.
 std::string OpsOf(const ir::Graph& graph);
 // The meaning of a fusion, symbols renamed.
 std::string KernelText(const ir::Node& fusion);
-// What was measured about the thing that `text` describes: kTuning (jit/compiler/tuner.h) or
+// The key of a measurement of the thing that `text` describes: kTuning (jit/compiler/tuner.h) or
 // kVerdict (jit/serving/cluster_verdicts.cc).
 CacheKey DescribeMeasurement(EntryKind kind, absl::string_view text, absl::string_view name,
                              const KeyEnvironment& environment);
 CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,
                         const KeyEnvironment& environment);
 
-// `graph` stands for all that is not in the others.
+// `graph` stands for all that the other arguments do not hold.
 Fingerprint PlanFingerprint(const Fingerprint& graph, absl::string_view types,
                             absl::string_view facts, const KeyEnvironment& environment);
-// What a plan was made from: the graph without names, the part of it that says what feeds what, its
-// arguments' types, and what is known of their sizes.
+// The inputs of a plan: the graph without names, the part of it that says which op feeds which, its
+// arguments' types, and the known facts about their sizes.
 struct PlanText {
   std::string graph, ops, types, facts;
 };

@@ -1,4 +1,4 @@
-// Who made a pack: its entries' digests, signed.
+// The signature of a pack, over its entries' digests: proves who made it.
 //
 //   TEKTITE_RETURN_IF_ERROR(MakeSigningKey("pack.key"));              // and pack.key.pub
 //   TEKTITE_RETURN_IF_ERROR(SignPack(directory, "pack.key"));         // writes "signature"
@@ -7,7 +7,7 @@
 //   if (!signature.Fits("3f2a.entry", bytes)) refuse;
 //
 // A pack is native code that will run.  The checksum inside an entry tells damage, not who wrote
-// it: anybody can make one that fits.  The file "signature" holds a line for each entry, its name
+// it: any user can make one that fits.  The file "signature" holds a line for each entry, its name
 // and the BLAKE2b digest of its bytes, and at the end an Ed25519 signature of these lines.  A
 // reader needs the public key alone, so that a server that is broken into cannot sign.
 //

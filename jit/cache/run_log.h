@@ -1,5 +1,5 @@
-// What one process took from the disk cache and what it missed there: for `tektite cache why`, and
-// for `pack`, which takes what a run used.
+// The entries that one process took from the disk cache and those it missed there: for `tektite
+// cache why`, and for `pack`, which takes the entries that a run used.
 //
 //   RunLog log(cache_path);
 //   log.Used(key, RunLog::From::kDisk);
@@ -51,7 +51,7 @@ class RunLog {
   const std::string cache_path_;
   const int64_t most_bytes_;
   const int64_t start_us_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::string pending_;
   std::string file_;
   int64_t pid_ = 0;  // that file_ belongs to; another one after a fork
@@ -71,7 +71,7 @@ struct LoggedRun {
   int64_t pid = 0;
   int64_t hits = 0;
   std::vector<Miss> misses;
-  std::vector<std::string> used;  // keys of hits and of what was compiled, without duplicates
+  std::vector<std::string> used;  // keys of hits and of compiled code, without duplicates
 };
 // The newest first, at most `most`; lines that make no sense are left out.
 std::vector<LoggedRun> ReadRuns(const std::string& cache_path, size_t most);

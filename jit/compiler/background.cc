@@ -22,13 +22,13 @@ namespace {
 
 // Requests come first: on a machine whose cores they fill, a thread of this niceness gets a third
 // of what one of theirs gets.  More would leave a busy server on its slow kernels for minutes (a
-// BERT needs some two seconds of compiling), and idle scheduling for ever.
+// BERT needs some two seconds of compiling), and idle scheduling would do so for ever.
 constexpr int kNiceness = 5;
 
 void LowerPriority() {
   const auto thread = static_cast<id_t>(syscall(SYS_gettid));
   setpriority(PRIO_PROCESS, thread, std::min(getpriority(PRIO_PROCESS, thread) + kNiceness, 19));
-  // Longer turns and no preemption of others when it wakes.
+  // Longer turns, and no preemption of another thread when it wakes.
   sched_param parameters = {};
   pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
 }
@@ -36,12 +36,12 @@ void LowerPriority() {
 }  // namespace
 
 struct Background::State {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   std::deque<std::function<void()>> waiting;
   std::list<std::function<void()>> running;
   size_t paused = 0;     // of those that run
-  size_t finishing = 0;  // tasks that are done, but hold on to what they used
+  size_t finishing = 0;  // tasks that are done, but still hold their resources
   size_t most_threads = 1;
   bool stopping = false;
   bool forking = false;

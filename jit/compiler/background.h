@@ -7,8 +7,8 @@
 //
 // Long tasks call Background::Checkpoint() between steps, wherever they hold no lock.  It is what
 // makes two things quick and safe:
-// - The process ends: tasks are told to stop, the threads are joined before the destructors of
-//   static objects run.
+// - The process ends: tasks get Cancelled from Checkpoint, the threads are joined before the
+//   destructors of static objects run.
 // - The process forks: running tasks pause, so that no lock is held by a thread the child does not
 //   have.  The child begins with threads of its own at its first Submit or wait, and with the
 //   tasks that were waiting or running.  When a task does not pause within kForkPatience, the child
@@ -38,8 +38,8 @@ class Background {
   bool Submit(std::function<void()> task);
   // Waits until all that was submitted is done.
   void WaitUntilIdle();
-  // OK at once for most callers: whoever is no task, and tasks that nobody waits for.  Cancelled
-  // when the process ends.
+  // OK at once for most callers: threads that run no task, and tasks that no thread waits for.
+  // Cancelled when the process ends.
   static absl::Status Checkpoint();
 
   static constexpr size_t kMostTasks = 256;

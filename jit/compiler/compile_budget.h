@@ -1,4 +1,4 @@
-// What compiling one cluster may cost, and where long work asks whether to go on.
+// The budget for compiling one cluster, and the check by which long work asks whether to go on.
 //
 //   CompileBudget budget({60000, 2048});            // one per cluster
 //   CompileBudget::Session session(&budget);        // one per compilation

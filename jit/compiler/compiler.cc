@@ -29,13 +29,13 @@ using ir::Graph;
 using ir::Node;
 using ir::Op;
 
-// What the interpreter may do in a call that is otherwise machine code, in results of scalar ops.
+// The interpreter's bound in a call that is otherwise machine code, in results of scalar ops.
 constexpr double kTinyWork = 4096;
 
 // Compiling that took less leaves little behind.
 constexpr double kBurstSeconds = 0.02;
 
-// A symbol may be any size, so what has one is never tiny.
+// A symbol may be any size, so a node with one is never tiny.
 double Elements(const ir::Shape& shape) {
   return shape.is_static() ? static_cast<double>(shape.num_elements())
                            : std::numeric_limits<double>::infinity();
@@ -47,7 +47,7 @@ double ScalarWork(const Graph& graph) {
     if (node->op() == Op::kParameter || node->op() == Op::kConstant) continue;
     double elements = 0;
     for (const ir::Shape& shape : node->shapes()) elements += Elements(shape);
-    // A reduction or contraction reads more than it writes; what it reads is a fair bound for most.
+    // A reduction or contraction reads more than it writes; its operands are a fair bound for most.
     for (int i = 0; i < node->num_operands(); ++i) {
       elements += Elements(node->operand_shape(i));
     }
@@ -215,7 +215,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
                            CompileKernels(*graph, job, session, keep ? &names : nullptr));
   TEKTITE_ASSIGN_OR_RETURN(runtime::StepGraph steps,
                            runtime::StepGraph::Create(*graph, kernels, job.typical_sizes));
-  // While ways are still being measured, a program would keep what may turn out not to be the best.
+  // While ways are still being measured, a program might keep a way that is not the best.
   const bool is_measuring = job.measures && tuner_ != nullptr && tuner_->IsMeasuring();
   if (keep && !is_measuring) StoreProgram(steps, names, job);
   FlushDisk();
@@ -339,7 +339,7 @@ absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& f
   backend::Backend& backend = *backends_[b];
   const bool on_disk = disk_ != nullptr && backend.keeps_images();
   auto describe = [&] { return cache::DescribeKernel(fusion, options.name, *environments_[b]); };
-  // A dump is wanted of what compiling does, so it is done.
+  // A dump shows what compiling does, so with one the program is compiled.
   if (on_disk && options.dump_dir.empty()) {
     if (const std::optional<std::string> image = disk_->Load(key, describe)) {
       auto kernels = backend.Load({*image});
@@ -354,7 +354,7 @@ absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& f
   if (!kernel.ok()) return kernel;
   compiled_kernels_.fetch_add(1, std::memory_order_relaxed);
   if (on_disk) {
-    // One without would be taken for a damaged one by every later process.
+    // Every later process would reject one without as damaged.
     if (const std::string image = (*kernel)->Image(); !image.empty()) {
       disk_->Store(describe(), image);
     }

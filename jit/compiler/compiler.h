@@ -8,9 +8,9 @@
 // identical kernels once), and plans memory.  Thread-safe.
 // A fusion that the first back end has no kernel for is taken apart and compiled op by op.
 // Code for a graph with symbols serves all sizes that its checks allow (jit/runtime/size_checks.h).
-// Limits: when an op is refused by every back end
-// but the reference interpreter and is not tiny, so is the graph, with Unimplemented: the host's
-// own kernels are faster than an interpreter.
+// Limits: an op that every back end but the reference interpreter refuses, and that is not tiny,
+// makes Compile refuse the graph with Unimplemented: the host's own kernels are faster than an
+// interpreter.
 #ifndef TEKTITE_JIT_COMPILER_COMPILER_H_
 #define TEKTITE_JIT_COMPILER_COMPILER_H_
 
@@ -58,7 +58,7 @@ struct PlanKey {
   std::function<cache::CacheKey()> describe;  // the whole key, of the same fingerprint
 };
 
-// What one graph is compiled for.
+// The names, sizes and bounds with which one graph is compiled.
 struct CompileJob {
   std::string cluster;  // its name, for files and messages
   std::string variant;  // tells its shapes apart: "shape0"
@@ -81,29 +81,31 @@ class Compiler {
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(std::unique_ptr<ir::Graph> graph,
                                                                const CompileJob& job);
   // ---- programs on disk (stored_program.cc) ----
-  // Whether there is a point in asking; not when the user wants to see the compiler at work.
+  // Whether programs are kept and read: not without a disk cache, nor with flags that show the
+  // compiler at work.
   bool keeps_plans() const;
-  // What keys of programs have in common.
+  // The part that all keys of programs share.
   const cache::KeyEnvironment& plan_environment() const { return *environments_.front(); }
-  // What an earlier process compiled under this key, or why it could not.
+  // The program that an earlier process compiled under this key, or why it could not.
   std::optional<Program> FindProgram(const PlanKey& key);
   // Keeps that nothing can be compiled, and why; `note` as CompileJob::plan_note.  For what follows
   // from the key and the note alone: no later process will try again.
   void StoreRefusal(const PlanKey& key, absl::string_view note, absl::string_view reason);
-  // What Load will take, about; infinite where something has to be compiled.
+  // An estimate of Load's duration; infinite where something has to be compiled.
   double LoadMicroseconds(const Program& program);
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
   // program serves.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Load(Program program, const CompileJob& job);
-  // What an earlier process kept with StoreVerdict about the thing that `text` describes.
+  // The verdict that an earlier process kept with StoreVerdict about the thing that `text`
+  // describes.
   std::optional<std::string> FindVerdict(absl::string_view text);
-  // `name` is what people see in a list of entries.
+  // A list of entries shows `name`.
   void StoreVerdict(absl::string_view text, absl::string_view name, absl::string_view verdict);
   // Load was part of it, and so was what the caller did to find the program.
   void CountLoad(double seconds) {
     load_microseconds_.fetch_add(static_cast<int64_t>(seconds * 1e6), std::memory_order_relaxed);
   }
-  // The disk cache's log of this run.  Compile writes it itself; whoever loads on a request's
+  // The disk cache's log of this run.  Compile writes it itself; a caller that loads on a request's
   // thread does so later.
   void FlushDisk();
 
@@ -134,7 +136,7 @@ class Compiler {
   };
   Counters counters() const;
 
-  // What is known of the kernels that can be made in several ways.
+  // The tuner's results for kernels that can be made in several ways.
   std::vector<Tuner::Result> Tunings() const;
 
   // With --profile_kernels: every step of every executable that lives, the longest first.

@@ -108,8 +108,8 @@ bool IsFree(const Node& node) {
           node.attrs().GetLiteral(ir::Attr::value).num_elements() == 1);
 }
 
-// What is no kernel of its own: what unpacks a contraction's panels, and broadcasts that nobody
-// reads from memory.  `nodes` are in topological order.
+// The nodes that are no kernel of their own: those that unpack a contraction's panels, and
+// broadcasts that no node reads from memory.  `nodes` are in topological order.
 NodeSet GoAlong(const std::vector<Node*>& nodes, bool packed) {
   const NodeSet all(nodes.begin(), nodes.end());
   NodeSet along;

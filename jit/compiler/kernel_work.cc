@@ -89,7 +89,7 @@ std::string ShapeOf(const Node& fusion) {
   return root->op() == Op::kConvolution ? ShapeOfConvolution(*root) : ShapeOfProduct(*root);
 }
 
-// What a fusion reads of the operand that is `parameter` inside it.
+// The bytes that a fusion reads of the operand that is `parameter` inside it.
 int64_t BytesRead(const Node& parameter) {
   int64_t gathered = 0;
   for (const ir::Use& use : parameter.uses()) {

@@ -1,11 +1,11 @@
-// What the kernels of a compiled graph have to do at least: the roofline's two numbers.
+// The least work of the kernels of a compiled graph: the roofline's two numbers.
 //
 //   const std::vector<KernelWork> work = WorkOfKernels(graph);   // one per fusion, in order
 //   seconds >= max(work[0].flops / peak, work[0].bytes / bandwidth)
 //
 // Contractions and convolutions count as arithmetic, and with them exponentials, which no attention
 // does without and which take the same multipliers; a kernel without any product is bounded by its
-// memory traffic, however dear its functions are.  Bytes are what must move at least once: of a
+// memory traffic, however costly its functions are.  Bytes count what must move at least once: of a
 // table that is only gathered from, the rows that are picked.
 #ifndef TEKTITE_JIT_COMPILER_KERNEL_WORK_H_
 #define TEKTITE_JIT_COMPILER_KERNEL_WORK_H_

@@ -1,5 +1,4 @@
-// What a graph was compiled to, in a form that a later process takes up without compiling: the disk
-// cache's plan.
+// A compiled graph in a form that a later process loads without compiling: the disk cache's plan.
 //
 //   std::string bytes = WriteProgram(program, steps);
 //   Program program;
@@ -30,7 +29,7 @@ namespace tektite::compiler {
 struct ProgramKernel {
   std::string name;
   Fingerprint key;
-  absl::string_view image;  // as backend::Kernel::Image gives it
+  absl::string_view image;  // as backend::Kernel::Image returns it
   std::string fusion;       // a graph of one fusion, for a kernel without an image; else empty
 };
 

@@ -31,8 +31,8 @@ absl::Status Specialize(ir::Graph& graph, absl::Span<const ir::Shape> shapes);
 
 // Replaces a symbol by what a guard says it is equal to, a constant or another symbol, where that
 // is so for `sizes` (the values of symbols in the call at hand), and drops guards that are then
-// sure. Two arguments' batch sizes become one symbol, and what is computed from them simplifies.
-// So does a function of sizes that a guard says is a symbol, as min(n, 64) == n; that guard stays.
+// sure. Two arguments' batch sizes become one symbol, and expressions of them simplify. So does a
+// function of sizes that a guard says is a symbol, as min(n, 64) == n; that guard stays.
 void UnifySymbols(ir::Graph& graph, std::map<std::string, int64_t>* sizes);
 
 // Every guard holds; Unimplemented names the first that does not, or that is still symbolic.

@@ -126,7 +126,7 @@ absl::StatusOr<std::vector<cache::KernelPtr>> Compiler::LoadImages(
 
 absl::StatusOr<std::vector<cache::KernelPtr>> Compiler::LoadKernels(const Program& program) {
   std::vector<cache::KernelPtr> kernels(program.kernels.size());
-  // What is not in memory yet is loaded together.
+  // Kernels that are not in memory yet are loaded together.
   std::vector<absl::string_view> images;
   std::vector<size_t> places;
   for (size_t k = 0; k < kernels.size(); ++k) {

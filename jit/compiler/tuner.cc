@@ -284,7 +284,7 @@ std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
   return "";
 }
 
-// One at a time, so that what is to be compiled waits for one of them at most.
+// One at a time, so that a compilation waits for one of them at most.
 void Tuner::MeasureNextInBackground() {
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -5,17 +5,17 @@
 //
 // Why: no rule says which register tile, or whether a library, is best for a shape on every
 // machine; a few milliseconds of running them does.  Choose answers from memory or from the disk
-// cache (entries of kind "tuning") and never measures: what it does not know is submitted to the
+// cache (entries of kind "tuning") and never measures: an unknown class is submitted to the
 // Background, compiled in each way, and run on scratch buffers there, the usual way and one other
 // in turns, on one thread.  The least time of that thread's processor decides, and the usual way
-// stays unless another one is kLeastGain faster.  Code made later takes what was found, most often
-// in the next process.
+// stays unless another one is kLeastGain faster.  Code made later takes the result, most often in
+// the next process.
 //
 // A class of shapes is the contraction with its shapes, whatever is fused around it; a result holds
 // for one CPU, build and version of the candidates.
 //
 // Limits: static shapes; operands of at most kMostBytes; --tuning_budget_ms of processor time in a
-// process, compiling included, after which what is still unknown stays so.
+// process, compiling included, after which no further class is measured.
 #ifndef TEKTITE_JIT_COMPILER_TUNER_H_
 #define TEKTITE_JIT_COMPILER_TUNER_H_
 
@@ -60,14 +60,14 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
                                        std::shared_ptr<const cache::KeyEnvironment> environment,
                                        std::shared_ptr<cache::DiskStore> disk);
 
-  // What the attribute `target` of this contraction fusion should be; empty: none.  Thread-safe.
+  // The best attribute `target` of this contraction fusion; empty: none.  Thread-safe.
   std::string Choose(const ir::Node& fusion, bool packs_rhs);
   bool StandsAlone(absl::string_view candidate) const { return ways_.StandsAlone(candidate); }
   std::vector<Result> results() const;
   // Something that was asked for is being measured, or waits for it.
   bool IsMeasuring() const;
 
-  // What a result is on disk; Decode answers false for anything else.
+  // The bytes of a result on disk; Decode returns false for anything else.
   static std::string Encode(const Result& result);
   static bool Decode(absl::string_view text, Result* result);
 
@@ -94,7 +94,7 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
   const std::shared_ptr<cache::DiskStore> disk_;
   std::atomic<int64_t> spent_us_{0};
 
-  mutable std::mutex mutex_;               // guards what follows
+  mutable std::mutex mutex_;               // guards the members below
   std::map<std::string, Result> results_;  // by the class's text
   std::deque<Waiting> waiting_;
   bool measuring_ = false;

@@ -4,7 +4,7 @@
 //   %2: f32[8,64,64,3] = concatenate(%r, %g, %1) {dimension = 3}
 //
 // Why: work on columns goes along the rows, a vector of pixels at a time, however few columns there
-// are, if what takes and joins them is in the same kernel.
+// are, if the nodes that take and join them are in the same kernel.
 //
 // Limits: few columns, since a kernel holds a vector of each.
 #ifndef TEKTITE_JIT_IR_COLUMNS_H_

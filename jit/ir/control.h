@@ -14,7 +14,7 @@ inline bool IsControl(const Node& node) {
   return node.op() == Op::kWhile || node.op() == Op::kConditional;
 }
 
-// A value that a loop carries and its body returns as it came.
+// A value that a loop carries and its body returns unchanged.
 inline bool IsInvariant(const Node& loop, int carried) {
   return loop.region(1).outputs()[carried] == loop.region(1).parameter(carried)->result();
 }

@@ -96,7 +96,7 @@ struct DimAlgebra {
   }
 
   // `d` as k * quotient + rest, where no term of the rest is a multiple of k and its constant is 0
-  // to k - 1: what is the same has one form, (n - 1) floordiv 2 + 1 is (n + 1) floordiv 2.
+  // to k - 1: equal values have one form, (n - 1) floordiv 2 + 1 is (n + 1) floordiv 2.
   struct Division {
     Dim quotient, rest;
   };

@@ -10,7 +10,7 @@
 // run time.  A compile for fixed shapes is a substitution, never a second code path.
 //
 // Arithmetic saturates: a constant, or a coefficient, that does not fit 64 bits becomes the largest
-// or smallest one and stays so (jit/base/saturating.h).  Whoever runs code for sizes asks
+// or smallest one and stays so (jit/base/saturating.h).  The code that runs kernels for sizes asks
 // DimProgram::Run whether they fit.
 #ifndef TEKTITE_JIT_IR_DIM_H_
 #define TEKTITE_JIT_IR_DIM_H_

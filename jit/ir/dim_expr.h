@@ -1,6 +1,10 @@
-// What a symbolic dimension is made of, for the files of jit/ir that walk or evaluate one;
-// everybody else sees Dim alone.  Arithmetic on sizes saturates (jit/base/saturating.h): what a
-// graph or a call makes of them may not fit 64 bits.
+// The polynomial behind a symbolic dimension, for the files of jit/ir that walk or evaluate one;
+// all other code sees Dim alone.
+//
+//   if (const DimExpr* expr = DimExpr::Of(dim)) { ... expr->constant, expr->terms ... }
+//
+// Arithmetic on sizes saturates (jit/base/saturating.h), since sizes from a graph or a call may not
+// fit 64 bits.
 #ifndef TEKTITE_JIT_IR_DIM_EXPR_H_
 #define TEKTITE_JIT_IR_DIM_EXPR_H_
 
@@ -14,7 +18,7 @@
 
 namespace tektite::ir {
 
-// What a polynomial is made of: a symbol, or a function of two dimensions.
+// An atom of a polynomial: a symbol, or a function of two dimensions.
 struct DimAtom {
   std::string text;   // canonical: equal atoms have equal text
   char function = 0;  // 0: a symbol; '/', '%', '>' (max), '<' (min)
@@ -38,7 +42,7 @@ struct DimExpr {
   static const DimExpr* Of(const Dim& d) { return d.expr_.get(); }
 };
 
-// Towards minus infinity; division by zero yields zero.  What does not fit stays so.
+// Towards minus infinity; division by zero yields zero.  A saturated value stays so.
 inline int64_t DivideFloor(int64_t a, int64_t b) {
   if (IsSaturated(a)) return a;
   if (IsSaturated(b)) return b;

@@ -8,7 +8,7 @@
 //   use(table[area]);                              // 1024
 //
 // Why: Dim::Substitute builds strings and maps, microseconds a piece; a step here takes a
-// nanosecond or two.  Equal subexpressions are worked out once.  The table starts with the symbols'
+// nanosecond or two.  Equal subexpressions are computed once.  The table starts with the symbols'
 // values. A program is plain data: its symbols and steps are all there is to store.
 #ifndef TEKTITE_JIT_IR_DIM_PROGRAM_H_
 #define TEKTITE_JIT_IR_DIM_PROGRAM_H_
@@ -63,7 +63,7 @@ class DimProgram {
   [[nodiscard]] bool Run(const int64_t* symbols, int64_t* table) const;
 
   void Write(ByteWriter* out) const;
-  // False for bytes that are no program; what was read is safe to run otherwise.
+  // False for bytes that are no program; any other program is safe to run.
   bool Read(ByteReader* in);
 
  private:
@@ -72,7 +72,7 @@ class DimProgram {
   std::vector<Step> steps_;
   bool complete_ = true;
   bool constants_fit_ = true;
-  std::map<std::string, int> places_;  // by text, of dimensions and of what they are made of
+  std::map<std::string, int> places_;  // by text, of dimensions and their subexpressions
   std::map<std::tuple<Code, int32_t, int32_t, int64_t>, int> known_;
 };
 

@@ -114,7 +114,7 @@ bool Graph::EraseDead() {
   std::unordered_set<const Node*> outputs;
   for (const Value& v : outputs_) outputs.insert(v.node);
   bool changed = false;
-  // Users come after what they use, so one backward sweep reaches everything.
+  // Users come after their operands, so one backward sweep reaches everything.
   for (auto it = nodes_.end(); it != nodes_.begin();) {
     --it;
     Node* node = it->get();

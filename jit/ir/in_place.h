@@ -4,8 +4,8 @@
 //     graph @fused(...) { ... return dynamic_update_slice(%acc, %row, %i, %0) }
 //
 // Such a fusion's kernel may leave out what the update leaves alone: the runtime copies the operand
-// first unless the result takes over its memory.  Kernels that are run by anybody else must not
-// have the attribute; the pass update_in_place sets it inside loops and choices.
+// first unless the result takes over its memory.  Kernels that any other code runs must not have
+// the attribute; the pass update_in_place sets it inside loops and choices.
 #ifndef TEKTITE_JIT_IR_IN_PLACE_H_
 #define TEKTITE_JIT_IR_IN_PLACE_H_
 
@@ -25,7 +25,7 @@ inline int FindUpdatedOperand(const Node& fusion) {
   return alone ? static_cast<int>(whole.Int(Attr::index)) : -1;
 }
 
-// The same of a fusion that is marked; -1 for others.
+// The same of a fusion that is marked; -1 for any other.
 inline int UpdatedOperand(const Node& fusion) {
   return fusion.Bool(Attr::in_place) ? FindUpdatedOperand(fusion) : -1;
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMaxPrintedElements = 64;
 
-// Prints so that parsing gives the same bits; NaN keeps its payload as "nan:<hex bits>".
+// Prints so that parsing returns the same bits; NaN keeps its payload as "nan:<hex bits>".
 template <typename T>
 std::string ElementText(T value) {
   if constexpr (std::is_same_v<T, bool>) {

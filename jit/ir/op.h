@@ -1,4 +1,10 @@
-// The ops of the tensor IR: an enumeration made from op_list.inc, and what every op has in common.
+// The ops of the tensor IR: an enumeration made from op_list.inc, and each op's family and number
+// of operands.
+//
+//   GetOpInfo(Op::kAdd).family     // OpFamily::binary
+//   OpFromName("dot_general")      // Op::kDotGeneral
+//
+// Limits: jit/ops holds the meaning of an op; this file only names it.
 #ifndef TEKTITE_JIT_IR_OP_H_
 #define TEKTITE_JIT_IR_OP_H_
 

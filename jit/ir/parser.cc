@@ -1,6 +1,6 @@
 // Reads the text form that printer.cc writes; `//` starts a comment.
 //
-// Any bytes give a graph or an error with its line and column, never a crash: nesting is bounded,
+// Any bytes are a graph or an error with its line and column, never a crash: nesting is bounded,
 // and nothing is allocated that the text's own length does not pay for.  Only what the form itself
 // says is checked (names, counts, declared result types); what ops mean is ops::VerifyGraph's
 // business.

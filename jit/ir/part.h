@@ -7,7 +7,7 @@
 // unrolled recurrent layer read a row each; a copy per step would be a kernel per step, each with
 // another offset and so compiled by itself.
 //
-// Limits: what is a result of the graph is no part, since it has memory of its own.
+// Limits: a result of the graph is no part, since it has memory of its own.
 #ifndef TEKTITE_JIT_IR_PART_H_
 #define TEKTITE_JIT_IR_PART_H_
 

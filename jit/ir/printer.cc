@@ -11,10 +11,10 @@
 //   }
 //
 // A node's number is its place among the graph's nodes, parameters first; a node with other than
-// one result shows their count, and its results are %3#0, %3#1.  A parameter goes by its name where
-// that is an identifier of its own, otherwise by its number, with the name as a string at its end.
-// Attribute values: true, 3, "text", [1, 2] for integers, (n, 2) for dimensions, f32 for element
-// types, row for kinds of fusions, f32[2]{1, 2} for literals.
+// one result shows their count, and its results are %3#0, %3#1.  A parameter is printed by its name
+// where that is an identifier of its own, otherwise by its number, with the name as a string at its
+// end.  Attribute values: true, 3, "text", [1, 2] for integers, (n, 2) for dimensions, f32 for
+// element types, row for kinds of fusions, f32[2]{1, 2} for literals.
 #include <string>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-// Parameters that a graph gives new values: variables that a training step assigns to.
+// Parameters that a graph updates: variables that a training step assigns to.
 //
 //   graph @step(%w: f32[n] {updated = true}, %g: f32[n]) -> f32[n]
 //

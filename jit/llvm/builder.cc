@@ -284,7 +284,7 @@ Value Builder::MaskUpTo(Value count, int lanes) {
 
 void Builder::Barrier() { Emit(New(kernel_, Code::kBarrier, {})); }
 
-// What is the same in all threads stays as it is.
+// A value that is the same in all threads stays as it is.
 
 Value Builder::WarpDown(Value v, int distance) {
   if (ConstantOf(v) != nullptr || distance == 0) return v;

@@ -1,6 +1,11 @@
-// What Builder works out while building: scalar s64 and bool constants, and identities that hold
-// for every value (x + 0, x * 1, x and true, ...).  Floats only where the result is the same bits
-// for every number: x * 1 and x / 1, never x + 0 (it turns -0 into 0).
+// The folding that Builder does while building: scalar s64 and bool constants, and identities that
+// hold for every value (x + 0, x * 1, x and true, ...).  Floats only where the result is the same
+// bits for every number: x * 1 and x / 1, never x + 0 (it turns -0 into 0).
+//
+//   FoldIndex(ir::Op::kAdd, 2, 3)     // 5
+//   Identity(ir::Op::kMul, x, one)    // x
+//
+// Limits: no vectors of different constants; LLVM folds those.
 #ifndef TEKTITE_JIT_LLVM_FOLD_H_
 #define TEKTITE_JIT_LLVM_FOLD_H_
 
@@ -24,8 +29,9 @@ struct Scaled {
   Value value;
   int64_t factor = 1;
 };
-// What `a + b` is, if they are the two parts of an index that was taken apart and put together
-// again, each times its stride: (x / n) * (n * s) + (x % n) * s is x * s.  No value otherwise.
+// The scaled value that `a + b` is, if they are the two parts of an index that was taken apart and
+// put together again, each times its stride: (x / n) * (n * s) + (x % n) * s is x * s.  No value
+// otherwise.
 Scaled Recombined(Value a, Value b);
 
 }  // namespace tektite::loop

@@ -3,6 +3,8 @@
 // Emitters use Builder and never look in here; the printer, the verifier and the lowering do.  An
 // instruction is one row of code_list.inc; what its operands and immediate mean stands there.  A
 // kernel is built once and then only read, so nothing here has a use list and nothing is removed.
+//
+//   for (const Instr* instr : block.instrs) ... CodeName(instr->code), instr->operands ...
 #ifndef TEKTITE_JIT_LLVM_INSTR_H_
 #define TEKTITE_JIT_LLVM_INSTR_H_
 

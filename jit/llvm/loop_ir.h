@@ -18,11 +18,11 @@
 // No alignment is assumed; buffers that are written do not alias other buffers unless marked.
 // Arithmetic is IEEE without reassociation or contraction; Fma is the only fused operation.  max
 // and min return NaN if either operand is NaN; integer division by zero returns -1, and rem returns
-// the dividend; shifts by the width or more give 0 (arithmetic right shift: the sign).
+// the dividend; shifts by the width or more return 0 (arithmetic right shift: the sign).
 //
 // A size is a dimension expression: Index(dim) is a constant where the dimension is one, and
-// otherwise an entry of the table that whoever calls the code fills by Kernel::sizes.  So one
-// emitter makes the code for fixed shapes and the code for every shape.
+// otherwise an entry of the table that the code's caller fills by Kernel::sizes.  So one emitter
+// makes the code for fixed shapes and the code for every shape.
 //
 // A kernel is for the host or for a device.  The host runs chunks of it, which ChunkBegin and
 // ChunkEnd tell.  A device runs Launch::blocks blocks of Launch::threads threads, each of which
@@ -33,7 +33,7 @@
 //   b.If(b.Compare("lt", i, b.Index(n)), [&] { b.Store(b.Buffer(1), i, ...); });
 //
 // Threads of a block share memory (AllocateShared), which holds anything at first, and wait for
-// each other at a Barrier: what they wrote before it, anywhere, the others see after it.  32
+// each other at a Barrier: after it each thread sees all that any of them wrote before it.  32
 // threads are a warp, which exchanges values without memory.  All threads of a block must reach a
 // barrier, all of a warp an exchange, none behind a condition on which they differ.  Two threads
 // without a barrier between them must not touch the same byte, unless both read.
@@ -220,7 +220,7 @@ class Builder {
 
   // ---- memory ----
   Value Offset(Value pointer, DType dtype, Value index);
-  // `lanes` neighbours; with a mask, lanes that are off read nothing and give 0.
+  // `lanes` neighbours; with a mask, lanes that are off read nothing and are 0.
   Value Load(Value pointer, DType dtype, Value index, int lanes = 1, Value mask = {});
   void Store(Value pointer, Value index, Value value, Value mask = {});
   // Elements at a vector of s32 or s64 indices.

@@ -32,7 +32,7 @@ struct LowerOptions {
 // 8-byte words of the frame of a kernel for a device.
 int FrameWords(const Kernel& kernel);
 
-// Adds the function to `module`; Unimplemented names what has no lowering.
+// Adds the function to `module`; Unimplemented names the instruction that has no lowering.
 absl::StatusOr<llvm::Function*> Lower(const Kernel& kernel, const LowerOptions& options,
                                       llvm::Module* module);
 

@@ -1,4 +1,8 @@
-// What the parts of the lowering share: the builder, the target, and types.  Includes LLVM.
+// The state that the parts of the lowering share: the builder, the target, and types.
+//
+//   llvm::Value* sum = LowerBinary(c, ir::Op::kAdd, DType::kF32, a, b);
+//
+// Limits: includes LLVM, so only lower*.cc include it; lower.h is the lowering's interface.
 #ifndef TEKTITE_JIT_LLVM_LOWER_CONTEXT_H_
 #define TEKTITE_JIT_LLVM_LOWER_CONTEXT_H_
 
@@ -22,7 +26,7 @@ struct LowerContext {
 // Address spaces of LLVM's.
 constexpr unsigned kHostSpace = 0, kGlobalSpace = 1, kSharedSpace = 3;
 
-// How a function begins, and what it knows from its caller: the part of the lowering that is a
+// A function's beginning and the values from its caller: the part of the lowering that is a
 // target's own.
 class Frame {
  public:

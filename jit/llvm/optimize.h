@@ -3,8 +3,8 @@
 //   TEKTITE_RETURN_IF_ERROR(Lower(kernel, options, &module).status());
 //   Optimize(module, *machine);
 //
-// The emitters chose vectors and unrolling: what is left is common subexpressions and hoisting.
-// LLVM may report a fatal error here (fatal_error.h).
+// The emitters chose vectors and unrolling: common subexpressions and hoisting remain. LLVM may
+// report a fatal error here (fatal_error.h).
 #ifndef TEKTITE_JIT_LLVM_OPTIMIZE_H_
 #define TEKTITE_JIT_LLVM_OPTIMIZE_H_
 

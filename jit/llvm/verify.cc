@@ -1,4 +1,4 @@
-// Verify: every operand is there, defined before its use, and of the type its instruction wants.
+// Verify: every operand is there, defined before its use, and of the type its instruction requires.
 #include "absl/container/flat_hash_set.h"
 #include "jit/base/status.h"
 #include "jit/llvm/instr.h"

@@ -120,7 +120,7 @@ bool MatchSoftmax(Value weights, Attention* a) {
   return true;
 }
 
-// The one product among what the logits are worked out from, elementwise.
+// The one product among the nodes that the logits depend on, elementwise.
 Node* FindScores(Value logits) {
   Node* scores = nullptr;
   std::vector<Node*> stack = {logits.node};

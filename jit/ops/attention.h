@@ -1,5 +1,5 @@
-// What attention looks like in the tensor IR: softmax(scores) x values, with scores that come from
-// a product of queries and keys through any elementwise work (a scale, a mask).
+// The form of attention in the tensor IR: softmax(scores) x values, with scores that come from a
+// product of queries and keys through any elementwise work (a scale, a mask).
 //
 //   %s = dot_general(%query, %key)            [batch..., rows..., keys]
 //   %x = ... %s ...                           elementwise
@@ -10,8 +10,8 @@
 //   %o = dot_general(%p, %value)              [batch..., rows..., columns]
 //
 // Limits: f32; one dimension of keys, one that is contracted in each product, one of columns; the
-// batch dimensions come first and in the same order in both products.  Who uses what besides is not
-// looked at.
+// batch dimensions come first and in the same order in both products.  Other users of the nodes are
+// not examined.
 #ifndef TEKTITE_JIT_OPS_ATTENTION_H_
 #define TEKTITE_JIT_OPS_ATTENTION_H_
 

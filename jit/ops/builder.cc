@@ -40,7 +40,7 @@ void FuncBuilder::Return(std::vector<Value> outputs) {
 
 std::vector<Value> FuncBuilder::AddMulti(Op op, absl::Span<const Value> operands, Attributes attrs,
                                          std::vector<std::unique_ptr<Graph>> regions) {
-  // Enough null values for whoever takes the results apart before looking at the status.
+  // Enough null values for a caller that takes the results apart before it looks at the status.
   const std::vector<Value> failed(std::max<size_t>(8, operands.size()));
   if (!status_.ok()) return failed;
   const std::string what =

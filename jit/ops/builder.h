@@ -44,7 +44,7 @@ class FuncBuilder {
  public:
   // A graph of its own.
   explicit FuncBuilder(absl::string_view name = "main");
-  // Inserts into a graph somebody else owns, before `before` (null: at the end).
+  // Inserts into a graph that it does not own, before `before` (null: at the end).
   FuncBuilder(Graph* graph, Node* before);
 
   const absl::Status& status() const { return status_; }

@@ -5,8 +5,8 @@
 //       {input_layout = "f01b", kernel_layout = "i01o", output_layout = "01bf"}
 //
 // Both operands are as the forward pass left them, so a back end can read them in place: channel c
-// of tap t is a row of x moved by t, and images and pixels are what is summed over.
-// Limits: neither groups nor dilated inputs; legalize takes those apart, and puts padding outside.
+// of tap t is a row of x moved by t, and the sum is over images and pixels.  Limits: neither groups
+// nor dilated inputs; legalize takes those apart, and puts padding outside.
 #ifndef TEKTITE_JIT_OPS_FILTER_GRADIENT_H_
 #define TEKTITE_JIT_OPS_FILTER_GRADIENT_H_
 

@@ -1,9 +1,9 @@
 // gather and scatter: windows of an array at computed places, with XLA's dimension numbers.
 //
 // gather: result dimensions `offset_dims` walk inside a window of `slice_sizes` (without the
-// `collapsed_slice_dims`, which have size 1), the others walk over the indices; entry k of an index
-// vector is the start in operand dimension start_index_map[k].  Starts are clamped so that the
-// window fits.  scatter: the same with updates in the result's place and
+// `collapsed_slice_dims`, which have size 1), all other result dimensions walk over the indices;
+// entry k of an index vector is the start in operand dimension start_index_map[k].  Starts are
+// clamped so that the window fits.  scatter: the same with updates in the result's place and
 // scatter_dims_to_operand_dims as the map; a window that does not fit is left out.
 #include <algorithm>
 

@@ -1,7 +1,7 @@
-// What the families' shape inference functions share; private to jit/ops.
+// The helpers that the families' shape inference functions share; private to jit/ops.
 //
-// A family's function answers with result shapes or with a status whose message lacks the op's
-// name: InferShapes and VerifyNode put it in front.
+// A family's function returns result shapes or a status whose message lacks the op's name:
+// InferShapes and VerifyNode put it in front.
 #ifndef TEKTITE_JIT_OPS_INFER_H_
 #define TEKTITE_JIT_OPS_INFER_H_
 
@@ -58,7 +58,7 @@ struct InferContext {
   absl::Status CheckRegions(int count) const;
   // Region `region` takes values of these shapes.
   absl::Status CheckRegionParameters(int region, absl::Span<const ir::Shape> shapes) const;
-  // ... and gives values of these.
+  // ... and returns values of these.
   absl::Status CheckRegionOutputs(int region, absl::Span<const ir::Shape> shapes) const;
 };
 

@@ -1,4 +1,4 @@
-// Data movement: what comes out is what goes in, elsewhere.
+// Data movement: a result's elements are the operands', in other places.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/ops/infer.h"

@@ -1,4 +1,4 @@
-// What each op of the tensor IR means: result shapes and well-formedness, by op family.
+// The meaning of each op of the tensor IR: result shapes and well-formedness, by op family.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(std::vector<Shape> shapes,
 //                            ops::InferShapes(Op::kDotGeneral, {lhs, rhs}, attrs, {}));
@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<ir::Shape>> InferShapes(ir::Op op, absl::Span<const i
                                                    const ir::Attributes& attrs,
                                                    absl::Span<const ir::Graph* const> regions = {});
 
-// Operand count, attributes, and that the result shapes are those InferShapes gives (or provably
+// Operand count, attributes, and that the result shapes are those InferShapes returns (or provably
 // compatible ones).
 absl::Status VerifyNode(const ir::Node& node);
 // Every node, order of definition and use, use lists, outputs, regions.

@@ -1,8 +1,8 @@
 // Reductions over dimensions and over windows.
 //
 // reduce comes in two forms: `reducer` names the function and there is one operand; or a region
-// gives it, for n operands followed by n scalar initial values, from n accumulators and n elements
-// to n accumulators.
+// computes it, for n operands followed by n scalar initial values, from n accumulators and n
+// elements to n accumulators.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -9,10 +9,10 @@
 //   %m = is_member(%x: s32[n], %y: s32[m])               bool[n]
 //
 // A result has room for as many rows as there can be. The first `count` rows hold the answer, the
-// others anything. compact keeps rows in order, nonzero gives places in row-major order, unique
-// gives rows in the order in which they appear first, for every row the number of its like, and how
-// often each occurs. NaN is unlike anything, 0 is like -0. non_max_suppression.h says which boxes
-// stay: `most` at most, and as many as there is room for.
+// rows after them anything. compact keeps rows in order, nonzero returns places in row-major order,
+// unique returns rows in the order in which they appear first, for every row the number of its
+// like, and how often each occurs. NaN is unlike anything, 0 is like -0. non_max_suppression.h says
+// which boxes stay: `most` at most, and as many as there is room for.
 #include "jit/ops/infer.h"
 
 namespace tektite::ops {

@@ -6,7 +6,7 @@
 //           fusion(%x, %p) {kind = contraction, rhs_packed = width}
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
-// region still says what is computed; a back end that knows `rhs_packed` reads the panels as they
+// region still defines the computation; a back end that knows `rhs_packed` reads the panels as they
 // are.  Only weights are packed here: the packing fusion depends on weights alone, so the runtime
 // runs it once per set of weights.  A right-hand side that changes with every call is packed, where
 // that pays, inside the kernel.

@@ -45,8 +45,8 @@ bool ReadOnlyBy(const NodeSet& nodes, const Node* node, const NodeFacts& facts) 
   });
 }
 
-// takes_mask: what the logits are worked out from, as far as nothing else reads it.  False if that
-// does not reach the product.
+// takes_mask: the nodes that the logits depend on, as far as nothing else reads them.  False if
+// that does not reach the product.
 bool TakeLogits(const ops::Attention& a, const NodeFacts& facts, NodeSet* nodes) {
   bool changed = true;
   while (changed) {

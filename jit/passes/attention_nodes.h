@@ -2,16 +2,16 @@
 //
 //   dot_general -> scale, mask -> softmax -> dot_general -> transpose
 //
-// A kernel of kind `attention` works out the scores of a block of rows, keeps them in cache, and
+// A kernel of kind `attention` computes the scores of a block of rows, keeps them in cache, and
 // never writes them.  The rules, each with the name that tests/passes/attention.test knows:
 //
 //   is_attention     the nodes are those that jit/ops/attention.h finds, in f32
 //   known_widths     the widths of queries and values are constant and at most kWidestHead
 //   many_rows        more than kMostStreamedRows rows, or an unknown number: with fewer nothing of
 //                    the keys and values is used again, and each product streams its own
-//   nothing_escapes  what lies between the products has no other reader
-//   takes_mask       elementwise work on the scores comes along, with its operands when nobody else
-//                    reads them; other operands are read from memory
+//   nothing_escapes  nodes between the products have no other reader
+//   takes_mask       elementwise work on the scores joins the kernel, with its operands when no
+//                    other node reads them; other operands are read from memory
 //   takes_transpose  a transpose that alone reads the result and leaves the columns innermost
 #ifndef TEKTITE_JIT_PASSES_ATTENTION_NODES_H_
 #define TEKTITE_JIT_PASSES_ATTENTION_NODES_H_
@@ -23,7 +23,7 @@
 
 namespace tektite::passes {
 
-// What the caller knows of a node: it belongs to no kernel and is copied to its readers; it depends
+// The caller's facts about a node: it belongs to no kernel and is copied to its readers; it depends
 // on weights alone.
 struct NodeFacts {
   std::function<bool(const ir::Node*)> is_free, is_stable;

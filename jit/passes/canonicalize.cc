@@ -22,7 +22,7 @@ namespace {
 
 using ir::Op;
 
-// What a row of the rule list names: one op, or all elementwise ones.
+// The ops that a row of the rule list names: one op, or all elementwise ones.
 enum ElementwiseOps { Elementwise };
 struct OpSet {
   OpSet(Op op) : ops({op}) {}  // NOLINT: rows name ops

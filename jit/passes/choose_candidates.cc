@@ -3,9 +3,9 @@
 //   before  fusion(%x, %w) {kind = contraction}
 //   after   fusion(%x, %w) {kind = contraction, target = "2x12"}
 //
-// Before assign_layouts, since the panels that weights are packed into depend on it.  What is
-// chosen is an attribute of the fusion, and thereby part of the key its kernel is kept under.  A
-// contraction that is chosen to stand alone leaves its epilogue to a fusion of its own.
+// Before assign_layouts, since the panels that weights are packed into depend on it.  The choice is
+// an attribute of the fusion, and thereby part of the key its kernel is kept under.  A contraction
+// that is chosen to stand alone leaves its epilogue to a fusion of its own.
 
 #include <string>
 

@@ -1,5 +1,5 @@
-// Convolutions to one to four features, as at the end of what makes images, and the gradients of
-// their filters.  Features are what vectors run along, so most lanes would be idle.
+// Convolutions to one to four features, as at the end of a generator of images, and the gradients
+// of their filters.  Features are what vectors run along, so most lanes would be idle.
 //
 //   before  convolution(%x: f32[n,h,w,32], %k: f32[3,3,32,1])        (9 products of 32 terms)
 //   after   %z: f32[n,9,h*w] = dot_general(%k as f32[9,32], %x), and the sum of nine slices of it,

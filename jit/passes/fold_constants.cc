@@ -1,11 +1,11 @@
-// Computes what depends on constants alone.
+// Computes nodes that depend on constants alone.
 //
 //   %0 = constant() f32[2]{1, 2}
 //   %1 = neg(%0)                        ->    %0 = constant() f32[2]{-1, -2}
 //
-// Broadcasts and iotas are cheap to compute and large to keep, so they are folded into what reads
-// them and never by themselves.  A result may have up to kMaxElements elements, or fewer bytes than
-// what it was computed from.  What weights alone determine is larger and belongs to hoisting.
+// Broadcasts and iotas are cheap to compute and large to keep, so they are folded into their
+// readers and never by themselves.  A result may have up to kMaxElements elements, or fewer bytes
+// than its operands.  Results that depend on weights alone are larger and belong to hoisting.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -48,7 +48,7 @@ bool MayFold(const Node& node) {
   }
 }
 
-// Elements read times what is done with each, roughly.
+// Elements read times operations for each, roughly.
 int64_t Work(const Node& node) {
   int64_t work = 0;
   for (const ir::Shape& shape : node.shapes()) work += shape.num_elements();

@@ -65,7 +65,7 @@ class FusionBuilder {
       view->set_name(v.node->name());
       return outside_[v] = view->result();
     }
-    // A broadcast or iota that some view wants in memory after all: a kernel of its own.
+    // A broadcast or iota that some view reads from memory after all: a kernel of its own.
     auto region = std::make_unique<Graph>("fused");
     std::vector<Value> inside;
     for (Value operand : operands) inside.push_back(region->AddParameter(operand.shape()));
@@ -134,7 +134,7 @@ class FusionBuilder {
            group.kind != FusionKind::kReduce;
   }
 
-  // A loop or a choice stays what it is, on operands in memory.
+  // A loop or a choice stays one, on operands in memory.
   Node* BuildControl(Node& node) {
     std::vector<Value> operands;
     for (Value operand : node.operands()) operands.push_back(Outside(operand));

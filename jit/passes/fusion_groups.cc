@@ -48,7 +48,7 @@ bool IsInMemory(Value value) {
 bool IsScalar(Value value) { return ElementsOf(Squeezed(value.shape())) == 1; }
 
 // x > 0 and its conversion to numbers, where x is computed and is in memory in any case: the mask
-// of a ReLU, which its gradient reads much later.  Whoever reads x in the mask's place saves
+// of a ReLU, which its gradient reads much later.  A reader that reads x in the mask's place saves
 // writing it.  (A convolution of 64x28x28x1 to 32 wrote 5.5 of its 11 MB for it.)
 bool IsMaskOfMemory(const Node& node) {
   if (node.IsOutput()) return false;
@@ -264,7 +264,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
   for (const FusionKind either : {producer.kind, consumer.kind}) {
     if (either == FusionKind::kSingle || either == FusionKind::kAttention) return false;
   }
-  // Whoever reads the joined columns one element at a time would work out all of them for each.
+  // A reader of single elements of the joined columns would compute all columns for each.
   if (producer.joins_columns && producer.nodes.size() > 1) return false;
 
   // How the consumer reads the producer.
@@ -292,7 +292,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
     case FusionKind::kLoop:
       break;
     case FusionKind::kRow:
-      // A row kernel takes in what follows it: in its own space, or on its reduced values.
+      // A row kernel absorbs the nodes that follow it: in its own space, or on its reduced values.
       if (consumer.kind != FusionKind::kLoop && consumer.kind != FusionKind::kRow) return false;
       if (!consumer.inner.empty() || !direct || !leading) return false;
       if (consumer.kind == FusionKind::kRow) {

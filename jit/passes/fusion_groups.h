@@ -1,13 +1,13 @@
 // Which nodes become one kernel: the analysis half of the fuse pass.
 //
 // Every node that computes gets a group of its own; groups are then merged along edges while the
-// result is still one of the kernel kinds and no cycle arises.  What a group can be:
+// result is still one of the kernel kinds and no cycle arises.  A group is one of:
 //
 //   loop         elementwise work and data movement over one space
 //   row          reductions over the innermost dimensions and everything in their space, before,
 //                between and after (softmax, layer norm)
 //   reduce       any other reduction, with what feeds it and what its result goes through
-//   attention    softmax(query x key) x value with what lies between: attention_nodes.h
+//   attention    softmax(query x key) x value with the nodes between: attention_nodes.h
 //   contraction  dot_general or convolution, with an elementwise epilogue
 //   window       reduce_window or select_and_scatter, with an elementwise epilogue
 //   single       everything else: one op, one kernel; a loop or a choice, which is none
@@ -22,7 +22,7 @@
 // Three rules keep values and costs right: a value is computed once (merging never duplicates work,
 // so exp(x - max) is one value for its sum and for the division); work that depends only on weights
 // never shares a group with work that does not, since it will run once and not in every call; and
-// what updates variables (update_nodes.h) shares groups only with its like.
+// nodes that update variables (update_nodes.h) share groups with each other only.
 #ifndef TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 #define TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 
@@ -42,8 +42,8 @@ struct FusionGroup {
   ir::Dims kept;             // row and reduce: the space of the reduced values, without size 1
   ir::Node* root = nullptr;  // the contraction, window, or first reduce; attention's last product
   bool stable = false;       // depends on weights and constants alone
-  bool updates = false;      // works out new values of variables: update_nodes.h
-  // Its result is a concatenate of columns (jit/ir/columns.h), of which each is worked out once.
+  bool updates = false;      // computes new values of variables: update_nodes.h
+  // Its result is a concatenate of columns (jit/ir/columns.h), each of which is computed once.
   bool joins_columns = false;
   std::vector<ir::Node*> nodes;  // in topological order
   // Nodes that are read through data movement and so live in another space: their values must not
@@ -61,7 +61,7 @@ absl::flat_hash_set<const ir::Node*> StableNodes(const ir::Graph& graph);
 class FusionGroups {
  public:
   explicit FusionGroups(ir::Graph& graph);
-  // The groups, in an order in which each comes after what it reads.
+  // The groups, in an order in which each comes after the groups that it reads.
   std::vector<FusionGroup*> InOrder();
   FusionGroup* GroupOf(const ir::Node* node) const;
   // True for the nodes that are copied to their users; see above.
@@ -74,8 +74,8 @@ class FusionGroups {
     ir::Node* user;
     int operand;
     bool via_broadcast;  // a broadcast that really repeats values lay between
-    // The node's dimensions are the leading ones of what is read (those of size 1 aside), as a
-    // row's values are in their row's space.
+    // The node's dimensions are the leading ones of the operand (those of size 1 aside), as a row's
+    // values are in their row's space.
     bool leading;
   };
   void CollectUses(ir::Node* node, std::vector<DeepUse>* uses, bool* is_output) const;

@@ -14,7 +14,7 @@ using ir::Op;
 
 // The row emitter keeps values of a row in scratch: longer ones would not stay in any near cache.
 constexpr int64_t kMaxRowLength = 1 << 17;
-// What decisions take a size for that is not known: the length of a text, of a batch of rows.
+// The size that decisions assume where it is not known: the length of a text, of a batch of rows.
 constexpr int64_t kAssumedSize = 1024;
 
 // The reduced dimensions are the innermost ones (those of size 1 aside).

@@ -1,8 +1,8 @@
-// What the fuse pass asks about single nodes, before it looks at groups of them.
+// The fuse pass's predicates on single nodes, before it looks at groups of them.
 //
 //   if (IsMovement(node->op()) && !IsPartOfMemory(*node)) ...   // may be index math in its user
 //
-// Limits: answers are about ops and shapes alone; who uses a node is fusion_groups.h's business.
+// Limits: the predicates look at ops and shapes alone; fusion_groups.h looks at a node's users.
 #ifndef TEKTITE_JIT_PASSES_FUSION_NODES_H_
 #define TEKTITE_JIT_PASSES_FUSION_NODES_H_
 
@@ -25,14 +25,15 @@ bool IsMovement(ir::Op op);
 bool IsExpensive(const ir::Node& node);
 // A reduction by a named reducer, of one operand.
 bool IsSimpleReduce(const ir::Node& node);
-// Reduces the innermost dimensions, in rows that scratch can hold.  `space` is what it reads and
-// `kept` what it leaves.
+// Reduces the innermost dimensions, in rows that scratch can hold.  `space` is the shape that it
+// reads and `kept` the one that it leaves.
 bool FitsRowKernel(const ir::Node& reduce, const ir::Dims& space, const ir::Dims& kept);
 // An edge into `user` keeps the index (after squeezing size-1 dimensions).
 bool IsDirectUse(const ir::Node& user);
 // May be copied to its users: costs nothing per use.
 bool IsFreeOp(const ir::Node& node);
-// A part of what is in memory in any case.  Elsewhere slices fuse with what makes their operand.
+// A part of a value that is in memory in any case.  Other slices fuse with their operand's
+// producer.
 bool IsPartOfMemory(const ir::Node& node);
 // Wants its operands in memory, row-major.
 bool ReadsMemory(const ir::Node& node);

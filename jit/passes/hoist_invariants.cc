@@ -1,18 +1,18 @@
-// hoist_invariants: computes before a loop what is the same in each of its turns.
+// hoist_invariants: computes before a loop the values that are the same in each of its turns.
 //
 //   before  while(%i, %h, %w)  body: ... %t = transpose(%w)  %q = dot_general(%h, %t) ...
 //   after   %t = transpose(%w)
 //           while(%i, %h, %w, %t)  body: ... %q = dot_general(%h, %t) ...
 //
-// What a body returns as it came is the same in each turn, and so is what depends on such values
-// and constants alone.  In the body these are weights, and the parameters are marked so: what other
-// passes split off for weights, such as the panels of a product's right-hand side, is then moved
-// out by this pass too, which runs again behind them (hoist_packing).  Weights of the graph around
-// the loop stay weights: that work is done once for all calls.
+// A value that a body returns unchanged is the same in each turn, and so is a node that depends on
+// such values and constants alone.  In the body these are weights, and the parameters are marked
+// so: nodes that other passes split off for weights, such as the panels of a product's right-hand
+// side, are then moved out by this pass too, which runs again behind them (hoist_packing).  Weights
+// of the graph around the loop stay weights: that work is done once for all calls.
 //
 // A broadcast or a reshape stays in the body and reads its operand from outside: made in memory it
-// would cost more than it saves.  A loop without turns computes what it did not need; nothing here
-// can fail.  Parameters that are constants outside become constants in the regions.
+// would cost more than it saves.  A loop without turns computes values that it does not need;
+// nothing here can fail.  Parameters that are constants outside become constants in the regions.
 
 #include <vector>
 
@@ -45,7 +45,8 @@ class Hoister {
     changed |= MarkWeights();
     Graph& body = Body(*loop_);
     for (Node* node : body.NodeList()) {
-      // What moves goes as far as its last node that does.
+      // Nodes that stay read invariant ones from outside: of a chain of those only its end is
+      // carried.
       if (IsInvariant(*node)) continue;
       for (int i = 0; i < node->num_operands(); ++i) {
         const Value inside = Carried(node->operand(i));
@@ -106,7 +107,7 @@ class Hoister {
     return invariant_[&node] = invariant;
   }
 
-  // What the body reads instead of `v`: itself, where it is not computed or changes.
+  // The value that the body reads instead of `v`: `v` itself where it is not computed or changes.
   Value Carried(Value v) {
     if (v.node->op() == Op::kParameter || !IsInvariant(*v.node)) return v;
     if (IsCheap(*v.node)) {

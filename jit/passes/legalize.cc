@@ -6,13 +6,12 @@
 //
 // Convolutions become channels-last; zeros between their inputs and negative padding become a pad;
 // feature groups become depthwise convolutions, or convolutions side by side.  A dot_general whose
-// columns are not one stride apart gets its right-hand side transposed.  What the gradients of
-// convolutions need is among these: Conv2DBackpropInput dilates its input, and the gradients of
+// columns are not one stride apart gets its right-hand side transposed.  The gradients of
+// convolutions need these rewrites: Conv2DBackpropInput dilates its input, and the gradients of
 // filters get the form of jit/ops/filter_gradient.h, groups side by side.  A depthwise one stays
-// where each channel has one filter, and is a sum of products for each tap otherwise.  Few features
-// are few_features.h's business.
-// Limits: more groups than kMaxGroups that are not depthwise and four
-// spatial dimensions stay as they are.
+// where each channel has one filter, and is a sum of products for each tap otherwise.
+// few_features.h rewrites convolutions of few features.  Limits: more groups than kMaxGroups that
+// are not depthwise and four spatial dimensions stay as they are.
 
 #include <algorithm>
 #include <numeric>
@@ -83,8 +82,8 @@ Value ChannelsLast(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
   return Transposed(b, y, Inverse(out));
 }
 
-// A convolution that gives a filter keeps that, with images first and channels last in its
-// operands.
+// A convolution that computes a filter's gradient keeps that form, with images first and channels
+// last in its operands.
 Value ChannelsLastInOperands(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
   if (ops::IsFilterGradient(d)) return {};
   Ints in = {d.input_feature}, kernel = {d.kernel_input};
@@ -103,7 +102,7 @@ Value ChannelsLastInOperands(Node* node, const ops::ConvDims& d, FuncBuilder& b)
 }
 
 // From here on the input's spatial dimensions are the ones between its first and its last.  The
-// gradient of a filter reads the whole image for each tap, so it wants no padding at all.
+// gradient of a filter reads the whole image for each tap, so it must have no padding at all.
 Value PadOutside(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
   const bool none = ops::IsFilterGradient(d);
   auto is_outside = [none](int64_t x) { return none ? x != 0 : x < 0; };
@@ -283,7 +282,7 @@ Value LegalDot(Node* node, FuncBuilder& b) {
 
 absl::StatusOr<bool> Legalize(Graph& graph, PassContext&) {
   bool changed = false;
-  // What a rewrite makes may need another one.
+  // The result of a rewrite may need another one.
   for (bool again = true; again;) {
     again = false;
     for (Node* node : graph.NodeList()) {

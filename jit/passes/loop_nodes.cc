@@ -31,7 +31,7 @@ std::optional<int64_t> ConstantOf(Value v) {
   return v.node->attrs().GetLiteral(Attr::value).AsInt(0);
 }
 
-// What a value of the condition is before each turn.
+// The constant that `v`, a value of the condition, is before each turn.
 std::optional<int64_t> BoundOf(const Node& loop, Value v) {
   if (v.node->op() != Op::kParameter) return ConstantOf(v);
   const int index = static_cast<int>(v.node->Int(Attr::index));

@@ -1,4 +1,4 @@
-// What the passes over loops do to a `while` node.
+// Edits of a `while` node, for the passes over loops.
 //
 //   Value outside = ...;                                  // computed before the loop
 //   Value inside = AddInvariant(loop, outside.shape(), &added);
@@ -31,7 +31,7 @@ ir::Node* WithOperands(ir::Graph& graph, ir::Node* loop, absl::Span<const ir::Va
 // Passes keep values of all turns at once up to this size; memory must not grow without bound.
 inline constexpr int64_t kMostBytesOfTurns = 256 << 20;
 
-// What each turn adds to a carried value; nothing unless that is an integer constant.
+// The integer constant that each turn adds to a carried value; nothing for any other change.
 std::optional<int64_t> StepOf(const ir::Node& loop, int carried);
 
 // How often a loop turns, and the carried value that tells its turns apart.

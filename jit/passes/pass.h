@@ -1,4 +1,4 @@
-// What a pass is: a function that rewrites a graph and says whether it changed anything.
+// A pass is a function that rewrites a graph and returns whether it changed anything.
 //
 //   absl::StatusOr<bool> EliminateDead(ir::Graph& graph, PassContext& context);
 //
@@ -61,7 +61,7 @@ struct PassContext {
 
 // Reports that rewriting has not come to rest "after <after> <rules>": those applied since
 // `before`, a copy of context.rules_applied.  Rules that undo each other cost a model twice its
-// time before anybody saw it.  An error with --verify; otherwise counted, and a warning once.
+// time before a person noticed.  An error with --verify; otherwise counted, and a warning once.
 absl::Status Unsettled(absl::string_view after, const std::map<absl::string_view, int>& before,
                        PassContext& context);
 

@@ -1,4 +1,4 @@
-// Takes what follows a contraction out of its fusion, into a fusion of its own.
+// Moves a contraction's epilogue out of its fusion, into a fusion of its own.
 //
 //   before  fusion(%x, %w, %b) {kind = contraction}: max(add(convolution(%x, %w), %b), 0)
 //   after   fusion(%x, %w) {kind = contraction}: convolution(%x, %w)

@@ -1,5 +1,5 @@
-// update_in_place: marks the updates in loops and choices that need write no more than what they
-// update.
+// update_in_place: marks the updates in loops and choices that need write only the elements that
+// they update.
 //
 //   before  %1: f32[t,n] = fusion(%acc, %row, %i) {kind = loop}      // a dynamic_update_slice
 //   after   %1: f32[t,n] = fusion(%acc, %row, %i) {in_place = true, kind = loop}

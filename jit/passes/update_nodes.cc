@@ -13,13 +13,13 @@ using ir::Node;
 using ir::Op;
 using NodeSet = absl::flat_hash_set<const Node*>;
 
-// Gives each element of its result from the elements at the same place.
+// Computes each element of its result from the elements at the same place.
 bool KeepsPlaces(const Node& node) {
   if (ir::IsElementwise(node.op())) return true;
   return node.op() == Op::kReshape && Squeezed(node.shape()) == Squeezed(node.operand_shape(0));
 }
 
-// Parameters that are updated, and what is computed from them place by place.
+// Parameters that are updated, and values computed from them place by place.
 NodeSet FromUpdated(const std::vector<const Node*>& nodes) {
   NodeSet found;
   for (const Node* node : nodes) {

@@ -1,9 +1,9 @@
-// Which nodes work out the new values of variables: a part of fusion_groups.
+// Which nodes compute the new values of variables: a part of fusion_groups.
 //
 //   g = dot_general(...)          m' = m + (g - m) * 0.1          w' = w - rate * m'
 //
 // An optimizer reads and writes several arrays of a weight's size for each gradient.  In the
-// epilogue of the product that gives the gradient they would stream through memory a tile at a
+// epilogue of the product that computes the gradient they would stream through memory a tile at a
 // time, and everything the product reads would have to live until the variables may be changed.  So
 // these nodes form loops of their own: one for a weight, with all it reads and writes.
 //

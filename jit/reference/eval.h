@@ -1,4 +1,8 @@
-// What the families' implementations share; private to jit/reference.
+// The evaluation of one node, by family; private to jit/reference.
+//
+//   absl::StatusOr<Literals> results = EvalMovement({node, operands});
+//
+// Limits: verified static graphs; the interpreter (interpreter.h) substitutes sizes first.
 #ifndef TEKTITE_JIT_REFERENCE_EVAL_H_
 #define TEKTITE_JIT_REFERENCE_EVAL_H_
 

@@ -78,7 +78,7 @@ void Bind(const Dim& dim, int64_t value, ir::SymbolMap* symbols) {
 }
 
 // Reads the values of symbols off the arguments' sizes, and off the elements of those arguments
-// whose attribute `sizes` gives them names.
+// whose attribute `sizes` names them.
 absl::StatusOr<ir::SymbolMap> BindSymbols(const Graph& graph, absl::Span<const Literal> args) {
   ir::SymbolMap symbols;
   for (int i = 0; i < graph.num_parameters(); ++i) {

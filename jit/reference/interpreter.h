@@ -5,9 +5,9 @@
 // Clear and exact rather than fast: elementwise functions of f16, bf16 and f32 are computed in
 // double and rounded once (the 16-bit types by way of f32, as hardware does); sums and products
 // over many elements are accumulated in double; integers wrap around, x / 0 is -1 and x rem 0 is x;
-// shifts by the width or more give 0 (arithmetic right shift: the sign); max and min give NaN if
-// either operand is NaN, but under a window, where NaN does not count.  A float that an integer has
-// no room for, and NaN, becomes what x86 makes of it: the least s32 or s64; 8 and 16 bits are
+// shifts by the width or more return 0 (arithmetic right shift: the sign); max and min return NaN
+// if either operand is NaN, but under a window, where NaN does not count.  A float that an integer
+// has no room for, and NaN, becomes what x86 makes of it: the least s32 or s64; 8 and 16 bits are
 // limited to their range by way of s32, u32 is the lower half of an s64, u64 the bits of one where
 // it is below 2^63.
 //

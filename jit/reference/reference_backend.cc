@@ -56,7 +56,7 @@ class ReferenceKernel : public backend::HostKernel {
     const int n = region.num_parameters();
     Literals args;
     for (int i = 0; i < n; ++i) {
-      // The caller's memory, used as it is: nobody frees it here.
+      // The caller's memory, used as it is and not freed here.
       std::shared_ptr<const void> borrowed(frame.buffers[i], [](const void*) {});
       args.emplace_back(region.parameter(i)->shape().dtype(), region.parameter(i)->shape().sizes(),
                         std::move(borrowed));

@@ -2,6 +2,8 @@
 //
 // Every float type is computed on as double ("wide") and rounded when it is stored; integers and
 // bool are computed on as they are.
+//
+//   ApplyUnary<double>(ir::Op::kExp, 1.0)      // 2.718...
 #ifndef TEKTITE_JIT_REFERENCE_SCALAR_OPS_H_
 #define TEKTITE_JIT_REFERENCE_SCALAR_OPS_H_
 

@@ -1,4 +1,4 @@
-// Arenas in a device's memory that calls borrow, one each, and give back when they end.
+// Arenas in a device's memory that calls borrow, one each, and return when they end.
 //
 //   ArenaPool::Lease lease = pool.Acquire(plan.arena_bytes);
 //   if (lease.data() == nullptr) return absl::ResourceExhaustedError(...);

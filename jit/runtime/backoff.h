@@ -1,4 +1,9 @@
 // Waiting for another thread without sleeping.
+//
+//   Backoff backoff;
+//   while (!done.load(std::memory_order_acquire)) backoff.Wait();
+//
+// Limits: it never sleeps, so a wait must have an end that other threads reach soon.
 #ifndef TEKTITE_JIT_RUNTIME_BACKOFF_H_
 #define TEKTITE_JIT_RUNTIME_BACKOFF_H_
 
@@ -6,7 +11,7 @@
 
 namespace tektite::runtime {
 
-// Short waits spin; long ones let others have the core.
+// Short waits spin; long ones yield the core.
 class Backoff {
  public:
   void Wait() {

@@ -18,7 +18,7 @@ struct ArenaSlots {
   ArenaOrder order;
 };
 
-// Gives a slot of the arena to every buffer of `steps` that has no location yet.
+// Assigns a slot of the arena to every buffer of `steps` that has no location yet.
 ArenaSlots PlaceInArena(const StepGraph& graph, const Lifetimes& lifetimes, SharedMemory* memory,
                         std::vector<Location>* locations) {
   ArenaSlots slots;
@@ -76,9 +76,9 @@ struct OutputRanges {
   }
 };
 
-// Moves the steps that write updates, and those that read what such steps write, behind all others.
-// By buffer: whether a step writes it straight into a variable.  None is where a check or a number
-// of rows depends on an update: these have to be known before.
+// Moves the steps that write updates, and those that read what such steps write, behind all other
+// steps.  By buffer: whether a step writes it straight into a variable.  None is where a check or a
+// number of rows depends on an update: these have to be known before.
 std::vector<bool> PutUpdatesLast(const StepGraph& graph, const OutputRanges& ranges,
                                  BufferPlan* plan) {
   std::vector<bool> updated(graph.buffers.size());

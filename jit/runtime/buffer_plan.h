@@ -1,18 +1,17 @@
 // plan_buffers: where each buffer of a call lies.
 //
 //   BufferPlan plan = PlanBuffers(steps, kept_groups, roles);
-//   if (auto bytes = SlotBytes(steps, plan, table)) layout = plan.arena.Place(*bytes);  // of a
-//   call
+//   // In each call:
+//   if (auto bytes = SlotBytes(steps, plan, table)) layout = plan.arena.Place(*bytes);
 //
-// A result is written straight into the memory the host gave for it.  Everything else that is
-// computed shares one arena (arena_layout.h); a step whose kernel allows it writes over an operand
-// that is read for the last time.  The plan serves every value of the graph's symbols: who shares
-// memory is decided by what is provably of the same size, and only offsets differ from call to
-// call.
+// A result is written straight into the host's memory for it.  Everything else that is computed
+// shares one arena (arena_layout.h); a step whose kernel allows it writes over an operand that is
+// read for the last time.  The plan serves every value of the graph's symbols: who shares memory is
+// decided by provably equal sizes, and only offsets differ from call to call.
 //
-// Updates, new values of the host's variables, come last: the steps that write them, and what
-// depends on those, follow all others, so that a call changes nothing before nothing can fail any
-// more.  An update may be written over the old value itself where the plan says so.
+// Updates, new values of the host's variables, come last: the steps that write them, and the steps
+// that depend on those, follow all other steps, so that a call changes no variable before the last
+// step that can fail.  An update may be written over the old value itself where the plan says so.
 #ifndef TEKTITE_JIT_RUNTIME_BUFFER_PLAN_H_
 #define TEKTITE_JIT_RUNTIME_BUFFER_PLAN_H_
 
@@ -47,8 +46,8 @@ struct OutputPlan {
   int from = 0;
 };
 
-// What a graph's outputs are: results; then for some of them how many rows they have, an s64 scalar
-// each; then checks, bools that must be true; then updates, new values of arguments.
+// The roles of a graph's outputs: results; then for some of them how many rows they have, an s64
+// scalar each; then checks, bools that must be true; then updates, new values of arguments.
 struct OutputRoles {
   std::vector<int> counted;  // results, in the order of their counts
   int num_checks = 0;

@@ -1,4 +1,4 @@
-// What a call of an executable does, worked out for a set of sizes and remembered.
+// The plan of an executable's call: computed for a set of sizes and remembered.
 //
 //   CallPlan plan(graph, residence, PlanBuffers(graph, kept, roles));
 //   std::shared_ptr<const SizedPlan> sized = plan.For({8, 128});   // values of the symbols
@@ -72,7 +72,7 @@ class CallPlan {
   const BufferPlan buffers_;
   Launch launch_;                          // of a graph with symbols, for no sizes yet
   std::shared_ptr<const SizedPlan> only_;  // of one without
-  mutable std::mutex mutex_;               // guards what follows
+  mutable std::mutex mutex_;               // guards the members below
   mutable std::shared_ptr<const SizedPlan> latest_;
   mutable absl::flat_hash_map<std::vector<int64_t>, Known> known_;
   mutable uint64_t clock_ = 0;

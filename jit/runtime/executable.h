@@ -5,7 +5,7 @@
 //   TEKTITE_RETURN_IF_ERROR(executable->Run(arguments, host));
 //
 // A graph with symbols serves every size of them that its checks allow (size_checks.h); what a call
-// does is worked out once for each set of sizes (call_plan.h).
+// does is planned once for each set of sizes (call_plan.h).
 //
 // A call takes an arena, asks the host for the results' memory, and launches the steps on a stream
 // of the device that the kernels were compiled for.  Arguments and results that lie in another
@@ -44,7 +44,7 @@ struct Argument {
   const void* data = nullptr;  // in `space`
   // 0: the content may change from call to call.  Otherwise equal versions mean equal content.
   uint64_t version = 0;
-  // Sizes, for a parameter that gives symbols their values.
+  // Sizes, for a parameter from which symbols take their values.
   const int64_t* dims = nullptr;
   MemorySpace space = MemorySpace::kHost;
 };
@@ -61,7 +61,7 @@ class CallHost {
   // Makes result `result` the same buffer as argument `argument`; false: it has to be copied.
   virtual bool Forward(int result, int argument) { return false; }
 
-  // The new value of an argument: where it is to be written.
+  // The place where the new value of an argument must be written.
   struct Update {
     int argument = 0;
     bool in_place = false;   // the argument's own memory will do
@@ -69,7 +69,7 @@ class CallHost {
   };
   // Whether the call's results are needed no more.  Asked on any thread.
   virtual bool IsCancelled() { return false; }
-  // From here on nothing fails, and what is written into `memory` counts when Run returns.  False:
+  // From here on nothing fails, and values written into `memory` count when Run returns.  False:
   // the host does not allow it, and nothing has been changed.
   virtual bool BeginUpdates(absl::Span<Update> updates) { return false; }
 };
@@ -94,7 +94,7 @@ class Executable : private WeightHolder {
   // host said so before the first update.
   absl::Status Run(absl::Span<const Argument> arguments, CallHost& host);
 
-  // Tells executables of a process apart; what was made later has a higher one.
+  // Distinguishes the executables of a process; a later one has a higher number.
   uint64_t number() const { return number_; }
   const StepGraph& graph() const { return graph_; }
   const Residence& residence() const { return residence_; }

@@ -1,8 +1,8 @@
-// One call of an executable: its arena, the addresses that its kernels see, and what is copied.
+// One call of an executable: its arena, the addresses that its kernels see, and its copies.
 //
 // Internal to executable.cc.  On the host's device nothing is staged: kernels read arguments and
-// write results where they lie.  On any other device what lies in the host's memory has a place in
-// the arena behind the scratch: arguments are copied there before the first launch, results from
+// write results where they lie.  On any other device each tensor in the host's memory has a place
+// in the arena behind the scratch: arguments are copied there before the first launch, results from
 // there after the last.  Nothing here dereferences an address unless it is the host's.
 #ifndef TEKTITE_JIT_RUNTIME_EXECUTABLE_CALL_H_
 #define TEKTITE_JIT_RUNTIME_EXECUTABLE_CALL_H_
@@ -53,7 +53,7 @@ class Executable::Call {
                                     absl::FunctionRef<bool()> is_cancelled) const;
   void Launch(backend::Stream& stream, int begin, int end);
   void CopyIn(backend::Stream& stream) const;
-  // What values decide: checks, and results whose rows were counted.
+  // The part of a call that values decide: checks, and results whose rows were counted.
   absl::Status FinishByValues(backend::Stream& stream);
   void CopyOut(backend::Stream& stream) const;
   void Copy(backend::Stream& stream, void* to, MemorySpace to_space, const void* from,
@@ -71,13 +71,13 @@ class Executable::Call {
 
   absl::FixedArray<uintptr_t, kOnStack> bases_;
   absl::FixedArray<void*, kOnStack> pointers_;
-  int64_t arena_bytes_;  // the plan's memory, then what is staged
+  int64_t arena_bytes_;  // the plan's memory, then staged tensors
   std::byte* arena_ = nullptr;
   // Offsets in the arena, or kUnstaged.
   int64_t staged_sizes_ = kUnstaged;
   StagedArguments staged_arguments_;
   std::vector<int64_t> staged_outputs_;  // by output; empty on the host's device
-  std::vector<void*> memory_;            // of staged outputs, as the host gave it
+  std::vector<void*> memory_;            // the host's, of staged outputs
 };
 
 }  // namespace tektite::runtime

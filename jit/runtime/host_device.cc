@@ -12,7 +12,7 @@ using backend::HostKernel;
 using backend::Kernel;
 using backend::LaunchPlan;
 
-// Whether a call was cancelled, as several threads ask it: after the first yes nobody asks the
+// Whether a call was cancelled, as several threads ask it: after the first yes no thread asks the
 // host.
 class CancelledOnce {
  public:
@@ -94,7 +94,7 @@ class TeamStream final : public backend::Stream {
   void Copy(void* to, const void* from, int64_t bytes) const {
     if (bytes > 0 && !HasEnded()) std::memcpy(to, from, bytes);
   }
-  // What follows would work with garbage, or for nobody.
+  // The kernels that follow would work with garbage, or for a caller that no longer waits.
   bool HasEnded() const { return team_.lacks_memory() || cancelled_.IsKnown(); }
 
   ThreadTeam team_;

@@ -6,9 +6,8 @@
 // Aligned to a cache line, and from 4 MiB on to a huge page, which the system is then asked to use:
 // weights and activations are read in long streams, and 4 KiB pages cost them address translations.
 //
-// A host may offer its own allocator.  One that keeps what it is given back, as TensorFlow's does,
-// has pages to spare that nothing else can use: of BERT-base's 324 MiB of packed weights 120 fit
-// into them.
+// A host may offer its own allocator.  One that keeps freed blocks, as TensorFlow's does, has pages
+// to spare that nothing else can use: of BERT-base's 324 MiB of packed weights 120 fit into them.
 #ifndef TEKTITE_JIT_RUNTIME_HOST_MEMORY_H_
 #define TEKTITE_JIT_RUNTIME_HOST_MEMORY_H_
 

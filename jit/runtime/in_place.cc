@@ -45,7 +45,7 @@ class Joiner {
     }
   }
 
-  // What a loop carries and its body writes over.
+  // Joins the values that a loop carries and its body writes over.
   int JoinCarried() {
     int joined = 0;
     for (size_t s = 0; s < graph_.steps.size(); ++s) {
@@ -110,8 +110,8 @@ class Joiner {
                        [&](int other) { return other > s && Reads(graph_.steps[other], b); });
   }
 
-  // Whether `v`, which `region` computes, may be written over `target`, maybe through other values
-  // that lie there in between.  Adds all of them to `chain`.
+  // Whether `v`, which `region` computes, may be written over `target`, possibly through other
+  // values that lie there in between.  Adds all of them to `chain`.
   bool CanBecome(int v, int target, int region, std::vector<int>* chain) const {
     const Buffer& buffer = graph_.buffers[v];
     if (buffer.kind != Buffer::Kind::kComputed || in_chain_[v] ||
@@ -150,7 +150,7 @@ class Joiner {
   const Lifetimes& lifetimes_;
   SharedMemory& memory_;
   std::vector<bool> in_chain_;              // by buffer: lies where a loop carries a value
-  std::vector<bool> is_update_;             // by buffer: lies where what it updates does
+  std::vector<bool> is_update_;             // by buffer: lies where its updated operand does
   std::vector<std::vector<int>> steps_at_;  // by time: those that begin there
 };
 

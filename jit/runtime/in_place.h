@@ -5,9 +5,9 @@
 //   if (memory.Find(a) == memory.Find(b)) ...
 //
 // A step whose kernel allows it writes over an operand that is read for the last time; a loop takes
-// over what it begins with.  What a turn of a loop computes for the next one is written over the
-// present value where no later step of the turn reads that: an accumulator is never copied.  The
-// regions of a choice all write where its result lies.
+// over its initial values.  A turn of a loop writes the next turn's value over the present one
+// where no later step of the turn reads that: an accumulator is never copied.  The regions of a
+// choice all write where its result lies.
 #ifndef TEKTITE_JIT_RUNTIME_IN_PLACE_H_
 #define TEKTITE_JIT_RUNTIME_IN_PLACE_H_
 

@@ -5,9 +5,9 @@
 //   launch.Run(0, launch.num_steps(), bases, pointers, stream, times);
 //
 // A turn of a loop costs its launches, one copy of a bool to the host, and some nanoseconds for
-// each operand that changes places: nothing is planned or allocated.  What a loop carries and its
-// body does not write in place lies in two buffers in turn; after an odd number of turns it is
-// copied into the first, where others find it.
+// each operand that changes places: nothing is planned or allocated.  A value that a loop carries
+// and its body does not write in place lies in two buffers in turn; after an odd number of turns it
+// is copied into the first, where later steps read it.
 #ifndef TEKTITE_JIT_RUNTIME_LAUNCH_H_
 #define TEKTITE_JIT_RUNTIME_LAUNCH_H_
 
@@ -28,11 +28,11 @@ namespace tektite::runtime {
 // With Executable::Options::profile, what a step took so far.
 struct StepTime {
   std::atomic<int64_t> runs{0}, nanoseconds{0};
-  std::atomic<int64_t> least{0};  // of one run; what others do meanwhile is in all but this
+  std::atomic<int64_t> least{0};  // of one run: the least disturbed by other threads
   void Add(int64_t took);
 };
 
-// Where a graph's kernels find what is not of a call.
+// Where a graph's kernels find buffers that belong to no call.
 struct Residence {
   const backend::Memory* memory = nullptr;
   std::vector<const void*> constants = {};  // the graph's, in that memory
@@ -100,7 +100,7 @@ class Launch {
     int control = -1;
     int bytes_place = -1;  // of a copy, in the program's table
     int64_t bytes = 0;
-    // Of the first step of a round of several: what runs all of them.
+    // Of the first step of a round of several: the launch of all of them.
     std::shared_ptr<const Round> whole;
     int round_steps = 1;
   };
@@ -120,7 +120,7 @@ class Launch {
     std::vector<int64_t> bytes;                // of the results
     std::vector<std::vector<Toggle>> toggles;  // of a loop, by region
   };
-  // What is needed of slots while they are made.
+  // The facts about slots that are needed while they are made.
   struct Building {
     struct Made {
       Location location;
@@ -129,7 +129,7 @@ class Launch {
     const std::vector<Location>& locations;  // by buffer
     std::vector<Made> slots;
   };
-  // What a launch has been told; all of it is borrowed.
+  // The arguments of a launch; all of them are borrowed.
   struct Context {
     void** pointers;
     backend::Stream& stream;

@@ -6,7 +6,8 @@
 namespace tektite::runtime {
 namespace {
 
-// What a loop is taken for before it runs, to decide whether threads are worth asking for.
+// The turns that a loop is assumed to take before it runs, to decide whether threads are worth
+// asking for.
 constexpr double kAssumedTurns = 16;
 constexpr size_t kCondition = 0, kBody = 1;
 

@@ -5,8 +5,8 @@
 //   if (lifetimes.last[b] == times.begin[s]) ...   // step s is the last to read b
 //
 // Time is counted in rounds; the steps of a loop or a choice have times of their own between the
-// beginning and the end of their control step.  What a loop carries lives from its beginning to its
-// end, as does what its turns compute for the next one.
+// beginning and the end of their control step.  A value that a loop carries lives from the loop's
+// beginning to its end, as does the value that a turn computes for the next one.
 #ifndef TEKTITE_JIT_RUNTIME_LIFETIMES_H_
 #define TEKTITE_JIT_RUNTIME_LIFETIMES_H_
 

@@ -10,11 +10,11 @@
 namespace tektite::runtime {
 namespace {
 
-// What takes longer counts as this.
+// A longer pause counts as this.
 constexpr int64_t kMostCountedNs = 4'000'000;
 // Pauses vary: twice the mean, and some.
 constexpr int64_t kMoreNs = 20'000;
-// What asking costs the thread that calls.
+// The cost of asking for a worker, on the thread that calls.
 constexpr int64_t kAskNs = 10'000;
 // Those who do not ask learn nothing: each of them takes so much off the time that was expected.
 constexpr int64_t kForgetting = 64;

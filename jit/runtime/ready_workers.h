@@ -3,12 +3,17 @@
 //
 // Waking a thread of the host's pool takes 70 to 150 us where its core sleeps, as in most virtual
 // machines: a call of 200 us would be half over.  So where calls follow each other closely, a
-// worker spins between them.  It yields to whoever wants the core, and how long it stays goes by
-// the pauses between the last calls: none of it where calls are rare.  It also has a latest time,
-// however close calls are: the thread is the host's, and others wait for it (thread_team.h).
+// worker spins between them.  It yields to any thread that wants the core, and how long it stays
+// goes by the pauses between the last calls: not at all where calls are rare.  It also has a latest
+// time, however close calls are: the thread is the host's, whose closures wait for it
+// (thread_team.h).
 //
 // How long a worker takes to come is measured as well, from the first call on: a call that would be
 // over by then, and rare, does not ask for one.
+//
+//   if (void* work = ReadyWorkers::Get().Wait(most_ns, latest)) ... the next call's team ...
+//
+// Limits: kSeats workers wait at once; further ones return to the host.
 #ifndef TEKTITE_JIT_RUNTIME_READY_WORKERS_H_
 #define TEKTITE_JIT_RUNTIME_READY_WORKERS_H_
 
@@ -42,7 +47,7 @@ class ReadyWorkers {
 
   // Hands `work` to a worker that waits; false if there is none.
   bool Give(void* work);
-  // What was given to this thread; null when nothing came in time, or by `latest` (Nanoseconds()),
+  // The work given to this thread; null when nothing came in time, or by `latest` (Nanoseconds()),
   // when the host wants its thread back.  `most_ns`: pauses up to which waiting is worth the power.
   void* Wait(int64_t most_ns, int64_t latest);
 

@@ -58,7 +58,7 @@ class Former {
     return bytes <= kSmallBytes && PlanOf(s).cost_ns <= kSmallNs;
   }
 
-  // Moves small steps that need nothing but what is there before `begin` behind it.
+  // Moves small steps whose operands all exist before `begin` behind it.
   int GatherSmall(int begin) {
     if (!IsSmall(steps_[begin])) return begin + 1;
     int end = begin + 1;

@@ -1,4 +1,4 @@
-// A thread that does what it is told, one thing after the other: a stream of a device on the host.
+// A thread that runs closures in order: a stream of a device on the host.
 //
 //   SerialThread thread;
 //   thread.Enqueue([&] { ... });
@@ -30,11 +30,11 @@ class SerialThread {
  private:
   void Serve();
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable more_, idle_;
   std::deque<Work> waiting_;  // null: the last
   bool runs_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the members above
 };
 
 }  // namespace tektite::runtime

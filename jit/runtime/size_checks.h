@@ -1,14 +1,13 @@
-// What must hold of a symbolic graph's sizes so that its code may run on them.
+// The conditions that a symbolic graph's sizes must meet so that its code may run on them.
 //
 //   std::vector<SizeCheck> checks = CollectSizeChecks(graph, &program);
 //   if (const SizeCheck* failed = FirstFailed(checks, table)) ...   // failed->text: "n == m"
 //
 // Code for all sizes relies on the graph's guards (two sizes taken to be equal), on sizes that are
 // not negative (a window that is larger than its image), and on slices, like the k of a top_k, that
-// lie within what they are taken from.  What is provable is left out; the rest is a comparison
-// each, made once for a set of sizes and before anything of the host's is written.  The program
-// also learns the number of elements of every value, so that it tells where 64 bits do not hold
-// them.
+// lie within their operands.  Provable conditions are left out; every other one is a comparison,
+// made once for a set of sizes and before anything of the host's is written.  The program also
+// learns the number of elements of every value, so that it tells where 64 bits do not hold them.
 #ifndef TEKTITE_JIT_RUNTIME_SIZE_CHECKS_H_
 #define TEKTITE_JIT_RUNTIME_SIZE_CHECKS_H_
 

@@ -23,8 +23,8 @@ using ir::Node;
 using ir::Op;
 using ir::Value;
 
-// What a step of constants alone may grow by and still be worth keeping: a broadcast read from
-// memory in each call costs more than making it again.
+// The factor by which the result of a step of constants may exceed its operands and still be worth
+// keeping: a broadcast read from memory in each call costs more than making it again.
 constexpr int64_t kGrowth = 8;
 constexpr int64_t kSmallResult = 64 << 10;
 // Constants up to this size are recognised by content, larger ones by identity.
@@ -148,7 +148,7 @@ class Builder {
                             SymbolSource{p, -1, static_cast<int>(e), parameter.shape().dtype()});
       }
     }
-    // Also those of regions: a damaged graph may have one that nothing outside it gives.
+    // Also those of regions: a damaged graph may have one that nothing outside the region defines.
     const std::vector<std::string> symbols = ir::SymbolsOf(graph_);
     for (const std::string& symbol : symbols) {
       const auto source = sources.find(Dim::Symbol(symbol));
@@ -220,7 +220,7 @@ class Builder {
     }
   }
 
-  // `name` is what lies where `value` does.
+  // `name` lies where `value` does.
   void Name(Value value, Value name) {
     buffer_of_[name] = buffer_of_.at(value);
     const auto part = part_of_.find(value);

@@ -49,8 +49,8 @@ struct Buffer {
 // kWhile: regions are the condition and the body.  Result r begins as a copy of operand r, the
 // regions read it where it lies, and the body's output r is its value in the next turn; the
 // operands behind those are what the regions read without changing it.
-// kConditional: operand 0 chooses a region as ops/structure.cc says, the others are what regions
-// read; result r is output r of the region that was chosen.
+// kConditional: operand 0 chooses a region as ops/structure.cc says, the operands behind it are
+// read by regions; result r is output r of the region that was chosen.
 struct Step {
   enum class Kind : uint8_t { kKernel, kCopy, kWhile, kConditional };
   Kind kind = Kind::kKernel;
@@ -66,8 +66,8 @@ struct Step {
   std::vector<int> regions;             // of kWhile and kConditional
 
   bool IsControl() const { return kind == Kind::kWhile || kind == Kind::kConditional; }
-  // Of kWhile and kConditional, operands that are read before any region runs; the others are read
-  // until the last one has run.
+  // Of kWhile and kConditional, operands that are read before any region runs; the rest are read
+  // until the last region has run.
   size_t NumReadFirst() const { return kind == Kind::kWhile ? results.size() : 1; }
   // Bytes into an operand where a part of it is read, or kWhole.
   int64_t PartOf(size_t operand) const { return parts.empty() ? kWhole : parts[operand]; }
@@ -124,10 +124,10 @@ struct StepGraph {
   std::vector<SizeCheck> checks;
   std::vector<int64_t> typical_sizes;  // of the symbols: what memory is laid out for
 
-  // `typical_sizes` by symbol; others count as kAssumedSize.
-  // InvalidArgument for a graph with a symbol that no parameter gives a value, or with a node that
-  // is none of parameter, constant, size value, reshape, part, fusion, while and conditional;
-  // Internal for a fusion without kernel.
+  // `typical_sizes` by symbol; a symbol without one counts as kAssumedSize.  InvalidArgument for a
+  // graph with a symbol that no parameter defines, or with a node that is none of parameter,
+  // constant, size value, reshape, part, fusion, while and conditional; Internal for a fusion
+  // without kernel.
   static absl::StatusOr<StepGraph> Create(const ir::Graph& graph, const KernelMap& kernels,
                                           const std::map<std::string, int64_t>& typical_sizes = {});
   static constexpr int64_t kAssumedSize = 64;

@@ -224,7 +224,7 @@ class Reader {
     graph->constants.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
   }
   void ReadSteps(StepGraph* graph) {
-    // A kind, four lists, whether there are parts, a group, what is updated, a region.
+    // A kind, four lists, whether there are parts, a group, the updated operand, a region.
     constexpr uint64_t kLeast = 9 * kWord;
     const uint64_t count = in_.Size(kLeast);
     graph->steps.reserve(count);
@@ -333,7 +333,7 @@ class Reader {
     return true;
   }
 
-  // What a buffer is stands where it says; steps read what was computed before, and groups read
+  // A buffer's source is within bounds; steps read results of steps before them, and groups read
   // parameters, constants and themselves.
   static bool IsSound(const StepGraph& graph) {
     if (graph.sources.size() != static_cast<size_t>(graph.program.num_symbols())) return false;

@@ -10,8 +10,8 @@ namespace tektite::runtime {
 namespace {
 
 // A worker takes 10 to 150 us to come.  One that has not may have been put on the caller's own
-// core, by a system that took the others for busy, and stay there for milliseconds: of calls right
-// after one of TensorFlow's kernels, one in ten.  Another is asked for then.
+// core, by a system that took the other cores for busy, and stay there for milliseconds: of calls
+// right after one of TensorFlow's kernels, one in ten.  Another is asked for then.
 constexpr int64_t kLateNs = 300'000;
 // A worker that was asked for longer ago, and for a call that is over, does not look for another:
 // the queue was full of the host's closures, and perhaps of requests like this one.
@@ -22,11 +22,11 @@ constexpr int kTurnsPerLook = 128;  // at the clock, while a worker waits for a 
 // is given at once, on the same thread: as a worker, that thread would wait for itself.
 thread_local bool scheduling = false;
 
-// What is scheduled: the team, and in the low bits of its address the worker that asked, 0 for the
-// caller.  A closure that a pool's own thread schedules may go to the front of this thread's queue,
-// for others to take from there (Eigen's pool).  A worker that has left because its time was up and
-// finds there what it has scheduled itself must not run it: it would keep the host's closures
-// waiting behind it once more, and so for ever.
+// The argument of a scheduled closure: the team, and in the low bits of its address the worker that
+// asked, 0 for the caller.  A closure that a pool's own thread schedules may go to the front of
+// this thread's queue, for other threads to take from there (Eigen's pool).  A worker that has left
+// because its time was up and finds there a closure that it has scheduled itself must not run it:
+// it would keep the host's closures waiting behind it once more, and so for ever.
 constexpr uintptr_t kMostTags = 63;
 struct WorkerThread {
   uintptr_t tag = 0;  // 0: was never a worker
@@ -108,7 +108,7 @@ bool TeamState::Work(int own_segment, void* worker_scratch, const TimeSlice& sli
   };
   Backoff backoff;
   int turns = 0;
-  // Whoever comes first finds what has been shared out before.
+  // A worker that comes first finds kernels that were offered before it came.
   for (uint64_t last = 0;;) {
     const uint64_t now = offers.load(std::memory_order_acquire);
     if (now == kClosed) return true;

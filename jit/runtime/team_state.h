@@ -1,4 +1,5 @@
-// What the threads of one call share: the kernel that is offered, its claims, and who is there.
+// The state that the threads of one call share: the offered kernel, its claims, and the workers
+// that are there.
 //
 //   TeamState* state = TeamStatePool::Get().Take();
 //   state->WakeSome(kWakeAtOnce);          // workers come to WorkerMain
@@ -28,7 +29,7 @@ using backend::HostPool;
 using backend::KernelFrame;
 
 inline constexpr int kMostWorkers = 255;
-// Workers that wake up wake others, so that the caller need not wake a large pool alone.
+// Workers that wake up wake more workers, so that the caller need not wake a large pool alone.
 inline constexpr int kWakeAtOnce = 2;
 
 // A ticket: what of a segment is handed out, in one word, so that a claim is one atomic addition.
@@ -167,8 +168,8 @@ struct TeamState {
     if (present.load(std::memory_order_relaxed) == 0) was_refused = !WakeSome(kWakeAtOnce);
   }
   void AskHost();  // for a worker that has its reference
-  // What is left of a segment: `run` gets one claim after the other, until it returns false.  How
-  // many there were.
+  // Claims the rest of a segment: calls `run` with one claim after the other, until it returns
+  // false.  Returns how many there were.
   template <typename RunOne>
   static uint32_t RunSegment(Segment& segment, const RunOne& run) {
     uint32_t finished = 0;

@@ -6,22 +6,24 @@
 // Why not a fork and join for each kernel: waking a sleeping pool costs some 8 us, as much as the
 // kernel.  Here the host's workers are asked for once; the caller starts at once and alone; a
 // worker that arrives claims chunks of whatever kernel runs, until the call's end or its time is
-// up. Nobody waits for a worker that has not arrived: a kernel is done when its claimed chunks are.
-// Where none has come for long, another one is asked for.  A worker that comes after the end finds
-// the team closed and touches nothing else; the state it looks at is counted and pooled.  So a pool
-// that is busy, or has no threads, or whose own thread calls, only makes a call slower.
+// up. The caller does not wait for a worker that has not arrived: a kernel is done when its claimed
+// chunks are.  Where none has come for long, another one is asked for.  A worker that comes after
+// the end finds the team closed and touches nothing else; the state it looks at is counted and
+// pooled.  So a pool that is busy, or has no threads, or whose own thread calls, only makes a call
+// slower.
 //
 // The pool is the host's, whose own closures wait in its queue: a worker goes back to it after a
 // time slice of 1 ms on two threads, however long a call takes and however many follow each other,
 // and the caller asks for another at the queue's end.
 //
 // A kernel's chunks are offered in parts that follow each other, one for each thread: each takes
-// its own part first, then what others have left.  So a thread that wrote rows in one kernel reads
-// them in the next, out of its own core's cache, and a part that nobody came for is not lost.
+// its own part first, then chunks that are left of other parts.  So a thread that wrote rows in one
+// kernel reads them in the next, out of its own core's cache, and a part whose thread did not come
+// is not lost.
 //
 // A caller that is alone runs a kernel that follows itself from its last chunk to its first, so
-// that it finds what it read last in cache.  (64 steps of an LSTM of width 256, whose weights take
-// all of L2: 906 us became 830.)
+// that it finds the bytes that it read last in cache.  (64 steps of an LSTM of width 256, whose
+// weights take all of L2: 906 us became 830.)
 //
 // Chunks are the kernel's own and do not depend on the team, so neither do results.
 // The host's context is used during the call only.
@@ -55,7 +57,7 @@ class ThreadTeam {
   void Run(const backend::HostKernel& kernel, const backend::LaunchPlan& plan, void* const* buffers,
            const int64_t* sizes);
 
-  // Whether a kernel has found no memory: what it and those after it write is garbage.
+  // Whether a kernel has found no memory: it and the kernels after it write garbage.
   bool lacks_memory() const;
 
   static constexpr double kSerialCallNs = 20e3;

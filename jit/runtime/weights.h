@@ -1,4 +1,4 @@
-// What was computed from weights alone, kept from call to call.
+// Results that were computed from weights alone, kept from call to call.
 //
 // A cluster has one WeightStore for all its executables (shapes), because they pack the same
 // weights in the same way: an entry is found by the signature of the weight group (see
@@ -45,7 +45,7 @@ class MemoryBudget {
   std::atomic<int64_t> used_{0};
 };
 
-// A group's kept results; its bytes are returned to the budget when the last user lets go.
+// A group's kept results; its bytes return to the budget when the last user releases it.
 class WeightBlock {
  public:
   // Null when the budget or the memory does not allow it.
@@ -61,7 +61,7 @@ class WeightBlock {
   backend::Block memory_;
 };
 
-// Somebody who holds blocks between calls and lets go of them when told.
+// An object that holds blocks between calls and releases them when told.
 class WeightHolder {
  public:
   virtual ~WeightHolder() = default;
@@ -87,8 +87,8 @@ class WeightStore {
 
   // Held while weights are computed, so that two calls do not both do it; guards entries.
   std::mutex& mutex() { return mutex_; }
-  // Replaces an entry's block (null: drops it) and makes the other holders let go of theirs.
-  // mutex() is held.
+  // Replaces an entry's block (null: drops it) and makes the other holders release theirs.  mutex()
+  // is held.
   void Publish(Entry* entry, std::vector<uint64_t> versions,
                std::shared_ptr<const WeightBlock> block, const WeightHolder* publisher);
 

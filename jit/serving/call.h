@@ -33,7 +33,7 @@ struct Call {
   runtime::CallHost* host = nullptr;
   // Set to the number of the code that ran, newer code's being higher; may be null.
   uint64_t* artifact = nullptr;
-  // What runs must depend on the graph and the sizes alone.
+  // The code that runs must depend on the graph and the sizes alone.
   bool reproducible = false;
   // Nanoseconds that the host's own kernels have taken for this cluster so far; null: unknown, and
   // code is made at the first call (deferred_compiles.h).

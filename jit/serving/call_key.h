@@ -1,4 +1,4 @@
-// What a call's code may depend on, as a row of integers.
+// The properties of a call that its code may depend on, as a row of integers.
 //
 //   CallKey key;
 //   TEKTITE_RETURN_IF_ERROR(MakeCallKey(source, call, &key));

@@ -16,9 +16,9 @@
 namespace tektite::serving {
 namespace {
 
-// So often generic code may turn out to be impossible before nobody tries any more.
+// After so many failures the cluster tries no more generic code.
 constexpr int kMostGenericFailures = 3;
-// A call looks for code again when what it found does not fit it after all.
+// A call looks for code again when the code that it found does not fit it after all.
 constexpr int kMostChoices = 4;
 // At the end of the key of a call that is to be reproducible; keys of other calls of its layout are
 // shorter.
@@ -269,7 +269,7 @@ void Cluster::CountCallLocked(Shape& shape, const Call& call) {
       [self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
         self->Compile(*code, shape->key, args);
         std::lock_guard<std::mutex> lock(self->mutex_);
-        // What there is no faster code for stays with the generic one.
+        // A shape without faster code stays with the generic one.
         if (!code->executable.ok() || shape->tier != Tier::kGeneric) return;
         self->LimitLocked(Tier::kHot, AtLeastOne(self->state_->flags().max_specialized) - 1);
         shape->tier = Tier::kHot;

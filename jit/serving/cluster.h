@@ -9,21 +9,21 @@
 // cluster's life.  A key that is called --hot_calls times gets code of its own in the background.
 // Sizes that generic code does not fit (a guard fails) get code of their own at once.
 //
-// What cannot be compiled is remembered, so that it costs one attempt and not one a call.  With
-// --compile=async a call that finds no code is answered with Unavailable while a background thread
-// makes it.  Memory is bounded whatever the number of shapes: the last kMostShapes keys are known,
-// --max_executables of them with code of their own, --max_specialized of those for being hot.
-// A cluster whose compilations together take more than their budget gets no more code.
-// Calls that are to be reproducible have shapes of their own: their code is for exactly their
-// sizes, waits for nothing, measures nothing and has no budget, so that neither the calls before
-// nor the clock decide what runs.
+// The cluster remembers a key that cannot be compiled, so that it costs one attempt and not one a
+// call.  With --compile=async a call that finds no code is answered with Unavailable while a
+// background thread makes it.  Memory is bounded whatever the number of shapes: the last
+// kMostShapes keys are known, --max_executables of them with code of their own, --max_specialized
+// of those for being hot.  A cluster whose compilations together take more than their budget gets
+// no more code.  Calls that are to be reproducible have shapes of their own: their code is for
+// exactly their sizes, waits for nothing, measures nothing and has no budget, so that neither the
+// calls before nor the clock decide which code runs.
 //
 // Where the host says how long its own kernels have taken (Call::host_ns), nothing is
 // compiled before it is likely to pay.
 //
-// What an earlier process compiled is read back from the disk cache, whole
-// (jit/compiler/program.h). Where that takes less than --load_ms, the call that needs it does so
-// itself, so that the first call of a process may run compiled code.
+// A program of an earlier process is read back from the disk cache, whole (jit/compiler/program.h).
+// Where that takes less than --load_ms, the call that needs it does so itself, so that the first
+// call of a process may run compiled code.
 #ifndef TEKTITE_JIT_SERVING_CLUSTER_H_
 #define TEKTITE_JIT_SERVING_CLUSTER_H_
 
@@ -76,15 +76,15 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
  private:
   using ExecutablePtr = std::shared_ptr<runtime::Executable>;
-  // What is compiled once, or why it could not be; Unavailable until it is settled.
+  // The result of one compilation, or why it failed; Unavailable until it is settled.
   struct Code {
     bool generic = false;
     bool reproducible = false;
     int number = 0;
-    bool dropped = false;  // nobody makes it; under the cluster's mutex
+    bool dropped = false;  // no task will make it; under the cluster's mutex
     // A hint: its start may wait among the deferred compilations.
     std::atomic<bool> deferred{false};
-    std::mutex mutex;  // guards what follows
+    std::mutex mutex;  // guards the members below
     std::condition_variable changed;
     bool settled = false;
     absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
@@ -129,7 +129,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void CountCallLocked(Shape& shape, const Call& call);
   // The shape's code turned out not to serve it.
   void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
-  // Nobody will make the code, which other shapes may have taken for theirs meanwhile.
+  // Marks code that no task will make, which other shapes may wait for meanwhile.
   void Drop(const CodePtr& code);
   // False when the queue is full.
   bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
@@ -137,8 +137,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   bool IsWorthCompiling(const Call& call) const;
   // False when too much waits already.
   bool Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
-  // What is to be compiled for the shape now that generic code turned out not to serve it; null:
-  // nothing.
+  // The code to compile for the shape now that generic code turned out not to serve it; null: none.
   CodePtr InPlaceOf(const ShapePtr& shape, const CodePtr& code);
   // While code for one shape waited for its turn, code for many was asked for, which may do.
   bool IsOvertaken(const ShapePtr& shape, const CodePtr& code);
@@ -189,7 +188,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};
 
-  std::mutex mutex_;  // guards what follows, and shapes
+  std::mutex mutex_;  // guards the members below, and shapes
   absl::flat_hash_map<CallKey, ShapePtr> shapes_;
   ShapePtr latest_;
   std::optional<ShapeHistory> history_;

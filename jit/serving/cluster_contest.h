@@ -1,4 +1,4 @@
-// The contest of one cluster, with what is kept of it for later processes.
+// The contest of one cluster, and its verdicts for later processes.
 //
 //   ClusterContest contest(cluster, "against TensorFlow, 2 threads");
 //   Contest::Turn turn = contest.Begin(shape_class, work, host_extra_ns);

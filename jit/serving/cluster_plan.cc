@@ -78,7 +78,7 @@ std::optional<compiler::PlanKey> Cluster::KeyOf(const Recipe& recipe) {
   cache::PlanText text;
   text.types = TypesText(args);
   text.facts = FactsText(recipe.words, recipe.tries);
-  // Other programs may have been made from what was measured.
+  // Other programs may have been made from the measurements.
   if (recipe.reproducible) absl::StrAppend(&text.facts, "reproducible\n");
   const std::string values = ValuesText(args);
   const Fingerprint graph = FingerprintOf(absl::StrCat(SourceFingerprint()->Hex(), values));
@@ -108,7 +108,7 @@ bool Cluster::LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgIn
     loaded = plan && LoadStored(code, recipe, *plan, most, began);
     return absl::OkStatus();
   });
-  // The log is written where nobody waits for it.
+  // A background thread writes the log, so that no call waits for it.
   if (loaded) {
     compiler::Background::Get().Submit([state = state_] { state->compiler().FlushDisk(); });
   }

@@ -1,9 +1,8 @@
-// From a choice of symbols for the words of a call's key (shape_history.h) to what code is made
-// from.
+// From a choice of symbols for the words of a call's key (shape_history.h) to the arguments and
+// sizes that code is made from.
 //
-//   std::vector<ArgInfo> generic = WithSymbols(args, words, key, symbols);    // f32[8,4]:
-//   f32[s0,4] std::map<std::string, int64_t> sizes = SymbolSizes(key, symbols);         // {"s0":
-//   8}
+//   WithSymbols(args, words, key, symbols)    // f32[8,4] becomes f32[s0,4]
+//   SymbolSizes(key, symbols)                 // {"s0": 8}
 #ifndef TEKTITE_JIT_SERVING_CLUSTER_SYMBOLS_H_
 #define TEKTITE_JIT_SERVING_CLUSTER_SYMBOLS_H_
 
@@ -26,7 +25,7 @@ std::vector<ArgInfo> WithSymbols(std::vector<ArgInfo> args, absl::Span<const Key
                                  const CallKey& key, const std::vector<int>& symbols);
 std::map<std::string, int64_t> SymbolSizes(const CallKey& key, const std::vector<int>& symbols);
 
-// What is kept on disk with a generic program: which choice of several it was made for, and which
+// The note kept on disk with a generic program: which choice of several it was made for, and which
 // calls it serves.  With a refusal, which calls it holds for.
 std::string GenericNote(size_t choice, const ShapeRules& rules);
 bool ReadGenericNote(absl::string_view note, size_t* choice, ShapeRules* rules);

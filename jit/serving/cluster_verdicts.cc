@@ -1,4 +1,4 @@
-// What contests found out about a cluster's speed, kept for later processes.
+// The results of contests about a cluster's speed, kept for later processes.
 #include <optional>
 #include <string>
 #include <utility>

@@ -62,7 +62,7 @@ std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profil
       "]");
 }
 
-// What was measured where a kernel can be made in several ways, and what was chosen.
+// The measurements of kernels that can be made in several ways, and the choices.
 std::string TuningJson(const std::vector<compiler::Tuner::Result>& results) {
   return absl::StrCat(
       "[",
@@ -140,7 +140,7 @@ void CompilerState::Publish() {
   if (counter_file_ == nullptr) return;
   const bool runs_live = live_runs_.load(std::memory_order_relaxed) != nullptr;
   for (const auto& [name, value] : PublicCounters()) {
-    // Calls count themselves there from the second time on; what is known here may be older.
+    // Calls count themselves there from the second time on; the count here may be older.
     if (runs_live && name == "runs") continue;
     std::atomic<uint64_t>* const counter = counter_file_->Counter(name);
     if (counter != nullptr) counter->store(value, std::memory_order_relaxed);

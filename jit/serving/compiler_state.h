@@ -1,4 +1,12 @@
-// The compiler, and what is counted about its use by the clusters it serves.
+// A compiler with the counters of the clusters it serves, for `tektite.stats()` and `tektite
+// stats`.
+//
+//   auto state = std::make_shared<CompilerState>(std::move(compiler));
+//   const std::string name = state->RegisterCluster("cluster_0");
+//   state->CountRun();
+//   state->StatsJson()
+//
+// Clusters share it and keep it alive.  Thread-safe.
 #ifndef TEKTITE_JIT_SERVING_COMPILER_STATE_H_
 #define TEKTITE_JIT_SERVING_COMPILER_STATE_H_
 
@@ -35,13 +43,13 @@ class CompilerState {
   }
   // A call that compiled before it ran.
   void CountRequestCompile() { request_compiles_.fetch_add(1, std::memory_order_relaxed); }
-  // Also warns once about a defect, which nobody would see otherwise.
+  // Also warns once about a defect, which no user would see otherwise.
   void CountFallback(absl::string_view cluster, const absl::Status& status);
   // Code was made, generic or for one set of shapes, or it could not be.
   void CountCompiled(absl::string_view cluster, bool generic, const absl::Status& status);
   // Generic code did not fit the sizes of a call.
   void CountGuardFailure(absl::string_view cluster, const absl::Status& status);
-  // Ops of a host's graph: all, those in clusters, and the others by the reason's code.
+  // Ops of a host's graph: all, those in clusters, and those left out by the reason's code.
   struct LeftOut {
     int64_t ops = 0;
     std::string example;
@@ -54,7 +62,7 @@ class CompilerState {
  private:
   // Writes the counters to the file that `tektite stats` reads; makes it first.  mutex_ is held.
   void Publish();
-  // What is published.  mutex_ is held.
+  // The counters that are published.  mutex_ is held.
   std::vector<std::pair<std::string, uint64_t>> PublicCounters() const;
 
   std::unique_ptr<compiler::Compiler> compiler_;
@@ -62,7 +70,7 @@ class CompilerState {
   std::atomic<std::atomic<uint64_t>*> live_runs_{nullptr};
   bool counter_file_tried_ = false;  // under mutex_
   std::atomic<int64_t> runs_{0}, request_compiles_{0};
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   int64_t clusters_ = 0;
   int64_t ops_ = 0;
   int64_t clustered_ops_ = 0;
@@ -73,7 +81,7 @@ class CompilerState {
   std::map<std::string, int64_t> fallbacks_;
   std::map<std::string, std::string> fallback_examples_;
   LeftOutOps left_out_;
-  std::unique_ptr<MetricsFile> metrics_;  // last: its thread reads the others
+  std::unique_ptr<MetricsFile> metrics_;  // last: its thread reads the members above
 };
 
 }  // namespace tektite::serving

@@ -7,7 +7,7 @@ namespace tektite::serving {
 namespace {
 
 constexpr double kLoss = 1.03;
-// What other shapes must have shown for a class to be settled without a trial.
+// The ratios that other shapes must have shown for a class to be settled without a trial.
 constexpr double kFarAhead = 0.85;
 constexpr double kFarBehind = 1.2;
 
@@ -25,7 +25,7 @@ double ClearLoss(size_t samples) { return samples >= 3 ? 1.5 : 2; }
 
 enum class Phase : uint8_t { kWarmUp, kTrial, kCompiledWon, kHostWon };
 
-// What one side's runs of calls took, in nanoseconds over work.
+// The durations of one side's runs of calls, in nanoseconds over work.
 class Samples {
  public:
   // Returns whether the call completes a run, which is a sample.
@@ -132,7 +132,7 @@ class Contest::ShapeClass {
         SpotCheck(call, turn);
         return;
       case Phase::kTrial:
-        // Others may have shown it meanwhile; one that has come further shows it itself.
+        // Other classes may have shown it meanwhile; a class that has come further shows it itself.
         if (is_first_trial_ && host_.size() < 2 && SettleByPrecedent(turn->work)) {
           turn->is_demoted = phase_.load(std::memory_order_relaxed) == Phase::kHostWon;
           if (turn->is_demoted) turn->side = Side::kHost;
@@ -236,7 +236,7 @@ class Contest::ShapeClass {
     return call < retry_at_.load(std::memory_order_relaxed) && IsKnown(code_generation);
   }
 
-  // The mutex is held, as it is for what follows.
+  // The mutex is held, as for the functions below.
   void Know(uint64_t code_generation) {
     const uint64_t known = generation_.load(std::memory_order_relaxed);
     generation_.store(std::max(known, code_generation), std::memory_order_relaxed);
@@ -251,7 +251,7 @@ class Contest::ShapeClass {
   }
 
   void Decide(bool compiled_won, double ratio) {
-    // What is found out once more is no news: it is written when something else is.
+    // The same verdict once more is no news: it is written with the next one that is.
     const bool is_news = !verdict_ || verdict_->compiled_won != compiled_won;
     verdict_ = Verdict{key, compiled_won, ratio, kJustNow};
     if (is_news) has_news_.store(true, std::memory_order_relaxed);
@@ -319,7 +319,7 @@ class Contest::ShapeClass {
     const double least = std::min(by_median, by_minimum);
     const double most = std::max(by_median, by_minimum);
     if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
-      // Spot checks lie far apart: what they find is looked at closely.
+      // Spot checks lie far apart, so their results are examined closely.
       if (least > kLoss) return BeginTrial();
       Decide(/*compiled_won=*/true, by_median);
       host_ = {};
@@ -330,7 +330,7 @@ class Contest::ShapeClass {
     const uint64_t artifact = artifact_.load(std::memory_order_relaxed);
     if (most < ClearWin(samples) || (is_enough && least <= kLoss)) {
       losses_ = 0;
-      // What is close is looked at again soon: that costs little.
+      // A close result is checked again soon: that costs little.
       CheckAfter(most <= kFarAhead ? kSpotCheckEvery : kFirstSpotCheck);
       precedents_.Add(artifact, work, most);
       Decide(/*compiled_won=*/true, by_median);
@@ -363,7 +363,7 @@ class Contest::ShapeClass {
   std::atomic<uint64_t> artifact_{0};     // the newest that ran
   std::atomic<bool> is_recalled_{false};  // an earlier verdict stands, and its code has not run yet
 
-  std::mutex mutex_;  // guards what follows, and changes of phase_
+  std::mutex mutex_;  // guards the members below, and changes of phase_
   uint64_t check_every_ = kSpotCheckEvery;
   int warm_runs_ = 0;
   int losses_ = 0;

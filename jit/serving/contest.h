@@ -48,13 +48,13 @@
 // or after 1,000 calls, then 2,000, 4,000, ...
 // Where the same code was far ahead, or far behind, at shapes of about that size (precedents.h), a
 // new class is settled without a trial: the winner by precedent is looked at after 12, 36, 84, 180,
-// ... calls, the loser has its trial after 20.  So what comes a few times costs nothing, and what
-// comes often has been measured for itself.  Trials that go on at the same time share what they
-// find.  New code for a class that won is looked at likewise.
-// What an earlier process found out (verdicts.h) is taken up: the winner runs from the first call
-// on, with the first spot checks after 100, or 1,000 where it was far ahead, since the host's
-// kernels have to be made for them (then they are postponed until that is done: Postpone), and
-// further ones 12, 36, 84, ... calls later; the loser is warmed up and tried after 200.
+// ... calls, the loser has its trial after 20.  So a class that comes a few times costs nothing,
+// and a class that comes often has been measured for itself.  Trials that go on at the same time
+// share their results.  New code for a class that won is checked in the same way.  The verdicts of
+// an earlier process (verdicts.h) are taken up: the winner runs from the first call on, with the
+// first spot checks after 100, or 1,000 where it was far ahead, since the host's kernels have to be
+// made for them (then they are postponed until that is done: Postpone), and further ones 12, 36,
+// 84, ...  calls later; the loser is warmed up and tried after 200.
 //
 // Thread-safe.  A settled call costs a few atomic operations (under 20 ns) and reads no clock.
 // A measured turn counts only for the trial, or the spot checks, in which it began: hundreds of
@@ -121,12 +121,12 @@ class Contest {
 
   // `work` is what times are divided by, so that calls of different sizes can be compared (elements
   // of the arguments); `code_generation` changes when new code has been made; `host_extra`:
-  // nanoseconds that calls take beside what is timed where the host's kernels run.
+  // nanoseconds that calls take beside the timed part where the host's kernels run.
   Turn Begin(uint64_t shape_class, double work, uint64_t code_generation, double host_extra = 0);
   // Compiled code's turn, unmeasured, where it has won and no spot check is due; otherwise nothing
   // has happened.
   std::optional<Turn> BeginIfWon(uint64_t shape_class, double work);
-  // Gives a measured turn of the host's to compiled code, unmeasured, and asks for another later.
+  // Hands a measured turn of the host's to compiled code, unmeasured, and asks for another later.
   static void Postpone(Turn* turn);
   // Whether compiled code has won some class of shapes, here or in an earlier process.
   bool HasWonAny() const;
@@ -145,7 +145,7 @@ class Contest {
   bool HasNews() {
     return shared_.has_news.load(std::memory_order_relaxed) && shared_.has_news.exchange(false);
   }
-  // For a later process: what is decided, and of earlier verdicts those about classes that did not
+  // For a later process: the decisions, and of earlier verdicts those about classes that did not
   // come up.
   std::vector<Verdict> Verdicts(int64_t now_s) const;
 

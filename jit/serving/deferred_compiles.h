@@ -3,7 +3,7 @@
 //   deferred.Add(code, [=] { start it });     // true: it waits
 //   ...
 //   if (auto start = deferred.Take(code)) start();   // at the call that makes it worth its while
-//   deferred.StartAll();                             // somebody waits for code
+//   deferred.StartAll();                             // a thread waits for code
 //
 // Why: compiling takes processor time that a program of two threads feels.  Code for what runs a
 // hundred times costs more than it ever saves, and of twelve clusters the one that takes most of
@@ -32,7 +32,7 @@ class DeferredCompiles {
   using Start = std::function<void()>;
   static constexpr size_t kMost = 256;
 
-  // Those of all compilers of the process: whoever waits, waits for all.
+  // Those of all compilers of the process: a thread that waits, waits for all.
   static DeferredCompiles& Get();
 
   // False when too many wait already; `start` is then left to the caller.

@@ -22,7 +22,7 @@
 
 namespace tektite::serving {
 
-// What is known of an argument when code is made.
+// The facts about an argument that are known when code is made.
 struct ArgInfo {
   ir::Shape shape;
   bool versioned = false;            // the host names versions of its content
@@ -41,8 +41,8 @@ class GraphSource {
   virtual ~GraphSource() = default;
   // Thread-safe.
   virtual absl::StatusOr<SourceGraph> Specialize(absl::Span<const ArgInfo> args) const = 0;
-  // What it computes, without names: `ops` what feeds what, `whole` all of it.  Unimplemented where
-  // there is no such text.
+  // The computation, without names: `ops` which op feeds which, `whole` all of it.  Unimplemented
+  // where there is no such text.
   struct Text {
     std::string ops, whole;
   };
@@ -54,7 +54,8 @@ class GraphSource {
   int num_ops() const { return num_ops_; }
   // Arguments whose values the code depends on, ascending.
   const std::vector<int>& compile_time_args() const { return compile_time_args_; }
-  // What the graph says of a size: that it is not always the same, or that it cannot be another.
+  // The graph's statement about a size: that it is not always the same, or that it cannot be
+  // another.
   enum class Size : uint8_t { kAnything, kVaries, kFixed };
   Size SizeOf(int arg, int dimension) const {
     const std::vector<Size>& sizes = sizes_[arg];

@@ -25,7 +25,7 @@
 
 namespace tektite::serving {
 
-// The text format 0.0.4; gauges are what is held, everything else only grows.
+// The text format 0.0.4; gauges are amounts that are held, all other counters only grow.
 std::string PrometheusText(const CounterSnapshot& snapshot);
 
 class MetricsFile {

@@ -1,7 +1,7 @@
-// What other shapes have shown of an artifact's speed against the host's kernels.
+// The speed of an artifact against the host's kernels, as other shapes have shown it.
 //
 // Why: code for all shapes meets new ones all the time.  Trying each of them against the host's
-// kernels would give these a good part of the calls.
+// kernels would leave a good part of the calls to these.
 //
 //   Precedents precedents;
 //   precedents.Add(artifact, /*work=*/4096, /*ratio=*/0.6);   // compiled code took 0.6 of the time

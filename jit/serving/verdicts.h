@@ -1,4 +1,4 @@
-// What contests found out, in a form that outlives the process.
+// The results of contests, in a form that outlives the process.
 //
 //   const std::string text = WriteVerdicts(contest.Verdicts(now_s));
 //   Contest contest(clock, ReadVerdicts(text, now_s));            // in a later process

@@ -1,4 +1,4 @@
-// The disk cache's part of tektite.h: what is in it, whether it is whole, why a run missed, packs.
+// The disk cache's part of tektite.h: its entries, whether they are whole, why a run missed, packs.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,4 +1,8 @@
-// The disk cache's answers as tables for people or as JSON; behind the cache part of tektite.h.
+// The disk cache's answers as tables for people or as JSON, for the cache functions of tektite.h.
+//
+//   ListText(inspector.List(), /*json=*/false)    // a line for each entry
+//
+// Limits: text only; jit/cache/inspect.h finds the answers.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_CACHE_TEXT_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_CACHE_TEXT_H_
 

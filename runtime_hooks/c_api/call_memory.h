@@ -1,4 +1,4 @@
-// What memory the calls of a model's clusters need, for `tektite explain --memory`.
+// The memory that the calls of a model's clusters need, for `tektite explain --memory`.
 //
 //   TEKTITE_RETURN_IF_ERROR(AddCallMemory(compiler, "n0=8", &explanation));
 //
@@ -15,8 +15,8 @@
 namespace tektite::c_api {
 
 // `sizes`: "n0=8,n1=128", of what the graph leaves open; those that are not named are taken as the
-// compiler takes them.  InvalidArgument for what cannot be read or names no size of any cluster.
-// What is wrong with one cluster stands in its entry.
+// compiler takes them.  InvalidArgument for text that cannot be read or names no size of any
+// cluster.  An error of one cluster stands in its entry.
 absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes,
                            clustering::Explanation* explanation);
 

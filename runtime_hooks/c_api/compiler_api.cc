@@ -1,4 +1,4 @@
-// The compiler's part of tektite.h: creating one, and what it counts.
+// The compiler's part of tektite.h: creating one, and its counters.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,11 @@
-// The turns of contests, between jit/serving and tektite.h.
+// Turns and shape classes of contests, between jit/serving/contest.h and tektite.h.
+//
+//   const CallClass of = ClassOf(args, which, num_which);
+//   WriteTurn(contest.Begin(of.shape_class, of.work, 0), &turn);
+//   contest.End(ReadTurn(turn));
+//
+// Limits: tektite_turn::state holds a copy of the turn's bytes, so a Turn must be trivially
+// copyable.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_CONTEST_TURN_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_CONTEST_TURN_H_
 
@@ -30,7 +37,7 @@ inline serving::Contest::Turn ReadTurn(const tektite_turn& turn) {
   return read;
 }
 
-// What a contest tells calls apart by.
+// The class by which a contest tells calls apart.
 struct CallClass {
   uint64_t shape_class = 0;
   double work = 0;  // elements

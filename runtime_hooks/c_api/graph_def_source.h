@@ -1,4 +1,8 @@
 // A cluster's IR from the GraphDef that a host hands over.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<serving::GraphSource> source, GraphDefSource(bytes));
+//
+// Limits: InvalidArgument for bytes that are no closed GraphDef.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_DEF_SOURCE_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_GRAPH_DEF_SOURCE_H_
 

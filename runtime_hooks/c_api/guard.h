@@ -1,4 +1,4 @@
-// What every function of the C interface goes through: statuses out, exceptions caught.
+// The wrapper of every function of the C interface: it returns statuses and catches exceptions.
 //
 //   return Guarded<char*>(status, nullptr, [&]() -> absl::StatusOr<char*> { ... });
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_GUARD_H_

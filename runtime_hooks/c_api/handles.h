@@ -1,4 +1,4 @@
-// What the handles of tektite.h point to.
+// The objects that the handles of tektite.h point to.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_HANDLES_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_HANDLES_H_
 

@@ -5,10 +5,10 @@
 // table of value types, is destroyed before: the thread, in the middle of a kernel, then reads
 // freed memory.  Whether a thread compiles or not, memory goes with the process.
 //
-// How: the linker gives us every call that registers a destructor (--wrap=__cxa_atexit), LLVM's
-// included.  std::atexit is such a call, too: what has to run says so by RunAtExit
-// (jit/base/at_exit.h). Limits: the library must stay loaded until the process ends, as it does
-// (its threads run its code).
+// How: the linker redirects every call that registers a destructor (--wrap=__cxa_atexit), LLVM's
+// included, to this file.  std::atexit is such a call, too: code that has to run at exit registers
+// with RunAtExit (jit/base/at_exit.h). Limits: the library must stay loaded until the process ends,
+// as it does (its threads run its code).
 
 extern "C" int __wrap___cxa_atexit(void (*)(void*), void*, void*);
 extern "C" int __wrap___cxa_atexit(void (*)(void*), void*, void*) { return 0; }

@@ -236,8 +236,8 @@ typedef struct tektite_update {
  * having changed anything. */
 typedef int32_t (*tektite_begin_updates_fn)(void* context, tektite_update* updates,
                                             int32_t num_updates);
-/* Not 0: nobody waits for the call any more.  Asked now and then, on any thread, until updates
- * begin; calls of less than a millisecond do not ask. */
+/* Returns nonzero when the caller no longer waits for the call.  Called now and then, on any
+ * thread, until updates begin; calls of less than a millisecond do not ask. */
 typedef int32_t (*tektite_is_cancelled_fn)(void* context);
 
 typedef struct tektite_call {
@@ -278,8 +278,8 @@ TEKTITE_API int32_t tektite_fallback_of(int32_t code);
 TEKTITE_API const char* tektite_fallback_code(int32_t fallback);
 
 /* Has fn(arg) called on a thread that compiles, of low priority, when its turn comes; 0: it will
- * not be.  What waits when the process ends is dropped.  A child made by fork() does what was
- * waiting as well. */
+ * not be.  The end of the process drops calls that wait.  A child made by fork() makes the calls
+ * that were waiting as well. */
 TEKTITE_API int32_t tektite_run_in_background(void (*fn)(void*), void* arg);
 
 /* Waits until nothing is being compiled, or about to be, in this process; what waited until it
@@ -290,8 +290,7 @@ TEKTITE_API void tektite_wait_until_compiled(void);
 
 /* Decides which side runs a cluster's calls, its compiled code or the host's kernels: the one that
  * is faster on the calls themselves (jit/serving/contest.h).  A call whose turn is the host's must
- * be run by the host's kernels.  What is found out is kept in the disk cache for later processes.
- */
+ * be run by the host's kernels.  The disk cache keeps the results for later processes. */
 typedef struct tektite_contest tektite_contest;
 
 typedef struct tektite_turn {
@@ -341,12 +340,12 @@ TEKTITE_API char* tektite_cache_list(const char* flags, int32_t format, tektite_
 /* `key`: the first digits of an entry's key. */
 TEKTITE_API char* tektite_cache_show(const char* flags, const char* key, int32_t format,
                                      tektite_status* status);
-/* What the last process that used the cache missed, and which part of the key differed. */
+/* Lists the entries that the last process missed, and which part of the key differed. */
 TEKTITE_API char* tektite_cache_why(const char* flags, int32_t format, tektite_status* status);
 /* Reads every entry; *bad gets the number of those that are not whole, which may be removed. */
 TEKTITE_API char* tektite_cache_verify(const char* flags, int32_t remove, int32_t format,
                                        int64_t* bad, tektite_status* status);
-/* Removes what dead processes left, and the least recently used entries until the others have at
+/* Removes the files of dead processes, and the least recently used entries until the rest has at
  * most `max_bytes`; negative: the bound of --cache_mb. */
 TEKTITE_API char* tektite_cache_gc(const char* flags, int64_t max_bytes, int32_t format,
                                    tektite_status* status);
@@ -382,13 +381,13 @@ typedef enum tektite_format {
   TEKTITE_PROMETHEUS = 3
 } tektite_format;
 
-/* What would be compiled of a model file's bytes (GraphDef binary or text, or saved_model.pb), and
- * why the rest would not. */
+/* Reports what would be compiled of a model file's bytes (GraphDef binary or text, or
+ * saved_model.pb), and why the rest would not. */
 TEKTITE_API char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size,
                                   int32_t format, tektite_status* status);
-/* The same, and compiles each cluster to say what memory its calls need. `sizes` gives values to
- * sizes that the graph leaves open, under the names of the report: "n0=8,n1=128"; null, or a size
- * that is not named: what the compiler assumes. */
+/* The same, and compiles each cluster to report the memory of its calls. `sizes` sets the sizes
+ * that the graph leaves open, under the names of the report: "n0=8,n1=128"; for null, or a size
+ * that is not named, the compiler assumes one. */
 TEKTITE_API char* tektite_explain_memory(tektite_compiler* compiler, const void* model, size_t size,
                                          const char* sizes, int32_t format, tektite_status* status);
 /* Turns a frozen GraphDef into a closed one (placeholders become _Arg, `outputs` or else the sinks

@@ -1,4 +1,4 @@
-// tektite cache: what is in the disk cache, whether it is whole, why a run missed, packs.
+// tektite cache: the disk cache's entries, whether they are whole, why a run missed, packs.
 #include <unistd.h>
 
 #include <cstdlib>

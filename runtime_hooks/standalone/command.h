@@ -1,4 +1,4 @@
-// A sub-command of `tektite`: its options, and what it does with them.
+// A sub-command of `tektite`: its options and its action.
 //
 //   void AddVersion(CLI::App& app, Outcome& outcome) {
 //     CLI::App* command = app.add_subcommand("version", "Print the version");
@@ -17,7 +17,7 @@
 
 namespace tektite::standalone {
 
-// What a sub-command throws when it cannot do its work; main prints it and exits with 1.  For
+// The exception of a sub-command that cannot do its work; main prints it and exits with 1.  For
 // arguments that make no sense whatever the files hold, a CLI::ParseError, and main exits with 2.
 class Failure : public std::runtime_error {
  public:

@@ -22,7 +22,7 @@ std::vector<const CLI::Option*> Options(const CLI::App& app) {
   return app.get_options([](const CLI::Option*) { return true; });
 }
 
-// Sub-commands, then options: what may follow.
+// The words that may follow: sub-commands, then options.
 std::string Words(const CLI::App& app) {
   std::string words;
   for (const CLI::App* command : Subcommands(app)) words += command->get_name() + " ";

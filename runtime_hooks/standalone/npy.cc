@@ -193,7 +193,7 @@ void WriteNpy(const std::string& path, const Array& array) {
   header += type->bytes == 1 ? '|' : '<';
   header += std::string(type->npy) + "', 'fortran_order': False, 'shape': (";
   for (int64_t dim : array.dims) header += std::to_string(dim) + ", ";
-  // NumPy wants "(2, 3)" or "(2,)", and takes "(2, 3, )" as well.
+  // NumPy's form is "(2, 3)" or "(2,)"; it reads "(2, 3, )" as well.
   header += "), }";
   constexpr size_t kPrefix = 10;
   header.append(kAlignment - (kPrefix + header.size() + 1) % kAlignment, ' ');

@@ -40,7 +40,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-// A cluster and the names of what goes in and out; names are empty for IR text.
+// A cluster and the names of its inputs and outputs; names are empty for IR text.
 struct Program {
   ClusterPtr cluster;
   std::vector<std::string> input_names, output_names;

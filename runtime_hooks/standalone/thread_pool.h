@@ -1,4 +1,4 @@
-// The command's own pool of threads, in the form the C interface wants.
+// The command's own pool of threads, in the form of the C interface.
 //
 //   ThreadPool pool(3);
 //   call.num_threads = pool.size(); call.schedule = &ThreadPool::Schedule; // context: &pool
@@ -19,7 +19,7 @@ class ThreadPool {
   explicit ThreadPool(int size) {
     for (int i = 0; i < size; ++i) threads_.emplace_back([this] { Loop(); });
   }
-  // Runs what is still queued.
+  // Runs the closures that are still queued.
   ~ThreadPool() {
     {
       std::lock_guard<std::mutex> lock(mutex_);

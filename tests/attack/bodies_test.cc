@@ -1,5 +1,5 @@
-// Bodies of clusters as nobody would write them, through the C interface: a code and a sentence,
-// never a crash.
+// Absurd bodies of clusters, through the C interface: each returns a code and a sentence and never
+// crashes.
 //
 // Guards against: attributes and constants that an importer function takes for granted, and bytes
 // that are no graph.  Best run under -DTEKTITE_SANITIZE=address,undefined.
@@ -40,11 +40,11 @@ constexpr int64_t kAbsurd[] = {0,
                                int64_t{1} << 62,
                                INT64_MAX,
                                INT64_MIN};
-// Results may have so many bytes: what is larger the host refuses, as for want of memory.
+// Results may have so many bytes: the host refuses larger ones, as it does when memory is out.
 constexpr int64_t kMostBytes = 1 << 20;
 
 // A random node of an op with attributes that mostly make sense for some op of the table, its
-// arguments, and constants for whatever it wants to know in advance.
+// arguments, and constants for each value that it must know in advance.
 class BodyMaker {
  public:
   explicit BodyMaker(uint64_t seed) : random_(seed) {}

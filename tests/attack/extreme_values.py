@@ -82,7 +82,7 @@ def integer_arithmetic() -> Cases:
             yield f"{op}.{name}", lambda x, y, op=op: call(op, x, y), {"pairs": [x, y]}
         exponents = (y.astype(object) % 5).astype(dtype)
         yield f"Pow.{name}", lambda x, y: raw.Pow(x=x, y=y), {"pairs": [x, exponents]}
-        if dtype in (np.int32, np.int64):  # of the others some kernels never end
+        if dtype in (np.int32, np.int64):  # kernels of some other types never end
             negative = (y.astype(object) % 5 - 2).astype(dtype)
             yield f"PowNegative.{name}", lambda x, y: raw.Pow(x=x, y=y), {"pairs": [x, negative]}
         values = integers(dtype)

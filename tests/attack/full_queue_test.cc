@@ -48,8 +48,8 @@ class FullQueue {
 
 Arg Rows(int64_t rows) { return {{rows, 4}, std::vector<float>(4 * rows, 0.5f)}; }
 
-// A thread that had asked for code for all sizes found no place in the queue.  Others had taken
-// that code for theirs meanwhile, and were told for ever that it was not compiled yet.
+// A thread that had asked for code for all sizes found no place in the queue.  Other threads had
+// taken that code for theirs meanwhile, and were told for ever that it was not compiled yet.
 TEST(FullQueue, CodeThatFoundNoPlaceIsMadeLater) {
   constexpr int kClusters = 200, kThreads = 8;
   CompilerPtr compiler = MakeCompiler("--compile=async");

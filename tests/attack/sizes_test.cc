@@ -83,7 +83,7 @@ class WideEvaluator {
   const std::map<std::string, int64_t> symbols_;
 };
 
-// What the attack has seen: a test that only ever meets refusals would show nothing.
+// Counts of the attack's answers: a test that only ever meets refusals would show nothing.
 struct Seen {
   int planned = 0, refused = 0, out_of_range = 0;
 };

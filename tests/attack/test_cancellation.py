@@ -1,8 +1,9 @@
-"""Long calls that nobody waits for any more end, with the error that users know.
+"""Long calls for which no caller waits any more end, with the error that users know.
 
 A kernel is left between its chunks; one that has a single chunk (a sum of everything) ends first.
 
-Guards against: compiled code that ran for a minute what TensorFlow refuses for want of memory, deaf to a timeout."""
+Guards against: compiled code that ran for a minute, deaf to a timeout, where TensorFlow refuses because memory is
+out."""
 
 PROGRAM = """
 import threading

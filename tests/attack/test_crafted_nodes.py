@@ -85,7 +85,7 @@ def compile_something():
     return [f(tf.constant(normal(4, 8))) for _ in range(2)]
 """
 
-# What is changed, and a word of the error: the attribute's name.  None removes the attribute.
+# The change, and a word of the error: the attribute's name.  None removes the attribute.
 ABSURD = {
     "maker missing": ("maker=None", "maker"),
     "maker wrong": ("maker=text(b'')", "maker"),
@@ -187,7 +187,7 @@ cases = {
         assert "InvalidArgument" in result.values[name] and word in result.values[name], result.values[name]
 
 
-# By what a process is told, whether the op is there at all before anything was compiled.
+# By the process's switch, whether the op exists before anything was compiled.
 @pytest.mark.parametrize("switch", [None, "0", "scoped", "1"])
 def test_ops_that_no_graph_needs_do_not_exist(run_program, switch):
     text = """

@@ -1,4 +1,4 @@
-"""Files that the process writes, and what others do to them meanwhile."""
+"""Files that the process writes while other users and programs change them."""
 import os
 
 PROGRAM = """

@@ -1,6 +1,6 @@
 """More than 2^31 elements in one tensor, through compiled code: places are counted in 64 bits.
 
-Guards against: an element's index, an offset or a number of chunks that is worked out in 32 bits."""
+Guards against: an element's index, an offset or a number of chunks that is computed in 32 bits."""
 
 import pytest
 

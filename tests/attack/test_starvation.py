@@ -1,8 +1,8 @@
-"""Threads that share TensorFlow's pool: each makes progress, whatever the others loop.
+"""Threads that share TensorFlow's pool: each makes progress, whatever another thread loops.
 
-A thread that looped a compiled function kept the pool's threads, and another's ops waited for seconds. How long
-they wait is for bench/fairness; here only counts are compared, generously, since machines are busy. What never
-happened before is in tests/runtime/thread_team_test.cc, on a pool of the test's own.
+A thread that looped a compiled function kept the pool's threads, and another's ops waited for seconds. bench/fairness
+measures how long they wait; this test compares counts only, generously, since machines are busy.
+tests/runtime/thread_team_test.cc has the exact cases, on a pool of its own.
 """
 import pytest
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 THREADS = """
 def attack(call, threads, calls):
-    # What each thread has to say: nothing, or the first error.
+    # The first error of each thread, if it has one.
     problems = []
     start = threading.Barrier(threads)
     def work(number):
@@ -92,7 +92,7 @@ report(problems=attack(call, threads=200, calls=30))
 
 
 def test_updates_are_counted_once(run_delayed):
-    """Each call adds one to each variable, whoever runs it."""
+    """Each call adds one to each variable, on either side."""
     result = run_delayed("""
 v, w = tf.Variable(tf.zeros([256])), tf.Variable(tf.zeros([256]))
 @tf.function
@@ -109,7 +109,7 @@ report(problems=problems, v=sorted(set(v.numpy().tolist())), w=sorted(set(w.nump
 
 
 def test_functions_come_and_go(run_delayed):
-    """Functions that die while others are called, and while their kernels are being prepared."""
+    """Functions that die while other functions are called, and while their kernels are being prepared."""
     result = run_delayed("""
 x = tf.constant(normal(32, 48))
 expected = tf.nn.softmax(tf.nn.gelu(x) * 2.0).numpy()

@@ -1,4 +1,4 @@
-// Counters that others read, whatever happens to their file.
+// Counters that other processes read, whatever happens to their file.
 #include "jit/base/counter_file.h"
 
 #include <fcntl.h>
@@ -51,7 +51,8 @@ TEST_F(CounterFileTest, OthersSeeWhatIsCountedWhileItRunsAndAfter) {
   EXPECT_FALSE(IsLocked());
 }
 
-// The file was mapped: cut short by anybody, the next count was a SIGBUS in the host's process.
+// The file was mapped: when any process cut it short, the next count was a SIGBUS in the host's
+// process.
 TEST_F(CounterFileTest, AFileThatIsCutShortKillsNeitherTheWriterNorTheReader) {
   auto counters = CounterFile::Create(path_);
   std::atomic<uint64_t>* const runs = counters->Counter("runs");
@@ -83,7 +84,7 @@ TEST_F(CounterFileTest, AProcessThatIsKilledLeavesWhatItSaved) {
   EXPECT_FALSE(IsLocked());
 }
 
-// Whoever ends without destroying anything.
+// A process that ends without destroying anything.
 TEST_F(CounterFileTest, TheLastValuesAreThoseOfTheEnd) {
   const pid_t child = fork();
   if (child == 0) {

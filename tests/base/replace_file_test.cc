@@ -1,4 +1,4 @@
-// Files in folders where others may have laid something.
+// Files in folders where other users may have laid files or links.
 #include "jit/base/replace_file.h"
 
 #include <gtest/gtest.h>

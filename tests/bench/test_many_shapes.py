@@ -1,4 +1,4 @@
-"""What bench/shapes refuses before it starts anything."""
+"""Arguments that bench/shapes refuses before it starts anything."""
 import subprocess
 import sys
 from pathlib import Path

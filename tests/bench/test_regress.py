@@ -1,4 +1,4 @@
-"""What bench/regress makes of times, and that it notices a build that is slower."""
+"""The verdicts of bench/regress on times: it notices a build that is slower."""
 import json
 import math
 import random

@@ -1,4 +1,4 @@
-"""What bench/tiers asks of TensorFlow: functions that are traced for every batch size."""
+"""The functions that bench/tiers has TensorFlow trace for every batch size."""
 from dataclasses import replace
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What bench/warm makes of a process's calls and counters."""
+"""The figures that bench/warm computes from a process's calls and counters."""
 from bench.harness import warm
 
 

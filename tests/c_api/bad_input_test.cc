@@ -84,7 +84,7 @@ TEST(BadInput, Calls) {
     static_cast<Call*>(self)->results.assign(1, std::vector<float>(2));
     return static_cast<Call*>(self)->results[0].data();
   };
-  // What lies behind an older struct is not read: here it would say that the call is cancelled.
+  // Bytes behind an older struct are not read: here they would say that the call is cancelled.
   call.is_cancelled = [](void*) -> int32_t { std::abort(); };
   tektite_status status = {};
   for (size_t size = 0; size <= sizeof(call); ++size) {
@@ -163,7 +163,7 @@ TEST(BadInput, GraphDefBytes) {
   }
 }
 
-// What reads the bytes lets through is imported and compiled: 200 random changes of a model, or as
+// Bytes that the reader accepts are imported and compiled: 200 random changes of a model, or as
 // many as TEKTITE_MUTATIONS says.
 TEST(BadInput, DamagedModels) {
   std::ifstream file(TEKTITE_TESTDATA "/frozen.pb", std::ios::binary);

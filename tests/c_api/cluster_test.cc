@@ -125,7 +125,7 @@ TEST(Cluster, CallsAtOnce) {
   for (std::thread& t : threads) t.join();
 }
 
-// What is kept lies in the host's memory and goes back to it, at the latest with the compiler.
+// Kept results lie in the host's memory and return to it, at the latest with the compiler.
 TEST(Cluster, KeptMemoryIsTheHosts) {
   int lent = 0;
   tektite_options options = {};

@@ -36,7 +36,7 @@ int RunWith(const ClusterPtr& cluster, const int64_t* host_ns, int64_t n = 1) {
   return call.Run(cluster.get(), {{{n}, std::vector<float>(n, 2)}});
 }
 
-// Until it is no longer refused for want of code.
+// Until it is no longer refused because code is missing.
 int RunUntilReady(const ClusterPtr& cluster, const int64_t* host_ns) {
   int code = TEKTITE_UNAVAILABLE;
   for (int i = 0; i < 10000 && code == TEKTITE_UNAVAILABLE; ++i) {

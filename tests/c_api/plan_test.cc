@@ -66,7 +66,7 @@ class PlanTest : public testing::Test {
     process.cluster = MakeCluster(process.compiler.get(), model);
     return process;
   }
-  // What the first process computes, which compiles.
+  // The results of the first process, which compiles.
   std::vector<std::vector<float>> Compile(int64_t n, const std::string& flags = "") {
     Process first = Start(absl::StrCat("--compile=sync ", flags));
     EXPECT_EQ(first.Run(n), TEKTITE_OK) << first.call.message;
@@ -169,7 +169,7 @@ TEST_F(PlanTest, AProgramBringsItsKernelsAlong) {
   EXPECT_EQ(second.call.results, expected);
   EXPECT_THAT(second.stats(), HasSubstr("\"compiles\": 0,"));
   EXPECT_THAT(second.stats(), HasSubstr("\"hits\": 1,"));
-  // What is compiled later finds them in memory, and keeps them once more.
+  // A later compilation finds them in memory, and keeps them once more.
   for (const std::string& path : Entries(cache::EntryKind::kPlan)) std::filesystem::remove(path);
   second.cluster = MakeCluster(second.compiler.get(), kModel);
   ASSERT_EQ(second.Run(5), TEKTITE_OK);
@@ -239,7 +239,7 @@ class DecidedContest {
   tektite_contest* contest_;
 };
 
-// What a contest found out about a cluster's speed stands beside its code.
+// A contest's result about a cluster's speed stands beside its code.
 TEST_F(PlanTest, VerdictsOutliveTheProcess) {
   const auto has_won = [](Process& process, const char* topic) {
     return DecidedContest(process.cluster.get(), topic).has_won();

@@ -30,7 +30,7 @@ inline CompilerPtr MakeCompiler(const char* flags = "", const char* backend = "r
                                 tektite_status* status = nullptr) {
   tektite_options options = {};
   options.struct_size = sizeof(options);
-  // What earlier tests compiled would change what is counted.
+  // Code of earlier tests would change the counts.
   const std::string all_flags = std::string("--compile=sync --cache_dir=off ") + flags;
   options.flags = all_flags.c_str();
   options.backend = backend;

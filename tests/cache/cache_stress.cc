@@ -85,7 +85,7 @@ bool ServesWhatWasStored(DiskStore& store, int name) {
 pid_t Start(const Options& options, uint64_t seed) {
   const pid_t pid = fork();
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is killed leaves nobody behind
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a parent that is killed leaves no child behind
     // Below the parent, which would otherwise wait for its turn between kills.
     if (nice(5) == -1) perror("nice");
     Work(options, seed);
@@ -117,7 +117,7 @@ int Report(const Options& options, int wrong, int kills) {
   return wrong == 0 && counters.damaged == 0 && left == 0 && in_bound ? 0 : 1;
 }
 
-// Whoever ended otherwise than by our hand.
+// Whether a process ended otherwise than by our signal.
 bool IsWrong(int status) { return !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL; }
 
 // Without waiting: one that is in the middle of a sync dies when the disk is done.

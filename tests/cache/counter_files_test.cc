@@ -91,7 +91,7 @@ TEST_F(CounterFilesTest, TheNewestOfTheDeadStay) {
 TEST_F(CounterFilesTest, WhoLivesKeepsItsFileHoweverOldItIs) {
   const std::string mine = Leave(1, CurrentProcess());
   const std::string unknown = Leave(2, Elsewhere());
-  // What the process of another container does to its own file, with CounterFile's help.
+  // As the process of another container locks its own file, through CounterFile.
   const int locked = open(unknown.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(flock(locked, LOCK_EX | LOCK_NB), 0);
   for (int time = 3; time <= 40; ++time) Leave(time, Dead());

@@ -116,7 +116,7 @@ TEST(DiskStore, ADirectoryToReadOnlyServesAndIsNotWritten) {
   EXPECT_EQ(store->counters().pack_hits, 1);
 }
 
-// Root loaded, and so ran, a pack that belonged to `nobody`.
+// Root loaded, and so ran, a pack that belonged to the user `nobody`.
 TEST(DiskStore, APackOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   TestFolder folder;
@@ -126,7 +126,7 @@ TEST(DiskStore, APackOfAnotherUserIsRefused) {
   EXPECT_NE(DiskStore::Open(options), nullptr);
   ASSERT_EQ(chown((folder / "pack").c_str(), 65534, 65534), 0);
   EXPECT_EQ(DiskStore::Open(options), nullptr);
-  // An entry of somebody else in a pack that is ours.
+  // An entry of another user in a pack that is ours.
   ASSERT_EQ(chown((folder / "pack").c_str(), geteuid(), getegid()), 0);
   ASSERT_EQ(chown((folder / ("pack/" + TestKey("a").fingerprint.Hex() + kEntrySuffix)).c_str(),
                   65534, 65534),

@@ -43,7 +43,7 @@ TEST(Entry, ReadsBackWhatWasWritten) {
   EXPECT_EQ(DecodePayload(bytes, TestKey("other").fingerprint, &payload), EntryFault::kDamaged);
 }
 
-// What a computation is in words is read by people, seldom; the file is read by each process.
+// People seldom read a computation's text; each process reads the file.
 TEST(Entry, ALongTextTakesLittleRoom) {
   CacheKey key = TestKey("k");
   std::string& text = key.parts[static_cast<size_t>(KeyPart::kIr)];
@@ -98,7 +98,7 @@ TEST_P(EveryKind, RandomMutationsAreRefused) {
   while (tried < Mutations()) {
     std::string bytes = good;
     switch (below(5)) {
-      case 0:  // some bytes become others
+      case 0:  // some bytes change
         for (size_t i = 0, n = 1 + below(8); i < n; ++i) bytes[below(bytes.size())] = random();
         break;
       case 1:  // a piece is lost

@@ -1,4 +1,4 @@
-// What people are told about a cache: above all the cause of a miss, for every cause there is.
+// Reports on a cache: above all the cause of a miss, for every cause there is.
 #include "jit/cache/inspect.h"
 
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ class WhyTest : public ::testing::TestWithParam<EntryKind> {
   void Store(const CacheKey& key) { OpenAt(folder_.path())->Store(key, "image"); }
   std::string File() const { return folder_ / (Softmax().fingerprint.Hex() + kEntrySuffix); }
 
-  // What the next run is told when its key differs in these parts.
+  // The explanation of the next run's miss when its key differs in these parts.
   Explanation Missed(const std::vector<KeyPart>& parts, const std::string& new_text = "other") {
     CacheKey key = Softmax();
     std::string all;
@@ -205,7 +205,7 @@ TEST(Inspector, ListsAndFinds) {
   EXPECT_EQ(found->payload_bytes, 5);
   EXPECT_TRUE(absl::IsNotFound(inspector.Find("xyz").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(inspector.Find("").status()));
-  // What is packed is whole, and can be read by others.
+  // Packed entries are whole, and other users can read them.
   const auto nothing = [](const Entry&) { return std::vector<std::string>(); };
   auto packed = inspector.Pack({a, b, "gone"}, folder / "model/tektite_pack", nothing);
   ASSERT_TRUE(packed.ok()) << packed.status();
@@ -214,7 +214,7 @@ TEST(Inspector, ListsAndFinds) {
   struct stat info;
   ASSERT_EQ(stat((folder / ("model/tektite_pack/" + a + kEntrySuffix)).c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0644u);
-  // What another entry holds is not packed twice.
+  // A kernel that another entry holds is not packed twice.
   packed = inspector.Pack({a}, folder / "other/tektite_pack",
                           [&](const Entry&) { return std::vector<std::string>{a}; });
   ASSERT_TRUE(packed.ok()) << packed.status();

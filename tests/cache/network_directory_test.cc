@@ -23,7 +23,7 @@
 namespace tektite::cache {
 namespace {
 
-// What the file server does to this thread's calls.
+// The file server's effects on this thread's calls.
 struct Server {
   int sync_error = 0;
   int rename_error = 0;
@@ -123,7 +123,7 @@ TEST_F(NetworkDirectory, NoLockIsAskedFor) {
   EXPECT_EQ(server.locks, 0);
 }
 
-// A full or failing server says so when the bytes are synced, which is before anybody sees them.
+// A full or failing server says so when the bytes are synced, which is before any reader sees them.
 TEST_F(NetworkDirectory, WhatCouldNotBeSyncedIsNotThere) {
   auto store = DiskStore::Open(options_);
   for (int error : {EIO, ENOSPC, EDQUOT}) {
@@ -159,7 +159,7 @@ TEST_F(NetworkDirectory, ARenameThatWasDoneAllTheSameServes) {
   EXPECT_EQ(Temporary(), 0);
 }
 
-// Whoever comes second leaves the first one's entry, which is as good.
+// The second writer leaves the first one's entry, which is as good.
 TEST_F(NetworkDirectory, ARenameThatReplacesNothing) {
   auto store = DiskStore::Open(options_);
   store->Store(TestKey("a"), "image of a");

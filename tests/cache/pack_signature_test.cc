@@ -77,7 +77,7 @@ TEST_F(PackSignatureTest, AnotherKeyOrNoSignatureIsRefused) {
   EXPECT_NE(Serve(key_), nullptr);
 }
 
-// The checksum in an entry is of no help here: anybody computes one that fits.
+// The checksum in an entry is of no help here: any user computes one that fits.
 TEST_F(PackSignatureTest, ForgedEntriesWithAChecksumThatFitsAreRefused) {
   ASSERT_TRUE(Sign(key_).ok());
   std::ofstream(FileOf("a"), std::ios::binary | std::ios::trunc)

@@ -1,4 +1,4 @@
-// What the cache's tests share: an empty folder that goes with the test, and keys without graphs.
+// Helpers of the cache's tests: an empty folder that goes with the test, and keys without graphs.
 #ifndef TEKTITE_TESTS_CACHE_TESTING_H_
 #define TEKTITE_TESTS_CACHE_TESTING_H_
 

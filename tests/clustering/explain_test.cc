@@ -76,7 +76,7 @@ TEST(Explain, MemoryOfCallsWhereItIsKnown) {
   EXPECT_THAT(RenderJson(*e), HasSubstr("\"memory\": {\"refused\": \"no \\\"kernel\\\"\"}"));
 }
 
-// What the graph leaves open is a symbol, and what is computed from it an expression.
+// A size that the graph leaves open is a symbol, and a size computed from it an expression.
 TEST(Explain, TextShowsSymbolicShapes) {
   const std::string open = Node("x", "Placeholder", {},
                                 Attr("dtype", "type: DT_FLOAT") +

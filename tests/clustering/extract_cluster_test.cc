@@ -80,7 +80,7 @@ TEST(CloseGraph, TurnsPlaceholdersAndSinksIntoTheBoundary) {
   ASSERT_TRUE(closed.ok()) << closed.status();
   EXPECT_THAT(closed->inputs, ElementsAre("x"));
   EXPECT_THAT(closed->outputs, ElementsAre("arg_0"));
-  // The argument's name gives way to the node that has it already.
+  // The argument is renamed, since a node has its name already.
   EXPECT_EQ(FindNode(closed->graph, "arg_0").op, "Neg");
   EXPECT_EQ(graph_def::Inputs(closed->graph, "a"), "arg_0_0");
   EXPECT_EQ(closed->graph.nodes.size(), 4u);

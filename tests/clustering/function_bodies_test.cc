@@ -1,4 +1,4 @@
-// Loops and branches as members of clusters: when, what they cost, and what comes along.
+// Loops and branches as members of clusters: when, their cost, and their functions.
 #include "clustering/function_bodies.h"
 
 #include "clustering/cost.h"

@@ -46,8 +46,8 @@ TEST(MarkClusters, ComputesWhereItIsUsed) {
             "a b | w c d");
 }
 
-// What enters the loop leaves it as another value, some turns later: a node before the loop and one
-// behind it share no cluster.
+// A value that enters the loop leaves it as another one, some turns later: a node before the loop
+// and one behind it share no cluster.
 TEST(MarkClusters, MakesNoCycleThroughTurnsOfALoop) {
   const auto enter = [](absl::string_view name, absl::string_view value) {
     return Node(name, "Enter", {value}, Attr("frame_name", "s: 'loop'"));
@@ -191,7 +191,7 @@ TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {
                    "a"),
             "UNSUPPORTED_TYPE");
   EXPECT_EQ(WhyNot(Input("x") + Node("a", "Exp", {"x"}, text), "a"), "UNSUPPORTED_TYPE");
-  // TensorFlow has no Where of this type, and its error is what the user is to see.
+  // TensorFlow has no Where of this type, and the user must see its error.
   EXPECT_EQ(WhyNot(Input("x") + absl::StrCat("node { name: 'a' op: 'Where' input: 'x' ",
                                              Attr("T", "type: DT_HALF"), "}\n"),
                    "a"),
@@ -225,7 +225,8 @@ TEST(MarkClusters, IsCutWhereShapesDependOnValuesAndGoesOnBehind) {
   EXPECT_EQ(WhyNot(graph, "host"), "NO_IMPORTER");
 }
 
-// How many rows Where gives is known when it has run: whoever needs to know is another cluster's.
+// Where's number of rows is known when it has run: nodes that need the number belong to another
+// cluster.
 TEST(MarkClusters, EndsWithOpsWhoseValuesDecideHowManyRowsThereAre) {
   const std::string begin = Input("x") + Node("a", "Exp", {"x"}) + Node("rows", "Where", {"a"});
   EXPECT_EQ(Clusters(begin + Node("c", "Abs", {"rows"}) + Node("d", "Neg", {"c"})), "a rows | c d");
@@ -244,7 +245,7 @@ TEST(MarkClusters, EndsWithOpsWhoseValuesDecideHowManyRowsThereAre) {
             "a rows | s c");
 }
 
-// Stitching together sizes is arithmetic; stitching at places that are known gives a known size.
+// Stitching together sizes is arithmetic; a stitch at known places has a known size.
 TEST(MarkClusters, GoesOnBehindStitchesOfKnownSize) {
   const std::string begin = Input("x") + Input("i") + Node("a", "Exp", {"x"});
   EXPECT_EQ(Clusters(begin + Node("s", "DynamicStitch", {"i", "a"}) + Node("c", "Neg", {"s"}) +

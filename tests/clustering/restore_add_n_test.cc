@@ -1,4 +1,4 @@
-// Sums over a temporary variable: those Grappler wrote become AddN, others are left alone.
+// Sums over a temporary variable: those Grappler wrote become AddN, all other ones are left alone.
 #include "clustering/restore_add_n.h"
 
 #include <algorithm>

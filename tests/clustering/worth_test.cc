@@ -54,7 +54,7 @@ TEST(Worth, OpenSizesAreFollowedThroughOpsThatMoveData) {
   const std::string index = Attr("Tidx", "type: DT_INT32");
   EXPECT_THAT(Worthy(x + shape + Node("r", "Reshape", {"x", "s"}) + two),
               testing::HasSubstr("a b"));
-  // What came of all its elements is small.
+  // The result of all its elements is small.
   const std::string cut =
       Node("sum", "Sum", {"x", "s"}, index) + Node("r", "StringLength", {"sum"});
   EXPECT_EQ(WhyNotWorthy(x + shape + cut + two, "a"), "TOO_SMALL");

@@ -35,7 +35,7 @@ int InChild(Body&& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-// For a task: on and on until it is told to stop, with checkpoints as a compiler has them.
+// For a task: it runs until Checkpoint cancels it, with checkpoints as a compiler has them.
 void RunUntilStopped(const std::atomic<bool>& stop) {
   while (!stop && Background::Checkpoint().ok()) std::this_thread::sleep_for(milliseconds(1));
 }

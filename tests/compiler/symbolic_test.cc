@@ -132,7 +132,7 @@ TEST(UnifySymbols, GuardsOfTheCallAtHandMakeOneSymbolOfTwo) {
   EXPECT_EQ(first.dim(0), first.dim(2));
   EXPECT_EQ(second.dim(1), first.dim(0) + 1);
   EXPECT_EQ(sizes.size(), 2);
-  // What the size of a table bounds is that size where the bound holds, which is still asked.
+  // A size that a table's size bounds is that size where the bound holds, which is still checked.
   EXPECT_EQ(second.dim(0), m);
   ASSERT_EQ(graph.guards().size(), 2);
   EXPECT_EQ(graph.guards()[0].rhs, Dim(3));  // not so in this call

@@ -22,7 +22,7 @@ graph @f(%x: f32[64,48], %w: f32[48,72] {weight = true}) -> (f32[64,72]) {
 }
 )";
 
-// What a process with this cache directory and these flags would have.
+// A process's tuner, with this cache directory and these flags.
 class Process {
  public:
   explicit Process(const std::string& directory, const std::string& flags_text = "") {

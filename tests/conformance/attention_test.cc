@@ -80,7 +80,7 @@ CONFORMANCE_TEST(AttentionOfEveryShape) {
   }
 }
 
-// Masks are read where they lie, in whatever shape, or worked out.
+// Masks are read where they lie, in any shape, or computed.
 CONFORMANCE_TEST(AttentionWithMasks) {
   for (const Case& c :
        {Case{2, 2, 19, 37, 16, 16}, Case{1, 3, 50, 50, 8, 24}, Case{1, 1, 6, 400, 8, 8}}) {
@@ -163,7 +163,7 @@ CONFORMANCE_TEST(AttentionOfEveryLayout) {
   }
 }
 
-// What a mask of -inf leaves: a row without any key is NaN, blocks of keys without any are not.
+// Results of a mask of -inf: a row without any key is NaN, blocks of keys without any are not.
 CONFORMANCE_TEST(AttentionOfSpecialValues) {
   constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::nanf("");
   for (const Case& c : {Case{1, 2, 20, 40, 16, 16}, Case{1, 1, 13, 900, 8, 8}}) {

@@ -1,5 +1,5 @@
 // Every way to make a contraction's kernel, against the interpreter: what is computed must not
-// depend on what was measured.  Register tiles give the same bits; a library and Winograd's
+// depend on what was measured.  Register tiles return the same bits; a library and Winograd's
 // algorithm add up in an order of their own.
 #include <filesystem>
 #include <optional>

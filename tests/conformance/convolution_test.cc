@@ -380,7 +380,7 @@ CONFORMANCE_TEST(DepthwiseFilterGradients) {
   }
 }
 
-// What the gradients of a convolution look like, and other layouts.
+// The layouts of a convolution's gradients, and other layouts.
 CONFORMANCE_TEST(ConvolutionLayouts) {
   {
     FuncBuilder b;  // towards the input: dilated, with the kernel reversed and transposed

@@ -71,7 +71,7 @@ class Host : public runtime::CallHost {
   std::map<int, Result> results_;
 };
 
-// What the interpreter should be asked to compute for other sizes than the case's own.
+// The most elements that the interpreter computes for other sizes than the case's own.
 constexpr int64_t kMostElements = 1 << 20;
 
 int64_t Elements(const ir::Graph& graph) {

@@ -1,4 +1,5 @@
-// What every back end must pass: graphs compiled and run through it, compared with the interpreter.
+// The suite that every back end must pass: graphs compiled and run through it, compared with the
+// interpreter.
 //
 //   CONFORMANCE_TEST(Softmax) {                       // runs on every target
 //     FuncBuilder b;
@@ -85,7 +86,7 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
                                                          const CompileOptions& options = {});
   void Check(const ir::Graph& graph, const std::vector<ir::Literal>& inputs,
              const Tolerance& tolerance = {}, const CompileOptions& options = {});
-  // Code for every size against the interpreter, at the graph's own sizes and at others.
+  // Code for every size against the interpreter, at the graph's own sizes and at other sizes.
   void CheckSymbolic(const ir::Graph& graph, const std::vector<ir::Literal>& inputs,
                      const Tolerance& tolerance, const CompileOptions& options);
   // The same for a graph with symbols, at given sizes: all have to be legal where the options say

@@ -1,4 +1,4 @@
-// gather, scatter, cumulative, sort and their like.
+// gather, scatter, cumulative, sort and similar ops.
 #include "tests/conformance/harness.h"
 
 namespace tektite::testing {

@@ -53,7 +53,7 @@ CONFORMANCE_TEST(LayersOfManyRows) {
   Check(b, Tolerance::Relative(1e-5));
 }
 
-// What a layer computes is a result as well, or is read once more at the end.
+// A layer's value is a result as well, or is read once more at the end.
 CONFORMANCE_TEST(LayersThatAreResults) {
   FuncBuilder b;
   Value x = b.Parameter(Of(DType::kF32, {9000, 24}));

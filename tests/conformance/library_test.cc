@@ -65,7 +65,7 @@ CONFORMANCE_TEST(TopKForOneOfItsResults) {
   }
 }
 
-// Any NaN is greater than all that is not, and equal to others; so are both zeros to each other.
+// Any NaN is greater than every number, and equal to every NaN; both zeros are equal, too.
 CONFORMANCE_TEST(TopKOfNaNAndZeros) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = 1 / 0.0f;
   const std::vector<float> some = {0, -0.0f, nan, 1, inf, -inf, -nan, 0, 1e-40f, -1, nan};

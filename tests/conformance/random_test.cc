@@ -29,7 +29,7 @@ uint64_t NumSeeds() {
   return text == nullptr ? 100 : std::strtoull(text, nullptr, 10);
 }
 
-// Integers wrap around, so every order of evaluation gives the same bits.
+// Integers wrap around, so every order of evaluation returns the same bits.
 CONFORMANCE_TEST(RandomIntegers) {
   RandomGraphOptions options;
   options.dtypes = {DType::kS32, DType::kS64, DType::kU8, DType::kS16, DType::kBool};

@@ -164,8 +164,8 @@ CONFORMANCE_TEST(SoftmaxOfExtremes) {
   }
 }
 
-// What a later stage needs again lies where a result will: its own, another's, or in scratch when
-// there are too few.
+// A value that a later stage needs again lies where a result will: its own, another's, or in
+// scratch when there are too few.
 CONFORMANCE_TEST(ValuesKeptInResults) {
   for (int64_t n : {1, 37, 150}) {
     for (int results = 1; results <= 4; ++results) {
@@ -185,7 +185,7 @@ CONFORMANCE_TEST(ValuesKeptInResults) {
 }
 
 // Stages run side by side on neighbouring rows: with reductions before, in and after the costliest
-// one, several chunks, and a row that is not finite among others.
+// one, several chunks, and a row that is not finite among finite ones.
 CONFORMANCE_TEST(StagesOfNeighbouringRows) {
   for (const auto& [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
            {1, 70}, {2, 70}, {3, 16}, {301, 64}, {97, 150}, {700, 5}}) {
@@ -198,7 +198,7 @@ CONFORMANCE_TEST(StagesOfNeighbouringRows) {
       if (kind == 1) b.Return({b.Reduce(e, {1}, "add")});
       if (kind == 2) b.Return({b.Sub(x, max), b.Reduce(x, {1}, "max")});
       if (kind == 3) b.Return({b.Div(e, exp_sum), b.Reduce(e, {1}, "add"), e});
-      // What the first stage computes lies elsewhere than the result of the third.
+      // The first stage's value lies elsewhere than the result of the third.
       if (kind == 4) b.Return({b.Sub(t, b.ReduceKeep(b.Mul(t, b.Sub(t, sum)), {1}, "add"))});
       auto graph = b.Build();
       ASSERT_TRUE(graph.ok()) << graph.status();

@@ -1,5 +1,5 @@
-// compact, nonzero, unique.  What lies behind the rows that count is not defined, so it is replaced
-// before it is compared.
+// compact, nonzero, unique.  Rows behind those that count are not defined, so the test replaces
+// them before it compares.
 #include <limits>
 
 #include "tests/conformance/harness.h"
@@ -129,7 +129,7 @@ CONFORMANCE_TEST(SelectionsOfConstants) {
   Check(b);
 }
 
-// Boxes of which some lie on others, one in `wild` not finite; scores with ties.
+// Boxes, some of which overlap, one in `wild` not finite; scores with ties.
 std::vector<Literal> Boxes(int64_t n, int64_t wild, const std::vector<float>& limits) {
   Literal boxes = Literal::Allocate(DType::kF32, {n, 4});
   Literal scores = Literal::Allocate(DType::kF32, {n});

@@ -135,8 +135,8 @@ CONFORMANCE_TEST(WinogradKeepsSpecialValuesInPlace) {
   }
 }
 
-// Code for any number of images, and for images of any size, gives the bits of code for one set of
-// sizes where that is Winograd's, too; direct sums would not.
+// Code for any number of images, and for images of any size, returns the bits of code for one set
+// of sizes where that is Winograd's, too; direct sums would not.
 CONFORMANCE_TEST(WinogradOfUnknownSizes) {
   const Dim n = Dim::Symbol("n"), m = Dim::Symbol("m");
   struct Sizes {

@@ -1,4 +1,4 @@
-"""What the tests of direct calls share."""
+"""Helpers of the tests of direct calls."""
 
 import numpy as np
 

@@ -42,8 +42,8 @@ def test_process_ends_while_it_compiles(run_program):
 
 
 def test_process_ends_in_the_middle_of_a_kernel(run_program):
-    """What LLVM had made static was destroyed while a thread still used it, which then crashed.  Memory that is freed
-    is overwritten here, and there are seconds to compile."""
+    """LLVM's static objects were destroyed while a thread still used them, which then crashed.  Memory that is freed is
+    overwritten here, and there are seconds to compile."""
     text = """
 w = [tf.Variable(normal(n, n + 1)) for n in range(40, 70)]
 @tf.function
@@ -86,7 +86,7 @@ def test_a_cluster_over_its_budget_is_left_to_tensorflow(run_pair):
 
 
 def test_the_first_call_of_a_later_process_is_compiled(run_pair, run_program, tmp_path):
-    """What an earlier process compiled is loaded by the call that needs it."""
+    """The call that needs code of an earlier process loads it."""
     text = MODEL + """
 y = [f(x)]
 fallbacks = tektite.stats().get("fallbacks", {})

@@ -1,5 +1,5 @@
 """Slices, splits, mirrors and channels that sizes, known from call to call only, do not allow: TensorFlow's error, also
-where nothing but the result's size is wanted."""
+where the program uses nothing but the result's size."""
 import numpy as np
 
 PROGRAM = """

@@ -149,7 +149,7 @@ def test_why_names_another_build(cache, tmp_path):
     assert cache.run(LD_LIBRARY_PATH=str(tmp_path))[0]["disk"]["misses"] == 0
 
 
-# Rows that values decide on: those of x whose sum is at most 0, and the others.
+# Rows that values decide on: those of x whose sum is at most 0, and the rest.
 ROWS = """
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
        attr { key: "shape" value { shape { dim { size: -1 } dim { size: 10 } } } } }
@@ -250,7 +250,7 @@ def test_a_server_with_a_pack_compiles_nothing(cache, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_pack_is_the_users_or_signed(cache, tmp_path):
-    """Root loaded a pack that belonged to `nobody`."""
+    """Root loaded a pack that belonged to the user `nobody`."""
     model = tmp_path / "model"
     model.mkdir()
     _, expected = cache.run()
@@ -286,7 +286,7 @@ def test_usage(cache):
     assert "cannot open" in cache("cache", "ls", code=1)
 
 
-# What it says of each, in one line: 2 for wrong usage, 1 for what is not there.
+# Its answer to each, in one line: exit code 2 for wrong usage, 1 for a missing thing.
 @pytest.mark.parametrize("arguments, code, said", [
     ("", 2, "subcommand is required"), ("nothing", 2, "there is no 'nothing'"),
     ("--nothing ls", 2, "there is no '--nothing'"), ("--flags", 2, "--flags"),
@@ -326,7 +326,7 @@ def test_stats_of_a_process(cache, tmp_path):
     metrics = cache("stats", "--prometheus")
     assert f'tektite_runs_total{{pid="{stats["pid"]}"}} 1\n' in metrics
     assert "# TYPE tektite_arena_bytes gauge" in metrics
-    # Three lines a counter, as the text format wants them.
+    # Three lines a counter, as the text format requires.
     lines = metrics.splitlines()
     assert len(lines) == 3 * len(set(lines[2::3]))
     for told, typed, sample in zip(lines[::3], lines[1::3], lines[2::3]):

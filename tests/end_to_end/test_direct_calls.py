@@ -1,4 +1,5 @@
-"""Calls that go past TensorFlow's function runtime give what those through it give, and step aside when they must."""
+"""Calls that go past TensorFlow's function runtime return the results of calls through it, and decline when they
+must."""
 
 import numpy as np
 import pytest
@@ -183,7 +184,7 @@ assert os.environ["TEKTITE"] == "0" or direct() > before
     check_close(plain, compiled)
 
 
-# What must not be served directly, and what it has to come to.
+# Calls that must not be served directly, and the results they must have.
 OTHERWISE = {
     "a tape": "with tf.GradientTape() as tape:\n    y = f(x)\ny = tape.gradient(y[:, 0], [w, b])",
     "a tape that watches": "with tf.GradientTape() as tape:\n    tape.watch(x)\n    y = f(x)\ny = tape.gradient(y[:, 0], x)",

@@ -29,7 +29,7 @@ def work(i):
     for step in range(120):
         if step % 20 == 10:
             f(tf.constant(normal(20 + 6 * i + step // 20, 24)))  # a shape of its own
-        if i == 0 and step % 15 == 5:  # equal ones, but others
+        if i == 0 and step % 15 == 5:  # equal values in other tensors
             f.get_concrete_function(x).set_external_captures([tf.identity(c) for c in captures])
         if not np.allclose(f(a).numpy(), wanted, rtol=1e-4, atol=1e-6):
             wrong.append(i)

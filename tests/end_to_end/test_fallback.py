@@ -35,7 +35,7 @@ with tf.Graph().as_default(), tf1.Session() as session:
     report(ops=ops_that_ran(session, y, feed), y=session.run(y, feed))
 """
 
-# What is never worth compiling falls back for ever.
+# With these flags no cluster is ever worth compiling, so calls always fall back.
 FLAGS = "--compile=async --compile_after_percent=1000000000 --cache_dir=off"
 
 WEIGHTS = {

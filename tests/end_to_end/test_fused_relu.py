@@ -1,5 +1,5 @@
-"""What a fused ReLU makes of NaN: nothing in oneDNN's kernels, NaN in TensorFlow's own.  Compiled code follows the
-kernels that would run on this machine."""
+"""A fused ReLU of NaN: 0 in oneDNN's kernels, NaN in TensorFlow's own.  Compiled code follows the kernels that would
+run on this machine."""
 
 import pytest
 

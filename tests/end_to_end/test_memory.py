@@ -1,4 +1,4 @@
-"""Memory that clusters take from and give back to TensorFlow."""
+"""Memory that clusters take from TensorFlow and return to it."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ report(faults=(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 50
 
 
 def test_large_results_reuse_their_pages(run_program):
-    """Two results of 8 MB: fresh pages for both would be 4,096 faults a call, and malloc gives some."""
+    """Two results of 8 MB: fresh pages for both would be 4,096 faults a call, and malloc returns some fresh ones."""
     result = run_program(FAULTS, tektite="1", TF_ENABLE_ONEDNN_OPTS="0")
     assert result.stats["runs"] > 0 and result.host["fallbacks"] == {}
     assert result.values["faults"] < 20

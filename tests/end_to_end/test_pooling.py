@@ -1,6 +1,6 @@
 """Which element max pooling's gradient goes to where several are the greatest, or some are NaN: the one that
-TensorFlow's oneDNN kernels choose, which take 16-bit floats only on CPUs with AVX-512.  TensorFlow's other kernel
-for volumes gives it to every one of them (docs/numbers.md)."""
+TensorFlow's oneDNN kernels choose, which take 16-bit floats only on CPUs with AVX-512.  TensorFlow's other kernel for
+volumes passes it to every one of them (docs/numbers.md)."""
 
 from pathlib import Path
 

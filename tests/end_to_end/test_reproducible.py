@@ -1,5 +1,6 @@
 """One side from the first call to the last: with TensorFlow's switch for deterministic ops, whenever it is turned on,
-and with --reproducible.  With what users get otherwise: compiling in the background, the contest, code for hot shapes."""
+and with --reproducible.  All else is as users have it: compiling in the background, the contest, code for hot
+shapes."""
 
 import pytest
 
@@ -19,7 +20,7 @@ def make_model():
 
 def fit(model=None):
     tf.keras.utils.set_random_seed(1)
-    # The last batch is smaller than the others.
+    # The last batch is smaller than the batches before.
     history = (model or make_model()).fit(x, y, epochs=3, batch_size=32, verbose=0, validation_data=(x[:50], y[:50]))
     return [loss.hex() for loss in history.history["loss"] + history.history["val_loss"]]
 """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-# What Grappler's memory optimizer makes of tf.add_n([x, y, 0.5 * x]); `zero` and `last` vary.
+# The nodes that Grappler's memory optimizer makes of tf.add_n([x, y, 0.5 * x]); `zero` and `last` vary.
 PROGRAM = """
 tf1, raw = tf.compat.v1, tf.raw_ops
 with tf.Graph().as_default(), tf1.Session() as session:

@@ -2,7 +2,7 @@
 
 import pytest
 
-# Each gives its results for several inputs; `wild` has NaN, both zeros and infinities in it.
+# Each returns its results for several inputs; `wild` has NaN, both zeros and infinities in it.
 PREAMBLE = """
 wild = lambda n: np.resize(np.array([0.0, -0.0, np.nan, 1, np.inf, -1, 0.5, np.nan, 1], np.float32), n)
 SIZES = [(5, 7), (8, 1), (1, 1), (0, 3), (64, 33), (17, 16)]

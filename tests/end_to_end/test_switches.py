@@ -1,4 +1,4 @@
-"""What switches Tektite on and off, alone and together: each process is checked by the plugin's counters, and
+"""The switches that turn Tektite on and off, alone and together: each process is checked by the plugin's counters, and
 its numbers against a process with TEKTITE=0."""
 
 import functools

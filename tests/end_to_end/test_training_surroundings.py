@@ -1,4 +1,4 @@
-"""What people put around a training step: callbacks, checkpoints, strategies, their own loops.  The same losses, weights
+"""The surroundings of a training step: callbacks, checkpoints, strategies, their own loops.  The same losses, weights
 and files with and without Tektite, and Tektite did run."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Variables that compiled code assigns to have TensorFlow's values after every step, whoever else uses them."""
+"""Variables that compiled code assigns to have TensorFlow's values after every step, whatever other code uses them."""
 
 import numpy as np
 import pytest
@@ -281,4 +281,4 @@ report(done=1)
 """
     host = run_program(text, tektite="1").host
     assert host["updates"] == 20
-    assert host["copied_updates"] <= 4  # the first values are those of others, too
+    assert host["copied_updates"] <= 4  # other tensors share the first values

@@ -1,4 +1,4 @@
-"""What a process found out about a cluster's speed, a later one takes up from the disk cache."""
+"""A later process takes up an earlier one's verdicts on clusters' speed from the disk cache."""
 import json
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 COMMAND = Path(__file__).resolve().parents[2] / "build/bin/tektite"
 
 # Its code is far ahead of TensorFlow's kernels, one pass over 4 MB instead of 64, so that no other program on this
-# machine makes a contest close.  All products are exact: whoever runs a call, the numbers are the same to the last bit.
+# machine makes a contest close.  All products are exact: either side's numbers are the same to the last bit.
 PROGRAM = """
 x = tf.constant(normal(1 << 20))
 def chain(x):
@@ -102,7 +102,8 @@ def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, 
 
 @pytest.mark.parametrize("elements, runs", [(1 << 20, 1), (5 << 20, 0)])
 def test_only_light_calls_run_in_advance(run_program, tmp_path, elements, runs):
-    """A heavy one would take TensorFlow's memory beside a request, and whoever deletes the model would wait for it."""
+    """A heavy one would take TensorFlow's memory beside a request, and a thread that deletes the model would wait for
+    it."""
     flags = f"--contest=true --cache_dir={tmp_path}/cache"
     sized = PROGRAM.replace("1 << 20", str(elements))
     run_program(sized.replace("CALLS", "80"), tektite="1", TEKTITE_FLAGS=flags)

@@ -1,4 +1,4 @@
-"""What is computed once from variables (packed matrices, folded batch norms) never outlives their contents."""
+"""Results computed once from variables (packed matrices, folded batch norms) never outlive the variables' contents."""
 
 import numpy as np
 import pytest

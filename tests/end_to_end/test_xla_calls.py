@@ -1,4 +1,4 @@
-"""--take_over_xla: functions with jit_compile=True that a graph calls. What is compared with is XLA: TEKTITE=0."""
+"""--take_over_xla: functions with jit_compile=True that a graph calls. The reference is XLA: TEKTITE=0."""
 import numpy as np
 import pytest
 

@@ -1,6 +1,6 @@
 """Every example runs, stock and compiled, prints the same results, and compiled code did run.
 
-What an example prints is "name: values" lines; numbers are compared as numbers, and words as words.
+An example prints "name: values" lines; numbers are compared as numbers, and words as words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = ROOT / "examples"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 COUNTERS = ("clusters", "compilations", "compiled calls", "explain", "ops left to TensorFlow",
             "variables updated by compiled code")
-# What a compiled run must have counted, beside compiled calls.
+# The counters that a compiled run must have, beside compiled calls.
 UPDATES = "variables updated by compiled code"
 EXPECTED = {
     "keras_fit.py": ["clusters", UPDATES],

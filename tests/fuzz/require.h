@@ -1,5 +1,5 @@
-// What must hold of every input of a fuzz target.
-// Where it does not hold, the process ends, which a fuzzer reports as a crash with the input.
+// Requirements on every input of a fuzz target.  Where one does not hold, the process ends, which a
+// fuzzer reports as a crash with the input.
 //
 //   Require(again.ok(), "what was printed parses");
 //

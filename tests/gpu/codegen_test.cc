@@ -1,4 +1,4 @@
-// PTX, its assembly by whoever can do it here, and what their logs say.
+// PTX, its assembly by any assembler that is here, and the assemblers' logs.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What the device interpreter reports: for each fault a kernel that has it, and one without.
+// The device interpreter's reports: for each fault a kernel that has it, and one without.
 #include <functional>
 #include <memory>
 #include <string>
@@ -127,7 +127,7 @@ TEST(Interpreter, RacesOfABlocksThreads) {
   EXPECT_THAT(FaultOf(1, [](Builder& b) { b.Store(b.Buffer(1), b.Index(3), One(b)); }),
               AllOf(HasSubstr("thread 1 of block 0: data race: writes byte 12 of y"),
                     HasSubstr("which thread 0 wrote without a barrier between")));
-  // What one thread writes another reads, in shared memory.
+  // A thread reads what another writes, in shared memory.
   const auto exchange = [](bool barrier) {
     return [barrier](Builder& b) {
       const Value shared = b.AllocateShared(DType::kS32, kThreads);
@@ -139,7 +139,7 @@ TEST(Interpreter, RacesOfABlocksThreads) {
   };
   EXPECT_THAT(FaultOf(1, exchange(false)), HasSubstr("data race: reads byte 4 of shared memory"));
   EXPECT_EQ(FaultOf(2, exchange(true)), "");
-  // A thread writes what others have read since the barrier.
+  // A thread writes bytes that other threads have read since the barrier.
   EXPECT_THAT(FaultOf(1,
                       [](Builder& b) {
                         const Value v = b.Load(b.Buffer(1), DType::kS32, b.Index(0));
@@ -172,7 +172,7 @@ TEST(Interpreter, DivergentBarriers) {
   EXPECT_THAT(FaultOf(1, [](Builder& b) { b.If(IsFirst(b), [&] { b.Barrier(); }); }),
               AllOf(HasSubstr("(barrier), thread 1 of block 0"),
                     HasSubstr("divergent barrier: 1 of 64 threads")));
-  // The last trip is not everybody's.
+  // Not every thread makes the last trip.
   EXPECT_THAT(FaultOf(1,
                       [](Builder& b) {
                         const Value end = b.Add(b.Div(b.ThreadIndex(), b.Index(60)), b.Index(1));

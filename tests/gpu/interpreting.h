@@ -25,7 +25,7 @@ inline gpu::LaneFunctions& SharedLaneFunctions() {
   return *functions;
 }
 
-// Memory as a device gives it: at a multiple of 64.
+// Memory as a device allocates it: at a multiple of 64.
 template <typename T>
 class Aligned {
  public:

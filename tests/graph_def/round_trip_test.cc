@@ -1,4 +1,4 @@
-// Reading what TensorFlow wrote, writing it, and reading that again gives the same graph.
+// A graph that TensorFlow wrote stays the same when it is read, written and read again.
 #include <gmock/gmock.h>
 
 #include "clustering/graph_def/reader.h"

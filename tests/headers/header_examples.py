@@ -4,9 +4,9 @@
     //   Contest::Turn turn = contest.Begin(7, work, 0);
     //   contest.End(turn);
 
-An example ends with the first line that is not indented by two blanks more than the marker.  The parameters declare what
-the reader has already.  `Example(...) -> absl::Status:` may use TEKTITE_RETURN_IF_ERROR and its like.  Lines of #include go
-to the top.  A comment in C (` * `) works the same.
+An example ends with the first line that is not indented by two blanks more than the marker.  The parameters declare
+what the reader has already.  `Example(...) -> absl::Status:` may use TEKTITE_RETURN_IF_ERROR and its like.  Lines of
+#include go to the top.  A comment in C (` * `) works the same.
 
     examples_of("jit/serving/contest.h", text)  ->  [Example(line=12, source="#include ...")]
 """

@@ -43,7 +43,7 @@ def options_for(header: str, commands: list[dict]) -> list[str]:
 
 
 def compile_example(header: str, example: Example, commands: list[dict]) -> str:
-    """What the compiler says; empty where it is content."""
+    """The compiler's messages; empty where it has none."""
     done = subprocess.run([*options_for(header, commands), "-fsyntax-only", "-w", "-x", "c++", "-"], cwd=COMMANDS.parent,
                           input=example.source, text=True, capture_output=True, check=False)
     return f"{header}:{example.line}:\n{done.stderr[:2000]}\n{example.source}" if done.returncode else ""

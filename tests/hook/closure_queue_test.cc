@@ -35,7 +35,7 @@ TEST(ClosureQueue, OthersHelpWhileTheWaitingThreadIsBusy) {
   std::atomic<bool> helped{false};
   queue->Add([&] {
     queue->Add([&] { helped = true; });
-    while (!helped) std::this_thread::yield();  // for ever if nobody did
+    while (!helped) std::this_thread::yield();  // for ever if no thread did
     queue->Finish();
   });
   queue->RunUntilFinished();

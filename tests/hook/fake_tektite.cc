@@ -9,9 +9,8 @@
 //   FAKE_TEKTITE_ONE=1     all candidates are one cluster, cycles or not
 //   FAKE_TEKTITE_CONTEST=1 the value of the flag "contest"
 //   FAKE_TEKTITE_KEEP=1    functional loops are candidates when the hook asks which to keep, but
-//   not
-//                          when they have been kept; with 2 they still are (FAKE_TEKTITE_CODE=12,
-//                          since nothing here can run them)
+//                          not when they have been kept; with 2 they still are
+//                          (FAKE_TEKTITE_CODE=12, since nothing here can run them)
 //   FAKE_TEKTITE_SLEEP_MS=20  how long every run takes
 // Limits: never compiled into anything that is installed.
 
@@ -308,7 +307,7 @@ tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
     if (group.count(node.name) == 0) continue;
     if (first.empty()) first = node.name;
     if (Environment("FAKE_TEKTITE_ONE", 0) != 0) group[find(node.name)] = find(first);
-    // What waits for something else starts a group of its own, or cycles would be the rule.
+    // A node that waits for another starts a group of its own, or cycles would be the rule.
     const bool waits = std::any_of(node.inputs.begin(), node.inputs.end(),
                                    [](const std::string& input) { return input[0] == '^'; });
     for (const std::string& input : node.inputs) {

@@ -78,7 +78,7 @@ def convolution_cases():
             yield from depthwise_cases(name, (*shape[:2], 4, 2), s, padding)
     yield from filter_gradient_cases()
     for size in (2, 3):
-        # What is no number reaches the pixels whose taps read it, and no others.
+        # A value that is no number reaches the pixels whose taps read it, and no other pixel.
         special = normal(2, 4, 5, 3)
         special[0, 1, 2, 0], special[1, 3, 4, 1], special[1, 0, 0, 2] = np.inf, np.nan, -np.inf
         yield Case(

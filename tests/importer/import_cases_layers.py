@@ -249,7 +249,7 @@ def pooling_cases():
         window = dict(
             ksize=[1, size, size, size, 1], strides=[1, stride, stride, stride, 1], padding=padding
         )
-        # Without ties: outside of a graph TensorFlow's kernel gives every greatest element all.
+        # Without ties: outside of a graph TensorFlow's kernel passes all of it to every greatest element.
         volume = normal(2, 6, 5, 7, 3)
         y = np.asarray(raw.MaxPool3D(input=volume, **window))
         dy = normal(*y.shape)

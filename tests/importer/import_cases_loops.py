@@ -223,7 +223,7 @@ def stateful(op: Callable[..., Any], which: tf.Tensor, x: tf.Tensor) -> Any:
 
 
 def element_shape(x: tf.Tensor) -> Any:
-    """As the program gave it, whatever the elements are."""
+    """The element shape that the program states, whatever the elements are."""
     shapes = []
     for shape in (tf.constant(-1), tf.constant([-1, 3])):
         handle = tf.raw_ops.TensorListFromTensor(tensor=x, element_shape=shape)

@@ -116,7 +116,7 @@ def stitch_cases():
     for dtype in (np.bool_, np.int8, np.float16, np.int64):
         rows = (M * 9).astype(dtype)
         yield Case(f"Stitch{np.dtype(dtype).name}", lambda x, i: tf.dynamic_stitch([i], [x]), [rows, order])
-    # More rows than there are: it is not known how many, so TensorFlow's kernel is to answer.
+    # More rows than there are: the number is unknown, so TensorFlow's kernel must answer.
     yield Case("StitchBefore", lambda x, i: tf.dynamic_stitch([i - 1], [x]), [M, order], fails=True)
     yield Case(
         "StitchShape",
@@ -129,7 +129,7 @@ def stitch_cases():
 
 
 def boxes_of(count, seed=3):
-    """Boxes of which many lie on others, corners in any order, and scores with ties."""
+    """Boxes, many of which overlap, corners in any order, and scores with ties."""
     rng = np.random.default_rng(seed)
     boxes = rng.integers(0, 12, (count, 4)).astype(np.float32) / 8
     return boxes, rng.integers(-4, 9, count).astype(np.float32) / 8

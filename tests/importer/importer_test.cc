@@ -93,7 +93,7 @@ TEST(Importer, ReadsVariablesAsWeights) {
               AllOf(HasSubstr("%arg0: f32[3] {weight = true}"), HasSubstr("f32[3] = neg(%arg0)")));
 }
 
-// What is packed from a weight is kept; of a variable in training it would serve one call.
+// Panels packed from a weight are kept; those of a variable in training would serve one call.
 TEST(Importer, ReadsUpdatedVariablesAsPlainArguments) {
   std::string arg = Arg(0, "DT_RESOURCE");
   arg.insert(arg.rfind('}'), " attr { key: '_tektite_updated' value { b: true } } ");
@@ -109,7 +109,7 @@ std::string Read(absl::string_view name, std::vector<std::string> inputs) {
               "attr { key: 'dtype' value { type: DT_FLOAT } }");
 }
 
-// Control edges say which value a read gives; the last value is an output.
+// Control edges say which value a read returns; the last value is an output.
 TEST(Importer, AssignmentsAreOutputs) {
   std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_RESOURCE") + Arg(2, "DT_RESOURCE") +
                      Read("late", {"arg1", "^add"}) + Read("early", {"arg1"}) +
@@ -135,7 +135,7 @@ TEST(Importer, AssignmentsAreOutputs) {
               HasSubstr("(%arg0: f32[], %arg1: f32[] {updated = true}, %arg2: f32[] {weight"));
 }
 
-// The host gives the variable another shape, or raises an error.
+// The host changes the variable's shape, or raises an error.
 TEST(Importer, RefusesAssignmentsOfOtherShapes) {
   std::string text = Arg(0, "DT_FLOAT") + Arg(1, "DT_RESOURCE") +
                      Node("set", "AssignVariableOp", {"arg1", "arg0"});

@@ -67,7 +67,7 @@ TEST(DimProgram, IsKeptAsBytes) {
   EXPECT_EQ(table[place], 53);
 }
 
-// What is read from a damaged file must not read or write beside its table.
+// A program read from a damaged file must not read or write beside its table.
 TEST(DimProgram, RefusesStepsThatReadAhead) {
   DimProgram program({"n"});
   program.Add(*Dim::Parse("5*n"));

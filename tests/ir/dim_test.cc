@@ -122,7 +122,7 @@ Evaluated RandomExpression(std::mt19937_64& random, const std::map<std::string, 
   }
 }
 
-// Substitution gives what integer arithmetic gives, before and after a trip through text.
+// Substitution returns the results of integer arithmetic, before and after a trip through text.
 TEST(Dim, SubstitutionAgreesWithEvaluation) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 3000; ++i) {

@@ -155,7 +155,7 @@ TEST(Parse, BoundsNesting) {
   EXPECT_THAT(std::string(g.status().message()), HasSubstr("nested too deeply"));
 }
 
-// Damaged text gives an error or some other graph, which then prints and parses like any other.
+// Damaged text is an error or some other graph, which then prints and parses like any graph.
 TEST(Parse, MutatedTextNeverCrashes) {
   std::mt19937_64 random(7);
   std::vector<std::string> texts;

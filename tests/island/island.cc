@@ -100,7 +100,7 @@ class IslandStream final : public backend::Stream {
   const backend::StreamOptions options_;
   int64_t num_enqueued_ = 0;
   std::atomic<bool> is_cancelled_{false};
-  runtime::SerialThread thread_;  // last: it uses the others
+  runtime::SerialThread thread_;  // last: it uses the members above
 };
 
 }  // namespace
@@ -139,7 +139,7 @@ backend::Block IslandMemory::Allocate(int64_t bytes) {
 
 void IslandMemory::Free(void* data, int64_t bytes, int) {
   int64_t offset = static_cast<std::byte*>(data) - closed_;
-  // What comes here next finds garbage, not what it should have been given.
+  // A buffer that lies here next begins with garbage, not with useful values.
   std::memset(open_ + offset, 0xA5, std::min<int64_t>(bytes, kPage));
   if (bytes > kPage) madvise(open_ + offset + kPage, bytes - kPage, MADV_REMOVE);
   std::lock_guard<std::mutex> lock(mutex_);

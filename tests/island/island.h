@@ -6,10 +6,10 @@
 //
 // The island's memory is mapped twice.  The addresses that it hands out are of a mapping without
 // any access (mprotect), so reading or writing through one crashes the process.  Kernels and copies
-// use the other mapping, whose addresses nothing else knows.  A stream runs what it is told on a
-// thread of its own, after a pause now and then, and reads buffers and sizes only then: whoever
-// does not wait, or lets go of them too early, computes garbage.  Copies check that each side lies
-// in the memory it should.
+// use the other mapping, whose addresses nothing else knows.  A stream runs its launches and copies
+// on a thread of its own, after a pause now and then, and reads buffers and sizes only then: a
+// caller that does not wait, or releases them too early, computes garbage.  Copies check that each
+// side lies in the memory it should.
 //
 // IslandBackend compiles for it: kernels of the reference interpreter.
 #ifndef TEKTITE_TESTS_ISLAND_ISLAND_H_
@@ -34,8 +34,8 @@ class IslandMemory final : public backend::Memory {
 
   // Whether all of [data, data + bytes) is the island's.
   bool Holds(const void* data, int64_t bytes) const;
-  // Where the island itself reaches an address that Allocate gave; other addresses are returned as
-  // they are, for kernels' operands of no elements.
+  // Where the island itself reaches an address that Allocate returned; other addresses are returned
+  // as they are, for kernels' operands of no elements.
   void* Reach(const void* data) const;
   int64_t held_bytes() const;
 

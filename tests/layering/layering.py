@@ -1,6 +1,6 @@
 """What the house rules forbid, found in the sources' text; test_layering.py runs it.
 
-Rooms are folders.  VISIBLE says for each room which others it may include, in full: nothing is
+Rooms are folders.  VISIBLE says for each room which other rooms it may include, in full: nothing is
 inherited, so the table can be read line by line.  A new room, host or back end is a new row.
 
     check_tree(repo_root)  ->  ["jit/ir/dim.h:12: jit/ir may not include jit/ops (jit/ops/op.h)", ...]
@@ -41,7 +41,7 @@ VISIBLE: dict[str, set[str]] = {
 BACKEND_LIST = "jit/compiler/backend_list.cc"
 BACKENDS = {"jit/reference", "backends/cpu", "backends/gpu"}
 
-# A library that is not for everybody: who may include it.
+# A library that only some rooms may include, and those rooms.
 RESTRICTED: dict[str, set[str]] = {
     "tensorflow/": {"runtime_hooks/tensorflow"},
     "llvm/": {"jit/llvm", "backends/cpu", "backends/gpu"},

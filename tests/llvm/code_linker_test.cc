@@ -199,7 +199,7 @@ TEST(CodeLinker, GdbListsKernelsWithTheFlagOnly) {
   ASSERT_EQ(entries(), before + 1);
   const auto* const entry = __jit_debug_descriptor.first_entry;
   EXPECT_THAT(std::string(entry->symfile_addr, entry->symfile_size), HasSubstr("copies"));
-  // What GDB knows of must not go.
+  // Code that GDB knows of must not go.
   const void* const function = code->entry();
   code = plain;
   EXPECT_EQ(std::string(entry->symfile_addr, 4), "\177ELF");

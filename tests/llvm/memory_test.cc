@@ -67,7 +67,7 @@ TEST_P(Memory, MasksLimitLoadsAndStores) {
 }
 
 TEST_P(Memory, MaskedLoadReadsNothingElse) {
-  // Lanes that are off may lie on no page at all, and give 0.
+  // Lanes that are off may lie on no page at all, and read 0.
   std::vector<float> y(16, 9);
   RunKernel(GetParam(), {DType::kF32, DType::kF32}, {nullptr, y.data()}, {}, 0, [&](Builder& b) {
     b.Store(b.Buffer(1), b.Index(0),

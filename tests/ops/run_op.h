@@ -3,7 +3,7 @@
 //   RunOp("add", {"f32[2]{1, 2}", "f32[2]{3, nan}"})  ->  "f32[2]{4, nan}"
 //
 // The op is built through FuncBuilder and evaluated by the reference interpreter; several results
-// are separated by a space, NaN loses its payload, and an error gives its message.
+// are separated by a space, NaN loses its payload, and an error returns its message.
 #ifndef TEKTITE_TESTS_OPS_RUN_OP_H_
 #define TEKTITE_TESTS_OPS_RUN_OP_H_
 
@@ -26,7 +26,7 @@ std::string InferTypes(absl::string_view op, const std::vector<std::string>& ope
 std::string ToText(const ir::Literal& literal);
 std::string ToText(const std::vector<ir::Literal>& literals);
 
-// Parses, or fails the test and gives an empty graph.
+// Parses, or fails the test and returns an empty graph.
 std::unique_ptr<ir::Graph> ParseOrDie(absl::string_view text);
 
 }  // namespace tektite::testing

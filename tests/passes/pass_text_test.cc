@@ -1,4 +1,4 @@
-// Runs the *.test files of this folder: passes on IR text, compared with the text they should give.
+// Runs the *.test files of this folder: passes on IR text, compared with the expected text.
 //
 //   pass_text_test tests/passes/reshape.test             compares; exit status 1 on a difference
 //   pass_text_test --update tests/passes/*.test          rewrites what is expected
@@ -102,7 +102,7 @@ absl::Status WriteTestFile(const TestFile& file, const std::string& path) {
   return absl::OkStatus();
 }
 
-// What the case's passes make of its graph: text, or "unchanged".
+// The text of the case's graph after its passes, or "unchanged".
 absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& passes) {
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Graph> graph, ir::Parse(c.input));
   TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(*graph));

@@ -35,7 +35,7 @@ class Generator {
     for (int i = 0; i < 4; ++i) {
       Dims dims;
       for (int d = Pick(4); d > 0; --d) dims.push_back(Size());
-      // The first gives every symbol its value.
+      // The first parameter defines every symbol.
       for (const auto& [name, size] : symbols_) {
         if (i == 0) dims.push_back(Dim::Symbol(name));
       }
@@ -131,7 +131,7 @@ class Generator {
       case 8: {
         const Op ops[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMax, Op::kMin};
         Value y = Partner(x);
-        // Which zero max(0, -0) gives is not defined, so that it has no exact bits.
+        // The sign of the zero max(0, -0) is not defined, so it has no exact bits.
         const Op op = ops[Pick(flavor_ == Flavor::kExact ? 3 : 5)];
         // Products grow: keep integers where floats still hold them exactly.
         if (op == Op::kMul) x = b_.Clamp(Lit(-4, x), x, Lit(4, x));

@@ -2,10 +2,10 @@
 
     random_line(rng, values, {}) -> Line("tf.nn.relu(v3)", exact=True)
 
-A proposal need not be valid: whoever asks evaluates it and asks again where TensorFlow refuses.  `exact` says that
-the result has TensorFlow's bits whenever the operands have; `steep` that a small change of an operand may change the
-result much, so that operands must be exact; `tame` that operands must be finite, since TensorFlow itself has several
-kernels that differ where they are not; `ulps` how inexact it is.
+A proposal need not be valid: the caller evaluates it and asks again where TensorFlow refuses.  `exact` says that the
+result has TensorFlow's bits whenever the operands have; `steep` that a small change of an operand may change the result
+much, so that operands must be exact; `tame` that operands must be finite, since TensorFlow itself has several kernels
+that differ where they are not; `ulps` how inexact it is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a proposal may look at; sizes are those of the first call."""
+    """The facts that a proposal may use; sizes are those of the first call."""
 
     name: str
     dtype: str
@@ -66,7 +66,7 @@ STEEP_FLOAT_BINARY = ("tf.math.floordiv({}, {})", "tf.math.floormod({}, {})")
 COMPARES = ("tf.equal({}, {})", "tf.not_equal({}, {})", "tf.less({}, {})", "tf.less_equal({}, {})",
             "tf.greater({}, {})", "tf.greater_equal({}, {})")
 LOGICAL = ("tf.logical_and({}, {})", "tf.logical_or({}, {})", "tf.logical_xor({}, {})")
-# The sign of the zeros these give is free: TensorFlow's differs from kernel to kernel, and within one.
+# The sign of their zeros is free: TensorFlow's differs from kernel to kernel, and within one.
 FREE_ZEROS = ("maximum(", "minimum(", "relu", "clip_by_value(", "_max(", "_min(", "max_pool", "tf.sign(", "xlog", "cumsum(",
               "sort(", "top_k(", "unique")
 SUMS = ("sum", "sum", "mean", "mean", "prod", "logsumexp", "euclidean_norm", "variance", "std")

@@ -4,10 +4,11 @@
     print(program.source())                      # Python that defines f
     wanted = evaluate(program, sizes)            # results, and the error each may have
 
-What an inexact op may do to a program's results is measured: the program is evaluated once more by line with every
+The effect of an inexact op on a program's results is measured: the program is evaluated once more by line with every
 operand and result of such an op changed by a few units in the last place (`TWINS` times), zeros whose sign is free by
-that, and results may differ from TensorFlow's by some multiple of how far these are apart.  Where the twins disagree about what is finite, nothing is
-compared.  Ops that jump (floor, compare, argmax) are only applied to values that are exact.
+that, and results may differ from TensorFlow's by some multiple of how far these are apart.  Where the twins disagree
+about what is finite, nothing is compared.  Ops that jump (floor, compare, argmax) are only applied to values that are
+exact.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Program:
     sizes: list[dict[str, int]]
 
     def results(self) -> list[str]:
-        """What a call computes: its outputs, and what it leaves in variables."""
+        """The results of a call: its outputs, and the variables' values after it."""
         return [*self.outputs, *self.states.values()]
 
     def source(self) -> str:
@@ -86,7 +87,8 @@ def gradient_of(function: Any, x: Any) -> Any:
 
 
 def updated(variable: int, method: str, old: Any, value: Any) -> Any:
-    """What an assignment makes of a variable's old value; a program that runs has the variable itself assigned to."""
+    """The value that an assignment computes from a variable's old value; a program that runs has the variable itself
+    assigned to."""
     del variable
     if old.shape != value.shape:
         raise ValueError("a variable keeps its shape")

@@ -3,8 +3,8 @@
     python -m tests.random_programs.worker make FOLDER 100 101 102     # with TEKTITE=0
     python -m tests.random_programs.worker run FOLDER 100 101 102      # with TEKTITE=1
 
-Writes FOLDER/<seed>.made and FOLDER/<seed>.<word>; says on stdout which seed it begins, so that whoever reads knows
-what ended the process.
+Writes FOLDER/<seed>.made and FOLDER/<seed>.<word>; prints on stdout which seed it begins, so that the reader knows
+which seed ended the process.
 """
 
 import os

@@ -1,4 +1,4 @@
-// Calls that end early on the host's device: nobody waits for them any more, or memory is out.
+// Calls that end early on the host's device: they are cancelled, or memory is out.
 #include <atomic>
 #include <new>
 
@@ -11,7 +11,7 @@
 namespace tektite::runtime {
 namespace {
 
-// A call that nobody waits for any more used to run to its end, seconds maybe.
+// Guards against: a cancelled call that ran to its end, which may take seconds.
 struct CancellingHost : TestHost {
   bool IsCancelled() override { return ++times_asked > answers_no; }
   std::atomic<int> times_asked{0};

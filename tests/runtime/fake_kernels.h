@@ -19,14 +19,15 @@
 
 namespace tektite::runtime {
 
-// What the tests run on: the host, or a device whose memory the host cannot reach (tests/island).
+// The device that the tests run on: the host, or a device whose memory the host cannot reach
+// (tests/island).
 #ifdef TEKTITE_ON_ISLAND
 inline std::shared_ptr<backend::Device> TestDevice() {
   return std::make_shared<testing::IslandDevice>();
 }
 inline std::shared_ptr<const backend::Kernel> OnTestDevice(
     std::shared_ptr<const backend::Kernel> kernel) {
-  // What is the same kernel here is so there: weights are shared by it.
+  // One kernel here is one kernel there: weights are shared by it.
   static auto& made =
       *new std::map<const backend::Kernel*, std::weak_ptr<const testing::IslandKernel>>;
   std::weak_ptr<const testing::IslandKernel>& known = made[kernel.get()];

@@ -1,4 +1,4 @@
-// Memory of the host's: used where it is offered, given back to whoever it came from.
+// Memory of the host's: used where it is offered, returned to its owner.
 #include "jit/runtime/host_memory.h"
 
 #include <cstdint>

@@ -182,7 +182,7 @@ TEST(Symbolic, SizesThatDoNotFitAreRefused) {
       EXPECT_TRUE(absl::IsResourceExhausted(run(n, columns))) << n << " x " << columns;
     }
   }
-  // What fits 64 bits, but no machine.
+  // Sizes that fit 64 bits, but no machine.
   EXPECT_TRUE(absl::IsResourceExhausted(run(int64_t{1} << 42, 1)));
   EXPECT_TRUE(absl::IsResourceExhausted(run(1, int64_t{1} << 50)));
   EXPECT_TRUE(run(8, 8).ok());

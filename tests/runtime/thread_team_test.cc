@@ -1,5 +1,5 @@
-// Teams: every chunk exactly once, whoever comes and whenever; run under TSan by scripts/test
-// --tsan.
+// Teams: every chunk runs exactly once, whichever workers come and whenever; `scripts/test --tsan`
+// runs this under TSan.
 #include "jit/runtime/thread_team.h"
 
 #include <atomic>
@@ -118,7 +118,8 @@ TEST(ThreadTeam, WhereAWorkerIsLateAnotherIsAskedFor) {
   }
 }
 
-// What a thread wrote in one kernel it reads in the next; only what others leave changes hands.
+// A thread reads in one kernel the rows that it wrote in the kernel before; only chunks that other
+// threads leave change hands.
 TEST(ThreadTeam, ThreadsKeepToTheirPartsOfTheChunks) {
   constexpr int64_t kChunks = 32;
   Pool pool(1);
@@ -245,8 +246,8 @@ TEST(ThreadTeam, TheHostsClosuresRunWhileOneCallGoesOn) {
   OneCallLeavesTime(three, three.Host(), /*scratch_bytes=*/64);
 }
 
-// A worker that asks for others, whose time is up and that finds its own requests at the front of
-// its queue, must leave them there: the host's closures stand behind them.
+// A worker that asks for more workers, whose time is up and that finds its own requests at the
+// front of its queue, must leave them there: the host's closures stand behind them.
 TEST(ThreadTeam, WhatAWorkerAsksForDoesNotJumpTheQueueForEver) {
   Pool pool(1, {}, Pool::Order::kOwnFirst);
   HostPool host = pool.Host();

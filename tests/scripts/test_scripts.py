@@ -1,4 +1,4 @@
-"""What scripts/ says and counts, without building anything."""
+"""Messages and counts of the programs in scripts/, without building anything."""
 import subprocess
 import sys
 from pathlib import Path

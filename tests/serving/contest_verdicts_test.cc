@@ -1,4 +1,4 @@
-// What a later process makes of the verdicts of an earlier one.
+// A later process's use of the verdicts of an earlier one.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kToday = 1'795'000'000;
 
-// What a process of these times finds out and leaves.
+// The verdicts that a process with these times leaves.
 std::vector<Verdict> FoundOut(double compiled, uint64_t shape_class = 1) {
   Calls calls;
   calls.compiled = compiled;

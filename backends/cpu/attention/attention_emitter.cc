@@ -1,7 +1,7 @@
 // softmax(query x key) x value in one kernel; attention_plan.h says in which order.
 //
 // Special values come out as they do from separate kernels: a row whose logits are all -inf, or one
-// of which is NaN or inf, is NaN; no keys at all give zeros.
+// of which is NaN or inf, is NaN; no keys at all return zeros.
 
 #include <cmath>
 #include <functional>
@@ -305,7 +305,7 @@ class AttentionEmitter {
           [&](Value first) { EmitWeights(first, b.Add(strip.first, first)); });
   }
 
-  // What the rows' weights are relative to.
+  // The bases of the rows' weights: each row's largest score.
   void EmitBases(Value first, Value of_block) {
     loop::Builder& b = *b_;
     // The larger one, or either where one is NaN: the row's sum is NaN then whatever it is.
@@ -416,7 +416,7 @@ class AttentionEmitter {
     return values;
   }
 
-  // What row `r` of a tile is to be multiplied with.
+  // The factor of row `r` of a tile.
   Value Factor(Value factors, const RowTile& tile, int r) {
     return b_->Splat(b_->Load(factors, kF32, b_->Add(tile.first, b_->Index(r))), plan_.lanes);
   }
@@ -468,9 +468,9 @@ class AttentionEmitter {
   const AttentionPlan plan_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
-  // Scratch: packed operands; a strip's logits, then weights; what is taken from its rows' logits,
-  // and what their context is multiplied with, before a block of keys and in the end; of the rows
-  // of a block, what the blocks of keys so far gave.
+  // Scratch: packed operands; a strip's logits, then weights; the bases subtracted from its rows'
+  // logits, and the factors of their context, before a block of keys and in the end; of the rows of
+  // a block, the sums of the blocks of keys so far.
   Value queries_, keys_, values_, scores_, bases_, factors_, inverses_, sums_, largest_, context_;
   Values batch_index_;
   Value first_row_;             // of the block

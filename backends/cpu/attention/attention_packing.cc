@@ -31,7 +31,7 @@ void PackKeySquares(loop::Builder& b, const AttentionPlan& plan, Value key, Valu
   std::vector<Value> pointers;
   for (int j = 0; j < lanes; ++j) {
     Value k = b.Add(first, b.Index(j));
-    // Keys that do not exist repeat the last one; what they give is masked.
+    // Keys that do not exist repeat the last one; their scores are masked.
     if (ragged) k = b.Min(k, b.Index(plan.keys - Dim(1)));
     pointers.push_back(b.Offset(key, kF32, b.Mul(k, b.Index(plan.key_stride))));
   }

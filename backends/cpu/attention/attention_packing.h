@@ -36,9 +36,9 @@ struct AttentionOperands {
 };
 AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
                              const AttentionUnit& unit);
-// What the product of a panel of keys and the tile that begins with `row` does meanwhile, every
-// `unroll` steps of k: asks for its share of the next unit's operands, those of them that lie in
-// rows.  Null where there is nothing to be fetched.
+// The prefetches that the product of a panel of keys and the tile that begins with `row` makes
+// every `unroll` steps of k: its share of the next unit's operands, those of them that lie in rows.
+// Null where there is nothing to fetch.
 std::function<void(loop::Value k)> FetchDuring(loop::Builder& b, const AttentionPlan& plan,
                                                const AttentionOperands& next, loop::Value panel,
                                                loop::Value row, int64_t unroll);

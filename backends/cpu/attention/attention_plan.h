@@ -49,13 +49,13 @@ struct AttentionPlan {
   int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
   int64_t key_block = 256;  // a multiple of panel()
   bool one_block = false;   // all keys fit key_block
-  // Rows whose softmax is worked out side by side: one alone is a chain of waits.
+  // Rows whose softmax is computed side by side: one alone is a chain of waits.
   static constexpr int kRowsAtOnce = 4;
   int64_t strip_rows = 24;  // a multiple of tile_rows and of kRowsAtOnce
   ir::Dim block_rows = 96;  // a multiple of tile_rows, at most most_rows
   int64_t most_rows = 96;
-  // What lies in rows is read there if packing it is not won back: values by few rows of queries,
-  // and both where all keys fit one block (12 heads of 128x64x128: 2 %).
+  // Operands in rows are read there if packing them would cost more than it saves: values by few
+  // rows of queries, and both where all keys fit one block (12 heads of 128x64x128: 2 %).
   bool queries_in_place = false, values_in_place = false;
   // The next unit's operands are fetched while this one's scores are computed: heads are rows of
   // 256 bytes, further apart than prefetchers follow (2 %).
@@ -68,7 +68,7 @@ struct AttentionPlan {
   ir::Dim units() const { return batch * row_blocks(); }
 };
 
-// Unimplemented with a reason for what has no code.
+// Unimplemented with a reason for a fusion without code.
 absl::StatusOr<AttentionPlan> PlanAttention(const ir::Node& fusion,
                                             const backend::TargetInfo& target);
 

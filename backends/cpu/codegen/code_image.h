@@ -1,4 +1,4 @@
-// Machine code that can be copied to any address and run: what is kept of a linked kernel.
+// Machine code that can be copied to any address and run: the part of a linked kernel that is kept.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(LoadedCode code, linker.Link("k3_softmax", object));
 //   const std::string bytes = code.Image().Serialize();      // for a file, say
@@ -9,7 +9,7 @@
 // constants, so JITLink lays them out once, and nothing then depends on where they stand but the
 // fixups.  Loading is a copy (linking takes 100 to 400 us), and the image is a third of the
 // object's size.  Images that are loaded together lie in one mapping, so that the kernels of a
-// program cost two system calls and share pages; it goes when the last of them does.
+// program cost two system calls and share pages; the mapping is released with the last of them.
 //
 // Limits: x86-64; read-only sections only; code that calls anything but CalledFunctions() is
 // refused with the symbol's name: a vector function that LLVM turned into calls of libm is a
@@ -54,7 +54,7 @@ struct CodeImage {
 inline constexpr uint64_t kImageAlignment = 64;
 
 // Code in memory, loaded from an image (LoadCode) or linked (CodeLinker).  Owns the memory it
-// stands in, together with what was loaded with it.
+// stands in, together with the images that were loaded with it.
 class LoadedCode {
  public:
   LoadedCode(std::shared_ptr<const void> memory, absl::string_view code, uint64_t entry,
@@ -62,7 +62,7 @@ class LoadedCode {
       : memory_(std::move(memory)), code_(code), entry_(entry), fixups_(std::move(fixups)) {}
 
   const void* entry() const { return code_.data() + entry_; }
-  // What it was loaded from, or can be.
+  // The image that it was loaded from, or can be.
   CodeImage Image() const;
 
  private:

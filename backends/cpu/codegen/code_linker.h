@@ -16,7 +16,7 @@
 // process that made it: a forked child makes one of its own, and leaves the code it has inherited
 // where it is.
 //
-// With gdb or perf the code stays until the process ends, since ORC's plugins never tell what has
+// With gdb or perf the code stays until the process ends, since ORC's plugins never report what has
 // gone.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_CODE_LINKER_H_
 #define TEKTITE_BACKENDS_CPU_CODEGEN_CODE_LINKER_H_

@@ -32,7 +32,7 @@ class InFlight : public JITLinkMemoryManager::InFlightAlloc {
       on_finalized(std::move(error));
       return;
     }
-    // What plugins ask for: telling a debugger or a profiler.  Neither is told when code goes
+    // The actions of plugins, which tell a debugger or a profiler.  Neither is told when code goes
     // (code_linker.h).
     auto actions = llvm::orc::shared::runFinalizeActions(graph_.allocActions());
     if (!actions) {

@@ -1,7 +1,7 @@
 // The memory that JITLink links into: everything of a graph side by side in one mapping.
 //
-// Why not LLVM's own manager: it gives constants, code and tables pages of their own, three or four
-// for a kernel of a few hundred bytes, and an image for the disk would hold all that lies between
+// Why not LLVM's own manager: it puts constants, code and tables on pages of their own, three or
+// four for a kernel of a few hundred bytes, and an image for the disk would hold the gaps between
 // them.  Here they stand one after another, so that the mapping is the image.  Nothing in it is
 // written to once it is linked, so all of it becomes read-only and executable together.
 //

@@ -4,7 +4,7 @@
 //   ... write to pages.data() ...
 //   TEKTITE_RETURN_IF_ERROR(pages.MakeExecutable());
 //
-// The destructor gives the pages back to the system.
+// The destructor returns the pages to the system.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_CODE_PAGES_H_
 #define TEKTITE_BACKENDS_CPU_CODEGEN_CODE_PAGES_H_
 

@@ -1,10 +1,10 @@
-// What the CPU can do, as a TargetInfo: from cpuid by way of LLVM, and the caches from sysfs.
+// Detects the CPU's features as a TargetInfo: from cpuid by way of LLVM, and the caches from sysfs.
 //
 //   ASSIGN_OR_RETURN(TargetInfo target, DetectTarget("native"));
 //
-// The flag --cpu: "native" takes what is there (AVX-512 when F, BW, DQ and VL are, else AVX2);
-// "avx512" and "avx2" (x86-64-v3: 32-byte vectors, 16 registers) force one, so that the tests can
-// run both on one machine.  A machine without AVX2, FMA and F16C gets Unimplemented.
+// The flag --cpu: "native" takes the machine's features (AVX-512 when F, BW, DQ and VL are, else
+// AVX2); "avx512" and "avx2" (x86-64-v3: 32-byte vectors, 16 registers) force one, so that the
+// tests can run both on one machine.  A machine without AVX2, FMA and F16C gets Unimplemented.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_CPU_FEATURES_H_
 #define TEKTITE_BACKENDS_CPU_CODEGEN_CPU_FEATURES_H_
 

@@ -1,4 +1,4 @@
-// JITLink's work on one kernel, watched: what it lays out becomes an image for the disk.
+// Watches JITLink's work on one kernel, whose layout becomes an image for the disk.
 //
 //   ImageCapture capture("k3_softmax", "k3_softmax.17");
 //   capture.AddPasses(config);          // from a plugin of the ObjectLinkingLayer
@@ -6,9 +6,10 @@
 //   capture.entry(), capture.bytes(), capture.TakeFixups()
 //
 // Why it can be an image: references between a kernel's code, constants and tables are distances,
-// and CodeMemory keeps them side by side, so they hold wherever the block stands.  What is left are
-// whole addresses in tables: of the kernel's own constants, and of the functions it may call, which
-// JITLink lists in a table of its own (GOT) and calls by way of stubs.  These are the fixups.
+// and CodeMemory keeps them side by side, so they hold wherever the block stands.  The only
+// absolute addresses are in tables: of the kernel's own constants, and of the functions it may
+// call, which JITLink lists in a table of its own (GOT) and calls by way of stubs.  These are the
+// fixups.
 //
 // Limits: x86-64.  Code that has variables, or calls anything but CalledFunctions(), is refused.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_IMAGE_CAPTURE_H_
@@ -27,7 +28,7 @@ namespace tektite::cpu {
 
 class ImageCapture {
  public:
-  // `function` is the kernel's in its object file, `symbol` what the session is to call it.
+  // `function` is the kernel's in its object file, `symbol` its name in the session.
   ImageCapture(absl::string_view function, absl::string_view symbol)
       : function_(function), symbol_(symbol) {}
 

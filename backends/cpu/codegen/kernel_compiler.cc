@@ -20,7 +20,7 @@ CompiledFunction FunctionIn(LoadedCode code) {
 
 absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(
     const backend::TargetInfo& target, const CodeLinker::Options& linking) {
-  if (linking.gdb) KeepLibraryPages();  // GDB's breakpoint where it is told of a kernel is in them
+  if (linking.gdb) KeepLibraryPages();  // they hold GDB's breakpoint, where it learns of a kernel
   return std::unique_ptr<KernelCompiler>(new KernelCompiler(target, linking));
 }
 

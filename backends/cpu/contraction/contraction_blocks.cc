@@ -31,7 +31,7 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   const Dim lhs_row_bytes = Max(
       plan.is_convolution ? Dim(plan.conv.channels * plan.conv.stride_w * bytes) : k * Dim(bytes),
       1);
-  // A right-hand side of unknown size is taken for one that changes with every call, and large.
+  // A right-hand side of unknown size is assumed to change with every call, and to be large.
   const bool small_rhs = (k * n * Dim(bytes)).value_or(target.l2_bytes) <= target.l2_bytes / 2 &&
                          plan.rhs != RhsMode::kPackInKernel;
   const Dim tiles = 4 * plan.rows;
@@ -54,7 +54,7 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
   }
   rows = Clamp(rows, Min(plan.rows, m), m);
   const Dim row_cost = Cost(n * k, multiply_ns);
-  // What a block of rows reads whatever its size: the right-hand side, out of L2 beside the sums.
+  // Every block of rows, whatever its size, reads the right-hand side out of L2 beside the sums.
   const double block_ns =
       small_rhs ? static_cast<double>((k * n).value_or(0) * bytes) / target.l2_bytes_per_ns : 0;
   if (plan.is_convolution) {
@@ -114,7 +114,7 @@ KBlocks BlocksOfSums(const ContractionPlan& plan, int first, int64_t at_a_time) 
   // TensorFlow's products, oneDNN's, end a block after some 400 products; storing and loading the
   // sums of a tile costs as much as three of them.
   constexpr int64_t kBlock = 512, kOneBlock = 768;
-  constexpr int64_t kLarge = int64_t{1} << 30;  // for what is not known
+  constexpr int64_t kLarge = int64_t{1} << 30;  // for unknown sizes
   KBlocks blocks;
   const int loops = static_cast<int>(plan.k_loops.size());
   if (loops == 0 || !ir::IsFloat(plan.accumulator)) return blocks;

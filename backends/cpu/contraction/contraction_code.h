@@ -1,7 +1,7 @@
 // The code of a contraction apart from its kernel, so that one kernel can hold two of them: a
-// product of an unknown number of rows runs as a single row's where there is one, since nobody
-// would win back there what packing its right-hand side costs.  ([12, n, 64] x [12, 256, 64] and
-// [12, n, 256] x [12, 256, 64] for n = 1 ran at 0.38 and 0.56 of the speed of code for one row.)
+// product of an unknown number of rows runs as a single row's where there is one, since one row
+// does not win back the cost of packing its right-hand side.  ([12, n, 64] x [12, 256, 64] and [12,
+// n, 256] x [12, 256, 64] for n = 1 ran at 0.38 and 0.56 of the speed of code for one row.)
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_CODE_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_CODE_H_
 

@@ -1,7 +1,7 @@
 // Contractions as register tiles: a tile of rows x vectors accumulators runs through k with a
 // broadcast per row and a panel row of vectors per step, then the epilogue works on the
-// accumulators and stores.  contraction_plan.h says what is read, in which order, and in which
-// blocks.
+// accumulators and stores.  contraction_plan.h says which operands are read, in which order, and in
+// which blocks.
 
 #include <algorithm>
 #include <functional>
@@ -213,7 +213,7 @@ class ContractionEmitter {
     });
   }
 
-  // Accumulators row by row: first those of a row's own, then what it shares.
+  // Accumulators row by row: first a row's own, then those that it shares.
   std::vector<Value> Separated(int rows, const std::vector<Value>& acc) {
     std::vector<int> high(plan_.lanes);
     for (int i = 0; i < plan_.lanes; ++i) high[i] = (i + plan_.lanes / 2) % plan_.lanes;
@@ -304,7 +304,7 @@ class ContractionEmitter {
                                 Value rhs_offset) {
     loop::Builder& b = *b_;
     prefetch_tile_ = b.Div(tile.first, b.Index(plan_.rows));
-    // More tiles than expected fetch again what is there by then, and nothing beyond it.
+    // More tiles than expected fetch the same bytes again, and nothing beyond them.
     if (prefetch_tiles_ > 0 && !plan_.m.is_constant()) {
       prefetch_tile_ = b.Rem(prefetch_tile_, b.Index(prefetch_tiles_));
     }
@@ -411,7 +411,7 @@ class ContractionEmitter {
       for (size_t i = 0; i < size * c / 2; ++i) acc[i] = b.Add(acc[i], acc[i + size * c / 2]);
     }
     acc.resize(size);
-    // What is left of an unknown number of trips.
+    // The remainder of an unknown number of trips.
     return b.For(whole, end, 1, std::move(acc), [&](Value i, absl::Span<const Value> carried) {
       std::vector<Value> sums(carried.begin(), carried.end());
       one(at(i), sums.data());
@@ -452,7 +452,7 @@ class ContractionEmitter {
   Value lhs_, rhs_, block_begin_;  // of the current block
   Value prefetch_tile_;            // of the current tile: its number within the block
   int64_t prefetch_tiles_ = 0, piece_elements_ = 0;
-  // What the epilogue reads is fetched while the tile runs through k: a tile's rows are too far
+  // The epilogue's operands are fetched while the tile runs through k: a tile's rows are too far
   // apart for the hardware to follow.  Worth 8 % where they come from memory.
   bool prefetch_epilogue_ = false;
   ImagePrefetch image_prefetch_;

@@ -36,7 +36,7 @@ absl::StatusOr<EmittedKernel> EmitDepthwiseFilter(const ir::Node& fusion, const 
 // EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.
 bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);
 
-// The panel width EmitContraction wants for the right-hand side of `fusion`; 0: row-major.
+// The panel width EmitContraction needs for the right-hand side of `fusion`; 0: row-major.
 int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);
 
 }  // namespace tektite::cpu

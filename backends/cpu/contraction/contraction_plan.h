@@ -105,7 +105,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
 
 // Sizes that make about 128 rows of those that are not known, at least one each.  Too many tiles
 // expected, and none would fetch enough weights ahead: [128 b, 3072] x [3072, 768] with weights
-// from memory took 1.38 times as long for b = 1 when b was taken for 128.
+// from memory took 1.38 times as long for b = 1 when b was assumed to be 128.
 ir::SymbolMap UsualSizes(const ContractionPlan& plan);
 
 // Sizes, strides and padding of a channels-last convolution with one to three spatial dimensions;

@@ -27,7 +27,7 @@ using loop::Value;
 
 // Groups at the border that get code of their own; with more, pixels are checked one by one.
 constexpr int kMostBorderGroups = 6;
-// What a width that is not known is taken for when a group's size is chosen.
+// The assumed width, where it is not known, for the choice of a group's size.
 constexpr int64_t kUsualWidth = 56;
 
 // Half-cycles for a group of pixels: two multiply-adds and two loads start in each cycle, and a sum
@@ -205,8 +205,8 @@ class DepthwiseEmitter {
   }
 
   // A block of some of the channels is spread over pixels, further apart than prefetchers follow:
-  // the code asks for what comes next itself.  (In MobileNetV2 7x7x960 took 12.5 us without, 8.0
-  // with it.)  All channels lie one behind the other.
+  // the code itself fetches the next rows.  (In MobileNetV2 7x7x960 took 12.5 us without, 8.0 with
+  // it.)  All channels lie one behind the other.
   bool Fetches() const { return plan_.n.value() > plan_.panel(); }
 
   void PrefetchWeights(Value channel) {
@@ -221,8 +221,8 @@ class DepthwiseEmitter {
     });
   }
 
-  // What the group at x will read for the next output row and no row before it has read; behind the
-  // last row, the first ones of the next block of channels.
+  // Fetches the input that the group at x will read for the next output row and no row before it
+  // has read; behind the last row, the first rows of the next block of channels.
   void PrefetchInput(Value channel, Value x, int pixels, Value top) {
     if (!Fetches()) return;
     loop::Builder& b = *b_;

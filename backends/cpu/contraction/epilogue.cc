@@ -13,7 +13,7 @@ using ir::Node;
 using loop::Value;
 
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const Node& root) {
-  // What the contraction reads, through what unpacks panels.
+  // The values that the contraction reads, through the nodes that unpack panels.
   std::vector<const Node*> read = {&root};
   for (size_t i = 0; i < read.size(); ++i) {
     for (ir::Value v : read[i]->operands()) read.push_back(v.node);

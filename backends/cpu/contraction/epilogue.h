@@ -1,9 +1,9 @@
-// What follows a contraction, worked out on its accumulators: bias, activation, residual, any
+// The epilogue of a contraction, computed on its accumulators: bias, activation, residual, any
 // elementwise chain, then the store.
 //
-// The results' space is [batch dims..., row dims..., column dims...] (collapse_dims merged what it
-// could); a tile's row m and column n are turned into an index of that space, and ElementEmitter
-// does the rest with the contraction bound to the accumulator.
+// The results' space is [batch dims..., row dims..., column dims...] (collapse_dims has merged
+// dimensions); a tile's row m and column n are turned into an index of that space, and
+// ElementEmitter does the rest with the contraction bound to the accumulator.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
 

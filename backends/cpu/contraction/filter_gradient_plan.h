@@ -1,4 +1,4 @@
-// What a contraction's plan holds of its own when it is the gradient of a convolution's filter: a
+// The fields of a contraction's plan that only the gradient of a convolution's filter has: a
 // product of the input, which overlaps itself, by the gradient of the result (contraction_plan.h).
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_FILTER_GRADIENT_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_FILTER_GRADIENT_PLAN_H_

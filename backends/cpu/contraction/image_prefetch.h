@@ -1,5 +1,5 @@
-// What the next block of a convolution copies together with its padding is fetched while this
-// block's tiles multiply: the image of a first convolution comes from memory.
+// Fetches the image rows that the next block of a convolution copies together with its padding,
+// while this block's tiles multiply: the image of a first convolution comes from memory.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_IMAGE_PREFETCH_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_IMAGE_PREFETCH_H_
 

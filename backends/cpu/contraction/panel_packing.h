@@ -1,5 +1,5 @@
-// What a contraction copies into scratch first, inside the kernel: panels of its right-hand side as
-// [k][panel], and a convolution's input rows with their padding.
+// The copies into scratch with which a contraction begins, inside the kernel: panels of its
+// right-hand side as [k][panel], and a convolution's input rows with their padding.
 //
 // Panels are for right-hand sides that change with every call (attention's keys and values,
 // gradients), where a chunk has enough rows to use the panel again.  Columns that are contiguous

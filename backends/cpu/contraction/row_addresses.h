@@ -4,7 +4,7 @@
 //     b.Load(row.pointer, plan.dtype, b.Add(k, b.Index(row.displacement)));
 //   }
 //
-// Rows that are a known distance apart share a pointer; others have one each, which takes
+// Rows that are a known distance apart share a pointer; all other rows have one each, which takes
 // registers. In a convolution a row is an output pixel, and a tile may run over the end of an image
 // row.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_ROW_ADDRESSES_H_

@@ -14,14 +14,14 @@
 namespace tektite::cpu {
 
 // Rows of a register tile: `first`, `first` + 1, ...  Of its `rows`, `sure` exist in any case and
-// the others below `left`, which is none where all do.
+// the remaining ones only below `left`, which is none where all do.
 struct RowTile {
   loop::Value first;
   int rows = 0, sure = 0;
   loop::Value left;
 };
 
-// A block has `count` rows: `block` of `total` or, at the end, what is left of them.
+// A block has `count` rows: `block` of `total` or, at the end, the rest.
 struct TiledRows {
   loop::Value count;
   int rows = 1;  // of a tile

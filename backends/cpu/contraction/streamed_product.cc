@@ -8,12 +8,12 @@
 //                        `lanes` columns become one vector in the end
 //
 // Pieces of rows lie a row apart, which no prefetcher follows over page boundaries: the code asks
-// for what it needs some rows later itself.  (Zen 5, [1,768] x [768,50257] from memory: 38 GB/s
-// with, 20 without; packed panels read at 37.)
+// for the bytes that it needs some rows later itself.  (Zen 5, [1,768] x [768,50257] from memory:
+// 38 GB/s with, 20 without; packed panels read at 37.)
 //
 // Columns and k may be of unknown size (a cache of keys and values that grows), and so may the rows
-// of a product in a batch, whose right-hand side is packed by nobody before the call: such a kernel
-// has the code for one row beside the register tiles for many.
+// of a product in a batch, whose right-hand side no step packs before the call: such a kernel has
+// the code for one row beside the register tiles for many.
 
 #include <algorithm>
 #include <functional>
@@ -41,7 +41,7 @@ using ir::Op;
 using loop::Value;
 
 constexpr int64_t kMostRows = 4;
-// Bytes between what is read and what is asked for.
+// Bytes between a read and the prefetch of the same step.
 constexpr int64_t kPrefetchBytes = 8 << 10;
 constexpr int64_t kLineBytes = 64;
 // Panels to have at least, since the work is shared by panels.  Not more: wide ones are read faster
@@ -50,7 +50,7 @@ constexpr int64_t kWantedPanels = 4;
 // Independent sums that hide the latency of an FMA.
 constexpr int kEnoughSums = 8;
 
-// Sizes that are not known are taken for large ones.
+// Unknown sizes are assumed to be large.
 constexpr int64_t kLarge = int64_t{1} << 30;
 
 class StreamedProduct {
@@ -254,7 +254,8 @@ class StreamedProduct {
     }
   }
 
-  // What steps k, k + 1, ... will read kPrefetchBytes later: of this panel, or of the next one.
+  // Fetches the bytes that steps k, k + 1, ... will read kPrefetchBytes later: of this panel, or of
+  // the next one.
   void PrefetchRows(Value k, int64_t steps, Value rhs_at) {
     loop::Builder& b = *b_;
     const int64_t bytes = ir::DTypeBytes(plan_.dtype);

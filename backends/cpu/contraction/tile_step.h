@@ -1,11 +1,11 @@
-// What a contraction's register tile does for one value of k: a row of the panel times a broadcast
-// of each left-hand row's element, added to the accumulators.
+// One step of a contraction's register tile, for one value of k: a row of the panel times a
+// broadcast of each left-hand row's element, added to the accumulators.
 //
 //   TileStep step(b, plan, RowAddresses(b, plan, lhs, block_begin, tile), rhs, masks);
 //   step.One(lhs_offset, rhs_offset, acc);
 //
 // Accumulators lie row by row, a vector for each of the panel's; where rows share the last vector
-// (SharesLastVector), those of pairs of rows come behind all others.
+// (SharesLastVector), those of pairs of rows come last.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_TILE_STEP_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_TILE_STEP_H_
 

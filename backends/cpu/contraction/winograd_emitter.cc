@@ -296,7 +296,7 @@ class WinogradEmitter {
     loop::Builder& b = *b_;
     if (!ahead) return {};
     Value of_block = b.Div(s, b.Index(plan_.rows));
-    // More tiles than expected fetch again what is there by then.
+    // More tiles than expected fetch the same bytes again.
     if (!plan_.squares().is_constant()) of_block = b.Rem(of_block, b.Index(plan_.usual_tiles));
     Value tile = b.Add(b.Mul(position, b.Index(plan_.usual_tiles)), of_block);
     Value tap = b.Div(tile, b.Index(tiles_per_tap()));
@@ -313,7 +313,7 @@ class WinogradEmitter {
     }
   }
 
-  // A^T M A, and what follows the convolution.
+  // A^T M A, and the convolution's epilogue.
   void Finish(Value s, const Square& square, Value panel) {
     loop::Builder& b = *b_;
     const int vectors = direct_.vectors;

@@ -67,7 +67,7 @@ int BestRows(int64_t squares, int most) {
   return static_cast<int>(std::min<int64_t>(best, squares));
 }
 
-// What decisions are made for.
+// The sizes that decisions assume.
 struct UsualImages {
   int64_t results, squares;
 };
@@ -166,7 +166,7 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
     return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
   }
   // Threads share blocks; a chunk that has its own panels only transforms its block's inputs again,
-  // which is to be a small part of it.
+  // which must be a small part of it.
   const double panel_ns = (costs.products + costs.kernels + costs.results) /
                           (blocks * static_cast<double>(plan.panels()));
   const double block_inputs_ns = costs.inputs / blocks;

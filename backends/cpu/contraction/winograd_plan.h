@@ -16,8 +16,8 @@
 // direct kernel: that costs 3 to 15 % of the products' time, where keeping them transformed would
 // cost 16/9 of the weights' memory, and their way from it in each call.
 //
-// Sizes may be symbolic.  What is decided here is decided for one image where only their number is
-// not known, and for a large one where its height or width is not.
+// Sizes may be symbolic.  The plan's decisions assume one image where only their number is not
+// known, and a large one where its height or width is not.
 //
 // Limits: f32, packed weights, channels in whole vectors.  Errors are relative to the largest of a
 // square's 4 x 4 inputs and not of each result's 3 x 3, and otherwise no larger than a direct
@@ -34,7 +34,7 @@
 
 namespace tektite::cpu {
 
-// The attribute `target` of a contraction that is to be computed so whatever it costs.
+// The attribute `target` of a contraction that must be computed this way whatever it costs.
 inline constexpr char kWinograd[] = "winograd";
 
 // Input channels from which on --winograd=auto uses it.  A sum has as many terms then, where a
@@ -51,7 +51,7 @@ struct WinogradPlan {
   int rows = 8;                                // squares in a register tile
   ir::Dim block_squares = 1;                   // of a chunk
   int64_t most_squares = 1;                    // that a block may have, and scratch has room for
-  int64_t usual_tiles = 1;                     // of a block; they share what is fetched ahead
+  int64_t usual_tiles = 1;                     // of a block; they share the prefetches
   int64_t block_panels = 1;                    // of a chunk
   int64_t block_channels = 1;                  // whose kernels are transformed together
   ir::Dim cost;                                // see Cost in chunking.h

@@ -2,12 +2,13 @@
 //
 //   const Dim rows_per_chunk = EvenBlock({batch, rows, most_rows, row_ns, chunk_ns});
 //
-// A chunk is to be long, since claiming one costs some 50 ns and what it reads again and again is
-// to be read from a near cache; and there are to be many, so that threads end together.  Sizes are
-// the same for every number of threads.  Three equal chunks are thus a bad choice for two threads,
-// which take as long as one takes for two of them; so are seven for four.  What a number of chunks
-// costs is worked out for teams of one to eight, each thread taking its own part first and then
-// what others have left (jit/runtime/thread_team.h), and the cheapest is taken.
+// A chunk should be long, since claiming one costs some 50 ns and operands that it reads again and
+// again should come from a near cache; and there should be many, so that threads end together.
+// Sizes are the same for every number of threads.  Three equal chunks are thus a bad choice for two
+// threads, which take as long as one takes for two of them; so are seven for four.  The cost of a
+// number of chunks is computed for teams of one to eight, each thread taking its own part first and
+// then chunks that are left of other parts (jit/runtime/thread_team.h), and the cheapest number is
+// taken.
 //
 // Where sizes are not known until a call, there are as few blocks as may be.
 #ifndef TEKTITE_BACKENDS_CPU_EMIT_CHUNKING_H_

@@ -10,7 +10,7 @@ using ir::Node;
 using ir::Op;
 using loop::Value;
 
-// Of a parameter: all, or what is gathered or cut out of it.
+// Of a parameter: all of it, or the part that is gathered or cut out of it.
 Dim ElementsRead(const Node& parameter) {
   Dim read(0);
   for (const ir::Use& use : parameter.uses()) {

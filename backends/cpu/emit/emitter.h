@@ -1,11 +1,12 @@
-// What the kernel emitters of the CPU back end share: the kernel they return, and parts of it.
+// The types that the kernel emitters of the CPU back end share: the kernel they return, and parts
+// of it.
 //
 // An emitter turns a fusion of one kind into loop IR:
 //
 //   absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const Target& target,
 //                                         const std::string& name);
 //
-// It refuses with Unimplemented and a reason what it has no code for.  Sizes are dimension
+// It refuses a fusion that it has no code for with Unimplemented and a reason.  Sizes are dimension
 // expressions throughout.  A static shape is the case in which they all fold to constants; where a
 // decision is made here and not in the code (a tile, a number of accumulators), an unknown size
 // counts as a large one.  Chunks depend on sizes alone.

@@ -9,7 +9,7 @@ using loop::Value;
 Value ReduceLanesOfEach(loop::Builder& b, std::vector<Value> vectors,
                         const std::function<Value(Value, Value)>& combine) {
   const int lanes = vectors[0].lanes();
-  // A vector holds blocks of `block` lanes, each what is left of one of the reductions.
+  // A vector holds blocks of `block` lanes, each the partial results of one of the reductions.
   for (int block = lanes; block > 1; block /= 2) {
     const bool two = vectors.size() > 1;
     std::vector<int> low, high;

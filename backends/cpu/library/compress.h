@@ -5,12 +5,12 @@
 //   CompressElements(mask, n, x, rows, count);    // the elements there; 4 or 8 bytes each
 //
 // Why: a branch for each element is mispredicted as often as the mask is random, and a store for
-// each element costs more than the rest.  Here a table says how to permute a vector so that what is
-// wanted comes first; a whole vector is stored where there is room for it, and what lies behind its
-// last element is overwritten by the next.  AVX2 also where there is AVX-512: with its compress
-// instruction a million places took 0.34 instead of 0.23 ms at one in two, 0.47 instead of 0.27 at
-// 99 of 100 (one Zen 5 core), since each of its stores crosses a cache line.  Limits: x86 with
-// AVX2.
+// each element costs more than the rest.  Here a table says how to permute a vector so that its
+// chosen elements come first; a whole vector is stored where there is room for it, and the elements
+// behind them are overwritten by the next store.  AVX2 also where there is AVX-512: with its
+// compress instruction a million places took 0.34 instead of 0.23 ms at one in two, 0.47 instead of
+// 0.27 at 99 of 100 (one Zen 5 core), since each of its stores crosses a cache line.  Limits: x86
+// with AVX2.
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_COMPRESS_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_COMPRESS_H_
 

@@ -1,4 +1,4 @@
-// What the kernels that are compiled with this library have in common; private to backends/cpu.
+// The base of the kernels that are compiled with this library; private to backends/cpu.
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNEL_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNEL_H_
 

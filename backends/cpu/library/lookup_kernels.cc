@@ -34,8 +34,8 @@ uint64_t HashOf(T x) {
   return bits ^ (bits >> 32);
 }
 
-// What is looked up: single values, or rows of several.  A key that holds NaN equals none, itself
-// included.
+// The keys of a lookup: single values, or rows of several.  A key that holds NaN equals none,
+// itself included.
 template <typename T>
 struct ValueKeys {
   using Key = T;

@@ -1,6 +1,6 @@
 // sort and top_k. Every element becomes an integer: its value's place in the order of all values
-// above, its index below. No two of them are equal, so whatever puts them in order, in whatever
-// pieces, gives the same result.
+// above, its index below. No two of them are equal, so every algorithm that puts them in order, in
+// any pieces, returns the same result.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -35,7 +35,7 @@ constexpr int64_t kSamplesPerPiece = 64;
 // Elements that are compared with the least of the best at once.
 constexpr int64_t kBlock = 32;
 
-// Unsigned integers in the order of the values. NaN is greater than all others, -0 is 0.
+// Unsigned integers in the order of the values. NaN is greater than all numbers, -0 is 0.
 template <typename T>
 auto Ordered(T value) {
   if constexpr (std::is_same_v<T, ir::Half> || std::is_same_v<T, ir::BFloat16>) {

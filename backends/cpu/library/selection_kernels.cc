@@ -1,5 +1,5 @@
-// compact and nonzero. Where a row goes depends on how many come before it; whoever begins in the
-// middle counts them first, which costs a fraction of moving them.
+// compact and nonzero. A row's place depends on how many rows come before it; a thread that begins
+// in the middle counts them first, which costs a fraction of moving them.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,7 +20,7 @@ using ir::Op;
 
 // Bools that are looked at together.
 constexpr int64_t kWord = 8;
-// Elements of a piece, at least, and pieces, at most: each piece counts what is before it.
+// Elements of a piece, at least, and pieces, at most: each piece counts the rows before it.
 constexpr int64_t kPiece = int64_t{1} << 15;
 constexpr int64_t kMostPieces = 8;
 // Places that are found before they become coordinates.
@@ -32,8 +32,8 @@ uint64_t LoadWord(const bool* mask) {
   return word;
 }
 
-// Calls visit(i) for every true mask[i], in order.  Eight at a time: what is mostly false costs
-// next to nothing.
+// Calls visit(i) for every true mask[i], in order.  Eight at a time: a mask that is mostly false
+// costs next to nothing.
 template <typename Visit>
 void ForEachTrue(const bool* mask, int64_t n, Visit&& visit) {
   int64_t i = 0;
@@ -103,7 +103,7 @@ class Compact : public MaskKernel {
     if constexpr (sizeof(T) >= 4) {
       CompressElements(p.mask + p.first, p.last - p.first, from, to, p.count);
     } else {
-      // What is written for a false one is written again for the next true one.
+      // A value that is written for a false element is overwritten for the next true one.
       int64_t at = 0;
       for (int64_t i = 0; at < p.count; ++i) {
         to[at] = from[i];

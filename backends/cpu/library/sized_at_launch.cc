@@ -99,7 +99,7 @@ class Sized : public backend::HostKernel {
   std::unique_ptr<ir::Graph> graph_;
   std::vector<std::string> symbols_;
   KernelMaker make_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::vector<Kept> kept_;
   mutable size_t next_ = 0;
 };

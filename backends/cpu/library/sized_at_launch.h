@@ -19,8 +19,8 @@ namespace tektite::cpu {
 using KernelMaker =
     std::function<absl::StatusOr<std::shared_ptr<const backend::HostKernel>>(const ir::Node&)>;
 
-// `fusion` has symbols; `make` gets a copy without them.  What it refuses for some sizes it must
-// refuse for all: it is asked once here.
+// `fusion` has symbols; `make` gets a copy without them.  A fusion that `make` refuses for some
+// sizes it must refuse for all: it is asked once here.
 absl::StatusOr<std::shared_ptr<const backend::HostKernel>> SizedAtLaunch(const ir::Node& fusion,
                                                                          KernelMaker make);
 

@@ -20,7 +20,7 @@ using ops::Suppression;
 using Vector = float __attribute__((vector_size(32)));
 constexpr int64_t kLanes = 8;
 
-// The boxes taken so far, eight side by side; what is left of the last eight overlaps nothing.
+// The boxes taken so far, eight side by side; unused places of the last eight overlap nothing.
 class TakenBoxes {
  public:
   void Add(const OrderedBox& box) {

@@ -22,7 +22,7 @@ LongSum Plus(loop::Builder& b, const LongSum& sum, Value block) {
 }
 
 Value Total(loop::Builder& b, const LongSum& sum) {
-  // What an infinite sum has lost is inf - inf.
+  // The lost part of an infinite sum is inf - inf.
   const Value total = b.Add(sum.high, sum.low);
   return b.Select(b.Compare("eq", total, total), total, sum.high);
 }
@@ -61,7 +61,7 @@ Values SumCascade::EndBlock(Value n, Values sums) const {
   loop::Builder& b = *b_;
   const Value zero = b.Splat(b.Float(dtype_, 0), lanes_);
   auto at = [&](size_t i) { return b.Index(static_cast<int64_t>(i) * lanes_); };
-  // Adds `values` to what is there, unless this is the first time.
+  // Adds `values` to the stored sums, or stores them the first time.
   auto add = [&](Value to, Values* values, Value is_first) {
     for (size_t i = 0; i < values->size(); ++i) {
       Value& sum = (*values)[i];

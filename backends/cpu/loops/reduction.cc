@@ -18,7 +18,7 @@ using loop::Value;
 // Vectors of partial results: four hide the latency of an addition.
 constexpr int kAccumulators = 4;
 // Additions into a vector of partial results before a block ends: rows of 8192 elements in vectors
-// of 16 are one block, and cost what they always did.  Half of what TensorFlow's blocks have.
+// of 16 are one block, at no extra cost.  Half of the size of TensorFlow's blocks.
 constexpr int64_t kBlockSteps = 128;
 
 using Visit = std::function<std::vector<Value>(const std::vector<Value>&, Value)>;
@@ -26,7 +26,7 @@ using Visit = std::function<std::vector<Value>(const std::vector<Value>&, Value)
 // The accumulators of several reductions, one after the other.
 using State = std::vector<Value>;
 
-// Trips of a loop of a nest: none of the outermost where an inner one has none, so that nobody
+// Trips of a loop of a nest: none of the outermost where an inner one has none, so that no loop
 // counts to 2^40 over f32[2^40,0].
 Dim OuterTrips(const Dims& sizes, size_t depth) {
   return depth > 0 ? sizes[depth] : Min(sizes[0], ir::Product(sizes));
@@ -124,7 +124,7 @@ class Sweeper {
     return size;
   }
 
-  // What is cut into blocks: of the last loop, the part that takes all copies along.
+  // The trips that are cut into blocks: of the last loop, the part that takes all copies along.
   Dim Trips(size_t depth) const {
     const Dim& size = sizes_[depth];
     return depth + 1 == sizes_.size() ? size - Mod(size, step_) : OuterTrips(sizes_, depth);

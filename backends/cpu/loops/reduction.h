@@ -44,7 +44,7 @@ class Reduction {
   void TakeIn(std::vector<loop::Value> x, loop::Value mask, absl::Span<loop::Value> state) const;
   // One scalar of the reduction's dtype.
   loop::Value Total(absl::Span<const loop::Value> state) const;
-  // What Total combines the lanes of.
+  // The value whose lanes Total combines.
   loop::Value Folded(absl::Span<const loop::Value> state) const;
 
   // Many terms lose digits: they are taken in by blocks (long_sum.h).

@@ -1,16 +1,16 @@
-// Row kernels: softmax, layer normalization and their like in one pass over memory.
+// Row kernels: softmax, layer normalization and similar functions in one pass over memory.
 //
-// row_plan.h says what is computed in which stage.  Either each row goes through all stages before
+// row_plan.h says which values each stage computes.  Either each row goes through all stages before
 // the next row starts, or one sweep takes the stages along side by side, each on a row of its own:
 //
 //   m1 = max(x[0])
 //   for r:  for i:  y[r-1][i] = e[r-1][i] / s;  m2 = max(x[r+1][i]);  e[r][i] = exp(x[r][i] - m1)
 //
-// What one stage leaves idle the others use, and no sweep waits for the end of a reduction: softmax
-// of 512 x 1024 takes 60 us where it takes 74 stage by stage, layer normalization 40 for 45; with
-// AVX2's sixteen registers they take 1 to 9 % less.
+// Each stage uses units that another leaves idle, and no sweep waits for the end of a reduction:
+// softmax of 512 x 1024 takes 60 us where it takes 74 stage by stage, layer normalization 40 for
+// 45; with AVX2's sixteen registers they take 1 to 9 % less.
 //
-// The row before a chunk's first is that row itself, and what is computed of it before it is due is
+// The row before a chunk's first is that row itself, and values computed of it before it is due are
 // computed again when it is; the row after the last is the last, of which the same comes out twice.
 
 #include <algorithm>
@@ -86,7 +86,7 @@ class RowEmitter {
   }
 
  private:
-  // One row has no neighbours.  And what is stored under a mask is slow to read again soon: rows of
+  // One row has no neighbours.  And values stored under a mask are slow to read again soon: rows of
   // 5 to 31 elements took 14 to 20 % longer side by side, those of 33 and more 20 % less time.
   bool Staggers(const Dim& per_chunk) const {
     if (per_chunk == Dim(1) || plan_.inner.empty()) return false;
@@ -127,7 +127,8 @@ class RowEmitter {
     loop::Builder& b = *b_;
     const bool ahead = anchor_ > 0, behind = anchor_ + 1 < plan_.num_stages();
     const Value last = b.Sub(end, b.Index(1));
-    // What reductions before the anchor gave of this row, and those up to it of the row before.
+    // The results of reductions before the anchor for this row, and of those up to it for the row
+    // before.
     Values carried;
     if (ahead) {
       Row first = MakeRow(begin);
@@ -148,8 +149,8 @@ class RowEmitter {
         work.push_back({&previous, anchor_ + 1});
       }
       if (ahead) work.push_back({&next, 0});
-      // Last, so that it writes over what was written into the first row before it was due, and
-      // what was written into the last row again.
+      // Last, so that it overwrites values written into the first row before it was due, and values
+      // written into the last row again.
       work.push_back({&row, anchor_});
       Sweep(work);
       Finish(behind ? previous : row);
@@ -207,7 +208,7 @@ class RowEmitter {
     if (status_.ok()) status_ = e.status();
   }
 
-  // Row values known by now become scalars, worked out once per row.
+  // Row values known by now become scalars, computed once per row.
   void PinRowValues(Row& row, int stage) {
     for (const auto& node : region_.nodes()) {
       if (!plan_.IsRow(node.get()) || plan_.IsFull(node.get())) continue;
@@ -325,7 +326,7 @@ class RowEmitter {
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   int anchor_ = -1;
-  Values scratch_;  // of what is kept there
+  Values scratch_;  // of values kept there
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ using loop::Value;
 constexpr int64_t kScatterChunks = 8;
 constexpr double kScatterNs = 20000;
 
-// The one op that computes; null when there are others.
+// The one op that computes; null when there are several.
 const Node* OnlyOp(const ir::Graph& region) {
   const Node* only = nullptr;
   for (const auto& node : region.nodes()) {

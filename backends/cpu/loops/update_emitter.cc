@@ -14,7 +14,7 @@ using ir::Dims;
 using ir::Node;
 using loop::Value;
 
-// What computing the update costs, and writing it.
+// The cost of computing and writing the update.
 Dim UpdateCost(const ir::Graph& region, const Target& target) {
   const std::unique_ptr<ir::Graph> update = region.Clone();
   update->SetOutputs({update->outputs()[0].node->operand(1)});

@@ -1,4 +1,4 @@
-// What reduce_window and its gradient share: the end of a window fusion.
+// The end of a window fusion, which reduce_window and its gradient share.
 //
 //   StoreResults(e, region, *root, total, index, lanes);
 //

@@ -4,10 +4,10 @@
 //   select_and_scatter(%x: f32[8,26,26,32], %dy: f32[8,13,13,32]), window = [1,2,2,1], ...
 //
 // The image is cut into tiles of a stride, so that each element is written once, by the tile it
-// lies in, and what follows (the mask of a ReLU) is worked out before it is stored.  A window
-// begins in its tile.  Where no window is longer than its stride, a tile needs its own choice only;
-// otherwise it needs those of some tiles before it, which are kept in scratch for as many rows of
-// windows as reach into a row of tiles.  window_choice.h says what a choice is.
+// lies in, and the epilogue (the mask of a ReLU) is computed before the store.  A window begins in
+// its tile.  Where no window is longer than its stride, a tile needs its own choice only; otherwise
+// it needs those of some tiles before it, which are kept in scratch for as many rows of windows as
+// reach into a row of tiles.  window_choice.h says what a choice is.
 //
 // Vectors run along the innermost dimension when the windows leave it alone; otherwise elements are
 // computed one by one.  Sums are in the order of the windows, f16 and bf16 in f32.
@@ -74,7 +74,7 @@ class WindowGradientEmitter {
   }
 
  private:
-  // What a tile knows of a window that reaches into it.
+  // A tile's values of a window that reaches into it.
   struct Seen {
     Value choice, dy;
   };

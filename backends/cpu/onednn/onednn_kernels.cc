@@ -179,7 +179,7 @@ absl::StatusOr<Compiled> CompileBlock(const OneDnn& dnn, const Problem& p, const
     strides[i] = axes[i].stride;
     dilations[i] = axes[i].dilation - 1;
     low[i] = axes[i].low;
-    // What the last window does not reach is no padding to oneDNN.
+    // Elements that the last window does not reach are no padding to oneDNN.
     high[i] = (axes[i].out - 1) * axes[i].stride + (axes[i].kernel - 1) * axes[i].dilation + 1 -
               axes[i].in - axes[i].low;
   }

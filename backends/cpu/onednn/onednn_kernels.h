@@ -11,7 +11,7 @@
 //
 // Limits: f32, static shapes, one to three spatial dimensions, channels last, no groups, AVX-512;
 // nothing beside the convolution in the region (passes/split_epilogue.h makes it so).  Where oneDNN
-// has no fast code for such weights the answer is Unimplemented with the name of what it has.
+// has no fast code for such weights it returns Unimplemented with the name of the code that it has.
 #ifndef TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_
 #define TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_
 
@@ -32,7 +32,7 @@ inline constexpr char kOneDnn[] = "onednn";
 absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeOneDnnKernel(
     const ir::Node& contraction, const backend::TargetInfo& target);
 
-// The panel width it wants for the convolution of `fusion`, whatever else is in the region;
+// The panel width it needs for the convolution of `fusion`, whatever else is in the region;
 // Unimplemented with a reason when it has no kernel.
 absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node& fusion, const backend::TargetInfo& target);
 

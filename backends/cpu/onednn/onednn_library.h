@@ -55,7 +55,7 @@ struct OneDnn {
   static const std::string& WhyNot();
   std::string Version() const;  // "3.2.0"
 
-  // What the thread had set for its own OpenMP work comes back at the end.
+  // Runs with one OpenMP thread; the destructor restores the thread's own setting.
   class OneThread {
    public:
     explicit OneThread(const OneDnn& dnn) : dnn_(dnn), before_(dnn.omp_get_max_threads()) {

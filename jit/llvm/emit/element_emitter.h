@@ -7,8 +7,8 @@
 //
 // A position is an index per dimension, each a scalar base plus `coefficient` times the lane number
 // (or, where that is not enough, an index for every lane).  Data movement changes the index and
-// computes nothing; a value read at one position twice is computed once.  What does not depend on
-// the lane stays scalar, and is spread only where it meets vectors.
+// computes nothing; a value read at one position twice is computed once.  A value that does not
+// depend on the lane stays scalar, and is spread only where it meets vectors.
 //
 // f16 and bf16 are computed in f32 and rounded after every op, as TensorFlow does.
 #ifndef TEKTITE_JIT_LLVM_EMIT_ELEMENT_EMITTER_H_
@@ -44,16 +44,16 @@ class ElementEmitter {
 
   // Where a value lies in memory, row-major in its own shape.
   void BindBuffer(ir::Value value, loop::Value pointer) { buffers_[value] = pointer; }
-  // What a value is at the current position, whatever the index (an accumulator, a row's sum).
+  // `value` is `v` at the current position, whatever the index (an accumulator, a row's sum).
   void BindValue(ir::Value value, loop::Value v) { bound_[value] = v; }
   // Computes the value at an index by other means than its op (a contraction's accumulator).
   void UnbindValue(ir::Value value) { bound_.erase(value); }
   // Lanes that are off read no memory.  None: all are on.
   void SetMask(loop::Value mask) { mask_ = mask; }
-  // Forgets what was computed: call when the position moves or a block of code ends.
+  // Forgets computed values: call it when the position moves or a block of code ends.
   void Clear() { memo_.clear(); }
-  // What was computed so far stays known, also after Clear: for what is worked out once
-  // before a loop.  It is found again at the same index only.
+  // Values computed so far stay known, also after Clear: for work that is done once before a loop.
+  // Emit finds them again at the same index only.
   void Pin();
 
   // One lane if the value is the same in all lanes, otherwise `lanes`.
@@ -97,8 +97,8 @@ class ElementEmitter {
   loop::Value EmitDynamicSlice(const ir::Node& node, const Indices& at);
   loop::Value EmitDynamicUpdateSlice(const ir::Node& node, const Indices& at);
   loop::Value ClampedStart(ir::Value start, const ir::Dim& highest);
-  // Whether 0 <= index < size.  A uniform index is moved into that range: what is at it may be read
-  // whatever the answer.  Lanes stay: those outside are masked.
+  // Whether 0 <= index < size.  A uniform index is moved into that range: the element there may be
+  // read whatever the answer.  Lanes stay: those outside are masked.
   loop::Value Inside(LaneIndex* index, const ir::Dim& size);
   // Both, either of which may be none.
   loop::Value Both(loop::Value a, loop::Value b);

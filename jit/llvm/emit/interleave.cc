@@ -25,7 +25,7 @@ Value LoadStrided(loop::Builder& b, Value pointer, ir::DType dtype, Value first,
       result = part;
       continue;
     }
-    // Lanes that this vector has; the others keep what vectors before it gave them.
+    // Lanes that this vector has; every other lane keeps its value from the vectors before.
     std::vector<int> from(lanes);
     for (int i = 0; i < lanes; ++i) {
       const int element = i * step, at = element - begin;

@@ -17,7 +17,7 @@ namespace tektite::loop {
 
 // Whether LoadStrided is worth it: types of 4 bytes and strides of 2 to 4.
 bool CanLoadStrided(ir::DType dtype, int64_t stride, int lanes);
-// Elements first, first + stride, ...; reads nothing outside of them and what lies between.
+// Elements first, first + stride, ...; reads nothing but them and the elements between.
 loop::Value LoadStrided(loop::Builder& b, loop::Value pointer, ir::DType dtype, loop::Value first,
                         int64_t stride, int lanes);
 

@@ -191,7 +191,7 @@ Value ElementEmitter::EmitConcatenate(const Node& node, const Indices& at) {
     from[d] = Affine(at[d], 1, Dim(0) - start);
     const Value inside = Inside(&from[d], size);
     if (!result && from[d].uniform() && size.is_constant()) {
-      // Evaluated everywhere; the others replace it from their start on.
+      // Evaluated everywhere; each later operand replaces it from its start on.
       result = Emit(operand, from);
     } else {
       result = EmitGuarded(operand, from, inside, result ? result : ZeroOf(operand.dtype()));

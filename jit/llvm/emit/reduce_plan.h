@@ -1,4 +1,4 @@
-// What a kernel of a reduction computes: which reductions, over which space.
+// The plan of a kernel of a reduction: which reductions it computes, over which space.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(ReducePlan plan, ReducePlan::Create(region));
 //   e.Emit(plan.reduces[0]->operand(0), plan.SpaceIndex(kept, reduced));
@@ -17,7 +17,7 @@
 namespace tektite::loop {
 
 struct ReducePlan {
-  // Unimplemented for what is no such kernel.
+  // Unimplemented for any other kernel.
   static absl::StatusOr<ReducePlan> Create(const ir::Graph& region);
   // An index into the space from its kept and its reduced parts.
   Indices SpaceIndex(const Indices& kept, const Indices& reduced_part) const;

@@ -1,4 +1,4 @@
-// What accumulates a reduction, on every back end.
+// The accumulators of reductions, on every back end.
 //
 //   Value sum = ReducerIdentity(b, "add", AccumulatorOf(DType::kBF16), 16);     // f32 zeros
 #ifndef TEKTITE_JIT_LLVM_EMIT_REDUCER_H_
@@ -12,7 +12,7 @@ namespace tektite::loop {
 
 // f16 and bf16 accumulate in f32.
 DType AccumulatorOf(DType dtype);
-// What changes no result of the reducer.
+// The reducer's identity: a value that changes no result.
 Value ReducerIdentity(Builder& b, const std::string& reducer, DType accumulator, int lanes);
 
 }  // namespace tektite::loop

@@ -1,9 +1,9 @@
-// What a row kernel computes in which sweep over a row.
+// The plan of a row kernel: the values that it computes in each sweep over a row.
 //
 // The space is [outer..., inner...]: reductions run over the inner dimensions.  Work falls into
-// stages, where stage s may use the results of reductions made in stages before it.  What a later
-// stage needs again is read again, worked out again when that is trivial, or kept: where a result
-// of that type will lie, otherwise in scratch, which stays in L1.
+// stages, where stage s may use the results of reductions made in stages before it.  A value that a
+// later stage needs again is read again, computed again when that is trivial, or kept: where a
+// result of that type will lie, otherwise in scratch, which stays in L1.
 //
 //   softmax:  stage 0  m = max(x)
 //             stage 1  e = exp(x - m) -> y, s = sum(e)
@@ -42,7 +42,7 @@ class RowPlan {
     int cost = 0;                                       // in cheap vector operations
   };
 
-  // Unimplemented for what is not a row kernel.
+  // Unimplemented for any other kernel.
   static absl::StatusOr<RowPlan> Create(const ir::Graph& region);
 
   bool IsFull(const ir::Node* n) const { return n->shape().dims() == space; }

@@ -58,8 +58,8 @@ Sum TwoSum(Num a, Num b) {
 
 Num Modulo4(Num x) { return x - RoundEven(x * 0.25) * 4; }
 
-// |x| >= 2^30 (other lanes give what is not used).  With |x| = m 2^(16 k - 52), m an integer below
-// 2^68: x (2 / pi) mod 4 = m Y_k mod 4.
+// |x| >= 2^30 (the values of other lanes are not used).  With |x| = m 2^(16 k - 52), m an integer
+// below 2^68: x (2 / pi) mod 4 = m Y_k mod 4.
 AngleReduction PayneHanek(Num x, double most) {
   const int count = std::ilogb(most) / 16 + 1;
   const Num a = Abs(x);

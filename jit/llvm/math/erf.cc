@@ -41,16 +41,16 @@ Num TailF32(Num a) {
   return AsFloat(AsInt(p) + (AsInt(t) << 23));
 }
 
-// exp(a^2) erfc(a) for 0 <= a <= 10.2, but for a factor of 1 + what is added to `correction`.
-// Polynomials go by pairs: one chain would take longer than all the arithmetic.
+// exp(a^2) erfc(a) for 0 <= a <= 10.2, but for a factor of 1 + the term that is added to
+// `correction`.  Polynomials go by pairs: one chain would take longer than all the arithmetic.
 Num ErfcxByDivision(Num a, Num* correction) {
   const Num half = a * 0.5;
   const Num w = 1 / (half + 1);
   const Num t = Fma(half, w, -121.0 / 256);
   const absl::Span<const double> c = kErfcxF32;
   const Num r = w * Fma(t, PolynomialByPairs(t, t * t, c.subspan(1)), c[0]);
-  // What w lacks of 1 / (1 + a / 2), relative to w.  A change of w changes w Q(a w / 2) about w
-  // times as much.
+  // The error of w against 1 / (1 + a / 2), relative to w.  A change of w changes w Q(a w / 2)
+  // about w times as much.
   const Num lack = Fma(-w, half, 1 - w);
   *correction = Fma(w, lack, *correction);
   return r;

@@ -1,7 +1,7 @@
 // exp, expm1 and the logistic function.
 //
 // x = n ln2 + r with |r| <= ln2 / 2; exp(x) = 2^n (1 + r + r^2 q(r)).  ln2 is taken in two parts,
-// so that fma gives r almost exactly.  With a table of 2^(j/16) in a register (f64: 2^(j/8)), n
+// so that fma computes r almost exactly.  With a table of 2^(j/16) in a register (f64: 2^(j/8)), n
 // counts sixteenths and q is short.  Errors: exp 1.1 ULP, expm1 2 ULP, logistic 2.5 ULP.
 #include "jit/llvm/math/exp.h"
 

@@ -1,4 +1,9 @@
 // The parts of exp that other functions are built from.
+//
+//   const ExpReduction e = ReduceExp(x);      // x = n ln2 + r
+//   ExpScaled(x, -1)                          // exp(x) / 2, for sinh and cosh
+//
+// Limits: f32 and f64; errors are those that exp.cc states.
 #ifndef TEKTITE_JIT_LLVM_MATH_EXP_H_
 #define TEKTITE_JIT_LLVM_MATH_EXP_H_
 

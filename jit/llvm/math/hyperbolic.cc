@@ -1,8 +1,8 @@
 // tanh, sinh, cosh and their inverses.
 //
 // Small arguments take an odd polynomial (or expm1), large ones exp; the inverses are log1p of an
-// argument formed without cancellation, f32 by way of f64.  Errors: tanh 1.5 ULP (f64 2.5), the
-// others 2 ULP.
+// argument formed without cancellation, f32 by way of f64.  Errors: tanh 1.5 ULP (f64 2.5), all
+// other functions 2 ULP.
 #include <cmath>
 
 #include "jit/llvm/math/coefficients.h"

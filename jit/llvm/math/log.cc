@@ -1,8 +1,8 @@
 // log and log1p.
 //
 // x = 2^k m with m in [sqrt(1/2), sqrt(2)), f = m - 1.  f32: f - f^2/2 + f^3 P(f).  f64: with
-// s = f / (2 + f), log(1 + f) = 2 atanh(s), arranged so that what is added to f is small.
-// Errors: 1 ULP, log1p 1.5 ULP.
+// s = f / (2 + f), log(1 + f) = 2 atanh(s), arranged so that the term added to f is small. Errors:
+// 1 ULP, log1p 1.5 ULP.
 #include <cmath>
 
 #include "jit/llvm/math/coefficients.h"
@@ -55,7 +55,7 @@ Num Log(Num x) {
   const Num y = LogOfReduced(k, r.f);
   // Not positive and finite: -inf at zero, NaN below, the rest (inf, NaN) is its own logarithm.
   // Where the thread takes denormals for zero, scaling shows it; comparisons of x, which LLVM turns
-  // into questions about its bits, would not, and gave log(1e-40) = -105.36.
+  // into questions about its bits, would not, and computed log(1e-40) = -105.36.
   const Num special = Select(scaled == 0, -HUGE_VAL, Select(scaled < 0, std::nan(""), x));
   return Select((scaled > 0) & (scaled < HUGE_VAL), y, special);
 }
@@ -63,7 +63,7 @@ Num Log(Num x) {
 Num Log1p(Num x) {
   const Num u = x + 1;
   const LogReduction r = ReduceLog(u);
-  // What the rounding of 1 + x lost, scaled as m is.
+  // The rounding error of 1 + x, scaled as m is.
   const bool f64 = x.IsDouble();
   const Num big = Abs(x) > 1;
   const Num lost = Select(big, (1 - (u - x)), x - (u - 1));

@@ -106,7 +106,7 @@ Num PowOfDoubles(Num x, Num y, bool single) {
   const Num odd = integral & (Trunc(half) != half) & (Abs(y) < HUGE_VAL);
   const Num negative = AsInt(x) < 0;
   p = Select(negative & odd, -p, p);
-  // A negative finite base wants an integral exponent.
+  // A negative finite base needs an integral exponent.
   p = Select((x < 0) & (a < HUGE_VAL) & !integral, std::nan(""), p);
   p = Select(IsNan(x) | IsNan(y), x + y, p);
   return Select((y == 0) | (x == 1), 1, p);

@@ -1,4 +1,8 @@
 // The reduction that sin, cos and tan share.
+//
+//   const AngleReduction a = ReduceAngle(x, DBL_MAX);   // x = n pi/2 + (a.high + a.low)
+//
+// Limits: f64; an f32 argument is converted first.
 #ifndef TEKTITE_JIT_LLVM_MATH_TRIGONOMETRIC_H_
 #define TEKTITE_JIT_LLVM_MATH_TRIGONOMETRIC_H_
 
@@ -14,7 +18,7 @@ struct AngleReduction {
 };
 
 // For any finite f64 |x|; `most` is a bound on |x| that holds for every lane (FLT_MAX for f32
-// arguments: the table is shorter).  Infinities and NaN give NaN.
+// arguments: the table is shorter).  Infinities and NaN return NaN.
 AngleReduction ReduceAngle(Num x, double most);
 
 }  // namespace tektite::loop::math

@@ -21,7 +21,7 @@ bool IsConstant(Value value) { return ConstantOf(value) || SplatOf(value); }
 }  // namespace
 
 // add(%c, %x)  ->  add(%x, %c)        for a constant %c
-// Which zero max(0, -0) gives is not defined; everything else is the same either way.
+// The sign of the zero max(0, -0) is not defined; all other results are the same either way.
 Value ConstantToTheRight(Node* node, FuncBuilder& b) {
   if (!IsConstant(node->operand(0)) || IsConstant(node->operand(1))) return {};
   return b.Binary(node->op(), node->operand(1), node->operand(0));
@@ -148,7 +148,7 @@ Value PowOfSmallInteger(Node* node, FuncBuilder& b) {
 }
 
 // pow(%x, 0.5)  ->  select(eq(%x, -inf), inf, add(sqrt(%x), 0))
-// The sum turns sqrt's -0 for -0 into the 0 that pow gives, the select its NaN for -inf into inf.
+// The sum turns sqrt's -0 for -0 into the 0 that pow returns, the select its NaN for -inf into inf.
 Value PowOfOneHalf(Node* node, FuncBuilder& b) {
   Value x = node->operand(0);
   if (!ir::IsFloat(x.dtype()) || !IsSplat(node->operand(1), 0.5)) return {};
@@ -185,7 +185,7 @@ Value AbsOfNeg(Node* node, FuncBuilder& b) {
   return neg ? b.Abs(neg->operand(0)) : Value();
 }
 
-// floor(floor(%x))  ->  floor(%x)        any rounding of what is rounded, abs of abs
+// floor(floor(%x))  ->  floor(%x)        any rounding of a rounded value, abs of abs
 // floor(%x: s32)    ->  %x               integers are round
 Value Idempotent(Node* node, FuncBuilder& b) {
   Value x = node->operand(0);

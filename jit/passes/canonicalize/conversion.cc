@@ -50,7 +50,7 @@ Value ConvertToSameType(Node* node, FuncBuilder& b) {
 // convert(convert(%x: f16), dtype=f32), dtype=f16  ->  %x
 // convert(convert(%x: s8), dtype=s32), dtype=s64  ->  convert(%x), dtype=s64
 // where the type between holds every value of the first.  A float's way to an integer is kept,
-// since what lies outside the integer's range depends on the types.
+// since results outside the integer's range depend on the types.
 Value ConvertOfConvert(Node* node, FuncBuilder& b) {
   Node* inner = Producer(node->operand(0), Op::kConvert);
   if (!inner) return {};

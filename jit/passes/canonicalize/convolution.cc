@@ -95,8 +95,8 @@ Value ConvolutionOfOnePlace(Node* node, FuncBuilder& b) {
 
 // convolution(pad(%x, 0), low=[0,1,1,0], high=[0,1,1,0], %w), low=[0,0], high=[0,0]
 //   ->  convolution(%x, %w), low=[1,1], high=[1,1]
-// as ZeroPadding2D before Conv2D gives it.  Padding that is never read is not multiplied either, so
-// that an infinite weight gives no NaN at the border.
+// as ZeroPadding2D before Conv2D makes it.  Padding that is never read is not multiplied either, so
+// an infinite weight makes no NaN at the border.
 Value ConvolutionOfPad(Node* node, FuncBuilder& b) {
   Node* pad = Producer(node->operand(0), Op::kPad);
   if (!pad || !IsSplat(pad->operand(1), 0) || !IsAll(pad->Ints(Attr::interior), 0)) return {};

@@ -212,8 +212,8 @@ Value DotOverOneElement(Node* node, FuncBuilder& b) {
 }
 
 // dot_general(%x: f32[k], %y: f32[k])  ->  reduce(mul(%x, %y)), dimensions=[0], reducer=add
-// With no free dimension each element is read once: a reduction, which fuses with what makes %x.
-// Not for types narrower than the sum should be kept in.
+// With no free dimension each element is read once: a reduction, which fuses with the producer of
+// %x.  Not for types narrower than the sum should be kept in.
 Value DotOfVectors(Node* node, FuncBuilder& b) {
   if (!IsPlain(node)) return {};
   const DotDims d = ops::GetDotDims(*node);

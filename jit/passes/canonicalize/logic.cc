@@ -102,7 +102,7 @@ Value CompareOfBool(Node* node, FuncBuilder& b) {
 }
 
 // compare(convert(%x: bool -> f32), 0), direction=ne  ->  %x
-// What is asked of 0 or 1 can be asked of the bool; eq with 0 and ne, eq with 1 as well.
+// A comparison of 0 or 1 is one of the bool; eq with 0 and ne, eq with 1 as well.
 Value CompareOfConvertedBool(Node* node, FuncBuilder& b) {
   Node* convert = Producer(node->operand(0), Op::kConvert);
   const std::string& direction = node->String(Attr::direction);

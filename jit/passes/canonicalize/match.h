@@ -1,4 +1,9 @@
-// What rules ask about a graph: constants behind broadcasts, producers, how a reshape splits.
+// The predicates of the rules: constants behind broadcasts, producers, how a reshape splits.
+//
+//   if (Node* exp = OnlyProducer(node->operand(0), Op::kExp)) ...
+//   if (IsSplat(node->operand(1), 1)) return node->operand(0);      // x * 1
+//
+// Limits: symbolic sizes are equal only where that is provable.
 #ifndef TEKTITE_JIT_PASSES_CANONICALIZE_MATCH_H_
 #define TEKTITE_JIT_PASSES_CANONICALIZE_MATCH_H_
 

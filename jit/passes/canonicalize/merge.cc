@@ -18,7 +18,7 @@ constexpr int64_t kFewRows = 32;
 constexpr int64_t kMostColumnsOfUnknownRows = 8;
 constexpr int64_t kMost = int64_t{1} << 40;
 
-// dot_general(slice(%x), %w), maybe with dimensions of size 1 dropped or added between the two.
+// dot_general(slice(%x), %w), possibly with dimensions of size 1 dropped or added between the two.
 struct SlicedDot {
   Node* slice = nullptr;
   DotDims dims;            // as if it read all of %x

@@ -18,13 +18,13 @@ namespace {
 
 // Nodes above one slice, so that a graph of many slices stays cheap to look at.
 constexpr size_t kMostNodes = 256;
-// What must be saved for each element that a slice has to copy in the end: a multiply-add takes
-// 1/32 of the time an element takes to be read from the next cache and written.
+// The operations that must be saved for each element that a slice has to copy in the end: a
+// multiply-add takes 1/32 of the time an element takes to be read from the next cache and written.
 constexpr double kOperationsPerCopy = 64;
-// What a symbol is taken for; a power of two, so that stages of strides halve it evenly.
+// The assumed value of a symbol; a power of two, so that stages of strides halve it evenly.
 constexpr int64_t kUnknownSize = 64;
 
-// What is taken of one dimension.
+// The part that is taken of one dimension.
 struct Take {
   Dim start, limit, size;
   int64_t stride = 1;
@@ -92,7 +92,7 @@ Cut CutOf(const Node& slice) {
   return cut;
 }
 
-// What a convolution of one tap reads of its input, if strides let it skip some.
+// The part of its input that a convolution of one tap reads, if strides let it skip some.
 std::optional<Cut> SkippedBy(const Node& node) {
   if (node.op() != Op::kConvolution || node.attrs().Has(Attr::rhs_packed)) return std::nullopt;
   const std::optional<ops::ConvDims> d = ConvolutionDims(node);
@@ -215,7 +215,7 @@ class Work {
     }
   }
 
-  // What of operand i is needed for `cut` of the node's result; nullopt for all of it.
+  // The part of operand i that `cut` of the node's result needs; nullopt for all of it.
   static std::optional<Cut> PartOf(const Node& node, const Cut& cut, int i) {
     const Shape& shape = node.operand_shape(i);
     Cut part = Everything(shape.dims());

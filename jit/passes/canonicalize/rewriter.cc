@@ -18,7 +18,7 @@ using ir::Value;
 // A bound on time, not on meaning: rules simplify, so that a handful of sweeps is enough.
 constexpr int kMaxSweeps = 32;
 
-// Erases `node` and what it alone needed.
+// Erases `node` and the nodes that it alone needed.
 void EraseChain(Graph& graph, Node* node) {
   std::vector<Node*> waiting = {node};
   while (!waiting.empty()) {
@@ -52,7 +52,7 @@ const Graph* KnownBranch(const Node& node) {
   return &node.region(index < 0 || index > last ? last : index);
 }
 
-// What the results of a call or of a decided conditional are; empty for every other node.
+// The results of a call or of a decided conditional; empty for every other node.
 std::vector<Value> OpenStructure(Graph& graph, Node* node) {
   switch (node->op()) {
     case Op::kCall:

@@ -38,8 +38,8 @@ bool DimensionsWithin(const Node& broadcast, const Ints& dimensions, Ints* withi
   return true;
 }
 
-// What `value` is before a reshape from `dims`, or null: a reshape from there, a scalar everywhere,
-// a broadcast into dimensions that the reshape keeps, a constant.
+// The form of `value` before a reshape from `dims`, or null: a reshape from there, a scalar
+// everywhere, a broadcast into dimensions that the reshape keeps, a constant.
 enum class Before { kUnknown, kReshape, kScalar, kBroadcast, kConstant };
 
 Before FindBefore(Value value, const Dims& dims, const Ints& kept) {

@@ -9,7 +9,7 @@
 //
 // So each phase p of the output is a convolution of the input as it is with every s-th tap, and all
 // of them together do 1 / s of the multiplications, in each dimension, that the zeros would cost.
-// Zeros that nothing multiplies also give no NaN where a weight is infinite.
+// Zeros that nothing multiplies also make no NaN where a weight is infinite.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -30,7 +30,7 @@ int64_t CeilDiv(int64_t a, int64_t b) { return -FloorDiv(-a, b); }
 struct Axis {
   int spatial;
   int64_t dilation, taps, low;
-  int64_t skipped;  // outputs that are computed before the first one that is wanted
+  int64_t skipped;  // outputs computed before the first one that is used
   int64_t more;     // places of a phase beyond those of the input
 };
 
@@ -67,8 +67,8 @@ bool CountPlaces(const Node& node, const ConvDims& d, Axis* axis) {
   return true;
 }
 
-// What phases are put together in: the places of a phase, then with a dimension for the phases
-// behind each that is spread out, then all outputs.
+// The shapes in which phases are put together: the places of a phase, then with a dimension for the
+// phases behind each that is spread out, then all outputs.
 struct Arrangement {
   Dims places, interleaved, merged;
   std::vector<int> phase_dims;  // of `interleaved`, for each axis
@@ -95,7 +95,7 @@ Arrangement Arrange(const Node& node, const ConvDims& d, const std::vector<Axis>
   return a;
 }
 
-// Merges the dimensions of an interleaved array and takes what is wanted.
+// Merges the dimensions of an interleaved array and takes the outputs of the convolution.
 Value Wanted(FuncBuilder& b, const Node& node, const ConvDims& d, const std::vector<Axis>& axes,
              const Arrangement& arrangement, Value interleaved) {
   const Value y = b.Reshape(interleaved, arrangement.merged);

@@ -104,7 +104,7 @@ Value WindowOfWholeDimensions(Node* node, FuncBuilder& b) {
 // reduce_window(pad(%x, -inf), low=[0,1], high=[0,1]), window=[1,3], reducer=max
 //   ->  reduce_window(%x), window=[1,3], low=[0,1], high=[0,1], reducer=max
 // for padding with the reducer's identity; also for padding with zero under max where %x is a
-// ReLU's output and no window holds padding alone, as ZeroPadding2D before MaxPooling2D gives it.
+// ReLU's output and no window holds padding alone, as ZeroPadding2D before MaxPooling2D makes it.
 Value WindowOfPad(Node* node, FuncBuilder& b) {
   Node* pad = Producer(node->operand(0), Op::kPad);
   WindowDims w = Window(*node);

@@ -11,7 +11,7 @@ namespace tektite::fast_calls {
 PyObject* HasWon(PyObject* module, PyObject* name);
 
 // bind(context, name, num_args, tensors) -> the plan, a tuple of integers. `context` is a capsule
-// of the eager context, `tensors` a list of eager tensors: the arguments, then what is captured.
+// of the eager context, `tensors` a list of eager tensors: the arguments, then the captures.
 PyObject* Bind(PyObject* module, PyObject* args);
 
 // call(context, binding, num_outputs, tensors) -> a list of the outputs, or a string that says

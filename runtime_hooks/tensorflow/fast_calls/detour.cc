@@ -38,7 +38,7 @@ struct Detour {
   PyObject* otherwise;
   PyObject* ordinary;
   PyObject* key;
-  PyObject* listener;  // null: nobody listens
+  PyObject* listener;  // null: no listener
   PyObject* calls_name;
 };
 

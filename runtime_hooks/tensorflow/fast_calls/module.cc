@@ -1,10 +1,10 @@
 // Calls of learned functions without Python: the module tektite._fast_calls.
 //
-//   Routes            what is known of one tf.function; in its dictionary as "_tektite_routes"
+//   Routes            the known routes of one tf.function; in its dictionary as "_tektite_routes"
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
 //   PlainCalls                         see plain_call.h
-//   Dispatcher(otherwise, plain)       what is called in the place of Function.__call__
+//   Dispatcher(otherwise, plain)       called in the place of Function.__call__
 //   stand_behind(function, callable)   calls of a Python function become those of `callable`
 //   Skips, Detour         see detour.h
 //   has_won, bind, call   see binding.h
@@ -63,7 +63,7 @@ PyObject* AddRoute(PyObject* object, PyObject* args) {
     }
   }
   kept.swap(routes);
-  Py_RETURN_NONE;  // what was replaced goes now, when the list is whole
+  Py_RETURN_NONE;  // replaced routes are released now, when the list is whole
 }
 
 PyObject* TakeCalls(PyObject* object, PyObject*) {
@@ -82,7 +82,7 @@ Py_ssize_t NumRoutes(PyObject* object) {
 int TraverseRoutes(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   for (const auto& route : *reinterpret_cast<Routes*>(object)->routes) {
-    if (route.use_count() > 1) continue;  // in use: what it holds is held from outside
+    if (route.use_count() > 1) continue;  // in use: its objects are held from outside
     if (const int stop = route->Traverse(visit, arg); stop != 0) return stop;
   }
   return 0;
@@ -170,7 +170,7 @@ void FreeDispatcher(PyObject* object) {
   Py_DECREF(type);
 }
 
-// What the call gives; null without an error if it has to go the other way.
+// The call's result; null without an error if the call must take the other way.
 PyObject* TryRoutes(const Dispatcher& self, PyObject* const* args, Py_ssize_t num_args) {
   const Reference attributes(PyObject_GenericGetDict(args[0], nullptr));
   if (attributes == nullptr) {
@@ -299,7 +299,7 @@ PyObject* CreateModule() {
       return nullptr;
     }
   }
-  // What `call` returns where the binding is gone.
+  // The value that `call` returns where the binding is gone.
   if (PyModule_AddIntConstant(module.get(), "NO_BINDING", TEKTITE_FALLBACK_HOST_NO_BINDING) < 0) {
     return nullptr;
   }

@@ -11,7 +11,7 @@
 namespace tektite::fast_calls {
 namespace {
 
-// An attribute that is an empty list, or false: none of what it may hold.
+// An attribute that is an empty list, or false.
 bool IsNothing(PyObject* object, PyObject* name) {
   const Reference value(PyObject_GetAttr(object, name));
   if (value == nullptr) {

@@ -14,7 +14,7 @@ struct GiveBack {
 // Takes over a new reference; null is fine.
 using Reference = std::unique_ptr<PyObject, GiveBack>;
 
-// Of an object that somebody else holds.
+// A new reference to an object that has another owner.
 inline Reference Hold(PyObject* object) {
   Py_XINCREF(object);
   return Reference(object);

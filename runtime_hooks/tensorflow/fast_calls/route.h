@@ -1,7 +1,7 @@
 // The way from a tf.function's arguments to the cluster that it is, learned by _direct.py.
 //
 // A route belongs to arguments of certain types and shapes.  It is good for as long as the function
-// has not been traced again and captures what it did; whether its binding is, CallDirectly says
+// has not been traced again and has the same captures; whether its binding is, CallDirectly says
 // (hook/direct_calls.h).
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_ROUTE_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_ROUTE_H_
@@ -16,7 +16,7 @@
 
 namespace tektite::fast_calls {
 
-// What an argument has to be.
+// The properties that an argument must have.
 struct Pattern {
   TF_DataType dtype;
   std::vector<int64_t> dims;  // -1: any size
@@ -26,7 +26,7 @@ struct Pattern {
 
 class Route {
  public:
-  // From the arguments of Routes.add.  Null, with a Python error, if one is not what it should be.
+  // From the arguments of Routes.add.  Null, with a Python error, if one has the wrong type.
   static std::unique_ptr<Route> Create(PyObject* args);
 
   const std::vector<Pattern>& patterns() const { return patterns_; }

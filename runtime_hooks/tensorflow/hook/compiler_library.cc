@@ -33,7 +33,7 @@ bool Find(void* handle, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// "tensorflow 2.21.0": what is cached for one version is not used with another.
+// "tensorflow 2.21.0": an entry cached for one version is not used with another.
 std::string HostName() {
   const char* (*version)() = nullptr;
   return Find(RTLD_DEFAULT, "TF_Version", &version) ? absl::StrCat("tensorflow ", version())

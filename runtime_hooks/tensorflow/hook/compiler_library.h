@@ -48,7 +48,7 @@ struct CompilerLibrary {
 
   // Opens the library at the first call; null, after one line on stderr, when that cannot be done.
   static const CompilerLibrary* Get();
-  // What Get() would return, without opening anything.
+  // The result of Get(), without opening anything.
   static const CompilerLibrary* IfOpen();
 };
 

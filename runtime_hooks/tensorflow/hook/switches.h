@@ -1,7 +1,7 @@
 // Which graphs Tektite looks at: the environment variable TEKTITE, the session's flag, annotations.
 //
 // Why one place: the four ways to switch Tektite on are independent (docs/usage.md),
-// and what they add up to must be the same everywhere.
+// and their combination must be the same everywhere.
 //
 //   TEKTITE=1                 every graph; so from a call of tektite.enable() on
 //   TEKTITE=scoped            annotated nodes only, whatever the session says
@@ -27,8 +27,8 @@ enum class Extent {
   kEverything,  // all but nodes with _XlaCompile=false
 };
 
-// What to compile of the graph that `options` describes.  Costs nothing that grows with the graph,
-// unless the answer depends on annotations: then one attribute look-up a node.
+// The part of the graph of `options` that is to be compiled.  Costs nothing that grows with the
+// graph, unless the answer depends on annotations: then one attribute look-up a node.
 Extent ExtentFor(const tensorflow::GraphOptimizationPassOptions& options);
 
 }  // namespace tektite::tf_hook

@@ -3,7 +3,7 @@
     python3 make_wheel.py --output build/wheel --loader L.so --hook H.so --tf-version 2.21 --compiler C.so
 
 The wheel holds the Python package, the compiler, the hook for one TensorFlow, and the loader where TensorFlow
-looks for plugins. A wheel is a zip file with three descriptions (PEP 427); the same input gives the same bytes.
+looks for plugins. A wheel is a zip file with three descriptions (PEP 427); equal inputs make equal bytes.
 """
 
 import argparse

@@ -5,7 +5,7 @@
 static const float weights[4] = {1, 10, 100, 1000};
 static const float* const table[2] = {weights + 1, weights + 3};
 
-// What the function below jumps to, as a kernel does.
+// The function below jumps here, as a kernel does.
 static __attribute__((noinline)) void copies_body(float* result, const float* x, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) result[i] = x[i] * table[i & 1][-1] + weights[3];
 }

@@ -32,7 +32,7 @@ using tensorflow::Var;
 
 constexpr int kCaptured = -1;
 
-// What a call needs beside its arguments.  Never changed once it is in the table.
+// The data that a call needs beside its arguments.  Never changed once it is in the table.
 struct Binding {
   std::weak_ptr<ClusterRunner> runner;
   std::vector<int> arg_of;       // for each input of the cluster: the call's argument, or kCaptured
@@ -63,7 +63,7 @@ Tables& AllTables() {
   return *tables;
 }
 
-// What has gone is looked for now and then, in time proportional to what was added meanwhile.
+// Removes entries whose runner has gone, each time their number has doubled.
 void Sweep(Tables& tables) TF_EXCLUSIVE_LOCKS_REQUIRED(tables.mu) {
   if (tables.offers.size() + tables.bindings.size() < tables.sweep_at) return;
   absl::erase_if(tables.offers, [](const auto& entry) { return entry.second.runner.expired(); });

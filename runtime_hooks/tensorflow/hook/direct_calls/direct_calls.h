@@ -2,7 +2,7 @@
 //
 // Why: TensorFlow takes 50 us for a call of the smallest function and 0.9 ms for one that captures
 // 262 variables.  So the caller (fast_calls, python/tektite/_direct.py) learns once which cluster a
-// function is and what it captures, and from then on runs the cluster itself:
+// function is and its captures, and from then on runs the cluster itself:
 //   std::vector<int64_t> plan = Bind(request);                    // once
 //   tektite_fallback why = CallDirectly(plan[0], args, outputs);  // each time
 // plan[0] names the binding, 0 if there is none.  The outputs of the cluster follow, one for each

@@ -28,7 +28,7 @@ const Fallback::Instance* Fallback::Take(Runtime* caller, const FallbackPreparat
   return &instances_.emplace_back(Instance{caller, preparation->runtime(), preparation->handle()});
 }
 
-// Takes what has been prepared meanwhile.
+// Takes the function that has been prepared meanwhile.
 const Fallback::Instance* Fallback::Find(Runtime* caller, KeptFallback* kept) {
   if (marked_caller_ == caller && marked_->is_done()) {
     if (marked_->status().ok()) {

@@ -3,18 +3,17 @@
 // Why: whatever the compiler cannot do, for these shapes or at all, TensorFlow can, or refuses with
 // an error that its users know.  The body is a function in the graph's library; it is instantiated
 // at the first need (most clusters never fall back), once for each function runtime that the kernel
-// meets.  That takes tens of milliseconds for a large one, so whoever can wait has it done in the
-// background.  Where there is a place to keep it, and its kernels need nothing of the caller's, it
-// is instantiated in a runtime of its own and serves the next op of the same body as well.
+// meets.  That takes tens of milliseconds for a large one, so a caller that can wait has it done in
+// the background.  Where there is a place to keep it, and its kernels need nothing of the caller's,
+// it is instantiated in a runtime of its own and serves the next op of the same body as well.
 //
 //   fallback.Run(context, kept);   // sets the outputs or the status of `context`
 //
-//   if (fallback.PrepareInBackground(context, kept, ns)) ... Run takes no longer than its kernels
-//   ...
+//   if (fallback.PrepareInBackground(context, kept, ns)) ... Run takes only its kernels' time ...
 //
-// `kept` is null where nothing is to be kept, and outlives the Fallback.
-// The thread that calls Run takes part in the work: it may be the last one that its pool has.
-// Thread-safe.  Limits: all nodes run on the device of the cluster node.
+// `kept` is null where nothing must be kept, and outlives the Fallback.  The thread that calls Run
+// takes part in the work: it may be the last one that its pool has.  Thread-safe.  Limits: all
+// nodes run on the device of the cluster node.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_H_
 
@@ -46,7 +45,7 @@ class Fallback {
 
   void Run(tensorflow::OpKernelContext* context, KeptFallback* kept);
 
-  // Whether nothing (more) is to be prepared; otherwise it is being done.  `compiled_ns`: what a
+  // Whether nothing (more) needs preparation; otherwise it is in progress.  `compiled_ns`: what a
   // call like this one took compiled code, negative if that is not known.
   bool PrepareInBackground(tensorflow::OpKernelContext* context, KeptFallback* kept,
                            int64_t compiled_ns);

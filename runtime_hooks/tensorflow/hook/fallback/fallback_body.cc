@@ -86,7 +86,7 @@ absl::Status TakeConstants(const std::vector<StandIn>& stand_ins, Graph* graph) 
   return absl::OkStatus();
 }
 
-// What TensorFlow does with each partition of a graph before it makes kernels.
+// Runs the passes that TensorFlow runs on each partition of a graph before it makes kernels.
 absl::Status RunPartitionPasses(const FallbackRequest& request, std::unique_ptr<Graph>* graph) {
   std::unordered_map<std::string, std::unique_ptr<Graph>> partitions;
   partitions[request.device] = std::move(*graph);
@@ -111,7 +111,7 @@ absl::StatusOr<tensorflow::FunctionDef> FallbackFunction(std::unique_ptr<Graph> 
   TF_RETURN_IF_ERROR(RunPartitionPasses(request, &body));
   TF_RETURN_IF_ERROR(TakeConstants(stand_ins, body.get()));
   tensorflow::FunctionDef function;
-  // What has effects and no results would look like something nothing needs.
+  // A node with effects and without results would look like one that nothing needs.
   const auto effect = [](const Node* node) -> absl::optional<std::string> {
     const bool has_effects = node->op_def().is_stateful() && node->num_outputs() == 0;
     if (!has_effects || node->IsRetval()) return absl::nullopt;

@@ -144,7 +144,7 @@ void FallbackPreparation::Work() {
   is_done_.store(true, std::memory_order_release);
 }
 
-// What comes of it, an error included, nobody wants to know.
+// The run's results are dropped, an error included.
 void FallbackPreparation::RunOnce() {
   HookCounters().runs_in_advance.fetch_add(1, std::memory_order_relaxed);
   // All on this thread, however many closures there are.
@@ -172,7 +172,7 @@ void FallbackPreparation::Abandon() {
   cancellation_.StartCancel();
   tensorflow::mutex_lock lock(mu_);
   arguments_.clear();
-  owned_ = nullptr;  // the background thread may be the last to let go of this
+  owned_ = nullptr;  // the background thread may release this last
 }
 
 }  // namespace tektite::tf_hook

@@ -6,16 +6,16 @@
 // long.
 //
 //   auto preparation = FallbackPreparation::Start(context, name, /*runs=*/true);
-//   if (preparation == nullptr) ... whoever needs the function instantiates it ...
+//   if (preparation == nullptr) ... the caller instantiates the function ...
 //   if (preparation->is_done() && preparation->status().ok()) use its runtime() and handle()
 //   preparation->Abandon();   // by its owner, before the device of its function goes
 //
 // The run takes TensorFlow's memory for all that the function computes, beside a request, and
-// Abandon has to wait for it: only light calls are made in advance (IsLight).  What is heavier has
-// its kernels made and pays for oneDNN's in its first call, which it hardly notices.
-// It has a copy of the function's runtime and library: what belongs to a session or a dataset may
-// go while it works.  One that is kept (KeptFallback) has a runtime of its own (own_runtime.h), and
-// is not abandoned.  Thread-safe.
+// Abandon has to wait for it: only light calls are made in advance (IsLight).  A heavier function
+// has its kernels made in advance and pays for oneDNN's in its first call, of which they are a
+// small part.  It has a copy of the function's runtime and library: what belongs to a session or a
+// dataset may go while it works.  One that is kept (KeptFallback) has a runtime of its own
+// (own_runtime.h), and is not abandoned.  Thread-safe.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_PREPARATION_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_PREPARATION_H_
 

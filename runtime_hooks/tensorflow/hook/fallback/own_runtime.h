@@ -1,8 +1,8 @@
 // Function runtimes on a CPU device of the hook's own, which is never destroyed.
 //
 // Why: the runtime that a kernel meets goes with its session or its iterator, and every function
-// instantiated in it.  What is to outlive that, a cluster's fallback that serves one iterator after
-// the other, has to be made elsewhere.
+// instantiated in it.  A fallback that must outlive it, since it serves one iterator after the
+// other, needs a runtime elsewhere.
 //
 //   if (OwnRuntime::Fits(context)) {
 //     TF_ASSIGN_OR_RETURN(OwnRuntime own, OwnRuntime::Create(context->function_library(), name));

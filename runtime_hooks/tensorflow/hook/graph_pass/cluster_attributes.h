@@ -1,4 +1,4 @@
-// What a TektiteCluster node says of itself, read and checked once, when its kernel is made.
+// The attributes of a TektiteCluster node, read and checked once, when its kernel is made.
 //
 // Why: attributes tell which inputs are variables and how many results there are.  A graph from
 // elsewhere, or one that was edited, may hold such a node with any attributes, and code that took
@@ -8,9 +8,9 @@
 //
 //   absl::StatusOr<ClusterAttributes> read = ClusterAttributes::Read(construction);
 //
-// First of all `maker` has to be this process's own mark: the graph pass writes it, nobody outside
-// the process knows it, and no file has a use for such a node.
-// Limits: what the compiler makes of `body` it says when it is given it (prepared_cluster.h).
+// First of all `maker` must be this process's own mark: the graph pass writes it, no other process
+// knows it, and no file has a use for such a node.  Limits: the compiler checks `body` later, when
+// it receives it (prepared_cluster.h).
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_CLUSTER_ATTRIBUTES_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_CLUSTER_ATTRIBUTES_H_
 

@@ -1,5 +1,5 @@
-// What comes before and behind a cluster in a graph: what it has to wait for, and whether it would
-// wait for itself.
+// The order around a cluster in a graph: the nodes that it must wait for, and whether it would wait
+// for itself.
 //
 //   const NodeSet inside(nodes.begin(), nodes.end());
 //   if (MakesCycle(nodes, inside)) return;        // no one node can take their place

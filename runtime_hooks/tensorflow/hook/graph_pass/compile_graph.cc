@@ -28,7 +28,7 @@ using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::Node;
 
-// What is put into a graph: the same for an equal one.
+// The nodes that are put into a graph: equal graphs get equal ones.
 struct Replacement {
   struct Cluster {
     std::string name;
@@ -124,7 +124,7 @@ void LowerAndCount(const std::vector<Node*>& loops, const GraphOptimizationPassO
 }
 
 // Marks the graph, whose op_nodes() `nodes` are.  Kept loops that are in no cluster are taken
-// apart, and what has become of them is marked, too.  Null where the graph cannot be marked.
+// apart, and the resulting nodes are marked, too.  Null where the graph cannot be marked.
 std::shared_ptr<Replacement> MarkGraph(const CompilerLibrary& library,
                                        const GraphOptimizationPassOptions& options, Extent extent,
                                        std::vector<Node*>* nodes, bool* is_changed) {

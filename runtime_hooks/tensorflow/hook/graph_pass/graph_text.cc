@@ -29,7 +29,7 @@ constexpr size_t kMostBytes = 64 << 10;
 constexpr size_t kUsualBytes = 8 << 10;
 constexpr int kMostNodes = 1000;
 
-// Every part says where it ends, so that no two sequences of parts give one text.
+// Every part says where it ends, so that no two sequences of parts have one text.
 class Writer {
  public:
   Writer() { text_.reserve(kUsualBytes); }

@@ -3,7 +3,7 @@
 //
 // Where it stands: PRE_PLACEMENT, phase 9, ahead of the pass in phase 10 that takes loops apart and
 // puts called functions in the places of their calls.  Loops in called functions count as well, and
-// the functions are then copied, since others may call them, too:
+// the functions are then copied, since other nodes may call them, too:
 //
 //   before:  call 'c' of f, where f has a loop        after:  call 'c' of f_tektite_1a2b, where the
 //                                                             loop is kept
@@ -119,7 +119,7 @@ void SetCalledFunction(const std::string& name, NodeDef* call) {
   }
 }
 
-// Asks the compiler, and keeps what it says in a graph and in copies of functions.
+// Asks the compiler, and keeps the loops that it names in a graph and in copies of functions.
 class Keeper {
  public:
   Keeper(const CompilerLibrary& library, const GraphOptimizationPassOptions& options)

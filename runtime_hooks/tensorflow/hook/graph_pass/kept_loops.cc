@@ -100,7 +100,7 @@ absl::StatusOr<FunctionDef> LoweredFunction(const Node& loop,
   TF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, GraphOf(loop, options));
   TF_RETURN_IF_ERROR(RunLowering(options, &graph));
   TF_RETURN_IF_ERROR(Optimize(loop.assigned_device_name(), options, &graph));
-  // What waits for the loop waits for its results.
+  // A node that waits for the loop waits for its results.
   const auto result = [](const Node* node) -> absl::optional<std::string> {
     const auto& edges = node->out_edges();
     const bool is_result =

@@ -38,8 +38,8 @@ void Keep(tensorflow::NodeDef* node);
 std::vector<tensorflow::Node*> KeptLoops(const tensorflow::Graph& graph);
 
 // Takes kept loops of the graph of `options` apart, each for the device that it is assigned to.
-// What cannot be taken apart stays and is run by TensorFlow's kernels for functional loops, which
-// are slower; it is not a kept loop any more.
+// TensorFlow's kernels for functional loops, which are slower, run a loop that cannot be taken
+// apart; it is not a kept loop any more.
 void LowerLoops(const std::vector<tensorflow::Node*>& loops,
                 const tensorflow::GraphOptimizationPassOptions& options);
 

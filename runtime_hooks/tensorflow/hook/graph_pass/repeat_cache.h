@@ -8,9 +8,9 @@
 //   }
 //
 // Most texts come once, and keeping their results would only take memory: one is kept when its text
-// is offered for the second time.  Texts are compared in full, so no two are taken for one.
-// Thread-safe.  Limits: the last 32 that were used are kept; the second time is noticed when fewer
-// than 256 others came between.
+// is offered for the second time.  Texts are compared in full, so two different ones are never
+// confused.  Thread-safe.  Limits: the last 32 that were used are kept; the second time is noticed
+// when fewer than 256 other texts came between.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_REPEAT_CACHE_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_REPEAT_CACHE_H_
 
@@ -42,7 +42,7 @@ class RepeatCache {
     return kept_.front().result;
   }
 
-  // What equal texts give is equal: it does not matter whose result is kept.
+  // Equal texts have equal results: it does not matter whose result is kept.
   void Offer(std::string text, std::shared_ptr<const Result> result) {
     const size_t hash = std::hash<std::string>()(text);
     std::list<Kept> one_too_many;  // destroyed when the mutex is free

@@ -121,7 +121,7 @@ Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
       if (IsCopiedConstant(*source)) {
         if (!copied.insert(source).second) continue;
         boundary.copied_constants.push_back(source);
-        // What made the constant wait (a branch not taken) must go on making its readers wait.
+        // The constant's control inputs (a branch not taken) must also hold its readers back.
         wait_as(*source);
         continue;
       }
@@ -192,7 +192,7 @@ bool IsListed(const Node& node, const char* attribute, int index) {
          std::find(list.begin(), list.end(), index) != list.end();
 }
 
-// Whether a node of the graph writes this variable, as a training step does: what is computed from
+// Whether a node of the graph writes this variable, as a training step does: a result computed from
 // its value alone serves one call, so the compiler must not arrange for keeping it.
 bool IsUpdated(const Endpoint& variable) {
   for (const Edge* edge : variable.first->out_edges()) {
@@ -268,7 +268,7 @@ absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary
   return absl::OkStatus();
 }
 
-// The node whose result others read first, as one that users know.
+// The node of the cluster's first result, as one that users know.
 const std::string& ShownName(const Boundary& boundary, const Node& otherwise) {
   return boundary.outputs.empty() ? otherwise.name() : boundary.outputs.front().first->name();
 }
@@ -387,7 +387,7 @@ void NoteFusedKernels(tensorflow::GraphDef* def) {
   }
 }
 
-// For the fallback, which is to be what TensorFlow would have run.
+// For the fallback, which must be the graph that TensorFlow would have run.
 void LowerLoopsOfBody(const std::string& device,
                       const tensorflow::GraphOptimizationPassOptions& options,
                       std::unique_ptr<Graph>* body) {
@@ -416,7 +416,7 @@ std::shared_ptr<const ClusterBody> MakeBody(
     LowerLoopsOfBody(nodes.front()->assigned_device_name(), options, &body);
   }
   auto made = std::make_shared<ClusterBody>();
-  // The same bytes each time, for what is kept by them (prepared_cluster.h).
+  // The same bytes each time, since they are keys (prepared_cluster.h).
   if (!tensorflow::SerializeToStringDeterministic(def, &made->bytes)) return nullptr;
   FallbackRequest request;
   request.device = nodes.front()->assigned_device_name();

@@ -27,7 +27,7 @@
 
 namespace tektite::tf_hook {
 
-// What a cluster computes, in the two forms its node carries it in.
+// A cluster's computation, in the two forms in which its node carries it.
 struct ClusterBody {
   std::string bytes;                 // GraphDef
   tensorflow::FunctionDef fallback;  // without a name of its own yet

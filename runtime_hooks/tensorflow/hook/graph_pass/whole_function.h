@@ -27,12 +27,13 @@ struct WholeFunction {
   std::vector<int> args;
   std::vector<int> results;
 
-  // What was noted on a node, if anything was; InvalidArgument where that cannot be.
+  // The function noted on a node, if there is one; InvalidArgument where the note makes no sense.
   static absl::StatusOr<std::optional<WholeFunction>> Of(
       tensorflow::OpKernelConstruction* construction);
 };
 
-// What computes something: neither an argument, a result, a constant nor an identity.
+// Whether the node computes something: it is neither an argument, a result, a constant nor an
+// identity.
 bool IsWork(const tensorflow::Node* node);
 
 // To be called when all clusters are in their places.

@@ -6,7 +6,7 @@
 namespace tektite::tf_hook {
 namespace {
 
-// What stands before a block; its size keeps the block aligned.
+// The header before a block; its size keeps the block aligned.
 struct alignas(BlockPool::kAlignment) Header {
   size_t capacity;
 };

@@ -8,9 +8,9 @@
 //   pool.Free(block);                       // kept
 //   block = pool.Allocate(2 << 20);         // the same pages
 //
-// What is kept is bounded in bytes, and a block that kMostIdle frees of other blocks have not
-// brought back into use goes to the system.  Thread-safe.
-// Limits: a block is up to an eighth larger than asked for.  Meant for sizes from kSmallest on.
+// The kept blocks are bounded in bytes, and a block that kMostIdle frees of other blocks have not
+// brought back into use returns to the system.  Thread-safe.  Limits: a block is up to an eighth
+// larger than asked for.  Meant for sizes from kSmallest on.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_BLOCK_POOL_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_BLOCK_POOL_H_
 
@@ -49,11 +49,11 @@ class BlockPool {
   using IdleList = std::list<Idle>;  // the longest idle first
 
   void* Take(size_t capacity);
-  // Moves to `released` what is over the bound or has been idle for too long.
+  // Moves blocks that are over the bound or have been idle for too long to `released`.
   void Trim(std::vector<void*>* released);
 
   const size_t most_bytes_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   IdleList idle_;
   std::unordered_map<size_t, std::vector<IdleList::iterator>> by_capacity_;  // in idle_'s order
   size_t held_bytes_ = 0;

@@ -1,10 +1,10 @@
-// Closures of an executor whose end somebody waits for, run by the waiting thread and by others.
+// Closures of an executor for whose end a thread waits, run by the waiting thread and by a pool.
 //
-// Why: the thread that waits may be the only one of its pool, or all of them may wait, so whoever
-// waits works.
+// Why: the thread that waits may be the only one of its pool, or all of them may wait, so a waiting
+// thread works.
 //
 //   auto queue = std::make_shared<ClosureQueue>(runner_of_the_pool);
-//   ... start something that gives its closures to queue->Add and in the end calls queue->Finish
+//   ... start something that passes its closures to queue->Add and in the end calls queue->Finish
 //   ... queue->RunUntilFinished();
 //
 // Thread-safe.  Limits: waits once; closures that are added after Finish may not run.
@@ -25,7 +25,7 @@ class ClosureQueue : public std::enable_shared_from_this<ClosureQueue> {
   using Closure = std::function<void()>;
   using Runner = std::function<void(Closure)>;
 
-  // `others` is asked for help where the waiting thread has something to do already.
+  // `others` runs closures where the waiting thread has something to do already.
   explicit ClosureQueue(Runner others) : others_(std::move(others)) {}
 
   void Add(Closure closure);
@@ -36,7 +36,7 @@ class ClosureQueue : public std::enable_shared_from_this<ClosureQueue> {
   void RunOne();
 
   const Runner others_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Closure> waiting_;
   bool is_idle_ = true;  // the waiting thread has nothing to do, or is about to come

@@ -12,11 +12,10 @@
 //   _tektite_kept_loops  where it replaced loops that were kept (marked_fallback.h)
 // and, where it is all that a function does, by whole_function.cc.
 // Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
-// what follows an asynchronous op in a graph goes through the pool, 0.8 us more in each turn of a
-// loop on one thread.
-// The op exists from the first graph on that such a node is put into: a process that compiles
-// nothing refuses a graph that holds one as it does any unknown op.
-// Limits: CPU devices.
+// the successors of an asynchronous op in a graph go through the pool, 0.8 us more in each turn of
+// a loop on one thread.  The op exists from the first graph on that such a node is put into: a
+// process that compiles nothing refuses a graph that holds one as it does any unknown op.  Limits:
+// CPU devices.
 #include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
 
 #include <memory>
@@ -45,8 +44,8 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// What the executor names in an error that passes through, and in profiles: a node of the user's.
-// Without the attributes that are long, or mean nothing to others.
+// The node that the executor names in an error that passes through, and in profiles: one of the
+// user's.  Without the attributes that are long, or mean nothing to a user.
 tensorflow::NodeDef ShownDef(const OpKernelConstruction& construction) {
   const tensorflow::NodeDef& def = construction.def();
   tensorflow::NodeDef shown;

@@ -1,4 +1,4 @@
-// The op TektiteCluster (cluster_op.cc says what it is).
+// The op TektiteCluster (cluster_op.cc describes it).
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_OP_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_OP_H_
 

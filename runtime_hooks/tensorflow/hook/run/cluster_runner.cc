@@ -22,7 +22,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// What the compiler's callbacks need during one call.
+// The data that the compiler's callbacks need during one call.
 struct HostCall {
   OpKernelContext* context;
   const InputReader::Call* inputs;
@@ -77,14 +77,15 @@ struct HostCall {
   }
 };
 
-// Arguments that the shape class of a call is told by; variables keep their shapes.
+// Arguments that determine the shape class of a call; variables keep their shapes.
 constexpr size_t kMostShapeInputs = 16;
 
-// What a direct call spares at least, of some 100 us (direct_calls.h): the contest cannot see it,
+// The least that a direct call saves, of some 100 us (direct_calls.h): the contest cannot see it,
 // and times of the smallest clusters differ by less.
 constexpr double kDirectCallSparesNs = 40e3;
 
-// What a verdict depends on beside the cluster, its shapes, the build and the machine.
+// The conditions that a verdict depends on beside the cluster, its shapes, the build and the
+// machine.
 std::string ContestTopic(OpKernelContext* context) {
   const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
   return absl::StrCat("against TensorFlow", tensorflow::IsMKLEnabled() ? " with oneDNN, " : ", ",
@@ -116,7 +117,7 @@ ClusterRunner::~ClusterRunner() {
 
 void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& body, Inputs inputs) {
   prepared_ = PreparedCluster::Obtain(cluster_name_, body, ContestTopic(context));
-  // Of held inputs the compiler keeps what it made of them, by versions that only we know.
+  // The compiler keeps results computed from held inputs, by versions that only we know.
   if (prepared_ != nullptr && !reader_->has_held_inputs() && PreparedCluster::CanLeave(body)) {
     body_ = body;
   }

@@ -1,5 +1,5 @@
-// Runs the compiled code of one cluster, whoever calls: its node in a graph (cluster_op.cc), or a
-// call that goes past the graph (direct_calls.h).
+// Runs the compiled code of one cluster for either caller: its node in a graph (cluster_op.cc), or
+// a call that goes past the graph (direct_calls.h).
 //
 //   auto runner = std::make_shared<ClusterRunner>(attributes);       // with the kernel
 //   runner->Prepare(context, body, inputs);                          // at each run from a graph
@@ -63,7 +63,8 @@ class ClusterRunner {
 
   const tensorflow::DataTypeVector& input_types() const { return input_types_; }
   const tensorflow::DataTypeVector& output_types() const { return output_types_; }
-  // The values of the inputs that come from constants, once prepared; the others' are empty.
+  // The values of the inputs that come from constants, once prepared; those of all other inputs are
+  // empty.
   const std::vector<tensorflow::Tensor>& constants() const { return constants_; }
   // Whether compiled code is known to be faster at some shapes; without a contest, whether it has
   // run.

@@ -1,4 +1,4 @@
-// What the hook itself counts: graphs seen, clusters placed, and why it did not place or run one.
+// The hook's own counters: graphs seen, clusters placed, and why it did not place or run one.
 //
 // Why: every answer "TensorFlow ran this" has a stable code that people can look up
 // (docs/reasons.md).  Example, from
@@ -30,9 +30,9 @@ struct Counters {
   std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)
   std::atomic<int64_t> prepared_fallbacks{0};  // functions instantiated in the background
   std::atomic<int64_t> runs_in_advance{0};     // of these: run once, to have oneDNN's kernels made
-  std::atomic<int64_t> holds{0};               // times a variable's buffer was taken hold of
-  std::atomic<int64_t> releases{0};            // times it was let go because the variable changed
-  std::atomic<int64_t> updates{0};             // new values that compiled code gave to variables
+  std::atomic<int64_t> holds{0};               // times it took hold of a variable's buffer
+  std::atomic<int64_t> releases{0};            // times it released one because the variable changed
+  std::atomic<int64_t> updates{0};             // new values that compiled code wrote to variables
   std::atomic<int64_t> copied_updates{0};      // of these: in other memory than the old value's
 };
 

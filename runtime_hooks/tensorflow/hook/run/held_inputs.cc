@@ -117,7 +117,7 @@ void InputReader::LockUnshareable(const VariableList& sparse, Call* call) {
   for (tensorflow::mutex* mu : call->locked_) mu->lock_shared();
 }
 
-// Of all inputs first, so that what is cold in the caches is fetched side by side: a lock keeps the
+// Of all inputs first, so that cold cache lines are fetched side by side: a lock keeps the
 // processor from looking ahead.
 tektite_fallback InputReader::FindVariables(OpKernelContext* context, absl::Span<Var* const> known,
                                             Call* call, VariableList* variables,

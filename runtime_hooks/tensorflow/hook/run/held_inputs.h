@@ -1,11 +1,10 @@
-// What a cluster's arguments are in one call, and which of them have not changed since the last
-// one.
+// The arguments of a cluster in one call, and which of them have not changed since the last one.
 //
 // Why: Keras weights are variables, so nothing about them may be computed in advance, unless one
 // knows that they have not changed.  While we hold a reference to a variable's tensor, TensorFlow
 // must copy the buffer on every dense update, so *the same buffer under the variable means the same
-// content*.  Such an argument gets a version, and the compiler keeps what it computed from it
-// (packed filters, folded batch norms).
+// content*.  Such an argument gets a version, and the compiler keeps the results that it computed
+// from it (packed filters, folded batch norms).
 //
 // Example(tensorflow::OpKernelContext* context, InputReader& reader, InputReader::Inputs inputs):
 //   InputReader::Call call;  // one for each run; there is one reader for each kernel
@@ -53,7 +52,7 @@ class InputReader {
  public:
   using Inputs = absl::Span<const tensorflow::Tensor* const>;  // as the cluster has them
 
-  // Everything one call borrows; unlocks and lets go when it dies.
+  // Everything one call borrows; the destructor unlocks and releases it.
   class Call {
    public:
     Call() = default;
@@ -69,7 +68,7 @@ class InputReader {
     tensorflow::Var* UpdatedVariable(int index) const;
     // Whether such a variable still has the content that was read, `now` being its tensor.
     bool IsUnchanged(int index, const tensorflow::Tensor& now) const;
-    // Drops the call's reference to what was read; the variable keeps it alive.
+    // Drops the call's reference to the tensor that was read; the variable keeps it alive.
     void Release(int index);
     // Whether some variables are locked until the call ends.
     bool HoldsLocks() const { return !locked_.empty(); }
@@ -108,8 +107,8 @@ class InputReader {
   using Tensors = absl::InlinedVector<const tensorflow::Tensor*, 8>;   // null: as it is held
   enum class Kind : uint8_t { kTensor, kConstant, kVariable, kUpdated };
 
-  // What a run needs to know of one held input; never changed once it can be seen by another
-  // thread.
+  // The facts about one held input that a run needs; never changed once another thread can see
+  // them.
   struct Held {
     tensorflow::Tensor tensor;
     uint64_t version = 0;     // 0: not held
@@ -124,7 +123,7 @@ class InputReader {
     std::vector<Held> held;  // one per input
   };
   struct History {
-    int64_t runs_seen = 0;  // since it was let go
+    int64_t runs_seen = 0;  // since its release
     int64_t runs_to_wait = 0;
     int changes = 0;
     int64_t held_since = 0;

@@ -1,8 +1,8 @@
 // TensorFlow's memory for the compiler: packed weights and arenas come out of its allocator.
 //
-// Why: where TensorFlow uses oneDNN, its allocator never gives large blocks back to the system.
-// When compiled code takes over, what variables were initialized with and what TensorFlow's own
-// kernels worked in lies idle there, 135 MiB of a BERT-base, and nothing else can use it.
+// Why: where TensorFlow uses oneDNN, its allocator never returns large blocks to the system. When
+// compiled code takes over, the variables' initial values and the memory of TensorFlow's own
+// kernels lie idle there, 135 MiB of a BERT-base, and nothing else can use them.
 //
 //   OfferMemory(&options);
 //   library->compiler_create(&options, &status);

@@ -1,5 +1,5 @@
-// A cluster as the compiler has it, with what is known of its speed and TensorFlow's kernels for
-// it; kept when its op goes.
+// A cluster as the compiler has it, with its contest and TensorFlow's kernels for it; kept when its
+// op goes.
 //
 // Why: tf.data instantiates its functions anew with each iterator, so with each epoch.  An op that
 // began from nothing would look all its code up again and try it against TensorFlow's kernels
@@ -10,8 +10,8 @@
 //   if (cluster == nullptr) { ... there is no compiler, or it cannot read the body ... }
 //   PreparedCluster::Leave(body, std::move(cluster));   // to the next that obtains this body
 //
-// One that is left belongs to nobody until it is obtained.  Leave only what keeps nothing of its
-// callers: versions of variables and constants mean something to one InputReader alone.
+// A cluster that is left has no owner until it is obtained.  Leave only one that keeps nothing of
+// its callers: versions of variables and constants mean something to one InputReader alone.
 // Thread-safe.  Limits: the last 32 that were left are kept, with bodies of up to 64 KB.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_PREPARED_CLUSTER_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_PREPARED_CLUSTER_H_
@@ -43,7 +43,7 @@ class PreparedCluster {
 
   const CompilerLibrary& library() const { return library_; }
   tektite_cluster* cluster() const { return cluster_; }
-  // Whether compiled code runs from the first call to the last, waiting for what is missing: by the
+  // Whether compiled code runs from the first call to the last, waiting for missing code: by the
   // flag, or since TensorFlow has been asked for deterministic ops, which may happen at any time.
   // TensorFlow's answer takes 70 ns, 2 % of the smallest direct call; these go by what it was when
   // it was asked last, and python/tektite/_direct.py has it asked when the switch is turned.
@@ -51,7 +51,7 @@ class PreparedCluster {
   // Null: compiled code always runs.
   tektite_contest* contest() const { return contest_; }
   KeptFallback* kept_fallback() { return &kept_fallback_; }
-  // What TensorFlow's kernels have taken for this cluster, instantiating them included.
+  // The time that TensorFlow's kernels have taken for this cluster, instantiating them included.
   int64_t host_ns() const { return host_ns_.load(std::memory_order_relaxed); }
   void CountHostTime(int64_t ns) { host_ns_.fetch_add(ns, std::memory_order_relaxed); }
   // Whether compiled code has won some class of shapes, here or in an earlier process.

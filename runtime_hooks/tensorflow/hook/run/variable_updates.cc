@@ -13,7 +13,7 @@ namespace {
 using tensorflow::Tensor;
 using tensorflow::Var;
 
-// What the compiler's code expects of memory it writes.
+// The alignment that the compiler's code expects of memory it writes.
 constexpr uintptr_t kAlignment = 64;
 
 bool IsAligned(const Tensor& tensor) {
@@ -28,7 +28,7 @@ bool VariableUpdates::Lock() {
   for (const Update& update : updates_) order.push_back(update.variable->mu());
   std::sort(order.begin(), order.end());
   for (tensorflow::mutex* mu : order) {
-    // Who holds locks of other variables already must not wait for these, out of order.
+    // A call that holds locks of other variables already must not wait for these, out of order.
     if (!inputs_.HoldsLocks()) {
       mu->lock();
     } else if (!mu->try_lock()) {

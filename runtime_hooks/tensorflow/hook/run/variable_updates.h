@@ -10,8 +10,8 @@
 // variable is no longer what the call has read, since another thread's update would be lost (the
 // call holds a reference, so other writers had to copy, and the same buffer is the same content).
 // A variable whose buffer nothing else refers to is overwritten in place; otherwise it gets a new
-// one, so that whoever holds the old value (held_inputs.h of another cluster, a user's tensor)
-// keeps it.
+// one, so that a holder of the old value (held_inputs.h of another cluster, a user's tensor) keeps
+// it.
 //
 // Limits: variables in copy_on_read_mode are not written.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_VARIABLE_UPDATES_H_

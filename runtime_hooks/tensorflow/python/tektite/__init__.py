@@ -26,7 +26,7 @@ Traceback (most recent call last):
     ...
 tektite._functions.NotCompiledError: <lambda>: StringLength 'StringLength' cannot be compiled: NO_IMPORTER
 
-What would be compiled, and code that is there before the first request:
+A report on what would be compiled, and code that is ready before the first request:
 
 >>> report = tektite.explain(layer, tf.TensorSpec([None, 1024]))
 >>> report.ops, report.clustered

@@ -12,9 +12,9 @@ Two places of TensorFlow's are wrapped, each asking for less than the one below 
                      ConcreteFunction._call_flat ── arguments, captures  remembered by the binding
                         StatefulPartitionedCall ── graph ── cluster
 
-What remains of Python in a call is the next thing to go: where the arguments are tensors, a direct call that
-went well leaves a *route*, and calls like it are made by fast_calls/module.cc, which stands before ``call``.
-Calls that nothing is known of, for now, go past this file as well (fast_calls/detour.h).
+A route avoids the rest of Python in a call: where the arguments are tensors, a direct call that went well leaves a
+*route*, and calls like it are made by fast_calls/module.cc, which stands before ``call``. Calls that nothing is known
+of, for now, go past this file as well (fast_calls/detour.h).
 
 Every way out leads to what stood there before: a call that is not plain (a tape, a device scope, a strategy,
 a profiler, a callback, ...), a type of argument not seen before, a new trace, other captures, and whatever
@@ -47,7 +47,7 @@ _MOST_BINDINGS = 4
 _MOST_DECLINED, _MOST_UNBOUND, _MOST_UNLEARNED = 15, 127, 63
 _MOST_ENTRIES = 256  # types of arguments of one Function
 _RESOURCE, _VARIANT = 20, 21  # of DataType
-# What TensorFlow takes for its own, see _leave_out_of_messages.
+# A file name that TensorFlow takes for its own, see _leave_out_of_messages.
 _FRAMES = f"{__file__} (of tensorflow/python)"
 _LITERALS = (bool, int, float, str, type(None))
 
@@ -65,7 +65,7 @@ _fast_calls = _import_fast_calls()
 if TYPE_CHECKING or _fast_calls is None:  # then nothing here is installed
 
     class _Skips:
-        """What fast_calls' type of that name is."""
+        """Stands in for fast_calls' type of that name."""
 
         __slots__ = ("skip",)
 
@@ -77,7 +77,7 @@ else:
 
 
 class _Learning(threading.local):
-    """What the ordinary path below a Function's call did, while somebody wants to know."""
+    """Records the calls of the ordinary path below a Function's call, while a caller has asked for it."""
 
     calls: list[tuple[Any, list[Any]]] | None = None
 
@@ -126,14 +126,14 @@ class _Plan(NamedTuple):
 
 
 class _Binding(_Skips):
-    """What the hook told of a ConcreteFunction, and how its calls have fared."""
+    """The hook's answer about a ConcreteFunction, and the record of its calls."""
 
     __slots__ = ("early", "is_hopeless", "pause", "plan", "times")
 
     def __init__(self) -> None:
         super().__init__()
         self.plan: _Plan | None = None  # None: not bound
-        self.early = _CALLS_BEFORE_BINDING  # calls to be made before anybody asks which cluster it is
+        self.early = _CALLS_BEFORE_BINDING  # calls before the first question which cluster it is
         self.pause = 0
         self.times = 0
         self.is_hopeless = False
@@ -178,7 +178,7 @@ class _Binding(_Skips):
 
 
 class _Entry:
-    """What a call of a Function with arguments of certain types comes to."""
+    """The ConcreteFunction that a call of a Function with arguments of certain types reaches."""
 
     __slots__ = ("binding", "concrete", "graph", "is_single", "order", "shapes", "traces")
 
@@ -194,7 +194,7 @@ class _Entry:
 
 
 class _Memo(_Skips):
-    """What is remembered of a Function."""
+    """The memory of a Function's calls."""
 
     __slots__ = ("entries", "of_any_size", "pause")
 
@@ -248,7 +248,7 @@ def _is_shape(shape: tuple[int, ...], pattern: tuple[int | None, ...]) -> bool:
 
 
 def _shapes_of_leaves(function_type: Any, order: list[int], num_leaves: int) -> list[tuple[int | None, ...]] | None:
-    """What a signature asks of the leaves; None where it says nothing of one, or has no ranks."""
+    """The shapes that a signature asks of the leaves; None where it says nothing of one, or has no ranks."""
     if len(order) != num_leaves:
         return None
     shapes: list[tuple[int | None, ...]] = [()] * num_leaves

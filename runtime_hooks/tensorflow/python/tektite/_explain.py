@@ -1,4 +1,4 @@
-"""What the compiler says about a graph: the C interface of libtektite.so, without TensorFlow."""
+"""The compiler's report on a graph: the C interface of libtektite.so, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cluster:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What would be compiled of a graph. ``str()`` is the report that ``tektite explain`` prints."""
+    """The clusters that would be compiled of a graph. ``str()`` is the report that ``tektite explain`` prints."""
 
     ops: int
     clustered: int

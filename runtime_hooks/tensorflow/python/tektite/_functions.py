@@ -1,4 +1,4 @@
-"""What needs TensorFlow: annotations, functions that must compile, warming up."""
+"""The part of the package that needs TensorFlow: annotations, functions that must compile, warming up."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _tensorflow() -> Any:
 class NotCompiledError(RuntimeError):
     """An op of a function with ``must_compile=True`` cannot be compiled.
 
-    ``left_out`` names every such op, the first of them in the message; those that would be compiled beside
-    others come last.
+    ``left_out`` names every such op, the first of them in the message; those that would be compiled beside other ops
+    come last.
     """
 
     def __init__(self, function: str, left_out: Sequence[LeftOut]) -> None:
@@ -61,7 +61,7 @@ def scope(name: str) -> Iterator[None]:
 
 
 class Jit(Generic[P, R]):
-    """What ``tektite.jit`` returns: a ``tf.function`` whose ops are all annotated."""
+    """The result of ``tektite.jit``: a ``tf.function`` whose ops are all annotated."""
 
     def __init__(self, function: Callable[P, R], must_compile: bool, options: dict[str, Any]) -> None:
         self._name = getattr(function, "__name__", "function")
@@ -108,14 +108,14 @@ def jit(function: Callable[P, R], *, must_compile: bool = False, **options: Any)
     """A ``tf.function`` that Tektite compiles, whatever ``TEKTITE`` says (but for 0) and however small it is.
 
     With ``must_compile`` a call that traces the function raises ``NotCompiledError`` where an op cannot be
-    compiled, before anything has run. What only the shapes of a call decide is in ``stats()["fallbacks"]``.
+    compiled, before anything has run. ``stats()["fallbacks"]`` counts refusals that only the shapes of a call decide.
     ``options`` are those of ``tf.function``, which is the attribute ``function`` of the result.
     """
     return Jit(function, must_compile, options)
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """What would be compiled of ``function`` for these arguments, or ``tf.TensorSpec`` in their place.
+    """The report on what would be compiled of ``function`` for these arguments, or ``tf.TensorSpec`` in their place.
 
     The graph is the one that is traced, before TensorFlow optimises it, and TensorFlow's choice of what is
     annotated or switched on plays no part. A function with ``jit_compile=True`` is XLA's where Python calls it, as
