@@ -1,26 +1,15 @@
 #include "backends/gpu/driver/card.h"
 
-#include <pthread.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/driver/card_stream.h"
 #include "backends/gpu/driver/launch_graphs.h"
+#include "jit/base/log.h"
 #include "jit/base/status.h"
 
 namespace tektite::gpu {
 namespace {
-
-std::atomic<uint32_t> forks{0};
-
-uint32_t Generation() {
-  static const bool is_counting = [] {
-    return pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); }) == 0;
-  }();
-  static_cast<void>(is_counting);
-  return forks.load(std::memory_order_relaxed);
-}
 
 // After these the driver answers every call of the context with an error.
 bool LosesTheCard(CuResult result) {
@@ -62,7 +51,7 @@ Card::Scope::~Scope() {
 }
 
 Card::Card(const Driver* driver, int number)
-    : driver_(*driver), name_(absl::StrCat("gpu:", number)), generation_(Generation()) {}
+    : driver_(*driver), name_(absl::StrCat("gpu:", number)) {}
 
 absl::StatusOr<std::shared_ptr<Card>> Card::Open(const Driver* driver, int number,
                                                  int64_t memory_limit) {
@@ -121,11 +110,7 @@ int Card::Attribute(CuDeviceAttribute attribute) const {
 }
 
 absl::Status Card::status() const {
-  if (Generation() != generation_) {
-    return absl::AbortedError(absl::StrCat(
-        name_,
-        " is the parent process's: a process that was forked has to open it after the fork"));
-  }
+  TEKTITE_RETURN_IF_ERROR(driver_.status());
   if (!is_lost_.load(std::memory_order_relaxed)) return absl::OkStatus();
   std::lock_guard<std::mutex> lock(lost_mutex_);
   return absl::AbortedError(lost_);
@@ -139,6 +124,7 @@ absl::Status Card::Check(CuResult result, absl::string_view what) const {
   std::lock_guard<std::mutex> lock(lost_mutex_);
   if (!is_lost_.load(std::memory_order_relaxed)) {
     lost_ = absl::StrCat(message, "; this process has lost the card");
+    Warn(lost_);
     is_lost_.store(true, std::memory_order_relaxed);
   }
   return absl::AbortedError(lost_);

@@ -89,7 +89,6 @@ class Card final : public backend::Device {
 
   const Driver& driver_;
   const std::string name_;
-  const uint32_t generation_;  // of the process, counted in forks
   std::string model_;
   int major_ = 0, minor_ = 0, multiprocessors_ = 0;
   CuDevice device_ = 0;

@@ -111,6 +111,7 @@ void CardStream::FlushSingly() {
 
 CardStream::Piece* CardStream::TakePiece() {
   if (pieces_[piece_].used == PinnedMemory::kPieceBytes) {
+    Note(card_.driver().EventRecord(pieces_[piece_].memory->copied, handle_), "recording an event");
     piece_ = (piece_ + 1) % kPieces;
     if (pieces_[piece_].used > 0) Finish(pieces_[piece_]);
   }
@@ -124,9 +125,7 @@ CardStream::Piece* CardStream::TakePiece() {
 }
 
 void CardStream::Finish(Piece& piece) {
-  if (piece.is_in_use) {
-    Note(card_.driver().EventSynchronize(piece.memory->copied), "waiting for a copy");
-  }
+  Note(card_.driver().EventSynchronize(piece.memory->copied), "waiting for a copy");
   if (!status_.ok()) piece.deliveries.clear();
   Deliver(piece);
 }
@@ -138,7 +137,6 @@ void CardStream::Deliver(Piece& piece) {
   }
   piece.deliveries.clear();
   piece.used = 0;
-  piece.is_in_use = false;
 }
 
 void CardStream::CopyFromHost(void* to, const void* from, int64_t bytes) {
@@ -152,8 +150,6 @@ void CardStream::CopyFromHost(void* to, const void* from, int64_t bytes) {
     Note(card_.driver().MemcpyHtoDAsync(AddressOf(to) + static_cast<CuAddress>(done), pinned,
                                         static_cast<size_t>(part), handle_),
          "copying to it");
-    Note(card_.driver().EventRecord(piece->memory->copied, handle_), "recording an event");
-    piece->is_in_use = true;
     piece->used += backend::AlignUp(part);
     done += part;
   }
@@ -169,9 +165,7 @@ void CardStream::CopyToHost(void* to, const void* from, int64_t bytes) {
                                         AddressOf(from) + static_cast<CuAddress>(done),
                                         static_cast<size_t>(part), handle_),
          "copying from it");
-    Note(card_.driver().EventRecord(piece->memory->copied, handle_), "recording an event");
     piece->deliveries.push_back({static_cast<std::byte*>(to) + done, piece->used, part});
-    piece->is_in_use = true;
     piece->used += backend::AlignUp(part);
     done += part;
   }

@@ -47,7 +47,6 @@ class CardStream final : public backend::Stream {
   struct Piece {
     std::unique_ptr<PinnedPiece> memory;
     int64_t used = 0;
-    bool is_in_use = false;  // by the card, until its event
     std::vector<Delivery> deliveries;
   };
 
@@ -61,7 +60,7 @@ class CardStream final : public backend::Stream {
   bool HasRoom(int64_t frame_bytes);
   // A piece with some room; null after an error.
   Piece* TakePiece();
-  // Waits until the card has done with the piece, and delivers.
+  // Waits until the card has done with a full piece, and delivers.
   void Finish(Piece& piece);
   static void Deliver(Piece& piece);
 

@@ -1,7 +1,9 @@
 #include "backends/gpu/driver/driver.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
+#include <atomic>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,15 @@ namespace tektite::gpu {
 namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
+
+std::atomic<uint32_t> forks{0};
+
+uint32_t Generation() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return forks.load(std::memory_order_relaxed);
+}
 
 std::string VersionText(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
@@ -25,7 +36,17 @@ std::string TooOld(absl::string_view path) {
 
 absl::StatusOr<const Driver*> Driver::OfThisMachine() {
   static const auto* const found = new absl::StatusOr<const Driver*>(Open(kLibrary));
+  if (found->ok()) TEKTITE_RETURN_IF_ERROR((**found)->status());
   return *found;
+}
+
+Driver::Driver() : generation_(Generation()) {}
+
+absl::Status Driver::status() const {
+  if (Generation() == generation_) return absl::OkStatus();
+  return absl::AbortedError(
+      "a card cannot be used in a child of the process that opened NVIDIA's driver: open it after "
+      "the fork alone");
 }
 
 absl::StatusOr<const Driver*> Driver::Open(const std::string& path) {

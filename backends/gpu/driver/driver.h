@@ -7,6 +7,9 @@
 // Nothing is linked and nothing is opened before that, so a process that asks for no card starts as
 // if there were no driver.  What is missing is said in one line, with Unavailable: no library, a
 // driver that is too old, no card.  A driver that was opened stays so until the process ends.
+//
+// A process that was forked from one that has opened the driver cannot use it: status() is Aborted
+// there, and no function may be called.
 #ifndef TEKTITE_BACKENDS_GPU_DRIVER_DRIVER_H_
 #define TEKTITE_BACKENDS_GPU_DRIVER_DRIVER_H_
 
@@ -33,6 +36,8 @@ class Driver {
 #include "backends/gpu/driver/driver_function_list.inc"
 #undef TEKTITE_DRIVER_FUNCTION
 
+  // OK, or Aborted in a child of the process that opened it.
+  absl::Status status() const;
   int version() const { return version_; }
   std::string version_text() const;
   int num_cards() const { return num_cards_; }  // at least 1
@@ -40,10 +45,11 @@ class Driver {
   std::string ErrorText(CuResult result) const;
 
  private:
-  Driver() = default;
+  Driver();
   absl::Status Find(void* library, const std::string& path);
   absl::Status Start(const std::string& path);
 
+  const uint32_t generation_;  // of the process, counted in forks
   int version_ = 0, num_cards_ = 0;
 };
 

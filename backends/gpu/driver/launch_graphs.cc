@@ -84,9 +84,13 @@ std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::Take(const Run& run, CuStream
   auto graph = std::make_unique<Graph>();
   const absl::Status status = Record(run, stream, graph.get());
   if (!status.ok()) {
-    Warn("launches are not recorded: ", status.message());
-    cannot_record_.store(true, std::memory_order_relaxed);
     Destroy(std::move(graph));
+    if (absl::IsInternal(status)) {
+      Warn("launches are not recorded: ", status.message());
+      cannot_record_.store(true, std::memory_order_relaxed);
+    }
+    lock.lock();
+    --entry->made;  // there may be memory later
     return nullptr;
   }
   graph->entry = std::move(entry);

@@ -38,10 +38,8 @@ absl::Status LoadedCode::LoadModule(const std::string& name, const std::string& 
   const Driver& driver = card_.driver();
   if (!cubin.empty()) {
     const CuResult result = driver.ModuleLoadDataEx(&module_, cubin.data(), 0, nullptr, nullptr);
-    if (result == kCuSuccess) return absl::OkStatus();
-    if (result != kCuInvalidImage && result != kCuNoBinaryForGpu) {
-      return card_.Check(result, absl::StrCat("loading '", name, "'"));
-    }
+    const absl::Status loaded = card_.Check(result, absl::StrCat("loading '", name, "'"));
+    if (!absl::IsInternal(loaded)) return loaded;
   }
   char log[1024] = {};
   CuJitOption options[] = {kCuErrorLog, kCuErrorLogBytes};

@@ -3,7 +3,8 @@
 //   TEKTITE_ASSIGN_OR_RETURN(auto code, LoadedCode::Load(&card, "k0_loop_add", cubin, ptx,
 //   threads)); driver.LaunchKernel(code->function(), ...);
 //
-// A cubin that the driver is too old for is passed over, and the driver assembles the PTX instead.
+// Where the driver does not take a cubin, since it is older than what assembled it, it assembles
+// the PTX instead.
 #ifndef TEKTITE_BACKENDS_GPU_DRIVER_LOADED_CODE_H_
 #define TEKTITE_BACKENDS_GPU_DRIVER_LOADED_CODE_H_
 

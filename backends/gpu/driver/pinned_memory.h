@@ -28,7 +28,7 @@ class Card;
 // For copies.
 struct PinnedPiece {
   std::byte* host = nullptr;
-  CuEvent copied = nullptr;  // the last use that was told to a stream
+  CuEvent copied = nullptr;  // after its last copy, of a stream that has filled it
 };
 
 // For frames: the host writes them, one copy takes them to the card, kernels read them there.

@@ -14,8 +14,8 @@
 namespace tektite::gpu::fake {
 namespace {
 
-constexpr CuResult kNotInitialized = 3, kInvalidContext = 201, kInvalidDevice = 101,
-                   kCaptureUnsupported = 900;
+constexpr CuResult kNotFound = 500, kInvalidHandle = 400, kNotInitialized = 3,
+                   kInvalidContext = 201, kInvalidDevice = 101, kCaptureUnsupported = 900;
 constexpr size_t kMostImage = 64 << 20;
 
 thread_local std::vector<CuContext> contexts;
@@ -65,7 +65,7 @@ uint64_t ImageKey(const void* image) {
 int EnterOn(const char* symbol, CuStream stream) {
   if (const int result = State::Get().Enter(symbol, /*wants_context=*/true)) return result;
   if (contexts.empty()) return kInvalidContext;
-  return stream == nullptr ? kCuInvalidHandle : kCuSuccess;
+  return stream == nullptr ? kInvalidHandle : kCuSuccess;
 }
 
 int EnterContext(const char* symbol) {
@@ -382,7 +382,7 @@ CuResult cuModuleUnload(CuModule module) {
 CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) {
   ENTER(EnterContext("cuModuleGetFunction"));
   const auto& loaded = *reinterpret_cast<Module*>(module);
-  if (loaded.text.find(name) == std::string::npos) return kCuNotFound;
+  if (loaded.text.find(name) == std::string::npos) return kNotFound;
   State& state = State::Get();
   std::lock_guard<std::mutex> lock(state.mutex);
   // Kept, as the code may be launched by graphs after its module has gone: seen as a name.
