@@ -41,6 +41,8 @@ class CardBackend final : public backend::Backend {
         assembler_(assembler),
         hook_(std::move(hook)) {
     target_.cpu = architecture_;
+    // Not for the code: whose kernels are faster, the host's or the card's, is kept under it, too.
+    target_.features = card_->model();
     target_.code_generator =
         absl::StrCat("llvm ", LLVM_VERSION_STRING, ", ",
                      assembler_ == nullptr ? absl::StrCat("driver ", card_->driver().version_text())
