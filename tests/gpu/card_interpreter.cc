@@ -1,5 +1,6 @@
 #include "tests/gpu/card_interpreter.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/interpreter/interpreted_kernel.h"
+#include "jit/base/bytes.h"
 #include "jit/base/status.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 #include "tests/gpu/interpreting.h"
@@ -17,15 +19,20 @@ namespace tektite::testing {
 namespace {
 
 struct Known {
+  std::string text;  // of its programs of sizes
   std::unique_ptr<gpu::InterpretedKernel> kernel;
   ir::DimProgram launch;     // at these places of its table:
   std::vector<int> buffers;  // their bytes
   int blocks = 0, scratch_bytes = 0;
 };
 
+using Candidates = std::vector<std::shared_ptr<const Known>>;
+
 struct Registry {
   std::mutex mutex;  // guards what follows
-  std::map<std::pair<std::string, uint64_t>, std::shared_ptr<const Known>> kernels;
+  // By name and code.  Kernels of one code may differ in how their sizes follow from symbols, which
+  // the frame tells.
+  std::map<std::pair<std::string, uint64_t>, Candidates> kernels;
   std::string fault;
 
   static Registry& Get() {
@@ -48,10 +55,13 @@ absl::Status Run(const Known& known, const FakeLaunch& launch) {
   if (!kernel.sizes.Run(table, sizes.data()) || !known.launch.Run(table, planned.data())) {
     return Internal("sizes that do not fit");
   }
-  if (!std::equal(sizes.begin(), sizes.end(), table)) return Internal("the table of sizes");
+  if (!std::equal(sizes.begin(), sizes.end(), table)) {
+    return absl::NotFoundError("another table of sizes");
+  }
   if (planned[static_cast<size_t>(known.blocks)] != launch.blocks ||
       kernel.launch.threads != static_cast<int>(launch.threads)) {
-    return Internal(launch.blocks, " blocks of ", launch.threads, " threads");
+    return absl::NotFoundError(
+        absl::StrCat(launch.blocks, " blocks of ", launch.threads, " threads"));
   }
   std::vector<gpu::DeviceBuffer> buffers;
   for (size_t i = 0; i < num_buffers; ++i) {
@@ -72,14 +82,16 @@ absl::Status Run(const Known& known, const FakeLaunch& launch) {
 
 bool RunLaunch(const FakeLaunch& launch) {
   Registry& registry = Registry::Get();
-  std::shared_ptr<const Known> known;
+  Candidates candidates;
   {
     std::lock_guard<std::mutex> lock(registry.mutex);
-    const auto found = registry.kernels.find({launch.kernel, launch.image});
-    if (found != registry.kernels.end()) known = found->second;
+    candidates = registry.kernels[{launch.kernel, launch.image}];
   }
-  const absl::Status status =
-      known == nullptr ? Internal("was never compiled") : Run(*known, launch);
+  absl::Status status = Internal("was never compiled");
+  for (auto known = candidates.rbegin(); known != candidates.rend(); ++known) {
+    status = Run(**known, launch);
+    if (!absl::IsNotFound(status)) break;
+  }
   if (status.ok()) return true;
   std::lock_guard<std::mutex> lock(registry.mutex);
   registry.fault = absl::StrCat("kernel ", launch.kernel, ": ", status.message());
@@ -109,7 +121,15 @@ void Remember(const ir::Node& fusion, gpu::EmittedKernel emitted, const gpu::Dev
     return;
   }
   known->kernel = *std::move(kernel);
-  registry.kernels[key] = std::move(known);
+  ByteWriter text;
+  known->kernel->kernel().sizes.Write(&text);
+  known->launch.Write(&text);
+  known->text = text.Take();
+  Candidates& candidates = registry.kernels[key];
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [&](const auto& other) { return other->text == known->text; }),
+                   candidates.end());
+  candidates.push_back(std::move(known));
 }
 
 }  // namespace

@@ -368,6 +368,30 @@ TEST_F(CardTest, NothingIsLeftBehind) {
   EXPECT_EQ(fake_.held_things(), things);
 }
 
+TEST_F(CardTest, SeveralCardsWorkSideBySide) {
+  fake_.set_cards(2);
+  auto driver = gpu::Driver::Open(FakeDriver::path());
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  auto second = gpu::Card::Open(*driver, 1);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ((*second)->name(), "gpu:1");
+  std::shared_ptr<gpu::Card> cards[] = {card_, *second};
+  std::shared_ptr<const gpu::CardKernel> kernels[2];
+  for (int call = 0; call < 4; ++call) {
+    for (int c = 0; c < 2; ++c) {
+      card_ = cards[c];
+      kernel_ = kernels[c];
+      std::vector<float> values(100, static_cast<float>(c));
+      ASSERT_TRUE(Count(3, &values).ok()) << LastKernelFault();
+      EXPECT_EQ(values[99], static_cast<float>(c + 3));
+      EXPECT_EQ(&kernel_->card(), cards[c].get());
+      kernels[c] = kernel_;
+    }
+  }
+  EXPECT_EQ(cards[0]->graphs().recorded(), 1);
+  EXPECT_EQ(cards[1]->graphs().recorded(), 1);
+}
+
 TEST_F(CardTest, ImagesAreLoadedAgain) {
   const std::string image = AddOne().Image();
   auto backend = gpu::CreateCardBackend(card_, nullptr);
