@@ -48,7 +48,7 @@ def with_jax(expression: str, arrays: list) -> dict:
     given = [jax.device_put(array) for array in arrays]
     names = ", ".join(f"x{n}" for n in range(len(given)))
     function = jax.jit(eval(f"lambda {names}: {expression}", {"jax": jax, "jnp": jnp}))
-    last = []
+    last: list = []
 
     def run() -> None:
         last[:] = [function(*given)]

@@ -38,7 +38,7 @@ def call(command: list, timeout: float, **environment: str) -> subprocess.Comple
 
 def machine() -> dict:
     said = call(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"], 60)
-    found = {"card": said.stdout.strip() or said.stderr.strip(), "python": sys.version.split()[0]}
+    found = {"card": said.stdout.strip() or None, "python": sys.version.split()[0]}
     for package in ("torch", "jax"):
         there = call([sys.executable, "-c", f"import {package}; print({package}.__version__)"], 300)
         found[package] = there.stdout.strip() if there.returncode == 0 else None

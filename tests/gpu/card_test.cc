@@ -218,6 +218,23 @@ TEST_F(CardTest, RunsAreRecordedAfterTheirFirstCalls) {
   EXPECT_EQ(card_->graphs().recorded(), 2);
 }
 
+TEST_F(CardTest, RunsThatComeAndGoAreForgotten) {
+  constexpr int kMost = gpu::LaunchGraphs::kMostRuns;
+  const auto count = [&](int times) {
+    std::vector<float> values = {0};
+    ASSERT_TRUE(Count(times, &values).ok()) << LastKernelFault();
+    ASSERT_EQ(values[0], static_cast<float>(times));
+  };
+  for (int call = 0; call < 4; ++call) count(2);
+  EXPECT_EQ(card_->graphs().recorded(), 1);
+  const int64_t things = fake_.held_things();
+  for (int times = 3; times < kMost + 3; ++times) count(times);
+  EXPECT_EQ(card_->graphs().known_runs(), kMost);
+  EXPECT_EQ(fake_.held_things(), things - 1);  // the graph
+  for (int call = 0; call < 4; ++call) count(2);
+  EXPECT_EQ(card_->graphs().recorded(), 2);
+}
+
 TEST_F(CardTest, CallsAtOnceHaveAGraphEach) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};

@@ -47,20 +47,43 @@ LaunchGraphs::~LaunchGraphs() {
   }
 }
 
-std::shared_ptr<LaunchGraphs::Entry> LaunchGraphs::Find(const std::vector<uint64_t>& key) {
-  auto& entry = entries_[key];
-  if (entry == nullptr) entry = std::make_shared<Entry>();
+std::shared_ptr<LaunchGraphs::Entry> LaunchGraphs::Find(
+    const std::vector<uint64_t>& key, std::vector<std::unique_ptr<Graph>>* evicted) {
+  std::shared_ptr<Entry>& known = entries_[key];
+  if (known == nullptr) known = std::make_shared<Entry>();
+  const std::shared_ptr<Entry> entry = known;
   entry->last_use = ++clock_;
+  if (entries_.size() > kMostRuns) {
+    auto oldest = entries_.begin();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      if (it->second->last_use < oldest->second->last_use) oldest = it;
+    }
+    *evicted = std::move(oldest->second->idle);
+    oldest->second->is_evicted = true;
+    entries_.erase(oldest);
+  }
   return entry;
+}
+
+size_t LaunchGraphs::known_runs() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return entries_.size();
 }
 
 std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::Take(const Run& run, CuStream stream) {
   if (run.steps().size() < kFewestLaunches || cannot_record_.load(std::memory_order_relaxed)) {
     return nullptr;
   }
-  std::vector<std::unique_ptr<Graph>> evicted;  // destroyed after the lock is released
+  std::vector<std::unique_ptr<Graph>> evicted;
+  std::unique_ptr<Graph> graph = TakeKnown(run, stream, &evicted);
+  for (auto& old : evicted) Destroy(std::move(old));
+  return graph;
+}
+
+std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::TakeKnown(
+    const Run& run, CuStream stream, std::vector<std::unique_ptr<Graph>>* evicted) {
   std::unique_lock<std::mutex> lock(mutex_);
-  std::shared_ptr<Entry> entry = Find(run.key());
+  std::shared_ptr<Entry> entry = Find(run.key(), evicted);
   if (!entry->idle.empty()) {
     std::unique_ptr<Graph> graph = std::move(entry->idle.back());
     entry->idle.pop_back();
@@ -69,18 +92,7 @@ std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::Take(const Run& run, CuStream
   }
   if (++entry->calls <= kCallsBefore || entry->made >= kMostAtOnce) return nullptr;
   ++entry->made;
-  if (entries_.size() > kMostRuns) {
-    auto oldest = entries_.begin();
-    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-      if (it->second->last_use < oldest->second->last_use) oldest = it;
-    }
-    evicted = std::move(oldest->second->idle);
-    oldest->second->is_evicted = true;
-    entries_.erase(oldest);
-  }
   lock.unlock();
-  for (auto& graph : evicted) Destroy(std::move(graph));
-
   auto graph = std::make_unique<Graph>();
   const absl::Status status = Record(run, stream, graph.get());
   if (!status.ok()) {

@@ -79,10 +79,16 @@ class LaunchGraphs {
   // Tells `stream` the launches of a run whose frames lie at `frames` on the card.
   absl::Status Launch(const Run& run, const std::byte* frames, CuStream stream) const;
 
+  size_t known_runs();
   int64_t recorded() const { return recorded_.load(std::memory_order_relaxed); }
 
  private:
-  std::shared_ptr<Entry> Find(const std::vector<uint64_t>& key);
+  // mutex_ is held; what has to go, so that no more than kMostRuns are kept, is for the caller to
+  // destroy.
+  std::shared_ptr<Entry> Find(const std::vector<uint64_t>& key,
+                              std::vector<std::unique_ptr<Graph>>* evicted);
+  std::unique_ptr<Graph> TakeKnown(const Run& run, CuStream stream,
+                                   std::vector<std::unique_ptr<Graph>>* evicted);
   absl::Status Record(const Run& run, CuStream stream, Graph* graph) const;
   void Destroy(std::unique_ptr<Graph> graph);
 
