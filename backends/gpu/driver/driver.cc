@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
@@ -57,7 +60,11 @@ absl::StatusOr<const Driver*> Driver::Open(const std::string& path) {
   std::unique_ptr<Driver> driver(new Driver());
   TEKTITE_RETURN_IF_ERROR(driver->Find(library, path));
   TEKTITE_RETURN_IF_ERROR(driver->Start(path));
-  return driver.release();
+  // Whatever lies on a card names its driver, until the process ends.
+  static auto& mutex = *new std::mutex;
+  static auto& opened = *new std::vector<std::unique_ptr<const Driver>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  return opened.emplace_back(std::move(driver)).get();
 }
 
 absl::Status Driver::Find(void* library, const std::string& path) {

@@ -1,10 +1,8 @@
 // libcuda's functions, by the stand-in (fake_driver.h).
 #include "tests/gpu/fake_driver/fake_driver.h"
 
-#include <elf.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,7 +14,6 @@ namespace {
 
 constexpr CuResult kNotFound = 500, kInvalidHandle = 400, kNotInitialized = 3,
                    kInvalidContext = 201, kInvalidDevice = 101, kCaptureUnsupported = 900;
-constexpr size_t kMostImage = 64 << 20;
 
 thread_local std::vector<CuContext> contexts;
 
@@ -36,29 +33,6 @@ bool IsPinned(const void* memory, size_t bytes) {
   if (after == state.pinned.begin()) return false;
   const auto& [block, room] = *std::prev(after);
   return begin + bytes <= static_cast<const char*>(block) + room;
-}
-
-size_t ImageBytes(const void* image) {
-  const auto* const bytes = static_cast<const char*>(image);
-  if (std::memcmp(bytes, ELFMAG, SELFMAG) != 0) return strnlen(bytes, kMostImage);
-  Elf64_Ehdr header;
-  std::memcpy(&header, bytes, sizeof(header));
-  size_t end = std::max(header.e_shoff + size_t{header.e_shnum} * header.e_shentsize,
-                        header.e_phoff + size_t{header.e_phnum} * header.e_phentsize);
-  for (int s = 0; s < header.e_shnum; ++s) {
-    Elf64_Shdr section;
-    std::memcpy(&section, bytes + header.e_shoff + static_cast<size_t>(s) * header.e_shentsize,
-                sizeof(section));
-    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
-  }
-  return end;
-}
-
-uint64_t ImageKey(const void* image) {
-  uint64_t key = 1469598103934665603u;
-  const auto* const bytes = static_cast<const unsigned char*>(image);
-  for (size_t i = 0, end = ImageBytes(image); i < end; ++i) key = (key ^ bytes[i]) * 1099511628211u;
-  return key;
 }
 
 // What must be true of a call on a stream beside its own arguments.
@@ -92,14 +66,22 @@ CuResult TellCopy(CuStream stream, Work work) {
 template <typename T>
 CuResult Made(T** handle, T* thing) {
   *handle = thing;
-  ++State::Get().things;
+  State& state = State::Get();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.made.insert(thing);
+  ++state.things;
   return kCuSuccess;
 }
 
 template <typename T>
 CuResult Gone(T* thing) {
+  {
+    State& state = State::Get();
+    std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.made.erase(thing) == 0) return kCuInvalidValue;
+    --state.things;
+  }
   delete thing;
-  --State::Get().things;
   return kCuSuccess;
 }
 

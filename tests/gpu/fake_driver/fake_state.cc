@@ -1,5 +1,6 @@
 #include "tests/gpu/fake_driver/fake_state.h"
 
+#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kAllBytes = size_t{8} << 30;  // reserved; pages come with their first use
 constexpr size_t kGranule = 512;
 constexpr size_t kSpoiled = 1 << 20;
+constexpr size_t kMostImage = 64 << 20;
 
 [[noreturn]] void Die(const char* message) {
   std::fprintf(stderr, "fake driver: %s\n", message);
@@ -154,6 +156,29 @@ void Stream::Serve() {
     runs_ = false;
     if (waiting_.empty()) idle_.notify_all();
   }
+}
+
+size_t ImageBytes(const void* image) {
+  const auto* const bytes = static_cast<const char*>(image);
+  if (std::memcmp(bytes, ELFMAG, SELFMAG) != 0) return strnlen(bytes, kMostImage);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes, sizeof(header));
+  size_t end = std::max(header.e_shoff + size_t{header.e_shnum} * header.e_shentsize,
+                        header.e_phoff + size_t{header.e_phnum} * header.e_phentsize);
+  for (int s = 0; s < header.e_shnum; ++s) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes + header.e_shoff + static_cast<size_t>(s) * header.e_shentsize,
+                sizeof(section));
+    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
+  }
+  return end;
+}
+
+uint64_t ImageKey(const void* image) {
+  uint64_t key = 1469598103934665603u;
+  const auto* const bytes = static_cast<const unsigned char*>(image);
+  for (size_t i = 0, end = ImageBytes(image); i < end; ++i) key = (key ^ bytes[i]) * 1099511628211u;
+  return key;
 }
 
 State& State::Get() {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,7 +23,6 @@ namespace tektite::gpu::fake {
 
 using testing::FakeDriver;
 using testing::FakeRunner;
-
 
 using Work = std::function<int()>;  // returns a CuResult
 
@@ -85,6 +85,10 @@ struct Failure {
   int result, after, times;
 };
 
+// Of PTX or a cubin: where it ends, and what tells it from others.
+size_t ImageBytes(const void* image);
+uint64_t ImageKey(const void* image);
+
 struct State {
   static State& Get();
   void Reset();
@@ -102,6 +106,7 @@ struct State {
   std::map<void*, size_t> pinned;
   std::map<std::string, std::unique_ptr<Function>> functions;
   std::atomic<int> lost{0};
+  std::set<void*> made;  // what the driver's user has not destroyed, such as a lost card's
   std::atomic<int64_t> launches{0}, things{0};
   int process = 0;  // that called cuInit
 
