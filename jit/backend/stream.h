@@ -106,6 +106,9 @@ class Device {
   virtual ~Device() = default;
   virtual Memory& memory() = 0;
   bool is_host() { return memory().space() == MemorySpace::kHost; }
+  // OK, or why nothing runs on it any more: it broke down, or it is the process's that this one was
+  // forked from.
+  virtual absl::Status status() const { return absl::OkStatus(); }
   // Calls `body` with a stream, returns what it returns.  The body must synchronize: work that is
   // left over has finished when WithStream returns, and its errors are lost.
   virtual absl::Status WithStream(const StreamOptions& options,

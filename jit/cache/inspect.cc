@@ -45,7 +45,7 @@ absl::StatusOr<Inspector> Inspector::Open(const std::string& path) {
   return Inspector(std::move(directory));
 }
 
-ListedEntry Inspector::Look(const Directory::File& file) const {
+ListedEntry Inspector::Look(const Directory::File& file, bool keeps_image) const {
   ListedEntry listed;
   listed.key = KeyOf(file);
   listed.bytes = file.bytes;
@@ -79,6 +79,9 @@ ListedEntry Inspector::Look(const Directory::File& file) const {
   listed.parts = std::move(entry.parts);
   listed.payload_bytes = static_cast<int64_t>(entry.payload.size());
   if (entry.header.kind == EntryKind::kVerdict) listed.verdicts = std::string(entry.payload);
+  if (entry.header.kind == EntryKind::kKernel && keeps_image) {
+    listed.image = std::string(entry.payload);
+  }
   return listed;
 }
 
@@ -101,7 +104,7 @@ absl::StatusOr<ListedEntry> Inspector::Find(absl::string_view prefix) const {
   if (found.size() > 1) {
     return InvalidArgument(found.size(), " entries' keys begin '", prefix, "': give more digits");
   }
-  return Look(found.front());
+  return Look(found.front(), /*keeps_image=*/true);
 }
 
 std::vector<Explanation> Inspector::Why(const LoggedRun& run) const {

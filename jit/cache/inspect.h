@@ -36,6 +36,7 @@ struct ListedEntry {
   PartTexts parts;
   int64_t payload_bytes = 0;
   std::string verdicts;  // of kind verdict: what was found out, a line each
+  std::string image;     // of kind kernel, as the back end made it; by Find alone
 };
 
 // Why one entry was missed.
@@ -71,7 +72,7 @@ class Inspector {
 
  private:
   explicit Inspector(std::unique_ptr<Directory> directory) : directory_(std::move(directory)) {}
-  ListedEntry Look(const Directory::File& file) const;
+  ListedEntry Look(const Directory::File& file, bool keeps_image = false) const;
 
   std::unique_ptr<Directory> directory_;
 };

@@ -102,8 +102,11 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
     compiler->backends_.push_back(options.own_backend());
     options.backend = std::string(compiler->primary().name());
   }
+  const std::string& asked = compiler->flags_.device;
+  const bool may_be_host = asked == "cpu" || asked == "auto";
   for (const BackendInfo& info : AllBackends()) {
-    const bool wanted = options.backend.empty() || info.name == options.backend;
+    bool wanted = info.name == options.backend && !options.own_backend;
+    if (options.backend.empty()) wanted = info.is_for_card ? asked != "cpu" : may_be_host;
     // The interpreter stands behind every other back end, for what is tiny and rare.
     if (!wanted && info.name != kReference) continue;
     if (!wanted && compiler->backends_.empty()) continue;
@@ -115,8 +118,11 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
       }
     } else {
       refused = backend.status();
-      if (!options.backend.empty()) break;
-      Warn("back end ", info.name, " is off: ", refused.message());
+      if (!options.backend.empty() || !may_be_host) break;
+      // A machine without a card is nothing to warn of.
+      if (!info.is_for_card || !absl::IsUnavailable(refused)) {
+        Warn("back end ", info.name, " is off: ", refused.message());
+      }
     }
   }
   if (compiler->backends_.empty()) {
@@ -143,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
 }
 
 absl::Status Compiler::CreateTuner() {
-  if (flags_.tuning != "auto") return absl::OkStatus();
+  if (flags_.tuning != "auto" || primary().device() != nullptr) return absl::OkStatus();
   for (const BackendInfo& info : AllBackends()) {
     if (info.name != primary().name()) continue;
     TEKTITE_ASSIGN_OR_RETURN(auto backend, info.create(flags_));

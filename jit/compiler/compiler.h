@@ -44,8 +44,9 @@ namespace tektite::compiler {
 
 struct CompilerOptions {
   Flags flags;
-  std::string backend;  // empty: the first of the list that can be made on this machine
-  std::string host;     // "tensorflow 2.21.0": caches keep hosts apart
+  // Empty: the first of the list that --device allows and that can be made on this machine.
+  std::string backend;
+  std::string host;                        // "tensorflow 2.21.0": caches keep hosts apart
   std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
   runtime::HostAllocator allocator = {};   // for what is kept from call to call in host memory
   // Makes a back end that the list does not have; it is used instead of `backend`.

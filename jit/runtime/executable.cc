@@ -282,7 +282,10 @@ absl::StatusOr<Executable::Sizes> Executable::SizesOf(absl::Span<const Argument>
 }
 
 absl::Status Executable::CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const {
-  if (!is_host_) return ready_;
+  if (!is_host_) {
+    const absl::Status status = device_->status();
+    return status.ok() ? ready_ : status;
+  }
   for (size_t p = 0; p < arguments.size(); ++p) {
     if (arguments[p].space == MemorySpace::kHost) continue;
     return InvalidArgument("argument ", p,

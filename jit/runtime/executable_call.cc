@@ -54,6 +54,7 @@ absl::Status Executable::Call::Run() {
                                                    if (!updates && !by_values) CopyOut(stream);
                                                    return stream.Synchronize();
                                                  }));
+  staged_arguments_.Publish(e_.options_.weights->resident());
   if (by_values) {
     TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream({}, [&](backend::Stream& stream) {
       TEKTITE_RETURN_IF_ERROR(FinishByValues(stream));
@@ -87,7 +88,9 @@ void Executable::Call::PlanStaging() {
   for (size_t p = 0; p < arguments_.size(); ++p) {
     const int parameter = static_cast<int>(p);
     if (arguments_[p].space == MemorySpace::kHost &&
-        plan_.launch.Reads(Slot::kFirstParameter + parameter)) {
+        plan_.launch.Reads(Slot::kFirstParameter + parameter) &&
+        !staged_arguments_.Keep(parameter, arguments_[p].version, plan_.parameter_bytes[p],
+                                e_.options_.weights->resident())) {
       staged_arguments_.Add(parameter, plan_.parameter_bytes[p], &arena_bytes_);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/runtime/call_plan.h"
+#include "jit/runtime/weights.h"
 
 namespace tektite::runtime {
 
@@ -11,14 +12,27 @@ void StagedArguments::Add(int parameter, int64_t bytes, int64_t* arena_bytes) {
   *arena_bytes += AlignUp(bytes);
 }
 
+bool StagedArguments::Keep(int parameter, uint64_t version, int64_t bytes,
+                           ResidentArguments& resident) {
+  if (version == 0) return false;
+  ResidentArguments::Use use = resident.For(parameter, version, bytes);
+  if (use.block == nullptr) return false;
+  kept_.push_back({parameter, version, bytes, std::move(use)});
+  return true;
+}
+
 bool StagedArguments::Has(int parameter) const {
-  return std::any_of(places_.begin(), places_.end(),
-                     [&](const Place& place) { return place.parameter == parameter; });
+  const auto is_it = [&](const auto& place) { return place.parameter == parameter; };
+  return std::any_of(places_.begin(), places_.end(), is_it) ||
+         std::any_of(kept_.begin(), kept_.end(), is_it);
 }
 
 void StagedArguments::SetBases(std::byte* arena, uintptr_t* bases) const {
   for (const Place& place : places_) {
     bases[Slot::kFirstParameter + place.parameter] = Address(arena + place.offset);
+  }
+  for (const Kept& kept : kept_) {
+    bases[Slot::kFirstParameter + kept.parameter] = Address(kept.use.block->data());
   }
 }
 
@@ -26,6 +40,16 @@ void StagedArguments::CopyIn(backend::Stream& stream, std::byte* arena,
                              absl::Span<const Argument> arguments) const {
   for (const Place& place : places_) {
     stream.CopyFromHost(arena + place.offset, arguments[place.parameter].data, place.bytes);
+  }
+  for (const Kept& kept : kept_) {
+    if (!kept.use.must_copy) continue;
+    stream.CopyFromHost(kept.use.block->data(), arguments[kept.parameter].data, kept.bytes);
+  }
+}
+
+void StagedArguments::Publish(ResidentArguments& resident) const {
+  for (const Kept& kept : kept_) {
+    if (kept.use.must_copy) resident.Publish(kept.parameter, kept.version, kept.use.block);
   }
 }
 

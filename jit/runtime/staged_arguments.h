@@ -1,8 +1,10 @@
 // Arguments of the host's memory that kernels of another device read: each is given a place in the
-// call's arena and copied there before the first launch.
+// call's arena and copied there before the first launch, unless it is kept on the device from
+// call to call (resident_arguments.h).
 //
 //   StagedArguments staged;
 //   staged.Add(/*parameter=*/0, /*bytes=*/4096, &arena_bytes);   // grows the arena
+//   staged.Keep(/*parameter=*/1, /*version=*/7, /*bytes=*/4096, resident) || ...
 //   staged.SetBases(arena, bases);                               // kernels look there
 //   staged.CopyIn(stream, arena, arguments);
 //
@@ -17,6 +19,7 @@
 #include "absl/types/span.h"
 #include "jit/backend/stream.h"
 #include "jit/runtime/executable.h"
+#include "jit/runtime/resident_arguments.h"
 
 namespace tektite::runtime {
 
@@ -24,20 +27,31 @@ class StagedArguments {
  public:
   // Places `bytes` of argument `parameter` at the arena's end, and moves the end, in bytes.
   void Add(int parameter, int64_t bytes, int64_t* arena_bytes);
+  // Whether the argument has a place among those that are kept, and so none in the arena.
+  bool Keep(int parameter, uint64_t version, int64_t bytes, ResidentArguments& resident);
   bool Has(int parameter) const;
   // `bases` as CallPlan's Slot numbers them; those of other arguments stay.
   void SetBases(std::byte* arena, uintptr_t* bases) const;
   // `arguments`: of the whole call, by parameter.
   void CopyIn(backend::Stream& stream, std::byte* arena,
               absl::Span<const Argument> arguments) const;
+  // The stream has ended well: later calls find what it copied to be kept.
+  void Publish(ResidentArguments& resident) const;
 
  private:
+  struct Kept {
+    int parameter;
+    uint64_t version;
+    int64_t bytes;
+    ResidentArguments::Use use;
+  };
   struct Place {
     int parameter;
     int64_t offset;  // in the arena
     int64_t bytes;
   };
   std::vector<Place> places_;
+  std::vector<Kept> kept_;
 };
 
 }  // namespace tektite::runtime

@@ -25,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/runtime/host_device.h"
+#include "jit/runtime/resident_arguments.h"
 
 namespace tektite::runtime {
 
@@ -76,7 +77,8 @@ class WeightStore {
     std::shared_ptr<const WeightBlock> block;
   };
 
-  explicit WeightStore(std::shared_ptr<MemoryBudget> budget) : budget_(std::move(budget)) {}
+  explicit WeightStore(std::shared_ptr<MemoryBudget> budget)
+      : budget_(std::move(budget)), resident_(budget_) {}
   const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
 
   // The signature must stay valid until Unregister.
@@ -84,6 +86,9 @@ class WeightStore {
                                const std::vector<const std::vector<uint64_t>*>& signatures);
   void Unregister(WeightHolder* holder,
                   const std::vector<const std::vector<uint64_t>*>& signatures);
+
+  // Weights that kernels of another device than the host's read as they are.
+  ResidentArguments& resident() { return resident_; }
 
   // Held while weights are computed, so that two calls do not both do it; guards entries.
   std::mutex& mutex() { return mutex_; }
@@ -94,6 +99,7 @@ class WeightStore {
 
  private:
   std::shared_ptr<MemoryBudget> budget_;
+  ResidentArguments resident_;
   std::mutex mutex_;
   absl::flat_hash_map<std::vector<uint64_t>, std::unique_ptr<Entry>> entries_;
   std::vector<WeightHolder*> holders_;

@@ -12,6 +12,7 @@
 #include "jit/cache/inspect.h"
 #include "jit/cache/location.h"
 #include "jit/cache/pack_signature.h"
+#include "jit/compiler/backend_list.h"
 #include "jit/compiler/program.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -50,6 +51,13 @@ absl::StatusOr<std::string> Verify(const char* flags, bool remove, bool json, in
   }
   *bad_count = static_cast<int64_t>(bad.size());
   return tektite::c_api::VerifyText(bad, good, removed, json);
+}
+
+// What the back end that made a kernel says of its code.
+std::string CodeOf(const ListedEntry& entry) {
+  if (entry.image.empty()) return "";
+  const std::string& cpu = entry.parts[static_cast<size_t>(tektite::cache::KeyPart::kCpu)];
+  return tektite::compiler::DescribeImage(cpu.substr(0, cpu.find(':')), entry.image);
 }
 
 absl::StatusOr<LoggedRun> LastRun(const std::string& path) {
@@ -152,7 +160,7 @@ char* tektite_cache_show(const char* flags, const char* key, int32_t format,
   return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
     TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
     TEKTITE_ASSIGN_OR_RETURN(const ListedEntry entry, inspector.Find(key));
-    return tektite::c_api::ShowText(entry, format == TEKTITE_JSON);
+    return tektite::c_api::ShowText(entry, CodeOf(entry), format == TEKTITE_JSON);
   });
 }
 

@@ -105,7 +105,7 @@ std::string ListText(const std::vector<ListedEntry>& entries, bool json) {
   return absl::StrCat(Table(rows), entries.size(), " entries, ", SizeText(bytes), "\n");
 }
 
-std::string ShowText(const ListedEntry& entry, bool json) {
+std::string ShowText(const ListedEntry& entry, const std::string& code, bool json) {
   if (json) {
     JsonObject object = EntryJson(entry), parts;
     for (size_t i = 0; i < cache::kNumKeyParts; ++i) {
@@ -114,6 +114,7 @@ std::string ShowText(const ListedEntry& entry, bool json) {
       }
     }
     if (!entry.verdicts.empty()) object.Add("verdicts", absl::string_view(entry.verdicts));
+    if (!code.empty()) object.Add("code", absl::string_view(code));
     return object.Add("parts", parts).Text();
   }
   std::vector<Row> rows = {{"key", entry.key}};
@@ -127,6 +128,7 @@ std::string ShowText(const ListedEntry& entry, bool json) {
   rows.push_back({"last used", TimeText(entry.used_us)});
   rows.push_back({"size", absl::StrCat(SizeText(entry.bytes), ", of it ",
                                        SizeText(entry.payload_bytes), " code")});
+  if (!code.empty()) rows.push_back({"code", code});
   for (size_t i = 0; i < cache::kNumKeyParts; ++i) {
     if (i == static_cast<size_t>(cache::KeyPart::kIr) || entry.parts[i].empty()) continue;
     rows.push_back({std::string(cache::KeyPartName(i)), entry.parts[i]});

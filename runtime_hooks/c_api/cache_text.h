@@ -15,7 +15,8 @@
 namespace tektite::c_api {
 
 std::string ListText(const std::vector<cache::ListedEntry>& entries, bool json);
-std::string ShowText(const cache::ListedEntry& entry, bool json);
+// `code`: what the back end says of a kernel's code; may be empty.
+std::string ShowText(const cache::ListedEntry& entry, const std::string& code, bool json);
 std::string WhyText(const cache::LoggedRun& run, const std::vector<cache::Explanation>& misses,
                     bool json);
 std::string VerifyText(const std::vector<cache::ListedEntry>& bad, int64_t good, int64_t removed,

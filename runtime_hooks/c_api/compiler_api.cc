@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "jit/base/flags.h"
@@ -49,6 +50,11 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
       tektite::Flags::Parse(given.flags == nullptr ? "" : given.flags, &errors);
   for (const std::string& error : errors) tektite::WarnOnce(error);
   KeepKnown("compile", {"sync", "async", "off"}, &tektite::Flags::compile, &compiler_options.flags);
+  if (std::string& device = compiler_options.flags.device; device == "gpu") {
+    device = "gpu:0";
+  } else if (!absl::StartsWith(device, "gpu:")) {
+    KeepKnown("device", {"auto", "cpu", "gpu:N"}, &tektite::Flags::device, &compiler_options.flags);
+  }
   KeepKnown("tier", {"auto", "generic", "specialized"}, &tektite::Flags::tier,
             &compiler_options.flags);
   KeepKnown("tuning", {"auto", "off"}, &tektite::Flags::tuning, &compiler_options.flags);

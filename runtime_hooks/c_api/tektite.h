@@ -37,9 +37,11 @@ typedef enum tektite_code {
   TEKTITE_NOT_FOUND = 5,
   TEKTITE_RESOURCE_EXHAUSTED = 8,
   TEKTITE_FAILED_PRECONDITION = 9,
+  TEKTITE_ABORTED = 10, /* the card that the code is for was lost to this process */
   TEKTITE_UNIMPLEMENTED = 12, /* no code for this graph or shape: an ordinary answer */
   TEKTITE_INTERNAL = 13,
-  TEKTITE_UNAVAILABLE = 14 /* not compiled yet: use the host's kernels meanwhile */
+  TEKTITE_UNAVAILABLE = 14 /* not compiled yet: use the host's kernels meanwhile; of a compiler:
+                              there is no card, or no driver for it */
 } tektite_code;
 
 /* Why the host's own kernels ran instead of a cluster, or why it put none into a graph.  The names
@@ -50,6 +52,7 @@ typedef enum tektite_fallback {
   TEKTITE_FALLBACK_CANCELLED,
   TEKTITE_FALLBACK_CHECK_FAILED,
   TEKTITE_FALLBACK_CONTEST_OPEN,
+  TEKTITE_FALLBACK_DEVICE_LOST,
   TEKTITE_FALLBACK_HOST_BODY,
   TEKTITE_FALLBACK_HOST_CONTROL_FLOW,
   TEKTITE_FALLBACK_HOST_CYCLE,
@@ -105,7 +108,7 @@ typedef struct tektite_options {
   const char* flags;    /* "--name=value --other=value", as in TEKTITE_FLAGS; may be NULL.
                            A flag that is unknown or malformed is reported on stderr in one
                            line that names it, and otherwise ignored. */
-  const char* backend;  /* "cpu", "reference"; NULL: the best one for this machine */
+  const char* backend;  /* "cpu", "gpu", "reference"; NULL: the best one that --device allows */
   const char* host;     /* "tensorflow 2.21.0": caches keep hosts apart; may be NULL */
   void* memory_context; /* handed to the functions below, which must serve until the process ends */
   tektite_memory_allocate_fn memory_allocate; /* NULL: all memory is the system's */

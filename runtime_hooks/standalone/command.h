@@ -7,7 +7,8 @@
 //
 // A new sub-command is a file with an Add function and a row in command_list.inc.
 // Exit codes: 0 done, 1 failed (one line on stderr says why), 2 wrong usage, 3 done, and the answer
-// is no (`cache verify` found a damaged entry, `cache diff` a difference).
+// is no (`cache verify` found a damaged entry, `cache diff` a difference), 4 failed for want of a
+// card or of a driver for it.
 #ifndef TEKTITE_RUNTIME_HOOKS_STANDALONE_COMMAND_H_
 #define TEKTITE_RUNTIME_HOOKS_STANDALONE_COMMAND_H_
 
@@ -22,6 +23,12 @@ namespace tektite::standalone {
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// A Failure for want of a card; exit code 4.
+class NoCard : public Failure {
+ public:
+  using Failure::Failure;
 };
 
 // What a sub-command throws after it has printed that something is not as it should be; exit

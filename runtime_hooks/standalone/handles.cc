@@ -17,9 +17,11 @@ CompilerPtr MakeCompiler(const Globals& globals, const std::string& backend) {
   options.struct_size = sizeof(options);
   options.flags = flags.c_str();
   options.backend = backend.empty() ? nullptr : backend.c_str();
-  return Checked([&](tektite_status* status) {
-    return CompilerPtr(tektite_compiler_create(&options, status));
-  });
+  tektite_status status = {};
+  CompilerPtr compiler(tektite_compiler_create(&options, &status));
+  if (status.code == TEKTITE_UNAVAILABLE) throw NoCard(status.message);
+  if (compiler == nullptr) throw Failure(status.message);
+  return compiler;
 }
 
 }  // namespace tektite::standalone

@@ -36,7 +36,8 @@ auto Checked(Make&& make) {
 // TEKTITE_FLAGS, then those of the command line.
 std::string AllFlags(const Globals& globals);
 
-// `backend` may be empty: the best one.
+// `backend` may be empty: the best one.  Throws NoCard where --device wants a card and there is
+// none.
 CompilerPtr MakeCompiler(const Globals& globals, const std::string& backend = "");
 
 }  // namespace tektite::standalone

@@ -12,6 +12,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 constexpr int kAnswerIsNo = 3;
+constexpr int kNoCard = 4;
 
 int Run(int argc, char** argv) {
   if (tektite_abi_version() != TEKTITE_ABI_VERSION) {
@@ -54,6 +55,9 @@ int main(int argc, char** argv) {
     return Run(argc, argv);
   } catch (const tektite::standalone::AnswerIsNo&) {
     return kAnswerIsNo;
+  } catch (const tektite::standalone::NoCard& error) {
+    std::fprintf(stderr, "tektite: %s\n", error.what());
+    return kNoCard;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tektite: %s\n", error.what());
     return kFailed;

@@ -23,7 +23,7 @@ namespace tektite::standalone {
 namespace {
 
 struct Options {
-  std::string file, backend, output_dir, outputs;
+  std::string file, backend, device, output_dir, outputs;
   std::vector<std::string> inputs;
   int repeat = 1, threads = 1;
   bool time = false, profile = false, stats = false;
@@ -198,6 +198,7 @@ void WriteOutputs(const Options& options, const Program& program, const Host& ho
 
 void Run(const Options& options, Globals globals) {
   if (options.profile) globals.flags += " --profile_kernels";
+  if (!options.device.empty()) globals.flags += " --device=" + options.device;
   const CompilerPtr compiler = MakeCompiler(globals, options.backend);
   const Program program = Load(options, compiler.get());
   const std::vector<Array> inputs = ReadInputs(options, program);
@@ -246,7 +247,10 @@ void AddRun(CLI::App& app, const Globals& globals) {
   command->add_option("-d,--output-dir", options->output_dir, "Results go there as NAME.npy");
   command->add_option("--outputs", options->outputs,
                       "Comma-separated tensors of a GraphDef to compute; without it, its sinks");
-  command->add_option("--backend", options->backend, "cpu, reference; without it, the best one");
+  command->add_option("--backend", options->backend,
+                      "cpu, gpu, reference; without it, the best one");
+  command->add_option("--device", options->device,
+                      "cpu, gpu:N or auto: the flag --device, for this run");
   command->add_option("--repeat", options->repeat, "Number of calls")
       ->check(CLI::Range(1, 1000000000));
   command->add_option("--threads", options->threads, "Threads of a call")

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/card_backend.h"
 #include "backends/gpu/gpu_backend.h"
 #include "gmock/gmock.h"
 #include "jit/base/status.h"
@@ -20,6 +21,8 @@
 #include "jit/runtime/executable.h"
 #include "tests/conformance/symbolic.h"
 #include "tests/gpu/assembly_check.h"
+#include "tests/gpu/card_interpreter.h"
+#include "tests/gpu/fake_driver/fake_driver.h"
 #include "tests/gpu/interpreting.h"
 #include "tests/island/island.h"
 #include "tests/runtime/test_pool.h"
@@ -86,6 +89,9 @@ int64_t Elements(const ir::Graph& graph) {
   }
   return elements;
 }
+
+// What the stand-in driver should be.
+constexpr int64_t kMostOnStandIn = 1 << 18;
 
 // The case's own sizes, ones, zeros, some that are larger, and some of one kind each.
 std::vector<SizeValues> SizesToTry(const SizeValues& own) {
@@ -182,18 +188,32 @@ class AssemblySummary final : public ::testing::Environment {
 };
 const auto* const kAssemblySummary = ::testing::AddGlobalTestEnvironment(new AssemblySummary);
 
+std::unique_ptr<backend::Backend> CreateBackendOfCard() {
+  if (const char* number = std::getenv(kCardVariable)) {
+    Flags flags;
+    flags.device = absl::StrCat("gpu:", number);
+    return *gpu::CreateGpuBackend(flags);
+  }
+  // Without an assembler: that kernels assemble is seen on the interpreted GPU.
+  static auto& card =
+      *new std::shared_ptr<gpu::Card>(*gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0));
+  return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, InterpretOnFakeDriver());
+}
+
 }  // namespace
 
 const std::vector<ConformanceTarget>& ConformanceTargets() {
   static const auto& targets = *new std::vector<ConformanceTarget>([] {
     std::vector<ConformanceTarget> list;
     for (const compiler::BackendInfo& info : compiler::AllBackends()) {
+      if (info.is_for_card) continue;
       const std::string name(info.name);
       list.push_back({name, name, "native"});
       if (name == "cpu") list.push_back({"cpu_avx2", name, "avx2"});
     }
     list.push_back({kIsland, kIsland, "native"});
     list.push_back({kGpu, kGpu, "native"});
+    list.push_back({kGpuCard, kGpuCard, "native"});
     return list;
   }());
   return targets;
@@ -233,7 +253,7 @@ std::vector<Literal> PlainInputs(const ir::Graph& graph, uint64_t seed) {
 }
 
 bool ConformanceTest::IsRefusal(const absl::Status& status) {
-  if (GetParam().backend != kGpu || !absl::IsUnimplemented(status)) return false;
+  if (!is_gpu() || !absl::IsUnimplemented(status)) return false;
   ++refused_;
   return true;
 }
@@ -244,7 +264,7 @@ void ConformanceTest::TearDown() {
 #include "tests/conformance/gpu_refusal_list.inc"
 #undef TEKTITE_GPU_REFUSED
   };
-  if (GetParam().backend != kGpu || HasFailure()) return;
+  if (!is_gpu() || HasFailure()) return;
   std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   name.resize(name.find('/'));
   const auto row = expected.find(name);
@@ -264,6 +284,8 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
       options.own_backend = [] {
         return gpu::CreateInterpretedGpu(CompileForHost, SharedAssemblyCheck().function());
       };
+    } else if (GetParam().backend == kGpuCard) {
+      options.own_backend = CreateBackendOfCard;
     } else {
       options.backend = GetParam().backend;
     }
@@ -321,8 +343,22 @@ absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
   return first;
 }
 
+bool ConformanceTest::TakesLong(const ir::Graph& fixed) const {
+  return GetParam().backend == kGpuCard && std::getenv(kCardVariable) == nullptr &&
+         Elements(fixed) > kMostOnStandIn;
+}
+
 void ConformanceTest::Check(const ir::Graph& graph, const std::vector<Literal>& inputs,
                             const Tolerance& tolerance, const CompileOptions& options) {
+  if (TakesLong(graph)) {
+    compiler::CompileJob job;
+    job.cluster = "conformance";
+    const auto compiled = CompilerFor(options.fuse).Compile(graph.Clone(), job);
+    if (IsRefusal(compiled.status())) return;
+    ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << ir::Print(graph);
+    if (options.symbolic) CheckSymbolic(graph, inputs, tolerance, options);
+    return;
+  }
   auto want = reference::Evaluate(graph, inputs);
   ASSERT_TRUE(want.ok()) << want.status();
   std::vector<Literal> before;
@@ -397,6 +433,10 @@ void ConformanceTest::CheckSizesOfCalls(const ir::Graph& graph,
   for (const SizeValues& values : sizes) {
     const std::unique_ptr<ir::Graph> fixed = WithSizes(graph, values);
     const bool own = &values == &sizes[0];
+    if (TakesLong(*fixed)) {
+      runs += own ? 1 : 0;
+      continue;
+    }
     const auto sized = CaseAt(*fixed, nullptr, own);
     if (!sized.ok()) {
       ASSERT_FALSE(own) << sized.status() << "\n" << ir::Print(*fixed);

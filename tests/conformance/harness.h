@@ -8,11 +8,11 @@
 //   }
 //
 // A target is a back end of jit/compiler/backend_list, the cpu twice: as the machine is, and
-// --cpu=avx2, the island, and the interpreted GPU.  Each graph runs with no threads and with two,
-// which must give the same bits.  Check expects machine code for every kernel, so that the
-// interpreter never stands in for a back end unnoticed.  It then compiles the graph once more, with
-// symbols for its sizes, and runs that code for the same sizes and for others, ones and zeros among
-// them.
+// --cpu=avx2, the island, the interpreted GPU, and a card of the stand-in driver.  Each graph runs
+// with no threads and with two, which must give the same bits.  Check expects machine code for
+// every kernel, so that the interpreter never stands in for a back end unnoticed.  It then compiles
+// the graph once more, with symbols for its sizes, and runs that code for the same sizes and for
+// others, ones and zeros among them.
 //
 // The GPU's kernels are also assembled (tests/gpu/assembly_check.h), with no spills.
 //
@@ -49,6 +49,11 @@ const std::vector<ConformanceTarget>& ConformanceTargets();
 inline constexpr char kIsland[] = "island";
 // Kernels for GPUs, interpreted (backends/gpu).
 inline constexpr char kGpu[] = "gpu";
+// The same kernels by way of the driver: a card's memory, streams and graphs (backends/gpu/driver)
+// on a driver that stands in for NVIDIA's (tests/gpu/fake_driver), or, where the variable is the
+// number of a card, on that card by NVIDIA's driver.
+inline constexpr char kGpuCard[] = "gpu_card";
+inline constexpr char kCardVariable[] = "TEKTITE_CONFORMANCE_CARD";
 
 // How far a result may be from the interpreter's.  NaN agrees with NaN, and infinities with
 // themselves.
@@ -103,7 +108,10 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
 
   compiler::Compiler& CompilerFor(bool fuse);
   // The target's kernels run on its own streams alone.
-  bool is_device() const { return GetParam().backend == kIsland || GetParam().backend == kGpu; }
+  bool is_device() const { return GetParam().backend == kIsland || is_gpu(); }
+  // On the stand-in driver, whose kernels are interpreted: kGpu runs them at any size already.
+  bool TakesLong(const ir::Graph& fixed) const;
+  bool is_gpu() const { return GetParam().backend == kGpu || GetParam().backend == kGpuCard; }
 
  private:
   int refused_ = 0;

@@ -57,6 +57,44 @@ TEST(Executable, WeightWorkRunsOncePerVersion) {
   EXPECT_EQ(w.runs, 20);
 }
 
+// y = x + w, of a weight that the kernel reads as it is.
+TEST(Executable, WeightsThatKernelsReadStayOnTheDevice) {
+  FakeGraph g;
+  ir::Value x = g.Parameter({4}), w = g.Parameter({4}, /*weight=*/true);
+  Executable::Options options = TestOptions();
+  auto e = Executable::Create(g.Steps({g.Fusion({x, w}, {4}, AddKernel(4))}), options);
+  const bool is_host = options.arenas->device()->is_host();
+  const int64_t kept = is_host ? 0 : kAlignment;
+  const auto used = [&] { return options.weights->budget()->used(); };
+  const float one[4] = {1, 1, 1, 1}, two[4] = {2, 2, 2, 2};
+  // What changes with every call is not kept.
+  EXPECT_EQ(RunOnce(*e, 1, one, 7), 2);
+  EXPECT_EQ(RunOnce(*e, 1, two, 8), 3);
+  EXPECT_EQ(RunOnce(*e, 1, one, 0), 2);
+  EXPECT_EQ(RunOnce(*e, 1, two, 0), 3);
+  EXPECT_EQ(used(), 0);
+  EXPECT_EQ(RunOnce(*e, 1, two, 8), 3);
+  EXPECT_EQ(used(), kept);
+  // The same version means the same content, so a device does not look at it again.
+  const float changed[4] = {5, 5, 5, 5};
+  EXPECT_EQ(RunOnce(*e, 1, changed, 8), is_host ? 6 : 3);
+  EXPECT_EQ(used(), kept);
+  EXPECT_EQ(RunOnce(*e, 1, one, 9), 2);
+  EXPECT_EQ(used(), 0);
+  EXPECT_EQ(RunOnce(*e, 4, one, 9), 5);
+  EXPECT_EQ(used(), kept);
+}
+
+TEST(Executable, WeightsOverTheBudgetAreCopiedInEachCall) {
+  FakeGraph g;
+  ir::Value x = g.Parameter({4}), w = g.Parameter({4}, /*weight=*/true);
+  const Executable::Options options = TestOptions(/*weight_bytes=*/kAlignment - 1);
+  auto e = Executable::Create(g.Steps({g.Fusion({x, w}, {4}, AddKernel(4))}), options);
+  const float one[4] = {1, 1, 1, 1};
+  for (int call = 0; call < 4; ++call) EXPECT_EQ(RunOnce(*e, 1, one, 7), 2);
+  EXPECT_EQ(options.weights->budget()->used(), 0);
+}
+
 TEST(Executable, ExecutablesOfOneStoreShareWeights) {
   WeightGraph w;
   Executable::Options options = TestOptions();

@@ -1,0 +1,138 @@
+#include "backends/gpu/card_backend.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "backends/gpu/codegen/device_code.h"
+#include "backends/gpu/codegen/emit_ptx.h"
+#include "backends/gpu/driver/card_kernel.h"
+#include "backends/gpu/driver/driver.h"
+#include "jit/base/log.h"
+#include "jit/base/replace_file.h"
+#include "jit/base/status.h"
+#include "llvm/Config/llvm-config.h"
+
+namespace tektite::gpu {
+namespace {
+
+void Dump(const std::string& directory, const EmittedKernel& emitted, const DeviceCode& code) {
+  const std::string path = absl::StrCat(directory, "/", emitted.kernel->name());
+  for (const auto& [ending, text] :
+       {std::pair<const char*, std::string>(".loop", emitted.kernel->ToString()),
+        {".ptx", code.ptx}}) {
+    const absl::Status written = ReplaceFile(absl::StrCat(path, ending), text);
+    if (!written.ok()) Warn("dump_to: ", written.message());
+  }
+}
+
+class CardBackend final : public backend::Backend {
+ public:
+  CardBackend(std::shared_ptr<Card> card, std::string architecture, const Assembler* assembler,
+              CompiledHook hook)
+      : card_(std::move(card)),
+        architecture_(std::move(architecture)),
+        assembler_(assembler),
+        hook_(std::move(hook)) {
+    target_.cpu = architecture_;
+    // Not for the code: whose kernels are faster, the host's or the card's, is kept under it, too.
+    target_.features = card_->model();
+    target_.code_generator =
+        absl::StrCat("llvm ", LLVM_VERSION_STRING, ", ",
+                     assembler_ == nullptr ? absl::StrCat("driver ", card_->driver().version_text())
+                                           : assembler_->version());
+  }
+
+  absl::string_view name() const override { return "gpu"; }
+  const backend::TargetInfo& target() const override { return target_; }
+  std::shared_ptr<backend::Device> device() const override { return card_; }
+
+  absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
+      const ir::Node& fusion, const backend::CompileOptions& options) override {
+    TEKTITE_RETURN_IF_ERROR(card_->status());
+    TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name));
+    TEKTITE_ASSIGN_OR_RETURN(DeviceCode code,
+                             CompileForDevice(*emitted.kernel, architecture_, assembler_));
+    if (!options.dump_dir.empty()) Dump(options.dump_dir, emitted, code);
+    KernelImage image = KernelImage::Of(fusion.region(), emitted, std::move(code));
+    if (hook_ != nullptr) hook_(fusion, std::move(emitted), image.code);
+    return CardKernel::Create(card_, std::move(image));
+  }
+
+  bool keeps_images() const override { return true; }
+  absl::StatusOr<std::vector<std::shared_ptr<const backend::Kernel>>> Load(
+      absl::Span<const absl::string_view> images) override {
+    TEKTITE_RETURN_IF_ERROR(card_->status());
+    std::vector<KernelImage> read;
+    for (absl::string_view bytes : images) {
+      TEKTITE_ASSIGN_OR_RETURN(KernelImage image, KernelImage::Read(bytes));
+      read.push_back(std::move(image));
+    }
+    std::vector<std::shared_ptr<const backend::Kernel>> kernels;
+    for (KernelImage& image : read) {
+      TEKTITE_ASSIGN_OR_RETURN(auto kernel, CardKernel::Create(card_, std::move(image)));
+      kernels.push_back(std::move(kernel));
+    }
+    return kernels;
+  }
+
+ private:
+  const std::shared_ptr<Card> card_;
+  const std::string architecture_;
+  const Assembler* const assembler_;
+  const CompiledHook hook_;
+  backend::TargetInfo target_;
+};
+
+// "gpu" and "auto" mean the first card; what names none means it, too.
+absl::StatusOr<int> NumberOf(absl::string_view device) {
+  int number = 0;
+  if (!absl::ConsumePrefix(&device, "gpu:")) return 0;
+  if (absl::SimpleAtoi(device, &number)) return number;
+  return InvalidArgument("--device=gpu:", device, ": expected the number of a card");
+}
+
+absl::StatusOr<std::shared_ptr<Card>> SharedCard(int number, int64_t memory_limit) {
+  static auto& mutex = *new std::mutex;
+  static auto& cards = *new std::map<std::pair<int, int64_t>, std::weak_ptr<Card>>;
+  TEKTITE_ASSIGN_OR_RETURN(const Driver* driver, Driver::OfThisMachine());
+  std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<Card>& known = cards[{number, memory_limit}];
+  std::shared_ptr<Card> card = known.lock();
+  // One that is lost serves those who have it, with an error.
+  if (card != nullptr && card->status().ok()) return card;
+  TEKTITE_ASSIGN_OR_RETURN(card, Card::Open(driver, number, memory_limit));
+  known = card;
+  return card;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
+                                                                    const Assembler* assembler,
+                                                                    CompiledHook hook) {
+  absl::StatusOr<std::string> architecture = ArchitectureOf(card->major(), card->minor());
+  if (!architecture.ok()) {
+    return absl::Status(
+        architecture.status().code(),
+        absl::StrCat(card->name(), " (", card->model(), "): ", architecture.status().message()));
+  }
+  return std::make_unique<CardBackend>(std::move(card), *std::move(architecture), assembler,
+                                       std::move(hook));
+}
+
+absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& flags) {
+  TEKTITE_ASSIGN_OR_RETURN(const int number, NumberOf(flags.device));
+  const int64_t limit = std::min<int64_t>(std::max<int64_t>(flags.device_memory_mb, 0), 1 << 30)
+                        << 20;
+  TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
+  return CreateCardBackend(std::move(card), Assembler::OfThisMachine());
+}
+
+}  // namespace tektite::gpu

@@ -1,0 +1,42 @@
+// The back end for NVIDIA's GPUs.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(auto backend, CreateGpuBackend(flags));     // --device=gpu:1
+//   auto kernel = backend->Compile(fusion, options);
+//
+// Kernels are emitted (emit/emitter.h), become PTX and, where an assembler is at hand, a cubin
+// (codegen/device_code.h), and are loaded by the driver (driver/card.h).  All back ends of a
+// process for the same card and bound on its memory share one Card.
+//
+// Reads the flags --device and --device_memory_mb.  Unavailable with one line where there is no
+// card or no driver for it; Unimplemented for a card of a generation that no code is made for.
+#ifndef TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
+#define TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "backends/gpu/codegen/assembler.h"
+#include "backends/gpu/codegen/device_code.h"
+#include "backends/gpu/driver/card.h"
+#include "backends/gpu/emit/emitter.h"
+#include "jit/backend/backend.h"
+#include "jit/base/flags.h"
+
+namespace tektite::gpu {
+
+absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& flags);
+
+// Sees what was compiled: the fusion, what was emitted for it, and the code as it is loaded.
+using CompiledHook =
+    std::function<void(const ir::Node& fusion, EmittedKernel emitted, const DeviceCode& code)>;
+
+// `assembler` may be null.
+absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
+                                                                    const Assembler* assembler,
+                                                                    CompiledHook hook = nullptr);
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_

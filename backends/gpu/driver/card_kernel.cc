@@ -1,0 +1,73 @@
+#include "backends/gpu/driver/card_kernel.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "absl/container/fixed_array.h"
+#include "jit/base/status.h"
+
+namespace tektite::gpu {
+namespace {
+
+constexpr int64_t kMostBlocks = int64_t{1} << 31;
+// For the decision what is worth a thread or a copy: a launch, and what memory takes for a byte.
+constexpr double kLaunchNs = 3000, kByteNs = 0.001;
+
+constexpr size_t kTableOnStack = 128;
+using SizeTable = absl::FixedArray<int64_t, kTableOnStack>;
+
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+CardKernel::CardKernel(std::shared_ptr<Card> card, KernelImage image)
+    : card_(std::move(card)), number_(NextNumber()), image_(std::move(image)) {}
+
+absl::StatusOr<std::shared_ptr<const CardKernel>> CardKernel::Create(std::shared_ptr<Card> card,
+                                                                     KernelImage image) {
+  std::shared_ptr<CardKernel> kernel(new CardKernel(std::move(card), std::move(image)));
+  const DeviceCode& code = kernel->image_.code;
+  TEKTITE_ASSIGN_OR_RETURN(kernel->code_,
+                           LoadedCode::Load(kernel->card_.get(), kernel->name(), code.cubin.bytes,
+                                            code.ptx, kernel->threads()));
+  if (kernel->code_->resident_blocks() < 1) {
+    return Unimplemented("kernel ", kernel->name(), ": a block of ", kernel->threads(),
+                         " threads does not fit a multiprocessor of ", kernel->card_->name());
+  }
+  kernel->image_.resident_blocks = kernel->code_->resident_blocks();
+  return kernel;
+}
+
+backend::LaunchPlan CardKernel::Plan(absl::Span<const int64_t> sizes) const {
+  SizeTable table(
+      static_cast<size_t>(std::max(image_.launch.table_size(), image_.sizes.table_size())), 0);
+  backend::LaunchPlan plan;
+  plan.fits = image_.sizes.complete() && image_.sizes.Run(sizes.data(), table.data());
+  plan.fits =
+      image_.launch.complete() && image_.launch.Run(sizes.data(), table.data()) && plan.fits;
+  plan.fits = plan.fits && table[image_.blocks] >= 0 && table[image_.blocks] < kMostBlocks;
+  plan.scratch_bytes = table[image_.scratch_bytes];
+  plan.cost_ns = kLaunchNs + kByteNs * static_cast<double>(table[image_.moved_bytes]);
+  return plan;
+}
+
+bool CardKernel::CanRunInPlace(int operand, int result) const {
+  const auto& pairs = image_.in_place;
+  return std::find(pairs.begin(), pairs.end(), std::pair(operand, result)) != pairs.end();
+}
+
+int64_t CardKernel::FillFrame(absl::Span<void* const> buffers, const void* scratch,
+                              absl::Span<const int64_t> sizes, uint64_t* words) const {
+  for (void* buffer : buffers) *words++ = reinterpret_cast<uint64_t>(buffer);
+  *words++ = reinterpret_cast<uint64_t>(scratch);
+  // Plan has found that the sizes fit.
+  static_cast<void>(image_.sizes.Run(sizes.data(), reinterpret_cast<int64_t*>(words)));
+  SizeTable table(static_cast<size_t>(image_.launch.table_size()));
+  static_cast<void>(image_.launch.Run(sizes.data(), table.data()));
+  return table[image_.blocks];
+}
+
+}  // namespace tektite::gpu

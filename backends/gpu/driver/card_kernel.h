@@ -1,0 +1,81 @@
+// A kernel that a card's streams launch, and its image for the disk cache.
+//
+//   KernelImage image = ...;                                  // facts, cubin, PTX
+//   TEKTITE_ASSIGN_OR_RETURN(auto kernel, CardKernel::Create(card, std::move(image)));
+//   stream.Launch(*kernel, kernel->Plan(sizes), buffers, sizes);
+//
+// An image holds all that a launch needs beside the code, what the assembler says of registers and
+// spills, and how many blocks a multiprocessor holds; DescribeImage shows it to people.
+#ifndef TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
+#define TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "backends/gpu/codegen/device_code.h"
+#include "backends/gpu/driver/card.h"
+#include "backends/gpu/driver/loaded_code.h"
+#include "backends/gpu/emit/emitter.h"
+#include "jit/backend/kernel.h"
+#include "jit/ir/dim_program.h"
+
+namespace tektite::gpu {
+
+struct KernelImage {
+  std::string name;       // of the function in the code
+  ir::DimProgram sizes;   // the table that the code reads
+  ir::DimProgram launch;  // what a launch needs, at these places of its table:
+  int blocks = 0, scratch_bytes = 0, moved_bytes = 0;
+  int num_buffers = 0;
+  int threads = 0;  // of a block
+  std::vector<std::pair<int, int>> in_place;
+  int resident_blocks = 0;  // of a multiprocessor; 0: not asked yet
+  DeviceCode code;
+
+  static KernelImage Of(const ir::Graph& region, const EmittedKernel& emitted, DeviceCode code);
+  std::string Write() const;
+  // InvalidArgument for bytes that are no image.
+  static absl::StatusOr<KernelImage> Read(absl::string_view bytes);
+};
+
+// "40 registers, 0 bytes spilled, ..." of an image; empty for bytes that are none.
+std::string DescribeImage(absl::string_view bytes);
+
+class CardKernel final : public backend::Kernel {
+ public:
+  static absl::StatusOr<std::shared_ptr<const CardKernel>> Create(std::shared_ptr<Card> card,
+                                                                  KernelImage image);
+  backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override;
+  bool CanRunInPlace(int operand, int result) const override;
+  std::string Image() const override { return image_.Write(); }
+
+  const std::string& name() const { return image_.name; }
+  const std::shared_ptr<const LoadedCode>& code() const { return code_; }
+  const Card& card() const { return *card_; }
+  int threads() const { return image_.threads; }
+  // Tells kernels of a process apart, also those that are gone.
+  uint64_t number() const { return number_; }
+  int num_buffers() const { return image_.num_buffers; }
+  // What a launch passes (docs/design/gpu.md).
+  int frame_words() const { return image_.num_buffers + 1 + image_.sizes.table_size(); }
+  // Fills a frame, and says how many blocks read it.
+  int64_t FillFrame(absl::Span<void* const> buffers, const void* scratch,
+                    absl::Span<const int64_t> sizes, uint64_t* words) const;
+
+ private:
+  CardKernel(std::shared_ptr<Card> card, KernelImage image);
+
+  const std::shared_ptr<Card> card_;
+  const uint64_t number_;
+  KernelImage image_;
+  std::shared_ptr<const LoadedCode> code_;
+};
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_

@@ -1,0 +1,83 @@
+// Types and numbers of NVIDIA's driver interface, as far as they are used here.
+//
+// The build needs no CUDA toolkit: what libcuda's functions take and return is declared by hand.
+// Handles are pointers to objects that only the driver knows.  The numbers are part of the driver's
+// binary interface, which never changes.  tests/gpu/driver_declarations_test.cc compares all of
+// this with NVIDIA's header where a machine has it.
+#ifndef TEKTITE_BACKENDS_GPU_DRIVER_DRIVER_TYPES_H_
+#define TEKTITE_BACKENDS_GPU_DRIVER_DRIVER_TYPES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tektite::gpu {
+
+using CuResult = int;
+using CuDevice = int;
+using CuAddress = unsigned long long;  // in a card's memory
+using CuContext = struct CuContextObject*;
+using CuEvent = struct CuEventObject*;
+using CuFunction = struct CuFunctionObject*;
+using CuGraph = struct CuGraphObject*;
+using CuGraphExec = struct CuGraphExecObject*;
+using CuMemoryPool = struct CuMemoryPoolObject*;
+using CuModule = struct CuModuleObject*;
+using CuStream = struct CuStreamObject*;
+
+// Results that are told apart; all others are errors of their name.
+enum : CuResult {
+  kCuSuccess = 0,
+  kCuInvalidValue = 1,
+  kCuOutOfMemory = 2,
+  kCuDeinitialized = 4,
+  kCuStubLibrary = 34,
+  kCuDeviceUnavailable = 46,
+  kCuNoDevice = 100,
+  kCuEccUncorrectable = 214,
+  kCuNvlinkUncorrectable = 220,
+  kCuIllegalAddress = 700,
+  kCuLaunchTimeout = 702,
+  kCuContextIsDestroyed = 709,
+  kCuAssert = 710,
+  kCuHardwareStackError = 714,
+  kCuIllegalInstruction = 715,
+  kCuMisalignedAddress = 716,
+  kCuInvalidAddressSpace = 717,
+  kCuInvalidPc = 718,
+  kCuLaunchFailed = 719,
+  kCuUnknown = 999,
+};
+
+enum CuDeviceAttribute : int {
+  kCuMultiprocessorCount = 16,
+  kCuCapabilityMajor = 75,
+  kCuCapabilityMinor = 76,
+  kCuMemoryPoolsSupported = 115,
+};
+
+enum CuFunctionAttribute : int {
+  kCuLocalBytes = 3,  // of a thread: its stack and spilled registers
+  kCuRegisters = 4,
+};
+
+enum CuMemoryPoolAttribute : int { kCuReleaseThreshold = 4 };  // a uint64_t
+enum CuCaptureMode : int { kCuCaptureOfThread = 1 };
+enum CuJitOption : int { kCuErrorLog = 5, kCuErrorLogBytes = 6 };
+
+inline constexpr unsigned kCuNonBlockingStream = 1;
+inline constexpr unsigned kCuEventWithoutTiming = 2;
+
+struct CuMemoryPoolProperties {
+  int allocation_type = 1;  // memory that stays where it is
+  int handle_types = 0;     // not for other processes
+  int location_type = 1;    // a device, of this number:
+  int location = 0;
+  void* security_attributes = nullptr;
+  size_t most_bytes = 0;
+  unsigned short usage = 0;
+  unsigned char reserved[54] = {};
+};
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_DRIVER_DRIVER_TYPES_H_

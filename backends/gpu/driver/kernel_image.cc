@@ -1,0 +1,113 @@
+// Images of kernels for a card: what is kept on disk.
+#include "absl/strings/str_cat.h"
+#include "backends/gpu/driver/card_kernel.h"
+#include "jit/base/bytes.h"
+#include "jit/base/status.h"
+#include "jit/ir/symbols.h"
+
+namespace tektite::gpu {
+namespace {
+
+using ir::Dim;
+
+constexpr int KernelImage::*kPlaces[] = {&KernelImage::blocks, &KernelImage::scratch_bytes,
+                                         &KernelImage::moved_bytes};
+constexpr int KernelImage::*kNumbers[] = {&KernelImage::num_buffers, &KernelImage::threads,
+                                          &KernelImage::resident_blocks};
+constexpr int64_t Resources::*kResources[] = {
+    &Resources::shared_bytes, &Resources::constant_bytes, &Resources::stack_bytes,
+    &Resources::spill_store_bytes, &Resources::spill_load_bytes};
+constexpr int64_t kMostBuffers = 4096;
+
+}  // namespace
+
+KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitted,
+                            DeviceCode code) {
+  const loop::Kernel& kernel = *emitted.kernel;
+  KernelImage image;
+  image.name = kernel.name();
+  image.sizes = kernel.sizes;
+  image.launch = ir::DimProgram(kernel.sizes.symbols());
+  image.blocks = image.launch.Add(kernel.launch.blocks);
+  image.scratch_bytes = image.launch.Add(kernel.scratch_bytes);
+  Dim moved(0);
+  const auto add = [&](const ir::Shape& shape) {
+    moved = moved + shape.NumElements() * Dim(ir::DTypeBytes(shape.dtype()));
+  };
+  for (const ir::Node* p : region.parameters()) add(p->shape());
+  for (ir::Value v : region.outputs()) add(v.shape());
+  image.moved_bytes = image.launch.Add(moved);
+  image.num_buffers = static_cast<int>(kernel.buffers().size());
+  image.threads = kernel.launch.threads;
+  image.in_place = emitted.in_place;
+  image.code = std::move(code);
+  return image;
+}
+
+std::string KernelImage::Write() const {
+  ByteWriter w;
+  w.String(name);
+  sizes.Write(&w);
+  launch.Write(&w);
+  for (const auto place : kPlaces) w.I64(this->*place);
+  for (const auto number : kNumbers) w.I64(this->*number);
+  w.U64(in_place.size());
+  for (auto [operand, result] : in_place) {
+    w.I64(operand);
+    w.I64(result);
+  }
+  w.I64(code.cubin.resources.registers);
+  for (const auto resource : kResources) w.I64(code.cubin.resources.*resource);
+  w.String(code.cubin.bytes);
+  w.String(code.ptx);
+  return w.Take();
+}
+
+absl::StatusOr<KernelImage> KernelImage::Read(absl::string_view bytes) {
+  const auto refusal = [] { return InvalidArgument("not the image of a kernel for a GPU"); };
+  ByteReader r(bytes);
+  KernelImage image;
+  image.name = std::string(r.String());
+  if (!image.sizes.Read(&r) || !image.launch.Read(&r)) return refusal();
+  for (const auto place : kPlaces) {
+    const int64_t at = r.I64();
+    if (at < 0 || at >= image.launch.table_size()) return refusal();
+    image.*place = static_cast<int>(at);
+  }
+  for (const auto number : kNumbers) {
+    const int64_t value = r.I64();
+    if (value < 0 || value > kMostBuffers) return refusal();
+    image.*number = static_cast<int>(value);
+  }
+  image.in_place.resize(r.Count(2 * sizeof(int64_t)));
+  for (auto& [operand, result] : image.in_place) {
+    operand = static_cast<int>(r.I64());
+    result = static_cast<int>(r.I64());
+  }
+  image.code.cubin.resources.registers = static_cast<int>(r.I64());
+  for (const auto resource : kResources) image.code.cubin.resources.*resource = r.I64();
+  image.code.cubin.bytes = std::string(r.String());
+  image.code.ptx = std::string(r.String());
+  if (!r.AtEnd() || image.threads < 1 || image.threads > loop::kMostThreads ||
+      image.sizes.num_symbols() != image.launch.num_symbols()) {
+    return refusal();
+  }
+  return image;
+}
+
+std::string DescribeImage(absl::string_view bytes) {
+  const absl::StatusOr<KernelImage> image = KernelImage::Read(bytes);
+  if (!image.ok()) return "";
+  const Resources& r = image->code.cubin.resources;
+  std::string text = absl::StrCat(image->threads, " threads a block");
+  if (image->resident_blocks > 0) {
+    absl::StrAppend(&text, ", ", image->resident_blocks, " blocks (",
+                    image->resident_blocks * image->threads, " threads) a multiprocessor");
+  }
+  if (image->code.cubin.bytes.empty()) return absl::StrCat(text, "; PTX that the driver assembles");
+  return absl::StrCat(text, "; ", r.registers, " registers a thread, ", r.spilled_bytes(),
+                      " bytes spilled, ", r.stack_bytes, " bytes of stack; ", r.shared_bytes,
+                      " bytes of shared memory a block");
+}
+
+}  // namespace tektite::gpu

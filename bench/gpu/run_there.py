@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Runs on a machine with a card and nothing of ours but this archive: `python3 run_there.py RESULT.json`.
+
+Each step is printed as it goes, and the file is written after each, so that a run that is cut off leaves what it has.
+Needs numpy.  PyTorch, JAX and compute-sanitizer are used where they are there, and named as absent otherwise.
+
+    python3 run_there.py RESULT.json --steps conformance,checks    some of the steps
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from cases import CASES, Case
+
+HERE = Path(__file__).resolve().parent
+# No library of ours is in a place where the loader looks by itself.
+LOADER = {**os.environ, "LD_LIBRARY_PATH": f"{HERE / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+FILTER = "--gtest_filter=*gpu_card"
+
+
+def call(command: list, timeout: float, **environment: str) -> subprocess.CompletedProcess:
+    try:
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout,
+                              env={**LOADER, **environment}, check=False)
+    except (subprocess.TimeoutExpired, OSError) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def machine() -> dict:
+    said = call(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"], 60)
+    found = {"card": said.stdout.strip() or None, "python": sys.version.split()[0]}
+    for package in ("torch", "jax"):
+        there = call([sys.executable, "-c", f"import {package}; print({package}.__version__)"], 300)
+        found[package] = there.stdout.strip() if there.returncode == 0 else None
+    return found
+
+
+def tests(words: list, timeout: float) -> dict:
+    said = call([*words, HERE / "bin/conformance_test", FILTER], timeout, TEKTITE_CONFORMANCE_CARD="0")
+    passed = re.search(r"\[  PASSED  \] (\d+) test", said.stdout)
+    failed = sorted(set(re.findall(r"\[  FAILED  \] (\S+?),? ", said.stdout)))
+    return {"passed": int(passed[1]) if passed else 0, "failed": failed, "exit": said.returncode,
+            "said": (said.stdout + said.stderr)[-3000:] if said.returncode else ""}
+
+
+def sanitizer(timeout: float) -> dict:
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(tool).exists():
+        return {"absent": "compute-sanitizer"}
+    return {check: tests([tool, "--tool", check, "--error-exitcode", "9"], timeout)
+            for check in ("memcheck", "racecheck", "initcheck")}
+
+
+def run(case: Case, sizes: tuple, folder: Path, device: str, *more: str) -> subprocess.CompletedProcess:
+    program = folder / "case.ir"
+    program.write_text(case.ir(*sizes))
+    words = [HERE / "bin/tektite", "run", program, "--device", device, "-d", folder / device.replace(":", ""), *more]
+    for number, array in enumerate(case.arrays(sizes)):
+        np.save(folder / f"x{number}.npy", array)
+        words += ["-i", folder / f"x{number}.npy"]
+    return call(words, 600)
+
+
+def check(case: Case) -> dict:
+    """The card's results beside those of the CPU's code."""
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        for device in ("cpu", "gpu:0"):
+            said = run(case, case.check, folder, device, "--repeat", "5")
+            if said.returncode != 0:
+                return {"ok": False, "said": f"{device}: {said.stderr.strip()}"}
+        want, got = np.load(folder / "cpu/out0.npy"), np.load(folder / "gpu0/out0.npy")
+        error = float(np.abs(got - want).max() / max(float(np.abs(want).max()), 1e-30))
+        return {"ok": error <= case.tolerance, "error": error, "tolerance": case.tolerance}
+
+
+def measure(case: Case) -> dict:
+    """Microseconds of the kernels, each waited for, and of whole calls with copies of arguments and results."""
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        said = run(case, case.measure, folder, "gpu:0", "--repeat", "30", "--time", "--profile")
+        if said.returncode != 0:
+            return {"failed": said.stderr.strip()}
+        lines = [json.loads(line) for line in said.stdout.splitlines() if line.startswith('{"cluster"')]
+        kernels = [line for line in lines if "least_microseconds" in line]
+        least = sum(k["least_microseconds"] for k in kernels)
+        call_ms = re.search(r"later calls: median ([\d.]+) ms", said.stdout)
+        result_bytes = int(np.load(folder / "gpu0/out0.npy").nbytes)
+    figures = {"sizes": case.measure, "kernels": len(kernels), "microseconds": least,
+               "call_microseconds": float(call_ms[1]) * 1e3 if call_ms else None}
+    if least > 0:
+        figures["gb_per_s"] = case.moved_bytes(case.measure, result_bytes) / least / 1e3
+        figures["tflop_per_s"] = case.flops(*case.measure) / least / 1e6
+    return figures
+
+
+def rival(engine: str, expression: str, case: Case | None) -> dict:
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        for number, array in enumerate(case.arrays(case.measure) if case else []):
+            np.save(folder / f"x{number}.npy", array)
+        said = call([sys.executable, HERE / "rival.py", engine, expression, folder], 900)
+    if said.returncode != 0:
+        return {"failed": (said.stderr.strip().splitlines() or ["no word"])[-1]}
+    return json.loads(said.stdout.splitlines()[-1])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("result", type=Path)
+    parser.add_argument("--steps", default="machine,checks,conformance,measures,rivals,sanitizer")
+    options = parser.parse_args()
+    steps = options.steps.split(",")
+    results: dict = {"commit": (HERE / "commit").read_text().strip()}
+
+    def keep(step: str, what: dict) -> None:
+        results.setdefault(step, {}).update(what)
+        options.result.write_text(json.dumps(results, indent=1))
+        print(step, json.dumps(what)[:2000], flush=True)
+
+    if "machine" in steps:
+        keep("machine", machine())
+    if "checks" in steps:
+        for case in CASES:
+            keep("checks", {case.name: check(case)})
+    if "conformance" in steps:
+        keep("conformance", tests([], 1200))
+    if "measures" in steps:
+        for case in CASES:
+            keep("measures", {case.name: measure(case)})
+    if "rivals" in steps:
+        keep("rivals", {"copy": rival("copy", "", None)})
+        for case in CASES:
+            for engine in ("torch", "jax"):
+                keep("rivals", {f"{case.name} {engine}": rival(engine, getattr(case, engine), case)})
+    if "sanitizer" in steps:
+        keep("sanitizer", sanitizer(3000))
+    bad = [name for name, outcome in results.get("checks", {}).items() if not outcome["ok"]]
+    bad += results.get("conformance", {}).get("failed", [])
+    print(f"{len(bad)} wrong: {' '.join(bad)}" if bad else "all right")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+#include "tests/gpu/card_interpreter.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backends/gpu/interpreter/interpreted_kernel.h"
+#include "jit/base/bytes.h"
+#include "jit/base/status.h"
+#include "tests/gpu/fake_driver/fake_driver.h"
+#include "tests/gpu/interpreting.h"
+
+namespace tektite::testing {
+namespace {
+
+struct Known {
+  std::string text;  // of its programs of sizes
+  std::unique_ptr<gpu::InterpretedKernel> kernel;
+  ir::DimProgram launch;     // at these places of its table:
+  std::vector<int> buffers;  // their bytes
+  int blocks = 0, scratch_bytes = 0;
+};
+
+using Candidates = std::vector<std::shared_ptr<const Known>>;
+
+struct Registry {
+  std::mutex mutex;  // guards what follows
+  // By name and code.  Kernels of one code may differ in how their sizes follow from symbols, which
+  // the frame tells.
+  std::map<std::pair<std::string, uint64_t>, Candidates> kernels;
+  std::string fault;
+
+  static Registry& Get() {
+    static auto& registry = *new Registry;
+    return registry;
+  }
+};
+
+absl::Status Run(const Known& known, const FakeLaunch& launch) {
+  const FakeDriver& fake = FakeDriver::Opened();
+  const loop::Kernel& kernel = known.kernel->kernel();
+  const size_t num_buffers = kernel.buffers().size();
+  const auto num_sizes = static_cast<size_t>(kernel.sizes.table_size());
+  if ((num_buffers + 1 + num_sizes) * sizeof(uint64_t) > launch.frame_bytes) {
+    return Internal("a frame of ", launch.frame_bytes, " bytes");
+  }
+  const auto* const table = reinterpret_cast<const int64_t*>(launch.frame + num_buffers + 1);
+  std::vector<int64_t> sizes(num_sizes), planned(static_cast<size_t>(known.launch.table_size()));
+  // A table begins with the symbols' values.
+  if (!kernel.sizes.Run(table, sizes.data()) || !known.launch.Run(table, planned.data())) {
+    return Internal("sizes that do not fit");
+  }
+  if (!std::equal(sizes.begin(), sizes.end(), table)) {
+    return absl::NotFoundError("another table of sizes");
+  }
+  if (planned[static_cast<size_t>(known.blocks)] != launch.blocks ||
+      kernel.launch.threads != static_cast<int>(launch.threads)) {
+    return absl::NotFoundError(
+        absl::StrCat(launch.blocks, " blocks of ", launch.threads, " threads"));
+  }
+  std::vector<gpu::DeviceBuffer> buffers;
+  for (size_t i = 0; i < num_buffers; ++i) {
+    const int64_t bytes = planned[static_cast<size_t>(known.buffers[i])];
+    void* const data =
+        bytes == 0 ? nullptr : fake.reach(launch.frame[i], static_cast<size_t>(bytes));
+    if (bytes > 0 && data == nullptr) return Internal("buffer ", i, " is not the card's");
+    buffers.push_back({data, bytes});
+  }
+  const int64_t scratch = planned[static_cast<size_t>(known.scratch_bytes)];
+  if (scratch > 0 &&
+      fake.reach(launch.frame[num_buffers], static_cast<size_t>(scratch)) == nullptr) {
+    return Internal("the scratch is not the card's");
+  }
+  return known.kernel->Run(
+      buffers, absl::MakeConstSpan(table, static_cast<size_t>(kernel.sizes.num_symbols())));
+}
+
+bool RunLaunch(const FakeLaunch& launch) {
+  Registry& registry = Registry::Get();
+  Candidates candidates;
+  {
+    std::lock_guard<std::mutex> lock(registry.mutex);
+    candidates = registry.kernels[{launch.kernel, launch.image}];
+  }
+  absl::Status status = Internal("was never compiled");
+  for (auto known = candidates.rbegin(); known != candidates.rend(); ++known) {
+    status = Run(**known, launch);
+    if (!absl::IsNotFound(status)) break;
+  }
+  if (status.ok()) return true;
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  registry.fault = absl::StrCat("kernel ", launch.kernel, ": ", status.message());
+  std::fprintf(stderr, "%s\n", registry.fault.c_str());
+  return false;
+}
+
+void Remember(const ir::Node& fusion, gpu::EmittedKernel emitted, const gpu::DeviceCode& code) {
+  auto known = std::make_shared<Known>();
+  known->launch = ir::DimProgram(emitted.kernel->sizes.symbols());
+  const auto add = [&](const ir::Shape& shape) {
+    known->buffers.push_back(
+        known->launch.Add(shape.NumElements() * ir::Dim(ir::DTypeBytes(shape.dtype()))));
+  };
+  for (const ir::Node* p : fusion.region().parameters()) add(p->shape());
+  for (ir::Value v : fusion.region().outputs()) add(v.shape());
+  known->blocks = known->launch.Add(emitted.kernel->launch.blocks);
+  known->scratch_bytes = known->launch.Add(emitted.kernel->scratch_bytes);
+  const std::string& image = code.cubin.bytes.empty() ? code.ptx : code.cubin.bytes;
+  const std::pair<std::string, uint64_t> key(emitted.kernel->name(),
+                                             FakeDriver::Opened().image_key(image.data()));
+  auto kernel = gpu::InterpretedKernel::Create(std::move(emitted.kernel), &SharedLaneFunctions());
+  Registry& registry = Registry::Get();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  if (!kernel.ok()) {
+    registry.fault = std::string(kernel.status().message());
+    return;
+  }
+  known->kernel = *std::move(kernel);
+  ByteWriter text;
+  known->kernel->kernel().sizes.Write(&text);
+  known->launch.Write(&text);
+  known->text = text.Take();
+  Candidates& candidates = registry.kernels[key];
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [&](const auto& other) { return other->text == known->text; }),
+                   candidates.end());
+  candidates.push_back(std::move(known));
+}
+
+}  // namespace
+
+gpu::CompiledHook InterpretOnFakeDriver() {
+  FakeDriver::Opened().set_runner(RunLaunch);
+  return Remember;
+}
+
+std::string LastKernelFault() {
+  std::lock_guard<std::mutex> lock(Registry::Get().mutex);
+  return Registry::Get().fault;
+}
+
+}  // namespace tektite::testing

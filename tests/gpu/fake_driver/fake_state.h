@@ -1,0 +1,119 @@
+// What the stand-in driver knows; internal to it.
+#ifndef TEKTITE_TESTS_GPU_FAKE_DRIVER_FAKE_STATE_H_
+#define TEKTITE_TESTS_GPU_FAKE_DRIVER_FAKE_STATE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/gpu/driver/driver_types.h"
+#include "tests/gpu/fake_driver/fake_driver.h"
+
+namespace tektite::gpu::fake {
+
+using testing::FakeDriver;
+using testing::FakeRunner;
+
+using Work = std::function<int()>;  // returns a CuResult
+
+// The memory of all cards, mapped twice.
+class Memory {
+ public:
+  Memory();
+  // 0: there is none.
+  uint64_t Allocate(size_t bytes);
+  bool Free(uint64_t address);
+  // Null where that is not all in one allocation.
+  void* Reach(uint64_t address, size_t bytes) const;
+  // From the address to its allocation's end.
+  size_t Room(uint64_t address) const;
+  int64_t held_bytes() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::byte *closed_ = nullptr, *open_ = nullptr;
+  std::map<uint64_t, size_t> free_, taken_;  // offset and bytes
+  int64_t held_bytes_ = 0;
+};
+
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  // Runs it later, or records it.
+  void Tell(Work work);
+  void Wait();
+  void BeginCapture();
+  bool EndCapture(std::vector<Work>* recorded);
+  bool is_recording() const { return recorded_ != nullptr; }
+
+ private:
+  void Serve();
+  std::unique_ptr<std::vector<Work>> recorded_;
+  std::mutex mutex_;
+  std::condition_variable more_, idle_;
+  std::deque<Work> waiting_;  // null: the last
+  bool runs_ = false;
+  std::thread thread_;
+};
+
+struct Event {
+  std::shared_ptr<std::atomic<bool>> reached = std::make_shared<std::atomic<bool>>(true);
+};
+
+struct Module {
+  uint64_t image;
+  std::string text;  // to find functions in
+};
+
+struct Function {
+  std::string name;
+  uint64_t image;
+};
+
+struct Failure {
+  int result, after, times;
+};
+
+// Of PTX or a cubin: where it ends, and what tells it from others.
+size_t ImageBytes(const void* image);
+uint64_t ImageKey(const void* image);
+
+struct State {
+  static State& Get();
+  void Reset();
+  // Counts a call; what it must answer instead of doing its work, or 0.
+  int Enter(const char* symbol, bool wants_context);
+  void Lose(int result);
+
+  Memory memory;
+  std::mutex mutex;  // guards what follows
+  int version, cards, major, minor;
+  size_t card_bytes;
+  FakeRunner runner = nullptr;
+  std::map<std::string, Failure> failures;
+  std::map<std::string, int64_t> calls;
+  std::map<void*, size_t> pinned;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+  std::atomic<int> lost{0};
+  std::set<void*> made;  // what the driver's user has not destroyed, such as a lost card's
+  std::atomic<int64_t> launches{0}, things{0};
+  int process = 0;  // that called cuInit
+
+ private:
+  State();
+};
+
+}  // namespace tektite::gpu::fake
+
+#endif  // TEKTITE_TESTS_GPU_FAKE_DRIVER_FAKE_STATE_H_
