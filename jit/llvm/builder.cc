@@ -201,6 +201,14 @@ Value Builder::Binary(Op op, Value a, Value b) {
   return Emit(instr);
 }
 
+Value Builder::BinaryNarrow(Op op, Value a, Value b) {
+  const Value v = Binary(op, a, b);
+  Instr* instr = v.instr();
+  const bool folded = v == a || v == b || instr->code != Code::kBinary;
+  if (!folded) instr->immediate = 1;
+  return v;
+}
+
 Value Builder::Fma(Value a, Value b, Value c) {
   return Emit(New(kernel_, Code::kFma, {a, b, c}, a.type()));
 }

@@ -190,6 +190,10 @@ class Builder {
   Value Max(Value a, Value b) { return Binary(ir::Op::kMax, a, b); }
   Value And(Value a, Value b) { return Binary(ir::Op::kAnd, a, b); }
   Value Or(Value a, Value b) { return Binary(ir::Op::kOr, a, b); }
+  // Quotient and remainder of s64 scalars that are at least 0 and below 2^31: a GPU has no division
+  // of 64 bits, and a sequence for it is long.
+  Value DivNarrow(Value a, Value b) { return BinaryNarrow(ir::Op::kDiv, a, b); }
+  Value RemNarrow(Value a, Value b) { return BinaryNarrow(ir::Op::kRem, a, b); }
   Value Fma(Value a, Value b, Value c);                          // a * b + c, rounded once
   Value Compare(absl::string_view direction, Value a, Value b);  // "eq" "ne" "lt" "le" "gt" "ge"
   Value Select(Value condition, Value on_true, Value on_false);  // also pointers
@@ -260,6 +264,7 @@ class Builder {
 
  private:
   Value Emit(Instr* instr);
+  Value BinaryNarrow(ir::Op op, Value a, Value b);
   Value WarpVote(ir::Op op, Value v);
   Kernel* kernel_;
   Block* block_;

@@ -209,6 +209,9 @@ class Lowering {
       case Code::kUnary:
         return LowerUnary(c_, instr.op, dtype, Operand(instr, 0));
       case Code::kBinary:
+        if (c_.device && instr.immediate != 0) {
+          return LowerNarrowDivision(c_, instr.op, Operand(instr, 0), Operand(instr, 1));
+        }
         return LowerBinary(c_, instr.op, dtype, Operand(instr, 0), Operand(instr, 1));
       case Code::kFma:
         return math::Fma(math::Num(&c_, Operand(instr, 0)), math::Num(&c_, Operand(instr, 1)),

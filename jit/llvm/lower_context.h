@@ -56,7 +56,10 @@ llvm::Value* LowerBitcast(LowerContext& c, llvm::Value* x, DType from, DType to)
 llvm::Value* LowerMemory(LowerContext& c, const Instr& instr,
                          const std::function<llvm::Value*(int)>& operand);
 
-// ---- lower_device.cc: between threads ----
+// ---- lower_device.cc ----
+// Of s64 from 0 to below 2^31.
+llvm::Value* LowerNarrowDivision(LowerContext& c, ir::Op op, llvm::Value* a, llvm::Value* b);
+// Between threads.
 llvm::Value* LowerBarrier(LowerContext& c);
 // `thread`: of kWarpRead.
 llvm::Value* LowerExchange(LowerContext& c, const Instr& instr, llvm::Value* x,

@@ -144,6 +144,20 @@ int FrameWords(const Kernel& kernel) {
 
 std::unique_ptr<Frame> MakeDeviceFrame(LowerContext& c) { return std::make_unique<DeviceFrame>(c); }
 
+llvm::Value* LowerNarrowDivision(LowerContext& c, ir::Op op, llvm::Value* a, llvm::Value* b) {
+  llvm::IRBuilder<>& builder = c.builder;
+  llvm::Value* x = builder.CreateTrunc(a, builder.getInt32Ty());
+  llvm::Value* y = builder.CreateTrunc(b, builder.getInt32Ty());
+  // No size is 0 where an index is below it; but LLVM must not conclude that.
+  if (!llvm::isa<llvm::ConstantInt>(y)) {
+    y = builder.CreateBinaryIntrinsic(llvm::Intrinsic::umax, y, builder.getInt32(1));
+  }
+  llvm::Value* result = builder.CreateUDiv(x, y);
+  // From the quotient, which is mostly needed too.
+  if (op == ir::Op::kRem) result = builder.CreateSub(x, builder.CreateMul(result, y));
+  return builder.CreateZExt(result, builder.getInt64Ty());
+}
+
 llvm::Value* LowerBarrier(LowerContext& c) {
   return c.builder.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {},
                                    {c.builder.getInt32(0)});

@@ -154,6 +154,7 @@ class Printer {
     std::string text = Results(instr);
     const bool has_op = instr.code == Code::kUnary || instr.code == Code::kBinary;
     absl::StrAppend(&text, has_op ? ir::OpName(instr.op) : CodeName(instr.code));
+    if (instr.code == Code::kBinary && instr.immediate != 0) absl::StrAppend(&text, " narrow");
     if (instr.code == Code::kReduceLanes || instr.code == Code::kWarpVote) {
       absl::StrAppend(&text, " ", ir::OpName(instr.op));
     }

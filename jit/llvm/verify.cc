@@ -232,6 +232,7 @@ class Verifier {
         return CheckArithmetic(instr);
       case Code::kBinary:
         TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
+        if (instr.immediate != 0) TEKTITE_RETURN_IF_ERROR(IsIndex(instr, instr.operands[0]));
         return CheckArithmetic(instr);
       case Code::kFma:
         TEKTITE_RETURN_IF_ERROR(Count(instr, 3, 3));

@@ -100,6 +100,7 @@ class ContractionEmitter {
 
   absl::Status Run(bool by_tiles) {
     kernel_.launch.resident_threads = kResidentThreads;
+    for (const Dim& size : {m_, n_, k_}) Note(RequireNarrow(kernel_, size));
     if (by_tiles) {
       EmitTile();
     } else {
@@ -113,10 +114,12 @@ class ContractionEmitter {
     const Dim row_tiles = CeilDiv(m_, tile_.rows()), column_tiles = CeilDiv(n_, tile_.columns());
     kernel_.launch.threads = static_cast<int>(tile_.threads());
     kernel_.launch.blocks = batch_ * row_tiles * column_tiles;
-    const Values block = loop::Delinearize(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
-    for (Value v : loop::Delinearize(b_, block[0], view_.batch())) index_.push_back(loop::At(v));
-    first_row_ = b_.Mul(block[1], b_.Index(tile_.rows()));
-    first_column_ = b_.Mul(block[2], b_.Index(tile_.columns()));
+    // A launch has fewer than 2^31 blocks.
+    const Indices block =
+        SplitNarrowIndex(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
+    index_ = SplitNarrowIndex(b_, block[0].base, view_.batch());
+    first_row_ = b_.Mul(block[1].base, b_.Index(tile_.rows()));
+    first_column_ = b_.Mul(block[2].base, b_.Index(tile_.columns()));
     row_thread_ = b_.Div(b_.ThreadIndex(), b_.Index(tile_.column_threads));
     column_thread_ = b_.Rem(b_.ThreadIndex(), b_.Index(tile_.column_threads));
 
@@ -136,7 +139,7 @@ class ContractionEmitter {
     ForEachResult(b_, view_.root(), [&](const Indices& position) {
       ContractionIndex index = view_.OfResult(b_, position);
       const auto add = [&](Value k, absl::Span<const Value> carried) {
-        index.k = SplitIndex(b_, k, view_.k());
+        index.k = SplitNarrowIndex(b_, k, view_.k());
         const Value x = Read(view_.root().operand(0), view_.Lhs(b_, index), {}, 1);
         const Value y = Read(view_.root().operand(1), view_.Rhs(b_, index), {}, 1);
         return Values{MultiplyAdd(x, y, carried[0])};
@@ -228,9 +231,9 @@ class ContractionEmitter {
       exists = Both(exists, b_.Compare("lt", k, b_.Index(k_)));
       ContractionIndex index;
       index.batch = index_;
-      index.k = SplitIndex(b_, k, view_.k(), side.along_k ? side.lanes : 1);
-      (side.is_lhs ? index.m : index.n) =
-          SplitIndex(b_, at, side.is_lhs ? view_.m() : view_.n(), side.along_k ? 1 : side.lanes);
+      index.k = SplitNarrowIndex(b_, k, view_.k(), side.along_k ? side.lanes : 1);
+      (side.is_lhs ? index.m : index.n) = SplitNarrowIndex(
+          b_, at, side.is_lhs ? view_.m() : view_.n(), side.along_k ? 1 : side.lanes);
       const auto element = side.is_lhs ? view_.Lhs(b_, index) : view_.Rhs(b_, index);
       fetched.push_back(
           Read(ir::Value{const_cast<Node*>(side.operand), 0}, element, exists, side.lanes));
@@ -350,8 +353,8 @@ class ContractionEmitter {
                                          static_cast<int>(lanes));
                ContractionIndex index;
                index.batch = index_;
-               index.m = SplitIndex(b_, m, view_.m());
-               index.n = SplitIndex(b_, n, view_.n(), lanes);
+               index.m = SplitNarrowIndex(b_, m, view_.m());
+               index.n = SplitNarrowIndex(b_, n, view_.n(), lanes);
                Note(StoreResults(b_, region_, view_.root(), view_.Result(b_, index), sum,
                                  static_cast<int>(lanes)));
              });

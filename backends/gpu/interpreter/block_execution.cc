@@ -12,6 +12,10 @@ using loop::Instr;
 using loop::kWarpThreads;
 using loop::Value;
 
+namespace {
+constexpr int64_t kNarrowEnd = int64_t{1} << 31;
+}  // namespace
+
 BlockExecution::BlockExecution(const loop::Kernel& kernel,
                                const std::vector<HostFunction>& functions,
                                absl::Span<const int64_t> sizes, int64_t scratch_bytes,
@@ -162,6 +166,9 @@ absl::Status BlockExecution::RunIf(const Instr& instr, const Mask& mask) {
 }
 
 absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
+  if (instr.code == Code::kBinary && instr.immediate != 0) {
+    TEKTITE_RETURN_IF_ERROR(CheckNarrow(instr, mask));
+  }
   if (const HostFunction function = functions_[instr.number]) {
     // In all threads: it touches nothing but its result, which no other thread of the block reads.
     absl::InlinedVector<void*, 4> arrays;
@@ -196,6 +203,18 @@ absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
       RunLanes(instr);
       return absl::OkStatus();
   }
+}
+
+absl::Status BlockExecution::CheckNarrow(const Instr& instr, const Mask& mask) {
+  for (int i = 0; i < 2; ++i) {
+    for (int t = 0; t < threads_; ++t) {
+      const int64_t v = Operand(instr, i).Get<int64_t>(t);
+      if (mask.on[t] != 0 && (v < 0 || v >= kNarrowEnd)) {
+        return Fault(instr, t, InvalidArgument(v, " is not from 0 to below 2^31"));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status BlockExecution::Fault(const Instr& instr, int thread, const absl::Status& what) const {

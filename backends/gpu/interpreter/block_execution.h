@@ -48,6 +48,7 @@ class BlockExecution {
   absl::Status RunIf(const loop::Instr& instr, const Mask& mask);
   void RunLanes(const loop::Instr& instr);
   void CopyWhere(const Mask& mask, ThreadValues& to, ThreadValues& from) const;
+  absl::Status CheckNarrow(const loop::Instr& instr, const Mask& mask);
   absl::Status RunBarrier(const loop::Instr& instr, const Mask& mask);
   absl::Status RunExchange(const loop::Instr& instr, const Mask& mask);
   absl::Status RunAccess(const loop::Instr& instr, const Mask& mask);
