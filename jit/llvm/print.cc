@@ -165,13 +165,17 @@ class Printer {
       absl::StrAppend(&text, " ", TypeText(instr.results[0]));
     } else if (instr.code == Code::kStore || instr.code == Code::kScatter) {
       absl::StrAppend(&text, " ", TypeText(instr.operands[2].type()));
-    } else if (instr.code == Code::kPrefetch) {
+    } else if (instr.code == Code::kPrefetch || instr.code == Code::kCopyAsync) {
       absl::StrAppend(&text, " ", ir::DTypeName(instr.access));
     }
     if (!instr.operands.empty()) absl::StrAppend(&text, " ", Operands(instr.operands));
     if (instr.code == Code::kWarpDown || instr.code == Code::kWarpXor) {
       absl::StrAppend(&text, ", ", instr.immediate);
     }
+    if (instr.code == Code::kLoadMatrices && instr.immediate != 0) {
+      absl::StrAppend(&text, ", transposed");
+    }
+    if (instr.code == Code::kWaitForCopies) absl::StrAppend(&text, " ", instr.immediate);
     if (instr.code == Code::kExtractLane || instr.code == Code::kInsertLane) {
       absl::StrAppend(&text, ", lane ", instr.immediate);
     }

@@ -115,8 +115,7 @@ class ContractionEmitter {
     kernel_.launch.threads = static_cast<int>(tile_.threads());
     kernel_.launch.blocks = batch_ * row_tiles * column_tiles;
     // A launch has fewer than 2^31 blocks.
-    const Indices block =
-        SplitNarrowIndex(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
+    const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
     index_ = SplitNarrowIndex(b_, block[0].base, view_.batch());
     first_row_ = b_.Mul(block[1].base, b_.Index(tile_.rows()));
     first_column_ = b_.Mul(block[2].base, b_.Index(tile_.columns()));
@@ -131,7 +130,10 @@ class ContractionEmitter {
     Values sums(static_cast<size_t>(kLanes * tile_.splits * tile_.splits),
                 b_.Splat(b_.Constant(accumulator_, 0), static_cast<int>(kLanes)));
     if (k_ != Dim(0)) sums = Accumulate(lhs, rhs, sums);
-    for (int64_t split = 0; split < tile_.splits; ++split) Finish(sums, split);
+    b_.For(b_.Index(0), b_.Index(tile_.splits), 1, [&](Value split) {
+      b_.Barrier();
+      Finish(sums, split);
+    });
   }
 
   // A result for each thread, for groups of few features.
@@ -204,14 +206,18 @@ class ContractionEmitter {
         [&] { return Values{b_.Splat(b_.Constant(accumulator_, 0), static_cast<int>(lanes))}; })[0];
   }
 
-  // Where vector `round` of this thread lies in a step: along k, and across.  One of the two is the
-  // same in every round.
+  // Where vector `round` of this thread lies in a step: along k, which is the same in every round,
+  // and across.
   std::pair<Value, Value> Place(const Side& side, int64_t round) {
-    const int64_t run = (side.along_k ? kDepth : side.width) / side.lanes;
-    const Value inner = b_.Mul(b_.Rem(b_.ThreadIndex(), b_.Index(run)), b_.Index(side.lanes));
-    const Value outer =
-        b_.Add(b_.Div(b_.ThreadIndex(), b_.Index(run)), b_.Index(round * (tile_.threads() / run)));
-    return side.along_k ? std::pair(inner, outer) : std::pair(outer, inner);
+    const int64_t vectors = kDepth / (side.along_k ? side.lanes : 1);  // along k
+    const int64_t across = tile_.threads() / vectors;
+    const Value by_k = side.along_k ? b_.Rem(b_.ThreadIndex(), b_.Index(vectors))
+                                    : b_.Div(b_.ThreadIndex(), b_.Index(across));
+    const Value by_across = side.along_k ? b_.Div(b_.ThreadIndex(), b_.Index(vectors))
+                                         : b_.Rem(b_.ThreadIndex(), b_.Index(across));
+    const int64_t lanes = side.along_k ? 1 : side.lanes;
+    return {b_.Mul(by_k, b_.Index(side.along_k ? side.lanes : 1)),
+            b_.Mul(b_.Add(by_across, b_.Index(round * across)), b_.Index(lanes))};
   }
   int64_t Rounds(const Side& side) const {
     return kDepth * side.width / side.lanes / tile_.threads();
@@ -261,22 +267,25 @@ class ContractionEmitter {
     }
   }
 
-  // From sums that are zero.
+  // From sums that are zero.  The first trip only fetches: so that code is there once.
   Values Accumulate(const Side& lhs, const Side& rhs, const Values& zeros) {
-    Keep(lhs, Fetch(lhs, b_.Index(0)), b_.Index(0));
-    Keep(rhs, Fetch(rhs, b_.Index(0)), b_.Index(0));
-    b_.Barrier();
-    return b_.For(b_.Index(0), b_.Index(k_), kDepth, zeros,
+    return b_.For(b_.Index(-kDepth), b_.Index(k_), kDepth, zeros,
                   [&](Value first, absl::Span<const Value> carried) {
-                    const Value half = b_.Rem(b_.Div(first, b_.Index(kDepth)), b_.Index(2));
+                    const Values sums(carried.begin(), carried.end());
                     const Value next = b_.Add(first, b_.Index(kDepth));
+                    const Value other = b_.RemNarrow(b_.DivNarrow(next, kDepth), 2);
                     const Values x = Fetch(lhs, next), y = Fetch(rhs, next);
-                    Values added = Multiply(
-                        lhs, rhs, half, in_steps_ ? zeros : Values(carried.begin(), carried.end()));
-                    for (size_t i = 0; in_steps_ && i < added.size(); ++i) {
-                      added[i] = b_.Add(carried[i], added[i]);
-                    }
-                    const Value other = b_.Sub(b_.Index(1), half);
+                    const Values added = b_.IfElse(
+                        b_.Compare("ge", first, b_.Index(0)),
+                        [&] {
+                          Values products = Multiply(lhs, rhs, b_.Sub(b_.Index(1), other),
+                                                     in_steps_ ? zeros : sums);
+                          for (size_t i = 0; in_steps_ && i < products.size(); ++i) {
+                            products[i] = b_.Add(sums[i], products[i]);
+                          }
+                          return products;
+                        },
+                        [&] { return sums; });
                     Keep(lhs, x, other);
                     Keep(rhs, y, other);
                     b_.Barrier();
@@ -324,16 +333,19 @@ class ContractionEmitter {
   int64_t StagedStride() const { return tile_.columns() + kPadding; }
 
   // Stores a part of the tile's rows: register tiles `split` of all threads.
-  void Finish(const Values& sums, int64_t split) {
-    if (split > 0) b_.Barrier();
+  void Finish(const Values& sums, Value split) {
     for (int64_t row = 0; row < kLanes; ++row) {
       const Value at = b_.Add(b_.Mul(b_.Add(b_.Mul(row_thread_, b_.Index(kLanes)), b_.Index(row)),
                                      b_.Index(StagedStride())),
                               b_.Mul(column_thread_, b_.Index(kLanes)));
       for (int64_t s = 0; s < tile_.splits; ++s) {
-        const int64_t sum = (split * kLanes + row) * tile_.splits + s;
-        b_.Store(shared_, b_.Add(at, b_.Index(s * tile_.columns() / tile_.splits)),
-                 sums[static_cast<size_t>(sum)]);
+        const auto sum = static_cast<size_t>(row * tile_.splits + s);
+        Value v = sums[sum];
+        if (tile_.splits > 1) {
+          v = b_.Select(b_.Compare("eq", split, b_.Index(0)), v,
+                        sums[sum + static_cast<size_t>(kLanes * tile_.splits)]);
+        }
+        b_.Store(shared_, b_.Add(at, b_.Index(s * tile_.columns() / tile_.splits)), v);
       }
     }
     b_.Barrier();
@@ -343,7 +355,7 @@ class ContractionEmitter {
            [&](Value v) {
              const Value row = b_.Div(v, vectors),
                          column = b_.Mul(b_.Rem(v, vectors), b_.Index(lanes));
-             const Value m = b_.Add(b_.Add(first_row_, row), b_.Index(split * rows));
+             const Value m = b_.Add(b_.Add(first_row_, row), b_.Mul(split, b_.Index(rows)));
              const Value n = b_.Add(first_column_, column);
              const Value exists =
                  b_.And(b_.Compare("lt", m, b_.Index(m_)), b_.Compare("lt", n, b_.Index(n_)));

@@ -45,9 +45,8 @@ Indices SplitNarrowIndex(loop::Builder& b, Value linear, const Dims& sizes, int6
   for (size_t i = sizes.size(); i-- > 1;) {
     at[i] = loop::At(b.Index(0));
     if (sizes[i] == Dim(1)) continue;
-    const Value size = b.Index(sizes[i]), rest = b.DivNarrow(linear, size);
-    at[i].base = b.RemNarrow(linear, size);
-    linear = rest;
+    at[i].base = b.RemNarrow(linear, sizes[i]);
+    linear = b.DivNarrow(linear, sizes[i]);
   }
   if (!at.empty()) at[0] = loop::At(linear);
   if (lanes > 1) at.back().coefficient = 1;

@@ -28,6 +28,7 @@ BlockExecution::BlockExecution(const loop::Kernel& kernel,
       threads_(kernel.launch.threads),
       scratch_(memory->AddScratch(scratch_bytes)),
       shared_(memory->AddShared(kernel.launch.shared_bytes)),
+      copies_(static_cast<size_t>(threads_)),
       values_(kernel.body().arena->instrs.size()) {
   for (const auto& [key, leaf] : kernel.body().arena->leaves) {
     MakeResults(*leaf);
@@ -92,6 +93,7 @@ void BlockExecution::SetLeaf(const Instr& leaf) {
 absl::Status BlockExecution::Run(int64_t block) {
   block_ = block;
   memory_.BeginBlock();
+  for (Copies& copies : copies_) copies = {};
   for (const auto& [key, leaf] : kernel_.body().arena->leaves) {
     if (leaf->code == Code::kBlockIndex) SetLeaf(*leaf);
   }
@@ -192,6 +194,12 @@ absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
     case Code::kWarpVote:
     case Code::kWarpXor:
       return RunExchange(instr, mask);
+    case Code::kCommitCopies:
+    case Code::kCopyAsync:
+    case Code::kLoadMatrices:
+    case Code::kWaitForCopies:
+    case Code::kWarpMultiply:
+      return RunMatrix(instr, mask);
     case Code::kLoad:
     case Code::kStore:
     case Code::kGather:
@@ -283,6 +291,16 @@ absl::Status BlockExecution::RunBarrier(const Instr& instr, const Mask& mask) {
   return absl::OkStatus();
 }
 
+absl::Status BlockExecution::CheckWarp(const Instr& instr, const Mask& mask, int warp,
+                                       int there) const {
+  if (there == kWarpThreads) return absl::OkStatus();
+  const auto begin = mask.on.begin() + warp;
+  const auto missing = std::find(begin, begin + kWarpThreads, 0) - mask.on.begin();
+  return Fault(instr, static_cast<int>(missing),
+               InvalidArgument("divergent exchange: ", there, " of ", kWarpThreads,
+                               " threads of a warp reach it, and not this one"));
+}
+
 absl::Status BlockExecution::RunExchange(const Instr& instr, const Mask& mask) {
   ThreadValues& result = Result(instr);
   ThreadValues& x = Operand(instr, 0);
@@ -291,12 +309,7 @@ absl::Status BlockExecution::RunExchange(const Instr& instr, const Mask& mask) {
     const auto begin = mask.on.begin() + warp;
     const auto there = std::count(begin, begin + kWarpThreads, 1);
     if (there == 0) continue;
-    if (there < kWarpThreads) {
-      const auto missing = std::find(begin, begin + kWarpThreads, 0) - mask.on.begin();
-      return Fault(instr, static_cast<int>(missing),
-                   InvalidArgument("divergent exchange: ", there, " of ", kWarpThreads,
-                                   " threads of a warp reach it, and not this one"));
-    }
+    TEKTITE_RETURN_IF_ERROR(CheckWarp(instr, mask, warp, static_cast<int>(there)));
     int ons = 0;
     if (instr.code == Code::kWarpVote) {
       for (int t = warp; t < warp + kWarpThreads; ++t) ons += x.Get<uint8_t>(t) != 0 ? 1 : 0;
