@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/gpu/emit/matrix_tile.h"
+#include "backends/gpu/emit/root_epilogue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/llvm/warp_matrix.h"
@@ -163,9 +164,27 @@ TEST(InterpreterMatrix, NarrowDivisions) {
     EXPECT_EQ(y[t], (100 + t) / 7);
     EXPECT_EQ(y[32 + t], (100 + t) % 7);
   }
+  EXPECT_EQ(divide(0, 100, &y), "");  // as by 1
+  EXPECT_EQ(y[5], 105);
+  EXPECT_EQ(y[32 + 5], 0);
   EXPECT_EQ(divide(3, (int64_t{1} << 31) - kWarpThreads, &y), "");
   EXPECT_THAT(divide(3, (int64_t{1} << 31) - 8, &y), HasSubstr("thread 8"));
   EXPECT_THAT(divide(int64_t{1} << 31, 0, &y), HasSubstr("is not from 0 to below 2^31"));
+}
+
+TEST(InterpreterMatrix, SizesThatMustBeNarrow) {
+  const auto run = [](int64_t size) {
+    auto k = std::make_unique<loop::Kernel>("k", std::vector<loop::BufferInfo>{},
+                                            std::vector<std::string>{"n"});
+    k->launch.threads = kWarpThreads;
+    EXPECT_TRUE(gpu::RequireNarrow(*k, ir::Dim::Symbol("n") * 2).ok());
+    return std::string(Interpret(std::move(k), {}, {size}).message());
+  };
+  EXPECT_EQ(run((int64_t{1} << 30) - 1024), "");
+  EXPECT_THAT(run(int64_t{1} << 30), HasSubstr("does not fit 64 bits"));
+  loop::Kernel fixed("k", {});
+  EXPECT_TRUE(gpu::RequireNarrow(fixed, 1 << 30).ok());
+  EXPECT_EQ(gpu::RequireNarrow(fixed, int64_t{1} << 31).code(), absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace
