@@ -13,12 +13,16 @@
 // A convolution whose groups have few features (a depthwise one) fills no tiles: there a thread
 // takes a result.
 //
-// Limits: f16 and bf16 are widened in shared memory, no matrix instructions; sums are not split
-// between blocks, so few results of long sums keep few multiprocessors busy.
+// Products of few rows, and those of f16 and bf16, have kernels of their own.
+//
+// Limits: sums are not split between blocks, so few results of long sums keep few multiprocessors
+// busy.
 #include <algorithm>
 
 #include "backends/gpu/emit/contraction_view.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/few_rows_contraction.h"
+#include "backends/gpu/emit/matrix_contraction.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -412,6 +416,14 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
   }
   EmittedKernel result;
   result.kernel = loop::MakeKernel(fusion, name);
+  if (IsOfFewRows(view)) {
+    TEKTITE_RETURN_IF_ERROR(EmitFewRows(region, view, result.kernel.get()));
+    return result;
+  }
+  if (!singles && HasMatrixInstructions(view)) {
+    TEKTITE_RETURN_IF_ERROR(EmitMatrixContraction(region, view, result.kernel.get()));
+    return result;
+  }
   ContractionEmitter emitter(region, view, result.kernel.get());
   TEKTITE_RETURN_IF_ERROR(emitter.Run(/*by_tiles=*/!singles));
   return result;
