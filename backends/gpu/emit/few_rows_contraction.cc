@@ -30,6 +30,8 @@ constexpr int64_t kMostRows = 8;
 constexpr int64_t kThreads = 256, kWarps = kThreads / kWarpThreads;
 // Terms of k that a thread takes at once, of weights [k][n]: so many loads are under way.
 constexpr int64_t kTerms = 4;
+// Shorter sums leave most threads without a term.
+constexpr int64_t kFewestTerms = 32;
 // Columns of a warp, of weights [n][k].
 constexpr int64_t kColumns = 2;
 // Blocks that keep a large card busy.
@@ -275,7 +277,7 @@ bool IsOfFewRows(const ContractionView& view) {
   if (root.op() != ir::Op::kDotGeneral || !ir::IsFloat(dtype) ||
       root.operand_shape(0).dtype() != dtype || root.operand(1).node->op() != ir::Op::kParameter ||
       along == Along::kNothing || Product(view.m()).value_or(kMostRows + 1) > kMostRows ||
-      Product(view.m()) == Dim(0)) {
+      Product(view.m()) == Dim(0) || Product(view.k()).value_or(kFewestTerms) < kFewestTerms) {
     return false;
   }
   const Dims& run = along == Along::kN ? view.n() : view.k();
