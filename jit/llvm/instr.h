@@ -40,7 +40,7 @@ struct Instr {
   ir::Op op = ir::Op::kAdd;    // kUnary, kBinary, kReduceLanes, kWarpVote
   DType access = DType::kS64;  // element type of the memory accessed
   int number = 0;              // order of creation within the kernel
-  int64_t immediate = 0;  // what it is stands in code_list.inc
+  int64_t immediate = 0;
   absl::InlinedVector<Type, 1> results;
   absl::InlinedVector<Value, 3> operands;
   std::vector<int> lanes;      // kShuffle
