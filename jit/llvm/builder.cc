@@ -201,6 +201,22 @@ Value Builder::Binary(Op op, Value a, Value b) {
   return Emit(instr);
 }
 
+Value Builder::BinaryNarrow(Op op, Value a, const ir::Dim& size) {
+  // A size of 0 has no index below it, but code for it may run: by 0 is as by 1.
+  const ir::Dim divisor = ir::Max(size, 1);
+  const Value b = Index(divisor), v = Binary(op, a, b);
+  Instr* instr = v.instr();
+  const bool folded = v == a || v == b || instr->code != Code::kBinary;
+  if (folded || !kernel_->is_for_device()) return v;
+  instr->immediate = 1;
+  if (!divisor.is_constant()) {
+    // (2^62 + e) / size with 0 < e <= size: times a it is less than 1 / size too large, since
+    // a e < 2^62.
+    instr->operands.push_back(Index(FloorDiv(int64_t{1} << kReciprocalBits, divisor) + 1));
+  }
+  return v;
+}
+
 Value Builder::Fma(Value a, Value b, Value c) {
   return Emit(New(kernel_, Code::kFma, {a, b, c}, a.type()));
 }

@@ -24,6 +24,9 @@ enum class Code : uint8_t {
 #undef TEKTITE_LOOP_CODE
 };
 
+// Of a narrow division: the reciprocal counts units of 2^-kReciprocalBits.
+inline constexpr int kReciprocalBits = 62;
+
 absl::string_view CodeName(Code code);
 
 enum class Direction : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kInvalid };

@@ -190,6 +190,10 @@ class Builder {
   Value Max(Value a, Value b) { return Binary(ir::Op::kMax, a, b); }
   Value And(Value a, Value b) { return Binary(ir::Op::kAnd, a, b); }
   Value Or(Value a, Value b) { return Binary(ir::Op::kOr, a, b); }
+  // Quotient and remainder of an s64 scalar by a size, both at least 0 and below 2^31.  A GPU has
+  // no division of 64 bits; here it multiplies by the size's reciprocal, from the table of sizes.
+  Value DivNarrow(Value a, const ir::Dim& size) { return BinaryNarrow(ir::Op::kDiv, a, size); }
+  Value RemNarrow(Value a, const ir::Dim& size) { return BinaryNarrow(ir::Op::kRem, a, size); }
   Value Fma(Value a, Value b, Value c);                          // a * b + c, rounded once
   Value Compare(absl::string_view direction, Value a, Value b);  // "eq" "ne" "lt" "le" "gt" "ge"
   Value Select(Value condition, Value on_true, Value on_false);  // also pointers
@@ -217,6 +221,23 @@ class Builder {
   // Whether a bool holds in any thread of the warp, in all of them.
   Value WarpAny(Value v) { return WarpVote(ir::Op::kOr, v); }
   Value WarpAll(Value v) { return WarpVote(ir::Op::kAnd, v); }
+
+  // ---- matrices of a warp, whose threads hold their elements as warp_matrix.h says ----
+  // sums + a x b: a is 16x16 (4 parts), b 16x8 (2 parts), both f16 or bf16; 4 sums of f32 a thread.
+  Value WarpMultiply(absl::Span<const Value> a, absl::Span<const Value> b, Value sums);
+  // Matrices of 8x8 elements of 16 bits from shared memory: thread 8 i + r names where row r of
+  // matrix i begins, at a multiple of 16 bytes.  Returns a part of each: 2 lanes.  `count`: 1,
+  // 2, 4.
+  std::vector<Value> LoadMatrices(Value pointer, DType dtype, Value index, int count,
+                                  bool transposed);
+  // 16 bytes from a buffer that the kernel does not write to shared memory, in the background;
+  // zeros where the condition does not hold.  Both lie at multiples of 16.  The thread's copies
+  // since the last commit are a group.  Nobody may touch their destination until the thread has
+  // waited for the group: all of its groups but the last `under_way` are there then.
+  void CopyAsync(Value to, Value to_index, Value from, Value from_index, DType dtype,
+                 Value condition = {});
+  void CommitCopies();
+  void WaitForCopies(int under_way);
 
   // ---- memory ----
   Value Offset(Value pointer, DType dtype, Value index);
@@ -260,6 +281,7 @@ class Builder {
 
  private:
   Value Emit(Instr* instr);
+  Value BinaryNarrow(ir::Op op, Value a, const ir::Dim& size);
   Value WarpVote(ir::Op op, Value v);
   Kernel* kernel_;
   Block* block_;

@@ -109,6 +109,11 @@ class Lowering {
         TEKTITE_RETURN_IF_ERROR(LowerFor(*instr));
       } else if (instr->code == Code::kIf) {
         TEKTITE_RETURN_IF_ERROR(LowerIf(*instr));
+      } else if (IsMatrixCode(instr->code)) {
+        int result = 0;
+        for (llvm::Value* v : LowerMatrix(c_, *instr, [&](int i) { return Operand(*instr, i); })) {
+          Set(*instr, result++, v);
+        }
       } else {
         llvm::Value* v = LowerInstr(*instr);
         if (v == nullptr) return NoLowering(*instr);
@@ -116,6 +121,11 @@ class Lowering {
       }
     }
     return absl::OkStatus();
+  }
+
+  static bool IsMatrixCode(Code code) {
+    return code == Code::kCommitCopies || code == Code::kCopyAsync || code == Code::kLoadMatrices ||
+           code == Code::kWaitForCopies || code == Code::kWarpMultiply;
   }
 
   absl::Status NoLowering(const Instr& instr) {
@@ -209,6 +219,10 @@ class Lowering {
       case Code::kUnary:
         return LowerUnary(c_, instr.op, dtype, Operand(instr, 0));
       case Code::kBinary:
+        if (c_.device && instr.immediate != 0) {
+          return LowerNarrowDivision(c_, instr.op, Operand(instr, 0), Operand(instr, 1),
+                                     instr.operands.size() > 2 ? Operand(instr, 2) : nullptr);
+        }
         return LowerBinary(c_, instr.op, dtype, Operand(instr, 0), Operand(instr, 1));
       case Code::kFma:
         return math::Fma(math::Num(&c_, Operand(instr, 0)), math::Num(&c_, Operand(instr, 1)),

@@ -60,11 +60,20 @@ llvm::Value* LowerBitcast(LowerContext& c, llvm::Value* x, DType from, DType to)
 llvm::Value* LowerMemory(LowerContext& c, const Instr& instr,
                          const std::function<llvm::Value*(int)>& operand);
 
-// ---- lower_device.cc: between threads ----
+// ---- lower_device.cc ----
+// Of s64 from 0 to below 2^31; a size that is not constant comes with its reciprocal.
+llvm::Value* LowerNarrowDivision(LowerContext& c, ir::Op op, llvm::Value* a, llvm::Value* b,
+                                 llvm::Value* reciprocal);
+// Between threads.
 llvm::Value* LowerBarrier(LowerContext& c);
 // `thread`: of kWarpRead.
 llvm::Value* LowerExchange(LowerContext& c, const Instr& instr, llvm::Value* x,
                            llvm::Value* thread);
+
+// ---- lower_matrix.cc: of a warp; a value for each result ----
+using OperandOf = std::function<llvm::Value*(int)>;
+std::vector<llvm::Value*> LowerMatrix(LowerContext& c, const Instr& instr,
+                                      const OperandOf& operand);
 
 inline int LanesOf(llvm::Value* v) {
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());

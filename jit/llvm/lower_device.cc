@@ -144,6 +144,32 @@ int FrameWords(const Kernel& kernel) {
 
 std::unique_ptr<Frame> MakeDeviceFrame(LowerContext& c) { return std::make_unique<DeviceFrame>(c); }
 
+llvm::Value* LowerNarrowDivision(LowerContext& c, ir::Op op, llvm::Value* a, llvm::Value* b,
+                                 llvm::Value* reciprocal) {
+  llvm::IRBuilder<>& builder = c.builder;
+  llvm::Value* x = builder.CreateTrunc(a, builder.getInt32Ty());
+  llvm::Value* y = builder.CreateTrunc(b, builder.getInt32Ty());
+  llvm::Value* quotient;
+  if (reciprocal == nullptr) {
+    quotient = builder.CreateUDiv(x, y);
+  } else {
+    // The upper half of a x reciprocal, in two products of 32 bits.
+    llvm::Type* wide = builder.getInt64Ty();
+    llvm::Value* factor = builder.CreateZExt(x, wide);
+    llvm::Value* low =
+        builder.CreateZExt(builder.CreateTrunc(reciprocal, builder.getInt32Ty()), wide);
+    llvm::Value* product =
+        builder.CreateAdd(builder.CreateMul(factor, builder.CreateLShr(reciprocal, 32)),
+                          builder.CreateLShr(builder.CreateMul(factor, low), 32));
+    quotient = builder.CreateTrunc(builder.CreateLShr(product, kReciprocalBits - 32),
+                                   builder.getInt32Ty());
+  }
+  // A remainder from the quotient, which is mostly needed too.
+  llvm::Value* result =
+      op == ir::Op::kDiv ? quotient : builder.CreateSub(x, builder.CreateMul(quotient, y));
+  return builder.CreateZExt(result, builder.getInt64Ty());
+}
+
 llvm::Value* LowerBarrier(LowerContext& c) {
   return c.builder.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {},
                                    {c.builder.getInt32(0)});

@@ -154,6 +154,7 @@ class Printer {
     std::string text = Results(instr);
     const bool has_op = instr.code == Code::kUnary || instr.code == Code::kBinary;
     absl::StrAppend(&text, has_op ? ir::OpName(instr.op) : CodeName(instr.code));
+    if (instr.code == Code::kBinary && instr.immediate != 0) absl::StrAppend(&text, " narrow");
     if (instr.code == Code::kReduceLanes || instr.code == Code::kWarpVote) {
       absl::StrAppend(&text, " ", ir::OpName(instr.op));
     }
@@ -164,13 +165,17 @@ class Printer {
       absl::StrAppend(&text, " ", TypeText(instr.results[0]));
     } else if (instr.code == Code::kStore || instr.code == Code::kScatter) {
       absl::StrAppend(&text, " ", TypeText(instr.operands[2].type()));
-    } else if (instr.code == Code::kPrefetch) {
+    } else if (instr.code == Code::kPrefetch || instr.code == Code::kCopyAsync) {
       absl::StrAppend(&text, " ", ir::DTypeName(instr.access));
     }
     if (!instr.operands.empty()) absl::StrAppend(&text, " ", Operands(instr.operands));
     if (instr.code == Code::kWarpDown || instr.code == Code::kWarpXor) {
       absl::StrAppend(&text, ", ", instr.immediate);
     }
+    if (instr.code == Code::kLoadMatrices && instr.immediate != 0) {
+      absl::StrAppend(&text, ", transposed");
+    }
+    if (instr.code == Code::kWaitForCopies) absl::StrAppend(&text, " ", instr.immediate);
     if (instr.code == Code::kExtractLane || instr.code == Code::kInsertLane) {
       absl::StrAppend(&text, ", lane ", instr.immediate);
     }

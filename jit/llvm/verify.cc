@@ -1,7 +1,9 @@
 // Verify: every operand is there, defined before its use, and of the type its instruction requires.
 #include "absl/container/flat_hash_set.h"
 #include "jit/base/status.h"
+#include "jit/llvm/alignment.h"
 #include "jit/llvm/instr.h"
+#include "jit/llvm/warp_matrix.h"
 
 namespace tektite::loop {
 
@@ -63,6 +65,11 @@ class Verifier {
         }
         return absl::OkStatus();
       case Code::kBarrier:
+      case Code::kCommitCopies:
+      case Code::kCopyAsync:
+      case Code::kLoadMatrices:
+      case Code::kWaitForCopies:
+      case Code::kWarpMultiply:
       case Code::kBlockCount:
       case Code::kBlockIndex:
       case Code::kShared:
@@ -217,11 +224,62 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  static bool IsMatrixType(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+  absl::Status CheckMatrix(const Instr& instr) {
+    constexpr int kParts = kLeftParts + kRightParts;
+    TEKTITE_RETURN_IF_ERROR(Count(instr, kParts + 1, kParts + 1));
+    const DType dtype = instr.operands[0].dtype();
+    if (!IsMatrixType(dtype)) return Error(instr, "wants f16 or bf16");
+    for (int i = 0; i < kParts; ++i) {
+      if (!(instr.operands[i].type() == Type{dtype, kMatrixPartLanes})) {
+        return Error(instr, "part ", i, " is not ", ir::DTypeName(dtype), " x ", kMatrixPartLanes);
+      }
+    }
+    return instr.operands[kParts].type() == Type{DType::kF32, kSumLanes}
+               ? absl::OkStatus()
+               : Error(instr, "the sums are not f32 x ", kSumLanes);
+  }
+
+  // Rows of 16 bytes of shared memory.
+  absl::Status CheckRow(const Instr& instr, bool shared, Value pointer, Value index) {
+    if (!pointer.type().pointer || pointer.type().shared != shared) {
+      return Error(instr, "wants a pointer into ", shared ? "shared memory" : "a buffer");
+    }
+    TEKTITE_RETURN_IF_ERROR(IsIndex(instr, index));
+    const int64_t alignment = KnownAlignment(pointer, instr.access, index);
+    if (alignment >= kMatrixRowBytes) return absl::OkStatus();
+    return Error(instr, "an address is known to be a multiple of ", alignment, " only");
+  }
+
+  absl::Status CheckLoadMatrices(const Instr& instr) {
+    TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
+    if (!IsMatrixType(instr.access)) return Error(instr, "wants f16 or bf16");
+    const size_t count = instr.results.size();
+    if (count != 1 && count != 2 && count != 4) return Error(instr, count, " matrices");
+    return CheckRow(instr, /*shared=*/true, instr.operands[0], instr.operands[1]);
+  }
+
+  absl::Status CheckCopyAsync(const Instr& instr) {
+    TEKTITE_RETURN_IF_ERROR(Count(instr, 4, 5));
+    TEKTITE_RETURN_IF_ERROR(CheckRow(instr, true, instr.operands[0], instr.operands[1]));
+    TEKTITE_RETURN_IF_ERROR(CheckRow(instr, false, instr.operands[2], instr.operands[3]));
+    return instr.operands.size() == 4 ? absl::OkStatus() : IsMask(instr, instr.operands[4], 1);
+  }
+
   absl::Status CheckInstr(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(CheckPlace(instr, instr.code));
     switch (instr.code) {
       case Code::kBarrier:
+      case Code::kCommitCopies:
+      case Code::kWaitForCopies:
         return Count(instr, 0, 0);
+      case Code::kCopyAsync:
+        return CheckCopyAsync(instr);
+      case Code::kLoadMatrices:
+        return CheckLoadMatrices(instr);
+      case Code::kWarpMultiply:
+        return CheckMatrix(instr);
       case Code::kWarpDown:
       case Code::kWarpRead:
       case Code::kWarpVote:
@@ -231,7 +289,8 @@ class Verifier {
         TEKTITE_RETURN_IF_ERROR(Count(instr, 1, 1));
         return CheckArithmetic(instr);
       case Code::kBinary:
-        TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
+        TEKTITE_RETURN_IF_ERROR(Count(instr, 2, instr.immediate != 0 ? 3 : 2));
+        if (instr.immediate != 0) TEKTITE_RETURN_IF_ERROR(IsIndex(instr, instr.operands[0]));
         return CheckArithmetic(instr);
       case Code::kFma:
         TEKTITE_RETURN_IF_ERROR(Count(instr, 3, 3));

@@ -1,4 +1,5 @@
 // Kernels for a device: their text, what Verify refuses, and the PTX that LLVM makes of them.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,6 +95,89 @@ TEST(Device, VotesAndReadsOfOtherThreads) {
   EXPECT_THAT(Ptx(k, "sm_80"),
               AllOf(HasSubstr("vote.sync.any"), HasSubstr("vote.sync.all"),
                     HasSubstr("shfl.sync.bfly.b32"), HasSubstr("shfl.sync.idx.b32")));
+}
+
+// Copies 8 rows of 8 elements into shared memory, and multiplies them by themselves.
+std::unique_ptr<Kernel> Squares(DType dtype) {
+  auto k = std::make_unique<Kernel>(
+      "squares", std::vector<BufferInfo>{{dtype, "x", false}, {DType::kF32, "y", true}});
+  k->launch.threads = kWarpThreads;
+  Builder b(k.get());
+  const Value shared = b.AllocateShared(dtype, 256);
+  const Value at = b.Mul(b.ThreadIndex(), b.Index(8));
+  b.CopyAsync(shared, at, b.Buffer(0), at, dtype, b.Compare("lt", b.ThreadIndex(), b.Index(30)));
+  b.CommitCopies();
+  b.WaitForCopies(0);
+  b.Barrier();
+  const std::vector<Value> lhs = b.LoadMatrices(shared, dtype, at, 4, false);
+  const std::vector<Value> rhs = b.LoadMatrices(shared, dtype, at, 2, true);
+  const Value sums = b.WarpMultiply(lhs, rhs, b.Splat(b.Float(DType::kF32, 0), 4));
+  b.Store(b.Buffer(1), b.Mul(b.ThreadIndex(), b.Index(4)), sums);
+  return k;
+}
+
+TEST(Device, MatricesAndCopiesOfEveryGeneration) {
+  EXPECT_THAT(Squares(DType::kF16)->ToString(),
+              AllOf(HasSubstr("copy_async f16 shared+0"), HasSubstr("wait_for_copies 0"),
+                    HasSubstr("load_matrices f16x2 shared+0"), HasSubstr(", transposed"),
+                    HasSubstr("warp_multiply f32x4")));
+  for (const char* arch : {"sm_80", "sm_90a", "sm_120"}) {
+    EXPECT_THAT(Ptx(*Squares(DType::kF16), arch),
+                AllOf(HasSubstr("cp.async.cg.shared.global"), HasSubstr("cp.async.wait_group"),
+                      HasSubstr("ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+                      HasSubstr("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16"),
+                      HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")));
+    EXPECT_THAT(Ptx(*Squares(DType::kBF16), arch),
+                HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
+  }
+}
+
+TEST(Device, WhatMatricesAndCopiesAreNot) {
+  const auto fault = [](const std::function<void(Builder&, Value)>& body) {
+    Kernel k("k", {{DType::kBF16, "x", false}, {DType::kF32, "y", true}});
+    k.launch.threads = kWarpThreads;
+    Builder b(&k);
+    body(b, b.AllocateShared(DType::kBF16, 256));
+    return std::string(Verify(k).message());
+  };
+  const auto multiply = [](DType left, DType right, int lanes) {
+    return [=](Builder& b, Value) {
+      const Value x = b.Splat(b.Float(left, 1), 2), y = b.Splat(b.Float(right, 1), 2);
+      b.WarpMultiply({x, x, x, x}, {y, y}, b.Splat(b.Float(DType::kF32, 0), lanes));
+    };
+  };
+  EXPECT_EQ(fault(multiply(DType::kBF16, DType::kBF16, 4)), "");
+  EXPECT_THAT(fault(multiply(DType::kF32, DType::kF32, 4)), HasSubstr("wants f16 or bf16"));
+  EXPECT_THAT(fault(multiply(DType::kF16, DType::kBF16, 4)), HasSubstr("part 4 is not f16"));
+  EXPECT_THAT(fault(multiply(DType::kF16, DType::kF16, 2)), HasSubstr("sums are not f32 x 4"));
+  const auto copy = [](int64_t step, bool from_shared) {
+    return [=](Builder& b, Value shared) {
+      const Value at = b.Mul(b.ThreadIndex(), b.Index(step));
+      b.CopyAsync(shared, at, from_shared ? shared : b.Buffer(0), at, DType::kBF16);
+    };
+  };
+  EXPECT_EQ(fault(copy(8, false)), "");
+  EXPECT_THAT(fault(copy(8, true)), HasSubstr("wants a pointer into a buffer"));
+  EXPECT_THAT(fault(copy(4, false)), HasSubstr("a multiple of 8 only"));
+  EXPECT_THAT(fault([](Builder& b, Value shared) {
+                b.LoadMatrices(shared, DType::kBF16, b.Index(4), 4, false);
+              }),
+              HasSubstr("a multiple of 8 only"));
+  EXPECT_THAT(fault([](Builder& b, Value shared) {
+                b.LoadMatrices(shared, DType::kBF16, b.Index(0), 3, false);
+              }),
+              HasSubstr("3 matrices"));
+}
+
+// A size that is known at the call alone is divided by in products; a GPU's 64-bit division is
+// long.
+TEST(Device, NarrowDivisionsAreProducts) {
+  Kernel k("k", {{DType::kS64, "y", true}}, {"n"});
+  k.launch.threads = kWarpThreads;
+  Builder b(&k);
+  b.Store(b.Buffer(0), b.ThreadIndex(), b.DivNarrow(b.BlockIndex(), ir::Dim::Symbol("n")));
+  EXPECT_THAT(k.ToString(), HasSubstr("div narrow s64 block_index, size"));
+  EXPECT_THAT(Ptx(k, "sm_80"), AllOf(HasSubstr("mul"), Not(HasSubstr("div."))));
 }
 
 TEST(Device, TheHostHasNoThreadsAndADeviceNoChunks) {

@@ -13,12 +13,16 @@
 // A convolution whose groups have few features (a depthwise one) fills no tiles: there a thread
 // takes a result.
 //
-// Limits: f16 and bf16 are widened in shared memory, no matrix instructions; sums are not split
-// between blocks, so few results of long sums keep few multiprocessors busy.
+// Products of few rows, and those of f16 and bf16, have kernels of their own.
+//
+// Limits: sums are not split between blocks, so few results of long sums keep few multiprocessors
+// busy.
 #include <algorithm>
 
 #include "backends/gpu/emit/contraction_view.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/few_rows_contraction.h"
+#include "backends/gpu/emit/matrix_contraction.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -100,6 +104,7 @@ class ContractionEmitter {
 
   absl::Status Run(bool by_tiles) {
     kernel_.launch.resident_threads = kResidentThreads;
+    for (const Dim& size : {m_, n_, k_}) Note(RequireNarrow(kernel_, size));
     if (by_tiles) {
       EmitTile();
     } else {
@@ -113,10 +118,11 @@ class ContractionEmitter {
     const Dim row_tiles = CeilDiv(m_, tile_.rows()), column_tiles = CeilDiv(n_, tile_.columns());
     kernel_.launch.threads = static_cast<int>(tile_.threads());
     kernel_.launch.blocks = batch_ * row_tiles * column_tiles;
-    const Values block = loop::Delinearize(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
-    for (Value v : loop::Delinearize(b_, block[0], view_.batch())) index_.push_back(loop::At(v));
-    first_row_ = b_.Mul(block[1], b_.Index(tile_.rows()));
-    first_column_ = b_.Mul(block[2], b_.Index(tile_.columns()));
+    // A launch has fewer than 2^31 blocks.
+    const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
+    index_ = SplitNarrowIndex(b_, block[0].base, view_.batch());
+    first_row_ = b_.Mul(block[1].base, b_.Index(tile_.rows()));
+    first_column_ = b_.Mul(block[2].base, b_.Index(tile_.columns()));
     row_thread_ = b_.Div(b_.ThreadIndex(), b_.Index(tile_.column_threads));
     column_thread_ = b_.Rem(b_.ThreadIndex(), b_.Index(tile_.column_threads));
 
@@ -128,7 +134,10 @@ class ContractionEmitter {
     Values sums(static_cast<size_t>(kLanes * tile_.splits * tile_.splits),
                 b_.Splat(b_.Constant(accumulator_, 0), static_cast<int>(kLanes)));
     if (k_ != Dim(0)) sums = Accumulate(lhs, rhs, sums);
-    for (int64_t split = 0; split < tile_.splits; ++split) Finish(sums, split);
+    b_.For(b_.Index(0), b_.Index(tile_.splits), 1, [&](Value split) {
+      b_.Barrier();
+      Finish(sums, split);
+    });
   }
 
   // A result for each thread, for groups of few features.
@@ -136,7 +145,7 @@ class ContractionEmitter {
     ForEachResult(b_, view_.root(), [&](const Indices& position) {
       ContractionIndex index = view_.OfResult(b_, position);
       const auto add = [&](Value k, absl::Span<const Value> carried) {
-        index.k = SplitIndex(b_, k, view_.k());
+        index.k = SplitNarrowIndex(b_, k, view_.k());
         const Value x = Read(view_.root().operand(0), view_.Lhs(b_, index), {}, 1);
         const Value y = Read(view_.root().operand(1), view_.Rhs(b_, index), {}, 1);
         return Values{MultiplyAdd(x, y, carried[0])};
@@ -201,14 +210,18 @@ class ContractionEmitter {
         [&] { return Values{b_.Splat(b_.Constant(accumulator_, 0), static_cast<int>(lanes))}; })[0];
   }
 
-  // Where vector `round` of this thread lies in a step: along k, and across.  One of the two is the
-  // same in every round.
+  // Where vector `round` of this thread lies in a step: along k, which is the same in every round,
+  // and across.
   std::pair<Value, Value> Place(const Side& side, int64_t round) {
-    const int64_t run = (side.along_k ? kDepth : side.width) / side.lanes;
-    const Value inner = b_.Mul(b_.Rem(b_.ThreadIndex(), b_.Index(run)), b_.Index(side.lanes));
-    const Value outer =
-        b_.Add(b_.Div(b_.ThreadIndex(), b_.Index(run)), b_.Index(round * (tile_.threads() / run)));
-    return side.along_k ? std::pair(inner, outer) : std::pair(outer, inner);
+    const int64_t vectors = kDepth / (side.along_k ? side.lanes : 1);  // along k
+    const int64_t across = tile_.threads() / vectors;
+    const Value by_k = side.along_k ? b_.Rem(b_.ThreadIndex(), b_.Index(vectors))
+                                    : b_.Div(b_.ThreadIndex(), b_.Index(across));
+    const Value by_across = side.along_k ? b_.Div(b_.ThreadIndex(), b_.Index(vectors))
+                                         : b_.Rem(b_.ThreadIndex(), b_.Index(across));
+    const int64_t lanes = side.along_k ? 1 : side.lanes;
+    return {b_.Mul(by_k, b_.Index(side.along_k ? side.lanes : 1)),
+            b_.Mul(b_.Add(by_across, b_.Index(round * across)), b_.Index(lanes))};
   }
   int64_t Rounds(const Side& side) const {
     return kDepth * side.width / side.lanes / tile_.threads();
@@ -228,9 +241,9 @@ class ContractionEmitter {
       exists = Both(exists, b_.Compare("lt", k, b_.Index(k_)));
       ContractionIndex index;
       index.batch = index_;
-      index.k = SplitIndex(b_, k, view_.k(), side.along_k ? side.lanes : 1);
-      (side.is_lhs ? index.m : index.n) =
-          SplitIndex(b_, at, side.is_lhs ? view_.m() : view_.n(), side.along_k ? 1 : side.lanes);
+      index.k = SplitNarrowIndex(b_, k, view_.k(), side.along_k ? side.lanes : 1);
+      (side.is_lhs ? index.m : index.n) = SplitNarrowIndex(
+          b_, at, side.is_lhs ? view_.m() : view_.n(), side.along_k ? 1 : side.lanes);
       const auto element = side.is_lhs ? view_.Lhs(b_, index) : view_.Rhs(b_, index);
       fetched.push_back(
           Read(ir::Value{const_cast<Node*>(side.operand), 0}, element, exists, side.lanes));
@@ -258,22 +271,25 @@ class ContractionEmitter {
     }
   }
 
-  // From sums that are zero.
+  // From sums that are zero.  The first trip only fetches: so that code is there once.
   Values Accumulate(const Side& lhs, const Side& rhs, const Values& zeros) {
-    Keep(lhs, Fetch(lhs, b_.Index(0)), b_.Index(0));
-    Keep(rhs, Fetch(rhs, b_.Index(0)), b_.Index(0));
-    b_.Barrier();
-    return b_.For(b_.Index(0), b_.Index(k_), kDepth, zeros,
+    return b_.For(b_.Index(-kDepth), b_.Index(k_), kDepth, zeros,
                   [&](Value first, absl::Span<const Value> carried) {
-                    const Value half = b_.Rem(b_.Div(first, b_.Index(kDepth)), b_.Index(2));
+                    const Values sums(carried.begin(), carried.end());
                     const Value next = b_.Add(first, b_.Index(kDepth));
+                    const Value other = b_.RemNarrow(b_.DivNarrow(next, kDepth), 2);
                     const Values x = Fetch(lhs, next), y = Fetch(rhs, next);
-                    Values added = Multiply(
-                        lhs, rhs, half, in_steps_ ? zeros : Values(carried.begin(), carried.end()));
-                    for (size_t i = 0; in_steps_ && i < added.size(); ++i) {
-                      added[i] = b_.Add(carried[i], added[i]);
-                    }
-                    const Value other = b_.Sub(b_.Index(1), half);
+                    const Values added = b_.IfElse(
+                        b_.Compare("ge", first, b_.Index(0)),
+                        [&] {
+                          Values products = Multiply(lhs, rhs, b_.Sub(b_.Index(1), other),
+                                                     in_steps_ ? zeros : sums);
+                          for (size_t i = 0; in_steps_ && i < products.size(); ++i) {
+                            products[i] = b_.Add(sums[i], products[i]);
+                          }
+                          return products;
+                        },
+                        [&] { return sums; });
                     Keep(lhs, x, other);
                     Keep(rhs, y, other);
                     b_.Barrier();
@@ -321,16 +337,19 @@ class ContractionEmitter {
   int64_t StagedStride() const { return tile_.columns() + kPadding; }
 
   // Stores a part of the tile's rows: register tiles `split` of all threads.
-  void Finish(const Values& sums, int64_t split) {
-    if (split > 0) b_.Barrier();
+  void Finish(const Values& sums, Value split) {
     for (int64_t row = 0; row < kLanes; ++row) {
       const Value at = b_.Add(b_.Mul(b_.Add(b_.Mul(row_thread_, b_.Index(kLanes)), b_.Index(row)),
                                      b_.Index(StagedStride())),
                               b_.Mul(column_thread_, b_.Index(kLanes)));
       for (int64_t s = 0; s < tile_.splits; ++s) {
-        const int64_t sum = (split * kLanes + row) * tile_.splits + s;
-        b_.Store(shared_, b_.Add(at, b_.Index(s * tile_.columns() / tile_.splits)),
-                 sums[static_cast<size_t>(sum)]);
+        const auto sum = static_cast<size_t>(row * tile_.splits + s);
+        Value v = sums[sum];
+        if (tile_.splits > 1) {
+          v = b_.Select(b_.Compare("eq", split, b_.Index(0)), v,
+                        sums[sum + static_cast<size_t>(kLanes * tile_.splits)]);
+        }
+        b_.Store(shared_, b_.Add(at, b_.Index(s * tile_.columns() / tile_.splits)), v);
       }
     }
     b_.Barrier();
@@ -340,7 +359,7 @@ class ContractionEmitter {
            [&](Value v) {
              const Value row = b_.Div(v, vectors),
                          column = b_.Mul(b_.Rem(v, vectors), b_.Index(lanes));
-             const Value m = b_.Add(b_.Add(first_row_, row), b_.Index(split * rows));
+             const Value m = b_.Add(b_.Add(first_row_, row), b_.Mul(split, b_.Index(rows)));
              const Value n = b_.Add(first_column_, column);
              const Value exists =
                  b_.And(b_.Compare("lt", m, b_.Index(m_)), b_.Compare("lt", n, b_.Index(n_)));
@@ -350,8 +369,8 @@ class ContractionEmitter {
                                          static_cast<int>(lanes));
                ContractionIndex index;
                index.batch = index_;
-               index.m = SplitIndex(b_, m, view_.m());
-               index.n = SplitIndex(b_, n, view_.n(), lanes);
+               index.m = SplitNarrowIndex(b_, m, view_.m());
+               index.n = SplitNarrowIndex(b_, n, view_.n(), lanes);
                Note(StoreResults(b_, region_, view_.root(), view_.Result(b_, index), sum,
                                  static_cast<int>(lanes)));
              });
@@ -397,6 +416,14 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
   }
   EmittedKernel result;
   result.kernel = loop::MakeKernel(fusion, name);
+  if (IsOfFewRows(view)) {
+    TEKTITE_RETURN_IF_ERROR(EmitFewRows(region, view, result.kernel.get()));
+    return result;
+  }
+  if (!singles && HasMatrixInstructions(view)) {
+    TEKTITE_RETURN_IF_ERROR(EmitMatrixContraction(region, view, result.kernel.get()));
+    return result;
+  }
   ContractionEmitter emitter(region, view, result.kernel.get());
   TEKTITE_RETURN_IF_ERROR(emitter.Run(/*by_tiles=*/!singles));
   return result;

@@ -24,11 +24,22 @@ absl::StatusOr<ContractionView> ContractionView::Create(const ir::Graph& region)
     return Unimplemented(view.root_->Describe(), ": of bool");
   }
   view.is_convolution_ = view.root_->op() == Op::kConvolution;
-  TEKTITE_RETURN_IF_ERROR(view.is_convolution_ ? view.TakeConvolution() : view.TakeDot());
+  if (view.is_convolution_) {
+    TEKTITE_RETURN_IF_ERROR(view.TakeConvolution());
+  } else {
+    view.TakeDot();
+  }
   return view;
 }
 
-absl::Status ContractionView::TakeDot() {
+ContractionView ContractionView::OfDot(const ir::Node& dot) {
+  ContractionView view;
+  view.root_ = &dot;
+  view.TakeDot();
+  return view;
+}
+
+void ContractionView::TakeDot() {
   dot_ = ops::GetDotDims(*root_);
   const Dims &lhs = root_->operand_shape(0).dims(), &rhs = root_->operand_shape(1).dims();
   for (size_t i = 0; i < dot_.lhs_contracting.size(); ++i) {
@@ -49,7 +60,6 @@ absl::Status ContractionView::TakeDot() {
   if (ends_with(dot_.rhs_free, rhs)) rhs_along_ = Along::kN;
   if (sums && ends_with({contracting_.back().second}, rhs)) rhs_along_ = Along::kK;
   if (!dot_.rhs_free.empty()) result_along_ = Along::kN;
-  return absl::OkStatus();
 }
 
 absl::Status ContractionView::TakeConvolution() {

@@ -29,6 +29,9 @@ class ContractionView {
   // Unimplemented for a region without a contraction of numbers.
   static absl::StatusOr<ContractionView> Create(const ir::Graph& region);
 
+  // Of one product, a dot_general, among several.
+  static ContractionView OfDot(const ir::Node& dot);
+
   const ir::Node& root() const { return *root_; }
   const ir::Dims& batch() const { return batch_; }
   const ir::Dims& m() const { return m_; }
@@ -53,7 +56,7 @@ class ContractionView {
   Along result_along() const { return result_along_; }
 
  private:
-  absl::Status TakeDot();
+  void TakeDot();
   absl::Status TakeConvolution();
   loop::Value Group(loop::Builder& b, const ContractionIndex& index) const;
   loop::LaneIndex InGroup(loop::Builder& b, const ContractionIndex& index, const ir::Dim& size,

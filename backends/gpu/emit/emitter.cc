@@ -16,15 +16,11 @@ struct Emitter {
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
-    {FusionKind::kContraction, EmitContraction},
-    {FusionKind::kLoop, EmitLoop},
-    {FusionKind::kRow, EmitRow},
-    {FusionKind::kRow, EmitReduce},
-    {FusionKind::kReduce, EmitReduce},
-    {FusionKind::kSingle, EmitReduce},
-    {FusionKind::kSingle, EmitContraction},
-    {FusionKind::kSingle, EmitWindow},
-    {FusionKind::kSingle, EmitLoop},
+    {FusionKind::kAttention, EmitAttention}, {FusionKind::kContraction, EmitContraction},
+    {FusionKind::kLoop, EmitLoop},           {FusionKind::kRow, EmitRow},
+    {FusionKind::kRow, EmitReduce},          {FusionKind::kReduce, EmitReduce},
+    {FusionKind::kSingle, EmitReduce},       {FusionKind::kSingle, EmitContraction},
+    {FusionKind::kSingle, EmitWindow},       {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},
 };
 

@@ -29,6 +29,8 @@ struct EmittedKernel {
 // By the fusion's kind.
 absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name);
 
+// softmax(query x key) x value: scores never reach memory.
+absl::StatusOr<EmittedKernel> EmitAttention(const ir::Node& fusion, const std::string& name);
 // Products and convolutions, with an elementwise epilogue.
 absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std::string& name);
 // Elementwise work and data movement: every output element is computed at its own index.

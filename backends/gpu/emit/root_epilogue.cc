@@ -9,6 +9,8 @@ namespace tektite::gpu {
 namespace {
 
 constexpr int64_t kThreads = 256;
+// Of 64 bits, which a size must leave free; and more than any tile has.
+constexpr int64_t kFreeBits = int64_t{1} << 32, kMostRounding = 1024;
 
 }  // namespace
 
@@ -36,6 +38,29 @@ Indices SplitIndex(loop::Builder& b, Value linear, const Dims& sizes, int64_t la
   for (Value v : loop::Delinearize(b, linear, sizes)) at.push_back(loop::At(v));
   if (lanes > 1) at.back().coefficient = 1;
   return at;
+}
+
+Indices SplitNarrowIndex(loop::Builder& b, Value linear, const Dims& sizes, int64_t lanes) {
+  Indices at(sizes.size());
+  for (size_t i = sizes.size(); i-- > 1;) {
+    at[i] = loop::At(b.Index(0));
+    if (sizes[i] == Dim(1)) continue;
+    at[i].base = b.RemNarrow(linear, sizes[i]);
+    linear = b.DivNarrow(linear, sizes[i]);
+  }
+  if (!at.empty()) at[0] = loop::At(linear);
+  if (lanes > 1) at.back().coefficient = 1;
+  return at;
+}
+
+absl::Status RequireNarrow(loop::Kernel& kernel, const Dim& size) {
+  if (size.is_constant()) {
+    if (size.value() < kFreeBits / 2 - kMostRounding) return absl::OkStatus();
+    return Unimplemented(kernel.name(), ": a size of ", size.value());
+  }
+  // What does not fit 64 bits keeps the code from being run: DimProgram::Run.
+  kernel.sizes.Add((size + kMostRounding) * kFreeBits);
+  return absl::OkStatus();
 }
 
 void ForEachResult(loop::Builder& b, const Node& root,

@@ -33,6 +33,12 @@ absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const ir::N
 // A linear index (s64) as one for each dimension, the last of which goes by the lane.
 loop::Indices SplitIndex(loop::Builder& b, loop::Value linear, const ir::Dims& sizes,
                          int64_t lanes = 1);
+// The same for an index below a size that RequireNarrow was called with.
+loop::Indices SplitNarrowIndex(loop::Builder& b, loop::Value linear, const ir::Dims& sizes,
+                               int64_t lanes = 1);
+// The kernel does not fit a call in which `size`, or what a tile rounds it up to, is 2^31 or more;
+// Unimplemented where it is known to be.
+absl::Status RequireNarrow(loop::Kernel& kernel, const ir::Dim& size);
 
 }  // namespace tektite::gpu
 

@@ -12,6 +12,10 @@ using loop::Instr;
 using loop::kWarpThreads;
 using loop::Value;
 
+namespace {
+constexpr int64_t kNarrowEnd = int64_t{1} << 31;
+}  // namespace
+
 BlockExecution::BlockExecution(const loop::Kernel& kernel,
                                const std::vector<HostFunction>& functions,
                                absl::Span<const int64_t> sizes, int64_t scratch_bytes,
@@ -24,6 +28,7 @@ BlockExecution::BlockExecution(const loop::Kernel& kernel,
       threads_(kernel.launch.threads),
       scratch_(memory->AddScratch(scratch_bytes)),
       shared_(memory->AddShared(kernel.launch.shared_bytes)),
+      copies_(static_cast<size_t>(threads_)),
       values_(kernel.body().arena->instrs.size()) {
   for (const auto& [key, leaf] : kernel.body().arena->leaves) {
     MakeResults(*leaf);
@@ -88,6 +93,7 @@ void BlockExecution::SetLeaf(const Instr& leaf) {
 absl::Status BlockExecution::Run(int64_t block) {
   block_ = block;
   memory_.BeginBlock();
+  for (Copies& copies : copies_) copies = {};
   for (const auto& [key, leaf] : kernel_.body().arena->leaves) {
     if (leaf->code == Code::kBlockIndex) SetLeaf(*leaf);
   }
@@ -162,6 +168,9 @@ absl::Status BlockExecution::RunIf(const Instr& instr, const Mask& mask) {
 }
 
 absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
+  if (instr.code == Code::kBinary && instr.immediate != 0) {
+    TEKTITE_RETURN_IF_ERROR(CheckNarrow(instr, mask));
+  }
   if (const HostFunction function = functions_[instr.number]) {
     // In all threads: it touches nothing but its result, which no other thread of the block reads.
     absl::InlinedVector<void*, 4> arrays;
@@ -185,6 +194,12 @@ absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
     case Code::kWarpVote:
     case Code::kWarpXor:
       return RunExchange(instr, mask);
+    case Code::kCommitCopies:
+    case Code::kCopyAsync:
+    case Code::kLoadMatrices:
+    case Code::kWaitForCopies:
+    case Code::kWarpMultiply:
+      return RunMatrix(instr, mask);
     case Code::kLoad:
     case Code::kStore:
     case Code::kGather:
@@ -196,6 +211,18 @@ absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
       RunLanes(instr);
       return absl::OkStatus();
   }
+}
+
+absl::Status BlockExecution::CheckNarrow(const Instr& instr, const Mask& mask) {
+  for (int i = 0; i < 2; ++i) {
+    for (int t = 0; t < threads_; ++t) {
+      const int64_t v = Operand(instr, i).Get<int64_t>(t);
+      if (mask.on[t] != 0 && (v < 0 || v >= kNarrowEnd)) {
+        return Fault(instr, t, InvalidArgument(v, " is not from 0 to below 2^31"));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status BlockExecution::Fault(const Instr& instr, int thread, const absl::Status& what) const {
@@ -264,6 +291,16 @@ absl::Status BlockExecution::RunBarrier(const Instr& instr, const Mask& mask) {
   return absl::OkStatus();
 }
 
+absl::Status BlockExecution::CheckWarp(const Instr& instr, const Mask& mask, int warp,
+                                       int there) const {
+  if (there == kWarpThreads) return absl::OkStatus();
+  const auto begin = mask.on.begin() + warp;
+  const auto missing = std::find(begin, begin + kWarpThreads, 0) - mask.on.begin();
+  return Fault(instr, static_cast<int>(missing),
+               InvalidArgument("divergent exchange: ", there, " of ", kWarpThreads,
+                               " threads of a warp reach it, and not this one"));
+}
+
 absl::Status BlockExecution::RunExchange(const Instr& instr, const Mask& mask) {
   ThreadValues& result = Result(instr);
   ThreadValues& x = Operand(instr, 0);
@@ -272,12 +309,7 @@ absl::Status BlockExecution::RunExchange(const Instr& instr, const Mask& mask) {
     const auto begin = mask.on.begin() + warp;
     const auto there = std::count(begin, begin + kWarpThreads, 1);
     if (there == 0) continue;
-    if (there < kWarpThreads) {
-      const auto missing = std::find(begin, begin + kWarpThreads, 0) - mask.on.begin();
-      return Fault(instr, static_cast<int>(missing),
-                   InvalidArgument("divergent exchange: ", there, " of ", kWarpThreads,
-                                   " threads of a warp reach it, and not this one"));
-    }
+    TEKTITE_RETURN_IF_ERROR(CheckWarp(instr, mask, warp, static_cast<int>(there)));
     int ons = 0;
     if (instr.code == Code::kWarpVote) {
       for (int t = warp; t < warp + kWarpThreads; ++t) ons += x.Get<uint8_t>(t) != 0 ? 1 : 0;

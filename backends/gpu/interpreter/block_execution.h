@@ -6,6 +6,7 @@
 #ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
 #define TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
 
+#include <array>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -13,6 +14,7 @@
 #include "backends/gpu/interpreter/lane_functions.h"
 #include "backends/gpu/interpreter/thread_values.h"
 #include "jit/llvm/instr.h"
+#include "jit/llvm/warp_matrix.h"
 
 namespace tektite::gpu {
 
@@ -48,8 +50,18 @@ class BlockExecution {
   absl::Status RunIf(const loop::Instr& instr, const Mask& mask);
   void RunLanes(const loop::Instr& instr);
   void CopyWhere(const Mask& mask, ThreadValues& to, ThreadValues& from) const;
+  absl::Status CheckNarrow(const loop::Instr& instr, const Mask& mask);
   absl::Status RunBarrier(const loop::Instr& instr, const Mask& mask);
   absl::Status RunExchange(const loop::Instr& instr, const Mask& mask);
+  // ---- block_matrix.cc ----
+  absl::Status RunMatrix(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunWarpMultiply(const loop::Instr& instr, int warp);
+  absl::Status RunLoadMatrices(const loop::Instr& instr, int warp);
+  absl::Status RunCopyAsync(const loop::Instr& instr, int thread);
+  absl::Status EndCopies(const loop::Instr& instr, int thread);
+  // An error where part of a warp reaches an instruction that all of it must.
+  absl::Status CheckWarp(const loop::Instr& instr, const Mask& mask, int warp, int there) const;
+
   absl::Status RunAccess(const loop::Instr& instr, const Mask& mask);
   absl::Status AccessOfThread(const loop::Instr& instr, int thread, int64_t alignment);
   absl::Status Fault(const loop::Instr& instr, int thread, const absl::Status& what) const;
@@ -62,6 +74,17 @@ class BlockExecution {
   const int threads_;
   int scratch_ = 0, shared_ = 0;  // their regions
   int64_t block_ = 0;
+  // Of a thread: its copies that are under way, in order, and how many groups of them have ended.
+  struct Copy {
+    Place to;
+    std::array<std::byte, loop::kMatrixRowBytes> bytes;
+    int64_t group;
+  };
+  struct Copies {
+    std::vector<Copy> under_way;
+    int64_t groups = 0;
+  };
+  std::vector<Copies> copies_;
   // By the instruction's number.
   std::vector<absl::InlinedVector<ThreadValues, 1>> values_;
 };

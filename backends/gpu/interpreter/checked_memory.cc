@@ -98,8 +98,16 @@ absl::Status CheckedMemory::CheckWriter(const Region& region, const Granule& gra
   return absl::OkStatus();
 }
 
+absl::Status CheckedMemory::CheckCopy(const Granule& granule, const Region& region, Place at,
+                                      absl::string_view what) const {
+  if (granule.copy_epoch < block_begin_ || granule.copy_epoch == 0) return absl::OkStatus();
+  return InvalidArgument("data race: ", what, " byte ", at.offset, " of ", region.name,
+                         ", into which a copy is under way");
+}
+
 absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int thread,
                                      Place at) const {
+  TEKTITE_RETURN_IF_ERROR(CheckCopy(granule, region, at, "reads"));
   if (region.kind != Kind::kBuffer && !Counts(region, granule.write_epoch)) {
     return InvalidArgument("byte ", at.offset, " of ", region.name, " is read uninitialized");
   }
@@ -118,6 +126,7 @@ absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int
 
 absl::Status CheckedMemory::NoteWrite(const Region& region, Granule& granule, int thread,
                                       Place at) const {
+  TEKTITE_RETURN_IF_ERROR(CheckCopy(granule, region, at, "writes"));
   TEKTITE_RETURN_IF_ERROR(CheckWriter(region, granule, thread, at, "writes"));
   const bool of_earlier_block = granule.read_by_earlier_block && region.kind != Kind::kShared;
   const bool counts = Counts(region, granule.read_epoch);
@@ -158,6 +167,26 @@ absl::Status CheckedMemory::Write(int thread, Place at, int64_t bytes, int64_t a
   }
   std::memcpy(region.data + at.offset, from, static_cast<size_t>(bytes));
   return absl::OkStatus();
+}
+
+absl::Status CheckedMemory::BeginCopy(int thread, Place to, int64_t bytes) {
+  const Region& region = *regions_[static_cast<size_t>(to.region)];
+  TEKTITE_RETURN_IF_ERROR(CheckAddress(region, to, bytes, bytes));
+  for (int64_t i = 0; i < bytes; i += granule_) {
+    const Place part = {to.region, to.offset + i};
+    Granule& granule = region.granules[part.offset / granule_];
+    TEKTITE_RETURN_IF_ERROR(NoteWrite(region, granule, thread, part));
+    granule.copy_epoch = epoch_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckedMemory::EndCopy(int thread, Place to, int64_t bytes, const void* from) {
+  const Region& region = *regions_[static_cast<size_t>(to.region)];
+  for (int64_t i = 0; i < bytes; i += granule_) {
+    region.granules[(to.offset + i) / granule_].copy_epoch = 0;
+  }
+  return Write(thread, to, bytes, bytes, from);
 }
 
 }  // namespace tektite::gpu

@@ -52,12 +52,15 @@ class CheckedMemory {
   // `alignment`: what the address must be a multiple of.
   absl::Status Read(int thread, Place at, int64_t bytes, int64_t alignment, void* to);
   absl::Status Write(int thread, Place at, int64_t bytes, int64_t alignment, const void* from);
+  // A write in the background: until it ends, nobody may touch the bytes.
+  absl::Status BeginCopy(int thread, Place to, int64_t bytes);
+  absl::Status EndCopy(int thread, Place to, int64_t bytes, const void* from);
 
  private:
   enum class Kind { kBuffer, kScratch, kShared };
   // What happened to a granule.  Epoch 0: nothing yet.
   struct Granule {
-    uint32_t write_epoch = 0, read_epoch = 0;
+    uint32_t write_epoch = 0, read_epoch = 0, copy_epoch = 0;
     int16_t write_thread = 0, read_thread = 0;  // kSeveral: more than one in that epoch
     bool read_by_earlier_block = false;
   };
@@ -87,6 +90,9 @@ class CheckedMemory {
   }
   absl::Status CheckWriter(const Region& region, const Granule& granule, int thread, Place at,
                            absl::string_view what) const;
+  // `what` a thread does meanwhile.
+  absl::Status CheckCopy(const Granule& granule, const Region& region, Place at,
+                         absl::string_view what) const;
   absl::Status Race(const Region& region, Place at, absl::string_view what, uint32_t epoch,
                     int other, absl::string_view did) const;
 

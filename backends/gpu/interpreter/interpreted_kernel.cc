@@ -36,7 +36,8 @@ absl::Status InterpretedKernel::Prepare(const loop::Block& block, LaneFunctions*
       TEKTITE_ASSIGN_OR_RETURN(functions_[instr->number], functions->For(*instr));
     }
     if (instr->code == Code::kLoad || instr->code == Code::kStore || instr->code == Code::kGather ||
-        instr->code == Code::kScatter) {
+        instr->code == Code::kScatter || instr->code == Code::kCopyAsync ||
+        instr->code == Code::kLoadMatrices) {
       granule_ = std::min(granule_, ir::DTypeBytes(instr->access));
     }
     for (const loop::Block* inner : {instr->body, instr->otherwise}) {

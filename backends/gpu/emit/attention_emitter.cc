@@ -1,0 +1,374 @@
+// softmax(logits(query x key)) x value in one pass over the keys: the online softmax.
+//
+//   for 32 keys at a time:
+//     keys, values -> shared memory                       a barrier
+//     scores = query x key                                a thread: a key, and the warp's rows
+//     weights = exp(logits - largest so far)              the warp: row after row
+//     context = context scaled down + weights x values    a thread: columns, and the warp's rows
+//   context / sum of the weights
+//
+// A warp takes kRows rows, a block those of its warps.  Widths above 64 are taken in parts.  f32 is
+// computed in f32; sums have an order that follows from sizes alone.
+//
+// Limits: f32, with fused multiply-adds; keys and values pass through registers on their way to
+// shared memory.
+#include <algorithm>
+#include <limits>
+
+#include "backends/gpu/emit/contraction_view.h"
+#include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/root_epilogue.h"
+#include "jit/base/rounding.h"
+#include "jit/base/status.h"
+#include "jit/llvm/emit/region_kernel.h"
+#include "jit/ops/attention.h"
+
+namespace tektite::gpu {
+namespace {
+
+using ir::Dim;
+using ir::DType;
+using ir::Node;
+using ir::Op;
+using loop::Indices;
+using loop::kWarpThreads;
+using loop::Value;
+using Values = std::vector<Value>;
+
+constexpr int64_t kWarps = 4, kThreads = kWarps * kWarpThreads;
+constexpr int64_t kRows = 8, kBlockRows = kWarps * kRows;  // of a warp, of a block
+constexpr int64_t kKeys = kWarpThreads;                    // of a step
+// Elements of a row that lie in shared memory at once, and what lies between two rows there: 16
+// bytes of neighbouring rows are then in different banks.
+constexpr int64_t kPart = 64, kStride = kPart + 4, kWeightStride = kKeys + 4;
+constexpr int kVector = 4;
+constexpr int kColumns = kPart / kWarpThreads;  // of a thread in a part
+// The sums of a wide head are 64 registers.
+constexpr int kResidentThreads = 256;
+
+class AttentionEmitter {
+ public:
+  AttentionEmitter(const ir::Graph& region, const ops::Attention& nodes, loop::Kernel* kernel)
+      : region_(region),
+        nodes_(nodes),
+        result_(*region.outputs()[0].node),
+        scores_(ContractionView::OfDot(*nodes.scores)),
+        context_(ContractionView::OfDot(*nodes.context)),
+        kernel_(*kernel),
+        b_(kernel),
+        rows_(Product(scores_.m())),
+        keys_(Product(scores_.n())),
+        width_(Product(scores_.k()).value()),
+        columns_(Product(context_.n()).value()) {}
+
+  absl::Status Run() {
+    for (const Dim& size : {rows_, keys_}) Note(RequireNarrow(kernel_, size));
+    const Dim batch = Product(scores_.batch()), row_blocks = CeilDiv(rows_, kBlockRows);
+    kernel_.launch.threads = kThreads;
+    kernel_.launch.blocks = batch * row_blocks;
+    kernel_.launch.resident_threads = kResidentThreads;
+    const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {batch, row_blocks});
+    batch_ = SplitNarrowIndex(b_, block[0].base, scores_.batch());
+    first_row_ = b_.Mul(block[1].base, b_.Index(kBlockRows));
+    thread_ = b_.RemNarrow(b_.ThreadIndex(), kWarpThreads);
+    warp_row_ = b_.Mul(b_.DivNarrow(b_.ThreadIndex(), kWarpThreads), b_.Index(kRows));
+    query_ = b_.AllocateShared(DType::kF32, kBlockRows * kStride);
+    key_ = b_.AllocateShared(DType::kF32, kKeys * kStride);
+    value_ = b_.AllocateShared(DType::kF32, kKeys * kStride);
+    weights_ = b_.AllocateShared(DType::kF32, kBlockRows * kWeightStride);
+
+    // Of a row, in the thread of that number: the largest logit, and the sum of the weights.  Then
+    // the context's parts, row by row.
+    Values state = {b_.Float(DType::kF32, -std::numeric_limits<double>::infinity()),
+                    b_.Float(DType::kF32, 0)};
+    state.insert(state.end(), static_cast<size_t>(ColumnParts() * kRows),
+                 b_.Splat(b_.Float(DType::kF32, 0), kColumns));
+    if (WidthParts() == 1) LoadQueries(0);
+    state = b_.For(b_.Index(0), b_.Index(keys_), kKeys, std::move(state),
+                   [&](Value first, absl::Span<const Value> carried) {
+                     return Step(first, Values(carried.begin(), carried.end()));
+                   });
+    StoreContext(state);
+    return status_;
+  }
+
+ private:
+  int64_t WidthParts() const { return CeilDiv(width_, kPart); }
+  int64_t ColumnParts() const { return CeilDiv(columns_, kPart); }
+
+  // ---- operands ----
+
+  using Place = std::function<ContractionView::Element(Value row, Value column)>;
+  // `rows` rows of at most kPart elements of `operand` into shared memory, zeros beyond `row_end`
+  // and `width`.
+  void LoadTile(Value to, ir::Value operand, Value first, Value row_end, int64_t rows,
+                int64_t begin, int64_t width, const Place& place) {
+    b_.For(b_.ThreadIndex(), b_.Index(rows * kPart), kThreads, [&](Value i) {
+      const Value row = b_.DivNarrow(i, kPart), column = b_.RemNarrow(i, kPart);
+      const Value at = b_.Add(first, row), of_row = b_.Add(column, b_.Index(begin));
+      Value exists = b_.Compare("lt", at, row_end);
+      if (begin + kPart > width) {
+        exists = b_.And(exists, b_.Compare("lt", of_row, b_.Index(width)));
+      }
+      const Value v = b_.IfElse(
+          exists,
+          [&] {
+            loop::ElementEmitter e(&b_, 1);
+            loop::BindParameters(e, region_);
+            const Value read = e.Emit(operand, place(at, of_row).at);
+            Note(e.status());
+            return Values{read};
+          },
+          [&] { return Values{b_.Float(DType::kF32, 0)}; })[0];
+      b_.Store(to, b_.Add(b_.Mul(row, b_.Index(kStride)), column), v);
+    });
+  }
+
+  Indices Rows(Value row) { return SplitNarrowIndex(b_, row, scores_.m()); }
+
+  void LoadQueries(int64_t begin) {
+    LoadTile(query_, nodes_.scores->operand(0), first_row_, b_.Index(rows_), kBlockRows, begin,
+             width_, [&](Value row, Value k) {
+               return scores_.Lhs(b_, {batch_, Rows(row), {}, {loop::At(k)}});
+             });
+  }
+  void LoadKeys(Value first, int64_t begin) {
+    LoadTile(key_, nodes_.scores->operand(1), first, b_.Index(keys_), kKeys, begin, width_,
+             [&](Value key, Value k) {
+               return scores_.Rhs(b_, {batch_, {}, {loop::At(key)}, {loop::At(k)}});
+             });
+  }
+  void LoadValues(Value first, int64_t begin) {
+    LoadTile(value_, nodes_.context->operand(1), first, b_.Index(keys_), kKeys, begin, columns_,
+             [&](Value key, Value column) {
+               return context_.Rhs(b_, {batch_, {}, {loop::At(column)}, {loop::At(key)}});
+             });
+  }
+
+  // ---- a step ----
+
+  Values Step(Value first, Values state) {
+    Values scores(static_cast<size_t>(kRows), b_.Float(DType::kF32, 0));
+    b_.Barrier();
+    LoadValues(first, 0);
+    for (int64_t part = 0; part < WidthParts(); ++part) {
+      if (part > 0) b_.Barrier();
+      if (WidthParts() > 1) LoadQueries(part * kPart);
+      LoadKeys(first, part * kPart);
+      b_.Barrier();
+      scores = AddScores(std::min(kPart, width_ - part * kPart), std::move(scores));
+    }
+    for (int64_t row = 0; row < kRows; ++row) {
+      b_.Store(weights_, b_.Add(WeightsOf(b_.Index(row)), thread_),
+               scores[static_cast<size_t>(row)]);
+    }
+    const Values softmax = Softmax(first, state[0], state[1]);
+    state[0] = softmax[0];
+    state[1] = softmax[1];
+    b_.Barrier();
+    for (int64_t part = 0; part < ColumnParts(); ++part) {
+      if (part > 0) {
+        b_.Barrier();
+        LoadValues(first, part * kPart);
+        b_.Barrier();
+      }
+      AddContext(softmax[2], state.data() + 2 + part * kRows);
+    }
+    return state;
+  }
+
+  // Of the thread's key with all rows of the warp.
+  Values AddScores(int64_t width, Values scores) {
+    return b_.For(b_.Index(0), b_.Index(RoundUp(width, kVector)), kVector, std::move(scores),
+                  [&](Value k, absl::Span<const Value> carried) {
+                    Values next(carried.begin(), carried.end());
+                    const Value own = b_.Add(b_.Mul(thread_, b_.Index(kStride)), k);
+                    const Value key = b_.Load(key_, DType::kF32, own, kVector);
+                    for (int64_t row = 0; row < kRows; ++row) {
+                      Value& sum = next[static_cast<size_t>(row)];
+                      const Value at = b_.Mul(b_.Add(warp_row_, b_.Index(row)), b_.Index(kStride));
+                      const Value query = b_.Load(query_, DType::kF32, b_.Add(at, k), kVector);
+                      for (int lane = 0; lane < kVector; ++lane) {
+                        sum = b_.Fma(b_.ExtractLane(query, lane), b_.ExtractLane(key, lane), sum);
+                      }
+                    }
+                    return next;
+                  });
+  }
+
+  Value WeightsOf(Value row) { return b_.Mul(b_.Add(warp_row_, row), b_.Index(kWeightStride)); }
+
+  // The logit of the thread's key and a row, which count as the last ones where they do not exist.
+  Value Logit(Value row, Value key, Value score) {
+    loop::ElementEmitter e(&b_, 1);
+    loop::BindParameters(e, region_);
+    e.BindValue(nodes_.scores->result(), score);
+    Indices at = batch_;
+    for (const loop::LaneIndex& i : Rows(row)) at.push_back(i);
+    at.push_back(loop::At(key));
+    const Value logit = e.Emit(nodes_.logits, at);
+    Note(e.status());
+    return logit;
+  }
+
+  // Scores in weights_ become weights.  Returns the new state, and by how much what earlier steps
+  // added is scaled down.
+  Values Softmax(Value first, Value largest, Value sum) {
+    const Value none = b_.Float(DType::kF32, -std::numeric_limits<double>::infinity());
+    const Value zero = b_.Float(DType::kF32, 0);
+    const Value key = b_.Add(first, thread_);
+    const Value exists = b_.Compare("lt", key, b_.Index(keys_));
+    const Value readable = b_.Min(key, b_.Sub(b_.Index(keys_), b_.Index(1)));
+    const Value last_row = b_.Sub(b_.Index(rows_), b_.Index(1));
+    return b_.For(b_.Index(0), b_.Index(kRows), 1, {largest, sum, zero},
+                  [&](Value row, absl::Span<const Value> carried) {
+                    const Value place = b_.Add(WeightsOf(row), thread_);
+                    const Value at = b_.Min(b_.Add(first_row_, b_.Add(warp_row_, row)), last_row);
+                    const Value logit = b_.Select(
+                        exists, Logit(at, readable, b_.Load(weights_, DType::kF32, place)), none);
+                    const Value before = b_.WarpRead(carried[0], row);
+                    Value most = logit;
+                    for (int mask = kWarpThreads / 2; mask > 0; mask /= 2) {
+                      most = b_.Max(most, b_.WarpXor(most, mask));
+                    }
+                    most = b_.Max(before, most);
+                    // Where every logit is -inf so far, each weight is 0, and their sum.
+                    const Value base = b_.Select(b_.Compare("eq", most, none), zero, most);
+                    const Value weight = b_.Unary(Op::kExp, b_.Sub(logit, base));
+                    const Value scale = b_.Unary(Op::kExp, b_.Sub(before, base));
+                    b_.Store(weights_, place, weight);
+                    Value all = weight;
+                    for (int mask = kWarpThreads / 2; mask > 0; mask /= 2) {
+                      all = b_.Add(all, b_.WarpXor(all, mask));
+                    }
+                    const Value own = b_.Compare("eq", thread_, row);
+                    return Values{b_.Select(own, most, carried[0]),
+                                  b_.Select(own, b_.Fma(carried[1], scale, all), carried[1]),
+                                  b_.Select(own, scale, carried[2])};
+                  });
+  }
+
+  // context = context * scale + weights x values, for the thread's columns of a part.
+  void AddContext(Value scale, Value* context) {
+    Values scaled;
+    for (int64_t row = 0; row < kRows; ++row) {
+      const Value of_row = b_.WarpRead(scale, b_.Index(row));
+      scaled.push_back(b_.Mul(context[row], b_.Splat(of_row, kColumns)));
+    }
+    const Value column = b_.Mul(thread_, b_.Index(kColumns));
+    const Values added =
+        b_.For(b_.Index(0), b_.Index(kKeys), kVector, std::move(scaled),
+               [&](Value key, absl::Span<const Value> carried) {
+                 Values next(carried.begin(), carried.end());
+                 Values values;
+                 for (int i = 0; i < kVector; ++i) {
+                   const Value at = b_.Mul(b_.Add(key, b_.Index(i)), b_.Index(kStride));
+                   values.push_back(b_.Load(value_, DType::kF32, b_.Add(at, column), kColumns));
+                 }
+                 for (int64_t row = 0; row < kRows; ++row) {
+                   Value& sum = next[static_cast<size_t>(row)];
+                   const Value weights = b_.Load(weights_, DType::kF32,
+                                                 b_.Add(WeightsOf(b_.Index(row)), key), kVector);
+                   for (int i = 0; i < kVector; ++i) {
+                     const Value weight = b_.Splat(b_.ExtractLane(weights, i), kColumns);
+                     sum = b_.Fma(weight, values[static_cast<size_t>(i)], sum);
+                   }
+                 }
+                 return next;
+               });
+    std::copy(added.begin(), added.end(), context);
+  }
+
+  // ---- the result ----
+
+  void StoreContext(const Values& state) {
+    for (int64_t part = 0; part < ColumnParts(); ++part) {
+      b_.Barrier();
+      if (part == 0) {
+        b_.If(b_.Compare("lt", thread_, b_.Index(kRows)),
+              [&] { b_.Store(weights_, WeightsOf(thread_), state[1]); });
+      }
+      for (int64_t row = 0; row < kRows; ++row) {
+        const Value at = b_.Mul(b_.Add(warp_row_, b_.Index(row)), b_.Index(kStride));
+        b_.Store(query_, b_.Add(at, b_.Mul(thread_, b_.Index(kColumns))),
+                 state[static_cast<size_t>(2 + part * kRows + row)]);
+      }
+      b_.Barrier();
+      const int64_t width = std::min(kPart, columns_ - part * kPart);
+      b_.For(b_.ThreadIndex(), b_.Index(kBlockRows * width), kThreads, [&](Value i) {
+        const Value in_block = b_.DivNarrow(i, width), column = b_.RemNarrow(i, width);
+        const Value row = b_.Add(first_row_, in_block);
+        b_.If(b_.Compare("lt", row, b_.Index(rows_)), [&] {
+          const Value at = b_.Add(b_.Mul(in_block, b_.Index(kStride)), column);
+          const Value sum =
+              b_.Load(weights_, DType::kF32, b_.Mul(in_block, b_.Index(kWeightStride)));
+          // No keys at all are zeros.
+          Value v = b_.Load(query_, DType::kF32, at);
+          v = b_.Select(b_.Compare("gt", b_.Index(keys_), b_.Index(0)), b_.Div(v, sum), v);
+          StoreElement(row, b_.Add(column, b_.Index(part * kPart)), v);
+        });
+      });
+    }
+  }
+
+  void StoreElement(Value row, Value column, Value v) {
+    Indices at = batch_;
+    for (const loop::LaneIndex& i : Rows(row)) at.push_back(i);
+    at.push_back(loop::At(column));
+    if (result_.op() == Op::kTranspose) {
+      const auto& permutation = result_.Ints(ir::Attr::permutation);
+      Indices moved;
+      for (int64_t d : permutation) moved.push_back(at[static_cast<size_t>(d)]);
+      at = moved;
+    }
+    loop::ElementEmitter e(&b_, 1);
+    e.StoreAt(b_.Buffer(region_.num_parameters()), result_.shape(), at, v);
+    Note(e.status());
+  }
+
+  void Note(const absl::Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
+  const ir::Graph& region_;
+  const ops::Attention& nodes_;
+  const Node& result_;  // the context, or its transpose
+  const ContractionView scores_, context_;
+  loop::Kernel& kernel_;
+  loop::Builder b_;
+  const Dim rows_, keys_;
+  const int64_t width_, columns_;
+  Indices batch_;
+  Value first_row_, thread_, warp_row_;  // the warp's first row in the block
+  Value query_, key_, value_, weights_;  // in shared memory
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::string& name) {
+  const ir::Graph& region = fusion.region();
+  std::optional<ops::Attention> nodes;
+  for (const auto& node : region.nodes()) {
+    if (auto found = ops::FindAttention(node.get())) nodes = found;
+  }
+  if (!nodes.has_value()) return Unimplemented(name, ": an attention fusion of another form");
+  if (region.outputs().size() != 1) return Unimplemented(name, ": several results");
+  const Node* result = region.outputs()[0].node;
+  if (result != nodes->context &&
+      (result->op() != Op::kTranspose || result->operand(0).node != nodes->context)) {
+    return Unimplemented(result->Describe(), " after attention");
+  }
+  const Dim width = nodes->scores->operand_shape(0).dim(
+      static_cast<int>(ops::GetDotDims(*nodes->scores).lhs_contracting[0]));
+  const Dim columns = nodes->context->shape().dim(nodes->context->shape().rank() - 1);
+  if (!width.is_constant() || !columns.is_constant() || width.value() < 1 || columns.value() < 1) {
+    return Unimplemented(nodes->context->Describe(), ": widths are not known");
+  }
+  EmittedKernel emitted;
+  emitted.kernel = loop::MakeKernel(fusion, name);
+  TEKTITE_RETURN_IF_ERROR(AttentionEmitter(region, *nodes, emitted.kernel.get()).Run());
+  return emitted;
+}
+
+}  // namespace tektite::gpu
