@@ -49,6 +49,7 @@ absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::stri
     absl::StatusOr<EmittedKernel> emitted = emitter.emit(fusion, name);
     if (emitted.ok()) {
       TEKTITE_RETURN_IF_ERROR(loop::Verify(*emitted->kernel));
+      for (const auto& kernel : emitted->then) TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel));
       return emitted;
     }
     if (!absl::IsUnimplemented(emitted.status())) return emitted.status();

@@ -3,6 +3,8 @@
 //   TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, "k3_row"));
 //   emitted.kernel->launch;               // blocks and threads follow from the sizes
 //
+// Where threads of all blocks must wait for each other a kernel is several launches (phases.h).
+//
 // Emitters refuse with Unimplemented and a reason what they have no code for.  A static shape is
 // the case in which all sizes fold to constants; where a decision is made here and not in the code,
 // an unknown size counts as a large one.  Work is cut by sizes alone and sums have a fixed order,
@@ -22,7 +24,10 @@
 namespace tektite::gpu {
 
 struct EmittedKernel {
-  std::unique_ptr<loop::Kernel> kernel;       // launch is set
+  std::unique_ptr<loop::Kernel> kernel;  // launch is set
+  // Launched after it, one after the other, on the same buffers.  All share one scratch, which they
+  // lay out alike, and which holds anything at first.
+  std::vector<std::unique_ptr<loop::Kernel>> then;
   std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
 };
 

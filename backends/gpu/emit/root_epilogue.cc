@@ -2,17 +2,11 @@
 
 #include <vector>
 
+#include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
 
 namespace tektite::gpu {
-namespace {
-
-constexpr int64_t kThreads = 256;
-
-}  // namespace
-
-using ir::Dim;
 using ir::Dims;
 using ir::Node;
 using loop::Indices;
@@ -40,12 +34,8 @@ Indices SplitIndex(loop::Builder& b, Value linear, const Dims& sizes, int64_t la
 
 void ForEachResult(loop::Builder& b, const Node& root,
                    const std::function<void(const Indices&)>& body) {
-  const Dim elements = root.shape().NumElements();
-  b.kernel()->launch.threads = static_cast<int>(kThreads);
-  b.kernel()->launch.blocks = CeilDiv(elements, kThreads);
-  const Value at = b.Add(b.Mul(b.BlockIndex(), b.Index(kThreads)), b.ThreadIndex());
-  b.If(b.Compare("lt", at, b.Index(elements)),
-       [&] { body(SplitIndex(b, at, root.shape().dims())); });
+  ForEachThread(b, root.shape().NumElements(),
+                [&](Value at) { body(SplitIndex(b, at, root.shape().dims())); });
 }
 
 absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const Node& root, Indices at,

@@ -14,15 +14,15 @@ using loop::Value;
 
 BlockExecution::BlockExecution(const loop::Kernel& kernel,
                                const std::vector<HostFunction>& functions,
-                               absl::Span<const int64_t> sizes, int64_t scratch_bytes,
-                               int64_t blocks, CheckedMemory* memory)
+                               absl::Span<const int64_t> sizes, int64_t blocks, int scratch,
+                               CheckedMemory* memory)
     : kernel_(kernel),
       functions_(functions),
       sizes_(sizes),
       blocks_(blocks),
       memory_(*memory),
       threads_(kernel.launch.threads),
-      scratch_(memory->AddScratch(scratch_bytes)),
+      scratch_(scratch),
       shared_(memory->AddShared(kernel.launch.shared_bytes)),
       values_(kernel.body().arena->instrs.size()) {
   for (const auto& [key, leaf] : kernel.body().arena->leaves) {

@@ -18,10 +18,10 @@ namespace tektite::gpu {
 
 class BlockExecution {
  public:
-  // Borrows everything.  The buffers are `memory`'s regions from 0 on; scratch and shared memory
-  // are added here.
+  // Borrows everything.  The buffers are `memory`'s regions from 0 on, `scratch` is another; shared
+  // memory is added here.
   BlockExecution(const loop::Kernel& kernel, const std::vector<HostFunction>& functions,
-                 absl::Span<const int64_t> sizes, int64_t scratch_bytes, int64_t blocks,
+                 absl::Span<const int64_t> sizes, int64_t blocks, int scratch,
                  CheckedMemory* memory);
 
   absl::Status Run(int64_t block);

@@ -34,7 +34,7 @@ CheckedMemory::Granule* CheckedMemory::NewGranules(int64_t bytes) {
   return granules_.back()->data();
 }
 
-void CheckedMemory::BeginBlock() {
+void CheckedMemory::BeginLaunch() {
   if (epoch_ == 0) {
     for (const Extent& extent : extents_) {
       Granule* granules = NewGranules(extent.end - extent.begin);
@@ -46,7 +46,7 @@ void CheckedMemory::BeginBlock() {
       }
     }
   }
-  block_begin_ = ++epoch_;
+  launch_begin_ = ++epoch_;
 }
 
 int CheckedMemory::AddScratch(int64_t bytes) { return AddOwned("scratch", Kind::kScratch, bytes); }
@@ -100,7 +100,7 @@ absl::Status CheckedMemory::CheckWriter(const Region& region, const Granule& gra
 
 absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int thread,
                                      Place at) const {
-  if (region.kind != Kind::kBuffer && !Counts(region, granule.write_epoch)) {
+  if (region.kind != Kind::kBuffer && !IsThere(region, granule.write_epoch)) {
     return InvalidArgument("byte ", at.offset, " of ", region.name, " is read uninitialized");
   }
   TEKTITE_RETURN_IF_ERROR(CheckWriter(region, granule, thread, at, "reads"));
@@ -108,9 +108,9 @@ absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int
     if (granule.read_thread != thread) granule.read_thread = kSeveral;
     return absl::OkStatus();
   }
-  if (granule.read_epoch != 0 && granule.read_epoch < block_begin_) {
-    granule.read_by_earlier_block = true;
-  }
+  granule.read_by_earlier_block =
+      granule.read_epoch >= launch_begin_ &&
+      (granule.read_by_earlier_block || granule.read_epoch < block_begin_);
   granule.read_epoch = epoch_;
   granule.read_thread = static_cast<int16_t>(thread);
   return absl::OkStatus();
@@ -119,9 +119,9 @@ absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int
 absl::Status CheckedMemory::NoteWrite(const Region& region, Granule& granule, int thread,
                                       Place at) const {
   TEKTITE_RETURN_IF_ERROR(CheckWriter(region, granule, thread, at, "writes"));
-  const bool of_earlier_block = granule.read_by_earlier_block && region.kind != Kind::kShared;
   const bool counts = Counts(region, granule.read_epoch);
-  if (of_earlier_block || (counts && granule.read_epoch < block_begin_)) {
+  const bool of_earlier_block = granule.read_by_earlier_block && region.kind != Kind::kShared;
+  if (counts && (of_earlier_block || granule.read_epoch < block_begin_)) {
     return Race(region, at, "writes", 0, 0, "read");
   }
   if (counts && granule.read_epoch == epoch_ && granule.read_thread != thread) {
