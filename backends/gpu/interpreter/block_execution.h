@@ -51,6 +51,7 @@ class BlockExecution {
   absl::Status RunBarrier(const loop::Instr& instr, const Mask& mask);
   absl::Status RunExchange(const loop::Instr& instr, const Mask& mask);
   absl::Status RunAccess(const loop::Instr& instr, const Mask& mask);
+  bool IsOnePlace(const loop::Instr& instr);
   absl::Status AccessOfThread(const loop::Instr& instr, int thread, int64_t alignment);
   absl::Status Fault(const loop::Instr& instr, int thread, const absl::Status& what) const;
 

@@ -1,9 +1,9 @@
 #include "backends/gpu/interpreter/checked_memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/interpreter/thread_values.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
@@ -138,9 +138,9 @@ absl::Status CheckedMemory::Read(int thread, Place at, int64_t bytes, int64_t al
   for (int64_t i = 0; i < bytes; i += granule_) {
     const Place part = {at.region, at.offset + i};
     TEKTITE_RETURN_IF_ERROR(
-        NoteRead(region, region.granules[part.offset / granule_], thread, part));
+        NoteRead(region, region.granules[part.offset >> granule_shift_], thread, part));
   }
-  std::memcpy(to, region.data + at.offset, static_cast<size_t>(bytes));
+  CopyBytes(to, region.data + at.offset, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
 
@@ -154,9 +154,9 @@ absl::Status CheckedMemory::Write(int thread, Place at, int64_t bytes, int64_t a
   for (int64_t i = 0; i < bytes; i += granule_) {
     const Place part = {at.region, at.offset + i};
     TEKTITE_RETURN_IF_ERROR(
-        NoteWrite(region, region.granules[part.offset / granule_], thread, part));
+        NoteWrite(region, region.granules[part.offset >> granule_shift_], thread, part));
   }
-  std::memcpy(region.data + at.offset, from, static_cast<size_t>(bytes));
+  CopyBytes(region.data + at.offset, from, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
 

@@ -39,7 +39,7 @@ struct Place {
 class CheckedMemory {
  public:
   // `granule`: 1, 2, 4 or 8; divides the bytes of every access.
-  explicit CheckedMemory(int granule) : granule_(granule) {}
+  explicit CheckedMemory(int granule) : granule_(granule), granule_shift_(__builtin_ctz(granule)) {}
 
   // Before the first launch.  Buffers may share bytes.  Borrows `data`.
   int AddBuffer(absl::string_view name, void* data, int64_t bytes, bool written);
@@ -80,9 +80,10 @@ class CheckedMemory {
 
   Granule* NewGranules(int64_t bytes);
   int AddOwned(absl::string_view name, Kind kind, int64_t bytes);
-  absl::Status CheckAddress(const Region& region, Place at, int64_t bytes, int64_t alignment) const;
-  absl::Status NoteRead(const Region& region, Granule& granule, int thread, Place at) const;
-  absl::Status NoteWrite(const Region& region, Granule& granule, int thread, Place at) const;
+  inline absl::Status CheckAddress(const Region& region, Place at, int64_t bytes,
+                                   int64_t alignment) const;
+  inline absl::Status NoteRead(const Region& region, Granule& granule, int thread, Place at) const;
+  inline absl::Status NoteWrite(const Region& region, Granule& granule, int thread, Place at) const;
   // Whether what was written in `epoch` is still there: shared memory is another one in each block.
   bool IsThere(const Region& region, uint32_t epoch) const {
     return epoch != 0 && (region.kind != Kind::kShared || epoch >= block_begin_);
@@ -91,12 +92,12 @@ class CheckedMemory {
   bool Counts(const Region& region, uint32_t epoch) const {
     return epoch >= launch_begin_ && IsThere(region, epoch);
   }
-  absl::Status CheckWriter(const Region& region, const Granule& granule, int thread, Place at,
-                           absl::string_view what) const;
+  inline absl::Status CheckWriter(const Region& region, const Granule& granule, int thread,
+                                  Place at, absl::string_view what) const;
   absl::Status Race(const Region& region, Place at, absl::string_view what, uint32_t epoch,
                     int other, absl::string_view did) const;
 
-  const int granule_;
+  const int granule_, granule_shift_;  // and its logarithm
   uint32_t epoch_ = 0, launch_begin_ = 0, block_begin_ = 0;
   std::vector<std::unique_ptr<Region>> regions_;
   std::vector<Extent> extents_;
