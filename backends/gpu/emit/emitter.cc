@@ -24,6 +24,7 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kSingle, EmitReduce},
     {FusionKind::kSingle, EmitContraction},
     {FusionKind::kSingle, EmitWindow},
+    {FusionKind::kSingle, EmitCumulative},
     {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},
 };

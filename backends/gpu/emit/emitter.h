@@ -36,6 +36,8 @@ absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::stri
 
 // Products and convolutions, with an elementwise epilogue.
 absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std::string& name);
+// Running sums and their like.
+absl::StatusOr<EmittedKernel> EmitCumulative(const ir::Node& fusion, const std::string& name);
 // Elementwise work and data movement: every output element is computed at its own index.
 absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const std::string& name);
 // Rows that are reduced and used again: softmax, norms.
