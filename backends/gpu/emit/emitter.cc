@@ -25,6 +25,7 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kSingle, EmitContraction},
     {FusionKind::kSingle, EmitWindow},
     {FusionKind::kSingle, EmitCumulative},
+    {FusionKind::kSingle, EmitOrder},
     {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},
 };
