@@ -26,6 +26,7 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kSingle, EmitWindow},
     {FusionKind::kSingle, EmitCumulative},
     {FusionKind::kSingle, EmitOrder},
+    {FusionKind::kSingle, EmitScatter},
     {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},
 };
