@@ -29,6 +29,7 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kSingle, EmitScatter},
     {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},
+    {FusionKind::kWindow, EmitWindowGradient},
 };
 
 }  // namespace

@@ -50,6 +50,8 @@ absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const std::stri
 absl::StatusOr<EmittedKernel> EmitScatter(const ir::Node& fusion, const std::string& name);
 // Pooling.
 absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const std::string& name);
+// Gradients of max pooling.
+absl::StatusOr<EmittedKernel> EmitWindowGradient(const ir::Node& fusion, const std::string& name);
 
 // The widest access of a thread.
 inline constexpr int64_t kVectorBytes = 16;
