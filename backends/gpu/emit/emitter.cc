@@ -27,6 +27,7 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kSingle, EmitCumulative},
     {FusionKind::kSingle, EmitOrder},
     {FusionKind::kSingle, EmitScatter},
+    {FusionKind::kSingle, EmitSelection},
     {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},
     {FusionKind::kWindow, EmitWindowGradient},

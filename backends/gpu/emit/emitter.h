@@ -48,6 +48,8 @@ absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const std::string&
 absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const std::string& name);
 // Updates of some places of an array.
 absl::StatusOr<EmittedKernel> EmitScatter(const ir::Node& fusion, const std::string& name);
+// compact, nonzero and is_member.
+absl::StatusOr<EmittedKernel> EmitSelection(const ir::Node& fusion, const std::string& name);
 // Pooling.
 absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const std::string& name);
 // Gradients of max pooling.
