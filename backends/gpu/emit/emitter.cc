@@ -28,6 +28,7 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kSingle, EmitOrder},
     {FusionKind::kSingle, EmitScatter},
     {FusionKind::kSingle, EmitSelection},
+    {FusionKind::kSingle, EmitSuppression},
     {FusionKind::kSingle, EmitUnique},
     {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},

@@ -50,6 +50,8 @@ absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const std::stri
 absl::StatusOr<EmittedKernel> EmitScatter(const ir::Node& fusion, const std::string& name);
 // compact, nonzero and is_member.
 absl::StatusOr<EmittedKernel> EmitSelection(const ir::Node& fusion, const std::string& name);
+// non_max_suppression.
+absl::StatusOr<EmittedKernel> EmitSuppression(const ir::Node& fusion, const std::string& name);
 // unique.
 absl::StatusOr<EmittedKernel> EmitUnique(const ir::Node& fusion, const std::string& name);
 // Pooling.
