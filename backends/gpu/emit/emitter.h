@@ -46,6 +46,8 @@ absl::StatusOr<EmittedKernel> EmitOrder(const ir::Node& fusion, const std::strin
 absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const std::string& name);
 // Reductions over any dimensions.
 absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const std::string& name);
+// Reductions by a region of the graph.
+absl::StatusOr<EmittedKernel> EmitRegionReduce(const ir::Node& fusion, const std::string& name);
 // Updates of some places of an array.
 absl::StatusOr<EmittedKernel> EmitScatter(const ir::Node& fusion, const std::string& name);
 // compact, nonzero and is_member.
