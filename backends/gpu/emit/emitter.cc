@@ -16,6 +16,7 @@ struct Emitter {
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
+    {FusionKind::kContraction, EmitLongSum},
     {FusionKind::kContraction, EmitContraction},
     {FusionKind::kLoop, EmitLoop},
     {FusionKind::kRow, EmitRow},
@@ -24,6 +25,7 @@ constexpr Emitter kEmitters[] = {
     {FusionKind::kReduce, EmitRegionReduce},
     {FusionKind::kSingle, EmitReduce},
     {FusionKind::kSingle, EmitRegionReduce},
+    {FusionKind::kSingle, EmitLongSum},
     {FusionKind::kSingle, EmitContraction},
     {FusionKind::kSingle, EmitWindow},
     {FusionKind::kSingle, EmitCumulative},

@@ -40,6 +40,8 @@ absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std:
 absl::StatusOr<EmittedKernel> EmitCumulative(const ir::Node& fusion, const std::string& name);
 // Elementwise work and data movement: every output element is computed at its own index.
 absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const std::string& name);
+// Contractions with few results and long sums.
+absl::StatusOr<EmittedKernel> EmitLongSum(const ir::Node& fusion, const std::string& name);
 // sort and top_k.
 absl::StatusOr<EmittedKernel> EmitOrder(const ir::Node& fusion, const std::string& name);
 // Rows that are reduced and used again: softmax, norms.
