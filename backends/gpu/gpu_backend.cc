@@ -1,6 +1,7 @@
 #include "backends/gpu/gpu_backend.h"
 
 #include <utility>
+#include <vector>
 
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/interpreter/interpreted_device.h"
@@ -23,9 +24,13 @@ class InterpretedGpu final : public backend::Backend {
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name));
-    if (check_ != nullptr) TEKTITE_RETURN_IF_ERROR(check_(fusion, *emitted.kernel));
+    std::vector<std::unique_ptr<loop::Kernel>> launches = std::move(emitted.then);
+    launches.insert(launches.begin(), std::move(emitted.kernel));
+    for (const auto& kernel : launches) {
+      if (check_ != nullptr) TEKTITE_RETURN_IF_ERROR(check_(fusion, *kernel));
+    }
     TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<InterpretedKernel> kernel,
-                             InterpretedKernel::Create(std::move(emitted.kernel), &functions_));
+                             InterpretedKernel::Create(std::move(launches), &functions_));
     return std::make_shared<const LaunchableKernel>(fusion.region(), std::move(kernel),
                                                     std::move(emitted.in_place));
   }

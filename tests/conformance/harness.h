@@ -16,7 +16,7 @@
 //
 // The GPU's kernels are also assembled (tests/gpu/assembly_check.h), with no spills.
 //
-// The GPU has no kernels for some kinds yet.  How many graphs of a test it refuses stands in
+// What the GPU has no kernels for it refuses.  How many graphs of a test it may stands in
 // gpu_refusal_list.inc, so that a kernel that is lost fails the test, and so does one that is new.
 #ifndef TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 #define TEKTITE_TESTS_CONFORMANCE_HARNESS_H_

@@ -147,6 +147,23 @@ CONFORMANCE_TEST(Cumulative) {
   }
 }
 
+// Lines that are cut into pieces, of which the last ones are not full.
+CONFORMANCE_TEST(CumulativeOfLongLines) {
+  struct Case {
+    Ints sizes;
+    int dimension;
+  };
+  for (const Case& c : {Case{{2, 9001}, 1}, {{2, 700, 3}, 1}, {{5000}, 0}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, c.sizes)), s = b.Parameter(Of(DType::kS64, c.sizes));
+    b.Return({b.Cumulative(x, c.dimension, "add", false, false),
+              b.Cumulative(x, c.dimension, "max", true, true),
+              b.Cumulative(s, c.dimension, "add", true, false),
+              b.Cumulative(s, c.dimension, "mul", false, true)});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
 // argmax as TensorFlow means it: the first of equal ones.
 Value ArgExtreme(FuncBuilder& b, Value x, int64_t dimension, const char* direction) {
   FuncBuilder r("argmax");
@@ -163,6 +180,16 @@ Value ArgExtreme(FuncBuilder& b, Value x, int64_t dimension, const char* directi
       b.Constant(direction[0] == 'g' ? Literal::LowestOf(dtype) : Literal::HighestOf(dtype));
   return b.AddMulti(Op::kReduce, {x, index, lowest, b.Scalar(DType::kS64, 0)},
                     {{Attr::dimensions, Ints{dimension}}}, std::move(regions))[1];
+}
+
+// Rows that several warps share.
+CONFORMANCE_TEST(ReductionsOfLongRowsWithARegion) {
+  for (int64_t length : {1025, 5000}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {3, length}));
+    b.Return({ArgExtreme(b, x, 1, "gt"), ArgExtreme(b, x, 1, "lt")});
+    Check(b);
+  }
 }
 
 CONFORMANCE_TEST(ReductionsWithARegion) {

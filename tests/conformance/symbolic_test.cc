@@ -169,10 +169,20 @@ CONFORMANCE_TEST(SymbolicSorting) {
   b.Return(results);
   auto graph = b.Build();
   ASSERT_TRUE(graph.ok()) << graph.status();
-  CheckSizes(
-      **graph,
-      PairsOf({{2, 5}, {1, 2}, {0, 4}, {3, 16}, {5, 3}, {7, 7}, {9, 2}, {4, 9}, {2, 8}, {2, 5}}),
-      {}, MustBeSymbolic());
+  CheckSizes(**graph,
+             PairsOf({{2, 5},
+                      {1, 2},
+                      {0, 4},
+                      {3, 16},
+                      {5, 3},
+                      {7, 7},
+                      {9, 2},
+                      {4, 9},
+                      {2, 8},
+                      {2, 5},
+                      {3, 600},
+                      {700, 3}}),
+             {}, MustBeSymbolic());
 }
 
 CONFORMANCE_TEST(SymbolicConvolutions) {

@@ -6,8 +6,9 @@
 //   check.Summary();       // kernels, time, registers
 //
 // Equal kernels are assembled once: each for sm_90a, and one of kSample of a kind for all
-// generations.  Of contractions, which take long, only one of kFew is assembled at all, and those
-// with matrix instructions. Without an assembler there is PTX alone.  Thread-safe.
+// generations.  Of contractions only every other one is assembled at all, and all with matrix
+// instructions; of windows and single ops one of eight; of those with several launches, one of eight
+// of each launch. Without an assembler there is PTX alone.  Thread-safe.
 #ifndef TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 #define TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 
@@ -24,7 +25,7 @@ namespace tektite::testing {
 
 class AssemblyCheck {
  public:
-  static constexpr int kSample = 16, kFew = 2;
+  static constexpr int kSample = 16;
 
   explicit AssemblyCheck(const gpu::Assembler* assembler) : assembler_(assembler) {}
 
@@ -45,6 +46,7 @@ class AssemblyCheck {
   mutable std::mutex mutex_;
   std::set<std::string> known_;         // texts without names
   std::map<std::string, int> kernels_;  // by kind
+  std::map<std::string, int> seen_;     // by kind and launch
   std::vector<double> milliseconds_;
   std::map<std::string, int> registers_;  // the most, by kind
 };

@@ -286,6 +286,55 @@ TEST(Interpreter, BuffersThatShareMemory) {
               HasSubstr("data race"));
 }
 
+// Runs launches of two blocks each, one after the other, on s32 buffers x and y and on scratch for
+// all threads.
+std::string FaultOfLaunches(const std::vector<std::function<void(Builder&, Value scratch)>>& bodies,
+                            std::vector<int32_t>* result = nullptr) {
+  std::vector<std::unique_ptr<loop::Kernel>> launches;
+  for (const auto& body : bodies) {
+    launches.push_back(std::make_unique<loop::Kernel>(
+        "several",
+        std::vector<loop::BufferInfo>{{DType::kS32, "x", false}, {DType::kS32, "y", true}}));
+    launches.back()->launch.threads = kThreads;
+    launches.back()->launch.blocks = 2;
+    Builder b(launches.back().get());
+    body(b, b.AllocateScratch(DType::kS32, 2 * kThreads));
+  }
+  auto made = gpu::InterpretedKernel::Create(std::move(launches), &SharedLaneFunctions());
+  if (!made.ok()) return std::string(made.status().message());
+  Aligned<int32_t> x(std::vector<int32_t>(2 * kThreads, 7)), y(std::vector<int32_t>(2 * kThreads));
+  const absl::Status status = (*made)->Run({x.buffer(), y.buffer()}, {});
+  if (result != nullptr) *result = y.values();
+  return std::string(status.message());
+}
+
+TEST(Interpreter, LaunchesSeeWhatEarlierOnesWrote) {
+  const auto opposite = [](Builder& b) { return b.Sub(b.Index(2 * kThreads - 1), Global(b)); };
+  const auto write = [](Builder& b, Value scratch) {
+    b.Store(scratch, Global(b), b.Convert(Global(b), DType::kS32));
+  };
+  const auto read = [&](Builder& b, Value scratch) {
+    b.Store(b.Buffer(1), Global(b), b.Load(scratch, DType::kS32, opposite(b)));
+  };
+  std::vector<int32_t> y;
+  EXPECT_EQ(FaultOfLaunches({write, read, write}, &y), "");
+  for (int i = 0; i < 2 * kThreads; ++i) EXPECT_EQ(y[i], 2 * kThreads - 1 - i);
+
+  EXPECT_THAT(FaultOfLaunches({read, write}), HasSubstr("of scratch is read uninitialized"));
+  const auto both = [&](Builder& b, Value scratch) {
+    write(b, scratch);
+    read(b, scratch);
+  };
+  EXPECT_THAT(FaultOfLaunches({write, both}), HasSubstr("data race"));
+  // Blocks that read what they all read before, and one that then writes it.
+  const auto read_then_write = [&](Builder& b, Value scratch) {
+    read(b, scratch);
+    b.Barrier();
+    write(b, scratch);
+  };
+  EXPECT_THAT(FaultOfLaunches({write, read, read_then_write}), HasSubstr("data race"));
+}
+
 TEST(Interpreter, RefusesWhatIsNoLaunchOfItsKernel) {
   EXPECT_EQ(FaultOf(0, [](Builder& b) { b.Store(b.Buffer(1), b.Index(0), One(b)); }), "");
   auto host = std::make_unique<loop::Kernel>("host", std::vector<loop::BufferInfo>{});

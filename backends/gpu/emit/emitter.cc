@@ -16,12 +16,28 @@ struct Emitter {
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
-    {FusionKind::kAttention, EmitAttention}, {FusionKind::kContraction, EmitContraction},
-    {FusionKind::kLoop, EmitLoop},           {FusionKind::kRow, EmitRow},
-    {FusionKind::kRow, EmitReduce},          {FusionKind::kReduce, EmitReduce},
-    {FusionKind::kSingle, EmitReduce},       {FusionKind::kSingle, EmitContraction},
-    {FusionKind::kSingle, EmitWindow},       {FusionKind::kSingle, EmitLoop},
+    {FusionKind::kAttention, EmitAttention},
+    {FusionKind::kContraction, EmitLongSum},
+    {FusionKind::kContraction, EmitContraction},
+    {FusionKind::kLoop, EmitLoop},
+    {FusionKind::kRow, EmitRow},
+    {FusionKind::kRow, EmitReduce},
+    {FusionKind::kReduce, EmitReduce},
+    {FusionKind::kReduce, EmitRegionReduce},
+    {FusionKind::kSingle, EmitReduce},
+    {FusionKind::kSingle, EmitRegionReduce},
+    {FusionKind::kSingle, EmitLongSum},
+    {FusionKind::kSingle, EmitContraction},
+    {FusionKind::kSingle, EmitWindow},
+    {FusionKind::kSingle, EmitCumulative},
+    {FusionKind::kSingle, EmitOrder},
+    {FusionKind::kSingle, EmitScatter},
+    {FusionKind::kSingle, EmitSelection},
+    {FusionKind::kSingle, EmitSuppression},
+    {FusionKind::kSingle, EmitUnique},
+    {FusionKind::kSingle, EmitLoop},
     {FusionKind::kWindow, EmitWindow},
+    {FusionKind::kWindow, EmitWindowGradient},
 };
 
 }  // namespace
@@ -45,6 +61,7 @@ absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::stri
     absl::StatusOr<EmittedKernel> emitted = emitter.emit(fusion, name);
     if (emitted.ok()) {
       TEKTITE_RETURN_IF_ERROR(loop::Verify(*emitted->kernel));
+      for (const auto& kernel : emitted->then) TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel));
       return emitted;
     }
     if (!absl::IsUnimplemented(emitted.status())) return emitted.status();

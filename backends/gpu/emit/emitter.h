@@ -3,6 +3,8 @@
 //   TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, "k3_row"));
 //   emitted.kernel->launch;               // blocks and threads follow from the sizes
 //
+// Where threads of all blocks must wait for each other a kernel is several launches (phases.h).
+//
 // Emitters refuse with Unimplemented and a reason what they have no code for.  A static shape is
 // the case in which all sizes fold to constants; where a decision is made here and not in the code,
 // an unknown size counts as a large one.  Work is cut by sizes alone and sums have a fixed order,
@@ -22,7 +24,10 @@
 namespace tektite::gpu {
 
 struct EmittedKernel {
-  std::unique_ptr<loop::Kernel> kernel;       // launch is set
+  std::unique_ptr<loop::Kernel> kernel;  // launch is set
+  // Launched after it, one after the other, on the same buffers.  All share one scratch, which they
+  // lay out alike, and which holds anything at first.
+  std::vector<std::unique_ptr<loop::Kernel>> then;
   std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
 };
 
@@ -33,14 +38,32 @@ absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::stri
 absl::StatusOr<EmittedKernel> EmitAttention(const ir::Node& fusion, const std::string& name);
 // Products and convolutions, with an elementwise epilogue.
 absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std::string& name);
+// Running sums and their like.
+absl::StatusOr<EmittedKernel> EmitCumulative(const ir::Node& fusion, const std::string& name);
 // Elementwise work and data movement: every output element is computed at its own index.
 absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const std::string& name);
+// Contractions with few results and long sums.
+absl::StatusOr<EmittedKernel> EmitLongSum(const ir::Node& fusion, const std::string& name);
+// sort and top_k.
+absl::StatusOr<EmittedKernel> EmitOrder(const ir::Node& fusion, const std::string& name);
 // Rows that are reduced and used again: softmax, norms.
 absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const std::string& name);
 // Reductions over any dimensions.
 absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const std::string& name);
+// Reductions by a region of the graph.
+absl::StatusOr<EmittedKernel> EmitRegionReduce(const ir::Node& fusion, const std::string& name);
+// Updates of some places of an array.
+absl::StatusOr<EmittedKernel> EmitScatter(const ir::Node& fusion, const std::string& name);
+// compact, nonzero and is_member.
+absl::StatusOr<EmittedKernel> EmitSelection(const ir::Node& fusion, const std::string& name);
+// non_max_suppression.
+absl::StatusOr<EmittedKernel> EmitSuppression(const ir::Node& fusion, const std::string& name);
+// unique.
+absl::StatusOr<EmittedKernel> EmitUnique(const ir::Node& fusion, const std::string& name);
 // Pooling.
 absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const std::string& name);
+// Gradients of max pooling.
+absl::StatusOr<EmittedKernel> EmitWindowGradient(const ir::Node& fusion, const std::string& name);
 
 // The widest access of a thread.
 inline constexpr int64_t kVectorBytes = 16;

@@ -2,13 +2,13 @@
 
 #include <vector>
 
+#include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
 
 namespace tektite::gpu {
 namespace {
 
-constexpr int64_t kThreads = 256;
 // Of 64 bits, which a size must leave free; and more than any tile has.
 constexpr int64_t kFreeBits = int64_t{1} << 32, kMostRounding = 1024;
 
@@ -65,12 +65,8 @@ absl::Status RequireNarrow(loop::Kernel& kernel, const Dim& size) {
 
 void ForEachResult(loop::Builder& b, const Node& root,
                    const std::function<void(const Indices&)>& body) {
-  const Dim elements = root.shape().NumElements();
-  b.kernel()->launch.threads = static_cast<int>(kThreads);
-  b.kernel()->launch.blocks = CeilDiv(elements, kThreads);
-  const Value at = b.Add(b.Mul(b.BlockIndex(), b.Index(kThreads)), b.ThreadIndex());
-  b.If(b.Compare("lt", at, b.Index(elements)),
-       [&] { body(SplitIndex(b, at, root.shape().dims())); });
+  ForEachThread(b, root.shape().NumElements(),
+                [&](Value at) { body(SplitIndex(b, at, root.shape().dims())); });
 }
 
 absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const Node& root, Indices at,

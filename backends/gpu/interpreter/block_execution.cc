@@ -18,15 +18,15 @@ constexpr int64_t kNarrowEnd = int64_t{1} << 31;
 
 BlockExecution::BlockExecution(const loop::Kernel& kernel,
                                const std::vector<HostFunction>& functions,
-                               absl::Span<const int64_t> sizes, int64_t scratch_bytes,
-                               int64_t blocks, CheckedMemory* memory)
+                               absl::Span<const int64_t> sizes, int64_t blocks, int scratch,
+                               CheckedMemory* memory)
     : kernel_(kernel),
       functions_(functions),
       sizes_(sizes),
       blocks_(blocks),
       memory_(*memory),
       threads_(kernel.launch.threads),
-      scratch_(memory->AddScratch(scratch_bytes)),
+      scratch_(scratch),
       shared_(memory->AddShared(kernel.launch.shared_bytes)),
       copies_(static_cast<size_t>(threads_)),
       values_(kernel.body().arena->instrs.size()) {
@@ -118,7 +118,7 @@ void BlockExecution::CopyWhere(const Mask& mask, ThreadValues& to, ThreadValues&
     return;
   }
   for (int t = 0; t < threads_; ++t) {
-    if (mask.on[t] != 0) std::memcpy(to.at(t), from.at(t), bytes);
+    if (mask.on[t] != 0) CopyBytes(to.at(t), from.at(t), bytes);
   }
 }
 
@@ -247,26 +247,25 @@ void BlockExecution::RunLanes(const Instr& instr) {
         break;
       }
       case Code::kSelect:  // one condition for all lanes, or between pointers
-        std::memcpy(result.at(t), Operand(instr, x.Get<uint8_t>(t) != 0 ? 1 : 2).at(t),
-                    bytes * static_cast<size_t>(lanes));
+        CopyBytes(result.at(t), Operand(instr, x.Get<uint8_t>(t) != 0 ? 1 : 2).at(t),
+                  bytes * static_cast<size_t>(lanes));
         break;
       case Code::kSplat:
-        for (int i = 0; i < lanes; ++i) std::memcpy(result.at(t, i), x.at(t), bytes);
+        for (int i = 0; i < lanes; ++i) CopyBytes(result.at(t, i), x.at(t), bytes);
         break;
       case Code::kExtractLane:
-        std::memcpy(result.at(t), x.at(t, static_cast<int>(instr.immediate)), bytes);
+        CopyBytes(result.at(t), x.at(t, static_cast<int>(instr.immediate)), bytes);
         break;
       case Code::kInsertLane:
-        std::memcpy(result.at(t), x.at(t), bytes * static_cast<size_t>(lanes));
-        std::memcpy(result.at(t, static_cast<int>(instr.immediate)), Operand(instr, 1).at(t),
-                    bytes);
+        CopyBytes(result.at(t), x.at(t), bytes * static_cast<size_t>(lanes));
+        CopyBytes(result.at(t, static_cast<int>(instr.immediate)), Operand(instr, 1).at(t), bytes);
         break;
       case Code::kShuffle: {
         const int own = instr.operands[0].lanes();
         for (int i = 0; i < lanes; ++i) {
           const int from = instr.lanes[static_cast<size_t>(i)];
           std::byte* lane = from < own ? x.at(t, from) : Operand(instr, 1).at(t, from - own);
-          std::memcpy(result.at(t, i), lane, bytes);
+          CopyBytes(result.at(t, i), lane, bytes);
         }
         break;
       }
@@ -329,7 +328,7 @@ absl::Status BlockExecution::RunExchange(const Instr& instr, const Mask& mask) {
       if (from < 0 || from >= kWarpThreads) {
         return Fault(instr, t, InvalidArgument("a warp has no thread ", from));
       }
-      std::memcpy(result.at(t), x.at(warp + static_cast<int>(from)), bytes);
+      CopyBytes(result.at(t), x.at(warp + static_cast<int>(from)), bytes);
     }
   }
   return absl::OkStatus();

@@ -20,10 +20,10 @@ namespace tektite::gpu {
 
 class BlockExecution {
  public:
-  // Borrows everything.  The buffers are `memory`'s regions from 0 on; scratch and shared memory
-  // are added here.
+  // Borrows everything.  The buffers are `memory`'s regions from 0 on, `scratch` is another; shared
+  // memory is added here.
   BlockExecution(const loop::Kernel& kernel, const std::vector<HostFunction>& functions,
-                 absl::Span<const int64_t> sizes, int64_t scratch_bytes, int64_t blocks,
+                 absl::Span<const int64_t> sizes, int64_t blocks, int scratch,
                  CheckedMemory* memory);
 
   absl::Status Run(int64_t block);
@@ -63,6 +63,7 @@ class BlockExecution {
   absl::Status CheckWarp(const loop::Instr& instr, const Mask& mask, int warp, int there) const;
 
   absl::Status RunAccess(const loop::Instr& instr, const Mask& mask);
+  bool IsOnePlace(const loop::Instr& instr);
   absl::Status AccessOfThread(const loop::Instr& instr, int thread, int64_t alignment);
   absl::Status Fault(const loop::Instr& instr, int thread, const absl::Status& what) const;
 

@@ -22,6 +22,18 @@ absl::Status BlockExecution::RunAccess(const Instr& instr, const Mask& mask) {
     const int64_t known = KnownAlignment(instr.operands[0], instr.access, instr.operands[1]);
     alignment = std::max(alignment, std::min(known, bytes & -bytes));
   }
+  if (!writes && mask.count == threads_ && IsOnePlace(instr)) {
+    // What two threads may read all may; the others get what they got.
+    ThreadValues& result = Result(instr);
+    for (int t : {0, 1}) {
+      if (absl::Status fault = AccessOfThread(instr, t, alignment); !fault.ok()) {
+        return Fault(instr, t, fault);
+      }
+    }
+    const auto bytes = static_cast<size_t>(result.thread_bytes());
+    for (int t = 2; t < threads_; ++t) CopyBytes(result.at(t), result.at(0), bytes);
+    return absl::OkStatus();
+  }
   for (int t = 0; t < threads_; ++t) {
     if (mask.on[t] == 0) continue;
     if (absl::Status fault = AccessOfThread(instr, t, alignment); !fault.ok()) {
@@ -29,6 +41,12 @@ absl::Status BlockExecution::RunAccess(const Instr& instr, const Mask& mask) {
     }
   }
   return absl::OkStatus();
+}
+
+// Whether all threads load from the same address.
+bool BlockExecution::IsOnePlace(const Instr& instr) {
+  if (instr.code != Code::kLoad || instr.operands.size() > 2) return false;
+  return Operand(instr, 1).IsSameInAll() && Operand(instr, 0).IsSameInAll();
 }
 
 absl::Status BlockExecution::AccessOfThread(const Instr& instr, int thread, int64_t alignment) {

@@ -1,9 +1,9 @@
 #include "backends/gpu/interpreter/checked_memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/interpreter/thread_values.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
@@ -34,7 +34,7 @@ CheckedMemory::Granule* CheckedMemory::NewGranules(int64_t bytes) {
   return granules_.back()->data();
 }
 
-void CheckedMemory::BeginBlock() {
+void CheckedMemory::BeginLaunch() {
   if (epoch_ == 0) {
     for (const Extent& extent : extents_) {
       Granule* granules = NewGranules(extent.end - extent.begin);
@@ -46,7 +46,7 @@ void CheckedMemory::BeginBlock() {
       }
     }
   }
-  block_begin_ = ++epoch_;
+  launch_begin_ = ++epoch_;
 }
 
 int CheckedMemory::AddScratch(int64_t bytes) { return AddOwned("scratch", Kind::kScratch, bytes); }
@@ -108,7 +108,7 @@ absl::Status CheckedMemory::CheckCopy(const Granule& granule, const Region& regi
 absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int thread,
                                      Place at) const {
   TEKTITE_RETURN_IF_ERROR(CheckCopy(granule, region, at, "reads"));
-  if (region.kind != Kind::kBuffer && !Counts(region, granule.write_epoch)) {
+  if (region.kind != Kind::kBuffer && !IsThere(region, granule.write_epoch)) {
     return InvalidArgument("byte ", at.offset, " of ", region.name, " is read uninitialized");
   }
   TEKTITE_RETURN_IF_ERROR(CheckWriter(region, granule, thread, at, "reads"));
@@ -116,9 +116,9 @@ absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int
     if (granule.read_thread != thread) granule.read_thread = kSeveral;
     return absl::OkStatus();
   }
-  if (granule.read_epoch != 0 && granule.read_epoch < block_begin_) {
-    granule.read_by_earlier_block = true;
-  }
+  granule.read_by_earlier_block =
+      granule.read_epoch >= launch_begin_ &&
+      (granule.read_by_earlier_block || granule.read_epoch < block_begin_);
   granule.read_epoch = epoch_;
   granule.read_thread = static_cast<int16_t>(thread);
   return absl::OkStatus();
@@ -128,9 +128,9 @@ absl::Status CheckedMemory::NoteWrite(const Region& region, Granule& granule, in
                                       Place at) const {
   TEKTITE_RETURN_IF_ERROR(CheckCopy(granule, region, at, "writes"));
   TEKTITE_RETURN_IF_ERROR(CheckWriter(region, granule, thread, at, "writes"));
-  const bool of_earlier_block = granule.read_by_earlier_block && region.kind != Kind::kShared;
   const bool counts = Counts(region, granule.read_epoch);
-  if (of_earlier_block || (counts && granule.read_epoch < block_begin_)) {
+  const bool of_earlier_block = granule.read_by_earlier_block && region.kind != Kind::kShared;
+  if (counts && (of_earlier_block || granule.read_epoch < block_begin_)) {
     return Race(region, at, "writes", 0, 0, "read");
   }
   if (counts && granule.read_epoch == epoch_ && granule.read_thread != thread) {
@@ -147,9 +147,9 @@ absl::Status CheckedMemory::Read(int thread, Place at, int64_t bytes, int64_t al
   for (int64_t i = 0; i < bytes; i += granule_) {
     const Place part = {at.region, at.offset + i};
     TEKTITE_RETURN_IF_ERROR(
-        NoteRead(region, region.granules[part.offset / granule_], thread, part));
+        NoteRead(region, region.granules[part.offset >> granule_shift_], thread, part));
   }
-  std::memcpy(to, region.data + at.offset, static_cast<size_t>(bytes));
+  CopyBytes(to, region.data + at.offset, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
 
@@ -163,9 +163,9 @@ absl::Status CheckedMemory::Write(int thread, Place at, int64_t bytes, int64_t a
   for (int64_t i = 0; i < bytes; i += granule_) {
     const Place part = {at.region, at.offset + i};
     TEKTITE_RETURN_IF_ERROR(
-        NoteWrite(region, region.granules[part.offset / granule_], thread, part));
+        NoteWrite(region, region.granules[part.offset >> granule_shift_], thread, part));
   }
-  std::memcpy(region.data + at.offset, from, static_cast<size_t>(bytes));
+  CopyBytes(region.data + at.offset, from, static_cast<size_t>(bytes));
   return absl::OkStatus();
 }
 

@@ -2,16 +2,17 @@
 //
 //   CheckedMemory memory(granule);
 //   const int x = memory.AddBuffer("x", data, bytes, /*written=*/false);
+//   memory.BeginLaunch();
 //   memory.BeginBlock();
 //   TEKTITE_RETURN_IF_ERROR(memory.Read(thread, {x, 16}, 4, &value));
 //   memory.Barrier();
 //
 // For every granule (the least number of bytes that the kernel accesses) it is known who wrote it
 // last and who has read it since, counted in epochs: an epoch ends at a barrier and with a block.
-// Two threads race if they touch a granule, at least one writes, and they are of different blocks
-// or in the same epoch.  Reported as well: accesses outside of a region, addresses that are not a
-// multiple of what the code relies on, writes to buffers that are said to be read only, and reads
-// of shared memory and scratch that nothing has written.
+// Two threads of a launch race if they touch a granule, at least one writes, and they are of
+// different blocks or in the same epoch.  Reported as well: accesses outside of a region, addresses
+// that are not a multiple of what the code relies on, writes to buffers that are said to be read
+// only, and reads of shared memory and scratch that nothing has written.
 //
 // Limits: the order in which the interpreter runs threads hides no race, but a race that depends on
 // data shows with that data only.
@@ -38,15 +39,16 @@ struct Place {
 class CheckedMemory {
  public:
   // `granule`: 1, 2, 4 or 8; divides the bytes of every access.
-  explicit CheckedMemory(int granule) : granule_(granule) {}
+  explicit CheckedMemory(int granule) : granule_(granule), granule_shift_(__builtin_ctz(granule)) {}
 
-  // Before the first block.  Buffers may share bytes.  Borrows `data`.
+  // Before the first launch.  Buffers may share bytes.  Borrows `data`.
   int AddBuffer(absl::string_view name, void* data, int64_t bytes, bool written);
-  // Of a launch, of a block.
+  // Of all launches, of a block.
   int AddScratch(int64_t bytes);
   int AddShared(int64_t bytes);
 
-  void BeginBlock();
+  void BeginLaunch();
+  void BeginBlock() { block_begin_ = ++epoch_; }
   void Barrier() { ++epoch_; }
 
   // `alignment`: what the address must be a multiple of.
@@ -81,23 +83,28 @@ class CheckedMemory {
 
   Granule* NewGranules(int64_t bytes);
   int AddOwned(absl::string_view name, Kind kind, int64_t bytes);
-  absl::Status CheckAddress(const Region& region, Place at, int64_t bytes, int64_t alignment) const;
-  absl::Status NoteRead(const Region& region, Granule& granule, int thread, Place at) const;
-  absl::Status NoteWrite(const Region& region, Granule& granule, int thread, Place at) const;
-  // Whether something in `epoch` counts: shared memory is another one in each block.
-  bool Counts(const Region& region, uint32_t epoch) const {
+  inline absl::Status CheckAddress(const Region& region, Place at, int64_t bytes,
+                                   int64_t alignment) const;
+  inline absl::Status NoteRead(const Region& region, Granule& granule, int thread, Place at) const;
+  inline absl::Status NoteWrite(const Region& region, Granule& granule, int thread, Place at) const;
+  // Whether what was written in `epoch` is still there: shared memory is another one in each block.
+  bool IsThere(const Region& region, uint32_t epoch) const {
     return epoch != 0 && (region.kind != Kind::kShared || epoch >= block_begin_);
   }
-  absl::Status CheckWriter(const Region& region, const Granule& granule, int thread, Place at,
-                           absl::string_view what) const;
+  // Whether what happened in `epoch` can race with what happens now.
+  bool Counts(const Region& region, uint32_t epoch) const {
+    return epoch >= launch_begin_ && IsThere(region, epoch);
+  }
+  inline absl::Status CheckWriter(const Region& region, const Granule& granule, int thread,
+                                  Place at, absl::string_view what) const;
   // `what` a thread does meanwhile.
-  absl::Status CheckCopy(const Granule& granule, const Region& region, Place at,
-                         absl::string_view what) const;
+  inline absl::Status CheckCopy(const Granule& granule, const Region& region, Place at,
+                                absl::string_view what) const;
   absl::Status Race(const Region& region, Place at, absl::string_view what, uint32_t epoch,
                     int other, absl::string_view did) const;
 
-  const int granule_;
-  uint32_t epoch_ = 0, block_begin_ = 0;
+  const int granule_, granule_shift_;  // and its logarithm
+  uint32_t epoch_ = 0, launch_begin_ = 0, block_begin_ = 0;
   std::vector<std::unique_ptr<Region>> regions_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<std::vector<Granule>>> granules_;

@@ -14,7 +14,6 @@ namespace {
 
 using ir::Dim;
 
-constexpr int64_t kMostBlocks = int64_t{1} << 31;
 // What a small card has.
 constexpr int64_t kDeviceBytes = int64_t{8} << 30;
 // No address of the host's has this bit.
@@ -106,15 +105,13 @@ LaunchableKernel::LaunchableKernel(const ir::Graph& region,
   };
   for (const ir::Node* p : region.parameters()) add(p->shape());
   for (ir::Value v : region.outputs()) add(v.shape());
-  blocks_ = launch_.Add(kernel_->kernel().launch.blocks);
   work_ = launch_.Add(work);
 }
 
 backend::LaunchPlan LaunchableKernel::Plan(absl::Span<const int64_t> sizes) const {
   std::vector<int64_t> table(static_cast<size_t>(launch_.table_size()));
   backend::LaunchPlan plan;  // the interpreter has scratch of its own
-  plan.fits = kernel_->Fits(sizes) && launch_.Run(sizes.data(), table.data()) &&
-              table[static_cast<size_t>(blocks_)] < kMostBlocks;
+  plan.fits = kernel_->Fits(sizes) && launch_.Run(sizes.data(), table.data());
   plan.cost_ns = static_cast<double>(table[static_cast<size_t>(work_)]) * kElementNs;
   return plan;
 }
@@ -128,7 +125,7 @@ absl::Status LaunchableKernel::Run(absl::Span<void* const> buffers,
                                    absl::Span<const int64_t> sizes) const {
   std::vector<int64_t> table(static_cast<size_t>(launch_.table_size()));
   if (buffers.size() != bytes_.size() || !launch_.Run(sizes.data(), table.data())) {
-    return Internal("kernel ", kernel_->kernel().name(), ": a launch that was not planned");
+    return Internal("kernel ", kernel_->name(), ": a launch that was not planned");
   }
   std::vector<DeviceBuffer> arguments;
   for (size_t i = 0; i < buffers.size(); ++i) {

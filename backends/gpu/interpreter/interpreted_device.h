@@ -34,7 +34,7 @@ class LaunchableKernel final : public backend::Kernel {
   const std::vector<std::pair<int, int>> in_place_;
   ir::DimProgram launch_;   // what a launch needs, at these places of its table:
   std::vector<int> bytes_;  // of each buffer
-  int blocks_ = 0, work_ = 0;
+  int work_ = 0;
 };
 
 class InterpretedMemory final : public backend::Memory {

@@ -11,29 +11,52 @@ namespace tektite::gpu {
 using loop::Code;
 using loop::Instr;
 
-InterpretedKernel::InterpretedKernel(std::unique_ptr<loop::Kernel> kernel)
-    : kernel_(std::move(kernel)),
-      functions_(kernel_->body().arena->instrs.size()),
-      sizes_(kernel_->sizes) {
-  blocks_ = sizes_.Add(kernel_->launch.blocks);
-  scratch_bytes_ = sizes_.Add(kernel_->scratch_bytes);
+namespace {
+
+constexpr int64_t kMostBlocks = int64_t{1} << 31;
+
+}  // namespace
+
+InterpretedKernel::Launch::Launch(std::unique_ptr<loop::Kernel> made)
+    : kernel(std::move(made)),
+      functions(kernel->body().arena->instrs.size()),
+      sizes(kernel->sizes),
+      blocks(sizes.Add(kernel->launch.blocks)),
+      scratch_bytes(sizes.Add(kernel->scratch_bytes)) {}
+
+std::vector<int64_t> InterpretedKernel::Launch::Table(absl::Span<const int64_t> symbols) const {
+  std::vector<int64_t> table(static_cast<size_t>(sizes.table_size()));
+  if (!sizes.complete() || !sizes.Run(symbols.data(), table.data())) table.clear();
+  return table;
 }
 
 absl::StatusOr<std::unique_ptr<InterpretedKernel>> InterpretedKernel::Create(
     std::unique_ptr<loop::Kernel> kernel, LaneFunctions* functions) {
-  TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel));
-  if (!kernel->is_for_device()) {
-    return Internal("kernel ", kernel->name(), " is for the host, which has no threads");
+  std::vector<std::unique_ptr<loop::Kernel>> launches;
+  launches.push_back(std::move(kernel));
+  return Create(std::move(launches), functions);
+}
+
+absl::StatusOr<std::unique_ptr<InterpretedKernel>> InterpretedKernel::Create(
+    std::vector<std::unique_ptr<loop::Kernel>> launches, LaneFunctions* functions) {
+  std::unique_ptr<InterpretedKernel> made(new InterpretedKernel);
+  for (std::unique_ptr<loop::Kernel>& kernel : launches) {
+    TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel));
+    if (!kernel->is_for_device()) {
+      return Internal("kernel ", kernel->name(), " is for the host, which has no threads");
+    }
+    made->launches_.emplace_back(std::move(kernel));
+    Launch& launch = made->launches_.back();
+    TEKTITE_RETURN_IF_ERROR(made->Prepare(launch.kernel->body(), functions, &launch));
   }
-  std::unique_ptr<InterpretedKernel> made(new InterpretedKernel(std::move(kernel)));
-  TEKTITE_RETURN_IF_ERROR(made->Prepare(made->kernel_->body(), functions));
   return made;
 }
 
-absl::Status InterpretedKernel::Prepare(const loop::Block& block, LaneFunctions* functions) {
+absl::Status InterpretedKernel::Prepare(const loop::Block& block, LaneFunctions* functions,
+                                        Launch* launch) {
   for (const Instr* instr : block.instrs) {
     if (IsElementwise(*instr) || instr->code == Code::kReduceLanes) {
-      TEKTITE_ASSIGN_OR_RETURN(functions_[instr->number], functions->For(*instr));
+      TEKTITE_ASSIGN_OR_RETURN(launch->functions[instr->number], functions->For(*instr));
     }
     if (instr->code == Code::kLoad || instr->code == Code::kStore || instr->code == Code::kGather ||
         instr->code == Code::kScatter || instr->code == Code::kCopyAsync ||
@@ -41,38 +64,52 @@ absl::Status InterpretedKernel::Prepare(const loop::Block& block, LaneFunctions*
       granule_ = std::min(granule_, ir::DTypeBytes(instr->access));
     }
     for (const loop::Block* inner : {instr->body, instr->otherwise}) {
-      if (inner != nullptr) TEKTITE_RETURN_IF_ERROR(Prepare(*inner, functions));
+      if (inner != nullptr) TEKTITE_RETURN_IF_ERROR(Prepare(*inner, functions, launch));
     }
   }
   return absl::OkStatus();
 }
 
 bool InterpretedKernel::Fits(absl::Span<const int64_t> symbols) const {
-  std::vector<int64_t> table(static_cast<size_t>(sizes_.table_size()));
-  return sizes_.complete() && sizes_.Run(symbols.data(), table.data());
+  return std::all_of(launches_.begin(), launches_.end(), [&](const Launch& launch) {
+    const std::vector<int64_t> table = launch.Table(symbols);
+    return !table.empty() && table[static_cast<size_t>(launch.blocks)] < kMostBlocks;
+  });
 }
 
 absl::Status InterpretedKernel::Run(absl::Span<const DeviceBuffer> buffers,
                                     absl::Span<const int64_t> symbols) const {
-  if (buffers.size() != kernel_->buffers().size() ||
-      static_cast<int>(symbols.size()) != sizes_.num_symbols()) {
-    return InvalidArgument("kernel ", kernel_->name(), ": ", buffers.size(), " buffers and ",
-                           symbols.size(), " sizes, wants ", kernel_->buffers().size(), " and ",
-                           sizes_.num_symbols());
+  const Launch& first = launches_[0];
+  if (buffers.size() != first.kernel->buffers().size() ||
+      static_cast<int>(symbols.size()) != first.sizes.num_symbols()) {
+    return InvalidArgument("kernel ", name(), ": ", buffers.size(), " buffers and ", symbols.size(),
+                           " sizes, wants ", first.kernel->buffers().size(), " and ",
+                           first.sizes.num_symbols());
   }
-  std::vector<int64_t> table(static_cast<size_t>(sizes_.table_size()));
-  if (!sizes_.complete() || !sizes_.Run(symbols.data(), table.data())) {
-    return InvalidArgument("kernel ", kernel_->name(), ": a size does not fit 64 bits");
+  std::vector<std::vector<int64_t>> tables;
+  int64_t scratch_bytes = 0;
+  for (const Launch& launch : launches_) {
+    tables.push_back(launch.Table(symbols));
+    if (tables.back().empty()) {
+      return InvalidArgument("kernel ", name(), ": a size does not fit 64 bits");
+    }
+    scratch_bytes =
+        std::max(scratch_bytes, tables.back()[static_cast<size_t>(launch.scratch_bytes)]);
   }
   CheckedMemory memory(granule_);
   for (size_t i = 0; i < buffers.size(); ++i) {
-    const loop::BufferInfo& info = kernel_->buffers()[i];
+    const loop::BufferInfo& info = first.kernel->buffers()[i];
     memory.AddBuffer(info.name, buffers[i].data, buffers[i].bytes, info.written);
   }
-  BlockExecution execution(*kernel_, functions_, table, table[scratch_bytes_], table[blocks_],
-                           &memory);
-  for (int64_t block = 0; block < table[blocks_]; ++block) {
-    TEKTITE_RETURN_IF_ERROR(execution.Run(block));
+  const int scratch = memory.AddScratch(scratch_bytes);
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const int64_t blocks = tables[i][static_cast<size_t>(launches_[i].blocks)];
+    BlockExecution execution(*launches_[i].kernel, launches_[i].functions, tables[i], blocks,
+                             scratch, &memory);
+    memory.BeginLaunch();
+    for (int64_t block = 0; block < blocks; ++block) {
+      TEKTITE_RETURN_IF_ERROR(execution.Run(block));
+    }
   }
   return absl::OkStatus();
 }

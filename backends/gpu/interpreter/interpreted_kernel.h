@@ -2,8 +2,9 @@
 // what would go wrong on a card, where it may go unseen.
 //
 //   LaneFunctions functions(compile);
-//   TEKTITE_ASSIGN_OR_RETURN(auto kernel, InterpretedKernel::Create(std::move(loop_kernel),
-//   &functions)); TEKTITE_RETURN_IF_ERROR(kernel->Run({{x, 4096}, {y, 4096}}, sizes));
+//   TEKTITE_ASSIGN_OR_RETURN(auto kernel,
+//                            InterpretedKernel::Create(std::move(loop_kernel), &functions));
+//   TEKTITE_RETURN_IF_ERROR(kernel->Run({{x, 4096}, {y, 4096}}, sizes));
 //
 // The threads of a block run side by side: an instruction runs in all of them before the next one
 // does.  Blocks run one after the other.  A launch that does any of these fails, with an
@@ -12,6 +13,9 @@
 //     nothing was written to, a write to a buffer that is read only (checked_memory.h);
 //   - a barrier that not all threads of the block reach;
 //   - an exchange or vote that not all threads of a warp reach, or with a thread that is not there.
+//
+// A kernel may be several launches, one after the other, which share buffers and scratch: what one
+// has written the next may read.
 //
 // Limits: a fault ends the launch, which then has written part of its results.
 #ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
@@ -37,23 +41,33 @@ class InterpretedKernel {
   // Verifies the kernel and compiles what its instructions compute.
   static absl::StatusOr<std::unique_ptr<InterpretedKernel>> Create(
       std::unique_ptr<loop::Kernel> kernel, LaneFunctions* functions);
+  // Of at least one launch.
+  static absl::StatusOr<std::unique_ptr<InterpretedKernel>> Create(
+      std::vector<std::unique_ptr<loop::Kernel>> launches, LaneFunctions* functions);
 
   // `buffers` as the kernel has them; `symbols`: values for those of its sizes.  Thread-safe.
   absl::Status Run(absl::Span<const DeviceBuffer> buffers, absl::Span<const int64_t> symbols) const;
 
-  // Whether the kernel can count in these sizes.
+  // Whether the kernel can count in these sizes, and a device in its blocks.
   bool Fits(absl::Span<const int64_t> symbols) const;
-  const loop::Kernel& kernel() const { return *kernel_; }
+  const std::string& name() const { return launches_[0].kernel->name(); }
 
  private:
-  explicit InterpretedKernel(std::unique_ptr<loop::Kernel> kernel);
-  absl::Status Prepare(const loop::Block& block, LaneFunctions* functions);
+  struct Launch {
+    std::unique_ptr<const loop::Kernel> kernel;
+    std::vector<HostFunction> functions;  // by the instruction's number; null: it needs none
+    ir::DimProgram sizes;                 // the kernel's, then the two below
+    int blocks = 0, scratch_bytes = 0;    // places in its table
 
-  const std::unique_ptr<const loop::Kernel> kernel_;
-  std::vector<HostFunction> functions_;  // by the instruction's number; null: it needs none
-  int granule_ = 8;                      // the least bytes of an access
-  ir::DimProgram sizes_;                 // the kernel's, then the two below
-  int blocks_ = 0, scratch_bytes_ = 0;   // places in its table
+    explicit Launch(std::unique_ptr<loop::Kernel> made);
+    // Empty if a size does not fit.
+    std::vector<int64_t> Table(absl::Span<const int64_t> symbols) const;
+  };
+  InterpretedKernel() = default;
+  absl::Status Prepare(const loop::Block& block, LaneFunctions* functions, Launch* launch);
+
+  std::vector<Launch> launches_;
+  int granule_ = 8;  // the least bytes of an access
 };
 
 }  // namespace tektite::gpu

@@ -14,6 +14,24 @@
 
 namespace tektite::gpu {
 
+// What memcpy does, without a call for the sizes of elements.
+inline void CopyBytes(void* to, const void* from, size_t bytes) {
+  switch (bytes) {
+    case 1:
+      return static_cast<void>(std::memcpy(to, from, 1));
+    case 2:
+      return static_cast<void>(std::memcpy(to, from, 2));
+    case 4:
+      return static_cast<void>(std::memcpy(to, from, 4));
+    case 8:
+      return static_cast<void>(std::memcpy(to, from, 8));
+    case 16:
+      return static_cast<void>(std::memcpy(to, from, 16));
+    default:
+      std::memcpy(to, from, bytes);
+  }
+}
+
 class ThreadValues {
  public:
   ThreadValues() = default;
@@ -30,6 +48,12 @@ class ThreadValues {
   std::byte* data() { return data_.data(); }
   std::byte* at(int thread, int lane = 0) {
     return data_.data() + int64_t{thread} * thread_bytes_ + int64_t{lane} * element_bytes_;
+  }
+  // Whether every thread has what the first one has.
+  bool IsSameInAll() const {
+    const std::byte* const first = data_.data();
+    const auto bytes = static_cast<size_t>(elements_ * element_bytes_ - thread_bytes_);
+    return bytes == 0 || std::memcmp(first, first + thread_bytes_, bytes) == 0;
   }
   template <typename T>
   T Get(int thread, int lane = 0) {
