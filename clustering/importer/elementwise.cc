@@ -161,6 +161,27 @@ absl::Status ImportPow(NodeImport& op) {
   return op.Return(result);
 }
 
+// The next number from x towards y: the bits of a float count its distance from 0.
+absl::Status ImportNextAfter(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Pair p, Broadcast(op));
+  if (!p.x || !p.y) return op.Return(Value());
+  FuncBuilder& b = op.b();
+  const DType dtype = p.x.dtype();
+  if (dtype != DType::kF32 && dtype != DType::kF64) return op.Refuse(ir::DTypeName(dtype));
+  Value zero = b.FullLike(p.x, 0);
+  Value bits = b.Bitcast(p.x, dtype == DType::kF32 ? DType::kS32 : DType::kS64);
+  Value one = b.FullLike(bits, 1);
+  Value grows = b.Compare(b.Compare(p.x, p.y, "lt"), b.Compare(p.x, zero, "gt"), "eq");
+  Value next = b.Bitcast(b.Select(grows, b.Add(bits, one), b.Sub(bits, one)), dtype);
+  // Beside 0 lies the least number of either sign.
+  Value least = b.Bitcast(one, dtype);
+  least = b.Select(b.Compare(p.y, zero, "lt"), b.Neg(least), least);
+  next = b.Select(b.Compare(p.x, zero, "eq"), least, next);
+  next = b.Select(b.Compare(p.x, p.y, "eq"), p.y, next);
+  Value ordered = b.Binary(Op::kAnd, b.Compare(p.x, p.x, "eq"), b.Compare(p.y, p.y, "eq"));
+  return op.Return(b.Select(ordered, next, b.Add(p.x, p.y)));
+}
+
 }  // namespace
 
 absl::Status ImportUnary(NodeImport& op) {
@@ -195,6 +216,7 @@ absl::Status ImportBinary(NodeImport& op) {
     return op.Return(op.b().Mul(difference, difference));
   }
   if (name == "Pow") return ImportPow(op);
+  if (name == "NextAfter") return ImportNextAfter(op);
   if (name == "LeftShift" || name == "RightShift") return ImportShift(op);
   if (name == "DivNoNan" || name == "MulNoNan" || name[0] == 'X') return ImportZeroWins(op);
   return ImportDivision(op);
@@ -256,6 +278,23 @@ absl::Status ImportCast(NodeImport& op) {
   Value x = op.Input(0);
   if (x && to == DType::kBool) return op.Return(op.b().Compare(x, op.b().FullLike(x, 0), "ne"));
   return op.Return(op.b().Convert(x, to));
+}
+
+// Of a scalar, whether it is not 0; of another tensor, whether it has elements.
+absl::Status ImportToBool(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  Value x =
+      op.InputRank(0) == 0 ? op.Input(0) : op.DimValue(op.InputShape(0).NumElements(), DType::kS64);
+  if (!x || x.dtype() == DType::kBool) return op.Return(x);
+  return op.Return(b.Compare(x, b.FullLike(x, 0), "ne"));
+}
+
+// Its input, if all of it is finite.
+absl::Status ImportCheckNumerics(NodeImport& op) {
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  op.Check(op.b().Unary(Op::kIsFinite, x));
+  return op.Forward(0);
 }
 
 absl::Status ImportPopulationCount(NodeImport& op) {

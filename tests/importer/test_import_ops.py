@@ -15,7 +15,9 @@ import import_cases_layers
 import import_cases_loops
 import import_cases_movement
 import import_cases_random
+import import_cases_segments
 import import_cases_selections
+import import_cases_windows
 from import_oracle import Case, Refused, check, close
 from import_refusals import REFUSED_WITH_SYMBOLS
 
@@ -27,7 +29,9 @@ CASES = (
     + import_cases_layers.CASES
     + import_cases_images.CASES
     + import_cases_random.CASES
+    + import_cases_segments.CASES
     + import_cases_selections.CASES
+    + import_cases_windows.CASES
     + import_cases_loops.CASES
 )
 UNTESTABLE = {"Const", "_Arg"}
