@@ -122,14 +122,18 @@ bool IsSpreadVolume(const NodeDef& node) {
 // mode in which every call of a cluster that assigns to it would be the host's.
 Refusal CheckAssignment(const GraphIndex& index, int i) {
   const NodeDef& node = index.node(i);
-  if (!index.facts(i).Is(OpFacts::kWritesVariable) || node.NumDataInputs() != 2) return {};
+  if (!index.facts(i).Is(OpFacts::kWritesVariable)) return {};
   if (node.op == "AssignVariableOp" && !node.attrs.Bool("validate_shape", false)) {
     return {Reason::kDATA_DEPENDENT_SHAPE, "the variable may change its shape"};
   }
-  const GraphIndex::Edge& handle = index.inputs(i)[0];
-  for (const GraphIndex::Use& use : index.uses(handle.node)) {
-    if (use.output == handle.output && index.facts(use.node).kind == OpFacts::Kind::kSparseUpdate) {
-      return {Reason::kHOST_IS_FASTER, "the variable takes sparse updates, too"};
+  for (const GraphIndex::Edge& handle : index.inputs(i)) {
+    if (handle.is_control()) continue;
+    for (const GraphIndex::Use& use : index.uses(handle.node)) {
+      // Such an op's other inputs are tensors.
+      if (use.output == handle.output && use.input == 0 &&
+          index.facts(use.node).kind == OpFacts::Kind::kSparseUpdate) {
+        return {Reason::kHOST_IS_FASTER, "the variable takes sparse updates, too"};
+      }
     }
   }
   return {};

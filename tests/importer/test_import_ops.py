@@ -14,6 +14,7 @@ import import_cases_images
 import import_cases_layers
 import import_cases_loops
 import import_cases_movement
+import import_cases_optimizers
 import import_cases_quantization
 import import_cases_random
 import import_cases_segments
@@ -29,6 +30,7 @@ CASES = (
     + import_cases_convolution.CASES
     + import_cases_layers.CASES
     + import_cases_images.CASES
+    + import_cases_optimizers.CASES
     + import_cases_quantization.CASES
     + import_cases_random.CASES
     + import_cases_segments.CASES
