@@ -49,6 +49,7 @@ constexpr Row kSeveralOutputs[] = {
     {"SparseFillEmptyRows", "output_indices output_values empty_row_indicator reverse_index_map"},
     {"SparseSoftmaxCrossEntropyWithLogits", "loss backprop"},
     {"StatelessRandomGetKeyCounter", "key counter"},
+    {"StatelessRandomGetKeyCounterAlg", "key counter alg"},
     {"StringNGrams", "ngrams ngrams_splits"},
     {"StringSplit", "indices values shape"},
     {"StringSplitV2", "indices values shape"},
