@@ -95,6 +95,31 @@ std::string UnsupportedType(const NodeDef& node, const OpFacts& facts, const Mar
   return "";
 }
 
+// A string that only assertions read, to print it: it is no value of compiled code.
+bool IsMessage(const GraphIndex& index, int i) {
+  const NodeDef& node = index.node(i);
+  if (node.op != "Const" || node.attrs.Type("dtype") != DataType::kString) return false;
+  const auto uses = index.uses(i);
+  return std::all_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
+    return use.output == graph_def::NodeInput::kControl || index.node(use.node).op == "Assert";
+  });
+}
+
+// An assertion may print what code can hold, and messages.
+std::string UnsupportedData(const GraphIndex& index, int i) {
+  const auto* types = index.node(i).attrs.Find("T");
+  const auto* list = types == nullptr ? nullptr : types->AsListOf<DataType>();
+  if (list == nullptr) return "T is no list";
+  for (size_t k = 0; k < list->size(); ++k) {
+    if (IsCompiledType((*list)[k])) continue;
+    const int data = static_cast<int>(k) + 1;  // behind the condition
+    if (data >= index.node(i).NumDataInputs() || !IsMessage(index, index.inputs(i)[data].node)) {
+      return absl::StrCat("T has ", DataTypeName((*list)[k]));
+    }
+  }
+  return "";
+}
+
 // The element type where this op has no contract for it; "" elsewhere.
 std::string TypeWithoutContract(const NodeDef& node, const OpFacts& facts) {
   const DataType type = node.attrs.Type("T");
@@ -208,7 +233,12 @@ Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {Reason::kNOT_ANNOTATED, ""};
   }
   if (!DeviceAllowed(node, options)) return {Reason::kDEVICE, node.device};
-  std::string type = UnsupportedType(node, facts, options);
+  std::string type;
+  if (node.op == "Assert") {
+    type = UnsupportedData(index, i);
+  } else if (!IsMessage(index, i)) {
+    type = UnsupportedType(node, facts, options);
+  }
   if (type.empty()) type = TypeWithoutContract(node, facts);
   if (!type.empty()) return {Reason::kUNSUPPORTED_TYPE, type};
   for (const GraphIndex::Edge& in : index.inputs(i)) {

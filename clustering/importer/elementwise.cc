@@ -289,14 +289,6 @@ absl::Status ImportToBool(NodeImport& op) {
   return op.Return(b.Compare(x, b.FullLike(x, 0), "ne"));
 }
 
-// Its input, if all of it is finite.
-absl::Status ImportCheckNumerics(NodeImport& op) {
-  Value x = op.Input(0);
-  if (!x) return op.Return(x);
-  op.Check(op.b().Unary(Op::kIsFinite, x));
-  return op.Forward(0);
-}
-
 absl::Status ImportPopulationCount(NodeImport& op) {
   Value x = op.Input(0);
   if (!x) return op.Return(x);

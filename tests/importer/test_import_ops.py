@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tensorflow.python.framework import op_def_registry
 
+import import_cases_assertions
 import import_cases_convolution
 import import_cases_elementwise
 import import_cases_images
@@ -25,7 +26,8 @@ from import_refusals import REFUSED_WITH_SYMBOLS
 
 ROOT = Path(__file__).parents[2]
 CASES = (
-    import_cases_elementwise.CASES
+    import_cases_assertions.CASES
+    + import_cases_elementwise.CASES
     + import_cases_movement.CASES
     + import_cases_convolution.CASES
     + import_cases_layers.CASES
