@@ -104,6 +104,7 @@ struct OpFacts {
     // their hashes fall. Boxes of f16 have a meaning, but no kernel here.
     kNotHalf = uint64_t{1} << 18,
     kNot16Bit = uint64_t{1} << 19,
+    kNotDouble = uint64_t{1} << 40,  // TensorFlow's own is the accurate one
 
     // Types of results that no attribute tells (graph_def/output_type.h).
     kReturnsBool = uint64_t{1} << 20,

@@ -82,6 +82,16 @@ UNARY = {
     "Tanh": [SPECIAL, FLOATS.astype(np.float16)],
 }
 
+# TensorFlow's errors are some units in the last place, and near a zero many.
+SPECIAL_FUNCTIONS = {
+    "BesselI0e": (np.linspace(-40, 40, 333), dict(ulps=8)),
+    "BesselI1e": (np.linspace(-40, 40, 333), dict(ulps=16)),
+    "Digamma": (np.linspace(-7.3, 50, 333), dict(rel=1e-6)),
+    "Erfinv": (np.linspace(-1, 1, 201), dict(rel=1e-6)),
+    "Lgamma": (np.linspace(-9.7, 90, 333), dict(ulps=8)),
+    "Ndtri": (np.linspace(0, 1, 201), dict(rel=1e-6)),
+}
+
 PAIR = [FLOATS, RNG.normal(0, 2, (5,)).astype(np.float32)]
 SPECIAL_PAIR = [np.repeat(SPECIAL, len(SPECIAL)), np.tile(SPECIAL, len(SPECIAL))]
 INT_PAIR = [
@@ -177,6 +187,17 @@ def unary_cases():
     for name, inputs in UNARY.items():
         for i, x in enumerate(inputs):
             yield Case(f"{name}{i}", lambda x, name=name: call(name, x), [np.asarray(x)])
+
+
+def special_function_cases():
+    for name, (x, tolerance) in SPECIAL_FUNCTIONS.items():
+        function = lambda x, name=name: getattr(raw, name)(x=x)
+        yield Case(name, function, [x.astype(np.float32)], **tolerance)
+        yield Case(f"{name}Special", function, [SPECIAL], **tolerance)
+        yield Case(f"{name}None", function, [EMPTY])
+        if name not in ("Erfinv", "Ndtri"):  # they have no other kernels
+            yield Case(f"{name}Half", function, [x.astype(np.float16)], rel=2e-3)
+        yield Case(f"{name}Double", function, [x], refused="f64")
 
 
 def binary_cases():
@@ -334,5 +355,5 @@ def reduction_cases():
     yield Case("L2Loss", lambda x: raw.L2Loss(t=x), [x], rel=1e-6)
 
 
-CASES = [*unary_cases(), *binary_cases(), *activation_cases(), *other_cases(), *narrow_mean_cases(),
+CASES = [*unary_cases(), *special_function_cases(), *binary_cases(), *activation_cases(), *other_cases(), *narrow_mean_cases(),
          *reduction_cases()]
