@@ -7,7 +7,7 @@
 // Limits: gradients of some rows (ResourceSparseApply*) stay TensorFlow's, which changes those rows
 // in place.
 #include <initializer_list>
-#include <limits>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "clustering/importer/import_table.h"
@@ -138,12 +138,18 @@ Terms CenteredRmsProp(const NodeImport&, const Terms& in) {
   return {in[0] - mom, mg, ms, mom};
 }
 
-// H. B. McMahan et al., "Ad click prediction: a view from the trenches" (2013).
-Terms FtrlStep(const NodeImport& op, const Terms& in, const Term& shrunk_grad, const Term& power) {
+// H. B. McMahan et al., "Ad click prediction: a view from the trenches" (2013).  The power is
+// nearly always a constant -1/2, which is a root: input `power`.
+Terms FtrlStep(const NodeImport& op, const Terms& in, const Term& shrunk_grad, int power) {
   const Term &grad = in[3], &lr = in[4], &l1 = in[5], &l2 = in[6];
   const Term accum = in[1] + Square(grad);
-  const Term is_half = Equal(power, power.Like(-0.5));
-  const auto root = [&](const Term& x) { return Choose(is_half, Sqrt(x), Power(x, -1 * power)); };
+  const std::optional<Literal>& known = op.InputInfo(power).literal;
+  const bool is_root = known && known->num_elements() == 1 && known->AsDouble(0) == -0.5;
+  const auto root = [&](const Term& x) {
+    if (is_root) return Sqrt(x);
+    const Term& exponent = in[power];
+    return Choose(Equal(exponent, exponent.Like(-0.5)), Sqrt(x), Power(x, -1 * exponent));
+  };
   const bool multiplies = op.attrs().Bool("multiply_linear_by_lr", false);
   const Term growth = root(accum) - root(in[1]);
   const Term linear = multiplies ? in[2] + (shrunk_grad * lr - growth * in[0])
@@ -154,10 +160,10 @@ Terms FtrlStep(const NodeImport& op, const Terms& in, const Term& shrunk_grad, c
   return {Choose(Above(Abs(linear), bound), top / bottom, linear.Like(0)), accum, linear};
 }
 
-Terms Ftrl(const NodeImport& op, const Terms& in) { return FtrlStep(op, in, in[3], in[7]); }
+Terms Ftrl(const NodeImport& op, const Terms& in) { return FtrlStep(op, in, in[3], 7); }
 
 Terms FtrlV2(const NodeImport& op, const Terms& in) {
-  return FtrlStep(op, in, in[3] + 2 * in[7] * in[0], in[8]);
+  return FtrlStep(op, in, in[3] + 2 * in[7] * in[0], 8);
 }
 
 // Both of I. Bello et al., "Neural optimizer search with reinforcement learning" (2017).
