@@ -183,7 +183,7 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kBoundary) << op;
   }
   for (const char* op :
-       {"StringSplit", "RaggedGather", "SparseSegmentSum", "NonMaxSuppressionWithOverlaps"}) {
+       {"StringSplit", "RaggedGather", "RaggedRange", "NonMaxSuppressionWithOverlaps"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kUnboundedRows) << op;
   }
   for (const char* op :
@@ -191,9 +191,13 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kSparseUpdate) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }
-  for (const char* op : {"ResourceApplyAdam", "ResourceStridedSliceAssign"}) {
+  for (const char* op : {"ResourceApplyAdamWithAmsgrad", "ResourceStridedSliceAssign"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
+  }
+  for (const char* op : {"ResourceApplyAdam", "RngReadAndSkip", "AssignVariableOp"}) {
+    EXPECT_TRUE(FactsOf(op).IsCompiled()) << op;
+    EXPECT_TRUE(FactsOf(op).Is(OpFacts::kWritesVariable)) << op;
   }
   for (const char* op : {"VarHandleOp", "AssignAdd", "VarIsInitializedOp"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
