@@ -219,15 +219,20 @@ Stream StreamOfState(FuncBuilder& b, Value state) {
   return {{Narrow(b, key), HighWord(b, key)}, {WordOf(b, state, 0), WordOf(b, state, 1)}};
 }
 
-// The state behind `count` numbers, a u64 scalar.
-Value StateBehind(FuncBuilder& b, Value state, Value count) {
+// Leaves the state behind `count` numbers, a u64 scalar.  TensorFlow's addition loses a carry where
+// nearly 2^64 blocks are skipped, or a number below 0 of them.
+absl::Status MoveOn(NodeImport& op, Value state, Value count) {
+  FuncBuilder& b = op.b();
   const Stream stream = StreamOfState(b, state);
   Value skipped = b.Mul(count, b.FullLike(count, kBlocksEach));
+  Value high = HighWord(b, skipped);
+  op.Check(b.Compare(high, b.FullLike(high, 0xffffffff), "lt"));
   Value low = b.Add(stream.counter[0], skipped);
   Value carry = b.Convert(b.Compare(low, skipped, "lt"), DType::kU64);
   const auto part = [&](Value word) { return b.Reshape(b.Bitcast(word, DType::kS64), {1}); };
-  return b.Concatenate(
-      {part(low), part(b.Add(stream.counter[1], carry)), b.SliceDim(state, 0, Dim(2), Dim(3))}, 0);
+  Value key = b.SliceDim(state, 0, Dim(2), Dim(3));
+  Value behind = b.Concatenate({part(low), part(b.Add(stream.counter[1], carry)), key}, 0);
+  return op.SetVariable(0, behind);
 }
 
 bool HasState(const NodeImport& op) { return absl::StartsWith(op.op(), "Stateful"); }
@@ -288,8 +293,7 @@ absl::Status ImportRandom(NodeImport& op) {
   }
   if (HasState(op)) {
     TEKTITE_ASSIGN_OR_RETURN(const Value state, op.Variable(0));
-    Value behind = StateBehind(b, state, op.DimValue(n, DType::kU64));
-    TEKTITE_RETURN_IF_ERROR(op.SetVariable(0, behind));
+    TEKTITE_RETURN_IF_ERROR(MoveOn(op, state, op.DimValue(n, DType::kU64)));
   }
   return op.Return(b.Reshape(flat, dims));
 }
@@ -301,7 +305,7 @@ absl::Status ImportRngSkip(NodeImport& op) {
   if (op.InputRank(2) != 0) return op.Refuse("several distances");
   Value count = op.Input(2);
   if (!count) return op.Return(count);
-  TEKTITE_RETURN_IF_ERROR(op.SetVariable(0, StateBehind(b, state, b.Convert(count, DType::kU64))));
+  TEKTITE_RETURN_IF_ERROR(MoveOn(op, state, b.Convert(count, DType::kU64)));
   return op.op() == "RngReadAndSkip" ? op.Return(state) : absl::OkStatus();
 }
 
