@@ -50,7 +50,8 @@ PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessRando
 StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2
 StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessWhile While EmptyTensorList
 TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack
-TensorListPushBack TensorListReserve TensorListSetItem TensorListStack""".split())
+TensorListPushBack TensorListReserve TensorListSetItem TensorListStack RngReadAndSkip RngSkip StatefulUniformFullInt
+StatefulUniform StatefulUniformInt StatelessRandomGetAlg StatelessRandomGetKeyCounterAlg StatefulStandardNormalV2""".split())
 DEFAULT_ULPS = 16.0
 # Of the largest finite result, for results that are sums.
 SUMS = 4e-6
