@@ -156,6 +156,12 @@ absl::Status ImportMaxPoolGradGrad(NodeImport& op) {
   for (const WindowDim& w : p.window) taps *= w.size;
   constexpr int64_t kMostTaps = 256;  // each is a comparison in the kernel's body
   if (taps > kMostTaps) return op.Refuse("windows of ", taps, " elements");
+  for (const int input : {1, 2}) {
+    if (op.InputRank(input) != p.format.rank()) return op.Refuse("ranks");
+  }
+  for (int i = 0; i < p.format.rank(); ++i) {
+    if (!b.AssumeEqual(op.InputDims(2)[i], op.InputDims(0)[i])) return op.Return(Value());
+  }
   Value x = op.Input(0), y = op.Input(1), dy = op.Input(2);
   if (!x || !y || !dy) return op.Return(Value());
   // What is no number is equal to nothing, so padding is never taken.

@@ -229,18 +229,17 @@ TEST(MarkClusters, IsCutWhereShapesDependOnValuesAndGoesOnBehind) {
 // What an assertion prints is not computed with.
 TEST(MarkClusters, TakesAssertionsWithTheirMessages) {
   const std::string text = Node("text", "Const", {}, Attr("dtype", "type: DT_STRING"));
-  const auto types = [](absl::string_view list) {
-    return Attr("T", absl::StrCat("list { type: [", list, "] }"));
+  const auto check = [](absl::string_view data, absl::string_view types) {
+    return absl::StrCat("node { name: 'check' op: 'Assert' input: 'ok' ", data,
+                        " attr { key: 'T' value { list { type: [", types, "] } } } }\n");
   };
   const std::string begin = Input("x") + Node("a", "Exp", {"x"}) + Node("ok", "IsFinite", {"a"}) +
                             Node("b", "Neg", {"a"});
-  const std::string holds =
-      begin + text + Node("check", "Assert", {"ok", "text", "a"}, types("DT_STRING, DT_FLOAT"));
+  const std::string holds = begin + text + check("input: 'text' input: 'a'", "DT_STRING, DT_FLOAT");
   EXPECT_EQ(WhyNot(holds, "check"), "NONE");
   EXPECT_EQ(WhyNot(holds, "text"), "NONE");
   // A text that is made of values, and one that another op reads.
-  EXPECT_EQ(WhyNot(begin + Node("made", "AsString", {"a"}) +
-                       Node("check", "Assert", {"ok", "made"}, types("DT_STRING")),
+  EXPECT_EQ(WhyNot(begin + Node("made", "AsString", {"a"}) + check("input: 'made'", "DT_STRING"),
                    "check"),
             "UNSUPPORTED_TYPE");
   EXPECT_EQ(WhyNot(holds + Node("length", "StringLength", {"text"}), "text"), "UNSUPPORTED_TYPE");
