@@ -168,18 +168,20 @@ absl::Status ImportNextAfter(NodeImport& op) {
   FuncBuilder& b = op.b();
   const DType dtype = p.x.dtype();
   if (dtype != DType::kF32 && dtype != DType::kF64) return op.Refuse(ir::DTypeName(dtype));
-  Value zero = b.FullLike(p.x, 0);
-  Value bits = b.Bitcast(p.x, dtype == DType::kF32 ? DType::kS32 : DType::kS64);
+  // All of it as integers: a thread that takes denormals for 0 keeps those.
+  const DType whole = dtype == DType::kF32 ? DType::kS32 : DType::kS64;
+  Value zero = b.FullLike(p.x, 0), bits = b.Bitcast(p.x, whole);
   Value one = b.FullLike(bits, 1);
   Value grows = b.Compare(b.Compare(p.x, p.y, "lt"), b.Compare(p.x, zero, "gt"), "eq");
-  Value next = b.Bitcast(b.Select(grows, b.Add(bits, one), b.Sub(bits, one)), dtype);
+  Value next = b.Select(grows, b.Add(bits, one), b.Sub(bits, one));
   // Beside 0 lies the least number of either sign.
-  Value least = b.Bitcast(one, dtype);
-  least = b.Select(b.Compare(p.y, zero, "lt"), b.Neg(least), least);
+  Value lowest = b.BroadcastTo(b.Constant(Literal::LowestOf(whole)), p.x.shape().dims());
+  Value least = b.Select(b.Compare(p.y, zero, "lt"), b.Add(lowest, one), one);
   next = b.Select(b.Compare(p.x, zero, "eq"), least, next);
-  next = b.Select(b.Compare(p.x, p.y, "eq"), p.y, next);
+  next = b.Select(b.Compare(p.x, p.y, "eq"), b.Bitcast(p.y, whole), next);
   Value ordered = b.Binary(Op::kAnd, b.Compare(p.x, p.x, "eq"), b.Compare(p.y, p.y, "eq"));
-  return op.Return(b.Select(ordered, next, b.Add(p.x, p.y)));
+  Value none = b.Bitcast(b.Add(p.x, p.y), whole);
+  return op.Return(b.Bitcast(b.Select(ordered, next, none), dtype));
 }
 
 }  // namespace

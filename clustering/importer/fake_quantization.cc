@@ -149,13 +149,12 @@ absl::Status ImportFakeQuant(NodeImport& op) {
   if (!x || !grid.step) return op.Return(Value());
   const Dims& dims = x.shape().dims();
   const int last = x.shape().rank() - 1;
-  Value inverse = b.Div(Like(b, grid.step, 1), grid.step);
-  Value zero = b.Add(b.Mul(b.Neg(grid.low), inverse), Like(b, grid.low, 0.5));
+  Value zero = b.Add(b.Div(b.Neg(grid.low), grid.step), Like(b, grid.low, 0.5));
   zero = b.Unary(Op::kFloor, zero);
   const auto spread = [&](Value v) { return Spread(b, v, dims, last); };
   Value low = spread(grid.low);
   Value clamped = b.Max(b.Min(x, spread(grid.high)), low);
-  Value steps = b.Mul(b.Sub(clamped, low), spread(inverse));
+  Value steps = b.Div(b.Sub(clamped, low), spread(grid.step));
   steps = b.Add(b.Sub(steps, spread(zero)), Like(b, x, 0.5));
   Value y = b.Mul(b.Unary(Op::kFloor, steps), spread(grid.step));
   if (absl::StrContains(op.op(), "Args")) return op.Return(y);
@@ -233,7 +232,7 @@ absl::Status ImportQuantizeAndDequantize(NodeImport& op) {
   if (mode == "HALF_UP") {
     x = b.Unary(Op::kFloor, b.Add(x, Like(b, x, 0.5)));
   } else {
-    x = b.Unary(Op::kRoundEven, x);
+    x = b.Add(b.Unary(Op::kRoundEven, x), Like(b, x, 0));  // 0 for -0
   }
   return op.Return(b.Mul(x, spread(s.inverse)));
 }
@@ -250,7 +249,7 @@ absl::Status ImportQuantizeAndDequantizeGrad(NodeImport& op) {
   Value inside = b.Binary(Op::kAnd, b.Compare(x, Spread(b, range.low, dims, axis), "ge"),
                           b.Compare(x, Spread(b, range.high, dims, axis), "le"));
   const Value none = Like(b, range.low, 0);
-  return op.Return({b.Select(inside, dy, Like(b, dy, 0)), none, none});
+  return op.Return({b.Mul(dy, b.Convert(inside, dy.dtype())), none, none});
 }
 
 }  // namespace tektite::importer

@@ -29,7 +29,6 @@ class Term {
   friend Term operator-(double x, Term y) { return y.Like(x) - y; }
   friend Term operator+(double x, Term y) { return y.Like(x) + y; }
   friend Term operator*(double x, Term y) { return y.Like(x) * y; }
-  friend Term Max(Term x, Term y) { return {x.b_, x.b_->Max(x.v_, y.v_)}; }
   friend Term Power(Term x, Term y) { return {x.b_, x.b_->BinaryImplicit(Op::kPow, x.v_, y.v_)}; }
   friend Term Above(Term x, Term y) { return {x.b_, x.b_->CompareImplicit(x.v_, y.v_, "gt")}; }
   friend Term Equal(Term x, Term y) { return {x.b_, x.b_->CompareImplicit(x.v_, y.v_, "eq")}; }
@@ -43,10 +42,12 @@ class Term {
 };
 
 Term Abs(Term x) { return x.Of(Op::kAbs); }
-Term Sign(Term x) { return x.Of(Op::kSign); }
+Term Sign(Term x) { return 0 + x.Of(Op::kSign); }  // 0 of -0
 Term Sqrt(Term x) { return x.Of(Op::kSqrt); }
 Term Rsqrt(Term x) { return x.Of(Op::kRsqrt); }
 Term Square(Term x) { return x * x; }
+// The first one beside what is no number.
+Term Greater(Term x, Term y) { return Choose(Above(y, x), y, x); }
 
 // What a rule makes of its inputs: the variables' new values, in their order; fewer leave the last
 // variables as they are.
@@ -92,7 +93,7 @@ Terms Adam(const NodeImport& op, const Terms& in) {
 Terms AdaMax(const NodeImport&, const Terms& in) {
   const Term &beta1 = in[5], &beta2 = in[6], &epsilon = in[7], &grad = in[8];
   const Term m = in[1] + (grad - in[1]) * (1 - beta1);
-  const Term v = Max(beta2 * in[2], Abs(grad));
+  const Term v = Greater(beta2 * in[2], Abs(grad));
   return {in[0] - in[4] / (1 - in[3]) * (m / (v + epsilon)), m, v};
 }
 
@@ -118,7 +119,7 @@ Terms AdagradV2(const NodeImport& op, const Terms& in) {
 Terms AdagradDA(const NodeImport&, const Terms& in) {
   const Term &grad = in[3], &lr = in[4], &l1 = in[5], &l2 = in[6], &steps = in[7];
   const Term sum = in[1] + grad, squares = in[2] + Square(grad);
-  const Term shrunk = Sign(sum) * Max(Abs(sum) - l1 * steps, sum.Like(0));
+  const Term shrunk = Sign(sum) * Greater(Abs(sum) - l1 * steps, sum.Like(0));
   const Term top = Choose(Above(l1, l1.Like(0)), shrunk, sum);
   return {-1 * lr * top / (l2 * steps * lr + Sqrt(squares)), sum, squares};
 }
@@ -181,7 +182,7 @@ Terms PowerSign(const NodeImport&, const Terms& in) {
 
 // The least value of a step's square distance and both penalties.
 Term Shrink(const Term& x, const Term& lr, const Term& l1, const Term& l2) {
-  const Term nearer = Sign(x) * Max(Abs(x) - lr * l1, x.Like(0));
+  const Term nearer = Sign(x) * Greater(Abs(x) - lr * l1, x.Like(0));
   return Choose(Above(l1, l1.Like(0)), nearer, x) / (1 + l2 * lr);
 }
 

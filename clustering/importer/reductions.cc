@@ -1,6 +1,5 @@
 // Reductions, arg max and arg min, cumulative sums and products.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
@@ -132,10 +131,11 @@ absl::Status ImportCumulativeLogsumexp(NodeImport& op) {
   if (op.attrs().Bool("exclusive", false)) sum = moved(sum, 1);
   for (int64_t by = 1; by < n.value(); by *= 2) {
     Value other = moved(sum, by);
-    Value greater = b.Max(sum, other), distance = b.Neg(b.Abs(b.Sub(sum, other)));
-    Value both = b.Add(greater, b.Unary(Op::kLog1p, b.Exp(distance)));
-    // The distance of equal infinities is no number.
-    sum = b.Select(b.Compare(sum, other, "eq"), b.Add(sum, b.FullLike(sum, std::log(2.0))), both);
+    Value greater = b.Max(sum, other), lesser = b.Min(sum, other);
+    Value both = b.Add(greater, b.Unary(Op::kLog1p, b.Exp(b.Sub(lesser, greater))));
+    // Of two infinities the sum is no number, as TensorFlow's; nothing adds nothing.
+    Value adds_nothing = b.Compare(lesser, b.BroadcastTo(nothing, lesser.shape().dims()), "eq");
+    sum = b.Select(adds_nothing, greater, both);
   }
   return op.Return(b.Convert(sum, dtype));
 }

@@ -49,7 +49,7 @@ absl::Status ReduceSegments(NodeImport& op, Value data, Value ids) {
   data = b.Convert(data, WideType(dtype));
   Value identity = b.Scalar(data.dtype(), reducer == "mul" ? 1 : 0);
   if (reducer == "max" || reducer == "min") {
-    identity = LastFinite(b, data.dtype(), reducer == "max");
+    identity = b.Constant(ops::ReducerIdentity(reducer, data.dtype()));
   }
   Value result = ScatterRows(b, b.BroadcastTo(identity, dims), ids, data, 1, 1, reducer);
   const bool divides = absl::EndsWith(op.op(), "Mean") || absl::EndsWith(op.op(), "SqrtN");

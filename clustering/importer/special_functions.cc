@@ -130,7 +130,8 @@ Value Ndtri(FuncBuilder& b, Value p) {
 // sqrt(1/2) times the quantile of (x + 1) / 2.
 Value Erfinv(FuncBuilder& b, Value x) {
   Value tail = TimesNumber(b, b.Sub(Like(b, x, 1), b.Abs(x)), 0.5);
-  return TimesNumber(b, NormalQuantile(b, TimesNumber(b, x, 0.5), tail), std::sqrt(0.5));
+  Value y = TimesNumber(b, NormalQuantile(b, TimesNumber(b, x, 0.5), tail), std::sqrt(0.5));
+  return PlusNumber(b, y, 0);  // 0 of -0, as TensorFlow's
 }
 
 // Modified Bessel functions times e^-|x|.  Up to 8 a polynomial in x / 4 - 1, above it one in
@@ -181,9 +182,9 @@ Value BesselI0e(FuncBuilder& b, Value x) {
 Value BesselI1e(FuncBuilder& b, Value x) {
   Value size = b.Abs(x);
   Value y = BesselOfSize(b, size, {kI1Near, kI1Far});
-  Value is_near = Is(b, size, "le", 8);
-  y = b.Select(is_near, b.Mul(x, y), b.Mul(b.Unary(Op::kSign, x), y));
-  return b.Select(Is(b, size, "eq", kInfinity), b.Mul(b.Unary(Op::kSign, x), Like(b, x, 0)), y);
+  y = b.Select(Is(b, size, "le", 8), b.Mul(size, y), y);
+  y = b.Select(Is(b, size, "eq", kInfinity), Like(b, x, 0), y);
+  return b.Select(Is(b, x, "lt", 0), b.Neg(y), y);
 }
 
 using Function = Value (*)(FuncBuilder& b, Value x);

@@ -37,7 +37,11 @@ def fake_quant_cases():
             yield Case(f"FakeQuantVarsGradient{name}", lambda g, x, low, high, o=options:
                        tuple(raw.FakeQuantWithMinMaxVarsGradient(gradients=g, inputs=x, min=low, max=high, **o)),
                        [DY, X, *bounds], rel=2e-6)
-    yield Case("FakeQuantHalves", lambda x: args("FakeQuantWithMinMaxArgs", -4.0, 4.0, 4, False, x), [HALVES], ulps=0)
+    for low, high, narrow in ((-4, 4, False), (-4, 0, True), (0, 5, True), (-1, 3, False)):
+        yield Case(f"FakeQuantHalves{low}to{high}", lambda x, a=(low, high, 4, narrow): args(
+            "FakeQuantWithMinMaxArgs", *a, x), [HALVES], ulps=0)
+        yield Case(f"FakeQuantVarsHalves{low}to{high}", lambda x, low, high, n=narrow: raw.FakeQuantWithMinMaxVars(
+            inputs=x, min=low, max=high, num_bits=4, narrow_range=n), [HALVES, np.float32(low), np.float32(high)], ulps=0)
     for name, x in (("None", X[:0]), ("One", X[0, 0, :1])):
         yield Case(f"FakeQuantOf{name}", lambda x: args("FakeQuantWithMinMaxArgs", -6.0, 6.0, 8, False, x), [x], ulps=0)
     zero = [np.float32(0), np.float32(0)]
