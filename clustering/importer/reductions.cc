@@ -118,12 +118,13 @@ absl::Status ImportCumulativeLogsumexp(NodeImport& op) {
   constexpr int64_t kMostElements = 1 << 16;
   if (!n.is_constant() || n.value() > kMostElements) return op.Refuse("size ", n.ToString());
   const DType dtype = op.InputDType(0);
+  if (!ir::IsFloat(dtype)) return op.Refuse(ir::DTypeName(dtype));
   Value sum = Widened(b, op.Input(0));
   if (!sum || n == Dim(0)) return op.Return(op.Input(0));
   const bool is_reverse = op.attrs().Bool("reverse", false);
   const Value nothing = b.Scalar(sum.dtype(), -std::numeric_limits<double>::infinity());
   const auto moved = [&](Value x, int64_t by) {
-    std::vector<int64_t> front(x.shape().rank(), 0), behind = front;
+    std::vector<int64_t> front(op.InputRank(0), 0), behind = front;
     (is_reverse ? behind : front)[axis] = by;
     (is_reverse ? front : behind)[axis] = -by;
     return b.Pad(x, nothing, front, behind);
