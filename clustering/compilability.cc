@@ -95,11 +95,37 @@ std::string UnsupportedType(const NodeDef& node, const OpFacts& facts, const Mar
   return "";
 }
 
+// A string that only assertions read, to print it: it is no value of compiled code.
+bool IsMessage(const GraphIndex& index, int i) {
+  const NodeDef& node = index.node(i);
+  if (node.op != "Const" || node.attrs.Type("dtype") != DataType::kString) return false;
+  const auto uses = index.uses(i);
+  return std::all_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
+    return use.output == graph_def::NodeInput::kControl || index.node(use.node).op == "Assert";
+  });
+}
+
+// An assertion may print what code can hold, and messages.
+std::string UnsupportedData(const GraphIndex& index, int i) {
+  const auto* types = index.node(i).attrs.Find("T");
+  const auto* list = types == nullptr ? nullptr : types->AsListOf<DataType>();
+  if (list == nullptr) return "T is no list";
+  for (size_t k = 0; k < list->size(); ++k) {
+    if (IsCompiledType((*list)[k])) continue;
+    const int data = static_cast<int>(k) + 1;  // behind the condition
+    if (data >= index.node(i).NumDataInputs() || !IsMessage(index, index.inputs(i)[data].node)) {
+      return absl::StrCat("T has ", DataTypeName((*list)[k]));
+    }
+  }
+  return "";
+}
+
 // The element type where this op has no contract for it; "" elsewhere.
 std::string TypeWithoutContract(const NodeDef& node, const OpFacts& facts) {
   const DataType type = node.attrs.Type("T");
   const bool half = type == DataType::kHalf, brain = type == DataType::kBfloat16;
-  if ((half && facts.Is(OpFacts::kNotHalf)) || ((half || brain) && facts.Is(OpFacts::kNot16Bit))) {
+  const bool is_wide = type == DataType::kDouble && facts.Is(OpFacts::kNotDouble);
+  if (is_wide || (half && facts.Is(OpFacts::kNotHalf)) || ((half || brain) && facts.Is(OpFacts::kNot16Bit))) {
     return absl::StrCat("T is ", DataTypeName(type));
   }
   return "";
@@ -122,14 +148,18 @@ bool IsSpreadVolume(const NodeDef& node) {
 // mode in which every call of a cluster that assigns to it would be the host's.
 Refusal CheckAssignment(const GraphIndex& index, int i) {
   const NodeDef& node = index.node(i);
-  if (!index.facts(i).Is(OpFacts::kWritesVariable) || node.NumDataInputs() != 2) return {};
+  if (!index.facts(i).Is(OpFacts::kWritesVariable)) return {};
   if (node.op == "AssignVariableOp" && !node.attrs.Bool("validate_shape", false)) {
     return {Reason::kDATA_DEPENDENT_SHAPE, "the variable may change its shape"};
   }
-  const GraphIndex::Edge& handle = index.inputs(i)[0];
-  for (const GraphIndex::Use& use : index.uses(handle.node)) {
-    if (use.output == handle.output && index.facts(use.node).kind == OpFacts::Kind::kSparseUpdate) {
-      return {Reason::kHOST_IS_FASTER, "the variable takes sparse updates, too"};
+  for (const GraphIndex::Edge& handle : index.inputs(i)) {
+    if (handle.is_control()) continue;
+    for (const GraphIndex::Use& use : index.uses(handle.node)) {
+      // Such an op's other inputs are tensors.
+      if (use.output == handle.output && use.input == 0 &&
+          index.facts(use.node).kind == OpFacts::Kind::kSparseUpdate) {
+        return {Reason::kHOST_IS_FASTER, "the variable takes sparse updates, too"};
+      }
     }
   }
   return {};
@@ -204,7 +234,12 @@ Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options
     return {Reason::kNOT_ANNOTATED, ""};
   }
   if (!DeviceAllowed(node, options)) return {Reason::kDEVICE, node.device};
-  std::string type = UnsupportedType(node, facts, options);
+  std::string type;
+  if (node.op == "Assert") {
+    type = UnsupportedData(index, i);
+  } else if (!IsMessage(index, i)) {
+    type = UnsupportedType(node, facts, options);
+  }
   if (type.empty()) type = TypeWithoutContract(node, facts);
   if (!type.empty()) return {Reason::kUNSUPPORTED_TYPE, type};
   for (const GraphIndex::Edge& in : index.inputs(i)) {

@@ -113,8 +113,8 @@ void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
     const bool leaves = std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
       return use.output >= 0 && members.count(use.node) == 0;
     });
-    const bool writes = index.facts(node).Is(OpFacts::kWritesVariable);
-    if (e.graph.nodes[node].op != "Const" && (leaves || (uses.empty() && !writes))) {
+    const bool has_results = !index.facts(node).Is(OpFacts::kNoResults);
+    if (e.graph.nodes[node].op != "Const" && (leaves || (uses.empty() && has_results))) {
       outputs.push_back(node);
     }
   }

@@ -149,7 +149,7 @@ bool IsPlaceholder(const GraphIndex& index, int node) {
 
 bool HasResults(const GraphIndex& index, int node) {
   const OpFacts& facts = index.facts(node);
-  return facts.kind != OpFacts::Kind::kOrdering && !facts.Is(OpFacts::kWritesVariable);
+  return facts.kind != OpFacts::Kind::kOrdering && !facts.Is(OpFacts::kNoResults);
 }
 
 // Nodes that nothing takes a result from, and that have one.

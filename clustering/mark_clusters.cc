@@ -320,7 +320,8 @@ class Marker {
     for (int node : cluster.nodes) {
       const NodeDef& def = index_.node(node);
       const OpFacts& facts = index_.facts(node);
-      const bool moves = facts.Is(OpFacts::kReadsVariable) || facts.Is(OpFacts::kWritesVariable);
+      const bool moves = facts.Is(OpFacts::kReadsVariable) ||
+                         (facts.Is(OpFacts::kWritesVariable) && def.NumDataInputs() <= 2);
       work += CountsAsOp(def) && !moves ? 1 : 0;
       annotated = annotated || IsAnnotated(def) || IsXlaCall(def);
       gains_alone = gains_alone || GainsAlone(index_, node);

@@ -69,11 +69,16 @@ struct OpFacts {
     // No work, and not counted among a graph's ops.
     kUncounted = uint64_t{1} << 5,
 
-    // Input 0 is a variable. The result is its value, or input 1 becomes (part of) its value.
+    // Input 0 is a variable, and the result is its value. Input 0 and maybe others are variables,
+    // to which the op assigns.
     kReadsVariable = uint64_t{1} << 6,
     kWritesVariable = uint64_t{1} << 7,
     // The host's kernel changes variables among the inputs.
     kUpdatesVariable = uint64_t{1} << 31,
+
+    // It runs for the error it may raise, whether or not its results are read.
+    kChecks = uint64_t{1} << 37,
+    kNoResults = uint64_t{1} << 38,
 
     // Numbers that a seed decides on, but not in the same way in XLA's functions.
     kRandom = uint64_t{1} << 36,
@@ -99,9 +104,11 @@ struct OpFacts {
     // their hashes fall. Boxes of f16 have a meaning, but no kernel here.
     kNotHalf = uint64_t{1} << 18,
     kNot16Bit = uint64_t{1} << 19,
+    kNotDouble = uint64_t{1} << 40,  // TensorFlow's own is the accurate one
 
     // Types of results that no attribute tells (graph_def/output_type.h).
     kReturnsBool = uint64_t{1} << 20,
+    kReturnsFloat = uint64_t{1} << 39,
     kReturnsResource = uint64_t{1} << 21,
     kReturnsReference = uint64_t{1} << 22,  // a DT_*_REF, which code cannot read
 

@@ -108,6 +108,9 @@ class Walk {
     text_.whole.reserve(kUsualLine * index_.num_nodes());
     text_.ops.reserve(kUsualLine / 2 * index_.num_nodes());
     for (const auto& [index, node] : results) Visit(node);
+    for (int i = 0; i < index_.num_nodes(); ++i) {
+      if (index_.facts(i).Is(OpFacts::kChecks)) Visit(i);
+    }
     const std::vector<Access> accesses = Accesses();
     for (const Access& access : accesses) {
       if (WritesVariable(access.node)) Visit(access.node);

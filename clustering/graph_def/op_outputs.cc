@@ -14,6 +14,9 @@ struct Row {
 };
 constexpr Row kSeveralOutputs[] = {
     {"BroadcastGradientArgs", "r0 r1"},
+    {"FakeQuantWithMinMaxVarsGradient", "backprops_wrt_input backprop_wrt_min backprop_wrt_max"},
+    {"FakeQuantWithMinMaxVarsPerChannelGradient",
+     "backprops_wrt_input backprop_wrt_min backprop_wrt_max"},
     {"FusedBatchNorm", "y batch_mean batch_variance reserve_space_1 reserve_space_2"},
     {"FusedBatchNormGrad",
      "x_backprop scale_backprop offset_backprop reserve_space_3 "
@@ -34,6 +37,7 @@ constexpr Row kSeveralOutputs[] = {
     {"Merge", "output value_index"},
     {"NonMaxSuppressionV4", "selected_indices valid_outputs"},
     {"NonMaxSuppressionV5", "selected_indices selected_scores valid_outputs"},
+    {"QuantizeAndDequantizeV4Grad", "input_backprop input_min_backprop input_max_backprop"},
     {"RaggedCross", "output_values output_row_splits"},
     {"RaggedFillEmptyRows",
      "output_value_rowids output_values empty_row_indicator reverse_index_map"},
@@ -45,6 +49,7 @@ constexpr Row kSeveralOutputs[] = {
     {"SparseFillEmptyRows", "output_indices output_values empty_row_indicator reverse_index_map"},
     {"SparseSoftmaxCrossEntropyWithLogits", "loss backprop"},
     {"StatelessRandomGetKeyCounter", "key counter"},
+    {"StatelessRandomGetKeyCounterAlg", "key counter alg"},
     {"StringNGrams", "ngrams ngrams_splits"},
     {"StringSplit", "indices values shape"},
     {"StringSplitV2", "indices values shape"},

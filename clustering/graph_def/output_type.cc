@@ -19,6 +19,7 @@ constexpr absl::string_view kTypeAttrs[] = {"DstT",  "out_type", "output_type", 
 DataType OutputType(const NodeDef& node, int output) {
   const OpFacts& facts = clustering::FactsOf(node.op);
   if (facts.Is(OpFacts::kReturnsBool)) return DataType::kBool;
+  if (facts.Is(OpFacts::kReturnsFloat)) return DataType::kFloat;
   if (facts.Is(OpFacts::kReturnsResource)) return DataType::kResource;
   if (facts.Is(OpFacts::kReturnsList) && output == 0) return DataType::kVariant;
   if (node.op == "Merge" && output == 1) return DataType::kInt32;
@@ -29,6 +30,11 @@ DataType OutputType(const NodeDef& node, int output) {
   if (node.op == "Rank") return DataType::kInt32;
   if (node.op == "ArgMax" || node.op == "ArgMin") {
     return node.attrs.Type("output_type", DataType::kInt64);
+  }
+  if (node.op == "RngReadAndSkip") return DataType::kInt64;
+  if (node.op == "StatelessRandomGetAlg") return DataType::kInt32;
+  if (node.op == "StatelessRandomGetKeyCounter" || node.op == "StatelessRandomGetKeyCounterAlg") {
+    return output == 2 ? DataType::kInt32 : DataType::kUint64;
   }
   // Mean, variance and reserve space of a batch norm on half inputs are wider than the output.
   if ((node.op == "FusedBatchNormV2" || node.op == "FusedBatchNormV3" ||

@@ -21,6 +21,58 @@ absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
   return absl::OkStatus();
 }
 
+// Whether a branch computes nothing: it hands values on and may raise an error.
+bool OnlyAsserts(const GraphIndex& body) {
+  for (int i = 0; i < body.num_nodes(); ++i) {
+    const std::string& op = body.node(i).op;
+    if (op != "_Arg" && op != "_Retval" && op != "Assert" && op != "Const" && op != "Identity" &&
+        op != "NoOp") {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Two such branches, as TensorFlow guards its assertions, without a branch in the code: what must
+// hold is that the branch is not taken or its assertions are true.
+absl::Status ImportAssertions(NodeImport& op, Value which, const GraphIndex& then_branch,
+                              const GraphIndex& else_branch) {
+  FuncBuilder& b = op.b();
+  if (!which) return op.Return(which);
+  std::vector<std::vector<TensorInfo>> results;
+  for (const bool is_then : {true, false}) {
+    std::vector<TensorInfo> args;
+    for (int i = 1; i < op.num_inputs(); ++i) args.push_back(op.InputInfo(i));
+    std::vector<Value> checks;
+    const Scope inside{b, checks, op.scope().functions, op.scope().depth + 1};
+    TEKTITE_ASSIGN_OR_RETURN(std::vector<TensorInfo> branch,
+                             ImportBody(is_then ? then_branch : else_branch, &args, inside));
+    results.push_back(std::move(branch));
+    const Value not_taken = is_then ? b.Not(which) : which;
+    for (Value check : checks) {
+      op.Check(check == not_taken ? check : b.Binary(Op::kOr, not_taken, check));
+    }
+  }
+  if (results[0].size() != results[1].size()) {
+    return op.Refuse("its branches have other numbers of results");
+  }
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    TensorInfo &first = results[0][i], &second = results[1][i];
+    if (first.value && first.value == second.value) {
+      op.results().push_back(first);
+      continue;
+    }
+    if (!first.unusable.empty() || !second.unusable.empty() || first.is_resource || first.list) {
+      return op.Refuse("result ", i, " is no tensor");
+    }
+    for (TensorInfo* info : {&first, &second}) {
+      if (!info->value) info->value = Materialize(b, *info);
+    }
+    TEKTITE_RETURN_IF_ERROR(op.Return(b.SelectImplicit(which, first.value, second.value)));
+  }
+  return absl::OkStatus();
+}
+
 class BranchesImport {
  public:
   BranchesImport(NodeImport& op, absl::Span<const GraphIndex* const> branches) : op_(op) {
@@ -111,6 +163,9 @@ absl::Status ImportIf(NodeImport& op) {
   if (!which.ok()) return op.Refuse(which.status().message());
   if (which->contents) {
     return ImportInPlace(op, (*which->contents)[0] == Dim(0) ? *else_branch : *then_branch, 1);
+  }
+  if (OnlyAsserts(*then_branch) && OnlyAsserts(*else_branch)) {
+    return ImportAssertions(op, which->value, *then_branch, *else_branch);
   }
   return BranchesImport(op, {then_branch, else_branch}).Run(which->value);
 }

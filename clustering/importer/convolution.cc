@@ -75,10 +75,10 @@ absl::StatusOr<Value> ForwardConvolution(NodeImport& op) {
   return Convolve(op.b(), p, op.Input(0), op.Input(1));
 }
 
-absl::StatusOr<Problem> ResolveVolume(NodeImport& op, const Dims& image) {
+absl::StatusOr<Problem> ResolveVolume(NodeImport& op, const Dims& image, Dims filter) {
   Problem p;
   TEKTITE_ASSIGN_OR_RETURN(p.format, RequireImageFormat(op, 3));
-  p.filter = op.InputDims(1);
+  p.filter = std::move(filter);
   if (image.size() != 5 || p.filter.size() != 5) {
     return op.Refuse("volume and filter of rank 5, please");
   }
@@ -99,7 +99,7 @@ absl::StatusOr<Problem> ResolveVolume(NodeImport& op, const Dims& image) {
 }
 
 absl::StatusOr<Value> ConvolveVolume(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, op.InputDims(0)));
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, op.InputDims(0), op.InputDims(1)));
   return Convolve(op.b(), p, op.Input(0), op.Input(1));
 }
 
@@ -197,6 +197,19 @@ Value WhatWindowsRead(FuncBuilder& b, Value x, const Problem& p) {
   return x;
 }
 
+Value FilterGradient(NodeImport& op, const Problem& p) {
+  const std::string places = p.format.spatial_dims == 3 ? "012" : "01";
+  FuncBuilder::ConvOptions options;
+  options.input_layout = p.format.channels_first ? "fb" + places : "f" + places + "b";
+  options.kernel_layout = p.format.channels_first ? "io" + places : "i" + places + "o";
+  options.output_layout = places + "bf";
+  options.batch_groups = p.groups;
+  options.strides = Fields(p.window, &WindowDim::dilation);
+  options.rhs_dilation = Fields(p.window, &WindowDim::stride);
+  const Value x = WhatWindowsRead(op.b(), op.Input(0), p);
+  return op.b().Convolution(x, op.Input(2), options);
+}
+
 }  // namespace
 
 absl::Status ImportConv2D(NodeImport& op) {
@@ -239,7 +252,7 @@ absl::Status ImportConv2DBackpropInput(NodeImport& op) {
 absl::Status ImportConv3DBackpropInput(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
-  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, image));
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, image, op.InputDims(1)));
   TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
   Value filter = b.Transpose(b.Reverse(op.Input(1), {0, 1, 2}), {0, 1, 2, 4, 3});
   return op.Return(ConvolveBackward(b, p, op.Input(2), filter, {}));
@@ -248,19 +261,17 @@ absl::Status ImportConv3DBackpropInput(NodeImport& op) {
 // df = x convolved with dy, which is dilated by the strides; batch is what is summed over, and the
 // channels of x take the place of the batch.
 absl::Status ImportConv2DBackpropFilter(NodeImport& op) {
-  FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), sizes));
   TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
-  FuncBuilder::ConvOptions options;
-  options.input_layout = p.format.channels_first ? "fb01" : "f01b";
-  options.kernel_layout = p.format.channels_first ? "io01" : "i01o";
-  options.output_layout = "01bf";
-  options.batch_groups = p.groups;
-  options.strides = Fields(p.window, &WindowDim::dilation);
-  options.rhs_dilation = Fields(p.window, &WindowDim::stride);
-  const Value x = WhatWindowsRead(b, op.Input(0), p);
-  return op.Return(b.Reshape(b.Convolution(x, op.Input(2), options), sizes));
+  return op.Return(op.b().Reshape(FilterGradient(op, p), sizes));
+}
+
+absl::Status ImportConv3DBackpropFilter(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const Dims sizes, op.RequireContents(1));
+  TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, op.InputDims(0), sizes));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
+  return op.Return(FilterGradient(op, p));
 }
 
 }  // namespace tektite::importer

@@ -161,6 +161,29 @@ absl::Status ImportPow(NodeImport& op) {
   return op.Return(result);
 }
 
+// The next number from x towards y: the bits of a float count its distance from 0.
+absl::Status ImportNextAfter(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Pair p, Broadcast(op));
+  if (!p.x || !p.y) return op.Return(Value());
+  FuncBuilder& b = op.b();
+  const DType dtype = p.x.dtype();
+  if (dtype != DType::kF32 && dtype != DType::kF64) return op.Refuse(ir::DTypeName(dtype));
+  // All of it as integers: a thread that takes denormals for 0 keeps those.
+  const DType whole = dtype == DType::kF32 ? DType::kS32 : DType::kS64;
+  Value zero = b.FullLike(p.x, 0), bits = b.Bitcast(p.x, whole);
+  Value one = b.FullLike(bits, 1);
+  Value grows = b.Compare(b.Compare(p.x, p.y, "lt"), b.Compare(p.x, zero, "gt"), "eq");
+  Value next = b.Select(grows, b.Add(bits, one), b.Sub(bits, one));
+  // Beside 0 lies the least number of either sign.
+  Value lowest = b.BroadcastTo(b.Constant(Literal::LowestOf(whole)), p.x.shape().dims());
+  Value least = b.Select(b.Compare(p.y, zero, "lt"), b.Add(lowest, one), one);
+  next = b.Select(b.Compare(p.x, zero, "eq"), least, next);
+  next = b.Select(b.Compare(p.x, p.y, "eq"), b.Bitcast(p.y, whole), next);
+  Value ordered = b.Binary(Op::kAnd, b.Compare(p.x, p.x, "eq"), b.Compare(p.y, p.y, "eq"));
+  Value none = b.Bitcast(b.Add(p.x, p.y), whole);
+  return op.Return(b.Bitcast(b.Select(ordered, next, none), dtype));
+}
+
 }  // namespace
 
 absl::Status ImportUnary(NodeImport& op) {
@@ -195,6 +218,7 @@ absl::Status ImportBinary(NodeImport& op) {
     return op.Return(op.b().Mul(difference, difference));
   }
   if (name == "Pow") return ImportPow(op);
+  if (name == "NextAfter") return ImportNextAfter(op);
   if (name == "LeftShift" || name == "RightShift") return ImportShift(op);
   if (name == "DivNoNan" || name == "MulNoNan" || name[0] == 'X') return ImportZeroWins(op);
   return ImportDivision(op);
@@ -256,6 +280,15 @@ absl::Status ImportCast(NodeImport& op) {
   Value x = op.Input(0);
   if (x && to == DType::kBool) return op.Return(op.b().Compare(x, op.b().FullLike(x, 0), "ne"));
   return op.Return(op.b().Convert(x, to));
+}
+
+// Of a scalar, whether it is not 0; of another tensor, whether it has elements.
+absl::Status ImportToBool(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  Value x =
+      op.InputRank(0) == 0 ? op.Input(0) : op.DimValue(op.InputShape(0).NumElements(), DType::kS64);
+  if (!x || x.dtype() == DType::kBool) return op.Return(x);
+  return op.Return(b.Compare(x, b.FullLike(x, 0), "ne"));
 }
 
 absl::Status ImportPopulationCount(NodeImport& op) {

@@ -1,4 +1,4 @@
-// Indexed reads shared by the ops on tensors and those on variables.
+// Indexed reads and writes shared by the ops on tensors, on variables and on segments.
 //
 // TensorFlow's CPU kernels raise an error for an index out of range, where the IR clamps; so every
 // read whose indices are not known to be good adds a check (importer.h).
@@ -8,6 +8,21 @@
 #include "clustering/importer/node_import.h"
 
 namespace tektite::importer {
+
+bool ProvablyEmpty(const Dims& dims);
+
+// Checks that every index i of an input has 0 <= i < limit.
+absl::Status CheckRange(NodeImport& op, int input, Value indices, const Dim& limit);
+// The same for points: one limit per coordinate, along the last dimension.
+absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& limits);
+
+// [i...] -> [i..., batch_dims + 1]: the numbers of the batch dimensions before the index itself.
+Value WithBatchNumbers(FuncBuilder& b, Value indices, int batch_dims);
+
+// Rows of the operand's first `depth` dimensions, at the points in `indices`, are added to (or
+// replaced by, ...) the updates.
+Value ScatterRows(FuncBuilder& b, Value operand, Value indices, Value updates, int depth,
+                  int index_vector_dim, absl::string_view reducer);
 
 // x with zeros in the rows that do not count: those from `rows` on.
 Value WithZerosBehind(FuncBuilder& b, Value x, Value rows);

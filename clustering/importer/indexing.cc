@@ -1,4 +1,4 @@
-// Indexed reads and writes: gather, scatter, one-hot, segment sums.
+// Indexed reads and writes: gather, scatter, one-hot.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,13 +24,6 @@ Dims WithOnesAt(Dims dims, const std::vector<int64_t>& places) {
   return dims;
 }
 
-bool ProvablyEmpty(const Dims& dims) {
-  for (const Dim& d : dims) {
-    if (d == Dim(0)) return true;
-  }
-  return false;
-}
-
 // Where the indices are the places at which a mask of as many elements as params has rows is true:
 // the mask. tf.boolean_mask is that.
 Value MaskOf(Value indices, Value params) {
@@ -47,58 +40,6 @@ bool CountsBelow(Value indices, const Dim& limit) {
   const Dim& last = indices.shape().dim(static_cast<int>(indices.node->Int(Attr::dimension)));
   return last == limit ||
          (last.is_constant() && limit.is_constant() && last.value() <= limit.value());
-}
-
-// Every index i has 0 <= i < limit.
-absl::Status CheckRange(NodeImport& op, int input, Value indices, const Dim& limit) {
-  if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
-  if (limit == Dim(0)) return op.Refuse("a row of an empty dimension");
-  if (CountsBelow(indices, limit)) return absl::OkStatus();
-  if (limit.is_constant() &&
-      op.KnownAll(input, [&](int64_t i) { return i >= 0 && i < limit.value(); })) {
-    return absl::OkStatus();
-  }
-  FuncBuilder& b = op.b();
-  Value below = b.CompareImplicit(indices, op.DimValue(limit, indices.dtype()), "lt");
-  op.Check(b.Binary(Op::kAnd, b.Compare(indices, b.FullLike(indices, 0), "ge"), below));
-  return absl::OkStatus();
-}
-
-// The same for points: one limit per coordinate, along the last dimension.
-absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& limits) {
-  if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
-  if (ProvablyEmpty(limits)) return op.Refuse("a point in an empty dimension");
-  FuncBuilder& b = op.b();
-  TensorInfo sizes;
-  sizes.shape = Shape(DType::kS64, {Dim(static_cast<int64_t>(limits.size()))});
-  sizes.contents = limits;
-  Value limit = b.Convert(Materialize(b, sizes), indices.dtype());
-  Value below = b.CompareImplicit(indices, limit, "lt");
-  op.Check(b.Binary(Op::kAnd, b.Compare(indices, b.FullLike(indices, 0), "ge"), below));
-  return absl::OkStatus();
-}
-
-// [i...] -> [i..., batch_dims + 1]: the numbers of the batch dimensions before the index itself.
-Value WithBatchNumbers(FuncBuilder& b, Value indices, int batch_dims) {
-  Dims dims = indices.shape().dims();
-  dims.push_back(Dim(1));
-  std::vector<Value> parts;
-  for (int i = 0; i < batch_dims; ++i) parts.push_back(b.Iota(indices.dtype(), dims, i));
-  parts.push_back(b.Reshape(indices, dims));
-  return b.Concatenate(parts, static_cast<int>(dims.size()) - 1);
-}
-
-// Rows of `dims`' first dimensions, at the points in `indices`, are added to (or replaced by, ...)
-// the updates.
-Value Scatter(FuncBuilder& b, Value operand, Value indices, Value updates, int depth,
-              int index_vector_dim, absl::string_view reducer) {
-  int batch = updates.shape().rank() - (operand.shape().rank() - depth);
-  return b.AddOne(Op::kScatter, {operand, indices, updates},
-                  {{Attr::offset_dims, Count(batch, updates.shape().rank())},
-                   {Attr::collapsed_slice_dims, Count(0, depth)},
-                   {Attr::scatter_dims_to_operand_dims, Count(0, depth)},
-                   {Attr::index_vector_dim, static_cast<int64_t>(index_vector_dim)},
-                   {Attr::reducer, std::string(reducer)}});
 }
 
 // indices: [i..., depth], updates: [i..., the operand's dimensions from depth on].
@@ -118,10 +59,64 @@ absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value u
   }
   const Dims& dims = operand.shape().dims();
   TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
-  return op.Return(Scatter(op.b(), operand, indices, updates, d, rank - 1, reducer));
+  return op.Return(ScatterRows(op.b(), operand, indices, updates, d, rank - 1, reducer));
 }
 
 }  // namespace
+
+bool ProvablyEmpty(const Dims& dims) {
+  for (const Dim& d : dims) {
+    if (d == Dim(0)) return true;
+  }
+  return false;
+}
+
+absl::Status CheckRange(NodeImport& op, int input, Value indices, const Dim& limit) {
+  if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
+  if (limit == Dim(0)) return op.Refuse("a row of an empty dimension");
+  if (CountsBelow(indices, limit)) return absl::OkStatus();
+  if (limit.is_constant() &&
+      op.KnownAll(input, [&](int64_t i) { return i >= 0 && i < limit.value(); })) {
+    return absl::OkStatus();
+  }
+  FuncBuilder& b = op.b();
+  Value below = b.CompareImplicit(indices, op.DimValue(limit, indices.dtype()), "lt");
+  op.Check(b.Binary(Op::kAnd, b.Compare(indices, b.FullLike(indices, 0), "ge"), below));
+  return absl::OkStatus();
+}
+
+absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& limits) {
+  if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
+  if (ProvablyEmpty(limits)) return op.Refuse("a point in an empty dimension");
+  FuncBuilder& b = op.b();
+  TensorInfo sizes;
+  sizes.shape = Shape(DType::kS64, {Dim(static_cast<int64_t>(limits.size()))});
+  sizes.contents = limits;
+  Value limit = b.Convert(Materialize(b, sizes), indices.dtype());
+  Value below = b.CompareImplicit(indices, limit, "lt");
+  op.Check(b.Binary(Op::kAnd, b.Compare(indices, b.FullLike(indices, 0), "ge"), below));
+  return absl::OkStatus();
+}
+
+Value WithBatchNumbers(FuncBuilder& b, Value indices, int batch_dims) {
+  Dims dims = indices.shape().dims();
+  dims.push_back(Dim(1));
+  std::vector<Value> parts;
+  for (int i = 0; i < batch_dims; ++i) parts.push_back(b.Iota(indices.dtype(), dims, i));
+  parts.push_back(b.Reshape(indices, dims));
+  return b.Concatenate(parts, static_cast<int>(dims.size()) - 1);
+}
+
+Value ScatterRows(FuncBuilder& b, Value operand, Value indices, Value updates, int depth,
+                  int index_vector_dim, absl::string_view reducer) {
+  int batch = updates.shape().rank() - (operand.shape().rank() - depth);
+  return b.AddOne(Op::kScatter, {operand, indices, updates},
+                  {{Attr::offset_dims, Count(batch, updates.shape().rank())},
+                   {Attr::collapsed_slice_dims, Count(0, depth)},
+                   {Attr::scatter_dims_to_operand_dims, Count(0, depth)},
+                   {Attr::index_vector_dim, static_cast<int64_t>(index_vector_dim)},
+                   {Attr::reducer, std::string(reducer)}});
+}
 
 Value LastFinite(FuncBuilder& b, DType dtype, bool lowest) {
   const double sign = lowest ? -1 : 1;
@@ -276,79 +271,12 @@ absl::Status ImportDynamicStitch(NodeImport& op) {
   dims.insert(dims.end(), row.begin(), row.end());
   Value result = b.Full(data.dtype(), 0, dims);
   if (at.shape().dim(0) == Dim(0)) return op.Return(result);
-  result = Scatter(b, result, at, data, 1, 1, "replace");
+  result = ScatterRows(b, result, at, data, 1, 1, "replace");
   if (known) return op.Return(result);
   op.Check(b.Compare(at, b.FullLike(at, 0), "ge"));
   Value last = b.Max(b.Reduce(at, {0}, "max"), b.Scalar(at.dtype(), -1));
   op.Check(b.Compare(last, op.DimValue(most, at.dtype()), "lt"));
   return op.ReturnRows(result, b.Add(b.Convert(last, DType::kS64), b.Scalar(DType::kS64, 1)));
-}
-
-// Negative segment numbers are dropped, too large ones are an error. A segment without rows is the
-// reducer's identity, which for max and min is the last finite number.
-absl::Status ImportUnsortedSegment(NodeImport& op) {
-  FuncBuilder& b = op.b();
-  TEKTITE_ASSIGN_OR_RETURN(Dims segments, op.RequireContents(2));
-  Value data = op.Input(0), ids = op.Input(1);
-  if (!data || !ids) return op.Return(Value());
-  int ids_rank = ids.shape().rank();
-  if (segments.size() != 1 || ids_rank > data.shape().rank()) return op.Refuse("ranks");
-  Dims dims = {segments[0]};
-  for (int i = ids_rank; i < data.shape().rank(); ++i) dims.push_back(data.shape().dim(i));
-  op.Check(b.CompareImplicit(ids, op.DimValue(segments[0], ids.dtype()), "lt"));
-  const std::string& name = op.op();
-  absl::string_view reducer = "add";
-  Value empty = b.Scalar(data.dtype(), 0);
-  if (name == "UnsortedSegmentProd") {
-    reducer = "mul";
-    empty = b.Scalar(data.dtype(), 1);
-  } else if (name != "UnsortedSegmentSum") {
-    reducer = name == "UnsortedSegmentMax" ? "max" : "min";
-    empty = LastFinite(b, data.dtype(), reducer == "max");
-  }
-  return op.Return(Scatter(b, b.BroadcastTo(empty, dims), ids, data, 1, ids_rank, reducer));
-}
-
-// How often each number below `size` occurs, in each row of a matrix, or the sum of its weights.
-// Larger numbers are left out, negative ones are an error.  Counts are integers until the end, so
-// that they stay exact where 24 bits of a float would not do.
-absl::Status ImportDenseBincount(NodeImport& op) {
-  FuncBuilder& b = op.b();
-  TEKTITE_ASSIGN_OR_RETURN(const Dims size, op.RequireContents(1));
-  Value numbers = op.Input(0);
-  if (!numbers) return op.Return(Value());
-  const int rank = numbers.shape().rank();
-  if (op.InputRank(1) != 0 || rank > 2) return op.Refuse("ranks");
-  if (size[0].is_constant() && size[0].value() < 0) {
-    return op.Refuse("size ", size[0].ToString());
-  }
-  const bool has_weights = !ProvablyEmpty(op.InputDims(2));
-  if (has_weights && op.InputRank(2) != rank) return op.Refuse("weights of another rank");
-  for (int i = 0; has_weights && i < rank; ++i) {
-    b.AssumeEqual(op.InputDims(2)[i], numbers.shape().dim(i));
-  }
-  const DType dtype = op.InputDType(2);
-  const bool binary = op.attrs().Bool("binary_output", false);
-  const bool counts = binary || !has_weights;
-  Value added = counts ? b.Full(ir::IsFloat(dtype) ? DType::kS64 : dtype, 1, numbers.shape().dims())
-                       : op.Input(2);
-  if (!op.KnownAll(0, [](int64_t number) { return number >= 0; })) {
-    op.Check(b.Compare(numbers, b.FullLike(numbers, 0), "ge"));
-  }
-  if (rank == 0) {
-    numbers = b.Reshape(numbers, {1});
-    added = b.Reshape(added, {1});
-  }
-  if (!numbers || !added) return op.Return(Value());
-  Dims dims = numbers.shape().dims();
-  dims.back() = size[0];
-  Value bins = b.Full(added.dtype(), 0, dims);
-  if (!ProvablyEmpty(dims) && !ProvablyEmpty(numbers.shape().dims())) {
-    const int depth = static_cast<int>(dims.size());
-    if (depth > 1) numbers = WithBatchNumbers(b, numbers, 1);
-    bins = Scatter(b, bins, numbers, added, depth, depth, binary ? "max" : "add");
-  }
-  return op.Return(b.Convert(bins, dtype));
 }
 
 // The first lengths[i] elements of dimension seq_dim are reversed where dimension batch_dim is i.

@@ -2,13 +2,16 @@
 
 namespace tektite::importer {
 
+using clustering::OpFacts;
+
 std::vector<int> LiveNodes(const graph_def::GraphIndex& index) {
   std::vector<bool> live(index.num_nodes(), false);
   const std::vector<int>& order = index.order();
   std::vector<int> result;
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    if (index.node(*it).op == "_Retval" ||
-        index.facts(*it).Is(clustering::OpFacts::kWritesVariable)) {
+    const OpFacts& facts = index.facts(*it);
+    if (index.node(*it).op == "_Retval" || facts.Is(OpFacts::kWritesVariable) ||
+        facts.Is(OpFacts::kChecks)) {
       live[*it] = true;
     }
     if (!live[*it]) continue;

@@ -1,4 +1,4 @@
-// The nodes a graph's results depend on.
+// The nodes that a graph's results depend on, and those that run for an effect.
 #ifndef TEKTITE_CLUSTERING_IMPORTER_LIVE_NODES_H_
 #define TEKTITE_CLUSTERING_IMPORTER_LIVE_NODES_H_
 
@@ -8,7 +8,8 @@
 
 namespace tektite::importer {
 
-// What the _Retval nodes and assignments reach backwards over data edges, in the index's order.
+// What the _Retval nodes, assignments and checks reach backwards over data edges, in the index's
+// order.
 std::vector<int> LiveNodes(const graph_def::GraphIndex& index);
 
 }  // namespace tektite::importer

@@ -1,4 +1,4 @@
-// Max and average pooling of images and volumes, and their gradients.
+// Max and average pooling of images and volumes, their gradients, and windows taken apart.
 //
 // Average pooling divides by the number of elements that are really there: with padding, windows at
 // the border count fewer.
@@ -20,17 +20,22 @@ struct Pooling {
   std::vector<WindowDim> window;
 };
 
+// The windows' sizes and strides are attributes, or from version 2 on the last two inputs.
 absl::StatusOr<Pooling> ResolvePooling(const NodeImport& op, const Dims& image) {
   Pooling p;
   TEKTITE_ASSIGN_OR_RETURN(p.format,
                            RequireImageFormat(op, absl::StrContains(op.op(), "3D") ? 3 : 2));
-  std::vector<int64_t> sizes = op.Ints("ksize"), window;
+  std::vector<int64_t> sizes = op.Ints("ksize"), strides = op.Ints("strides"), window;
+  if (absl::EndsWith(op.op(), "V2")) {
+    TEKTITE_ASSIGN_OR_RETURN(sizes, op.RequireInts(op.num_inputs() - 2));
+    TEKTITE_ASSIGN_OR_RETURN(strides, op.RequireInts(op.num_inputs() - 1));
+  }
   if (static_cast<int>(sizes.size()) != p.format.rank() || sizes[0] != 1 ||
       sizes[p.format.feature()] != 1) {
     return op.Refuse("pooling over batch or channels");
   }
   for (int i = 0; i < p.format.spatial_dims; ++i) window.push_back(sizes[p.format.spatial(i)]);
-  TEKTITE_ASSIGN_OR_RETURN(p.window, ResolveWindow(op, image, window, p.format));
+  TEKTITE_ASSIGN_OR_RETURN(p.window, ResolveWindow(op, image, window, p.format, {strides, {}}));
   return p;
 }
 
@@ -138,6 +143,57 @@ absl::Status ImportMaxPoolGrad(NodeImport& op) {
                                   {Attr::strides, w.strides},
                                   {Attr::low, w.low},
                                   {Attr::high, w.high}}));
+}
+
+// For each window, the gradient that comes in at its first largest element: that which is equal to
+// the result of the pooling, an input, too.  Where none is equal, as beside NaN, it is 0.
+absl::Status ImportMaxPoolGradGrad(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(const Pooling p, ResolvePooling(op, op.InputDims(0)));
+  const DType dtype = op.InputDType(0);
+  if (!ir::IsFloat(dtype)) return op.Refuse("integers");
+  int64_t taps = 1;
+  for (const WindowDim& w : p.window) taps *= w.size;
+  constexpr int64_t kMostTaps = 256;  // each is a comparison in the kernel's body
+  if (taps > kMostTaps) return op.Refuse("windows of ", taps, " elements");
+  for (const int input : {1, 2}) {
+    if (op.InputRank(input) != p.format.rank()) return op.Refuse("ranks");
+  }
+  for (int i = 0; i < p.format.rank(); ++i) {
+    if (!b.AssumeEqual(op.InputDims(2)[i], op.InputDims(0)[i])) return op.Return(Value());
+  }
+  Value x = op.Input(0), y = op.Input(1), dy = op.Input(2);
+  if (!x || !y || !dy) return op.Return(Value());
+  // What is no number is equal to nothing, so padding is never taken.
+  const Value none = b.Scalar(dtype, std::numeric_limits<double>::quiet_NaN());
+  const std::vector<Value> values = Taps(b, x, none, p.format, p.window);
+  const std::vector<Value> gradients = Taps(b, dy, b.Scalar(dtype, 0), p.format, p.window);
+  Value result = b.FullLike(y, 0);
+  for (size_t i = values.size(); i-- > 0;) {
+    result = b.Select(b.Compare(values[i], y, "eq"), gradients[i], result);
+  }
+  return op.Return(result);
+}
+
+// Each window's pixels, one behind the other in the place of the channels; padding is zeros.
+absl::Status ImportExtractImagePatches(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  const std::vector<int64_t> sizes = op.Ints("ksizes");
+  const ImageFormat format;
+  if (sizes.size() != 4 || sizes[0] != 1 || sizes[3] != 1 || sizes[1] < 1 || sizes[2] < 1) {
+    return op.Refuse("patches over batch or channels");
+  }
+  constexpr int64_t kMostTaps = 1024;  // each is an operand of a concatenation
+  if (sizes[1] > kMostTaps || sizes[2] > kMostTaps || sizes[1] * sizes[2] > kMostTaps) {
+    return op.Refuse("patches of ", sizes[1], " by ", sizes[2], " pixels");
+  }
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<WindowDim> window,
+                           ResolveWindow(op, op.InputDims(0), {sizes[1], sizes[2]}, format,
+                                         {op.Ints("strides"), op.Ints("rates")}));
+  const Value none = b.Scalar(op.InputDType(0), 0);
+  const std::vector<Value> taps = Taps(b, op.Input(0), none, format, std::move(window));
+  if (taps.empty()) return op.Return(Value());
+  return op.Return(taps.size() == 1 ? taps[0] : b.Concatenate(taps, format.feature()));
 }
 
 }  // namespace tektite::importer

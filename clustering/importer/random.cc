@@ -1,4 +1,5 @@
-// Random numbers that depend on a seed and on nothing else, bit for bit TensorFlow's.
+// Random numbers that depend on a seed, or on the state that a variable holds, and on nothing else,
+// bit for bit TensorFlow's.
 //
 // Why elementwise ops: element i of a stream is a function of the key, the counter and i alone, so
 // it fuses with what uses it.  A dropout's mask is never in memory, and every back end can make it.
@@ -198,11 +199,53 @@ Value Integers(FuncBuilder& b, const Stream& stream, const Dim& n, Value low, Va
   return b.Bitcast(b.Add(rest, b.Bitcast(low, bits)), dtype);
 }
 
+// ---- a generator's state: a variable s64[3] of a counter and a key ----
+
+// TensorFlow sets so many blocks aside for each number, whichever it draws.
+constexpr double kBlocksEach = 256;
+
+absl::StatusOr<Value> RequireState(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const int64_t algorithm, op.RequireInt(1));
+  if (algorithm != kPhilox && algorithm != kAutoSelect) return op.Refuse("algorithm ", algorithm);
+  TEKTITE_ASSIGN_OR_RETURN(const Value state, op.Variable(0));
+  if (state.shape() != Shape(DType::kS64, {Dim(3)})) {
+    return op.Refuse("a state of ", state.shape().ToString());
+  }
+  return state;
+}
+
+Stream StreamOfState(FuncBuilder& b, Value state) {
+  Value key = WordOf(b, state, 2);
+  return {{Narrow(b, key), HighWord(b, key)}, {WordOf(b, state, 0), WordOf(b, state, 1)}};
+}
+
+// Leaves the state behind `count` numbers, a u64 scalar.  TensorFlow's addition loses a carry where
+// nearly 2^64 blocks are skipped, or a number below 0 of them.
+absl::Status MoveOn(NodeImport& op, Value state, Value count) {
+  FuncBuilder& b = op.b();
+  const Stream stream = StreamOfState(b, state);
+  Value skipped = b.Mul(count, b.FullLike(count, kBlocksEach));
+  Value high = HighWord(b, skipped);
+  op.Check(b.Compare(high, b.FullLike(high, 0xffffffff), "lt"));
+  Value low = b.Add(stream.counter[0], skipped);
+  Value carry = b.Convert(b.Compare(low, skipped, "lt"), DType::kU64);
+  const auto part = [&](Value word) { return b.Reshape(b.Bitcast(word, DType::kS64), {1}); };
+  Value key = b.SliceDim(state, 0, Dim(2), Dim(3));
+  Value behind = b.Concatenate({part(low), part(b.Add(stream.counter[1], carry)), key}, 0);
+  return op.SetVariable(0, behind);
+}
+
+bool HasState(const NodeImport& op) { return absl::StartsWith(op.op(), "Stateful"); }
+
 bool IsV2(const NodeImport& op) { return absl::EndsWith(op.op(), "V2"); }
 
 // Of the inputs after the shape: a seed, or a key, a counter and the algorithm.
 absl::StatusOr<Stream> RequireStream(NodeImport& op) {
   FuncBuilder& b = op.b();
+  if (HasState(op)) {
+    TEKTITE_ASSIGN_OR_RETURN(const Value state, RequireState(op));
+    return StreamOfState(b, state);
+  }
   if (!IsV2(op)) {
     if (op.InputDims(1) != Dims{2}) return op.Refuse("the seed must have two elements");
     return StreamOf(b, op.Input(1));
@@ -221,8 +264,8 @@ absl::StatusOr<Stream> RequireStream(NodeImport& op) {
 
 }  // namespace
 
-absl::Status ImportStatelessRandom(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(const Dims dims, op.RequireContents(0));
+absl::Status ImportRandom(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const Dims dims, op.RequireContents(HasState(op) ? 2 : 0));
   for (const Dim& d : dims) {
     if (d.is_constant() && d.value() < 0) return op.Refuse("a size of ", d.value());
   }
@@ -238,7 +281,7 @@ absl::Status ImportStatelessRandom(NodeImport& op) {
   if (absl::StrContains(op.op(), "FullInt")) {
     flat = FullIntegers(b, stream, n, dtype);
   } else if (is_integer) {
-    const int first = IsV2(op) ? 4 : 2;
+    const int first = HasState(op) ? 3 : IsV2(op) ? 4 : 2;
     if (op.InputRank(first) != 0 || op.InputRank(first + 1) != 0) return op.Refuse("bounds");
     Value low = op.Input(first), high = op.Input(first + 1);
     if (!low || !high) return op.Return(Value());
@@ -248,10 +291,30 @@ absl::Status ImportStatelessRandom(NodeImport& op) {
   } else {
     flat = is_uniform ? Uniform(b, stream, n, dtype) : Normal(b, stream, n, dtype);
   }
+  if (HasState(op)) {
+    TEKTITE_ASSIGN_OR_RETURN(const Value state, op.Variable(0));
+    TEKTITE_RETURN_IF_ERROR(MoveOn(op, state, op.DimValue(n, DType::kU64)));
+  }
   return op.Return(b.Reshape(flat, dims));
 }
 
-// A key u64[1] and a counter u64[2].
+// Moves a generator on by so many numbers; the first one returns where it was.
+absl::Status ImportRngSkip(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(const Value state, RequireState(op));
+  if (op.InputRank(2) != 0) return op.Refuse("several distances");
+  Value count = op.Input(2);
+  if (!count) return op.Return(count);
+  TEKTITE_RETURN_IF_ERROR(MoveOn(op, state, b.Convert(count, DType::kU64)));
+  return op.op() == "RngReadAndSkip" ? op.Return(state) : absl::OkStatus();
+}
+
+// On CPUs TensorFlow draws by one algorithm.
+absl::Status ImportStatelessRandomAlgorithm(NodeImport& op) {
+  return op.ReturnContents(DType::kS32, {}, {Dim(kPhilox)});
+}
+
+// A key u64[1] and a counter u64[2], and with "Alg" the algorithm.
 absl::Status ImportStatelessRandomKey(NodeImport& op) {
   if (op.InputDims(0) != Dims{2}) return op.Refuse("the seed must have two elements");
   FuncBuilder& b = op.b();
@@ -259,8 +322,10 @@ absl::Status ImportStatelessRandomKey(NodeImport& op) {
   if (!seed) return op.Return(seed);
   const Stream stream = StreamOf(b, seed);
   TEKTITE_RETURN_IF_ERROR(op.Return(b.Reshape(Wide(b, stream.key[0], stream.key[1]), {1})));
-  return op.Return(
-      b.Concatenate({b.Reshape(stream.counter[0], {1}), b.Reshape(stream.counter[1], {1})}, 0));
+  TEKTITE_RETURN_IF_ERROR(op.Return(
+      b.Concatenate({b.Reshape(stream.counter[0], {1}), b.Reshape(stream.counter[1], {1})}, 0)));
+  if (!absl::EndsWith(op.op(), "Alg")) return absl::OkStatus();
+  return op.ReturnContents(DType::kS32, {}, {Dim(kPhilox)});
 }
 
 }  // namespace tektite::importer

@@ -106,6 +106,41 @@ absl::Status ImportCumulative(NodeImport& op) {
   return op.Return(sum);
 }
 
+// The logarithm of a running sum of exponentials.  Each pass adds to every element what is 1, 2, 4,
+// ... places before it, as W. D. Hillis and G. L. Steele, "Data parallel algorithms" (1986), do:
+// sums are taken of logarithms all the way, so nothing overflows or vanishes beside a greater
+// element.
+absl::Status ImportCumulativeLogsumexp(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  if (op.InputRank(0) == 0) return op.Refuse("a scalar");
+  TEKTITE_ASSIGN_OR_RETURN(const int axis, op.RequireAxis(1, op.InputRank(0)));
+  const Dim n = op.InputDims(0)[axis];
+  constexpr int64_t kMostElements = 1 << 16;
+  if (!n.is_constant() || n.value() > kMostElements) return op.Refuse("size ", n.ToString());
+  const DType dtype = op.InputDType(0);
+  if (!ir::IsFloat(dtype)) return op.Refuse(ir::DTypeName(dtype));
+  Value sum = Widened(b, op.Input(0));
+  if (!sum || n == Dim(0)) return op.Return(op.Input(0));
+  const bool is_reverse = op.attrs().Bool("reverse", false);
+  const Value nothing = b.Scalar(sum.dtype(), -std::numeric_limits<double>::infinity());
+  const auto moved = [&](Value x, int64_t by) {
+    std::vector<int64_t> front(op.InputRank(0), 0), behind = front;
+    (is_reverse ? behind : front)[axis] = by;
+    (is_reverse ? front : behind)[axis] = -by;
+    return b.Pad(x, nothing, front, behind);
+  };
+  if (op.attrs().Bool("exclusive", false)) sum = moved(sum, 1);
+  for (int64_t by = 1; by < n.value(); by *= 2) {
+    Value other = moved(sum, by);
+    Value greater = b.Max(sum, other), lesser = b.Min(sum, other);
+    Value both = b.Add(greater, b.Unary(Op::kLog1p, b.Exp(b.Sub(lesser, greater))));
+    // Of two infinities the sum is no number, as TensorFlow's; nothing adds nothing.
+    Value adds_nothing = b.Compare(lesser, b.BroadcastTo(nothing, lesser.shape().dims()), "eq");
+    sum = b.Select(adds_nothing, greater, both);
+  }
+  return op.Return(b.Convert(sum, dtype));
+}
+
 // Half the sum of squares.
 absl::Status ImportL2Loss(NodeImport& op) {
   FuncBuilder& b = op.b();

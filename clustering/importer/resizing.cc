@@ -5,6 +5,7 @@
 // elementwise work on one row of numbers, and constant where the sizes are.
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
@@ -20,11 +21,11 @@ struct Resize {
   bool align_corners = false, half_pixel_centers = false;
 };
 
-absl::StatusOr<Resize> ResolveResize(const NodeImport& op) {
+// An image's sizes, `dims`, and what they become, `to`.
+absl::StatusOr<Resize> ResolveResize(const NodeImport& op, const Dims& dims, Dims to) {
   Resize r;
-  TEKTITE_ASSIGN_OR_RETURN(r.to, op.RequireContents(1));
-  if (op.InputRank(0) != 4 || r.to.size() != 2) return op.Refuse("an image of rank 4, please");
-  const Dims& dims = op.InputDims(0);
+  r.to = std::move(to);
+  if (dims.size() != 4 || r.to.size() != 2) return op.Refuse("an image of rank 4, please");
   r.from = {dims[kHeight], dims[kWidth]};
   r.batch = dims.front();
   r.channels = dims.back();
@@ -40,6 +41,11 @@ absl::StatusOr<Resize> ResolveResize(const NodeImport& op) {
 }
 
 Value OneLess(FuncBuilder& b, Value x) { return b.Sub(x, b.FullLike(x, 1)); }
+
+absl::StatusOr<Resize> ResolveResize(const NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(Dims to, op.RequireContents(1));
+  return ResolveResize(op, op.InputDims(0), std::move(to));
+}
 
 // f32[to]: the place of each row (axis 0) or column (1) in the image. Half pixels are added but not
 // taken off again.
@@ -85,8 +91,13 @@ Value AtMostLast(NodeImport& op, Value indices, const Dim& size) {
   return op.b().Min(indices, op.DimValue(size - Dim(1), DType::kS64));
 }
 
-// Between each two neighbours along one dimension, by the part of the way that lies behind.
-Value Interpolate(NodeImport& op, const Resize& r, Value x, int axis) {
+// The two pixels around each place along one dimension, s64[to], and which part of the way from the
+// first to the second lies behind, f32[to].
+struct Neighbours {
+  Value lower, upper, part;
+};
+
+Neighbours NeighboursOf(NodeImport& op, const Resize& r, int axis) {
   FuncBuilder& b = op.b();
   Value place = Places(op, r, axis);
   if (r.half_pixel_centers) place = b.Sub(place, b.FullLike(place, 0.5));
@@ -95,11 +106,43 @@ Value Interpolate(NodeImport& op, const Resize& r, Value x, int axis) {
   Value upper = AtMostLast(op, b.Convert(b.Unary(Op::kCeil, place), DType::kS64), r.from[axis]);
   Value lower = b.Convert(floor, DType::kS64);
   lower = b.Min(b.Max(lower, b.FullLike(lower, 0)), upper);
-  Value before = TakeAlong(b, x, lower, axis), behind = TakeAlong(b, x, upper, axis);
+  return {lower, upper, part};
+}
+
+Value Interpolate(NodeImport& op, const Resize& r, Value x, int axis) {
+  FuncBuilder& b = op.b();
+  const Neighbours at = NeighboursOf(op, r, axis);
+  Value before = TakeAlong(b, x, at.lower, axis), behind = TakeAlong(b, x, at.upper, axis);
   if (!before || !behind) return Value();
   const int dimension = axis == 0 ? kHeight : kWidth;
-  Value weight = b.BroadcastInDim(part, before.shape().dims(), {dimension});
+  Value weight = b.BroadcastInDim(at.part, before.shape().dims(), {dimension});
   return b.Add(before, b.Mul(b.Sub(behind, before), weight));
+}
+
+// The gradient of that: each place's gradient goes to its two neighbours.
+Value Distribute(NodeImport& op, const Resize& r, Value dy, int axis) {
+  FuncBuilder& b = op.b();
+  const Neighbours at = NeighboursOf(op, r, axis);
+  if (!dy || !at.lower) return Value();
+  const int dimension = axis == 0 ? kHeight : kWidth;
+  std::vector<int64_t> others;
+  for (int i = 0; i < dy.shape().rank(); ++i) {
+    if (i != dimension) others.push_back(i);
+  }
+  Dims dims = dy.shape().dims();
+  Value behind = b.BroadcastInDim(at.part, dims, {dimension});
+  Value before = b.Sub(b.FullLike(behind, 1), behind);
+  dims[dimension] = r.from[axis];
+  Value dx = b.Full(DType::kF32, 0, dims);
+  for (const auto& [index, weight] : {std::pair(at.lower, before), std::pair(at.upper, behind)}) {
+    dx = b.AddOne(Op::kScatter, {dx, index, b.Mul(dy, weight)},
+                  {{ir::Attr::offset_dims, others},
+                   {ir::Attr::collapsed_slice_dims, std::vector<int64_t>{dimension}},
+                   {ir::Attr::scatter_dims_to_operand_dims, std::vector<int64_t>{dimension}},
+                   {ir::Attr::index_vector_dim, int64_t{1}},
+                   {ir::Attr::reducer, std::string("add")}});
+  }
+  return dx;
 }
 
 // A pixel, and how much of it is in the result.
@@ -208,6 +251,19 @@ absl::Status ImportResizeBilinear(NodeImport& op) {
   x = Interpolate(op, r, InPixels(b, r, x, r.from[0]), 1);
   if (x) x = Interpolate(op, r, InRows(b, r, x, r.to[1]), 0);
   return op.Return(AsImage(b, r, x));
+}
+
+// Its gradient, from the result's and the image.
+absl::Status ImportResizeBilinearGrad(NodeImport& op) {
+  const Dims& dims = op.InputDims(0);
+  if (dims.size() != 4) return op.Refuse("a gradient of rank ", dims.size());
+  TEKTITE_ASSIGN_OR_RETURN(const Resize r,
+                           ResolveResize(op, op.InputDims(1), {dims[kHeight], dims[kWidth]}));
+  FuncBuilder& b = op.b();
+  b.AssumeEqual(dims[0], r.batch);
+  b.AssumeEqual(dims[3], r.channels);
+  Value dx = Distribute(op, r, Distribute(op, r, op.Input(0), 1), 0);
+  return op.Return(b.Convert(dx, op.InputDType(1)));
 }
 
 // Rows first, as TensorFlow does here.

@@ -104,6 +104,16 @@ absl::Status ImportFill(NodeImport& op) {
   return op.Return(op.b().BroadcastTo(op.Input(1), dims));
 }
 
+// Zeros, whether it asks for them or for memory as it is.
+absl::Status ImportEmpty(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const Dims dims, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(const DType dtype, op.Type("dtype", DType::kF32));
+  for (const Dim& d : dims) {
+    if (d.is_constant() && d.value() < 0) return op.Refuse("size ", d.value());
+  }
+  return op.Return(op.b().Full(dtype, 0, dims));
+}
+
 absl::Status ImportFillLike(NodeImport& op) {
   double value = op.op() == "OnesLike" ? 1 : 0;
   if (op.InputInfo(0).is_resource) return op.Refuse("a resource handle");

@@ -105,7 +105,7 @@ absl::Status ImportMatrixDiag(NodeImport& op) {
   FuncBuilder& b = op.b();
   int64_t k = 0;
   Value padding = b.Scalar(op.InputDType(0), 0);
-  if (op.op() == "MatrixDiagV3") {
+  if (op.op() != "MatrixDiag") {
     if (op.InputRank(1) != 0) return op.Refuse("several diagonals");
     TEKTITE_ASSIGN_OR_RETURN(k, op.RequireInt(1));
     TEKTITE_ASSIGN_OR_RETURN(int64_t rows, op.RequireInt(2));
@@ -131,6 +131,23 @@ absl::Status ImportDiag(NodeImport& op) {
   Dims twice = dims;
   twice.insert(twice.end(), dims.begin(), dims.end());
   return op.Return(b.Reshape(matrix, twice));
+}
+
+// x[d..., d...] -> its elements [d...] at places that are the same twice.
+absl::Status ImportDiagPart(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  const Dims& twice = op.InputDims(0);
+  const size_t half = twice.size() / 2;
+  if (twice.empty() || twice.size() % 2 != 0) return op.Refuse("rank ", twice.size());
+  const Dims dims(twice.begin(), twice.begin() + half);
+  for (size_t i = 0; i < half; ++i) {
+    if (!b.AssumeEqual(dims[i], twice[half + i])) return op.Return(Value());
+  }
+  Value x = op.Input(0);
+  if (!x) return op.Return(x);
+  const Dim n = Shape(x.dtype(), dims).NumElements();
+  Value places = b.Iota(DType::kS64, {n, Dim(2)}, 0);
+  return op.Return(b.Reshape(Gather(b, b.Reshape(x, {n, n}), places, {0, 1}, {}, 1), dims));
 }
 
 // Keeps the elements with row - column <= lower and column - row <= upper; negative: no bound.

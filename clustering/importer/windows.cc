@@ -9,11 +9,11 @@ namespace {
 
 constexpr int64_t kMost = 1 << 20;  // no window is larger, and products of two stay small
 
-// The entries for the spatial dimensions of an attribute with one for each dimension; 1 where there
-// is none.
+// The entries for the spatial dimensions of a list with one for each dimension; 1 where there is
+// none.
 absl::StatusOr<std::vector<int64_t>> Spatial(const NodeImport& op, absl::string_view attr,
+                                             const std::vector<int64_t>& all,
                                              const ImageFormat& format) {
-  std::vector<int64_t> all = op.Ints(attr);
   if (all.empty()) return std::vector<int64_t>(format.spatial_dims, 1);
   if (static_cast<int>(all.size()) != format.rank()) {
     return op.Refuse(attr, " has ", all.size(), " elements, not ", format.rank());
@@ -99,11 +99,20 @@ absl::StatusOr<ImageFormat> RequireImageFormat(const NodeImport& op, int spatial
 absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
                                                      const std::vector<int64_t>& sizes,
                                                      const ImageFormat& format) {
+  return ResolveWindow(op, image, sizes, format, {op.Ints("strides"), op.Ints("dilations")});
+}
+
+absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
+                                                     const std::vector<int64_t>& sizes,
+                                                     const ImageFormat& format,
+                                                     const WindowSteps& steps) {
   if (static_cast<int>(image.size()) != format.rank()) {
     return op.Refuse("an image of rank ", image.size(), ", not ", format.rank());
   }
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> strides, Spatial(op, "strides", format));
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> dilations, Spatial(op, "dilations", format));
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
+                           Spatial(op, "strides", steps.strides, format));
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<int64_t> dilations,
+                           Spatial(op, "dilations", steps.dilations, format));
   std::vector<WindowDim> dims(format.spatial_dims);
   for (int i = 0; i < format.spatial_dims; ++i) {
     if (sizes[i] < 1 || sizes[i] > kMost) return op.Refuse("a window of size ", sizes[i]);
@@ -139,6 +148,35 @@ Value PadImage(FuncBuilder& b, Value image, Value value, const ImageFormat& form
     dim.is_cut = false;
   }
   return image;
+}
+
+std::vector<Value> Taps(FuncBuilder& b, Value x, Value padding, const ImageFormat& format,
+                        std::vector<WindowDim> dims) {
+  x = PadImage(b, x, padding, format, &dims);
+  if (!x) return {};
+  std::vector<int64_t> low(format.rank(), 0), high(format.rank(), 0);
+  bool is_padded = false;
+  for (int i = 0; i < format.spatial_dims; ++i) {
+    low[format.spatial(i)] = dims[i].low;
+    high[format.spatial(i)] = dims[i].high;
+    is_padded |= dims[i].low != 0 || dims[i].high != 0;
+  }
+  if (is_padded) x = b.Pad(x, padding, low, high);
+  std::vector<Value> taps = {x};
+  for (int i = 0; i < format.spatial_dims; ++i) {
+    const WindowDim& dim = dims[i];
+    const bool is_empty = dim.output == Dim(0);
+    const Dim span = is_empty ? Dim(0) : (dim.output - Dim(1)) * Dim(dim.stride) + Dim(1);
+    std::vector<Value> finer;
+    for (Value tap : taps) {
+      for (int64_t k = 0; k < dim.size; ++k) {
+        const Dim start(k * dim.dilation);
+        finer.push_back(b.SliceDim(tap, format.spatial(i), start, start + span, dim.stride));
+      }
+    }
+    taps = std::move(finer);
+  }
+  return taps;
 }
 
 absl::Status RequireKnownPadding(const NodeImport& op, const std::vector<WindowDim>& dims) {

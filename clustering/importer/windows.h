@@ -42,6 +42,21 @@ absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const
                                                      const std::vector<int64_t>& sizes,
                                                      const ImageFormat& format);
 
+// The same for ops that keep these lists, one entry per dimension of the image, somewhere else;
+// without entries all are 1.
+struct WindowSteps {
+  std::vector<int64_t> strides, dilations;
+};
+absl::StatusOr<std::vector<WindowDim>> ResolveWindow(const NodeImport& op, const Dims& image,
+                                                     const std::vector<int64_t>& sizes,
+                                                     const ImageFormat& format,
+                                                     const WindowSteps& steps);
+
+// Every tap of the windows, row by row: the elements of `x` that tap (i, j, ...) of all windows
+// reads, as an image of the windows' number.  Padding reads as `padding`.
+std::vector<Value> Taps(FuncBuilder& b, Value x, Value padding, const ImageFormat& format,
+                        std::vector<WindowDim> dims);
+
 // The image as the windows want it: where padding depends on unknown sizes, padded with `value`
 // here, and `dims` have no padding any more.  Costs a copy of the image.
 Value PadImage(FuncBuilder& b, Value image, Value value, const ImageFormat& format,

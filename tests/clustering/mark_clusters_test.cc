@@ -218,11 +218,31 @@ TEST(MarkClusters, LeavesTransposedConvolutionsOfVolumesWithManyPhases) {
 
 TEST(MarkClusters, IsCutWhereShapesDependOnValuesAndGoesOnBehind) {
   const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
-                            Node("rows", "SegmentSum", {"b", "b"}) + Node("c", "Abs", {"rows"}) +
-                            Node("d", "Neg", {"c"}) + Node("host", "PyFunc", {"d"});
+                            Node("rows", "RaggedRange", {"b", "b", "b"}) +
+                            Node("c", "Abs", {"rows"}) + Node("d", "Neg", {"c"}) +
+                            Node("host", "PyFunc", {"d"});
   EXPECT_EQ(Clusters(graph), "a b | c d");
   EXPECT_EQ(WhyNot(graph, "rows"), "DATA_DEPENDENT_SHAPE");
   EXPECT_EQ(WhyNot(graph, "host"), "NO_IMPORTER");
+}
+
+// What an assertion prints is not computed with.
+TEST(MarkClusters, TakesAssertionsWithTheirMessages) {
+  const std::string text = Node("text", "Const", {}, Attr("dtype", "type: DT_STRING"));
+  const auto check = [](absl::string_view data, absl::string_view types) {
+    return absl::StrCat("node { name: 'check' op: 'Assert' input: 'ok' ", data,
+                        " attr { key: 'T' value { list { type: [", types, "] } } } }\n");
+  };
+  const std::string begin = Input("x") + Node("a", "Exp", {"x"}) + Node("ok", "IsFinite", {"a"}) +
+                            Node("b", "Neg", {"a"});
+  const std::string holds = begin + text + check("input: 'text' input: 'a'", "DT_STRING, DT_FLOAT");
+  EXPECT_EQ(WhyNot(holds, "check"), "NONE");
+  EXPECT_EQ(WhyNot(holds, "text"), "NONE");
+  // A text that is made of values, and one that another op reads.
+  EXPECT_EQ(WhyNot(begin + Node("made", "AsString", {"a"}) + check("input: 'made'", "DT_STRING"),
+                   "check"),
+            "UNSUPPORTED_TYPE");
+  EXPECT_EQ(WhyNot(holds + Node("length", "StringLength", {"text"}), "text"), "UNSUPPORTED_TYPE");
 }
 
 // Where's number of rows is known when it has run: nodes that need the number belong to another

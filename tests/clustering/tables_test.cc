@@ -76,11 +76,32 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kUncounted), "Const Identity NoOp Placeholder _Arg _Retval");
   EXPECT_EQ(OpsThat(OpFacts::kReadsVariable), "ReadVariableOp");
   EXPECT_EQ(OpsThat(OpFacts::kRandom),
-            "StatelessRandomGetKeyCounter StatelessRandomNormal StatelessRandomNormalV2 "
-            "StatelessRandomUniform StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 "
-            "StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2");
+            "RngReadAndSkip RngSkip StatefulStandardNormalV2 StatefulUniform "
+            "StatefulUniformFullInt StatefulUniformInt StatelessRandomGetAlg "
+            "StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomNormal "
+            "StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt "
+            "StatelessRandomUniformFullIntV2 StatelessRandomUniformInt "
+            "StatelessRandomUniformIntV2 StatelessRandomUniformV2");
   EXPECT_EQ(OpsThat(OpFacts::kWritesVariable),
-            "AssignAddVariableOp AssignSubVariableOp AssignVariableOp");
+            "AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
+            "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
+            "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAddSign "
+            "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
+            "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
+            "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
+            "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngReadAndSkip RngSkip "
+            "StatefulStandardNormalV2 StatefulUniform StatefulUniformFullInt StatefulUniformInt");
+  EXPECT_EQ(OpsThat(OpFacts::kNoResults),
+            "Assert AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
+            "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
+            "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAddSign "
+            "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
+            "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
+            "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
+            "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngSkip");
+  EXPECT_EQ(OpsThat(OpFacts::kChecks),
+            "Assert Case CheckNumerics CheckNumericsV2 If StatefulPartitionedCall While");
+  EXPECT_EQ(OpsThat(OpFacts::kNotDouble), "BesselI0e BesselI1e Digamma Erfinv Lgamma Ndtri");
   EXPECT_EQ(OpsThat(OpFacts::kRunsFunctions),
             "Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
             "StatelessWhile While");
@@ -91,11 +112,14 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "TensorListElementShape TensorListGather TensorListGetItem TensorListLength "
             "TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures),
-            "Rank Shape ShapeN Size TensorListElementShape TensorListLength VariableShape");
+            "Rank Shape ShapeN Size StatelessRandomGetAlg TensorListElementShape TensorListLength "
+            "VariableShape");
   EXPECT_EQ(OpsThat(OpFacts::kOfListsToo), "AddN ZerosLike");
   EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
             "BroadcastGradientArgs ConcatOffset InvertPermutation");
-  EXPECT_EQ(OpsThat(OpFacts::kSelectsRows), "DynamicPartition ListDiff Where");
+  EXPECT_EQ(OpsThat(OpFacts::kSelectsRows),
+            "DynamicPartition ListDiff SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum "
+            "SparseSegmentMean SparseSegmentSqrtN SparseSegmentSum Where");
   EXPECT_EQ(OpsThat(OpFacts::kStitchesRows), "DynamicStitch ParallelDynamicStitch");
   EXPECT_EQ(OpsThat(OpFacts::kSelectsBoxes),
             "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 "
@@ -154,10 +178,10 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
             "Case Const Identity If PartitionedCall ReadVariableOp StatefulPartitionedCall "
             "StatelessCase StatelessIf StatelessWhile While");
   EXPECT_EQ(ops(Work::kBookkeeping),
-            "BroadcastArgs BroadcastGradientArgs EmptyTensorList EnsureShape ExpandDims "
-            "PreventGradient Rank "
-            "Reshape Shape ShapeN Size Snapshot Squeeze StopGradient TensorListElementShape "
-            "TensorListFromTensor TensorListLength VariableShape");
+            "Assert BroadcastArgs BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute "
+            "EmptyTensorList EnsureShape ExpandDims PreventGradient Rank Reshape Shape ShapeN "
+            "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorListElementShape "
+            "TensorListFromTensor TensorListLength ToBool VariableShape");
   EXPECT_EQ(ops(Work::kContraction),
             "BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum MatMul _FusedMatMul");
   EXPECT_EQ(ops(Work::kSuppression), OpsThat(OpFacts::kSelectsBoxes));
@@ -183,7 +207,7 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kBoundary) << op;
   }
   for (const char* op :
-       {"StringSplit", "RaggedGather", "SparseSegmentSum", "NonMaxSuppressionWithOverlaps"}) {
+       {"StringSplit", "RaggedGather", "RaggedRange", "NonMaxSuppressionWithOverlaps"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kUnboundedRows) << op;
   }
   for (const char* op :
@@ -191,9 +215,13 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kSparseUpdate) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }
-  for (const char* op : {"ResourceApplyAdam", "ResourceStridedSliceAssign"}) {
+  for (const char* op : {"ResourceApplyAdamWithAmsgrad", "ResourceStridedSliceAssign"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
+  }
+  for (const char* op : {"ResourceApplyAdam", "RngReadAndSkip", "AssignVariableOp"}) {
+    EXPECT_TRUE(FactsOf(op).IsCompiled()) << op;
+    EXPECT_TRUE(FactsOf(op).Is(OpFacts::kWritesVariable)) << op;
   }
   for (const char* op : {"VarHandleOp", "AssignAdd", "VarIsInitializedOp"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;

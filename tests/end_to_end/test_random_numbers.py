@@ -55,3 +55,41 @@ def test_programs(run_pair, name):
     for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
     assert compiled.host["runs"] > 0 and not compiled.host["fallbacks"], compiled.stats
+
+
+GENERATOR = """
+g = tf.random.Generator.from_seed(5)
+@tf.function
+def f(x):
+    noise = x + g.normal(tf.shape(x), stddev=0.5)
+    whole = g.uniform([7], 0, 100, tf.int64) * 3
+    return noise, whole, g.uniform([2, 3]) - 0.5, g.uniform_full_int([3], tf.uint32)
+@tf.function
+def skip(x):
+    g.skip(3)
+    return tf.tanh(x) * 2.0 + g.normal([30, 40])
+x = tf.constant(normal(30, 40))
+floats, integers, states = [], [], []
+for turn in range(6):
+    noise, whole, uniform, full = f(x)
+    floats += [noise, uniform, g.normal([5]), skip(x)]
+    integers += [whole, full]
+    states.append(g.state)
+    if turn == 2:
+        g.reset_from_seed(9)
+    if turn == 4:
+        g.reset([-2, -1, 7])  # the counter runs over
+report(floats=floats, integers=integers, states=states)
+"""
+
+
+# Compiled code, TensorFlow's kernels, and both in turn.
+@pytest.mark.parametrize("flags", ["--compile=sync --contest=false", ""])
+def test_generators(run_pair, flags):
+    plain, compiled = run_pair(GENERATOR, TEKTITE_FLAGS=f"{flags} --min_cluster_cost=1")
+    assert compiled.values["states"] == plain.values["states"]
+    assert compiled.values["integers"] == plain.values["integers"]
+    for ours, theirs in zip(compiled.values["floats"], plain.values["floats"], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    if flags:
+        assert compiled.host["updates"] > 0 and compiled.host["fallbacks"] == {}

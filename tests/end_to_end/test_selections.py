@@ -1,5 +1,6 @@
 """Ops whose values decide how many rows a result has, as ends of clusters: TensorFlow's results, bit for bit."""
 
+import numpy as np
 import pytest
 
 # Each returns its results for several inputs; `wild` has NaN, both zeros and infinities in it.
@@ -122,13 +123,34 @@ def test_what_no_bound_is_known_for_is_left_with_a_reason(run_program):
 def f(x):
     i = tf.cast(x, tf.int32)
     rows = tf.reshape(x, [1, -1])
-    return (tf.math.segment_sum(x * 2, i + 1), tf.dynamic_partition(x + 1, i % 20, 20)[3],
+    return (tf.ragged.range(i * 2).flat_values, tf.dynamic_partition(x + 1, i % 20, 20)[3],
             tf.raw_ops.UniqueV2(x=rows * 2, axis=[1])[0] + 1)
 report(y=f(tf.range(5.0)))
 """,
         tektite="1",
     )
     assert result.stats["left_out"]["DATA_DEPENDENT_SHAPE"]["ops"] >= 3
+
+
+def test_segments(run_pair):
+    """Each ends a cluster, and more segments than rows are TensorFlow's."""
+    source = """
+@tf.function
+def f(x, i, rows):
+    total = tf.math.segment_sum(x * 2.0, i) + 1.0
+    mean = tf.sparse.segment_mean(tf.exp(x), rows, i)
+    return total, mean * 3.0, tf.math.segment_max(x - 1.0, i)
+rows = tf.constant([4, 0, 0, 2, 3, 1])
+ys = [f(tf.constant(normal(6, 4)), tf.constant(i), rows) for i in ([0, 0, 1, 3, 3, 4], [0, 1, 2, 3, 4, 5], [0, 0, 0, 0, 0, 0])]
+many = f(tf.constant(normal(6, 4)), tf.constant([0, 0, 1, 3, 3, 40]), rows)
+report(ys=ys, many=many)
+"""
+    plain, compiled = run_pair(source)
+    for ours, theirs in zip([*compiled.values["ys"], compiled.values["many"]],
+                            [*plain.values["ys"], plain.values["many"]], strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert compiled.host["runs"] > 0 and compiled.stats["fallbacks"]
 
 
 def test_a_stitch_with_more_rows_than_there_are_is_tensorflows(run_pair):

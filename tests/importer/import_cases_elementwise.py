@@ -82,6 +82,16 @@ UNARY = {
     "Tanh": [SPECIAL, FLOATS.astype(np.float16)],
 }
 
+# TensorFlow's errors are some units in the last place, and near a zero many.
+SPECIAL_FUNCTIONS = {
+    "BesselI0e": (np.linspace(-40, 40, 333), dict(ulps=8)),
+    "BesselI1e": (np.linspace(-40, 40, 333), dict(ulps=16)),
+    "Digamma": (np.linspace(-7.3, 50, 333), dict(rel=1e-6)),
+    "Erfinv": (np.linspace(-1, 1, 201), dict(rel=1e-6)),
+    "Lgamma": (np.linspace(-9.7, 90, 333), dict(ulps=8)),
+    "Ndtri": (np.linspace(0, 1, 201), dict(rel=1e-6)),
+}
+
 PAIR = [FLOATS, RNG.normal(0, 2, (5,)).astype(np.float32)]
 SPECIAL_PAIR = [np.repeat(SPECIAL, len(SPECIAL)), np.tile(SPECIAL, len(SPECIAL))]
 INT_PAIR = [
@@ -119,6 +129,7 @@ BINARY = {
     "Mod": [PAIR, INT_PAIR],
     "Mul": [PAIR, SPECIAL_PAIR],
     "MulNoNan": [ZEROED],
+    "NextAfter": [PAIR, SPECIAL_PAIR, STRETCHED, NOTHING, [x.astype(np.float64) for x in SPECIAL_PAIR]],
     "NotEqual": [SPECIAL_PAIR],
     "Pow": [[np.abs(FLOATS), PAIR[1]]],
     "RealDiv": [PAIR, SPECIAL_PAIR],
@@ -154,6 +165,7 @@ def call(name, *inputs):
     parameters = {
         "SquaredDifference": ("x", "y"),
         "Atan2": ("y", "x"),
+        "NextAfter": ("x1", "x2"),
         "Elu": ("features",),
         "Relu": ("features",),
         "Relu6": ("features",),
@@ -175,6 +187,17 @@ def unary_cases():
     for name, inputs in UNARY.items():
         for i, x in enumerate(inputs):
             yield Case(f"{name}{i}", lambda x, name=name: call(name, x), [np.asarray(x)])
+
+
+def special_function_cases():
+    for name, (x, tolerance) in SPECIAL_FUNCTIONS.items():
+        function = lambda x, name=name: getattr(raw, name)(x=x)
+        yield Case(name, function, [x.astype(np.float32)], **tolerance)
+        yield Case(f"{name}Special", function, [SPECIAL], **tolerance)
+        yield Case(f"{name}None", function, [EMPTY])
+        if name not in ("Erfinv", "Ndtri"):  # they have no other kernels
+            yield Case(f"{name}Half", function, [x.astype(np.float16)], rel=2e-3)
+        yield Case(f"{name}Double", function, [x], refused="f64")
 
 
 def binary_cases():
@@ -238,6 +261,17 @@ def other_cases():
         safe.astype(np.float64),
     ):
         yield Case(f"CastFrom{x.dtype}", lambda x: tf.cast(x, tf.float32), [x])
+    for op in (raw.CheckNumerics, raw.CheckNumericsV2):
+        name = op.__name__
+        for dtype in (np.float32, np.float64, np.float16):
+            yield Case(f"{name}{np.dtype(dtype)}", lambda x, op=op: op(tensor=x, message="here") + 1, [FLOATS.astype(dtype)])
+        yield Case(f"{name}OfNothing", lambda x, op=op: op(tensor=x, message="here"), [EMPTY])
+        for value in (NAN, INF, -INF):
+            yield Case(f"{name}{value}", lambda x, op=op: op(tensor=x, message="here"), [f32(1, value, 2)], fails=True)
+    yield Case("CheckNumericsUnread", lambda x: [x + 1, raw.CheckNumerics(tensor=x, message="here")][0], [f32(1, NAN)],
+               fails=True)
+    for x in (np.float32(0.5), np.float32(-0.0), np.float32(NAN), np.int64(7), np.int8(0), np.array(True), EMPTY, FLOATS):
+        yield Case(f"ToBool{x.dtype}{x.shape}{x.min(initial=0)}", lambda x: raw.ToBool(input=x), [np.asarray(x)])
     yield Case("Bitcast", lambda x: tf.bitcast(x, tf.int32), [SPECIAL])
     yield Case("BitcastNarrower", lambda x: tf.bitcast(x, tf.int16), [SPECIAL], refused="differ in width")
 
@@ -306,8 +340,20 @@ def reduction_cases():
                     [x],
                     rel=1e-6,
                 )
+    wide = RNG.normal(0, 100, (2, 37)).astype(np.float32)
+    wide[1, 5:9] = -INF, 3, INF, 2
+    for exclusive in (False, True):
+        for reverse in (False, True):
+            sums = lambda x, e=exclusive, r=reverse: raw.CumulativeLogsumexp(x=x, axis=1, exclusive=e, reverse=r)
+            name = f"CumulativeLogsumexp{exclusive}{reverse}"
+            yield Case(name, sums, [x], rel=1e-6)
+            yield Case(f"{name}Wide", sums, [wide], rel=1e-6)
+            yield Case(f"{name}64", sums, [x.astype(np.float64)], rel=1e-13)
+            yield Case(f"{name}Half", sums, [x.astype(np.float16)], rel=4e-3)
+            yield Case(f"{name}One", sums, [x[:, :1]])
+            yield Case(f"{name}None", sums, [x[:0]])
     yield Case("L2Loss", lambda x: raw.L2Loss(t=x), [x], rel=1e-6)
 
 
-CASES = [*unary_cases(), *binary_cases(), *activation_cases(), *other_cases(), *narrow_mean_cases(),
+CASES = [*unary_cases(), *special_function_cases(), *binary_cases(), *activation_cases(), *other_cases(), *narrow_mean_cases(),
          *reduction_cases()]

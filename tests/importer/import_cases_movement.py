@@ -274,6 +274,35 @@ def shape_cases():
                 lambda x, d, k=k: raw.MatrixSetDiagV3(input=x, diagonal=d, k=k),
                 [matrix, np.asarray(part(matrix)) * 2],
             )
+    for k in (0, 2, -1):
+        matrix = RNG.normal(0, 1, (2, 4, 4)).astype(np.float32)
+        part = lambda x, k=k: raw.MatrixDiagPartV2(input=x, k=k, padding_value=9.0)
+        yield Case(f"MatrixDiagV2{k}", lambda x, k=k: raw.MatrixDiagV2(
+            diagonal=x, k=k, num_rows=-1, num_cols=-1, padding_value=9.0), [M])
+        yield Case(f"MatrixDiagPartV2{k}", part, [matrix])
+        yield Case(f"MatrixSetDiagV2{k}", lambda x, d, k=k: raw.MatrixSetDiagV2(input=x, diagonal=d, k=k),
+                   [matrix, np.asarray(part(matrix)) * 2])
+    for square in (X[0, :4, :4], X.reshape(-1)[:16].reshape(2, 2, 2, 2)):
+        for dtype in (np.float32, np.float64, np.int32):
+            yield Case(f"DiagPart{square.ndim}{np.dtype(dtype)}", lambda x: raw.DiagPart(input=x), [square.astype(dtype)])
+    yield Case("DiagPartNone", lambda x: raw.DiagPart(input=x), [np.zeros((0, 0), np.float32)])
+    for dtype in (np.int32, np.int64):
+        for source, target in (("NHWC", "NCHW"), ("NCHW", "NHWC"), ("HWNC", "NHWC")):
+            formats = dict(src_format=source, dst_format=target)
+            numbers = np.array([[0, 1, 2, 3], [-1, -2, -3, -4]], dtype)
+            yield Case(f"DataFormatDimMap{source}{np.dtype(dtype)}",
+                       lambda x, f=formats: raw.DataFormatDimMap(x=x, **f), [numbers])
+            for rows in (numbers[0], np.arange(8).reshape(4, 2).astype(dtype)):
+                yield Case(f"DataFormatVecPermute{source}{rows.ndim}{np.dtype(dtype)}",
+                           lambda x, f=formats: raw.DataFormatVecPermute(x=x, **f), [rows])
+    yield Case("DataFormatVecPermuteSpatial", lambda x: raw.DataFormatVecPermute(x=x, src_format="NWHC", dst_format="NCHW"),
+               [np.array([7, 9], np.int32)])
+    yield Case("DataFormatShape", lambda x: tf.reshape(x, raw.DataFormatVecPermute(
+        x=tf.shape(x), src_format="NHWC", dst_format="NCHW")), [IMAGE], dynamic=True)
+    yield Case("DataFormatAxis", lambda x: tf.reduce_sum(x, raw.DataFormatDimMap(
+        x=[-1], src_format="NHWC", dst_format="NCHW")), [IMAGE], rel=1e-6)
+    for dtype in (tf.float32, tf.bool, tf.int8, tf.bfloat16):
+        yield Case(f"Empty{dtype.name}", lambda x, t=dtype: raw.Empty(shape=[2, tf.shape(x)[0]], dtype=t, init=True), [M])
     yield Case("MatrixDiagPart", lambda x: raw.MatrixDiagPart(input=x), [X])
     yield Case("MatrixSetDiag", lambda x, d: raw.MatrixSetDiag(input=x, diagonal=d), [X, X[:, :5, 0]])
     yield Case("MatrixDiagPartSeveral", lambda x: raw.MatrixDiagPartV3(input=x, k=[0, 1], padding_value=9.0), [X],

@@ -1,4 +1,4 @@
-"""Cases of random numbers that depend on a seed alone: integers and uniform floats bit for bit."""
+"""Cases of random numbers that depend on a seed or a variable alone: integers and uniform floats bit for bit."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ PHILOX, THREEFRY, AUTO_SELECT = 1, 2, 3
 def stream_cases():
     for seed in (SEED, SEED.astype(np.int32), np.array([2**63 - 1, -(2**63)], np.int64)):
         yield Case(f"RandomKeyOf{seed.dtype}{seed[0]}", lambda s: raw.StatelessRandomGetKeyCounter(seed=s), [seed], ulps=0)
+        yield Case(f"RandomKeyAlgOf{seed.dtype}{seed[0]}", lambda s: raw.StatelessRandomGetKeyCounterAlg(seed=s), [seed], ulps=0)
+    yield Case("RandomAlgorithm", lambda x: raw.StatelessRandomGetAlg() + tf.shape(x)[0], [SEED])
     # The counter's low half runs over into its high half, and that into nothing.
     key, counter = np.array([5], np.uint64), np.array([2**64 - 5, 2**64 - 1], np.uint64)
 
@@ -55,4 +57,47 @@ def older_cases():
     yield Case("OldRandomFullInt", lambda s: raw.StatelessRandomUniformFullInt(shape=[50], seed=s, dtype=tf.uint64), [seed])
 
 
-CASES = [*stream_cases(), *distribution_cases(), *older_cases()]
+def state_cases():
+    """Generators whose state is a variable, which gets its value first and is read last."""
+    held = tf.Variable(np.zeros(3, np.int64))
+    states = ([5, 7, 9], [-5, 7, 9], [-1, -1, 2**62])
+
+    def drawing(draw):
+        def run(state):
+            held.assign(state)
+            first = draw(held.handle)
+            return *tf.nest.flatten(first), held.read_value()
+        return run
+
+    philox = tf.constant(1, tf.int64)
+    def skip(v):
+        raw.RngSkip(resource=v, algorithm=philox, delta=tf.constant(4, tf.int64))
+        return []
+
+    for state in states:
+        s = np.array(state, np.int64)
+
+        def case(name, draw, ulps=0):
+            return Case(f"{name}{state}", drawing(draw), [s], ulps=ulps)
+
+        for delta in (0, 3, 2**60):
+            yield case(f"RngReadAndSkip{delta}",
+                       lambda v, d=delta: raw.RngReadAndSkip(resource=v, alg=1, delta=tf.constant(d, tf.uint64)))
+        yield case("RngSkip", skip)
+        for shape in ([], [7], [0], [3, 5]):
+            options = dict(algorithm=philox, shape=shape)
+            for t in (tf.float32, tf.float64, tf.float16) if shape else (tf.float32,):
+                yield case(f"StatefulUniform{shape}{t.name}",
+                           lambda v, o=options, t=t: raw.StatefulUniform(resource=v, dtype=t, **o))
+                yield case(f"StatefulStandardNormalV2{shape}{t.name}",
+                           lambda v, o=options, t=t: raw.StatefulStandardNormalV2(resource=v, dtype=t, **o), 4)
+            yield case(f"StatefulUniformInt{shape}", lambda v, o=options: raw.StatefulUniformInt(
+                resource=v, minval=tf.constant(-3, tf.int64), maxval=tf.constant(99, tf.int64), **o))
+            yield case(f"StatefulUniformFullInt{shape}",
+                       lambda v, o=options: raw.StatefulUniformFullInt(resource=v, dtype=tf.uint32, **o))
+    yield Case("RngTwice", drawing(lambda v: [raw.RngReadAndSkip(resource=v, alg=1, delta=tf.constant(3, tf.uint64)),
+                                              raw.StatefulUniform(resource=v, algorithm=philox, shape=[5])]),
+               [np.array(states[0], np.int64)], ulps=0)
+
+
+CASES = [*stream_cases(), *distribution_cases(), *older_cases(), *state_cases()]

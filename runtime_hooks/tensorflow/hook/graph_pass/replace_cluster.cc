@@ -52,9 +52,13 @@ struct Boundary {
   absl::flat_hash_map<Endpoint, int> output_index;
 };
 
+// Of the ops that clusters are made of, those that change the variables among their inputs.
 bool IsAssignment(const Node& node) {
   const std::string& op = node.type_string();
-  return op == "AssignVariableOp" || op == "AssignAddVariableOp" || op == "AssignSubVariableOp";
+  for (const absl::string_view kind : {"Assign", "ResourceApply", "Rng", "Stateful"}) {
+    if (absl::StartsWith(op, kind)) return op != "StatefulPartitionedCall";
+  }
+  return false;
 }
 
 // The kernel is for CPUs, and other processes may not know it.
@@ -88,9 +92,10 @@ tektite_fallback CheckNodes(const std::vector<Node*>& nodes, const tensorflow::D
 }
 
 bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside) {
+  if (variable.first->output_type(variable.second) != tensorflow::DT_RESOURCE) return false;
   for (const Edge* edge : variable.first->out_edges()) {
-    if (edge->src_output() == variable.second && edge->dst_input() == 0 &&
-        inside.count(edge->dst()) != 0 && IsAssignment(*edge->dst())) {
+    if (edge->src_output() == variable.second && inside.count(edge->dst()) != 0 &&
+        IsAssignment(*edge->dst())) {
       return true;
     }
   }
