@@ -1,5 +1,5 @@
-// Factorizations and solvers of matrices.  Where a matrix has no answer, TensorFlow raises an
-// error.
+// Factorizations and solvers of matrices.  Where a matrix has no answer, TensorFlow's kernel runs:
+// it raises an error, or has an answer of its own.
 #include <algorithm>
 
 #include "clustering/importer/import_table.h"
@@ -76,8 +76,10 @@ Value Nothing(NodeImport& op) { return op.b().Full(op.InputDType(0), 0, {Dim(0)}
 
 absl::Status ImportCholesky(NodeImport& op) {
   TEKTITE_RETURN_IF_ERROR(CheckRank(op, 0));
-  TEKTITE_ASSIGN_OR_RETURN(const std::vector<Value> l, Checked(op, Op::kCholesky, {op.Input(0)}));
-  return op.Return(l);
+  const Value a = op.Input(0);
+  if (!a) return op.Return(a);
+  const std::vector<Value> l_and_ok = op.b().AddMulti(Op::kCholesky, {a});
+  return op.Return(l_and_ok.empty() ? Value() : l_and_ok[0]);  // NaN, as TensorFlow's
 }
 
 absl::Status ImportMatrixInverse(NodeImport& op) {

@@ -10,9 +10,10 @@
 //
 // p is the lesser of m and n.  cholesky and eigh read the lower triangle alone, triangular_solve
 // the one it is told.  A matrix has no answer when it is not positive definite, when a pivot is 0,
-// or when the iteration does not converge.  Eigenvalues ascend, singular values descend.  The rows
-// of a tridiagonal matrix's operand are the diagonal above (its last number is not read), the main
-// one, and the one below (its first number is not read).
+// or when the iteration does not converge; the lower triangle that cholesky returns is NaN then.
+// Eigenvalues ascend, singular values descend.  The rows of a tridiagonal matrix's operand are the
+// diagonal above (its last number is not read), the main one, and the one below (its first number
+// is not read).
 #include "jit/ops/infer.h"
 
 namespace tektite::ops {

@@ -1,6 +1,7 @@
 // Factorizations and solvers, by the plainest method for each, in double.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "jit/reference/eval.h"
@@ -49,6 +50,9 @@ Answer Cholesky(const Matrix& a) {
       if (i == j && sum <= 0) answer.ok = false;  // NaN is no reason
       l(i, j) = i == j ? std::sqrt(sum) : sum / l(j, j);
     }
+  }
+  for (int64_t i = 0; !answer.ok && i < n; ++i) {
+    for (int64_t j = 0; j <= i; ++j) l(i, j) = std::numeric_limits<double>::quiet_NaN();
   }
   return answer;
 }

@@ -101,32 +101,60 @@ report(y=[tf.nest.flatten(step(tf.constant(s), tf.constant(n))) for s, n in ((1.
     assert compiled.stats["left_out"].keys() <= {"HOST_BOUNDARY"}, compiled.stats["left_out"]
 
 
-# A matrix that is not positive definite: TensorFlow's error, and a variable that the call assigns to has not changed.
-def test_error_of_a_factorization(run_program):
+# A matrix without an inverse: TensorFlow's error, and a variable that the call assigns to has not changed.
+def test_error_of_a_solver(run_program):
     result = run_program("""
-total = tf.Variable(tf.zeros([3, 3]))
+total = tf.Variable(tf.zeros([3, 2]))
 
 @tf.function
-def f(a):
-    l = tf.linalg.cholesky(a * 2.0 + 0.0)
-    total.assign_add(l * 3.0)
-    return tf.reduce_sum(l)
+def f(a, b):
+    x = tf.linalg.solve(a * 2.0, b) * 3.0
+    total.assign_add(x)
+    return tf.reduce_sum(x)
 
-good = np.eye(3, dtype=np.float32) * 2
-first = f(tf.constant(good))
+good, b = np.eye(3, dtype=np.float32) * 2, tf.constant(normal(3, 2))
+f(tf.constant(good), b)
 before = total.numpy()
 errors = []
-for a in (-good, good * np.array([1, 0, 1], np.float32)):
+for a in (0 * good, np.ones((3, 3), np.float32)):
     try:
-        f(tf.constant(a))
+        f(tf.constant(a), b)
         errors.append("none")
     except tf.errors.InvalidArgumentError as error:
         errors.append(error.message)
 between = total.numpy()
-f(tf.constant(good))
+f(tf.constant(good), b)
 report(errors=errors, before=before, between=between, after=total)
 """, tektite="1")
-    assert all("Cholesky decomposition was not successful" in error for error in result.values["errors"])
+    assert all("not invertible" in error for error in result.values["errors"]), result.values["errors"]
     np.testing.assert_array_equal(result.values["before"], result.values["between"])
-    np.testing.assert_allclose(result.values["after"], 2 * np.array(result.values["before"]))
+    np.testing.assert_allclose(result.values["after"], 2 * np.array(result.values["before"]), rtol=1e-6)
     assert result.host["runs"] > 0 and result.host["fallbacks"].keys() == {"CHECK_FAILED"}, result.host
+
+
+# Where TensorFlow has an answer of its own, that is it: NaN of a matrix that is not positive definite, and whatever
+# its solvers make of a zero on the diagonal.
+def test_matrices_without_an_answer(run_pair):
+    plain, compiled = run_pair("""
+good, bad = np.eye(3, dtype=np.float32) * 2, np.array([[2, 0, 0], [1, -1, 0], [0, 0, 2]], np.float32)
+zero = np.array([[2, 0, 0], [1, 0, 0], [1, 0, 2]], np.float32)
+
+@tf.function
+def cholesky(a):
+    return tf.linalg.band_part(tf.linalg.cholesky(a * 2.0), -1, 0)
+
+@tf.function
+def triangular(a, b):
+    return tf.linalg.triangular_solve(a * 2.0, b) + 0.0
+
+@tf.function
+def tridiagonal(d, b):
+    return tf.linalg.tridiagonal_solve(d * 2.0, b) + 0.0
+
+b = tf.ones([3, 1])
+report(y=[cholesky(tf.constant([good, bad, good])), triangular(tf.constant(zero), b),
+          tridiagonal(tf.zeros([3, 3]), b), tridiagonal(tf.ones([3, 2]), b[:2])])
+""")
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert compiled.host["runs"] > 0, compiled.host

@@ -29,8 +29,14 @@ bool AnyZero(const Diagonal& diagonal) {
 template <typename T>
 bool CholeskyOf(const T* a, int64_t n, T* l) {
   const Eigen::LLT<Matrix<T>, Eigen::Lower> llt(In<T>(a, n, n));
-  if (l != nullptr) Out<T>(l, n, n) = llt.matrixL();
-  return llt.info() == Eigen::Success;
+  const bool ok = llt.info() == Eigen::Success;
+  if (l != nullptr) {
+    Out<T> result(l, n, n);
+    result = llt.matrixL();
+    if (!ok)
+      result.template triangularView<Eigen::Lower>().setConstant(Eigen::NumTraits<T>::quiet_NaN());
+  }
+  return ok;
 }
 
 template <typename T>

@@ -15,7 +15,7 @@ namespace tektite::cpu {
 // Each is false where there is no answer (jit/ops/matrix.cc).  Results may be null where nothing
 // reads them, but for vectors, without which there is less to do.
 
-// a, l: [n, n].
+// a, l: [n, n]; without an answer l is NaN.
 template <typename T>
 bool CholeskyOf(const T* a, int64_t n, T* l);
 
