@@ -97,7 +97,7 @@ struct OpFacts {
 
     // Element types for which TensorFlow's answer is an error or an accident: it has no Where of
     // f16, and whether its Unique and ListDiff find -0 and 0 of 16 bits to be one depends on where
-    // their hashes fall. Boxes of f16 have a meaning, but no kernel here.
+    // their hashes fall. Boxes of f16 and matrices of 16 bits have a meaning, but no kernel here.
     kNotHalf = uint64_t{1} << 18,
     kNot16Bit = uint64_t{1} << 19,
 

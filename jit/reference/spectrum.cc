@@ -60,7 +60,9 @@ Literals Spectrum(const EvalContext& c) {
     }
     if (c.op() == Op::kInverseRealFft) x = Mirrored(std::move(x), out[d]);
     const bool inverse = c.op() == Op::kInverseRealFft || c.node.Bool(Attr::inverse);
-    const Line y = Transform(x, out[d], inverse);
+    Line y = Transform(x, out[d], inverse);
+    if (!is_complex) y[0] = y[0].real();  // sums of real numbers
+    if (!is_complex && in[d] % 2 == 0 && in[d] > 0) y[in[d] / 2] = y[in[d] / 2].real();
     for (int64_t k = 0; k < out[d]; ++k) {
       const int64_t at = to + k * out_strides[d];
       results[0].mutable_data<T>()[at] = static_cast<T>(y[k].real());

@@ -190,7 +190,7 @@ TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {
                                      Attr("U", "list { type: [DT_FLOAT, DT_COMPLEX64] }")),
                    "a"),
             "UNSUPPORTED_TYPE");
-  const std::string complex = Attr("T", "type: DT_COMPLEX64");
+  const std::string complex = Attr("Tx", "type: DT_COMPLEX64");
   EXPECT_EQ(
       Clusters(Input("x") + Node("a", "Neg", {"x"}, complex) + Node("b", "Real", {"a"}, complex)),
       "a b");
