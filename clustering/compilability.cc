@@ -70,6 +70,7 @@ bool DeviceAllowed(const NodeDef& node, const MarkOptions& options) {
 // Loops and calls carry variables and lists of tensors, and some ops hand these on as they are.
 bool CanHandle(const OpFacts& facts, DataType type, const MarkOptions& options) {
   if (IsCompiledType(type)) return true;
+  if (graph_def::PartType(type)) return facts.TakesComplex() || facts.Is(OpFacts::kRunsFunctions);
   const bool is_list = type == DataType::kVariant && options.keep_loops;
   const bool is_variable = type == DataType::kResource;
   if (facts.Is(OpFacts::kRunsFunctions)) return is_list || is_variable;

@@ -49,6 +49,8 @@ class ClusterImport {
     }
     const int node = index_.Find(tensor);
     if (shape == nullptr && node >= 0) shape = &cost_.Shape(node);
+    const bool is_complex = graph_def::PartType(type).has_value();
+    type = graph_def::PartType(type).value_or(type);
     const std::optional<ir::DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(type));
     if (!dtype) return Unimplemented("'", tensor, "': ", graph_def::DataTypeName(type));
     if (shape == nullptr || shape->unknown_rank) {
@@ -58,6 +60,7 @@ class ClusterImport {
     for (int64_t size : shape->dims) {
       dims.push_back(size < 0 ? ir::Dim::Symbol(absl::StrCat("n", symbols_++)) : ir::Dim(size));
     }
+    if (is_complex) dims.push_back(ir::Dim(2));
     return ir::Shape(*dtype, dims);
   }
 

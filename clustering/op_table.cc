@@ -32,6 +32,10 @@ struct Rows : OpFacts {
                              inputs == kAllInputs, row++});
 #include "clustering/importer/import_list.inc"
 #undef TEKTITE_IMPORT
+    row = 0;
+#define TEKTITE_COMPLEX(op, function) table.at(#op).complex_row = row++;
+#include "clustering/importer/complex_list.inc"
+#undef TEKTITE_COMPLEX
 #define TEKTITE_HOST_OP(op, kind, traits) \
   table.emplace(#op, OpFacts{Kind::kind, Work::kNone, traits});
 #include "clustering/host_op_list.inc"

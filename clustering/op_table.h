@@ -8,7 +8,8 @@
 // The facts are columns of two lists: importer/import_list.inc has the ops that can be compiled,
 // host_op_list.inc those that cannot but that clustering has to tell apart. A new op is a new row,
 // and no other list of op names changes. Only an op that takes part in shape arithmetic has a
-// second row (importer/contents/contents_list.inc), which names the function that folds it.
+// second row (importer/contents/contents_list.inc), which names the function that folds it, and one
+// of real numbers that may be of complex ones, too (importer/complex_list.inc).
 //
 // Limits: some facts depend on an attribute or an input as well (a batch norm in training, a stitch
 // at constant places). The code that reads the trait looks at these.
@@ -101,7 +102,7 @@ struct OpFacts {
 
     // Element types for which TensorFlow's answer is an error or an accident: it has no Where of
     // f16, and whether its Unique and ListDiff find -0 and 0 of 16 bits to be one depends on where
-    // their hashes fall. Boxes of f16 have a meaning, but no kernel here.
+    // their hashes fall. Boxes of f16 and matrices of 16 bits have a meaning, but no kernel here.
     kNotHalf = uint64_t{1} << 18,
     kNot16Bit = uint64_t{1} << 19,
     kNotDouble = uint64_t{1} << 40,  // TensorFlow's own is the accurate one
@@ -128,10 +129,14 @@ struct OpFacts {
     kReturnsList = uint64_t{1} << 33,
     kTakesList = uint64_t{1} << 34,   // input 0 is one
     kOfListsToo = uint64_t{1} << 35,  // T may be a list
+
+    // Its own import function knows complex numbers, so that complex_list.inc has no other.
+    kOfComplex = uint64_t{1} << 40,
   };
 
   bool Is(Trait trait) const { return (traits & trait) != 0; }
   bool IsCompiled() const { return kind == Kind::kCompiled; }
+  bool TakesComplex() const { return complex_row >= 0 || Is(kOfComplex); }
   // Whether making code needs the value of data input `input`, and not only its shape.
   bool NeedsValue(int input, int num_data_inputs) const;
 
@@ -141,7 +146,8 @@ struct OpFacts {
   // Data inputs whose value is needed; negative ones count from the last.
   std::vector<int> compile_time_inputs = {};
   bool needs_all_values = false;
-  int import_row = -1;  // in import_list.inc
+  int import_row = -1;   // in import_list.inc
+  int complex_row = -1;  // in complex_list.inc
 };
 
 // Those of an op that no list has say only that. The reference is valid forever.

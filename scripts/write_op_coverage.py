@@ -15,13 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/op_coverage.md"
 IMPORTERS = ROOT / "clustering/importer/import_list.inc"
+COMPLEX = ROOT / "clustering/importer/complex_list.inc"
 
 HEAD = """# Ops
 
 Which TensorFlow ops Tektite compiles, beside those that XLA compiles for CPUs in the same wheel, {version}.
 An op that is not compiled runs in TensorFlow's own kernel between clusters; `tektite explain` names it.
 
-Written by `scripts/write_op_coverage.py` out of the wheel and `clustering/importer/import_list.inc`; do not edit it here.
+Written by `scripts/write_op_coverage.py` out of the wheel, `clustering/importer/import_list.inc` and `complex_list.inc`;
+do not edit it here.
 
 | | ops |
 |---|---|
@@ -37,9 +39,6 @@ REASONS = {
            r"PlaceholderWithDefault|DeviceIndex|SymbolicGradient|VarIsInitializedOp",
     "XLA's own ops: graphs have them where a program was written for XLA or TPUs":
         r"Xla.*|AssignVariableXlaConcatND|ReadVariableXlaSplitND|ApproxTopK|TensorStridedSliceUpdate|Collective.*",
-    "Complex numbers: no kernels for them yet": r"I?R?FFT\d?D?|Complex|ComplexAbs|Conj|Real|Imag|Angle",
-    "Factorizations and solvers of matrices: no kernels for them yet":
-        r"Cholesky|Matrix(Inverse|Solve|TriangularSolve)|Qr|Svd|SelfAdjointEigV2|Tridiagonal.*",
     "Random numbers whose state belongs to a kernel of TensorFlow's": r"Random(Standard|Uniform|Shuffle).*|Multinomial|"
         r"TruncatedNormal|ParameterizedTruncatedNormal",
     "Random numbers that are drawn again until one fits: no importers for them yet":
@@ -70,6 +69,13 @@ def compiled_ops() -> set[str]:
     return set(re.findall(r"^TEKTITE_IMPORT\((\w+),", IMPORTERS.read_text(encoding="utf-8"), re.MULTILINE))
 
 
+def complex_ops() -> set[str]:
+    """The ops whose operands or results may be complex."""
+    always = re.findall(r"^TEKTITE_IMPORT\((\w+),.*\bkOfComplex\b", IMPORTERS.read_text(encoding="utf-8"), re.MULTILINE)
+    also = re.findall(r"^TEKTITE_COMPLEX\((\w+),", COMPLEX.read_text(encoding="utf-8"), re.MULTILINE)
+    return {*always, *also}
+
+
 def left_out(ops: set[str]) -> dict[str, list[str]]:
     """The ops by reason; each is in one place, the first that matches."""
     by_reason: dict[str, list[str]] = {reason: [] for reason in REASONS}
@@ -87,7 +93,8 @@ def page(xla: set[str], ours: set[str], version: str) -> str:
     head = HEAD.format(version=f"tensorflow-cpu {version}", xla=len(xla), both=len(xla & ours),
                        edges=len(missing[EDGES]), more=len(ours - xla))
     return (head + "".join(listed(reason, ops) for reason, ops in missing.items())
-            + listed("Compiled", sorted(xla & ours)) + listed("Compiled, and not by XLA", sorted(ours - xla)))
+            + listed("Compiled", sorted(xla & ours)) + listed("Compiled, and not by XLA", sorted(ours - xla))
+            + listed("Compiled for complex numbers, too", sorted(complex_ops())))
 
 
 def main(arguments: list[str]) -> int:

@@ -87,6 +87,23 @@ def chain_for_xla(x):
     return (gated_chain(x) + 1.0,)
 
 
+def log_mel(signals, weights):
+    """The features of speech models: windows of 25 ms every 10 ms at 16 kHz, their spectra's power in bands."""
+    import tensorflow as tf
+    spectrum = tf.signal.stft(signals, frame_length=400, frame_step=160, fft_length=512)
+    return (tf.math.log(tf.abs(spectrum) @ weights + 1e-3),)
+
+
+def gaussian_process(x, y):
+    """The likelihood of y at the points x, under a covariance that falls with the distance."""
+    import tensorflow as tf
+    distance = tf.reduce_sum(tf.square(x[:, None] - x), -1)
+    covariance = tf.exp(-0.5 * distance) + 0.1 * tf.eye(x.shape[0])
+    root = tf.linalg.cholesky(covariance)
+    z = tf.linalg.triangular_solve(root, y)
+    return (-0.5 * tf.reduce_sum(z * z) - tf.reduce_sum(tf.math.log(tf.linalg.diag_part(root))),)
+
+
 def options_market(count: int = 1_000_000) -> list[np.ndarray]:
     rng = np.random.default_rng(7)
     return [rng.uniform(10, 50, count), rng.uniform(10, 50, count), rng.uniform(0.1, 2, count)]
@@ -112,4 +129,8 @@ WORKLOADS = [
     Workload("grouped_conv", kind="function", function=grouped_convolution,
              inputs=lambda: [noise((4, 28, 28, 64)), noise((3, 3, 8, 64), 1)]),
     Workload("chain_for_xla", kind="function", function=chain_for_xla, inputs=lambda: [noise(ROWS)]),
+    Workload("log_mel", kind="function", function=log_mel,
+             inputs=lambda: [noise((16, 16000)), noise((257, 40), 1, low=0, high=1)]),
+    Workload("gaussian_process", kind="function", function=gaussian_process,
+             inputs=lambda: [noise((200, 3)), noise((200, 1), 1)]),
 ]

@@ -62,3 +62,21 @@ def chain_for_xla(x):
     import jax
     from jax import numpy as jnp
     return (jnp.tanh(2.0 * x + 1.0) * jax.nn.sigmoid(x) - 0.5 * jnp.exp(-x * x) + 1.0,)
+
+
+def log_mel(signals, weights):
+    from jax import numpy as jnp
+    starts = jnp.arange(0, signals.shape[-1] - 399, 160)
+    frames = signals[:, starts[:, None] + jnp.arange(400)]
+    window = 0.5 - 0.5 * jnp.cos(2 * math.pi * jnp.arange(400) / 400)
+    return (jnp.log(jnp.abs(jnp.fft.rfft(frames * window, 512)) @ weights + 1e-3),)
+
+
+def gaussian_process(x, y):
+    from jax import numpy as jnp
+    from jax.scipy.linalg import solve_triangular
+    distance = jnp.square(x[:, None] - x).sum(-1)
+    covariance = jnp.exp(-0.5 * distance) + 0.1 * jnp.eye(x.shape[0])
+    root = jnp.linalg.cholesky(covariance)
+    z = solve_triangular(root, y, lower=True)
+    return (-0.5 * (z * z).sum() - jnp.log(jnp.diag(root)).sum(),)

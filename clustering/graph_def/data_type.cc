@@ -39,6 +39,12 @@ std::string DataTypeName(DataType type) {
   return absl::StrCat("DT_", static_cast<int32_t>(type));
 }
 
+std::optional<DataType> PartType(DataType type) {
+  if (type == DataType::kComplex64) return DataType::kFloat;
+  if (type == DataType::kComplex128) return DataType::kDouble;
+  return std::nullopt;
+}
+
 std::optional<DataType> DataTypeFromName(absl::string_view name) {
   const bool ref = absl::ConsumeSuffix(&name, "_REF");
   for (const Row& row : kRows) {

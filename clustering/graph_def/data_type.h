@@ -32,6 +32,9 @@ int64_t ElementSize(DataType type);
 // "DT_FLOAT"; "DT_FLOAT_REF" for reference types; "DT_<number>" for a number not in the list.
 std::string DataTypeName(DataType type);
 
+// The type of a complex type's two parts; nullopt for any other type.
+std::optional<DataType> PartType(DataType type);
+
 // The type called `name`, reference types included.
 std::optional<DataType> DataTypeFromName(absl::string_view name);
 

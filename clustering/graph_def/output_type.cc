@@ -1,5 +1,6 @@
 #include "clustering/graph_def/output_type.h"
 
+#include "absl/strings/match.h"
 #include "clustering/op_table.h"
 
 namespace tektite::graph_def {
@@ -10,9 +11,9 @@ using clustering::OpFacts;
 // Lists of a type each output, by the usual names.
 constexpr absl::string_view kListAttrs[] = {"Tout", "output_types", "Tcomponents", "T"};
 // Single types, the more specific name first: an op with DstT and SrcT gives DstT.
-constexpr absl::string_view kTypeAttrs[] = {"DstT",  "out_type", "output_type", "Tout",
-                                            "dtype", "T",        "Tparams",     "element_dtype",
-                                            "type",  "Dtype",    "value_dtype"};
+constexpr absl::string_view kTypeAttrs[] = {
+    "DstT", "out_type", "output_type",   "Tout", "dtype", "Tcomplex",
+    "T",    "Tparams",  "element_dtype", "type", "Dtype", "value_dtype"};
 
 }  // namespace
 
@@ -45,6 +46,8 @@ DataType OutputType(const NodeDef& node, int output) {
   if (node.op == "Range" || node.op == "Bitcast") {
     return node.attrs.Type(node.op == "Range" ? "Tidx" : "type");
   }
+  // Transforms name both types, and return one of them.
+  if (absl::StartsWith(node.op, "IRFFT")) return node.attrs.Type("Treal", DataType::kFloat);
   for (absl::string_view name : kListAttrs) {
     const AttrValue* value = node.attrs.Find(name);
     const auto* types = value == nullptr ? nullptr : value->AsListOf<DataType>();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "clustering/importer/complex.h"
 #include "clustering/importer/contents/contents.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/live_nodes.h"
@@ -54,8 +55,14 @@ class BodyImport {
     }
     TEKTITE_ASSIGN_OR_RETURN(std::vector<TensorInfo*> inputs, InputsOf(number));
     if (node.op == "_Retval") return ImportRetval(node, inputs);
-    const ImportFunction import = ImportFunctionOf(index_.facts(number));
-    if (import == nullptr) return NoSuchOp(node);
+    const bool is_complex = IsComplex(node, inputs);
+    const OpFacts& facts = index_.facts(number);
+    const ImportFunction import =
+        is_complex ? ComplexImportFunctionOf(facts) : ImportFunctionOf(facts);
+    if (import == nullptr) {
+      return is_complex ? Unimplemented(node.op, " '", node.name, "': complex numbers")
+                        : NoSuchOp(node);
+    }
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i]->rows || TakesRowCount(index_, number, static_cast<int>(i))) continue;
       return Unimplemented(node.op, " '", node.name, "': only values tell how many rows input ", i,
@@ -96,8 +103,9 @@ class BodyImport {
       return InvalidArgument("_Arg '", node.name, "': index ", index, " of ", args_.size());
     }
     const TensorInfo& info = args_[index];
-    const DataType type = node.attrs.Type("T");
+    DataType type = node.attrs.Type("T");
     const bool is_tensor = !info.is_resource && info.unusable.empty();
+    if (info.is_complex) type = graph_def::PartType(type).value_or(DataType::kInvalid);
     if (is_tensor && static_cast<int>(type) != ir::DTypeToTensorFlow(info.shape.dtype())) {
       return InvalidArgument("_Arg '", node.name, "': type ", graph_def::DataTypeName(type),
                              ", but the argument is ", info.shape.ToString());
@@ -111,16 +119,23 @@ class BodyImport {
       return InvalidArgument("_Retval '", node.name, "': ", inputs.size(), " inputs, index ",
                              index);
     }
+    TensorInfo complex;
+    const TensorInfo* result = inputs[0];
     if (scope_.depth == 0) {  // a cluster's results leave as values
       NodeImport op(node, inputs, scope_);
-      op.Input(0);
+      if (result->is_complex) {
+        complex.value = JoinParts(op);
+        result = &complex;
+      } else {
+        op.Input(0);
+      }
       if (!scope_.builder.status().ok()) return scope_.builder.status();
     }
     if (results_.size() <= index) {
       results_.resize(index + 1);
       has_result_.resize(index + 1, false);
     }
-    results_[index] = *inputs[0];
+    results_[index] = *result;
     has_result_[index] = true;
     return absl::OkStatus();
   }

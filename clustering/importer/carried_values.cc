@@ -68,7 +68,7 @@ Value Scalar(FuncBuilder* b, bool value) { return b->Constant(Literal::Scalar<bo
 
 TensorInfo FactsOf(const TensorInfo& info) {
   TensorInfo facts = info;
-  facts.value = facts.rows = Value();
+  facts.value = facts.imaginary = facts.rows = Value();
   if (facts.list) {
     facts.list->length_value = facts.list->buffer = facts.list->written_value = Value();
   }
@@ -77,7 +77,7 @@ TensorInfo FactsOf(const TensorInfo& info) {
 
 absl::Status Join(const TensorInfo& info, FuncBuilder* b, TensorInfo* facts, bool* changed) {
   if (info.list.has_value() != facts->list.has_value() || info.is_resource != facts->is_resource ||
-      info.unusable.empty() != facts->unusable.empty()) {
+      info.unusable.empty() != facts->unusable.empty() || info.is_complex != facts->is_complex) {
     return Unimplemented("it becomes another kind of value");
   }
   if (info.rows) return Unimplemented("only values tell how many rows it has");
@@ -121,6 +121,7 @@ std::vector<Shape> CarriedShapes(const TensorInfo& facts) {
     if (list.has_buffer && HasRoom(list)) shapes.push_back(BufferShape(list));
   } else if (facts.unusable.empty() && !facts.contents && !facts.literal) {
     shapes.push_back(facts.shape);
+    if (facts.is_complex) shapes.push_back(facts.shape);
   }
   return shapes;
 }
@@ -139,6 +140,7 @@ std::vector<Value> CarriedValues(const TensorInfo& facts, const TensorInfo& info
     }
   } else if (!CarriedShapes(facts).empty()) {
     values.push_back(info.value ? info.value : Materialize(*b, info));
+    if (facts.is_complex) values.push_back(info.imaginary);
   }
   // Sizes that are assumed to be equal are written as the facts have them.
   const std::vector<Shape> shapes = CarriedShapes(facts);
@@ -161,6 +163,7 @@ TensorInfo WithValues(const TensorInfo& facts, absl::Span<const Value>* values) 
     if (info.list->has_buffer && HasRoom(*info.list)) info.list->buffer = next();
   } else if (!CarriedShapes(facts).empty()) {
     info.value = next();
+    if (info.is_complex) info.imaginary = next();
   }
   return info;
 }

@@ -1,6 +1,9 @@
 // Constants, and ops that hand their inputs on.
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "clustering/graph_def/tensor.h"
 #include "clustering/importer/import_table.h"
@@ -19,12 +22,38 @@ Literal LiteralOf(DType dtype, graph_def::TensorValue tensor) {
   return Literal(dtype, sizes, std::shared_ptr<const void>(owner, data));
 }
 
+// The parts of n complex numbers, one behind the other.
+template <typename T>
+std::vector<Literal> PartsOf(DType dtype, const graph_def::TensorValue& tensor) {
+  const std::vector<int64_t> sizes(tensor.dims.begin(), tensor.dims.end());
+  std::vector<Literal> parts;
+  for (const int part : {0, 1}) {
+    parts.push_back(Literal::Allocate(dtype, sizes));
+    T* const to = parts.back().mutable_data<T>();
+    const char* const from = tensor.bytes.view().data() + part * sizeof(T);
+    for (int64_t i = 0; i < parts.back().num_elements(); ++i) {
+      std::memcpy(to + i, from + 2 * i * sizeof(T), sizeof(T));
+    }
+  }
+  return parts;
+}
+
+absl::Status ImportComplexConst(NodeImport& op, const graph_def::TensorProto& proto) {
+  absl::StatusOr<graph_def::TensorValue> tensor = graph_def::MaterializeTensor(proto);
+  if (!tensor.ok()) return op.Refuse(tensor.status().message());
+  const std::vector<Literal> parts = proto.dtype == graph_def::DataType::kComplex64
+                                         ? PartsOf<float>(DType::kF32, *tensor)
+                                         : PartsOf<double>(DType::kF64, *tensor);
+  return op.ReturnComplex(op.b().Constant(parts[0]), op.b().Constant(parts[1]));
+}
+
 }  // namespace
 
 absl::Status ImportConst(NodeImport& op) {
   const graph_def::AttrValue* attr = op.attrs().Find("value");
   const auto* proto = attr == nullptr ? nullptr : attr->As<graph_def::TensorProto>();
   if (proto == nullptr) return op.Refuse("no value");
+  if (graph_def::PartType(proto->dtype)) return ImportComplexConst(op, *proto);
   std::optional<DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(proto->dtype));
   if (!dtype) {
     TensorInfo info;

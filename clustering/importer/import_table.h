@@ -19,10 +19,17 @@ namespace tektite::importer {
 #include "clustering/importer/import_list.inc"
 #undef TEKTITE_IMPORT
 
+// Those of complex numbers (complex_list.inc, complex.h).
+#define TEKTITE_COMPLEX(op, function) absl::Status function(NodeImport& op_import);
+#include "clustering/importer/complex_list.inc"
+#undef TEKTITE_COMPLEX
+
 using ImportFunction = absl::Status (*)(NodeImport& op);
 
 // nullptr when the op cannot be imported.
 ImportFunction ImportFunctionOf(const clustering::OpFacts& facts);
+// The same where an operand or a result is complex.
+ImportFunction ComplexImportFunctionOf(const clustering::OpFacts& facts);
 
 }  // namespace tektite::importer
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "clustering/importer/body_import.h"
+#include "clustering/importer/complex.h"
 #include "clustering/importer/live_nodes.h"
 #include "jit/ir/updates.h"
 
@@ -50,6 +51,8 @@ class GraphImport {
       if (node.op != "_Arg" || i < 0 || i >= static_cast<int64_t>(args_.size())) continue;
       ReadArg(node, args_[i], &parameters_[i].node->attrs(), &infos_[i]);
       if (infos_[i].is_resource) variables_.insert(static_cast<int>(i));
+      if (graph_def::PartType(node.attrs.Type("T")))
+        infos_[i] = SplitParts(parameters_[i], &builder_);
     }
   }
 

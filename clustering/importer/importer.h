@@ -28,6 +28,10 @@
 // Rows: where values decide how many rows a result has (tf.where), its IR value has room for as
 // many as there can be, and another output says how many count.
 //
+// Complex tensors are two real ones inside.  An argument or a result of complex numbers is a real
+// tensor with one more dimension, of the two parts: f32[n,2] for DT_COMPLEX64 of shape [n], the
+// same bytes (docs/design/complex.md).
+//
 // Functions that the GraphDef's library has are imported with the loops, branches and calls that
 // run them (docs/design/control_flow.md).
 //

@@ -185,7 +185,7 @@ class LoopImport {
 
   static bool IsUnchanged(const RegionImport& body, size_t i) {
     const TensorInfo &before = body.args()[i], &after = body.results()[i];
-    if (!before.list) return before.value == after.value;
+    if (!before.list) return before.value == after.value && before.imaginary == after.imaginary;
     return before.list->buffer == after.list->buffer &&
            before.list->length_value == after.list->length_value &&
            before.list->written_value == after.list->written_value &&

@@ -16,9 +16,20 @@ Value NodeImport::Input(int i) {
   const TensorInfo& known = InputInfo(i);
   if (!known.unusable.empty()) return builder_.Fail(Refuse("input ", i, " ", known.unusable));
   if (known.is_resource) return builder_.Fail(Refuse("input ", i, " is a resource handle"));
+  if (known.is_complex) return builder_.Fail(Refuse("input ", i, " is complex"));
   TensorInfo& info = *inputs_[i];
   if (!info.value) info.value = Materialize(builder_, info);
   return info.value;
+}
+
+Value NodeImport::RealPart(int i) {
+  return InputInfo(i).is_complex ? InputInfo(i).value : Input(i);
+}
+
+Value NodeImport::ImaginaryPart(int i) {
+  if (InputInfo(i).is_complex) return InputInfo(i).imaginary;
+  const Value real = Input(i);
+  return real ? builder_.FullLike(real, 0) : real;
 }
 
 absl::StatusOr<Value> NodeImport::Variable(int i) {
@@ -102,6 +113,7 @@ std::vector<std::string> NodeImport::Strings(absl::string_view attr) const {
 absl::StatusOr<DType> NodeImport::Type(absl::string_view attr, DType otherwise) const {
   graph_def::DataType type = node_.attrs.Type(attr);
   if (type == graph_def::DataType::kInvalid) return otherwise;
+  type = graph_def::PartType(type).value_or(type);
   std::optional<DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(type));
   if (!dtype) return Refuse("type ", graph_def::DataTypeName(type), " is not supported");
   return *dtype;
@@ -121,6 +133,15 @@ absl::Status NodeImport::Return(Value value) {
 
 absl::Status NodeImport::Return(absl::Span<const Value> values) {
   for (Value v : values) TEKTITE_RETURN_IF_ERROR(Return(v));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImport::ReturnComplex(Value real, Value imaginary) {
+  TEKTITE_RETURN_IF_ERROR(Return(imaginary));
+  results_.pop_back();
+  TEKTITE_RETURN_IF_ERROR(Return(real));
+  results_.back().is_complex = true;
+  results_.back().imaginary = imaginary;
   return absl::OkStatus();
 }
 

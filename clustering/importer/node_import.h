@@ -46,6 +46,7 @@ class NodeImport {
   FuncBuilder& b() { return builder_; }
   const Scope& scope() const { return scope_; }
   const std::string& op() const { return node_.op; }
+  const graph_def::NodeDef& node() const { return node_; }
   const graph_def::AttrMap& attrs() const { return node_.attrs; }
   // Unimplemented, "OpName 'node': <reason>".
   template <typename... Args>
@@ -61,7 +62,10 @@ class NodeImport {
   const Dims& InputDims(int i) const { return InputShape(i).dims(); }
   DType InputDType(int i) const { return InputShape(i).dtype(); }
   int InputRank(int i) const { return InputShape(i).rank(); }
+  // A complex input is refused here: its parts are asked for.
   Value Input(int i);
+  Value RealPart(int i);
+  Value ImaginaryPart(int i);  // zeros of a real input
   // The variable behind a resource handle.
   absl::StatusOr<Value> Variable(int i);
   // From here on the variable behind a resource handle has this content.
@@ -89,13 +93,15 @@ class NodeImport {
   // ---- attributes ----
   std::vector<int64_t> Ints(absl::string_view attr) const;
   std::vector<std::string> Strings(absl::string_view attr) const;
-  // A type attribute that the IR can hold.
+  // A type attribute that the IR can hold; of a complex type that of its parts.
   absl::StatusOr<DType> Type(absl::string_view attr, DType otherwise) const;
 
   // ---- results ----
   // The next result; an error of the builder comes out as a refusal.
   absl::Status Return(Value value);
   absl::Status Return(absl::Span<const Value> values);
+  // The next result, a complex tensor.
+  absl::Status ReturnComplex(Value real, Value imaginary);
   // The next result, of which the first `rows` rows count; null: all.
   absl::Status ReturnRows(Value value, Value rows);
   // The next result, an integer tensor whose elements are these.

@@ -70,7 +70,7 @@ absl::StatusOr<const graph_def::GraphIndex*> BodyOf(NodeImport& op,
 }
 
 absl::StatusOr<TensorInfo> TruthOf(const TensorInfo& info, FuncBuilder* b) {
-  if (!info.unusable.empty() || info.is_resource)
+  if (!info.unusable.empty() || info.is_resource || info.is_complex)
     return Unimplemented("the condition is no number");
   TensorInfo truth;
   truth.shape = Shape(DType::kBool, Dims());

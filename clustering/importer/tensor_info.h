@@ -64,6 +64,8 @@ struct TensorInfo {
   std::optional<ValueRange> range;  // of an integer scalar
   bool is_resource = false;         // a variable's handle: `value` is the variable's content
   std::optional<TensorList> list;   // a list's handle
+  bool is_complex = false;          // `shape` and `value` are of the real part
+  Value imaginary;                  // the imaginary part, with is_complex
   Value rows;                       // how many of the rows count, s64; null: all (row_counts.h)
   std::string unusable;             // why there can be no value (a string constant); else empty
 };

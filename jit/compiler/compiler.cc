@@ -84,7 +84,9 @@ absl::string_view HeadOp(const Graph& region) {
     switch (ir::GetOpInfo(node->op()).family) {
       case ir::OpFamily::contraction:
       case ir::OpFamily::indexed:
+      case ir::OpFamily::matrix:
       case ir::OpFamily::order:
+      case ir::OpFamily::spectrum:
         return ir::OpName(node->op());
       default:
         if (node->op() != Op::kParameter) head = ir::OpName(node->op());

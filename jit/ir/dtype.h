@@ -1,7 +1,7 @@
 // Element types of tensors, and the two 16-bit float storage types.
 //
-// Complex, string, resource and quantized types have no place here: graphs that use them stay with
-// the host.  The table is dtype_list.inc.
+// String, resource and quantized types have no place here: graphs that use them stay with the host.
+// A complex tensor is two real ones (docs/design/complex.md).  The table is dtype_list.inc.
 #ifndef TEKTITE_JIT_IR_DTYPE_H_
 #define TEKTITE_JIT_IR_DTYPE_H_
 

@@ -32,6 +32,8 @@ enum class OpFamily : uint8_t {
   contraction,
   order,
   selection,
+  spectrum,
+  matrix,
   structure,
 };
 

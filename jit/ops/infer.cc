@@ -241,6 +241,10 @@ absl::StatusOr<Shapes> InferOfFamily(const InferContext& c, ir::OpFamily family)
       return InferOrder(c);
     case OpFamily::selection:
       return InferSelection(c);
+    case OpFamily::spectrum:
+      return InferSpectrum(c);
+    case OpFamily::matrix:
+      return InferMatrix(c);
     case OpFamily::structure:
       return InferStructure(c);
   }

@@ -83,6 +83,8 @@ absl::StatusOr<Shapes> InferReduction(const InferContext& c);
 absl::StatusOr<Shapes> InferContraction(const InferContext& c);
 absl::StatusOr<Shapes> InferOrder(const InferContext& c);
 absl::StatusOr<Shapes> InferSelection(const InferContext& c);
+absl::StatusOr<Shapes> InferSpectrum(const InferContext& c);
+absl::StatusOr<Shapes> InferMatrix(const InferContext& c);
 absl::StatusOr<Shapes> InferStructure(const InferContext& c);
 
 // The most elements that a static shape's sizes may multiply to, zeros left out, so that offsets,

@@ -66,6 +66,18 @@ int64_t Work(const Node& node) {
                std::max<int64_t>(1, node.operand_shape(0).dim(d).value());
       }
       return work;
+    case Op::kFft:
+    case Op::kInverseRealFft:
+    case Op::kRealFft:
+      return work * std::max<int64_t>(1, node.shape().dim(node.Int(Attr::dimension)).value());
+    case Op::kCholesky:
+    case Op::kEigh:
+    case Op::kQr:
+    case Op::kSolve:
+    case Op::kSvd:
+    case Op::kTriangularSolve:
+    case Op::kTridiagonalSolve:
+      return work * std::max<int64_t>(1, 16 * node.operand_shape(0).dims().back().value());
     default:
       return work;
   }

@@ -129,6 +129,7 @@ class FusionBuilder {
   static bool ReadsOwnOperands(const FusionGroup& group, const Node& node) {
     const ir::OpFamily family = ir::GetOpInfo(node.op()).family;
     if (family == ir::OpFamily::selection || family == ir::OpFamily::order) return true;
+    if (family == ir::OpFamily::spectrum || family == ir::OpFamily::matrix) return true;
     if (group.kind == FusionKind::kAttention) return node.op() == Op::kDotGeneral;
     return &node == group.root && group.kind != FusionKind::kRow &&
            group.kind != FusionKind::kReduce;

@@ -44,6 +44,8 @@ absl::StatusOr<Literals> EvalReduction(const EvalContext& c);
 absl::StatusOr<Literals> EvalContraction(const EvalContext& c);
 absl::StatusOr<Literals> EvalOrder(const EvalContext& c);
 absl::StatusOr<Literals> EvalSelection(const EvalContext& c);
+absl::StatusOr<Literals> EvalSpectrum(const EvalContext& c);
+absl::StatusOr<Literals> EvalMatrix(const EvalContext& c);
 absl::StatusOr<Literals> EvalStructure(const EvalContext& c);
 
 // A verified static graph on arguments that fit; regions are run through this.

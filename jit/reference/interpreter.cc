@@ -46,6 +46,10 @@ absl::StatusOr<Literals> EvalNode(const EvalContext& c) {
       return EvalOrder(c);
     case OpFamily::selection:
       return EvalSelection(c);
+    case OpFamily::spectrum:
+      return EvalSpectrum(c);
+    case OpFamily::matrix:
+      return EvalMatrix(c);
     case OpFamily::structure:
       return EvalStructure(c);
   }

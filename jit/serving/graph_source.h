@@ -50,6 +50,11 @@ class GraphSource {
 
   int num_args() const { return num_args_; }
   int num_results() const { return num_results_; }
+  // Its type is complex, and its last dimension the two parts of a number, which the host's shapes
+  // do not have.
+  bool IsComplexResult(int result) const {
+    return result < static_cast<int>(complex_results_.size()) && complex_results_[result];
+  }
   // Of the host's graph, by which the cost of compiling is estimated; 0: unknown.
   int num_ops() const { return num_ops_; }
   // Arguments whose values the code depends on, ascending.
@@ -66,6 +71,7 @@ class GraphSource {
   int num_args_ = 0;
   int num_results_ = 0;
   int num_ops_ = 0;
+  std::vector<bool> complex_results_;  // missing: not complex
   std::vector<int> compile_time_args_;
   std::vector<std::vector<Size>> sizes_;  // by argument; empty: nothing is said
 };

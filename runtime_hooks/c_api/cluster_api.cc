@@ -1,13 +1,16 @@
 // The clusters' part of tektite.h.
 #include <cstddef>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "clustering/graph_def/data_type.h"
 #include "jit/base/status.h"
 #include "jit/compiler/background.h"
 #include "jit/serving/cluster.h"
@@ -21,6 +24,7 @@ using tektite::CatchAll;
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
 using tektite::c_api::SetStatus;
+using tektite::graph_def::DataType;
 using tektite::runtime::MemorySpace;
 using tektite::serving::Cluster;
 using tektite::serving::GraphSource;
@@ -48,10 +52,15 @@ std::optional<MemorySpace> SpaceOf(int32_t space) {
   return std::nullopt;
 }
 
+// A complex tensor is a real one inside, whose last dimension are its two parts.
+std::optional<DataType> PartTypeOf(int32_t dtype) {
+  return tektite::graph_def::PartType(static_cast<DataType>(dtype));
+}
+
 // The host's callbacks, as the runtime wants them.
 class AbiHost : public tektite::runtime::CallHost {
  public:
-  explicit AbiHost(const tektite_call& call) : call_(call) {}
+  AbiHost(const tektite_call& call, const GraphSource& source) : call_(call), source_(source) {}
 
   MemorySpace ResultSpace() override {
     return call_.result_space == TEKTITE_HOST ? MemorySpace::kHost : MemorySpace::kDevice;
@@ -63,11 +72,18 @@ class AbiHost : public tektite::runtime::CallHost {
     return pool;
   }
   void* Allocate(int result, const tektite::runtime::TensorType& type) override {
-    return call_.allocate(call_.context, result, tektite::ir::DTypeToTensorFlow(type.dtype),
-                          static_cast<int32_t>(type.dims.size()), type.dims.data());
+    int32_t dtype = tektite::ir::DTypeToTensorFlow(type.dtype);
+    auto rank = static_cast<int32_t>(type.dims.size());
+    if (source_.IsComplexResult(result)) {
+      dtype = type.dtype == tektite::ir::DType::kF64 ? kComplex128 : kComplex64;
+      --rank;
+    }
+    return call_.allocate(call_.context, result, dtype, rank, type.dims.data());
   }
   bool Forward(int result, int argument) override {
-    return call_.forward != nullptr && call_.forward(call_.context, result, argument) == 0;
+    const bool is_complex = PartTypeOf(call_.args[argument].dtype).has_value();
+    if (call_.forward == nullptr || is_complex != source_.IsComplexResult(result)) return false;
+    return call_.forward(call_.context, result, argument) == 0;
   }
   bool IsCancelled() override {
     return call_.is_cancelled != nullptr && call_.is_cancelled(call_.context) != 0;
@@ -86,7 +102,11 @@ class AbiHost : public tektite::runtime::CallHost {
   }
 
  private:
+  static constexpr auto kComplex64 = static_cast<int32_t>(DataType::kComplex64);
+  static constexpr auto kComplex128 = static_cast<int32_t>(DataType::kComplex128);
+
   const tektite_call& call_;
+  const GraphSource& source_;
 };
 
 // The size of the struct in the first header of this ABI version.
@@ -105,9 +125,12 @@ absl::Status CheckCall(const tektite_call& call) {
 
 absl::Status Run(Cluster& cluster, const tektite_call& call) {
   absl::InlinedVector<tektite::serving::Tensor, 16> args(call.num_args);
+  std::deque<std::vector<int64_t>> complex_dims;
   for (int i = 0; i < call.num_args; ++i) {
     const tektite_tensor& tensor = call.args[i];
-    const std::optional<tektite::ir::DType> dtype = tektite::ir::DTypeFromTensorFlow(tensor.dtype);
+    const std::optional<DataType> part = PartTypeOf(tensor.dtype);
+    const std::optional<tektite::ir::DType> dtype =
+        tektite::ir::DTypeFromTensorFlow(part ? static_cast<int32_t>(*part) : tensor.dtype);
     if (!dtype)
       return cluster.Refuse(
           tektite::Unimplemented("argument ", i, ": element type ", tensor.dtype));
@@ -120,8 +143,13 @@ absl::Status Run(Cluster& cluster, const tektite_call& call) {
     }
     args[i] = {tensor.data, absl::MakeConstSpan(tensor.dims, tensor.rank), *dtype, tensor.version,
                *space};
+    if (!part) continue;
+    std::vector<int64_t>& dims =
+        complex_dims.emplace_back(args[i].dims.begin(), args[i].dims.end());
+    dims.push_back(2);
+    args[i].dims = dims;
   }
-  AbiHost host(call);
+  AbiHost host(call, cluster.source());
   tektite::serving::Call translated;
   translated.args = args;
   translated.host = &host;

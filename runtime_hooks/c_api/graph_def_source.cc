@@ -90,6 +90,9 @@ class FromGraphDef : public serving::GraphSource {
       is_variable_[index] = node.attrs.Type("T") == DataType::kResource;
       sizes_.resize(num_args_);
       sizes_[index] = KnownSizes(node);
+    } else {
+      complex_results_.resize(num_results_);
+      complex_results_[index] = graph_def::PartType(node.attrs.Type("T")).has_value();
     }
     return absl::OkStatus();
   }

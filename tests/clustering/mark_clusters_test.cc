@@ -186,10 +186,15 @@ TEST(MarkClusters, LeavesWhatAnotherCompilerMustCompile) {
 
 TEST(MarkClusters, LeavesTypesThatAreNotCompiled) {
   const std::string text = "attr { key: 'Tout' value { type: DT_STRING } }";
-  EXPECT_EQ(WhyNot(Input("x") + Node("a", "Identity", {"x"},
+  EXPECT_EQ(WhyNot(Input("x") + Node("a", "Relu", {"x"},
                                      Attr("U", "list { type: [DT_FLOAT, DT_COMPLEX64] }")),
                    "a"),
             "UNSUPPORTED_TYPE");
+  const std::string complex = Attr("Tx", "type: DT_COMPLEX64");
+  EXPECT_EQ(
+      Clusters(Input("x") + Node("a", "Neg", {"x"}, complex) + Node("b", "Real", {"a"}, complex)),
+      "a b");
+  EXPECT_EQ(WhyNot(Input("x") + Node("a", "Tan", {"x"}, complex), "a"), "UNSUPPORTED_TYPE");
   EXPECT_EQ(WhyNot(Input("x") + Node("a", "Exp", {"x"}, text), "a"), "UNSUPPORTED_TYPE");
   // TensorFlow has no Where of this type, and the user must see its error.
   EXPECT_EQ(WhyNot(Input("x") + absl::StrCat("node { name: 'a' op: 'Where' input: 'x' ",

@@ -133,7 +133,18 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 "
             "NonMaxSuppressionV5 Where");
   EXPECT_EQ(OpsThat(OpFacts::kNot16Bit),
-            "ListDiff Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2");
+            "Cholesky ListDiff MatrixInverse MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 "
+            "Svd TridiagonalMatMul TridiagonalSolve Unique UniqueV2 UniqueWithCounts "
+            "UniqueWithCountsV2");
+  EXPECT_EQ(OpsThat(OpFacts::kOfComplex),
+            "Angle Complex ComplexAbs Conj FFT FFT2D FFT3D IFFT IFFT2D IFFT3D IRFFT IRFFT2D "
+            "IRFFT3D Imag RFFT RFFT2D RFFT3D Real");
+  for (const char* op : {"Conj", "FFT", "Mul", "Identity", "Const"}) {
+    EXPECT_TRUE(FactsOf(op).TakesComplex()) << op;
+  }
+  for (const char* op : {"Relu", "Tan", "Cholesky", "Conv2D", "While"}) {
+    EXPECT_FALSE(FactsOf(op).TakesComplex()) << op;
+  }
   EXPECT_EQ(OpsThat(OpFacts::kReturnsResource),
             "HashTableV2 Iterator MutableHashTableV2 VarHandleOp");
   EXPECT_EQ(OpsThat(OpFacts::kEnter), "Enter RefEnter");
@@ -183,7 +194,8 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
             "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorListElementShape "
             "TensorListFromTensor TensorListLength ToBool VariableShape");
   EXPECT_EQ(ops(Work::kContraction),
-            "BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum MatMul _FusedMatMul");
+            "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "
+            "MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 Svd _FusedMatMul");
   EXPECT_EQ(ops(Work::kSuppression), OpsThat(OpFacts::kSelectsBoxes));
   for (const char* op :
        {"Conv2D", "Conv3DBackpropInputV2", "DepthwiseConv2dNative", "_FusedConv3D"}) {

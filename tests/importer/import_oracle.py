@@ -113,9 +113,19 @@ def add_retval(graph: graph_pb2.GraphDef, index: int, tensor: Any) -> None:
 
 def type_text(x: np.ndarray, symbolic: Symbolic) -> str:
     """f32[2,3]; with symbols, such sizes above 1 of floats become one symbol each size: f32[n2,n3]."""
-    symbols = x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16
-    sizes = (f"n{d}" if symbols and d > 1 and symbolic(d, i) else str(d) for i, d in enumerate(x.shape))
-    return f"{IR_TYPES[x.dtype]}[{','.join(sizes)}]"
+    symbols = x.dtype.kind in "fc" or x.dtype == ml_dtypes.bfloat16
+    sizes = [f"n{d}" if symbols and d > 1 and symbolic(d, i) else str(d) for i, d in enumerate(x.shape)]
+    if x.dtype.kind == "c":
+        sizes.append("2")
+    return f"{IR_TYPES[as_parts(x).dtype]}[{','.join(sizes)}]"
+
+
+def as_parts(x: np.ndarray) -> np.ndarray:
+    """Complex numbers as the importer sees them: real ones with one more dimension, of the two parts."""
+    if x.dtype.kind != "c":
+        return x
+    part = np.float32 if x.dtype == np.complex64 else np.float64
+    return np.stack([x.real, x.imag], axis=-1).astype(part)
 
 
 def static(size: int, place: int) -> bool:
@@ -129,7 +139,7 @@ def interpret(closed: ClosedGraph, binary: Path, symbolic: Symbolic = static) ->
         (path / "graph.pb").write_bytes(closed.graph.SerializeToString())
         arguments = []
         for i, x in enumerate(closed.arguments):
-            (path / f"arg{i}").write_bytes(np.ascontiguousarray(x).tobytes())
+            (path / f"arg{i}").write_bytes(np.ascontiguousarray(as_parts(x)).tobytes())
             arguments.append(f"{type_text(x, symbolic)}:{type_text(x, static)}={path / f'arg{i}'}")
         process = subprocess.run(
             [str(binary), str(path / "graph.pb"), folder, *arguments],
@@ -188,7 +198,7 @@ def float_differences(got: np.ndarray, want: np.ndarray, ulps: int, rel: float) 
 
 def run_tensorflow(closed: ClosedGraph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     flat = tf.nest.flatten(closed.function(*[tf.constant(x) for x in inputs]))
-    return [np.asarray(t) for t in flat]
+    return [as_parts(np.asarray(t)) for t in flat]
 
 
 def check(case: Case, binary: Path, symbolic: Symbolic = static) -> None:

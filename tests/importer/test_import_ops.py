@@ -9,11 +9,13 @@ import pytest
 from tensorflow.python.framework import op_def_registry
 
 import import_cases_assertions
+import import_cases_complex
 import import_cases_convolution
 import import_cases_elementwise
 import import_cases_images
 import import_cases_layers
 import import_cases_loops
+import import_cases_matrices
 import import_cases_movement
 import import_cases_optimizers
 import import_cases_quantization
@@ -39,6 +41,8 @@ CASES = (
     + import_cases_selections.CASES
     + import_cases_windows.CASES
     + import_cases_loops.CASES
+    + import_cases_complex.CASES
+    + import_cases_matrices.CASES
 )
 UNTESTABLE = {"Const", "_Arg"}
 

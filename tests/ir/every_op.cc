@@ -152,6 +152,22 @@ graph @suppression(%b: f32[n,4], %s: f32[n], %m: s32[], %o: f32[]) -> (s32[n], f
   %4:3 : (s32[n], f32[n], s64[]) = non_max_suppression(%b, %s, %m, %o, %o, %o) {shape = (n)}
   return %4#0, %4#1, %4#2
 }
+graph @spectrum(%x: f32[n,6]) -> (f32[n,6], f32[n,4], f32[n,6]) {
+  %1:2 : (f32[n,4], f32[n,4]) = real_fft(%x) {dimension = 1}
+  %2: f32[n,6] = inverse_real_fft(%1#0, %1#1) {dimension = 1, shape = (6)}
+  %3:2 : (f32[n,6], f32[n,6]) = fft(%x, %2) {dimension = 0, inverse = true}
+  return %3#0, %1#1, %3#1
+}
+graph @matrix(%x: f32[n,3,3], %y: f32[n,3,2]) -> (bool[n], f32[n,3,2], f32[n,3,3], f32[n,3]) {
+  %2:2 : (f32[n,3,3], bool[n]) = cholesky(%x)
+  %3:2 : (f32[n,3,2], bool[n]) = triangular_solve(%2#0, %y) {lower = true, transpose_a = false}
+  %4:2 : (f32[n,3,2], bool[n]) = solve(%x, %3#0)
+  %5:2 : (f32[n,3,2], bool[n]) = tridiagonal_solve(%x, %4#0) {pivots = true}
+  %6:3 : (f32[n,3,2], f32[n,2,2], bool[n]) = qr(%5#0) {full = false}
+  %7:3 : (f32[n,3], f32[n,3,3], bool[n]) = eigh(%x) {vectors = true}
+  %8:4 : (f32[n,3], f32[n,3,3], f32[n,3,3], bool[n]) = svd(%x) {full = true, vectors = true}
+  return %8#3, %6#0, %7#1, %8#0
+}
 graph @structure(%x: f32[n], %p: bool[]) -> (f32[n], f32[n], bool[]) {
   %2: f32[n] = call(%x)
     graph @body(%0: f32[n]) -> (f32[n]) {

@@ -305,6 +305,46 @@ TEST(Infer, OrderAndRandom) {
          {"unique", {"f32[n]"}, "dtype = f32", "with numbers of type f32"}});
 }
 
+TEST(Infer, Spectrum) {
+  Check({{"fft", {"f32[n,8]", "f32[n,8]"}, "dimension = 1, inverse = true", "f32[n,8] f32[n,8]"},
+         {"fft", {"f32[8]", "f32[9]"}, "dimension = 0", "the parts differ"},
+         {"fft", {"f16[8]", "f16[8]"}, "dimension = 0", "not defined for f16[8]"},
+         {"fft", {"f32[8]", "f32[8]"}, "dimension = 1", "'dimension' must be"},
+         {"real_fft", {"f64[8,n]"}, "dimension = 0", "f64[5,n] f64[5,n]"},
+         {"real_fft", {"f32[9]"}, "dimension = 0", "f32[5] f32[5]"},
+         {"inverse_real_fft", {"f32[5]", "f32[5]"}, "dimension = 0, shape = (9)", "f32[9]"},
+         {"inverse_real_fft",
+          {"f32[5]", "f32[5]"},
+          "dimension = 0, shape = (7)",
+          "there must be n / 2 + 1 numbers"},
+         {"inverse_real_fft",
+          {"f32[5]", "f32[5]"},
+          "dimension = 0, shape = (8, 1)",
+          "shape must have one dimension"}});
+}
+
+TEST(Infer, Matrix) {
+  Check({{"cholesky", {"f32[n,4,4]"}, "", "f32[n,4,4] bool[n]"},
+         {"cholesky", {"f32[4,3]"}, "", "the matrix must be square"},
+         {"cholesky", {"s32[4,4]"}, "", "not defined for s32[4,4]"},
+         {"cholesky", {"f32[4]"}, "", "not defined for f32[4]"},
+         {"triangular_solve", {"f64[4,4]", "f64[4,k]"}, "lower = true", "f64[4,k] bool[]"},
+         {"solve", {"f32[2,4,4]", "f32[2,4,1]"}, "", "f32[2,4,1] bool[2]"},
+         {"solve", {"f32[2,4,4]", "f32[3,4,1]"}, "", "numbers of matrices differ"},
+         {"solve", {"f32[4,4]", "f32[3,1]"}, "", "rows differ"},
+         {"solve", {"f32[4,4]", "f64[4,1]"}, "", "not defined for f32[4,4] and f64[4,1]"},
+         {"qr", {"f32[7,4]"}, "full = false", "f32[7,4] f32[4,4] bool[]"},
+         {"qr", {"f32[4,7]"}, "full = false", "f32[4,4] f32[4,7] bool[]"},
+         {"qr", {"f32[7,4]"}, "full = true", "f32[7,7] f32[7,4] bool[]"},
+         {"eigh", {"f32[b,4,4]"}, "vectors = true", "f32[b,4] f32[b,4,4] bool[b]"},
+         {"eigh", {"f32[4,4]"}, "vectors = false", "f32[4] bool[]"},
+         {"svd", {"f32[4,7]"}, "vectors = true", "f32[4] f32[4,4] f32[7,4] bool[]"},
+         {"svd", {"f32[4,7]"}, "full = true, vectors = true", "f32[4] f32[4,4] f32[7,7] bool[]"},
+         {"svd", {"f32[b,4,7]"}, "", "f32[b,4] bool[b]"},
+         {"tridiagonal_solve", {"f32[3,n]", "f32[n,2]"}, "pivots = true", "f32[n,2] bool[]"},
+         {"tridiagonal_solve", {"f32[2,9]", "f32[9,2]"}, "", "there must be three diagonals"}});
+}
+
 TEST(Infer, Structure) {
   const char identity[] = "graph @f(%x: f32[n]) -> (f32[n]) { return %x }";
   EXPECT_EQ(InferTypes("call", {"f32[n]"}, "", identity), "f32[n]");

@@ -23,6 +23,28 @@ TEST(Order, SortIsStableAndNanIsGreatest) {
   EXPECT_EQ(RunOp("sort", {"bool[0]{}"}, "dimension = 0"), "bool[0]{}");
 }
 
+TEST(Spectrum, OfTwoNumbers) {
+  EXPECT_EQ(RunOp("real_fft", {"f32[2]{1, 3}"}, "dimension = 0"), "f32[2]{4, -2} f32[2]{0, 0}");
+  EXPECT_EQ(
+      RunOp("inverse_real_fft", {"f32[2]{4, -2}", "f32[2]{7, 7}"}, "dimension = 0, shape = (2)"),
+      "f32[2]{1, 3}");
+}
+
+TEST(Matrix, SmallOnes) {
+  EXPECT_EQ(RunOp("cholesky", {"f32[2,2]{4, 9, 2, 10}"}, ""), "f32[2,2]{2, 0, 1, 3} bool[]{true}");
+  EXPECT_EQ(RunOp("triangular_solve", {"f32[2,2]{2, 9, 1, 3}", "f32[2,1]{4, 8}"}, "lower = true"),
+            "f32[2,1]{2, 2} bool[]{true}");
+  EXPECT_EQ(RunOp("triangular_solve", {"f32[2,2]{2, 9, 4, 3}", "f32[2,1]{16, 6}"},
+                  "lower = true, transpose_a = true"),
+            "f32[2,1]{4, 2} bool[]{true}");
+  EXPECT_EQ(RunOp("solve", {"f32[2,2]{0, 2, 1, 1}", "f32[2,1]{4, 5}"}, ""),
+            "f32[2,1]{3, 2} bool[]{true}");
+  EXPECT_EQ(RunOp("eigh", {"f32[2,2]{3, 9, 0, -1}"}, ""), "f32[2]{-1, 3} bool[]{true}");
+  EXPECT_EQ(RunOp("svd", {"f32[2,2]{0, 2, -3, 0}"}, ""), "f32[2]{3, 2} bool[]{true}");
+  EXPECT_EQ(RunOp("tridiagonal_solve", {"f32[3,2]{1, 9, 2, 4, 9, 2}", "f32[2,1]{5, 8}"}, ""),
+            "f32[2,1]{2, 1} bool[]{true}");
+}
+
 TEST(Order, TopK) {
   EXPECT_EQ(RunOp("top_k", {"f32[2,3]{1, 3, 3, -1, -0, 0}"}, "k = 2"),
             "f32[2,2]{3, 3, -0, 0} s32[2,2]{1, 2, 1, 2}");

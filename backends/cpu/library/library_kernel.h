@@ -40,6 +40,12 @@ class LibraryKernel : public backend::HostKernel {
   backend::LaunchPlan plan_;
 };
 
+// matrix_kernels.cc: an op of the family `matrix` with static shapes.
+absl::StatusOr<KernelPtr> MakeMatrixKernel(const ir::Node& op, Buffers buffers);
+// spectrum_kernels.cc: an op of the family `spectrum` with static shapes.
+absl::StatusOr<KernelPtr> MakeSpectrumKernel(const ir::Node& op, Buffers buffers);
+// long_spectrum_kernels.cc: null where lines are short, or enough to fill a vector.
+KernelPtr MakeLongSpectrum(const ir::Node& op, Buffers buffers);
 // order_kernels.cc: sort and top_k with static shapes.
 absl::StatusOr<KernelPtr> MakeOrderKernel(const ir::Node& op, Buffers buffers);
 // selection_kernels.cc: an op of the family `selection` with static shapes.

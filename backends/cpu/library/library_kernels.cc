@@ -12,6 +12,28 @@ namespace tektite::cpu {
 using ir::Node;
 using ir::Op;
 
+namespace {
+
+using FamilyMaker = absl::StatusOr<KernelPtr> (*)(const Node&, Buffers);
+
+// Null for a family that has code made for it.
+FamilyMaker MakerOf(ir::OpFamily family) {
+  switch (family) {
+    case ir::OpFamily::matrix:
+      return &MakeMatrixKernel;
+    case ir::OpFamily::order:
+      return &MakeOrderKernel;
+    case ir::OpFamily::selection:
+      return &MakeSelectionKernel;
+    case ir::OpFamily::spectrum:
+      return &MakeSpectrumKernel;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
   const ir::Graph& region = fusion.region();
   const Node* op = nullptr;
@@ -21,9 +43,8 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
     op = node.get();
   }
   if (op == nullptr) return Unimplemented("no library kernel for a fusion without ops");
-  const ir::OpFamily family = ir::GetOpInfo(op->op()).family;
-  const bool selects = family == ir::OpFamily::selection, orders = family == ir::OpFamily::order;
-  if (!selects && !orders) return Unimplemented("no library kernel for ", op->Describe());
+  const FamilyMaker make = MakerOf(ir::GetOpInfo(op->op()).family);
+  if (make == nullptr) return Unimplemented("no library kernel for ", op->Describe());
   if (ir::HasSymbols(region)) return SizedAtLaunch(fusion, &MakeLibraryKernel);
   Buffers buffers;
   for (ir::Value v : op->operands()) {
@@ -39,8 +60,7 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
     }
     buffers.results[output.index] = region.num_parameters() + static_cast<int>(i);
   }
-  if (selects) return MakeSelectionKernel(*op, std::move(buffers));
-  return MakeOrderKernel(*op, std::move(buffers));
+  return make(*op, std::move(buffers));
 }
 
 }  // namespace tektite::cpu

@@ -1,12 +1,13 @@
 // Kernels that are compiled with this library instead of at run time: sorting, selections,
-// look-ups, suppression of overlapping boxes.
+// look-ups, suppression of overlapping boxes, Fourier transforms, factorizations of matrices.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(auto kernel, MakeLibraryKernel(fusion));
 //   kernel->Run(frame, 0, kernel->Plan({}).num_chunks);
 //
 // Why: what they do is decided by the data, comparison by comparison, so that code made for one
-// shape gains nothing over a template of the element type.  They take a fusion of one op whose
-// operands are the fusion's own.  With symbols, one is made for each set of sizes that comes
+// shape gains nothing over a template of the element type.  Transforms and factorizations are long
+// programs whose inner loops the C++ compiler vectorizes as well.  They take a fusion of one op
+// whose operands are the fusion's own.  With symbols, one is made for each set of sizes that comes
 // (sized_at_launch.h).
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNELS_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_LIBRARY_KERNELS_H_

@@ -21,12 +21,21 @@ absl::Status FoldExpandDims(NodeImport& op) {
 }
 
 // Stacking scalars, or whole tensors along a new first dimension.
+// Along the first dimension, or vectors side by side, as tables of paddings are made.
 absl::Status FoldPack(NodeImport& op) {
-  if (op.attrs().Int("axis", 0) != 0 || op.num_inputs() == 0) return NotShapeArithmetic();
+  if (op.num_inputs() == 0) return NotShapeArithmetic();
+  const int rank = op.InputRank(0);
+  TEKTITE_ASSIGN_OR_RETURN(const int axis, op.NormalizeAxis(op.attrs().Int("axis", 0), rank + 1));
+  if (axis != 0 && rank != 1) return NotShapeArithmetic();
   Dims dims = op.InputDims(0), result;
-  dims.insert(dims.begin(), Dim(op.num_inputs()));
-  for (int i = 0; i < op.num_inputs(); ++i) {
-    result.insert(result.end(), KnownElements(op, i).begin(), KnownElements(op, i).end());
+  dims.insert(dims.begin() + axis, Dim(op.num_inputs()));
+  const size_t in_a_row = axis == 0 ? KnownElements(op, 0).size() : 1;
+  for (size_t first = 0; first < KnownElements(op, 0).size(); first += in_a_row) {
+    for (int i = 0; i < op.num_inputs(); ++i) {
+      const Dims& elements = KnownElements(op, i);
+      if (elements.size() != KnownElements(op, 0).size()) return NotShapeArithmetic();
+      result.insert(result.end(), elements.begin() + first, elements.begin() + first + in_a_row);
+    }
   }
   return op.ReturnContents(op.InputDType(0), dims, result);
 }
@@ -39,17 +48,23 @@ absl::Status FoldUnpack(NodeImport& op) {
   return absl::OkStatus();
 }
 
+// Along the first dimension.
 absl::Status FoldConcat(NodeImport& op) {
   if (op.num_inputs() < 2) return NotShapeArithmetic();
-  int axis_at = op.op() == "Concat" ? 0 : op.num_inputs() - 1;
-  Dims result;
+  const int axis_at = op.op() == "Concat" ? 0 : op.num_inputs() - 1;
+  const int first = axis_at == 0 ? 1 : 0, rank = op.InputRank(first);
+  if (rank < 1) return NotShapeArithmetic();
+  TEKTITE_ASSIGN_OR_RETURN(const int axis, op.RequireAxis(axis_at, rank));
+  if (axis != 0) return NotShapeArithmetic();
+  Dims dims = op.InputDims(first), result;
+  dims[0] = Dim(0);
   for (int i = 0; i < op.num_inputs(); ++i) {
     if (i == axis_at) continue;
-    if (op.InputRank(i) != 1) return NotShapeArithmetic();
+    if (op.InputRank(i) != rank) return NotShapeArithmetic();
+    dims[0] = dims[0] + op.InputDims(i)[0];
     result.insert(result.end(), KnownElements(op, i).begin(), KnownElements(op, i).end());
   }
-  DType dtype = op.InputDType(axis_at == 0 ? 1 : 0);
-  return op.ReturnContents(dtype, {Dim(static_cast<int64_t>(result.size()))}, result);
+  return op.ReturnContents(op.InputDType(first), dims, result);
 }
 
 absl::Status FoldStridedSlice(NodeImport& op) {
