@@ -28,11 +28,13 @@ Value ConstantToTheRight(Node* node, FuncBuilder& b) {
 }
 
 // add(add(%x, 1), 2)  ->  add(%x, add(1, 2))        integers; max and min of any type
+// Not of constants alone: ConstantToTheRight would turn that round for ever.
 Value AssociateConstants(Node* node, FuncBuilder& b) {
   const bool exact =
       !ir::IsFloat(node->shape().dtype()) || node->op() == Op::kMax || node->op() == Op::kMin;
   Node* inner = Producer(node->operand(0), node->op());
-  if (!exact || !inner || !IsConstant(node->operand(1)) || !IsConstant(inner->operand(1))) {
+  if (!exact || !inner || !IsConstant(node->operand(1)) || !IsConstant(inner->operand(1)) ||
+      IsConstant(inner->operand(0))) {
     return {};
   }
   return b.Binary(node->op(), inner->operand(0),
