@@ -1,5 +1,7 @@
 #include "clustering/importer/live_nodes.h"
 
+#include "clustering/graph_def/assignments.h"
+
 namespace tektite::importer {
 
 std::vector<int> LiveNodes(const graph_def::GraphIndex& index) {
@@ -7,10 +9,7 @@ std::vector<int> LiveNodes(const graph_def::GraphIndex& index) {
   const std::vector<int>& order = index.order();
   std::vector<int> result;
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    if (index.node(*it).op == "_Retval" ||
-        index.facts(*it).Is(clustering::OpFacts::kWritesVariable)) {
-      live[*it] = true;
-    }
+    if (index.node(*it).op == "_Retval" || graph_def::MayAssign(index, *it)) live[*it] = true;
     if (!live[*it]) continue;
     result.push_back(*it);
     for (const graph_def::GraphIndex::Edge& edge : index.inputs(*it)) {

@@ -8,7 +8,8 @@
 
 namespace tektite::importer {
 
-// What the _Retval nodes and assignments reach backwards over data edges, in the index's order.
+// What the _Retval nodes and those that may assign to variables reach backwards over data edges, in
+// the index's order.
 std::vector<int> LiveNodes(const graph_def::GraphIndex& index);
 
 }  // namespace tektite::importer

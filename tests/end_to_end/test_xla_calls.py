@@ -82,7 +82,7 @@ inner = jit(lambda x: x + tf.random.stateless_uniform([6], [1, 2]) * 0.0)
 def f(x):
     return inner(x) * 2.0
 """),
-    "a variable that is assigned to": (0, """
+    "a variable that is assigned to": (1, """
 def step(x):
     b.assign(tf.ones_like(b) * 2.0)
     return tf.tanh(x) + b
