@@ -17,7 +17,8 @@ LAYERS = {
     "simple rnn": ("[L.SimpleRNN(12, return_sequences=True)]", ""),
     "bidirectional": ("[L.Bidirectional(L.LSTM(8, return_sequences=True)), L.Bidirectional(L.GRU(5), merge_mode='sum')]",
                       ""),
-    "bidirectional of two kinds": ("[L.Bidirectional(L.LSTM(6), backward_layer=L.LSTM(6, activation='softsign', go_backwards=True))]", ""),
+    "bidirectional of two kinds": ("[L.Bidirectional(L.LSTM(6), backward_layer="
+                                   "L.LSTM(6, activation='softsign', go_backwards=True))]", ""),
     "cells": ("[L.RNN([L.LSTMCell(8), L.GRUCell(7), L.SimpleRNNCell(6)], return_sequences=True)]", ""),
     "masked lstm": ("[L.LSTM(12)]", "mask"),
     "masked sequences": ("[L.Bidirectional(L.LSTM(6, return_sequences=True)), L.GRU(4)]", "mask"),
@@ -98,7 +99,7 @@ def f(x):
 """,
     "leaving from within": """
 def f(x):
-    found, i = False, 0
+    found, i = tf.constant(False), tf.constant(0)
     while not found and i < 9:
         x = tf.abs(x) + 0.5
         found = tf.reduce_sum(x) > 30.0
@@ -258,7 +259,7 @@ def f(x):
 """,
 }
 
-# A session of TensorFlow 1, whose loops are Enter, Merge, Switch and Exit from the start; and a million turns.
+# A session of TensorFlow 1, whose loops are Enter, Merge, Switch and Exit from the start.
 SESSION = """
 tf.compat.v1.disable_control_flow_v2()
 with tf.Graph().as_default():
@@ -269,4 +270,31 @@ with tf.Graph().as_default():
     s = tf.scan(lambda a, r: tf.tanh(a) + r, x)
     with tf.compat.v1.Session() as session:
         report(y=[v for n in (3, 1, 5) for v in session.run([y, z, d, s], {x: normal(n, 6)})])
+"""
+
+LONG = """
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+@tf.function(input_signature=[tf.TensorSpec([4]), tf.TensorSpec([], tf.int32)])
+def plain(x, n):
+    for i in tf.range(n):
+        x = tf.sin(x) + 0.5
+    return x
+
+@tf.function(input_signature=[tf.TensorSpec([4]), tf.TensorSpec([], tf.int32)])
+def choosing(x, n):
+    i = 0
+    while i < n:
+        x = tf.cond(x[0] > 0.5, lambda: tf.sin(x) - 0.5, lambda: x * 1.5 + 0.25)
+        i += 1
+    return x
+
+megabytes = []
+for f in (plain, choosing):
+    f(tf.ones([4]), 1000)
+    before = resident()
+    f(tf.ones([4]), 1000000)
+    megabytes.append(resident() - before)
+report(megabytes=max(megabytes))
 """
