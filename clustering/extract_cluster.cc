@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "clustering/graph_def/assignments.h"
 #include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/output_type.h"
 
@@ -28,9 +29,8 @@ std::string TensorName(const NodeDef& node, int output) {
 bool IsUpdated(const GraphIndex& index, int variable, int output) {
   const auto uses = index.uses(variable);
   return std::any_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
-    const OpFacts& facts = index.facts(use.node);
-    return use.output == output &&
-           (facts.Is(OpFacts::kWritesVariable) || facts.Is(OpFacts::kUpdatesVariable));
+    return use.output == output && (graph_def::MayAssign(index, use.node) ||
+                                    index.facts(use.node).Is(OpFacts::kUpdatesVariable));
   });
 }
 

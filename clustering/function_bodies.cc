@@ -73,11 +73,11 @@ std::string Processor(absl::string_view device, absl::string_view users) {
 }
 
 // Refuses nodes that a body must not hold though a cluster may.
-Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device) {
+Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device, bool in_loop) {
   if (Processor(index.node(i).device, device) != Processor(device, "")) {
     return {Reason::kDEVICE, index.node(i).device};
   }
-  if (index.facts(i).Is(OpFacts::kWritesVariable)) {
+  if (in_loop && index.facts(i).Is(OpFacts::kWritesVariable)) {
     return {Reason::kCONTROL_FLOW, "it assigns to a variable"};
   }
   const int outputs = index.facts(i).IsCompiled() ? 3 : 0;  // no op that counts rows has more
@@ -111,6 +111,7 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, Place place
     return {Reason::kFUNCTION_BODY, absl::StrCat("functions more than ", kMostDepth, " deep")};
   }
   const graph_def::AttrValue* const body = def.attrs.Find("body");
+  place.in_loop |= body != nullptr;
   const size_t first = FirstArgument(def);
   std::vector<bool> known;
   for (size_t i = first; i < static_cast<size_t>(def.NumDataInputs()); ++i) {
@@ -165,7 +166,8 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
     const bool may_be_pruned = facts.IsCompiled() && !facts.Is(OpFacts::kRunsFunctions);
     if (IsEnd(node) || (!is_live[i] && may_be_pruned)) continue;
     Refusal refusal = Compilability(*index, i, options);
-    if (refusal.reason == Reason::kNone) refusal = CheckForBody(*index, i, place.device);
+    if (refusal.reason == Reason::kNone)
+      refusal = CheckForBody(*index, i, place.device, place.in_loop);
     if (const int input = values.UnknownInput(i); refusal.reason == Reason::kNone && input >= 0) {
       refusal = {Reason::kNOT_COMPILE_TIME, absl::StrCat("input ", input)};
     }

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "clustering/graph_def/assignments.h"
 #include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/graph_index.h"
 #include "jit/base/hash.h"
@@ -129,7 +130,7 @@ class Walk {
     int node;
   };
 
-  bool WritesVariable(int node) const { return index_.facts(node).Is(OpFacts::kWritesVariable); }
+  bool WritesVariable(int node) const { return MayAssign(index_, node); }
 
   // Of variables that are written, variable by variable and in order: no data edge says which value
   // a read returns, or which write is the last one.

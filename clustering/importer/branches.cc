@@ -1,4 +1,5 @@
 // If, Case and calls of functions: the branch that is known, or a region for each.
+#include <algorithm>
 #include <utility>
 
 #include "clustering/importer/body_import.h"
@@ -11,6 +12,16 @@ namespace {
 
 using graph_def::GraphIndex;
 
+// The functions have given the variable that is input `i` another content.
+absl::Status Assign(NodeImport& op, int i, Value content) {
+  for (int other = 0; other < op.num_inputs(); ++other) {
+    if (other != i && &op.InputInfo(other) == &op.InputInfo(i)) {
+      return op.Refuse("a variable that it assigns to has two names in it");
+    }
+  }
+  return op.SetVariable(i, content);
+}
+
 // The function's nodes in place of this one; its arguments begin with input `first`.
 absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
   std::vector<TensorInfo> args;
@@ -18,6 +29,11 @@ absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
   Scope inside = op.scope();
   ++inside.depth;
   TEKTITE_ASSIGN_OR_RETURN(op.results(), ImportBody(body, &args, inside));
+  for (int i = first; i < op.num_inputs(); ++i) {
+    const TensorInfo& after = args[i - first];
+    if (!after.is_resource || after.value == op.InputInfo(i).value) continue;
+    TEKTITE_RETURN_IF_ERROR(Assign(op, i, after.value));
+  }
   return absl::OkStatus();
 }
 
@@ -79,7 +95,8 @@ class BranchesImport {
     for (int i = 1; i < op.num_inputs(); ++i) args_.push_back(FactsOf(op.InputInfo(i)));
     for (const GraphIndex* branch : branches) {
       bodies_.push_back(branch);
-      regions_.push_back(std::make_unique<RegionImport>("branch", op.scope()));
+      regions_.push_back(
+          std::make_unique<RegionImport>("branch", RegionImport::Kind::kBranch, op.scope()));
     }
   }
 
@@ -88,6 +105,7 @@ class BranchesImport {
       TEKTITE_RETURN_IF_ERROR(regions_[i]->Import(*bodies_[i], args_));
     }
     TEKTITE_RETURN_IF_ERROR(JoinResults());
+    FindAssigned();
     FuncBuilder& b = op_.b();
     std::vector<Value> operands = {which};
     for (size_t i = 0; i < args_.size(); ++i) {
@@ -104,6 +122,10 @@ class BranchesImport {
           outputs.push_back(v);
         }
       }
+      for (const size_t i : assigned_) {
+        const Value content = region->Assigned(i);
+        outputs.push_back(content ? content : region->args()[i].value);
+      }
       if (checks) outputs.push_back(region->AllChecks());
       num_outputs_ = outputs.size();
       TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Graph> graph,
@@ -118,10 +140,23 @@ class BranchesImport {
     if (checks) op_.Check(results[num_outputs_ - 1]);
     absl::Span<const Value> rest = results;
     for (const TensorInfo& facts : facts_) op_.results().push_back(WithValues(facts, &rest));
+    for (size_t a = 0; a < assigned_.size(); ++a) {
+      TEKTITE_RETURN_IF_ERROR(Assign(op_, static_cast<int>(assigned_[a]) + 1, rest[a]));
+    }
     return absl::OkStatus();
   }
 
  private:
+  // Variables that any branch assigns to.
+  void FindAssigned() {
+    for (size_t i = 0; i < args_.size(); ++i) {
+      const bool assigned = std::any_of(regions_.begin(), regions_.end(), [&](const auto& region) {
+        return static_cast<bool>(region->Assigned(i));
+      });
+      if (assigned) assigned_.push_back(i);
+    }
+  }
+
   // What all branches' results have in common.
   absl::Status JoinResults() {
     for (const TensorInfo& info : regions_[0]->results()) facts_.push_back(FactsOf(info));
@@ -146,6 +181,7 @@ class BranchesImport {
   std::vector<const GraphIndex*> bodies_;
   std::vector<TensorInfo> args_, facts_;
   std::vector<std::unique_ptr<RegionImport>> regions_;
+  std::vector<size_t> assigned_;  // by argument
   size_t num_outputs_ = 0;
 };
 

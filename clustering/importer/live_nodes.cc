@@ -1,5 +1,7 @@
 #include "clustering/importer/live_nodes.h"
 
+#include "clustering/graph_def/assignments.h"
+
 namespace tektite::importer {
 
 using clustering::OpFacts;
@@ -9,9 +11,8 @@ std::vector<int> LiveNodes(const graph_def::GraphIndex& index) {
   const std::vector<int>& order = index.order();
   std::vector<int> result;
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    const OpFacts& facts = index.facts(*it);
-    if (index.node(*it).op == "_Retval" || facts.Is(OpFacts::kWritesVariable) ||
-        facts.Is(OpFacts::kChecks)) {
+    if (index.node(*it).op == "_Retval" || graph_def::MayAssign(index, *it) ||
+        index.facts(*it).Is(OpFacts::kChecks)) {
       live[*it] = true;
     }
     if (!live[*it]) continue;

@@ -8,8 +8,8 @@
 
 namespace tektite::importer {
 
-// What the _Retval nodes, assignments and checks reach backwards over data edges, in the index's
-// order.
+// What the _Retval nodes, checks, and nodes that may assign to variables reach backwards over data
+// edges, in the index's order.
 std::vector<int> LiveNodes(const graph_def::GraphIndex& index);
 
 }  // namespace tektite::importer

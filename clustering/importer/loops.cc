@@ -73,7 +73,7 @@ class LoopImport {
 
   // Whether the loop goes on with the present facts, where they tell.
   absl::StatusOr<std::optional<bool>> KnownCondition() {
-    RegionImport region("condition", op_.scope());
+    RegionImport region("condition", RegionImport::Kind::kOfLoop, op_.scope());
     TensorInfo truth;
     TEKTITE_RETURN_IF_ERROR(ImportCondition(&region, &truth));
     if (!truth.contents) return std::optional<bool>();
@@ -87,7 +87,7 @@ class LoopImport {
 
   // Whether the loop is there.
   absl::StatusOr<bool> Round() {
-    RegionImport body("body", op_.scope());
+    RegionImport body("body", RegionImport::Kind::kOfLoop, op_.scope());
     TEKTITE_RETURN_IF_ERROR(body.Import(*body_, FactsInBody()));
     if (body.results().size() != facts_.size()) return op_.Refuse("its body has other variables");
     bool changed = false;
@@ -99,7 +99,7 @@ class LoopImport {
       if (!status.ok()) return op_.Refuse("loop variable ", i, ": ", status.message());
     }
     if (changed) return false;
-    RegionImport condition("condition", op_.scope());
+    RegionImport condition("condition", RegionImport::Kind::kOfLoop, op_.scope());
     TensorInfo again;
     TEKTITE_RETURN_IF_ERROR(ImportCondition(&condition, &again));
     if (again.contents) return op_.Refuse("it never ends");

@@ -35,7 +35,8 @@ struct Scope {
   FuncBuilder& builder;
   std::vector<Value>& checks;
   FunctionLibrary& functions;
-  int depth = 0;  // functions around this one
+  int depth = 0;         // functions around this one
+  bool in_loop = false;  // one of them is a loop's
 };
 
 class NodeImport {

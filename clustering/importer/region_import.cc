@@ -13,8 +13,8 @@ constexpr int kMostDepth = 6;  // loops in loops: each tries its body a few time
 
 }  // namespace
 
-RegionImport::RegionImport(absl::string_view name, const Scope& around)
-    : around_(around), builder_(name) {}
+RegionImport::RegionImport(absl::string_view name, Kind kind, const Scope& around)
+    : around_(around), kind_(kind), builder_(name) {}
 
 Value RegionImport::AddParameter(Shape shape) {
   const std::string name = absl::StrCat("p", parameters_.size());
@@ -30,10 +30,16 @@ absl::Status RegionImport::Import(const graph_def::GraphIndex& body,
     absl::Span<const Value> values = absl::MakeConstSpan(parameters_).subspan(first);
     args_.push_back(WithValues(fact, &values));
   }
-  std::vector<TensorInfo> args = args_;
-  const Scope scope{builder_, checks_, around_.functions, around_.depth + 1};
-  TEKTITE_ASSIGN_OR_RETURN(results_, ImportBody(body, &args, scope));
+  args_after_ = args_;
+  const Scope scope{builder_, checks_, around_.functions, around_.depth + 1,
+                    around_.in_loop || kind_ == Kind::kOfLoop};
+  TEKTITE_ASSIGN_OR_RETURN(results_, ImportBody(body, &args_after_, scope));
   return absl::OkStatus();
+}
+
+Value RegionImport::Assigned(size_t i) const {
+  if (!args_[i].is_resource || args_after_[i].value == args_[i].value) return {};
+  return args_after_[i].value;
 }
 
 Value RegionImport::AllChecks() {
@@ -65,7 +71,8 @@ absl::StatusOr<const graph_def::GraphIndex*> BodyOf(NodeImport& op,
   if (op.scope().depth >= kMostDepth) return op.Refuse("functions more than ", kMostDepth, " deep");
   absl::StatusOr<const graph_def::GraphIndex*> body = op.scope().functions.Get(function);
   if (!body.ok()) return op.Refuse(body.status().message());
-  TEKTITE_RETURN_IF_ERROR(CheckBody(**body));
+  const bool in_loop = op.scope().in_loop || op.attrs().Find("body") != nullptr;
+  TEKTITE_RETURN_IF_ERROR(CheckBody(**body, in_loop));
   return body;
 }
 

@@ -1,6 +1,6 @@
 // The import of a function's body into a region of the IR, which sees nothing but its parameters.
 //
-//   RegionImport region("body", op.scope());
+//   RegionImport region("body", RegionImport::Kind::kOfLoop, op.scope());
 //   TEKTITE_RETURN_IF_ERROR(region.Import(*body, facts));
 //   region.results();                        // what is known of the function's results
 //   regions.push_back(region.Finish(outputs));
@@ -10,6 +10,7 @@
 #ifndef TEKTITE_CLUSTERING_IMPORTER_REGION_IMPORT_H_
 #define TEKTITE_CLUSTERING_IMPORTER_REGION_IMPORT_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ namespace tektite::importer {
 
 class RegionImport {
  public:
-  RegionImport(absl::string_view name, const Scope& around);
+  enum class Kind : uint8_t { kBranch, kOfLoop };
+  RegionImport(absl::string_view name, Kind kind, const Scope& around);
 
   // `facts` of the arguments; parameters carry what they leave open (carried_values.h).
   absl::Status Import(const graph_def::GraphIndex& body, absl::Span<const TensorInfo> facts);
@@ -32,6 +34,9 @@ class RegionImport {
   FuncBuilder& b() { return builder_; }
   const std::vector<TensorInfo>& args() const { return args_; }
   const std::vector<TensorInfo>& results() const { return results_; }
+  // What the variable that is argument `i` contains in the end; null where the region leaves it as
+  // it was.
+  Value Assigned(size_t i) const;
   const std::vector<Value>& parameters() const { return parameters_; }
   bool HasChecks() const { return !checks_.empty(); }
   // Whether all that has to be checked holds; without checks it does.
@@ -40,8 +45,9 @@ class RegionImport {
 
  private:
   const Scope& around_;
+  const Kind kind_;
   FuncBuilder builder_;
-  std::vector<TensorInfo> args_, results_;
+  std::vector<TensorInfo> args_, args_after_, results_;
   std::vector<Value> parameters_, checks_;
 };
 

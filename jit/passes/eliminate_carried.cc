@@ -7,12 +7,19 @@
 // or if the next turn's value of a needed one does.  TensorFlow's loops carry a counter beside the
 // program's own, and every weight that hoist_products has taken out of a turn.
 //
+// Two that begin equal and whose next values are equal while they are, as two counters' are, become
+// one:
+//
+//   before  %l:3 = while(%0, %0, %h)   condition: %i < 9 & %n < 9   body: %i + 1, %n + 1, f(%n, %h)
+//   after   %l:2 = while(%0, %h)       condition: %i < 9 & %i < 9   body: %i + 1, f(%i, %h)
+//
 // Limits: a loop or a choice in the body needs all of its operands; the repeated passes have run on
-// it before.
+// it before.  Next values are compared as far as kMostDepth ops back.
 #include <algorithm>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/ir/control.h"
 #include "jit/passes/loop_nodes.h"
 #include "jit/passes/pass.h"
 
@@ -65,11 +72,65 @@ std::vector<bool> Needed(const Node& loop) {
   return needed;
 }
 
+constexpr int kMostDepth = 8;
+
+// Whether two values of a region are equal where the parameters `i` and `j` are.
+bool EqualWhere(Value a, Value b, int i, int j, int depth) {
+  if (a == b) return true;
+  const Node &x = *a.node, &y = *b.node;
+  if (x.op() == Op::kParameter && y.op() == Op::kParameter) {
+    const int64_t p = x.Int(Attr::index), q = y.Int(Attr::index);
+    return (p == i && q == j) || (p == j && q == i);
+  }
+  if (depth == 0 || a.index != b.index || x.op() != y.op() || x.shapes() != y.shapes() ||
+      x.num_operands() != y.num_operands() || x.num_regions() + y.num_regions() > 0 ||
+      !(x.attrs() == y.attrs())) {
+    return false;
+  }
+  for (int o = 0; o < x.num_operands(); ++o) {
+    if (!EqualWhere(x.operand(o), y.operand(o), i, j, depth - 1)) return false;
+  }
+  return true;
+}
+
+// Lets one of two values that are equal in every turn be read in the other's place.
+bool JoinEqual(Graph& graph, Node* loop) {
+  const auto is_read = [&](int j) {
+    bool read = !loop->uses(j).empty() || loop->IsOutput(j);
+    for (int r = 0; r < loop->num_regions(); ++r) {
+      const Node* parameter = loop->region(r).parameter(j);
+      for (const ir::Use& use : parameter->uses()) {
+        read |= use.user != Body(*loop).outputs()[j].node;
+      }
+    }
+    return read;
+  };
+  bool changed = false;
+  for (int j = 1; j < loop->num_operands(); ++j) {
+    if (ir::IsInvariant(*loop, j) || !is_read(j)) continue;
+    for (int i = 0; i < j; ++i) {
+      if (loop->operand(i) != loop->operand(j) ||
+          !EqualWhere(Body(*loop).outputs()[i], Body(*loop).outputs()[j], i, j, kMostDepth)) {
+        continue;
+      }
+      graph.ReplaceAllUses(loop->result(j), loop->result(i));
+      for (int r = 0; r < loop->num_regions(); ++r) {
+        Graph& region = loop->region(r);
+        region.ReplaceAllUses(region.parameter(j)->result(), region.parameter(i)->result());
+      }
+      changed = true;
+      break;
+    }
+  }
+  return changed;
+}
+
 bool EliminateIn(Graph& graph) {
   bool changed = false;
   for (Node* node : graph.NodeList()) {
     for (int r = 0; r < node->num_regions(); ++r) changed |= EliminateIn(node->region(r));
     if (node->op() != Op::kWhile) continue;
+    changed |= JoinEqual(graph, node);
     const std::vector<bool> needed = Needed(*node);
     const auto kept = std::count(needed.begin(), needed.end(), true);
     // A loop whose results nothing reads goes as a whole (eliminate_dead).

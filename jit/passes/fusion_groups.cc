@@ -28,6 +28,12 @@ constexpr size_t kMaxNodes = 160;
 // Recomputing this many cheap operations per use costs less than storing and loading the value.
 constexpr int kMaxRecomputedNodes = 4;
 
+// A row of what is in memory, such as a recurrent layer's input that was multiplied before its
+// loop: an epilogue reads it where it lies.  (LSTM: a kernel less a turn.)
+bool IsRowOfTurn(const Node& node) {
+  return node.op() == Op::kDynamicSlice && node.operand(0).node->op() == Op::kParameter;
+}
+
 // Elementwise, but for the columns it reads.
 bool OnColumns(const FusionGroup& group) {
   return std::all_of(group.nodes.begin(), group.nodes.end(), [](const Node* node) {
@@ -311,7 +317,9 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
       // An epilogue in the space of the result.
       if (consumer.kind != FusionKind::kLoop || !direct || broadcast) return false;
       for (Node* node : consumer.nodes) {
-        if (!ir::IsElementwise(node->op())) return false;
+        const bool read_there = producer.kind == FusionKind::kContraction && IsRowOfTurn(*node) &&
+                                consumer.inner.count(node) > 0;
+        if (!ir::IsElementwise(node->op()) && !read_there) return false;
       }
       const Dims& result = producer.kind == FusionKind::kReduce ? producer.kept : producer.space;
       *kind = producer.kind;

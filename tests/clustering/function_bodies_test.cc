@@ -133,6 +133,18 @@ TEST(FunctionBodies, LoopInACallForXlaNeedsNoMark) {
   EXPECT_EQ(Clusters(graph, options), "a call b");
 }
 
+// A call may assign to variables, since its cluster changes them when nothing can fail any more; a
+// loop may not, whose turns would hand the contents on.
+TEST(FunctionBodies, OnlyLoopsMayNotAssign) {
+  const std::string assigns = NodeInBody("tanh", "Tanh", "'v'") +
+                              NodeInBody("w", "AssignVariableOp", "'i', 'tanh:y:0'",
+                                         Attr("validate_shape", "b: true"));
+  const std::string body = Function("body", assigns, {"i", "tanh:y:0"});
+  EXPECT_EQ(Clusters(kAroundCall + XlaCall("body") + body, TakeOverXla()), "a call b");
+  EXPECT_EQ(WhyNot(kAround + While("while", {"n", "a"}) + kCondition + body, "while", KeepLoops()),
+            "FUNCTION_BODY");
+}
+
 std::string DetailOf(const std::string& text) {
   const GraphDef graph = graph_def::ParseGraph(text);
   const Marking marking = Mark(graph, KeepLoops());

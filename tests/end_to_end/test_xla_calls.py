@@ -82,7 +82,7 @@ inner = jit(lambda x: x + tf.random.stateless_uniform([6], [1, 2]) * 0.0)
 def f(x):
     return inner(x) * 2.0
 """),
-    "a variable that is assigned to": (0, """
+    "a variable that is assigned to": (1, """
 def step(x):
     b.assign(tf.ones_like(b) * 2.0)
     return tf.tanh(x) + b
@@ -221,5 +221,57 @@ report(all=[[e.ops, e.clustered, sorted({n.reason for n in e.left_out})] for e i
     nested, nested_odd, called, called_odd = result.values["all"]
     assert nested == [2, 2, []]
     assert nested_odd == [2, 1, ["FUNCTION_BODY"]]
-    assert called == [4, 0, ["MUST_COMPILE"]]
-    assert called_odd[1] == 0
+    assert called == [1, 1, []]
+    assert called_odd == [1, 0, ["FUNCTION_BODY"]]
+
+
+# Python calls them: what a call of one would be in a graph is asked for, and made where it would be compiled.
+CALLED = """
+w, c = tf.Variable(normal(6, 6)), tf.Variable(1.0)
+f = tf.function(lambda x: tf.nn.softmax(tf.tanh(x @ w)) * c, jit_compile=True)
+
+@tf.function(jit_compile=True)
+def step(x):
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.tanh(x @ w) ** 2.0)
+    return {"y": y, "d": tape.gradient(y, w)}
+
+@tf.function(jit_compile=True)
+def assigns(x):
+    c.assign_add(1.0)
+    return x * c
+
+@tf.function(jit_compile=True, input_signature=[tf.TensorSpec([None, 6])])
+def stops(x):
+    return tf.reshape(x, [5, 6]) * 2.0
+
+y = []
+for n in (5, 1, 0, 5, 5, 5, 5):
+    x = tf.constant(normal(n, 6))
+    with tf.GradientTape() as tape:
+        z = tf.reduce_sum(f(x))
+    y += [f(x), *tf.nest.flatten(step(x)), tape.gradient(z, w), assigns(x)]
+    w.assign_add(tf.ones_like(w) * 0.1)
+errors = []
+for n in (5, 4):
+    try:
+        y.append(stops(tf.constant(normal(n, 6))))
+    except tf.errors.OpError as error:
+        errors.append(type(error).__name__)
+report(y=y, errors=errors)
+"""
+
+
+@pytest.mark.parametrize("flags", ["", "--contest"])
+def test_calls_from_python(run_pair, flags):
+    plain, compiled = run_pair(CALLED, TEKTITE_FLAGS=flags)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.values["errors"] == plain.values["errors"]
+    assert compiled.host["xla_calls"] >= 4  # f, its forward and backward function, step; of several shapes
+    assert compiled.host["fallbacks"].get("NO_CODE", 0) <= 1  # the call whose error is XLA's
+
+
+def test_calls_from_python_without_the_flag(run_pair):
+    plain, compiled = run_pair(CALLED, TEKTITE_FLAGS="--take_over_xla=false")
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["xla_calls"] == 0

@@ -52,13 +52,8 @@ struct Boundary {
   absl::flat_hash_map<Endpoint, int> output_index;
 };
 
-// Of the ops that clusters are made of, those that change the variables among their inputs.
-bool IsAssignment(const Node& node) {
-  const std::string& op = node.type_string();
-  for (const absl::string_view kind : {"Assign", "ResourceApply", "Rng", "Stateful"}) {
-    if (absl::StartsWith(op, kind)) return op != "StatefulPartitionedCall";
-  }
-  return false;
+DataType TypeOf(const Endpoint& endpoint) {
+  return tensorflow::BaseType(endpoint.first->output_type(endpoint.second));
 }
 
 // The kernel is for CPUs, and other processes may not know it.
@@ -91,18 +86,20 @@ tektite_fallback CheckNodes(const std::vector<Node*>& nodes, const tensorflow::D
   return TEKTITE_FALLBACK_NONE;
 }
 
-bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside) {
-  if (variable.first->output_type(variable.second) != tensorflow::DT_RESOURCE) return false;
+bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside,
+                      const tensorflow::FunctionLibraryDefinition& functions) {
+  if (TypeOf(variable) != tensorflow::DT_RESOURCE) return false;
   for (const Edge* edge : variable.first->out_edges()) {
     if (edge->src_output() == variable.second && inside.count(edge->dst()) != 0 &&
-        IsAssignment(*edge->dst())) {
+        IsAssigned(*edge->dst(), edge->dst_input(), functions)) {
       return true;
     }
   }
   return false;
 }
 
-Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
+Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside,
+                      const tensorflow::FunctionLibraryDefinition& functions) {
   Boundary boundary;
   NodeSet copied, waits, waiters;
   const auto wait_as = [&](const Node& reader) {
@@ -155,7 +152,7 @@ Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
     }
   }
   for (size_t i = 0; i < boundary.inputs.size(); ++i) {
-    if (IsAssignedInside(boundary.inputs[i], inside)) {
+    if (IsAssignedInside(boundary.inputs[i], inside, functions)) {
       boundary.updated_inputs.push_back(static_cast<int>(i));
     }
   }
@@ -163,10 +160,6 @@ Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside) {
   std::sort(boundary.control_inputs.begin(), boundary.control_inputs.end(), by_id);
   std::sort(boundary.control_outputs.begin(), boundary.control_outputs.end(), by_id);
   return boundary;
-}
-
-DataType TypeOf(const Endpoint& endpoint) {
-  return tensorflow::BaseType(endpoint.first->output_type(endpoint.second));
 }
 
 // A copy for the body.  Devices and colocations speak of the graph outside; _XlaCompile=false keeps
@@ -199,9 +192,10 @@ bool IsListed(const Node& node, const char* attribute, int index) {
 
 // Whether a node of the graph writes this variable, as a training step does: a result computed from
 // its value alone serves one call, so the compiler must not arrange for keeping it.
-bool IsUpdated(const Endpoint& variable) {
+bool IsUpdated(const Endpoint& variable, const tensorflow::FunctionLibraryDefinition& functions) {
   for (const Edge* edge : variable.first->out_edges()) {
     if (edge->src_output() != variable.second) continue;
+    if (IsAssigned(*edge->dst(), edge->dst_input(), functions)) return true;
     const std::string& op = edge->dst()->type_string();
     if (op == "TektiteCluster" && IsListed(*edge->dst(), "updated_inputs", edge->dst_input())) {
       return true;
@@ -215,7 +209,8 @@ bool IsUpdated(const Endpoint& variable) {
 }
 
 absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary,
-                       const Graph& graph, Graph* body) {
+                       const Graph& graph, const tensorflow::FunctionLibraryDefinition& functions,
+                       Graph* body) {
   body->set_versions(graph.versions());
   absl::flat_hash_map<const Node*, Node*> copy_of;
   const auto add = [&](NodeDef def) { return body->AddNode(std::move(def)); };
@@ -229,7 +224,7 @@ absl::Status BuildBody(const std::vector<Node*>& nodes, const Boundary& boundary
         if (value != nullptr) tensorflow::AddNodeAttr(known, *value, &def);
       }
     }
-    if (TypeOf(input) == tensorflow::DT_RESOURCE && IsUpdated(input)) {
+    if (TypeOf(input) == tensorflow::DT_RESOURCE && IsUpdated(input, functions)) {
       tensorflow::AddNodeAttr("_tektite_updated", true, &def);
     }
     TF_ASSIGN_OR_RETURN(Node* const arg, add(std::move(def)));
@@ -412,7 +407,8 @@ std::shared_ptr<const ClusterBody> MakeBody(
     const std::vector<Node*>& nodes, const Boundary& boundary,
     const tensorflow::GraphOptimizationPassOptions& options) {
   auto body = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
-  if (!BuildBody(nodes, boundary, **options.graph, body.get()).ok()) return nullptr;
+  if (!BuildBody(nodes, boundary, **options.graph, *options.flib_def, body.get()).ok())
+    return nullptr;
   tensorflow::GraphDef def;
   body->ToGraphDef(&def, /*include_flib_def=*/false);
   NoteFusedKernels(&def);
@@ -448,7 +444,7 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   const NodeSet inside(nodes.begin(), nodes.end());
   if (MakesCycle(nodes, inside)) return TEKTITE_FALLBACK_HOST_CYCLE;
 
-  const Boundary boundary = FindBoundary(nodes, inside);
+  const Boundary boundary = FindBoundary(nodes, inside, *options_.flib_def);
   if (*body == nullptr) *body = MakeBody(nodes, boundary, options_);
   if (*body == nullptr) return TEKTITE_FALLBACK_HOST_BODY;
 

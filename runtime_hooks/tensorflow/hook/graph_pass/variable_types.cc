@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -29,15 +32,17 @@ std::vector<std::string> FunctionsOf(const std::string& op, AttrSlice attributes
   return names;
 }
 
+// The first input of a branch chooses, and is no argument.
+bool IsBranch(AttrSlice attributes) {
+  return attributes.Find("Tcond") != nullptr || attributes.Find("branches") != nullptr;
+}
+
 // Of a variable that is input `input` of a node.
 DataType TypeAt(const std::string& op, AttrSlice attributes, int input,
                 const FunctionLibraryDefinition& functions, int depth) {
   if (const AttrValue* type = attributes.Find("dtype"); type != nullptr) return type->type();
   if (depth >= kMostDepth) return DT_RESOURCE;
-  // The first input of a branch chooses, and is no argument.
-  const bool is_branch =
-      attributes.Find("Tcond") != nullptr || attributes.Find("branches") != nullptr;
-  const int argument = is_branch ? input - 1 : input;
+  const int argument = IsBranch(attributes) ? input - 1 : input;
   for (const std::string& name : FunctionsOf(op, attributes, functions)) {
     const tensorflow::FunctionDef* const function = functions.Find(name);
     if (function == nullptr || argument < 0 || argument >= function->signature().input_arg_size()) {
@@ -55,7 +60,54 @@ DataType TypeAt(const std::string& op, AttrSlice attributes, int input,
   return DT_RESOURCE;
 }
 
+bool IsAssignedAt(const std::string& op, AttrSlice attributes, int input,
+                  const FunctionLibraryDefinition& functions, int depth);
+
+bool IsAssignedIn(const tensorflow::FunctionDef& function, int argument,
+                  const FunctionLibraryDefinition& functions, int depth) {
+  // The variable's names: its own, and those of nodes that pass it on.
+  absl::flat_hash_set<std::string> names = {function.signature().input_arg(argument).name()};
+  for (size_t known = 0; known != names.size();) {
+    known = names.size();
+    for (const tensorflow::NodeDef& node : function.node_def()) {
+      for (int i = 0; i < node.input_size(); ++i) {
+        if (names.count(node.input(i)) == 0) continue;
+        if (node.op() == "Identity") {
+          names.insert(node.name() + ":output:0");
+        } else if (IsAssignedAt(node.op(), AttrSlice(node), i, functions, depth)) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+bool IsAssignedAt(const std::string& op, AttrSlice attributes, int input,
+                  const FunctionLibraryDefinition& functions, int depth) {
+  if (absl::StartsWith(op, "Assign")) return input == 0;
+  // Updates of optimizers, and numbers that move a generator on, change each variable they take.
+  for (const absl::string_view kind : {"ResourceApply", "Rng", "Stateful"}) {
+    if (absl::StartsWith(op, kind) && op != "StatefulPartitionedCall") return true;
+  }
+  if (depth >= kMostDepth) return false;
+  const int argument = IsBranch(attributes) ? input - 1 : input;
+  for (const std::string& name : FunctionsOf(op, attributes, functions)) {
+    const tensorflow::FunctionDef* const function = functions.Find(name);
+    if (function != nullptr && argument >= 0 && argument < function->signature().input_arg_size() &&
+        IsAssignedIn(*function, argument, functions, depth + 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool IsAssigned(const tensorflow::Node& node, int input,
+                const FunctionLibraryDefinition& functions) {
+  return IsAssignedAt(node.type_string(), node.attrs(), input, functions, 0);
+}
 
 DataType VariableType(const tensorflow::Node& variable, int output, const NodeSet& inside,
                       const FunctionLibraryDefinition& functions) {

@@ -1,6 +1,7 @@
-// The types that variables must have to be read as a cluster reads them.
+// The types that variables must have to be read as a cluster reads them, and which it assigns to.
 //
 //   VariableType(endpoint.first, endpoint.second, inside, functions)   // DT_FLOAT
+//   IsAssigned(node, 0, functions)                                     // of AssignVariableOp: true
 //
 // A node of the cluster says so that reads the variable or assigns to it; a loop or a branch hands
 // it to its functions, whose nodes say it.
@@ -18,6 +19,10 @@ namespace tektite::tf_hook {
 tensorflow::DataType VariableType(const tensorflow::Node& variable, int output,
                                   const NodeSet& inside,
                                   const tensorflow::FunctionLibraryDefinition& functions);
+
+// Whether a node assigns to the variable that is its input `input`, or a function that it runs.
+bool IsAssigned(const tensorflow::Node& node, int input,
+                const tensorflow::FunctionLibraryDefinition& functions);
 
 }  // namespace tektite::tf_hook
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_VARIABLE_TYPES_H_

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tektite import _xla_calls
 from tektite._hook import open_hook
 
 # In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
@@ -152,7 +153,7 @@ class _Binding(_Skips):
         tensors = [*arguments, *captures]
         if any(type(tensor) is not tf.eager_tensor for tensor in tensors):
             return
-        function = concrete._inference_function
+        function = _xla_calls.called_by(concrete._inference_function)
         answer = _fast_calls.bind(handle, function.name, len(arguments), tensors)
         order = answer[1:]
         outputs = function.function_type.flat_outputs
@@ -310,7 +311,7 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
             binding.early -= 1
             result = ordinary(self, tensor_inputs, captured_inputs)
             # An earlier process may have found out that compiled code is faster.
-            if _fast_calls.has_won(self._inference_function.name) and (
+            if _fast_calls.has_won(_xla_calls.called_by(self._inference_function).name) and (
                     handle := tf.plain_handle()) is not None:
                 binding.bind(tf, handle, self, tensor_inputs)
             return result
@@ -472,7 +473,8 @@ def _wrap_determinism() -> None:
 
 
 def install() -> None:
-    """Wraps TensorFlow's calls; does nothing the second time, or without ``_fast_calls``."""
+    """Wraps TensorFlow's calls; does nothing the second time. Without ``_fast_calls`` those for XLA alone."""
+    _xla_calls.install()
     if _fast_calls is None:
         return
     tf = _TensorFlow()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from tektite import _xla_calls
 from tektite._explain import Explanation, LeftOut, explain_graph
 from tektite._hook import open_hook
 
@@ -114,12 +115,25 @@ def jit(function: Callable[P, R], *, must_compile: bool = False, **options: Any)
     return Jit(function, must_compile, options)
 
 
+def _needed(graph: Any) -> set[str]:
+    """The ops that a call of a traced function runs: tracing leaves more behind, such as a cell that Keras calls
+    to see the shape of its output."""
+    waiting = [t.op for t in (*graph.outputs, *graph.inputs)] + list(graph.control_outputs)
+    needed: set[str] = set()
+    while waiting:
+        op = waiting.pop()
+        if op.name not in needed:
+            needed.add(op.name)
+            waiting += [t.op for t in op.inputs] + list(op.control_inputs)
+    return needed
+
+
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """The report on what would be compiled of ``function`` for these arguments, or ``tf.TensorSpec`` in their place.
 
-    The graph is the one that is traced, before TensorFlow optimises it, and TensorFlow's choice of what is
-    annotated or switched on plays no part. A function with ``jit_compile=True`` is XLA's where Python calls it, as
-    this function does.
+    The graph is the one that is traced, less what its results and effects do not need, before TensorFlow
+    optimises it, and TensorFlow's choice of what is annotated or switched on plays no part. A function with ``jit_compile=True`` counts as one op, a call that is
+    compiled or XLA's as a whole.
     """
     tf = _tensorflow()
     if isinstance(function, Jit):
@@ -127,11 +141,14 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     if not hasattr(function, "get_concrete_function"):
         function = tf.function(function)
     concrete: Any = function.get_concrete_function(*args, **kwargs)  # type: ignore[attr-defined]
+    called = concrete._inference_function
+    if _xla_calls.has_mark(called):
+        return explain_graph(_xla_calls.graph_of_call(called, type(called).call_flat).as_graph_def().SerializeToString())
     graph = concrete.graph.as_graph_def()
-    if concrete.function_def.attr["_XlaMustCompile"].b:
-        for nodes in (graph.node, *(inner.node_def for inner in graph.library.function)):
-            for node in nodes:
-                node.attr["_xla_compile_id"].s = b"whole"  # says that it is another compiler's
+    needed = _needed(concrete.graph)
+    kept = [node for node in graph.node if node.name in needed]
+    del graph.node[:]
+    graph.node.extend(kept)
     return explain_graph(graph.SerializeToString())
 
 

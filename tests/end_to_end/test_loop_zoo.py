@@ -1,0 +1,179 @@
+"""A zoo of loops, stock TensorFlow against Tektite: results, losses, and how much of each model is compiled whole."""
+import functools
+
+import numpy as np
+import pytest
+
+from tests.conftest import run_plain_and_compiled
+from tests.end_to_end.loop_zoo import FUNCTIONS, LAYERS, LONG, MODEL, SESSION
+
+# Counts what a first call of f adds to the counters, and what explain says of it.
+COUNT = """
+def counted():
+    s = tektite.stats() if tektite.is_active() else {}
+    return np.array([s.get("ops", 0), s.get("clustered_ops", 0), s.get("host", {}).get("clusters_placed", 0)])
+"""
+
+# Runs texts by name in one process, each from a file, since AutoGraph reads the sources: most of a small program is
+# importing TensorFlow.  Reports what each reports, and how often compiled code ran in it.
+EACH = """
+import pathlib, tempfile
+texts = {texts!r}
+every, report_all = {{}}, report
+with tempfile.TemporaryDirectory() as folder:
+    for number, (name, text) in enumerate(texts.items()):
+        path = pathlib.Path(folder, f"case{{number}}.py")
+        path.write_text(text)
+        every[name] = {{}}
+        before = tektite.stats().get("host", {{}}).get("runs", 0)
+        try:
+            exec(compile(text, str(path), "exec"), {{**globals(), "report": every[name].update}})
+        except Exception as error:
+            every[name]["error"] = str(error)
+        every[name]["runs"] = np.array(tektite.stats().get("host", {{}}).get("runs", 0) - before)
+report_all(**{{f"case {{name}}": values for name, values in every.items()}})
+"""
+
+INFERENCE = COUNT + """
+f = tf.function(model, input_signature=[tf.TensorSpec(model.inputs[0].shape, model.inputs[0].dtype)])
+before = counted()
+sizes = [(batch, time)] * 3 if words == "fixed" else [(batch, time), (1, 1), (batch, 4), (0, 3), (batch, time)]
+if any(isinstance(layer, L.Reshape) for layer in model.layers):
+    sizes = [s for s in sizes if s[0]]  # of nothing, TensorFlow cannot tell a size that is -1
+y = []
+for n, t in sizes:
+    y.append(f(tf.constant(sequences(n, t))))
+    if len(y) == 1:
+        run_time = counted() - before
+said = tektite.explain(f) if tektite.is_active() else None
+report(y=y, run_time=run_time, said=[] if said is None else [said.ops, said.clustered, len(said.clusters)])
+"""
+
+TRAINING = """
+model.compile({optimizer}, "mse", metrics=["mae"], jit_compile=False, {options})
+x, y = sequences(4 * batch, time), normal(4 * batch, 2)
+before = counted()
+losses = [[float(v) for v in model.train_on_batch(x[:batch], y[:batch])]]
+run_time = counted() - before
+class Watch(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs):
+        losses.append([logs["loss"], logs["mae"]])
+model.fit(x, y, batch_size=batch, epochs=3, shuffle=False, verbose=0, callbacks=[Watch()])
+report(losses=losses, weights=[w.numpy().astype(np.float32) for w in model.weights if "seed" not in w.path],
+       evaluated=model.evaluate(x, y, batch_size=batch, verbose=0), y=model.predict(x, batch_size=batch, verbose=0),
+       run_time=run_time)
+"""
+ADAM = "keras.optimizers.Adam(0.003)"
+
+FUNCTION = """
+w = tf.Variable(normal(6, 6) * 0.5)
+{program}
+g = tf.function(f, input_signature=[tf.TensorSpec([{rows}, 6])])
+report(y=[v for n in {sizes} for v in tf.nest.flatten(g(tf.constant(normal(n, 6))))])
+"""
+
+
+def model_of(name, policy="float32"):
+    layers, words = LAYERS[name]
+    return MODEL.format(layers=layers, words=words, policy=policy)
+
+
+def training_of(name, optimizer=ADAM, options="", policy="float32"):
+    return model_of(name, policy) + COUNT + TRAINING.format(optimizer=optimizer, options=options)
+
+
+def same(ours, theirs, tolerance=2e-5):
+    """Within `tolerance` of the largest element, and NaN where stock TensorFlow has them."""
+    for a, b in zip(ours, theirs, strict=True):
+        b = np.asarray(b)
+        largest = np.max(np.abs(b), initial=0.0, where=np.isfinite(b))
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(largest, 1e-6))
+
+
+def same_training(compiled, plain, tolerance):
+    same(compiled.values["losses"], plain.values["losses"], tolerance)
+    for name in ("weights", "evaluated", "y"):
+        same(compiled.values[name], plain.values[name], 10 * tolerance)
+    assert "NO_CODE" not in compiled.host["fallbacks"], compiled.host
+
+
+@functools.cache
+def inference():
+    texts = {name: model_of(name) + INFERENCE for name in LAYERS}
+    return run_plain_and_compiled(EACH.format(texts=texts), timeout=900)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAYERS)
+def test_inference(run_program, name):
+    plain, compiled = (result.values[f"case {name}"] for result in inference())
+    assert "error" not in plain and "error" not in compiled, (plain, compiled)
+    same(compiled["y"], plain["y"])
+    ops, clustered, clusters = compiled["run_time"]
+    assert clustered >= 0.95 * ops and clusters <= 3
+    said_ops, said_clustered, said_clusters = compiled["said"]
+    assert said_clustered >= 0.95 * said_ops and said_clusters == clusters
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAYERS)
+def test_training(run_pair, name):
+    plain, compiled = run_pair(training_of(name), TEKTITE_FLAGS="--min_cluster_ops=2")
+    same_training(compiled, plain, 1e-4)
+    ops, clustered, clusters = compiled.values["run_time"]
+    small = compiled.stats["left_out"].get("TOO_SMALL", {"ops": 0})["ops"]  # initial values of metrics
+    assert clustered >= 0.95 * (ops - small) and clusters <= 3, compiled.stats["left_out"]
+
+
+# What a user sets, of the optimizer and in compile(...).
+SETTINGS = {
+    "several steps at once": (ADAM, "steps_per_execution=3"),
+    "steps that do not divide": (ADAM, "steps_per_execution=4"),
+    "accumulated gradients": ("keras.optimizers.Adam(0.003, gradient_accumulation_steps=2)", ""),
+    "clipped, with momentum and averages":
+        ("keras.optimizers.SGD(0.01, momentum=0.9, clipnorm=0.5, use_ema=True)", ""),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", ["lstm", "gru", "text", "masked sequences", "stateful"])
+def test_settings(run_pair, name, setting):
+    plain, compiled = run_pair(training_of(name, *SETTINGS[setting]))
+    same_training(compiled, plain, 1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("name", ["lstm", "gru", "bidirectional", "masked lstm", "conv lstm 2d"])
+def test_mixed_precision(run_pair, name, policy):
+    plain, compiled = run_pair(training_of(name, policy=policy))
+    same_training(compiled, plain, 2e-2)
+
+
+@functools.cache
+def functions(rows, sizes):
+    texts = {name: FUNCTION.format(program=text, rows=rows, sizes=list(sizes)) for name, text in FUNCTIONS.items()}
+    return run_plain_and_compiled(EACH.format(texts=texts), timeout=900)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("rows,sizes", [("None", (5, 1, 3, 5)), ("4", (4, 4))])
+def test_functions(run_program, name, rows, sizes):
+    plain, compiled = (result.values[f"case {name}"] for result in functions(rows, sizes))
+    assert "error" not in plain and "error" not in compiled, (plain, compiled)
+    same(compiled["y"], plain["y"])
+    assert compiled["runs"] > 0
+
+
+def test_a_session(run_pair):
+    plain, compiled = run_pair(SESSION)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["runs"] > 0
+
+
+# Each turn of either would leave something behind that is not given back.
+def test_a_million_turns_need_no_memory(run_program):
+    result = run_program(LONG, tektite="1")
+    assert result.values["megabytes"] < 16
+    assert result.host["kept_loops"] == 2 and result.host["runs"] == 4
