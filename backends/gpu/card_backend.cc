@@ -22,11 +22,10 @@
 namespace tektite::gpu {
 namespace {
 
-void Dump(const std::string& directory, const EmittedKernel& emitted, const DeviceCode& code) {
-  const std::string path = absl::StrCat(directory, "/", emitted.kernel->name());
+void Dump(const std::string& directory, const loop::Kernel& kernel, const DeviceCode& code) {
+  const std::string path = absl::StrCat(directory, "/", kernel.name());
   for (const auto& [ending, text] :
-       {std::pair<const char*, std::string>(".loop", emitted.kernel->ToString()),
-        {".ptx", code.ptx}}) {
+       {std::pair<const char*, std::string>(".loop", kernel.ToString()), {".ptx", code.ptx}}) {
     const absl::Status written = ReplaceFile(absl::StrCat(path, ending), text);
     if (!written.ok()) Warn("dump_to: ", written.message());
   }
@@ -57,11 +56,17 @@ class CardBackend final : public backend::Backend {
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     TEKTITE_RETURN_IF_ERROR(card_->status());
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name));
-    TEKTITE_ASSIGN_OR_RETURN(DeviceCode code,
-                             CompileForDevice(*emitted.kernel, architecture_, assembler_));
-    if (!options.dump_dir.empty()) Dump(options.dump_dir, emitted, code);
-    KernelImage image = KernelImage::Of(fusion.region(), emitted, std::move(code));
-    if (hook_ != nullptr) hook_(fusion, std::move(emitted), image.code);
+    std::vector<const loop::Kernel*> launches = {emitted.kernel.get()};
+    for (const auto& next : emitted.then) launches.push_back(next.get());
+    std::vector<DeviceCode> codes;
+    for (const loop::Kernel* launch : launches) {
+      TEKTITE_ASSIGN_OR_RETURN(DeviceCode code,
+                               CompileForDevice(*launch, architecture_, assembler_));
+      if (!options.dump_dir.empty()) Dump(options.dump_dir, *launch, code);
+      codes.push_back(std::move(code));
+    }
+    KernelImage image = KernelImage::Of(fusion.region(), emitted, codes);
+    if (hook_ != nullptr) hook_(fusion, std::move(emitted), codes);
     return CardKernel::Create(card_, std::move(image));
   }
 

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "backends/gpu/codegen/assembler.h"
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/driver/card.h"
@@ -28,9 +29,10 @@ namespace tektite::gpu {
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& flags);
 
-// Sees what was compiled: the fusion, what was emitted for it, and the code as it is loaded.
-using CompiledHook =
-    std::function<void(const ir::Node& fusion, EmittedKernel emitted, const DeviceCode& code)>;
+// Sees what was compiled: the fusion, what was emitted for it, and the code of each launch as it is
+// loaded.
+using CompiledHook = std::function<void(const ir::Node& fusion, EmittedKernel emitted,
+                                        absl::Span<const DeviceCode> codes)>;
 
 // `assembler` may be null.
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,

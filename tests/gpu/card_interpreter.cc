@@ -18,9 +18,14 @@
 namespace tektite::testing {
 namespace {
 
+// One launch.  A kernel's last launch runs all of them on the interpreted device, where they share
+// one scratch; those before it only look at their frames.
 struct Known {
-  std::string text;  // of its programs of sizes
-  std::unique_ptr<gpu::InterpretedKernel> kernel;
+  std::string text;                                // of its programs of sizes
+  std::unique_ptr<gpu::InterpretedKernel> kernel;  // of the last launch
+  ir::DimProgram sizes;
+  size_t num_buffers = 0;
+  unsigned threads = 0;
   ir::DimProgram launch;     // at these places of its table:
   std::vector<int> buffers;  // their bytes
   int blocks = 0, scratch_bytes = 0;
@@ -43,23 +48,22 @@ struct Registry {
 
 absl::Status Run(const Known& known, const FakeLaunch& launch) {
   const FakeDriver& fake = FakeDriver::Opened();
-  const loop::Kernel& kernel = known.kernel->kernel();
-  const size_t num_buffers = kernel.buffers().size();
-  const auto num_sizes = static_cast<size_t>(kernel.sizes.table_size());
+  const size_t num_buffers = known.num_buffers;
+  const auto num_sizes = static_cast<size_t>(known.sizes.table_size());
   if ((num_buffers + 1 + num_sizes) * sizeof(uint64_t) > launch.frame_bytes) {
     return Internal("a frame of ", launch.frame_bytes, " bytes");
   }
   const auto* const table = reinterpret_cast<const int64_t*>(launch.frame + num_buffers + 1);
   std::vector<int64_t> sizes(num_sizes), planned(static_cast<size_t>(known.launch.table_size()));
   // A table begins with the symbols' values.
-  if (!kernel.sizes.Run(table, sizes.data()) || !known.launch.Run(table, planned.data())) {
+  if (!known.sizes.Run(table, sizes.data()) || !known.launch.Run(table, planned.data())) {
     return Internal("sizes that do not fit");
   }
   if (!std::equal(sizes.begin(), sizes.end(), table)) {
     return absl::NotFoundError("another table of sizes");
   }
   if (planned[static_cast<size_t>(known.blocks)] != launch.blocks ||
-      kernel.launch.threads != static_cast<int>(launch.threads)) {
+      known.threads != launch.threads) {
     return absl::NotFoundError(
         absl::StrCat(launch.blocks, " blocks of ", launch.threads, " threads"));
   }
@@ -76,8 +80,9 @@ absl::Status Run(const Known& known, const FakeLaunch& launch) {
       fake.reach(launch.frame[num_buffers], static_cast<size_t>(scratch)) == nullptr) {
     return Internal("the scratch is not the card's");
   }
+  if (known.kernel == nullptr) return absl::OkStatus();
   return known.kernel->Run(
-      buffers, absl::MakeConstSpan(table, static_cast<size_t>(kernel.sizes.num_symbols())));
+      buffers, absl::MakeConstSpan(table, static_cast<size_t>(known.sizes.num_symbols())));
 }
 
 bool RunLaunch(const FakeLaunch& launch) {
@@ -99,37 +104,54 @@ bool RunLaunch(const FakeLaunch& launch) {
   return false;
 }
 
-void Remember(const ir::Node& fusion, gpu::EmittedKernel emitted, const gpu::DeviceCode& code) {
+std::shared_ptr<Known> FactsOf(const ir::Node& fusion, const loop::Kernel& kernel) {
   auto known = std::make_shared<Known>();
-  known->launch = ir::DimProgram(emitted.kernel->sizes.symbols());
+  known->sizes = kernel.sizes;
+  known->num_buffers = kernel.buffers().size();
+  known->threads = static_cast<unsigned>(kernel.launch.threads);
+  known->launch = ir::DimProgram(kernel.sizes.symbols());
   const auto add = [&](const ir::Shape& shape) {
     known->buffers.push_back(
         known->launch.Add(shape.NumElements() * ir::Dim(ir::DTypeBytes(shape.dtype()))));
   };
   for (const ir::Node* p : fusion.region().parameters()) add(p->shape());
   for (ir::Value v : fusion.region().outputs()) add(v.shape());
-  known->blocks = known->launch.Add(emitted.kernel->launch.blocks);
-  known->scratch_bytes = known->launch.Add(emitted.kernel->scratch_bytes);
-  const std::string& image = code.cubin.bytes.empty() ? code.ptx : code.cubin.bytes;
-  const std::pair<std::string, uint64_t> key(emitted.kernel->name(),
-                                             FakeDriver::Opened().image_key(image.data()));
-  auto kernel = gpu::InterpretedKernel::Create(std::move(emitted.kernel), &SharedLaneFunctions());
+  known->blocks = known->launch.Add(kernel.launch.blocks);
+  known->scratch_bytes = known->launch.Add(kernel.scratch_bytes);
+  ByteWriter text;
+  known->sizes.Write(&text);
+  known->launch.Write(&text);
+  known->text = text.Take();
+  return known;
+}
+
+void Remember(const ir::Node& fusion, gpu::EmittedKernel emitted,
+              absl::Span<const gpu::DeviceCode> codes) {
+  std::vector<std::unique_ptr<loop::Kernel>> launches = std::move(emitted.then);
+  launches.insert(launches.begin(), std::move(emitted.kernel));
+  std::vector<std::shared_ptr<Known>> known;
+  std::vector<std::pair<std::string, uint64_t>> keys;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const std::string& image = codes[i].cubin.bytes.empty() ? codes[i].ptx : codes[i].cubin.bytes;
+    known.push_back(FactsOf(fusion, *launches[i]));
+    keys.emplace_back(launches[i]->name(), FakeDriver::Opened().image_key(image.data()));
+  }
+  auto kernel = gpu::InterpretedKernel::Create(std::move(launches), &SharedLaneFunctions());
   Registry& registry = Registry::Get();
   std::lock_guard<std::mutex> lock(registry.mutex);
   if (!kernel.ok()) {
     registry.fault = std::string(kernel.status().message());
     return;
   }
-  known->kernel = *std::move(kernel);
-  ByteWriter text;
-  known->kernel->kernel().sizes.Write(&text);
-  known->launch.Write(&text);
-  known->text = text.Take();
-  Candidates& candidates = registry.kernels[key];
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-                                  [&](const auto& other) { return other->text == known->text; }),
-                   candidates.end());
-  candidates.push_back(std::move(known));
+  known.back()->kernel = *std::move(kernel);
+  for (size_t i = 0; i < known.size(); ++i) {
+    Candidates& candidates = registry.kernels[keys[i]];
+    candidates.erase(
+        std::remove_if(candidates.begin(), candidates.end(),
+                       [&](const auto& other) { return other->text == known[i]->text; }),
+        candidates.end());
+    candidates.push_back(known[i]);
+  }
 }
 
 }  // namespace

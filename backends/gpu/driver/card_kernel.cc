@@ -28,7 +28,14 @@ CardKernel::CardKernel(std::shared_ptr<Card> card, KernelImage image)
 
 absl::StatusOr<std::shared_ptr<const CardKernel>> CardKernel::Create(std::shared_ptr<Card> card,
                                                                      KernelImage image) {
+  std::vector<std::shared_ptr<const CardKernel>> then;
+  for (KernelImage& next : image.then) {
+    TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<const CardKernel> made, Create(card, std::move(next)));
+    then.push_back(std::move(made));
+  }
+  image.then.clear();
   std::shared_ptr<CardKernel> kernel(new CardKernel(std::move(card), std::move(image)));
+  kernel->then_ = std::move(then);
   const DeviceCode& code = kernel->image_.code;
   TEKTITE_ASSIGN_OR_RETURN(kernel->code_,
                            LoadedCode::Load(kernel->card_.get(), kernel->name(), code.cubin.bytes,
@@ -51,7 +58,19 @@ backend::LaunchPlan CardKernel::Plan(absl::Span<const int64_t> sizes) const {
   plan.fits = plan.fits && table[image_.blocks] >= 0 && table[image_.blocks] < kMostBlocks;
   plan.scratch_bytes = table[image_.scratch_bytes];
   plan.cost_ns = kLaunchNs + kByteNs * static_cast<double>(table[image_.moved_bytes]);
+  for (const auto& next : then_) {
+    const backend::LaunchPlan more = next->Plan(sizes);
+    plan.fits = plan.fits && more.fits;
+    plan.scratch_bytes = std::max(plan.scratch_bytes, more.scratch_bytes);
+    plan.cost_ns += more.cost_ns;
+  }
   return plan;
+}
+
+std::string CardKernel::Image() const {
+  KernelImage image = image_;
+  for (const auto& next : then_) image.then.push_back(next->image_);
+  return image.Write();
 }
 
 bool CardKernel::CanRunInPlace(int operand, int result) const {

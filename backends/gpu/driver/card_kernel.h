@@ -6,6 +6,9 @@
 //
 // An image holds all that a launch needs beside the code, what the assembler says of registers and
 // spills, and how many blocks a multiprocessor holds; DescribeImage shows it to people.
+//
+// A kernel of several launches (emit/phases.h) is a chain: the first launch's kernel owns those
+// that follow, and a stream launches all of them.
 #ifndef TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
 #define TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
 
@@ -17,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/driver/card.h"
 #include "backends/gpu/driver/loaded_code.h"
@@ -36,8 +40,11 @@ struct KernelImage {
   std::vector<std::pair<int, int>> in_place;
   int resident_blocks = 0;  // of a multiprocessor; 0: not asked yet
   DeviceCode code;
+  std::vector<KernelImage> then;  // launched after it, on the same buffers and scratch
 
-  static KernelImage Of(const ir::Graph& region, const EmittedKernel& emitted, DeviceCode code);
+  // `codes`: of each launch.
+  static KernelImage Of(const ir::Graph& region, const EmittedKernel& emitted,
+                        absl::Span<const DeviceCode> codes);
   std::string Write() const;
   // InvalidArgument for bytes that are no image.
   static absl::StatusOr<KernelImage> Read(absl::string_view bytes);
@@ -52,7 +59,7 @@ class CardKernel final : public backend::Kernel {
                                                                   KernelImage image);
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override;
   bool CanRunInPlace(int operand, int result) const override;
-  std::string Image() const override { return image_.Write(); }
+  std::string Image() const override;
 
   const std::string& name() const { return image_.name; }
   const std::shared_ptr<const LoadedCode>& code() const { return code_; }
@@ -61,6 +68,7 @@ class CardKernel final : public backend::Kernel {
   // Tells kernels of a process apart, also those that are gone.
   uint64_t number() const { return number_; }
   int num_buffers() const { return image_.num_buffers; }
+  const std::vector<std::shared_ptr<const CardKernel>>& then() const { return then_; }
   // What a launch passes (docs/design/gpu.md).
   int frame_words() const { return image_.num_buffers + 1 + image_.sizes.table_size(); }
   // Fills a frame, and says how many blocks read it.
@@ -72,8 +80,9 @@ class CardKernel final : public backend::Kernel {
 
   const std::shared_ptr<Card> card_;
   const uint64_t number_;
-  KernelImage image_;
+  KernelImage image_;  // without those that follow
   std::shared_ptr<const LoadedCode> code_;
+  std::vector<std::shared_ptr<const CardKernel>> then_;
 };
 
 }  // namespace tektite::gpu

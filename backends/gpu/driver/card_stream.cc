@@ -57,12 +57,18 @@ void CardStream::Launch(const backend::Kernel& kernel, const backend::LaunchPlan
       plan.scratch_bytes > options_.scratch_bytes) {
     return Note(Internal("kernel ", launched.name(), ": a launch that was not planned"));
   }
-  const int64_t bytes = launched.frame_words() * static_cast<int64_t>(sizeof(uint64_t));
+  Tell(launched, buffers, sizes);
+  for (const auto& next : launched.then()) Tell(*next, buffers, sizes);
+}
+
+void CardStream::Tell(const CardKernel& kernel, absl::Span<void* const> buffers,
+                      absl::Span<const int64_t> sizes) {
+  const int64_t bytes = kernel.frame_words() * static_cast<int64_t>(sizeof(uint64_t));
   if (!HasRoom(bytes)) return;
   std::byte* const frame = rooms_.back()->host + room_used_ + run_.frame_bytes();
   const int64_t blocks =
-      launched.FillFrame(buffers, options_.scratch, sizes, reinterpret_cast<uint64_t*>(frame));
-  if (blocks > 0) run_.Add(launched, blocks);  // without elements there is nothing to run
+      kernel.FillFrame(buffers, options_.scratch, sizes, reinterpret_cast<uint64_t*>(frame));
+  if (blocks > 0) run_.Add(kernel, blocks);  // without elements there is nothing to run
 }
 
 bool CardStream::HasRoom(int64_t frame_bytes) {

@@ -57,6 +57,9 @@ class CardStream final : public backend::Stream {
   // Tells the card the launches that were collected.
   void Flush();
   void FlushSingly();
+  // One launch.
+  void Tell(const CardKernel& kernel, absl::Span<void* const> buffers,
+            absl::Span<const int64_t> sizes);
   bool HasRoom(int64_t frame_bytes);
   // A piece with some room; null after an error.
   Piece* TakePiece();

@@ -18,12 +18,9 @@ constexpr int64_t Resources::*kResources[] = {
     &Resources::shared_bytes, &Resources::constant_bytes, &Resources::stack_bytes,
     &Resources::spill_store_bytes, &Resources::spill_load_bytes};
 constexpr int64_t kMostBuffers = 4096;
+constexpr size_t kLeastBytes = 64;  // of an image
 
-}  // namespace
-
-KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitted,
-                            DeviceCode code) {
-  const loop::Kernel& kernel = *emitted.kernel;
+KernelImage OfLaunch(const ir::Graph& region, const loop::Kernel& kernel, const DeviceCode& code) {
   KernelImage image;
   image.name = kernel.name();
   image.sizes = kernel.sizes;
@@ -39,8 +36,32 @@ KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitte
   image.moved_bytes = image.launch.Add(moved);
   image.num_buffers = static_cast<int>(kernel.buffers().size());
   image.threads = kernel.launch.threads;
+  image.code = code;
+  return image;
+}
+
+std::string Describe(const KernelImage& image) {
+  const Resources& r = image.code.cubin.resources;
+  std::string text = absl::StrCat(image.threads, " threads a block");
+  if (image.resident_blocks > 0) {
+    absl::StrAppend(&text, ", ", image.resident_blocks, " blocks (",
+                    image.resident_blocks * image.threads, " threads) a multiprocessor");
+  }
+  if (image.code.cubin.bytes.empty()) return absl::StrCat(text, "; PTX that the driver assembles");
+  return absl::StrCat(text, "; ", r.registers, " registers a thread, ", r.spilled_bytes(),
+                      " bytes spilled, ", r.stack_bytes, " bytes of stack; ", r.shared_bytes,
+                      " bytes of shared memory a block");
+}
+
+}  // namespace
+
+KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitted,
+                            absl::Span<const DeviceCode> codes) {
+  KernelImage image = OfLaunch(region, *emitted.kernel, codes[0]);
   image.in_place = emitted.in_place;
-  image.code = std::move(code);
+  for (size_t i = 0; i < emitted.then.size(); ++i) {
+    image.then.push_back(OfLaunch(region, *emitted.then[i], codes[i + 1]));
+  }
   return image;
 }
 
@@ -60,6 +81,8 @@ std::string KernelImage::Write() const {
   for (const auto resource : kResources) w.I64(code.cubin.resources.*resource);
   w.String(code.cubin.bytes);
   w.String(code.ptx);
+  w.U64(then.size());
+  for (const KernelImage& next : then) w.String(next.Write());
   return w.Take();
 }
 
@@ -88,6 +111,11 @@ absl::StatusOr<KernelImage> KernelImage::Read(absl::string_view bytes) {
   for (const auto resource : kResources) image.code.cubin.resources.*resource = r.I64();
   image.code.cubin.bytes = std::string(r.String());
   image.code.ptx = std::string(r.String());
+  image.then.resize(r.Count(kLeastBytes));
+  for (KernelImage& next : image.then) {
+    TEKTITE_ASSIGN_OR_RETURN(next, Read(r.String()));
+    if (!next.then.empty() || next.num_buffers != image.num_buffers) return refusal();
+  }
   if (!r.AtEnd() || image.threads < 1 || image.threads > loop::kMostThreads ||
       image.sizes.num_symbols() != image.launch.num_symbols()) {
     return refusal();
@@ -98,16 +126,9 @@ absl::StatusOr<KernelImage> KernelImage::Read(absl::string_view bytes) {
 std::string DescribeImage(absl::string_view bytes) {
   const absl::StatusOr<KernelImage> image = KernelImage::Read(bytes);
   if (!image.ok()) return "";
-  const Resources& r = image->code.cubin.resources;
-  std::string text = absl::StrCat(image->threads, " threads a block");
-  if (image->resident_blocks > 0) {
-    absl::StrAppend(&text, ", ", image->resident_blocks, " blocks (",
-                    image->resident_blocks * image->threads, " threads) a multiprocessor");
-  }
-  if (image->code.cubin.bytes.empty()) return absl::StrCat(text, "; PTX that the driver assembles");
-  return absl::StrCat(text, "; ", r.registers, " registers a thread, ", r.spilled_bytes(),
-                      " bytes spilled, ", r.stack_bytes, " bytes of stack; ", r.shared_bytes,
-                      " bytes of shared memory a block");
+  std::string text = Describe(*image);
+  for (const KernelImage& next : image->then) absl::StrAppend(&text, "; then ", Describe(next));
+  return text;
 }
 
 }  // namespace tektite::gpu
