@@ -6,6 +6,7 @@ A case that is not here must import with symbols for its sizes, or at least for 
 REFUSED_WITH_SYMBOLS: dict[str, str] = {
     # The number of results is the size.
     "Unpack0": "parts of size",
+    "ComplexUnstack": "parts of size",
     # Whether the diagonal is inside, and where it begins, depends on both sizes.
     "MatrixDiagPartV32(3, 5)": "a diagonal that may not be there",
     "MatrixDiagPartV3-1(3, 5)": "a diagonal that may not be there",
