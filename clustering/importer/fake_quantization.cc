@@ -35,6 +35,7 @@ Value Spread(FuncBuilder& b, Value v, const Dims& dims, int axis) {
 
 struct Grid {
   Value low, high, step;
+  Value scale;  // steps a unit, where TensorFlow multiplies by them: in its ops on attributes
 };
 
 // The range moved so that 0 is one of its numbers.
@@ -47,7 +48,7 @@ Grid Nudge(FuncBuilder& b, const Range& range, double least, double greatest) {
   rounded = b.Select(b.Compare(zero, zero, "eq"), rounded, Like(b, zero, 0));
   rounded = b.Select(b.Compare(zero, last, "gt"), last, rounded);
   rounded = b.Select(b.Compare(zero, first, "lt"), first, rounded);
-  return {b.Mul(b.Sub(first, rounded), step), b.Mul(b.Sub(last, rounded), step), step};
+  return {b.Mul(b.Sub(first, rounded), step), b.Mul(b.Sub(last, rounded), step), step, Value()};
 }
 
 bool IsPerChannel(const NodeImport& op) { return absl::StrContains(op.op(), "PerChannel"); }
@@ -75,8 +76,15 @@ absl::StatusOr<Range> RequireRange(NodeImport& op, int first) {
 absl::StatusOr<Grid> RequireGrid(NodeImport& op, const Range& range) {
   const int64_t bits = op.attrs().Int("num_bits", 8);
   if (bits < 2 || bits > 16) return op.Refuse(bits, " bits");
+  FuncBuilder& b = op.b();
   const double least = op.attrs().Bool("narrow_range", false) ? 1 : 0;
-  return Nudge(op.b(), range, least, static_cast<double>((int64_t{1} << bits) - 1));
+  const double greatest = static_cast<double>((int64_t{1} << bits) - 1);
+  Grid grid = Nudge(b, range, least, greatest);
+  if (grid.step && absl::StrContains(op.op(), "Args")) {
+    Value size = b.Sub(range.high, range.low);
+    grid.scale = b.Div(Like(b, size, greatest - least), size);
+  }
+  return grid;
 }
 
 // Where nothing was measured yet, the range is from 0 to 0.
@@ -149,12 +157,15 @@ absl::Status ImportFakeQuant(NodeImport& op) {
   if (!x || !grid.step) return op.Return(Value());
   const Dims& dims = x.shape().dims();
   const int last = x.shape().rank() - 1;
-  Value zero = b.Add(b.Div(b.Neg(grid.low), grid.step), Like(b, grid.low, 0.5));
+  Value zero = b.Neg(grid.low);
+  zero = grid.scale ? b.Mul(zero, grid.scale) : b.Div(zero, grid.step);
+  zero = b.Add(zero, Like(b, zero, 0.5));
   zero = b.Unary(Op::kFloor, zero);
   const auto spread = [&](Value v) { return Spread(b, v, dims, last); };
   Value low = spread(grid.low);
   Value clamped = b.Max(b.Min(x, spread(grid.high)), low);
-  Value steps = b.Div(b.Sub(clamped, low), spread(grid.step));
+  Value steps = b.Sub(clamped, low);
+  steps = grid.scale ? b.Mul(steps, spread(grid.scale)) : b.Div(steps, spread(grid.step));
   steps = b.Add(b.Sub(steps, spread(zero)), Like(b, x, 0.5));
   Value y = b.Mul(b.Unary(Op::kFloor, steps), spread(grid.step));
   if (absl::StrContains(op.op(), "Args")) return op.Return(y);
@@ -232,7 +243,7 @@ absl::Status ImportQuantizeAndDequantize(NodeImport& op) {
   if (mode == "HALF_UP") {
     x = b.Unary(Op::kFloor, b.Add(x, Like(b, x, 0.5)));
   } else {
-    x = b.Add(b.Unary(Op::kRoundEven, x), Like(b, x, 0));  // 0 for -0
+    x = b.Unary(Op::kRoundEven, x);
   }
   return op.Return(b.Mul(x, spread(s.inverse)));
 }

@@ -46,7 +46,7 @@ KNOWN = {
     r"Xdivy|Xlogy|Xlog1py|Log|Relu|Relu6)/": "denormals are 0 on some threads",
 }
 # Zeros whose sign depends on the place in a vector.
-ZEROS = r"egment|Logsumexp|Relu|Max|Min|Clip|Grad|Xdivy|Xlog|LinSpace|Einsum|AdjustContrast|AvgPool"
+ZEROS = r"egment|uantize|Logsumexp|Relu|Max|Min|Clip|Grad|Xdivy|Xlog|LinSpace|Einsum|AdjustContrast|AvgPool"
 # Ops without floats, or whose values do not pass through arithmetic.
 NO_FLOATS = set("""AssignAddVariableOp AssignSubVariableOp AssignVariableOp BitwiseAnd BitwiseOr LogicalAnd LogicalNot
 LogicalOr OneHot PopulationCount ReadVariableOp ResourceGather ResourceGatherNd Size VariableShape Case If
