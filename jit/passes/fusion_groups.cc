@@ -317,8 +317,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
       // An epilogue in the space of the result.
       if (consumer.kind != FusionKind::kLoop || !direct || broadcast) return false;
       for (Node* node : consumer.nodes) {
-        const bool read_there = producer.kind == FusionKind::kContraction && IsRowOfTurn(*node) &&
-                                consumer.inner.count(node) > 0;
+        const bool read_there = producer.kind == FusionKind::kContraction && IsRowOfTurn(*node);
         if (!ir::IsElementwise(node->op()) && !read_there) return false;
       }
       const Dims& result = producer.kind == FusionKind::kReduce ? producer.kept : producer.space;
@@ -333,6 +332,10 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
   // The producer is a loop.
   const bool producer_elementwise = std::all_of(producer.nodes.begin(), producer.nodes.end(),
                                                 [](Node* n) { return ir::IsElementwise(n->op()); });
+  const bool place_by_place =
+      producer_elementwise ||
+      std::all_of(producer.nodes.begin(), producer.nodes.end(),
+                  [](Node* n) { return ir::IsElementwise(n->op()) || IsRowOfTurn(*n); });
   switch (consumer.kind) {
     case FusionKind::kLoop:
       *kind = FusionKind::kLoop;
@@ -345,7 +348,7 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
                             [](Node* n) { return IsExpensive(*n) || IsMovement(n->op()); });
       }
       if (consumer.joins_columns && OnColumns(producer)) return true;
-      return producer_elementwise || producer.nodes.size() == 1;
+      return place_by_place || producer.nodes.size() == 1;
     case FusionKind::kRow:
       *kind = FusionKind::kRow;
       if (!direct || !consumer.inner.empty()) return false;
@@ -359,10 +362,12 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
       if (!direct || broadcast || !OnlyUsedBy(producer, consumer)) return false;
       return same_space || producer.space == consumer.kept;
     case FusionKind::kContraction:
-    case FusionKind::kWindow:
+    case FusionKind::kWindow: {
+      const bool fits =
+          consumer.kind == FusionKind::kContraction ? place_by_place : producer_elementwise;
       *kind = consumer.kind;
-      return direct && !broadcast && same_space && producer_elementwise &&
-             OnlyUsedBy(producer, consumer);
+      return direct && !broadcast && same_space && fits && OnlyUsedBy(producer, consumer);
+    }
     case FusionKind::kAttention:
     case FusionKind::kSingle:
       return false;

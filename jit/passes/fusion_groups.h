@@ -8,7 +8,8 @@
 //                between and after (softmax, layer norm)
 //   reduce       any other reduction, with what feeds it and what its result goes through
 //   attention    softmax(query x key) x value with the nodes between: attention_nodes.h
-//   contraction  dot_general or convolution, with an elementwise epilogue
+//   contraction  dot_general or convolution, with an elementwise epilogue, which may read the row
+//                of a turn (a dynamic_slice of a parameter)
 //   window       reduce_window or select_and_scatter, with an elementwise epilogue
 //   single       everything else: one op, one kernel; a loop or a choice, which is none
 //
