@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define TEKTITE_ABI_VERSION 5
+#define TEKTITE_ABI_VERSION 6
 #define TEKTITE_API __attribute__((visibility("default")))
 
 /* The numbers are those of absl::StatusCode. */
