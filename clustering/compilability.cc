@@ -126,7 +126,8 @@ std::string TypeWithoutContract(const NodeDef& node, const OpFacts& facts) {
   const DataType type = node.attrs.Type("T");
   const bool half = type == DataType::kHalf, brain = type == DataType::kBfloat16;
   const bool is_wide = type == DataType::kDouble && facts.Is(OpFacts::kNotDouble);
-  if (is_wide || (half && facts.Is(OpFacts::kNotHalf)) || ((half || brain) && facts.Is(OpFacts::kNot16Bit))) {
+  if (is_wide || (half && facts.Is(OpFacts::kNotHalf)) ||
+      ((half || brain) && facts.Is(OpFacts::kNot16Bit))) {
     return absl::StrCat("T is ", DataTypeName(type));
   }
   return "";
