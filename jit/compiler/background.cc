@@ -148,14 +148,16 @@ void Background::WaitUntilIdle() {
 void Background::Stop() {
   State& state = *state_.load();
   std::deque<std::function<void()>> dropped;  // destroyed without the lock
+  std::vector<std::thread> threads;
   {
     std::lock_guard<std::mutex> lock(state.mutex);
     state.stopping = true;
     state.interrupted = true;
     dropped.swap(state.waiting);
+    threads.swap(state.threads);
   }
   state.changed.notify_all();
-  for (std::thread& thread : state.threads) thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 // Leaves the mutex locked.

@@ -38,6 +38,8 @@ class Background {
   bool Submit(std::function<void()> task);
   // Waits until all that was submitted is done.
   void WaitUntilIdle();
+  // Drops what waits, waits for what runs, and takes no more: before the process ends, or at its end.
+  void Stop();
   // OK at once for most callers: threads that run no task, and tasks that no thread waits for.
   // Cancelled when the process ends.
   static absl::Status Checkpoint();
@@ -51,7 +53,6 @@ class Background {
   Background();
   void StartThreads(State& state);
   void Loop(State& state);
-  void Stop();
   void BeforeFork();
   void InParent();
   void InChild();

@@ -201,6 +201,8 @@ void tektite_wait_until_compiled(void) {
   tektite::compiler::Background::Get().WaitUntilIdle();
 }
 
+void tektite_stop_background(void) { tektite::compiler::Background::Get().Stop(); }
+
 int32_t tektite_cluster_num_args(const tektite_cluster* cluster) {
   return cluster->cluster->source().num_args();
 }

@@ -289,6 +289,11 @@ TEKTITE_API int32_t tektite_run_in_background(void (*fn)(void*), void* arg);
  * would pay (tektite_call::host_ns) is compiled at once. */
 TEKTITE_API void tektite_wait_until_compiled(void);
 
+/* Drops what waits, and waits for what runs in the background; nothing is compiled there any more.
+ * The end of the process does the same, but among the destructors of other libraries: a host whose
+ * own work runs there (tektite_run_in_background) stops it before they begin. */
+TEKTITE_API void tektite_stop_background(void);
+
 /* ---- contests ------------------------------------------------------------ */
 
 /* Decides which side runs a cluster's calls, its compiled code or the host's kernels: the one that

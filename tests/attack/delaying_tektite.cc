@@ -118,3 +118,4 @@ FORWARD(void, tektite_contest_summary,
         (const tektite_contest* contest, tektite_contest_report* report), (contest, report))
 FORWARD(int32_t, tektite_run_in_background, (void (*fn)(void*), void* arg), (fn, arg))
 FORWARD(void, tektite_wait_until_compiled, (void), ())
+FORWARD(void, tektite_stop_background, (void), ())

@@ -420,6 +420,7 @@ int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
 }
 
 void tektite_wait_until_compiled(void) {}
+void tektite_stop_background(void) {}
 
 int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                             tektite_status* status) {

@@ -75,7 +75,8 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
       Find(handle, "tektite_contest_has_won", &library->contest_has_won) &&
       Find(handle, "tektite_contest_summary", &library->contest_summary) &&
       Find(handle, "tektite_run_in_background", &library->run_in_background) &&
-      Find(handle, "tektite_wait_until_compiled", &library->wait_until_compiled);
+      Find(handle, "tektite_wait_until_compiled", &library->wait_until_compiled) &&
+      Find(handle, "tektite_stop_background", &library->stop_background);
   if (!complete) return absl::StrCat(path, " lacks a function of the C interface: ", dlerror());
 
   tektite_options options = {};

@@ -43,6 +43,7 @@ struct CompilerLibrary {
   decltype(&tektite_contest_summary) contest_summary = nullptr;
   decltype(&tektite_run_in_background) run_in_background = nullptr;
   decltype(&tektite_wait_until_compiled) wait_until_compiled = nullptr;
+  decltype(&tektite_stop_background) stop_background = nullptr;
 
   tektite_compiler* compiler = nullptr;
 

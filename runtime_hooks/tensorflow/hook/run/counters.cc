@@ -115,6 +115,14 @@ extern "C" __attribute__((visibility("default"))) void tektite_hook_wait_until_c
   if (library != nullptr) library->wait_until_compiled();
 }
 
+// Ends all work in the background, TensorFlow's kernels for fallbacks among it: Python says so when
+// it ends (python/tektite/_hook.py), before destructors of TensorFlow's libraries run.
+extern "C" __attribute__((visibility("default"))) void tektite_hook_stop_background() {
+  using tektite::tf_hook::CompilerLibrary;
+  const CompilerLibrary* const library = CompilerLibrary::IfOpen();
+  if (library != nullptr) library->stop_background();
+}
+
 // The compiler's counters with the hook's under "host", as JSON; before the compiler is opened the
 // former are absent.  Release it with free().
 extern "C" __attribute__((visibility("default"))) char* tektite_hook_stats_json() {

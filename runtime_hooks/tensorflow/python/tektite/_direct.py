@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tektite import _xla_calls
-from tektite._hook import open_hook
+from tektite._hook import open_hook, stop_background_before_exit
 
 # In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
 _KEY, _ROUTES = "_tektite_direct", "_tektite_routes"
@@ -474,6 +474,7 @@ def _wrap_determinism() -> None:
 
 def install() -> None:
     """Wraps TensorFlow's calls; does nothing the second time. Without ``_fast_calls`` those for XLA alone."""
+    stop_background_before_exit()
     _xla_calls.install()
     if _fast_calls is None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -35,3 +36,11 @@ def read_stats(hook: ctypes.CDLL) -> dict[str, Any]:
         libc = ctypes.CDLL(None)
         libc.free.argtypes = [ctypes.c_void_p]
         libc.free(address)
+
+
+def stop_background_before_exit() -> None:
+    """Lets work in the background, XLA's for fallbacks among it, end before destructors of TensorFlow's libraries run. A
+    second call changes nothing."""
+    hook = open_hook()
+    if hook is not None:
+        atexit.register(hook.tektite_hook_stop_background)
