@@ -131,7 +131,7 @@ struct OpFacts {
     kOfListsToo = uint64_t{1} << 35,  // T may be a list
 
     // Its own import function knows complex numbers, so that complex_list.inc has no other.
-    kOfComplex = uint64_t{1} << 40,
+    kOfComplex = uint64_t{1} << 41,
   };
 
   bool Is(Trait trait) const { return (traits & trait) != 0; }

@@ -34,6 +34,18 @@ bool IsRowOfTurn(const Node& node) {
   return node.op() == Op::kDynamicSlice && node.operand(0).node->op() == Op::kParameter;
 }
 
+// Whether the producer reads a row of the array that the consumer updates: one kernel for both
+// could not update it in place, and would copy all of it.
+bool ReadsWhatIsUpdated(const FusionGroup& producer, const FusionGroup& consumer) {
+  for (const Node* update : consumer.nodes) {
+    if (update->op() != Op::kDynamicUpdateSlice) continue;
+    for (const Node* row : producer.nodes) {
+      if (IsRowOfTurn(*row) && row->operand(0) == update->operand(0)) return true;
+    }
+  }
+  return false;
+}
+
 // Elementwise, but for the columns it reads.
 bool OnColumns(const FusionGroup& group) {
   return std::all_of(group.nodes.begin(), group.nodes.end(), [](const Node* node) {
@@ -348,7 +360,8 @@ bool FusionGroups::CanMerge(const FusionGroup& producer, const FusionGroup& cons
                             [](Node* n) { return IsExpensive(*n) || IsMovement(n->op()); });
       }
       if (consumer.joins_columns && OnColumns(producer)) return true;
-      return place_by_place || producer.nodes.size() == 1;
+      return producer_elementwise || producer.nodes.size() == 1 ||
+             (place_by_place && !ReadsWhatIsUpdated(producer, consumer));
     case FusionKind::kRow:
       *kind = FusionKind::kRow;
       if (!direct || !consumer.inner.empty()) return false;
