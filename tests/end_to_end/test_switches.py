@@ -117,7 +117,7 @@ report(y=f(tf.constant(normal(4, 8))))
     assert run_program(text, tektite="scoped").host["clusters_placed"] == 2
 
 
-def test_must_compile_functions_stay_with_xla(run_program):
+def test_must_compile_functions_stay_with_xla_where_nothing_is_taken_over(run_program):
     text = """
 w = tf.Variable(normal(8))
 @tf.function(jit_compile=True)
@@ -125,7 +125,7 @@ def f(x):
     return tf.nn.relu(x * w + 1.0) * 0.5
 report(y=f(tf.constant(normal(4, 8))))
 """
-    result = run_program(text, tektite="1")
+    result = run_program(text, tektite="1", TEKTITE_FLAGS="--take_over_xla=false")
     assert result.host["graphs"] == 0
     np.testing.assert_allclose(result.values["y"], run_program(text, tektite="0").values["y"],
                                rtol=1e-5)

@@ -100,7 +100,7 @@ data = (tf.data.Dataset.from_tensor_slices((x, y)).cache().shuffle(64, seed=3)
         .map(lambda a, b: (tf.clip_by_value(a * 1.5, -2.0, 2.0), b), num_parallel_calls=2)
         .padded_batch(16).repeat().prefetch(2))
 model = make()
-history = model.fit(data, steps_per_epoch=4, epochs=4, verbose=0, validation_data=data, validation_steps=2).history
+history = model.fit(data, steps_per_epoch=4, epochs=4, verbose=0, validation_data=(x, y)).history
 report(history=history, weights=weights(model))
 """,
     "train_on_batch in a loop": """
