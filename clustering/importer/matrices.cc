@@ -158,6 +158,7 @@ absl::Status ImportTridiagonalMatMul(NodeImport& op) {
   std::vector<Value> diagonals;  // above, main, below, as columns
   for (int i = 0; i < 3; ++i) {
     TEKTITE_RETURN_IF_ERROR(CheckRank(op, i));
+    if (op.InputRank(i) != op.InputRank(3)) return op.Refuse("diagonals of another rank");
     diagonals.push_back(Transposed(b, op.Input(i)));
     if (!diagonals.back() || !x) return op.Return(Value());
   }
