@@ -149,6 +149,7 @@ Value Gather(FuncBuilder& b, Value x, Value indices, const std::vector<int64_t>&
     if (sizes[i] == Dim(0)) sizes[i] = Dim(1);
   }
   if (sizes != x.shape().dims()) x = b.Full(x.dtype(), 0, sizes);
+  if (!x) return Value();  // too large
   return b.AddOne(Op::kGather, {x, indices},
                   {{Attr::offset_dims, offsets},
                    {Attr::collapsed_slice_dims, indexed},

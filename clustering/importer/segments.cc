@@ -184,6 +184,7 @@ absl::Status ImportDenseBincount(NodeImport& op) {
     numbers = b.Reshape(numbers, all);
     added = b.Reshape(added, all);
   }
+  if (!numbers || !added) return op.Return(Value());
   Dims dims = numbers.shape().dims();
   dims.back() = size[0];
   Value bins = b.Full(added.dtype(), 0, dims);
