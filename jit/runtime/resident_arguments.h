@@ -8,7 +8,7 @@
 //   resident.Publish(2, 7, use.block);            // later calls find it
 //
 // An argument is kept from the second call on that passes the same version: what changes with every
-// call costs nothing.  A new version lets go of the old one's memory.  All is counted against the
+// call costs nothing.  A new version frees the old one's memory.  All is counted against the
 // budget of weights (weights.h), and what does not fit is staged in every call.  Thread-safe.
 #ifndef TEKTITE_JIT_RUNTIME_RESIDENT_ARGUMENTS_H_
 #define TEKTITE_JIT_RUNTIME_RESIDENT_ARGUMENTS_H_

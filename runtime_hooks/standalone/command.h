@@ -25,7 +25,7 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A Failure for want of a card; exit code 4.
+// A Failure where there is no card; exit code 4.
 class NoCard : public Failure {
  public:
   using Failure::Failure;

@@ -4,7 +4,7 @@
 //
 // Why Eigen: TensorFlow's CPU kernels call it, so that signs and orders of what is not unique
 // (columns of q, eigenvectors, singular vectors) are TensorFlow's.  The source is compiled for AVX2
-// and FMA; it must include nothing but Eigen, whose inline functions nobody else here uses.
+// and FMA; it must include nothing but Eigen, whose inline functions no other file uses.
 #ifndef TEKTITE_BACKENDS_CPU_LIBRARY_MATRIX_SOLVERS_H_
 #define TEKTITE_BACKENDS_CPU_LIBRARY_MATRIX_SOLVERS_H_
 

@@ -5,7 +5,7 @@
 //   Value first = key.Before(b, entry, other);
 //
 // Keys are integers in the order of the values: -0 is 0, NaN is greater than all others.  No two
-// entries are equal, so whatever puts them in order, in whatever pieces, gives the same result, and
+// entries are equal, so every way to put them in order, in any pieces, has the same result, and
 // that of a stable sort.  Keys of 8 bytes have their index in a word of its own.
 //
 // Limits: fewer than 2^31 elements.

@@ -54,7 +54,7 @@ class CheckedMemory {
   // `alignment`: what the address must be a multiple of.
   absl::Status Read(int thread, Place at, int64_t bytes, int64_t alignment, void* to);
   absl::Status Write(int thread, Place at, int64_t bytes, int64_t alignment, const void* from);
-  // A write in the background: until it ends, nobody may touch the bytes.
+  // A write in the background: until it ends, no thread may touch the bytes.
   absl::Status BeginCopy(int thread, Place to, int64_t bytes);
   absl::Status EndCopy(int thread, Place to, int64_t bytes, const void* from);
 
