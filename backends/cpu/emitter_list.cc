@@ -18,7 +18,6 @@ struct Emitter {
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
-    {FusionKind::kLoop, EmitUpdate},
     {FusionKind::kLoop, EmitTransposingLoop},
     {FusionKind::kLoop, EmitLoop},
     {FusionKind::kRow, EmitRow},

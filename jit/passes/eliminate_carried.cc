@@ -95,13 +95,14 @@ bool EqualWhere(Value a, Value b, int i, int j, int depth) {
 
 // Lets one of two values that are equal in every turn be read in the other's place.
 bool JoinEqual(Graph& graph, Node* loop) {
+  // By anything but its own next value; a counter that runs down is read through that.
   const auto is_read = [&](int j) {
     bool read = !loop->uses(j).empty() || loop->IsOutput(j);
+    const Node* next = Body(*loop).outputs()[j].node;
     for (int r = 0; r < loop->num_regions(); ++r) {
       const Node* parameter = loop->region(r).parameter(j);
-      for (const ir::Use& use : parameter->uses()) {
-        read |= use.user != Body(*loop).outputs()[j].node;
-      }
+      for (const ir::Use& use : parameter->uses())
+        read |= use.user != next || !next->uses().empty();
     }
     return read;
   };

@@ -20,7 +20,7 @@ absl::StatusOr<bool> UpdateInPlace(ir::Graph& graph, PassContext&) {
     for (int r = 0; r < control->num_regions(); ++r) {
       for (const auto& node : control->region(r).nodes()) {
         if (!node->IsFusion(ir::FusionKind::kLoop) || node->Bool(ir::Attr::in_place) ||
-            ir::FindUpdatedOperand(*node) < 0) {
+            node->num_results() != 1 || ir::FindUpdatedOperand(*node, 0) < 0) {
           continue;
         }
         node->attrs().Set(ir::Attr::in_place, true);

@@ -29,9 +29,11 @@ class Joiner {
 
   void JoinUpdates() {
     for (const Step& step : graph_.steps) {
-      if (step.updates < 0) continue;
-      memory_.Join(step.operands[step.updates], step.results[0]);
-      is_update_[step.results[0]] = true;
+      for (size_t r = 0; r < step.updates.size(); ++r) {
+        if (step.updates[r] < 0) continue;
+        memory_.Join(step.operands[step.updates[r]], step.results[r]);
+        is_update_[step.results[r]] = true;
+      }
     }
   }
 

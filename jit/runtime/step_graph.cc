@@ -243,9 +243,11 @@ class Builder {
     Step step;
     step.kernel = kernel->second;
     AddOperands(node.operands(), &step);
-    const int updated = ir::UpdatedOperand(node);
-    if (updated >= 0 && step.kernel->CanRunInPlace(updated, 0)) {
-      step.updates = updated;
+    for (int r = 0; r < node.num_results(); ++r) {
+      const int updated = ir::UpdatedOperand(node, r);
+      if (updated < 0 || !step.kernel->CanRunInPlace(updated, r)) continue;
+      step.updates.resize(node.num_results(), -1);
+      step.updates[r] = updated;
       step.operands[updated] = AddCopy(node.operand(updated));
       if (!step.parts.empty()) step.parts[updated] = Step::kWhole;
     }

@@ -61,9 +61,11 @@ struct Step {
   absl::InlinedVector<int, 2> results;
   absl::InlinedVector<int, 4> symbols;  // those of the kernel's region, by number
   int group = -1;                       // weight group, -1: none
-  int updates = -1;                     // operand that result 0 must lie in, see jit/ir/in_place.h
-  int region = -1;                      // the region it is a step of, -1: the graph's own
-  std::vector<int> regions;             // of kWhile and kConditional
+  // By result, the operand that it must lie in, or -1 (jit/ir/in_place.h); empty where there is
+  // none.
+  absl::InlinedVector<int, 2> updates;
+  int region = -1;           // the region it is a step of, -1: the graph's own
+  std::vector<int> regions;  // of kWhile and kConditional
 
   bool IsControl() const { return kind == Kind::kWhile || kind == Kind::kConditional; }
   // Of kWhile and kConditional, operands that are read before any region runs; the rest are read

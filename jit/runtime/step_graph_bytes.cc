@@ -55,7 +55,8 @@ class Writer {
       Numbers(results);
       Numbers(symbols);
       Number(group + 1);
-      Number(updates + 1);
+      body_.Size(updates.size());
+      for (int updated : updates) Number(updated + 1);
       Number(region + 1);
       Numbers(regions);
     }
@@ -238,7 +239,8 @@ class Reader {
       Numbers(graph->buffers.size(), &step.results);
       Numbers(graph->program.num_symbols(), &step.symbols);
       step.group = Number(count + 1) - 1;
-      step.updates = Number(step.operands.size() + 1) - 1;
+      Numbers(step.operands.size() + 1, &step.updates);
+      for (int& updated : step.updates) --updated;
       step.region = Number(count + 1) - 1;
       Numbers(count, &step.regions);
     }
@@ -299,15 +301,27 @@ class Reader {
                        [&](const Step& step) { return HasSoundKind(graph, step); });
   }
 
+  // Each in an operand of its own, of its size.
+  static bool AreSoundUpdates(const StepGraph& graph, const Step& step) {
+    for (size_t r = 0; r < step.updates.size(); ++r) {
+      const int updated = step.updates[r];
+      if (updated < 0) continue;
+      if (graph.buffers[step.operands[updated]].size != graph.buffers[step.results[r]].size ||
+          std::count(step.updates.begin(), step.updates.end(), updated) > 1) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   // Of the lists that its kind has; what regions compute has the size of the results.
   static bool HasSoundKind(const StepGraph& graph, const Step& step) {
     const auto size = [&](int b) { return graph.buffers[b].size; };
     const size_t operands = step.operands.size(), results = step.results.size();
     const bool is_loop = step.kind == Step::Kind::kWhile;
     if (step.kind == Step::Kind::kKernel) {
-      return step.regions.empty() &&
-             (step.updates < 0 ||
-              (results == 1 && size(step.operands[step.updates]) == size(step.results[0])));
+      return step.regions.empty() && (step.updates.empty() || step.updates.size() == results) &&
+             AreSoundUpdates(graph, step);
     }
     if (step.group >= 0) return false;
     if (step.kind == Step::Kind::kCopy) {

@@ -1,4 +1,6 @@
 // Loops and choices: what they carry, where it lies, and who else reads it.
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "jit/compiler/specialize.h"
@@ -416,6 +418,82 @@ TEST_P(LoopsTest, SumsOfProducts) {
         CheckText(SumOfProducts(batch, turns, limit), Tolerance::Relative(1e-5));
       }
     }
+  }
+}
+
+// A turn that keeps values of its rows in lists, as layers do that are trained: kernels of one
+// space that write in several places.
+std::string KeptValues(const char* body, const char* rows, const char* width) {
+  return absl::StrReplaceAll(
+      absl::StrCat(
+          R"(graph @f(%x: f32[B,W], %p: f32[5,B,W], %q: f32[5,B,W], %m: bool[5,B,W], %j: f32[B,2*W]) -> (f32[B,W], f32[5,B,W], f32[5,B,W], bool[5,B,W], f32[B,2*W]) {
+  %zero: s32[] = constant() {value = s32[]{0}}
+  %w:6 : (s32[], f32[B,W], f32[5,B,W], f32[5,B,W], bool[5,B,W], f32[B,2*W]) = while(%zero, %x, %p, %q, %m, %j)
+    graph @condition(%i: s32[], %x: f32[B,W], %p: f32[5,B,W], %q: f32[5,B,W], %m: bool[5,B,W], %j: f32[B,2*W]) -> (bool[]) {
+      %n: s32[] = constant() {value = s32[]{4}}
+      %c: bool[] = compare(%i, %n) {direction = "lt"}
+      return %c
+    }
+    graph @body(%i: s32[], %x: f32[B,W], %p: f32[5,B,W], %q: f32[5,B,W], %m: bool[5,B,W], %j: f32[B,2*W]) -> (s32[], f32[B,W], f32[5,B,W], f32[5,B,W], bool[5,B,W], f32[B,2*W]) {
+      %one: s32[] = constant() {value = s32[]{1}}
+      %o: s32[] = constant() {value = s32[]{0}}
+      %next: s32[] = add(%i, %one)
+      %t: f32[B,W] = tanh(%x)
+      %e: f32[B,W] = exp(%t)
+      %above: bool[B,W] = compare(%x, %t) {direction = "gt"}
+      %t3: f32[1,B,W] = reshape(%t) {shape = (1, B, W)}
+      %e3: f32[1,B,W] = reshape(%e) {shape = (1, B, W)}
+      %a3: bool[1,B,W] = reshape(%above) {shape = (1, B, W)}
+      )",
+          body, R"(
+      return %next, %x1, %p1, %q1, %m1, %j1
+    }
+  return %w#1, %w#2, %w#3, %w#4, %w#5
+})"),
+      {{"2*W", absl::StrCat(2 * std::atoi(width))}, {"B", rows}, {"W", width}});
+}
+
+TEST_P(LoopsTest, ValuesKeptInLists) {
+  for (auto [rows, width] : {std::pair("3", "8"),
+                             {"1", "5"},
+                             {"2", "1"},
+                             {"1", "1"},
+                             {"0", "4"},
+                             {"2", "37"},
+                             {"1", "40000"}}) {
+    // All of a turn is one space, and starts are clamped.
+    CheckText(KeptValues(R"(%p1: f32[5,B,W] = dynamic_update_slice(%p, %t3, %i, %o, %o)
+      %far: s32[] = mul(%next, %next)
+      %q1: f32[5,B,W] = dynamic_update_slice(%q, %e3, %far, %i, %o)
+      %m1: bool[5,B,W] = dynamic_update_slice(%m, %a3, %next, %o, %i)
+      %j1: f32[B,2*W] = concatenate(%e, %x) {dimension = 1}
+      %x1: f32[B,W] = sub(%e, %t))",
+                         rows, width),
+              Tolerance::Relative(1e-5));
+    // A list that is read in the turn, before and after its update, and one that is kept as it was.
+    CheckText(KeptValues(R"(%p1: f32[5,B,W] = dynamic_update_slice(%p, %t3, %i, %o, %o)
+      %old: f32[1,B,W] = dynamic_slice(%p, %next, %o, %o) {sizes = (1, B, W)}
+      %new: f32[1,B,W] = dynamic_slice(%p1, %o, %o, %o) {sizes = (1, B, W)}
+      %both: f32[1,B,W] = add(%old, %new)
+      %q1: f32[5,B,W] = dynamic_update_slice(%q, %both, %i, %o, %o)
+      %x3: f32[1,B,W] = add(%both, %e3)
+      %m1: bool[5,B,W] = dynamic_update_slice(%m, %a3, %i, %o, %o)
+      %x1: f32[B,W] = reshape(%x3) {shape = (B, W)}
+      %j1: f32[B,2*W] = concatenate(%x1, %t) {dimension = 1})",
+                         rows, width),
+              Tolerance::Relative(1e-5));
+    // One value in two lists, the second update of a list beside the first, and a row of another
+    // place of the same space.
+    CheckText(KeptValues(R"(%p0: f32[5,B,W] = dynamic_update_slice(%p, %t3, %i, %o, %o)
+      %p1: f32[5,B,W] = dynamic_update_slice(%p0, %e3, %next, %o, %o)
+      %q1: f32[5,B,W] = dynamic_update_slice(%q, %t3, %next, %o, %o)
+      %m1: bool[5,B,W] = dynamic_update_slice(%m, %a3, %o, %o, %o)
+      %sum: f32[B] = reduce(%e) {dimensions = [1], reducer = "add"}
+      %spread: f32[B,W] = broadcast_in_dim(%sum) {dimensions = [0], shape = (B, W)}
+      %x1: f32[B,W] = div(%e, %spread)
+      %j1: f32[B,2*W] = concatenate(%t, %t) {dimension = 1})",
+                         rows, width),
+              Tolerance::Relative(1e-5));
   }
 }
 

@@ -1,4 +1,5 @@
-// Elementwise work and data movement: every output element is computed at its own index.
+// Elementwise work and data movement: every element is computed at its own index of one space, and
+// written there, or where an update or a concatenate has it.
 
 #include <algorithm>
 
@@ -6,6 +7,8 @@
 #include "backends/cpu/loops/loop_emitters.h"
 #include "jit/base/status.h"
 #include "jit/ir/columns.h"
+#include "jit/ir/writes.h"
+#include "jit/llvm/emit/region_kernel.h"
 
 namespace tektite::cpu {
 namespace {
@@ -25,15 +28,12 @@ constexpr int64_t kNarrow = 7;
 // cost more than they do.  (Padding [1, 224, 224, 3] of unknown sizes: 251 us one by one.)
 constexpr int64_t kStrip = 64;
 
-// The part of the output that is computed in one sweep: all of it, or one operand of a concatenate.
+// What is computed in one sweep: all values of the space, or one operand of a concatenate.
 struct Piece {
-  std::vector<ir::Value> values;  // one per output, or per column
-  bool in_columns = false;        // `sizes` are those of the rows, at each of which all columns are
-  Dims sizes;
-  int ones = 0;  // dimensions of size 1 behind those
-  Dim shift;     // added to the index of `dimension` when storing
-  int64_t dimension = 0;
-  bool in_strips = false;  // a unit is a strip of rows
+  std::vector<ir::Write> writes;
+  bool in_columns = false;  // `sizes` are those of the rows, at each of which all columns are
+  Dims sizes;               // without dimensions of size 1
+  bool in_strips = false;   // a unit is a strip of rows
   Dim units, segments = 1, per_chunk = 1, chunks;
   Dim inner() const { return sizes.empty() ? Dim(1) : sizes.back(); }
   Dim rows() const { return sizes[sizes.size() - 2]; }  // innermost of outer
@@ -46,35 +46,46 @@ struct Piece {
   }
 };
 
-std::vector<Piece> Pieces(const ir::Graph& region) {
+std::vector<Piece> Pieces(const ir::Graph& region, const ir::Writes& writes) {
   std::vector<Piece> pieces;
   Node* last = region.outputs()[0].node;
-  if (region.outputs().size() == 1 && last->op() == Op::kConcatenate) {
-    if (ir::JoinsColumns(*last)) {
-      Piece columns;
-      columns.values.assign(last->operands().begin(), last->operands().end());
-      columns.in_columns = true;
-      columns.sizes = last->shape().dims();
-      columns.sizes.pop_back();
-      return {columns};
-    }
-    Dim shift;
-    for (ir::Value v : last->operands()) {
-      Piece piece;
-      piece.values = {v};
-      piece.sizes = v.shape().dims();
-      piece.dimension = last->Int(Attr::dimension);
-      piece.shift = shift;
-      shift = shift + piece.sizes[piece.dimension];
-      pieces.push_back(std::move(piece));
-    }
-    return pieces;
+  if (writes.moves || region.outputs().size() > 1 || last->op() != Op::kConcatenate) {
+    Piece whole;
+    whole.writes = writes.list;
+    whole.sizes = writes.space;
+    return {whole};
   }
-  Piece whole;
-  whole.values.assign(region.outputs().begin(), region.outputs().end());
-  whole.sizes = region.outputs()[0].shape().dims();
-  pieces.push_back(std::move(whole));
+  if (ir::JoinsColumns(*last)) {
+    Piece columns;
+    for (ir::Value v : last->operands()) columns.writes.push_back({v, 0, nullptr, 0, 0});
+    columns.in_columns = true;
+    columns.sizes = ir::WithoutOnes(last->operand_shape(0).dims());
+    return {columns};
+  }
+  Dim shift;
+  const int64_t dimension = last->Int(Attr::dimension);
+  for (ir::Value v : last->operands()) {
+    Piece piece;
+    piece.writes = {{v, 0, nullptr, dimension, shift}};
+    piece.sizes = ir::WithoutOnes(v.shape().dims());
+    shift = shift + v.shape().dim(static_cast<int>(dimension));
+    pieces.push_back(std::move(piece));
+  }
   return pieces;
+}
+
+// The time to compute what is written: an update in place leaves the rest of its operand alone.
+Dim WritingCost(const ir::Graph& region, const ir::Writes& writes, const Target& target) {
+  if (!writes.moves) return ElementwiseCost(region, target);
+  const std::unique_ptr<ir::Graph> written = region.Clone();
+  std::vector<ir::Value> values;
+  for (ir::Value output : written->outputs()) {
+    const ir::Op op = output.node->op();
+    values.push_back(op == Op::kDynamicUpdateSlice ? output.node->operand(1) : output);
+  }
+  written->SetOutputs(values);
+  written->EraseDead();
+  return ElementwiseCost(*written, target);
 }
 
 bool HasHeavyMath(const ir::Graph& region) {
@@ -194,28 +205,21 @@ absl::Status EmitNarrowRows(const ir::Graph& region, const Target& target, Emitt
 absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
                                        const std::string& name) {
   const ir::Graph& region = fusion.region();
-  for (ir::Value v : region.outputs()) {
-    if (v.shape().dims() != region.outputs()[0].shape().dims()) {
-      return Unimplemented("outputs of different shapes in a loop fusion");
-    }
-  }
+  const ir::Writes writes = ir::WritesOf(fusion);
+  if (writes.list.empty()) return Unimplemented("values of different spaces in a loop fusion");
   EmittedKernel result;
-  result.in_place = loop::InPlacePairs(region);
+  result.in_place = loop::InPlacePairs(fusion, writes);
   result.kernel = MakeKernel(fusion, name, result.in_place);
-  result.cost = ElementwiseCost(region, target);
+  result.cost = WritingCost(region, writes, target);
   if (HasNarrowRows(region, target)) {
     TEKTITE_RETURN_IF_ERROR(EmitNarrowRows(region, target, &result));
     return result;
   }
   const Dim elements = region.outputs()[0].shape().NumElements();
 
-  std::vector<Piece> pieces = Pieces(region);
+  std::vector<Piece> pieces = Pieces(region, writes);
   result.num_chunks = 0;
   for (Piece& piece : pieces) {
-    while (!piece.in_columns && piece.sizes.size() >= 2 && piece.sizes.back() == Dim(1)) {
-      piece.sizes.pop_back();
-      ++piece.ones;
-    }
     const bool is_long = piece.inner().value_or(kSegment * 3) > 2 * kSegment;
     if (is_long) piece.segments = CeilDiv(piece.inner(), kSegment);
     piece.in_strips =
@@ -255,25 +259,27 @@ absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const Target& target,
       auto body = [&](Value at, Value mask) {
         e.Clear();
         e.SetMask(mask);
-        Indices index, store;
+        Indices index;
         for (Value v : row_index) index.push_back(At(v));
         if (!piece.sizes.empty()) index.push_back(At(at, 1));
-        for (int i = 0; i < piece.ones; ++i) index.push_back(At(b.Index(0)));
-        store = index;
-        if (piece.in_columns) index.push_back(At(b.Index(0)));
-        if (piece.shift != Dim(0)) {
-          store[piece.dimension].base = b.Add(store[piece.dimension].base, b.Index(piece.shift));
-        }
+        const LaneIndex zero = At(b.Index(0));
         std::vector<Value> values;
-        for (ir::Value v : piece.values) values.push_back(e.Emit(v, index));
+        std::vector<Indices> places;
+        for (const ir::Write& write : piece.writes) {
+          const Indices own = loop::WithOnes(write.value.shape(), index, zero);
+          values.push_back(e.Emit(write.value, own));
+          places.push_back(loop::WrittenAt(e, write, own));
+        }
+        const int results = region.num_parameters();
         if (piece.in_columns) {
-          e.StoreColumns(b.Buffer(region.num_parameters()), region.outputs()[0].shape(), store,
-                         values);
+          places[0].pop_back();
+          e.StoreColumns(b.Buffer(results), region.outputs()[0].shape(), places[0], values);
           return;
         }
-        for (size_t o = 0; o < values.size(); ++o) {
-          e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)),
-                    region.outputs()[o].shape(), store, values[o]);
+        for (size_t i = 0; i < values.size(); ++i) {
+          const int result = piece.writes[i].result;
+          e.StoreAt(b.Buffer(results + result), region.outputs()[result].shape(), places[i],
+                    values[i]);
         }
       };
       if (piece.in_strips) {

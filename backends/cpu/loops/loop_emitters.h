@@ -11,13 +11,10 @@
 
 namespace tektite::cpu {
 
-// Elementwise work and data movement; a concatenate at the end is written piece by piece.
+// Elementwise work and data movement; a concatenate at the end is written piece by piece, and a
+// part of an operand that a result lies in is updated there (jit/ir/writes.h).
 absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const Target& target,
                                        const std::string& name);
-
-// Updates of a part of an operand that the result lies in (jit/ir/in_place.h).
-absl::StatusOr<EmittedKernel> EmitUpdate(const ir::Node& fusion, const Target& target,
-                                         const std::string& name);
 
 // Reductions over the innermost dimension and all that shares their rows: each row goes through the
 // stages between reductions while it is in L1.

@@ -1,4 +1,5 @@
-// Elementwise work and data movement.
+// Elementwise work and data movement: values of one space, written where they are or where an
+// update or a concatenate has them.
 //
 // Elements are numbered in row-major order.  A block takes a tile of them: its threads take vectors
 // of 16 bytes side by side, and several rounds of those where there is enough work for all cards,
@@ -9,6 +10,7 @@
 #include "backends/gpu/emit/emitter.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/ir/writes.h"
 #include "jit/llvm/emit/element_emitter.h"
 #include "jit/llvm/emit/region_kernel.h"
 
@@ -62,14 +64,14 @@ bool KeepsVectors(const ir::Graph& region) {
 
 class LoopEmitter {
  public:
-  LoopEmitter(const ir::Graph& region, loop::Kernel* kernel)
+  LoopEmitter(const ir::Graph& region, const ir::Writes& writes, loop::Kernel* kernel)
       : region_(region),
+        writes_(writes),
         kernel_(*kernel),
         b_(kernel),
-        sizes_(region.outputs()[0].shape().dims()),
-        elements_(region.outputs()[0].shape().NumElements()) {
-    while (across_ >= 0 && sizes_[static_cast<size_t>(across_)] == Dim(1)) --across_;
-    flat_ = across_ >= 0 && IsFlat(region, sizes_);
+        sizes_(writes.space),
+        elements_(Product(writes.space)) {
+    flat_ = across_ >= 0 && !writes.moves && IsFlat(region, region.outputs()[0].shape().dims());
     const int64_t row = across_ < 0 ? 1 : sizes_[static_cast<size_t>(across_)].value_or(1);
     vector_ = VectorElements(region);
     if (!flat_ && (row % vector_ != 0 || !KeepsVectors(region))) vector_ = 1;
@@ -117,16 +119,24 @@ class LoopEmitter {
       for (Value v : loop::Delinearize(b_, linear, sizes_)) at.push_back(loop::At(v));
     }
     if (lanes > 1) at[static_cast<size_t>(across_)].coefficient = 1;
+    const loop::LaneIndex zero = loop::At(b_.Index(0));
     std::vector<Value> values;
-    for (ir::Value v : region_.outputs()) values.push_back(e.Emit(v, at));
-    for (size_t o = 0; o < values.size(); ++o) {
-      e.StoreAt(b_.Buffer(region_.num_parameters() + static_cast<int>(o)),
-                region_.outputs()[o].shape(), at, values[o]);
+    std::vector<Indices> places;
+    for (const ir::Write& write : writes_.list) {
+      const Indices own = loop::WithOnes(write.value.shape(), at, zero);
+      values.push_back(e.Emit(write.value, own));
+      places.push_back(loop::WrittenAt(e, write, own));
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int result = writes_.list[i].result;
+      e.StoreAt(b_.Buffer(region_.num_parameters() + result), region_.outputs()[result].shape(),
+                places[i], values[i]);
     }
     if (status_.ok()) status_ = e.status();
   }
 
   const ir::Graph& region_;
+  const ir::Writes& writes_;
   loop::Kernel& kernel_;
   loop::Builder b_;
   const Dims& sizes_;
@@ -140,16 +150,12 @@ class LoopEmitter {
 }  // namespace
 
 absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const std::string& name) {
-  const ir::Graph& region = fusion.region();
-  for (ir::Value v : region.outputs()) {
-    if (v.shape().dims() != region.outputs()[0].shape().dims()) {
-      return Unimplemented("outputs of different shapes in a loop fusion");
-    }
-  }
+  const ir::Writes writes = ir::WritesOf(fusion);
+  if (writes.list.empty()) return Unimplemented("values of different spaces in a loop fusion");
   EmittedKernel result;
-  result.in_place = loop::InPlacePairs(region);
+  result.in_place = loop::InPlacePairs(fusion, writes);
   result.kernel = loop::MakeKernel(fusion, name, result.in_place);
-  TEKTITE_RETURN_IF_ERROR(LoopEmitter(region, result.kernel.get()).Run());
+  TEKTITE_RETURN_IF_ERROR(LoopEmitter(fusion.region(), writes, result.kernel.get()).Run());
   return result;
 }
 

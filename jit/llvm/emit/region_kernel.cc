@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
+#include "jit/ir/in_place.h"
 #include "jit/ir/symbols.h"
 
 namespace tektite::loop {
@@ -57,9 +58,21 @@ void BindParameters(ElementEmitter& e, const ir::Graph& region) {
   }
 }
 
-std::vector<std::pair<int, int>> InPlacePairs(const ir::Graph& region) {
+std::vector<std::pair<int, int>> InPlacePairs(const ir::Node& fusion, const ir::Writes& writes) {
   std::vector<std::pair<int, int>> pairs;
+  const ir::Graph& region = fusion.region();
   const Dims& sizes = region.outputs()[0].shape().dims();
+  if (writes.moves) {
+    for (const ir::Write& write : writes.list) {
+      if (write.update != nullptr) {
+        pairs.push_back({ir::UpdatedOperand(fusion, write.result), write.result});
+      }
+    }
+    return pairs;
+  }
+  for (const ir::Value output : region.outputs()) {
+    if (output.shape().dims() != sizes) return pairs;
+  }
   for (int i = 0; i < region.num_parameters(); ++i) {
     const Node* p = region.parameter(i);
     if (!IsDirect(region, p, sizes)) continue;
@@ -70,6 +83,25 @@ std::vector<std::pair<int, int>> InPlacePairs(const ir::Graph& region) {
     }
   }
   return pairs;
+}
+
+Indices WithOnes(const ir::Shape& shape, const Indices& at, const LaneIndex& zero) {
+  Indices index(shape.dims().size(), zero);
+  size_t next = 0;
+  for (size_t d = 0; d < index.size() && next < at.size(); ++d) {
+    if (shape.dims()[d] != ir::Dim(1)) index[d] = at[next++];
+  }
+  return index;
+}
+
+Indices WrittenAt(ElementEmitter& e, const ir::Write& write, const Indices& at) {
+  if (write.update != nullptr) return e.UpdatedAt(*write.update, at);
+  Indices to = at;
+  if (write.shift != ir::Dim(0)) {
+    LaneIndex& moved = to[static_cast<size_t>(write.dimension)];
+    moved.base = e.builder().Add(moved.base, e.builder().Index(write.shift));
+  }
+  return to;
 }
 
 absl::Status CheckBroadcasts(const ir::Graph& region) {

@@ -1,6 +1,6 @@
 // From a fusion's region to the kernel that an emitter fills, for every back end.
 //
-//   std::unique_ptr<Kernel> kernel = MakeKernel(fusion, "k3_loop", InPlacePairs(fusion.region()));
+//   std::unique_ptr<Kernel> kernel = MakeKernel(fusion, "k3_loop", InPlacePairs(fusion, writes));
 //   Builder b(kernel.get());
 //   ElementEmitter e(&b, lanes);
 //   BindParameters(e, fusion.region());
@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "jit/ir/graph.h"
+#include "jit/ir/writes.h"
 #include "jit/llvm/emit/element_emitter.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -24,9 +25,14 @@ std::unique_ptr<Kernel> MakeKernel(const ir::Node& fusion, const std::string& na
                                    const std::vector<std::pair<int, int>>& in_place = {});
 // Binds the region's parameters to the kernel's buffers.
 void BindParameters(ElementEmitter& e, const ir::Graph& region);
-// Of a region whose outputs all have one shape, each element computed at its own index: operands
-// and results that may share a buffer.
-std::vector<std::pair<int, int>> InPlacePairs(const ir::Graph& region);
+// Operands and results that may share a buffer: those that are updated, or, where all results have
+// one shape, those that are read at the index that is written.
+std::vector<std::pair<int, int>> InPlacePairs(const ir::Node& fusion, const ir::Writes& writes);
+// The index in a value of `shape` that stands for `at`, an index in it without dimensions of size
+// 1.  `zero` is the index in those: one for all values, so that they share what they compute.
+Indices WithOnes(const ir::Shape& shape, const Indices& at, const LaneIndex& zero);
+// Where the element at `at` of the written value goes in the result.
+Indices WrittenAt(ElementEmitter& e, const ir::Write& write, const Indices& at);
 // Unimplemented for a broadcast of a dimension that is stretched or not, depending on the sizes of
 // a call: code is made for one of the two.
 absl::Status CheckBroadcasts(const ir::Graph& region);
