@@ -461,6 +461,8 @@ TEST_P(LoopsTest, ValuesKeptInLists) {
                              {"0", "4"},
                              {"2", "37"},
                              {"1", "40000"}}) {
+    // Long rows are cut into segments on the CPU alone.
+    if (GetParam().backend == "gpu" && std::atoi(width) > 1000) continue;
     // All of a turn is one space, and starts are clamped.
     CheckText(KeptValues(R"(%p1: f32[5,B,W] = dynamic_update_slice(%p, %t3, %i, %o, %o)
       %far: s32[] = mul(%next, %next)
