@@ -121,9 +121,9 @@ void AppendClusterText(const Explanation& e, const graph_def::GraphIndex& index,
   const ImportedCluster imported = ImportCluster(index, cost, cluster);
   AppendTensors("takes", e, cost, imported, inputs, out);
   if (variables > 0) absl::StrAppend(out, "  reads ", variables, " variables\n");
-  AppendTensors("gives", e, cost, imported, outputs, out);
+  AppendTensors("returns", e, cost, imported, outputs, out);
   if (!imported.refused.empty()) {
-    absl::StrAppend(out, "  not for all sizes at once: ", imported.refused, "\n");
+    absl::StrAppend(out, "  no code for all sizes: ", imported.refused, "\n");
   }
 }
 
@@ -134,13 +134,13 @@ std::string SizesText(const std::map<std::string, int64_t>& sizes) {
 
 void AppendMemoryText(const CallMemory& memory, std::string* out) {
   if (!memory.refused.empty()) {
-    absl::StrAppend(out, "  memory of a call: not known, ", memory.refused, "\n");
+    absl::StrAppend(out, "  memory of a call: unknown, ", memory.refused, "\n");
     return;
   }
   constexpr double kMiB = 1 << 20;
   const double least = static_cast<double>(std::max<int64_t>(memory.max_live_bytes, 1));
   absl::StrAppendFormat(
-      out, "  memory of a call: %.2f MiB, %.2fx of what is alive at once",
+      out, "  memory of a call: %.2f MiB, %.2fx of the most that is live at once",
       static_cast<double>(memory.arena_bytes) / kMiB,
       memory.arena_bytes == 0 ? 1 : static_cast<double>(memory.arena_bytes) / least);
   absl::StrAppend(out, memory.sizes.empty() ? "" : "; at ", SizesText(memory.sizes), "\n");

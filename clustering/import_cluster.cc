@@ -54,7 +54,7 @@ class ClusterImport {
     const std::optional<ir::DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(type));
     if (!dtype) return Unimplemented("'", tensor, "': ", graph_def::DataTypeName(type));
     if (shape == nullptr || shape->unknown_rank) {
-      return Unimplemented("nothing is known of the shape of '", tensor, "'");
+      return Unimplemented("the shape of '", tensor, "' is unknown");
     }
     ir::Dims dims;
     for (int64_t size : shape->dims) {

@@ -1,6 +1,7 @@
 # tektite_library(NAME SRCS a.cc ... DEPS lib ...): a static, position-independent library of one room.
 # tektite_test(NAME SRCS a.cc ... DEPS lib ... [TIMEOUT seconds] [SHARDS n]): a GoogleTest binary, registered with CTest
-# as one test, or as n that run its cases between them; its main function is tests/test_main.cc's.
+# as one test, or as n that run its cases between them, each case for all of its parameters in one; its main function is
+# tests/test_main.cc's.
 
 add_library(tektite_options INTERFACE)
 target_include_directories(tektite_options INTERFACE ${CMAKE_SOURCE_DIR})
@@ -40,6 +41,6 @@ function(tektite_test name)
   foreach(shard RANGE ${last})
     add_test(NAME ${name}_${shard} COMMAND ${name})
     set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
-      ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+      ENVIRONMENT "${environment};TEKTITE_TEST_SHARDS=${ARG_SHARDS};TEKTITE_TEST_SHARD=${shard}")
   endforeach()
 endfunction()

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -69,11 +70,35 @@ class SkipWatch : public testing::EmptyTestEventListener {
   int unexpected_ = 0;
 };
 
+// With TEKTITE_TEST_SHARDS=7 and TEKTITE_TEST_SHARD=2 only every seventh test runs, from the third
+// on, each for all of its parameters: they can share what is expensive, and GoogleTest's own shards
+// would part them.
+void KeepShard() {
+  const char *const shards = std::getenv("TEKTITE_TEST_SHARDS"), *const shard = std::getenv(
+                                                                     "TEKTITE_TEST_SHARD");
+  if (shards == nullptr || shard == nullptr || GTEST_FLAG_GET(filter) != "*") return;
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  std::set<std::string> seen;
+  std::string filter;
+  for (int s = 0; s < all.total_test_suite_count(); ++s) {
+    const testing::TestSuite& suite = *all.GetTestSuite(s);
+    for (int t = 0; t < suite.total_test_count(); ++t) {
+      const std::string test = suite.GetTestInfo(t)->name();
+      const std::string name = suite.name() + ("." + test.substr(0, test.find('/')));
+      const auto number = static_cast<int>(seen.size());
+      if (!seen.insert(name).second || number % std::atoi(shards) != std::atoi(shard)) continue;
+      filter += name + ":" + name + "/*:";
+    }
+  }
+  GTEST_FLAG_SET(filter, filter);
+}
+
 }  // namespace
 }  // namespace tektite
 
 int main(int argc, char** argv) {
   testing::InitGoogleMock(&argc, argv);
+  tektite::KeepShard();
   auto* watch = new tektite::SkipWatch;  // GoogleTest owns it
   testing::UnitTest::GetInstance()->listeners().Append(watch);
   const int code = RUN_ALL_TESTS();

@@ -46,7 +46,7 @@ class LoopImport {
       TEKTITE_ASSIGN_OR_RETURN(const bool done, Round());
       if (done) return absl::OkStatus();
     }
-    return op_.Refuse("what is known of its variables does not settle");
+    return op_.Refuse("the facts about its variables do not converge");
   }
 
  private:
@@ -176,7 +176,7 @@ class LoopImport {
       if (!facts_[i].list || !facts_[i].list->has_buffer || HasRoom(*facts_[i].list)) continue;
       const TensorList& entering = *op_.InputInfo(static_cast<int>(i)).list;
       if (entering.has_buffer && !HasRoom(entering)) continue;
-      return op_.Refuse("loop variable ", i, ": nothing bounds ",
+      return op_.Refuse("loop variable ", i, ": there is no bound for ",
                         facts_[i].list->element ? "the length" : "the elements' shape",
                         " of this list of tensors");
     }

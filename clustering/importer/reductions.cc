@@ -53,7 +53,8 @@ absl::Status ImportReduce(NodeImport& op) {
   if (mean) {
     Dim count(1);
     for (int64_t axis : axes) count = count * op.InputDims(0)[axis];
-    if (count == Dim(0) && x && !ir::IsFloat(x.dtype())) return op.Refuse("the mean of nothing");
+    if (count == Dim(0) && x && !ir::IsFloat(x.dtype()))
+      return op.Refuse("the mean of no elements");
     if (!axes.empty() && x) x = b.Div(x, op.DimValue(count, x.dtype()));
   }
   if (op.op() == "EuclideanNorm") x = b.Sqrt(x);

@@ -66,10 +66,10 @@ absl::Status Describe(NodeImport& op, int input, TensorList* list) {
   TEKTITE_ASSIGN_OR_RETURN(given, Merge(op, given, list->declared));
   TEKTITE_ASSIGN_OR_RETURN(std::optional<Dims> shape, Merge(op, list->element, given));
   if (IsComplete(shape)) list->element = std::move(shape);
-  if (!list->element) return op.Refuse("nothing tells the elements' shape");
+  if (!list->element) return op.Refuse("the elements' shape is unknown");
   if (IsComplete(given) || list->written == Written::kYes) return absl::OkStatus();
   if (list->written == Written::kNo && !list->has_buffer) {
-    return op.Refuse("nothing tells the elements' shape");
+    return op.Refuse("the elements' shape is unknown");
   }
   if (list->written_value) op.Check(list->written_value);
   return absl::OkStatus();
@@ -151,9 +151,9 @@ absl::Status RequireNotNegative(NodeImport& op, const Dim& size) {
 // The elements as one tensor, and how many they are where that is not its size.
 absl::StatusOr<Value> Stacked(NodeImport& op, const TensorList& list) {
   FuncBuilder& b = op.b();
-  if (!list.capacity) return op.Refuse("nothing bounds the length of this list of tensors");
+  if (!list.capacity) return op.Refuse("the length of this list of tensors has no bound");
   const Value buffer = BufferOf(list, &b);
-  if (!buffer) return op.Refuse("nothing bounds the length of this list of tensors");
+  if (!buffer) return op.Refuse("the length of this list of tensors has no bound");
   if (!list.length || *list.length == *list.capacity) return buffer;
   return b.SliceDim(buffer, 0, Dim(0), *list.length);
 }

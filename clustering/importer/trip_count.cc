@@ -4,23 +4,61 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
 
 namespace tektite::importer {
 namespace {
 
 using ir::Attr;
 
+// Of ops that a size or a step is computed by.  Programs have a few, and a graph in which each
+// value is read twice would have 2^n ways through n of them.
+constexpr int kMostOps = 256;
+
+std::optional<Dim> SizeIn(Value value, int* ops_left) {
+  if (--*ops_left < 0) return std::nullopt;
+  const ir::Node& node = *value.node;
+  if (!ir::IsInteger(value.dtype()) || value.shape().NumElements() != Dim(1)) return std::nullopt;
+  switch (node.op()) {
+    case Op::kConstant:
+      return Dim(node.attrs().GetLiteral(Attr::value).AsInt(0));
+    case Op::kSizeValue:
+      return node.attrs().GetDims(Attr::sizes)[0];
+    case Op::kConvert:
+    case Op::kReshape:
+      return SizeIn(node.operand(0), ops_left);
+    case Op::kAdd:
+    case Op::kSub: {
+      const std::optional<Dim> a = SizeIn(node.operand(0), ops_left);
+      const std::optional<Dim> b = a ? SizeIn(node.operand(1), ops_left) : std::nullopt;
+      if (!a || !b) return std::nullopt;
+      return node.op() == Op::kAdd ? *a + *b : *a - *b;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
 // What `next` has more than `value`, a constant.
 std::optional<int64_t> Step(Value value, Value next) {
-  if (next == value) return 0;
-  const Op op = next.node->op();
-  if ((op != Op::kAdd && op != Op::kSub) || next.shape().rank() != 0) return std::nullopt;
-  Value from = next.node->operand(0), by = next.node->operand(1);
-  if (op == Op::kAdd && SizeOf(from)) std::swap(from, by);
-  const std::optional<Dim> difference = SizeOf(by);
-  const std::optional<int64_t> before = Step(value, from);
-  if (!difference || !difference->is_constant() || !before) return std::nullopt;
-  return op == Op::kAdd ? *before + difference->value() : *before - difference->value();
+  int64_t step = 0;
+  for (int ops = 0; next != value; ++ops) {
+    const Op op = next.node->op();
+    if (ops == kMostOps || (op != Op::kAdd && op != Op::kSub) || next.shape().rank() != 0) {
+      return std::nullopt;
+    }
+    Value from = next.node->operand(0), by = next.node->operand(1);
+    if (op == Op::kAdd && SizeOf(from)) std::swap(from, by);
+    const std::optional<Dim> difference = SizeOf(by);
+    if (!difference || !difference->is_constant()) return std::nullopt;
+    const bool is_lost = op == Op::kAdd ? __builtin_add_overflow(step, difference->value(), &step)
+                                        : __builtin_sub_overflow(step, difference->value(), &step);
+    if (is_lost) return std::nullopt;
+    next = from;
+  }
+  return step;
 }
 
 class Counting {
@@ -31,15 +69,26 @@ class Counting {
 
   // Turns and whether there are exactly so many.
   std::pair<std::optional<Dim>, bool> Turns(Value again) const {
-    if (again.node->op() == Op::kCompare) {
-      const std::optional<Dim> turns = Compared(*again.node);
-      return {turns, turns.has_value()};
+    std::optional<Dim> least;
+    bool exact = true;
+    // All that has to hold, the leftmost last; each once, since many conjunctions may have it.
+    std::vector<Value> left = {again};
+    absl::flat_hash_set<Value> seen;
+    while (!left.empty()) {
+      const Value v = left.back();
+      left.pop_back();
+      if (!seen.insert(v).second) continue;
+      if (v.node->op() == Op::kAnd) {
+        left.push_back(v.node->operand(1));
+        left.push_back(v.node->operand(0));
+        continue;
+      }
+      const std::optional<Dim> turns =
+          v.node->op() == Op::kCompare ? Compared(*v.node) : std::nullopt;
+      exact = exact && turns;
+      if (turns) least = least ? ir::Min(*least, *turns) : *turns;
     }
-    if (again.node->op() != Op::kAnd) return {std::nullopt, false};
-    const auto [a, a_exact] = Turns(again.node->operand(0));
-    const auto [b, b_exact] = Turns(again.node->operand(1));
-    if (a && b) return {ir::Min(*a, *b), a_exact && b_exact};
-    return {a ? a : b, false};
+    return {least, exact};
   }
 
  private:
@@ -71,25 +120,8 @@ class Counting {
 }  // namespace
 
 std::optional<Dim> SizeOf(Value value) {
-  const ir::Node& node = *value.node;
-  if (!ir::IsInteger(value.dtype()) || value.shape().NumElements() != Dim(1)) return std::nullopt;
-  switch (node.op()) {
-    case Op::kConstant:
-      return Dim(node.attrs().GetLiteral(Attr::value).AsInt(0));
-    case Op::kSizeValue:
-      return node.attrs().GetDims(Attr::sizes)[0];
-    case Op::kConvert:
-    case Op::kReshape:
-      return SizeOf(node.operand(0));
-    case Op::kAdd:
-    case Op::kSub: {
-      const std::optional<Dim> a = SizeOf(node.operand(0)), b = SizeOf(node.operand(1));
-      if (!a || !b) return std::nullopt;
-      return node.op() == Op::kAdd ? *a + *b : *a - *b;
-    }
-    default:
-      return std::nullopt;
-  }
+  int ops_left = kMostOps;
+  return SizeIn(value, &ops_left);
 }
 
 TripCount CountTurns(Parameters of_condition, Value again, Parameters of_body,

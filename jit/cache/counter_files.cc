@@ -87,7 +87,7 @@ absl::StatusOr<std::string> FindCounterFile(const Flags& flags, absl::string_vie
       if (ProcessOf(name, &id) && (any || id.pid == pid)) return absl::StrCat(path, "/", name);
     }
   }
-  if (any) return absl::NotFoundError(absl::StrCat("no process left counters in '", path, "'"));
+  if (any) return absl::NotFoundError(absl::StrCat("no counters of a process in '", path, "'"));
   return absl::NotFoundError(absl::StrCat("process ", pid, " left no counters in '", path, "'"));
 }
 

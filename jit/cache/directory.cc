@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Directory>> Directory::Open(const std::string& pa
   if (!fd.ok()) {
     if (errno == ELOOP || errno == ENOTDIR) {
       return absl::FailedPreconditionError(
-          absl::StrCat("'", path, "' is a symbolic link or no directory"));
+          absl::StrCat("'", path, "' is a symbolic link or not a directory"));
     }
     return Failed("open", path);
   }
@@ -146,7 +146,7 @@ Directory::ReadResult Directory::Read(absl::string_view name, std::string* bytes
 std::string Directory::WhyRefused(absl::string_view name) const {
   struct stat info;
   if (fstatat(descriptor_, std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return "";
-  if (!S_ISREG(info.st_mode)) return "no plain file";
+  if (!S_ISREG(info.st_mode)) return "not a regular file";
   if (OthersMayWrite(info)) return "others may write to it";
   if (!IsOurs(info)) return absl::StrCat("belongs to user ", info.st_uid, ", not to you or root");
   return "";

@@ -102,7 +102,8 @@ absl::StatusOr<ListedEntry> Inspector::Find(absl::string_view prefix) const {
   if (found.empty())
     return absl::NotFoundError(absl::StrCat("no entry's key begins '", prefix, "'"));
   if (found.size() > 1) {
-    return InvalidArgument(found.size(), " entries' keys begin '", prefix, "': give more digits");
+    return InvalidArgument(found.size(), " entries' keys begin '", prefix,
+                           "': more digits are needed");
   }
   return Look(found.front(), /*keeps_image=*/true);
 }
@@ -137,7 +138,7 @@ std::vector<Explanation> Inspector::Why(const LoggedRun& run) const {
       e.sentence = std::string(MissCauseSentence(miss.cause));
     } else if (evicted.contains(miss.key)) {
       e.causes = {"evicted"};
-      e.sentence = "it was there, and went to keep the bound (--cache_mb, gc)";
+      e.sentence = "it was evicted to keep the bound (--cache_mb, gc)";
     } else if (nearest == nullptr || least == 0) {
       e.causes = {std::string(MissCauseName(MissCause::kAbsent))};
       e.sentence = std::string(KeyPartSentence(Index(KeyPart::kOps)));

@@ -82,7 +82,7 @@ std::string LineOf(absl::string_view name, absl::string_view bytes) {
 }  // namespace
 
 absl::Status MakeSigningKey(const std::string& path) {
-  if (sodium_init() < 0) return Internal("libsodium does not start");
+  if (sodium_init() < 0) return Internal("libsodium cannot be initialised");
   PublicKey open_half;
   SecretKey secret;
   crypto_sign_keypair(open_half.data(), secret.data());
@@ -132,8 +132,8 @@ absl::StatusOr<PackSignature> PackSignature::Read(const Directory& pack,
       crypto_sign_verify_detached(signature.data(), Bytes(lines), end, key.data()) == 0;
   lines = lines.substr(0, end);
   if (!good || !absl::ConsumePrefix(&lines, kHead)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the signature of '", pack.path(), "' does not fit '", public_key_path, "'"));
+    return absl::FailedPreconditionError(absl::StrCat("the signature of '", pack.path(),
+                                                      "' does not match '", public_key_path, "'"));
   }
   absl::flat_hash_map<std::string, std::string> digests;
   for (absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "jit/base/at_exit.h"
+#include "jit/base/catch_all.h"
+#include "jit/base/log.h"
 
 namespace tektite::compiler {
 namespace {
@@ -78,15 +80,21 @@ void Background::SetThreads(int threads) {
 
 bool Background::Submit(std::function<void()> task) {
   State& state = *state_.load();
+  std::function<void()> refused;  // destroyed without the lock
   std::lock_guard<std::mutex> lock(state.mutex);
   if (state.stopping || state.refuses || state.waiting.size() >= kMostTasks) return false;
   state.waiting.push_back(std::move(task));
   StartThreads(state);
+  if (state.threads.empty()) {
+    refused = std::move(state.waiting.back());
+    state.waiting.pop_back();
+    return false;
+  }
   state.changed.notify_all();
   return true;
 }
 
-// The mutex is held.
+// The mutex is held.  Where the system has no more threads, those that are there do the work.
 void Background::StartThreads(State& state) {
   const size_t wanted = std::min(state.most_threads, state.waiting.size() + state.running.size());
   while (state.threads.size() < wanted) {
@@ -95,7 +103,11 @@ void Background::StartThreads(State& state) {
       static std::once_flag registered;
       std::call_once(registered, [] { RunAtExit([] { Get().Stop(); }); });
     }
-    state.threads.emplace_back([this, &state] { Loop(state); });
+    const absl::Status started = CatchAll([&] {
+      state.threads.emplace_back([this, &state] { Loop(state); });
+      return absl::OkStatus();
+    });
+    if (!started.ok()) return;
   }
 }
 
@@ -111,7 +123,11 @@ void Background::Loop(State& state) {
     const auto task = state.running.insert(state.running.end(), std::move(state.waiting.front()));
     state.waiting.pop_front();
     lock.unlock();
-    (*task)();
+    const absl::Status ended = CatchAll([&] {
+      (*task)();
+      return absl::OkStatus();
+    });
+    if (!ended.ok()) Warn("work in the background failed: ", ended.message());
     std::list<std::function<void()>> done;
     lock.lock();
     done.splice(done.end(), state.running, task);
@@ -142,6 +158,7 @@ void Background::WaitUntilIdle() {
   std::unique_lock<std::mutex> lock(state.mutex);
   if (state.stopping) return;
   StartThreads(state);  // a child has tasks and no threads
+  if (state.threads.empty()) return;
   state.changed.wait(lock, [&] { return state.IsIdle(); });
 }
 
@@ -157,7 +174,14 @@ void Background::Stop() {
     threads.swap(state.threads);
   }
   state.changed.notify_all();
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads) {
+    // A library that a task is in may end the process, on the task's own thread.
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();
+    } else {
+      thread.join();
+    }
+  }
 }
 
 // Leaves the mutex locked.

@@ -34,11 +34,13 @@ class Background {
 
   // At most so many run at once, from the next Submit on; at least one.
   void SetThreads(int threads);
-  // False when the queue is full, the process ends, or it is a child that must not compile.
+  // False when the queue is full, the process ends, the system has no thread left, or it is a child
+  // that must not compile.
   bool Submit(std::function<void()> task);
   // Waits until all that was submitted is done.
   void WaitUntilIdle();
-  // Drops what waits, waits for what runs, and takes no more: before the process ends, or at its end.
+  // Drops what waits, waits for what runs, and takes no more: before the process ends, or at its
+  // end.
   void Stop();
   // OK at once for most callers: threads that run no task, and tasks that no thread waits for.
   // Cancelled when the process ends.

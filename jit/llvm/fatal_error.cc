@@ -7,7 +7,11 @@
 #include <string>
 
 #include "jit/base/status.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tektite::loop {
 
@@ -29,11 +33,27 @@ void OnFatalError(void*, const char* reason, bool) {
   std::longjmp(landing->where, 1);
 }
 
+void OnDiagnostic(const llvm::DiagnosticInfo* diagnostic, void*) {
+  if (diagnostic->getSeverity() != llvm::DS_Error) return;
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  diagnostic->print(printer);
+  OnFatalError(nullptr, message.c_str(), false);
+}
+
 }  // namespace
+
+void CatchDiagnostics(llvm::LLVMContext* context) {
+  context->setDiagnosticHandlerCallBack(OnDiagnostic);
+}
 
 absl::Status CatchFatalErrors(const std::function<void()>& f) {
   static std::once_flag once;
-  std::call_once(once, [] { llvm::install_fatal_error_handler(OnFatalError); });
+  std::call_once(once, [] {
+    llvm::install_fatal_error_handler(OnFatalError);
+    llvm::install_bad_alloc_error_handler(OnFatalError);
+  });
   Landing here;
   Landing* const outer = landing;
   landing = &here;

@@ -88,7 +88,7 @@ class Verifier {
   }
 
   absl::Status CheckVisible(const Instr& instr, Value v) {
-    if (!v) return Error(instr, "an operand is none");
+    if (!v) return Error(instr, "an operand is missing");
     if (!IsVisible(v)) return Error(instr, "an operand is not defined where it is used");
     const Instr& def = *v.instr();
     TEKTITE_RETURN_IF_ERROR(CheckPlace(instr, def.code));
@@ -112,7 +112,8 @@ class Verifier {
 
   absl::Status Count(const Instr& instr, size_t fewest, size_t most) {
     if (instr.operands.size() < fewest || instr.operands.size() > most) {
-      return Error(instr, "has ", instr.operands.size(), " operands, wants ", fewest, " to ", most);
+      return Error(instr, "has ", instr.operands.size(), " operands, expected ", fewest, " to ",
+                   most);
     }
     return absl::OkStatus();
   }
@@ -134,7 +135,8 @@ class Verifier {
     if (ir::IsFloat(x.dtype()) && ir::DTypeBytes(x.dtype()) < 4) {
       return Error(instr, "no arithmetic on ", ir::DTypeName(x.dtype()), ": convert to f32");
     }
-    if (instr.code == Code::kFma && !ir::IsFloat(x.dtype())) return Error(instr, "wants floats");
+    if (instr.code == Code::kFma && !ir::IsFloat(x.dtype()))
+      return Error(instr, "operands must be floats");
     return absl::OkStatus();
   }
 
@@ -158,7 +160,7 @@ class Verifier {
   }
 
   absl::Status CheckFor(const Instr& instr) {
-    if (instr.operands.size() < 2) return Error(instr, "wants a range");
+    if (instr.operands.size() < 2) return Error(instr, "a range is missing");
     TEKTITE_RETURN_IF_ERROR(IsIndex(instr, instr.operands[0]));
     TEKTITE_RETURN_IF_ERROR(IsIndex(instr, instr.operands[1]));
     if (instr.immediate <= 0) return Error(instr, "step ", instr.immediate, " is not positive");
@@ -181,7 +183,7 @@ class Verifier {
     const auto& a = instr.body->results;
     const auto& b = instr.otherwise->results;
     if (a.size() != b.size())
-      return Error(instr, "branches give ", a.size(), " and ", b.size(), " values");
+      return Error(instr, "branches return ", a.size(), " and ", b.size(), " values");
     for (size_t i = 0; i < a.size(); ++i) TEKTITE_RETURN_IF_ERROR(Same(instr, a[i], b[i]));
     return absl::OkStatus();
   }
@@ -230,7 +232,7 @@ class Verifier {
     constexpr int kParts = kLeftParts + kRightParts;
     TEKTITE_RETURN_IF_ERROR(Count(instr, kParts + 1, kParts + 1));
     const DType dtype = instr.operands[0].dtype();
-    if (!IsMatrixType(dtype)) return Error(instr, "wants f16 or bf16");
+    if (!IsMatrixType(dtype)) return Error(instr, "elements must be f16 or bf16");
     for (int i = 0; i < kParts; ++i) {
       if (!(instr.operands[i].type() == Type{dtype, kMatrixPartLanes})) {
         return Error(instr, "part ", i, " is not ", ir::DTypeName(dtype), " x ", kMatrixPartLanes);
@@ -244,7 +246,8 @@ class Verifier {
   // Rows of 16 bytes of shared memory.
   absl::Status CheckRow(const Instr& instr, bool shared, Value pointer, Value index) {
     if (!pointer.type().pointer || pointer.type().shared != shared) {
-      return Error(instr, "wants a pointer into ", shared ? "shared memory" : "a buffer");
+      return Error(instr, "the first operand must be a pointer into ",
+                   shared ? "shared memory" : "a buffer");
     }
     TEKTITE_RETURN_IF_ERROR(IsIndex(instr, index));
     const int64_t alignment = KnownAlignment(pointer, instr.access, index);
@@ -254,7 +257,7 @@ class Verifier {
 
   absl::Status CheckLoadMatrices(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
-    if (!IsMatrixType(instr.access)) return Error(instr, "wants f16 or bf16");
+    if (!IsMatrixType(instr.access)) return Error(instr, "elements must be f16 or bf16");
     const size_t count = instr.results.size();
     if (count != 1 && count != 2 && count != 4) return Error(instr, count, " matrices");
     return CheckRow(instr, /*shared=*/true, instr.operands[0], instr.operands[1]);
@@ -320,7 +323,8 @@ class Verifier {
         return absl::OkStatus();
       case Code::kSplat:
         TEKTITE_RETURN_IF_ERROR(Count(instr, 1, 1));
-        return instr.operands[0].lanes() == 1 ? absl::OkStatus() : Error(instr, "wants a scalar");
+        return instr.operands[0].lanes() == 1 ? absl::OkStatus()
+                                              : Error(instr, "the operand must be a scalar");
       case Code::kMaskUpTo:
         TEKTITE_RETURN_IF_ERROR(Count(instr, 1, 1));
         return IsIndex(instr, instr.operands[0]);

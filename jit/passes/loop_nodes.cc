@@ -1,7 +1,9 @@
 #include "jit/passes/loop_nodes.h"
 
-#include <cstdlib>
+#include <cstdint>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
 
 namespace tektite::passes {
@@ -48,9 +50,8 @@ std::optional<Turns> TurnsOfComparison(const Node& loop, const Node& compare) {
   const std::optional<int64_t> step = StepOf(loop, counter);
   // Wider bounds than these would not leave room for sums of them.
   constexpr int64_t kWidest = int64_t{1} << 40;
-  if (!first || !bound || !step || std::abs(*first) > kWidest || std::abs(*bound) > kWidest) {
-    return std::nullopt;
-  }
+  const auto is_wide = [](int64_t value) { return value < -kWidest || value > kWidest; };
+  if (!first || !bound || !step || is_wide(*first) || is_wide(*bound)) return std::nullopt;
   const absl::string_view direction = compare.String(Attr::direction);
   int64_t most = 0;
   if (*step == 1 && (direction == "lt" || direction == "le")) {
@@ -63,12 +64,23 @@ std::optional<Turns> TurnsOfComparison(const Node& loop, const Node& compare) {
 }
 
 std::optional<Turns> TurnsWhile(const Node& loop, const Node& condition) {
-  if (condition.op() == Op::kCompare) return TurnsOfComparison(loop, condition);
-  if (condition.op() != Op::kAnd) return std::nullopt;
-  const std::optional<Turns> left = TurnsWhile(loop, *condition.operand(0).node);
-  const std::optional<Turns> right = TurnsWhile(loop, *condition.operand(1).node);
-  if (!left || !right) return left ? left : right;
-  return left->most <= right->most ? left : right;
+  std::optional<Turns> fewest;
+  // All that has to hold, the leftmost last; each once, since many conjunctions may have it.
+  std::vector<const Node*> left = {&condition};
+  absl::flat_hash_set<const Node*> seen;
+  while (!left.empty()) {
+    const Node* const node = left.back();
+    left.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (node->op() == Op::kAnd) {
+      left.push_back(node->operand(1).node);
+      left.push_back(node->operand(0).node);
+    } else if (node->op() == Op::kCompare) {
+      const std::optional<Turns> turns = TurnsOfComparison(loop, *node);
+      if (turns && (!fewest || turns->most < fewest->most)) fewest = turns;
+    }
+  }
+  return fewest;
 }
 
 }  // namespace
@@ -80,7 +92,8 @@ std::optional<int64_t> StepOf(const Node& loop, int carried) {
   if (next.node->operand(0) != Body(loop).parameter(carried)->result()) return std::nullopt;
   const std::optional<int64_t> by = ConstantOf(next.node->operand(1));
   if (!by) return std::nullopt;
-  return adds ? *by : -*by;
+  if (adds) return *by;
+  return *by == INT64_MIN ? std::nullopt : std::optional<int64_t>(-*by);
 }
 
 std::optional<Turns> TurnsOf(const Node& loop) {

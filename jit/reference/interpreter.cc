@@ -158,7 +158,7 @@ absl::StatusOr<Literals> Evaluate(const Graph& graph, absl::Span<const Literal> 
   }
   if (HasSymbols(*run)) {
     return InvalidArgument("graph '", graph.name(),
-                           "' has a symbol that no parameter's size gives a value");
+                           "' has a symbol that no parameter's size determines");
   }
   TEKTITE_RETURN_IF_ERROR(ops::VerifyGraph(*run));
   return EvaluateStatic(*run, args);

@@ -153,7 +153,7 @@ class Builder {
     for (const std::string& symbol : symbols) {
       const auto source = sources.find(Dim::Symbol(symbol));
       if (source == sources.end()) {
-        return InvalidArgument("graph '", graph_.name(), "': no parameter gives a value to ",
+        return InvalidArgument("graph '", graph_.name(), "': no parameter determines the value of ",
                                symbol);
       }
       out_.sources.push_back(source->second);

@@ -52,7 +52,7 @@ absl::Status MakeCallKey(const GraphSource& source, const Call& call, CallKey* k
       return Unimplemented("argument ", i, ": code depends on its value, which a device holds");
     }
     if (bytes < 0 || bytes > kMostValueBytes) {
-      return Unimplemented("argument ", i, ": too large for a value that code depends on");
+      return Unimplemented("argument ", i, ": the value is too large for code to depend on it");
     }
     if (dtype == ir::DType::kS32) {
       const auto* values = static_cast<const int32_t*>(tensor.data);

@@ -37,9 +37,9 @@ std::string HelpOf(absl::string_view counter) {
       {"kernels", "kernels that were compiled"},
       {"loaded_kernels", "kernels that were loaded from the disk cache"},
       {"loaded_plans", "programs that were loaded from the disk cache"},
-      {"ops", "ops that were looked at"},
+      {"ops", "ops that were examined"},
       {"runs", "calls of clusters"},
-      {"weight_bytes", "memory held for what is computed from weights alone"},
+      {"weight_bytes", "memory held for results computed from weights alone"},
   };
   for (const auto& [name, help] : kHelp) {
     if (name == counter) return std::string(help);

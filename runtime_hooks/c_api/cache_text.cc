@@ -190,8 +190,8 @@ std::string VerifyText(const std::vector<ListedEntry>& bad, int64_t good, int64_
   }
   std::vector<Row> rows;
   for (const ListedEntry& entry : bad) rows.push_back({entry.key, entry.fault});
-  return absl::StrCat(Table(rows), good, " entries are whole, ", bad.size(), " are not, ", removed,
-                      " removed\n");
+  return absl::StrCat(Table(rows), good, " entries are whole, ", bad.size(), " are damaged, ",
+                      removed, " removed\n");
 }
 
 std::string CollectText(const cache::Evicted& evicted, bool json) {

@@ -193,12 +193,17 @@ tektite_cluster* tektite_cluster_create_from_ir(tektite_compiler* compiler, cons
 void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
 
 int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
-  return tektite::compiler::Background::Get().Submit([fn, arg] { fn(arg); }) ? 1 : 0;
+  return Guarded<int32_t>(nullptr, 0, [&]() -> absl::StatusOr<int32_t> {
+    return tektite::compiler::Background::Get().Submit([fn, arg] { fn(arg); }) ? 1 : 0;
+  });
 }
 
 void tektite_wait_until_compiled(void) {
-  tektite::serving::DeferredCompiles::Get().StartAll();
-  tektite::compiler::Background::Get().WaitUntilIdle();
+  CatchAll([] {
+    tektite::serving::DeferredCompiles::Get().StartAll();
+    tektite::compiler::Background::Get().WaitUntilIdle();
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 void tektite_stop_background(void) { tektite::compiler::Background::Get().Stop(); }

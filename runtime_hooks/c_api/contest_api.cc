@@ -44,8 +44,12 @@ int32_t tektite_contest_begin(tektite_contest* contest, const tektite_tensor* ar
 
 int32_t tektite_contest_begin_if_won(tektite_contest* contest, const tektite_tensor* args,
                                      const int32_t* which, int32_t num_which, tektite_turn* turn) {
-  const CallClass of = ClassOf(args, which, num_which);
-  const std::optional<Contest::Turn> won = contest->contest.BeginIfWon(of.shape_class, of.work);
+  std::optional<Contest::Turn> won;
+  tektite::CatchAll([&] {
+    const CallClass of = ClassOf(args, which, num_which);
+    won = contest->contest.BeginIfWon(of.shape_class, of.work);
+    return absl::OkStatus();
+  }).IgnoreError();
   if (won) WriteTurn(*won, turn);
   return won ? 1 : 0;
 }

@@ -8,6 +8,7 @@
 #include "clustering/graph_def/inline_functions.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/mark_clusters.h"
+#include "clustering/op_table.h"
 #include "clustering/restore_add_n.h"
 #include "jit/base/status.h"
 #include "runtime_hooks/c_api/guard.h"
@@ -27,6 +28,7 @@ namespace {
 using tektite::c_api::Guarded;
 using tektite::clustering::Marking;
 using tektite::clustering::MarkOptions;
+using tektite::clustering::OpFacts;
 using tektite::graph_def::GraphDef;
 using tektite::serving::CompilerState;
 
@@ -139,5 +141,10 @@ const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster
 }
 
 void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
+
+int32_t tektite_op_assigns(const char* op) {
+  const OpFacts& facts = tektite::clustering::FactsOf(op);
+  return facts.Is(OpFacts::kWritesVariable) || facts.Is(OpFacts::kUpdatesVariable) ? 1 : 0;
+}
 
 }  // extern "C"

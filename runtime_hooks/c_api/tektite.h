@@ -37,7 +37,7 @@ typedef enum tektite_code {
   TEKTITE_NOT_FOUND = 5,
   TEKTITE_RESOURCE_EXHAUSTED = 8,
   TEKTITE_FAILED_PRECONDITION = 9,
-  TEKTITE_ABORTED = 10, /* the card that the code is for was lost to this process */
+  TEKTITE_ABORTED = 10,       /* the card that the code is for was lost to this process */
   TEKTITE_UNIMPLEMENTED = 12, /* no code for this graph or shape: an ordinary answer */
   TEKTITE_INTERNAL = 13,
   TEKTITE_UNAVAILABLE = 14 /* not compiled yet: use the host's kernels meanwhile; of a compiler:
@@ -181,6 +181,10 @@ TEKTITE_API int32_t tektite_marking_num_nodes(const tektite_marking* marking, in
 TEKTITE_API const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster,
                                              int32_t node);
 TEKTITE_API void tektite_marking_destroy(tektite_marking* marking);
+
+/* Whether a kernel of this TensorFlow op, such as "AssignVariableOp", changes the resource
+ * variables among its inputs: 1 or 0.  For an op that runs functions, their nodes say so. */
+TEKTITE_API int32_t tektite_op_assigns(const char* op);
 
 /* ---- clusters ----------------------------------------------------------- */
 

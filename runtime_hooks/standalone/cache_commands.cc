@@ -34,7 +34,7 @@ int64_t ParseSize(const std::string& text) {
   if (unit == "M") factor = 1 << 20;
   if (unit == "G") factor = 1 << 30;
   if (end == text.c_str() || factor == 0 || !(value >= 0) || value > 1e9) {
-    throw CLI::ValidationError("--max-size", "wants a number with K, M or G, got '" + text + "'");
+    throw CLI::ValidationError("--max-size", "must be a number with K, M or G, got '" + text + "'");
   }
   return static_cast<int64_t>(value * factor);
 }
@@ -79,8 +79,9 @@ void AddReaders(CLI::App* cache, const Globals& globals) {
       ->required();
   auto diff = std::make_shared<Options>();
   CLI::App* command = Add(
-      cache, globals, "diff", "In which parts the keys of two entries differ; exits with 3 if any",
-      diff, [](const Options& o, const std::string& flags) {
+      cache, globals, "diff",
+      "Compare the keys of two entries part by part; exits with 3 if they differ", diff,
+      [](const Options& o, const std::string& flags) {
         int64_t differences = 0;
         PrintTable(Checked([&](tektite_status* s) {
                      return Text(tektite_cache_diff(flags.c_str(), o.key.c_str(), o.other.c_str(),
@@ -92,7 +93,8 @@ void AddReaders(CLI::App* cache, const Globals& globals) {
   command->add_option("A", diff->key, "The first digits of a key")->required();
   command->add_option("B", diff->other, "The first digits of another")->required();
   Add(cache, globals, "why",
-      "What the last run missed, and which part of the key differed from the nearest entry",
+      "Print the entries that the last run missed, and which part of the key differed from the "
+      "nearest entry",
       std::make_shared<Options>(), [](const Options& o, const std::string& flags) {
         PrintTable(Checked([&](tektite_status* s) {
                      return Text(tektite_cache_why(flags.c_str(), o.format(), s));
@@ -103,7 +105,7 @@ void AddReaders(CLI::App* cache, const Globals& globals) {
 
 void AddKeepers(CLI::App* cache, const Globals& globals) {
   auto verify = std::make_shared<Options>();
-  Add(cache, globals, "verify", "Read every entry; exits with 3 if any is not whole", verify,
+  Add(cache, globals, "verify", "Read every entry; exits with 3 if one is damaged", verify,
       [](const Options& o, const std::string& flags) {
         int64_t bad = 0;
         PrintTable(
@@ -113,9 +115,9 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
             o.json, false);
         if (bad > 0) throw AnswerIsNo();
       })
-      ->add_flag("--remove", verify->remove, "Remove those that are not whole");
+      ->add_flag("--remove", verify->remove, "Remove damaged entries");
   auto gc = std::make_shared<Options>();
-  Add(cache, globals, "gc", "Remove leftovers, and what was not used for longest", gc,
+  Add(cache, globals, "gc", "Remove leftover files, and the entries unused for longest", gc,
       [](const Options& o, const std::string& flags) {
         const int64_t most = ParseSize(o.max_size);
         PrintTable(Checked([&](tektite_status* s) {
@@ -124,7 +126,7 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
                    o.json, false);
       })
       ->add_option("--max-size", gc->max_size,
-                   "What may stay: a number with K, M or G; without it, --cache_mb");
+                   "Size to keep: a number with K, M or G; default: --cache_mb");
   auto rm = std::make_shared<Options>();
   CLI::App* command = Add(
       cache, globals, "rm", "Remove entries", rm, [](const Options& o, const std::string& flags) {
@@ -154,12 +156,12 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
         });
         if (!o.json) PrintTable(line, false, false);
       });
-  command->add_option("DIR", pack->directory, "Such as the folder of a SavedModel")->required();
+  command->add_option("DIR", pack->directory, "Directory, such as that of a SavedModel")
+      ->required();
   command->add_flag("--all", pack->all, "Copy every entry of the cache");
   command->add_option("--sign", pack->sign, "Sign it with the secret key in this file");
   auto key = std::make_shared<Options>();
-  command =
-      cache->add_subcommand("key", "Make a key that packs are signed with, and its public half");
+  command = cache->add_subcommand("key", "Create a key for signing packs, and its public half");
   command->callback([key] {
     PrintTable(Checked([&](tektite_status* s) {
                  return Text(tektite_cache_make_key(key->key.c_str(), s));
@@ -172,7 +174,7 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
 }  // namespace
 
 void AddCache(CLI::App& app, const Globals& globals) {
-  CLI::App* cache = app.add_subcommand("cache", "Look into the disk cache, and keep it in order");
+  CLI::App* cache = app.add_subcommand("cache", "Inspect and maintain the disk cache");
   cache->require_subcommand(1);
   AddReaders(cache, globals);
   AddKeepers(cache, globals);

@@ -38,7 +38,7 @@ void Explain(const Options& options, const Globals& globals) {
 
 void AddExplain(CLI::App& app, const Globals& globals) {
   CLI::App* command = app.add_subcommand(
-      "explain", "What would be compiled of a model, and why the rest would not");
+      "explain", "Show which parts of a model would be compiled, and why the rest would not");
   auto options = std::make_shared<Options>();
   command
       ->add_option("MODEL", options->model,
@@ -47,7 +47,7 @@ void AddExplain(CLI::App& app, const Globals& globals) {
   auto* json = command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--dot", options->dot, "Print a Graphviz graph")->excludes(json);
   CLI::Option* memory = command->add_flag(
-      "--memory", options->memory, "Compile each cluster and say what memory a call of it needs");
+      "--memory", options->memory, "Compile each cluster and print the memory that a call needs");
   command
       ->add_option("--size", options->sizes,
                    "NAME=NUMBER, such as n0=8: a size that the graph leaves open; may be repeated")

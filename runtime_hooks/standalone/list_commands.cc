@@ -51,7 +51,7 @@ void AddFlags(CLI::App& app, const Globals&) {
 }
 
 void AddReasons(CLI::App& app, const Globals&) {
-  app.add_subcommand("reasons", "List why ops, calls and clusters are left to the host")
+  app.add_subcommand("reasons", "List the reasons why ops, calls and clusters are left to the host")
       ->callback([] { Print(tektite_list_reasons()); });
 }
 

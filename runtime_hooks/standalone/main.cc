@@ -25,7 +25,7 @@ int Run(int argc, char** argv) {
   app.require_subcommand(1);
   tektite::standalone::Globals globals;
   app.add_option("--flags", globals.flags,
-                 "Flags of the compiler, \"--name=value ...\" (see tektite flags), after those of "
+                 "Flags of the compiler, \"--name=value ...\" (see tektite flags), applied after "
                  "TEKTITE_FLAGS");
 #define TEKTITE_COMMAND(function) tektite::standalone::function(app, globals);
 #include "runtime_hooks/standalone/command_list.inc"
@@ -38,11 +38,10 @@ int Run(int argc, char** argv) {
     // A word that is no command is what to name, and not the command that is then missing.
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !unknown.empty()) {
-      std::fprintf(stderr, "tektite: there is no '%s' (--help lists what there is)\n",
-                   unknown.front().c_str());
+      std::fprintf(stderr, "tektite: there is no '%s' (see --help)\n", unknown.front().c_str());
       return kWrongUsage;
     }
-    std::fprintf(stderr, "tektite: %s (--help lists what there is)\n", error.what());
+    std::fprintf(stderr, "tektite: %s (see --help)\n", error.what());
     return kWrongUsage;
   }
   return 0;

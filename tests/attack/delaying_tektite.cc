@@ -89,6 +89,7 @@ FORWARD(int32_t, tektite_marking_num_nodes, (const tektite_marking* marking, int
 FORWARD(const char*, tektite_marking_node,
         (const tektite_marking* marking, int32_t cluster, int32_t node), (marking, cluster, node))
 FORWARD(void, tektite_marking_destroy, (tektite_marking * marking), (marking))
+FORWARD(int32_t, tektite_op_assigns, (const char* op), (op))
 FORWARD(tektite_cluster*, tektite_cluster_create,
         (tektite_compiler * compiler, const char* name, const void* graph_def, size_t size,
          tektite_status* status),

@@ -46,6 +46,18 @@ TEST(BadInput, Options) {
   tektite_compiler_destroy(plain);
 }
 
+TEST(OpTable, SaysWhichOpsChangeVariables) {
+  for (const char* op : {"AssignVariableOp", "ResourceApplyAdam", "ResourceScatterNdUpdate",
+                         "RngReadAndSkip", "StatefulUniform", "StatefulTruncatedNormal"}) {
+    EXPECT_EQ(tektite_op_assigns(op), 1) << op;
+  }
+  // Among them names that TensorFlow does not have: functions of a program.
+  for (const char* op : {"ReadVariableOp", "StatefulPartitionedCall", "ResourceGather", "Assign",
+                         "AssignNothing", "StatefulCount", "RngOfMine", ""}) {
+    EXPECT_EQ(tektite_op_assigns(op), 0) << op;
+  }
+}
+
 TEST(BadInput, IrText) {
   CompilerPtr compiler = MakeCompiler();
   for (const char* text :

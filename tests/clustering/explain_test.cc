@@ -66,13 +66,14 @@ TEST(Explain, MemoryOfCallsWhereItIsKnown) {
   ASSERT_TRUE(e.ok()) << e.status();
   EXPECT_THAT(RenderText(*e), Not(HasSubstr("memory")));
   e->memory = {{3 << 20, 2 << 20, {{"n0", 8}, {"n1", 64}}, ""}};
-  EXPECT_THAT(RenderText(*e), HasSubstr("memory of a call: 3.00 MiB, 1.50x of what is alive at "
-                                        "once; at n0 = 8, n1 = 64\n"));
+  EXPECT_THAT(RenderText(*e),
+              HasSubstr("memory of a call: 3.00 MiB, 1.50x of the most that is live at "
+                        "once; at n0 = 8, n1 = 64\n"));
   EXPECT_THAT(RenderJson(*e), HasSubstr("\"memory\": {\"arena_bytes\": 3145728, "
                                         "\"max_live_bytes\": 2097152, "
                                         "\"sizes\": {\"n0\": 8, \"n1\": 64}}}"));
   e->memory[0].refused = "no \"kernel\"";
-  EXPECT_THAT(RenderText(*e), HasSubstr("memory of a call: not known, no \"kernel\"\n"));
+  EXPECT_THAT(RenderText(*e), HasSubstr("memory of a call: unknown, no \"kernel\"\n"));
   EXPECT_THAT(RenderJson(*e), HasSubstr("\"memory\": {\"refused\": \"no \\\"kernel\\\"\"}"));
 }
 
@@ -108,7 +109,7 @@ TEST(Explain, ImportsClustersThatUpdateVariables) {
   ASSERT_TRUE(e.ok()) << e.status();
   ASSERT_EQ(e->marking.clusters.size(), 1u);
   const std::string text = RenderText(*e);
-  EXPECT_THAT(text, Not(HasSubstr("not for all sizes")));
+  EXPECT_THAT(text, Not(HasSubstr("no code for all sizes")));
   EXPECT_THAT(text, Not(HasSubstr("write f32")));
   absl::StatusOr<graph_def::GraphIndex> index = graph_def::GraphIndex::Create(e->graph);
   ASSERT_TRUE(index.ok());

@@ -227,7 +227,8 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kSparseUpdate) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }
-  for (const char* op : {"ResourceApplyAdamWithAmsgrad", "ResourceStridedSliceAssign"}) {
+  for (const char* op : {"ResourceApplyAdamWithAmsgrad", "ResourceCountUpTo",
+                         "ResourceStridedSliceAssign", "StatefulTruncatedNormal"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }

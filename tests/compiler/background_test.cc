@@ -1,12 +1,15 @@
 #include "jit/compiler/background.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -185,6 +188,43 @@ TEST(Background, TheProcessEndsWhileATaskRuns) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// Stop joined the thread that it ran on, which std::thread answers with an exception, and the exit
+// handler with std::terminate.
+TEST(Background, ATaskMayEndTheProcess) {
+  SKIP_WITHOUT_THREADS_IN_CHILD();
+  EXPECT_EQ(InChild([] {
+              Background::Get().Submit([] { exit(3); });
+              while (true) pause();
+              return 0;
+            }),
+            3);
+}
+
+// Each ended the process by std::terminate.
+TEST(Background, ATaskThatThrowsLeavesTheOthers) {
+  int done = 0;
+  Background::Get().Submit([] { throw std::runtime_error("thrown by a test"); });
+  Background::Get().Submit([] { throw 3; });
+  Background::Get().Submit([&] { ++done; });
+  Background::Get().WaitUntilIdle();
+  EXPECT_EQ(done, 1);
+}
+
+TEST(Background, WithoutThreadsTasksAreRefused) {
+  SKIP_WITHOUT_THREADS_IN_CHILD();
+  EXPECT_EQ(InChild([] {
+              // No thread gets a stack as large as all memory that can be addressed.
+              pthread_attr_t attributes;
+              pthread_attr_init(&attributes);
+              if (pthread_attr_setstacksize(&attributes, size_t{1} << 47) != 0) return 2;
+              if (pthread_setattr_default_np(&attributes) != 0) return 3;
+              if (Background::Get().Submit([] {})) return 1;
+              Background::Get().WaitUntilIdle();
+              return 0;
+            }),
+            0);
 }
 
 void Burn(int64_t milliseconds_of_work) {

@@ -9,10 +9,10 @@
 //
 // A target is a back end of jit/compiler/backend_list, the cpu twice: as the machine is, and
 // --cpu=avx2, the island, the interpreted GPU, and a card of the stand-in driver.  Each graph runs
-// with no threads and with two, which must give the same bits.  Check expects machine code for
-// every kernel, so that the interpreter never stands in for a back end unnoticed.  It then compiles
-// the graph once more, with symbols for its sizes, and runs that code for the same sizes and for
-// others, ones and zeros among them.
+// with no threads and with two, which must give the same bits (once on the interpreted GPU, which
+// uses none of them).  Check expects machine code for every kernel, so that the interpreter never
+// stands in for a back end unnoticed.  It then compiles the graph once more, with symbols for its
+// sizes, and runs that code for the same sizes and for others, ones and zeros among them.
 //
 // The GPU's kernels are also assembled (tests/gpu/assembly_check.h), with no spills.
 //
@@ -54,6 +54,8 @@ inline constexpr char kGpu[] = "gpu";
 // number of a card, on that card by NVIDIA's driver.
 inline constexpr char kGpuCard[] = "gpu_card";
 inline constexpr char kCardVariable[] = "TEKTITE_CONFORMANCE_CARD";
+// Set: no target takes turns (scripts/test --long).
+inline constexpr char kLongVariable[] = "TEKTITE_TEST_LONG";
 
 // How far a result may be from the interpreter's.  NaN agrees with NaN, and infinities with
 // themselves.
@@ -109,6 +111,10 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   compiler::Compiler& CompilerFor(bool fuse);
   // The target's kernels run on its own streams alone.
   bool is_device() const { return GetParam().backend == kIsland || is_gpu(); }
+  // Whether a graph is compiled either for its own sizes or for every size, half of all graphs
+  // each: on AVX2, which has the emitters of the other cpu, and on the stand-in driver, which has
+  // the kernels of kGpu.  That is a fifth of the suite's time.
+  bool TakesTurns() const;
   // On the stand-in driver, whose kernels are interpreted: kGpu runs them at any size already.
   bool TakesLong(const ir::Graph& fixed) const;
   bool is_gpu() const { return GetParam().backend == kGpu || GetParam().backend == kGpuCard; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/interpreter/interpreted_kernel.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
@@ -112,20 +113,20 @@ bool RunLaunch(const FakeLaunch& launch) {
   return false;
 }
 
-std::shared_ptr<Known> FactsOf(const ir::Node& fusion, const loop::Kernel& kernel) {
+std::shared_ptr<Known> FactsOf(const ir::Graph& region, const gpu::KernelImage& image) {
   auto known = std::make_shared<Known>();
-  known->sizes = kernel.sizes;
-  known->num_buffers = kernel.buffers().size();
-  known->threads = static_cast<unsigned>(kernel.launch.threads);
-  known->launch = ir::DimProgram(kernel.sizes.symbols());
+  known->sizes = image.sizes;
+  known->num_buffers = static_cast<size_t>(image.num_buffers);
+  known->threads = static_cast<unsigned>(image.threads);
+  known->launch = image.launch;
+  known->blocks = image.blocks;
+  known->scratch_bytes = image.scratch_bytes;
   const auto add = [&](const ir::Shape& shape) {
     known->buffers.push_back(
         known->launch.Add(shape.NumElements() * ir::Dim(ir::DTypeBytes(shape.dtype()))));
   };
-  for (const ir::Node* p : fusion.region().parameters()) add(p->shape());
-  for (ir::Value v : fusion.region().outputs()) add(v.shape());
-  known->blocks = known->launch.Add(kernel.launch.blocks);
-  known->scratch_bytes = known->launch.Add(kernel.scratch_bytes);
+  for (const ir::Node* p : region.parameters()) add(p->shape());
+  for (ir::Value v : region.outputs()) add(v.shape());
   ByteWriter text;
   known->sizes.Write(&text);
   known->launch.Write(&text);
@@ -135,15 +136,19 @@ std::shared_ptr<Known> FactsOf(const ir::Node& fusion, const loop::Kernel& kerne
 
 void Remember(const ir::Node& fusion, gpu::EmittedKernel emitted,
               absl::Span<const gpu::DeviceCode> codes) {
-  std::vector<std::unique_ptr<loop::Kernel>> launches = std::move(emitted.then);
-  launches.insert(launches.begin(), std::move(emitted.kernel));
+  gpu::KernelImage first = gpu::KernelImage::Of(fusion.region(), emitted, codes);
+  std::vector<gpu::KernelImage> images = std::move(first.then);
+  images.insert(images.begin(), std::move(first));
   std::vector<std::shared_ptr<Known>> known;
   std::vector<std::pair<std::string, uint64_t>> keys;
-  for (size_t i = 0; i < launches.size(); ++i) {
-    const std::string& image = codes[i].cubin.bytes.empty() ? codes[i].ptx : codes[i].cubin.bytes;
-    known.push_back(FactsOf(fusion, *launches[i]));
-    keys.emplace_back(launches[i]->name(), FakeDriver::Opened().image_key(image.data()));
+  for (const gpu::KernelImage& image : images) {
+    const gpu::Cubin& cubin = image.code.cubin;
+    const std::string& code = cubin.bytes.empty() ? image.code.ptx : cubin.bytes;
+    known.push_back(FactsOf(fusion.region(), image));
+    keys.emplace_back(image.name, FakeDriver::Opened().image_key(code.data()));
   }
+  std::vector<std::unique_ptr<loop::Kernel>> launches = std::move(emitted.then);
+  launches.insert(launches.begin(), std::move(emitted.kernel));
   auto kernel = gpu::InterpretedKernel::Create(std::move(launches), &SharedLaneFunctions());
   Registry& registry = Registry::Get();
   std::lock_guard<std::mutex> lock(registry.mutex);

@@ -14,6 +14,7 @@
 #include "backends/gpu/driver/launch_graphs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "jit/base/bytes.h"
 #include "jit/compiler/compiler.h"
 #include "jit/ops/builder.h"
 #include "tests/gpu/card_interpreter.h"
@@ -55,23 +56,28 @@ class CardTest : public ::testing::Test {
     fake_.reset();
   }
 
-  const gpu::CardKernel& AddOne() {
-    if (kernel_ != nullptr) return *kernel_;
+  // Of the one fusion that the passes make of a graph.
+  std::shared_ptr<const gpu::CardKernel> KernelOf(std::unique_ptr<ir::Graph> graph) {
     auto backend = gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver());
     EXPECT_TRUE(backend.ok()) << backend.status();
     compiler::CompilerOptions options;
     options.own_backend = [&] { return *std::move(backend); };
     auto compiler = compiler::Compiler::Create(std::move(options));
     EXPECT_TRUE(compiler.ok()) << compiler.status();
-    const auto graph = AddOneGraph();
     EXPECT_TRUE((*compiler)->RunPasses(*graph, {}).ok());
     auto maker = gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver());
+    std::shared_ptr<const gpu::CardKernel> made;
     for (ir::Node* node : graph->NodeList()) {
       if (node->op() != ir::Op::kFusion) continue;
       auto kernel = (*maker)->Compile(*node, {"add_one", ""});
       EXPECT_TRUE(kernel.ok()) << kernel.status();
-      kernel_ = std::static_pointer_cast<const gpu::CardKernel>(*kernel);
+      made = std::static_pointer_cast<const gpu::CardKernel>(*kernel);
     }
+    return made;
+  }
+
+  const gpu::CardKernel& AddOne() {
+    if (kernel_ == nullptr) kernel_ = KernelOf(AddOneGraph());
     return *kernel_;
   }
 
@@ -430,6 +436,43 @@ TEST_F(CardTest, BytesThatAreNoImageAreRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument((*backend)->Load({part}).status())) << end;
     EXPECT_EQ(gpu::DescribeImage(part), "");
   }
+}
+
+// An entry of the cache decides what is read: where each level of it was a call of Read, some ten
+// thousand of them overflowed the stack.
+TEST_F(CardTest, AnImageOfLaunchesThatNestIsRefused) {
+  auto launch = gpu::KernelImage::Read(AddOne().Image());
+  ASSERT_TRUE(launch.ok());
+  launch->code.ptx = "none";
+  const std::string image = launch->Write();
+  // All but the number of launches that follow, which comes last.
+  const absl::string_view facts = absl::string_view(image).substr(0, image.size() - 8);
+  for (const size_t levels : {2, 100000}) {
+    ByteWriter nested;
+    for (size_t level = levels; level > 0; --level) {
+      nested.Raw(facts.data(), facts.size());
+      nested.U64(1);
+      nested.U64(image.size() + (level - 1) * (facts.size() + 16));
+    }
+    nested.Raw(image.data(), image.size());
+    EXPECT_TRUE(absl::IsInvalidArgument(gpu::KernelImage::Read(nested.bytes()).status()));
+  }
+  launch->then.push_back(*gpu::KernelImage::Read(image));
+  const auto chain = gpu::KernelImage::Read(launch->Write());
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  EXPECT_EQ(chain->then.size(), 1u);
+}
+
+TEST_F(CardTest, AChainOfLaunchesMovesItsArraysOnce) {
+  constexpr int64_t kSize = 1 << 20;
+  ops::FuncBuilder b;
+  const ir::Value x = b.Parameter(ir::Shape(ir::DType::kF32, {kSize}));
+  b.Return({b.Cumulative(x, 0, "add", /*exclusive=*/false, /*reverse=*/false)});
+  const auto sums = KernelOf(*b.Build());
+  ASSERT_NE(sums, nullptr);
+  ASSERT_EQ(sums->then().size(), 1u);
+  // 3 us a launch, 1 ps a byte.
+  EXPECT_DOUBLE_EQ(sums->Plan({}).cost_ns, 2 * 3000 + 0.001 * 2 * kSize * sizeof(float));
 }
 
 TEST_F(CardTest, ACubinThatTheDriverDoesNotKnowIsAssembledByIt) {

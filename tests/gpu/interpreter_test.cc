@@ -342,7 +342,7 @@ TEST(Interpreter, RefusesWhatIsNoLaunchOfItsKernel) {
   auto k = std::make_unique<loop::Kernel>("empty", std::vector<loop::BufferInfo>{});
   k->launch.threads = kWarpThreads;
   EXPECT_THAT(std::string(Interpret(std::move(k), {{}}).message()),
-              HasSubstr("1 buffers and 0 sizes, wants 0 and 0"));
+              HasSubstr("1 buffers and 0 sizes, expected 0 and 0"));
 }
 
 }  // namespace

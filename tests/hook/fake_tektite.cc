@@ -12,6 +12,7 @@
 //                          not when they have been kept; with 2 they still are
 //                          (FAKE_TEKTITE_CODE=12, since nothing here can run them)
 //   FAKE_TEKTITE_SLEEP_MS=20  how long every run takes
+//   FAKE_TEKTITE_STOP=1    says on stderr when it is told to stop work in the background
 // Limits: never compiled into anything that is installed.
 
 #include <algorithm>
@@ -347,6 +348,10 @@ const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster
 }
 void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
 
+int32_t tektite_op_assigns(const char* op) {
+  return std::string(op).rfind("Assign", 0) == 0 ? 1 : 0;
+}
+
 int64_t tektite_flag(const tektite_compiler* compiler, const char* name, int64_t otherwise) {
   if (std::string(name) == "keep_loops") return Environment("FAKE_TEKTITE_KEEP", 0);
   return std::string(name) == "contest" ? Environment("FAKE_TEKTITE_CONTEST", 0) : otherwise;
@@ -420,7 +425,9 @@ int32_t tektite_run_in_background(void (*fn)(void*), void* arg) {
 }
 
 void tektite_wait_until_compiled(void) {}
-void tektite_stop_background(void) {}
+void tektite_stop_background(void) {
+  if (Environment("FAKE_TEKTITE_STOP", 0) != 0) std::fputs("fake: stopped\n", stderr);
+}
 
 int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                             tektite_status* status) {

@@ -427,3 +427,18 @@ def test_iterators_share_tensorflows_kernels(run_fake):
     np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
     # A trial takes more calls than two elements are.
     assert result.host["fallbacks"]["MEASURING_HOST"] >= 4 and result.host["prepared_fallbacks"] == 1
+
+
+@pytest.mark.parametrize("tektite", [None, "scoped", "1"])
+def test_work_in_the_background_ends_before_the_process(run_fake, tektite):
+    """XLA may be at work there, whose static objects the end of the process destroys. Once Python is at its end is early
+    enough; only TEKTITE=1 had it done."""
+    text = CALL + """
+@tf.function
+def scoped(x):
+    with tf.xla.experimental.jit_scope():
+        return tf.nn.relu(x * w + 1.0) * 0.5
+report(y=scoped(x))
+"""
+    result = run_fake(text, tektite=tektite, FAKE_TEKTITE_STOP="1")
+    assert "fake: stopped" in result.stderr.splitlines()

@@ -101,6 +101,31 @@ TEST(ControlFlow, KnowsBetweenWhichBoundsCountersAre) {
   }
 }
 
+// Conditions and sizes that many others have in common were counted once for each: 2^50 times here.
+TEST(ControlFlow, SharedConditionsAndSizesTakeNoTime) {
+  constexpr int kWays = 50;
+  std::string nodes = Ints("five", {5}, true) + Node("c0", "Less", {"a0", "five:output:0"}) +
+                      Node("s0", "Size", {"a1"});
+  std::string size = "s0:output:0";
+  for (int i = 0; i < kWays; ++i) {
+    const std::string condition = absl::StrCat("c", i, ":z:0");
+    absl::StrAppend(&nodes, Node(absl::StrCat("s", i + 1), "AddV2", {size, size}));
+    size = absl::StrCat("s", i + 1, ":z:0");
+    absl::StrAppend(&nodes, Node(absl::StrCat("d", i), "Less", {"a0", size}));
+    absl::StrAppend(&nodes, Node(absl::StrCat("b", i), "LogicalAnd",
+                                 {condition, absl::StrCat("d", i, ":z:0")}));
+    absl::StrAppend(&nodes, Node(absl::StrCat("c", i + 1), "LogicalAnd",
+                                 {absl::StrCat("b", i, ":z:0"), condition}));
+  }
+  const auto imported = Import(
+      Arg(0, kFloat) + Ints("from", {0}, true) + While({"from", "arg0"}) + Retval(0, "loop:1") +
+          Function("go", {kInt, kFloat}, {kBool}, Inside(nodes),
+                   {absl::StrCat("c", kWays, ":z:0")}) +
+          Function("turn", {kInt, kFloat}, {kInt, kFloat}, Inside(AddOne()), {"next:z:0", "a1"}),
+      {Dim::Symbol("n")});
+  EXPECT_TRUE(imported.ok()) << imported.status();
+}
+
 // The turn that fails is the last one, also where the loop would not end.
 TEST(ControlFlow, EndsWhereACheckFails) {
   const auto imported = Import(Reading(0), {Dim(2)});

@@ -1,8 +1,5 @@
 #include "tests/island/island.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,17 +16,11 @@ namespace tektite::testing {
 namespace {
 
 constexpr int64_t kIslandBytes = int64_t{8} << 30;  // reserved; pages come with their first use
-constexpr int64_t kPage = 4096;
+constexpr size_t kPage = 4096;
 
 [[noreturn]] void Die(const char* message) {
   std::fprintf(stderr, "island: %s\n", message);
   std::abort();
-}
-
-void* Map(int file, int protection) {
-  void* const memory = mmap(nullptr, kIslandBytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
-  if (memory == MAP_FAILED) Die("no address space");
-  return memory;
 }
 
 struct Past final : backend::Event {
@@ -105,74 +96,36 @@ class IslandStream final : public backend::Stream {
 
 }  // namespace
 
-IslandMemory::IslandMemory() : file_(memfd_create("island", 0)) {
-  if (file_ < 0 || ftruncate(file_, kIslandBytes) != 0) Die("no file");
-  open_ = static_cast<std::byte*>(Map(file_, PROT_READ | PROT_WRITE));
-  closed_ = static_cast<std::byte*>(Map(file_, PROT_READ | PROT_WRITE));
-  if (mprotect(closed_, kIslandBytes, PROT_NONE) != 0) Die("mprotect failed");
-  free_[0] = kIslandBytes;
-}
+IslandMemory::IslandMemory()
+    : memory_("island",
+              {/*all=*/static_cast<size_t>(kIslandBytes), /*granule=*/kPage, /*spoiled=*/kPage}) {}
 
 IslandMemory::~IslandMemory() {
-  if (held_bytes_ != 0) Die("a block was not given back");
-  munmap(open_, kIslandBytes);
-  munmap(closed_, kIslandBytes);
-  close(file_);
+  if (held_bytes() != 0) Die("a block was not given back");
 }
 
 int64_t IslandMemory::limit() const { return kIslandBytes; }
 
 backend::Block IslandMemory::Allocate(int64_t bytes) {
-  if (bytes < 0 || bytes > kIslandBytes) return {};
-  const int64_t rounded = RoundUp(bytes == 0 ? 1 : bytes, kPage);
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (auto it = free_.begin(); it != free_.end(); ++it) {
-    const auto [offset, room] = *it;
-    if (room < rounded) continue;
-    free_.erase(it);
-    if (room > rounded) free_[offset + rounded] = room - rounded;
-    held_bytes_ += rounded;
-    return backend::Block(this, closed_ + offset, rounded);
-  }
-  return {};
+  if (bytes < 0) return {};
+  std::byte* const data = memory_.Allocate(static_cast<size_t>(bytes));
+  if (data == nullptr) return {};
+  return backend::Block(this, data, static_cast<int64_t>(memory_.Room(data)));
 }
 
-void IslandMemory::Free(void* data, int64_t bytes, int) {
-  int64_t offset = static_cast<std::byte*>(data) - closed_;
-  // A buffer that lies here next begins with garbage, not with useful values.
-  std::memset(open_ + offset, 0xA5, std::min<int64_t>(bytes, kPage));
-  if (bytes > kPage) madvise(open_ + offset + kPage, bytes - kPage, MADV_REMOVE);
-  std::lock_guard<std::mutex> lock(mutex_);
-  held_bytes_ -= bytes;
-  auto next = free_.lower_bound(offset);
-  if (next != free_.end() && offset + bytes == next->first) {
-    bytes += next->second;
-    next = free_.erase(next);
-  }
-  if (next != free_.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == offset) {
-      offset = before->first;
-      bytes += before->second;
-    }
-  }
-  free_[offset] = bytes;
+void IslandMemory::Free(void* data, int64_t, int) {
+  if (!memory_.Free(data)) Die("what is freed was not allocated");
 }
 
 bool IslandMemory::Holds(const void* data, int64_t bytes) const {
-  const auto* begin = static_cast<const std::byte*>(data);
-  return begin >= closed_ && begin + bytes <= closed_ + kIslandBytes;
+  return memory_.Holds(data, static_cast<size_t>(bytes));
 }
 
 void* IslandMemory::Reach(const void* data) const {
-  if (!Holds(data, 0)) return const_cast<void*>(data);
-  return open_ + (static_cast<const std::byte*>(data) - closed_);
+  return Holds(data, 0) ? memory_.Open(data) : const_cast<void*>(data);
 }
 
-int64_t IslandMemory::held_bytes() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return held_bytes_;
-}
+int64_t IslandMemory::held_bytes() const { return memory_.held_bytes(); }
 
 absl::Status IslandDevice::WithStream(const backend::StreamOptions& options,
                                       absl::FunctionRef<absl::Status(backend::Stream&)> body) {

@@ -4,23 +4,21 @@
 //   backend::Block block = device->memory().Allocate(64);
 //   *block.data() = std::byte{1};                       // SIGSEGV
 //
-// The island's memory is mapped twice.  The addresses that it hands out are of a mapping without
-// any access (mprotect), so reading or writing through one crashes the process.  Kernels and copies
-// use the other mapping, whose addresses nothing else knows.  A stream runs its launches and copies
-// on a thread of its own, after a pause now and then, and reads buffers and sizes only then: a
-// caller that does not wait, or releases them too early, computes garbage.  Copies check that each
-// side lies in the memory it should.
+// Reading or writing through an address of the island's memory crashes the process
+// (closed_memory.h); kernels and copies use addresses that nothing else knows.  A stream runs its
+// launches and copies on a thread of its own, after a pause now and then, and reads buffers and
+// sizes only then: a caller that does not wait, or releases them too early, computes garbage.
+// Copies check that each side lies in the memory it should.
 //
 // IslandBackend compiles for it: kernels of the reference interpreter.
 #ifndef TEKTITE_TESTS_ISLAND_ISLAND_H_
 #define TEKTITE_TESTS_ISLAND_ISLAND_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include "jit/backend/backend.h"
+#include "tests/island/closed_memory.h"
 
 namespace tektite::testing {
 
@@ -43,12 +41,7 @@ class IslandMemory final : public backend::Memory {
   void Free(void* data, int64_t bytes, int source) override;
 
  private:
-  std::byte* closed_ = nullptr;  // the addresses that are handed out
-  std::byte* open_ = nullptr;    // the same memory
-  int file_ = -1;
-  mutable std::mutex mutex_;
-  std::map<int64_t, int64_t> free_;  // offset and bytes of what is free
-  int64_t held_bytes_ = 0;
+  ClosedMemory memory_;
 };
 
 class IslandDevice final : public backend::Device {

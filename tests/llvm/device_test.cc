@@ -147,7 +147,8 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
     };
   };
   EXPECT_EQ(fault(multiply(DType::kBF16, DType::kBF16, 4)), "");
-  EXPECT_THAT(fault(multiply(DType::kF32, DType::kF32, 4)), HasSubstr("wants f16 or bf16"));
+  EXPECT_THAT(fault(multiply(DType::kF32, DType::kF32, 4)),
+              HasSubstr("elements must be f16 or bf16"));
   EXPECT_THAT(fault(multiply(DType::kF16, DType::kBF16, 4)), HasSubstr("part 4 is not f16"));
   EXPECT_THAT(fault(multiply(DType::kF16, DType::kF16, 2)), HasSubstr("sums are not f32 x 4"));
   const auto copy = [](int64_t step, bool from_shared) {
@@ -157,7 +158,7 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
     };
   };
   EXPECT_EQ(fault(copy(8, false)), "");
-  EXPECT_THAT(fault(copy(8, true)), HasSubstr("wants a pointer into a buffer"));
+  EXPECT_THAT(fault(copy(8, true)), HasSubstr("the first operand must be a pointer into a buffer"));
   EXPECT_THAT(fault(copy(4, false)), HasSubstr("a multiple of 8 only"));
   EXPECT_THAT(fault([](Builder& b, Value shared) {
                 b.LoadMatrices(shared, DType::kBF16, b.Index(4), 4, false);

@@ -10,6 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/llvm/fatal_error.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "tests/llvm/kernel_runner.h"
 
@@ -154,6 +156,23 @@ TEST(KernelCompiler, FatalErrorsOfLlvmComeBack) {
     EXPECT_THAT(status.ToString(), HasSubstr("Cannot select: x"));
   }
   EXPECT_TRUE(loop::CatchFatalErrors([] {}).ok());
+}
+
+// LLVM printed the first and called exit, and aborted at the second.
+TEST(KernelCompiler, DiagnosticsAndFailedAllocationsOfLlvmComeBack) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "what LLVM holds when it gives up is never freed";
+#endif
+  const absl::Status error = loop::CatchFatalErrors([] {
+    llvm::LLVMContext context;
+    loop::CatchDiagnostics(&context);
+    context.diagnose(llvm::DiagnosticInfoGeneric("a warning that is dropped", llvm::DS_Warning));
+    context.emitError("ran out of registers");
+  });
+  EXPECT_THAT(error.ToString(), HasSubstr("ran out of registers"));
+  const absl::Status memory =
+      loop::CatchFatalErrors([] { llvm::report_bad_alloc_error("Allocation failed"); });
+  EXPECT_THAT(memory.ToString(), HasSubstr("Allocation failed"));
 }
 
 TEST(KernelCompiler, CompilesOnManyThreads) {

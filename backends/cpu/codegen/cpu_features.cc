@@ -56,7 +56,7 @@ void ReadCaches(backend::TargetInfo* target) {
 
 absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
   if (flag != "native" && flag != "avx2" && flag != "avx512") {
-    return InvalidArgument("--cpu=", flag, ": wants native, avx512 or avx2");
+    return InvalidArgument("--cpu=", flag, ": expected native, avx512 or avx2");
   }
   const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   for (const char* name : kAvx2Needs) {

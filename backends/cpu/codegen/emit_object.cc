@@ -108,6 +108,7 @@ absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
                                        const std::string& dump_dir) {
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
   llvm::LLVMContext context;
+  loop::CatchDiagnostics(&context);
   llvm::Module module(kernel.name(), context);
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -35,7 +36,8 @@ using Primitive = Owned<dnnl_primitive>;
 
 absl::Status Check(dnnl_status_t status, const Node& node, absl::string_view what) {
   if (status == dnnl_success) return absl::OkStatus();
-  return Unimplemented(node.Describe(), ": oneDNN's ", what, " answers ", static_cast<int>(status));
+  return Unimplemented(node.Describe(), ": oneDNN's ", what, " returns status ",
+                       static_cast<int>(status));
 }
 
 // One spatial dimension.
@@ -213,7 +215,7 @@ absl::StatusOr<Compiled> CompileBlock(const OneDnn& dnn, const Problem& p, const
   const int64_t chosen_width = WidthOf(dnn, chosen);
   const dnnl_format_tag_t chosen_tag = PanelTag(axes.size(), chosen_width);
   if (chosen_tag == dnnl_format_tag_undef) {
-    return Unimplemented(p.root->Describe(), ": oneDNN wants its weights in another layout");
+    return Unimplemented(p.root->Describe(), ": oneDNN needs its weights in another layout");
   }
   TEKTITE_ASSIGN_OR_RETURN(weights_desc, Describe(dnn, p, weights, chosen_tag));
   const_dnnl_memory_desc_t scratch =
@@ -287,10 +289,9 @@ class OneDnnConvolution : public backend::HostKernel {
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     const OneDnn::OneThread one(dnn_);
-    dnnl_stream_t stream = nullptr;
-    if (dnn_.dnnl_stream_create(&stream, dnn_.engine, dnnl_stream_default_flags) != dnnl_success) {
-      std::abort();  // out of memory for some bytes
-    }
+    dnnl_stream_t created = nullptr;
+    NeedsMemory(dnn_.dnnl_stream_create(&created, dnn_.engine, dnnl_stream_default_flags));
+    const Owned<dnnl_stream> stream(created, dnn_.dnnl_stream_destroy);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const auto count = static_cast<int64_t>(blocks_.size());
       const Block& block = blocks_[chunk % count];
@@ -307,18 +308,23 @@ class OneDnnConvolution : public backend::HostKernel {
           Argument(dnn_, DNNL_ARG_SCRATCHPAD, code.scratch, frame.scratch)};
       dnnl_exec_arg_t passed[std::size(arguments)];
       for (size_t i = 0; i < std::size(arguments); ++i) passed[i] = arguments[i].passed();
-      dnn_.dnnl_primitive_execute(code.primitive.get(), stream, std::size(passed), passed);
+      NeedsMemory(dnn_.dnnl_primitive_execute(code.primitive.get(), stream.get(), std::size(passed),
+                                              passed));
     }
-    dnn_.dnnl_stream_destroy(stream);
   }
 
  private:
+  // What oneDNN makes when it runs are some bytes around buffers that are there.
+  static void NeedsMemory(dnnl_status_t status) {
+    if (status != dnnl_success) throw std::bad_alloc();
+  }
+
   class Argument {
    public:
     Argument(const OneDnn& dnn, int which, const Description& description, void* data)
         : which_(which), memory_(nullptr, dnn.dnnl_memory_destroy) {
       dnnl_memory_t memory = nullptr;
-      dnn.dnnl_memory_create(&memory, description.get(), dnn.engine, data);
+      NeedsMemory(dnn.dnnl_memory_create(&memory, description.get(), dnn.engine, data));
       memory_.reset(memory);
     }
     dnnl_exec_arg_t passed() const { return {which_, memory_.get()}; }
@@ -345,7 +351,7 @@ absl::StatusOr<KernelPtr> MakeOneDnnKernel(const Node& contraction,
   const ir::Graph& region = contraction.region();
   if (region.outputs().size() != 1 || region.outputs()[0].node != p.root ||
       p.root->operand(0).node->op() != Op::kParameter) {
-    return Unimplemented(p.root->Describe(), ": oneDNN does nothing beside it");
+    return Unimplemented(p.root->Describe(), ": oneDNN computes nothing else in its kernel");
   }
   if (!contraction.attrs().Has(Attr::rhs_packed)) {
     return Unimplemented(p.root->Describe(), ": oneDNN is used with packed weights alone");

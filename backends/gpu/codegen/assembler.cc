@@ -71,7 +71,7 @@ absl::Status AssemblyError(absl::string_view log, absl::string_view architecture
     line = absl::StripAsciiWhitespace(line);
     if (!line.empty()) return InvalidArgument("PTX for ", architecture, ": ", line);
   }
-  return InvalidArgument("PTX for ", architecture, ": does not assemble, and nobody says why");
+  return InvalidArgument("PTX for ", architecture, ": does not assemble; no reason is reported");
 }
 
 }  // namespace tektite::gpu

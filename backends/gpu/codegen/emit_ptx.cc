@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(absl::string_vi
 absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel, absl::string_view architecture) {
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(architecture));
   llvm::LLVMContext context;
+  loop::CatchDiagnostics(&context);
   llvm::Module module(kernel.name(), context);
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple());

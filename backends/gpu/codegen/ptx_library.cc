@@ -51,7 +51,7 @@ class PtxLibrary final : public Assembler {
     const std::string text(ptx);  // with the zero at its end that the library reads
     Functions::Handle handle = nullptr;
     if (const int error = f_.Create(&handle, text.size(), text.c_str()); error != kSuccess) {
-      return Internal("the PTX compiler takes no text: error ", error);
+      return Internal("the PTX compiler does not accept the text: error ", error);
     }
     absl::StatusOr<Cubin> cubin = Compile(handle, architecture);
     f_.Destroy(&handle);

@@ -34,7 +34,8 @@ struct KernelImage {
   std::string name;       // of the function in the code
   ir::DimProgram sizes;   // the table that the code reads
   ir::DimProgram launch;  // what a launch needs, at these places of its table:
-  int blocks = 0, scratch_bytes = 0, moved_bytes = 0;
+  int blocks = 0, scratch_bytes = 0;
+  int moved_bytes = 0;  // of the whole chain; of those that follow 0 is there
   int num_buffers = 0;
   int threads = 0;  // of a block
   std::vector<std::pair<int, int>> in_place;
@@ -48,6 +49,10 @@ struct KernelImage {
   std::string Write() const;
   // InvalidArgument for bytes that are no image.
   static absl::StatusOr<KernelImage> Read(absl::string_view bytes);
+
+ private:
+  // `may_have_more`: it is the first of its chain.
+  static absl::StatusOr<KernelImage> ReadLaunch(absl::string_view bytes, bool may_have_more);
 };
 
 // "40 registers, 0 bytes spilled, ..." of an image; empty for bytes that are none.

@@ -20,20 +20,25 @@ constexpr int64_t Resources::*kResources[] = {
 constexpr int64_t kMostBuffers = 4096;
 constexpr size_t kLeastBytes = 64;  // of an image
 
-KernelImage OfLaunch(const ir::Graph& region, const loop::Kernel& kernel, const DeviceCode& code) {
+// Of all arrays that a kernel reads and writes.
+Dim BytesOf(const ir::Graph& region) {
+  Dim bytes(0);
+  const auto add = [&](const ir::Shape& shape) {
+    bytes = bytes + shape.NumElements() * Dim(ir::DTypeBytes(shape.dtype()));
+  };
+  for (const ir::Node* p : region.parameters()) add(p->shape());
+  for (ir::Value v : region.outputs()) add(v.shape());
+  return bytes;
+}
+
+KernelImage OfLaunch(const loop::Kernel& kernel, const Dim& moved_bytes, const DeviceCode& code) {
   KernelImage image;
   image.name = kernel.name();
   image.sizes = kernel.sizes;
   image.launch = ir::DimProgram(kernel.sizes.symbols());
   image.blocks = image.launch.Add(kernel.launch.blocks);
   image.scratch_bytes = image.launch.Add(kernel.scratch_bytes);
-  Dim moved(0);
-  const auto add = [&](const ir::Shape& shape) {
-    moved = moved + shape.NumElements() * Dim(ir::DTypeBytes(shape.dtype()));
-  };
-  for (const ir::Node* p : region.parameters()) add(p->shape());
-  for (ir::Value v : region.outputs()) add(v.shape());
-  image.moved_bytes = image.launch.Add(moved);
+  image.moved_bytes = image.launch.Add(moved_bytes);
   image.num_buffers = static_cast<int>(kernel.buffers().size());
   image.threads = kernel.launch.threads;
   image.code = code;
@@ -57,10 +62,11 @@ std::string Describe(const KernelImage& image) {
 
 KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitted,
                             absl::Span<const DeviceCode> codes) {
-  KernelImage image = OfLaunch(region, *emitted.kernel, codes[0]);
+  KernelImage image = OfLaunch(*emitted.kernel, BytesOf(region), codes[0]);
   image.in_place = emitted.in_place;
+  // Counted with the first launch: those that follow share its arrays.
   for (size_t i = 0; i < emitted.then.size(); ++i) {
-    image.then.push_back(OfLaunch(region, *emitted.then[i], codes[i + 1]));
+    image.then.push_back(OfLaunch(*emitted.then[i], Dim(0), codes[i + 1]));
   }
   return image;
 }
@@ -87,6 +93,10 @@ std::string KernelImage::Write() const {
 }
 
 absl::StatusOr<KernelImage> KernelImage::Read(absl::string_view bytes) {
+  return ReadLaunch(bytes, /*may_have_more=*/true);
+}
+
+absl::StatusOr<KernelImage> KernelImage::ReadLaunch(absl::string_view bytes, bool may_have_more) {
   const auto refusal = [] { return InvalidArgument("not the image of a kernel for a GPU"); };
   ByteReader r(bytes);
   KernelImage image;
@@ -111,10 +121,13 @@ absl::StatusOr<KernelImage> KernelImage::Read(absl::string_view bytes) {
   for (const auto resource : kResources) image.code.cubin.resources.*resource = r.I64();
   image.code.cubin.bytes = std::string(r.String());
   image.code.ptx = std::string(r.String());
-  image.then.resize(r.Count(kLeastBytes));
+  const size_t num_more = r.Count(kLeastBytes);
+  // Refused before it is read: bytes that nest must not decide how deep the calls go.
+  if (num_more > 0 && !may_have_more) return refusal();
+  image.then.resize(num_more);
   for (KernelImage& next : image.then) {
-    TEKTITE_ASSIGN_OR_RETURN(next, Read(r.String()));
-    if (!next.then.empty() || next.num_buffers != image.num_buffers) return refusal();
+    TEKTITE_ASSIGN_OR_RETURN(next, ReadLaunch(r.String(), /*may_have_more=*/false));
+    if (next.num_buffers != image.num_buffers) return refusal();
   }
   if (!r.AtEnd() || image.threads < 1 || image.threads > loop::kMostThreads ||
       image.sizes.num_symbols() != image.launch.num_symbols()) {

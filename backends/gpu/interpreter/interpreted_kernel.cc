@@ -83,7 +83,7 @@ absl::Status InterpretedKernel::Run(absl::Span<const DeviceBuffer> buffers,
   if (buffers.size() != first.kernel->buffers().size() ||
       static_cast<int>(symbols.size()) != first.sizes.num_symbols()) {
     return InvalidArgument("kernel ", name(), ": ", buffers.size(), " buffers and ", symbols.size(),
-                           " sizes, wants ", first.kernel->buffers().size(), " and ",
+                           " sizes, expected ", first.kernel->buffers().size(), " and ",
                            first.sizes.num_symbols());
   }
   std::vector<std::vector<int64_t>> tables;

@@ -16,13 +16,15 @@ WindowDims Window(const Node& node) {
 bool HasNoPadding(const WindowDims& w) { return IsAll(w.low, 0) && IsAll(w.high, 0); }
 
 // Every element is at least zero, or NaN: what a ReLU leaves.
-bool IsNonNegative(Value value) {
+// `ops_left`: a graph in which each value is read twice has 2^n ways through n ops.
+bool IsNonNegative(Value value, int* ops_left) {
+  if (--*ops_left < 0) return false;
   switch (value.node->op()) {
     case Op::kReshape:
     case Op::kTranspose:
     case Op::kSlice:
     case Op::kBroadcastInDim:
-      return IsNonNegative(value.node->operand(0));
+      return IsNonNegative(value.node->operand(0), ops_left);
     case Op::kAbs:
       return ir::IsFloat(value.dtype());
     case Op::kExp:
@@ -35,11 +37,14 @@ bool IsNonNegative(Value value) {
              above->operand(0) == value.node->operand(1) && IsSplat(value.node->operand(2), 0);
     }
     case Op::kMax:
-      return IsNonNegative(value.node->operand(0)) || IsNonNegative(value.node->operand(1));
+      return IsNonNegative(value.node->operand(0), ops_left) ||
+             IsNonNegative(value.node->operand(1), ops_left);
     case Op::kMin:
-      return IsNonNegative(value.node->operand(0)) && IsNonNegative(value.node->operand(1));
+      return IsNonNegative(value.node->operand(0), ops_left) &&
+             IsNonNegative(value.node->operand(1), ops_left);
     case Op::kClamp:
-      return IsNonNegative(value.node->operand(0)) && IsNonNegative(value.node->operand(2));
+      return IsNonNegative(value.node->operand(0), ops_left) &&
+             IsNonNegative(value.node->operand(2), ops_left);
     case Op::kConstant: {
       std::optional<Literal> splat = SplatOf(value);
       return splat && splat->AsDouble(0) >= 0;
@@ -47,6 +52,11 @@ bool IsNonNegative(Value value) {
     default:
       return false;
   }
+}
+
+bool IsNonNegative(Value value) {
+  int ops_left = 64;
+  return IsNonNegative(value, &ops_left);
 }
 
 // Every window of `w` that reaches into the padding also has an element of the operand.

@@ -61,6 +61,7 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
       Find(handle, "tektite_marking_num_nodes", &library->marking_num_nodes) &&
       Find(handle, "tektite_marking_node", &library->marking_node) &&
       Find(handle, "tektite_marking_destroy", &library->marking_destroy) &&
+      Find(handle, "tektite_op_assigns", &library->op_assigns) &&
       Find(handle, "tektite_cluster_create", &library->cluster_create) &&
       Find(handle, "tektite_cluster_destroy", &library->cluster_destroy) &&
       Find(handle, "tektite_cluster_run", &library->cluster_run) &&

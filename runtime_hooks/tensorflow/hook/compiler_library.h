@@ -28,6 +28,7 @@ struct CompilerLibrary {
   decltype(&tektite_marking_num_nodes) marking_num_nodes = nullptr;
   decltype(&tektite_marking_node) marking_node = nullptr;
   decltype(&tektite_marking_destroy) marking_destroy = nullptr;
+  decltype(&tektite_op_assigns) op_assigns = nullptr;
   decltype(&tektite_cluster_create) cluster_create = nullptr;
   decltype(&tektite_cluster_destroy) cluster_destroy = nullptr;
   decltype(&tektite_cluster_run) cluster_run = nullptr;

@@ -8,6 +8,7 @@
 // Example of what it finds, seen from its own folder:
 //       tensorflow-plugins/libtektite_loader.so
 //       tektite/lib/libtektite_tf-2.21.so        for every TensorFlow 2.21.x
+// The hook's work in the background ends before the process does.
 // With TEKTITE=1 it also has the Python half wrap TensorFlow's calls (python/tektite/_direct.py).
 // Limits: Linux; one process opens one hook; the variable TEKTITE is read once, at the import.
 
@@ -65,6 +66,14 @@ void InstallDirectCalls() {
   release(state);
 }
 
+// Has Python stop work in the background when it ends, before destructors of TensorFlow's libraries
+// run, whose code may be at work there.  The Python half does so earlier in the end of Python.
+void StopBackgroundAtExit(void* hook) {
+  int (*at_exit)(void (*)()) = nullptr;
+  const auto stop = reinterpret_cast<void (*)()>(dlsym(hook, "tektite_hook_stop_background"));
+  if (stop != nullptr && Find("Py_AtExit", &at_exit)) at_exit(stop);
+}
+
 __attribute__((constructor)) void OpenHook() {
   const char* value = getenv("TEKTITE");
   if (value == nullptr) value = "";
@@ -101,10 +110,12 @@ __attribute__((constructor)) void OpenHook() {
     return;
   }
   fclose(file);
-  if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == nullptr) {
+  void* const hook = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (hook == nullptr) {
     const char* why = dlerror();
     return StayOff("the hook does not load: ", why == nullptr ? path : why);
   }
+  StopBackgroundAtExit(hook);
   if (strcmp(value, "1") == 0) InstallDirectCalls();
 }
 

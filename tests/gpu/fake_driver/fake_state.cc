@@ -1,7 +1,6 @@
 #include "tests/gpu/fake_driver/fake_state.h"
 
 #include <elf.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +13,6 @@
 namespace tektite::gpu::fake {
 namespace {
 
-constexpr size_t kAllBytes = size_t{8} << 30;  // reserved; pages come with their first use
-constexpr size_t kGranule = 512;
-constexpr size_t kSpoiled = 1 << 20;
 constexpr size_t kMostImage = 64 << 20;
 
 [[noreturn]] void Die(const char* message) {
@@ -24,83 +20,7 @@ constexpr size_t kMostImage = 64 << 20;
   std::abort();
 }
 
-void* Map(int file, int protection) {
-  void* const memory = mmap(nullptr, kAllBytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
-  if (memory == MAP_FAILED) Die("no address space");
-  return memory;
-}
-
 }  // namespace
-
-Memory::Memory() {
-  const int file = memfd_create("card", 0);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(kAllBytes)) != 0) Die("no file");
-  open_ = static_cast<std::byte*>(Map(file, PROT_READ | PROT_WRITE));
-  closed_ = static_cast<std::byte*>(Map(file, PROT_NONE));
-  close(file);
-  free_[0] = kAllBytes;
-}
-
-uint64_t Memory::Allocate(size_t bytes) {
-  const size_t rounded = (std::max<size_t>(bytes, 1) + kGranule - 1) / kGranule * kGranule;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (auto it = free_.begin(); it != free_.end(); ++it) {
-    const auto [offset, room] = *it;
-    if (room < rounded) continue;
-    free_.erase(it);
-    if (room > rounded) free_[offset + rounded] = room - rounded;
-    taken_[offset] = rounded;
-    held_bytes_ += static_cast<int64_t>(rounded);
-    return reinterpret_cast<uint64_t>(closed_ + offset);
-  }
-  return 0;
-}
-
-bool Memory::Free(uint64_t address) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  uint64_t offset = address - reinterpret_cast<uint64_t>(closed_);
-  const auto found = taken_.find(offset);
-  if (found == taken_.end()) return false;
-  size_t bytes = found->second;
-  taken_.erase(found);
-  held_bytes_ -= static_cast<int64_t>(bytes);
-  // What comes here next finds garbage, not what it should have been given.
-  std::memset(open_ + offset, 0xA5, std::min(bytes, kSpoiled));
-  auto next = free_.lower_bound(offset);
-  if (next != free_.end() && offset + bytes == next->first) {
-    bytes += next->second;
-    next = free_.erase(next);
-  }
-  if (next != free_.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == offset) {
-      offset = before->first;
-      bytes += before->second;
-    }
-  }
-  free_[offset] = bytes;
-  return true;
-}
-
-size_t Memory::Room(uint64_t address) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const uint64_t offset = address - reinterpret_cast<uint64_t>(closed_);
-  auto after = taken_.upper_bound(offset);
-  if (after == taken_.begin()) return 0;
-  const auto& [begin, bytes] = *std::prev(after);
-  return offset < begin + bytes ? begin + bytes - offset : 0;
-}
-
-void* Memory::Reach(uint64_t address, size_t bytes) const {
-  const size_t room = Room(address);
-  if (room == 0 || room < bytes) return nullptr;
-  return open_ + (address - reinterpret_cast<uint64_t>(closed_));
-}
-
-int64_t Memory::held_bytes() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return held_bytes_;
-}
 
 Stream::Stream() : thread_([this] { Serve(); }) {}
 

@@ -18,6 +18,7 @@
 
 #include "backends/gpu/driver/driver_types.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
+#include "tests/island/closed_memory.h"
 
 namespace tektite::gpu::fake {
 
@@ -26,24 +27,25 @@ using testing::FakeRunner;
 
 using Work = std::function<int()>;  // returns a CuResult
 
-// The memory of all cards, mapped twice.
+// The memory of all cards, by the numbers that the driver has for addresses.
 class Memory {
  public:
-  Memory();
   // 0: there is none.
-  uint64_t Allocate(size_t bytes);
-  bool Free(uint64_t address);
+  uint64_t Allocate(size_t bytes) { return reinterpret_cast<uint64_t>(closed_.Allocate(bytes)); }
+  bool Free(uint64_t address) { return closed_.Free(Pointer(address)); }
   // Null where that is not all in one allocation.
-  void* Reach(uint64_t address, size_t bytes) const;
+  void* Reach(uint64_t address, size_t bytes) const {
+    const size_t room = Room(address);
+    return room == 0 || room < bytes ? nullptr : closed_.Open(Pointer(address));
+  }
   // From the address to its allocation's end.
-  size_t Room(uint64_t address) const;
-  int64_t held_bytes() const;
+  size_t Room(uint64_t address) const { return closed_.Room(Pointer(address)); }
+  int64_t held_bytes() const { return closed_.held_bytes(); }
 
  private:
-  mutable std::mutex mutex_;
-  std::byte *closed_ = nullptr, *open_ = nullptr;
-  std::map<uint64_t, size_t> free_, taken_;  // offset and bytes
-  int64_t held_bytes_ = 0;
+  static const void* Pointer(uint64_t address) { return reinterpret_cast<const void*>(address); }
+  testing::ClosedMemory closed_{
+      "card", {/*all=*/size_t{8} << 30, /*granule=*/512, /*spoiled=*/size_t{1} << 20}};
 };
 
 class Stream {

@@ -200,10 +200,6 @@ bool IsUpdated(const Endpoint& variable, const tensorflow::FunctionLibraryDefini
     if (op == "TektiteCluster" && IsListed(*edge->dst(), "updated_inputs", edge->dst_input())) {
       return true;
     }
-    for (const char* writer : {"Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply",
-                               "ResourceStridedSliceAssign"}) {
-      if (absl::StartsWith(op, writer)) return true;
-    }
   }
   return false;
 }

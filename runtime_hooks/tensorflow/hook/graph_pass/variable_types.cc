@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
-#include "absl/strings/string_view.h"
+#include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -85,11 +84,8 @@ bool IsAssignedIn(const tensorflow::FunctionDef& function, int argument,
 
 bool IsAssignedAt(const std::string& op, AttrSlice attributes, int input,
                   const FunctionLibraryDefinition& functions, int depth) {
-  if (absl::StartsWith(op, "Assign")) return input == 0;
-  // Updates of optimizers, and numbers that move a generator on, change each variable they take.
-  for (const absl::string_view kind : {"ResourceApply", "Rng", "Stateful"}) {
-    if (absl::StartsWith(op, kind) && op != "StatefulPartitionedCall") return true;
-  }
+  const CompilerLibrary* const library = CompilerLibrary::IfOpen();
+  if (library != nullptr && library->op_assigns(op.c_str()) != 0) return true;
   if (depth >= kMostDepth) return false;
   const int argument = IsBranch(attributes) ? input - 1 : input;
   for (const std::string& name : FunctionsOf(op, attributes, functions)) {
