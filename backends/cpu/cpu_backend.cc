@@ -8,6 +8,7 @@
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/contraction/winograd_plan.h"
 #include "backends/cpu/emitter_list.h"
 #include "backends/cpu/library/library_kernels.h"
@@ -167,12 +168,16 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
     }
     return ContractionPanelWidth(contraction, target());
   }
+  int64_t RhsPairs(const ir::Node& contraction) const override {
+    return ContractionPairs(contraction, target());
+  }
 
   // Winograd's algorithm where it is the usual way, register tiles, and oneDNN for convolutions
   // whose weights are packed.
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool packs_rhs) const override {
     std::vector<std::string> names;
-    if (ir::HasSymbols(fusion.region()) || ContractionPanelWidth(fusion, target()) == 0) {
+    if (ir::HasSymbols(fusion.region()) || ContractionPanelWidth(fusion, target()) == 0 ||
+        PlanPairs(fusion, target()).ok()) {
       return names;
     }
     const absl::StatusOr<std::vector<Tile>> tiles = CandidateTiles(fusion, target());

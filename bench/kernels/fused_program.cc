@@ -16,6 +16,17 @@ namespace tektite::bench {
 using ir::Node;
 using ir::Op;
 
+void FillWithNoise(ir::DType dtype, int64_t count, std::mt19937* random, void* data) {
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < count; ++i) {
+    if (dtype == ir::DType::kBF16) {
+      static_cast<ir::BFloat16*>(data)[i] = ir::BFloat16(normal(*random));
+    } else {
+      static_cast<float*>(data)[i] = normal(*random);
+    }
+  }
+}
+
 absl::StatusOr<std::unique_ptr<FusedProgram>> FusedProgram::Create(const ir::Graph& graph,
                                                                    const ir::SymbolMap& sizes,
                                                                    compiler::Compiler& compiler) {
@@ -36,7 +47,6 @@ void* FusedProgram::Allocate(int64_t bytes) {
 
 absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& backend) {
   std::mt19937 random(1);
-  std::normal_distribution<float> normal;
   absl::flat_hash_map<ir::Value, void*> pointers;
   absl::flat_hash_set<const Node*> stable;
   std::vector<Launch> once;
@@ -45,8 +55,8 @@ absl::Status FusedProgram::Build(const ir::SymbolMap& sizes, backend::Backend& b
     switch (node->op()) {
       case Op::kParameter: {
         const ir::Shape shape = node->shape().Substitute(sizes);
-        auto* data = static_cast<float*>(Allocate(shape.num_bytes()));
-        for (int64_t i = 0; i < shape.num_elements(); ++i) data[i] = normal(random);
+        void* const data = Allocate(shape.num_bytes());
+        FillWithNoise(shape.dtype(), shape.num_elements(), &random, data);
         pointers[node->result()] = data;
         if (node->Bool(ir::Attr::weight)) stable.insert(node);
         break;

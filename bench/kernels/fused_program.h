@@ -8,7 +8,9 @@
 #ifndef TEKTITE_BENCH_KERNELS_FUSED_PROGRAM_H_
 #define TEKTITE_BENCH_KERNELS_FUSED_PROGRAM_H_
 
+#include <cstdint>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +20,9 @@
 #include "jit/ir/graph.h"
 
 namespace tektite::bench {
+
+// Normal numbers, of f32 or bf16.
+void FillWithNoise(ir::DType dtype, int64_t count, std::mt19937* random, void* data);
 
 class FusedProgram {
  public:

@@ -60,13 +60,12 @@ void RunWorkload(benchmark::State& state, const Workload& work, const Roofline& 
   auto graph = ir::Parse(work.text);
   if (!graph.ok()) return state.SkipWithError(graph.status().ToString().c_str());
   std::mt19937 random(1);
-  std::normal_distribution<float> normal;
   std::vector<std::unique_ptr<Memory>> inputs;
   std::vector<runtime::Argument> arguments;
   for (const ir::Node* p : (*graph)->parameters()) {
     inputs.push_back(std::make_unique<Memory>(p->shape().num_bytes()));
-    float* data = static_cast<float*>(inputs.back()->data.get());
-    for (int64_t i = 0; i < p->shape().num_elements(); ++i) data[i] = normal(random);
+    void* const data = inputs.back()->data.get();
+    FillWithNoise(p->shape().dtype(), p->shape().num_elements(), &random, data);
     arguments.push_back({data, p->Bool(ir::Attr::weight) ? 1u : 0u});
   }
   auto executable = compiler.Compile(std::move(graph).value(), MakeJob(work.name));

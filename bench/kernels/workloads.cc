@@ -1,6 +1,7 @@
 #include "bench/kernels/workloads.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
 
 namespace tektite::bench {
@@ -257,6 +258,13 @@ constexpr char kBiasGelu[] = R"(graph @f(%x: f32[$0,$1], %b: f32[$1]) -> (f32[$0
 }
 )";
 
+Workload InBFloat16(Workload w) {
+  w.name += "_bf16";
+  for (std::string* text : {&w.text, &w.any_rows}) absl::StrReplaceAll({{"f32", "bf16"}}, text);
+  w.bytes /= 2;
+  return w;
+}
+
 }  // namespace
 
 std::vector<Workload> AllWorkloads() {
@@ -310,6 +318,22 @@ std::vector<Workload> AllWorkloads() {
       Convolution(224, 3, 32, 3, 2),
       Convolution(112, 32, 32, 3, 1, true),
       Convolution(14, 576, 576, 3, 1, true),
+      InBFloat16(Gemm(128, 768, 768)),
+      InBFloat16(Gemm(512, 768, 768)),
+      InBFloat16(Gemm(560, 1024, 256)),
+      InBFloat16(Gemm(2048, 512, 2048)),
+      InBFloat16(Gemm(2048, 2048, 512)),
+      InBFloat16(Gemm(3136, 64, 64)),
+      InBFloat16(GemmOfGradient(1024, 128, 1024)),
+      InBFloat16(GemmOfGradient(512, 2048, 2048)),
+      InBFloat16(BatchMatMul(128, 128, 64, 128, true)),
+      InBFloat16(BatchMatMul(128, 128, 128, 64, false)),
+      InBFloat16(Convolution(56, 64, 64, 3, 1)),
+      InBFloat16(Convolution(32, 64, 64, 3, 1, /*depthwise=*/false, /*images=*/16)),
+      InBFloat16(Convolution(14, 256, 256, 3, 1, /*depthwise=*/false, /*images=*/8)),
+      InBFloat16(Convolution(8, 256, 256, 3, 1, /*depthwise=*/false, /*images=*/16)),
+      InBFloat16(FilterGradient(8, 28, 128, 128)),
+      InBFloat16(FilterGradient(16, 8, 256, 256)),
       Rows("softmax", kSoftmax, 512, 1024),
       Rows("softmax", kSoftmax, 2364, 197),
       Rows("layer_norm", kLayerNorm, 512, 1024),

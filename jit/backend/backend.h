@@ -58,6 +58,9 @@ class Backend {
   // k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.  m may
   // be symbolic, and then the width does not depend on it.
   virtual int64_t RhsPanelWidth(const ir::Node& contraction) const { return 0; }
+  // Where panels hold neighbouring k in pairs, [ceil(n / width), pairs, width, 2], how many: at
+  // least k / 2, zero-padded; 0: they do not.
+  virtual int64_t RhsPairs(const ir::Node& contraction) const { return 0; }
 };
 
 }  // namespace tektite::backend

@@ -18,7 +18,8 @@ struct TargetInfo {
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 8 << 20;
-  bool has_bf16_dot = false;
+  bool has_bf16_dot = false;    // AVX512-BF16: products of pairs of bf16, sums of f32
+  bool has_bf16_tiles = false;  // AMX-BF16, and this process may use it
   // Input channels from which on Winograd's algorithm is considered; 0: never.
   int64_t winograd_channels = 0;
   std::string code_generator;  // "llvm 22.1.8"; empty where code is not generated
@@ -27,6 +28,7 @@ struct TargetInfo {
   // own).  Constants: plans follow from them, and are the same in every process.
   double clock_ghz = 4;              // while it multiplies vectors
   double vector_fmas_per_cycle = 2;  // multiply-adds of whole vectors
+  double tile_fmas_per_cycle = 600;  // multiply-adds of bf16 in tiles: 0.6 of the units' peak
   double memory_bytes_per_ns = 20;   // to or from memory
   double l2_bytes_per_ns = 400;      // out of L2 beside multiply-adds, without taking longer
 

@@ -108,6 +108,7 @@ class Trial {
     fusion->attrs().Set(Attr::target, candidate);
     passes::PassContext context(flags);
     context.rhs_panel_width = [&](const Node& node) { return backend.RhsPanelWidth(node); };
+    context.rhs_pairs = [&](const Node& node) { return backend.RhsPairs(node); };
     TEKTITE_RETURN_IF_ERROR(passes::RunPasses(*graph_, {"assign_layouts"}, context));
     return Build(backend);
   }

@@ -27,6 +27,9 @@ enum class Code : uint8_t {
 // Of a narrow division: the reciprocal counts units of 2^-kReciprocalBits.
 inline constexpr int kReciprocalBits = 62;
 
+// Tiles of a CPU.
+inline constexpr int kTiles = 8, kTileRows = 16, kTileRowBytes = 64;
+
 absl::string_view CodeName(Code code);
 
 enum class Direction : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kInvalid };
@@ -45,7 +48,7 @@ struct Instr {
   int64_t immediate = 0;
   absl::InlinedVector<Type, 1> results;
   absl::InlinedVector<Value, 3> operands;
-  std::vector<int> lanes;      // kShuffle
+  std::vector<int> lanes;      // kShuffle, kTileConfigure, kTileMultiply
   Block* body = nullptr;       // kFor, kIf
   Block* otherwise = nullptr;  // kIf
 };

@@ -239,6 +239,24 @@ class Builder {
   void CommitCopies();
   void WaitForCopies(int under_way);
 
+  // ---- pairs of bf16 and matrix tiles of a CPU (TargetInfo says which the machine has) ----
+  // Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a and b hold pairs of bf16 as s32, the
+  // sums are f32.  Denormals are 0, and what rounds in between is the instruction's own affair.
+  Value DotPairs(Value a, Value b, Value sums);
+  // Eight tiles of up to 16 rows of 64 bytes, numbered from 0, which hold zeros at first.  A kernel
+  // configures them before it uses any and releases them at its end.
+  struct TileShape {
+    int rows = 0, row_bytes = 0;
+  };
+  void ConfigureTiles(absl::Span<const TileShape> shapes);
+  void ReleaseTiles();
+  void ZeroTile(int tile);
+  // Rows lie `stride` elements of `dtype` apart.
+  void LoadTile(int tile, Value pointer, DType dtype, Value index, Value stride);
+  void StoreTile(int tile, Value pointer, DType dtype, Value index, Value stride);
+  // sums[m][n] += a[m][k] * b[k / 2][n][k % 2]: a and b of bf16, the sums of f32.
+  void MultiplyTiles(int sums, int a, int b);
+
   // ---- memory ----
   Value Offset(Value pointer, DType dtype, Value index);
   // `lanes` neighbours; with a mask, lanes that are off read nothing and are 0.

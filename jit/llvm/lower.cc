@@ -114,6 +114,8 @@ class Lowering {
         for (llvm::Value* v : LowerMatrix(c_, *instr, [&](int i) { return Operand(*instr, i); })) {
           Set(*instr, result++, v);
         }
+      } else if (IsTileCode(instr->code)) {
+        LowerTile(c_, *instr, [&](int i) { return Operand(*instr, i); });
       } else {
         llvm::Value* v = LowerInstr(*instr);
         if (v == nullptr) return NoLowering(*instr);
@@ -126,6 +128,10 @@ class Lowering {
   static bool IsMatrixCode(Code code) {
     return code == Code::kCommitCopies || code == Code::kCopyAsync || code == Code::kLoadMatrices ||
            code == Code::kWaitForCopies || code == Code::kWarpMultiply;
+  }
+
+  static bool IsTileCode(Code code) {
+    return code >= Code::kTileConfigure && code <= Code::kTileZero;
   }
 
   absl::Status NoLowering(const Instr& instr) {
@@ -228,6 +234,8 @@ class Lowering {
         return math::Fma(math::Num(&c_, Operand(instr, 0)), math::Num(&c_, Operand(instr, 1)),
                          math::Num(&c_, Operand(instr, 2)))
             .value();
+      case Code::kDotPairs:
+        return LowerDotPairs(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
       case Code::kCompare:
         return LowerCompare(c_, static_cast<Direction>(instr.immediate), dtype, Operand(instr, 0),
                             Operand(instr, 1));

@@ -75,6 +75,10 @@ using OperandOf = std::function<llvm::Value*(int)>;
 std::vector<llvm::Value*> LowerMatrix(LowerContext& c, const Instr& instr,
                                       const OperandOf& operand);
 
+// ---- lower_tile.cc: of a CPU ----
+llvm::Value* LowerDotPairs(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums);
+void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand);
+
 inline int LanesOf(llvm::Value* v) {
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
   return type == nullptr ? 1 : static_cast<int>(type->getNumElements());

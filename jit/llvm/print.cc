@@ -165,7 +165,8 @@ class Printer {
       absl::StrAppend(&text, " ", TypeText(instr.results[0]));
     } else if (instr.code == Code::kStore || instr.code == Code::kScatter) {
       absl::StrAppend(&text, " ", TypeText(instr.operands[2].type()));
-    } else if (instr.code == Code::kPrefetch || instr.code == Code::kCopyAsync) {
+    } else if (instr.code == Code::kPrefetch || instr.code == Code::kCopyAsync ||
+               instr.code == Code::kTileLoad || instr.code == Code::kTileStore) {
       absl::StrAppend(&text, " ", ir::DTypeName(instr.access));
     }
     if (!instr.operands.empty()) absl::StrAppend(&text, " ", Operands(instr.operands));
@@ -179,7 +180,12 @@ class Printer {
     if (instr.code == Code::kExtractLane || instr.code == Code::kInsertLane) {
       absl::StrAppend(&text, ", lane ", instr.immediate);
     }
-    if (instr.code == Code::kShuffle)
+    if (instr.code == Code::kTileLoad || instr.code == Code::kTileStore ||
+        instr.code == Code::kTileZero) {
+      absl::StrAppend(&text, instr.operands.empty() ? " " : ", ", "tile ", instr.immediate);
+    }
+    if (instr.code == Code::kShuffle || instr.code == Code::kTileConfigure ||
+        instr.code == Code::kTileMultiply)
       absl::StrAppend(&text, " [", absl::StrJoin(instr.lanes, " "), "]");
     Line(depth, text);
   }

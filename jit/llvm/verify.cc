@@ -59,6 +59,13 @@ class Verifier {
       case Code::kChunkBegin:
       case Code::kChunkEnd:
       case Code::kCopy:
+      case Code::kDotPairs:
+      case Code::kTileConfigure:
+      case Code::kTileLoad:
+      case Code::kTileMultiply:
+      case Code::kTileRelease:
+      case Code::kTileStore:
+      case Code::kTileZero:
       case Code::kZero:
         if (kernel_.is_for_device()) {
           return Error(instr, CodeName(code), " in a kernel of a device");
@@ -270,6 +277,53 @@ class Verifier {
     return instr.operands.size() == 4 ? absl::OkStatus() : IsMask(instr, instr.operands[4], 1);
   }
 
+  absl::Status CheckDotPairs(const Instr& instr) {
+    TEKTITE_RETURN_IF_ERROR(Count(instr, 3, 3));
+    const int lanes = instr.operands[0].lanes();
+    const Type pairs = {DType::kS32, lanes}, sums = {DType::kF32, lanes};
+    if (lanes != 4 && lanes != 8 && lanes != 16) return Error(instr, lanes, " lanes");
+    return instr.operands[0].type() == pairs && instr.operands[1].type() == pairs &&
+                   instr.operands[2].type() == sums
+               ? absl::OkStatus()
+               : Error(instr, "wants pairs in s32 and sums of f32");
+  }
+
+  absl::Status CheckTile(const Instr& instr) {
+    const auto is_tile = [](int64_t i) { return i >= 0 && i < kTiles; };
+    switch (instr.code) {
+      case Code::kTileConfigure:
+        if (instr.lanes.empty() || instr.lanes.size() > 2 * kTiles || instr.lanes.size() % 2 != 0) {
+          return Error(instr, instr.lanes.size() / 2, " tiles");
+        }
+        for (size_t i = 0; i < instr.lanes.size(); i += 2) {
+          const int rows = instr.lanes[i], bytes = instr.lanes[i + 1];
+          if (rows < 1 || rows > kTileRows || bytes < 4 || bytes > kTileRowBytes ||
+              bytes % 4 != 0) {
+            return Error(instr, "a tile of ", rows, " rows of ", bytes, " bytes");
+          }
+        }
+        return Count(instr, 0, 0);
+      case Code::kTileMultiply:
+        if (instr.lanes.size() != 3) return Error(instr, "wants three tiles");
+        for (int tile : instr.lanes) {
+          if (!is_tile(tile)) return Error(instr, "tile ", tile);
+        }
+        return Count(instr, 0, 0);
+      case Code::kTileRelease:
+        return Count(instr, 0, 0);
+      case Code::kTileZero:
+        if (!is_tile(instr.immediate)) return Error(instr, "tile ", instr.immediate);
+        return Count(instr, 0, 0);
+      default:
+        break;
+    }
+    TEKTITE_RETURN_IF_ERROR(Count(instr, 3, 3));
+    if (!is_tile(instr.immediate)) return Error(instr, "tile ", instr.immediate);
+    if (!instr.operands[0].type().pointer) return Error(instr, "the first operand is no pointer");
+    TEKTITE_RETURN_IF_ERROR(IsIndex(instr, instr.operands[1]));
+    return IsIndex(instr, instr.operands[2]);
+  }
+
   absl::Status CheckInstr(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(CheckPlace(instr, instr.code));
     switch (instr.code) {
@@ -283,6 +337,15 @@ class Verifier {
         return CheckLoadMatrices(instr);
       case Code::kWarpMultiply:
         return CheckMatrix(instr);
+      case Code::kDotPairs:
+        return CheckDotPairs(instr);
+      case Code::kTileConfigure:
+      case Code::kTileLoad:
+      case Code::kTileMultiply:
+      case Code::kTileRelease:
+      case Code::kTileStore:
+      case Code::kTileZero:
+        return CheckTile(instr);
       case Code::kWarpDown:
       case Code::kWarpRead:
       case Code::kWarpVote:

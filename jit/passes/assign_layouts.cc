@@ -5,6 +5,9 @@
 //   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = loop}
 //           fusion(%x, %p) {kind = contraction, rhs_packed = width}
 //
+// A back end may want neighbouring k side by side: panels are [ceil(n/width),pairs,width,2] then,
+// with zeros behind the last k.
+//
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still defines the computation; a back end that knows `rhs_packed` reads the panels as they
 // are.  Only weights are packed here: the packing fusion depends on weights alone, so the runtime
@@ -73,8 +76,14 @@ MatrixView RhsAsMatrix(const Node& root) {
   return view;
 }
 
-// [k, n] -> [ceil(n / width), k, width], zero-padded.
-Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, int64_t width) {
+// How the back end reads panels: so many columns, and so many pairs of k; 0: k one by one.
+struct Panels {
+  int64_t width = 0, pairs = 0;
+};
+
+// [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), pairs, width, 2], zero-padded.
+Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const Panels& layout) {
+  const int64_t width = layout.width, pairs = layout.pairs;
   Value v = b.Transpose(rhs, view.permutation);
   int64_t k = 1, n = 1;
   for (int i = 0; i < v.shape().rank(); ++i) {
@@ -82,7 +91,12 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, int64_t
   }
   const int64_t panels = CeilDiv(n, width);
   v = b.Reshape(v, {Dim(k), Dim(n)});
-  if (panels * width > n) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {0, panels * width - n});
+  const int64_t more_k = pairs > 0 ? 2 * pairs - k : 0, more_n = panels * width - n;
+  if (more_k + more_n > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {more_k, more_n});
+  if (pairs > 0) {
+    v = b.Reshape(v, {Dim(pairs), Dim(2), Dim(panels), Dim(width)});
+    return b.Transpose(v, {2, 0, 3, 1});
+  }
   v = b.Reshape(v, {Dim(k), Dim(panels), Dim(width)});
   return b.Transpose(v, {1, 0, 2});
 }
@@ -92,20 +106,26 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
                    const MatrixView& view) {
   Dims permuted;
   std::vector<int64_t> inverse(view.permutation.size());
-  int64_t n = 1;
+  int64_t k = 1, n = 1;
   for (size_t i = 0; i < view.permutation.size(); ++i) {
     permuted.push_back(original.dim(static_cast<int>(view.permutation[i])));
     inverse[view.permutation[i]] = static_cast<int64_t>(i);
-    if (static_cast<int>(i) >= view.k_dims) n *= permuted.back().value();
+    (static_cast<int>(i) < view.k_dims ? k : n) *= permuted.back().value();
   }
-  Value v = b.Transpose(packed, {1, 0, 2});
-  const Dim k = v.shape().dim(0);
-  v = b.Reshape(v, {k, v.shape().dim(1) * v.shape().dim(2)});
+  Value v;
+  if (packed.shape().rank() == 4) {
+    v = b.Transpose(packed, {1, 3, 0, 2});
+    v = b.Reshape(v, {v.shape().dim(0) * Dim(2), v.shape().dim(2) * v.shape().dim(3)});
+    if (v.shape().dim(0) != Dim(k)) v = b.SliceDim(v, 0, Dim(0), Dim(k));
+  } else {
+    v = b.Transpose(packed, {1, 0, 2});
+    v = b.Reshape(v, {Dim(k), v.shape().dim(1) * v.shape().dim(2)});
+  }
   if (v.shape().dim(1) != Dim(n)) v = b.SliceDim(v, 1, Dim(0), Dim(n));
   return b.Transpose(b.Reshape(v, permuted), inverse);
 }
 
-absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, int64_t width) {
+absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels) {
   Graph& region = fusion->region();
   Node* root = ops::FindContraction(region);
   Value rhs = root->operand(1);
@@ -118,7 +138,7 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, int64_t width) {
   auto pack = std::make_unique<Graph>("pack");
   Value x = pack->AddParameter(original, rhs.node->name());
   ops::FuncBuilder b(pack.get(), nullptr);
-  Value packed = PackPanels(b, x, view, width);
+  Value packed = PackPanels(b, x, view, panels);
   TEKTITE_RETURN_IF_ERROR(b.status());
   pack->SetOutputs({packed});
   Node* packing = graph.Append(Op::kFusion, {fusion->operand(operand)},
@@ -132,7 +152,7 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, int64_t width) {
   TEKTITE_RETURN_IF_ERROR(inside.status());
   root->SetOperand(1, unpacked);
   fusion->SetOperand(operand, packing->result());
-  fusion->attrs().Set(Attr::rhs_packed, width);
+  fusion->attrs().Set(Attr::rhs_packed, panels.width);
   return true;
 }
 
@@ -151,7 +171,8 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     if (stable.count(rhs.node) == 0) continue;
     const int64_t width = context.rhs_panel_width(*fusion);
     if (width <= 0) continue;
-    TEKTITE_ASSIGN_OR_RETURN(bool packed, PackRhs(graph, fusion, width));
+    const int64_t pairs = context.rhs_pairs ? context.rhs_pairs(*fusion) : 0;
+    TEKTITE_ASSIGN_OR_RETURN(bool packed, PackRhs(graph, fusion, {width, pairs}));
     changed |= packed;
   }
   return changed;

@@ -57,6 +57,36 @@ TEST(LoopIr, PrintsCarriedValuesAndBranches) {
             "}\n");
 }
 
+TEST(LoopIr, PrintsAndVerifiesTiles) {
+  Kernel k = TwoBuffers();
+  Builder b(&k);
+  b.ConfigureTiles({{16, 64}, {16, 32}, {8, 64}});
+  b.ZeroTile(0);
+  b.LoadTile(1, b.Buffer(0), DType::kS32, b.Index(4), b.Index(8));
+  b.MultiplyTiles(0, 1, 2);
+  b.StoreTile(0, b.Buffer(1), DType::kF32, b.Index(0), b.Index(16));
+  b.ReleaseTiles();
+  EXPECT_TRUE(Verify(k).ok()) << Verify(k);
+  EXPECT_EQ(k.ToString(),
+            "kernel k(x: f32, y: f32 written) scratch 0 {\n"
+            "  tile_configure [16 64 16 32 8 64]\n"
+            "  tile_zero tile 0\n"
+            "  tile_load s32 @x, 4, 8, tile 1\n"
+            "  tile_multiply [0 1 2]\n"
+            "  tile_store f32 @y, 0, 16, tile 0\n"
+            "  tile_release\n"
+            "}\n");
+  b.ZeroTile(8);
+  EXPECT_THAT(Verify(k).message(), HasSubstr("tile 8"));
+}
+
+TEST(LoopIr, RefusesTilesThatNoMachineHas) {
+  Kernel k = TwoBuffers();
+  Builder b(&k);
+  b.ConfigureTiles({{17, 64}});
+  EXPECT_THAT(Verify(k).message(), HasSubstr("a tile of 17 rows of 64 bytes"));
+}
+
 TEST(LoopIr, FoldsIndexArithmetic) {
   Kernel k = TwoBuffers();
   Builder b(&k);

@@ -1,5 +1,8 @@
 #include "backends/cpu/codegen/cpu_features.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <vector>
@@ -52,6 +55,15 @@ void ReadCaches(backend::TargetInfo* target) {
   }
 }
 
+// Linux saves the tiles of processes alone that have asked for it (Documentation/arch/x86/xstate).
+// It refuses where a thread's signal stack has no room for them.
+bool MayUseTiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted;
+}
+
 }  // namespace
 
 absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
@@ -84,6 +96,8 @@ absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
     std::sort(features.begin(), features.end());
     target.features = absl::StrJoin(features, ",");
     target.has_bf16_dot = avx512 && host.lookup("avx512bf16");
+    target.has_bf16_tiles = target.has_bf16_dot && flag == "native" && host.lookup("amx-bf16") &&
+                            host.lookup("amx-tile") && MayUseTiles();
   }
   target.vector_bytes = avx512 ? 64 : 32;
   target.vector_registers = avx512 ? 32 : 16;

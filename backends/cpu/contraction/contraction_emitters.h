@@ -38,6 +38,8 @@ bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);
 
 // The panel width EmitContraction needs for the right-hand side of `fusion`; 0: row-major.
 int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);
+// The pairs of k of those panels; 0: k lies one by one in them.
+int64_t ContractionPairs(const ir::Node& fusion, const Target& target);
 
 }  // namespace tektite::cpu
 

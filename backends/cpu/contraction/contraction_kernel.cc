@@ -1,10 +1,13 @@
 // The kernel of a contraction: register tiles, and where the number of rows is not known, code for
 // one row beside them.
 
+#include <utility>
+
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/epilogue.h"
+#include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/emit/emitter.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -28,13 +31,25 @@ Dim RowsOf(const Node& dot) {
 
 int64_t ContractionPanelWidth(const Node& fusion, const Target& target) {
   if (StreamsRightHandSide(fusion, target)) return 0;
+  const auto pairs = PlanPairs(fusion, target, /*will_be_packed=*/true);
+  if (pairs.ok()) return pairs->contraction.panel();
+  if (PlanPairs(fusion, target).ok()) return 0;
   auto plan = PlanContraction(fusion, target, /*will_be_packed=*/true);
   return plan.ok() ? plan->panel() : 0;
 }
 
+int64_t ContractionPairs(const Node& fusion, const Target& target) {
+  if (StreamsRightHandSide(fusion, target)) return 0;
+  const auto pairs = PlanPairs(fusion, target, /*will_be_packed=*/true);
+  return pairs.ok() ? pairs->words.value() : 0;
+}
+
 absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& target,
                                               const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(ContractionCode tiles, CodeForTiles(fusion, target));
+  absl::StatusOr<ContractionCode> several_rows = CodeForPairs(fusion, target);
+  if (absl::IsUnimplemented(several_rows.status()) && !HasPairs(fusion))
+    several_rows = CodeForTiles(fusion, target);
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode tiles, std::move(several_rows));
   const absl::StatusOr<ContractionCode> row = CodeForOneRow(fusion, target);
   const Node& root = *ops::FindContraction(fusion.region());
   EmittedKernel result;

@@ -20,6 +20,7 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
+constexpr int kPairsRank = 4;        // of panels of pairs: [panels, pairs, columns, 2]
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
 
 absl::Status PlanDot(ContractionPlan& plan) {
@@ -189,6 +190,13 @@ absl::StatusOr<ConvolutionGeometry> GeometryOf(const Node& node, const ops::Conv
   return g;
 }
 
+bool HasPairs(const Node& fusion) {
+  if (!fusion.attrs().Has(Attr::rhs_packed)) return false;
+  const Node* root = ops::FindContraction(fusion.region());
+  const int parameter = ops::ParameterIndex(root->operand(1));
+  return parameter >= 0 && fusion.region().parameter(parameter)->shape().rank() == kPairsRank;
+}
+
 absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
                                                 const backend::TargetInfo& target,
                                                 bool will_be_packed) {
@@ -212,7 +220,7 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
     const bool few_rows = plan.m.value_or(4 * plan.rows) < 4 * plan.rows;
     const bool in_place = few_rows || plan.is_convolution || plan.is_filter_gradient || narrow;
     plan.rhs = contiguous && in_place ? RhsMode::kRowMajor : RhsMode::kPackInKernel;
-  } else if (!will_be_packed && fusion.Int(Attr::rhs_packed) != plan.panel()) {
+  } else if (!will_be_packed && !HasPairs(fusion) && fusion.Int(Attr::rhs_packed) != plan.panel()) {
     return Internal("panels of ", fusion.Int(Attr::rhs_packed), " columns where ", plan.panel(),
                     " are read");
   }

@@ -103,6 +103,9 @@ absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
                                                 const backend::TargetInfo& target,
                                                 bool will_be_packed = false);
 
+// Whether assign_layouts has packed the right-hand side in pairs of k (pair_plan.h).
+bool HasPairs(const ir::Node& fusion);
+
 // Sizes that make about 128 rows of those that are not known, at least one each.  Too many tiles
 // expected, and none would fetch enough weights ahead: [128 b, 3072] x [3072, 768] with weights
 // from memory took 1.38 times as long for b = 1 when b was assumed to be 128.

@@ -1,0 +1,358 @@
+// Products of bf16 in pairs of k (pair_plan.h): a block of rows meets one panel of columns after
+// the other.  Two tiles of rows by one or two tiles of columns run through k, in AMX's tiles or in
+// vectors; their sums go through a buffer in L1 to the epilogue, which is that of other products.
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/contraction/contraction_code.h"
+#include "backends/cpu/contraction/epilogue.h"
+#include "backends/cpu/contraction/pair_packing.h"
+#include "backends/cpu/contraction/pair_plan.h"
+#include "backends/cpu/contraction/panel_packing.h"
+#include "backends/cpu/contraction/row_addresses.h"
+#include "jit/base/status.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Node;
+using ir::Op;
+using loop::Value;
+
+// Rows whose sums the epilogue has in registers at a time.
+constexpr int kEpilogueRows = 4;
+// Numbers of AMX's tiles: sums of rows r and columns c in 2 r + c.
+constexpr int kLeftTile = 4, kRightTile = 6;
+
+// Rows of up to two tiles, as the products read them.
+struct LeftRows {
+  int tiles = 2;
+  DType dtype = DType::kS32;
+  std::array<Value, 2> begin;  // where each tile's first row begins
+  Value stride;                // between rows, in elements of `dtype`
+  bool packed = true;
+};
+
+class PairEmitter {
+ public:
+  PairEmitter(const Node& fusion, PairPlan pairs)
+      : region_(fusion.region()), pairs_(std::move(pairs)), plan_(pairs_.contraction) {}
+
+  Dim cost() const { return plan_.cost; }
+  Dim num_chunks() const { return plan_.batch * plan_.m_blocks() * plan_.n_blocks(); }
+
+  absl::Status Emit(loop::Builder& b) {
+    lhs_parameter_ = ops::ParameterIndex(plan_.root->operand(0));
+    rhs_parameter_ = ops::ParameterIndex(plan_.root->operand(1));
+    if (lhs_parameter_ < 0 || rhs_parameter_ < 0 ||
+        plan_.root->operand(0).node->op() != Op::kParameter) {
+      return Unimplemented(plan_.root->Describe(), ": an operand is not in memory");
+    }
+    b_ = &b;
+    if (plan_.is_convolution && plan_.conv.padded()) {
+      padded_input_ =
+          b.AllocateScratch(plan_.dtype, plan_.conv.input_rows(plan_.image_rows) *
+                                             plan_.conv.padded_width() * Dim(plan_.conv.channels));
+    }
+    const Dim packed_rows = pairs_.lhs_in_place
+                                ? Dim(2 * kTileSide)
+                                : CeilDiv(plan_.block_rows, plan_.rows) * Dim(plan_.rows);
+    rows_ = b.AllocateScratch(DType::kS32, packed_rows * pairs_.pitch());
+    if (!pairs_.rhs_packed) {
+      panel_ = b.AllocateScratch(DType::kS32, (pairs_.words + Dim(kTileSide)) * Dim(plan_.panel()));
+    }
+    sums_ = b.AllocateScratch(DType::kF32, Dim(2 * kTileSide * plan_.panel()));
+    TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
+    if (pairs_.has_tiles) Configure();
+    ForEachUnit(b, num_chunks(), 1, [&](Value unit) {
+      const std::vector<Value> index =
+          Delinearize(b, unit, {plan_.batch, plan_.m_blocks(), plan_.n_blocks()});
+      EmitBlock(index[0], index[1], index[2]);
+    });
+    if (pairs_.has_tiles) b.ReleaseTiles();
+    return status_;
+  }
+
+ private:
+  void Configure() {
+    const int words = static_cast<int>(pairs_.step_words), bytes = words * 4;
+    const int sums = kTileSide * 4;
+    std::vector<loop::Builder::TileShape> shapes(4, {pairs_.tile_rows, sums});
+    shapes.insert(shapes.end(), 2, {pairs_.tile_rows, bytes});
+    shapes.insert(shapes.end(), 2, {words, sums});
+    b_->ConfigureTiles(shapes);
+  }
+
+  void EmitBlock(Value batch, Value m_block, Value n_block) {
+    loop::Builder& b = *b_;
+    const Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
+    const Value count = b.Min(b.Sub(b.Index(plan_.m), m_begin), b.Index(plan_.block_rows));
+    Value lhs_offset = b.Index(0), rhs_offset = b.Index(0);
+    Dims batch_sizes;
+    for (const AddressLoop& loop : plan_.batch_loops) batch_sizes.push_back(loop.trips);
+    const std::vector<Value> batch_index = Delinearize(b, batch, batch_sizes);
+    for (size_t i = 0; i < batch_index.size(); ++i) {
+      const AddressLoop& loop = plan_.batch_loops[i];
+      lhs_offset = b.Add(lhs_offset, b.Mul(batch_index[i], b.Index(loop.lhs_stride)));
+      rhs_offset = b.Add(rhs_offset, b.Mul(batch_index[i], b.Index(loop.rhs_stride)));
+    }
+    lhs_ = b.Offset(b.Buffer(lhs_parameter_), plan_.dtype, lhs_offset);
+    rhs_ = b.Offset(b.Buffer(rhs_parameter_), plan_.dtype, rhs_offset);
+    m_begin_ = m_begin;
+    if (plan_.is_convolution) EnterImageRows(b.Div(m_begin, b.Index(plan_.conv.out_width)));
+
+    const Value whole = b.Mul(b.Div(count, b.Index(plan_.rows)), b.Index(plan_.rows));
+    const Value packed_from = pairs_.lhs_in_place ? whole : b.Index(0);
+    PackPairRows(b, pairs_, lhs_, m_begin_, packed_from, b.Sub(count, packed_from), rows_);
+    const Value first_panel = b.Mul(n_block, b.Index(plan_.block_panels));
+    const Value last_panel =
+        b.Min(b.Add(first_panel, b.Index(plan_.block_panels)), b.Index(plan_.panels()));
+    b.For(first_panel, last_panel, 1, [&](Value panel) {
+      const Value column = b.Mul(panel, b.Index(plan_.panel()));
+      if (pairs_.rhs_packed) {
+        const Dim words = pairs_.words * Dim(plan_.panel());
+        panel_ = b.Offset(b.Buffer(rhs_parameter_), DType::kS32, b.Mul(panel, b.Index(words)));
+      } else {
+        PackPairPanel(b, pairs_, rhs_, column, panel_);
+      }
+      b.For(b.Index(0), whole, plan_.rows, [&](Value first) {
+        Multiply(pairs_.lhs_in_place ? InPlace(first) : Packed(first, 2));
+        const int together = plan_.rows % kEpilogueRows == 0 ? kEpilogueRows : 2;
+        b.For(b.Index(0), b.Index(plan_.rows), together,
+              [&](Value row) { Finish(batch, b.Add(first, row), row, together, column); });
+      });
+      const Value left = b.Sub(count, whole);
+      const Value at = b.Sub(whole, packed_from);
+      b.If(
+          b.Compare("gt", left, b.Index(pairs_.tile_rows)), [&] { Multiply(Packed(at, 2)); },
+          [&] { b.If(b.Compare("gt", left, b.Index(0)), [&] { Multiply(Packed(at, 1)); }); });
+      b.For(b.Index(0), left, 1,
+            [&](Value row) { Finish(batch, b.Add(whole, row), row, 1, column); });
+    });
+  }
+
+  // A block of a convolution begins at a whole output row, and copies the input rows that it reads
+  // where they have padding.
+  void EnterImageRows(Value out_row) {
+    loop::Builder& b = *b_;
+    const ConvolutionGeometry& g = plan_.conv;
+    const Value in_row = b.Mul(out_row, b.Index(g.stride_h));
+    if (g.padded()) {
+      CopyPadded(b, plan_, in_row, lhs_, padded_input_);
+      lhs_ = padded_input_;
+    } else {
+      lhs_ = b.Offset(lhs_, plan_.dtype, b.Mul(in_row, b.Index(g.width * Dim(g.channels))));
+    }
+  }
+
+  LeftRows InPlace(Value first) {
+    LeftRows rows;
+    rows.packed = false;
+    rows.dtype = plan_.dtype;
+    rows.stride = b_->Index(pairs_.lhs_stride());
+    for (int t = 0; t < 2; ++t) {
+      const RowTile tile = {b_->Add(first, b_->Index(int64_t{t} * pairs_.tile_rows)), 1, 1, {}};
+      const RowAddress address = RowAddresses(*b_, plan_, lhs_, m_begin_, tile)[0];
+      rows.begin[t] = b_->Offset(address.pointer, plan_.dtype, b_->Index(address.displacement));
+    }
+    return rows;
+  }
+
+  // Rows from `first` on of those that the block has packed.
+  LeftRows Packed(Value first, int tiles) {
+    LeftRows rows;
+    rows.tiles = tiles;
+    rows.stride = b_->Index(pairs_.pitch());
+    for (int t = 0; t < tiles; ++t) {
+      const Value row = b_->Add(first, b_->Index(int64_t{t} * pairs_.tile_rows));
+      rows.begin[t] = b_->Offset(rows_, DType::kS32, b_->Mul(row, rows.stride));
+    }
+    return rows;
+  }
+
+  // Leaves the sums in sums_.
+  void Multiply(const LeftRows& rows) {
+    if (pairs_.has_tiles) {
+      MultiplyInTiles(rows);
+    } else {
+      MultiplyInVectors(rows);
+    }
+  }
+
+  void MultiplyInTiles(const LeftRows& rows) {
+    loop::Builder& b = *b_;
+    const int columns = plan_.vectors;
+    for (int r = 0; r < rows.tiles; ++r) {
+      for (int c = 0; c < columns; ++c) b.ZeroTile(2 * r + c);
+    }
+    const Value panel_stride = b.Index(plan_.panel());
+    ForEachStep(rows, [&](Value at, Value word) {
+      for (int c = 0; c < columns; ++c) {
+        const Value index = b.Add(b.Mul(word, panel_stride), b.Index(int64_t{c} * kTileSide));
+        b.LoadTile(kRightTile + c, panel_, DType::kS32, index, panel_stride);
+      }
+      for (int r = 0; r < rows.tiles; ++r) {
+        b.LoadTile(kLeftTile + r, rows.begin[r], rows.dtype, at, rows.stride);
+        for (int c = 0; c < columns; ++c) b.MultiplyTiles(2 * r + c, kLeftTile + r, kRightTile + c);
+      }
+    });
+    for (int r = 0; r < rows.tiles; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        const int64_t place =
+            int64_t{r} * pairs_.tile_rows * plan_.panel() + int64_t{c} * kTileSide;
+        b.StoreTile(2 * r + c, sums_, DType::kF32, b.Index(place), panel_stride);
+      }
+    }
+  }
+
+  // Steps of k: body(offset in each row, first word of the panel).
+  void ForEachStep(const LeftRows& rows, const std::function<void(Value, Value)>& body) {
+    loop::Builder& b = *b_;
+    if (rows.packed) {
+      b.For(b.Index(0), b.Index(pairs_.words), pairs_.step_words,
+            [&](Value word) { body(word, word); });
+      return;
+    }
+    StepsInPlace(0, b.Index(0), b.Index(0), body);
+  }
+
+  void StepsInPlace(size_t depth, Value offset, Value word,
+                    const std::function<void(Value, Value)>& body) {
+    loop::Builder& b = *b_;
+    const AddressLoop& loop = plan_.k_loops[depth];
+    if (depth + 1 == plan_.k_loops.size()) {
+      b.For(b.Index(0), b.Index(pairs_.run_words), pairs_.step_words,
+            [&](Value i) { body(b.Add(offset, b.Mul(i, b.Index(2))), b.Add(word, i)); });
+      return;
+    }
+    Dim words = pairs_.run_words;
+    for (size_t i = depth + 1; i + 1 < plan_.k_loops.size(); ++i) {
+      words = words * plan_.k_loops[i].trips;
+    }
+    b.For(b.Index(0), b.Index(loop.trips), 1, [&](Value i) {
+      StepsInPlace(depth + 1, b.Add(offset, b.Mul(i, b.Index(loop.lhs_stride))),
+                   b.Add(word, b.Mul(i, b.Index(words))), body);
+    });
+  }
+
+  void MultiplyInVectors(const LeftRows& rows) {
+    loop::Builder& b = *b_;
+    const int columns = plan_.vectors;
+    const Value zero = b.Splat(b.Float(DType::kF32, 0), kTileSide);
+    const int vector_rows = VectorRows(pairs_.tile_rows);
+    for (int t = 0; t < rows.tiles; ++t) {
+      b.For(b.Index(0), b.Index(pairs_.tile_rows), vector_rows, [&](Value row) {
+        const Value begin = b.Offset(rows.begin[t], rows.dtype, b.Mul(row, rows.stride));
+        std::vector<Value> sums(static_cast<size_t>(vector_rows) * columns, zero);
+        sums = Words(rows, std::move(sums), [&](Value at, Value word, std::vector<Value> sums) {
+          std::vector<Value> right;
+          for (int c = 0; c < columns; ++c) {
+            const Value index =
+                b.Add(b.Mul(word, b.Index(plan_.panel())), b.Index(int64_t{c} * kTileSide));
+            right.push_back(b.Load(panel_, DType::kS32, index, kTileSide));
+          }
+          for (int r = 0; r < vector_rows; ++r) {
+            const Value place =
+                b.Offset(begin, rows.dtype, b.Add(at, b.Mul(b.Index(r), rows.stride)));
+            const Value left = b.Splat(b.Load(place, DType::kS32, b.Index(0)), kTileSide);
+            for (int c = 0; c < columns; ++c) {
+              Value& sum = sums[static_cast<size_t>(r) * columns + c];
+              sum = b.DotPairs(left, right[c], sum);
+            }
+          }
+          return sums;
+        });
+        for (int r = 0; r < vector_rows; ++r) {
+          for (int c = 0; c < columns; ++c) {
+            const Value index = b.Add(b.Mul(b.Add(row, b.Index(int64_t{t} * pairs_.tile_rows + r)),
+                                            b.Index(plan_.panel())),
+                                      b.Index(int64_t{c} * kTileSide));
+            b.Store(sums_, index, sums[static_cast<size_t>(r) * columns + c]);
+          }
+        }
+      });
+    }
+  }
+
+  // Words of k one by one, with carried sums: body(offset in each row, word of the panel, sums).
+  std::vector<Value> Words(
+      const LeftRows& rows, std::vector<Value> sums,
+      const std::function<std::vector<Value>(Value, Value, std::vector<Value>)>& body) {
+    loop::Builder& b = *b_;
+    if (rows.packed) {
+      return b.For(b.Index(0), b.Index(pairs_.words), 1, std::move(sums),
+                   [&](Value word, absl::Span<const Value> carried) {
+                     return body(word, word, {carried.begin(), carried.end()});
+                   });
+    }
+    return WordsInPlace(0, b.Index(0), b.Index(0), std::move(sums), body);
+  }
+
+  std::vector<Value> WordsInPlace(
+      size_t depth, Value offset, Value word, std::vector<Value> sums,
+      const std::function<std::vector<Value>(Value, Value, std::vector<Value>)>& body) {
+    loop::Builder& b = *b_;
+    const AddressLoop& loop = plan_.k_loops[depth];
+    if (depth + 1 == plan_.k_loops.size()) {
+      return b.For(b.Index(0), b.Index(pairs_.run_words), 1, std::move(sums),
+                   [&](Value i, absl::Span<const Value> carried) {
+                     return body(b.Add(offset, b.Mul(i, b.Index(2))), b.Add(word, i),
+                                 {carried.begin(), carried.end()});
+                   });
+    }
+    Dim words = pairs_.run_words;
+    for (size_t i = depth + 1; i + 1 < plan_.k_loops.size(); ++i) {
+      words = words * plan_.k_loops[i].trips;
+    }
+    return b.For(b.Index(0), b.Index(loop.trips), 1, std::move(sums),
+                 [&](Value i, absl::Span<const Value> carried) {
+                   return WordsInPlace(depth + 1, b.Add(offset, b.Mul(i, b.Index(loop.lhs_stride))),
+                                       b.Add(word, b.Mul(i, b.Index(words))),
+                                       {carried.begin(), carried.end()}, body);
+                 });
+  }
+
+  // The epilogue of `count` rows: row `row` of the block, whose sums are row `sums_row` of sums_.
+  void Finish(Value batch, Value row, Value sums_row, int count, Value column) {
+    loop::Builder& b = *b_;
+    std::vector<Value> sums;
+    for (int r = 0; r < count; ++r) {
+      for (int c = 0; c < plan_.vectors; ++c) {
+        const Value index = b.Add(b.Mul(b.Add(sums_row, b.Index(r)), b.Index(plan_.panel())),
+                                  b.Index(int64_t{c} * kTileSide));
+        sums.push_back(b.Load(sums_, DType::kF32, index, kTileSide));
+      }
+    }
+    const RowTile tile = {b.Add(m_begin_, row), count, count, {}};
+    const absl::Status status = epilogue_.Emit(b, batch, tile, column, sums);
+    if (status_.ok()) status_ = status;
+  }
+
+  const ir::Graph& region_;
+  const PairPlan pairs_;
+  const ContractionPlan& plan_;
+  loop::Builder* b_ = nullptr;
+  absl::Status status_;
+  Epilogue epilogue_;
+  int lhs_parameter_ = 0, rhs_parameter_ = 0;
+  Value padded_input_, rows_, panel_, sums_;
+  Value lhs_, rhs_, m_begin_;  // of the current block
+};
+
+}  // namespace
+
+absl::StatusOr<ContractionCode> CodeForPairs(const Node& fusion, const Target& target) {
+  TEKTITE_ASSIGN_OR_RETURN(PairPlan plan, PlanPairs(fusion, target));
+  auto emitter = std::make_shared<PairEmitter>(fusion, std::move(plan));
+  return ContractionCode{emitter->num_chunks(), emitter->cost(),
+                         [emitter](loop::Builder& b) { return emitter->Emit(b); }};
+}
+
+}  // namespace tektite::cpu

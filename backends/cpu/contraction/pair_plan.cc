@@ -1,0 +1,174 @@
+#include "backends/cpu/contraction/pair_plan.h"
+
+#include <algorithm>
+
+#include "backends/cpu/emit/chunking.h"
+#include "jit/base/rounding.h"
+#include "jit/base/status.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::cpu {
+namespace {
+
+using ir::Attr;
+using ir::Dim;
+using ir::DType;
+using ir::Node;
+
+// Fewer rows do not pay for packing the columns; fewer columns, or a shorter k, leave most of a
+// tile empty.
+constexpr int64_t kFewestRows = 6, kFewestColumns = 8, kShortestK = 8;
+// Rows of a tile that is read in place.
+constexpr int kFewestInPlace = 7, kFewestInVectors = 5;
+// Rows this far apart fall into one set of L1 each.
+constexpr int64_t kAliasBytes = 4096;
+// Cycles for an element of a panel that is packed, by `bench/kernels`.
+constexpr double kPackingCycles = 0.07;
+
+Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
+
+// Words of a step that divides the run, none of which is empty; 0: there is none that is long.
+int64_t StepWords(const Dim& run) {
+  if (!run.is_constant() || run.value() % 2 != 0) return 0;
+  for (int64_t words = kTileSide; words >= kTileSide / 2; --words) {
+    if (run.value() % (2 * words) == 0) return words;
+  }
+  return 0;
+}
+
+// Rows of a tile that lie one stride apart; 0: there are none.
+int RowsInPlace(const PairPlan& plan) {
+  const ContractionPlan& c = plan.contraction;
+  if (!c.is_convolution) {
+    const bool whole_tiles =
+        c.m_loops.size() == 1 ||
+        (c.m_loops.size() > 1 && Mod(c.m_loops.back().trips, kTileSide) == Dim(0));
+    return whole_tiles ? kTileSide : 0;
+  }
+  // Fewer rows take less time, but those of 16 columns are loaded for them.
+  for (int rows = kTileSide; rows >= kFewestInPlace; --rows) {
+    if (!plan.has_tiles && VectorRows(rows) < kFewestInVectors) continue;
+    if (Mod(c.conv.out_width, rows) == Dim(0)) return rows;
+  }
+  return 0;
+}
+
+bool ReadsInPlace(const PairPlan& plan) {
+  const ContractionPlan& c = plan.contraction;
+  if (!plan.lhs_k_contiguous || StepWords(plan.run) == 0 || RowsInPlace(plan) == 0) return false;
+  const Dim bytes = plan.lhs_stride() * Dim(ir::DTypeBytes(c.dtype));
+  return !bytes.is_constant() || bytes.value() % kAliasBytes != 0;
+}
+
+void ChoosePairBlocks(PairPlan& plan, const backend::TargetInfo& target) {
+  ContractionPlan& c = plan.contraction;
+  const Dim &m = c.m, &n = c.n, &k = c.k;
+  const double multiply_ns = plan.has_tiles ? target.ns(1 / target.tile_fmas_per_cycle)
+                                            : 1 / (target.vector_fmas_per_ns() * c.lanes * 2);
+  const double pack_ns = target.ns(kPackingCycles), rhs_ns = plan.rhs_packed ? 0 : pack_ns;
+  const double bytes = ir::DTypeBytes(c.dtype);
+  c.cost = Cost(c.batch * m * n * k, multiply_ns) +
+           Cost(n * k, rhs_ns + bytes / target.memory_bytes_per_ns) +
+           Cost(c.batch * m * k, plan.lhs_in_place ? 0 : pack_ns);
+  const Dim row_bytes = Max(plan.words * Dim(4), 1);
+  // Rows that stay in L2 while panel after panel meets them, many enough to pay for packing each.
+  constexpr int64_t kRowsPerPanel = 8 * kTileSide;
+  const Dim chunk = Clamp(FloorDiv(c.cost, 16), Cost(1, 15e3), Cost(1, 200e3));
+  const Dim row_cost = Cost(n * k, multiply_ns) + Cost(k, plan.lhs_in_place ? 0 : pack_ns);
+  Dim rows = Max(FloorDiv(target.l2_bytes / 2, row_bytes), kRowsPerPanel);
+  const double block_ns = static_cast<double>((n * k).value_or(0)) * rhs_ns;
+  if (c.is_convolution) {
+    rows = Min(rows, Max(FloorDiv(chunk, Max(row_cost, 1)), kRowsPerPanel));
+    c.image_rows = Clamp(FloorDiv(rows, Max(c.conv.out_width, 1)), 1, Max(c.conv.out_height, 1));
+    c.image_rows = EvenBlock(
+        {c.batch, c.conv.out_height, c.image_rows, row_cost * c.conv.out_width, block_ns});
+    c.block_rows = Max(c.image_rows * c.conv.out_width, 1);
+    c.block_panels = Max(c.panels(), 1);
+    return;
+  }
+  const Dim blocks = Max(CeilDiv(m, rows), 1);
+  rows = CeilDiv(CeilDiv(m, blocks), c.rows) * Dim(c.rows);
+  c.block_rows = Max(rows, 1);
+  const Dim panel_cost =
+      Cost(k * Dim(c.panel()), multiply_ns) * c.block_rows + Cost(k * Dim(c.panel()), rhs_ns);
+  const Dim panels = Clamp(FloorDiv(chunk, Max(panel_cost, 1)), 1, Max(c.panels(), 1));
+  const double rows_ns =
+      plan.lhs_in_place ? 0 : static_cast<double>((c.block_rows * k).value_or(0)) * pack_ns;
+  c.block_panels = EvenBlock({c.batch * c.m_blocks(), c.panels(), panels, panel_cost, rows_ns});
+}
+
+}  // namespace
+
+int VectorRows(int tile_rows) {
+  int rows = 8;
+  while (tile_rows % rows != 0) --rows;
+  return rows;
+}
+
+Dim PairPlan::lhs_stride() const {
+  const ContractionPlan& c = contraction;
+  return c.is_convolution ? Dim(c.conv.stride_w * c.conv.channels) : c.m_loops.back().lhs_stride;
+}
+
+absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const backend::TargetInfo& target,
+                                   bool will_be_packed) {
+  if (!target.has_bf16_dot) return Unimplemented("the machine multiplies no pairs of bf16");
+  const Node* root = ops::FindContraction(fusion.region());
+  if (root == nullptr || root->operand_shape(0).dtype() != DType::kBF16) {
+    return Unimplemented("no product of bf16");
+  }
+  const bool has_pairs = HasPairs(fusion);
+  if (fusion.attrs().Has(Attr::rhs_packed) && !has_pairs) {
+    return Unimplemented("panels without pairs");
+  }
+  PairPlan plan;
+  plan.rhs_packed = has_pairs || will_be_packed;
+  TEKTITE_ASSIGN_OR_RETURN(plan.contraction, PlanContraction(fusion, target, plan.rhs_packed));
+  ContractionPlan& c = plan.contraction;
+  c.k_loops = Merged(c.k_loops);
+  if (c.k_loops.empty() || c.m.value_or(kFewestRows) < kFewestRows ||
+      c.n.value_or(kFewestColumns) < kFewestColumns || c.k.value_or(kShortestK) < kShortestK) {
+    return Unimplemented(c.root->Describe(), ": too small for pairs");
+  }
+  if (c.is_convolution && (!c.conv.reads_one_slice() || !c.conv.out_width.is_constant())) {
+    return Unimplemented(c.root->Describe(), ": slices, or a width that is not known");
+  }
+  const AddressLoop& inner = c.k_loops.back();
+  plan.has_tiles = target.has_bf16_tiles;
+  plan.lhs_k_contiguous = inner.lhs_stride == Dim(1);
+  const bool rows_contiguous =
+      !c.is_convolution && !c.m_loops.empty() && c.m_loops.back().lhs_stride == Dim(1) &&
+      (c.m_loops.size() == 1 || Mod(c.m_loops.back().trips, kTileSide) == Dim(0));
+  if (!plan.lhs_k_contiguous && !rows_contiguous) {
+    return Unimplemented(c.root->Describe(), ": neither rows nor k are contiguous on the left");
+  }
+  if (plan.rhs_packed &&
+      (!c.k.is_constant() || (c.k_loops.size() > 1 && Mod(inner.trips, 2) != Dim(0)))) {
+    return Unimplemented(c.root->Describe(), ": runs of k that are not even");
+  }
+  plan.rhs_k_contiguous = c.rhs_n_stride != Dim(1);
+  if (!plan.rhs_packed && plan.rhs_k_contiguous && inner.rhs_stride != Dim(1)) {
+    return Unimplemented(c.root->Describe(), ": neither columns nor k are contiguous on the right");
+  }
+  c.rhs = plan.rhs_packed ? RhsMode::kPacked : RhsMode::kPackInKernel;
+  c.reads_pairs = false;
+  c.blocked_k_loops = 0;
+  c.vectors = c.n.value_or(2 * kTileSide) <= kTileSide ? 1 : 2;
+  plan.run = inner.trips;
+  plan.run_words = CeilDiv(plan.run, 2);
+  plan.words = plan.run_words;
+  for (size_t i = 0; i + 1 < c.k_loops.size(); ++i) plan.words = plan.words * c.k_loops[i].trips;
+  plan.lhs_in_place = ReadsInPlace(plan);
+  if (plan.lhs_in_place) {
+    plan.step_words = StepWords(plan.run);
+    plan.tile_rows = RowsInPlace(plan);
+  } else {
+    // At least a step, of zeros where an unknown k is 0.
+    plan.words = Max(CeilDiv(plan.words, kTileSide) * Dim(kTileSide), kTileSide);
+  }
+  c.rows = 2 * plan.tile_rows;
+  ChoosePairBlocks(plan, target);
+  return plan;
+}
+
+}  // namespace tektite::cpu

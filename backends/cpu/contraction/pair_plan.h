@@ -1,0 +1,60 @@
+// How a product of bf16 is computed in pairs of k, as the instructions for bf16 take them.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(const PairPlan plan, PlanPairs(fusion, target));
+//
+// A word is two neighbouring values of k of one row, or of one column: 32 bits.  The innermost loop
+// over k is a run of words, the last of which ends in a zero where the run is odd.  Columns are
+// packed in panels, word by word: [words][panel].  Rows are [words] each; they are read where they
+// lie if k is contiguous there and a tile's rows are one stride apart, and packed otherwise.
+// Weights are packed before the call (passes/assign_layouts.cc), other right-hand sides panel by
+// panel in the kernel.
+//
+// AMX multiplies up to 16 rows of up to 16 words by as many words of 16 columns in one instruction,
+// sums stay in four tiles of 16x16.  AVX512-BF16 multiplies a word of a row, in all lanes, by a
+// vector of columns.  Both keep sums in f32 from the first word to the last.
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PAIR_PLAN_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_PAIR_PLAN_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "backends/cpu/contraction/contraction_plan.h"
+#include "jit/backend/target_info.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::cpu {
+
+// Most rows of a tile, its columns, and most words of a row.
+inline constexpr int kTileSide = 16;
+
+struct PairPlan {
+  // Loops and blocks; k in one sweep, vectors one or two, rows of two tiles.
+  ContractionPlan contraction;
+  bool has_tiles = false;
+  bool rhs_packed = false;  // by assign_layouts
+  bool lhs_in_place = false;
+  int tile_rows = kTileSide;  // fewer where they divide the width of an image that is read in place
+  bool lhs_k_contiguous = false;  // otherwise rows are
+  bool rhs_k_contiguous = false;  // otherwise columns are
+  ir::Dim run;                    // k of the innermost loop
+  ir::Dim run_words;
+  ir::Dim words;  // of all of k, in whole steps
+  int64_t step_words = kTileSide;
+  // Between packed rows: the end of a row may be overwritten by a vector that begins in it.
+  ir::Dim pitch() const { return words + ir::Dim(kTileSide); }
+  // Words between the rows of a tile that are read in place, in elements.
+  ir::Dim lhs_stride() const;
+};
+
+// Rows of a tile whose sums are vector registers at a time, where there is no AMX.
+int VectorRows(int tile_rows);
+
+// Unimplemented for other types and machines, for sizes that do not pay, and for layouts in which
+// neither rows (columns) nor k are contiguous.  `will_be_packed`: as if assign_layouts had packed
+// the right-hand side, which it does where runs of k are even, or there is one run.
+absl::StatusOr<PairPlan> PlanPairs(const ir::Node& fusion, const backend::TargetInfo& target,
+                                   bool will_be_packed = false);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_PAIR_PLAN_H_

@@ -1,0 +1,79 @@
+// Pairs of bf16 as AVX512-BF16 multiplies them, and matrix tiles as AMX does.
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+
+#include "jit/llvm/lower_context.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/IntrinsicsX86.h"
+
+namespace tektite::loop {
+
+namespace {
+
+namespace Intrinsic = llvm::Intrinsic;
+
+// What LDTILECFG reads: the palette, then bytes of a row and rows of each tile (Intel's Software
+// Developer's Manual, volume 1, chapter 18).
+llvm::Value* Configuration(LowerContext& c, const Instr& instr) {
+  constexpr size_t kBytes = 64, kRowBytes = 16, kRows = 48;
+  std::array<uint8_t, kBytes> bytes = {1};
+  for (size_t tile = 0; 2 * tile < instr.lanes.size(); ++tile) {
+    bytes[kRows + tile] = static_cast<uint8_t>(instr.lanes[2 * tile]);
+    bytes[kRowBytes + 2 * tile] = static_cast<uint8_t>(instr.lanes[2 * tile + 1]);
+  }
+  llvm::Constant* data = llvm::ConstantDataArray::get(c.builder.getContext(), bytes);
+  auto* global =
+      new llvm::GlobalVariable(*c.module, data->getType(), /*isConstant=*/true,
+                               llvm::GlobalValue::PrivateLinkage, data, "tile_configuration");
+  global->setAlignment(llvm::Align(kBytes));
+  return global;
+}
+
+}  // namespace
+
+llvm::Value* LowerDotPairs(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums) {
+  llvm::IRBuilder<>& builder = c.builder;
+  const int lanes = LanesOf(sums);
+  auto* pairs = llvm::FixedVectorType::get(builder.getBFloatTy(), static_cast<unsigned>(2 * lanes));
+  const Intrinsic::ID id = lanes == 16  ? Intrinsic::x86_avx512bf16_dpbf16ps_512
+                           : lanes == 8 ? Intrinsic::x86_avx512bf16_dpbf16ps_256
+                                        : Intrinsic::x86_avx512bf16_dpbf16ps_128;
+  return builder.CreateIntrinsic(
+      sums->getType(), id,
+      {sums, builder.CreateBitCast(a, pairs), builder.CreateBitCast(b, pairs)});
+}
+
+void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand) {
+  llvm::IRBuilder<>& b = c.builder;
+  const auto call = [&](Intrinsic::ID id, std::initializer_list<llvm::Value*> arguments) {
+    b.CreateIntrinsic(b.getVoidTy(), id, arguments);
+  };
+  const auto tile = [&](int64_t number) { return b.getInt8(static_cast<uint8_t>(number)); };
+  switch (instr.code) {
+    case Code::kTileConfigure:
+      call(Intrinsic::x86_ldtilecfg, {Configuration(c, instr)});
+      return;
+    case Code::kTileRelease:
+      call(Intrinsic::x86_tilerelease, {});
+      return;
+    case Code::kTileZero:
+      call(Intrinsic::x86_tilezero, {tile(instr.immediate)});
+      return;
+    case Code::kTileMultiply:
+      b.CreateIntrinsic(Intrinsic::x86_tdpbf16ps, {},
+                        {tile(instr.lanes[0]), tile(instr.lanes[1]), tile(instr.lanes[2])});
+      return;
+    default: {
+      llvm::Value* address =
+          b.CreateGEP(MemoryType(b.getContext(), instr.access), operand(0), operand(1));
+      llvm::Value* stride = b.CreateMul(operand(2), b.getInt64(ir::DTypeBytes(instr.access)));
+      b.CreateIntrinsic(
+          instr.code == Code::kTileLoad ? Intrinsic::x86_tileloadd64 : Intrinsic::x86_tilestored64,
+          {}, {tile(instr.immediate), address, stride});
+    }
+  }
+}
+
+}  // namespace tektite::loop

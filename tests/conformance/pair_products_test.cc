@@ -1,0 +1,156 @@
+// Products of bf16 in pairs of k (backends/cpu/contraction/pair_plan.h): every kind of ragged end,
+// rows that are read in place and rows that are packed, either order of either operand, and special
+// values, which must stay in their own rows and columns.
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::DType;
+using ir::Literal;
+using ir::Value;
+using ops::FuncBuilder;
+
+// Every target of the suite, and AVX512-BF16 where the machine has AMX beside it.
+class PairProducts : public ConformanceTest {};
+
+std::vector<ConformanceTarget> Targets() {
+  std::vector<ConformanceTarget> targets = ConformanceTargets();
+  if (__builtin_cpu_supports("avx512bf16")) targets.push_back({"cpu_avx512", "cpu", "avx512"});
+  return targets;
+}
+
+INSTANTIATE_TEST_SUITE_P(, PairProducts, ::testing::ValuesIn(Targets()),
+                         [](const auto& info) { return info.param.name; });
+
+struct Case {
+  int64_t m, n, k;
+};
+
+Value Product(FuncBuilder& b, const Case& c, bool lhs_transposed, bool rhs_transposed) {
+  const auto shape = [](int64_t rows, int64_t columns, bool transposed) {
+    return Of(DType::kBF16, transposed ? std::vector<int64_t>{columns, rows}
+                                       : std::vector<int64_t>{rows, columns});
+  };
+  Value x = b.Parameter(shape(c.m, c.k, lhs_transposed));
+  Value w = b.Parameter(shape(c.k, c.n, rhs_transposed));
+  return b.MatMul(x, w, lhs_transposed, rhs_transposed);
+}
+
+TEST_P(PairProducts, PairsOfEverySize) {
+  const Case cases[] = {{6, 8, 8},    {16, 16, 16},  {17, 15, 31}, {31, 17, 33},  {32, 32, 64},
+                        {33, 33, 65}, {48, 100, 48}, {70, 64, 1},  {70, 1, 64},   {65, 40, 2},
+                        {64, 96, 34}, {200, 31, 72}, {7, 200, 96}, {129, 24, 200}};
+  int count = 0;
+  for (const Case& c : cases) {
+    for (int layout = 0; layout < 4; ++layout) {
+      SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n, ", layout ", layout));
+      FuncBuilder b;
+      b.Return({Product(b, c, layout % 2 != 0, layout / 2 != 0)});
+      CompileOptions options;
+      options.symbolic = ++count % 5 == 0;
+      Check(b, Tolerance::Ulps(1), options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// The accumulators are f32, and so may the result be: rounding happens in the epilogue alone.
+TEST_P(PairProducts, PairsWithEpilogues) {
+  for (const Case& c : {Case{40, 48, 64}, Case{37, 19, 45}}) {
+    FuncBuilder b;
+    Value y = Product(b, c, false, false);
+    Value bias = b.Parameter(Of(DType::kBF16, {c.n}));
+    Value residual = b.Parameter(Of(DType::kF32, {c.m, c.n}));
+    Value z = b.Add(y, b.BroadcastInDim(bias, y.shape().dims(), {1}));
+    z = b.Max(z, b.Full(DType::kBF16, 0, z.shape().dims()));
+    b.Return({z, b.Add(b.Convert(z, DType::kF32), residual)});
+    Check(b, Tolerance::Ulps(1));
+  }
+}
+
+// A batch in front and in the middle, as attention has them, and a batch of gradients.
+TEST_P(PairProducts, PairsInBatches) {
+  struct Batched {
+    std::vector<int64_t> lhs, rhs;
+    ops::DotDims dims;
+  };
+  const std::vector<Batched> cases = {
+      {{5, 20, 32}, {5, 32, 24}, {{0}, {0}, {2}, {1}, {}, {}}},
+      {{2, 33, 3, 16}, {2, 35, 3, 16}, {{0, 2}, {0, 2}, {3}, {3}, {}, {}}},
+      {{2, 3, 33, 35}, {2, 35, 3, 16}, {{0, 1}, {0, 2}, {3}, {1}, {}, {}}},
+      {{3, 35, 20}, {3, 35, 17}, {{0}, {0}, {1}, {1}, {}, {}}},
+      {{4, 9, 40}, {4, 9, 50}, {{}, {}, {0, 1}, {0, 1}, {}, {}}},
+      {{4, 9, 40}, {4, 9, 50}, {{}, {}, {0}, {0}, {}, {}}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kBF16, cases[i].lhs));
+    Value w = b.Parameter(Of(DType::kBF16, cases[i].rhs));
+    b.Return({b.DotGeneral(x, w, cases[i].dims)});
+    Check(b, Tolerance::Ulps(1));
+  }
+}
+
+TEST_P(PairProducts, PairsInConvolutions) {
+  struct Image {
+    std::vector<int64_t> image, kernel;
+    int64_t stride, padding;
+  };
+  const Image cases[] = {
+      {{2, 8, 16, 32}, {3, 3, 32, 24}, 1, 1},  // in place
+      {{2, 8, 32, 16}, {3, 3, 16, 40}, 2, 1},  // in place, every second pixel
+      {{1, 9, 7, 16}, {3, 3, 16, 24}, 1, 1},   // rows of other sizes
+      {{2, 9, 9, 3}, {3, 3, 3, 16}, 1, 0},     // an odd run
+      {{2, 9, 9, 5}, {1, 1, 5, 33}, 2, 0},    {{1, 6, 6, 64}, {1, 1, 64, 64}, 1, 0},
+  };
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(i);
+    const Image& c = cases[i];
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kBF16, c.image));
+    Value w = b.Parameter(Of(DType::kBF16, c.kernel));
+    w.node->attrs().Set(ir::Attr::weight, i % 2 == 0);
+    FuncBuilder::ConvOptions options;
+    options.strides = {c.stride, c.stride};
+    options.low = options.high = {c.padding, c.padding};
+    b.Return({b.Convolution(x, w, options)});
+    Check(b, Tolerance::Ulps(1));
+  }
+}
+
+// NaN and infinities reach their own row and column and no other: what is padded is not multiplied
+// by them.  Values below the least normal number count as 0 or as they are.
+TEST_P(PairProducts, PairsOfSpecialValues) {
+  const float kInf = std::numeric_limits<float>::infinity();
+  for (const Case& c : {Case{33, 33, 33}, Case{40, 40, 64}, Case{16, 20, 17}}) {
+    for (int layout = 0; layout < 4; ++layout) {
+      SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n, ", layout ", layout));
+      const bool lhs_transposed = layout % 2 != 0, rhs_transposed = layout / 2 != 0;
+      FuncBuilder b;
+      b.Return({Product(b, c, lhs_transposed, rhs_transposed)});
+      const auto graph = b.Build();
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      std::vector<Literal> inputs = PlainInputs(**graph, 5);
+      const auto set = [](Literal& x, int64_t row, int64_t column, bool transposed, float v) {
+        const int64_t at = transposed ? column * x.sizes()[1] + row : row * x.sizes()[1] + column;
+        x.mutable_data<ir::BFloat16>()[at] = ir::BFloat16(v);
+      };
+      set(inputs[0], c.m - 1, c.k - 1, lhs_transposed, std::nanf(""));
+      set(inputs[0], 2, 0, lhs_transposed, kInf);
+      set(inputs[0], 3, c.k - 1, lhs_transposed, -kInf);
+      set(inputs[0], 4, 1, lhs_transposed, -0.0f);
+      set(inputs[1], c.k - 1, c.n - 1, rhs_transposed, kInf);
+      set(inputs[1], 0, 5, rhs_transposed, std::nanf(""));
+      Check(**graph, inputs, Tolerance::Ulps(1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tektite::testing
