@@ -169,6 +169,24 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
               HasSubstr("3 matrices"));
 }
 
+// A loop's index is a multiple of what its beginning and its step are multiples of.
+TEST(Device, VectorsInLoopsAreReadAtOnce) {
+  const auto loads = [](int64_t begin, int64_t step) {
+    Kernel k("k", {{DType::kF32, "x", false}, {DType::kF32, "y", true}}, {"n"});
+    k.launch.threads = kWarpThreads;
+    Builder b(&k);
+    b.For(b.Index(begin), b.Index(ir::Dim::Symbol("n")), step, [&](Value i) {
+      b.Store(b.Buffer(1), b.Mul(b.ThreadIndex(), b.Index(4)),
+              b.Load(b.Buffer(0), DType::kF32, i, 4));
+    });
+    return Ptx(k, "sm_80");
+  };
+  EXPECT_THAT(loads(0, 4), HasSubstr("ld.global.nc.v4"));
+  EXPECT_THAT(loads(-8, 12), HasSubstr("ld.global.nc.v4"));
+  EXPECT_THAT(loads(2, 4), Not(HasSubstr("ld.global.nc.v4")));
+  EXPECT_THAT(loads(0, 2), Not(HasSubstr("ld.global.nc.v4")));
+}
+
 // A size that is known at the call alone is divided by in products; a GPU's 64-bit division is
 // long.
 TEST(Device, NarrowDivisionsAreProducts) {
