@@ -77,6 +77,7 @@ struct CompileOptions {
   bool may_interpret = false;     // ops that have no machine code yet
   bool symbolic = true;           // also as code for every size
   bool must_be_symbolic = false;  // and none of that may be left to the interpreter
+  bool tf32 = false;              // with --tf32
 };
 
 class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
@@ -106,7 +107,7 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   void Check(ops::FuncBuilder& b, const Tolerance& tolerance = {},
              const CompileOptions& options = {});
 
-  compiler::Compiler& CompilerFor(bool fuse);
+  compiler::Compiler& CompilerFor(bool fuse, bool tf32 = false);
   // The target's kernels run on its own streams alone.
   bool is_device() const { return GetParam().backend == kIsland || is_gpu(); }
   // On the stand-in driver, whose kernels are interpreted: kGpu runs them at any size already.

@@ -1,4 +1,5 @@
 // PTX, its assembly by any assembler that is here, and the assemblers' logs.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "backends/gpu/codegen/assembler.h"
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/codegen/emit_ptx.h"
+#include "backends/gpu/emit/emitter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/llvm/lower.h"
@@ -99,6 +101,16 @@ TEST(Ptx, MuchSharedMemoryIsTheLaunchsAffair) {
   const auto refused = EmitPtx(*WithShared(160 << 10), "sm_120");
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("163840 bytes of shared memory"));
+}
+
+TEST(Ptx, EveryGenerationHasTheSharedMemoryThatEmittersCountOn) {
+  int64_t least = MostSharedBytes("sm_90a");
+#define TEKTITE_GPU_CAPABILITY(major, minor, architecture, shared_kib) \
+  least = std::min(least, MostSharedBytes(architecture));
+#include "backends/gpu/codegen/capability_list.inc"
+#undef TEKTITE_GPU_CAPABILITY
+  EXPECT_EQ(least, EmitOptions().shared_bytes);
+  EXPECT_EQ(MostSharedBytes("sm_75"), 0);
 }
 
 TEST(Resources, AreReadFromALog) {
