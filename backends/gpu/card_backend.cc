@@ -34,11 +34,13 @@ void Dump(const std::string& directory, const loop::Kernel& kernel, const Device
 class CardBackend final : public backend::Backend {
  public:
   CardBackend(std::shared_ptr<Card> card, std::string architecture, const Assembler* assembler,
-              CompiledHook hook)
+              CompiledHook hook, bool tf32)
       : card_(std::move(card)),
         architecture_(std::move(architecture)),
         assembler_(assembler),
         hook_(std::move(hook)) {
+    options_.shared_bytes = MostSharedBytes(architecture_);
+    options_.tf32 = tf32;
     target_.cpu = architecture_;
     // Not for the code: whose kernels are faster, the host's or the card's, is kept under it, too.
     target_.features = card_->model();
@@ -55,7 +57,7 @@ class CardBackend final : public backend::Backend {
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     TEKTITE_RETURN_IF_ERROR(card_->status());
-    TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name));
+    TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name, options_));
     std::vector<const loop::Kernel*> launches = {emitted.kernel.get()};
     for (const auto& next : emitted.then) launches.push_back(next.get());
     std::vector<DeviceCode> codes;
@@ -92,6 +94,7 @@ class CardBackend final : public backend::Backend {
   const std::string architecture_;
   const Assembler* const assembler_;
   const CompiledHook hook_;
+  EmitOptions options_;
   backend::TargetInfo target_;
 };
 
@@ -121,7 +124,7 @@ absl::StatusOr<std::shared_ptr<Card>> SharedCard(int number, int64_t memory_limi
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
                                                                     const Assembler* assembler,
-                                                                    CompiledHook hook) {
+                                                                    CompiledHook hook, bool tf32) {
   absl::StatusOr<std::string> architecture = ArchitectureOf(card->major(), card->minor());
   if (!architecture.ok()) {
     return absl::Status(
@@ -129,7 +132,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
         absl::StrCat(card->name(), " (", card->model(), "): ", architecture.status().message()));
   }
   return std::make_unique<CardBackend>(std::move(card), *std::move(architecture), assembler,
-                                       std::move(hook));
+                                       std::move(hook), tf32);
 }
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& flags) {
@@ -137,7 +140,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
   const int64_t limit = std::min<int64_t>(std::max<int64_t>(flags.device_memory_mb, 0), 1 << 30)
                         << 20;
   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
-  return CreateCardBackend(std::move(card), Assembler::OfThisMachine());
+  return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), nullptr, flags.tf32);
 }
 
 }  // namespace tektite::gpu

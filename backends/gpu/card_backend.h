@@ -7,8 +7,9 @@
 // (codegen/device_code.h), and are loaded by the driver (driver/card.h).  All back ends of a
 // process for the same card and bound on its memory share one Card.
 //
-// Reads the flags --device and --device_memory_mb.  Unavailable with one line where there is no
-// card or no driver for it; Unimplemented for a card of a generation that no code is made for.
+// Reads the flags --device, --device_memory_mb and --tf32.  Unavailable with one line where there
+// is no card or no driver for it; Unimplemented for a card of a generation that no code is made
+// for.
 #ifndef TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
 #define TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
 
@@ -34,10 +35,11 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
 using CompiledHook = std::function<void(const ir::Node& fusion, EmittedKernel emitted,
                                         absl::Span<const DeviceCode> codes)>;
 
-// `assembler` may be null.
+// `assembler` may be null.  `tf32`: EmitOptions'.
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
                                                                     const Assembler* assembler,
-                                                                    CompiledHook hook = nullptr);
+                                                                    CompiledHook hook = nullptr,
+                                                                    bool tf32 = false);
 
 }  // namespace tektite::gpu
 

@@ -12,8 +12,8 @@ namespace {
 
 class InterpretedGpu final : public backend::Backend {
  public:
-  InterpretedGpu(HostCompiler compile, KernelCheck check)
-      : functions_(std::move(compile)), check_(std::move(check)) {
+  InterpretedGpu(HostCompiler compile, KernelCheck check, const EmitOptions& options)
+      : functions_(std::move(compile)), check_(std::move(check)), options_(options) {
     target_.cpu = "interpreted gpu";
   }
 
@@ -23,7 +23,7 @@ class InterpretedGpu final : public backend::Backend {
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
-    TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name));
+    TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name, options_));
     std::vector<std::unique_ptr<loop::Kernel>> launches = std::move(emitted.then);
     launches.insert(launches.begin(), std::move(emitted.kernel));
     for (const auto& kernel : launches) {
@@ -38,14 +38,16 @@ class InterpretedGpu final : public backend::Backend {
  private:
   LaneFunctions functions_;
   const KernelCheck check_;
+  const EmitOptions options_;
   backend::TargetInfo target_;
   const std::shared_ptr<InterpretedDevice> device_ = std::make_shared<InterpretedDevice>();
 };
 
 }  // namespace
 
-std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile, KernelCheck check) {
-  return std::make_unique<InterpretedGpu>(std::move(compile), std::move(check));
+std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile, KernelCheck check,
+                                                       const EmitOptions& options) {
+  return std::make_unique<InterpretedGpu>(std::move(compile), std::move(check), options);
 }
 
 }  // namespace tektite::gpu

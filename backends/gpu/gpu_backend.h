@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 
+#include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/interpreter/lane_functions.h"
 #include "jit/backend/backend.h"
 #include "jit/llvm/loop_ir.h"
@@ -25,7 +26,8 @@ using KernelCheck = std::function<absl::Status(const ir::Node& fusion, const loo
 
 // `compile`: for what single instructions compute (lane_functions.h).
 std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile,
-                                                       KernelCheck check = nullptr);
+                                                       KernelCheck check = nullptr,
+                                                       const EmitOptions& options = {});
 
 }  // namespace tektite::gpu
 

@@ -17,6 +17,9 @@ int64_t LowestBit(int64_t v) { return v == 0 ? kMost : std::min(v & -v, kMost); 
 int64_t Multiple(Value v, int depth) {
   if (v.IsConstantIndex()) return LowestBit(v.constant_index());
   const Instr& instr = *v.instr();
+  if (instr.code == Code::kArguments && v.result() == 0 && depth < kMostDepth) {
+    return std::min(Multiple(instr.operands[0], depth + 1), LowestBit(instr.immediate));
+  }
   const bool is_select = instr.code == Code::kSelect;
   if ((instr.code != Code::kBinary && !is_select) || depth == kMostDepth) return 1;
   const auto operand = [&](int i) { return Multiple(instr.operands[i], depth + 1); };

@@ -34,6 +34,8 @@ std::vector<Value> Builder::For(
   Block* inner = &arena.blocks.emplace_back();
   inner->arguments = arena.New(Code::kArguments);
   inner->arguments->results.push_back(Type());
+  inner->arguments->operands = {begin};  // for what is known of the index
+  inner->arguments->immediate = step * unroll;
   Instr* loop = arena.New(Code::kFor);
   loop->operands = {begin, end};
   loop->immediate = step * unroll;

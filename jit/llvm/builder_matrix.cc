@@ -23,7 +23,7 @@ std::vector<Value> Builder::LoadMatrices(Value pointer, DType dtype, Value index
   instr->immediate = transposed ? 1 : 0;
   std::vector<Value> parts;
   for (int i = 0; i < count; ++i) {
-    instr->results.push_back({dtype, kMatrixPartLanes});
+    instr->results.push_back({dtype, PartLanes(ir::DTypeBytes(dtype))});
     parts.emplace_back(instr, i);
   }
   Emit(instr);

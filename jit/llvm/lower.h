@@ -31,6 +31,10 @@ struct LowerOptions {
 
 // 8-byte words of the frame of a kernel for a device.
 int FrameWords(const Kernel& kernel);
+// Bytes of shared memory that a launch of such a kernel asks for.  A module cannot declare more
+// than 48 KiB; of a kernel that needs no more the module declares all of it, and a launch asks for
+// none.
+int64_t DynamicSharedBytes(const Kernel& kernel);
 
 // Adds the function to `module`; Unimplemented names the instruction that has no lowering.
 absl::StatusOr<llvm::Function*> Lower(const Kernel& kernel, const LowerOptions& options,

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMostBlocks = int64_t{1} << 31;
 constexpr uint64_t kSharedAlignment = 16;
+constexpr int64_t kMostDeclaredShared = int64_t{48} << 10;
 
 class DeviceFrame final : public Frame {
  public:
@@ -86,12 +87,15 @@ class DeviceFrame final : public Frame {
 
   llvm::GlobalVariable* Shared() {
     if (shared_ == nullptr) {
-      llvm::Type* type =
-          llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(kernel_.launch.shared_bytes));
-      shared_ = new llvm::GlobalVariable(*module_, type, /*isConstant=*/false,
-                                         llvm::GlobalValue::InternalLinkage,
-                                         llvm::PoisonValue::get(type), "shared_memory", nullptr,
-                                         llvm::GlobalValue::NotThreadLocal, kSharedSpace);
+      // Of unknown size where the launch says how much there is.
+      const bool is_declared = DynamicSharedBytes(kernel_) == 0;
+      const int64_t bytes = is_declared ? kernel_.launch.shared_bytes : 0;
+      llvm::Type* type = llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(bytes));
+      shared_ = new llvm::GlobalVariable(
+          *module_, type, /*isConstant=*/false,
+          is_declared ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage,
+          is_declared ? llvm::PoisonValue::get(type) : nullptr, "shared_memory", nullptr,
+          llvm::GlobalValue::NotThreadLocal, kSharedSpace);
       shared_->setAlignment(llvm::Align(kSharedAlignment));
     }
     return shared_;
@@ -140,6 +144,11 @@ llvm::Value* ExchangeLane(LowerContext& c, Code code, llvm::Value* x, llvm::Valu
 
 int FrameWords(const Kernel& kernel) {
   return static_cast<int>(kernel.buffers().size()) + 1 + kernel.sizes.table_size();
+}
+
+int64_t DynamicSharedBytes(const Kernel& kernel) {
+  const int64_t bytes = kernel.launch.shared_bytes;
+  return bytes > kMostDeclaredShared ? bytes : 0;
 }
 
 std::unique_ptr<Frame> MakeDeviceFrame(LowerContext& c) { return std::make_unique<DeviceFrame>(c); }

@@ -68,30 +68,47 @@ class MatrixLowering {
     std::vector<llvm::Value*> parts;
     for (unsigned i = 0; i < count; ++i) {
       llvm::Value* word = count == 1 ? words : b_.CreateExtractValue(words, i);
-      parts.push_back(b_.CreateBitCast(word, Part(b_.getInt16Ty())));
+      parts.push_back(b_.CreateBitCast(
+          word, instr_.access == DType::kF32 ? b_.getFloatTy() : Pair(b_.getInt16Ty())));
     }
     return parts;
   }
 
-  static llvm::Type* Part(llvm::Type* element) {
-    return llvm::FixedVectorType::get(element, kMatrixPartLanes);
+  static llvm::Type* Pair(llvm::Type* element) { return llvm::FixedVectorType::get(element, 2); }
+
+  // A part as the instruction wants it.
+  llvm::Value* Part(llvm::Value* part) {
+    switch (instr_.operands[0].dtype()) {
+      case DType::kF16:
+        return b_.CreateBitCast(part, Pair(b_.getHalfTy()));
+      case DType::kF32:  // equal ones of several products are rounded once
+        return b_.CreateIntrinsic(Intrinsic::nvvm_f2tf32_rna, {}, {part});
+      default:
+        return b_.CreateBitCast(part, b_.getInt32Ty());
+    }
+  }
+
+  ID MultiplyOf(DType dtype) {
+    switch (dtype) {
+      case DType::kF16:
+        return Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32;
+      case DType::kF32:
+        return Intrinsic::nvvm_mma_m16n8k8_row_col_tf32;
+      default:
+        return Intrinsic::nvvm_mma_m16n8k16_row_col_bf16;
+    }
   }
 
   llvm::Value* WarpMultiply() {
-    const bool is_f16 = instr_.operands[0].dtype() == DType::kF16;
     constexpr int kParts = kLeftParts + kRightParts;
     std::vector<llvm::Value*> arguments;
-    for (int i = 0; i < kParts; ++i) {
-      llvm::Type* type = is_f16 ? Part(b_.getHalfTy()) : b_.getInt32Ty();
-      arguments.push_back(b_.CreateBitCast(operand_(i), type));
-    }
+    for (int i = 0; i < kParts; ++i) arguments.push_back(Part(operand_(i)));
     llvm::Value* sums = operand_(kParts);
     for (uint64_t i = 0; i < kSumLanes; ++i) {
       arguments.push_back(b_.CreateExtractElement(sums, i));
     }
-    llvm::Value* results = b_.CreateIntrinsic(is_f16 ? Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32
-                                                     : Intrinsic::nvvm_mma_m16n8k16_row_col_bf16,
-                                              {}, arguments);
+    llvm::Value* results =
+        b_.CreateIntrinsic(MultiplyOf(instr_.operands[0].dtype()), {}, arguments);
     for (unsigned i = 0; i < kSumLanes; ++i) {
       sums = b_.CreateInsertElement(sums, b_.CreateExtractValue(results, i), uint64_t{i});
     }

@@ -233,16 +233,19 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  static bool IsMatrixType(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+  static bool IsMatrixType(DType dtype) {
+    return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32;
+  }
 
   absl::Status CheckMatrix(const Instr& instr) {
     constexpr int kParts = kLeftParts + kRightParts;
     TEKTITE_RETURN_IF_ERROR(Count(instr, kParts + 1, kParts + 1));
     const DType dtype = instr.operands[0].dtype();
-    if (!IsMatrixType(dtype)) return Error(instr, "elements must be f16 or bf16");
+    if (!IsMatrixType(dtype)) return Error(instr, "elements must be f16, bf16 or f32");
+    const int lanes = PartLanes(ir::DTypeBytes(dtype));
     for (int i = 0; i < kParts; ++i) {
-      if (!(instr.operands[i].type() == Type{dtype, kMatrixPartLanes})) {
-        return Error(instr, "part ", i, " is not ", ir::DTypeName(dtype), " x ", kMatrixPartLanes);
+      if (!(instr.operands[i].type() == Type{dtype, lanes})) {
+        return Error(instr, "part ", i, " is not ", ir::DTypeName(dtype), " x ", lanes);
       }
     }
     return instr.operands[kParts].type() == Type{DType::kF32, kSumLanes}
@@ -264,7 +267,10 @@ class Verifier {
 
   absl::Status CheckLoadMatrices(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(Count(instr, 2, 2));
-    if (!IsMatrixType(instr.access)) return Error(instr, "elements must be f16 or bf16");
+    if (!IsMatrixType(instr.access)) return Error(instr, "elements must be f16, bf16 or f32");
+    if (instr.access == DType::kF32 && instr.immediate != 0) {
+      return Error(instr, "only elements of 16 bits can be transposed");
+    }
     const size_t count = instr.results.size();
     if (count != 1 && count != 2 && count != 4) return Error(instr, count, " matrices");
     return CheckRow(instr, /*shared=*/true, instr.operands[0], instr.operands[1]);

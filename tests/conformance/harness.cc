@@ -189,16 +189,17 @@ class AssemblySummary final : public ::testing::Environment {
 };
 const auto* const kAssemblySummary = ::testing::AddGlobalTestEnvironment(new AssemblySummary);
 
-std::unique_ptr<backend::Backend> CreateBackendOfCard() {
+std::unique_ptr<backend::Backend> CreateBackendOfCard(bool tf32) {
   if (const char* number = std::getenv(kCardVariable)) {
     Flags flags;
     flags.device = absl::StrCat("gpu:", number);
+    flags.tf32 = tf32;
     return *gpu::CreateGpuBackend(flags);
   }
   // Without an assembler: that kernels assemble is seen on the interpreted GPU.
   static auto& card =
       *new std::shared_ptr<gpu::Card>(*gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0));
-  return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, InterpretOnFakeDriver());
+  return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, InterpretOnFakeDriver(), tf32);
 }
 
 }  // namespace
@@ -276,23 +277,26 @@ void ConformanceTest::TearDown() {
       << "TEKTITE_GPU_REFUSED(" << name << ", " << refused_ << ")";
 }
 
-compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
+compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32) {
   static auto& compilers = *new std::map<std::string, std::unique_ptr<compiler::Compiler>>;
-  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse)];
+  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, tf32)];
   if (compiler == nullptr) {
     compiler::CompilerOptions options;
     if (GetParam().backend == kIsland) {
       options.own_backend = [] { return std::make_unique<IslandBackend>(); };
     } else if (GetParam().backend == kGpu) {
-      options.own_backend = [] {
-        return gpu::CreateInterpretedGpu(CompileForHost, SharedAssemblyCheck().function());
+      options.own_backend = [tf32] {
+        gpu::EmitOptions how;
+        how.tf32 = tf32;
+        return gpu::CreateInterpretedGpu(CompileForHost, SharedAssemblyCheck().function(), how);
       };
     } else if (GetParam().backend == kGpuCard) {
-      options.own_backend = CreateBackendOfCard;
+      options.own_backend = [tf32] { return CreateBackendOfCard(tf32); };
     } else {
       options.backend = GetParam().backend;
     }
     options.flags.cpu = GetParam().cpu;
+    options.flags.tf32 = tf32;
     options.flags.verify = true;
     options.flags.tuning = "off";
     options.flags.winograd = "on";
@@ -309,7 +313,7 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse) {
 
 absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
     const ir::Graph& graph, const std::vector<Literal>& inputs, const CompileOptions& options) {
-  compiler::Compiler& compiler = CompilerFor(options.fuse);
+  compiler::Compiler& compiler = CompilerFor(options.fuse, options.tf32);
   const int64_t interpreted = compiler.counters().interpreted_kernels;
   compiler::CompileJob job;
   job.cluster = "conformance";
@@ -373,7 +377,7 @@ void ConformanceTest::Check(const ir::Graph& graph, const std::vector<Literal>& 
   if (TakesLong(graph)) {
     compiler::CompileJob job;
     job.cluster = "conformance";
-    const auto compiled = CompilerFor(options.fuse).Compile(graph.Clone(), job);
+    const auto compiled = CompilerFor(options.fuse, options.tf32).Compile(graph.Clone(), job);
     if (IsRefusal(compiled.status())) return;
     ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << ir::Print(graph);
     if (options.symbolic) CheckSymbolic(graph, inputs, tolerance, options);
@@ -411,7 +415,7 @@ void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeV
                                  const Tolerance& tolerance, const CompileOptions& options,
                                  const std::vector<Literal>* first_inputs) {
   if (is_device()) return CheckSizesOfCalls(graph, sizes, tolerance, options);
-  KernelRunner runner(&CompilerFor(options.fuse), GetParam().backend);
+  KernelRunner runner(&CompilerFor(options.fuse, options.tf32), GetParam().backend);
   const absl::Status status = runner.Compile(graph);
   ASSERT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
   if (options.must_be_symbolic) {
@@ -446,7 +450,7 @@ void ConformanceTest::CheckSizesOfCalls(const ir::Graph& graph,
   compiler::CompileJob job;
   job.cluster = "conformance";
   job.variant = "generic";
-  auto executable = CompilerFor(options.fuse).Compile(graph.Clone(), job);
+  auto executable = CompilerFor(options.fuse, options.tf32).Compile(graph.Clone(), job);
   if (IsRefusal(executable.status())) return;
   ASSERT_TRUE(executable.ok()) << executable.status() << "\n" << ir::Print(graph);
   int runs = 0;

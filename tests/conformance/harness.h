@@ -79,6 +79,7 @@ struct CompileOptions {
   bool may_interpret = false;     // ops that have no machine code yet
   bool symbolic = true;           // also as code for every size
   bool must_be_symbolic = false;  // and none of that may be left to the interpreter
+  bool tf32 = false;              // with --tf32
 };
 
 class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
@@ -108,7 +109,7 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   void Check(ops::FuncBuilder& b, const Tolerance& tolerance = {},
              const CompileOptions& options = {});
 
-  compiler::Compiler& CompilerFor(bool fuse);
+  compiler::Compiler& CompilerFor(bool fuse, bool tf32 = false);
   // The target's kernels run on its own streams alone.
   bool is_device() const { return GetParam().backend == kIsland || is_gpu(); }
   // Whether a graph is compiled either for its own sizes or for every size, half of all graphs

@@ -1,4 +1,5 @@
 // PTX, its assembly by any assembler that is here, and the assemblers' logs.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -6,8 +7,10 @@
 #include "backends/gpu/codegen/assembler.h"
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/codegen/emit_ptx.h"
+#include "backends/gpu/emit/emitter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "jit/llvm/lower.h"
 
 namespace tektite::gpu {
 namespace {
@@ -70,6 +73,44 @@ TEST(Ptx, LeavesTheAssemblerItsRegisters) {
   const auto ptx = EmitPtx(*Neighbours(), "sm_80");
   ASSERT_TRUE(ptx.ok()) << ptx.status();
   EXPECT_THAT(*ptx, AllOf(HasSubstr(".reqntid 64"), HasSubstr(".minnctapersm 8")));
+}
+
+std::unique_ptr<loop::Kernel> WithShared(int64_t bytes) {
+  auto k = std::make_unique<loop::Kernel>("shared",
+                                          std::vector<loop::BufferInfo>{{DType::kF32, "y", true}});
+  k->launch.threads = kThreads;
+  Builder b(k.get());
+  const Value t = b.ThreadIndex(), shared = b.AllocateShared(DType::kF32, bytes / 4);
+  b.Store(shared, t, b.Float(DType::kF32, 1));
+  b.Barrier();
+  b.Store(b.Buffer(0), t, b.Load(shared, DType::kF32, b.Sub(b.Index(kThreads - 1), t)));
+  return k;
+}
+
+// What a module cannot declare the launch asks for.
+TEST(Ptx, MuchSharedMemoryIsTheLaunchsAffair) {
+  const auto declared = EmitPtx(*WithShared(48 << 10), "sm_80");
+  ASSERT_TRUE(declared.ok()) << declared.status();
+  EXPECT_THAT(*declared, HasSubstr("shared_memory[49152]"));
+  EXPECT_EQ(loop::DynamicSharedBytes(*WithShared(48 << 10)), 0);
+  const auto asked = EmitPtx(*WithShared(64 << 10), "sm_80");
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_THAT(*asked, HasSubstr(".extern .shared .align 16 .b8 shared_memory[]"));
+  EXPECT_EQ(loop::DynamicSharedBytes(*WithShared(64 << 10)), 64 << 10);
+  EXPECT_TRUE(EmitPtx(*WithShared(160 << 10), "sm_90a").ok());
+  const auto refused = EmitPtx(*WithShared(160 << 10), "sm_120");
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("163840 bytes of shared memory"));
+}
+
+TEST(Ptx, EveryGenerationHasTheSharedMemoryThatEmittersCountOn) {
+  int64_t least = MostSharedBytes("sm_90a");
+#define TEKTITE_GPU_CAPABILITY(major, minor, architecture, shared_kib) \
+  least = std::min(least, MostSharedBytes(architecture));
+#include "backends/gpu/codegen/capability_list.inc"
+#undef TEKTITE_GPU_CAPABILITY
+  EXPECT_EQ(least, EmitOptions().shared_bytes);
+  EXPECT_EQ(MostSharedBytes("sm_75"), 0);
 }
 
 TEST(Resources, AreReadFromALog) {

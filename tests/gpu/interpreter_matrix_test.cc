@@ -41,23 +41,31 @@ void CheckProduct(bool lhs_transposed, bool rhs_transposed) {
   k->launch.threads = kWarpThreads;
   Builder b(k.get());
   const Value thread = b.ThreadIndex();
-  const MatrixTile tile(&b, dtype, kRows, kDepth);
-  const Value shared = b.AllocateShared(dtype, 2 * tile.elements());
+  const MatrixTile tiles[] = {MatrixTile(&b, dtype, {kRows, kDepth, lhs_transposed}),
+                              MatrixTile(&b, dtype, {kColumns, kDepth, rhs_transposed})};
+  const Value shared = b.AllocateShared(dtype, 2 * tiles[0].elements());
   for (int operand = 0; operand < 2; ++operand) {
-    const Value row = b.DivNarrow(thread, 2), chunk = b.RemNarrow(thread, 2);
-    const Value from = b.Add(b.Mul(row, b.Index(kDepth)), b.Mul(chunk, b.Index(8)));
-    const Value to = b.Add(b.Index(operand * tile.elements()), tile.Chunk(row, chunk));
-    b.CopyAsync(shared, to, b.Buffer(operand), from, dtype);
+    const MatrixTile& tile = tiles[operand];
+    for (int64_t first = 0; first < tile.rows() * tile.chunks(); first += kWarpThreads) {
+      const Value number = b.Add(thread, b.Index(first));
+      const Value row = b.DivNarrow(number, tile.chunks());
+      const Value chunk = b.RemNarrow(number, tile.chunks());
+      const Value from = b.Add(b.Mul(row, b.Index(kDepth)), b.Mul(chunk, b.Index(tile.chunk())));
+      const Value to = b.Add(b.Index(operand * tile.elements()), tile.ChunkAt(row, chunk));
+      b.CopyAsync(shared, to, b.Buffer(operand), from, dtype);
+    }
   }
   b.CommitCopies();
   b.WaitForCopies(0);
   b.Barrier();
-  const auto lhs = tile.Left(shared, b.Index(0), b.Index(0), 0, lhs_transposed);
-  const auto rhs = tile.Right(shared, b.Index(tile.elements()), 0, b.Index(0), rhs_transposed);
   for (int half = 0; half < 2; ++half) {
-    const Value sums =
-        b.WarpMultiply(lhs, absl::MakeConstSpan(rhs).subspan(static_cast<size_t>(half) * 2, 2),
-                       b.Splat(b.Float(DType::kF32, 1), loop::kSumLanes));
+    Value sums = b.Splat(b.Float(DType::kF32, 1), loop::kSumLanes);
+    for (int64_t depth = 0; depth < kDepth; depth += loop::MatrixDepth(ir::DTypeBytes(dtype))) {
+      const auto lhs = tiles[0].Left(shared, b.Index(0), b.Index(0), depth);
+      const auto rhs = tiles[1].Right(shared, b.Index(tiles[0].elements()), depth, b.Index(0));
+      sums = b.WarpMultiply(lhs, absl::MakeConstSpan(rhs).subspan(static_cast<size_t>(half) * 2, 2),
+                            sums);
+    }
     for (int lane = 0; lane < loop::kSumLanes; ++lane) {
       const Value row = b.Add(b.DivNarrow(thread, 4), b.Index(lane / 2 * 8));
       const Value column =
@@ -90,6 +98,7 @@ TEST(InterpreterMatrix, ProductsOfTiles) {
       SCOPED_TRACE(::testing::Message() << lhs << rhs);
       CheckProduct<ir::Half>(lhs, rhs);
       CheckProduct<ir::BFloat16>(lhs, rhs);
+      CheckProduct<float>(lhs, rhs);
     }
   }
 }

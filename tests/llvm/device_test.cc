@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/llvm/loop_ir.h"
+#include "jit/llvm/warp_matrix.h"
 
 namespace tektite::loop {
 namespace {
@@ -104,13 +105,13 @@ std::unique_ptr<Kernel> Squares(DType dtype) {
   k->launch.threads = kWarpThreads;
   Builder b(k.get());
   const Value shared = b.AllocateShared(dtype, 256);
-  const Value at = b.Mul(b.ThreadIndex(), b.Index(8));
+  const Value at = b.Mul(b.ThreadIndex(), b.Index(16 / ir::DTypeBytes(dtype)));
   b.CopyAsync(shared, at, b.Buffer(0), at, dtype, b.Compare("lt", b.ThreadIndex(), b.Index(30)));
   b.CommitCopies();
   b.WaitForCopies(0);
   b.Barrier();
   const std::vector<Value> lhs = b.LoadMatrices(shared, dtype, at, 4, false);
-  const std::vector<Value> rhs = b.LoadMatrices(shared, dtype, at, 2, true);
+  const std::vector<Value> rhs = b.LoadMatrices(shared, dtype, at, 2, dtype != DType::kF32);
   const Value sums = b.WarpMultiply(lhs, rhs, b.Splat(b.Float(DType::kF32, 0), 4));
   b.Store(b.Buffer(1), b.Mul(b.ThreadIndex(), b.Index(4)), sums);
   return k;
@@ -129,6 +130,10 @@ TEST(Device, MatricesAndCopiesOfEveryGeneration) {
                       HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")));
     EXPECT_THAT(Ptx(*Squares(DType::kBF16), arch),
                 HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
+    EXPECT_THAT(
+        Ptx(*Squares(DType::kF32), arch),
+        AllOf(HasSubstr("cvt.rna.tf32.f32"), HasSubstr("ldmatrix.sync.aligned.m8n8.x2.shared.b16"),
+              HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")));
   }
 }
 
@@ -142,13 +147,16 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
   };
   const auto multiply = [](DType left, DType right, int lanes) {
     return [=](Builder& b, Value) {
-      const Value x = b.Splat(b.Float(left, 1), 2), y = b.Splat(b.Float(right, 1), 2);
+      const auto part = [&](DType dtype) {
+        return b.Splat(b.Float(dtype, 1), loop::PartLanes(ir::DTypeBytes(dtype)));
+      };
+      const Value x = part(left), y = part(right);
       b.WarpMultiply({x, x, x, x}, {y, y}, b.Splat(b.Float(DType::kF32, 0), lanes));
     };
   };
   EXPECT_EQ(fault(multiply(DType::kBF16, DType::kBF16, 4)), "");
-  EXPECT_THAT(fault(multiply(DType::kF32, DType::kF32, 4)),
-              HasSubstr("elements must be f16 or bf16"));
+  EXPECT_EQ(fault(multiply(DType::kF32, DType::kF32, 4)), "");
+  EXPECT_THAT(fault(multiply(DType::kS32, DType::kS32, 4)), HasSubstr("elements must be f16, bf16 or f32"));
   EXPECT_THAT(fault(multiply(DType::kF16, DType::kBF16, 4)), HasSubstr("part 4 is not f16"));
   EXPECT_THAT(fault(multiply(DType::kF16, DType::kF16, 2)), HasSubstr("sums are not f32 x 4"));
   const auto copy = [](int64_t step, bool from_shared) {
@@ -165,9 +173,31 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
               }),
               HasSubstr("a multiple of 8 only"));
   EXPECT_THAT(fault([](Builder& b, Value shared) {
+                b.LoadMatrices(shared, DType::kF32, b.Index(0), 4, true);
+              }),
+              HasSubstr("transposes elements of 16 bits alone"));
+  EXPECT_THAT(fault([](Builder& b, Value shared) {
                 b.LoadMatrices(shared, DType::kBF16, b.Index(0), 3, false);
               }),
               HasSubstr("3 matrices"));
+}
+
+// A loop's index is a multiple of what its beginning and its step are multiples of.
+TEST(Device, VectorsInLoopsAreReadAtOnce) {
+  const auto loads = [](int64_t begin, int64_t step) {
+    Kernel k("k", {{DType::kF32, "x", false}, {DType::kF32, "y", true}}, {"n"});
+    k.launch.threads = kWarpThreads;
+    Builder b(&k);
+    b.For(b.Index(begin), b.Index(ir::Dim::Symbol("n")), step, [&](Value i) {
+      b.Store(b.Buffer(1), b.Mul(b.ThreadIndex(), b.Index(4)),
+              b.Load(b.Buffer(0), DType::kF32, i, 4));
+    });
+    return Ptx(k, "sm_80");
+  };
+  EXPECT_THAT(loads(0, 4), HasSubstr("ld.global.nc.v4"));
+  EXPECT_THAT(loads(-8, 12), HasSubstr("ld.global.nc.v4"));
+  EXPECT_THAT(loads(2, 4), Not(HasSubstr("ld.global.nc.v4")));
+  EXPECT_THAT(loads(0, 2), Not(HasSubstr("ld.global.nc.v4")));
 }
 
 // A size that is known at the call alone is divided by in products; a GPU's 64-bit division is

@@ -25,9 +25,11 @@ namespace {
 struct Capability {
   int major, minor;
   absl::string_view architecture;
+  int64_t shared_kib;  // of a block
 };
 constexpr Capability kCapabilities[] = {
-#define TEKTITE_GPU_CAPABILITY(major, minor, architecture) {major, minor, architecture},
+#define TEKTITE_GPU_CAPABILITY(major, minor, architecture, shared_kib) \
+  {major, minor, architecture, shared_kib},
 #include "backends/gpu/codegen/capability_list.inc"
 #undef TEKTITE_GPU_CAPABILITY
 };
@@ -92,9 +94,21 @@ absl::StatusOr<std::string> ArchitectureOf(int major, int minor) {
   return Unimplemented("no code is made for GPUs of compute capability ", major, ".", minor);
 }
 
+int64_t MostSharedBytes(absl::string_view architecture) {
+  for (const Capability& c : kCapabilities) {
+    if (c.architecture == architecture) return c.shared_kib << 10;
+  }
+  return 0;
+}
+
 absl::StatusOr<std::string> EmitPtx(const loop::Kernel& kernel, absl::string_view architecture) {
   if (!kernel.is_for_device()) {
     return Internal("kernel ", kernel.name(), " is for the host, which has no PTX");
+  }
+  if (const int64_t most = MostSharedBytes(architecture);
+      most > 0 && kernel.launch.shared_bytes > most) {
+    return Unimplemented("kernel ", kernel.name(), ": ", kernel.launch.shared_bytes,
+                         " bytes of shared memory; a block has ", most, " on ", architecture);
   }
   absl::StatusOr<std::string> ptx = Internal("not run");
   const absl::Status fatal =

@@ -20,7 +20,12 @@ namespace tektite::gpu {
 // By compute capability; Unimplemented for those that are not in capability_list.inc.
 absl::StatusOr<std::string> ArchitectureOf(int major, int minor);
 
-// Unimplemented for an architecture that ArchitectureOf never returns.
+// The shared memory that a block may take there; 0 for an architecture that ArchitectureOf never
+// returns.
+int64_t MostSharedBytes(absl::string_view architecture);
+
+// Unimplemented for an architecture that ArchitectureOf never returns, and for a kernel that takes
+// more shared memory than there is.
 absl::StatusOr<std::string> EmitPtx(const loop::Kernel& kernel, absl::string_view architecture);
 
 }  // namespace tektite::gpu

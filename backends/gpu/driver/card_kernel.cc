@@ -37,9 +37,10 @@ absl::StatusOr<std::shared_ptr<const CardKernel>> CardKernel::Create(std::shared
   std::shared_ptr<CardKernel> kernel(new CardKernel(std::move(card), std::move(image)));
   kernel->then_ = std::move(then);
   const DeviceCode& code = kernel->image_.code;
-  TEKTITE_ASSIGN_OR_RETURN(kernel->code_,
-                           LoadedCode::Load(kernel->card_.get(), kernel->name(), code.cubin.bytes,
-                                            code.ptx, kernel->threads()));
+  TEKTITE_ASSIGN_OR_RETURN(
+      kernel->code_,
+      LoadedCode::Load(kernel->card_.get(), kernel->name(), code.cubin.bytes, code.ptx,
+                       {kernel->threads(), kernel->dynamic_shared_bytes()}));
   if (kernel->code_->resident_blocks() < 1) {
     return Unimplemented("kernel ", kernel->name(), ": a block of ", kernel->threads(),
                          " threads does not fit a multiprocessor of ", kernel->card_->name());

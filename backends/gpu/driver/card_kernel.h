@@ -37,7 +37,8 @@ struct KernelImage {
   int blocks = 0, scratch_bytes = 0;
   int moved_bytes = 0;  // of the whole chain; of those that follow 0 is there
   int num_buffers = 0;
-  int threads = 0;  // of a block
+  int threads = 0;               // of a block
+  int dynamic_shared_bytes = 0;  // that a launch asks for (jit/llvm/lower.h)
   std::vector<std::pair<int, int>> in_place;
   int resident_blocks = 0;  // of a multiprocessor; 0: not asked yet
   DeviceCode code;
@@ -70,6 +71,7 @@ class CardKernel final : public backend::Kernel {
   const std::shared_ptr<const LoadedCode>& code() const { return code_; }
   const Card& card() const { return *card_; }
   int threads() const { return image_.threads; }
+  int dynamic_shared_bytes() const { return image_.dynamic_shared_bytes; }
   // Tells kernels of a process apart, also those that are gone.
   uint64_t number() const { return number_; }
   int num_buffers() const { return image_.num_buffers; }

@@ -4,6 +4,7 @@
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
+#include "jit/llvm/lower.h"
 
 namespace tektite::gpu {
 namespace {
@@ -17,7 +18,7 @@ constexpr int KernelImage::*kNumbers[] = {&KernelImage::num_buffers, &KernelImag
 constexpr int64_t Resources::*kResources[] = {
     &Resources::shared_bytes, &Resources::constant_bytes, &Resources::stack_bytes,
     &Resources::spill_store_bytes, &Resources::spill_load_bytes};
-constexpr int64_t kMostBuffers = 4096;
+constexpr int64_t kMostBuffers = 4096, kMostSharedBytes = 1 << 20;
 constexpr size_t kLeastBytes = 64;  // of an image
 
 // Of all arrays that a kernel reads and writes.
@@ -41,6 +42,7 @@ KernelImage OfLaunch(const loop::Kernel& kernel, const Dim& moved_bytes, const D
   image.moved_bytes = image.launch.Add(moved_bytes);
   image.num_buffers = static_cast<int>(kernel.buffers().size());
   image.threads = kernel.launch.threads;
+  image.dynamic_shared_bytes = static_cast<int>(loop::DynamicSharedBytes(kernel));
   image.code = code;
   return image;
 }
@@ -54,7 +56,8 @@ std::string Describe(const KernelImage& image) {
   }
   if (image.code.cubin.bytes.empty()) return absl::StrCat(text, "; PTX that the driver assembles");
   return absl::StrCat(text, "; ", r.registers, " registers a thread, ", r.spilled_bytes(),
-                      " bytes spilled, ", r.stack_bytes, " bytes of stack; ", r.shared_bytes,
+                      " bytes spilled, ", r.stack_bytes, " bytes of stack; ",
+                      r.shared_bytes + image.dynamic_shared_bytes,
                       " bytes of shared memory a block");
 }
 
@@ -78,6 +81,7 @@ std::string KernelImage::Write() const {
   launch.Write(&w);
   for (const auto place : kPlaces) w.I64(this->*place);
   for (const auto number : kNumbers) w.I64(this->*number);
+  w.I64(dynamic_shared_bytes);
   w.U64(in_place.size());
   for (auto [operand, result] : in_place) {
     w.I64(operand);
@@ -112,6 +116,9 @@ absl::StatusOr<KernelImage> KernelImage::ReadLaunch(absl::string_view bytes, boo
     if (value < 0 || value > kMostBuffers) return refusal();
     image.*number = static_cast<int>(value);
   }
+  const int64_t shared_bytes = r.I64();
+  if (shared_bytes < 0 || shared_bytes > kMostSharedBytes) return refusal();
+  image.dynamic_shared_bytes = static_cast<int>(shared_bytes);
   image.in_place.resize(r.Count(2 * sizeof(int64_t)));
   for (auto& [operand, result] : image.in_place) {
     operand = static_cast<int>(r.I64());

@@ -153,8 +153,8 @@ absl::Status LaunchGraphs::Launch(const Run& run, const std::byte* frames, CuStr
     void* parameters[] = {&frame};
     const CuResult result = card_.driver().LaunchKernel(
         step.kernel->code()->function(), static_cast<unsigned>(step.blocks), 1, 1,
-        static_cast<unsigned>(step.kernel->threads()), 1, 1, /*shared_bytes=*/0, stream, parameters,
-        nullptr);
+        static_cast<unsigned>(step.kernel->threads()), 1, 1,
+        static_cast<unsigned>(step.kernel->dynamic_shared_bytes()), stream, parameters, nullptr);
     if (result == kCuSuccess) continue;
     return card_.Check(result, absl::StrCat("launching '", step.kernel->name(), "'"));
   }

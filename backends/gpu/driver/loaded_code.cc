@@ -13,7 +13,7 @@ absl::StatusOr<std::shared_ptr<const LoadedCode>> LoadedCode::Load(Card* card,
                                                                    const std::string& name,
                                                                    const std::string& cubin,
                                                                    const std::string& ptx,
-                                                                   int threads) {
+                                                                   const Block& block) {
   TEKTITE_RETURN_IF_ERROR(card->status());
   const Card::Scope scope(*card);
   std::shared_ptr<LoadedCode> code(new LoadedCode(card));
@@ -26,10 +26,15 @@ absl::StatusOr<std::shared_ptr<const LoadedCode>> LoadedCode::Load(Card* card,
       card->Check(driver.FuncGetAttribute(&code->registers_, kCuRegisters, code->function_), what));
   TEKTITE_RETURN_IF_ERROR(card->Check(
       driver.FuncGetAttribute(&code->local_bytes_, kCuLocalBytes, code->function_), what));
-  TEKTITE_RETURN_IF_ERROR(
-      card->Check(driver.OccupancyMaxActiveBlocksPerMultiprocessor(
-                      &code->resident_blocks_, code->function_, threads, /*shared_bytes=*/0),
-                  what));
+  if (block.dynamic_shared_bytes > 0) {
+    TEKTITE_RETURN_IF_ERROR(card->Check(
+        driver.FuncSetAttribute(code->function_, kCuMostDynamicShared, block.dynamic_shared_bytes),
+        what));
+  }
+  TEKTITE_RETURN_IF_ERROR(card->Check(driver.OccupancyMaxActiveBlocksPerMultiprocessor(
+                                          &code->resident_blocks_, code->function_, block.threads,
+                                          static_cast<size_t>(block.dynamic_shared_bytes)),
+                                      what));
   return code;
 }
 

@@ -1,7 +1,7 @@
 // A kernel's machine code on a card.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto code, LoadedCode::Load(&card, "k0_loop_add", cubin, ptx,
-//   threads)); driver.LaunchKernel(code->function(), ...);
+//   TEKTITE_ASSIGN_OR_RETURN(auto code, LoadedCode::Load(&card, "k0_loop_add", cubin, ptx, block));
+//   driver.LaunchKernel(code->function(), ...);
 //
 // Where the driver does not take a cubin, since it is older than what assembled it, it assembles
 // the PTX instead.
@@ -21,11 +21,16 @@ class Card;
 
 class LoadedCode {
  public:
+  // What a launch asks for.
+  struct Block {
+    int threads;
+    int dynamic_shared_bytes;  // beside what the code declares
+  };
   // `cubin` may be empty.  The card must outlive the code.
   static absl::StatusOr<std::shared_ptr<const LoadedCode>> Load(Card* card, const std::string& name,
                                                                 const std::string& cubin,
                                                                 const std::string& ptx,
-                                                                int threads);
+                                                                const Block& block);
   ~LoadedCode();
 
   CuFunction function() const { return function_; }

@@ -15,15 +15,19 @@
 //
 // Products of few rows, and those of f16 and bf16, have kernels of their own.
 //
-// Limits: sums are not split between blocks, so few results of long sums keep few multiprocessors
-// busy.
+// Where few blocks would have long sums they share their terms (split_sums.h).
 #include <algorithm>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
+#include "backends/gpu/emit/contraction_sizes.h"
 #include "backends/gpu/emit/contraction_view.h"
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/few_rows_contraction.h"
 #include "backends/gpu/emit/matrix_contraction.h"
 #include "backends/gpu/emit/root_epilogue.h"
+#include "backends/gpu/emit/split_sums.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
 
@@ -48,10 +52,6 @@ constexpr int64_t kPadding = 4;
 constexpr int kUnroll = 4;
 // Terms up to which a sum of floats is one chain.
 constexpr int64_t kMostInChain = 256;
-// Blocks that keep a large card busy.
-constexpr int64_t kManyBlocks = 132;
-// A number of rows or columns that is not known.
-constexpr int64_t kUsual = 1024;
 // Enough to hide what a step waits for, and few enough for its registers.
 constexpr int kResidentThreads = 256;
 // Below it a group of a convolution fills no tile: each result is a thread's.
@@ -102,6 +102,10 @@ class ContractionEmitter {
         in_steps_(ir::IsFloat(accumulator_) && k_.value_or(kMostInChain + 1) > kMostInChain),
         tile_(ChooseTile()) {}
 
+  // Blocks that share a result's terms: their sums wait for EmitSliceSums.
+  int64_t slices() const { return slices_; }
+  DType accumulator() const { return accumulator_; }
+
   absl::Status Run(bool by_tiles) {
     kernel_.launch.resident_threads = kResidentThreads;
     for (const Dim& size : {m_, n_, k_}) Note(RequireNarrow(kernel_, size));
@@ -117,12 +121,18 @@ class ContractionEmitter {
   void EmitTile() {
     const Dim row_tiles = CeilDiv(m_, tile_.rows()), column_tiles = CeilDiv(n_, tile_.columns());
     kernel_.launch.threads = static_cast<int>(tile_.threads());
-    kernel_.launch.blocks = batch_ * row_tiles * column_tiles;
+    const Dim blocks = batch_ * row_tiles * column_tiles;
+    if (ir::IsFloat(accumulator_)) slices_ = ChooseSlices(blocks, k_);
+    kernel_.launch.blocks = Dim(slices_) * blocks;
     // A launch has fewer than 2^31 blocks.
-    const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
-    index_ = SplitNarrowIndex(b_, block[0].base, view_.batch());
-    first_row_ = b_.Mul(block[1].base, b_.Index(tile_.rows()));
-    first_column_ = b_.Mul(block[2].base, b_.Index(tile_.columns()));
+    const Indices block =
+        SplitNarrowIndex(b_, b_.BlockIndex(), {slices_, batch_, row_tiles, column_tiles});
+    slice_ = block[0].base;
+    batch_index_ = block[1].base;
+    index_ = SplitNarrowIndex(b_, batch_index_, view_.batch());
+    first_row_ = b_.Mul(block[2].base, b_.Index(tile_.rows()));
+    first_column_ = b_.Mul(block[3].base, b_.Index(tile_.columns()));
+    if (slices_ > 1) sums_.emplace(&b_, view_, slices_, accumulator_);
     row_thread_ = b_.Div(b_.ThreadIndex(), b_.Index(tile_.column_threads));
     column_thread_ = b_.Rem(b_.ThreadIndex(), b_.Index(tile_.column_threads));
 
@@ -273,14 +283,20 @@ class ContractionEmitter {
 
   // From sums that are zero.  The first trip only fetches: so that code is there once.
   Values Accumulate(const Side& lhs, const Side& rhs, const Values& zeros) {
-    return b_.For(b_.Index(-kDepth), b_.Index(k_), kDepth, zeros,
+    Value begin = b_.Index(0), end = b_.Index(k_);
+    if (slices_ > 1) {
+      const int64_t terms = RoundUp(CeilDiv(k_.value(), slices_), kDepth);
+      begin = b_.Mul(slice_, b_.Index(terms));
+      end = b_.Min(b_.Add(begin, b_.Index(terms)), end);
+    }
+    return b_.For(b_.Sub(begin, b_.Index(kDepth)), end, kDepth, zeros,
                   [&](Value first, absl::Span<const Value> carried) {
                     const Values sums(carried.begin(), carried.end());
                     const Value next = b_.Add(first, b_.Index(kDepth));
                     const Value other = b_.RemNarrow(b_.DivNarrow(next, kDepth), 2);
                     const Values x = Fetch(lhs, next), y = Fetch(rhs, next);
                     const Values added = b_.IfElse(
-                        b_.Compare("ge", first, b_.Index(0)),
+                        b_.Compare("ge", first, begin),
                         [&] {
                           Values products = Multiply(lhs, rhs, b_.Sub(b_.Index(1), other),
                                                      in_steps_ ? zeros : sums);
@@ -353,7 +369,7 @@ class ContractionEmitter {
       }
     }
     b_.Barrier();
-    const int64_t rows = tile_.rows() / tile_.splits, lanes = ResultLanes();
+    const int64_t rows = tile_.rows() / tile_.splits, lanes = StoredLanes();
     const Value vectors = b_.Index(tile_.columns() / lanes);
     b_.For(b_.ThreadIndex(), b_.Index(rows * tile_.columns() / lanes), tile_.threads(),
            [&](Value v) {
@@ -367,6 +383,10 @@ class ContractionEmitter {
                const Value sum = b_.Load(shared_, accumulator_,
                                          b_.Add(b_.Mul(row, b_.Index(StagedStride())), column),
                                          static_cast<int>(lanes));
+               if (sums_.has_value()) {
+                 b_.Store(sums_->scratch(), sums_->At(slice_, batch_index_, m, n), sum);
+                 return;
+               }
                ContractionIndex index;
                index.batch = index_;
                index.m = SplitNarrowIndex(b_, m, view_.m());
@@ -377,13 +397,8 @@ class ContractionEmitter {
            });
   }
 
-  // Neighbours in a row of the result that are stored at once.
-  int64_t ResultLanes() const {
-    const Dims& space = region_.outputs()[0].shape().dims();
-    const int64_t lanes = std::min(kLanes, VectorElements(region_));
-    const bool whole = view_.result_along() == Along::kN && !space.empty() &&
-                       Mod(view_.n().back(), lanes) == Dim(0) && Mod(space.back(), lanes) == Dim(0);
-    return whole ? lanes : 1;
+  int64_t StoredLanes() const {
+    return sums_.has_value() ? sums_->lanes() : ResultLanes(region_, view_, kLanes);
   }
 
   void Note(const absl::Status& status) {
@@ -398,14 +413,18 @@ class ContractionEmitter {
   const DType dtype_, accumulator_;
   const bool in_steps_;  // long sums of floats are sums of the steps' sums, which keep more digits
   const Tile tile_;
+  int64_t slices_ = 1;
+  std::optional<SliceSums> sums_;
   Indices index_;  // of the block's batch
+  Value slice_, batch_index_;
   Value first_row_, first_column_, row_thread_, column_thread_, shared_;
   absl::Status status_;
 };
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::string& name) {
+absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::string& name,
+                                              const EmitOptions& options) {
   const ir::Graph& region = fusion.region();
   TEKTITE_ASSIGN_OR_RETURN(const ContractionView view, ContractionView::Create(region));
   TEKTITE_RETURN_IF_ERROR(CheckResults(region, view.root()));
@@ -420,12 +439,21 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
     TEKTITE_RETURN_IF_ERROR(EmitFewRows(region, view, result.kernel.get()));
     return result;
   }
-  if (!singles && HasMatrixInstructions(view)) {
-    TEKTITE_RETURN_IF_ERROR(EmitMatrixContraction(region, view, result.kernel.get()));
-    return result;
+  int64_t slices = 1;
+  DType sums = DType::kF32;
+  if (!singles && HasMatrixInstructions(view, options)) {
+    TEKTITE_ASSIGN_OR_RETURN(slices,
+                             EmitMatrixContraction(region, view, options, result.kernel.get()));
+  } else {
+    ContractionEmitter emitter(region, view, result.kernel.get());
+    TEKTITE_RETURN_IF_ERROR(emitter.Run(/*by_tiles=*/!singles));
+    slices = emitter.slices();
+    sums = emitter.accumulator();
   }
-  ContractionEmitter emitter(region, view, result.kernel.get());
-  TEKTITE_RETURN_IF_ERROR(emitter.Run(/*by_tiles=*/!singles));
+  if (slices > 1) {
+    result.then.push_back(loop::MakeKernel(fusion, absl::StrCat(name, "_phase2")));
+    TEKTITE_RETURN_IF_ERROR(EmitSliceSums(region, view, slices, sums, result.then[0].get()));
+  }
   return result;
 }
 

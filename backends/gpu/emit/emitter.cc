@@ -10,9 +10,21 @@ namespace {
 
 using ir::FusionKind;
 
+using EmitPlain = absl::StatusOr<EmittedKernel>(const ir::Node&, const std::string&);
+using Emit = absl::StatusOr<EmittedKernel>(const ir::Node&, const std::string&, const EmitOptions&);
+
+// Takes the options, or knows none.
 struct Emitter {
+  constexpr Emitter(FusionKind kind, EmitPlain* plain) : kind(kind), plain(plain) {}
+  constexpr Emitter(FusionKind kind, Emit* emit) : kind(kind), emit(emit) {}
+  absl::StatusOr<EmittedKernel> Run(const ir::Node& fusion, const std::string& name,
+                                    const EmitOptions& options) const {
+    return emit != nullptr ? emit(fusion, name, options) : plain(fusion, name);
+  }
+
   FusionKind kind;
-  absl::StatusOr<EmittedKernel> (*emit)(const ir::Node&, const std::string&);
+  EmitPlain* plain = nullptr;
+  Emit* emit = nullptr;
 };
 // In order of preference within a kind.
 constexpr Emitter kEmitters[] = {
@@ -52,13 +64,14 @@ int64_t VectorElements(const ir::Graph& region) {
   return kVectorBytes / widest;
 }
 
-absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name) {
+absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name,
+                                         const EmitOptions& options) {
   TEKTITE_RETURN_IF_ERROR(loop::CheckBroadcasts(fusion.region()));
   const FusionKind kind = fusion.fusion_kind();
   absl::Status refusals = Unimplemented("no gpu kernel of kind ", ir::FusionKindName(kind));
   for (const Emitter& emitter : kEmitters) {
     if (kind != emitter.kind) continue;
-    absl::StatusOr<EmittedKernel> emitted = emitter.emit(fusion, name);
+    absl::StatusOr<EmittedKernel> emitted = emitter.Run(fusion, name, options);
     if (emitted.ok()) {
       TEKTITE_RETURN_IF_ERROR(loop::Verify(*emitted->kernel));
       for (const auto& kernel : emitted->then) TEKTITE_RETURN_IF_ERROR(loop::Verify(*kernel));

@@ -23,6 +23,12 @@
 
 namespace tektite::gpu {
 
+// What a kernel may ask of a card, and how it computes.
+struct EmitOptions {
+  int64_t shared_bytes = 99 << 10;  // of a block at most: what the smallest card has
+  bool tf32 = false;                // products of f32 may round their operands to TF32
+};
+
 struct EmittedKernel {
   std::unique_ptr<loop::Kernel> kernel;  // launch is set
   // Launched after it, one after the other, on the same buffers.  All share one scratch, which they
@@ -32,12 +38,14 @@ struct EmittedKernel {
 };
 
 // By the fusion's kind.
-absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name);
+absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name,
+                                         const EmitOptions& options = {});
 
 // softmax(query x key) x value: scores never reach memory.
 absl::StatusOr<EmittedKernel> EmitAttention(const ir::Node& fusion, const std::string& name);
 // Products and convolutions, with an elementwise epilogue.
-absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std::string& name);
+absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std::string& name,
+                                              const EmitOptions& options);
 // Running sums and their like.
 absl::StatusOr<EmittedKernel> EmitCumulative(const ir::Node& fusion, const std::string& name);
 // Elementwise work and data movement: every output element is computed at its own index.

@@ -9,6 +9,7 @@
 
 #include "backends/gpu/emit/few_rows_contraction.h"
 
+#include "backends/gpu/emit/contraction_sizes.h"
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
@@ -34,10 +35,6 @@ constexpr int64_t kTerms = 4;
 constexpr int64_t kFewestTerms = 32;
 // Columns of a warp, of weights [n][k].
 constexpr int64_t kColumns = 2;
-// Blocks that keep a large card busy.
-constexpr int64_t kManyBlocks = 132;
-// A number of columns that is not known.
-constexpr int64_t kUsual = 1024;
 // A sector of memory, which is read whole, is two vectors.
 constexpr int64_t kFewestThreads = 4;
 
@@ -128,7 +125,7 @@ class FewRows {
       }
     });
     b_.Barrier();
-    const int64_t lanes = ResultLanes(), vectors = columns / lanes;
+    const int64_t lanes = ResultLanes(region_, view_, lanes_), vectors = columns / lanes;
     b_.For(thread, b_.Index(rows_ * vectors), kThreads, [&](Value v) {
       const Value row = b_.DivNarrow(v, vectors);
       const Value at = b_.Mul(b_.RemNarrow(v, vectors), b_.Index(lanes));
@@ -230,15 +227,6 @@ class FewRows {
       }
     }
     return elements;
-  }
-
-  // Neighbours in a row of the result that are stored at once.
-  int64_t ResultLanes() const {
-    const Dims& space = region_.outputs()[0].shape().dims();
-    const int64_t lanes = std::min(lanes_, VectorElements(region_));
-    const bool whole = view_.result_along() == Along::kN && !space.empty() &&
-                       Mod(view_.n().back(), lanes) == Dim(0) && Mod(space.back(), lanes) == Dim(0);
-    return whole ? lanes : 1;
   }
 
   void Store(Value row, Value column, Value sum, int64_t lanes) {

@@ -1,23 +1,26 @@
-// Products of f16 or bf16 with matrix instructions, sums in f32.
+// Products of f16, bf16, or f32 in TF32, with matrix instructions, sums in f32.
 //
-//   for k in steps of kDepth, kStages of them in shared memory:
+//   for k in steps of kDepthBytes, some of them in shared memory:
 //     wait for the oldest step, meet                    cp.async, a barrier
-//     send for the step that is kStages - 1 ahead       16 bytes a copy
-//     sums += lhs x rhs                                 ldmatrix, mma.m16n8k16
+//     send for the step that is furthest ahead          16 bytes a copy
+//     sums += lhs x rhs                                 ldmatrix, mma.m16n8k16 or m16n8k8
 //   sums -> shared memory -> epilogue, whole rows
 //
 // Warps lie side by side in the block's tile, each with tiles of 16 x 8 results of its own.
 // Operands whose rows are not whole, aligned vectors, and those that are worked out on the way,
 // pass through registers, element by element; the steps and their order are the same.
 #include <algorithm>
+#include <optional>
 
+#include "backends/gpu/emit/contraction_sizes.h"
 #include "backends/gpu/emit/contraction_view.h"
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/matrix_tile.h"
+#include "backends/gpu/emit/operand_reader.h"
 #include "backends/gpu/emit/root_epilogue.h"
+#include "backends/gpu/emit/split_sums.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
-#include "jit/llvm/alignment.h"
 #include "jit/llvm/emit/region_kernel.h"
 #include "jit/llvm/warp_matrix.h"
 
@@ -29,18 +32,15 @@ using ir::Dims;
 using ir::DType;
 using loop::Indices;
 using loop::kMatrixColumns;
-using loop::kMatrixDepth;
 using loop::kMatrixRows;
 using loop::Value;
 using Along = ContractionView::Along;
 using Values = std::vector<Value>;
 
-// Elements of k in a step, and steps in shared memory.
-constexpr int64_t kDepth = 32, kStages = 3;
-// Blocks that keep a large card busy.
-constexpr int64_t kManyBlocks = 132;
-// A number of rows or columns that is not known.
-constexpr int64_t kUsual = 1024;
+// Bytes of an operand's row or column in a step.
+constexpr int64_t kDepthBytes = 64;
+// Steps in shared memory at most, and at least: one is multiplied while others are on their way.
+constexpr int64_t kMostStages = 4, kFewestStages = 2;
 // All registers of a thread: the sums alone are 64.
 constexpr int kResidentThreads = 256;
 // Single elements that are under way at once; fewer where their indices take long to work out
@@ -58,7 +58,8 @@ struct Tile {
   int64_t columns() const { return across * warp_columns(); }
   int64_t threads() const { return down * across * loop::kWarpThreads; }
 };
-constexpr Tile kLarge = {2, 4, 4, 4}, kMedium = {2, 2, 2, 4}, kFlat = {1, 4, 1, 4};
+constexpr Tile kHuge = {2, 4, 4, 8}, kLarge = {2, 4, 4, 4}, kMedium = {2, 2, 2, 4},
+               kFlat = {1, 4, 1, 4};
 
 // An operand's part in a step.
 struct Side {
@@ -73,7 +74,8 @@ struct Side {
 
 class MatrixContraction {
  public:
-  MatrixContraction(const ir::Graph& region, const ContractionView& view, loop::Kernel* kernel)
+  MatrixContraction(const ir::Graph& region, const ContractionView& view,
+                    const EmitOptions& options, loop::Kernel* kernel)
       : region_(region),
         view_(view),
         kernel_(*kernel),
@@ -83,41 +85,65 @@ class MatrixContraction {
         n_(Product(view.n())),
         k_(Product(view.k())),
         dtype_(view.root().operand_shape(0).dtype()),
-        tile_(ChooseTile()),
+        bytes_(ir::DTypeBytes(dtype_)),
+        depth_(kDepthBytes / bytes_),
+        reader_(&b_, region, dtype_),
+        tile_(ChooseTile(options)),
+        stages_(MostStages(tile_, options)),
         lhs_(MakeSide(true)),
         rhs_(MakeSide(false)) {}
 
-  absl::Status Run() {
+  // Returns how many blocks share a result's terms.
+  absl::StatusOr<int64_t> Run() {
     for (const Dim& size : {m_, n_, k_}) Note(RequireNarrow(kernel_, size));
     const Dim row_tiles = CeilDiv(m_, tile_.rows()), column_tiles = CeilDiv(n_, tile_.columns());
     kernel_.launch.threads = static_cast<int>(tile_.threads());
-    kernel_.launch.blocks = batch_ * row_tiles * column_tiles;
+    const Dim blocks = batch_ * row_tiles * column_tiles;
+    slices_ = ChooseSlices(blocks, k_);
+    kernel_.launch.blocks = Dim(slices_) * blocks;
     kernel_.launch.resident_threads = kResidentThreads;
-    const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {batch_, row_tiles, column_tiles});
-    index_ = SplitNarrowIndex(b_, block[0].base, view_.batch());
-    first_row_ = b_.Mul(block[1].base, b_.Index(tile_.rows()));
-    first_column_ = b_.Mul(block[2].base, b_.Index(tile_.columns()));
+    const Indices block =
+        SplitNarrowIndex(b_, b_.BlockIndex(), {slices_, batch_, row_tiles, column_tiles});
+    slice_ = block[0].base;
+    batch_index_ = block[1].base;
+    index_ = SplitNarrowIndex(b_, batch_index_, view_.batch());
+    first_row_ = b_.Mul(block[2].base, b_.Index(tile_.rows()));
+    first_column_ = b_.Mul(block[3].base, b_.Index(tile_.columns()));
+    if (slices_ > 1) sums_.emplace(&b_, view_, slices_, DType::kF32);
     const Value warp = b_.DivNarrow(b_.ThreadIndex(), loop::kWarpThreads);
     warp_row_ = b_.DivNarrow(warp, tile_.across);
     warp_column_ = b_.RemNarrow(warp, tile_.across);
-    // The sums are staged where the steps were; a float is two elements.
-    shared_ = b_.AllocateShared(
-        dtype_, std::max(kStages * StageElements(), 2 * StagedRows() * StagedStride()));
+    // The sums are staged where the steps were.
+    const int64_t staged = StagedRows() * StagedStride() * ir::DTypeBytes(DType::kF32) / bytes_;
+    shared_ = b_.AllocateShared(dtype_, std::max(stages_ * StageElements(), staged));
 
     Values sums(static_cast<size_t>(tile_.row_parts * tile_.column_parts),
                 b_.Splat(b_.Float(DType::kF32, 0), loop::kSumLanes));
     if (k_ != Dim(0)) sums = Accumulate(std::move(sums));
     Finish(sums);
-    return status_;
+    Note(reader_.status());
+    TEKTITE_RETURN_IF_ERROR(status_);
+    return slices_;
   }
 
  private:
-  Tile ChooseTile() const {
+  // Tiles that keep a card busy and have stages enough, the largest first: with a tile's size grows
+  // what is computed for an element that is loaded.
+  Tile ChooseTile(const EmitOptions& options) const {
     const int64_t rows = m_.value_or(kUsual), columns = n_.value_or(kUsual);
     if (rows <= kFlat.rows()) return kFlat;
-    if (rows <= kMedium.rows() || columns <= kMedium.columns()) return kMedium;
-    const Dim blocks = batch_ * CeilDiv(m_, kLarge.rows()) * CeilDiv(n_, kLarge.columns());
-    return blocks.value_or(kManyBlocks) >= kManyBlocks ? kLarge : kMedium;
+    for (const Tile& tile : {kHuge, kLarge}) {
+      if (rows <= tile.rows() / 2 || columns <= tile.columns() / 2) continue;
+      const Dim blocks = batch_ * CeilDiv(m_, tile.rows()) * CeilDiv(n_, tile.columns());
+      if (blocks.value_or(kManyBlocks) < kManyBlocks) continue;
+      if (MostStages(tile, options) == kMostStages) return tile;
+    }
+    return kMedium;
+  }
+
+  static int64_t MostStages(const Tile& tile, const EmitOptions& options) {
+    const int64_t stage_bytes = (tile.rows() + tile.columns()) * kDepthBytes;
+    return std::clamp(options.shared_bytes / stage_bytes, kFewestStages, kMostStages);
   }
 
   Side MakeSide(bool is_lhs) {
@@ -128,16 +154,18 @@ class MatrixContraction {
     const Dims& run = along_k ? view_.k() : is_lhs ? view_.m() : view_.n();
     // Through other ops neighbours may not stay neighbours.
     const bool vectors = along != Along::kNothing && operand->op() == ir::Op::kParameter &&
-                         !run.empty() && Mod(run.back(), MatrixTile::kChunk) == Dim(0);
+                         !run.empty() && Mod(run.back(), MatrixTile::Chunk(bytes_)) == Dim(0);
     return {operand,
             is_lhs,
             is_lhs ? m_ : n_,
             along_k,
             vectors,
-            MatrixTile(&b_, dtype_, along_k ? width : kDepth, along_k ? kDepth : width),
-            is_lhs ? 0 : tile_.rows() * kDepth};
+            MatrixTile(&b_, dtype_, {along_k ? width : depth_, along_k ? depth_ : width, !along_k}),
+            is_lhs ? 0 : tile_.rows() * depth_};
   }
-  int64_t StageElements() const { return (tile_.rows() + tile_.columns()) * kDepth; }
+  int64_t StageElements() const { return (tile_.rows() + tile_.columns()) * depth_; }
+
+  static ir::Value OperandOf(const Side& side) { return {const_cast<ir::Node*>(side.operand), 0}; }
 
   Value Both(Value a, Value b) { return a && b ? b_.And(a, b) : a ? a : b; }
 
@@ -147,7 +175,7 @@ class MatrixContraction {
                                      bool is_chunk) {
     const Value k = b_.Add(first, side.along_k ? column : row);
     const Value at = b_.Add(side.is_lhs ? first_row_ : first_column_, side.along_k ? row : column);
-    const int64_t lanes = is_chunk ? MatrixTile::kChunk : 1;
+    const int64_t lanes = is_chunk ? side.tile.chunk() : 1;
     ContractionIndex index;
     index.batch = index_;
     index.k = SplitNarrowIndex(b_, k, view_.k(), side.along_k ? lanes : 1);
@@ -162,43 +190,12 @@ class MatrixContraction {
     return element;
   }
 
-  // What of the operand there is, zero where there is nothing.
-  Value Read(const Side& side, const ContractionView::Element& element, int lanes) {
-    return b_.IfElse(
-        element.inside,
-        [&] {
-          loop::ElementEmitter e(&b_, lanes);
-          loop::BindParameters(e, region_);
-          const ir::Value v{const_cast<ir::Node*>(side.operand), 0};
-          const Value read = lanes > 1 ? e.EmitVector(v, element.at) : e.Emit(v, element.at);
-          Note(e.status());
-          return Values{read};
-        },
-        [&] { return Values{b_.Splat(b_.Float(dtype_, 0), lanes)}; })[0];
-  }
-
-  Value LinearIndex(const ir::Shape& shape, const Indices& at) {
-    const Dims strides = ir::RowMajorStrides(shape.dims());
-    Value linear = b_.Index(0);
-    for (size_t i = 0; i < at.size(); ++i) {
-      if (shape.dim(static_cast<int>(i)) == Dim(1)) continue;
-      linear = b_.Add(linear, b_.Mul(at[i].base, b_.Index(strides[i])));
-    }
-    return linear;
-  }
-
   void FetchChunk(const Side& side, Value first, Value stage, Value number) {
     const Value row = b_.DivNarrow(number, side.tile.chunks());
     const Value chunk = b_.RemNarrow(number, side.tile.chunks());
-    const auto element = ElementAt(side, first, row, b_.Mul(chunk, b_.Index(MatrixTile::kChunk)),
+    const auto element = ElementAt(side, first, row, b_.Mul(chunk, b_.Index(side.tile.chunk())),
                                    /*is_chunk=*/true);
-    const Value to = b_.Add(stage, side.tile.Chunk(row, chunk));
-    const Value from = LinearIndex(side.operand->shape(), element.at);
-    const Value buffer = b_.Buffer(static_cast<int>(side.operand->Int(ir::Attr::index)));
-    if (loop::KnownAlignment(buffer, dtype_, from) >= loop::kMatrixRowBytes) {
-      return b_.CopyAsync(shared_, to, buffer, from, dtype_, element.inside);
-    }
-    b_.Store(shared_, to, Read(side, element, static_cast<int>(MatrixTile::kChunk)));
+    reader_.Copy(OperandOf(side), element, shared_, b_.Add(stage, side.tile.ChunkAt(row, chunk)));
   }
 
   // Elements one by one, from `first_round` on: all of them are under way before one is kept.
@@ -209,7 +206,8 @@ class MatrixContraction {
       const Value row = b_.DivNarrow(number, side.tile.columns());
       const Value column = b_.RemNarrow(number, side.tile.columns());
       places.push_back(b_.Add(stage, side.tile.Element(row, column)));
-      elements.push_back(Read(side, ElementAt(side, first, row, column, /*is_chunk=*/false), 1));
+      elements.push_back(reader_.Read(OperandOf(side),
+                                      ElementAt(side, first, row, column, /*is_chunk=*/false), 1));
     }
     for (size_t i = 0; i < places.size(); ++i) b_.Store(shared_, places[i], elements[i]);
   }
@@ -224,11 +222,11 @@ class MatrixContraction {
     stage = b_.Add(stage, b_.Index(side.at));
     if (!side.vectors) {
       const int64_t rounds = side.tile.elements() / tile_.threads();
-      const int64_t at_once = view_.k().size() > 1 ? kHeavyAtOnce : kAtOnce;
+      const int64_t at_once = std::min(view_.k().size() > 1 ? kHeavyAtOnce : kAtOnce, rounds);
       return b_.For(b_.Index(0), b_.Index(rounds), at_once,
                     [&](Value round) { FetchElements(side, first, stage, round, at_once); });
     }
-    const int64_t chunks = side.tile.elements() / MatrixTile::kChunk;
+    const int64_t chunks = side.tile.rows() * side.tile.chunks();
     for (int64_t round = 0; round < CeilDiv(chunks, tile_.threads()); ++round) {
       const Value number = Number(b_.Index(round));
       if (chunks % tile_.threads() == 0) {
@@ -241,26 +239,32 @@ class MatrixContraction {
   }
 
   Value StageAt(Value step) {
-    return b_.Mul(b_.RemNarrow(step, kStages), b_.Index(StageElements()));
+    return b_.Mul(b_.RemNarrow(step, stages_), b_.Index(StageElements()));
   }
 
   // The first trips only fetch: so that code is there once.
   Values Accumulate(Values zeros) {
-    constexpr int64_t kAhead = kStages - 1;
+    const int64_t ahead = stages_ - 1;
+    Value begin = b_.Index(0), end = b_.Index(k_);
+    if (slices_ > 1) {
+      const int64_t terms = RoundUp(CeilDiv(k_.value(), slices_), depth_);
+      begin = b_.Mul(slice_, b_.Index(terms));
+      end = b_.Min(b_.Add(begin, b_.Index(terms)), end);
+    }
     const Values sums =
-        b_.For(b_.Index(-kAhead * kDepth), b_.Index(k_), kDepth, std::move(zeros),
+        b_.For(b_.Sub(begin, b_.Index(ahead * depth_)), end, depth_, std::move(zeros),
                [&](Value first, absl::Span<const Value> carried) {
                  const Values before(carried.begin(), carried.end());
-                 const Value next = b_.Add(first, b_.Index(kAhead * kDepth));
-                 const Value step = b_.DivNarrow(next, kDepth);
+                 const Value next = b_.Add(first, b_.Index(ahead * depth_));
+                 const Value step = b_.DivNarrow(next, depth_);
                  // The oldest stage has arrived, and nobody reads the one that is filled now.
-                 b_.WaitForCopies(static_cast<int>(kAhead - 1));
+                 b_.WaitForCopies(static_cast<int>(ahead - 1));
                  b_.Barrier();
                  Fetch(lhs_, next, StageAt(step));
                  Fetch(rhs_, next, StageAt(step));
                  b_.CommitCopies();
                  return b_.IfElse(
-                     b_.Compare("ge", first, b_.Index(0)),
+                     b_.Compare("ge", first, begin),
                      [&] { return Multiply(StageAt(b_.Add(step, b_.Index(1))), before); },
                      [&] { return before; });
                });
@@ -272,15 +276,15 @@ class MatrixContraction {
     const Value lhs = b_.Add(stage, b_.Index(lhs_.at)), rhs = b_.Add(stage, b_.Index(rhs_.at));
     const Value row = b_.Mul(warp_row_, b_.Index(tile_.warp_rows()));
     const Value column = b_.Mul(warp_column_, b_.Index(tile_.warp_columns()));
-    for (int64_t k = 0; k < kDepth; k += kMatrixDepth) {
+    for (int64_t k = 0; k < depth_; k += loop::MatrixDepth(bytes_)) {
       std::vector<Values> a;
       for (int64_t i = 0; i < tile_.row_parts; ++i) {
         const Value at = b_.Add(row, b_.Index(i * kMatrixRows));
-        a.push_back(lhs_.tile.Left(shared_, lhs, at, k, !lhs_.along_k));
+        a.push_back(lhs_.tile.Left(shared_, lhs, at, k));
       }
       for (int64_t j = 0; j < tile_.column_parts; j += 2) {
         const Value at = b_.Add(column, b_.Index(j * kMatrixColumns));
-        const Values pair = rhs_.tile.Right(shared_, rhs, k, at, !rhs_.along_k);
+        const Values pair = rhs_.tile.Right(shared_, rhs, k, at);
         for (int64_t i = 0; i < tile_.row_parts; ++i) {
           for (int64_t half = 0; half < 2; ++half) {
             Value& sum = sums[static_cast<size_t>(i * tile_.column_parts + j + half)];
@@ -327,7 +331,7 @@ class MatrixContraction {
 
   // The rows of the result from `first` on.
   void StoreStaged(Value first) {
-    const int64_t lanes = ResultLanes(), vectors = tile_.columns() / lanes;
+    const int64_t lanes = StoredLanes(), vectors = tile_.columns() / lanes;
     b_.For(b_.ThreadIndex(), b_.Index(StagedRows() * vectors), tile_.threads(), [&](Value v) {
       const Value row = b_.DivNarrow(v, vectors),
                   column = b_.Mul(b_.RemNarrow(v, vectors), b_.Index(lanes));
@@ -337,6 +341,10 @@ class MatrixContraction {
       b_.If(exists, [&] {
         const Value at = b_.Add(b_.Mul(row, b_.Index(StagedStride())), column);
         const Value sum = b_.Load(shared_, DType::kF32, at, static_cast<int>(lanes));
+        if (sums_.has_value()) {
+          b_.Store(sums_->scratch(), sums_->At(slice_, batch_index_, m, n), sum);
+          return;
+        }
         ContractionIndex index;
         index.batch = index_;
         index.m = SplitNarrowIndex(b_, m, view_.m());
@@ -347,13 +355,9 @@ class MatrixContraction {
     });
   }
 
-  // Neighbours in a row of the result that are stored at once.
-  int64_t ResultLanes() const {
-    const Dims& space = region_.outputs()[0].shape().dims();
-    const int64_t lanes = VectorElements(region_);
-    const bool whole = view_.result_along() == Along::kN && !space.empty() &&
-                       Mod(view_.n().back(), lanes) == Dim(0) && Mod(space.back(), lanes) == Dim(0);
-    return whole ? lanes : 1;
+  int64_t StoredLanes() const {
+    return sums_.has_value() ? sums_->lanes()
+                             : ResultLanes(region_, view_, VectorElements(region_));
   }
 
   void Note(const absl::Status& status) {
@@ -366,8 +370,15 @@ class MatrixContraction {
   loop::Builder b_;
   const Dim batch_, m_, n_, k_;
   const DType dtype_;
+  const int bytes_;      // of an element
+  const int64_t depth_;  // of a step
+  OperandReader reader_;
   const Tile tile_;
+  const int64_t stages_;
   const Side lhs_, rhs_;
+  int64_t slices_ = 1;
+  std::optional<SliceSums> sums_;
+  Value slice_, batch_index_;
   Indices index_;  // of the block's batch
   Value first_row_, first_column_, warp_row_, warp_column_, shared_;
   absl::Status status_;
@@ -375,15 +386,16 @@ class MatrixContraction {
 
 }  // namespace
 
-bool HasMatrixInstructions(const ContractionView& view) {
+bool HasMatrixInstructions(const ContractionView& view, const EmitOptions& options) {
   const DType dtype = view.root().operand_shape(0).dtype();
-  return (dtype == DType::kF16 || dtype == DType::kBF16) &&
+  return (dtype == DType::kF16 || dtype == DType::kBF16 ||
+          (dtype == DType::kF32 && options.tf32)) &&
          view.root().operand_shape(1).dtype() == dtype;
 }
 
-absl::Status EmitMatrixContraction(const ir::Graph& region, const ContractionView& view,
-                                   loop::Kernel* kernel) {
-  return MatrixContraction(region, view, kernel).Run();
+absl::StatusOr<int64_t> EmitMatrixContraction(const ir::Graph& region, const ContractionView& view,
+                                              const EmitOptions& options, loop::Kernel* kernel) {
+  return MatrixContraction(region, view, options, kernel).Run();
 }
 
 }  // namespace tektite::gpu

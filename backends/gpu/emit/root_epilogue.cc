@@ -1,7 +1,9 @@
 #include "backends/gpu/emit/root_epilogue.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -31,6 +33,14 @@ absl::Status CheckResults(const ir::Graph& region, const Node& root) {
     return Unimplemented(root.Describe(), ": results of another size");
   }
   return absl::OkStatus();
+}
+
+int64_t ResultLanes(const ir::Graph& region, const ContractionView& view, int64_t most) {
+  const Dims& space = region.outputs()[0].shape().dims();
+  const int64_t lanes = std::min(most, VectorElements(region));
+  const bool whole = view.result_along() == ContractionView::Along::kN && !space.empty() &&
+                     Mod(view.n().back(), lanes) == Dim(0) && Mod(space.back(), lanes) == Dim(0);
+  return whole ? lanes : 1;
 }
 
 Indices SplitIndex(loop::Builder& b, Value linear, const Dims& sizes, int64_t lanes) {

@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "backends/gpu/emit/contraction_view.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/emit/element_emitter.h"
 
@@ -29,6 +30,10 @@ void ForEachResult(loop::Builder& b, const ir::Node& root,
 // on, the last index of which goes by the lane.
 absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const ir::Node& root,
                           loop::Indices at, loop::Value value, int lanes);
+
+// Neighbours in a row of a contraction's result that are stored at once: a power of two, at most
+// `most`.
+int64_t ResultLanes(const ir::Graph& region, const ContractionView& view, int64_t most);
 
 // A linear index (s64) as one for each dimension, the last of which goes by the lane.
 loop::Indices SplitIndex(loop::Builder& b, loop::Value linear, const ir::Dims& sizes,

@@ -1,5 +1,7 @@
 // What the threads of a warp do together with matrices, and copies in the background.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "backends/gpu/interpreter/block_execution.h"
 #include "jit/base/status.h"
@@ -10,8 +12,6 @@ using loop::Code;
 using loop::Instr;
 using loop::kLoadedRows;
 using loop::kMatrixColumns;
-using loop::kMatrixDepth;
-using loop::kMatrixPartLanes;
 using loop::kMatrixRowBytes;
 using loop::kMatrixRows;
 using loop::kWarpThreads;
@@ -19,9 +19,21 @@ using loop::MatrixPlace;
 
 namespace {
 
-constexpr int kElementBytes = 2;
+// To 10 bits after the point, to nearest, ties away from zero.
+float RoundedToTf32(float v) {
+  if (std::isnan(v)) return v;
+  constexpr uint32_t kDropped = 13;
+  uint32_t bits;
+  std::memcpy(&bits, &v, sizeof(bits));
+  bits = (bits + (1u << (kDropped - 1))) >> kDropped << kDropped;
+  std::memcpy(&v, &bits, sizeof(bits));
+  return v;
+}
 
-float Widened(ir::DType dtype, uint16_t bits) {
+// What a product sees of an element.
+float Factor(ir::DType dtype, ThreadValues& part, int thread, int lane) {
+  if (dtype == ir::DType::kF32) return RoundedToTf32(part.Get<float>(thread, lane));
+  const auto bits = part.Get<uint16_t>(thread, lane);
   if (dtype == ir::DType::kF16) {
     ir::Half v;
     v.bits = bits;
@@ -59,16 +71,18 @@ absl::Status BlockExecution::RunMatrix(const Instr& instr, const Mask& mask) {
 
 absl::Status BlockExecution::RunWarpMultiply(const Instr& instr, int warp) {
   const ir::DType dtype = instr.operands[0].dtype();
-  float a[kMatrixRows][kMatrixDepth], b[kMatrixDepth][kMatrixColumns];
+  constexpr int kMostDepth = loop::MatrixDepth(2);
+  const int bytes = ir::DTypeBytes(dtype), lanes = loop::PartLanes(bytes);
+  float a[kMatrixRows][kMostDepth], b[kMostDepth][kMatrixColumns];
   float sums[kMatrixRows][kMatrixColumns];
   constexpr int kParts = loop::kLeftParts + loop::kRightParts;
   for (int t = 0; t < kWarpThreads; ++t) {
     for (int i = 0; i < kParts; ++i) {
       const bool left = i < loop::kLeftParts;
-      for (int lane = 0; lane < kMatrixPartLanes; ++lane) {
-        const float v = Widened(dtype, Operand(instr, i).Get<uint16_t>(warp + t, lane));
-        const MatrixPlace at =
-            left ? loop::LeftPlace(t, i, lane) : loop::RightPlace(t, i - loop::kLeftParts, lane);
+      for (int lane = 0; lane < lanes; ++lane) {
+        const float v = Factor(dtype, Operand(instr, i), warp + t, lane);
+        const MatrixPlace at = left ? loop::LeftPlace(t, i, lane, lanes)
+                                    : loop::RightPlace(t, i - loop::kLeftParts, lane, lanes);
         (left ? a[at.row][at.column] : b[at.row][at.column]) = v;
       }
     }
@@ -78,7 +92,7 @@ absl::Status BlockExecution::RunWarpMultiply(const Instr& instr, int warp) {
     }
   }
   for (int row = 0; row < kMatrixRows; ++row) {
-    for (int k = 0; k < kMatrixDepth; ++k) {
+    for (int k = 0; k < loop::MatrixDepth(bytes); ++k) {
       for (int column = 0; column < kMatrixColumns; ++column) {
         sums[row][column] += a[row][k] * b[k][column];
       }
@@ -98,20 +112,21 @@ absl::Status BlockExecution::RunWarpMultiply(const Instr& instr, int warp) {
 absl::Status BlockExecution::RunLoadMatrices(const Instr& instr, int warp) {
   const bool transposed = instr.immediate != 0;
   const int matrices = static_cast<int>(instr.results.size());
+  const int bytes = ir::DTypeBytes(instr.access), columns = kMatrixRowBytes / bytes;
   for (int i = 0; i < matrices; ++i) {
     ThreadValues& part = values_[instr.number][static_cast<size_t>(i)];
     for (int row = 0; row < kLoadedRows; ++row) {
       const int names = warp + i * kLoadedRows + row;
       Place place = Operand(instr, 0).Get<Place>(names);
-      place.offset += Operand(instr, 1).Get<int64_t>(names) * kElementBytes;
-      // Two elements, or one, at a time; the first by an address of 16 bytes.
-      const int lanes = transposed ? 1 : kMatrixPartLanes;
-      for (int column = 0; column < kLoadedRows; column += lanes) {
-        const int t = warp + (transposed ? column * 4 + row / 2 : row * 4 + column / 2);
-        const int64_t alignment = column == 0 ? kMatrixRowBytes : kElementBytes;
+      place.offset += Operand(instr, 1).Get<int64_t>(names) * bytes;
+      // A part's elements, or one, at a time; the first by an address of 16 bytes.
+      const int lanes = transposed ? 1 : loop::PartLanes(bytes);
+      for (int column = 0; column < columns; column += lanes) {
+        const int t = warp + (transposed ? column * 4 + row / 2 : row * 4 + column / lanes);
+        const int64_t alignment = column == 0 ? kMatrixRowBytes : bytes;
         const absl::Status read =
-            memory_.Read(t, {place.region, place.offset + column * kElementBytes},
-                         lanes * kElementBytes, alignment, part.at(t, transposed ? row % 2 : 0));
+            memory_.Read(t, {place.region, place.offset + column * bytes}, lanes * bytes, alignment,
+                         part.at(t, transposed ? row % 2 : 0));
         if (!read.ok()) return Fault(instr, t, read);
       }
     }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -14,6 +15,9 @@ namespace {
 
 constexpr CuResult kNotFound = 500, kInvalidHandle = 400, kNotInitialized = 3,
                    kInvalidContext = 201, kInvalidDevice = 101, kCaptureUnsupported = 900;
+
+// Shared memory of a block of the newest cards, and what a multiprocessor keeps for each block.
+constexpr int kMostShared = 227 << 10, kOfABlock = 1 << 10;
 
 thread_local std::vector<CuContext> contexts;
 
@@ -380,18 +384,30 @@ CuResult cuFuncGetAttribute(int* value, CuFunctionAttribute attribute, CuFunctio
   return kCuSuccess;
 }
 
-CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction, int threads, size_t) {
+CuResult cuFuncSetAttribute(CuFunction function, CuFunctionAttribute attribute, int value) {
+  ENTER(EnterContext("cuFuncSetAttribute"));
+  if (attribute != kCuMostDynamicShared || value > kMostShared) return kCuInvalidValue;
+  *reinterpret_cast<Function*>(function)->most_dynamic_shared = value;
+  return kCuSuccess;
+}
+
+CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction, int threads,
+                                                     size_t shared_bytes) {
   ENTER(EnterContext("cuOccupancyMaxActiveBlocksPerMultiprocessor"));
-  *blocks = 2048 / threads;
+  *blocks = std::min(2048 / threads,
+                     (kMostShared + kOfABlock) / (static_cast<int>(shared_bytes) + kOfABlock));
   return kCuSuccess;
 }
 
 CuResult cuLaunchKernel(CuFunction function, unsigned blocks_x, unsigned blocks_y,
                         unsigned blocks_z, unsigned threads_x, unsigned threads_y,
-                        unsigned threads_z, unsigned, CuStream stream, void** parameters, void**) {
+                        unsigned threads_z, unsigned shared_bytes, CuStream stream,
+                        void** parameters, void**) {
   ENTER(EnterOn("cuLaunchKernel", stream));
   if (blocks_x == 0 || blocks_y != 1 || blocks_z != 1 || threads_x == 0 || threads_x > 1024 ||
-      threads_y != 1 || threads_z != 1) {
+      threads_y != 1 || threads_z != 1 ||
+      static_cast<int>(shared_bytes) >
+          *reinterpret_cast<Function*>(function)->most_dynamic_shared) {
     return kCuInvalidValue;
   }
   CuAddress frame;

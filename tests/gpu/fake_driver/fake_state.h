@@ -81,6 +81,8 @@ struct Module {
 struct Function {
   std::string name;
   uint64_t image;
+  std::shared_ptr<std::atomic<int>> most_dynamic_shared =
+      std::make_shared<std::atomic<int>>(48 << 10);
 };
 
 struct Failure {
