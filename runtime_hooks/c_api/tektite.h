@@ -37,7 +37,7 @@ typedef enum tektite_code {
   TEKTITE_NOT_FOUND = 5,
   TEKTITE_RESOURCE_EXHAUSTED = 8,
   TEKTITE_FAILED_PRECONDITION = 9,
-  TEKTITE_ABORTED = 10, /* the card that the code is for was lost to this process */
+  TEKTITE_ABORTED = 10,       /* the card that the code is for was lost to this process */
   TEKTITE_UNIMPLEMENTED = 12, /* no code for this graph or shape: an ordinary answer */
   TEKTITE_INTERNAL = 13,
   TEKTITE_UNAVAILABLE = 14 /* not compiled yet: use the host's kernels meanwhile; of a compiler:
@@ -137,6 +137,7 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
  *  "loaded_kernels": n, "disk": {"hits": n, "misses": n, ...},
  *  "split_fusions": n, "interpreted_kernels": n, "unsettled_graphs": n (simplifying was cut off),
+ *  "host_side_kernels": n (steps of a card's programs that the host runs),
  *  "weight_bytes": n, "arena_bytes": n,
  *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
  *  "fallback_examples": {"REASON_CODE": "message of the first"}}
