@@ -41,6 +41,10 @@ KernelImage OfLaunch(const ir::Graph& region, const loop::Kernel& kernel, const 
 }
 
 std::string Describe(const KernelImage& image) {
+  if (!image.product.empty()) {
+    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Read(image.product);
+    return absl::StrCat("cuBLASLt: ", product.ok() ? product->ToString() : "an unknown product");
+  }
   const Resources& r = image.code.cubin.resources;
   std::string text = absl::StrCat(image.threads, " threads a block");
   if (image.resident_blocks > 0) {
@@ -65,6 +69,21 @@ KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitte
   return image;
 }
 
+KernelImage KernelImage::Of(const std::string& name, const PreparedProduct& prepared) {
+  const MatrixProduct& product = prepared.product();
+  const int64_t elements = product.m * product.k + product.k * product.n + product.m * product.n;
+  KernelImage image;
+  image.name = name;
+  image.blocks = image.launch.Add(Dim(1));
+  image.scratch_bytes = image.launch.Add(Dim(prepared.workspace_bytes()));
+  image.moved_bytes =
+      image.launch.Add(Dim(product.batch) * Dim(elements) * Dim(ir::DTypeBytes(product.dtype)));
+  image.num_buffers = product.operands + 1;
+  image.threads = 1;
+  image.product = product.Write();
+  return image;
+}
+
 std::string KernelImage::Write() const {
   ByteWriter w;
   w.String(name);
@@ -81,6 +100,7 @@ std::string KernelImage::Write() const {
   for (const auto resource : kResources) w.I64(code.cubin.resources.*resource);
   w.String(code.cubin.bytes);
   w.String(code.ptx);
+  w.String(product);
   w.U64(then.size());
   for (const KernelImage& next : then) w.String(next.Write());
   return w.Take();
@@ -111,6 +131,7 @@ absl::StatusOr<KernelImage> KernelImage::Read(absl::string_view bytes) {
   for (const auto resource : kResources) image.code.cubin.resources.*resource = r.I64();
   image.code.cubin.bytes = std::string(r.String());
   image.code.ptx = std::string(r.String());
+  image.product = std::string(r.String());
   image.then.resize(r.Count(kLeastBytes));
   for (KernelImage& next : image.then) {
     TEKTITE_ASSIGN_OR_RETURN(next, Read(r.String()));
@@ -119,6 +140,10 @@ absl::StatusOr<KernelImage> KernelImage::Read(absl::string_view bytes) {
   if (!r.AtEnd() || image.threads < 1 || image.threads > loop::kMostThreads ||
       image.sizes.num_symbols() != image.launch.num_symbols()) {
     return refusal();
+  }
+  if (!image.product.empty()) {
+    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Read(image.product);
+    if (!product.ok() || image.num_buffers != product->operands + 1) return refusal();
   }
   return image;
 }

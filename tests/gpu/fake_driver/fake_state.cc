@@ -102,6 +102,13 @@ int64_t Memory::held_bytes() const {
   return held_bytes_;
 }
 
+namespace {
+thread_local double* clock_of_this_thread = nullptr;
+}  // namespace
+
+double Stream::Now() { return *clock_of_this_thread; }
+void Stream::Pass(double microseconds) { *clock_of_this_thread += microseconds; }
+
 Stream::Stream() : thread_([this] { Serve(); }) {}
 
 Stream::~Stream() {
@@ -137,6 +144,7 @@ bool Stream::EndCapture(std::vector<Work>* recorded) {
 }
 
 void Stream::Serve() {
+  clock_of_this_thread = &clock_;
   int64_t number = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
@@ -218,6 +226,7 @@ void State::Reset() {
   major = 9;
   minor = 0;
   card_bytes = size_t{4} << 30;
+  launch_microseconds = 10;
   runner = nullptr;
   failures.clear();
   calls.clear();
