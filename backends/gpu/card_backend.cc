@@ -12,8 +12,10 @@
 #include "absl/strings/strip.h"
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/codegen/emit_ptx.h"
+#include "backends/gpu/cublaslt/prepared_product.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/driver/driver.h"
+#include "jit/backend/candidates.h"
 #include "jit/base/log.h"
 #include "jit/base/replace_file.h"
 #include "jit/base/status.h"
@@ -31,14 +33,15 @@ void Dump(const std::string& directory, const loop::Kernel& kernel, const Device
   }
 }
 
-class CardBackend final : public backend::Backend {
+class CardBackend final : public backend::Backend, public backend::Candidates {
  public:
   CardBackend(std::shared_ptr<Card> card, std::string architecture, const Assembler* assembler,
-              CompiledHook hook, bool tf32)
+              CompiledHook hook, bool tf32, const CublasLt* lt)
       : card_(std::move(card)),
         architecture_(std::move(architecture)),
         assembler_(assembler),
-        hook_(std::move(hook)) {
+        hook_(std::move(hook)),
+        products_(lt == nullptr ? nullptr : std::make_shared<ProductLibrary>(card_.get(), lt)) {
     options_.shared_bytes = MostSharedBytes(architecture_);
     options_.tf32 = tf32;
     target_.cpu = architecture_;
@@ -48,6 +51,9 @@ class CardBackend final : public backend::Backend {
         absl::StrCat("llvm ", LLVM_VERSION_STRING, ", ",
                      assembler_ == nullptr ? absl::StrCat("driver ", card_->driver().version_text())
                                            : assembler_->version());
+    if (products_ != nullptr) {
+      absl::StrAppend(&target_.code_generator, ", cublaslt ", lt->version_text());
+    }
   }
 
   absl::string_view name() const override { return "gpu"; }
@@ -56,6 +62,8 @@ class CardBackend final : public backend::Backend {
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
+    TEKTITE_RETURN_IF_ERROR(card_->status());
+    if (auto product = MakeProduct(fusion, options.name)) return product;
     TEKTITE_RETURN_IF_ERROR(card_->status());
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name, options_));
     std::vector<const loop::Kernel*> launches = {emitted.kernel.get()};
@@ -83,18 +91,42 @@ class CardBackend final : public backend::Backend {
     }
     std::vector<std::shared_ptr<const backend::Kernel>> kernels;
     for (KernelImage& image : read) {
-      TEKTITE_ASSIGN_OR_RETURN(auto kernel, CardKernel::Create(card_, std::move(image)));
+      TEKTITE_ASSIGN_OR_RETURN(auto kernel, CardKernel::Create(card_, std::move(image), products_));
       kernels.push_back(std::move(kernel));
     }
     return kernels;
   }
 
+  bool HasChoices() const override { return products_ != nullptr; }
+  std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool) const override {
+    if (products_ == nullptr || !MatrixProduct::OfContraction(fusion).ok()) return {};
+    const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
+    const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
+    return {kOwnWay, has_bias ? kCublasLtWithBias : kCublasLt};
+  }
+  bool StandsAlone(absl::string_view candidate) const override { return candidate == kCublasLt; }
+  std::string Version() const override {
+    return products_ == nullptr ? "" : absl::StrCat("cublaslt ", products_->lt().version_text());
+  }
+
  private:
+  // Null: it is for our own code.
+  std::shared_ptr<const backend::Kernel> MakeProduct(const ir::Node& fusion,
+                                                     const std::string& name) const {
+    const std::string& way = fusion.String(ir::Attr::target);
+    if (products_ == nullptr || (way != kCublasLt && way != kCublasLtWithBias)) return nullptr;
+    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Of(fusion);
+    if (!product.ok()) return nullptr;
+    auto prepared = PreparedProduct::Create(products_, *product);
+    return prepared.ok() ? CardKernel::Of(card_, name, *std::move(prepared)) : nullptr;
+  }
+
   const std::shared_ptr<Card> card_;
   const std::string architecture_;
   const Assembler* const assembler_;
   const CompiledHook hook_;
   EmitOptions options_;
+  const std::shared_ptr<ProductLibrary> products_;  // null: there is no cuBLASLt
   backend::TargetInfo target_;
 };
 
@@ -124,7 +156,8 @@ absl::StatusOr<std::shared_ptr<Card>> SharedCard(int number, int64_t memory_limi
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
                                                                     const Assembler* assembler,
-                                                                    CompiledHook hook, bool tf32) {
+                                                                    CompiledHook hook, bool tf32,
+                                                                    const CublasLt* lt) {
   absl::StatusOr<std::string> architecture = ArchitectureOf(card->major(), card->minor());
   if (!architecture.ok()) {
     return absl::Status(
@@ -132,7 +165,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
         absl::StrCat(card->name(), " (", card->model(), "): ", architecture.status().message()));
   }
   return std::make_unique<CardBackend>(std::move(card), *std::move(architecture), assembler,
-                                       std::move(hook), tf32);
+                                       std::move(hook), tf32, lt);
 }
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& flags) {
@@ -140,7 +173,8 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
   const int64_t limit = std::min<int64_t>(std::max<int64_t>(flags.device_memory_mb, 0), 1 << 30)
                         << 20;
   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
-  return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), nullptr, flags.tf32);
+  return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), /*hook=*/nullptr, flags.tf32,
+                           CublasLt::OfThisMachine());
 }
 
 }  // namespace tektite::gpu

@@ -4,8 +4,9 @@
 //   auto kernel = backend->Compile(fusion, options);
 //
 // Kernels are emitted (emit/emitter.h), become PTX and, where an assembler is at hand, a cubin
-// (codegen/device_code.h), and are loaded by the driver (driver/card.h).  All back ends of a
-// process for the same card and bound on its memory share one Card.
+// (codegen/device_code.h), and are loaded by the driver (driver/card.h).  Products may be
+// cuBLASLt's where the machine has that library: the tuner measures.  All back ends of a process
+// for the same card and bound on its memory share one Card.
 //
 // Reads the flags --device, --device_memory_mb and --tf32.  Unavailable with one line where there
 // is no card or no driver for it; Unimplemented for a card of a generation that no code is made
@@ -21,6 +22,7 @@
 #include "absl/types/span.h"
 #include "backends/gpu/codegen/assembler.h"
 #include "backends/gpu/codegen/device_code.h"
+#include "backends/gpu/cublaslt/cublaslt.h"
 #include "backends/gpu/driver/card.h"
 #include "backends/gpu/emit/emitter.h"
 #include "jit/backend/backend.h"
@@ -35,11 +37,19 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
 using CompiledHook = std::function<void(const ir::Node& fusion, EmittedKernel emitted,
                                         absl::Span<const DeviceCode> codes)>;
 
-// `assembler` may be null.  `tf32`: EmitOptions'.
+// `assembler` may be null, and so may the library of products.  `tf32`: EmitOptions'.
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
                                                                     const Assembler* assembler,
                                                                     CompiledHook hook = nullptr,
-                                                                    bool tf32 = false);
+                                                                    bool tf32 = false,
+                                                                    const CublasLt* lt = nullptr);
+
+// The ways to make a contraction's kernel (jit/backend/candidates.h): our own; cuBLASLt, with the
+// epilogue in a kernel of its own; cuBLASLt with a bias.  A kernel that cuBLASLt turns out not to
+// have is made in our own way.
+inline constexpr char kOwnWay[] = "own";
+inline constexpr char kCublasLt[] = "cublaslt";
+inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";
 
 }  // namespace tektite::gpu
 

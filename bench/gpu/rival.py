@@ -1,4 +1,5 @@
-"""One rival on the card: `rival.py torch|jax|copy EXPRESSION FOLDER` prints a line of JSON.
+"""One rival on the card: `rival.py torch|jax|copy EXPRESSION FOLDER` or `rival.py torch|jax model NAME` prints a line of
+JSON.
 
 The arrays x0.npy, x1.npy, ... of FOLDER lie on the card before the clock starts, and results stay there.  torch is
 torch.compile with max-autotune, jax is jax.jit, both in strict single precision; copy is the card's bandwidth.
@@ -56,6 +57,38 @@ def with_jax(expression: str, arrays: list) -> dict:
     return {"microseconds": microseconds(run, lambda: last[0].block_until_ready()), "version": jax.__version__}
 
 
+def model_with_torch(name: str) -> dict:
+    import torch
+
+    from rival_models import NAMED, Torch
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    o, rival = Torch(), NAMED[name]
+    weights = o.arrays(rival.weights)
+    given = [torch.from_numpy(array).cuda() for array in rival.inputs()]
+    function = torch.compile(lambda *inputs: rival.function(o, weights, list(inputs)), mode="max-autotune")
+    with torch.inference_mode():
+        took = microseconds(lambda: function(*given), torch.cuda.synchronize)
+    return {"microseconds": took, "version": torch.__version__}
+
+
+def model_with_jax(name: str) -> dict:
+    import jax
+
+    from rival_models import NAMED, Jax
+
+    jax.config.update("jax_default_matmul_precision", "highest")
+    o, rival = Jax(), NAMED[name]
+    weights, given = o.arrays(rival.weights), [jax.device_put(array) for array in rival.inputs()]
+    function = jax.jit(lambda weights, inputs: rival.function(o, weights, inputs))
+    last: list = []
+
+    def run() -> None:
+        last[:] = [function(weights, given)]
+
+    return {"microseconds": microseconds(run, lambda: jax.block_until_ready(last[0])), "version": jax.__version__}
+
+
 def copy() -> dict:
     import torch
 
@@ -67,6 +100,8 @@ def copy() -> dict:
 
 def main() -> None:
     engine, expression, folder = sys.argv[1:]
+    if expression == "model":
+        return print(json.dumps({"torch": model_with_torch, "jax": model_with_jax}[engine](folder)))
     files = sorted(Path(folder).glob("x*.npy"), key=lambda file: int(file.stem[1:]))
     arrays = [np.load(file) for file in files]
     print(json.dumps(copy() if engine == "copy" else

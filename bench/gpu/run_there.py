@@ -20,12 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
+import models
 from cases import CASES, Case
 
 HERE = Path(__file__).resolve().parent
+MODELS = HERE / "models"
 # No library of ours is in a place where the loader looks by itself.
 LOADER = {**os.environ, "LD_LIBRARY_PATH": f"{HERE / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
 FILTER = "--gtest_filter=*gpu_card"
+# cuBLASLt or our own kernels: whichever is faster.
+TUNING = "--tuning=auto --tuning_budget_ms=60000"
 
 
 def call(command: list, timeout: float, **environment: str) -> subprocess.CompletedProcess:
@@ -64,11 +68,15 @@ def sanitizer(timeout: float) -> dict:
 def run(case: Case, sizes: tuple, folder: Path, device: str, *more: str) -> subprocess.CompletedProcess:
     program = folder / "case.ir"
     program.write_text(case.ir(*sizes))
-    words = [HERE / "bin/tektite", "run", program, "--device", device, "-d", folder / device.replace(":", ""), *more]
+    inputs: list = []
     for number, array in enumerate(case.arrays(sizes)):
         np.save(folder / f"x{number}.npy", array)
-        words += ["-i", folder / f"x{number}.npy"]
-    return call(words, 600)
+        inputs += ["-i", folder / f"x{number}.npy"]
+    on_device = [program, "--device", device, *inputs]
+    if "--time" in more:  # what it finds is used by the next process
+        call([HERE / "bin/tektite", "bench", *on_device, "--repeat", "1"], 600, TEKTITE_FLAGS=TUNING)
+    return call([HERE / "bin/tektite", "run", *on_device, "-d", folder / device.replace(":", ""), *more], 600,
+                TEKTITE_FLAGS=TUNING if "--time" in more else "")
 
 
 def check(case: Case) -> dict:
@@ -104,12 +112,42 @@ def measure(case: Case) -> dict:
     return figures
 
 
+def model(name: str) -> dict:
+    """A whole model: its results beside stock TensorFlow's, and its calls with weights that lie on the card."""
+    folder = MODELS / name
+    with tempfile.TemporaryDirectory() as text:
+        scratch = Path(text)
+        program, words = folder / "program.ir", models.write_arguments(folder, scratch)
+        said = call([HERE / "bin/tektite", "run", program, "--device", "gpu:0", "--repeat", "5", "-d", scratch, *words],
+                    900)
+        if said.returncode != 0:
+            return {"ok": False, "said": said.stderr.strip()}
+        error, tolerance = models.difference(folder, scratch), models.tolerance(folder)
+        outcome = {"ok": error <= tolerance, "error": error, "tolerance": tolerance}
+        bench = [HERE / "bin/tektite", "bench", program, "--device", "gpu:0", "--json", *words]
+        call([*bench, "--repeat", "1"], 900, TEKTITE_FLAGS=TUNING)  # what it finds is used by the next process
+        said = call([*bench, "--profile"], 900, TEKTITE_FLAGS=TUNING)
+    if said.returncode != 0:
+        return {**outcome, "said": said.stderr.strip()}
+    figures = json.loads(said.stdout)
+    kernels = figures.pop("kernels")
+    return {**outcome, **figures, "kernels": len(kernels),
+            "kernel_microseconds": sum(kernel["per_call"] for kernel in kernels), "slowest": kernels[:8]}
+
+
+def rival_model(engine: str, name: str) -> dict:
+    return last_line(call([sys.executable, HERE / "rival.py", engine, "model", name], 1800))
+
+
 def rival(engine: str, expression: str, case: Case | None) -> dict:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         for number, array in enumerate(case.arrays(case.measure) if case else []):
             np.save(folder / f"x{number}.npy", array)
-        said = call([sys.executable, HERE / "rival.py", engine, expression, folder], 900)
+        return last_line(call([sys.executable, HERE / "rival.py", engine, expression, folder], 900))
+
+
+def last_line(said: subprocess.CompletedProcess) -> dict:
     if said.returncode != 0:
         return {"failed": (said.stderr.strip().splitlines() or ["no word"])[-1]}
     return json.loads(said.stdout.splitlines()[-1])
@@ -118,7 +156,8 @@ def rival(engine: str, expression: str, case: Case | None) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", type=Path)
-    parser.add_argument("--steps", default="machine,checks,conformance,measures,rivals,sanitizer")
+    parser.add_argument("--steps", default="machine,checks,conformance,measures,models,rivals,sanitizer")
+    parser.add_argument("--models", default=",".join(models.names(MODELS)), help="some of them")
     options = parser.parse_args()
     steps = options.steps.split(",")
     results: dict = {"commit": (HERE / "commit").read_text().strip()}
@@ -138,14 +177,22 @@ def main() -> int:
     if "measures" in steps:
         for case in CASES:
             keep("measures", {case.name: measure(case)})
+    named = [name for name in options.models.split(",") if name]
+    if "models" in steps:
+        for name in named:
+            keep("models", {name: model(name)})
     if "rivals" in steps:
         keep("rivals", {"copy": rival("copy", "", None)})
         for case in CASES:
             for engine in ("torch", "jax"):
                 keep("rivals", {f"{case.name} {engine}": rival(engine, getattr(case, engine), case)})
+        for name in named:
+            for engine in ("torch", "jax"):
+                keep("rivals", {f"{name} {engine}": rival_model(engine, name)})
     if "sanitizer" in steps:
         keep("sanitizer", sanitizer(3000))
-    bad = [name for name, outcome in results.get("checks", {}).items() if not outcome["ok"]]
+    bad = [name for step in ("checks", "models") for name, outcome in results.get(step, {}).items()
+           if not outcome["ok"]]
     bad += results.get("conformance", {}).get("failed", [])
     print(f"{len(bad)} wrong: {' '.join(bad)}" if bad else "all right")
     return 1 if bad else 0

@@ -1,9 +1,11 @@
 """Arithmetic and tables of the figures, without any measuring."""
 import math
 from pathlib import Path
-from typing import Iterable, Sequence
+from typing import Iterable
 
 import numpy as np
+
+from bench.harness.text_table import table  # noqa: F401, needs no numpy there
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -46,16 +48,3 @@ def short(value: float | None) -> str:
         return "-"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:.{digits}f}"
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, first column to the left, padded so that it reads well as plain text."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-
-    def render(line):
-        cells = [line[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(line[1:], widths[1:])]
-        return "| " + " | ".join(cells) + " |"
-
-    ruler = "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|"
-    return "\n".join([render(lines[0]), ruler, *map(render, lines[1:])])

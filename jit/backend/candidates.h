@@ -24,6 +24,8 @@ class Candidates {
   // The one that is taken when nothing says otherwise comes first; fewer than two: there is nothing
   // to choose.  `packs_rhs`: the right-hand side depends on weights alone and will be packed.
   virtual std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool packs_rhs) const = 0;
+  // Whether there is ever anything to choose on this machine.
+  virtual bool HasChoices() const { return true; }
   // Whether this way needs the contraction to stand alone (passes/split_epilogue.h).
   virtual bool StandsAlone(absl::string_view candidate) const = 0;
   // The version of a library: their speed depends on it beside the target.

@@ -38,6 +38,9 @@ class Kernel {
   // Result `result` may share operand `operand`'s buffer: every element is read before it is
   // written, by the chunk or thread that writes it.
   virtual bool CanRunInPlace(int operand, int result) const { return false; }
+  // Whether the host runs it for a device that has no such kernel, and no stream launches it
+  // (jit/runtime/host_side_kernel.h).
+  virtual bool is_host_side() const { return false; }
   // The bytes that Backend::Load makes this kernel from; empty where the back end keeps no images,
   // and for a kernel without code of its own.
   virtual std::string Image() const { return ""; }

@@ -23,6 +23,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "jit/backend/kernel.h"
 #include "jit/backend/memory.h"
@@ -94,6 +95,12 @@ class Stream {
   virtual void CopyWithin(void* to, const void* from, int64_t bytes) = 0;
   // All that the stream was told before; another stream of the device may wait for it.
   virtual std::unique_ptr<Event> Record() = 0;
+  // The same, with the time at which it is reached.
+  virtual std::unique_ptr<Event> RecordTime() { return Record(); }
+  // The device's time between two such events that have been reached.
+  virtual absl::StatusOr<double> MicrosecondsBetween(const Event& begin, const Event& end) {
+    return absl::UnimplementedError("this device does not measure time");
+  }
   // All later launches and copies begin after the event.
   virtual void Wait(const Event& event) = 0;
   // Waits until all has run.  OK, Cancelled, or the error of the device.

@@ -20,6 +20,7 @@
 #include "jit/ir/control.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/pipeline.h"
+#include "jit/runtime/host_side_kernel.h"
 
 namespace tektite::compiler {
 namespace {
@@ -109,15 +110,15 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   for (const BackendInfo& info : AllBackends()) {
     bool wanted = info.name == options.backend && !options.own_backend;
     if (options.backend.empty()) wanted = info.is_for_card ? asked != "cpu" : may_be_host;
-    // The interpreter stands behind every other back end, for what is tiny and rare.
-    if (!wanted && info.name != kReference) continue;
-    if (!wanted && compiler->backends_.empty()) continue;
+    // The interpreter stands behind every other back end, for what is tiny and rare, and the host's
+    // behind those of a card, for what these have no kernels for.
+    const bool is_on_card = !compiler->backends_.empty() && compiler->primary().device() != nullptr;
+    const bool stands_behind = !compiler->backends_.empty() &&
+                               (info.name == kReference || (is_on_card && !info.is_for_card));
+    if (!wanted && !stands_behind) continue;
     auto backend = info.create(compiler->flags_);
     if (backend.ok()) {
-      // A call runs on one device: its kernels all come from there.
-      if (compiler->backends_.empty() || (*backend)->device() == compiler->primary().device()) {
-        compiler->backends_.push_back(*std::move(backend));
-      }
+      compiler->backends_.push_back(*std::move(backend));
     } else {
       refused = backend.status();
       if (!options.backend.empty() || !may_be_host) break;
@@ -140,7 +141,7 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
         cache::KeyEnvironment::Create(*backend, compiler->flags_, options.host));
   }
   compiler->disk_ = std::move(options.disk);
-  TEKTITE_RETURN_IF_ERROR(compiler->CreateTuner());
+  TEKTITE_RETURN_IF_ERROR(compiler->CreateTuner(options.own_backend));
   const int64_t megabytes = std::max<int64_t>(compiler->flags_.weight_cache_mb, 0);
   std::shared_ptr<backend::Device> device = compiler->primary().device();
   if (device == nullptr) device = std::make_shared<runtime::HostDevice>(options.allocator);
@@ -150,8 +151,13 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   return compiler;
 }
 
-absl::Status Compiler::CreateTuner() {
-  if (flags_.tuning != "auto" || primary().device() != nullptr) return absl::OkStatus();
+absl::Status Compiler::CreateTuner(
+    const std::function<std::unique_ptr<backend::Backend>()>& own_backend) {
+  if (flags_.tuning != "auto") return absl::OkStatus();
+  if (own_backend) {
+    tuner_ = Tuner::Create(own_backend(), flags_, environments_.front(), disk_);
+    return absl::OkStatus();
+  }
   for (const BackendInfo& info : AllBackends()) {
     if (info.name != primary().name()) continue;
     TEKTITE_ASSIGN_OR_RETURN(auto backend, info.create(flags_));
@@ -288,8 +294,9 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
       if (kernel->Image().empty()) named.fusion = FusionText(*node);
       names->try_emplace(kernel.get(), std::move(named));
     }
+    node->set_name(absl::StrCat(options.name, kernel->is_host_side() ? " on the host" : "", " '",
+                                node->name(), "'"));
     kernels[node] = std::move(kernel);
-    node->set_name(absl::StrCat(options.name, " '", node->name(), "'"));
     return absl::OkStatus();
   };
   const std::function<absl::Status(Graph&)> compile_all = [&](Graph& in) -> absl::Status {
@@ -333,8 +340,12 @@ absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
     *key = environments_[b]->Finish(cache::EntryKind::kKernel, text);
     auto kernel =
         kernels_.GetOrCompile(*key, [&] { return LoadOrCompile(b, fusion, *key, options); });
-    if (kernel.ok() && backend != backends_.front()) {
+    if (kernel.ok() && backend->name() == kReference && backend != backends_.front()) {
       interpreted_kernels_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (kernel.ok() && backend->device() != primary().device()) {
+      host_side_kernels_.fetch_add(1, std::memory_order_relaxed);
+      return std::make_shared<runtime::HostSideKernel>(*std::move(kernel), fusion.region());
     }
     if (kernel.ok() || kernel.status().code() != absl::StatusCode::kUnimplemented) return kernel;
     if (refused.ok()) refused = kernel.status();
@@ -381,6 +392,7 @@ Compiler::Counters Compiler::counters() const {
   c.kernel_cache_hits = kernels_.hits();
   c.split_fusions = split_fusions_.load(std::memory_order_relaxed);
   c.unsettled_graphs = unsettled_graphs_.load(std::memory_order_relaxed);
+  c.host_side_kernels = host_side_kernels_.load(std::memory_order_relaxed);
   c.interpreted_kernels = interpreted_kernels_.load(std::memory_order_relaxed);
   c.weight_bytes = weight_budget_->used();
   c.arena_bytes = arenas_->held_bytes();

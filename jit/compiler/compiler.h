@@ -6,7 +6,8 @@
 //
 // Compile runs the pass pipeline, asks for a kernel for every fusion (the back ends in their order,
 // identical kernels once), and plans memory.  Thread-safe.
-// A fusion that the first back end has no kernel for is taken apart and compiled op by op.
+// A fusion that the first back end has no kernel for is taken apart and compiled op by op.  What a
+// card has no kernel for, the host runs within the executable (jit/runtime/host_side_kernel.h).
 // Code for a graph with symbols serves all sizes that its checks allow (jit/runtime/size_checks.h).
 // Limits: an op that every back end but the reference interpreter refuses, and that is not tiny,
 // makes Compile refuse the graph with Unimplemented: the host's own kernels are faster than an
@@ -130,6 +131,7 @@ class Compiler {
     int64_t loaded_plans;         // whole programs, and so not among `compiles`
     int64_t split_fusions;        // taken apart, since the first back end had no kernel for them
     int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
+    int64_t host_side_kernels;    // that a card lacks, and the host runs in its graphs
     int64_t unsettled_graphs;     // that rewriting could not come to rest on
     double compile_seconds;
     double load_seconds;  // for finding and loading such programs
@@ -160,7 +162,7 @@ class Compiler {
   using KernelNames = absl::flat_hash_map<const backend::Kernel*, ProgramKernel>;
 
   explicit Compiler(Flags flags) : flags_(std::move(flags)) {}
-  absl::Status CreateTuner();
+  absl::Status CreateTuner(const std::function<std::unique_ptr<backend::Backend>()>& own_backend);
   passes::PassContext MakePassContext(const Flags& flags, bool measures = true);
   // Also names the fusions after their kernels; `names` may be null.
   absl::StatusOr<runtime::KernelMap> CompileKernels(ir::Graph& graph, const CompileJob& job,
@@ -201,6 +203,7 @@ class Compiler {
   std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0}, unsettled_graphs_{0};
+  std::atomic<int64_t> host_side_kernels_{0};
   std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0}, loaded_plans_{0};
 };
 

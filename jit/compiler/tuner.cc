@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "jit/base/status.h"
 #include "jit/compiler/background.h"
@@ -34,6 +35,8 @@ constexpr int kTurns = 7;
 constexpr double kLongTurnUs = 20000;
 // A run shorter than this is repeated: the clock's call takes a fifth of a microsecond.
 constexpr double kTurnUs = 200;
+// Launches on a card between two events: enough that what the first waits for does not count.
+constexpr int kMostLaunches = 32;
 
 int64_t ThreadMicroseconds() {
   timespec now = {};
@@ -113,8 +116,9 @@ class Trial {
     return Build(backend);
   }
 
-  // Least of some runs, microseconds of this thread's processor time.
+  // Microseconds of a run: of this thread's processor time, or of the card's.
   double Turn() {
+    if (!device_->is_host()) return TurnOnCard();
     int64_t runs = 0, used = 0;
     const int64_t begin = ThreadMicroseconds();
     do {
@@ -131,6 +135,36 @@ class Trial {
     std::vector<void*> buffers;
   };
 
+  double TurnOnCard() {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    absl::StatusOr<double> us = kNever;
+    backend::StreamOptions options;
+    options.scratch = scratch_;
+    options.scratch_bytes = scratch_bytes_;
+    const absl::Status status = device_->WithStream(options, [&](backend::Stream& stream) {
+      const auto begin = stream.RecordTime();
+      for (int i = 0; i < launches_; ++i) Launch(steps_, stream);
+      const auto end = stream.RecordTime();
+      TEKTITE_RETURN_IF_ERROR(stream.Synchronize());
+      us = stream.MicrosecondsBetween(*begin, *end);
+      return us.status();
+    });
+    if (!status.ok()) return kNever;
+    const double once = *us / launches_;
+    if (*us < kTurnUs) {
+      launches_ = once > 0 ? static_cast<int>(std::min<double>(kTurnUs / once + 1, kMostLaunches))
+                           : kMostLaunches;
+    }
+    // The clock counts half microseconds.
+    return std::max(once, 0.01);
+  }
+
+  static void Launch(const std::vector<Step>& steps, backend::Stream& stream) {
+    for (const Step& step : steps) {
+      stream.Launch(*step.kernel, step.kernel->Plan({}), step.buffers, {});
+    }
+  }
+
   void* Allocate(int64_t bytes) {
     blocks_.push_back(device_->memory().Allocate(bytes));
     return blocks_.back().data();
@@ -140,10 +174,9 @@ class Trial {
   absl::Status Run(const std::vector<Step>& steps) const {
     backend::StreamOptions options;
     options.scratch = scratch_;
+    options.scratch_bytes = scratch_bytes_;
     return device_->WithStream(options, [&](backend::Stream& stream) {
-      for (const Step& step : steps) {
-        stream.Launch(*step.kernel, step.kernel->Plan({}), step.buffers, {});
-      }
+      Launch(steps, stream);
       return stream.Synchronize();
     });
   }
@@ -152,7 +185,6 @@ class Trial {
     absl::flat_hash_map<ir::Value, void*> pointers;
     absl::flat_hash_set<const Node*> once;
     std::vector<Step> first;
-    int64_t scratch_bytes = 0;
     for (Node* node : graph_->NodeList()) {
       if (node->op() == Op::kParameter) {
         void* const data = Allocate(node->shape().num_bytes());
@@ -179,11 +211,11 @@ class Trial {
         step.buffers.push_back(result);
         pointers[node->result(r)] = result;
       }
-      scratch_bytes = std::max(scratch_bytes, step.kernel->Plan({}).scratch_bytes);
+      scratch_bytes_ = std::max(scratch_bytes_, step.kernel->Plan({}).scratch_bytes);
       if (stable) once.insert(node);
       (stable ? first : steps_).push_back(std::move(step));
     }
-    scratch_ = Allocate(scratch_bytes);
+    scratch_ = Allocate(scratch_bytes_);
     if (scratch_ == nullptr) return absl::ResourceExhaustedError("no memory for a trial");
     return Run(first);
   }
@@ -211,6 +243,8 @@ class Trial {
   std::vector<backend::Block> blocks_;
   std::vector<Step> steps_;
   void* scratch_ = nullptr;
+  int64_t scratch_bytes_ = 0;
+  int launches_ = 1;  // of a turn on a card
 };
 
 }  // namespace
@@ -228,7 +262,7 @@ std::shared_ptr<Tuner> Tuner::Create(std::unique_ptr<backend::Backend> backend, 
                                      std::shared_ptr<const cache::KeyEnvironment> environment,
                                      std::shared_ptr<cache::DiskStore> disk) {
   const auto* const ways = dynamic_cast<const backend::Candidates*>(backend.get());
-  if (ways == nullptr) return nullptr;
+  if (ways == nullptr || !ways->HasChoices()) return nullptr;
   return std::shared_ptr<Tuner>(
       new Tuner(std::move(backend), *ways, flags, std::move(environment), std::move(disk)));
 }
@@ -261,7 +295,14 @@ std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
   if (contraction == nullptr || ir::HasSymbols(fusion.region())) return "";
   Result result;
   result.name = NameOf(*contraction);
-  const std::string text = ClassOf(*contraction, packs_rhs, ways_.Version());
+  const bool on_card = backend_->device() != nullptr;
+  std::string text = ClassOf(*contraction, packs_rhs, ways_.Version());
+  // There the ways follow from the epilogue, too.
+  if (on_card) {
+    const std::vector<std::string> names = ways_.CandidatesFor(fusion, packs_rhs);
+    if (names.size() < 2) return "";
+    absl::StrAppend(&text, "\n", absl::StrJoin(names, " "));
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     auto [it, added] = results_.emplace(text, result);
@@ -276,7 +317,7 @@ std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
     Remember(text, result, /*keep=*/false);
     return result.chosen == result.microseconds.front().first ? "" : result.chosen;
   }
-  if (Bytes(fusion) > kMostBytes) return "";
+  if (Bytes(fusion) > (on_card ? kMostBytesOnCard : kMostBytes)) return "";
   {
     std::lock_guard<std::mutex> lock(mutex_);
     waiting_.push_back({text, Isolated(fusion, *contraction, packs_rhs), packs_rhs});

@@ -7,15 +7,16 @@
 // machine; a few milliseconds of running them does.  Choose answers from memory or from the disk
 // cache (entries of kind "tuning") and never measures: an unknown class is submitted to the
 // Background, compiled in each way, and run on scratch buffers there, the usual way and one other
-// in turns, on one thread.  The least time of that thread's processor decides, and the usual way
-// stays unless another one is kLeastGain faster.  Code made later takes the result, most often in
-// the next process.
+// in turns, on one thread.  The least time of that thread's processor decides, on a card the least
+// time between two of its events, and the usual way stays unless another one is kLeastGain faster.
+// Code made later takes the result, most often in the next process.
 //
 // A class of shapes is the contraction with its shapes, whatever is fused around it; a result holds
-// for one CPU, build and version of the candidates.
+// for one CPU or model of card, build and version of the candidates.
 //
-// Limits: static shapes; operands of at most kMostBytes; --tuning_budget_ms of processor time in a
-// process, compiling included, after which no further class is measured.
+// Limits: static shapes; operands of at most kMostBytes, on a card kMostBytesOnCard;
+// --tuning_budget_ms of processor time in a process, compiling included, after which no further
+// class is measured.
 #ifndef TEKTITE_JIT_COMPILER_TUNER_H_
 #define TEKTITE_JIT_COMPILER_TUNER_H_
 
@@ -46,6 +47,7 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
   // Another way must need this part of the usual way's time less.
   static constexpr double kLeastGain = 0.03;
   static constexpr int64_t kMostBytes = int64_t{32} << 20;
+  static constexpr int64_t kMostBytesOnCard = int64_t{512} << 20;
 
   struct Result {
     std::string name;    // "convolution f32[1,56,56,64] f32[3,3,64,64]"
@@ -54,7 +56,8 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
     bool from_disk = false;
   };
 
-  // `backend` is the tuner's own; `disk` may be null.  Null for a back end with one way only.
+  // `backend` is the tuner's own; `disk` may be null.  Null for a back end with one way only,
+  // and for no back end.
   static std::shared_ptr<Tuner> Create(std::unique_ptr<backend::Backend> backend,
                                        const Flags& flags,
                                        std::shared_ptr<const cache::KeyEnvironment> environment,

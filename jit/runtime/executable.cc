@@ -210,7 +210,8 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   options.scratch = arena.data() + plan.arena.bytes;
   const absl::Status status = device_->WithStream(options, [&](backend::Stream& stream) {
     staged.CopyIn(stream, arena.data(), arguments);
-    launch.Run(0, launch.num_steps(), bases.data(), pointers.data(), stream, step_times_);
+    TEKTITE_RETURN_IF_ERROR(launch.Run(0, launch.num_steps(), bases.data(), pointers.data(), stream,
+                                       pool, step_times_));
     return stream.Synchronize();
   });
   return status.ok() ? block : nullptr;

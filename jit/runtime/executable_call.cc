@@ -47,13 +47,13 @@ absl::Status Executable::Call::Run() {
       buffers_.outputs.begin(), buffers_.outputs.end(),
       [](const OutputPlan& o) { return o.kind == Kind::kCheck || o.kind == Kind::kRows; });
   const auto is_cancelled = [this] { return host_.IsCancelled(); };
-  TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream(OptionsFor(0, before_updates, is_cancelled),
-                                                 [&](backend::Stream& stream) {
-                                                   CopyIn(stream);
-                                                   Launch(stream, 0, before_updates);
-                                                   if (!updates && !by_values) CopyOut(stream);
-                                                   return stream.Synchronize();
-                                                 }));
+  TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream(
+      OptionsFor(0, before_updates, is_cancelled), [&](backend::Stream& stream) {
+        CopyIn(stream);
+        TEKTITE_RETURN_IF_ERROR(Launch(stream, 0, before_updates));
+        if (!updates && !by_values) CopyOut(stream);
+        return stream.Synchronize();
+      }));
   staged_arguments_.Publish(e_.options_.weights->resident());
   if (by_values) {
     TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream({}, [&](backend::Stream& stream) {
@@ -66,7 +66,7 @@ absl::Status Executable::Call::Run() {
   TEKTITE_RETURN_IF_ERROR(BeginUpdates());
   return e_.device_->WithStream(OptionsFor(before_updates, all, backend::NeverCancelled),
                                 [&](backend::Stream& stream) {
-                                  Launch(stream, before_updates, all);
+                                  TEKTITE_RETURN_IF_ERROR(Launch(stream, before_updates, all));
                                   CopyOut(stream);
                                   return stream.Synchronize();
                                 });
@@ -166,8 +166,9 @@ backend::StreamOptions Executable::Call::OptionsFor(int begin, int end,
           is_cancelled};
 }
 
-void Executable::Call::Launch(backend::Stream& stream, int begin, int end) {
-  plan_.launch.Run(begin, end, bases_.data(), pointers_.data(), stream, e_.step_times_);
+absl::Status Executable::Call::Launch(backend::Stream& stream, int begin, int end) {
+  return plan_.launch.Run(begin, end, bases_.data(), pointers_.data(), stream, pool_,
+                          e_.step_times_);
 }
 
 void Executable::Call::CopyIn(backend::Stream& stream) const {

@@ -51,7 +51,7 @@ class Executable::Call {
 
   backend::StreamOptions OptionsFor(int begin, int end,
                                     absl::FunctionRef<bool()> is_cancelled) const;
-  void Launch(backend::Stream& stream, int begin, int end);
+  absl::Status Launch(backend::Stream& stream, int begin, int end);
   void CopyIn(backend::Stream& stream) const;
   // The part of a call that values decide: checks, and results whose rows were counted.
   absl::Status FinishByValues(backend::Stream& stream);

@@ -4,6 +4,7 @@
 
 #include "jit/base/timing.h"
 #include "jit/runtime/host_memory.h"
+#include "jit/runtime/host_side_kernel.h"
 
 namespace tektite::runtime {
 
@@ -46,6 +47,7 @@ void Launch::AddStep(const StepGraph& graph, int s, int round, Building* buildin
   };
   Planned planned;
   planned.kernel = step.kernel.get();
+  planned.is_host_side = step.kernel != nullptr && step.kernel->is_host_side();
   planned.first_slot = static_cast<int>(slots_.size());
   planned.first_size = static_cast<int>(symbols_.size());
   planned.num_sizes = static_cast<int>(step.symbols.size());
@@ -176,10 +178,13 @@ void Launch::SetPointers(Range range, const uintptr_t* bases, void** pointers) c
   }
 }
 
-void Launch::Run(int begin, int end, const uintptr_t* bases, void** pointers,
-                 backend::Stream& stream, std::vector<StepTime>& times) const {
+absl::Status Launch::Run(int begin, int end, const uintptr_t* bases, void** pointers,
+                         backend::Stream& stream, const backend::HostPool& pool,
+                         std::vector<StepTime>& times) const {
   SetPointers({begin, end}, bases, pointers);
-  RunSteps({begin, end}, {pointers, stream, times});
+  absl::Status status;
+  RunSteps({begin, end}, {pointers, stream, pool, times, status});
+  return status;
 }
 
 bool Launch::RunSteps(Range range, const Context& context) const {
@@ -200,14 +205,17 @@ bool Launch::RunSteps(Range range, const Context& context) const {
     const absl::Span<const int64_t> sizes(sizes_.data() + step.first_size,
                                           static_cast<size_t>(EndOfSizes(next) - step.first_size));
     const backend::Kernel* const kernel = step.whole != nullptr ? step.whole.get() : step.kernel;
-    if (context.times.empty()) {
+    const int64_t begin = context.times.empty() ? 0 : Nanoseconds();
+    if (step.is_host_side) {
+      context.status = static_cast<const HostSideKernel*>(kernel)->Run(buffers, sizes, context.pool,
+                                                                       context.stream);
+      if (!context.status.ok()) return false;
+    } else {
       context.stream.Launch(*kernel, step.launch, buffers, sizes);
-      continue;
     }
-    Stopwatch watch;
-    context.stream.Launch(*kernel, step.launch, buffers, sizes);
+    if (context.times.empty()) continue;
     if (!context.stream.Synchronize().ok()) return false;  // and the caller sees it
-    context.times[step.step].Add(static_cast<int64_t>(watch.Seconds() * 1e9));
+    context.times[step.step].Add(Nanoseconds() - begin);
   }
   return true;
 }

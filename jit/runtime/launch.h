@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/backend/stream.h"
 #include "jit/runtime/buffer_plan.h"
@@ -81,9 +82,11 @@ class Launch {
   // Launches steps [begin, end), which are whole rounds.  `bases` are num_bases() addresses in the
   // device's memory; `pointers` has room for num_slots(), which it fills, and must stay until the
   // stream has been synchronized.  `times` is by step, or empty; with it, there must be no rounds
-  // of several steps, and each step is waited for.
-  void Run(int begin, int end, const uintptr_t* bases, void** pointers, backend::Stream& stream,
-           std::vector<StepTime>& times) const;
+  // of several steps, and each step is waited for.  `pool` is for steps of another device that the
+  // host runs; an error is theirs, the stream's own are returned when it is synchronized.
+  absl::Status Run(int begin, int end, const uintptr_t* bases, void** pointers,
+                   backend::Stream& stream, const backend::HostPool& pool,
+                   std::vector<StepTime>& times) const;
 
  private:
   // Positions in steps_.
@@ -92,6 +95,7 @@ class Launch {
   };
   struct Planned {
     const backend::Kernel* kernel = nullptr;  // null: of copies and control steps
+    bool is_host_side = false;
     backend::LaunchPlan launch;
     int first_slot = 0;
     int first_size = 0, num_sizes = 0;
@@ -133,7 +137,9 @@ class Launch {
   struct Context {
     void** pointers;
     backend::Stream& stream;
+    const backend::HostPool& pool;
     std::vector<StepTime>& times;
+    absl::Status& status;  // of steps on the host's side
   };
 
   void AddStep(const StepGraph& graph, int s, int round, Building* building);
@@ -147,7 +153,7 @@ class Launch {
   int EndOfSlots(int end) const;
   int EndOfSizes(int end) const;
   void SetPointers(Range range, const uintptr_t* bases, void** pointers) const;
-  // False: the stream has ended with an error, which it keeps.
+  // False: the stream has ended with an error, which it keeps, or the context's status is one.
   bool RunSteps(Range range, const Context& context) const;
   bool RunControl(const Planned& step, const Context& context) const;
   bool RunLoop(const Planned& step, const Control& loop, const Context& context) const;

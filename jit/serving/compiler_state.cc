@@ -223,6 +223,7 @@ std::string CompilerState::StatsJson() const {
       .Add("disk", DiskJson(c.disk))
       .Add("split_fusions", c.split_fusions)
       .Add("interpreted_kernels", c.interpreted_kernels)
+      .Add("host_side_kernels", c.host_side_kernels)
       .Add("unsettled_graphs", c.unsettled_graphs)
       .Add("runs", runs_.load(std::memory_order_relaxed))
       .Add("fallbacks", fallbacks)

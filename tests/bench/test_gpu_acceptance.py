@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(os.environ.get("TEKTITE_COMMAND", ROOT / "build/bin/tektite"))
 THERE = ROOT / "bench/gpu"
 sys.path.insert(0, str(THERE))
-from cases import CASES  # noqa: E402, a module of the archive, which has no packages
+import models  # noqa: E402, a module of the archive, which has no packages
+from cases import CASES, softmax as softmax_program  # noqa: E402
 
 
 def softmax(x):
@@ -34,6 +35,40 @@ MEANING = {
     "product": lambda x, w: x @ w,
     "layers": lambda x, a, b: softmax(relu(relu(x @ a) @ b)),
 }
+
+
+def write_model(folder):
+    """A model of one weight, whose golden is numpy's: softmax(x + w) by rows."""
+    folder.mkdir(parents=True)
+    t = "f32[8,100]"
+    program = softmax_program(8, 100).replace(f"@softmax(%x: {t})", f"@tiny(%i: {t}, %w: {t} {{weight = true}})")
+    (folder / "program.ir").write_text(program.replace(f"({t}) {{", f"({t}) {{\n  %x: {t} = add(%i, %w)"))
+    np.save(folder / "input.npy", np.random.default_rng(1).normal(size=(8, 100)).astype("f4"))
+    weight = {"seed": 3, "shape": [8, 100], "scale": 2.0, "mean": 0.5}
+    (folder / "model.json").write_text(json.dumps({"arguments": [{"file": "input.npy"}, weight], "tolerance": 1e-5}))
+    result = softmax(np.load(folder / "input.npy") + models.argument(weight, folder))
+    np.save(folder / "golden0.npy", models.sample(result))
+
+
+def test_a_model_is_right_where_its_code_is(tmp_path):
+    write_model(tmp_path / "tiny")
+    assert models.names(tmp_path) == ["tiny"]
+    words = models.write_arguments(tmp_path / "tiny", tmp_path)
+    subprocess.run([COMMAND, "run", tmp_path / "tiny/program.ir", "-d", tmp_path, *words], check=True,
+                   capture_output=True)
+    assert models.difference(tmp_path / "tiny", tmp_path) < models.tolerance(tmp_path / "tiny")
+    wrong = np.load(tmp_path / "out0.npy")
+    wrong[3, 5] += 0.1
+    np.save(tmp_path / "out0.npy", wrong)
+    assert models.difference(tmp_path / "tiny", tmp_path) > models.tolerance(tmp_path / "tiny")
+    wrong[3, 5] = np.nan
+    np.save(tmp_path / "out0.npy", wrong)
+    assert not models.difference(tmp_path / "tiny", tmp_path) <= 1
+
+
+def test_what_is_made_from_a_seed_is_the_same_everywhere():
+    made = models.argument({"seed": 3, "shape": [2, 2], "scale": 2.0, "mean": 0.5}, THERE)
+    np.testing.assert_array_equal(made, np.array([[0.70319164, 1.3325913], [-0.33638105, 0.5433104]], np.float32))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -59,17 +94,23 @@ def test_a_run_there_says_what_is_wrong(tmp_path):
     for file in THERE.glob("*.py"):
         (folder / file.name).symlink_to(file)
     (folder / "commit").write_text("abc\n")
+    write_model(folder / "models/tiny")
     script = (THERE / "run_there.py").read_text()
     (folder / "run_there.py").unlink()
     (folder / "run_there.py").write_text(script)  # which looks beside itself
     env = {**os.environ, "LD_LIBRARY_PATH": str(ROOT / "build/cmake/tests/gpu/fake_driver"),
            "XDG_CACHE_HOME": str(tmp_path / "home")}
-    done = subprocess.run([sys.executable, folder / "run_there.py", tmp_path / "result.json", "--steps", "checks"],
+    done = subprocess.run([sys.executable, folder / "run_there.py", tmp_path / "result.json", "--steps",
+                           "checks,models"],
                           capture_output=True, text=True, env=env, timeout=600)
     result = json.loads((tmp_path / "result.json").read_text())
     assert done.returncode == 1 and "wrong: add" in done.stdout
     assert set(result["checks"]) == {case.name for case in CASES}
     assert all("error" in outcome for outcome in result["checks"].values()), result["checks"]
-    shown = subprocess.run([ROOT / "bench/gpu_acceptance", "show", tmp_path / "result.json"], capture_output=True,
-                           text=True, check=True).stdout
-    assert "commit abc" in shown and "softmax_1k     WRONG" in shown
+    assert not result["models"]["tiny"]["ok"] and result["models"]["tiny"]["median_ms"] > 0
+    words = [ROOT / "bench/report", tmp_path / "result.json"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "commit abc" in shown
+    for name in ("softmax_1k", "tiny"):
+        assert any(line.split()[1:4:2] == [name, "WRONG"] for line in shown.splitlines()), shown
+    assert subprocess.run([*words, "--strict"], capture_output=True).returncode == 1

@@ -311,14 +311,24 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32) {
   return *compiler;
 }
 
+absl::StatusOr<std::shared_ptr<runtime::Executable>> ConformanceTest::Compile(
+    const ir::Graph& graph, const std::string& variant, const CompileOptions& options) {
+  compiler::Compiler& compiler = CompilerFor(options.fuse, options.tf32);
+  const int64_t host_side = compiler.counters().host_side_kernels;
+  compiler::CompileJob job;
+  job.cluster = "conformance";
+  job.variant = variant;
+  auto executable = compiler.Compile(graph.Clone(), job);
+  // The host's kernels ran what the GPU has none for.
+  if (is_gpu() && compiler.counters().host_side_kernels != host_side) ++refused_;
+  return executable;
+}
+
 absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
     const ir::Graph& graph, const std::vector<Literal>& inputs, const CompileOptions& options) {
   compiler::Compiler& compiler = CompilerFor(options.fuse, options.tf32);
   const int64_t interpreted = compiler.counters().interpreted_kernels;
-  compiler::CompileJob job;
-  job.cluster = "conformance";
-  job.variant = "shape0";
-  TEKTITE_ASSIGN_OR_RETURN(auto executable, compiler.Compile(graph.Clone(), job));
+  TEKTITE_ASSIGN_OR_RETURN(auto executable, Compile(graph, "shape0", options));
   if (!options.may_interpret && compiler.counters().interpreted_kernels != interpreted) {
     ADD_FAILURE() << "a kernel was left to the interpreter\n" << executable->PlanText();
   }
@@ -375,9 +385,7 @@ void ConformanceTest::Check(const ir::Graph& graph, const std::vector<Literal>& 
     return Check(graph, inputs, tolerance, fixed);
   }
   if (TakesLong(graph)) {
-    compiler::CompileJob job;
-    job.cluster = "conformance";
-    const auto compiled = CompilerFor(options.fuse, options.tf32).Compile(graph.Clone(), job);
+    const auto compiled = Compile(graph, "shape0", options);
     if (IsRefusal(compiled.status())) return;
     ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << ir::Print(graph);
     if (options.symbolic) CheckSymbolic(graph, inputs, tolerance, options);
@@ -447,10 +455,7 @@ void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeV
 void ConformanceTest::CheckSizesOfCalls(const ir::Graph& graph,
                                         const std::vector<SizeValues>& sizes,
                                         const Tolerance& tolerance, const CompileOptions& options) {
-  compiler::CompileJob job;
-  job.cluster = "conformance";
-  job.variant = "generic";
-  auto executable = CompilerFor(options.fuse, options.tf32).Compile(graph.Clone(), job);
+  auto executable = Compile(graph, "generic", options);
   if (IsRefusal(executable.status())) return;
   ASSERT_TRUE(executable.ok()) << executable.status() << "\n" << ir::Print(graph);
   int runs = 0;

@@ -16,8 +16,9 @@
 //
 // The GPU's kernels are also assembled (tests/gpu/assembly_check.h), with no spills.
 //
-// What the GPU has no kernels for it refuses.  How many graphs of a test it may stands in
-// gpu_refusal_list.inc, so that a kernel that is lost fails the test, and so does one that is new.
+// What the GPU has no kernels for the host runs, or it is refused.  How many graphs of a test that
+// may be stands in gpu_refusal_list.inc, so that a kernel that is lost fails the test, and so does
+// one that is new.
 #ifndef TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 #define TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 
@@ -110,6 +111,10 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
              const CompileOptions& options = {});
 
   compiler::Compiler& CompilerFor(bool fuse, bool tf32 = false);
+  // Counts what the GPU has no kernels for.
+  absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(const ir::Graph& graph,
+                                                               const std::string& variant,
+                                                               const CompileOptions& options);
   // The target's kernels run on its own streams alone.
   bool is_device() const { return GetParam().backend == kIsland || is_gpu(); }
   // Whether a graph is compiled either for its own sizes or for every size, half of all graphs

@@ -7,8 +7,8 @@
 //
 // Equal kernels are assembled once: each for sm_90a, and one of kSample of a kind for all
 // generations.  Of contractions only every other one is assembled at all, and all with matrix
-// instructions; of windows and single ops one of eight; of those with several launches, one of eight
-// of each launch. Without an assembler there is PTX alone.  Thread-safe.
+// instructions; of windows and single ops one of eight; of those with several launches, one of
+// eight of each launch. Without an assembler there is PTX alone.  Thread-safe.
 #ifndef TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 #define TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 
@@ -34,7 +34,8 @@ class AssemblyCheck {
       return Check(fusion, kernel);
     };
   }
-  // A line on all kernels, then one for each kind.  Empty: no kernel came by.
+  // A line on all kernels, then one for each kind.  Empty: no kernel came by.  Times are of this
+  // thread's processor: other processes do not count.
   std::string Summary() const;
 
  private:
@@ -47,8 +48,13 @@ class AssemblyCheck {
   std::set<std::string> known_;         // texts without names
   std::map<std::string, int> kernels_;  // by kind
   std::map<std::string, int> seen_;     // by kind and launch
-  std::vector<double> milliseconds_;
-  std::map<std::string, int> registers_;  // the most, by kind
+  struct Milliseconds {
+    std::vector<double> llvm, assembler, both;
+  };
+  static std::string Describe(const Milliseconds& times);
+  Milliseconds all_;
+  std::map<std::string, Milliseconds> times_;  // by kind
+  std::map<std::string, int> registers_;       // the most, by kind
 };
 
 }  // namespace tektite::testing

@@ -175,7 +175,7 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
   EXPECT_THAT(fault([](Builder& b, Value shared) {
                 b.LoadMatrices(shared, DType::kF32, b.Index(0), 4, true);
               }),
-              HasSubstr("transposes elements of 16 bits alone"));
+              HasSubstr("only elements of 16 bits can be transposed"));
   EXPECT_THAT(fault([](Builder& b, Value shared) {
                 b.LoadMatrices(shared, DType::kBF16, b.Index(0), 3, false);
               }),

@@ -66,9 +66,9 @@ void CardStream::Tell(const CardKernel& kernel, absl::Span<void* const> buffers,
   const int64_t bytes = kernel.frame_words() * static_cast<int64_t>(sizeof(uint64_t));
   if (!HasRoom(bytes)) return;
   std::byte* const frame = rooms_.back()->host + room_used_ + run_.frame_bytes();
-  const int64_t blocks =
-      kernel.FillFrame(buffers, options_.scratch, sizes, reinterpret_cast<uint64_t*>(frame));
-  if (blocks > 0) run_.Add(kernel, blocks);  // without elements there is nothing to run
+  auto* const words = reinterpret_cast<uint64_t*>(frame);
+  const int64_t blocks = kernel.FillFrame(buffers, options_.scratch, sizes, words);
+  if (blocks > 0) run_.Add(kernel, blocks, words);  // without elements there is nothing to run
 }
 
 bool CardStream::HasRoom(int64_t frame_bytes) {
@@ -185,13 +185,24 @@ void CardStream::CopyWithin(void* to, const void* from, int64_t bytes) {
        "copying on it");
 }
 
-std::unique_ptr<backend::Event> CardStream::Record() {
+std::unique_ptr<backend::Event> CardStream::Record(unsigned flags) {
   Flush();
   auto event = std::make_unique<CardEvent>(card_);
   if (!GoesOn()) return event;
-  Note(card_.driver().EventCreate(&event->handle, kCuEventWithoutTiming), "making an event");
+  Note(card_.driver().EventCreate(&event->handle, flags), "making an event");
   if (status_.ok()) Note(card_.driver().EventRecord(event->handle, handle_), "recording an event");
   return event;
+}
+
+absl::StatusOr<double> CardStream::MicrosecondsBetween(const backend::Event& begin,
+                                                       const backend::Event& end) {
+  TEKTITE_RETURN_IF_ERROR(status_);
+  float milliseconds = 0;
+  TEKTITE_RETURN_IF_ERROR(card_.Check(
+      card_.driver().EventElapsedTime(&milliseconds, static_cast<const CardEvent&>(begin).handle,
+                                      static_cast<const CardEvent&>(end).handle),
+      "measuring time"));
+  return static_cast<double>(milliseconds) * 1000;
 }
 
 void CardStream::Wait(const backend::Event& event) {

@@ -34,7 +34,10 @@ class CardStream final : public backend::Stream {
   void CopyFromHost(void* to, const void* from, int64_t bytes) override;
   void CopyToHost(void* to, const void* from, int64_t bytes) override;
   void CopyWithin(void* to, const void* from, int64_t bytes) override;
-  std::unique_ptr<backend::Event> Record() override;
+  std::unique_ptr<backend::Event> Record() override { return Record(kCuEventWithoutTiming); }
+  std::unique_ptr<backend::Event> RecordTime() override { return Record(/*flags=*/0); }
+  absl::StatusOr<double> MicrosecondsBetween(const backend::Event& begin,
+                                             const backend::Event& end) override;
   void Wait(const backend::Event& event) override;
   absl::Status Synchronize() override;
 
@@ -50,6 +53,7 @@ class CardStream final : public backend::Stream {
     std::vector<Delivery> deliveries;
   };
 
+  std::unique_ptr<backend::Event> Record(unsigned flags);
   // Whether anything may still be told to the card; asks whether the call was cancelled.
   bool GoesOn();
   void Note(const absl::Status& status);

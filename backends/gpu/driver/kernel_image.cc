@@ -48,6 +48,10 @@ KernelImage OfLaunch(const loop::Kernel& kernel, const Dim& moved_bytes, const D
 }
 
 std::string Describe(const KernelImage& image) {
+  if (!image.product.empty()) {
+    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Read(image.product);
+    return absl::StrCat("cuBLASLt: ", product.ok() ? product->ToString() : "an unknown product");
+  }
   const Resources& r = image.code.cubin.resources;
   std::string text = absl::StrCat(image.threads, " threads a block");
   if (image.resident_blocks > 0) {
@@ -74,6 +78,21 @@ KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitte
   return image;
 }
 
+KernelImage KernelImage::Of(const std::string& name, const PreparedProduct& prepared) {
+  const MatrixProduct& product = prepared.product();
+  const int64_t elements = product.m * product.k + product.k * product.n + product.m * product.n;
+  KernelImage image;
+  image.name = name;
+  image.blocks = image.launch.Add(Dim(1));
+  image.scratch_bytes = image.launch.Add(Dim(prepared.workspace_bytes()));
+  image.moved_bytes =
+      image.launch.Add(Dim(product.batch) * Dim(elements) * Dim(ir::DTypeBytes(product.dtype)));
+  image.num_buffers = product.operands + 1;
+  image.threads = 1;
+  image.product = product.Write();
+  return image;
+}
+
 std::string KernelImage::Write() const {
   ByteWriter w;
   w.String(name);
@@ -91,6 +110,7 @@ std::string KernelImage::Write() const {
   for (const auto resource : kResources) w.I64(code.cubin.resources.*resource);
   w.String(code.cubin.bytes);
   w.String(code.ptx);
+  w.String(product);
   w.U64(then.size());
   for (const KernelImage& next : then) w.String(next.Write());
   return w.Take();
@@ -128,6 +148,7 @@ absl::StatusOr<KernelImage> KernelImage::ReadLaunch(absl::string_view bytes, boo
   for (const auto resource : kResources) image.code.cubin.resources.*resource = r.I64();
   image.code.cubin.bytes = std::string(r.String());
   image.code.ptx = std::string(r.String());
+  image.product = std::string(r.String());
   const size_t num_more = r.Count(kLeastBytes);
   // Refused before it is read: bytes that nest must not decide how deep the calls go.
   if (num_more > 0 && !may_have_more) return refusal();
@@ -139,6 +160,10 @@ absl::StatusOr<KernelImage> KernelImage::ReadLaunch(absl::string_view bytes, boo
   if (!r.AtEnd() || image.threads < 1 || image.threads > loop::kMostThreads ||
       image.sizes.num_symbols() != image.launch.num_symbols()) {
     return refusal();
+  }
+  if (!image.product.empty()) {
+    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Read(image.product);
+    if (!product.ok() || image.num_buffers != product->operands + 1) return refusal();
   }
   return image;
 }

@@ -21,13 +21,17 @@ struct LaunchGraphs::Entry {
   uint64_t last_use = 0;
   std::vector<std::unique_ptr<Graph>> idle;
   // Code must stay as long as a graph names it.
-  std::vector<std::shared_ptr<const LoadedCode>> code;
+  std::vector<std::shared_ptr<const void>> code;
 };
 
-void LaunchGraphs::Run::Add(const CardKernel& kernel, int64_t blocks) {
-  steps_.push_back({&kernel, blocks, frame_bytes_});
+void LaunchGraphs::Run::Add(const CardKernel& kernel, int64_t blocks, const uint64_t* frame) {
+  steps_.push_back({&kernel, blocks, frame_bytes_, {}});
   key_.push_back(kernel.number());
   key_.push_back(static_cast<uint64_t>(blocks));
+  if (kernel.product() != nullptr) {
+    steps_.back().addresses.assign(frame, frame + kernel.num_buffers() + 1);
+    key_.insert(key_.end(), frame, frame + kernel.num_buffers() + 1);
+  }
   const int64_t bytes = kernel.frame_words() * static_cast<int64_t>(sizeof(uint64_t));
   frame_bytes_ += RoundUp(bytes, kFrameAlignment);
 }
@@ -108,7 +112,10 @@ std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::TakeKnown(
   graph->entry = std::move(entry);
   lock.lock();
   if (graph->entry->code.empty()) {
-    for (const Run::Step& step : run.steps()) graph->entry->code.push_back(step.kernel->code());
+    for (const Run::Step& step : run.steps()) {
+      graph->entry->code.push_back(step.kernel->code());
+      graph->entry->code.push_back(step.kernel->product());
+    }
   }
   recorded_.fetch_add(1, std::memory_order_relaxed);
   return graph;
@@ -149,6 +156,12 @@ absl::Status LaunchGraphs::Record(const Run& run, CuStream stream, Graph* graph)
 
 absl::Status LaunchGraphs::Launch(const Run& run, const std::byte* frames, CuStream stream) const {
   for (const Run::Step& step : run.steps()) {
+    if (const auto& product = step.kernel->product()) {
+      absl::Span<const CuAddress> addresses = step.addresses;
+      TEKTITE_RETURN_IF_ERROR(
+          product->Tell(addresses.first(addresses.size() - 1), addresses.back(), stream));
+      continue;
+    }
     auto frame = reinterpret_cast<CuAddress>(frames + step.frame);
     void* parameters[] = {&frame};
     const CuResult result = card_.driver().LaunchKernel(

@@ -10,7 +10,9 @@
 //
 // A run is known by its kernels and their numbers of blocks, so that calls of the same sizes have
 // the same run.  Addresses and sizes stand in the frames, which are data: a graph begins with the
-// copy of its frames to the card, and is never updated.  A graph has room for frames of its own, so
+// copy of its frames to the card, and is never updated.  cuBLASLt's products are recorded with
+// their addresses, which are part of what the run is known by: arenas are used again, so that these
+// seldom change.  A graph has room for frames of its own, so
 // only one stream runs it at a time; calls that overlap have a graph each, up to kMostAtOnce.
 //
 // Recording takes a few hundred microseconds, and begins with a run's third call.  The last
@@ -46,13 +48,16 @@ class LaunchGraphs {
       const CardKernel* kernel;
       int64_t blocks;
       int64_t frame;  // offset of its frame, in bytes
+      // Of a product, which is told them and reads no frame: its buffers, and then its workspace.
+      std::vector<CuAddress> addresses;
     };
-    void Add(const CardKernel& kernel, int64_t blocks);
+    // `frame`: the words that FillFrame has filled.
+    void Add(const CardKernel& kernel, int64_t blocks, const uint64_t* frame);
     void Clear();
     bool empty() const { return steps_.empty(); }
     const std::vector<Step>& steps() const { return steps_; }
     int64_t frame_bytes() const { return frame_bytes_; }
-    // Equal for runs of the same kernels and blocks.
+    // Equal for runs of the same kernels and blocks, and of the same addresses of products.
     const std::vector<uint64_t>& key() const { return key_; }
 
    private:

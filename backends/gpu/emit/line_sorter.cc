@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/gpu/emit/root_epilogue.h"
+
 namespace tektite::gpu {
 
 using ir::Dim;
@@ -100,6 +102,8 @@ void LineSorter::Store(Builder& b, Value line, Value at, Value half, const Value
 // ---- tiles ----
 
 void LineSorter::SortTiles(Builder& b, const Source& source, const Sink& sink) {
+  // Places in a line are s32, and kAllPasses merges double a tile no further.
+  phases_.Note(RequireNarrow(*b.kernel(), lines_.length));
   const int64_t in_block = std::max<int64_t>(kThreads / tile_, 1);
   const Dim tiles = is_one_tile() ? Dim(1) : CeilDiv(lines_.length, tile_);
   // Of length 0 there is nothing to do.

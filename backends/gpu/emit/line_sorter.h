@@ -8,7 +8,8 @@
 // A first phase sorts tiles of up to 1024 entries, an entry a thread: bitonic, with exchanges in
 // warps and through shared memory between them.  Each later phase merges two runs to one: an entry
 // finds its place by its own number and a binary search among the other run's.  A line of unknown
-// length is merged by one block, however long it is.
+// length is merged by one block, however long it is.  Lines of 2^31 entries or more are refused: in
+// a call where they are not known before.
 //
 // Where only the first `wanted` of each line are needed, runs are cut to so many.
 #ifndef TEKTITE_BACKENDS_GPU_EMIT_LINE_SORTER_H_

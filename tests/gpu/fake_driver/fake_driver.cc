@@ -14,7 +14,8 @@ namespace tektite::gpu::fake {
 namespace {
 
 constexpr CuResult kNotFound = 500, kInvalidHandle = 400, kNotInitialized = 3,
-                   kInvalidContext = 201, kInvalidDevice = 101, kCaptureUnsupported = 900;
+                   kInvalidContext = 201, kInvalidDevice = 101, kCaptureUnsupported = 900,
+                   kNotReady = 600;
 
 // Shared memory of a block of the newest cards, and what a multiprocessor keeps for each block.
 constexpr int kMostShared = 227 << 10, kOfABlock = 1 << 10;
@@ -99,6 +100,7 @@ int RunKernel(const Function& function, unsigned blocks, unsigned threads, CuAdd
   const void* const words = state.memory.Reach(frame, sizeof(uint64_t));
   if (words == nullptr) return kCuIllegalAddress;
   ++state.launches;
+  Stream::Pass(state.launch_microseconds);
   if (runner == nullptr) return kCuSuccess;
   const bool ended_well = runner({function.name.c_str(), function.image, blocks, threads,
                                   static_cast<const uint64_t*>(words), state.memory.Room(frame)});
@@ -323,9 +325,11 @@ CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned) {
   return kCuSuccess;
 }
 
-CuResult cuEventCreate(CuEvent* event, unsigned) {
+CuResult cuEventCreate(CuEvent* event, unsigned flags) {
   ENTER(EnterContext("cuEventCreate"));
-  return Made(reinterpret_cast<Event**>(event), new Event());
+  auto* const made = new Event();
+  made->has_time = (flags & kCuEventWithoutTiming) == 0;
+  return Made(reinterpret_cast<Event**>(event), made);
 }
 
 CuResult cuEventDestroy_v2(CuEvent event) {
@@ -338,7 +342,9 @@ CuResult cuEventRecord(CuEvent event, CuStream stream) {
   if (Of(stream)->is_recording()) return kCaptureUnsupported;
   auto reached = std::make_shared<std::atomic<bool>>(false);
   reinterpret_cast<Event*>(event)->reached = reached;
-  Of(stream)->Tell([reached] {
+  const auto time = reinterpret_cast<Event*>(event)->time;
+  Of(stream)->Tell([reached, time] {
+    *time = Stream::Now();
     reached->store(true);
     return static_cast<int>(kCuSuccess);
   });
@@ -351,6 +357,15 @@ CuResult cuEventSynchronize(CuEvent event) {
   const auto reached = reinterpret_cast<Event*>(event)->reached;
   while (!reached->load() && state.lost.load() == 0) std::this_thread::yield();
   return state.lost.load();
+}
+
+CuResult cuEventElapsedTime(float* milliseconds, CuEvent begin, CuEvent end) {
+  ENTER(EnterContext("cuEventElapsedTime"));
+  const auto &first = *reinterpret_cast<Event*>(begin), &second = *reinterpret_cast<Event*>(end);
+  if (!first.has_time || !second.has_time) return kInvalidHandle;
+  if (!first.reached->load() || !second.reached->load()) return kNotReady;
+  *milliseconds = static_cast<float>((*second.time - *first.time) / 1000);
+  return kCuSuccess;
 }
 
 CuResult cuModuleLoadDataEx(CuModule* module, const void* image, unsigned, CuJitOption*, void**) {
@@ -467,6 +482,9 @@ EXPORT const FakeDriver* fake_driver_controls() {
       State::Get().minor = minor;
     };
     f.set_memory = [](size_t bytes) { State::Get().card_bytes = bytes; };
+    f.set_launch_microseconds = [](double microseconds) {
+      State::Get().launch_microseconds = microseconds;
+    };
     f.set_runner = [](FakeRunner runner) {
       std::lock_guard<std::mutex> lock(State::Get().mutex);
       State::Get().runner = runner;
@@ -482,6 +500,14 @@ EXPORT const FakeDriver* fake_driver_controls() {
     f.launches = [] { return State::Get().launches.load(); };
     f.reach = [](uint64_t address, size_t bytes) {
       return State::Get().memory.Reach(address, bytes);
+    };
+    f.tell = [](gpu::CuStream stream, std::function<int()> work, double microseconds) {
+      if (const int result = EnterOn("tell", stream)) return result;
+      Of(stream)->Tell([work = std::move(work), microseconds] {
+        Stream::Pass(microseconds);
+        return work();
+      });
+      return static_cast<int>(kCuSuccess);
     };
     f.held_bytes = [] { return State::Get().memory.held_bytes(); };
     f.held_things = [] { return State::Get().things.load(); };

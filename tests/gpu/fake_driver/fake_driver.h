@@ -13,6 +13,7 @@
 //   - Recorded launches run when their graph does, with what their frames then hold.
 //   - After a fault of a kernel every call fails with that error.
 //   - A call in a child of the process that called cuInit aborts.
+//   - Events that have a time show one that a test decides: so much for each launch.
 // Without a runner a kernel does nothing.
 //
 // A process that does not open it by itself sets it up by the variable TEKTITE_FAKE_DRIVER:
@@ -24,6 +25,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+
+#include "backends/gpu/driver/driver_types.h"
 
 namespace tektite::testing {
 
@@ -46,6 +50,8 @@ struct FakeDriver {
   void (*set_capability)(int major, int minor);
   void (*set_memory)(size_t bytes);
   void (*set_runner)(FakeRunner runner);
+  // What events see of a launch.
+  void (*set_launch_microseconds)(double microseconds);
   // Calls of a function return `result` after `after` more that do not, so many times (-1: always).
   void (*fail)(const char* symbol, int result, int after, int times);
   // How often a function was called.
@@ -53,6 +59,9 @@ struct FakeDriver {
   int64_t (*launches)();  // that have run
   // Where the fake reaches `bytes` of a card's memory; null where that is not all allocated.
   void* (*reach)(uint64_t address, size_t bytes);
+  // For a library that launches on a stream: runs `work` there, or records it; what it returns, and
+  // what this returns, is a CuResult.
+  int (*tell)(gpu::CuStream stream, std::function<int()> work, double microseconds);
   int64_t (*held_bytes)();   // of cards' memory
   int64_t (*held_things)();  // streams, events, modules, graphs, pinned memory
   uint64_t (*image_key)(const void* image);

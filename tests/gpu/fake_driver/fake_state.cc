@@ -22,6 +22,13 @@ constexpr size_t kMostImage = 64 << 20;
 
 }  // namespace
 
+namespace {
+thread_local double* clock_of_this_thread = nullptr;
+}  // namespace
+
+double Stream::Now() { return *clock_of_this_thread; }
+void Stream::Pass(double microseconds) { *clock_of_this_thread += microseconds; }
+
 Stream::Stream() : thread_([this] { Serve(); }) {}
 
 Stream::~Stream() {
@@ -57,6 +64,7 @@ bool Stream::EndCapture(std::vector<Work>* recorded) {
 }
 
 void Stream::Serve() {
+  clock_of_this_thread = &clock_;
   int64_t number = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
@@ -138,6 +146,7 @@ void State::Reset() {
   major = 9;
   minor = 0;
   card_bytes = size_t{4} << 30;
+  launch_microseconds = 10;
   runner = nullptr;
   failures.clear();
   calls.clear();

@@ -58,6 +58,9 @@ class Stream {
   void BeginCapture();
   bool EndCapture(std::vector<Work>* recorded);
   bool is_recording() const { return recorded_ != nullptr; }
+  // Of the stream that runs the caller's work: what the card's clock shows, and time that passes.
+  static double Now();
+  static void Pass(double microseconds);
 
  private:
   void Serve();
@@ -66,11 +69,14 @@ class Stream {
   std::condition_variable more_, idle_;
   std::deque<Work> waiting_;  // null: the last
   bool runs_ = false;
+  double clock_ = 0;  // microseconds; of thread_ alone
   std::thread thread_;
 };
 
 struct Event {
+  bool has_time = false;
   std::shared_ptr<std::atomic<bool>> reached = std::make_shared<std::atomic<bool>>(true);
+  std::shared_ptr<double> time = std::make_shared<double>(0);  // before it is reached
 };
 
 struct Module {
@@ -104,6 +110,7 @@ struct State {
   std::mutex mutex;  // guards what follows
   int version, cards, major, minor;
   size_t card_bytes;
+  double launch_microseconds;
   FakeRunner runner = nullptr;
   std::map<std::string, Failure> failures;
   std::map<std::string, int64_t> calls;

@@ -1,0 +1,189 @@
+#include "backends/gpu/cublaslt/matrix_product.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "jit/base/bytes.h"
+#include "jit/base/status.h"
+#include "jit/ir/symbols.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::gpu {
+namespace {
+
+using ir::Attr;
+using ir::DType;
+using ir::Node;
+using ir::Op;
+
+constexpr int64_t kMostSize = (int64_t{1} << 31) - 1;
+constexpr int64_t kMostOperands = 4096;
+
+bool IsOfferedType(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+bool CountsUp(const std::vector<int64_t>& dims, int64_t from) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] != from + static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+int64_t SizeOf(const ir::Shape& shape, const std::vector<int64_t>& dims) {
+  int64_t size = 1;
+  for (int64_t d : dims) size *= shape.sizes()[static_cast<size_t>(d)];
+  return size;
+}
+
+// Whether [batch, rest, summed] or [batch, summed, rest] is how the operand is stored; sets
+// `summed_first`.
+bool IsMatrix(int64_t rank, const std::vector<int64_t>& batch, const std::vector<int64_t>& summed,
+              bool* summed_first) {
+  const auto first = static_cast<int64_t>(batch.size());
+  if (!CountsUp(batch, 0)) return false;
+  *summed_first = CountsUp(summed, first);
+  return *summed_first || CountsUp(summed, rank - static_cast<int64_t>(summed.size()));
+}
+
+int OperandNumber(const Node& parameter) { return static_cast<int>(parameter.Int(Attr::index)); }
+
+absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
+  const ir::Shape &lhs = dot.operand_shape(0), &rhs = dot.operand_shape(1);
+  MatrixProduct product;
+  product.dtype = dot.shape().dtype();
+  if (!IsOfferedType(product.dtype) || lhs.dtype() != product.dtype ||
+      rhs.dtype() != product.dtype) {
+    return Unimplemented(dot.Describe(), ": not of f32, f16 or bf16 throughout");
+  }
+  const ops::DotDims dims = ops::GetDotDims(dot);
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
+    pairs.emplace_back(dims.lhs_contracting[i], dims.rhs_contracting[i]);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  std::vector<int64_t> lhs_summed, rhs_summed;
+  for (const auto& [l, r] : pairs) {
+    lhs_summed.push_back(l);
+    rhs_summed.push_back(r);
+  }
+  bool rhs_summed_first = false;
+  if (pairs.empty() || !IsMatrix(lhs.rank(), dims.lhs_batch, lhs_summed, &product.lhs_transposed) ||
+      !IsMatrix(rhs.rank(), dims.rhs_batch, rhs_summed, &rhs_summed_first)) {
+    return Unimplemented(dot.Describe(), ": operands are no matrices in a row");
+  }
+  // A matrix of one row or column is stored in both ways; what is summed comes last in lhs.
+  if (product.lhs_transposed && dims.lhs_free.empty()) product.lhs_transposed = false;
+  product.rhs_transposed = !rhs_summed_first;
+  product.batch = SizeOf(lhs, dims.lhs_batch);
+  product.m = SizeOf(lhs, dims.lhs_free);
+  product.n = SizeOf(rhs, dims.rhs_free);
+  product.k = SizeOf(lhs, lhs_summed);
+  for (int64_t size : {product.batch, product.m, product.n, product.k}) {
+    if (size < 1 || size > kMostSize) return Unimplemented(dot.Describe(), ": a size of ", size);
+  }
+  return product;
+}
+
+// The f32[n] that `node` adds to every row of `dot`; null: it does not.
+const Node* BiasOf(const Node& node, const Node& dot) {
+  if (node.op() != Op::kAdd || dot.shape().dtype() != DType::kF32) return nullptr;
+  if (ops::GetDotDims(dot).rhs_free.size() != 1) return nullptr;
+  for (int side = 0; side < 2; ++side) {
+    const Node* const spread = node.operand(1 - side).node;
+    if (node.operand(side).node != &dot || spread->op() != Op::kBroadcastInDim) continue;
+    const Node* const bias = spread->operand(0).node;
+    const std::vector<int64_t> at = spread->Ints(Attr::dimensions);
+    if (bias->op() == Op::kParameter && bias->shape().rank() == 1 &&
+        bias->shape().dtype() == DType::kF32 && at.size() == 1 && at[0] == dot.shape().rank() - 1 &&
+        bias->shape().sizes()[0] == dot.shape().sizes().back()) {
+      return bias;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<MatrixProduct> MatrixProduct::OfContraction(const Node& fusion) {
+  const ir::Graph& region = fusion.region();
+  const Node* const root = ops::FindContraction(region);
+  if (root == nullptr || root->op() != Op::kDotGeneral || ir::HasSymbols(region)) {
+    return Unimplemented("no product of static sizes");
+  }
+  for (const ir::Value& operand : root->operands()) {
+    if (operand.node->op() != Op::kParameter) {
+      return Unimplemented(root->Describe(), ": computes its operands");
+    }
+  }
+  return OfDot(*root);
+}
+
+absl::StatusOr<MatrixProduct> MatrixProduct::Of(const Node& fusion) {
+  TEKTITE_ASSIGN_OR_RETURN(MatrixProduct product, OfContraction(fusion));
+  const ir::Graph& region = fusion.region();
+  const Node* const root = ops::FindContraction(region);
+  product.lhs = OperandNumber(*root->operand(0).node);
+  product.rhs = OperandNumber(*root->operand(1).node);
+  product.operands = fusion.num_operands();
+  if (region.outputs().size() != 1) return Unimplemented(root->Describe(), ": several results");
+  const Node* const last = region.outputs()[0].node;
+  if (last == root) return product;
+  const Node* const bias = BiasOf(*last, *root);
+  if (bias == nullptr) return Unimplemented(root->Describe(), ": does not stand alone");
+  product.bias = OperandNumber(*bias);
+  return product;
+}
+
+std::string MatrixProduct::ToString() const {
+  const auto matrix = [](int64_t rows, int64_t columns, bool transposed) {
+    return transposed ? absl::StrCat("[", columns, ",", rows, "]^T")
+                      : absl::StrCat("[", rows, ",", columns, "]");
+  };
+  return absl::StrCat(ir::DTypeName(dtype), " ", batch == 1 ? "" : absl::StrCat(batch, " x "),
+                      matrix(m, k, lhs_transposed), " x ", matrix(k, n, rhs_transposed),
+                      bias == kNone ? "" : " + bias");
+}
+
+std::string MatrixProduct::Write() const {
+  ByteWriter w;
+  w.I64(static_cast<int64_t>(dtype));
+  for (int64_t value : {batch, m, n, k}) w.I64(value);
+  w.I64(lhs_transposed ? 1 : 0);
+  w.I64(rhs_transposed ? 1 : 0);
+  for (int number : {lhs, rhs, operands, bias}) w.I64(number);
+  return w.Take();
+}
+
+absl::StatusOr<MatrixProduct> MatrixProduct::Read(absl::string_view bytes) {
+  ByteReader r(bytes);
+  MatrixProduct product;
+  const auto dtype = r.I64();
+  bool fits = false;
+  for (DType offered : {DType::kF32, DType::kF16, DType::kBF16}) {
+    if (static_cast<int64_t>(offered) != dtype) continue;
+    product.dtype = offered;
+    fits = true;
+  }
+  for (int64_t* size : {&product.batch, &product.m, &product.n, &product.k}) {
+    *size = r.I64();
+    fits = fits && *size >= 1 && *size <= kMostSize;
+  }
+  product.lhs_transposed = r.I64() != 0;
+  product.rhs_transposed = r.I64() != 0;
+  int64_t numbers[4];
+  for (int64_t& number : numbers) number = r.I64();
+  const auto [lhs, rhs, operands, bias] = numbers;
+  fits = fits && operands >= 1 && operands <= kMostOperands && lhs >= 0 && lhs < operands &&
+         rhs >= 0 && rhs < operands && bias >= kNone && bias < operands;
+  if (!fits || !r.AtEnd()) return InvalidArgument("not a product of matrices");
+  product.lhs = static_cast<int>(lhs);
+  product.rhs = static_cast<int>(rhs);
+  product.operands = static_cast<int>(operands);
+  product.bias = static_cast<int>(bias);
+  return product;
+}
+
+}  // namespace tektite::gpu

@@ -1,0 +1,48 @@
+// A fusion that is a product of matrices as cuBLASLt computes one, and nothing else.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(MatrixProduct product, MatrixProduct::Of(fusion));
+//   product.ToString();                    // "f32 8x[128,64]x[64,256] + bias"
+//
+// The region holds a dot_general whose operands are parameters of f32, f16 or bf16, of static
+// sizes; batch dimensions come first, and what is summed stands at one end of the rest, so that
+// every operand is a row of matrices, each as stored or transposed.
+//
+// Of cuBLASLt's epilogues only a bias of f32 is one of ours.  A bias of f16 or bf16 is added before
+// the rounding of the product, where our operations round each result; its GELU is an
+// approximation; and NVIDIA does not say what its ReLU makes of NaN.
+#ifndef TEKTITE_BACKENDS_GPU_CUBLASLT_MATRIX_PRODUCT_H_
+#define TEKTITE_BACKENDS_GPU_CUBLASLT_MATRIX_PRODUCT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "jit/ir/graph.h"
+
+namespace tektite::gpu {
+
+struct MatrixProduct {
+  ir::DType dtype = ir::DType::kF32;
+  // [batch][m, k] x [k, n]; all at least 1 and below 2^31.
+  int64_t batch = 1, m = 0, n = 0, k = 0;
+  bool lhs_transposed = false, rhs_transposed = false;  // stored as [k, m], [n, k]
+  // Numbers of the fusion's operands.  The result is the buffer behind the last of `operands`.
+  int lhs = 0, rhs = 1, operands = 2;
+  int bias = kNone;  // f32[n]
+  static constexpr int kNone = -1;
+
+  // Unimplemented, with a reason, for any other fusion.
+  static absl::StatusOr<MatrixProduct> Of(const ir::Node& fusion);
+  // Of the contraction in a fusion, whatever else is there: what split_epilogue leaves.
+  static absl::StatusOr<MatrixProduct> OfContraction(const ir::Node& fusion);
+
+  std::string ToString() const;
+  std::string Write() const;
+  // InvalidArgument for bytes that are none.
+  static absl::StatusOr<MatrixProduct> Read(absl::string_view bytes);
+};
+
+}  // namespace tektite::gpu
+
+#endif  // TEKTITE_BACKENDS_GPU_CUBLASLT_MATRIX_PRODUCT_H_

@@ -1,0 +1,374 @@
+// Products that cuBLASLt computes, against the interpreter: on the stand-ins for the driver and the
+// library, or, where TEKTITE_CONFORMANCE_CARD is the number of a card, on that card by NVIDIA's.
+#include <cstdlib>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "backends/gpu/card_backend.h"
+#include "backends/gpu/driver/card_kernel.h"
+#include "backends/gpu/driver/launch_graphs.h"
+#include "gmock/gmock.h"
+#include "jit/backend/candidates.h"
+#include "jit/base/status.h"
+#include "jit/compiler/fuse_leftovers.h"
+#include "jit/passes/pipeline.h"
+#include "jit/reference/interpreter.h"
+#include "jit/runtime/executable.h"
+#include "tests/conformance/harness.h"
+#include "tests/gpu/card_interpreter.h"
+#include "tests/gpu/fake_cublaslt/fake_cublaslt.h"
+#include "tests/gpu/fake_driver/fake_driver.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::DType;
+using ir::Literal;
+using ir::Value;
+using ops::FuncBuilder;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Ints = std::vector<int64_t>;
+
+bool IsOnCard() { return std::getenv(kCardVariable) != nullptr; }
+
+class Host : public runtime::CallHost {
+ public:
+  runtime::HostPool Pool() override { return {}; }
+  void* Allocate(int, const runtime::TensorType& type) override {
+    memory_.resize(static_cast<size_t>(ir::Product(type.dims)) * ir::DTypeBytes(type.dtype));
+    return memory_.data();
+  }
+  Literal Take(const ir::Shape& shape) const {
+    return Literal::CopyOf(shape.dtype(), shape.sizes(), memory_.data());
+  }
+
+ private:
+  std::vector<char> memory_;
+};
+
+// A graph that is compiled with one way to make its contractions.
+struct Compiled {
+  std::unique_ptr<ir::Graph> graph;
+  runtime::KernelMap kernels;
+  std::vector<std::string> candidates;
+  std::string images;  // in words
+
+  std::shared_ptr<runtime::Executable> NewExecutable(backend::Backend& backend) const {
+    auto steps = runtime::StepGraph::Create(*graph, kernels);
+    EXPECT_TRUE(steps.ok()) << steps.status();
+    runtime::Executable::Options options;
+    options.arenas = std::make_shared<runtime::ArenaPool>(backend.device());
+    options.weights = std::make_shared<runtime::WeightStore>(
+        std::make_shared<runtime::MemoryBudget>(int64_t{1} << 30, backend.device()));
+    return runtime::Executable::Create(*std::move(steps), std::move(options));
+  }
+};
+
+class Products : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (IsOnCard()) {
+      Flags flags;
+      flags.device = absl::StrCat("gpu:", std::getenv(kCardVariable));
+      backend_ = *gpu::CreateGpuBackend(flags);
+      return;
+    }
+    auto card = gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
+    ASSERT_TRUE(card.ok()) << card.status();
+    card_ = *card;
+    auto lt = gpu::CublasLt::Open(FakeCublasLt::path());
+    ASSERT_TRUE(lt.ok()) << lt.status();
+    backend_ = *gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver(), *lt);
+  }
+  void TearDown() override {
+    if (IsOnCard()) return;
+    backend_.reset();
+    card_.reset();
+    EXPECT_EQ(fake().held_things(), 0);
+    fake().reset();
+  }
+  static const FakeCublasLt& fake() { return FakeCublasLt::Opened(); }
+
+  absl::StatusOr<Compiled> Compile(const ir::Graph& graph, const std::string& candidate) {
+    const Flags flags;
+    Compiled compiled;
+    compiled.graph = graph.Clone();
+    passes::PassContext context(flags);
+    context.evaluate = &reference::Evaluate;
+    const auto& ways = dynamic_cast<const backend::Candidates&>(*backend_);
+    context.stands_alone = [&](absl::string_view name) { return ways.StandsAlone(name); };
+    context.choose_candidate = [&](const ir::Node& node, bool packs_rhs) {
+      compiled.candidates = ways.CandidatesFor(node, packs_rhs);
+      return candidate;
+    };
+    TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*compiled.graph, context));
+    compiler::FuseLeftovers(*compiled.graph);
+    for (ir::Node* node : compiled.graph->NodeList()) {
+      if (node->op() != ir::Op::kFusion) continue;
+      TEKTITE_ASSIGN_OR_RETURN(compiled.kernels[node], backend_->Compile(*node, {"k", ""}));
+      absl::StrAppend(&compiled.images, gpu::DescribeImage(compiled.kernels[node]->Image()), "\n");
+    }
+    return compiled;
+  }
+
+  static absl::StatusOr<Literal> Call(runtime::Executable& executable, const ir::Graph& graph,
+                                      const std::vector<Literal>& inputs) {
+    std::vector<runtime::Argument> arguments;
+    for (const Literal& input : inputs) arguments.push_back({input.raw(), 0});
+    Host host;
+    TEKTITE_RETURN_IF_ERROR(executable.Run(arguments, host));
+    return host.Take(graph.outputs()[0].shape());
+  }
+
+  // Every way; returns the names.
+  std::vector<std::string> CheckAll(const ir::Graph& graph, const std::vector<Literal>& inputs,
+                                    const Tolerance& tolerance) {
+    auto want = reference::Evaluate(graph, inputs);
+    EXPECT_TRUE(want.ok()) << want.status();
+    auto usual = Compile(graph, "");
+    EXPECT_TRUE(usual.ok()) << usual.status();
+    if (!want.ok() || !usual.ok()) return {};
+    EXPECT_THAT(usual->images, Not(HasSubstr("cuBLASLt")));
+    for (const std::string& candidate : usual->candidates) {
+      SCOPED_TRACE(candidate);
+      auto compiled = Compile(graph, candidate);
+      EXPECT_TRUE(compiled.ok()) << compiled.status();
+      if (!compiled.ok()) continue;
+      if (candidate != gpu::kOwnWay) {
+        EXPECT_THAT(compiled->images, HasSubstr("cuBLASLt"));
+      }
+      const auto executable = compiled->NewExecutable(*backend_);
+      auto got = Call(*executable, graph, inputs);
+      EXPECT_TRUE(got.ok()) << got.status() << LastKernelFault();
+      if (got.ok()) {
+        EXPECT_EQ(Difference(*got, want->at(0), tolerance), "");
+      }
+    }
+    return usual->candidates;
+  }
+  std::vector<std::string> CheckAll(FuncBuilder& b, const Tolerance& tolerance) {
+    return CheckAll(*b.graph(), PlainInputs(*b.graph(), 3), tolerance);
+  }
+
+  std::shared_ptr<gpu::Card> card_;
+  std::unique_ptr<backend::Backend> backend_;
+};
+
+Tolerance ToleranceOf(DType dtype) {
+  return dtype == DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(1);
+}
+
+struct Sides {
+  Ints lhs, rhs;
+  ops::DotDims dims;
+};
+
+Value Dot(FuncBuilder& b, DType dtype, const Sides& sides) {
+  Value x = b.Parameter(Of(dtype, sides.lhs)), y = b.Parameter(Of(dtype, sides.rhs));
+  return b.DotGeneral(x, y, sides.dims);
+}
+
+const Sides kPlain = {{65, 40}, {40, 33}, {{}, {}, {1}, {0}, {}, {}}};
+
+#define EXPECT_WAYS(names, way)                                    \
+  if (!IsOnCard() || !(names).empty()) {                           \
+    EXPECT_THAT(names, ::testing::ElementsAre(gpu::kOwnWay, way)); \
+  }
+
+TEST_F(Products, OfAllLayoutsAndTypes_gpu_card) {
+  const std::vector<Sides> all = {
+      kPlain,
+      {{40, 65}, {40, 33}, {{}, {}, {0}, {0}, {}, {}}},
+      {{65, 40}, {33, 40}, {{}, {}, {1}, {1}, {}, {}}},
+      {{40, 65}, {33, 40}, {{}, {}, {0}, {1}, {}, {}}},
+      {{3, 17, 24}, {24, 32}, {{}, {}, {2}, {0}, {}, {}}},
+      {{3, 17, 24}, {3, 24, 20}, {{0}, {0}, {2}, {1}, {}, {}}},
+      {{2, 3, 24, 17}, {2, 3, 20, 24}, {{0, 1}, {0, 1}, {2}, {3}, {}, {}}},
+      {{17, 4, 6}, {4, 6, 20}, {{}, {}, {1, 2}, {0, 1}, {}, {}}},
+      {{1, 64}, {64, 9}, {{}, {}, {1}, {0}, {}, {}}},
+      {{1, 1}, {1, 1}, {{}, {}, {1}, {0}, {}, {}}},
+      {{12, 64}, {64}, {{}, {}, {1}, {0}, {}, {}}},
+  };
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), ", case ", i));
+      FuncBuilder b;
+      b.Return({Dot(b, dtype, all[i])});
+      const std::vector<std::string> names = CheckAll(b, ToleranceOf(dtype));
+      // A product that no contraction's kernel makes has no ways.
+      if (i < 4) {
+        EXPECT_WAYS(names, gpu::kCublasLt);
+      }
+    }
+  }
+  if (IsOnCard()) return;
+  EXPECT_GT(fake().products(), 20);
+  EXPECT_EQ(fake().compute_type(), int{gpu::kLtComputeF32});
+  EXPECT_EQ(fake().reduction_schemes(), gpu::kLtReduceInComputeType);
+}
+
+TEST_F(Products, WithEpilogues_gpu_card) {
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    FuncBuilder b;
+    Value y = Dot(b, dtype, kPlain);
+    Value bias = b.Parameter(Of(dtype, {33}));
+    b.Return({b.Add(y, bias)});
+    // A bias of bf16 is added to a rounded product.
+    EXPECT_WAYS(CheckAll(b, ToleranceOf(dtype)),
+                dtype == DType::kF32 ? gpu::kCublasLtWithBias : gpu::kCublasLt);
+
+    FuncBuilder c;
+    Value z = Dot(c, dtype, kPlain);
+    z = c.Add(z, c.Parameter(Of(dtype, {33})));
+    c.Return({c.Max(z, c.FullLike(z, 0))});
+    EXPECT_WAYS(CheckAll(c, ToleranceOf(dtype)), gpu::kCublasLt);
+  }
+}
+
+TEST_F(Products, OfNumbersThatAreNone_gpu_card) {
+  FuncBuilder b;
+  Value y = Dot(b, DType::kF32, kPlain);
+  b.Return({b.Add(y, b.Parameter(Of(DType::kF32, {33})))});
+  std::vector<Literal> inputs = PlainInputs(*b.graph(), 5);
+  using Limits = std::numeric_limits<float>;
+  const float special[] = {Limits::quiet_NaN(),  Limits::infinity(), -Limits::infinity(), -0.0f,
+                           Limits::denorm_min(), Limits::max()};
+  for (Literal& input : inputs) {
+    auto* const data = input.mutable_data<float>();
+    for (int64_t i = 0; i < 6; ++i) data[i * 5 % input.num_elements()] = special[i];
+  }
+  CheckAll(*b.graph(), inputs, Tolerance::Relative(1e-6));
+}
+
+TEST_F(Products, WhatIsNoProductHasNoWays_gpu_card) {
+  FuncBuilder integers;
+  integers.Return({Dot(integers, DType::kS32, kPlain)});
+  EXPECT_THAT(CheckAll(integers, Tolerance::Exact()), ::testing::IsEmpty());
+  FuncBuilder inner;  // the batch stands inside
+  inner.Return({Dot(inner, DType::kF32, {{17, 3, 24}, {24, 3, 20}, {{1}, {1}, {2}, {0}, {}, {}}})});
+  EXPECT_THAT(CheckAll(inner, Tolerance::Relative(1e-6)), ::testing::IsEmpty());
+}
+
+// Addresses are recorded with a product, so a run with others is another run.
+TEST_F(Products, AreRecorded_gpu_card) {
+  FuncBuilder b;
+  Value y = Dot(b, DType::kF32, kPlain);
+  b.Return({b.Max(y, b.FullLike(y, 0))});
+  const ir::Graph& graph = *b.graph();
+  auto compiled = Compile(graph, gpu::kCublasLt);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const std::shared_ptr<runtime::Executable> executables[] = {compiled->NewExecutable(*backend_),
+                                                              compiled->NewExecutable(*backend_)};
+  for (uint64_t call = 0; call < 12; ++call) {
+    const std::vector<Literal> inputs = PlainInputs(graph, call + 1);
+    auto want = reference::Evaluate(graph, inputs);
+    auto got = Call(*executables[call / 2 % 2], graph, inputs);
+    ASSERT_TRUE(got.ok()) << got.status() << LastKernelFault();
+    EXPECT_EQ(Difference(*got, want->at(0), Tolerance::Relative(1e-6)), "") << call;
+  }
+  if (IsOnCard()) return;
+  EXPECT_EQ(card_->graphs().recorded(), 2);
+  EXPECT_EQ(fake().products(), 12);
+  EXPECT_EQ(fake().calls("cublasLtMatmul"), 2 * 3);  // two calls, and the recording
+}
+
+TEST_F(Products, WorkspacesAreTheCards) {
+  if (IsOnCard()) return;
+  fake().set_proposals(1, 12345);
+  FuncBuilder b;
+  b.Return({Dot(b, DType::kF32, kPlain)});
+  CheckAll(b, Tolerance::Relative(1e-6));
+  EXPECT_EQ(fake().products(), 1);
+}
+
+// What the library does not have, our own kernels compute.
+TEST_F(Products, WhatTheLibraryRefusesIsOurs) {
+  if (IsOnCard()) return;
+  FuncBuilder b;
+  b.Return({Dot(b, DType::kF32, kPlain)});
+  const auto check = [&](absl::string_view what) {
+    SCOPED_TRACE(what);
+    const std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
+    auto compiled = Compile(*b.graph(), gpu::kCublasLt);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_THAT(compiled->images, Not(HasSubstr("cuBLASLt")));
+    auto got = Call(*compiled->NewExecutable(*backend_), *b.graph(), inputs);
+    ASSERT_TRUE(got.ok()) << got.status();
+    auto want = reference::Evaluate(*b.graph(), inputs);
+    EXPECT_EQ(Difference(*got, want->at(0), Tolerance::Relative(1e-6)), "");
+  };
+  fake().fail("cublasLtCreate", 1, 1);
+  check("not initialized");
+  fake().fail("cublasLtMatmulAlgoGetHeuristic", gpu::kLtNotSupported, 1);
+  check("not supported");
+  fake().fail("cublasLtMatmulPreferenceSetAttribute", gpu::kLtInvalidValue, 1);
+  check("an attribute that it does not know");
+  fake().set_proposals(0, 0);
+  check("no algorithm");
+  fake().set_proposals(1, gpu::PreparedProduct::kMostWorkspace + 1);
+  check("a workspace that is too large");
+  EXPECT_EQ(fake().products(), 0);
+}
+
+TEST_F(Products, AnErrorOfACallIsThatCalls) {
+  if (IsOnCard()) return;
+  FuncBuilder b;
+  Value y = Dot(b, DType::kF32, kPlain);
+  b.Return({b.Max(y, b.FullLike(y, 0))});
+  const std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
+  auto compiled = Compile(*b.graph(), gpu::kCublasLt);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto executable = compiled->NewExecutable(*backend_);
+  fake().fail("cublasLtMatmul", 13, 1);
+  const absl::Status failed = Call(*executable, *b.graph(), inputs).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(failed.message(), "cuBLASLt: f32 [65,40] x [40,33]: status 13");
+  EXPECT_TRUE(Call(*executable, *b.graph(), inputs).ok());
+  // One that cannot be recorded is launched singly.
+  fake().fail("cublasLtMatmul", 14, 1);
+  for (int call = 0; call < 4; ++call) {
+    EXPECT_TRUE(Call(*executable, *b.graph(), inputs).ok()) << call;
+  }
+  EXPECT_EQ(card_->graphs().recorded(), 0);
+}
+
+TEST_F(Products, AreLoadedAgain) {
+  if (IsOnCard()) return;
+  FuncBuilder b;
+  b.Return({Dot(b, DType::kF32, kPlain)});
+  auto compiled = Compile(*b.graph(), gpu::kCublasLt);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  auto& kernel = compiled->kernels.begin()->second;
+  const std::string image = kernel->Image();
+  EXPECT_EQ(gpu::DescribeImage(image), "cuBLASLt: f32 [65,40] x [40,33]");
+  auto loaded = backend_->Load({image});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->front()->Image(), image);
+  kernel = loaded->front();
+  const std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
+  auto got = Call(*compiled->NewExecutable(*backend_), *b.graph(), inputs);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(fake().products(), 1);
+  for (size_t end = 0; end < image.size(); ++end) {
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(backend_->Load({absl::string_view(image).substr(0, end)}).status()))
+        << end;
+  }
+  auto without = gpu::CreateCardBackend(card_, nullptr);
+  EXPECT_TRUE(absl::IsUnimplemented((*without)->Load({image}).status()));
+  EXPECT_NE((*without)->target().code_generator, backend_->target().code_generator);
+}
+
+TEST_F(Products, AMachineWithoutTheLibraryHasNoWays) {
+  if (IsOnCard()) return;
+  EXPECT_THAT(std::string(gpu::CublasLt::Open("libcublasLt.so.0").status().message()),
+              HasSubstr("no cuBLASLt: "));
+  EXPECT_THAT(std::string(gpu::CublasLt::Open(FakeDriver::path()).status().message()),
+              HasSubstr(" has no function cublasLtCreate"));
+  auto without = gpu::CreateCardBackend(card_, nullptr);
+  EXPECT_FALSE(dynamic_cast<const backend::Candidates&>(**without).HasChoices());
+}
+
+}  // namespace
+}  // namespace tektite::testing

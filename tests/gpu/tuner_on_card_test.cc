@@ -1,0 +1,148 @@
+// The choice between our own kernel and cuBLASLt's, by the card's own clock, and what is kept of
+// it.
+#include "backends/gpu/card_backend.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "jit/compiler/background.h"
+#include "jit/compiler/compiler.h"
+#include "tests/cache/testing.h"
+#include "tests/gpu/fake_cublaslt/fake_cublaslt.h"
+#include "tests/gpu/fake_driver/fake_driver.h"
+
+namespace tektite::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kProduct[] = R"(
+graph @f(%x: f32[64,48], %w: f32[48,72]) -> (f32[64,72]) {
+  %2: f32[64,72] = dot_general(%x, %w) {lhs_contracting = [1], rhs_contracting = [0]}
+  return %2
+}
+)";
+constexpr char kWithEpilogue[] = R"(
+graph @f(%x: f32[64,48], %w: f32[48,72]) -> (f32[64,72]) {
+  %2: f32[64,72] = dot_general(%x, %w) {lhs_contracting = [1], rhs_contracting = [0]}
+  %3: f32[64,72] = tanh(%2)
+  return %3
+}
+)";
+
+// A process whose card's kernels compute nothing and take as long as the test says.
+class Process {
+ public:
+  explicit Process(const std::string& directory, bool has_cublaslt = true) {
+    FakeDriver::Opened().reset();
+    std::vector<std::string> errors;
+    compiler::CompilerOptions options;
+    options.flags = Flags::Parse("--tuning=auto", &errors);
+    cache::DiskStoreOptions disk;
+    disk.directory = directory;
+    options.disk = cache::DiskStore::Open(disk);
+    auto card = *gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
+    const gpu::CublasLt* const lt =
+        has_cublaslt ? *gpu::CublasLt::Open(FakeCublasLt::path()) : nullptr;
+    options.own_backend = [card, lt] {
+      return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, /*hook=*/nullptr, lt);
+    };
+    auto compiler = compiler::Compiler::Create(std::move(options));
+    EXPECT_TRUE(compiler.ok()) << compiler.status();
+    compiler_ = *std::move(compiler);
+  }
+  ~Process() { FakeCublasLt::Opened().reset(); }
+
+  // The names of the kernels.
+  std::string Compile(const char* text) {
+    auto graph = ir::Parse(text);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    compiler::CompileJob job;
+    job.cluster = "c";
+    auto executable = compiler_->Compile(*std::move(graph), job);
+    EXPECT_TRUE(executable.ok()) << executable.status();
+    std::string names;
+    for (const std::string& name : (*executable)->graph().names) names += name + "\n";
+    return names;
+  }
+  std::vector<compiler::Tuner::Result> Results() {
+    compiler::Background::Get().WaitUntilIdle();
+    return compiler_->Tunings();
+  }
+
+ private:
+  std::unique_ptr<compiler::Compiler> compiler_;
+};
+
+TEST(TunerOnCard, TheFasterWayByEventsIsKept) {
+  cache::TestFolder folder;
+  {
+    Process first(folder.path());
+    FakeDriver::Opened().set_launch_microseconds(10);
+    FakeCublasLt::Opened().set_microseconds(4);
+    EXPECT_THAT(first.Compile(kProduct), Not(HasSubstr("_by_")));
+    const auto results = first.Results();
+    ASSERT_EQ(results.size(), 1);
+    EXPECT_EQ(results[0].chosen, gpu::kCublasLt);
+    EXPECT_FALSE(results[0].from_disk);
+    ASSERT_EQ(results[0].microseconds.size(), 2);
+    EXPECT_EQ(results[0].microseconds[0].first, gpu::kOwnWay);
+    EXPECT_NEAR(results[0].microseconds[0].second, 10, 0.01);
+    EXPECT_NEAR(results[0].microseconds[1].second, 4, 0.01);
+    EXPECT_GT(FakeCublasLt::Opened().products(), 0);
+  }
+  // The next process takes it, whatever the card's clock says.
+  Process second(folder.path());
+  FakeCublasLt::Opened().set_microseconds(1000);
+  EXPECT_THAT(second.Compile(kProduct), HasSubstr("_by_cublaslt"));
+  const auto kept = second.Results();
+  ASSERT_EQ(kept.size(), 1);
+  EXPECT_TRUE(kept[0].from_disk);
+}
+
+TEST(TunerOnCard, OurOwnKernelStaysUnlessTheOtherGains) {
+  for (const double microseconds : {9.8, 10.0, 30.0}) {
+    cache::TestFolder folder;
+    Process process(folder.path());
+    FakeDriver::Opened().set_launch_microseconds(10);
+    FakeCublasLt::Opened().set_microseconds(microseconds);
+    process.Compile(kProduct);
+    const auto results = process.Results();
+    ASSERT_EQ(results.size(), 1);
+    EXPECT_EQ(results[0].chosen, gpu::kOwnWay) << microseconds;
+    EXPECT_THAT(process.Compile(kProduct), Not(HasSubstr("_by_")));
+  }
+}
+
+// An epilogue that cuBLASLt does not have costs a launch.
+TEST(TunerOnCard, TheEpilogueCounts) {
+  cache::TestFolder folder;
+  Process process(folder.path());
+  FakeDriver::Opened().set_launch_microseconds(10);
+  FakeCublasLt::Opened().set_microseconds(4);
+  process.Compile(kWithEpilogue);
+  const auto results = process.Results();
+  ASSERT_EQ(results.size(), 1);
+  EXPECT_EQ(results[0].chosen, gpu::kOwnWay);
+  ASSERT_EQ(results[0].microseconds.size(), 2);
+  EXPECT_NEAR(results[0].microseconds[1].second, 14, 0.01);
+}
+
+TEST(TunerOnCard, AWayThatFailsIsNotTaken) {
+  cache::TestFolder folder;
+  Process process(folder.path());
+  FakeCublasLt::Opened().set_microseconds(1);
+  FakeCublasLt::Opened().fail("cublasLtMatmul", 13, -1);
+  process.Compile(kProduct);
+  for (const auto& result : process.Results()) EXPECT_NE(result.chosen, gpu::kCublasLt);
+}
+
+TEST(TunerOnCard, WithoutTheLibraryNothingIsMeasured) {
+  cache::TestFolder folder;
+  Process process(folder.path(), /*has_cublaslt=*/false);
+  process.Compile(kProduct);
+  EXPECT_THAT(process.Results(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tektite::testing
