@@ -57,6 +57,7 @@ constexpr Row kSeveralOutputs[] = {
     {"StringSplitV2", "indices values shape"},
     {"Svd", "s u v"},
     {"Switch", "output_false output_true"},
+    {"TensorListConcatV2", "tensor lengths"},
     {"TensorListPopBack", "output_handle tensor"},
     {"TopKV2", "values indices"},
     {"Unique", "y idx"},

@@ -33,6 +33,7 @@ DataType OutputType(const NodeDef& node, int output) {
     return node.attrs.Type("output_type", DataType::kInt64);
   }
   if (node.op == "RngReadAndSkip") return DataType::kInt64;
+  if (node.op == "TensorListConcatV2" && output == 1) return DataType::kInt64;
   if (node.op == "StatelessRandomGetAlg") return DataType::kInt32;
   if (node.op == "StatelessRandomGetKeyCounter" || node.op == "StatelessRandomGetKeyCounterAlg") {
     return output == 2 ? DataType::kInt32 : DataType::kUint64;

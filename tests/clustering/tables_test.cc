@@ -107,10 +107,11 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "StatelessWhile While");
   EXPECT_EQ(OpsThat(OpFacts::kReturnsList),
             "EmptyTensorList TensorListFromTensor TensorListPopBack TensorListPushBack "
-            "TensorListReserve TensorListSetItem");
+            "TensorListReserve TensorListSetItem TensorListSplit");
   EXPECT_EQ(OpsThat(OpFacts::kTakesList),
-            "TensorListElementShape TensorListGather TensorListGetItem TensorListLength "
-            "TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
+            "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
+            "TensorListLength TensorListPopBack TensorListPushBack TensorListSetItem "
+            "TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures),
             "Rank Shape ShapeN Size StatelessRandomGetAlg TensorListElementShape TensorListLength "
             "VariableShape");
@@ -192,7 +193,7 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
             "Assert BroadcastArgs BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute "
             "EmptyTensorList EnsureShape ExpandDims PreventGradient Rank Reshape Shape ShapeN "
             "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorListElementShape "
-            "TensorListFromTensor TensorListLength ToBool VariableShape");
+            "TensorListFromTensor TensorListLength TensorListSplit ToBool VariableShape");
   EXPECT_EQ(ops(Work::kContraction),
             "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "
             "MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 Svd _FusedMatMul");

@@ -75,15 +75,11 @@ def test_refusals_are_of_cases_that_exist() -> None:
     assert REFUSED_WITH_SYMBOLS.keys() <= {case.name for case in CASES}
 
 
-# They have no results: importer_test.cc and tests/end_to_end/test_variable_updates.py have theirs.
-ASSIGNMENTS = {"AssignAddVariableOp", "AssignSubVariableOp"}
-
-
 def test_every_op_has_a_case() -> None:
     rows = (ROOT / "clustering/importer/import_list.inc").read_text()
     listed = set(re.findall(r"^TEKTITE_IMPORT\((\w+),", rows, re.MULTILINE))
     used = set().union(*(close(case).ops for case in CASES))
-    assert listed - used == ASSIGNMENTS
+    assert listed <= used, listed - used
 
 
 def test_every_op_with_several_outputs_is_listed() -> None:
