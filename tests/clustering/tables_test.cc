@@ -76,21 +76,24 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kUncounted), "Const Identity NoOp Placeholder _Arg _Retval");
   EXPECT_EQ(OpsThat(OpFacts::kReadsVariable), "ReadVariableOp");
   EXPECT_EQ(OpsThat(OpFacts::kRandom),
-            "RngReadAndSkip RngSkip StatefulStandardNormalV2 StatefulUniform "
-            "StatefulUniformFullInt StatefulUniformInt StatelessRandomGetAlg "
+            "RngReadAndSkip RngSkip StatefulStandardNormalV2 StatefulTruncatedNormal "
+            "StatefulUniform StatefulUniformFullInt StatefulUniformInt StatelessRandomGetAlg "
             "StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomNormal "
             "StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt "
             "StatelessRandomUniformFullIntV2 StatelessRandomUniformInt "
-            "StatelessRandomUniformIntV2 StatelessRandomUniformV2");
-  EXPECT_EQ(OpsThat(OpFacts::kWritesVariable),
-            "AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
-            "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
-            "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAddSign "
-            "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
-            "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
-            "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
-            "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngReadAndSkip RngSkip "
-            "StatefulStandardNormalV2 StatefulUniform StatefulUniformFullInt StatefulUniformInt");
+            "StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessTruncatedNormal "
+            "StatelessTruncatedNormalV2");
+  EXPECT_EQ(
+      OpsThat(OpFacts::kWritesVariable),
+      "AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
+      "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
+      "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAddSign "
+      "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
+      "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
+      "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
+      "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngReadAndSkip RngSkip "
+      "StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt "
+      "StatefulUniformInt");
   EXPECT_EQ(OpsThat(OpFacts::kNoResults),
             "Assert AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
             "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
