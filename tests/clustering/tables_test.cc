@@ -104,7 +104,9 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngSkip");
   EXPECT_EQ(OpsThat(OpFacts::kChecks),
             "Assert Case CheckNumerics CheckNumericsV2 If StatefulPartitionedCall While");
-  EXPECT_EQ(OpsThat(OpFacts::kNotDouble), "BesselI0e BesselI1e Digamma Erfinv Lgamma Ndtri");
+  EXPECT_EQ(OpsThat(OpFacts::kNotDouble),
+            "BesselI0e BesselI1e Betainc Digamma Erfinv Igamma IgammaGradA Igammac Lgamma Ndtri "
+            "Polygamma RandomGammaGrad Zeta");
   EXPECT_EQ(OpsThat(OpFacts::kRunsFunctions),
             "Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
             "StatelessWhile While");
