@@ -42,10 +42,8 @@ bool LoopAssigns(const GraphDef& library, const NodeDef& loop) {
 bool MayAssign(const GraphIndex& index, int node) {
   if (index.facts(node).Is(clustering::OpFacts::kWritesVariable)) return true;
   const NodeDef& def = index.node(node);
-  if (def.op == "While") return LoopAssigns(index.graph(), def);
-  if (def.op != "If" && def.op != "Case" &&
-      def.op != "StatefulPartitionedCall")
-    return false;
+  if (def.op == "While" || def.op == "XlaWhile") return LoopAssigns(index.graph(), def);
+  if (def.op != "If" && def.op != "Case" && def.op != "StatefulPartitionedCall") return false;
   return TakesResource(def, "Tin");
 }
 

@@ -64,6 +64,8 @@ constexpr Row kSeveralOutputs[] = {
     {"UniqueV2", "y idx"},
     {"UniqueWithCounts", "y idx count"},
     {"UniqueWithCountsV2", "y idx count"},
+    {"XlaBroadcastHelper", "lhs_output rhs_output"},
+    {"XlaKeyValueSort", "sorted_keys sorted_values"},
     {"_FusedBatchNormEx",
      "y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3"},
 };

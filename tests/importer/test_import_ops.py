@@ -23,6 +23,7 @@ import import_cases_random
 import import_cases_segments
 import import_cases_selections
 import import_cases_windows
+import import_cases_xla
 from import_oracle import Case, Refused, check, close
 from import_refusals import REFUSED_WITH_SYMBOLS
 
@@ -43,6 +44,7 @@ CASES = (
     + import_cases_loops.CASES
     + import_cases_complex.CASES
     + import_cases_matrices.CASES
+    + import_cases_xla.CASES
 )
 UNTESTABLE = {"Const", "_Arg"}
 
