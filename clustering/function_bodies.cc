@@ -73,11 +73,11 @@ std::string Processor(absl::string_view device, absl::string_view users) {
 }
 
 // Refuses nodes that a body must not hold though a cluster may.
-Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device, bool in_loop) {
+Refusal CheckForBody(const GraphIndex& index, int i, absl::string_view device, bool in_condition) {
   if (Processor(index.node(i).device, device) != Processor(device, "")) {
     return {Reason::kDEVICE, index.node(i).device};
   }
-  if (in_loop && index.facts(i).Is(OpFacts::kWritesVariable)) {
+  if (in_condition && index.facts(i).Is(OpFacts::kWritesVariable)) {
     return {Reason::kCONTROL_FLOW, "it assigns to a variable"};
   }
   const int outputs = index.facts(i).IsCompiled() ? 3 : 0;  // no op that counts rows has more
@@ -111,7 +111,6 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, Place place
     return {Reason::kFUNCTION_BODY, absl::StrCat("functions more than ", kMostDepth, " deep")};
   }
   const graph_def::AttrValue* const body = def.attrs.Find("body");
-  place.in_loop |= body != nullptr;
   const size_t first = FirstArgument(def);
   std::vector<bool> known;
   for (size_t i = first; i < static_cast<size_t>(def.NumDataInputs()); ++i) {
@@ -128,7 +127,9 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, Place place
     for (size_t i = 0; i < known.size(); ++i) known[i] = known[i] && handed_on[i];
   }
   for (const FunctionRef& function : FunctionsOf(def)) {
-    if (Refusal refusal = CheckBody(function, known, place); refusal.reason != Reason::kNone) {
+    Place inside = place;
+    inside.in_condition |= body != nullptr && function.name != body->As<FunctionRef>()->name;
+    if (Refusal refusal = CheckBody(function, known, inside); refusal.reason != Reason::kNone) {
       return refusal;
     }
   }
@@ -167,7 +168,7 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
     if (IsEnd(node) || (!is_live[i] && may_be_pruned)) continue;
     Refusal refusal = Compilability(*index, i, options);
     if (refusal.reason == Reason::kNone)
-      refusal = CheckForBody(*index, i, place.device, place.in_loop);
+      refusal = CheckForBody(*index, i, place.device, place.in_condition);
     if (const int input = values.UnknownInput(i); refusal.reason == Reason::kNone && input >= 0) {
       refusal = {Reason::kNOT_COMPILE_TIME, absl::StrCat("input ", input)};
     }

@@ -3,7 +3,7 @@
 // A While, an If or a call is compiled with its functions or not at all, so each of their nodes has
 // to be one that could be in a cluster: the same table, types and annotations (compilability.h).
 // Beyond that a body may not
-// - assign to variables in a loop, whose turns would hand their contents on,
+// - assign to variables in a loop's condition,
 // - compute a result whose rows values decide on (row_counts.h),
 // - run on another device than the loop,
 // - need a value that no call knows. Arguments that the caller knows and that a loop hands from
@@ -49,7 +49,7 @@ class FunctionBodies {
     absl::string_view device;  // that of the node that is asked about
     int depth = 0;
     bool in_xla_body = false;
-    bool in_loop = false;
+    bool in_condition = false;  // a loop's
   };
 
   Refusal CheckNode(const graph_def::GraphIndex& index, int node, Place place, const Knows& knows);

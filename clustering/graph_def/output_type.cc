@@ -11,9 +11,19 @@ using clustering::OpFacts;
 // Lists of a type each output, by the usual names.
 constexpr absl::string_view kListAttrs[] = {"Tout", "output_types", "Tcomponents", "T"};
 // Single types, the more specific name first: an op with DstT and SrcT gives DstT.
-constexpr absl::string_view kTypeAttrs[] = {
-    "DstT", "out_type", "output_type",   "Tout", "dtype", "Tcomplex",
-    "T",    "Tparams",  "element_dtype", "type", "Dtype", "value_dtype"};
+constexpr absl::string_view kTypeAttrs[] = {"preferred_element_type",
+                                            "DstT",
+                                            "out_type",
+                                            "output_type",
+                                            "Tout",
+                                            "dtype",
+                                            "Tcomplex",
+                                            "T",
+                                            "Tparams",
+                                            "element_dtype",
+                                            "type",
+                                            "Dtype",
+                                            "value_dtype"};
 
 }  // namespace
 
@@ -33,7 +43,9 @@ DataType OutputType(const NodeDef& node, int output) {
     return node.attrs.Type("output_type", DataType::kInt64);
   }
   if (node.op == "RngReadAndSkip") return DataType::kInt64;
-  if (node.op == "StatelessRandomGetAlg") return DataType::kInt32;
+  if (node.op == "TensorListConcatV2" && output == 1) return DataType::kInt64;
+  if (node.op == "StatelessRandomGetAlg" || node.op == "XlaReplicaId") return DataType::kInt32;
+  if (node.op == "XlaKeyValueSort") return node.attrs.Type(output == 0 ? "K" : "V");
   if (node.op == "StatelessRandomGetKeyCounter" || node.op == "StatelessRandomGetKeyCounterAlg") {
     return output == 2 ? DataType::kInt32 : DataType::kUint64;
   }

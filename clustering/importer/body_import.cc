@@ -165,7 +165,7 @@ absl::Status FunctionLibrary::Spend(int nodes) {
   return Unimplemented("loops and branches of more than ", kMostNodes, " nodes");
 }
 
-absl::Status CheckBody(const GraphIndex& body, bool in_loop) {
+absl::Status CheckBody(const GraphIndex& body) {
   std::vector<bool> is_live(body.num_nodes(), false);
   for (const int i : LiveNodes(body)) is_live[i] = true;
   for (int i = 0; i < body.num_nodes(); ++i) {
@@ -175,9 +175,6 @@ absl::Status CheckBody(const GraphIndex& body, bool in_loop) {
       continue;
     }
     if (ImportFunctionOf(facts) == nullptr) return NoSuchOp(node);
-    if (in_loop && facts.Is(OpFacts::kWritesVariable)) {
-      return Unimplemented(node.op, " '", node.name, "': a loop assigns to a variable");
-    }
     if (!is_live[i] && facts.Is(OpFacts::kRunsFunctions)) {
       return Unimplemented(node.op, " '", node.name, "': it runs for its effects");
     }

@@ -1,7 +1,7 @@
 // The import of one graph's nodes, be it the cluster itself or the body of a function.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* body, scope.functions.Get(function));
-//   TEKTITE_RETURN_IF_ERROR(CheckBody(*body, scope.in_loop));
+//   TEKTITE_RETURN_IF_ERROR(CheckBody(*body));
 //   TEKTITE_ASSIGN_OR_RETURN(std::vector<TensorInfo> results, ImportBody(*body, &args, scope));
 //
 // The graph is closed: _Arg i is args[i], _Retval i is result i.  An error names the node, and a
@@ -41,8 +41,8 @@ class FunctionLibrary {
 };
 
 // A function's nodes all run with it, also those that no result needs: each must be of an op that
-// can be imported, and in a loop none may assign to a variable.
-absl::Status CheckBody(const graph_def::GraphIndex& body, bool in_loop);
+// can be imported.
+absl::Status CheckBody(const graph_def::GraphIndex& body);
 
 // The results by number.  Afterwards `args` has what variables contain in the end.
 absl::StatusOr<std::vector<TensorInfo>> ImportBody(const graph_def::GraphIndex& body,

@@ -12,16 +12,6 @@ namespace {
 
 using graph_def::GraphIndex;
 
-// The functions have given the variable that is input `i` another content.
-absl::Status Assign(NodeImport& op, int i, Value content) {
-  for (int other = 0; other < op.num_inputs(); ++other) {
-    if (other != i && &op.InputInfo(other) == &op.InputInfo(i)) {
-      return op.Refuse("a variable that it assigns to has two names in it");
-    }
-  }
-  return op.SetVariable(i, content);
-}
-
 // The function's nodes in place of this one; its arguments begin with input `first`.
 absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
   std::vector<TensorInfo> args;
@@ -32,7 +22,7 @@ absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
   for (int i = first; i < op.num_inputs(); ++i) {
     const TensorInfo& after = args[i - first];
     if (!after.is_resource || after.value == op.InputInfo(i).value) continue;
-    TEKTITE_RETURN_IF_ERROR(Assign(op, i, after.value));
+    TEKTITE_RETURN_IF_ERROR(AssignVariable(op, i, after.value));
   }
   return absl::OkStatus();
 }
@@ -95,8 +85,7 @@ class BranchesImport {
     for (int i = 1; i < op.num_inputs(); ++i) args_.push_back(FactsOf(op.InputInfo(i)));
     for (const GraphIndex* branch : branches) {
       bodies_.push_back(branch);
-      regions_.push_back(
-          std::make_unique<RegionImport>("branch", RegionImport::Kind::kBranch, op.scope()));
+      regions_.push_back(std::make_unique<RegionImport>("branch", op.scope()));
     }
   }
 
@@ -141,7 +130,7 @@ class BranchesImport {
     absl::Span<const Value> rest = results;
     for (const TensorInfo& facts : facts_) op_.results().push_back(WithValues(facts, &rest));
     for (size_t a = 0; a < assigned_.size(); ++a) {
-      TEKTITE_RETURN_IF_ERROR(Assign(op_, static_cast<int>(assigned_[a]) + 1, rest[a]));
+      TEKTITE_RETURN_IF_ERROR(AssignVariable(op_, static_cast<int>(assigned_[a]) + 1, rest[a]));
     }
     return absl::OkStatus();
   }

@@ -41,6 +41,11 @@ absl::Status JoinLists(const TensorList& theirs, FuncBuilder* b, TensorList* our
   }
   Agree(theirs.length, &ours->length, changed);
   Agree(theirs.capacity, &ours->capacity, changed);
+  if (ours->is_uniform && !theirs.is_uniform) {
+    ours->is_uniform = false;
+    ours->uniform_of.reset();
+    *changed = true;
+  }
   if (theirs.has_buffer && !ours->has_buffer) {
     ours->contents = theirs.contents;  // of all elements that there are, when there are none
     ours->has_buffer = true;
@@ -57,6 +62,7 @@ absl::Status JoinLists(const TensorList& theirs, FuncBuilder* b, TensorList* our
 // The list's buffer with this shape, which has room for as many elements or for more.
 Value BufferLike(const TensorList& list, const Shape& shape, FuncBuilder* b) {
   if (!list.has_buffer) return b->Full(list.dtype, 0, shape.dims());
+  if (list.is_uniform) return b->BroadcastTo(list.uniform, shape.dims());
   if (!list.buffer || list.capacity == shape.dim(0)) return list.buffer;
   const std::vector<Value> starts(shape.rank(), b->Scalar(DType::kS32, 0));
   return b->DynamicUpdateSlice(b->Full(list.dtype, 0, shape.dims()), list.buffer, starts);
@@ -71,6 +77,7 @@ TensorInfo FactsOf(const TensorInfo& info) {
   facts.value = facts.imaginary = facts.rows = Value();
   if (facts.list) {
     facts.list->length_value = facts.list->buffer = facts.list->written_value = Value();
+    facts.list->uniform = Value();
   }
   return facts;
 }
@@ -100,6 +107,9 @@ Shape BufferShape(const TensorList& list) {
 }
 
 Value BufferOf(const TensorList& list, FuncBuilder* b) {
+  if (list.is_uniform && list.uniform && HasRoom(list)) {
+    return b->BroadcastTo(list.uniform, BufferShape(list).dims());
+  }
   if (list.buffer || list.has_buffer || !HasRoom(list)) return list.buffer;
   return b->Full(list.dtype, 0, BufferShape(list).dims());
 }
@@ -118,7 +128,11 @@ std::vector<Shape> CarriedShapes(const TensorInfo& facts) {
     const TensorList& list = *facts.list;
     if (!list.length) shapes.push_back(Shape(DType::kS32, Dims()));
     if (list.written == Written::kMaybe) shapes.push_back(Shape(DType::kBool, Dims()));
-    if (list.has_buffer && HasRoom(list)) shapes.push_back(BufferShape(list));
+    if (list.is_uniform) {
+      if (!list.uniform_of) shapes.push_back(Shape(list.dtype, *list.element));
+    } else if (list.has_buffer && HasRoom(list)) {
+      shapes.push_back(BufferShape(list));
+    }
   } else if (facts.unusable.empty() && !facts.contents && !facts.literal) {
     shapes.push_back(facts.shape);
     if (facts.is_complex) shapes.push_back(facts.shape);
@@ -135,7 +149,9 @@ std::vector<Value> CarriedValues(const TensorInfo& facts, const TensorInfo& info
       values.push_back(list.written == Written::kMaybe ? list.written_value
                                                        : Scalar(b, list.written == Written::kYes));
     }
-    if (facts.list->has_buffer && HasRoom(*facts.list)) {
+    if (facts.list->is_uniform) {
+      if (!facts.list->uniform_of) values.push_back(list.uniform);
+    } else if (facts.list->has_buffer && HasRoom(*facts.list)) {
       values.push_back(BufferLike(list, BufferShape(*facts.list), b));
     }
   } else if (!CarriedShapes(facts).empty()) {
@@ -160,7 +176,11 @@ TensorInfo WithValues(const TensorInfo& facts, absl::Span<const Value>* values) 
   if (info.list) {
     if (!info.list->length) info.list->length_value = next();
     if (info.list->written == Written::kMaybe) info.list->written_value = next();
-    if (info.list->has_buffer && HasRoom(*info.list)) info.list->buffer = next();
+    if (info.list->is_uniform) {
+      if (!info.list->uniform_of) info.list->uniform = next();
+    } else if (info.list->has_buffer && HasRoom(*info.list)) {
+      info.list->buffer = next();
+    }
   } else if (!CarriedShapes(facts).empty()) {
     info.value = next();
     if (info.is_complex) info.imaginary = next();

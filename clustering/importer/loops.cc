@@ -5,6 +5,9 @@
 // what it was given (carried_values.h). Then the number of turns (trip_count.h) says between which
 // bounds counters are, and how much room lists of tensors need.
 //
+// A variable that the body assigns to is carried like any other value, and what it contains after
+// the last turn is assigned behind the loop.
+//
 // A turn that fails a check ends the loop, and the check fails for the whole graph.
 #include <utility>
 
@@ -64,6 +67,9 @@ class LoopImport {
     TEKTITE_RETURN_IF_ERROR(region->Import(*condition_, facts_));
     if (region->results().size() != 1) return op_.Refuse("its condition has not one result");
     if (region->HasChecks()) return op_.Refuse("its condition may fail");
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      if (region->Assigned(i)) return op_.Refuse("its condition assigns to a variable");
+    }
     absl::StatusOr<TensorInfo> result = TruthOf(region->results()[0], &region->b());
     if (!result.ok()) return op_.Refuse(result.status().message());
     if (!region->b().status().ok()) return op_.Refuse(region->b().status().message());
@@ -73,7 +79,7 @@ class LoopImport {
 
   // Whether the loop goes on with the present facts, where they tell.
   absl::StatusOr<std::optional<bool>> KnownCondition() {
-    RegionImport region("condition", RegionImport::Kind::kOfLoop, op_.scope());
+    RegionImport region("condition", op_.scope());
     TensorInfo truth;
     TEKTITE_RETURN_IF_ERROR(ImportCondition(&region, &truth));
     if (!truth.contents) return std::optional<bool>();
@@ -87,25 +93,28 @@ class LoopImport {
 
   // Whether the loop is there.
   absl::StatusOr<bool> Round() {
-    RegionImport body("body", RegionImport::Kind::kOfLoop, op_.scope());
+    RegionImport body("body", op_.scope());
     TEKTITE_RETURN_IF_ERROR(body.Import(*body_, FactsInBody()));
     if (body.results().size() != facts_.size()) return op_.Refuse("its body has other variables");
     bool changed = false;
     for (size_t i = 0; i < facts_.size(); ++i) {
       absl::Status status = Join(body.results()[i], &body.b(), &facts_[i], &changed);
-      if (status.ok() && facts_[i].is_resource && !IsUnchanged(body, i)) {
+      if (status.ok() && facts_[i].is_resource && !HandsOn(*body_, i)) {
         status = Unimplemented("it becomes another variable");
       }
       if (!status.ok()) return op_.Refuse("loop variable ", i, ": ", status.message());
+      if (facts_[i].list) changed |= JoinUniform(body, i);
     }
     if (changed) return false;
-    RegionImport condition("condition", RegionImport::Kind::kOfLoop, op_.scope());
+    RegionImport condition("condition", op_.scope());
     TensorInfo again;
     TEKTITE_RETURN_IF_ERROR(ImportCondition(&condition, &again));
     if (again.contents) return op_.Refuse("it never ends");
     std::vector<Value> next;
     for (size_t i = 0; i < facts_.size(); ++i) {
-      for (Value v : CarriedValues(facts_[i], body.results()[i], &body.b())) next.push_back(v);
+      TensorInfo after = body.results()[i];
+      if (facts_[i].is_resource) after.value = ContentAfter(body, i);
+      for (Value v : CarriedValues(facts_[i], after, &body.b())) next.push_back(v);
     }
     if (!body.b().status().ok()) return op_.Refuse(body.b().status().message());
     const std::vector<std::optional<Dim>> entering = Entering();
@@ -173,7 +182,10 @@ class LoopImport {
   // A list that has no room here had none outside, and gets it there, or it gets none.
   absl::Status CheckRoom() const {
     for (size_t i = 0; i < facts_.size(); ++i) {
-      if (!facts_[i].list || !facts_[i].list->has_buffer || HasRoom(*facts_[i].list)) continue;
+      if (!facts_[i].list || !facts_[i].list->has_buffer || facts_[i].list->is_uniform ||
+          HasRoom(*facts_[i].list)) {
+        continue;
+      }
       const TensorList& entering = *op_.InputInfo(static_cast<int>(i)).list;
       if (entering.has_buffer && !HasRoom(entering)) continue;
       return op_.Refuse("loop variable ", i, ": there is no bound for ",
@@ -183,13 +195,51 @@ class LoopImport {
     return absl::OkStatus();
   }
 
+  // Whether the body's result `i` is its argument `i`.
+  static bool HandsOn(const GraphIndex& body, size_t i) {
+    const int64_t number = static_cast<int64_t>(i);
+    for (int node = 0; node < body.num_nodes(); ++node) {
+      if (body.node(node).op != "_Retval" || body.node(node).attrs.Int("index", -1) != number) {
+        continue;
+      }
+      const graph_def::NodeDef& from = body.node(body.inputs(node)[0].node);
+      return from.op == "_Arg" && from.attrs.Int("index", -1) == number;
+    }
+    return false;
+  }
+
+  // Of variable `i`, what it contains after a turn.
+  static Value ContentAfter(const RegionImport& body, size_t i) {
+    const Value assigned = body.Assigned(i);
+    return assigned ? assigned : body.args()[i].value;
+  }
+
+  // A list that had no elements, and to which turns push another variable, which none changes; or
+  // one of which this was the case in the round before.  Whether something is new.
+  bool JoinUniform(const RegionImport& body, size_t i) {
+    const TensorList &before = *body.args()[i].list, &after = *body.results()[i].list;
+    TensorList& facts = *facts_[i].list;
+    if (before.has_buffer && !facts.uniform_of) return false;
+    std::optional<size_t> source;
+    for (size_t k = 0; k < facts_.size() && after.is_uniform && after.uniform; ++k) {
+      const bool holds_it = !facts_[k].list && body.args()[k].value == after.uniform;
+      if (holds_it && IsUnchanged(body, k)) source = k;
+    }
+    if (before.has_buffer ? source == facts.uniform_of : !source) return false;
+    facts.is_uniform = source.has_value();
+    facts.uniform_of = source;
+    return true;
+  }
+
   static bool IsUnchanged(const RegionImport& body, size_t i) {
     const TensorInfo &before = body.args()[i], &after = body.results()[i];
+    if (before.is_resource) return !body.Assigned(i);
     if (!before.list) return before.value == after.value && before.imaginary == after.imaginary;
     return before.list->buffer == after.list->buffer &&
            before.list->length_value == after.list->length_value &&
            before.list->written_value == after.list->written_value &&
-           before.list->has_buffer == after.list->has_buffer;
+           before.list->has_buffer == after.list->has_buffer &&
+           before.list->uniform == after.list->uniform;
   }
 
   absl::Status Emit(RegionImport* condition, Value again, RegionImport* body,
@@ -217,13 +267,29 @@ class LoopImport {
     TEKTITE_ASSIGN_OR_RETURN(regions[0], condition->Finish({again}));
     TEKTITE_ASSIGN_OR_RETURN(regions[1], body->Finish(std::move(next)));
     const size_t count = operands.size();
-    std::vector<Value> results = b.AddMulti(Op::kWhile, operands, {}, std::move(regions));
+    ir::Attributes attrs;
+    if (turns.turns && !turns.turns->is_constant()) {
+      attrs.Set(ir::Attr::sizes, Dims{*turns.turns});  // jit/runtime/size_checks.h
+    }
+    std::vector<Value> results =
+        b.AddMulti(Op::kWhile, operands, std::move(attrs), std::move(regions));
     if (!b.status().ok()) return op_.Refuse(b.status().message());
     if (checks) op_.Check(results[count - 1]);
     absl::Span<const Value> rest = results;
     for (size_t i = 0; i < facts_.size(); ++i) {
       TensorInfo info = WithValues(facts_[i], &rest);
+      if (info.list && info.list->uniform_of) {
+        const int source = static_cast<int>(*info.list->uniform_of);
+        const TensorInfo& pushed = op_.InputInfo(source);
+        info.list->uniform = pushed.is_resource ? pushed.value : op_.Input(source);
+        info.list->uniform_of.reset();
+      }
       if (unchanged[i]) {
+        TEKTITE_RETURN_IF_ERROR(op_.Forward(static_cast<int>(i)));
+        continue;
+      }
+      if (info.is_resource) {
+        TEKTITE_RETURN_IF_ERROR(AssignVariable(op_, static_cast<int>(i), info.value));
         TEKTITE_RETURN_IF_ERROR(op_.Forward(static_cast<int>(i)));
         continue;
       }

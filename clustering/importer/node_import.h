@@ -35,8 +35,7 @@ struct Scope {
   FuncBuilder& builder;
   std::vector<Value>& checks;
   FunctionLibrary& functions;
-  int depth = 0;         // functions around this one
-  bool in_loop = false;  // one of them is a loop's
+  int depth = 0;  // functions around this one
 };
 
 class NodeImport {

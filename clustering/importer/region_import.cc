@@ -13,8 +13,8 @@ constexpr int kMostDepth = 6;  // loops in loops: each tries its body a few time
 
 }  // namespace
 
-RegionImport::RegionImport(absl::string_view name, Kind kind, const Scope& around)
-    : around_(around), kind_(kind), builder_(name) {}
+RegionImport::RegionImport(absl::string_view name, const Scope& around)
+    : around_(around), builder_(name) {}
 
 Value RegionImport::AddParameter(Shape shape) {
   const std::string name = absl::StrCat("p", parameters_.size());
@@ -30,9 +30,13 @@ absl::Status RegionImport::Import(const graph_def::GraphIndex& body,
     absl::Span<const Value> values = absl::MakeConstSpan(parameters_).subspan(first);
     args_.push_back(WithValues(fact, &values));
   }
+  for (TensorInfo& arg : args_) {
+    if (!arg.list || !arg.list->uniform_of) continue;
+    arg.list->uniform = args_[*arg.list->uniform_of].value;
+    arg.list->uniform_of.reset();
+  }
   args_after_ = args_;
-  const Scope scope{builder_, checks_, around_.functions, around_.depth + 1,
-                    around_.in_loop || kind_ == Kind::kOfLoop};
+  const Scope scope{builder_, checks_, around_.functions, around_.depth + 1};
   TEKTITE_ASSIGN_OR_RETURN(results_, ImportBody(body, &args_after_, scope));
   return absl::OkStatus();
 }
@@ -71,9 +75,17 @@ absl::StatusOr<const graph_def::GraphIndex*> BodyOf(NodeImport& op,
   if (op.scope().depth >= kMostDepth) return op.Refuse("functions more than ", kMostDepth, " deep");
   absl::StatusOr<const graph_def::GraphIndex*> body = op.scope().functions.Get(function);
   if (!body.ok()) return op.Refuse(body.status().message());
-  const bool in_loop = op.scope().in_loop || op.attrs().Find("body") != nullptr;
-  TEKTITE_RETURN_IF_ERROR(CheckBody(**body, in_loop));
+  TEKTITE_RETURN_IF_ERROR(CheckBody(**body));
   return body;
+}
+
+absl::Status AssignVariable(NodeImport& op, int i, Value content) {
+  for (int other = 0; other < op.num_inputs(); ++other) {
+    if (other != i && &op.InputInfo(other) == &op.InputInfo(i)) {
+      return op.Refuse("a variable that it assigns to has two names in it");
+    }
+  }
+  return op.SetVariable(i, content);
 }
 
 absl::StatusOr<TensorInfo> TruthOf(const TensorInfo& info, FuncBuilder* b) {

@@ -1,6 +1,6 @@
 // The import of a function's body into a region of the IR, which sees nothing but its parameters.
 //
-//   RegionImport region("body", RegionImport::Kind::kOfLoop, op.scope());
+//   RegionImport region("body", op.scope());
 //   TEKTITE_RETURN_IF_ERROR(region.Import(*body, facts));
 //   region.results();                        // what is known of the function's results
 //   regions.push_back(region.Finish(outputs));
@@ -10,7 +10,6 @@
 #ifndef TEKTITE_CLUSTERING_IMPORTER_REGION_IMPORT_H_
 #define TEKTITE_CLUSTERING_IMPORTER_REGION_IMPORT_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,8 +23,7 @@ namespace tektite::importer {
 
 class RegionImport {
  public:
-  enum class Kind : uint8_t { kBranch, kOfLoop };
-  RegionImport(absl::string_view name, Kind kind, const Scope& around);
+  RegionImport(absl::string_view name, const Scope& around);
 
   // `facts` of the arguments; parameters carry what they leave open (carried_values.h).
   absl::Status Import(const graph_def::GraphIndex& body, absl::Span<const TensorInfo> facts);
@@ -45,7 +43,6 @@ class RegionImport {
 
  private:
   const Scope& around_;
-  const Kind kind_;
   FuncBuilder builder_;
   std::vector<TensorInfo> args_, args_after_, results_;
   std::vector<Value> parameters_, checks_;
@@ -55,6 +52,10 @@ class RegionImport {
 absl::StatusOr<const graph_def::GraphIndex*> BodyOf(NodeImport& op,
                                                     const graph_def::FunctionRef& function);
 absl::StatusOr<const graph_def::GraphIndex*> FunctionOf(NodeImport& op, absl::string_view attr);
+
+// A node's functions have given the variable that is input `i` another content; refuses a variable
+// with two names among the inputs.
+absl::Status AssignVariable(NodeImport& op, int i, Value content);
 
 // TensorFlow's truth: a scalar that is not 0, another tensor that has elements.
 absl::StatusOr<TensorInfo> TruthOf(const TensorInfo& info, FuncBuilder* b);

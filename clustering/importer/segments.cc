@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/movement.h"
@@ -125,8 +126,9 @@ absl::Status ImportSparseToDense(NodeImport& op) {
   return op.Return(ScatterRows(b, dense, points, values, rank, 1, "replace"));
 }
 
-// Negative segment numbers are dropped, too large ones are an error. A segment without rows is the
-// reducer's identity, which for max and min is the last finite number.
+// Negative segment numbers are dropped, too large ones are an error; to XLA's own ops (V2) they are
+// none, and are dropped, too.  A segment without rows is the reducer's identity, which for max and
+// min is the last finite number.
 absl::Status ImportUnsortedSegment(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims segments, op.RequireContents(2));
@@ -136,17 +138,13 @@ absl::Status ImportUnsortedSegment(NodeImport& op) {
   if (segments.size() != 1 || ids_rank > data.shape().rank()) return op.Refuse("ranks");
   Dims dims = {segments[0]};
   for (int i = ids_rank; i < data.shape().rank(); ++i) dims.push_back(data.shape().dim(i));
-  op.Check(b.CompareImplicit(ids, op.DimValue(segments[0], ids.dtype()), "lt"));
-  const std::string& name = op.op();
-  absl::string_view reducer = "add";
-  Value empty = b.Scalar(data.dtype(), 0);
-  if (name == "UnsortedSegmentProd") {
-    reducer = "mul";
-    empty = b.Scalar(data.dtype(), 1);
-  } else if (name != "UnsortedSegmentSum") {
-    reducer = name == "UnsortedSegmentMax" ? "max" : "min";
-    empty = LastFinite(b, data.dtype(), reducer == "max");
+  absl::string_view name = op.op();
+  if (!absl::ConsumeSuffix(&name, "V2")) {
+    op.Check(b.CompareImplicit(ids, op.DimValue(segments[0], ids.dtype()), "lt"));
   }
+  const absl::string_view reducer = ReducerOf(name);
+  Value empty = b.Scalar(data.dtype(), reducer == "mul" ? 1 : 0);
+  if (reducer == "max" || reducer == "min") empty = LastFinite(b, data.dtype(), reducer == "max");
   return op.Return(ScatterRows(b, b.BroadcastTo(empty, dims), ids, data, 1, ids_rank, reducer));
 }
 

@@ -4,7 +4,8 @@
 // also beside the zeros of a function, and a vector of them is still faster than TensorFlow's
 // scalar code.  docs/numbers.md has the measured errors.
 //
-// Limits: f16 and f32; double precision stays TensorFlow's.
+// Limits: f16 and f32; double precision stays TensorFlow's.  beta_function.cc,
+// gamma_functions.cc and zeta_functions.cc have those of several numbers.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/special_functions.h"
 
 namespace tektite::importer {
 namespace {
@@ -54,6 +56,8 @@ Value LogGammaOfPositive(FuncBuilder& b, Value x) {
   return b.Add(PlusNumber(b, power, kHalfLogTwoPi), b.Log(sum));
 }
 
+}  // namespace
+
 // Below 1/2 by Euler's reflection: gamma(x) gamma(1 - x) = pi / sin(pi x).
 Value LogGamma(FuncBuilder& b, Value x) {
   Value is_small = Is(b, x, "lt", 0.5);
@@ -63,6 +67,8 @@ Value LogGamma(FuncBuilder& b, Value x) {
   Value result = b.Select(is_small, mirrored, positive);
   return b.Select(Is(b, b.Abs(x), "eq", kInfinity), Like(b, x, kInfinity), result);
 }
+
+namespace {
 
 // Numbers below 10 are moved there, one by one, and the asymptotic series has the rest (M.
 // Abramowitz and I. A. Stegun, "Handbook of mathematical functions", 6.3.5 and 6.3.18).
@@ -83,6 +89,8 @@ Value DigammaOfPositive(FuncBuilder& b, Value x) {
   return b.Sub(rest, moved);
 }
 
+}  // namespace
+
 Value Digamma(FuncBuilder& b, Value x) {
   Value is_negative = Is(b, x, "le", 0);
   Value positive = DigammaOfPositive(b, b.Select(is_negative, b.Sub(Like(b, x, 1), x), x));
@@ -93,6 +101,8 @@ Value Digamma(FuncBuilder& b, Value x) {
   mirrored = b.Select(Is(b, near, "eq", 0), Like(b, x, kNone), mirrored);
   return b.Select(is_negative, mirrored, positive);
 }
+
+namespace {
 
 // The normal distribution's quantile of 1/2 + q, where the nearer end, 0 or 1, is `tail` away.
 // Rational approximations of P. J. Acklam, "An algorithm for computing the inverse normal
@@ -201,6 +211,21 @@ const absl::flat_hash_map<absl::string_view, Function>& Functions() {
 }
 
 }  // namespace
+
+absl::StatusOr<std::pair<Value, Value>> BroadcastDoubles(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  Value first = op.Input(0), second = op.Input(1);
+  if (!first || !second) return std::pair(Value(), Value());
+  first = b.Convert(first, DType::kF64);
+  second = b.Convert(second, DType::kF64);
+  if (first.shape() != second.shape()) {
+    const Value sum = b.Add(first, second);  // of the shape that both are broadcast to
+    if (!sum) return std::pair(Value(), Value());
+    first = b.BroadcastTo(first, sum.shape().dims());
+    second = b.BroadcastTo(second, sum.shape().dims());
+  }
+  return std::pair(first, second);
+}
 
 absl::Status ImportSpecialFunction(NodeImport& op) {
   FuncBuilder& b = op.b();

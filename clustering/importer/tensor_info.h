@@ -36,6 +36,9 @@ struct ValueRange {
 
 // TensorFlow's TensorList as a buffer [capacity, element...] whose first `length` rows are the
 // elements.  An element that is not set is zeros there, as TensorFlow reads it.
+//
+// A list into which one value alone was pushed, as often as it was, has no buffer: a gradient's
+// loop keeps the weights that its forward loop reads in each turn in such lists.
 struct TensorList {
   enum class Written { kNo, kYes, kMaybe };
 
@@ -54,6 +57,10 @@ struct TensorList {
   Written written = Written::kNo;  // any element
   Value written_value;             // bool, for kMaybe
   std::optional<Dims> contents;    // of every single element
+  bool is_uniform = false;         // every element is `uniform`, and `buffer` is null
+  Value uniform;
+  // Of a loop's variable: `uniform` is what this other variable has, which no turn changes.
+  std::optional<size_t> uniform_of;
 };
 
 struct TensorInfo {

@@ -104,6 +104,14 @@ std::vector<Value> Starts(FuncBuilder& b, Value first, int rank) {
   return starts;
 }
 
+// From here on elements may differ.
+void KeepApart(FuncBuilder& b, TensorList* list) {
+  if (!list->is_uniform) return;
+  list->buffer = BufferOf(*list, &b);
+  list->is_uniform = false;
+  list->uniform = Value();
+}
+
 // Without a buffer that can be had yet, the loop around imports its body again when there is one.
 void Write(NodeImport& op, Value index, Value element, TensorList* list) {
   FuncBuilder& b = op.b();
@@ -118,6 +126,7 @@ void Write(NodeImport& op, Value index, Value element, TensorList* list) {
 }
 
 Value Read(NodeImport& op, Value index, const TensorList& list) {
+  if (list.is_uniform) return list.uniform;
   FuncBuilder& b = op.b();
   const Value buffer = HasRoom(list) ? BufferOf(list, &b) : Value();
   if (!buffer) return b.Full(list.dtype, 0, *list.element);
@@ -151,6 +160,11 @@ absl::Status RequireNotNegative(NodeImport& op, const Dim& size) {
 // The elements as one tensor, and how many they are where that is not its size.
 absl::StatusOr<Value> Stacked(NodeImport& op, const TensorList& list) {
   FuncBuilder& b = op.b();
+  if (list.is_uniform && list.length) {
+    Dims dims = *list.element;
+    dims.insert(dims.begin(), *list.length);
+    return b.BroadcastTo(list.uniform, dims);
+  }
   if (!list.capacity) return op.Refuse("the length of this list of tensors has no bound");
   const Value buffer = BufferOf(list, &b);
   if (!buffer) return op.Refuse("the length of this list of tensors has no bound");
@@ -197,6 +211,7 @@ absl::Status ImportListSetItem(NodeImport& op) {
   if (op.InputDType(2) != list.dtype) return op.Refuse("an element of another type");
   TEKTITE_RETURN_IF_ERROR(Admit(op, op.InputDims(2), &list));
   list.contents.reset();
+  KeepApart(op.b(), &list);
   Write(op, op.Input(1), op.Input(2), &list);
   return op.ReturnList(std::move(list));
 }
@@ -221,6 +236,9 @@ absl::Status ImportListPushBack(NodeImport& op) {
   } else if (list.contents != element.contents) {
     list.contents.reset();
   }
+  const Value pushed = op.Input(1);
+  const bool stays_uniform = list.is_uniform && list.uniform == pushed;
+  const bool is_uniform = (is_first && !element.contents) || stays_uniform;
   const Value length = LengthOf(list, &b);
   const bool grows = list.length && list.capacity == list.length;
   for (const std::optional<Dim>& bound : {list.limit, grows ? std::nullopt : list.capacity}) {
@@ -230,17 +248,24 @@ absl::Status ImportListPushBack(NodeImport& op) {
     if (!range || !NeverBehind(*range, *bound))
       CheckBelow(op, length, op.DimValue(*bound, DType::kS32));
   }
-  if (grows) {
+  if (is_uniform) {
+    list.is_uniform = list.has_buffer = true;
+    list.uniform = pushed;
+    list.buffer = Value();
+    if (grows) *list.capacity = *list.capacity + Dim(1);
+  } else if (grows) {
     const Value before = BufferOf(list, &b);
+    KeepApart(b, &list);
     *list.capacity = *list.capacity + Dim(1);
     Dims dims = *list.element;
     dims.insert(dims.begin(), Dim(1));
-    Value row = op.Input(1);
+    Value row = pushed;
     if (row) row = b.Reshape(row, dims);
     list.buffer = is_first ? row : b.Concatenate({before, row}, 0);
     list.has_buffer = true;
   } else {
-    Write(op, length, op.Input(1), &list);
+    KeepApart(b, &list);
+    Write(op, length, pushed, &list);
   }
   if (list.length) {
     *list.length = *list.length + Dim(1);
@@ -304,11 +329,52 @@ absl::Status ImportListGather(NodeImport& op) {
   return GatherRows(op, stacked, 1, 0, 0);
 }
 
+// All elements, one behind the other along their first dimension, and how long each is there.
+absl::Status ImportListConcat(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(0));
+  TEKTITE_RETURN_IF_ERROR(Describe(op, 1, &list));
+  if (!list.length) return op.Refuse("only values tell the length of this list of tensors");
+  if (list.element->empty()) return op.Refuse("scalars cannot be concatenated");
+  TEKTITE_ASSIGN_OR_RETURN(const Value stacked, Stacked(op, list));
+  const Dim each = list.element->front();
+  Dims dims = *list.element;
+  dims[0] = *list.length * each;
+  TEKTITE_RETURN_IF_ERROR(op.Return(b.Reshape(stacked, dims)));
+  return op.Return(b.BroadcastTo(op.DimValue(each, DType::kS64), {*list.length}));
+}
+
+// The parts of a tensor along its first dimension, which must be of one size here.
+absl::Status ImportListSplit(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, NewList(op, 1));
+  TEKTITE_ASSIGN_OR_RETURN(const Dims sizes, op.RequireContents(2));
+  Dims dims = op.InputDims(0);
+  if (dims.empty() || op.InputDType(0) != list.dtype) return op.Refuse("input 0 has no elements");
+  if (sizes.empty() || op.InputRank(2) != 1) return op.Refuse("no parts");
+  for (const Dim& size : sizes) {
+    if (size != sizes[0]) return op.Refuse("parts of other sizes");
+  }
+  TEKTITE_RETURN_IF_ERROR(RequireNotNegative(op, sizes[0]));
+  const Dim count(static_cast<int64_t>(sizes.size()));
+  // Otherwise TensorFlow has an error to raise.
+  if (ops::ProvablyDifferent(dims[0], count * sizes[0]) ||
+      !op.b().AssumeEqual(dims[0], count * sizes[0])) {
+    return op.Refuse("parts that do not add up");
+  }
+  dims[0] = sizes[0];
+  list.length = list.capacity = count;
+  TEKTITE_RETURN_IF_ERROR(Admit(op, dims, &list));
+  list.has_buffer = true;
+  list.buffer = op.Input(0);
+  if (list.buffer) list.buffer = op.b().Reshape(list.buffer, BufferShape(list).dims());
+  return op.ReturnList(std::move(list));
+}
+
 // Elements that are not set stay so, which zeros are, too.
 absl::Status ImportListZerosLike(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(0));
-  list.has_buffer = false;
-  list.buffer = Value();
+  list.has_buffer = list.is_uniform = false;
+  list.buffer = list.uniform = Value();
   list.contents.reset();
   return op.ReturnList(std::move(list));
 }
@@ -317,6 +383,7 @@ absl::Status ImportListZerosLike(NodeImport& op) {
 absl::Status ImportListAddN(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(TensorList sum, op.List(0));
+  KeepApart(b, &sum);
   for (int i = 1; i < op.num_inputs(); ++i) {
     TEKTITE_ASSIGN_OR_RETURN(const TensorList list, op.List(i));
     if (list.dtype != sum.dtype) return op.Refuse("lists of other types");

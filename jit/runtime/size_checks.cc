@@ -54,7 +54,14 @@ class Collector {
       default:
         break;
     }
-    for (int r = 0; r < node.num_regions(); ++r) Visit(node.region(r));
+    for (int r = 0; r < node.num_regions(); ++r) {
+      const size_t around = positive_.size();
+      if (node.op() == Op::kWhile && r == 1 && node.attrs().Has(Attr::sizes)) {
+        for (const Dim& d : node.attrs().GetDims(Attr::sizes)) positive_.push_back(d);
+      }
+      Visit(node.region(r));
+      positive_.resize(around);
+    }
   }
 
   void Slice(const Node& node) {
@@ -69,7 +76,11 @@ class Collector {
     for (size_t i = 0; i < parts.size() && i < whole.size(); ++i) AtMost(parts[i], whole[i]);
   }
   void AtMost(const Dim& low, const Dim& high) {
-    if (!ir::NeverLess(high, low)) Add(false, low, high);
+    if (ir::NeverLess(high, low)) return;
+    for (const Dim& positive : positive_) {
+      if (ir::NeverLess(high - positive + Dim(1), low)) return;
+    }
+    Add(false, low, high);
   }
   void Add(bool equal, const Dim& low, const Dim& high) {
     std::string text = absl::StrCat(low.ToString(), equal ? " == " : " <= ", high.ToString());
@@ -78,6 +89,7 @@ class Collector {
   }
 
   ir::DimProgram* program_;
+  Dims positive_;  // where the node at hand runs
   std::set<std::string> seen_;
   std::vector<SizeCheck> checks_;
 };

@@ -8,6 +8,10 @@
 // lie within their operands.  Provable conditions are left out; every other one is a comparison,
 // made once for a set of sizes and before anything of the host's is written.  The program also
 // learns the number of elements of every value, so that it tells where 64 bits do not hold them.
+//
+// A while's attribute `sizes` has sizes that are positive where its body runs, such as the length
+// of the sequence that it walks along.  Slices in the body may rely on them, so that a sequence of
+// length 0 is no reason to refuse a call.
 #ifndef TEKTITE_JIT_RUNTIME_SIZE_CHECKS_H_
 #define TEKTITE_JIT_RUNTIME_SIZE_CHECKS_H_
 

@@ -133,15 +133,20 @@ TEST(FunctionBodies, LoopInACallForXlaNeedsNoMark) {
   EXPECT_EQ(Clusters(graph, options), "a call b");
 }
 
-// A call may assign to variables, since its cluster changes them when nothing can fail any more; a
-// loop may not, whose turns would hand the contents on.
-TEST(FunctionBodies, OnlyLoopsMayNotAssign) {
-  const std::string assigns = NodeInBody("tanh", "Tanh", "'v'") +
-                              NodeInBody("w", "AssignVariableOp", "'i', 'tanh:y:0'",
-                                         Attr("validate_shape", "b: true"));
+// A call and a loop's body may assign to variables, since their cluster changes them when nothing
+// can fail any more; a loop's condition may not, which runs once more than the body.
+TEST(FunctionBodies, OnlyConditionsMayNotAssign) {
+  const std::string assigns =
+      NodeInBody("tanh", "Tanh", "'v'") +
+      NodeInBody("w", "AssignVariableOp", "'i', 'tanh:y:0'", Attr("validate_shape", "b: true"));
   const std::string body = Function("body", assigns, {"i", "tanh:y:0"});
   EXPECT_EQ(Clusters(kAroundCall + XlaCall("body") + body, TakeOverXla()), "a call b");
-  EXPECT_EQ(WhyNot(kAround + While("while", {"n", "a"}) + kCondition + body, "while", KeepLoops()),
+  EXPECT_EQ(Clusters(kAround + While("while", {"n", "a"}) + kCondition + body, KeepLoops()),
+            "a while b");
+  const std::string assigning_condition =
+      Function("cond", assigns + NodeInBody("less", "Less", "'i', 'i'"), {"less:z:0"});
+  EXPECT_EQ(WhyNot(kAround + While("while", {"n", "a"}) + assigning_condition + kBody, "while",
+                   KeepLoops()),
             "FUNCTION_BODY");
 }
 
@@ -172,9 +177,9 @@ TEST(FunctionBodies, ReasonNamesFunctionAndNode) {
             "FUNCTION_BODY UNSUPPORTED_TYPE: Sin 'body/sin': Tx is DT_COMPLEX64");
   EXPECT_EQ(with(NodeInBody("where", "Where", "'v'")),
             "FUNCTION_BODY DATA_DEPENDENT_SHAPE: Where 'body/where'");
-  EXPECT_EQ(
-      with(NodeInBody("w", "AssignVariableOp", "'v', 'v'", Attr("validate_shape", "b: true"))),
-      "FUNCTION_BODY CONTROL_FLOW: AssignVariableOp 'body/w': it assigns to a variable");
+  EXPECT_EQ(with(NodeInBody("w", "AssignVariableOp", "'v', 'v'")),
+            "FUNCTION_BODY DATA_DEPENDENT_SHAPE: AssignVariableOp 'body/w': the variable may "
+            "change its shape");
   EXPECT_EQ(with(NodeInBody("sum", "Sum", "'v', 'i'")),
             "FUNCTION_BODY NOT_COMPILE_TIME: Sum 'body/sum': input 1");
   EXPECT_EQ(with(NodeInBody("neg", "Neg", "'v'", "device: '/device:CPU:1'")),

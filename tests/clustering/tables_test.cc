@@ -71,26 +71,30 @@ TEST(Tables, CompileTimeInputsCountFromTheEnd) {
 // A wrong trait moves nodes between clusters and the host, or lets an assignment be lost, without
 // failing a build. Small classes are pinned in full, large ones by samples.
 TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
-  EXPECT_EQ(OpsThat(OpFacts::kCheapOutput),
-            "Identity PreventGradient Rank Shape ShapeN Size Snapshot StopGradient NoOp");
+  EXPECT_EQ(
+      OpsThat(OpFacts::kCheapOutput),
+      "Identity PreventGradient Rank Shape ShapeN Size Snapshot StopGradient XlaSharding NoOp");
   EXPECT_EQ(OpsThat(OpFacts::kUncounted), "Const Identity NoOp Placeholder _Arg _Retval");
   EXPECT_EQ(OpsThat(OpFacts::kReadsVariable), "ReadVariableOp");
   EXPECT_EQ(OpsThat(OpFacts::kRandom),
-            "RngReadAndSkip RngSkip StatefulStandardNormalV2 StatefulUniform "
-            "StatefulUniformFullInt StatefulUniformInt StatelessRandomGetAlg "
+            "RngReadAndSkip RngSkip StatefulStandardNormalV2 StatefulTruncatedNormal "
+            "StatefulUniform StatefulUniformFullInt StatefulUniformInt StatelessRandomGetAlg "
             "StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomNormal "
             "StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt "
             "StatelessRandomUniformFullIntV2 StatelessRandomUniformInt "
-            "StatelessRandomUniformIntV2 StatelessRandomUniformV2");
-  EXPECT_EQ(OpsThat(OpFacts::kWritesVariable),
-            "AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
-            "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
-            "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAddSign "
-            "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
-            "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
-            "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
-            "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngReadAndSkip RngSkip "
-            "StatefulStandardNormalV2 StatefulUniform StatefulUniformFullInt StatefulUniformInt");
+            "StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessTruncatedNormal "
+            "StatelessTruncatedNormalV2");
+  EXPECT_EQ(
+      OpsThat(OpFacts::kWritesVariable),
+      "AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
+      "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
+      "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAddSign "
+      "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
+      "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
+      "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
+      "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngReadAndSkip RngSkip "
+      "StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt "
+      "StatefulUniformInt");
   EXPECT_EQ(OpsThat(OpFacts::kNoResults),
             "Assert AssignAddVariableOp AssignSubVariableOp AssignVariableOp ResourceApplyAdaMax "
             "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradDA "
@@ -100,20 +104,23 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
             "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngSkip");
   EXPECT_EQ(OpsThat(OpFacts::kChecks),
-            "Assert Case CheckNumerics CheckNumericsV2 If StatefulPartitionedCall While");
-  EXPECT_EQ(OpsThat(OpFacts::kNotDouble), "BesselI0e BesselI1e Digamma Erfinv Lgamma Ndtri");
+            "Assert Case CheckNumerics CheckNumericsV2 If StatefulPartitionedCall While XlaWhile");
+  EXPECT_EQ(OpsThat(OpFacts::kNotDouble),
+            "BesselI0e BesselI1e Betainc Digamma Erfinv Igamma IgammaGradA Igammac Lgamma Ndtri "
+            "Polygamma RandomGammaGrad Zeta");
   EXPECT_EQ(OpsThat(OpFacts::kRunsFunctions),
             "Case If PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf "
-            "StatelessWhile While");
+            "StatelessWhile While XlaWhile");
   EXPECT_EQ(OpsThat(OpFacts::kReturnsList),
             "EmptyTensorList TensorListFromTensor TensorListPopBack TensorListPushBack "
-            "TensorListReserve TensorListSetItem");
+            "TensorListReserve TensorListSetItem TensorListSplit");
   EXPECT_EQ(OpsThat(OpFacts::kTakesList),
-            "TensorListElementShape TensorListGather TensorListGetItem TensorListLength "
-            "TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
+            "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
+            "TensorListLength TensorListPopBack TensorListPushBack TensorListSetItem "
+            "TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures),
             "Rank Shape ShapeN Size StatelessRandomGetAlg TensorListElementShape TensorListLength "
-            "VariableShape");
+            "VariableShape XlaReplicaId");
   EXPECT_EQ(OpsThat(OpFacts::kOfListsToo), "AddN ZerosLike");
   EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
             "BroadcastGradientArgs ConcatOffset InvertPermutation");
@@ -126,7 +133,8 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "NonMaxSuppressionV5");
   EXPECT_EQ(OpsThat(OpFacts::kFindsUnique), "Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2");
   EXPECT_EQ(OpsThat(OpFacts::kAlongAxis), "UniqueV2 UniqueWithCountsV2");
-  EXPECT_EQ(OpsThat(OpFacts::kKeepsRows), "Identity PreventGradient Snapshot StopGradient _Retval");
+  EXPECT_EQ(OpsThat(OpFacts::kKeepsRows),
+            "Identity PreventGradient Snapshot StopGradient XlaSharding _Retval");
   EXPECT_EQ(OpsThat(OpFacts::kSqueezesRows), "Squeeze");
   EXPECT_EQ(OpsThat(OpFacts::kGathersRows), "GatherV2");
   EXPECT_EQ(OpsThat(OpFacts::kNotHalf),
@@ -187,15 +195,18 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   };
   EXPECT_EQ(ops(Work::kNone),
             "Case Const Identity If PartitionedCall ReadVariableOp StatefulPartitionedCall "
-            "StatelessCase StatelessIf StatelessWhile While");
+            "StatelessCase StatelessIf StatelessWhile While XlaWhile");
   EXPECT_EQ(ops(Work::kBookkeeping),
             "Assert BroadcastArgs BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute "
             "EmptyTensorList EnsureShape ExpandDims PreventGradient Rank Reshape Shape ShapeN "
             "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorListElementShape "
-            "TensorListFromTensor TensorListLength ToBool VariableShape");
-  EXPECT_EQ(ops(Work::kContraction),
-            "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "
-            "MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 Svd _FusedMatMul");
+            "TensorListFromTensor TensorListLength TensorListSplit ToBool VariableShape "
+            "XlaBroadcastHelper XlaOptimizationBarrier XlaReplicaId XlaSharding");
+  EXPECT_EQ(
+      ops(Work::kContraction),
+      "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "
+      "MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 Svd XlaDot XlaDotV2 "
+      "XlaEinsum _FusedMatMul");
   EXPECT_EQ(ops(Work::kSuppression), OpsThat(OpFacts::kSelectsBoxes));
   for (const char* op :
        {"Conv2D", "Conv3DBackpropInputV2", "DepthwiseConv2dNative", "_FusedConv3D"}) {

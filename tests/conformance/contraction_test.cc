@@ -254,6 +254,37 @@ CONFORMANCE_TEST(DotWithStreamedEpilogue) {
   }
 }
 
+// A recurrent layer's product adds a row of another array, which its epilogue reads where it lies,
+// at a place that only the call knows; places out of range are clamped.
+CONFORMANCE_TEST(DotThatReadsARowOfAnArray) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+    for (int64_t m : {1, 5, 32}) {
+      for (int64_t n : {1, 17, 100}) {
+        for (bool rows : {false, true}) {
+          SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", m, "x", n, rows ? " rows" : ""));
+          FuncBuilder b;
+          Value x = b.Parameter(Of(dtype, {m, 33})), w = Weight(b, Of(dtype, {33, n}));
+          Value i = b.Parameter(Of(DType::kS32, {})), zero = b.Scalar(DType::kS32, 0);
+          Value row;
+          if (rows) {
+            Value all = b.Parameter(Of(dtype, {m + 3, n}));
+            row = b.DynamicSlice(all, {i, zero}, {Dim(m), Dim(n)});
+          } else {
+            Value all = b.Parameter(Of(dtype, {4, m, n}));
+            row = b.Reshape(b.DynamicSlice(all, {i, zero, zero}, {Dim(1), Dim(m), Dim(n)}),
+                            {Dim(m), Dim(n)});
+          }
+          Value y = b.Add(b.MatMul(x, w), row);
+          b.Return({b.Tanh(b.Add(y, b.Parameter(Of(dtype, {n})))), y});
+          CompileOptions options;
+          options.symbolic = m == 5 && dtype == DType::kF32;
+          Check(b, dtype == DType::kBF16 ? Tolerance::Ulps(1) : Tolerance::Relative(1e-6), options);
+        }
+      }
+    }
+  }
+}
+
 CONFORMANCE_TEST(ALargeDotInBlocks) {
   for (bool weight : {false, true}) {
     for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{150, 3000, 40},

@@ -79,7 +79,8 @@ class Products : public ::testing::Test {
     card_ = *card;
     auto lt = gpu::CublasLt::Open(FakeCublasLt::path());
     ASSERT_TRUE(lt.ok()) << lt.status();
-    backend_ = *gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver(), *lt);
+    backend_ = *gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver(),
+                                       /*tf32=*/false, *lt);
   }
   void TearDown() override {
     if (IsOnCard()) return;

@@ -166,6 +166,36 @@ def test_functions(run_program, name, rows, sizes):
     assert compiled["runs"] > 0
 
 
+# Sequences of length 0 among others: loops without a turn, which are no reason to leave a call to TensorFlow.
+NOTHING = """
+def total(x):
+    y = tf.zeros([6])
+    for row in x:
+        y = tf.tanh(y + row) + 0.5
+    return y
+def mapped(x):
+    return tf.map_fn(lambda r: tf.tanh(r) * tf.reduce_sum(r), x)
+def scanned(x):
+    return tf.scan(lambda a, r: tf.tanh(a) * 0.5 + r, x, tf.ones([6]))
+def gradient(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(total(x) ** 2)
+    return tape.gradient(y, x)
+y = []
+for f in (total, mapped, scanned, gradient):
+    g = tf.function(f, input_signature=[tf.TensorSpec([None, 6])])
+    y += [g(tf.constant(normal(n, 6))) for n in (5, 0, 0, 0, 3, 0)]
+report(y=y)
+"""
+
+
+def test_sequences_of_length_zero(run_pair):
+    plain, compiled = run_pair(NOTHING)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["runs"] == 4 * 6, compiled.stats["fallbacks"]
+
+
 def test_a_session(run_pair):
     plain, compiled = run_pair(SESSION)
     same(compiled.values["y"], plain.values["y"])

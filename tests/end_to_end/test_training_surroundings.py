@@ -239,3 +239,17 @@ def test_two_workers_on_this_machine(run_pair):
     same(plain.values, ours.values)
     assert ours.values["workers"][0] == ours.values["workers"][1]
     assert ours.host["runs"] > 0
+
+
+# Of 4 epochs of 4 steps.  The loop over the steps holds an iterator and stays TensorFlow's; what is in it is not.
+SEVERAL = MODEL + """
+model = make(steps_per_execution=2, jit_compile=JIT)
+report(history=fit(model), weights=weights(model))
+"""
+
+
+@pytest.mark.parametrize("jit", ["'auto'", "False"])
+def test_each_of_several_steps_is_one_run(run_pair, jit):
+    plain, compiled = run_pair(SEVERAL.replace("JIT", jit), TEKTITE_FLAGS="--min_cluster_ops=2 --min_cluster_cost=20000")
+    np.testing.assert_allclose(compiled.values["history"]["loss"], plain.values["history"]["loss"], rtol=TOLERANCE)
+    assert compiled.host["clusters_placed"] == 1 and compiled.host["runs"] == 16, compiled.host

@@ -200,6 +200,53 @@ def special_function_cases():
         yield Case(f"{name}Double", function, [x], refused="f64")
 
 
+def zeta_cases():
+    x, q = (a.ravel().astype(np.float32) for a in np.meshgrid([1, 1.01, 1.5, 2, 3.5, 7, 40, 300], [1e-3, 0.3, 1, 2.5, 8, 50, 4e3]))
+    special = [np.array([1, 0.5, -2, np.nan, np.inf, 2], np.float32), np.array([3, 3, 3, 3, 3, np.inf], np.float32)]
+    n = np.minimum(np.floor(x), 20)  # factorials of larger numbers are no floats
+    for name, function, first in (("Zeta", lambda x, q: raw.Zeta(x=x, q=q), x), ("Polygamma", lambda a, x: raw.Polygamma(a=a, x=x), n)):
+        # TensorFlow's errors, of which test_special_functions.py has ours.
+        yield Case(name, function, [first, q], rel=1e-5)
+        yield Case(f"{name}Special", function, special, rel=1e-6)
+        yield Case(f"{name}Broadcast", function, [np.float32(2), q.reshape(7, 8)], ulps=20)
+        yield Case(f"{name}None", function, [x[:0], q[:0]])
+        yield Case(f"{name}Double", function, [x.astype(np.float64), q.astype(np.float64)], refused="f64")
+
+
+# TensorFlow computes them in single precision; test_special_functions.py has our errors.
+def gamma_cases():
+    a, x = (v.ravel().astype(np.float32) for v in np.meshgrid([0.01, 0.5, 1, 3, 20, 300], [1e-3, 0.3, 1, 2.5, 19, 310]))
+    edges = [0, -0.0, -1, np.nan, np.inf, 2]
+    first, second = (v.ravel().astype(np.float32) for v in np.meshgrid(edges, edges))
+    functions = {
+        "Igamma": lambda a, x: raw.Igamma(a=a, x=x),
+        "Igammac": lambda a, x: raw.Igammac(a=a, x=x),
+        "IgammaGradA": lambda a, x: raw.IgammaGradA(a=a, x=x),
+        "RandomGammaGrad": lambda a, x: raw.RandomGammaGrad(alpha=a, sample=x),
+    }
+    for name, function in functions.items():
+        # Far out, where TensorFlow's density is 0, so is its derivative of a sample.
+        near = a * np.tile([0.2, 0.5, 0.8, 1, 1.1, 1.3], 6).astype(np.float32) if name == "RandomGammaGrad" else x
+        yield Case(name, function, [a, near], rel=2e-4)
+        yield Case(f"{name}Broadcast", function, [np.float32(2), np.minimum(x, 20).reshape(6, 6)], rel=2e-5)
+        yield Case(f"{name}None", function, [a[:0], x[:0]])
+        yield Case(f"{name}Double", function, [a.astype(np.float64), x.astype(np.float64)], refused="f64")
+        inner = np.isfinite(first) & np.isfinite(second)
+        if name in ("Igamma", "Igammac"):
+            yield Case(f"{name}Edges", function, [first, second], rel=1e-5)
+        elif name == "IgammaGradA":
+            yield Case(f"{name}Edges", function, [first[inner], second[inner]], rel=1e-5)
+    p, q = np.repeat(a, 3)[:99], np.tile(x, 3)[:99]
+    y = np.linspace(0, 1, 99).astype(np.float32)
+    beta = lambda a, b, x: raw.Betainc(a=a, b=b, x=x)
+    yield Case("Betainc", beta, [p, q, y], rel=2e-4)
+    yield Case("BetaincScalars", beta, [np.float32(2), np.float32(0.5), y], rel=1e-5)
+    yield Case("BetaincEdges", beta, [first, second, np.full(36, 0.5, np.float32)], rel=1e-5)
+    yield Case("BetaincEnds", beta, [np.full(6, 2, np.float32), np.full(6, 3, np.float32),
+                                     np.array([0, 1, -0.1, 1.1, np.nan, 1e-30], np.float32)], rel=1e-5)
+    yield Case("BetaincNone", beta, [p[:0], q[:0], y[:0]])
+
+
 def binary_cases():
     for name, pairs in BINARY.items():
         for i, pair in enumerate(pairs):
@@ -355,5 +402,5 @@ def reduction_cases():
     yield Case("L2Loss", lambda x: raw.L2Loss(t=x), [x], rel=1e-6)
 
 
-CASES = [*unary_cases(), *special_function_cases(), *binary_cases(), *activation_cases(), *other_cases(), *narrow_mean_cases(),
+CASES = [*unary_cases(), *special_function_cases(), *zeta_cases(), *gamma_cases(), *binary_cases(), *activation_cases(), *other_cases(), *narrow_mean_cases(),
          *reduction_cases()]

@@ -126,6 +126,59 @@ def pop_from_empty(x: tf.Tensor, n: tf.Tensor) -> Any:
     return tf.while_loop(lambda i, h, y: i < n, body, [tf.constant(0), handle, x[0]])[2]
 
 
+def pushes_of(value: Callable[..., tf.Tensor], turns: int = 4, stack: bool = False) -> Callable[..., Any]:
+    """A loop that pushes a value, and one that pops it; or the whole list."""
+
+    def function(x: tf.Tensor, w: tf.Tensor) -> Any:
+        shape, n = tf.constant([3, 3]), tf.reduce_sum(tf.ones([turns], tf.int32))
+        handle = tf.raw_ops.EmptyTensorList(element_shape=shape, max_num_elements=-1, element_dtype=tf.float32)
+
+        def push(i: tf.Tensor, h: tf.Tensor, y: tf.Tensor) -> list[Any]:
+            return [i + 1, tf.raw_ops.TensorListPushBack(input_handle=h, tensor=value(i, y, w)), tf.tanh(y @ w)]
+
+        def pop(i: tf.Tensor, h: tf.Tensor, y: tf.Tensor) -> list[Any]:
+            last = tf.raw_ops.TensorListPopBack(input_handle=h, element_shape=shape, element_dtype=tf.float32)
+            return [i - 1, last.output_handle, tf.tanh(y @ last.tensor)]
+
+        i, handle, y = tf.while_loop(lambda i, h, y: i < n, push, [tf.constant(0), handle, x])
+        if stack:
+            last = tf.raw_ops.TensorListPopBack(input_handle=handle, element_shape=shape, element_dtype=tf.float32)
+            return tf.raw_ops.TensorListStack(input_handle=last.output_handle, element_shape=shape, element_dtype=tf.float32), y
+        return tf.while_loop(lambda i, h, y: i > 0, pop, [i, handle, y])[2]
+
+    return function
+
+
+def push_outside(x: tf.Tensor, w: tf.Tensor) -> Any:
+    """A list to which one value is pushed, which a loop goes on with, and which then takes another."""
+    handle = tf.raw_ops.EmptyTensorList(element_shape=tf.constant([3, 3]), max_num_elements=-1, element_dtype=tf.float32)
+    for value in (w, w):
+        handle = tf.raw_ops.TensorListPushBack(input_handle=handle, tensor=value)
+    _, whole = tf.while_loop(lambda i, h: i < 3, lambda i, h: [
+        i + 1, tf.raw_ops.TensorListSetItem(input_handle=h, index=i % 2, item=w * tf.cast(i, tf.float32))], [0, handle])
+    other = tf.raw_ops.TensorListPushBack(input_handle=handle, tensor=w @ w)
+    return [tf.raw_ops.TensorListStack(input_handle=h, element_shape=tf.constant([3, 3]), element_dtype=tf.float32)
+            for h in (handle, whole, other)]
+
+
+def weight(i: tf.Tensor, y: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    return w
+
+
+def read_weight(i: tf.Tensor, y: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    return WEIGHT.read_value()
+
+
+def changing(i: tf.Tensor, y: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    return w * tf.cast(i, tf.float32)
+
+
+def assigned_weight(i: tf.Tensor, y: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    """A variable that each turn changes is no invariant."""
+    WEIGHT.assign(w * tf.cast(i + 1, tf.float32))
+    return WEIGHT.read_value()
+
+
 def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     def of_inputs(*inputs: tf.Tensor) -> Any:
         with tf.GradientTape() as tape:
@@ -240,7 +293,69 @@ def stack_of_nothing(x: tf.Tensor, n: tf.Tensor) -> Any:
     )
 
 
-SCALE = tf.Variable(1.5)
+def concatenated(x: tf.Tensor) -> Any:
+    array = tf.TensorArray(tf.float32, size=3, element_shape=[None, 3], infer_shape=False)
+    _, array = tf.while_loop(lambda i, a: i < 3, lambda i, a: [i + 1, a.write(i, x * tf.cast(i, tf.float32))], [0, array])
+    return tf.raw_ops.TensorListConcatV2(
+        input_handle=array.flow, element_shape=tf.constant([-1, 3], tf.int64), leading_dims=tf.constant([], tf.int64),
+        element_dtype=tf.float32)
+
+
+def split(x: tf.Tensor, parts: tuple[int, ...]) -> Any:
+    handle = tf.raw_ops.TensorListSplit(
+        tensor=x, element_shape=tf.constant([-1, 3]), lengths=tf.constant(parts, tf.int64))
+    return [tf.raw_ops.TensorListGetItem(input_handle=handle, index=i, element_shape=tf.constant([-1, 3]),
+                                         element_dtype=tf.float32) for i in range(len(parts))]
+
+
+def assigning(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A loop of 4 turns whose body assigns to variables; they get their contents first and are read last."""
+
+    def function(x: tf.Tensor) -> Any:
+        HELD.assign(tf.ones([3]))
+        COUNT.assign(7)
+        _, y = tf.while_loop(lambda i, y: i < 4, lambda i, y: [i + 1, body(i, y)], [0, x])
+        return y, HELD.read_value(), COUNT.read_value()
+
+    return function
+
+
+def add_rows(i: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    HELD.assign_add(tf.reduce_sum(y, 0))
+    COUNT.assign_add(i)
+    return tf.tanh(y) + HELD
+
+
+def add_in_branch(i: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    tf.cond(i % 2 > 0, lambda: HELD.assign(y[0]), lambda: HELD.assign_add(y[1]))
+    return y * 0.5 + HELD
+
+
+def add_in_loop(i: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return tf.while_loop(lambda j, z: j < i, lambda j, z: [j + 1, add_rows(j, z)], [0, y])[1]
+
+
+def read_before_and_behind(i: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    before = HELD * 2.0
+    HELD.assign(before + y[0])
+    COUNT.assign_sub(2)
+    return y + before - HELD
+
+
+def while_counts(x: tf.Tensor) -> Any:
+    """The condition reads what the body assigns."""
+    COUNT.assign(0)
+
+    def body(y: tf.Tensor) -> list[Any]:
+        COUNT.assign_add(2)
+        return [y * 2.0]
+
+    y = tf.while_loop(lambda y: COUNT < 7, body, [x])
+    return y, COUNT.read_value()
+
+
+SCALE, WEIGHT = tf.Variable(1.5), tf.Variable(tf.ones([3, 3]) * 0.25)
+HELD, COUNT = tf.Variable(tf.zeros([3])), tf.Variable(0)
 TRUE, FALSE = np.array(True), np.array(False)
 
 
@@ -292,6 +407,18 @@ BOTH = [
     loop("CaseStateful", lambda i, x: stateful(tf.raw_ops.Case, i, x), at(0), floats(4, 3)),
     loop("ArrayElementShape", element_shape, floats(4, 2, 3)),
     loop("ArrayWritten", stack_of_nothing, floats(3), at(1)),
+    *(loop(f"PushAndPop{value.__name__}{turns}", pushes_of(value, turns), floats(2, 3), floats(3, 3))
+      for value in (weight, read_weight, changing, assigned_weight) for turns in (1, 4)),
+    *(loop(f"PushAndStack{value.__name__}", pushes_of(value, stack=True), floats(2, 3), floats(3, 3))
+      for value in (weight, changing)),
+    loop("PushOutside", push_outside, floats(2, 3), floats(3, 3)),
+    loop("ArrayConcat", concatenated, floats(4, 3)),
+    loop("ArrayConcatOfNothing", concatenated, floats(0, 3)),
+    loop("ArraySplit", lambda x: split(x, (2, 2)), floats(4, 3)),
+    loop("ArraySplitInOne", lambda x: split(x, (4,)), floats(4, 3)),
+    *(loop(f"WhileAssigns{body.__name__}", assigning(body), floats(4, 3))
+      for body in (add_rows, add_in_branch, add_in_loop, read_before_and_behind)),
+    loop("WhileCountsInAVariable", while_counts, floats(4, 3)),
 ]
 CASES = [
     *BOTH,
@@ -305,5 +432,7 @@ CASES = [
     loop("ArrayGatherBeyondEnd", gather_from_array, floats(4, 3), np.array([2, 4], np.int32), fails=True),
     loop("PopAll", pop_from_empty, floats(3, 3), at(3)),
     loop("IfBranchFails", switch_with_check, at(1), floats(4, 3), at(9), fails=True),
+    loop("ArraySplitBeyondEnd", lambda x: split(x, (3, 3)), floats(4, 3), fails=True),
+    loop("ArraySplitUnevenly", lambda x: split(x, (1, 3)), floats(4, 3), refused="parts of other sizes"),
     loop("WhileGrows", grows, floats(3), refused="its shape changes from [3] to [6]"),
 ]

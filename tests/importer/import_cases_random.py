@@ -48,12 +48,24 @@ def distribution_cases():
                        [SEED, *np.array([low, high], t.as_numpy_dtype)], fails=low >= high)
 
 
+def truncated_cases():
+    for shape in (*SHAPES, [2], [40000]):
+        for t in FLOATS if shape else FLOATS[:2]:
+            yield Case(f"TruncatedNormal{t.name}{shape}",
+                       lambda s, n=shape, t=t: tf.random.stateless_truncated_normal(n, s, dtype=t), [SEED])
+    for number in range(5):
+        seed = np.array([number, 2**40 + number], np.int64)
+        yield Case(f"TruncatedNormalOf{number}", lambda s: tf.random.stateless_truncated_normal([999], s, 3.0, 0.5), [seed],
+                   rel=1e-6)
+
+
 def older_cases():
     """Ops that take the seed itself."""
     seed = SEED.astype(np.int32)
     yield Case("OldRandomUniform", lambda s: raw.StatelessRandomUniform(shape=[50], seed=s), [seed], ulps=0)
     yield Case("OldRandomNormal", lambda s: raw.StatelessRandomNormal(shape=[50], seed=s), [seed])
     yield Case("OldRandomInt", lambda s: raw.StatelessRandomUniformInt(shape=[50], seed=s, minval=-9, maxval=9), [seed])
+    yield Case("OldTruncatedNormal", lambda s: raw.StatelessTruncatedNormal(shape=[50], seed=s), [seed])
     yield Case("OldRandomFullInt", lambda s: raw.StatelessRandomUniformFullInt(shape=[50], seed=s, dtype=tf.uint64), [seed])
 
 
@@ -86,6 +98,8 @@ def state_cases():
         yield case("RngSkip", skip)
         for shape in ([], [7], [0], [3, 5]):
             options = dict(algorithm=philox, shape=shape)
+            yield case(f"StatefulTruncatedNormal{shape}",
+                       lambda v, o=options: raw.StatefulTruncatedNormal(resource=v, dtype=tf.float32, **o), 4)
             for t in (tf.float32, tf.float64, tf.float16) if shape else (tf.float32,):
                 yield case(f"StatefulUniform{shape}{t.name}",
                            lambda v, o=options, t=t: raw.StatefulUniform(resource=v, dtype=t, **o))
@@ -100,4 +114,4 @@ def state_cases():
                [np.array(states[0], np.int64)], ulps=0)
 
 
-CASES = [*stream_cases(), *distribution_cases(), *older_cases(), *state_cases()]
+CASES = [*stream_cases(), *distribution_cases(), *truncated_cases(), *older_cases(), *state_cases()]

@@ -40,6 +40,24 @@ def segment_cases():
                [M[:3], np.array([-1, 0, 1], np.int32)], fails=True)
 
 
+def xla_segment_cases():
+    """XLA's own ops: numbers out of range are dropped."""
+    for reduction in REDUCTIONS:
+        if reduction == "Mean":
+            continue
+        op = getattr(raw, f"Segment{reduction}V2")
+
+        def segment(x, ids, op=op):
+            return op(data=x, segment_ids=ids, num_segments=14)
+
+        name = f"Segment{reduction}V2"
+        yield Case(name, segment, [M, IDS], rel=2e-6, xla=True)
+        yield Case(f"{name}Outside", segment, [M, IDS - 2], rel=2e-6, xla=True)
+        yield Case(f"{name}Integers", segment, [(3 * M).astype(np.int32), IDS.astype(np.int64) + 5], xla=True)
+        yield Case(f"{name}One", segment, [M[:1, :1], IDS[:1]], xla=True)
+        yield Case(f"{name}None", segment, [M[:0], IDS[:0]], xla=True)
+
+
 def sparse_segment_cases():
     rows = RNG.integers(0, 30, 20).astype(np.int32)
     ids = np.sort(RNG.integers(0, 9, 20)).astype(np.int32)
@@ -112,4 +130,4 @@ def dense_cases():
     yield Case("SparseToDenseOutside", lambda p, v: dense(p, v), [points + 1, values], fails=True)
 
 
-CASES = [*segment_cases(), *sparse_segment_cases(), *search_cases(), *count_cases(), *dense_cases()]
+CASES = [*segment_cases(), *xla_segment_cases(), *sparse_segment_cases(), *search_cases(), *count_cases(), *dense_cases()]

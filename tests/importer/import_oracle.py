@@ -61,6 +61,7 @@ class Case:
     refused: str = ""  # part of the reason, where the importer must refuse
     fails: bool = False  # TensorFlow raises an error, the imported graph's checks fail
     dynamic: bool = False  # TensorFlow traces it without knowing sizes, so that it computes with shapes
+    xla: bool = False  # only XLA has kernels
 
 
 @dataclasses.dataclass
@@ -78,7 +79,7 @@ class ClosedGraph:
 
 def close(case: Case) -> ClosedGraph:
     specs = [tf.TensorSpec([None] * x.ndim if case.dynamic else x.shape, x.dtype) for x in case.inputs]
-    function = tf.function(case.function, autograph=False).get_concrete_function(*specs)
+    function = tf.function(case.function, autograph=False, jit_compile=case.xla).get_concrete_function(*specs)
     graph = function.graph.as_graph_def()
     nodes = {node.name: node for node in graph.node}
     arguments = list(case.inputs)

@@ -56,6 +56,60 @@ FUNCTIONS = {
 }
 
 
+def hurwitz_zeta(x: float, q: float) -> float:
+    """By Euler and Maclaurin, behind so many terms that the rest has few."""
+    terms, moved = [], q
+    while moved < q + 60:
+        terms.append(moved ** -x)
+        moved += 1
+    last = moved ** -x
+    terms += [last * moved / (x - 1), last / 2, last * x / moved / 12, -last * x * (x + 1) * (x + 2) / moved**3 / 720,
+              last * math.prod(x + i for i in range(5)) / moved**5 / 30240]
+    return math.fsum(terms)
+
+
+def polygamma(n: float, x: float) -> float:
+    return digamma(x) if n == 0 else (-1) ** (n + 1) * math.factorial(int(n)) * hurwitz_zeta(n + 1, x)
+
+
+PAIRS = {
+    "Zeta": (hurwitz_zeta, 1 + 10.0 ** RNG.uniform(-2, 1.3, 3000), 10.0 ** RNG.uniform(-1.5, 3, 3000)),
+    "Polygamma": (polygamma, RNG.integers(0, 12, 3000).astype(float), 10.0 ** RNG.uniform(-1.5, 3, 3000)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_errors_of_two_numbers(name: str, binary: Path) -> None:
+    reference, *inputs = PAIRS[name]
+    x, y = (a.astype(np.float32) for a in inputs)
+    (got,) = interpret(close(Case(name, lambda x, y: getattr(raw, name)(**{"Zeta": dict(x=x, q=y), "Polygamma": dict(a=x, x=y)}[name]),
+                                  [x, y])), binary)
+    want = np.array([reference(float(v), float(w)) for v, w in zip(x, y)])
+    known = np.isfinite(want.astype(np.float32)) & (np.abs(want) > 1e-35)
+    unit = np.spacing(np.abs(want[known]).astype(np.float32)).astype(np.float64)
+    errors = np.maximum(np.abs(got[known].astype(np.float64) - want[known]) - BESIDE_ZERO, 0) / unit
+    assert errors.max() <= UNITS, f"{errors.max():.2f} units"
+
+
+# Against TensorFlow's own kernels in double precision.
+SERIES = {"Igamma": ("a", "x"), "Igammac": ("a", "x"), "IgammaGradA": ("a", "x"), "RandomGammaGrad": ("alpha", "sample"),
+          "Betainc": ("a", "b", "x")}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_errors_of_series(name: str, binary: Path) -> None:
+    sizes = 10.0 ** RNG.uniform(-1.5, 3, 3000)
+    near = sizes * 10.0 ** RNG.normal(0, 0.3, 3000)  # of the sizes, where most turns are
+    numbers = [v.astype(np.float32) for v in ((sizes, near) if name != "Betainc" else (sizes, near, RNG.uniform(0, 1, 3000)))]
+    function = lambda *v: getattr(raw, name)(**dict(zip(SERIES[name], v)))
+    (got,) = interpret(close(Case(name, function, numbers)), binary)
+    want = np.asarray(function(*[tf.constant(v, tf.float64) for v in numbers]))
+    known = np.isfinite(want.astype(np.float32)) & (np.abs(want) > 1e-30)
+    unit = np.spacing(np.abs(want[known]).astype(np.float32)).astype(np.float64)
+    errors = np.maximum(np.abs(got[known].astype(np.float64) - want[known]) - BESIDE_ZERO, 0) / unit
+    assert known.sum() > 1000 and errors.max() <= UNITS, f"{errors.max():.2f} units"
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_errors(name: str, binary: Path) -> None:
     reference, inputs = FUNCTIONS[name]
