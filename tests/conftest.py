@@ -20,8 +20,6 @@ import dataclasses
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,10 +27,12 @@ from typing import Any, Callable
 
 import pytest
 
+from tests.program_server import Servers
 from tests.skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401, pytest calls them
 
 FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
 
+SERVERS = Servers()
 # A disk cache of this session's own, not the user's; programs that the tests start inherit it.
 _CACHE_HOME = tempfile.TemporaryDirectory(prefix="tektite_tests_")
 os.environ["XDG_CACHE_HOME"] = _CACHE_HOME.name
@@ -78,8 +78,9 @@ class Result:
         return [line for line in self.stderr.splitlines() if line.startswith(start)]
 
 
-def run(source: str, tektite: str | None = None, timeout: float = 300, **environment: str) -> Result:
-    """Runs `source` after the preamble with TEKTITE set (None: unset) and returns what it reported."""
+def run(source: str, tektite: str | None = None, timeout: float = 300, fresh: bool = False, **environment: str) -> Result:
+    """Runs `source` after the preamble with TEKTITE set (None: unset) and returns what it reported. `fresh`: in a process
+    that imports TensorFlow itself, and is no fork of one that has (program_server.py)."""
     env = {k: v for k, v in os.environ.items() if k not in ("TEKTITE", "TEKTITE_FLAGS")}
     env.update(TF_CPP_MIN_LOG_LEVEL="2", **environment)
     env["TEKTITE_FLAGS"] = f"{FLAGS} {environment.get('TEKTITE_FLAGS', '')}".strip()
@@ -88,13 +89,14 @@ def run(source: str, tektite: str | None = None, timeout: float = 300, **environ
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program.py"  # a file, since AutoGraph reads the sources
         program.write_text(PREAMBLE + source)
-        process = subprocess.run([sys.executable, str(program)], env=env, timeout=timeout,
-                                 capture_output=True, text=True, check=False)
-    reports = [line for line in process.stdout.splitlines() if line.startswith("REPORT ")]
-    if process.returncode != 0 or not reports:
-        raise AssertionError(f"exit code {process.returncode}\n{process.stdout}\n{process.stderr}")
+        out, err = Path(folder) / "stdout", Path(folder) / "stderr"
+        code, before = SERVERS.run(program, env, out, err, timeout, fresh)
+        stdout, stderr = out.read_text(), before + err.read_text()
+    reports = [line for line in stdout.splitlines() if line.startswith("REPORT ")]
+    if code != 0 or not reports:
+        raise AssertionError(f"exit code {code}\n{stdout}\n{stderr}")
     answer = json.loads(reports[-1].removeprefix("REPORT "))
-    return Result(answer["values"], answer["stats"], process.stderr)
+    return Result(answer["values"], answer["stats"], stderr)
 
 
 def run_plain_and_compiled(source: str, **environment: str) -> tuple[Result, Result]:
