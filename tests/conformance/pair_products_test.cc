@@ -124,6 +124,32 @@ TEST_P(PairProducts, PairsInConvolutions) {
   }
 }
 
+// Gradients whose k is cut into pieces: of an even number of rows, of images, and of one image of
+// many.
+TEST_P(PairProducts, PairsInPieces) {
+  CompileOptions options;
+  options.symbolic = false;
+  for (const Case& c : {Case{40, 48, 6144}, Case{17, 33, 4100}}) {
+    SCOPED_TRACE(c.k);
+    FuncBuilder b;
+    Value y = Product(b, c, true, false);
+    b.Return({b.Add(y, b.Parameter(y.shape()))});
+    Check(b, Tolerance::Ulps(1), options);
+  }
+  FuncBuilder b;
+  Value x = b.Parameter(Of(DType::kBF16, {5, 25, 32, 16}));
+  Value y = b.Parameter(Of(DType::kBF16, {5, 25, 32, 40}));
+  ops::DotDims dims;
+  dims.lhs_contracting = dims.rhs_contracting = {0, 1, 2};
+  FuncBuilder::ConvOptions filter;
+  filter.input_layout = "f01b";
+  filter.kernel_layout = "i01o";
+  filter.output_layout = "01bf";
+  filter.low = filter.high = {1, 1};
+  b.Return({b.DotGeneral(x, y, dims), b.Convolution(x, y, filter)});
+  Check(b, Tolerance::Ulps(1));
+}
+
 // NaN and infinities reach their own row and column and no other: what is padded is not multiplied
 // by them.  Values below the least normal number count as 0 or as they are.
 TEST_P(PairProducts, PairsOfSpecialValues) {
