@@ -68,7 +68,8 @@ class PairEmitter {
     if (!pairs_.rhs_packed) {
       panel_ = b.AllocateScratch(DType::kS32, (pairs_.words + Dim(kTileSide)) * Dim(plan_.panel()));
     }
-    sums_ = b.AllocateScratch(DType::kF32, Dim(2 * kTileSide * plan_.panel()));
+    const Dim sums_rows = pairs_.is_cut() ? plan_.block_panels * packed_rows : Dim(2 * kTileSide);
+    sums_ = b.AllocateScratch(DType::kF32, sums_rows * Dim(plan_.panel()));
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     if (pairs_.has_tiles) Configure();
     ForEachUnit(b, num_chunks(), 1, [&](Value unit) {
@@ -108,12 +109,16 @@ class PairEmitter {
     m_begin_ = m_begin;
     if (plan_.is_convolution) EnterImageRows(b.Div(m_begin, b.Index(plan_.conv.out_width)));
 
-    const Value whole = b.Mul(b.Div(count, b.Index(plan_.rows)), b.Index(plan_.rows));
-    const Value packed_from = pairs_.lhs_in_place ? whole : b.Index(0);
-    PackPairRows(b, pairs_, lhs_, m_begin_, packed_from, b.Sub(count, packed_from), rows_);
     const Value first_panel = b.Mul(n_block, b.Index(plan_.block_panels));
     const Value last_panel =
         b.Min(b.Add(first_panel, b.Index(plan_.block_panels)), b.Index(plan_.panels()));
+    if (pairs_.is_cut()) {
+      AddPieces(batch, count, first_panel, last_panel);
+      return;
+    }
+    const Value whole = b.Mul(b.Div(count, b.Index(plan_.rows)), b.Index(plan_.rows));
+    const Value packed_from = pairs_.lhs_in_place ? whole : b.Index(0);
+    PackPairRows(b, pairs_, lhs_, m_begin_, packed_from, b.Sub(count, packed_from), rows_);
     b.For(first_panel, last_panel, 1, [&](Value panel) {
       const Value column = b.Mul(panel, b.Index(plan_.panel()));
       if (pairs_.rhs_packed) {
@@ -123,19 +128,51 @@ class PairEmitter {
         PackPairPanel(b, pairs_, rhs_, column, panel_);
       }
       b.For(b.Index(0), whole, plan_.rows, [&](Value first) {
-        Multiply(pairs_.lhs_in_place ? InPlace(first) : Packed(first, 2));
-        const int together = plan_.rows % kEpilogueRows == 0 ? kEpilogueRows : 2;
-        b.For(b.Index(0), b.Index(plan_.rows), together,
-              [&](Value row) { Finish(batch, b.Add(first, row), row, together, column); });
+        Multiply(pairs_.lhs_in_place ? InPlace(first) : Packed(first, 2), sums_);
+        FinishRows(batch, first, b.Index(plan_.rows), sums_, column);
       });
       const Value left = b.Sub(count, whole);
-      const Value at = b.Sub(whole, packed_from);
-      b.If(
-          b.Compare("gt", left, b.Index(pairs_.tile_rows)), [&] { Multiply(Packed(at, 2)); },
-          [&] { b.If(b.Compare("gt", left, b.Index(0)), [&] { Multiply(Packed(at, 1)); }); });
-      b.For(b.Index(0), left, 1,
-            [&](Value row) { Finish(batch, b.Add(whole, row), row, 1, column); });
+      MultiplyRest(b.Sub(whole, packed_from), left, sums_);
+      FinishRows(batch, whole, left, sums_, column);
     });
+  }
+
+  // Pieces of k one after the other, each of which packs the block's operands; the sums of the
+  // whole block wait in memory, as [panel][row][columns].
+  void AddPieces(Value batch, Value count, Value first_panel, Value last_panel) {
+    loop::Builder& b = *b_;
+    const Value lhs = lhs_, rhs = rhs_;
+    const Dim panel_sums =
+        CeilDiv(plan_.block_rows, plan_.rows) * Dim(plan_.rows) * Dim(plan_.panel());
+    const auto sums_of = [&](Value panel, Value row) {
+      const Value at = b.Mul(b.Sub(panel, first_panel), b.Index(panel_sums));
+      return b.Offset(sums_, DType::kF32, b.Add(at, b.Mul(row, b.Index(plan_.panel()))));
+    };
+    b.Zero(sums_, b.Index(plan_.block_panels * panel_sums * Dim(4)));
+    const Value whole = b.Mul(b.Div(count, b.Index(plan_.rows)), b.Index(plan_.rows));
+    b.For(b.Index(0), b.Index(pairs_.pieces), 1, [&](Value piece) {
+      lhs_ = b.Offset(lhs, plan_.dtype, b.Mul(piece, b.Index(pairs_.piece_lhs_stride)));
+      rhs_ = b.Offset(rhs, plan_.dtype, b.Mul(piece, b.Index(pairs_.piece_rhs_stride)));
+      PackPairRows(b, pairs_, lhs_, m_begin_, b.Index(0), count, rows_);
+      b.For(first_panel, last_panel, 1, [&](Value panel) {
+        PackPairPanel(b, pairs_, rhs_, b.Mul(panel, b.Index(plan_.panel())), panel_);
+        b.For(b.Index(0), whole, plan_.rows,
+              [&](Value first) { Multiply(Packed(first, 2), sums_of(panel, first)); });
+        MultiplyRest(whole, b.Sub(count, whole), sums_of(panel, whole));
+      });
+    });
+    b.For(first_panel, last_panel, 1, [&](Value panel) {
+      FinishRows(batch, b.Index(0), count, sums_of(panel, b.Index(0)),
+                 b.Mul(panel, b.Index(plan_.panel())));
+    });
+  }
+
+  // The `left` rows behind whole pairs of tiles, from packed row `at` on.
+  void MultiplyRest(Value at, Value left, Value sums) {
+    loop::Builder& b = *b_;
+    b.If(
+        b.Compare("gt", left, b.Index(pairs_.tile_rows)), [&] { Multiply(Packed(at, 2), sums); },
+        [&] { b.If(b.Compare("gt", left, b.Index(0)), [&] { Multiply(Packed(at, 1), sums); }); });
   }
 
   // A block of a convolution begins at a whole output row, and copies the input rows that it reads
@@ -177,22 +214,32 @@ class PairEmitter {
     return rows;
   }
 
-  // Leaves the sums in sums_.
-  void Multiply(const LeftRows& rows) {
+  // Leaves the sums at `sums`, as [row][columns]; adds to what is there where k is cut.
+  void Multiply(const LeftRows& rows, Value sums) {
     if (pairs_.has_tiles) {
-      MultiplyInTiles(rows);
+      MultiplyInTiles(rows, sums);
     } else {
-      MultiplyInVectors(rows);
+      MultiplyInVectors(rows, sums);
     }
   }
 
-  void MultiplyInTiles(const LeftRows& rows) {
+  int64_t PlaceOfTile(int row, int column) const {
+    return int64_t{row} * pairs_.tile_rows * plan_.panel() + int64_t{column} * kTileSide;
+  }
+
+  void MultiplyInTiles(const LeftRows& rows, Value sums) {
     loop::Builder& b = *b_;
     const int columns = plan_.vectors;
-    for (int r = 0; r < rows.tiles; ++r) {
-      for (int c = 0; c < columns; ++c) b.ZeroTile(2 * r + c);
-    }
     const Value panel_stride = b.Index(plan_.panel());
+    for (int r = 0; r < rows.tiles; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        if (pairs_.is_cut()) {
+          b.LoadTile(2 * r + c, sums, DType::kF32, b.Index(PlaceOfTile(r, c)), panel_stride);
+        } else {
+          b.ZeroTile(2 * r + c);
+        }
+      }
+    }
     ForEachStep(rows, [&](Value at, Value word) {
       for (int c = 0; c < columns; ++c) {
         const Value index = b.Add(b.Mul(word, panel_stride), b.Index(int64_t{c} * kTileSide));
@@ -205,9 +252,7 @@ class PairEmitter {
     });
     for (int r = 0; r < rows.tiles; ++r) {
       for (int c = 0; c < columns; ++c) {
-        const int64_t place =
-            int64_t{r} * pairs_.tile_rows * plan_.panel() + int64_t{c} * kTileSide;
-        b.StoreTile(2 * r + c, sums_, DType::kF32, b.Index(place), panel_stride);
+        b.StoreTile(2 * r + c, sums, DType::kF32, b.Index(PlaceOfTile(r, c)), panel_stride);
       }
     }
   }
@@ -242,15 +287,24 @@ class PairEmitter {
     });
   }
 
-  void MultiplyInVectors(const LeftRows& rows) {
+  void MultiplyInVectors(const LeftRows& rows, Value to) {
     loop::Builder& b = *b_;
     const int columns = plan_.vectors;
     const Value zero = b.Splat(b.Float(DType::kF32, 0), kTileSide);
+    const auto place_of = [&](Value row, int column) {
+      return b.Add(b.Mul(row, b.Index(plan_.panel())), b.Index(int64_t{column} * kTileSide));
+    };
     const int vector_rows = VectorRows(pairs_.tile_rows);
     for (int t = 0; t < rows.tiles; ++t) {
       b.For(b.Index(0), b.Index(pairs_.tile_rows), vector_rows, [&](Value row) {
         const Value begin = b.Offset(rows.begin[t], rows.dtype, b.Mul(row, rows.stride));
+        const auto row_of = [&](int r) {
+          return b.Add(row, b.Index(int64_t{t} * pairs_.tile_rows + r));
+        };
         std::vector<Value> sums(static_cast<size_t>(vector_rows) * columns, zero);
+        for (int i = 0; pairs_.is_cut() && i < vector_rows * columns; ++i) {
+          sums[i] = b.Load(to, DType::kF32, place_of(row_of(i / columns), i % columns), kTileSide);
+        }
         sums = Words(rows, std::move(sums), [&](Value at, Value word, std::vector<Value> sums) {
           std::vector<Value> right;
           for (int c = 0; c < columns; ++c) {
@@ -271,10 +325,7 @@ class PairEmitter {
         });
         for (int r = 0; r < vector_rows; ++r) {
           for (int c = 0; c < columns; ++c) {
-            const Value index = b.Add(b.Mul(b.Add(row, b.Index(int64_t{t} * pairs_.tile_rows + r)),
-                                            b.Index(plan_.panel())),
-                                      b.Index(int64_t{c} * kTileSide));
-            b.Store(sums_, index, sums[static_cast<size_t>(r) * columns + c]);
+            b.Store(to, place_of(row_of(r), c), sums[static_cast<size_t>(r) * columns + c]);
           }
         }
       });
@@ -319,19 +370,28 @@ class PairEmitter {
                  });
   }
 
-  // The epilogue of `count` rows: row `row` of the block, whose sums are row `sums_row` of sums_.
-  void Finish(Value batch, Value row, Value sums_row, int count, Value column) {
+  // The epilogue of `count` rows of the block from `first` on, whose sums begin at `sums`.
+  void FinishRows(Value batch, Value first, Value count, Value sums, Value column) {
     loop::Builder& b = *b_;
-    std::vector<Value> sums;
+    const Value whole = b.Mul(b.Div(count, b.Index(kEpilogueRows)), b.Index(kEpilogueRows));
+    b.For(b.Index(0), whole, kEpilogueRows,
+          [&](Value row) { Finish(batch, b.Add(first, row), kEpilogueRows, sums, row, column); });
+    b.For(whole, count, 1,
+          [&](Value row) { Finish(batch, b.Add(first, row), 1, sums, row, column); });
+  }
+
+  void Finish(Value batch, Value row, int count, Value sums, Value sums_row, Value column) {
+    loop::Builder& b = *b_;
+    std::vector<Value> of_rows;
     for (int r = 0; r < count; ++r) {
       for (int c = 0; c < plan_.vectors; ++c) {
         const Value index = b.Add(b.Mul(b.Add(sums_row, b.Index(r)), b.Index(plan_.panel())),
                                   b.Index(int64_t{c} * kTileSide));
-        sums.push_back(b.Load(sums_, DType::kF32, index, kTileSide));
+        of_rows.push_back(b.Load(sums, DType::kF32, index, kTileSide));
       }
     }
     const RowTile tile = {b.Add(m_begin_, row), count, count, {}};
-    const absl::Status status = epilogue_.Emit(b, batch, tile, column, sums);
+    const absl::Status status = epilogue_.Emit(b, batch, tile, column, of_rows);
     if (status_.ok()) status_ = status;
   }
 

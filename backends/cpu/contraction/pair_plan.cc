@@ -20,12 +20,45 @@ using ir::Node;
 constexpr int64_t kFewestRows = 6, kFewestColumns = 8, kShortestK = 8;
 // Rows of a tile that is read in place.
 constexpr int kFewestInPlace = 7, kFewestInVectors = 5;
+// Of k whose rows are packed; beyond kMostWords a block of them would not stay in L2.
+constexpr int64_t kWordsOfPiece = 1024, kMostWords = 4096;
 // Rows this far apart fall into one set of L1 each.
 constexpr int64_t kAliasBytes = 4096;
 // Cycles for an element of a panel that is packed, by `bench/kernels`.
 constexpr double kPackingCycles = 0.07;
 
 Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
+
+// Cuts the outermost loop so that a piece has about kWordsOfPiece.
+void CutIntoPieces(PairPlan& plan) {
+  ContractionPlan& c = plan.contraction;
+  const AddressLoop outer = c.k_loops.front();
+  const bool is_run = c.k_loops.size() == 1;
+  int64_t inner = 1;  // words of a trip
+  for (size_t i = 1; i < c.k_loops.size(); ++i) {
+    const int64_t trips = c.k_loops[i].trips.value_or(4 * kWordsOfPiece);
+    inner *= i + 1 == c.k_loops.size() ? CeilDiv(trips, 2) : trips;
+  }
+  int64_t trips = 0;  // of the loop in a piece
+  if (outer.trips.is_constant()) {
+    const int64_t all = outer.trips.value(), unit = is_run ? 2 : 1;
+    for (int64_t t = unit; t <= all; t += unit) {
+      const int64_t words = is_run ? t / 2 : t * inner;
+      if (all % t == 0 && (words <= kWordsOfPiece || trips == 0)) trips = t;
+      if (words > kWordsOfPiece) break;
+    }
+    if (trips == 0 || (is_run && trips < kWordsOfPiece / 8) || trips == all) return;
+  } else if (is_run) {
+    return;
+  } else {
+    trips = 1;
+  }
+  plan.pieces = FloorDiv(outer.trips, trips);
+  plan.piece_lhs_stride = Dim(trips) * outer.lhs_stride;
+  plan.piece_rhs_stride = Dim(trips) * outer.rhs_stride;
+  c.k_loops.front().trips = trips;
+  c.k_loops = Merged(c.k_loops);
+}
 
 // Words of a step that divides the run, none of which is empty; 0: there is none that is long.
 int64_t StepWords(const Dim& run) {
@@ -94,7 +127,12 @@ void ChoosePairBlocks(PairPlan& plan, const backend::TargetInfo& target) {
   const Dim panels = Clamp(FloorDiv(chunk, Max(panel_cost, 1)), 1, Max(c.panels(), 1));
   const double rows_ns =
       plan.lhs_in_place ? 0 : static_cast<double>((c.block_rows * k).value_or(0)) * pack_ns;
-  c.block_panels = EvenBlock({c.batch * c.m_blocks(), c.panels(), panels, panel_cost, rows_ns});
+  // Sums of a block that is computed piece by piece stay in L2, too.
+  const Dim sums_bytes = c.block_rows * Dim(c.panel() * 4);
+  const Dim most_panels =
+      plan.is_cut() ? Max(FloorDiv(target.l2_bytes / 4, sums_bytes), 1) : c.panels();
+  c.block_panels = EvenBlock(
+      {c.batch * c.m_blocks(), c.panels(), Min(panels, most_panels), panel_cost, rows_ns});
 }
 
 }  // namespace
@@ -133,6 +171,9 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const backend::TargetInfo
   if (c.is_convolution && (!c.conv.reads_one_slice() || !c.conv.out_width.is_constant())) {
     return Unimplemented(c.root->Describe(), ": slices, or a width that is not known");
   }
+  const bool lhs_k_contiguous = c.k_loops.back().lhs_stride == Dim(1);
+  if (!lhs_k_contiguous && !will_be_packed && !has_pairs) CutIntoPieces(plan);
+  if (c.k_loops.empty()) return Unimplemented(c.root->Describe(), ": pieces of one k");
   const AddressLoop& inner = c.k_loops.back();
   plan.has_tiles = target.has_bf16_tiles;
   plan.lhs_k_contiguous = inner.lhs_stride == Dim(1);
@@ -165,6 +206,10 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const backend::TargetInfo
   } else {
     // At least a step, of zeros where an unknown k is 0.
     plan.words = Max(CeilDiv(plan.words, kTileSide) * Dim(kTileSide), kTileSide);
+  }
+  if (!plan.lhs_in_place && !plan.lhs_k_contiguous &&
+      plan.words.value_or(kMostWords + 1) > kMostWords) {
+    return Unimplemented(c.root->Describe(), ": a long k, whose rows would have to be packed");
   }
   c.rows = 2 * plan.tile_rows;
   ChoosePairBlocks(plan, target);

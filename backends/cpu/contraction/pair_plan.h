@@ -40,6 +40,10 @@ struct PairPlan {
   ir::Dim run_words;
   ir::Dim words;  // of all of k, in whole steps
   int64_t step_words = kTileSide;
+  // A long k whose rows have to be packed is cut into pieces, whose operands lie so many elements
+  // apart; loops, runs and words are those of a piece.
+  ir::Dim pieces = 1, piece_lhs_stride = 0, piece_rhs_stride = 0;
+  bool is_cut() const { return pieces != ir::Dim(1); }
   // Between packed rows: the end of a row may be overwritten by a vector that begins in it.
   ir::Dim pitch() const { return words + ir::Dim(kTileSide); }
   // Words between the rows of a tile that are read in place, in elements.
