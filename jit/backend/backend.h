@@ -58,6 +58,8 @@ class Backend {
   // k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.  m may
   // be symbolic, and then the width does not depend on it.
   virtual int64_t RhsPanelWidth(const ir::Node& contraction) const { return 0; }
+  // Whether it has kernels for attention of this type: fusions of kind `attention` are made then.
+  virtual bool Attends(ir::DType dtype) const { return dtype == ir::DType::kF32; }
 };
 
 }  // namespace tektite::backend

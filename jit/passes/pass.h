@@ -35,6 +35,8 @@ struct PassContext {
       evaluate;
   // Backend::RhsPanelWidth of the back end the graph is compiled for.  Null: row-major.
   std::function<int64_t(const ir::Node&)> rhs_panel_width;
+  // Backend::Attends of that back end.  Null: f32 alone.
+  std::function<bool(ir::DType)> attends;
   // Which of the back end's ways to make the kernel of this contraction fusion, as its attribute
   // `target` says it; empty: the usual one.  `packs_rhs`: its right-hand side will be packed.
   // Null: always the usual one.
