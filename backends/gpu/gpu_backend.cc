@@ -18,6 +18,7 @@ class InterpretedGpu final : public backend::Backend {
   }
 
   absl::string_view name() const override { return "gpu"; }
+  bool Attends(ir::DType dtype) const override { return gpu::Attends(dtype); }
   const backend::TargetInfo& target() const override { return target_; }
   std::shared_ptr<backend::Device> device() const override { return device_; }
 

@@ -61,6 +61,8 @@ class Backend {
   // Where panels hold neighbouring k in pairs, [ceil(n / width), pairs, width, 2], how many: at
   // least k / 2, zero-padded; 0: they do not.
   virtual int64_t RhsPairs(const ir::Node& contraction) const { return 0; }
+  // Whether it has kernels for attention of this type: fusions of kind `attention` are made then.
+  virtual bool Attends(ir::DType dtype) const { return dtype == ir::DType::kF32; }
 };
 
 }  // namespace tektite::backend

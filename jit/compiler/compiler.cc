@@ -185,6 +185,7 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures)
   context.evaluate = &Evaluate;
   context.rhs_panel_width = [this](const Node& node) { return primary().RhsPanelWidth(node); };
   context.rhs_pairs = [this](const Node& node) { return primary().RhsPairs(node); };
+  context.attends = [this](ir::DType dtype) { return primary().Attends(dtype); };
   if (tuner_ != nullptr && measures) {
     context.choose_candidate = [this](const Node& node, bool packs_rhs) {
       return tuner_->Choose(node, packs_rhs);

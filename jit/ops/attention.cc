@@ -154,19 +154,31 @@ bool CountsUp(const std::vector<int64_t>& dims) {
 }  // namespace
 
 std::optional<Attention> FindAttention(Node* context) {
-  if (context->op() != Op::kDotGeneral || context->shape().dtype() != DType::kF32) {
+  const DType dtype = context->shape().dtype();
+  const bool is_narrow = dtype == DType::kF16 || dtype == DType::kBF16;
+  if (context->op() != Op::kDotGeneral || (dtype != DType::kF32 && !is_narrow)) {
     return std::nullopt;
   }
   Attention a;
   a.context = context;
+  Value weights = context->operand(0);
+  if (is_narrow) {
+    const Node* convert = Producer(weights, Op::kConvert);
+    if (convert == nullptr) return std::nullopt;
+    a.softmax.push_back(weights.node);
+    weights = convert->operand(0);
+  }
   const DotDims after = GetDotDims(*context);
   const int last = context->operand_shape(0).rank() - 1;
   if (after.lhs_contracting != std::vector<int64_t>{last} || after.rhs_free.size() != 1 ||
-      !CountsUp(after.lhs_batch) || !MatchSoftmax(context->operand(0), &a)) {
+      !CountsUp(after.lhs_batch) || weights.dtype() != DType::kF32 || !MatchSoftmax(weights, &a)) {
     return std::nullopt;
   }
   a.scores = FindScores(a.logits);
-  if (a.scores == nullptr || a.scores->shape() != a.logits.shape()) return std::nullopt;
+  if (a.scores == nullptr || a.scores->shape().dtype() != dtype ||
+      a.scores->shape().dims() != a.logits.shape().dims()) {
+    return std::nullopt;
+  }
   const DotDims before = GetDotDims(*a.scores);
   if (before.lhs_contracting.size() != 1 || before.rhs_free.size() != 1 ||
       before.lhs_batch.size() != after.lhs_batch.size()) {

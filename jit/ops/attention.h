@@ -9,9 +9,12 @@
 //   %p = mul(%e, broadcast(1 / %l))           or div(%e, broadcast(%l))
 //   %o = dot_general(%p, %value)              [batch..., rows..., columns]
 //
-// Limits: f32; one dimension of keys, one that is contracted in each product, one of columns; the
-// batch dimensions come first and in the same order in both products.  Other users of the nodes are
-// not examined.
+// In f16 and bf16 the products are of that type and the softmax is of f32, with a convert on either
+// side of it: %x = convert(...), %o = dot_general(convert(%p), %value).
+//
+// Limits: one dimension of keys, one that is contracted in each product, one of columns; the batch
+// dimensions come first and in the same order in both products.  Other users of the nodes are not
+// examined.
 #ifndef TEKTITE_JIT_OPS_ATTENTION_H_
 #define TEKTITE_JIT_OPS_ATTENTION_H_
 

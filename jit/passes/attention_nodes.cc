@@ -23,6 +23,10 @@ bool KnownWidth(const Dim& d) {
   return d.is_constant() && d.value() >= 1 && d.value() <= kWidestHead;
 }
 
+bool HasKernels(const NodeFacts& facts, ir::DType dtype) {
+  return facts.attends == nullptr ? dtype == ir::DType::kF32 : facts.attends(dtype);
+}
+
 bool KnownWidths(const ops::Attention& a) {
   const ops::DotDims scores = ops::GetDotDims(*a.scores), context = ops::GetDotDims(*a.context);
   return KnownWidth(a.scores->operand_shape(0).dim(static_cast<int>(scores.lhs_contracting[0]))) &&
@@ -80,7 +84,10 @@ Node* ResultTranspose(Node* context) {
 
 std::vector<Node*> AttentionNodes(Node* context, const NodeFacts& facts) {
   const std::optional<ops::Attention> a = ops::FindAttention(context);
-  if (!a.has_value() || facts.is_stable(context) || !KnownWidths(*a) || !ManyRows(*a)) return {};
+  if (!a.has_value() || !HasKernels(facts, context->shape().dtype()) || facts.is_stable(context) ||
+      !KnownWidths(*a) || !ManyRows(*a)) {
+    return {};
+  }
   NodeSet nodes = {context};
   nodes.insert(a->softmax.begin(), a->softmax.end());
   if (!TakeLogits(*a, facts, &nodes)) return {};

@@ -5,7 +5,8 @@
 // A kernel of kind `attention` computes the scores of a block of rows, keeps them in cache, and
 // never writes them.  The rules, each with the name that tests/passes/attention.test knows:
 //
-//   is_attention     the nodes are those that jit/ops/attention.h finds, in f32
+//   is_attention     the nodes are those that jit/ops/attention.h finds
+//   has_kernels      the back end attends in their type (Backend::Attends)
 //   known_widths     the widths of queries and values are constant and at most kWidestHead
 //   many_rows        more than kMostStreamedRows rows, or an unknown number: with fewer nothing of
 //                    the keys and values is used again, and each product streams its own
@@ -24,9 +25,10 @@
 namespace tektite::passes {
 
 // The caller's facts about a node: it belongs to no kernel and is copied to its readers; it depends
-// on weights alone.
+// on weights alone.  And about a type: the back end has kernels for attention of it (null: f32).
 struct NodeFacts {
   std::function<bool(const ir::Node*)> is_free, is_stable;
+  std::function<bool(ir::DType)> attends;
 };
 
 // The nodes of the attention that ends in the product `context`, in no particular order, without

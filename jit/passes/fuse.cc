@@ -31,7 +31,8 @@ using ir::Value;
 
 class FusionBuilder {
  public:
-  explicit FusionBuilder(Graph& graph) : graph_(graph), groups_(graph) {}
+  FusionBuilder(Graph& graph, const std::function<bool(ir::DType)>& attends)
+      : graph_(graph), groups_(graph, attends) {}
 
   bool Run() {
     std::vector<FusionGroup*> order = groups_.InOrder();
@@ -194,9 +195,9 @@ class FusionBuilder {
 
 }  // namespace
 
-absl::StatusOr<bool> Fuse(Graph& graph, PassContext&) {
+absl::StatusOr<bool> Fuse(Graph& graph, PassContext& context) {
   graph.EraseDead();  // a group without users would be a kernel without results
-  return FusionBuilder(graph).Run();
+  return FusionBuilder(graph, context.attends).Run();
 }
 
 }  // namespace tektite::passes

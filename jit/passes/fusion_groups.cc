@@ -174,12 +174,12 @@ Node* FusionGroups::SkipFree(Value v) const {
   return node;
 }
 
-FusionGroups::FusionGroups(ir::Graph& graph)
+FusionGroups::FusionGroups(ir::Graph& graph, const std::function<bool(ir::DType)>& attends)
     : graph_(graph), stable_(StableNodes(graph)), updates_(UpdateNodes(graph)) {
   FindFreeNodes();
   int position = 0;
   for (Node* node : graph.NodeList()) position_[node] = position++;
-  for (Node* node : graph.NodeList()) SeedAttention(node);
+  for (Node* node : graph.NodeList()) SeedAttention(node, attends);
   for (Node* node : graph.NodeList()) {
     if (group_of_.count(node) == 0) Seed(node);
   }
@@ -198,9 +198,9 @@ FusionGroup* FusionGroups::GroupOf(const Node* node) const {
   return it == group_of_.end() ? nullptr : it->second;
 }
 
-void FusionGroups::SeedAttention(Node* node) {
+void FusionGroups::SeedAttention(Node* node, const std::function<bool(ir::DType)>& attends) {
   const NodeFacts facts = {[this](const Node* n) { return free_.count(n) > 0; },
-                           [this](const Node* n) { return stable_.count(n) > 0; }};
+                           [this](const Node* n) { return stable_.count(n) > 0; }, attends};
   std::vector<Node*> nodes = AttentionNodes(node, facts);
   if (nodes.empty()) return;
   auto group = std::make_unique<FusionGroup>();

@@ -27,6 +27,7 @@
 #ifndef TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 #define TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ absl::flat_hash_set<const ir::Node*> StableNodes(const ir::Graph& graph);
 
 class FusionGroups {
  public:
-  explicit FusionGroups(ir::Graph& graph);
+  // `attends`: PassContext's.
+  FusionGroups(ir::Graph& graph, const std::function<bool(ir::DType)>& attends);
   // The groups, in an order in which each comes after the groups that it reads.
   std::vector<FusionGroup*> InOrder();
   FusionGroup* GroupOf(const ir::Node* node) const;
@@ -85,7 +87,7 @@ class FusionGroups {
                    std::vector<DeepUse>* uses, bool* is_output) const;
   ir::Node* SkipFree(ir::Value v) const;
   void FindFreeNodes();
-  void SeedAttention(ir::Node* node);
+  void SeedAttention(ir::Node* node, const std::function<bool(ir::DType)>& attends);
   void Seed(ir::Node* node);
   bool TryMergeOperands(ir::Node* node);
   bool TryMerge(FusionGroup* producer, FusionGroup* consumer);

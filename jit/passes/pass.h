@@ -37,6 +37,8 @@ struct PassContext {
   std::function<int64_t(const ir::Node&)> rhs_panel_width;
   // Backend::RhsPairs.  Null: none.
   std::function<int64_t(const ir::Node&)> rhs_pairs;
+  // Backend::Attends of that back end.  Null: f32 alone.
+  std::function<bool(ir::DType)> attends;
   // Which of the back end's ways to make the kernel of this contraction fusion, as its attribute
   // `target` says it; empty: the usual one.  `packs_rhs`: its right-hand side will be packed.
   // Null: always the usual one.

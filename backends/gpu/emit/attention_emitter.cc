@@ -10,18 +10,20 @@
 // A warp takes kRows rows, a block those of its warps.  Widths above 64 are taken in parts.  f32 is
 // computed in f32; sums have an order that follows from sizes alone.
 //
-// Limits: f32, with fused multiply-adds; keys and values pass through registers on their way to
-// shared memory.
+// f16 and bf16 have a kernel of their own (matrix_attention.h).
+//
+// Limits: fused multiply-adds; keys and values pass through registers on their way to shared
+// memory.
 #include <algorithm>
 #include <limits>
 
-#include "backends/gpu/emit/contraction_view.h"
+#include "backends/gpu/emit/attention_view.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/matrix_attention.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
-#include "jit/ops/attention.h"
 
 namespace tektite::gpu {
 namespace {
@@ -48,27 +50,25 @@ constexpr int kResidentThreads = 256;
 
 class AttentionEmitter {
  public:
-  AttentionEmitter(const ir::Graph& region, const ops::Attention& nodes, loop::Kernel* kernel)
-      : region_(region),
-        nodes_(nodes),
-        result_(*region.outputs()[0].node),
-        scores_(ContractionView::OfDot(*nodes.scores)),
-        context_(ContractionView::OfDot(*nodes.context)),
+  AttentionEmitter(const AttentionView& view, loop::Kernel* kernel)
+      : view_(view),
+        region_(view.region()),
+        nodes_(view.nodes()),
         kernel_(*kernel),
         b_(kernel),
-        rows_(Product(scores_.m())),
-        keys_(Product(scores_.n())),
-        width_(Product(scores_.k()).value()),
-        columns_(Product(context_.n()).value()) {}
+        rows_(view.rows()),
+        keys_(view.keys()),
+        width_(view.width()),
+        columns_(view.columns()) {}
 
   absl::Status Run() {
     for (const Dim& size : {rows_, keys_}) Note(RequireNarrow(kernel_, size));
-    const Dim batch = Product(scores_.batch()), row_blocks = CeilDiv(rows_, kBlockRows);
+    const Dim batch = view_.batch(), row_blocks = CeilDiv(rows_, kBlockRows);
     kernel_.launch.threads = kThreads;
     kernel_.launch.blocks = batch * row_blocks;
     kernel_.launch.resident_threads = kResidentThreads;
     const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {batch, row_blocks});
-    batch_ = SplitNarrowIndex(b_, block[0].base, scores_.batch());
+    batch_ = view_.Batch(b_, block[0].base);
     first_row_ = b_.Mul(block[1].base, b_.Index(kBlockRows));
     thread_ = b_.RemNarrow(b_.ThreadIndex(), kWarpThreads);
     warp_row_ = b_.Mul(b_.DivNarrow(b_.ThreadIndex(), kWarpThreads), b_.Index(kRows));
@@ -124,25 +124,17 @@ class AttentionEmitter {
     });
   }
 
-  Indices Rows(Value row) { return SplitNarrowIndex(b_, row, scores_.m()); }
-
   void LoadQueries(int64_t begin) {
     LoadTile(query_, nodes_.scores->operand(0), first_row_, b_.Index(rows_), kBlockRows, begin,
-             width_, [&](Value row, Value k) {
-               return scores_.Lhs(b_, {batch_, Rows(row), {}, {loop::At(k)}});
-             });
+             width_, [&](Value row, Value k) { return view_.Query(b_, batch_, row, k); });
   }
   void LoadKeys(Value first, int64_t begin) {
     LoadTile(key_, nodes_.scores->operand(1), first, b_.Index(keys_), kKeys, begin, width_,
-             [&](Value key, Value k) {
-               return scores_.Rhs(b_, {batch_, {}, {loop::At(key)}, {loop::At(k)}});
-             });
+             [&](Value key, Value k) { return view_.Key(b_, batch_, key, k); });
   }
   void LoadValues(Value first, int64_t begin) {
     LoadTile(value_, nodes_.context->operand(1), first, b_.Index(keys_), kKeys, begin, columns_,
-             [&](Value key, Value column) {
-               return context_.Rhs(b_, {batch_, {}, {loop::At(column)}, {loop::At(key)}});
-             });
+             [&](Value key, Value column) { return view_.OfValue(b_, batch_, key, column); });
   }
 
   // ---- a step ----
@@ -202,11 +194,7 @@ class AttentionEmitter {
   Value Logit(Value row, Value key, Value score) {
     loop::ElementEmitter e(&b_, 1);
     loop::BindParameters(e, region_);
-    e.BindValue(nodes_.scores->result(), score);
-    Indices at = batch_;
-    for (const loop::LaneIndex& i : Rows(row)) at.push_back(i);
-    at.push_back(loop::At(key));
-    const Value logit = e.Emit(nodes_.logits, at);
+    const Value logit = view_.Logits(e, view_.ScoreAt(b_, batch_, row, loop::At(key)), score);
     Note(e.status());
     return logit;
   }
@@ -312,17 +300,9 @@ class AttentionEmitter {
   }
 
   void StoreElement(Value row, Value column, Value v) {
-    Indices at = batch_;
-    for (const loop::LaneIndex& i : Rows(row)) at.push_back(i);
-    at.push_back(loop::At(column));
-    if (result_.op() == Op::kTranspose) {
-      const auto& permutation = result_.Ints(ir::Attr::permutation);
-      Indices moved;
-      for (int64_t d : permutation) moved.push_back(at[static_cast<size_t>(d)]);
-      at = moved;
-    }
     loop::ElementEmitter e(&b_, 1);
-    e.StoreAt(b_.Buffer(region_.num_parameters()), result_.shape(), at, v);
+    e.StoreAt(b_.Buffer(region_.num_parameters()), region_.outputs()[0].shape(),
+              view_.ResultAt(b_, batch_, row, loop::At(column)), v);
     Note(e.status());
   }
 
@@ -330,10 +310,9 @@ class AttentionEmitter {
     if (status_.ok()) status_ = status;
   }
 
+  const AttentionView& view_;
   const ir::Graph& region_;
   const ops::Attention& nodes_;
-  const Node& result_;  // the context, or its transpose
-  const ContractionView scores_, context_;
   loop::Kernel& kernel_;
   loop::Builder b_;
   const Dim rows_, keys_;
@@ -346,28 +325,18 @@ class AttentionEmitter {
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::string& name) {
-  const ir::Graph& region = fusion.region();
-  std::optional<ops::Attention> nodes;
-  for (const auto& node : region.nodes()) {
-    if (auto found = ops::FindAttention(node.get())) nodes = found;
-  }
-  if (!nodes.has_value()) return Unimplemented(name, ": an attention fusion of another form");
-  if (region.outputs().size() != 1) return Unimplemented(name, ": several results");
-  const Node* result = region.outputs()[0].node;
-  if (result != nodes->context &&
-      (result->op() != Op::kTranspose || result->operand(0).node != nodes->context)) {
-    return Unimplemented(result->Describe(), " after attention");
-  }
-  const Dim width = nodes->scores->operand_shape(0).dim(
-      static_cast<int>(ops::GetDotDims(*nodes->scores).lhs_contracting[0]));
-  const Dim columns = nodes->context->shape().dim(nodes->context->shape().rank() - 1);
-  if (!width.is_constant() || !columns.is_constant() || width.value() < 1 || columns.value() < 1) {
-    return Unimplemented(nodes->context->Describe(), ": widths are not known");
-  }
+bool Attends(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::string& name,
+                                            const EmitOptions& options) {
+  TEKTITE_ASSIGN_OR_RETURN(const AttentionView view, AttentionView::Create(fusion.region()));
   EmittedKernel emitted;
   emitted.kernel = loop::MakeKernel(fusion, name);
-  TEKTITE_RETURN_IF_ERROR(AttentionEmitter(region, *nodes, emitted.kernel.get()).Run());
+  TEKTITE_RETURN_IF_ERROR(view.dtype() == DType::kF32
+                              ? AttentionEmitter(view, emitted.kernel.get()).Run()
+                              : EmitMatrixAttention(view, options, emitted.kernel.get()));
   return emitted;
 }
 

@@ -40,9 +40,12 @@ struct EmittedKernel {
 // By the fusion's kind.
 absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name,
                                          const EmitOptions& options = {});
+// Whether there is a kernel for attention of this type.
+bool Attends(ir::DType dtype);
 
 // softmax(query x key) x value: scores never reach memory.
-absl::StatusOr<EmittedKernel> EmitAttention(const ir::Node& fusion, const std::string& name);
+absl::StatusOr<EmittedKernel> EmitAttention(const ir::Node& fusion, const std::string& name,
+                                            const EmitOptions& options);
 // Products and convolutions, with an elementwise epilogue.
 absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const std::string& name,
                                               const EmitOptions& options);

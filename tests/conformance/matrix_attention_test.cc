@@ -1,0 +1,199 @@
+// Attention of f16 and bf16: products of that type, a softmax of f32 between them, as models of
+// mixed precision have it.  GPUs have a kernel for all of it, with matrix instructions; other back
+// ends have one for each product.
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/conformance/harness.h"
+
+namespace tektite::testing {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::DType;
+using ir::Literal;
+using ir::Value;
+using ops::FuncBuilder;
+
+struct Case {
+  int64_t batch, heads, rows, keys, width, columns;
+  friend std::ostream& operator<<(std::ostream& out, const Case& c) {
+    return out << c.batch << "x" << c.heads << " heads, " << c.rows << " rows, " << c.keys
+               << " keys, " << c.width << " -> " << c.columns;
+  }
+};
+
+// As TensorFlow's Softmax of a narrow type is imported.
+Value Softmax(FuncBuilder& b, Value x) {
+  const int last = x.shape().rank() - 1;
+  Value wide = b.Convert(x, DType::kF32);
+  Value e = b.Exp(b.Sub(wide, b.ReduceKeep(wide, {last}, "max")));
+  Value sum = b.ReduceKeep(e, {last}, "add");
+  return b.Convert(b.Mul(e, b.Div(b.FullLike(sum, 1), sum)), x.dtype());
+}
+
+// [batch, length, heads, width] operands and result.
+Value Attend(FuncBuilder& b, Value q, Value k, Value v, Value mask = {}) {
+  Value s = b.DotGeneral(q, k, {{0, 2}, {0, 2}, {3}, {3}, {}, {}});
+  s = b.Mul(s, b.Scalar(q.dtype(), 0.125));
+  if (mask) s = b.Add(s, mask);
+  Value o = b.DotGeneral(Softmax(b, s), v, {{0, 1}, {0, 2}, {3}, {1}, {}, {}});
+  return b.Transpose(o, {0, 2, 1, 3});
+}
+
+struct Operands {
+  Value q, k, v;
+};
+Operands Parameters(FuncBuilder& b, DType dtype, const Case& c) {
+  return {b.Parameter(Of(dtype, {c.batch, c.rows, c.heads, c.width})),
+          b.Parameter(Of(dtype, {c.batch, c.keys, c.heads, c.width})),
+          b.Parameter(Of(dtype, {c.batch, c.keys, c.heads, c.columns}))};
+}
+
+// Weights are rounded before they are divided by their sum, not after.
+Tolerance RoundingOf(DType dtype) {
+  return Tolerance::Relative(dtype == DType::kBF16 ? 1.6e-2 : 2e-3);
+}
+
+int AttentionKernels(compiler::Compiler& compiler, const ir::Graph& graph) {
+  std::unique_ptr<ir::Graph> copy = graph.Clone();
+  EXPECT_TRUE(compiler.RunPasses(*copy, {}).ok());
+  int count = 0;
+  for (const auto& node : copy->nodes()) count += node->IsFusion(ir::FusionKind::kAttention);
+  return count;
+}
+
+CONFORMANCE_TEST(NarrowAttentionOfEveryShape) {
+  // Two tiles of rows a warp, and one; heads of all sizes of tiles; several steps, with an end that
+  // is ragged; a wide head; rows that are no vectors; nothing.
+  const Case cases[] = {{1, 2, 70, 100, 32, 32},   {1, 1, 65, 130, 64, 64},
+                        {1, 1, 130, 70, 128, 128}, {1, 1, 20, 64, 128, 128},
+                        {1, 1, 24, 33, 256, 256},  {2, 1, 9, 50, 80, 48},
+                        {1, 1, 9, 17, 20, 12},     {1, 2, 7, 16, 16, 16},
+                        {1, 1, 9, 65, 192, 96},    {1, 1, 6, 0, 32, 32}};
+  for (const Case& c : cases) {
+    const DType dtype = c.rows % 2 == 0 ? DType::kBF16 : DType::kF16;
+    SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", ::testing::PrintToString(c)));
+    FuncBuilder b;
+    const Operands p = Parameters(b, dtype, c);
+    b.Return({Attend(b, p.q, p.k, p.v)});
+    // Without keys the result is known.
+    EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() && c.keys > 0 ? 1 : 0);
+    CompileOptions options;
+    options.symbolic = c.width == 32 || c.width == 20;
+    Check(b, RoundingOf(dtype), options);
+    if (HasFatalFailure()) return;
+  }
+}
+
+CONFORMANCE_TEST(NarrowAttentionWithMasks) {
+  const DType dtype = DType::kBF16;
+  for (const Case& c : {Case{2, 2, 19, 37, 32, 32}, Case{1, 1, 70, 66, 16, 16}}) {
+    for (int kind = 0; kind < 4; ++kind) {
+      SCOPED_TRACE(absl::StrCat(::testing::PrintToString(c), ", mask ", kind));
+      FuncBuilder b;
+      const Operands p = Parameters(b, dtype, c);
+      const Dims space = {c.batch, c.heads, c.rows, c.keys};
+      Value mask;
+      if (kind == 0) {
+        mask = b.Parameter(Of(dtype, {c.batch, 1, 1, c.keys}));
+      } else if (kind == 1) {
+        mask = b.Parameter(Of(dtype, {c.rows, c.keys}));
+      } else if (kind == 2) {  // causal
+        Value late = b.Compare(b.Iota(DType::kS32, space, 3), b.Iota(DType::kS32, space, 2), "gt");
+        mask = b.Select(late, b.Full(dtype, -1e9, space), b.Full(dtype, 0, space));
+      } else {  // what is kept, as a mask of tf.keras
+        Value kept = b.Convert(b.Parameter(Of(DType::kBool, {c.batch, 1, c.rows, c.keys})), dtype);
+        mask = b.Mul(b.Sub(b.Scalar(dtype, 1), kept), b.Scalar(dtype, -1e9));
+      }
+      b.Return({Attend(b, p.q, p.k, p.v, mask)});
+      EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
+      CompileOptions options;
+      options.symbolic = false;
+      Check(b, RoundingOf(dtype), options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Keys and values with their width before their length: no vectors anywhere.
+CONFORMANCE_TEST(NarrowAttentionOfAnotherLayout) {
+  const DType dtype = DType::kF16;
+  FuncBuilder b;
+  Value q = b.Parameter(Of(dtype, {2, 32, 21})), k = b.Parameter(Of(dtype, {2, 32, 45}));
+  Value v = b.Parameter(Of(dtype, {2, 48, 45}));
+  Value s = b.DotGeneral(q, k, {{0}, {0}, {1}, {1}, {}, {}});
+  b.Return({b.DotGeneral(Softmax(b, s), v, {{0}, {0}, {2}, {2}, {}, {}})});
+  EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
+  Check(b, RoundingOf(dtype));
+}
+
+// Results of a mask of -inf: a row without any key is NaN, steps of keys without any are not.
+CONFORMANCE_TEST(NarrowAttentionOfSpecialValues) {
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::nanf("");
+  const Case c = {1, 2, 20, 200, 16, 16};
+  const DType dtype = DType::kBF16;
+  FuncBuilder b;
+  const Operands p = Parameters(b, dtype, c);
+  Value mask = b.Parameter(Of(dtype, {c.rows, c.keys}));
+  b.Return({Attend(b, p.q, p.k, p.v, mask)});
+  std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
+  auto* m = inputs[3].mutable_data<ir::BFloat16>();
+  const auto set = [&](int64_t row, int64_t key, float v) {
+    m[row * c.keys + key] = ir::BFloat16(v);
+  };
+  for (int64_t key = 0; key < c.keys; ++key) {
+    set(0, key, -kInf);                         // nothing
+    set(1, key, key < c.keys - 3 ? -kInf : 0);  // the last three
+    set(2, key, key > 2 ? -kInf : 0);           // the first three
+    set(3, key, key == c.keys / 2 ? kInf : 0);
+    set(4, key, key == c.keys - 1 ? kNan : 0);
+    set(5, key, key == 0 ? kNan : -kInf);
+    set(6, key, static_cast<float>(key) * 100 - 9000);  // weights that vanish
+    set(7, key, 3e38f);
+    set(8, key, key % 2 == 0 ? -3e38f : -kInf);
+  }
+  inputs[0].mutable_data<ir::BFloat16>()[9 * c.heads * c.width] = ir::BFloat16(kNan);  // a query
+  CompileOptions options;
+  options.symbolic = false;
+  Check(*b.graph(), inputs, RoundingOf(dtype), options);
+  if (HasFatalFailure()) return;
+  inputs = PlainInputs(*b.graph(), 3);
+  inputs[2].mutable_data<ir::BFloat16>()[c.columns] = ir::BFloat16(kInf);  // a value: its column
+  Check(*b.graph(), inputs, RoundingOf(dtype), options);
+}
+
+// One kernel for every batch and length.
+CONFORMANCE_TEST(NarrowAttentionOfUnknownSizes) {
+  const DType dtype = DType::kBF16;
+  FuncBuilder b;
+  const Dim batch = Dim::Symbol("b"), length = Dim::Symbol("n"), keys = Dim::Symbol("k");
+  Value q = b.Parameter(ir::Shape(dtype, {batch, length, 2, 32}));
+  Value k = b.Parameter(ir::Shape(dtype, {batch, keys, 2, 32}));
+  Value v = b.Parameter(ir::Shape(dtype, {batch, keys, 2, 16}));
+  Value mask = b.Parameter(ir::Shape(dtype, {batch, 1, 1, keys}));
+  b.Return(
+      {Attend(b, q, k, v,
+              b.BroadcastInDim(b.Reshape(mask, {batch, keys}), {batch, 2, length, keys}, {0, 3}))});
+  ASSERT_TRUE(b.status().ok()) << b.status();
+  EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
+  CompileOptions options;
+  options.must_be_symbolic = true;
+  std::vector<SizeValues> sizes;
+  for (auto [batches, rows, columns] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1},
+                                        {2, 7, 31},
+                                        {1, 140, 64},
+                                        {3, 12, 65},
+                                        {1, 5, 200},
+                                        {0, 4, 4},
+                                        {2, 0, 4},
+                                        {2, 3, 0}}) {
+    sizes.push_back({{"b", batches}, {"n", rows}, {"k", columns}});
+  }
+  CheckSizes(*b.graph(), sizes, RoundingOf(dtype), options);
+}
+
+}  // namespace
+}  // namespace tektite::testing
