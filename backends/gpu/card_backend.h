@@ -8,7 +8,7 @@
 // cuBLASLt's where the machine has that library: the tuner measures.  All back ends of a process
 // for the same card and bound on its memory share one Card.
 //
-// Reads the flags --device and --device_memory_mb.  Unavailable with one line where there is no
+// Reads the flags --device, --device_memory_mb and --tuning.  Unavailable with one line where there is no
 // card or no driver for it; Unimplemented for a card of a generation that no code is made for.
 #ifndef TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
 #define TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
