@@ -174,8 +174,10 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
   const int64_t limit = std::min<int64_t>(std::max<int64_t>(flags.device_memory_mb, 0), 1 << 30)
                         << 20;
   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
+  // Opening the library takes 100 ms, and without the tuner nothing asks for it.
+  const CublasLt* const lt = flags.tuning == "auto" ? CublasLt::OfThisMachine() : nullptr;
   return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), /*hook=*/nullptr,
-                           flags.tf32, CublasLt::OfThisMachine());
+                           flags.tf32, lt);
 }
 
 }  // namespace tektite::gpu

@@ -8,9 +8,9 @@
 // cuBLASLt's where the machine has that library: the tuner measures.  All back ends of a process
 // for the same card and bound on its memory share one Card.
 //
-// Reads the flags --device, --device_memory_mb and --tf32.  Unavailable with one line where there
-// is no card or no driver for it; Unimplemented for a card of a generation that no code is made
-// for.
+// Reads the flags --device, --device_memory_mb, --tf32 and --tuning.  Unavailable with one line
+// where there is no card or no driver for it; Unimplemented for a card of a generation that no code
+// is made for.
 #ifndef TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
 #define TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
 

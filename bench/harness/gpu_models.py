@@ -82,6 +82,19 @@ def take_weights_out(graph: Any) -> dict[str, dict]:
     return weights
 
 
+def before_squashing(graph: Any, outputs: list[str]) -> list[str]:
+    """What softmax or sigmoid makes results of: with such weights it is nearly all 0 and 1, and would hide errors."""
+    nodes = {node.name: node for node in graph.node}
+    found = []
+    for output in outputs:
+        node = nodes[output.removesuffix(":0")]
+        while node.op == "Identity":
+            node = nodes[node.input[0].removesuffix(":0")]
+        if node.op in ("Softmax", "Sigmoid"):
+            found.append(node.input[0] if ":" in node.input[0] else f"{node.input[0]}:0")
+    return found
+
+
 def stock_results(graph: Any, feeds: dict[str, np.ndarray], outputs: list[str]) -> list[np.ndarray]:
     import tensorflow as tf
 
@@ -100,17 +113,18 @@ def run(*words: Any, flags: str = "") -> str:
 
 
 def program_of(graph: Any, outputs: list[str], files: dict[str, Path], scratch: Path) -> str:
-    """The graph as IR text: what the compiler is given after the import."""
+    """The graph as IR text, as passes get it: a parameter for each placeholder, in the order of the graph's nodes."""
     (scratch / "model.pb").write_bytes(graph.SerializeToString())
     words = [word for name, file in files.items() for word in ("-i", f"{name}={file}")]
     run("run", scratch / "model.pb", "--outputs", ",".join(output.removesuffix(":0") for output in outputs), *words,
         "--threads", 2, flags=f"--dump_to={scratch / 'dump'}")
-    return (scratch / "dump/model/graph.tir").read_text()
+    return (scratch / "dump/model/shape0.00_input.tir").read_text()
 
 
 def export(name: str, target: Path) -> None:
     workload = MODELS[name]
     graph, inputs, outputs = frozen(workload)
+    outputs += before_squashing(graph, outputs)
     made = take_weights_out(graph)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -129,7 +143,8 @@ def export(name: str, target: Path) -> None:
         for key, value in arrays.items():
             np.save(files[key], value)
         program = program_of(graph, outputs, files, scratch)
-        order, program = mark_weights(program, set(made) - set(inputs))
+        order = [node.name for node in graph.node if node.op == "Placeholder"]
+        program = mark_weights(program, [name not in inputs for name in order])
         description = {"arguments": [made[key] for key in order], "tolerance": workload.tolerance}
         (target / "program.ir").write_text(program)
         (target / "model.json").write_text(json.dumps(description, indent=1))
@@ -142,16 +157,17 @@ def export(name: str, target: Path) -> None:
     print(f"{name}: {len(order)} arguments, {size / 2**20:.1f} MiB, differs by {error:.1e}", file=sys.stderr)
 
 
-PARAMETER = re.compile(r"%([\w./-]+): (\w+\[[^\]]*\])")
+PARAMETER = re.compile(r"%[\w.]+: \w+\[[^\]]*\]")
 
 
-def mark_weights(program: str, weights: set[str]) -> tuple[list[str], str]:
-    """Names of the parameters in their order, and the program in which weights are called so."""
-    line = next(line for line in program.splitlines() if line.startswith("graph @"))
-    parameters = line[:line.index("->")]
-    order = [match[1] for match in PARAMETER.finditer(parameters)]
-    marked = PARAMETER.sub(lambda m: m[0] + (" {weight = true}" if m[1] in weights else ""), parameters)
-    return order, program.replace(parameters, marked, 1)
+def mark_weights(program: str, is_weight: list[bool]) -> str:
+    """The program with those of its parameters called weights that are."""
+    head, arrow, rest = program.partition(" -> ")
+    found = PARAMETER.findall(head)
+    if len(found) != len(is_weight):
+        raise RuntimeError(f"{len(found)} parameters for {len(is_weight)} placeholders")
+    flags = iter(is_weight)
+    return PARAMETER.sub(lambda match: match[0] + (" {weight = true}" if next(flags) else ""), head) + arrow + rest
 
 
 def main() -> None:

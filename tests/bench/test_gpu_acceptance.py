@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.harness.gpu_models import mark_weights
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(os.environ.get("TEKTITE_COMMAND", ROOT / "build/bin/tektite"))
 THERE = ROOT / "bench/gpu"
@@ -64,6 +66,16 @@ def test_a_model_is_right_where_its_code_is(tmp_path):
     wrong[3, 5] = np.nan
     np.save(tmp_path / "out0.npy", wrong)
     assert not models.difference(tmp_path / "tiny", tmp_path) <= 1
+
+
+def test_weights_are_marked_in_the_order_of_parameters():
+    program = "graph @main(%arg0: f32[2,3], %arg1: s32[], %arg2: f32[3]) -> (f32[2,3]) {\n  %3: f32[2,3] = exp(%arg0)\n}"
+    marked = mark_weights(program, [True, False, True])
+    assert marked.splitlines()[0] == ("graph @main(%arg0: f32[2,3] {weight = true}, %arg1: s32[], %arg2: f32[3] "
+                                      "{weight = true}) -> (f32[2,3]) {")
+    assert marked.splitlines()[1:] == program.splitlines()[1:]
+    with pytest.raises(RuntimeError, match="3 parameters for 2 placeholders"):
+        mark_weights(program, [True, False])
 
 
 def test_what_is_made_from_a_seed_is_the_same_everywhere():

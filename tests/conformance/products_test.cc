@@ -71,6 +71,7 @@ class Products : public ::testing::Test {
     if (IsOnCard()) {
       Flags flags;
       flags.device = absl::StrCat("gpu:", std::getenv(kCardVariable));
+      flags.tuning = "auto";
       backend_ = *gpu::CreateGpuBackend(flags);
       return;
     }
