@@ -37,19 +37,25 @@ EDGES = "Nothing to compile: edges and order of a graph"
 REASONS = {
     EDGES: r"NoOp|ControlTrigger|_Arg|_Retval|_ArrayToList|_ListToArray|_EagerConst|_XlaAotOnlyVarHandleOp|FakeParam|"
            r"PlaceholderWithDefault|DeviceIndex|SymbolicGradient|VarIsInitializedOp",
-    "XLA's own ops: graphs have them where a program was written for XLA or TPUs":
-        r"Xla.*|AssignVariableXlaConcatND|ReadVariableXlaSplitND|ApproxTopK|TensorStridedSliceUpdate|Collective.*",
-    "Random numbers whose state belongs to a kernel of TensorFlow's": r"Random(Standard|Uniform|Shuffle).*|Multinomial|"
+    "Talk between devices, and parts of tensors for several of them: programs for TPUs have them":
+        r"Xla(AllReduce|ReduceScatter|Send|Recv|Spmd.*|ConcatND|SplitND)|Collective.*|"
+        r"AssignVariableXlaConcatND|ReadVariableXlaSplitND",
+    "Programs in XLA's own language, which only XLA reads": r"XlaCallModule|XlaCustomCall.*",
+    "XLA's sizes that values decide on: Tektite's rows have counts of their own":
+        r"XlaSetBound|Xla(Set|Remove)DynamicDimensionSize",
+    "XLA's kernel of this wheel refuses it: it asks for an attribute that the op lacks": r"XlaIf",
+    "XLA's own algorithms, whose results are not unique or differ by device":
+        r"ApproxTopK|XlaSelfAdjointEig|XlaSvd|XlaRngBitGenerator|XlaDequantize",
+    "Random numbers whose state belongs to a kernel of TensorFlow's": r"Random(Standard|Uniform|Shuffle).*|"
         r"TruncatedNormal|ParameterizedTruncatedNormal",
-    "Random numbers that are drawn again until one fits: no importers for them yet":
-        r"Stateful.*|Stateless.*|RandomGammaGrad|StochasticCastToInt",
-    "Quantized types: no kernels for them yet": r"Uniform.*|Dequantize",
-    "Sparse updates: TensorFlow writes rows in place, into variables that it keeps in a mode of their own":
-        r"Resource(Scatter|StridedSlice).*",
-    "Only XLA has kernels for them: graphs that run without it hold none": r"Segment.*V2",
-    "Arrays and stacks of TensorFlow 1's loops": r"TensorArray.*|Stack.*",
-    "Special functions: no accurate approximations for them yet":
-        r"Betainc|Igamma.*|Polygamma|Zeta",
+    "Random numbers that depend on how TensorFlow's threads share the rows": r".*Multinomial",
+    "Random numbers by methods that each element's parameters choose": r"StatelessParameterizedTruncatedNormal|StochasticCastToInt",
+    "Quantized types, of which the tensor IR has none": r"Uniform.*|Dequantize",
+    "Sparse updates: the first one puts a variable for good into a mode in which rows change in place ([variables]("
+    "design/variables.md))": r"Resource(Scatter|StridedSlice).*",
+    "Arrays and stacks of TensorFlow 1's loops: their state is not in the graph, as that of TensorFlow 2's lists is":
+        r"TensorArray.*|Stack.*",
+    "No function of TensorFlow's makes it": r"Conv",
     "No importer yet": r".*",
 }
 

@@ -74,6 +74,18 @@ absl::Status ImportMatMul(NodeImport& op) {
   return op.Return(y);
 }
 
+// Of f32 or bf16 operands, in f32: TensorFlow looks for zeros in one of them, which it assumes to
+// be many.
+absl::Status ImportSparseMatMul(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  Value lhs = op.Input(0), rhs = op.Input(1);
+  if (!lhs || !rhs) return op.Return(Value());
+  if (op.InputRank(0) != 2 || op.InputRank(1) != 2) return op.Refuse("not a matrix");
+  return op.Return(b.MatMul(b.Convert(lhs, DType::kF32), b.Convert(rhs, DType::kF32),
+                            op.attrs().Bool("transpose_a", false),
+                            op.attrs().Bool("transpose_b", false)));
+}
+
 absl::Status ImportFusedMatMul(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Value y, Product(op));
   TEKTITE_ASSIGN_OR_RETURN(y, ApplyFusedOps(op, y, 1, 2));

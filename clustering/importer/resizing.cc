@@ -119,23 +119,30 @@ Value Interpolate(NodeImport& op, const Resize& r, Value x, int axis) {
   return b.Add(before, b.Mul(b.Sub(behind, before), weight));
 }
 
-// The gradient of that: each place's gradient goes to its two neighbours.
-Value Distribute(NodeImport& op, const Resize& r, Value dy, int axis) {
+// A pixel, and how much of it is in the result; all of it without a weight.
+struct Tap {
+  Value index, weight;  // s64[to], f32[to]
+};
+using Taps = std::array<Tap, 4>;
+
+// The gradient of a sum of taps: each place's gradient goes to the pixels that it was made of.
+Value Distribute(NodeImport& op, const Resize& r, Value dy, int axis, absl::Span<const Tap> taps) {
   FuncBuilder& b = op.b();
-  const Neighbours at = NeighboursOf(op, r, axis);
-  if (!dy || !at.lower) return Value();
+  if (!dy || !taps.front().index) return Value();
   const int dimension = axis == 0 ? kHeight : kWidth;
   std::vector<int64_t> others;
   for (int i = 0; i < dy.shape().rank(); ++i) {
     if (i != dimension) others.push_back(i);
   }
   Dims dims = dy.shape().dims();
-  Value behind = b.BroadcastInDim(at.part, dims, {dimension});
-  Value before = b.Sub(b.FullLike(behind, 1), behind);
   dims[dimension] = r.from[axis];
-  Value dx = b.Full(DType::kF32, 0, dims);
-  for (const auto& [index, weight] : {std::pair(at.lower, before), std::pair(at.upper, behind)}) {
-    dx = b.AddOne(Op::kScatter, {dx, index, b.Mul(dy, weight)},
+  Value dx = b.Full(dy.dtype(), 0, dims);
+  for (const Tap& tap : taps) {
+    Value part = dy;
+    if (tap.weight) {
+      part = b.Mul(dy, b.BroadcastInDim(tap.weight, dy.shape().dims(), {dimension}));
+    }
+    dx = b.AddOne(Op::kScatter, {dx, tap.index, part},
                   {{ir::Attr::offset_dims, others},
                    {ir::Attr::collapsed_slice_dims, std::vector<int64_t>{dimension}},
                    {ir::Attr::scatter_dims_to_operand_dims, std::vector<int64_t>{dimension}},
@@ -145,11 +152,28 @@ Value Distribute(NodeImport& op, const Resize& r, Value dy, int axis) {
   return dx;
 }
 
-// A pixel, and how much of it is in the result.
-struct Tap {
-  Value index, weight;  // s64[to], f32[to]
-};
-using Taps = std::array<Tap, 4>;
+std::array<Tap, 2> LinearTaps(NodeImport& op, const Resize& r, int axis) {
+  const Neighbours at = NeighboursOf(op, r, axis);
+  FuncBuilder& b = op.b();
+  return {Tap{at.lower, b.Sub(b.FullLike(at.part, 1), at.part)}, Tap{at.upper, at.part}};
+}
+
+// s64[to]: the pixel that each place is nearest to.
+Value Nearest(NodeImport& op, const Resize& r, int axis) {
+  FuncBuilder& b = op.b();
+  Value place = b.Unary(r.align_corners ? Op::kRoundAway : Op::kFloor, Places(op, r, axis));
+  return AtMostLast(op, b.Convert(place, DType::kS64), r.from[axis]);
+}
+
+// What the gradient `dy` of an image that was resized from `from` is to be distributed by.
+absl::StatusOr<Resize> ResolveGradient(NodeImport& op, const Dims& from) {
+  const Dims& dims = op.InputDims(0);
+  if (dims.size() != 4) return op.Refuse("a gradient of rank ", dims.size());
+  TEKTITE_ASSIGN_OR_RETURN(Resize r, ResolveResize(op, from, {dims[kHeight], dims[kWidth]}));
+  op.b().AssumeEqual(dims[0], r.batch);
+  op.b().AssumeEqual(dims[3], r.channels);
+  return r;
+}
 
 // Keys' cubic convolution (IEEE Transactions on Acoustics, Speech, and Signal Processing 29, 1981)
 // with parameter a: the weight of a pixel at distance x, f64, in [0, 1].
@@ -255,15 +279,10 @@ absl::Status ImportResizeBilinear(NodeImport& op) {
 
 // Its gradient, from the result's and the image.
 absl::Status ImportResizeBilinearGrad(NodeImport& op) {
-  const Dims& dims = op.InputDims(0);
-  if (dims.size() != 4) return op.Refuse("a gradient of rank ", dims.size());
-  TEKTITE_ASSIGN_OR_RETURN(const Resize r,
-                           ResolveResize(op, op.InputDims(1), {dims[kHeight], dims[kWidth]}));
-  FuncBuilder& b = op.b();
-  b.AssumeEqual(dims[0], r.batch);
-  b.AssumeEqual(dims[3], r.channels);
-  Value dx = Distribute(op, r, Distribute(op, r, op.Input(0), 1), 0);
-  return op.Return(b.Convert(dx, op.InputDType(1)));
+  TEKTITE_ASSIGN_OR_RETURN(const Resize r, ResolveGradient(op, op.InputDims(1)));
+  Value dx = op.Input(0);
+  for (int axis : {1, 0}) dx = Distribute(op, r, dx, axis, LinearTaps(op, r, axis));
+  return op.Return(op.b().Convert(dx, op.InputDType(1)));
 }
 
 // Rows first, as TensorFlow does here.
@@ -278,6 +297,41 @@ absl::Status ImportResizeBicubic(NodeImport& op) {
   return op.Return(AsImage(b, r, x));
 }
 
+absl::Status ImportResizeBicubicGrad(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const Resize r, ResolveGradient(op, op.InputDims(1)));
+  Value dx = op.Input(0);
+  for (int axis : {0, 1}) dx = Distribute(op, r, dx, axis, CubicTaps(op, r, axis));
+  return op.Return(op.b().Convert(dx, op.InputDType(1)));
+}
+
+// From the result's gradient and the image's height and width.
+absl::Status ImportResizeNearestNeighborGrad(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(const Dims size, op.RequireContents(1));
+  const Dims dims = op.InputDims(0);
+  if (dims.size() != 4 || size.size() != 2) return op.Refuse("ranks");
+  for (const Dim& d : size) {
+    if (d.is_constant() && d.value() < 1) return op.Refuse("size ", d.value());
+  }
+  TEKTITE_ASSIGN_OR_RETURN(const Resize r,
+                           ResolveGradient(op, {dims[0], size[0], size[1], dims[3]}));
+  Value dy = op.Input(0);
+  if (!dy) return op.Return(dy);
+  const DType dtype = dy.dtype();
+  if (!ir::IsFloat(dtype)) return op.Refuse(ir::DTypeName(dtype));
+  if (ir::DTypeBytes(dtype) == 2) dy = b.Convert(dy, DType::kF32);
+  const int64_t rows = WholeFactor(r, 0), columns = WholeFactor(r, 1);
+  if (rows != 0 && columns != 0) {
+    dy = b.Reshape(dy, {r.batch, size[0], Dim(rows), size[1], Dim(columns), r.channels});
+    return op.Return(b.Convert(b.Reduce(dy, {2, 4}, "add"), dtype));
+  }
+  for (int axis : {1, 0}) {
+    const Tap all = {Nearest(op, r, axis), Value()};
+    dy = Distribute(op, r, dy, axis, {all});
+  }
+  return op.Return(b.Convert(dy, dtype));
+}
+
 absl::Status ImportResizeNearestNeighbor(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Resize r, ResolveResize(op));
   FuncBuilder& b = op.b();
@@ -289,8 +343,7 @@ absl::Status ImportResizeNearestNeighbor(NodeImport& op) {
   }
   for (int axis : {1, 0}) {
     x = axis == 1 ? InPixels(b, r, x, r.from[0]) : InRows(b, r, x, r.to[1]);
-    Value place = b.Unary(r.align_corners ? Op::kRoundAway : Op::kFloor, Places(op, r, axis));
-    Value nearest = AtMostLast(op, b.Convert(place, DType::kS64), r.from[axis]);
+    const Value nearest = Nearest(op, r, axis);
     if (!nearest || !x) return op.Return(Value());
     x = TakeAlong(b, x, nearest, axis);
   }

@@ -86,14 +86,15 @@ absl::Status ImportStridedSlice(NodeImport& op) {
   return op.Return(b.Reshape(x, spec.result_dims));
 }
 
-// The gradient lies where the slice was taken from, zeros elsewhere.
-absl::Status ImportStridedSliceGrad(NodeImport& op) {
+namespace {
+
+// `part`, of the spec's sizes, where such a slice of a tensor of these dimensions lies; the scalar
+// `otherwise` elsewhere.
+absl::StatusOr<Value> Placed(NodeImport& op, const StridedSliceSpec& spec, const Dims& dims,
+                             Value part, Value otherwise) {
   FuncBuilder& b = op.b();
-  TEKTITE_ASSIGN_OR_RETURN(Dims dims, op.RequireContents(0));
-  TEKTITE_ASSIGN_OR_RETURN(StridedSliceSpec spec, ResolveStridedSlice(op, dims, 1));
-  Value dy = b.Reshape(op.Input(4), spec.sizes);
   std::vector<int64_t> backward = BackwardDimensions(spec);
-  if (!backward.empty()) dy = b.Reverse(dy, backward);
+  if (!backward.empty()) part = b.Reverse(part, backward);
   std::vector<int64_t> low, high, interior;
   for (size_t i = 0; i < dims.size(); ++i) {
     int64_t stride = spec.strides[i], step = stride < 0 ? -stride : stride;
@@ -108,7 +109,45 @@ absl::Status ImportStridedSliceGrad(NodeImport& op) {
     high.push_back(after.value());
     interior.push_back(step - 1);
   }
-  return op.Return(b.Pad(dy, b.Scalar(op.InputDType(4), 0), low, high, interior));
+  return b.Pad(part, otherwise, low, high, interior);
+}
+
+}  // namespace
+
+// The gradient lies where the slice was taken from, zeros elsewhere.
+absl::Status ImportStridedSliceGrad(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(const Dims dims, op.RequireContents(0));
+  TEKTITE_ASSIGN_OR_RETURN(const StridedSliceSpec spec, ResolveStridedSlice(op, dims, 1));
+  const Value dy = b.Reshape(op.Input(4), spec.sizes);
+  TEKTITE_ASSIGN_OR_RETURN(const Value dx,
+                           Placed(op, spec, dims, dy, b.Scalar(op.InputDType(4), 0)));
+  return op.Return(dx);
+}
+
+// A tensor with another value in the place of a slice of it.
+absl::Status ImportTensorStridedSliceUpdate(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  const Dims dims = op.InputDims(0);
+  TEKTITE_ASSIGN_OR_RETURN(const StridedSliceSpec spec, ResolveStridedSlice(op, dims, 1));
+  const Value x = op.Input(0);
+  Value part = op.Input(4);
+  if (!x || !part) return op.Return(Value());
+  if (part.shape().rank() == 0) {
+    part = b.BroadcastTo(part, spec.sizes);
+  } else {
+    const Dims& given = part.shape().dims();
+    if (given.size() != spec.result_dims.size()) return op.Refuse("a value of another rank");
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!b.AssumeEqual(given[i], spec.result_dims[i])) return op.Refuse("a value of other sizes");
+    }
+    part = b.Reshape(part, spec.sizes);
+  }
+  TEKTITE_ASSIGN_OR_RETURN(const Value there, Placed(op, spec, dims, part, b.Scalar(x.dtype(), 0)));
+  const Value all = b.Full(DType::kBool, 1, spec.sizes);
+  TEKTITE_ASSIGN_OR_RETURN(const Value mask,
+                           Placed(op, spec, dims, all, b.Scalar(DType::kBool, 0)));
+  return op.Return(b.Select(mask, there, x));
 }
 
 absl::Status ImportSlice(NodeImport& op) {

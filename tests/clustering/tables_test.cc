@@ -114,10 +114,10 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kReturnsList),
             "EmptyTensorList TensorListFromTensor TensorListPopBack TensorListPushBack "
             "TensorListReserve TensorListSetItem TensorListSplit");
-  EXPECT_EQ(OpsThat(OpFacts::kTakesList),
-            "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
-            "TensorListLength TensorListPopBack TensorListPushBack TensorListSetItem "
-            "TensorListStack");
+  EXPECT_EQ(
+      OpsThat(OpFacts::kTakesList),
+      "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
+      "TensorListLength TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures),
             "Rank Shape ShapeN Size StatelessRandomGetAlg TensorListElementShape TensorListLength "
             "VariableShape XlaReplicaId");
@@ -205,7 +205,7 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   EXPECT_EQ(
       ops(Work::kContraction),
       "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "
-      "MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 Svd XlaDot XlaDotV2 "
+      "MatrixSolve MatrixTriangularSolve Qr SelfAdjointEigV2 SparseMatMul Svd XlaDot XlaDotV2 "
       "XlaEinsum _FusedMatMul");
   EXPECT_EQ(ops(Work::kSuppression), OpsThat(OpFacts::kSelectsBoxes));
   for (const char* op :

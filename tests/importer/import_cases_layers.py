@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import tensorflow as tf
 from import_cases_convolution import IMAGE, REL, normal, statistics
@@ -21,6 +22,13 @@ def product_cases():
                 [a.T.copy() if ta else a, b.T.copy() if tb else b],
                 rel=REL,
             )
+            yield Case(
+                f"SparseMatMul{ta}{tb}",
+                lambda x, y, ta=ta, tb=tb: raw.SparseMatMul(a=x, b=y, transpose_a=ta, transpose_b=tb),
+                [a.T.astype(ml_dtypes.bfloat16) if ta else a, b.T.copy() if tb else b],
+                rel=REL,
+            )
+    yield Case("SparseMatMulNone", lambda x, y: raw.SparseMatMul(a=x, b=y), [a[:0], b])
     yield Case("MatMulNone", lambda x, y: tf.matmul(x, y), [a[:, :0], b[:0]])
     yield Case(
         "MatMulInt",

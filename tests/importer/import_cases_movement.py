@@ -109,6 +109,20 @@ def slice_cases():
             ),
             [dy],
         )
+        yield Case(
+            f"TensorStridedSliceUpdate{name}",
+            lambda x, dy, b=begin, e=end, s=strides: raw.TensorStridedSliceUpdate(
+                input=x, begin=b, end=e, strides=s, value=dy
+            ),
+            [np.arange(20, dtype=np.float32).reshape(5, 4), dy],
+        )
+    yield Case(
+        "TensorStridedSliceUpdateShrink",
+        lambda x, dy: raw.TensorStridedSliceUpdate(
+            input=x, begin=[2], end=[3], strides=[1], value=dy, shrink_axis_mask=1
+        ),
+        [M, M[1].copy()],
+    )
     yield Case(
         "StridedSliceGradShrink",
         lambda dy: raw.StridedSliceGrad(

@@ -74,6 +74,23 @@ def resize_cases():
                            lambda g, x, a=align, h=half: raw.ResizeBilinearGrad(
                                grads=g, original_image=x, align_corners=a, half_pixel_centers=h),
                            [normal(2, *size, 3), image.astype(dtype)], rel=REL)
+    for size in ((7, 9), (8, 12), (3, 2), (4, 6), (1, 1)):
+        gradient = normal(2, *size, 3)
+        for align, half in ((False, False), (True, False), (False, True)):
+            name = f"{size}{align}{half}"
+            for dtype in (np.float32, np.float64):
+                yield Case(f"ResizeBicubicGrad{name}{np.dtype(dtype)}",
+                           lambda g, x, a=align, h=half: raw.ResizeBicubicGrad(
+                               grads=g, original_image=x, align_corners=a, half_pixel_centers=h),
+                           [gradient, np.zeros((2, 4, 6, 3), dtype)], rel=2e-6)
+                yield Case(f"ResizeNearestNeighborGrad{name}{np.dtype(dtype)}",
+                           lambda g, a=align, h=half: raw.ResizeNearestNeighborGrad(
+                               grads=g, size=[4, 6], align_corners=a, half_pixel_centers=h),
+                           [gradient.astype(dtype)], rel=2e-6)
+    yield Case("ResizeNearestNeighborGradHalf", lambda g: raw.ResizeNearestNeighborGrad(
+        grads=g, size=[4, 6], half_pixel_centers=True), [normal(2, 8, 12, 3).astype(np.float16)], rel=4e-3)
+    yield Case("ResizeNearestNeighborGradNone", lambda g: raw.ResizeNearestNeighborGrad(grads=g, size=[4, 6]),
+               [np.zeros((0, 7, 9, 3), np.float32)])
     yield Case("ResizeBilinearGradNone", lambda g, x: raw.ResizeBilinearGrad(grads=g, original_image=x),
                [normal(0, 4, 4, 3), image[:0]])
 
