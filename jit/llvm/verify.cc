@@ -291,7 +291,7 @@ class Verifier {
     return instr.operands[0].type() == pairs && instr.operands[1].type() == pairs &&
                    instr.operands[2].type() == sums
                ? absl::OkStatus()
-               : Error(instr, "wants pairs in s32 and sums of f32");
+               : Error(instr, "pairs must be s32 and sums f32");
   }
 
   absl::Status CheckTile(const Instr& instr) {
@@ -310,7 +310,7 @@ class Verifier {
         }
         return Count(instr, 0, 0);
       case Code::kTileMultiply:
-        if (instr.lanes.size() != 3) return Error(instr, "wants three tiles");
+        if (instr.lanes.size() != 3) return Error(instr, "must have three tiles");
         for (int tile : instr.lanes) {
           if (!is_tile(tile)) return Error(instr, "tile ", tile);
         }
