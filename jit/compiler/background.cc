@@ -27,6 +27,9 @@ namespace {
 // BERT needs some two seconds of compiling), and idle scheduling would do so for ever.
 constexpr int kNiceness = 5;
 
+// For `top -H` and debuggers; at most 15 characters.
+constexpr char kThreadName[] = "tektite-compile";
+
 void LowerPriority() {
   const auto thread = static_cast<id_t>(syscall(SYS_gettid));
   setpriority(PRIO_PROCESS, thread, std::min(getpriority(PRIO_PROCESS, thread) + kNiceness, 19));
@@ -113,6 +116,7 @@ void Background::StartThreads(State& state) {
 
 void Background::Loop(State& state) {
   LowerPriority();
+  pthread_setname_np(pthread_self(), kThreadName);
   running_for = &state;
   std::unique_lock<std::mutex> lock(state.mutex);
   while (true) {

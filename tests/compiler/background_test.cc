@@ -53,6 +53,13 @@ TEST(Background, RunsWhatWasSubmittedInOrder) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(order[i], i);
 }
 
+TEST(Background, ThreadsHaveAName) {
+  char name[16] = "";
+  Background::Get().Submit([&] { pthread_getname_np(pthread_self(), name, sizeof(name)); });
+  Background::Get().WaitUntilIdle();
+  EXPECT_STREQ(name, "tektite-compile");
+}
+
 TEST(Background, HasAPriorityBelowTheCallers) {
   const int here = getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)));
   int there = here;
