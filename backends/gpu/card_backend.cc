@@ -36,14 +36,16 @@ void Dump(const std::string& directory, const loop::Kernel& kernel, const Device
 class CardBackend final : public backend::Backend, public backend::Candidates {
  public:
   CardBackend(std::shared_ptr<Card> card, std::string architecture, const Assembler* assembler,
-              CompiledHook hook, bool tf32, const CublasLt* lt)
+              CardOptions options)
       : card_(std::move(card)),
         architecture_(std::move(architecture)),
         assembler_(assembler),
-        hook_(std::move(hook)),
-        products_(lt == nullptr ? nullptr : std::make_shared<ProductLibrary>(card_.get(), lt)) {
+        hook_(std::move(options.hook)),
+        products_(options.products == nullptr
+                      ? nullptr
+                      : std::make_shared<ProductLibrary>(card_.get(), options.products)) {
     options_.shared_bytes = MostSharedBytes(architecture_);
-    options_.tf32 = tf32;
+    options_.tf32 = options.tf32;
     target_.cpu = architecture_;
     // Not for the code: whose kernels are faster, the host's or the card's, is kept under it, too.
     target_.features = card_->model();
@@ -52,7 +54,7 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
                      assembler_ == nullptr ? absl::StrCat("driver ", card_->driver().version_text())
                                            : assembler_->version());
     if (products_ != nullptr) {
-      absl::StrAppend(&target_.code_generator, ", cublaslt ", lt->version_text());
+      absl::StrAppend(&target_.code_generator, ", cublaslt ", options.products->version_text());
     }
   }
 
@@ -157,8 +159,7 @@ absl::StatusOr<std::shared_ptr<Card>> SharedCard(int number, int64_t memory_limi
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
                                                                     const Assembler* assembler,
-                                                                    CompiledHook hook, bool tf32,
-                                                                    const CublasLt* lt) {
+                                                                    CardOptions options) {
   absl::StatusOr<std::string> architecture = ArchitectureOf(card->major(), card->minor());
   if (!architecture.ok()) {
     return absl::Status(
@@ -166,7 +167,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
         absl::StrCat(card->name(), " (", card->model(), "): ", architecture.status().message()));
   }
   return std::make_unique<CardBackend>(std::move(card), *std::move(architecture), assembler,
-                                       std::move(hook), tf32, lt);
+                                       std::move(options));
 }
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& flags) {
@@ -176,8 +177,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
   // Opening the library takes 100 ms, and without the tuner nothing asks for it.
   const CublasLt* const lt = flags.tuning == "auto" ? CublasLt::OfThisMachine() : nullptr;
-  return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), /*hook=*/nullptr,
-                           flags.tf32, lt);
+  return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), {nullptr, flags.tf32, lt});
 }
 
 }  // namespace tektite::gpu

@@ -37,12 +37,16 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
 using CompiledHook = std::function<void(const ir::Node& fusion, EmittedKernel emitted,
                                         absl::Span<const DeviceCode> codes)>;
 
-// `assembler` may be null, and so may the library of products.  `tf32`: EmitOptions'.
+struct CardOptions {
+  CompiledHook hook;
+  bool tf32 = false;                   // EmitOptions'
+  const CublasLt* products = nullptr;  // null: our own kernels alone
+};
+
+// `assembler` may be null.
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
                                                                     const Assembler* assembler,
-                                                                    CompiledHook hook = nullptr,
-                                                                    bool tf32 = false,
-                                                                    const CublasLt* lt = nullptr);
+                                                                    CardOptions options = {});
 
 // The ways to make a contraction's kernel (jit/backend/candidates.h): our own; cuBLASLt, with the
 // epilogue in a kernel of its own; cuBLASLt with a bias.  A kernel that cuBLASLt turns out not to

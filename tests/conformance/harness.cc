@@ -199,7 +199,7 @@ std::unique_ptr<backend::Backend> CreateBackendOfCard(bool tf32) {
   // Without an assembler: that kernels assemble is seen on the interpreted GPU.
   static auto& card =
       *new std::shared_ptr<gpu::Card>(*gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0));
-  return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, InterpretOnFakeDriver(), tf32);
+  return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, {InterpretOnFakeDriver(), tf32});
 }
 
 }  // namespace

@@ -80,8 +80,7 @@ class Products : public ::testing::Test {
     card_ = *card;
     auto lt = gpu::CublasLt::Open(FakeCublasLt::path());
     ASSERT_TRUE(lt.ok()) << lt.status();
-    backend_ = *gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver(),
-                                       /*tf32=*/false, *lt);
+    backend_ = *gpu::CreateCardBackend(card_, nullptr, {InterpretOnFakeDriver(), false, *lt});
   }
   void TearDown() override {
     if (IsOnCard()) return;

@@ -58,14 +58,14 @@ class CardTest : public ::testing::Test {
 
   // Of the one fusion that the passes make of a graph.
   std::shared_ptr<const gpu::CardKernel> KernelOf(std::unique_ptr<ir::Graph> graph) {
-    auto backend = gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver());
+    auto backend = gpu::CreateCardBackend(card_, nullptr, {InterpretOnFakeDriver()});
     EXPECT_TRUE(backend.ok()) << backend.status();
     compiler::CompilerOptions options;
     options.own_backend = [&] { return *std::move(backend); };
     auto compiler = compiler::Compiler::Create(std::move(options));
     EXPECT_TRUE(compiler.ok()) << compiler.status();
     EXPECT_TRUE((*compiler)->RunPasses(*graph, {}).ok());
-    auto maker = gpu::CreateCardBackend(card_, nullptr, InterpretOnFakeDriver());
+    auto maker = gpu::CreateCardBackend(card_, nullptr, {InterpretOnFakeDriver()});
     std::shared_ptr<const gpu::CardKernel> made;
     for (ir::Node* node : graph->NodeList()) {
       if (node->op() != ir::Op::kFusion) continue;

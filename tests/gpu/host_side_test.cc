@@ -91,7 +91,7 @@ class HostSide : public ::testing::Test {
     }
     auto card = *gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
     options.own_backend = [card] {
-      return *gpu::CreateCardBackend(card, nullptr, InterpretOnFakeDriver());
+      return *gpu::CreateCardBackend(card, nullptr, {InterpretOnFakeDriver()});
     };
     auto compiler = compiler::Compiler::Create(std::move(options));
     EXPECT_TRUE(compiler.ok()) << compiler.status();

@@ -17,7 +17,7 @@ bool Fits(const char* text, int64_t length) {
   auto card = *gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
   compiler::CompilerOptions options;
   options.own_backend = [card] {
-    return *gpu::CreateCardBackend(card, nullptr, InterpretOnFakeDriver());
+    return *gpu::CreateCardBackend(card, nullptr, {InterpretOnFakeDriver()});
   };
   auto compiler = compiler::Compiler::Create(std::move(options));
   auto graph = ir::Parse(text);

@@ -45,7 +45,7 @@ class Process {
     const gpu::CublasLt* const lt =
         has_cublaslt ? *gpu::CublasLt::Open(FakeCublasLt::path()) : nullptr;
     options.own_backend = [card, lt] {
-      return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, /*hook=*/nullptr, lt);
+      return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, {nullptr, false, lt});
     };
     auto compiler = compiler::Compiler::Create(std::move(options));
     EXPECT_TRUE(compiler.ok()) << compiler.status();
