@@ -44,6 +44,7 @@ REASONS = {
     "XLA's sizes that values decide on: Tektite's rows have counts of their own":
         r"XlaSetBound|Xla(Set|Remove)DynamicDimensionSize",
     "XLA's kernel of this wheel refuses it: it asks for an attribute that the op lacks": r"XlaIf",
+    "XLA's kernel for CPUs ends the process": r"XlaReplicaId",
     "XLA's own algorithms, whose results are not unique or differ by device":
         r"ApproxTopK|XlaSelfAdjointEig|XlaSvd|XlaRngBitGenerator|XlaDequantize",
     "Random numbers whose state belongs to a kernel of TensorFlow's": r"Random(Standard|Uniform|Shuffle).*|"

@@ -44,7 +44,7 @@ DataType OutputType(const NodeDef& node, int output) {
   }
   if (node.op == "RngReadAndSkip") return DataType::kInt64;
   if (node.op == "TensorListConcatV2" && output == 1) return DataType::kInt64;
-  if (node.op == "StatelessRandomGetAlg" || node.op == "XlaReplicaId") return DataType::kInt32;
+  if (node.op == "StatelessRandomGetAlg") return DataType::kInt32;
   if (node.op == "XlaKeyValueSort") return node.attrs.Type(output == 0 ? "K" : "V");
   if (node.op == "StatelessRandomGetKeyCounter" || node.op == "StatelessRandomGetKeyCounterAlg") {
     return output == 2 ? DataType::kInt32 : DataType::kUint64;

@@ -114,9 +114,4 @@ absl::Status ImportXlaBroadcastHelper(NodeImport& op) {
   return op.Return(operands);
 }
 
-// Where there is one replica, it has this number.
-absl::Status ImportXlaReplicaId(NodeImport& op) {
-  return op.ReturnContents(DType::kS32, {}, {Dim(0)});
-}
-
 }  // namespace tektite::importer

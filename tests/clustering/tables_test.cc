@@ -120,7 +120,7 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
       "TensorListLength TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures),
             "Rank Shape ShapeN Size StatelessRandomGetAlg TensorListElementShape TensorListLength "
-            "VariableShape XlaReplicaId");
+            "VariableShape");
   EXPECT_EQ(OpsThat(OpFacts::kOfListsToo), "AddN ZerosLike");
   EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
             "BroadcastGradientArgs ConcatOffset InvertPermutation");
@@ -201,7 +201,7 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
             "EmptyTensorList EnsureShape ExpandDims PreventGradient Rank Reshape Shape ShapeN "
             "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorListElementShape "
             "TensorListFromTensor TensorListLength TensorListSplit ToBool VariableShape "
-            "XlaBroadcastHelper XlaOptimizationBarrier XlaReplicaId XlaSharding");
+            "XlaBroadcastHelper XlaOptimizationBarrier XlaSharding");
   EXPECT_EQ(
       ops(Work::kContraction),
       "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "
@@ -238,8 +238,8 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kSparseUpdate) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }
-  for (const char* op : {"ResourceApplyAdamWithAmsgrad", "ResourceCountUpTo",
-                         "ResourceStridedSliceAssign", "StatefulTruncatedNormal"}) {
+  for (const char* op :
+       {"ResourceApplyAdamWithAmsgrad", "ResourceCountUpTo", "ResourceStridedSliceAssign"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }

@@ -121,7 +121,6 @@ def movement_cases():
                    [floats(*a), floats(*b)])
     yield case("Barrier", lambda x, y: xla.xla_optimization_barrier([x * 2.0, y]), [x, np.arange(3)])
     yield case("Sharding", lambda x: xla.xla_sharding(x) + 1.0, [x])
-    yield case("ReplicaId", lambda x: tf.cast(xla.xla_replica_id(), tf.float32) + x, [x])
 
 
 def reduction_cases():
