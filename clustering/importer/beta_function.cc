@@ -74,7 +74,10 @@ Value IncompleteBeta(FuncBuilder& builder, Value a, Value b, Value x) {
   const Value at_end =
       builder.Select(Is(builder, x, "eq", 0), zero,
                      builder.Select(Is(builder, x, "eq", 1), one, builder.FullLike(x, kNone)));
-  const Value edge = builder.Select(are_sizes, at_end, builder.FullLike(x, kNone));
+  // TensorFlow asks for the sign of a and b first, and for NaN only where x is inside.
+  const Value is_negative =
+      builder.Binary(Op::kOr, Is(builder, a, "le", 0), Is(builder, b, "le", 0));
+  const Value edge = builder.Select(is_negative, builder.FullLike(x, kNone), at_end);
   return builder.Select(has_value, value, edge);
 }
 

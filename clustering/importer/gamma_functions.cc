@@ -123,27 +123,32 @@ Value IncompleteGamma(NodeImport& op, Value a, Value x) {
   const bool is_sample = op.op() == "RandomGammaGrad", is_gradient = op.op() == "IgammaGradA";
   const Parts p = PartsOf(b, a, x, has_value, is_sample || is_gradient);
   const Value one = Like(b, a, 1), zero = Like(b, a, 0), none = Like(b, a, kNone);
+  const Value at_zero = Is(b, x, "eq", 0), at_end = Is(b, x, "eq", kInfinity);
+  const Value is_endless = Is(b, a, "eq", kInfinity);
+  // Nothing changes any more where one of the two is infinite.  TensorFlow asks for x = 0 first.
+  const Value is_flat = b.Binary(Op::kOr, b.Binary(Op::kAnd, is_endless, inside),
+                                 b.Binary(Op::kAnd, at_end, has_size));
+  const Value slope_at_edge = b.Select(b.Binary(Op::kOr, at_zero, is_flat), zero, none);
   if (is_sample) {  // by a function of a and x that is constant: -(dP/da) / (dP/dx)
     const Value first = b.Neg(b.Mul(b.Div(x, a), Derivative(b, p.series, p.slope_series)));
     const Value second = b.Mul(x, Derivative(b, p.fraction, p.slope_fraction));
-    return b.Select(has_value, b.Select(p.by_series, first, second), none);
+    return b.Select(has_value, b.Select(p.by_series, first, second), slope_at_edge);
   }
   const Value lower = b.Exp(p.log_series), upper = b.Exp(p.log_fraction);
   if (is_gradient) {
     const Value first = b.Mul(lower, Derivative(b, p.series, p.slope_series));
     const Value second = b.Neg(b.Mul(upper, Derivative(b, p.fraction, p.slope_fraction)));
     const Value value = b.Select(p.by_series, first, second);
-    return b.Select(has_value, value, b.Select(Is(b, x, "eq", 0), zero, none));
+    return b.Select(has_value, value, slope_at_edge);
   }
   Value first = b.Mul(lower, p.series.value), second = b.Mul(upper, p.fraction.value);
   const bool is_upper = op.op() == "Igammac";
   (is_upper ? first : second) = b.Sub(one, is_upper ? first : second);
   const Value value = b.Select(p.by_series, first, second);
   // TensorFlow asks for x = 0 first; an infinite a is as far from x as can be.
-  const Value at_zero = Is(b, x, "eq", 0), at_end = Is(b, x, "eq", kInfinity);
   const Value low = is_upper ? one : zero, high = is_upper ? zero : one;
   const Value before = is_upper ? inside : b.Binary(Op::kOr, inside, at_end);
-  Value edge = b.Select(b.Binary(Op::kAnd, before, Is(b, a, "eq", kInfinity)), low, none);
+  Value edge = b.Select(b.Binary(Op::kAnd, before, is_endless), low, none);
   edge = b.Select(b.Binary(Op::kAnd, at_end, is_upper ? positive : has_size), high, edge);
   edge = b.Select(is_upper ? b.Binary(Op::kAnd, at_zero, positive) : at_zero, low, edge);
   return b.Select(has_value, value, edge);

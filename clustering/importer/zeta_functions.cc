@@ -61,7 +61,9 @@ Value PolygammaOf(FuncBuilder& b, Value n, Value x) {
   Value next = b.Add(n, b.FullLike(n, 1));
   Value size = b.Mul(b.Exp(LogGamma(b, next)), HurwitzZeta(b, next, x));
   Value half = b.Mul(n, b.FullLike(n, 0.5));
-  Value is_even = b.Compare(half, b.Unary(Op::kFloor, half), "eq");
+  // Infinity counts as odd: TensorFlow's sign is a power of -1.
+  Value is_even = b.Binary(Op::kAnd, b.Compare(half, b.Unary(Op::kFloor, half), "eq"),
+                           Is(b, n, "lt", kInfinity));
   Value result = b.Select(is_even, b.Neg(size), size);
   result = b.Select(Is(b, n, "eq", 0), Digamma(b, x), result);
   Value is_whole = b.Compare(n, b.Unary(Op::kFloor, n), "eq");

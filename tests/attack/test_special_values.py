@@ -41,6 +41,9 @@ KNOWN = {
     r"CumulativeLogsumexp\w*/(nan|turn)": "TensorFlow's comparisons pass NaN by or not",
     r"Erfinv\w*/turn": "TensorFlow's small numbers have lost their digits",
     r"[Qq]uantize\w*(Measured|OfZeros|Axis\dFalse)\w*/(nan|turn)": "TensorFlow's least number beside NaN is any",
+    r"elementwise\.Igammac?/": "TensorFlow's sums of single precision end early: 0.72248 at (300, 310), where double is 0.722489",
+    r"elementwise\.Betainc/turn1": "TensorFlow's single precision is 1 at (200, 2^63, 1e-38), where double is 0",
+    r"IgammaGradA\w*/turn|RandomGammaGrad\w*/turn": "TensorFlow's density underflows, and its slope is 0 from there on",
     r"windows\.LRN": "TensorFlow's band of ones and zeros meets what is not finite in every channel",
     r"denormal\.(Asin|Asinh|Atan|Atanh|Expm1|Log1p|Sign|Sin|Sinh|Atan2|Pow|InvGrad|RsqrtGrad|SigmoidGrad|SqrtGrad|"
     r"Xdivy|Xlogy|Xlog1py|Log|Relu|Relu6)/": "denormals are 0 on some threads",
@@ -55,7 +58,8 @@ StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt Sta
 StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessWhile While EmptyTensorList
 TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack
 TensorListPushBack TensorListReserve TensorListSetItem TensorListStack RngReadAndSkip RngSkip StatefulUniformFullInt
-StatefulUniform StatefulUniformInt StatelessRandomGetAlg StatelessRandomGetKeyCounterAlg StatefulStandardNormalV2""".split())
+StatefulUniform StatefulUniformInt StatelessRandomGetAlg StatelessRandomGetKeyCounterAlg StatefulStandardNormalV2
+StatefulTruncatedNormal StatelessTruncatedNormal StatelessTruncatedNormalV2 TensorListConcatV2 TensorListSplit""".split())
 # Complex numbers, spectra and matrices: tests/importer/import_cases_complex.py and import_cases_matrices.py hold
 # special values of their own, and TensorFlow's results are compared with there.
 ATTACKED_ELSEWHERE = set("""Angle Cholesky Complex ComplexAbs Conj FFT FFT2D FFT3D IFFT IFFT2D IFFT3D IRFFT IRFFT2D
@@ -133,5 +137,7 @@ def test_every_importer_is_attacked(results):
     stock, compiled = results
     rows = set(re.findall(r"^TEKTITE_IMPORT\((\w+),", IMPORT_LIST.read_text(), re.MULTILINE))
     missing = rows - set(stock["ops"]) - NO_FLOATS - ATTACKED_ELSEWHERE
+    # XLA's own run in functions for XLA alone: import_cases_xla.py has special values of theirs.
+    missing = {op for op in missing if not op.startswith("Xla")}
     assert not missing, sorted(missing)
     assert len(compiled["compiled"]) >= 0.9 * len({name.split("/")[0] for name in stock})

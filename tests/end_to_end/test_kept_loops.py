@@ -77,7 +77,7 @@ def f(x, n):
         x = tf.sin(x) + 1.0
     return tf.stop_gradient(x)
 """),
-    "a variable is assigned to in it": (0, """
+    "a variable is assigned to in it": (1, """
 counter = tf.Variable(0.0)
 def f(x, n):
     for i in tf.range(n):
