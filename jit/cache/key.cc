@@ -120,13 +120,12 @@ std::shared_ptr<const KeyEnvironment> KeyEnvironment::Create(const backend::Back
   const backend::TargetInfo& target = backend.target();
   auto environment = std::make_shared<KeyEnvironment>();
   PartTexts& parts = environment->parts_;
-  const std::string sizes =
-      absl::StrCat(target.vector_registers, " vectors of ", target.vector_bytes, " bytes; caches ",
-                   target.l1_bytes, ", ", target.l2_bytes, ", ", target.l3_bytes,
-                   target.has_bf16_dot ? "; bf16 products" : "",
-                   target.has_bf16_tiles ? "; bf16 tiles" : "", "; ", target.clock_ghz, " GHz of ",
-                   target.vector_fmas_per_cycle, " products, ", target.memory_bytes_per_ns, " and ",
-                   target.l2_bytes_per_ns, " GB/s");
+  const std::string sizes = absl::StrCat(
+      target.vector_registers, " vectors of ", target.vector_bytes, " bytes; caches ",
+      target.l1_bytes, ", ", target.l2_bytes, ", ", target.l3_bytes,
+      target.has_bf16_dot ? "; bf16 products" : "", target.has_bf16_tiles ? "; bf16 tiles" : "",
+      "; ", target.clock_ghz, " GHz of ", target.vector_fmas_per_cycle, " products, ",
+      target.memory_bytes_per_ns, " and ", target.l2_bytes_per_ns, " GB/s");
   At(&parts, KeyPart::kCpu) = absl::StrCat(backend.name(), ": ", target.cpu, "; ", sizes, "; ",
                                            FeaturesThere(target.features));
   At(&parts, KeyPart::kBuild) = BuildId();

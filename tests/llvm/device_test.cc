@@ -156,7 +156,8 @@ TEST(Device, WhatMatricesAndCopiesAreNot) {
   };
   EXPECT_EQ(fault(multiply(DType::kBF16, DType::kBF16, 4)), "");
   EXPECT_EQ(fault(multiply(DType::kF32, DType::kF32, 4)), "");
-  EXPECT_THAT(fault(multiply(DType::kS32, DType::kS32, 4)), HasSubstr("elements must be f16, bf16 or f32"));
+  EXPECT_THAT(fault(multiply(DType::kS32, DType::kS32, 4)),
+              HasSubstr("elements must be f16, bf16 or f32"));
   EXPECT_THAT(fault(multiply(DType::kF16, DType::kBF16, 4)), HasSubstr("part 4 is not f16"));
   EXPECT_THAT(fault(multiply(DType::kF16, DType::kF16, 2)), HasSubstr("sums are not f32 x 4"));
   const auto copy = [](int64_t step, bool from_shared) {
