@@ -6,25 +6,19 @@
 #include "jit/ir/in_place.h"
 
 namespace tektite::ir {
-namespace {
-
-// Several values of one shape, each behind the other along the last dimension.
-bool JoinsEqualParts(const Node& node) {
-  if (node.op() != Op::kConcatenate || node.num_operands() < 2 || !node.uses().empty())
-    return false;
-  if (node.Int(Attr::dimension) != node.shape().rank() - 1) return false;
-  const auto parts = node.operands();
-  return std::all_of(parts.begin(), parts.end(),
-                     [&](Value part) { return part.shape() == node.operand_shape(0); });
-}
-
-}  // namespace
-
 Dims WithoutOnes(const Dims& dims) {
   Dims kept;
   std::copy_if(dims.begin(), dims.end(), std::back_inserter(kept),
                [](const Dim& d) { return d != Dim(1); });
   return kept;
+}
+
+bool JoinsEqualParts(const Node& node) {
+  if (node.op() != Op::kConcatenate || node.num_operands() < 2) return false;
+  if (node.Int(Attr::dimension) != node.shape().rank() - 1) return false;
+  const auto parts = node.operands();
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](Value part) { return part.shape() == node.operand_shape(0); });
 }
 
 Writes WritesOf(const Node& fusion) {
@@ -37,7 +31,7 @@ Writes WritesOf(const Node& fusion) {
     if (UpdatedOperand(fusion, r) >= 0) {
       writes.list.push_back({node.operand(1), r, &node, 0, 0});
       writes.moves = true;
-    } else if (results > 1 && JoinsEqualParts(node)) {
+    } else if (results > 1 && node.uses().empty() && JoinsEqualParts(node)) {
       Dim shift;
       for (const Value part : node.operands()) {
         writes.list.push_back({part, r, nullptr, node.Int(Attr::dimension), shift});

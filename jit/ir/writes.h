@@ -36,6 +36,8 @@ struct Writes {
 };
 
 Dims WithoutOnes(const Dims& dims);
+// A concatenate of several values of one shape along the last dimension.
+bool JoinsEqualParts(const Node& node);
 // No writes for a fusion whose results do not come from values of one space.  A fusion that is not
 // marked as in_place writes updates whole, and one with a single result a concatenate.
 Writes WritesOf(const Node& fusion);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/ir/part.h"
+#include "jit/ir/writes.h"
 
 namespace tektite::passes {
 namespace {
@@ -32,13 +33,7 @@ bool ReducesInnermost(const Node& reduce) {
 
 }  // namespace
 
-Dims Squeezed(const ir::Shape& shape) {
-  Dims dims;
-  for (const ir::Dim& d : shape.dims()) {
-    if (d != ir::Dim(1)) dims.push_back(d);
-  }
-  return dims;
-}
+Dims Squeezed(const ir::Shape& shape) { return ir::WithoutOnes(shape.dims()); }
 
 std::vector<int> KeptDims(const ir::Shape& shape) {
   std::vector<int> kept;

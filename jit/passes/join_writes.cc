@@ -26,6 +26,7 @@
 #include "jit/ir/control.h"
 #include "jit/ir/in_place.h"
 #include "jit/ir/writes.h"
+#include "jit/passes/fusion_nodes.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
@@ -41,13 +42,14 @@ using ir::Value;
 constexpr size_t kMaxNodes = 160;
 constexpr int kMaxBuffers = 40;
 
-// `value` without the reshapes that change nothing but dimensions of size 1.
+// Changes nothing but dimensions of size 1.
+bool IsView(const Node& node) {
+  return node.op() == Op::kReshape && Squeezed(node.shape()) == Squeezed(node.operand_shape(0));
+}
+
+// `value` without such reshapes.
 Value Behind(Value value) {
-  while (value.node->op() == Op::kReshape &&
-         ir::WithoutOnes(value.shape().dims()) ==
-             ir::WithoutOnes(value.node->operand_shape(0).dims())) {
-    value = value.node->operand(0);
-  }
+  while (IsView(*value.node)) value = value.node->operand(0);
   return value;
 }
 
@@ -65,8 +67,7 @@ bool IsPlain(const Node& fusion) {
       case Op::kDynamicSlice:
         return true;
       case Op::kReshape:
-        return ir::WithoutOnes(node->shape().dims()) ==
-               ir::WithoutOnes(node->operand_shape(0).dims());
+        return IsView(*node);
       case Op::kDynamicUpdateSlice:
       case Op::kConcatenate:
         return node->uses().empty();
@@ -76,24 +77,14 @@ bool IsPlain(const Node& fusion) {
   });
 }
 
-bool JoinsEqualParts(const Node& node) {
-  if (node.op() != Op::kConcatenate || node.Int(Attr::dimension) != node.shape().rank() - 1) {
-    return false;
-  }
-  const auto parts = node.operands();
-  return parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [&](Value part) {
-           return part.shape() == node.operand_shape(0);
-         });
-}
-
 // The space of a fusion that may be joined with others.
 std::optional<ir::Dims> FindSpace(const Node& fusion) {
   if (!IsPlain(fusion)) return std::nullopt;
   const Graph& region = fusion.region();
   const Node& last = *region.outputs()[0].node;
   if (region.outputs().size() == 1 && last.op() == Op::kConcatenate) {
-    if (!JoinsEqualParts(last)) return std::nullopt;
-    return ir::WithoutOnes(last.operand_shape(0).dims());
+    if (!ir::JoinsEqualParts(last)) return std::nullopt;
+    return Squeezed(last.operand_shape(0));
   }
   for (const Value output : region.outputs()) {
     const bool updates = output.node->op() == Op::kDynamicUpdateSlice;
@@ -174,7 +165,6 @@ class Joiner {
   bool Run() {
     bool changed = false;
     while (JoinOne()) changed = true;
-    if (changed) graph_.SortTopologically();
     return changed;
   }
 

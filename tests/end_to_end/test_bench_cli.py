@@ -8,21 +8,7 @@ import numpy as np
 import pytest
 
 from test_cards import DRIVER
-from test_cli import COMMAND, FROZEN, SOFTMAX, tektite
-
-
-@pytest.fixture
-def ir(tmp_path):
-    path = tmp_path / "softmax.ir"
-    path.write_text(SOFTMAX)
-    return path
-
-
-@pytest.fixture
-def frozen(tmp_path):
-    path = tmp_path / "distance.pbtxt"
-    path.write_text(FROZEN)
-    return path
+from test_cli import COMMAND, frozen, ir, tektite  # noqa: F401, two fixtures
 
 
 def bench(*args, **how):

@@ -7,29 +7,10 @@
 
 #include "backends/gpu/driver/driver_types.h"
 #include "gtest/gtest.h"
+#include "tests/gpu/called_alike.h"
 
 namespace tektite::gpu {
 namespace {
-
-// Of the same size and kind, so that a call passes it in the same way.
-template <typename Ours, typename Theirs>
-constexpr bool kIsPassedAlike =
-    sizeof(Ours) == sizeof(Theirs) &&
-    std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>&& std::is_floating_point_v<Ours> ==
-        std::is_floating_point_v<Theirs>;
-
-template <typename Ours, typename Theirs>
-struct IsCalledAlike : std::false_type {};
-template <typename R, typename... A, typename S, typename... B>
-struct IsCalledAlike<R (*)(A...), S (*)(B...)> {
-  static constexpr bool Value() {
-    if constexpr (sizeof...(A) != sizeof...(B))
-      return false;
-    else
-      return kIsPassedAlike<R, S> && (kIsPassedAlike<A, B> && ...);
-  }
-  static constexpr bool value = Value();
-};
 
 // The header's names of functions are macros for the versions' names.
 #define TEKTITE_DRIVER_FUNCTION(name, symbol, parameters) \
