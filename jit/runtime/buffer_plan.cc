@@ -19,8 +19,8 @@ struct ArenaSlots {
 };
 
 // Assigns a slot of the arena to every buffer of `steps` that has no location yet.
-ArenaSlots PlaceInArena(const StepGraph& graph, const Lifetimes& lifetimes, SharedMemory* memory,
-                        std::vector<Location>* locations) {
+ArenaSlots PlaceInArena(const StepGraph& graph, const Timeline& times, const Lifetimes& lifetimes,
+                        SharedMemory* memory, std::vector<Location>* locations) {
   ArenaSlots slots;
   std::vector<int> slot_of(graph.buffers.size(), -1);
   std::vector<LiveBuffer> live;
@@ -36,6 +36,7 @@ ArenaSlots PlaceInArena(const StepGraph& graph, const Lifetimes& lifetimes, Shar
     live[slot].last = std::max(live[slot].last, lifetimes.last[b]);
     (*locations)[b] = {Location::Base::kArena, slot, 0};
   }
+  for (LiveBuffer& buffer : live) times.Overlap(&buffer.first, &buffer.last);
   slots.order = ArenaOrder(live);
   return slots;
 }
@@ -211,7 +212,7 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
     plan.updates.push_back(update);
   }
 
-  ArenaSlots slots = PlaceInArena(graph, lifetimes, &memory, &plan.locations);
+  ArenaSlots slots = PlaceInArena(graph, times, lifetimes, &memory, &plan.locations);
   plan.slots = std::move(slots.buffers);
   plan.arena = std::move(slots.order);
   return plan;
@@ -237,9 +238,10 @@ GroupPlan PlanGroup(const StepGraph& graph, int group) {
   plan.locations = FixedLocations(graph);
   plan.block_bytes = PlaceKept(graph, group, &plan.locations);
   const std::vector<int>& steps = graph.groups[group].steps;
-  const Lifetimes lifetimes(graph, Timeline(graph, steps, SeparateRounds(steps.size())));
+  const Timeline times(graph, steps, SeparateRounds(steps.size()));
+  const Lifetimes lifetimes(graph, times);
   SharedMemory memory(graph.buffers.size());
-  plan.arena = PlaceInArena(graph, lifetimes, &memory, &plan.locations).order.layout();
+  plan.arena = PlaceInArena(graph, times, lifetimes, &memory, &plan.locations).order.layout();
   return plan;
 }
 

@@ -138,6 +138,11 @@ void Launch::JoinRounds() {
     end = begin + 1;
     while (end < steps_.size() && steps_[end].round == first.round) ++end;
     if (end == begin + 1) continue;  // almost all, and this is done for each new set of sizes
+    first.round_steps = static_cast<int>(end - begin);
+    if (first.control >= 0) {
+      for (size_t i = begin + 1; i < end; ++i) first.launch.cost_ns += steps_[i].launch.cost_ns;
+      continue;
+    }
     std::vector<Round::Member> members;
     for (size_t i = begin; i < end; ++i) {
       const Planned& step = steps_[i];
@@ -145,7 +150,6 @@ void Launch::JoinRounds() {
                          step.first_slot - first.first_slot, step.first_size - first.first_size});
     }
     first.whole = std::make_shared<const Round>(std::move(members));
-    first.round_steps = static_cast<int>(end - begin);
     first.launch = first.whole->Plan({});
     scratch_bytes_ = std::max(scratch_bytes_, first.launch.scratch_bytes);
   }

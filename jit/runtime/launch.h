@@ -104,7 +104,7 @@ class Launch {
     int control = -1;
     int bytes_place = -1;  // of a copy, in the program's table
     int64_t bytes = 0;
-    // Of the first step of a round of several: the launch of all of them.
+    // Of the first step of a round of several: the launch of all of them, none of loops.
     std::shared_ptr<const Round> whole;
     int round_steps = 1;
   };
@@ -123,7 +123,18 @@ class Launch {
     std::vector<int> places;                   // of the results' bytes, in the program's table
     std::vector<int64_t> bytes;                // of the results
     std::vector<std::vector<Toggle>> toggles;  // of a loop, by region
+    double turn_ns = 0;                        // of all regions, on one core
+    double divisible_ns = 0;                   // of that, in launches that threads share
   };
+  // A loop that has begun.  A turn's pointers are those of the first one, flipped for every second
+  // turn.
+  struct Turning {
+    const Planned* step;
+    const Control* loop;
+    bool is_odd = false, body_is_odd = false;
+    bool goes_on = true;
+  };
+  class Turns;
   // The facts about slots that are needed while they are made.
   struct Building {
     struct Made {
@@ -148,6 +159,8 @@ class Launch {
   void AddToggles(const Planned& step, Range range, const Building& building,
                   std::vector<Toggle>* toggles) const;
   void PlaceControls(absl::Span<const int64_t> table);
+  // Of the range, estimated for one core: what threads share.
+  double DivisibleNs(Range range) const;
   void JoinRounds();
   // Where the slots and the sizes of the steps before `end` end.
   int EndOfSlots(int end) const;
@@ -156,7 +169,13 @@ class Launch {
   // False: the stream has ended with an error, which it keeps, or the context's status is one.
   bool RunSteps(Range range, const Context& context) const;
   bool RunControl(const Planned& step, const Context& context) const;
-  bool RunLoop(const Planned& step, const Control& loop, const Context& context) const;
+  bool RunLoop(const Planned& step, const Context& context) const;
+  Turning BeginLoop(const Planned& step, const Context& context) const;
+  bool RunTurn(Turning* turning, const Context& context) const;
+  void EndLoop(Turning* turning, const Context& context) const;
+  // side_by_side.cc: the `round_steps` loops from `first` on.
+  bool RunLoops(const Planned& first, const Context& context) const;
+  bool PaysSideBySide(const Planned& first, int num_threads) const;
   bool RunChoice(const Planned& step, const Control& choice, const Context& context) const;
   static void Flip(const std::vector<Toggle>& toggles, const Control& loop, void* const* results,
                    void** pointers);

@@ -55,55 +55,75 @@ void Launch::PlaceControls(absl::Span<const int64_t> table) {
     Control& control = controls_[step->control];
     control.bytes.clear();
     for (int place : control.places) control.bytes.push_back(table[place]);
-    double all = 0, most = 0;
+    control.turn_ns = control.divisible_ns = 0;
+    double most = 0;
     for (Range region : control.regions) {
       const double cost_ns = CostNs(region.begin, region.end);
-      all += cost_ns;
+      control.turn_ns += cost_ns;
+      control.divisible_ns += DivisibleNs(region);
       most = std::max(most, cost_ns);
     }
-    step->launch.cost_ns = control.is_loop ? kAssumedTurns * all : most;
+    step->launch.cost_ns = control.is_loop ? kAssumedTurns * control.turn_ns : most;
   }
 }
 
 bool Launch::RunControl(const Planned& step, const Context& context) const {
   const Control& control = controls_[step.control];
-  return control.is_loop ? RunLoop(step, control, context) : RunChoice(step, control, context);
+  if (!control.is_loop) return RunChoice(step, control, context);
+  return step.round_steps > 1 ? RunLoops(step, context) : RunLoop(step, context);
 }
 
-// The pointers of the turn at hand are those of the first one, flipped for every second turn.  What
-// was launched may run later, until Synchronize, so a region's are flipped only after that: the
-// condition's at the end of a turn, the body's when the condition is known.
-bool Launch::RunLoop(const Planned& step, const Control& loop, const Context& context) const {
-  void** const own = context.pointers + step.first_slot;
-  void** const results = own + loop.num_operands;
-  void* const condition = results[loop.num_results];
-  void** const next = results + loop.num_results + 1;
+bool Launch::RunLoop(const Planned& step, const Context& context) const {
+  Turning turning = BeginLoop(step, context);
+  while (turning.goes_on) {
+    if (!RunTurn(&turning, context)) return false;
+  }
+  EndLoop(&turning, context);
+  return true;
+}
+
+Launch::Turning Launch::BeginLoop(const Planned& step, const Context& context) const {
+  const Control& loop = controls_[step.control];
+  void* const* const own = context.pointers + step.first_slot;
+  void* const* const results = own + loop.num_operands;
   for (int r = 0; r < loop.num_results; ++r) {
     if (own[r] != results[r]) context.stream.CopyWithin(results[r], own[r], loop.bytes[r]);
   }
-  const auto flip = [&](size_t region) {
-    Flip(loop.toggles[region], loop, results, context.pointers);
-  };
-  bool is_odd = false, body_is_odd = false;
-  while (true) {
-    bool goes_on = false;
-    if (!RunSteps(loop.regions[kCondition], context)) return false;
-    context.stream.CopyToHost(&goes_on, condition, sizeof(goes_on));
-    if (!context.stream.Synchronize().ok()) return false;
-    if (!goes_on) break;
-    if (body_is_odd != is_odd) flip(kBody);
-    body_is_odd = is_odd;
-    if (!RunSteps(loop.regions[kBody], context)) return false;
-    is_odd = !is_odd;
-    flip(kCondition);
+  return {&step, &loop};
+}
+
+// What was launched may run later, until Synchronize, so a region's pointers are flipped only after
+// that: the condition's at the end of a turn, the body's when the condition is known.
+bool Launch::RunTurn(Turning* turning, const Context& context) const {
+  const Control& loop = *turning->loop;
+  void* const* const results = context.pointers + turning->step->first_slot + loop.num_operands;
+  void* const condition = results[loop.num_results];
+  bool goes_on = false;
+  if (!RunSteps(loop.regions[kCondition], context)) return false;
+  context.stream.CopyToHost(&goes_on, condition, sizeof(goes_on));
+  if (!context.stream.Synchronize().ok()) return false;
+  turning->goes_on = goes_on;
+  if (!goes_on) return true;
+  if (turning->body_is_odd != turning->is_odd) {
+    Flip(loop.toggles[kBody], loop, results, context.pointers);
   }
-  if (body_is_odd) flip(kBody);
-  if (!is_odd) return true;
-  flip(kCondition);
+  turning->body_is_odd = turning->is_odd;
+  if (!RunSteps(loop.regions[kBody], context)) return false;
+  turning->is_odd = !turning->is_odd;
+  Flip(loop.toggles[kCondition], loop, results, context.pointers);
+  return true;
+}
+
+void Launch::EndLoop(Turning* turning, const Context& context) const {
+  const Control& loop = *turning->loop;
+  void* const* const results = context.pointers + turning->step->first_slot + loop.num_operands;
+  void* const* const next = results + loop.num_results + 1;
+  if (turning->body_is_odd) Flip(loop.toggles[kBody], loop, results, context.pointers);
+  if (!turning->is_odd) return;
+  Flip(loop.toggles[kCondition], loop, results, context.pointers);
   for (int r = 0; r < loop.num_results; ++r) {
     if (next[r] != results[r]) context.stream.CopyWithin(results[r], next[r], loop.bytes[r]);
   }
-  return true;
 }
 
 void Launch::Flip(const std::vector<Toggle>& toggles, const Control& loop, void* const* results,

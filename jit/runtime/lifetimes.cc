@@ -7,11 +7,29 @@ namespace tektite::runtime {
 Timeline::Timeline(const StepGraph& graph, const std::vector<int>& steps,
                    const std::vector<int>& rounds)
     : begin(graph.steps.size(), -1), end(graph.steps.size(), -1) {
-  for (size_t t = 0; t < steps.size(); ++t) {
-    if (t > 0 && rounds[t] != rounds[t - 1]) ++length;
-    Add(graph, steps[t]);
+  for (size_t t = 0, next = 0; t < steps.size(); t = next) {
+    const int start = length;
+    for (next = t; next < steps.size() && rounds[next] == rounds[t]; ++next) {
+      Add(graph, steps[next]);
+    }
+    if (next > t + 1 && length > start) {
+      for (size_t i = t; i < next; ++i) {
+        begin[steps[i]] = start;
+        end[steps[i]] = length;
+      }
+      loops_.push_back({start, length});
+    }
+    ++length;
   }
-  ++length;
+}
+
+void Timeline::Overlap(int* first, int* last) const {
+  auto loops = std::lower_bound(loops_.begin(), loops_.end(), *first,
+                                [](const Together& l, int time) { return l.end < time; });
+  for (; loops != loops_.end() && loops->begin < *last; ++loops) {
+    *first = std::min(*first, loops->begin);
+    *last = std::max(*last, loops->end);
+  }
 }
 
 void Timeline::Add(const StepGraph& graph, int s) {

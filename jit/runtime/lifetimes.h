@@ -5,8 +5,10 @@
 //   if (lifetimes.last[b] == times.begin[s]) ...   // step s is the last to read b
 //
 // Time is counted in rounds; the steps of a loop or a choice have times of their own between the
-// beginning and the end of their control step.  A value that a loop carries lives from the loop's
-// beginning to its end, as does the value that a turn computes for the next one.
+// beginning and the end of their control step.  Loops of one round begin and end together, and the
+// times of their steps say nothing about the steps of another one (Overlap).  A value that a loop
+// carries lives from the loop's beginning to its end, as does the value that a turn computes for
+// the next one.
 #ifndef TEKTITE_JIT_RUNTIME_LIFETIMES_H_
 #define TEKTITE_JIT_RUNTIME_LIFETIMES_H_
 
@@ -22,8 +24,16 @@ struct Timeline {
   std::vector<int> begin, end;  // by step; -1 for those that do not run
   int length = 0;
 
+  // Widens the life of a buffer to all times at which another loop of its round may run.
+  void Overlap(int* first, int* last) const;
+
  private:
   void Add(const StepGraph& graph, int s);
+
+  struct Together {
+    int begin, end;
+  };
+  std::vector<Together> loops_;  // of rounds of several, in order
 };
 
 struct Lifetimes {

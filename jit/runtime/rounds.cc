@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -36,7 +37,8 @@ class Former {
     rounds.reserve(steps_.size());
     int round = 0;
     for (int begin = 0, end = 0; begin < num_steps; begin = end, ++round) {
-      end = begin < end_ ? GatherSmall(begin) : begin + 1;
+      end = begin + 1;
+      if (begin < end_) end = IsLoop(steps_[begin]) ? GatherLoops(begin) : GatherSmall(begin);
       rounds.insert(rounds.end(), end - begin, round);
     }
     return rounds;
@@ -78,6 +80,64 @@ class Former {
       ++end;
     }
     return end;
+  }
+
+  // A loop without loops inside, whose turns can be cancelled in between.
+  bool IsLoop(int s) const {
+    const Step& step = graph_.steps[s];
+    return step.kind == Step::Kind::kWhile && std::none_of(step.regions.begin(), step.regions.end(),
+                                                           [&](int r) { return HasLoop(r); });
+  }
+  bool HasLoop(int region) const {
+    const std::vector<int>& steps = graph_.regions[region].steps;
+    return std::any_of(steps.begin(), steps.end(), [&](int s) {
+      const Step& step = graph_.steps[s];
+      return step.kind == Step::Kind::kWhile ||
+             std::any_of(step.regions.begin(), step.regions.end(),
+                         [&](int r) { return HasLoop(r); });
+    });
+  }
+
+  // Moves the loops that wait for nothing from `begin` on behind the one there, and what they need
+  // in front of it: then the loop at `begin` is taken up again, at its new place.
+  int GatherLoops(int begin) {
+    const auto first = steps_.begin() + begin;
+    const int last = std::min(end_, begin + kLookAhead);
+    std::vector<int> loops = {steps_[begin]};
+    int end = begin + 1;  // behind the last of the loops
+    std::vector<bool> is_late(last - begin);
+    const auto see = [&](const Step& step) {
+      for (int b : step.results) seen_by_[b] = begin;
+    };
+    see(StepAt(begin));
+    for (int t = end; t < last; ++t) {
+      const Step& step = StepAt(t);
+      is_late[t - begin] = std::any_of(step.operands.begin(), step.operands.end(),
+                                       [&](int b) { return seen_by_[b] == begin; });
+      const bool joins = !is_late[t - begin] && IsLoop(steps_[t]);
+      if (joins) {
+        loops.push_back(steps_[t]);
+        end = t + 1;
+      }
+      if (joins || is_late[t - begin]) see(step);
+    }
+    if (loops.size() == 1) return begin + 1;
+
+    absl::flat_hash_set<int> needed;
+    std::vector<int> before, behind;
+    for (int t = end - 1; t > begin; --t) {
+      const Step& step = StepAt(t);
+      const bool joins = std::find(loops.begin(), loops.end(), steps_[t]) != loops.end();
+      const bool is_needed = std::any_of(step.results.begin(), step.results.end(),
+                                         [&](int b) { return needed.contains(b); });
+      if (joins || is_needed) needed.insert(step.operands.begin(), step.operands.end());
+      if (!joins) (is_needed ? before : behind).push_back(steps_[t]);
+    }
+    auto to = std::copy(before.rbegin(), before.rend(), first);
+    to = std::copy(loops.begin(), loops.end(), to);
+    std::copy(behind.rbegin(), behind.rend(), to);
+    if (before.empty()) return begin + static_cast<int>(loops.size());
+    return GatherSmall(begin);  // and the loops when it is their turn
   }
 
   const StepGraph& graph_;

@@ -18,9 +18,8 @@ using backend::LaunchPlan;
 
 // A worker is worth asking for when it can take over this much.
 constexpr double kWorkPerWorkerNs = 10e3;
-// Below these a kernel stays with the caller: handing chunks to a worker that spins costs well
-// under a microsecond; one that has not come yet will hardly come in time for a small kernel.
-constexpr double kShareWithPresentNs = 3e3;
+// As kShareWithPresentNs: a worker that has not come yet will hardly come in time for a small
+// kernel.
 constexpr double kShareWithAbsentNs = 15e3;
 // Chunks are claimed together until a claim is worth this much.
 constexpr double kClaimNs = 1e3;

@@ -61,6 +61,9 @@ class ThreadTeam {
   bool lacks_memory() const;
 
   static constexpr double kSerialCallNs = 20e3;
+  // A kernel below this stays with the caller: handing chunks to a worker that spins costs well
+  // under a microsecond.
+  static constexpr double kShareWithPresentNs = 3e3;
 
  private:
   void RunShared(const backend::HostKernel& kernel, const backend::LaunchPlan& plan,
