@@ -18,10 +18,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(f"{sys.executable} has no numpy, which this needs")
 
-import models
-from cases import CASES, Case, widened
+import models  # noqa: E402, which needs it too, as what follows
+from cases import CASES, Case, widened  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 MODELS = HERE / "models"
