@@ -98,6 +98,7 @@ absl::StatusOr<Node*> StoreFeaturesFirst(Graph& graph, Node* fusion) {
                            ops::GetConvDims(root->operand_shape(0).rank(), root->attrs()));
   const std::string pixels = Digits(dims.spatial);
   if (ops::IsFilterGradient(dims)) return StoreGradient(graph, fusion, "f" + pixels + "b");
+  if (dims.output_feature == 0) return fusion;  // such a gradient, stored so already
   for (int64_t spread : dims.lhs_dilation) {
     if (spread != 1) return StoreFilter(graph, fusion, root, "i" + pixels + "o");
   }
