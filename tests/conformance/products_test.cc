@@ -112,6 +112,14 @@ TEST_F(Products, WithEpilogues_gpu_card) {
   }
 }
 
+// A dense layer on sequences, whose rows are counted in one dimension behind the product.
+TEST_F(Products, WithABiasOfRowsInSeveralDimensions_gpu_card) {
+  FuncBuilder b;
+  Value y = Dot(b, DType::kF32, {{3, 17, 24}, {24, 32}, {{}, {}, {2}, {0}, {}, {}}});
+  b.Return({b.Add(y, b.Parameter(Of(DType::kF32, {32})))});
+  EXPECT_WAYS(CheckAll(b, Tolerance::Relative(1e-6)), gpu::kCublasLtWithBias);
+}
+
 TEST_F(Products, OfNumbersThatAreNone_gpu_card) {
   FuncBuilder b;
   Value y = Dot(b, DType::kF32, kPlain);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "backends/gpu/row_bias.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
@@ -185,30 +186,6 @@ absl::StatusOr<ConvolutionCall> OfConvolution(const Node& node, bool features_fi
   return call;
 }
 
-// `node` is `y`, or `y` with its pixels counted in one dimension.
-bool IsResult(const Node& node, const Node& y) {
-  if (&node == &y) return true;
-  return node.op() == Op::kReshape && node.operand(0).node == &y && node.shape().rank() > 0 &&
-         node.shape().sizes().back() == y.shape().sizes().back();
-}
-
-// The parameter of f32[features] that is added to every pixel of `y`; null: none is.
-const Node* BiasOf(const Node& node, const Node& y) {
-  if (node.op() != Op::kAdd || y.shape().dtype() != DType::kF32) return nullptr;
-  for (int side = 0; side < 2; ++side) {
-    const Node* const spread = node.operand(1 - side).node;
-    if (!IsResult(*node.operand(side).node, y) || spread->op() != Op::kBroadcastInDim) continue;
-    const Node* const bias = spread->operand(0).node;
-    if (bias->op() == Op::kParameter && bias->shape().rank() == 1 &&
-        bias->shape().dtype() == DType::kF32 &&
-        spread->Ints(Attr::dimensions) == Sizes{node.shape().rank() - 1} &&
-        bias->shape().sizes()[0] == y.shape().sizes().back()) {
-      return bias;
-    }
-  }
-  return nullptr;
-}
-
 bool IsZero(const Node& node) {
   if (node.op() == Op::kBroadcastInDim) return IsZero(*node.operand(0).node);
   return node.op() == Op::kConstant && node.attrs().GetLiteral(Attr::value).IsAll(0);
@@ -256,7 +233,7 @@ absl::StatusOr<ConvolutionCall> ConvolutionCall::Of(const Node& fusion, bool tf3
   if (last == root) return call;
   const Node* const under = UnderRelu(*last);
   call.relu = under != nullptr;
-  const Node* const bias = BiasOf(call.relu ? *under : *last, *root);
+  const Node* const bias = RowBias(call.relu ? *under : *last, *root);
   if (bias == nullptr || call.kind != Kind::kForward) {
     return Unimplemented(root->Describe(), ": does not stand alone");
   }
@@ -271,7 +248,7 @@ bool ConvolutionCall::HasFusedEpilogue(const Node& fusion) {
   if (!dims.ok() || KindOf(*dims) != Kind::kForward) return false;
   const Node* const last = fusion.region().outputs()[0].node;
   const Node* const under = UnderRelu(*last);
-  return BiasOf(under == nullptr ? *last : *under, **root) != nullptr;
+  return RowBias(under == nullptr ? *last : *under, **root) != nullptr;
 }
 
 namespace {
