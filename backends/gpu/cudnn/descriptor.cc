@@ -5,8 +5,9 @@
 
 namespace tektite::gpu {
 
-DescriptorSet::~DescriptorSet() {
+void DescriptorSet::Destroy() {
   for (auto it = owned_.rbegin(); it != owned_.rend(); ++it) dnn_.DestroyDescriptor(*it);
+  owned_.clear();
 }
 
 absl::StatusOr<DnnDescriptor> DescriptorSet::Create(DnnNumber kind) {

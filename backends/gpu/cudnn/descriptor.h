@@ -26,7 +26,12 @@ class DescriptorSet {
   explicit DescriptorSet(const Cudnn* dnn) : dnn_(*dnn) {}
   DescriptorSet(const DescriptorSet&) = delete;
   DescriptorSet& operator=(const DescriptorSet&) = delete;
-  ~DescriptorSet();
+  ~DescriptorSet() { Destroy(); }
+
+  // The library may ask the driver to take back what a plan has: the card's context is current.
+  void Destroy();
+  // They stay until the process ends.
+  void Abandon() { owned_.clear(); }
 
   absl::StatusOr<DnnDescriptor> Create(DnnNumber kind);
   // The first error is kept for Finalize.

@@ -71,6 +71,15 @@ PreparedConvolution::PreparedConvolution(std::shared_ptr<ConvolutionLibrary> lib
                                          ConvolutionCall call)
     : library_(std::move(library)), call_(std::move(call)), descriptors_(&library_->dnn()) {}
 
+PreparedConvolution::~PreparedConvolution() {
+  if (!library_->card().takes_back()) {
+    descriptors_.Abandon();
+    return;
+  }
+  const Card::Scope scope(library_->card());
+  descriptors_.Destroy();
+}
+
 absl::StatusOr<std::shared_ptr<const PreparedConvolution>> PreparedConvolution::Create(
     std::shared_ptr<ConvolutionLibrary> library, ConvolutionCall call) {
   TEKTITE_RETURN_IF_ERROR(library->card().status());

@@ -59,6 +59,7 @@ class PreparedConvolution final : public LibraryCall {
   // Unimplemented where the library has no engine for it that keeps our numbers.
   static absl::StatusOr<std::shared_ptr<const PreparedConvolution>> Create(
       std::shared_ptr<ConvolutionLibrary> library, ConvolutionCall call);
+  ~PreparedConvolution() override;
 
   absl::string_view library() const override;
   std::string description() const override { return call_.Write(); }
