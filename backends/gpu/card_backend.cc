@@ -13,8 +13,10 @@
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/codegen/emit_ptx.h"
 #include "backends/gpu/cublaslt/prepared_product.h"
+#include "backends/gpu/cudnn/prepared_convolution.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/driver/driver.h"
+#include "backends/gpu/libraries.h"
 #include "jit/backend/candidates.h"
 #include "jit/base/log.h"
 #include "jit/base/replace_file.h"
@@ -40,10 +42,14 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
       : card_(std::move(card)),
         architecture_(std::move(architecture)),
         assembler_(assembler),
-        hook_(std::move(options.hook)),
-        products_(options.products == nullptr
-                      ? nullptr
-                      : std::make_shared<ProductLibrary>(card_.get(), options.products)) {
+        hook_(std::move(options.hook)) {
+    if (options.products != nullptr) {
+      libraries_.products = std::make_shared<ProductLibrary>(card_.get(), options.products);
+    }
+    if (options.convolutions != nullptr) {
+      libraries_.convolutions =
+          std::make_shared<ConvolutionLibrary>(card_.get(), options.convolutions);
+    }
     options_.shared_bytes = MostSharedBytes(architecture_);
     options_.tf32 = options.tf32;
     target_.cpu = architecture_;
@@ -53,8 +59,8 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
         absl::StrCat("llvm ", LLVM_VERSION_STRING, ", ",
                      assembler_ == nullptr ? absl::StrCat("driver ", card_->driver().version_text())
                                            : assembler_->version());
-    if (products_ != nullptr) {
-      absl::StrAppend(&target_.code_generator, ", cublaslt ", options.products->version_text());
+    if (!libraries_.empty()) {
+      absl::StrAppend(&target_.code_generator, ", ", libraries_.version_text());
     }
   }
 
@@ -66,7 +72,7 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     TEKTITE_RETURN_IF_ERROR(card_->status());
-    if (auto product = MakeProduct(fusion, options.name)) return product;
+    if (auto call = MakeCall(fusion)) return CardKernel::Of(card_, options.name, std::move(call));
     TEKTITE_RETURN_IF_ERROR(card_->status());
     TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, options.name, options_));
     std::vector<const loop::Kernel*> launches = {emitted.kernel.get()};
@@ -94,34 +100,52 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
     }
     std::vector<std::shared_ptr<const backend::Kernel>> kernels;
     for (KernelImage& image : read) {
-      TEKTITE_ASSIGN_OR_RETURN(auto kernel, CardKernel::Create(card_, std::move(image), products_));
+      TEKTITE_ASSIGN_OR_RETURN(auto kernel,
+                               CardKernel::Create(card_, std::move(image), libraries_));
       kernels.push_back(std::move(kernel));
     }
     return kernels;
   }
 
-  bool HasChoices() const override { return products_ != nullptr; }
+  bool HasChoices() const override { return !libraries_.empty(); }
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool) const override {
-    if (products_ == nullptr || !MatrixProduct::OfContraction(fusion).ok()) return {};
-    const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
-    const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
-    return {kOwnWay, has_bias ? kCublasLtWithBias : kCublasLt};
+    if (libraries_.products != nullptr && MatrixProduct::OfContraction(fusion).ok()) {
+      const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
+      const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
+      return {kOwnWay, has_bias ? kCublasLtWithBias : kCublasLt};
+    }
+    if (libraries_.convolutions != nullptr &&
+        ConvolutionCall::OfContraction(fusion, options_.tf32).ok()) {
+      std::vector<std::string> ways = {kOwnWay, kCudnn};
+      // Which the library may turn out not to have.
+      if (ConvolutionCall::HasFusedEpilogue(fusion)) ways.emplace_back(kCudnnFused);
+      return ways;
+    }
+    return {};
   }
-  bool StandsAlone(absl::string_view candidate) const override { return candidate == kCublasLt; }
-  std::string Version() const override {
-    return products_ == nullptr ? "" : absl::StrCat("cublaslt ", products_->lt().version_text());
+  bool StandsAlone(absl::string_view candidate) const override {
+    return candidate == kCublasLt || candidate == kCudnn;
   }
+  bool ReadsFeaturesFirst(absl::string_view candidate) const override {
+    return candidate == kCudnn || candidate == kCudnnFused;
+  }
+  std::string Version() const override { return libraries_.version_text(); }
 
  private:
   // Null: it is for our own code.
-  std::shared_ptr<const backend::Kernel> MakeProduct(const ir::Node& fusion,
-                                                     const std::string& name) const {
+  std::shared_ptr<const LibraryCall> MakeCall(const ir::Node& fusion) const {
     const std::string& way = fusion.String(ir::Attr::target);
-    if (products_ == nullptr || (way != kCublasLt && way != kCublasLtWithBias)) return nullptr;
-    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Of(fusion);
-    if (!product.ok()) return nullptr;
-    auto prepared = PreparedProduct::Create(products_, *product);
-    return prepared.ok() ? CardKernel::Of(card_, name, *std::move(prepared)) : nullptr;
+    if (libraries_.products != nullptr && (way == kCublasLt || way == kCublasLtWithBias)) {
+      const absl::StatusOr<MatrixProduct> product = MatrixProduct::Of(fusion);
+      if (!product.ok()) return nullptr;
+      return PreparedProduct::Create(libraries_.products, *product).value_or(nullptr);
+    }
+    if (libraries_.convolutions != nullptr && (way == kCudnn || way == kCudnnFused)) {
+      const absl::StatusOr<ConvolutionCall> call = ConvolutionCall::Of(fusion, options_.tf32);
+      if (!call.ok()) return nullptr;
+      return PreparedConvolution::Create(libraries_.convolutions, *call).value_or(nullptr);
+    }
+    return nullptr;
   }
 
   const std::shared_ptr<Card> card_;
@@ -129,7 +153,7 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
   const Assembler* const assembler_;
   const CompiledHook hook_;
   EmitOptions options_;
-  const std::shared_ptr<ProductLibrary> products_;  // null: there is no cuBLASLt
+  Libraries libraries_;
   backend::TargetInfo target_;
 };
 
@@ -175,9 +199,14 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
   const int64_t limit = std::min<int64_t>(std::max<int64_t>(flags.device_memory_mb, 0), 1 << 30)
                         << 20;
   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
-  // Opening the library takes 100 ms, and without the tuner nothing asks for it.
-  const CublasLt* const lt = flags.tuning == "auto" ? CublasLt::OfThisMachine() : nullptr;
-  return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), {nullptr, flags.tf32, lt});
+  CardOptions options;
+  options.tf32 = flags.tf32;
+  // Opening a library takes 100 ms, and without the tuner nothing asks for it.
+  if (flags.tuning == "auto") {
+    options.products = CublasLt::OfThisMachine();
+    options.convolutions = Cudnn::OfThisMachine();
+  }
+  return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), std::move(options));
 }
 
 }  // namespace tektite::gpu

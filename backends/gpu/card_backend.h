@@ -5,8 +5,8 @@
 //
 // Kernels are emitted (emit/emitter.h), become PTX and, where an assembler is at hand, a cubin
 // (codegen/device_code.h), and are loaded by the driver (driver/card.h).  Products may be
-// cuBLASLt's where the machine has that library: the tuner measures.  All back ends of a process
-// for the same card and bound on its memory share one Card.
+// cuBLASLt's and convolutions cuDNN's where the machine has these libraries: the tuner measures.
+// All back ends of a process for the same card and bound on its memory share one Card.
 //
 // Reads the flags --device, --device_memory_mb, --tf32 and --tuning.  Unavailable with one line
 // where there is no card or no driver for it; Unimplemented for a card of a generation that no code
@@ -23,6 +23,7 @@
 #include "backends/gpu/codegen/assembler.h"
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/cublaslt/cublaslt.h"
+#include "backends/gpu/cudnn/cudnn.h"
 #include "backends/gpu/driver/card.h"
 #include "backends/gpu/emit/emitter.h"
 #include "jit/backend/backend.h"
@@ -41,6 +42,7 @@ struct CardOptions {
   CompiledHook hook;
   bool tf32 = false;                   // EmitOptions'
   const CublasLt* products = nullptr;  // null: our own kernels alone
+  const Cudnn* convolutions = nullptr;
 };
 
 // `assembler` may be null.
@@ -48,12 +50,14 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
                                                                     const Assembler* assembler,
                                                                     CardOptions options = {});
 
-// The ways to make a contraction's kernel (jit/backend/candidates.h): our own; cuBLASLt, with the
-// epilogue in a kernel of its own; cuBLASLt with a bias.  A kernel that cuBLASLt turns out not to
-// have is made in our own way.
+// The ways to make a contraction's kernel (jit/backend/candidates.h): our own; a library's, with
+// the epilogue in a kernel of its own; a library's with a bias, or a bias and ReLU.  A kernel that
+// a library turns out not to have is made in our own way.
 inline constexpr char kOwnWay[] = "own";
 inline constexpr char kCublasLt[] = "cublaslt";
 inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";
+inline constexpr char kCudnn[] = "cudnn";
+inline constexpr char kCudnnFused[] = "cudnn_fused";
 
 }  // namespace tektite::gpu
 

@@ -22,13 +22,30 @@ class Case:
     jax: str                          # over x0, x1, ... with `jax` and `jnp`
     tolerance: float = 1e-5           # of the largest result
     flops: Callable[..., float] = lambda *sizes: 0.0
+    dtype: str = "f32"                # of the arrays; an array of bf16 is one of V2 in a file
+    own: bool = False                 # our own kernels alone, and no rival
 
     def arrays(self, sizes: tuple[int, ...]) -> list[np.ndarray]:
         random = np.random.default_rng(5)
-        return [random.standard_normal(shape, dtype=np.float32) for shape in self.inputs(*sizes)]
+        return [rounded(random.standard_normal(shape, dtype=np.float32), self.dtype) for shape in self.inputs(*sizes)]
 
     def moved_bytes(self, sizes: tuple[int, ...], result_bytes: int) -> int:
-        return result_bytes + sum(4 * int(np.prod(shape)) for shape in self.inputs(*sizes))
+        element = 4 if self.dtype == "f32" else 2
+        return result_bytes + sum(element * int(np.prod(shape)) for shape in self.inputs(*sizes))
+
+
+def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "bf16":
+        bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+        return ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype(np.uint16).view("V2")
+    return values.astype(np.float16) if dtype == "f16" else values
+
+
+def widened(values: np.ndarray) -> np.ndarray:
+    """As f32, whatever it was in its file."""
+    if values.dtype == np.dtype("V2"):
+        return (np.ascontiguousarray(values).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return values.astype(np.float32)
 
 
 def over_rows(op: str, value: str, rows: int, columns: int, result: str) -> str:
@@ -78,22 +95,127 @@ def column_sums(n: int, m: int) -> str:
             f"  %y: f32[{m}] = reduce(%x) {{dimensions = [0], reducer = \"add\"}}\n  return %y\n}}\n")
 
 
-def product(n: int, k: int, m: int) -> str:
-    return (f"graph @product(%x: f32[{n},{k}], %w: f32[{k},{m}]) -> (f32[{n},{m}]) {{\n"
-            f"  %y: f32[{n},{m}] = dot_general(%x, %w) {{lhs_batch = [], lhs_contracting = [1], rhs_batch = [], "
-            f"rhs_contracting = [0]}}\n  return %y\n}}\n")
+DOT = "{lhs_batch = [], lhs_contracting = [1], rhs_batch = [], rhs_contracting = [0]}"
+
+
+def product_of(t: str) -> Callable[..., str]:
+    return lambda n, k, m: (f"graph @product(%x: {t}[{n},{k}], %w: {t}[{k},{m}]) -> ({t}[{n},{m}]) {{\n"
+                            f"  %y: {t}[{n},{m}] = dot_general(%x, %w) {DOT}\n  return %y\n}}\n")
+
+
+def dense_gelu(n: int, k: int, m: int) -> str:
+    """gelu(x w + b), by the error function."""
+    t = f"bf16[{n},{m}]"
+    constants = "".join(f"""
+  %c{i}: bf16[] = constant() {{value = bf16[]{{{value}}}}}
+  %k{i}: {t} = broadcast_in_dim(%c{i}) {{dimensions = [], shape = ({n}, {m})}}"""
+                        for i, value in enumerate((0.5, 0.70703125, 1)))
+    return f"""graph @dense(%x: bf16[{n},{k}], %w: bf16[{k},{m}], %b: bf16[{m}]) -> ({t}) {{{constants}
+  %p: {t} = dot_general(%x, %w) {DOT}
+  %s: {t} = broadcast_in_dim(%b) {{dimensions = [1], shape = ({n}, {m})}}
+  %h: {t} = add(%p, %s)
+  %r: {t} = mul(%h, %k1)
+  %e: {t} = erf(%r)
+  %o: {t} = add(%e, %k2)
+  %f: {t} = mul(%h, %k0)
+  %y: {t} = mul(%f, %o)
+  return %y
+}}
+"""
+
+
+def attention(h: int, n: int, d: int) -> str:
+    """Of h heads: softmax(q k^T / sqrt(d)) v, the softmax in f32."""
+    t, s, w = f"bf16[{h},{n},{d}]", f"[{h},{n},{n}]", f"f32[{h},{n},{n}]"
+
+    def over_keys(op: str, value: str, result: str) -> str:
+        return f"""
+  %{result}_r: f32[{h},{n}] = reduce({value}) {{dimensions = [2], reducer = "{op}"}}
+  %{result}: {w} = broadcast_in_dim(%{result}_r) {{dimensions = [0, 1], shape = ({h}, {n}, {n})}}"""
+
+    return f"""graph @attention(%q: {t}, %k: {t}, %v: {t}) -> ({t}) {{
+  %p: bf16{s} = dot_general(%q, %k) {{lhs_batch = [0], lhs_contracting = [2], rhs_batch = [0], rhs_contracting = [2]}}
+  %c: f32[] = constant() {{value = f32[]{{{d ** -0.5!r}}}}}
+  %scale: {w} = broadcast_in_dim(%c) {{dimensions = [], shape = ({h}, {n}, {n})}}
+  %wide: {w} = convert(%p) {{dtype = f32}}
+  %l: {w} = mul(%wide, %scale){over_keys("max", "%l", "m")}
+  %d: {w} = sub(%l, %m)
+  %e: {w} = exp(%d){over_keys("add", "%e", "s")}
+  %a: {w} = div(%e, %s)
+  %n: bf16{s} = convert(%a) {{dtype = bf16}}
+  %y: {t} = dot_general(%n, %v) {{lhs_batch = [0], lhs_contracting = [2], rhs_batch = [0], rhs_contracting = [1]}}
+  return %y
+}}
+"""
+
+
+def adam(n: int) -> str:
+    """A step of Adam: the weights, and both moments."""
+    t, values = f"f32[{n}]", {"b": 0.9, "bb": 0.1, "c": 0.999, "cc": 0.001, "r": 0.001, "i": 1e-7}
+    constants = "".join(f"""
+  %{k}0: f32[] = constant() {{value = f32[]{{{value!r}}}}}
+  %{k}: {t} = broadcast_in_dim(%{k}0) {{dimensions = [], shape = ({n})}}""" for k, value in values.items())
+    return f"""graph @adam(%w: {t}, %m: {t}, %v: {t}, %g: {t}) -> ({t}, {t}, {t}) {{{constants}
+  %u: {t} = abs(%v)
+  %m1: {t} = mul(%m, %b)
+  %m2: {t} = mul(%g, %bb)
+  %mm: {t} = add(%m1, %m2)
+  %g2: {t} = mul(%g, %g)
+  %v1: {t} = mul(%u, %c)
+  %v2: {t} = mul(%g2, %cc)
+  %vv: {t} = add(%v1, %v2)
+  %s: {t} = sqrt(%vv)
+  %d: {t} = add(%s, %i)
+  %q: {t} = div(%mm, %d)
+  %step: {t} = mul(%q, %r)
+  %ww: {t} = sub(%w, %step)
+  return %ww, %mm, %vv
+}}
+"""
+
+
+def layer_norm(n: int, m: int) -> str:
+    t = f"f32[{n},{m}]"
+    return f"""graph @norm(%x: {t}) -> ({t}) {{
+  %c0: f32[] = constant() {{value = f32[]{{{m}}}}}
+  %c: {t} = broadcast_in_dim(%c0) {{dimensions = [], shape = ({n}, {m})}}
+  %e0: f32[] = constant() {{value = f32[]{{1e-05}}}}
+  %e: {t} = broadcast_in_dim(%e0) {{dimensions = [], shape = ({n}, {m})}}{over_rows("add", "%x", n, m, "t")}
+  %a: {t} = div(%t, %c)
+  %d: {t} = sub(%x, %a)
+  %q: {t} = mul(%d, %d){over_rows("add", "%q", n, m, "u")}
+  %v: {t} = div(%u, %c)
+  %w: {t} = add(%v, %e)
+  %s: {t} = sqrt(%w)
+  %y: {t} = div(%d, %s)
+  return %y
+}}
+"""
+
+
+def products(name: str, t: str, sizes: tuple[int, int, int], **more) -> Case:
+    return Case(name, product_of(t), lambda n, k, m: [(n, k), (k, m)], (min(sizes[0], 65), 136, 72), sizes, "x0 @ x1",
+                "x0 @ x1", 1e-4 if t == "f32" else 0.01, lambda n, k, m: 2.0 * n * k * m, t, **more)
+
+
+def attentions(name: str, length: int) -> Case:
+    """As many tokens at every length."""
+    sizes = (16 * 16384 // length, length, 128)
+    return Case(name, attention, lambda h, n, d: [(h, n, d)] * 3, (2, 100, 128), sizes,
+                "F.scaled_dot_product_attention(x0[None], x1[None], x2[None])[0]",
+                "jax.nn.dot_product_attention(*(x.transpose(1, 0, 2)[None] for x in (x0, x1, x2)), "
+                "implementation='cudnn')[0].transpose(1, 0, 2)", 0.02, lambda h, n, d: 4.0 * h * n * n * d, "bf16")
 
 
 def layers(n: int, m: int) -> str:
     """relu(relu(x a) b), as softmax: several kernels, and so a recorded run."""
     t, w = f"f32[{n},{m}]", f"f32[{m},{m}]"
-    dot = "{lhs_batch = [], lhs_contracting = [1], rhs_batch = [], rhs_contracting = [0]}"
     return f"""graph @layers(%x: {t}, %a: {w}, %b: {w}) -> ({t}) {{
   %c: f32[] = constant() {{value = f32[]{{0}}}}
   %zero: {t} = broadcast_in_dim(%c) {{dimensions = [], shape = ({n}, {m})}}
-  %p: {t} = dot_general(%x, %a) {dot}
+  %p: {t} = dot_general(%x, %a) {DOT}
   %q: {t} = max(%p, %zero)
-  %r: {t} = dot_general(%q, %b) {dot}
+  %r: {t} = dot_general(%q, %b) {DOT}
   %h: {t} = max(%r, %zero){over_rows("max", "%h", n, m, "m")}
   %d: {t} = sub(%h, %m)
   %e: {t} = exp(%d){over_rows("add", "%e", n, m, "s")}
@@ -112,8 +234,30 @@ CASES = [
          "jax.nn.softmax(x0, 1)"),
     Case("transpose", transpose, lambda n, m: [(n, m)], (300, 177), (8192, 8192), "x0.t().contiguous()", "x0.T + 0"),
     Case("column_sums", column_sums, lambda n, m: [(n, m)], (1000, 133), (65536, 1024), "x0.sum(0)", "x0.sum(0)"),
-    Case("product", product, lambda n, k, m: [(n, k), (k, m)], (65, 130, 67), (4096, 4096, 4096), "x0 @ x1",
-         "x0 @ x1", 1e-4, lambda n, k, m: 2.0 * n * k * m),
+    Case("layer_norm_1k", layer_norm, lambda n, m: [(n, m)], (37, 1000), (65536, 1024), "F.layer_norm(x0, x0.shape[1:])",
+         "(x0 - x0.mean(1, keepdims=True)) / jnp.sqrt(x0.var(1, keepdims=True) + 1e-5)"),
+    Case("layer_norm_16k", layer_norm, lambda n, m: [(n, m)], (5, 16001), (4096, 16384),
+         "F.layer_norm(x0, x0.shape[1:])",
+         "(x0 - x0.mean(1, keepdims=True)) / jnp.sqrt(x0.var(1, keepdims=True) + 1e-5)"),
+    Case("adam", adam, lambda n: [(n,)] * 4, (100_003,), (1 << 25,),
+         "(lambda m, v: (x0 - 0.001 * m / (v.sqrt() + 1e-7), m, v))(0.9 * x1 + 0.1 * x3, "
+         "0.999 * x2.abs() + 0.001 * x3 * x3)",
+         "(lambda m, v: (x0 - 0.001 * m / (jnp.sqrt(v) + 1e-7), m, v))(0.9 * x1 + 0.1 * x3, "
+         "0.999 * jnp.abs(x2) + 0.001 * x3 * x3)"),
+    products("product", "f32", (4096, 4096, 4096)),
+    products("product_bf16", "bf16", (4096, 4096, 4096)),
+    products("product_bf16_own", "bf16", (4096, 4096, 4096), own=True),
+    products("product_bf16_wide", "bf16", (8192, 8192, 4096)),
+    products("product_bf16_8_rows", "bf16", (8, 4096, 4096)),
+    products("product_bf16_64_rows", "bf16", (64, 4096, 4096)),
+    products("product_f16", "f16", (4096, 4096, 4096)),
+    products("product_f16_wide", "f16", (8192, 8192, 4096)),
+    Case("dense_gelu_bf16", dense_gelu, lambda n, k, m: [(n, k), (k, m), (m,)], (65, 136, 72), (4096, 4096, 4096),
+         "F.gelu(x0 @ x1 + x2)", "jax.nn.gelu(x0 @ x1 + x2, approximate=False)", 0.02,
+         lambda n, k, m: 2.0 * n * k * m, "bf16"),
+    attentions("attention_4k", 4096),
+    attentions("attention_8k", 8192),
+    attentions("attention_16k", 16384),
     Case("layers", layers, lambda n, m: [(n, m), (m, m), (m, m)], (33, 64), (1, 1024),
          "torch.softmax(F.relu(F.relu(x0 @ x1) @ x2), 1)",
          "jax.nn.softmax(jax.nn.relu(jax.nn.relu(x0 @ x1) @ x2), 1)", 1e-4, lambda n, m: 4.0 * n * m * m),

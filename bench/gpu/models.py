@@ -1,7 +1,8 @@
 """The whole models that `bench/gpu_acceptance` carries: a folder each, with
 
     program.ir     the graph, as stock TensorFlow has it; its weights are parameters
-    model.json     {"arguments": [...], "tolerance": x}: of each parameter a file, or how it is made from a seed
+    model.json     {"arguments": [...], "tolerance": x}: of each parameter a file, or how it is made from a seed;
+                   "stock": what a call of stock TensorFlow took on the CPU of the machine that wrote it
     goldenN.npy    a sample of result N, as stock TensorFlow computes it
 
 Weights are not carried: both sides make them, bit for bit alike, since numpy never changes RandomState's numbers.
@@ -54,6 +55,11 @@ def difference(model: Path, results: Path) -> float:
             return float("nan")
         worst = max(worst, float(np.abs(got - want).max() / max(float(np.abs(want).max()), 1e-30)))
     return worst
+
+
+def stock(model: Path) -> dict | None:
+    """{"milliseconds": x, "threads": n, "processor": name}"""
+    return json.loads((model / "model.json").read_text()).get("stock")
 
 
 def tolerance(model: Path) -> float:

@@ -4,6 +4,7 @@ JSON.
 The arrays x0.npy, x1.npy, ... of FOLDER lie on the card before the clock starts, and results stay there.  torch is
 torch.compile with max-autotune, jax is jax.jit, both in strict single precision; copy is the card's bandwidth.
 """
+import argparse
 import json
 import statistics
 import sys
@@ -30,12 +31,28 @@ def microseconds(run, wait) -> float:
     return statistics.median(rounds)
 
 
+def in_torch(array: np.ndarray):
+    import torch
+
+    if array.dtype == np.dtype("V2"):
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).cuda()
+    return torch.from_numpy(array).cuda()
+
+
+def in_jax(array: np.ndarray):
+    import jax
+
+    if array.dtype == np.dtype("V2"):
+        return jax.device_put(array.view(np.uint16)).view(jax.numpy.bfloat16)
+    return jax.device_put(array)
+
+
 def with_torch(expression: str, arrays: list) -> dict:
     import torch
     import torch.nn.functional as F
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    given = [torch.from_numpy(array).cuda() for array in arrays]
+    given = [in_torch(array) for array in arrays]
     names = ", ".join(f"x{n}" for n in range(len(given)))
     function = torch.compile(eval(f"lambda {names}: {expression}", {"torch": torch, "F": F}), mode="max-autotune")
     return {"microseconds": microseconds(lambda: function(*given), torch.cuda.synchronize), "version": torch.__version__}
@@ -46,7 +63,7 @@ def with_jax(expression: str, arrays: list) -> dict:
     import jax.numpy as jnp
 
     jax.config.update("jax_default_matmul_precision", "highest")
-    given = [jax.device_put(array) for array in arrays]
+    given = [in_jax(array) for array in arrays]
     names = ", ".join(f"x{n}" for n in range(len(given)))
     function = jax.jit(eval(f"lambda {names}: {expression}", {"jax": jax, "jnp": jnp}))
     last: list = []
@@ -54,7 +71,7 @@ def with_jax(expression: str, arrays: list) -> dict:
     def run() -> None:
         last[:] = [function(*given)]
 
-    return {"microseconds": microseconds(run, lambda: last[0].block_until_ready()), "version": jax.__version__}
+    return {"microseconds": microseconds(run, lambda: jax.block_until_ready(last[0])), "version": jax.__version__}
 
 
 def model_with_torch(name: str) -> dict:
@@ -99,7 +116,17 @@ def copy() -> dict:
 
 
 def main() -> None:
-    engine, expression, folder = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("engine", choices=("torch", "jax", "copy"))
+    parser.add_argument("expression", help="over x0, x1, ..., or `model`")
+    parser.add_argument("folder", help="of the arrays, or the model's name")
+    given = parser.parse_args()
+    engine, expression, folder = given.engine, given.expression, given.folder
+    package = "jax" if engine == "jax" else "torch"
+    try:
+        __import__(package)
+    except ImportError:
+        sys.exit(f"{package} is not installed on this machine")
     if expression == "model":
         return print(json.dumps({"torch": model_with_torch, "jax": model_with_jax}[engine](folder)))
     files = sorted(Path(folder).glob("x*.npy"), key=lambda file: int(file.stem[1:]))

@@ -9,8 +9,16 @@ from __future__ import annotations
 from bench.harness.text_table import table
 
 # Of the card's copy bandwidth, and of torch.compile's speed.
-OF_COPY = {"add": 0.92, "swish": 0.92, "softmax_1k": 0.88, "softmax_16k": 0.88, "transpose": 0.80, "column_sums": 0.80}
-OF_TORCH = {"softmax_1k": 1.0, "softmax_16k": 1.0}
+OF_COPY = {"add": 0.92, "swish": 0.92, "softmax_1k": 0.88, "softmax_16k": 0.88, "layer_norm_1k": 0.88,
+           "layer_norm_16k": 0.88, "adam": 0.88, "transpose": 0.80, "column_sums": 0.80}
+OF_TORCH = {"softmax_1k": 1.0, "softmax_16k": 1.0, "layer_norm_1k": 1.0, "layer_norm_16k": 1.0, "product_bf16": 0.98,
+            "product_bf16_wide": 0.98, "product_f16": 0.98, "product_f16_wide": 0.98}
+# TFLOP/s on an H200.
+TFLOPS = {"product_bf16_own": 600, "attention_4k": 500, "attention_8k": 500, "attention_16k": 500}
+# A kernel's time by another's: at most.
+OF_TIME = {"dense_gelu_bf16": ("product_bf16", 1.03)}
+# A call from the CPU's wheel against stock TensorFlow's on the CPU.
+OF_STOCK = {"bert_base_bs32": 10.0}
 # Models against the better rival: calls of one example, and large batches.
 ONE, LARGE = 1.1, 1.0
 
@@ -79,13 +87,25 @@ def kernels(said: dict, missed: list[str]) -> str:
                  if (took := rival_time(said, name, engine))}
         rows.append([name, f"{m['microseconds']:.1f}", f"{m['gb_per_s']:.0f}",
                      cell(m["gb_per_s"] / copied if copied else None, OF_COPY.get(name), ".0%", f"{name} of copy", missed),
-                     f"{m['tflop_per_s']:.1f}" if m["tflop_per_s"] else "-",
+                     cell(m["tflop_per_s"] or None, TFLOPS.get(name), ".0f", f"{name} TFLOP/s", missed),
                      cell(speed.get("torch"), OF_TORCH.get(name), ".2f", f"{name} / torch", missed),
                      cell(speed.get("jax"), None, ".2f", name, missed)])
     if not rows:
         return ""
-    header = ["kernel", "us", "GB/s", "of copy (bar)", "TFLOP/s", "x torch (bar)", "x jax"]
-    return f"copy: {copied or 0:.0f} GB/s\n{table(header, rows)}"
+    header = ["kernel", "us", "GB/s", "of copy (bar)", "TFLOP/s (bar)", "x torch (bar)", "x jax"]
+    return "\n".join([f"copy: {copied or 0:.0f} GB/s", table(header, rows), *beside(said, missed)])
+
+
+def beside(said: dict, missed: list[str]) -> list[str]:
+    """What an epilogue costs."""
+    lines = []
+    for name, (other, bar) in OF_TIME.items():
+        took, plain = (said["measures"].get(case, {}).get("microseconds") for case in (name, other))
+        if not took or not plain:
+            continue
+        missed += [f"{name} / {other}"] if took / plain > bar else []
+        lines.append(f"{name}: {took / plain:.3f} times {other} (at most {bar}){' !' if took / plain > bar else ''}")
+    return lines
 
 
 def models(said: dict, missed: list[str]) -> str:
@@ -94,7 +114,7 @@ def models(said: dict, missed: list[str]) -> str:
         if not m["ok"]:
             missed.append(name)
         if "median_ms" not in m:
-            rows.append([name, m.get("said", "WRONG"), "", "", "", "", "", ""])
+            rows.append([name, m.get("said", "WRONG"), "", "", "", "", "", "", ""])
             continue
         took = m["median_ms"] * 1e3
         others = {engine: other for engine in ("torch", "jax") if (other := rival_time(said, name, engine))}
@@ -103,7 +123,10 @@ def models(said: dict, missed: list[str]) -> str:
                      f"{m['kernel_microseconds']:.0f}",
                      *(cell(other / took if (other := others.get(engine)) else None, None, ".2f", name, missed)
                        for engine in ("torch", "jax")),
-                     cell(min(others.values()) / took if others else None, bar, ".2f", f"{name} / best rival", missed)])
+                     cell(min(others.values()) / took if others else None, bar, ".2f", f"{name} / best rival", missed),
+                     cell(m["stock"]["milliseconds"] * 1e3 / took if m.get("stock") else None, OF_STOCK.get(name), ".1f",
+                          f"{name} / stock", missed)])
     if not rows:
         return ""
-    return table(["model", "result", "error", "us", "in kernels", "x torch", "x jax", "x best (bar)"], rows)
+    return table(["model", "result", "error", "us", "in kernels", "x torch", "x jax", "x best (bar)",
+                  "x stock on a CPU (bar)"], rows)

@@ -28,6 +28,9 @@ class Candidates {
   virtual bool HasChoices() const { return true; }
   // Whether this way needs the contraction to stand alone (passes/split_epilogue.h).
   virtual bool StandsAlone(absl::string_view candidate) const = 0;
+  // Whether this way needs a convolution's filter stored by features, its channels innermost
+  // (passes/store_features_first.h).
+  virtual bool ReadsFeaturesFirst(absl::string_view candidate) const { return false; }
   // The version of a library: their speed depends on it beside the target.
   virtual std::string Version() const = 0;
 };

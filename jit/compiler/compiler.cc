@@ -191,6 +191,9 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures)
       return tuner_->Choose(node, packs_rhs);
     };
     context.stands_alone = [this](absl::string_view name) { return tuner_->StandsAlone(name); };
+    context.reads_features_first = [this](absl::string_view name) {
+      return tuner_->ReadsFeaturesFirst(name);
+    };
   }
   return context;
 }

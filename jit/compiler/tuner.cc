@@ -20,6 +20,7 @@
 #include "jit/ops/ops.h"
 #include "jit/passes/pipeline.h"
 #include "jit/passes/split_epilogue.h"
+#include "jit/passes/store_features_first.h"
 #include "jit/runtime/host_device.h"
 
 namespace tektite::compiler {
@@ -97,8 +98,9 @@ int64_t Bytes(const Node& fusion) {
 // One candidate, ready to run on memory of its own.
 class Trial {
  public:
-  absl::Status Prepare(const Graph& isolated, const std::string& candidate, bool stands_alone,
-                       backend::Backend& backend, const Flags& flags) {
+  absl::Status Prepare(const Graph& isolated, const std::string& candidate,
+                       const backend::Candidates& ways, backend::Backend& backend,
+                       const Flags& flags) {
     device_ = backend.device();
     if (device_ == nullptr) device_ = std::make_shared<runtime::HostDevice>();
     graph_ = isolated.Clone();
@@ -106,8 +108,11 @@ class Trial {
     for (Node* node : graph_->NodeList()) {
       if (node->op() == Op::kFusion) fusion = node;
     }
-    if (stands_alone) fusion = passes::SplitEpilogue(*graph_, fusion);
+    if (ways.StandsAlone(candidate)) fusion = passes::SplitEpilogue(*graph_, fusion);
     if (fusion == nullptr) return Unimplemented("the contraction does not stand alone");
+    if (ways.ReadsFeaturesFirst(candidate)) {
+      TEKTITE_ASSIGN_OR_RETURN(fusion, passes::StoreFeaturesFirst(*graph_, fusion));
+    }
     fusion->attrs().Set(Attr::target, candidate);
     passes::PassContext context(flags);
     context.rhs_panel_width = [&](const Node& node) { return backend.RhsPanelWidth(node); };
@@ -402,7 +407,7 @@ void Tuner::Measure(const Waiting& job) {
 absl::Status Tuner::Compare(const Waiting& job, const std::vector<std::string>& names,
                             const std::function<bool()>& may_go_on, Result* result) const {
   auto prepare = [&](const std::string& name, Trial* trial) {
-    return trial->Prepare(*job.graph, name, ways_.StandsAlone(name), *backend_, flags_);
+    return trial->Prepare(*job.graph, name, ways_, *backend_, flags_);
   };
   constexpr double kNever = std::numeric_limits<double>::infinity();
   Trial usual;

@@ -66,6 +66,9 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
   // The best attribute `target` of this contraction fusion; empty: none.  Thread-safe.
   std::string Choose(const ir::Node& fusion, bool packs_rhs);
   bool StandsAlone(absl::string_view candidate) const { return ways_.StandsAlone(candidate); }
+  bool ReadsFeaturesFirst(absl::string_view candidate) const {
+    return ways_.ReadsFeaturesFirst(candidate);
+  }
   std::vector<Result> results() const;
   // Something that was asked for is being measured, or waits for it.
   bool IsMeasuring() const;

@@ -5,15 +5,18 @@
 //
 // Before assign_layouts, since the panels that weights are packed into depend on it.  The choice is
 // an attribute of the fusion, and thereby part of the key its kernel is kept under.  A contraction
-// that is chosen to stand alone leaves its epilogue to a fusion of its own.
+// that is chosen to stand alone leaves its epilogue to a fusion of its own, and a filter that has
+// to be stored by features is transposed by one.
 
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/base/status.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/split_epilogue.h"
+#include "jit/passes/store_features_first.h"
 
 namespace tektite::passes {
 namespace {
@@ -46,6 +49,9 @@ absl::StatusOr<bool> ChooseCandidates(Graph& graph, PassContext& context) {
     Node* target = fusion;
     if (context.stands_alone && context.stands_alone(chosen)) target = SplitEpilogue(graph, fusion);
     if (target == nullptr) continue;
+    if (context.reads_features_first && context.reads_features_first(chosen)) {
+      TEKTITE_ASSIGN_OR_RETURN(target, StoreFeaturesFirst(graph, target));
+    }
     target->attrs().Set(Attr::target, chosen);
     changed = true;
   }

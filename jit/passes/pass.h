@@ -45,6 +45,8 @@ struct PassContext {
   std::function<std::string(const ir::Node&, bool packs_rhs)> choose_candidate;
   // backend::Candidates::StandsAlone.
   std::function<bool(absl::string_view candidate)> stands_alone;
+  // backend::Candidates::ReadsFeaturesFirst.
+  std::function<bool(absl::string_view candidate)> reads_features_first;
   // Asked before each pass whether to go on.  Null: always.
   std::function<absl::Status()> checkpoint;
   // Stem of dump file names; the graph's name when empty.

@@ -1,5 +1,6 @@
 """What `bench/gpu_acceptance` takes to a machine with a card: right programs, and a run that says what is wrong."""
 import json
+import math
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ COMMAND = Path(os.environ.get("TEKTITE_COMMAND", ROOT / "build/bin/tektite"))
 THERE = ROOT / "bench/gpu"
 sys.path.insert(0, str(THERE))
 import models  # noqa: E402, a module of the archive, which has no packages
-from cases import CASES, softmax as softmax_program  # noqa: E402
+from cases import CASES, softmax as softmax_program, widened  # noqa: E402
 
 
 def softmax(x):
@@ -27,6 +28,27 @@ def relu(x):
     return np.maximum(x, 0)
 
 
+def norm(x):
+    d = x - x.mean(1, keepdims=True)
+    return d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5)
+
+
+def step_of_adam(w, m, v, g):
+    m, v = 0.9 * m + 0.1 * g, 0.999 * np.abs(v) + 0.001 * g * g
+    return w - 0.001 * m / (np.sqrt(v) + 1e-7)
+
+
+def gelu_of_dense(x, w, b):
+    h = x @ w + b
+    return 0.5 * h * (1 + np.vectorize(math.erf)(h * 0.5 ** 0.5))
+
+
+def attention(q, k, v):
+    scores = q @ k.transpose(0, 2, 1) * q.shape[-1] ** -0.5
+    e = np.exp(scores - scores.max(2, keepdims=True))
+    return e / e.sum(2, keepdims=True) @ v
+
+
 MEANING = {
     "add": lambda x, y: x + y,
     "swish": lambda x: x / (1 + np.exp(-x)),
@@ -34,7 +56,10 @@ MEANING = {
     "softmax_16k": softmax,
     "transpose": lambda x: x.T,
     "column_sums": lambda x: x.sum(0, dtype=np.float64),
-    "product": lambda x, w: x @ w,
+    "layer_norm_1k": norm,
+    "layer_norm_16k": norm,
+    "adam": step_of_adam,
+    "dense_gelu_bf16": gelu_of_dense,
     "layers": lambda x, a, b: softmax(relu(relu(x @ a) @ b)),
 }
 
@@ -92,8 +117,23 @@ def test_programs_compute_what_they_are_called(tmp_path, case):
         np.save(tmp_path / f"x{number}.npy", array)
         words += ["-i", tmp_path / f"x{number}.npy"]
     subprocess.run([COMMAND, "run", tmp_path / "case.ir", "-d", tmp_path, *words], check=True, capture_output=True)
-    got, want = np.load(tmp_path / "out0.npy"), MEANING[case.name](*arrays)
+    meaning = MEANING.get(case.name) or (attention if case.name.startswith("attention") else np.matmul)
+    got, want = widened(np.load(tmp_path / "out0.npy")), meaning(*map(widened, arrays))
     np.testing.assert_allclose(got, want, rtol=0, atol=case.tolerance * np.abs(want).max())
+
+
+@pytest.mark.parametrize("engine, package", [("torch", "torch"), ("jax", "jax"), ("copy", "torch")])
+def test_a_rival_that_is_not_there_is_named_in_one_line(tmp_path, engine, package):
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules['{package}'] = None\n")
+    words = [sys.executable, THERE / "rival.py", engine, "x0 + x0", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{package} is not installed on this machine\n")
+
+
+@pytest.mark.parametrize("script", ["rival.py", "run_there.py"])
+def test_scripts_say_what_they_do(script):
+    done = subprocess.run([sys.executable, THERE / script, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "usage:" in done.stdout and done.stderr == ""
 
 
 def test_a_run_there_says_what_is_wrong(tmp_path):

@@ -1,20 +1,14 @@
 // Products that cuBLASLt computes, against the interpreter: on the stand-ins for the driver and the
 // library, or, where TEKTITE_CONFORMANCE_CARD is the number of a card, on that card by NVIDIA's.
-#include <cstdlib>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "backends/gpu/card_backend.h"
-#include "backends/gpu/driver/card_kernel.h"
-#include "backends/gpu/driver/launch_graphs.h"
+#include "backends/gpu/cublaslt/prepared_product.h"
 #include "gmock/gmock.h"
 #include "jit/backend/candidates.h"
 #include "jit/base/status.h"
-#include "jit/compiler/fuse_leftovers.h"
-#include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
-#include "jit/runtime/executable.h"
-#include "tests/conformance/harness.h"
+#include "tests/conformance/library_ways.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_cublaslt/fake_cublaslt.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
@@ -30,130 +24,21 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Ints = std::vector<int64_t>;
 
-bool IsOnCard() { return std::getenv(kCardVariable) != nullptr; }
-
-class Host : public runtime::CallHost {
- public:
-  runtime::HostPool Pool() override { return {}; }
-  void* Allocate(int, const runtime::TensorType& type) override {
-    memory_.resize(static_cast<size_t>(ir::Product(type.dims)) * ir::DTypeBytes(type.dtype));
-    return memory_.data();
-  }
-  Literal Take(const ir::Shape& shape) const {
-    return Literal::CopyOf(shape.dtype(), shape.sizes(), memory_.data());
-  }
-
- private:
-  std::vector<char> memory_;
-};
-
-// A graph that is compiled with one way to make its contractions.
-struct Compiled {
-  std::unique_ptr<ir::Graph> graph;
-  runtime::KernelMap kernels;
-  std::vector<std::string> candidates;
-  std::string images;  // in words
-
-  std::shared_ptr<runtime::Executable> NewExecutable(backend::Backend& backend) const {
-    auto steps = runtime::StepGraph::Create(*graph, kernels);
-    EXPECT_TRUE(steps.ok()) << steps.status();
-    runtime::Executable::Options options;
-    options.arenas = std::make_shared<runtime::ArenaPool>(backend.device());
-    options.weights = std::make_shared<runtime::WeightStore>(
-        std::make_shared<runtime::MemoryBudget>(int64_t{1} << 30, backend.device()));
-    return runtime::Executable::Create(*std::move(steps), std::move(options));
-  }
-};
-
-class Products : public ::testing::Test {
+class Products : public LibraryWays {
  protected:
-  void SetUp() override {
-    if (IsOnCard()) {
-      Flags flags;
-      flags.device = absl::StrCat("gpu:", std::getenv(kCardVariable));
-      flags.tuning = "auto";
-      backend_ = *gpu::CreateGpuBackend(flags);
-      return;
-    }
-    auto card = gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
-    ASSERT_TRUE(card.ok()) << card.status();
-    card_ = *card;
-    auto lt = gpu::CublasLt::Open(FakeCublasLt::path());
-    ASSERT_TRUE(lt.ok()) << lt.status();
-    backend_ = *gpu::CreateCardBackend(card_, nullptr, {InterpretOnFakeDriver(), false, *lt});
+  Products() : LibraryWays("cuBLASLt") {}
+  absl::StatusOr<gpu::CardOptions> OptionsOnStandIn() override {
+    gpu::CardOptions options;
+    TEKTITE_ASSIGN_OR_RETURN(options.products, gpu::CublasLt::Open(FakeCublasLt::path()));
+    return options;
   }
   void TearDown() override {
+    LibraryWays::TearDown();
     if (IsOnCard()) return;
-    backend_.reset();
-    card_.reset();
     EXPECT_EQ(fake().held_things(), 0);
     fake().reset();
   }
   static const FakeCublasLt& fake() { return FakeCublasLt::Opened(); }
-
-  absl::StatusOr<Compiled> Compile(const ir::Graph& graph, const std::string& candidate) {
-    const Flags flags;
-    Compiled compiled;
-    compiled.graph = graph.Clone();
-    passes::PassContext context(flags);
-    context.evaluate = &reference::Evaluate;
-    const auto& ways = dynamic_cast<const backend::Candidates&>(*backend_);
-    context.stands_alone = [&](absl::string_view name) { return ways.StandsAlone(name); };
-    context.choose_candidate = [&](const ir::Node& node, bool packs_rhs) {
-      compiled.candidates = ways.CandidatesFor(node, packs_rhs);
-      return candidate;
-    };
-    TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*compiled.graph, context));
-    compiler::FuseLeftovers(*compiled.graph);
-    for (ir::Node* node : compiled.graph->NodeList()) {
-      if (node->op() != ir::Op::kFusion) continue;
-      TEKTITE_ASSIGN_OR_RETURN(compiled.kernels[node], backend_->Compile(*node, {"k", ""}));
-      absl::StrAppend(&compiled.images, gpu::DescribeImage(compiled.kernels[node]->Image()), "\n");
-    }
-    return compiled;
-  }
-
-  static absl::StatusOr<Literal> Call(runtime::Executable& executable, const ir::Graph& graph,
-                                      const std::vector<Literal>& inputs) {
-    std::vector<runtime::Argument> arguments;
-    for (const Literal& input : inputs) arguments.push_back({input.raw(), 0});
-    Host host;
-    TEKTITE_RETURN_IF_ERROR(executable.Run(arguments, host));
-    return host.Take(graph.outputs()[0].shape());
-  }
-
-  // Every way; returns the names.
-  std::vector<std::string> CheckAll(const ir::Graph& graph, const std::vector<Literal>& inputs,
-                                    const Tolerance& tolerance) {
-    auto want = reference::Evaluate(graph, inputs);
-    EXPECT_TRUE(want.ok()) << want.status();
-    auto usual = Compile(graph, "");
-    EXPECT_TRUE(usual.ok()) << usual.status();
-    if (!want.ok() || !usual.ok()) return {};
-    EXPECT_THAT(usual->images, Not(HasSubstr("cuBLASLt")));
-    for (const std::string& candidate : usual->candidates) {
-      SCOPED_TRACE(candidate);
-      auto compiled = Compile(graph, candidate);
-      EXPECT_TRUE(compiled.ok()) << compiled.status();
-      if (!compiled.ok()) continue;
-      if (candidate != gpu::kOwnWay) {
-        EXPECT_THAT(compiled->images, HasSubstr("cuBLASLt"));
-      }
-      const auto executable = compiled->NewExecutable(*backend_);
-      auto got = Call(*executable, graph, inputs);
-      EXPECT_TRUE(got.ok()) << got.status() << LastKernelFault();
-      if (got.ok()) {
-        EXPECT_EQ(Difference(*got, want->at(0), tolerance), "");
-      }
-    }
-    return usual->candidates;
-  }
-  std::vector<std::string> CheckAll(FuncBuilder& b, const Tolerance& tolerance) {
-    return CheckAll(*b.graph(), PlainInputs(*b.graph(), 3), tolerance);
-  }
-
-  std::shared_ptr<gpu::Card> card_;
-  std::unique_ptr<backend::Backend> backend_;
 };
 
 Tolerance ToleranceOf(DType dtype) {
@@ -225,6 +110,14 @@ TEST_F(Products, WithEpilogues_gpu_card) {
     c.Return({c.Max(z, c.FullLike(z, 0))});
     EXPECT_WAYS(CheckAll(c, ToleranceOf(dtype)), gpu::kCublasLt);
   }
+}
+
+// A dense layer on sequences, whose rows are counted in one dimension behind the product.
+TEST_F(Products, WithABiasOfRowsInSeveralDimensions_gpu_card) {
+  FuncBuilder b;
+  Value y = Dot(b, DType::kF32, {{3, 17, 24}, {24, 32}, {{}, {}, {2}, {0}, {}, {}}});
+  b.Return({b.Add(y, b.Parameter(Of(DType::kF32, {32})))});
+  EXPECT_WAYS(CheckAll(b, Tolerance::Relative(1e-6)), gpu::kCublasLtWithBias);
 }
 
 TEST_F(Products, OfNumbersThatAreNone_gpu_card) {

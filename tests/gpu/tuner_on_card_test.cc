@@ -1,4 +1,4 @@
-// The choice between our own kernel and cuBLASLt's, by the card's own clock, and what is kept of
+// The choice between our own kernel and a library's, by the card's own clock, and what is kept of
 // it.
 #include "backends/gpu/card_backend.h"
 #include "gmock/gmock.h"
@@ -7,6 +7,7 @@
 #include "jit/compiler/compiler.h"
 #include "tests/cache/testing.h"
 #include "tests/gpu/fake_cublaslt/fake_cublaslt.h"
+#include "tests/gpu/fake_cudnn/fake_cudnn.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 
 namespace tektite::testing {
@@ -30,10 +31,19 @@ graph @f(%x: f32[64,48], %w: f32[48,72]) -> (f32[64,72]) {
 }
 )";
 
+constexpr char kConvolution[] = R"(
+graph @f(%x: f32[2,8,8,16], %w: f32[3,3,16,24] {weight = true}, %b: f32[24]) -> (f32[2,8,8,24]) {
+  %3: f32[2,8,8,24] = convolution(%x, %w) {input_layout = "b01f", kernel_layout = "01io", output_layout = "b01f", strides = [1, 1], low = [1, 1], high = [1, 1]}
+  %4: f32[2,8,8,24] = broadcast_in_dim(%b) {dimensions = [3], shape = (2, 8, 8, 24)}
+  %5: f32[2,8,8,24] = add(%3, %4)
+  return %5
+}
+)";
+
 // A process whose card's kernels compute nothing and take as long as the test says.
 class Process {
  public:
-  explicit Process(const std::string& directory, bool has_cublaslt = true) {
+  explicit Process(const std::string& directory, bool has_libraries = true) {
     FakeDriver::Opened().reset();
     std::vector<std::string> errors;
     compiler::CompilerOptions options;
@@ -42,16 +52,22 @@ class Process {
     disk.directory = directory;
     options.disk = cache::DiskStore::Open(disk);
     auto card = *gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
-    const gpu::CublasLt* const lt =
-        has_cublaslt ? *gpu::CublasLt::Open(FakeCublasLt::path()) : nullptr;
-    options.own_backend = [card, lt] {
-      return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, {nullptr, false, lt});
+    gpu::CardOptions on_card;
+    if (has_libraries) {
+      on_card.products = *gpu::CublasLt::Open(FakeCublasLt::path());
+      on_card.convolutions = *gpu::Cudnn::Open(FakeCudnn::path());
+    }
+    options.own_backend = [card, on_card] {
+      return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, on_card);
     };
     auto compiler = compiler::Compiler::Create(std::move(options));
     EXPECT_TRUE(compiler.ok()) << compiler.status();
     compiler_ = *std::move(compiler);
   }
-  ~Process() { FakeCublasLt::Opened().reset(); }
+  ~Process() {
+    FakeCublasLt::Opened().reset();
+    FakeCudnn::Opened().reset();
+  }
 
   // The names of the kernels.
   std::string Compile(const char* text) {
@@ -137,9 +153,39 @@ TEST(TunerOnCard, AWayThatFailsIsNotTaken) {
   for (const auto& result : process.Results()) EXPECT_NE(result.chosen, gpu::kCublasLt);
 }
 
+// The bias costs a launch where it is not the library's; the filter is a weight.
+TEST(TunerOnCard, ConvolutionsAreTheLibrarysWhereThatGains) {
+  struct Case {
+    double own, library;
+    bool fuses;
+    const char* chosen;
+  };
+  for (const Case& c : {Case{10, 4, true, gpu::kCudnnFused},
+                        {10, 4, false, gpu::kOwnWay},
+                        {10, 30, true, gpu::kOwnWay}}) {
+    cache::TestFolder folder;
+    Process process(folder.path());
+    FakeDriver::Opened().set_launch_microseconds(c.own);
+    FakeCudnn::Opened().set_microseconds(c.library);
+    FakeCudnn::Opened().set_fuses(c.fuses);
+    process.Compile(kConvolution);
+    const auto results = process.Results();
+    ASSERT_EQ(results.size(), 1);
+    EXPECT_EQ(results[0].chosen, c.chosen);
+    ASSERT_EQ(results[0].microseconds.size(), 3);
+    EXPECT_NEAR(results[0].microseconds[0].second, c.own, 0.01);
+    EXPECT_NEAR(results[0].microseconds[1].second, c.library + c.own, 0.01);
+    if (c.fuses) {
+      EXPECT_NEAR(results[0].microseconds[2].second, c.library, 0.01);
+      EXPECT_GT(FakeCudnn::Opened().fused(), 0);
+    }
+    EXPECT_GT(FakeCudnn::Opened().convolutions(), 0);
+  }
+}
+
 TEST(TunerOnCard, WithoutTheLibraryNothingIsMeasured) {
   cache::TestFolder folder;
-  Process process(folder.path(), /*has_cublaslt=*/false);
+  Process process(folder.path(), /*has_libraries=*/false);
   process.Compile(kProduct);
   EXPECT_THAT(process.Results(), IsEmpty());
 }

@@ -54,7 +54,7 @@ RESTRICTED: dict[str, set[str]] = {
 PLAIN_C_HEADER = "runtime_hooks/c_api/tektite.h"
 
 # Lists in the order of one column, counted from 0.
-SORTED_LISTS = {"contents_list.inc": 0, "cublaslt_function_list.inc": 0, "driver_function_list.inc": 0, "fallback_list.inc": 0, "flag_list.inc": 1, "fusion_kind_list.inc": 0, "host_op_list.inc": 0,
+SORTED_LISTS = {"contents_list.inc": 0, "cublaslt_function_list.inc": 0, "cudnn_function_list.inc": 0, "cudnn_number_list.inc": 0, "driver_function_list.inc": 0, "fallback_list.inc": 0, "flag_list.inc": 1, "fusion_kind_list.inc": 0, "host_op_list.inc": 0,
                 "import_list.inc": 0, "reason_list.inc": 0}
 SOURCES = (".h", ".cc", ".inc")
 TEXTS = SOURCES + (".py", ".md", ".txt", ".cmake", ".sh", ".test", ".yml")

@@ -8,45 +8,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/driver/library_paths.h"
 #include "jit/base/status.h"
 
 namespace tektite::gpu {
-namespace {
-
-// The folder that Python packages lie in, where this code is PACKAGE/lib/FILE of one of them.
-std::string PackagesFolder() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&PackagesFolder), &info) == 0) return "";
-  std::string folder = info.dli_fname;
-  for (int level = 0; level < 3; ++level) {
-    const size_t slash = folder.rfind('/');
-    if (slash == std::string::npos) return "";
-    folder.resize(slash);
-  }
-  return folder;
-}
-
-std::vector<std::string> Paths() {
-  std::vector<std::string> paths;
-  const std::string packages = PackagesFolder();
-  for (const char* file : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"}) {
-    paths.emplace_back(file);
-    for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib"}) {
-      paths.push_back(absl::StrCat(folder, "/", file));
-    }
-    if (packages.empty()) continue;
-    for (const char* folder : {"nvidia/cu13/lib", "nvidia/cublas/lib"}) {
-      paths.push_back(absl::StrCat(packages, "/", folder, "/", file));
-    }
-  }
-  return paths;
-}
-
-}  // namespace
-
 const CublasLt* CublasLt::OfThisMachine() {
   static const CublasLt* const found = []() -> const CublasLt* {
-    for (const std::string& path : Paths()) {
+    for (const std::string& path :
+         LibraryPaths({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"},
+                      {"nvidia/cu13/lib", "nvidia/cublas/lib"})) {
       const absl::StatusOr<const CublasLt*> opened = Open(path);
       if (opened.ok()) return *opened;
     }

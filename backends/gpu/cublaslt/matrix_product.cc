@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/row_bias.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
@@ -87,24 +88,6 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
   return product;
 }
 
-// The f32[n] that `node` adds to every row of `dot`; null: it does not.
-const Node* BiasOf(const Node& node, const Node& dot) {
-  if (node.op() != Op::kAdd || dot.shape().dtype() != DType::kF32) return nullptr;
-  if (ops::GetDotDims(dot).rhs_free.size() != 1) return nullptr;
-  for (int side = 0; side < 2; ++side) {
-    const Node* const spread = node.operand(1 - side).node;
-    if (node.operand(side).node != &dot || spread->op() != Op::kBroadcastInDim) continue;
-    const Node* const bias = spread->operand(0).node;
-    const std::vector<int64_t> at = spread->Ints(Attr::dimensions);
-    if (bias->op() == Op::kParameter && bias->shape().rank() == 1 &&
-        bias->shape().dtype() == DType::kF32 && at.size() == 1 && at[0] == dot.shape().rank() - 1 &&
-        bias->shape().sizes()[0] == dot.shape().sizes().back()) {
-      return bias;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 absl::StatusOr<MatrixProduct> MatrixProduct::OfContraction(const Node& fusion) {
@@ -131,7 +114,8 @@ absl::StatusOr<MatrixProduct> MatrixProduct::Of(const Node& fusion) {
   if (region.outputs().size() != 1) return Unimplemented(root->Describe(), ": several results");
   const Node* const last = region.outputs()[0].node;
   if (last == root) return product;
-  const Node* const bias = BiasOf(*last, *root);
+  const bool has_rows = ops::GetDotDims(*root).rhs_free.size() == 1;
+  const Node* const bias = has_rows ? RowBias(*last, *root) : nullptr;
   if (bias == nullptr) return Unimplemented(root->Describe(), ": does not stand alone");
   product.bias = OperandNumber(*bias);
   return product;

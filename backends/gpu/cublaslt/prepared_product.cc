@@ -1,16 +1,15 @@
 #include "backends/gpu/cublaslt/prepared_product.h"
 
+#include <tuple>
 #include <utility>
 
 #include "backends/gpu/driver/card.h"
+#include "backends/gpu/libraries.h"
 #include "jit/backend/memory.h"
 #include "jit/base/status.h"
 
 namespace tektite::gpu {
 namespace {
-
-// Workspaces begin at such addresses; buffers at multiples of backend::kAlignment.
-constexpr int64_t kWorkspaceAlignment = 256;
 
 LtType TypeOf(ir::DType dtype) {
   switch (dtype) {
@@ -125,10 +124,15 @@ absl::Status PreparedProduct::ChooseAlgorithm() {
   }
   TEKTITE_RETURN_IF_ERROR(LtError(proposal.status, "choosing an algorithm"));
   algorithm_ = proposal.algorithm;
-  if (proposal.workspace_bytes > 0) {
-    workspace_bytes_ = static_cast<int64_t>(proposal.workspace_bytes) + kWorkspaceAlignment;
-  }
+  workspace_bytes_ = static_cast<int64_t>(proposal.workspace_bytes);
   return absl::OkStatus();
+}
+
+absl::string_view PreparedProduct::library() const { return kCublasLtLibrary; }
+
+int64_t PreparedProduct::moved_bytes() const {
+  const auto [m, n, k] = std::tuple(product_.m, product_.n, product_.k);
+  return product_.batch * (m * k + k * n + m * n) * ir::DTypeBytes(product_.dtype);
 }
 
 absl::Status PreparedProduct::Tell(absl::Span<const CuAddress> addresses, CuAddress workspace,
@@ -138,12 +142,6 @@ absl::Status PreparedProduct::Tell(absl::Span<const CuAddress> addresses, CuAddr
   const auto at = [&](int buffer) {
     return reinterpret_cast<void*>(addresses[static_cast<size_t>(buffer)]);
   };
-  size_t room = 0;
-  if (workspace_bytes_ > 0) {
-    workspace =
-        static_cast<CuAddress>(RoundUp(static_cast<int64_t>(workspace), kWorkspaceAlignment));
-    room = static_cast<size_t>(workspace_bytes_ - kWorkspaceAlignment);
-  }
   std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
   if (product_.bias != MatrixProduct::kNone) {
     lock.lock();
@@ -154,7 +152,8 @@ absl::Status PreparedProduct::Tell(absl::Span<const CuAddress> addresses, CuAddr
   void* const result = at(product_.operands);
   return LtError(lt.Matmul(handle, operation_, &one, at(product_.rhs), rhs_, at(product_.lhs), lhs_,
                            &zero, result, result_, result, result_, &algorithm_,
-                           reinterpret_cast<void*>(room == 0 ? 0 : workspace), room, stream),
+                           workspace_bytes_ == 0 ? nullptr : Aligned(workspace),
+                           static_cast<size_t>(workspace_bytes_), stream),
                  product_.ToString());
 }
 

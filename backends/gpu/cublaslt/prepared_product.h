@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 #include "absl/types/span.h"
 #include "backends/gpu/cublaslt/cublaslt.h"
 #include "backends/gpu/cublaslt/matrix_product.h"
+#include "backends/gpu/driver/library_call.h"
 
 namespace tektite::gpu {
 
@@ -45,7 +47,7 @@ class ProductLibrary {
   LtHandle handle_ = nullptr;
 };
 
-class PreparedProduct {
+class PreparedProduct final : public LibraryCall {
  public:
   // What Hopper's algorithms ask for at most.
   static constexpr int64_t kMostWorkspace = 32 << 20;
@@ -53,15 +55,16 @@ class PreparedProduct {
   // Unimplemented where the library has no algorithm.
   static absl::StatusOr<std::shared_ptr<const PreparedProduct>> Create(
       std::shared_ptr<ProductLibrary> library, const MatrixProduct& product);
-  ~PreparedProduct();
+  ~PreparedProduct() override;
 
   const MatrixProduct& product() const { return product_; }
-  // Of a launch's scratch; 0: none.
-  int64_t workspace_bytes() const { return workspace_bytes_; }
-  // `addresses`: of the fusion's operands and its result, in the card's memory.  The card's context
-  // is current.
+  absl::string_view library() const override;
+  std::string description() const override { return product_.Write(); }
+  int num_buffers() const override { return product_.operands + 1; }
+  int64_t workspace_bytes() const override { return WithRoomToAlign(workspace_bytes_); }
+  int64_t moved_bytes() const override;
   absl::Status Tell(absl::Span<const CuAddress> addresses, CuAddress workspace,
-                    CuStream stream) const;
+                    CuStream stream) const override;
 
  private:
   PreparedProduct(std::shared_ptr<ProductLibrary> library, const MatrixProduct& product)

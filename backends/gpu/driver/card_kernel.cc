@@ -28,21 +28,18 @@ CardKernel::CardKernel(std::shared_ptr<Card> card, KernelImage image)
 
 std::shared_ptr<const CardKernel> CardKernel::Of(std::shared_ptr<Card> card,
                                                  const std::string& name,
-                                                 std::shared_ptr<const PreparedProduct> product) {
-  std::shared_ptr<CardKernel> kernel(
-      new CardKernel(std::move(card), KernelImage::Of(name, *product)));
-  kernel->product_ = std::move(product);
+                                                 std::shared_ptr<const LibraryCall> call) {
+  std::shared_ptr<CardKernel> kernel(new CardKernel(std::move(card), KernelImage::Of(name, *call)));
+  kernel->call_ = std::move(call);
   return kernel;
 }
 
-absl::StatusOr<std::shared_ptr<const CardKernel>> CardKernel::Create(
-    std::shared_ptr<Card> card, KernelImage image,
-    const std::shared_ptr<ProductLibrary>& products) {
-  if (!image.product.empty()) {
-    if (products == nullptr) return Unimplemented("kernel ", image.name, ": there is no cuBLASLt");
-    TEKTITE_ASSIGN_OR_RETURN(const MatrixProduct product, MatrixProduct::Read(image.product));
-    TEKTITE_ASSIGN_OR_RETURN(auto prepared, PreparedProduct::Create(products, product));
-    return Of(std::move(card), image.name, std::move(prepared));
+absl::StatusOr<std::shared_ptr<const CardKernel>> CardKernel::Create(std::shared_ptr<Card> card,
+                                                                     KernelImage image,
+                                                                     const Libraries& libraries) {
+  if (!image.library.empty()) {
+    TEKTITE_ASSIGN_OR_RETURN(auto call, libraries.Make(image.library, image.call));
+    return Of(std::move(card), image.name, std::move(call));
   }
   std::vector<std::shared_ptr<const CardKernel>> then;
   for (KernelImage& next : image.then) {

@@ -10,7 +10,7 @@
 // A kernel of several launches (emit/phases.h) is a chain: the first launch's kernel owns those
 // that follow, and a stream launches all of them.
 //
-// The image of a product that cuBLASLt computes holds its description instead of code.
+// The image of what a library computes (library_call.h) holds its description instead of code.
 #ifndef TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
 #define TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
 
@@ -24,10 +24,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "backends/gpu/codegen/device_code.h"
-#include "backends/gpu/cublaslt/prepared_product.h"
 #include "backends/gpu/driver/card.h"
+#include "backends/gpu/driver/library_call.h"
 #include "backends/gpu/driver/loaded_code.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/libraries.h"
 #include "jit/backend/kernel.h"
 #include "jit/ir/dim_program.h"
 
@@ -45,13 +46,13 @@ struct KernelImage {
   std::vector<std::pair<int, int>> in_place;
   int resident_blocks = 0;  // of a multiprocessor; 0: not asked yet
   DeviceCode code;
-  std::string product;            // of cuBLASLt, as MatrixProduct writes it; then there is no code
+  std::string library, call;      // LibraryCall's; then there is no code
   std::vector<KernelImage> then;  // launched after it, on the same buffers and scratch
 
   // `codes`: of each launch.
   static KernelImage Of(const ir::Graph& region, const EmittedKernel& emitted,
                         absl::Span<const DeviceCode> codes);
-  static KernelImage Of(const std::string& name, const PreparedProduct& product);
+  static KernelImage Of(const std::string& name, const LibraryCall& call);
   std::string Write() const;
   // InvalidArgument for bytes that are no image.
   static absl::StatusOr<KernelImage> Read(absl::string_view bytes);
@@ -66,21 +67,20 @@ std::string DescribeImage(absl::string_view bytes);
 
 class CardKernel final : public backend::Kernel {
  public:
-  // `products` may be null: then images of products are Unimplemented.
-  static absl::StatusOr<std::shared_ptr<const CardKernel>> Create(
-      std::shared_ptr<Card> card, KernelImage image,
-      const std::shared_ptr<ProductLibrary>& products = nullptr);
+  static absl::StatusOr<std::shared_ptr<const CardKernel>> Create(std::shared_ptr<Card> card,
+                                                                  KernelImage image,
+                                                                  const Libraries& libraries = {});
   static std::shared_ptr<const CardKernel> Of(std::shared_ptr<Card> card, const std::string& name,
-                                              std::shared_ptr<const PreparedProduct> product);
+                                              std::shared_ptr<const LibraryCall> call);
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override;
   bool CanRunInPlace(int operand, int result) const override;
   std::string Image() const override;
 
   const std::string& name() const { return image_.name; }
-  // Null for a product.
+  // Null for a library's.
   const std::shared_ptr<const LoadedCode>& code() const { return code_; }
   // Null for a kernel of ours.
-  const std::shared_ptr<const PreparedProduct>& product() const { return product_; }
+  const std::shared_ptr<const LibraryCall>& call() const { return call_; }
   const Card& card() const { return *card_; }
   int threads() const { return image_.threads; }
   int dynamic_shared_bytes() const { return image_.dynamic_shared_bytes; }
@@ -101,7 +101,7 @@ class CardKernel final : public backend::Kernel {
   const uint64_t number_;
   KernelImage image_;  // without those that follow
   std::shared_ptr<const LoadedCode> code_;
-  std::shared_ptr<const PreparedProduct> product_;
+  std::shared_ptr<const LibraryCall> call_;
   std::vector<std::shared_ptr<const CardKernel>> then_;
 };
 

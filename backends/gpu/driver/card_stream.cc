@@ -63,12 +63,16 @@ void CardStream::Launch(const backend::Kernel& kernel, const backend::LaunchPlan
 
 void CardStream::Tell(const CardKernel& kernel, absl::Span<void* const> buffers,
                       absl::Span<const int64_t> sizes) {
+  // A run of its own is too short to be recorded.
+  const bool is_alone = kernel.call() != nullptr && !kernel.call()->is_recordable();
+  if (is_alone) Flush();
   const int64_t bytes = kernel.frame_words() * static_cast<int64_t>(sizeof(uint64_t));
   if (!HasRoom(bytes)) return;
   std::byte* const frame = rooms_.back()->host + room_used_ + run_.frame_bytes();
   auto* const words = reinterpret_cast<uint64_t*>(frame);
   const int64_t blocks = kernel.FillFrame(buffers, options_.scratch, sizes, words);
   if (blocks > 0) run_.Add(kernel, blocks, words);  // without elements there is nothing to run
+  if (is_alone) Flush();
 }
 
 bool CardStream::HasRoom(int64_t frame_bytes) {

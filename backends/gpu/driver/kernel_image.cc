@@ -48,9 +48,9 @@ KernelImage OfLaunch(const loop::Kernel& kernel, const Dim& moved_bytes, const D
 }
 
 std::string Describe(const KernelImage& image) {
-  if (!image.product.empty()) {
-    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Read(image.product);
-    return absl::StrCat("cuBLASLt: ", product.ok() ? product->ToString() : "an unknown product");
+  if (!image.library.empty()) {
+    const absl::StatusOr<DescribedCall> call = DescribeCall(image.library, image.call);
+    return call.ok() ? call->text : "an unknown call";
   }
   const Resources& r = image.code.cubin.resources;
   std::string text = absl::StrCat(image.threads, " threads a block");
@@ -78,18 +78,16 @@ KernelImage KernelImage::Of(const ir::Graph& region, const EmittedKernel& emitte
   return image;
 }
 
-KernelImage KernelImage::Of(const std::string& name, const PreparedProduct& prepared) {
-  const MatrixProduct& product = prepared.product();
-  const int64_t elements = product.m * product.k + product.k * product.n + product.m * product.n;
+KernelImage KernelImage::Of(const std::string& name, const LibraryCall& call) {
   KernelImage image;
   image.name = name;
   image.blocks = image.launch.Add(Dim(1));
-  image.scratch_bytes = image.launch.Add(Dim(prepared.workspace_bytes()));
-  image.moved_bytes =
-      image.launch.Add(Dim(product.batch) * Dim(elements) * Dim(ir::DTypeBytes(product.dtype)));
-  image.num_buffers = product.operands + 1;
+  image.scratch_bytes = image.launch.Add(Dim(call.workspace_bytes()));
+  image.moved_bytes = image.launch.Add(Dim(call.moved_bytes()));
+  image.num_buffers = call.num_buffers();
   image.threads = 1;
-  image.product = product.Write();
+  image.library = std::string(call.library());
+  image.call = call.description();
   return image;
 }
 
@@ -110,7 +108,8 @@ std::string KernelImage::Write() const {
   for (const auto resource : kResources) w.I64(code.cubin.resources.*resource);
   w.String(code.cubin.bytes);
   w.String(code.ptx);
-  w.String(product);
+  w.String(library);
+  w.String(call);
   w.U64(then.size());
   for (const KernelImage& next : then) w.String(next.Write());
   return w.Take();
@@ -148,7 +147,8 @@ absl::StatusOr<KernelImage> KernelImage::ReadLaunch(absl::string_view bytes, boo
   for (const auto resource : kResources) image.code.cubin.resources.*resource = r.I64();
   image.code.cubin.bytes = std::string(r.String());
   image.code.ptx = std::string(r.String());
-  image.product = std::string(r.String());
+  image.library = std::string(r.String());
+  image.call = std::string(r.String());
   const size_t num_more = r.Count(kLeastBytes);
   // Refused before it is read: bytes that nest must not decide how deep the calls go.
   if (num_more > 0 && !may_have_more) return refusal();
@@ -161,9 +161,9 @@ absl::StatusOr<KernelImage> KernelImage::ReadLaunch(absl::string_view bytes, boo
       image.sizes.num_symbols() != image.launch.num_symbols()) {
     return refusal();
   }
-  if (!image.product.empty()) {
-    const absl::StatusOr<MatrixProduct> product = MatrixProduct::Read(image.product);
-    if (!product.ok() || image.num_buffers != product->operands + 1) return refusal();
+  if (!image.library.empty()) {
+    const absl::StatusOr<DescribedCall> call = DescribeCall(image.library, image.call);
+    if (!call.ok() || image.num_buffers != call->num_buffers) return refusal();
   }
   return image;
 }

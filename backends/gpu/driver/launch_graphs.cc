@@ -12,6 +12,21 @@ namespace {
 // So that a frame's words can be read in pairs.
 constexpr int64_t kFrameAlignment = 16;
 
+// Which of several calls a recording failed at is not known: the library may have noticed nothing.
+bool BlameLibraries(const LaunchGraphs::Run& run) {
+  bool any = false;
+  for (const LaunchGraphs::Run::Step& step : run.steps()) {
+    const auto& call = step.kernel->call();
+    if (call == nullptr) continue;
+    if (call->is_recordable()) {
+      Warn("'", step.kernel->name(), "' of ", call->library(), " is not recorded");
+    }
+    call->DoNotRecord();
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 struct LaunchGraphs::Entry {
@@ -28,7 +43,7 @@ void LaunchGraphs::Run::Add(const CardKernel& kernel, int64_t blocks, const uint
   steps_.push_back({&kernel, blocks, frame_bytes_, {}});
   key_.push_back(kernel.number());
   key_.push_back(static_cast<uint64_t>(blocks));
-  if (kernel.product() != nullptr) {
+  if (kernel.call() != nullptr) {
     steps_.back().addresses.assign(frame, frame + kernel.num_buffers() + 1);
     key_.insert(key_.end(), frame, frame + kernel.num_buffers() + 1);
   }
@@ -101,7 +116,7 @@ std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::TakeKnown(
   const absl::Status status = Record(run, stream, graph.get());
   if (!status.ok()) {
     Destroy(std::move(graph));
-    if (absl::IsInternal(status)) {
+    if (absl::IsInternal(status) && !BlameLibraries(run)) {
       Warn("launches are not recorded: ", status.message());
       cannot_record_.store(true, std::memory_order_relaxed);
     }
@@ -114,7 +129,7 @@ std::unique_ptr<LaunchGraphs::Graph> LaunchGraphs::TakeKnown(
   if (graph->entry->code.empty()) {
     for (const Run::Step& step : run.steps()) {
       graph->entry->code.push_back(step.kernel->code());
-      graph->entry->code.push_back(step.kernel->product());
+      graph->entry->code.push_back(step.kernel->call());
     }
   }
   recorded_.fetch_add(1, std::memory_order_relaxed);
@@ -156,10 +171,10 @@ absl::Status LaunchGraphs::Record(const Run& run, CuStream stream, Graph* graph)
 
 absl::Status LaunchGraphs::Launch(const Run& run, const std::byte* frames, CuStream stream) const {
   for (const Run::Step& step : run.steps()) {
-    if (const auto& product = step.kernel->product()) {
+    if (const auto& call = step.kernel->call()) {
       absl::Span<const CuAddress> addresses = step.addresses;
       TEKTITE_RETURN_IF_ERROR(
-          product->Tell(addresses.first(addresses.size() - 1), addresses.back(), stream));
+          call->Tell(addresses.first(addresses.size() - 1), addresses.back(), stream));
       continue;
     }
     auto frame = reinterpret_cast<CuAddress>(frames + step.frame);

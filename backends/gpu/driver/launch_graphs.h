@@ -10,9 +10,10 @@
 //
 // A run is known by its kernels and their numbers of blocks, so that calls of the same sizes have
 // the same run.  Addresses and sizes stand in the frames, which are data: a graph begins with the
-// copy of its frames to the card, and is never updated.  cuBLASLt's products are recorded with
-// their addresses, which are part of what the run is known by: arenas are used again, so that these
-// seldom change.  A graph has room for frames of its own, so
+// copy of its frames to the card, and is never updated.  What a library launches is
+// recorded with its addresses, which are part of what the run is known by: arenas are used again,
+// so that these seldom change.  A library's call that cannot be recorded is told alone from then
+// on.  A graph has room for frames of its own, so
 // only one stream runs it at a time; calls that overlap have a graph each, up to kMostAtOnce.
 //
 // Recording takes a few hundred microseconds, and begins with a run's third call.  The last
@@ -48,7 +49,8 @@ class LaunchGraphs {
       const CardKernel* kernel;
       int64_t blocks;
       int64_t frame;  // offset of its frame, in bytes
-      // Of a product, which is told them and reads no frame: its buffers, and then its workspace.
+      // Of a library's call, which is told them and reads no frame: its buffers, then its
+      // workspace.
       std::vector<CuAddress> addresses;
     };
     // `frame`: the words that FillFrame has filled.
@@ -57,7 +59,7 @@ class LaunchGraphs {
     bool empty() const { return steps_.empty(); }
     const std::vector<Step>& steps() const { return steps_; }
     int64_t frame_bytes() const { return frame_bytes_; }
-    // Equal for runs of the same kernels and blocks, and of the same addresses of products.
+    // Equal for runs of the same kernels and blocks, and of the same addresses of libraries' calls.
     const std::vector<uint64_t>& key() const { return key_; }
 
    private:
