@@ -183,7 +183,8 @@ class Printer {
     } else if (instr.code == Code::kStore || instr.code == Code::kScatter) {
       absl::StrAppend(&text, " ", TypeText(instr.operands[2].type()));
     } else if (instr.code == Code::kPrefetch || instr.code == Code::kCopyAsync ||
-               instr.code == Code::kTileLoad || instr.code == Code::kTileStore) {
+               instr.code == Code::kCopyTensor || instr.code == Code::kTileLoad ||
+               instr.code == Code::kTileStore) {
       absl::StrAppend(&text, " ", ir::DTypeName(instr.access));
     }
     if (!instr.operands.empty()) absl::StrAppend(&text, " ", Operands(instr.operands));

@@ -210,6 +210,18 @@ TEST(InterpreterWarpgroup, ProductsOfEveryLayout) {
   }
 }
 
+TEST(InterpreterWarpgroup, TextNamesRolesAndMaps) {
+  const std::string text = Make({false, true, Mistake::kNone})->ToString();
+  for (const char* part :
+       {"map 0 of buffer 0: sizes 296 64 1, strides 296 18944, box 64 64 1",
+        "map 1 of buffer 1: sizes 128 296 1", "roles of 128 threads, registers 40 and 232 {",
+        "} and {", "init_signal shared+49152, 0; 1", "acquire_tensor map 1",
+        "copy_tensor f16 shared+0", "begin_product f32x4 shared+0", "wait_for_products f32x4",
+        "warp_barrier"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
 TEST(InterpreterWarpgroup, EveryMistakeIsReported) {
   const std::pair<Mistake, const char*> mistakes[] = {
       {Mistake::kDoesNotAcquire, "which this thread has not acquired"},
