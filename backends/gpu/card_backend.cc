@@ -15,6 +15,7 @@
 #include "backends/gpu/cublaslt/prepared_product.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/driver/driver.h"
+#include "backends/gpu/emit/warpgroup_contraction.h"
 #include "jit/backend/candidates.h"
 #include "jit/base/log.h"
 #include "jit/base/replace_file.h"
@@ -23,6 +24,11 @@
 
 namespace tektite::gpu {
 namespace {
+
+// What has instructions for warpgroups, and the first driver that assembles all of them, the fence
+// for tensor maps in a card's memory (PTX 8.3) among them.
+constexpr absl::string_view kWarpgroupArchitecture = "sm_90a";
+constexpr int kVersionOfTensorFences = 12030;
 
 void Dump(const std::string& directory, const loop::Kernel& kernel, const DeviceCode& code) {
   const std::string path = absl::StrCat(directory, "/", kernel.name());
@@ -46,6 +52,11 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
                       : std::make_shared<ProductLibrary>(card_.get(), options.products)) {
     options_.shared_bytes = MostSharedBytes(architecture_);
     options_.tf32 = options.tf32;
+    if (architecture_ == kWarpgroupArchitecture &&
+        card_->driver().version() >= kVersionOfTensorFences) {
+      options_.warpgroups = options.warpgroups;
+    }
+    options_.multiprocessors = card_->multiprocessors();
     target_.cpu = architecture_;
     // Not for the code: whose kernels are faster, the host's or the card's, is kept under it, too.
     target_.features = card_->model();
@@ -100,12 +111,19 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
     return kernels;
   }
 
-  bool HasChoices() const override { return products_ != nullptr; }
+  bool HasChoices() const override {
+    return products_ != nullptr || options_.warpgroups != Warpgroups::kNever;
+  }
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool) const override {
-    if (products_ == nullptr || !MatrixProduct::OfContraction(fusion).ok()) return {};
-    const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
-    const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
-    return {kOwnWay, has_bias ? kCublasLtWithBias : kCublasLt};
+    std::vector<std::string> ways = {kOwnWay};
+    for (std::string& way : OtherWays(fusion, options_)) ways.push_back(std::move(way));
+    if (products_ != nullptr && MatrixProduct::OfContraction(fusion).ok()) {
+      const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
+      const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
+      ways.emplace_back(has_bias ? kCublasLtWithBias : kCublasLt);
+    }
+    if (ways.size() < 2) ways.clear();
+    return ways;
   }
   bool StandsAlone(absl::string_view candidate) const override { return candidate == kCublasLt; }
   std::string Version() const override {

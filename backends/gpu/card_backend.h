@@ -39,8 +39,9 @@ using CompiledHook = std::function<void(const ir::Node& fusion, EmittedKernel em
 
 struct CardOptions {
   CompiledHook hook;
-  bool tf32 = false;                   // EmitOptions'
-  const CublasLt* products = nullptr;  // null: our own kernels alone
+  bool tf32 = false;                                // EmitOptions'
+  const CublasLt* products = nullptr;               // null: our own kernels alone
+  Warpgroups warpgroups = Warpgroups::kWhereLarge;  // EmitOptions', where the card has them
 };
 
 // `assembler` may be null.
@@ -48,8 +49,9 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
                                                                     const Assembler* assembler,
                                                                     CardOptions options = {});
 
-// The ways to make a contraction's kernel (jit/backend/candidates.h): our own; cuBLASLt, with the
-// epilogue in a kernel of its own; cuBLASLt with a bias.  A kernel that cuBLASLt turns out not to
+// The ways to make a contraction's kernel (jit/backend/candidates.h): our own, by the rule or by
+// name (emit/warpgroup_contraction.h); cuBLASLt, with the epilogue in a kernel of its own; cuBLASLt
+// with a bias.  A kernel that cuBLASLt turns out not to
 // have is made in our own way.
 inline constexpr char kOwnWay[] = "own";
 inline constexpr char kCublasLt[] = "cublaslt";
