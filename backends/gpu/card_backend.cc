@@ -16,6 +16,7 @@
 #include "backends/gpu/cudnn/prepared_convolution.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/driver/driver.h"
+#include "backends/gpu/emit/warpgroup_contraction.h"
 #include "backends/gpu/libraries.h"
 #include "jit/backend/candidates.h"
 #include "jit/base/log.h"
@@ -25,6 +26,11 @@
 
 namespace tektite::gpu {
 namespace {
+
+// What has instructions for warpgroups, and the first driver that assembles all of them, the fence
+// for tensor maps in a card's memory (PTX 8.3) among them.
+constexpr absl::string_view kWarpgroupArchitecture = "sm_90a";
+constexpr int kVersionOfTensorFences = 12030;
 
 void Dump(const std::string& directory, const loop::Kernel& kernel, const DeviceCode& code) {
   const std::string path = absl::StrCat(directory, "/", kernel.name());
@@ -52,6 +58,11 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
     }
     options_.shared_bytes = MostSharedBytes(architecture_);
     options_.tf32 = options.tf32;
+    if (architecture_ == kWarpgroupArchitecture &&
+        card_->driver().version() >= kVersionOfTensorFences) {
+      options_.warpgroups = options.warpgroups;
+    }
+    options_.multiprocessors = card_->multiprocessors();
     target_.cpu = architecture_;
     // Not for the code: whose kernels are faster, the host's or the card's, is kept under it, too.
     target_.features = card_->model();
@@ -107,21 +118,24 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
     return kernels;
   }
 
-  bool HasChoices() const override { return !libraries_.empty(); }
+  bool HasChoices() const override {
+    return !libraries_.empty() || options_.warpgroups != Warpgroups::kNever;
+  }
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool) const override {
+    std::vector<std::string> ways = {kOwnWay};
+    for (std::string& way : OtherWays(fusion, options_)) ways.push_back(std::move(way));
     if (libraries_.products != nullptr && MatrixProduct::OfContraction(fusion).ok()) {
       const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
       const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
-      return {kOwnWay, has_bias ? kCublasLtWithBias : kCublasLt};
-    }
-    if (libraries_.convolutions != nullptr &&
-        ConvolutionCall::OfContraction(fusion, options_.tf32).ok()) {
-      std::vector<std::string> ways = {kOwnWay, kCudnn};
+      ways.emplace_back(has_bias ? kCublasLtWithBias : kCublasLt);
+    } else if (libraries_.convolutions != nullptr &&
+               ConvolutionCall::OfContraction(fusion, options_.tf32).ok()) {
+      ways.emplace_back(kCudnn);
       // Which the library may turn out not to have.
       if (ConvolutionCall::HasFusedEpilogue(fusion)) ways.emplace_back(kCudnnFused);
-      return ways;
     }
-    return {};
+    if (ways.size() < 2) ways.clear();
+    return ways;
   }
   bool StandsAlone(absl::string_view candidate) const override {
     return candidate == kCublasLt || candidate == kCudnn;

@@ -43,6 +43,7 @@ struct CardOptions {
   bool tf32 = false;                   // EmitOptions'
   const CublasLt* products = nullptr;  // null: our own kernels alone
   const Cudnn* convolutions = nullptr;
+  Warpgroups warpgroups = Warpgroups::kWhereLarge;  // EmitOptions', where the card has them
 };
 
 // `assembler` may be null.
@@ -50,9 +51,10 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
                                                                     const Assembler* assembler,
                                                                     CardOptions options = {});
 
-// The ways to make a contraction's kernel (jit/backend/candidates.h): our own; a library's, with
-// the epilogue in a kernel of its own; a library's with a bias, or a bias and ReLU.  A kernel that
-// a library turns out not to have is made in our own way.
+// The ways to make a contraction's kernel (jit/backend/candidates.h): our own, by the rule or by
+// name (emit/warpgroup_contraction.h); a library's, with the epilogue in a kernel of its own; a
+// library's with a bias, or a bias and ReLU.  A kernel that a library turns out not to have is made
+// in our own way.
 inline constexpr char kOwnWay[] = "own";
 inline constexpr char kCublasLt[] = "cublaslt";
 inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";

@@ -48,9 +48,9 @@ struct Instr {
   int64_t immediate = 0;
   absl::InlinedVector<Type, 1> results;
   absl::InlinedVector<Value, 3> operands;
-  std::vector<int> lanes;      // kShuffle, kTileConfigure, kTileMultiply
-  Block* body = nullptr;       // kFor, kIf
-  Block* otherwise = nullptr;  // kIf
+  std::vector<int> lanes;      // kShuffle, kRoles, kTileConfigure, kTileMultiply
+  Block* body = nullptr;       // kFor, kIf, kRoles
+  Block* otherwise = nullptr;  // kIf, kRoles
 };
 
 struct Block {

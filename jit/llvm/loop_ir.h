@@ -38,6 +38,10 @@
 // barrier, all of a warp an exchange, none behind a condition on which they differ.  Two threads
 // without a barrier between them must not touch the same byte, unless both read.
 //
+// On sm_90a there is more (warpgroup.h): threads in two roles that run side by side, signals that
+// they wait for, boxes of tensors that are copied in the background, and products of matrices in
+// shared memory that a warpgroup of four warps begins together and waits for later.
+//
 // Constants are folded while building (scalar s64 and bool), so emitters need no special cases for
 // loops of known length; a For over an empty constant range disappears, one trip is inlined.
 #ifndef TEKTITE_JIT_LLVM_LOOP_IR_H_
@@ -48,6 +52,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -111,6 +116,17 @@ struct Block;
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kMostThreads = 1024;  // of a block
 
+// A buffer as the copy engine of sm_90a sees it: boxes of it are copied to shared memory, and what
+// of a box lies outside is zero.  All lists begin with the innermost dimension.  A row of the box
+// has 128 bytes, and its chunks of 16 change places as SwizzledByte (warpgroup.h) has it.
+struct TensorMap {
+  int buffer = 0;
+  std::vector<ir::Dim> sizes;  // in elements; three of them
+  std::vector<ir::Dim>
+      strides;           // in elements, of all dimensions but the first: whole chunks of 16 bytes
+  std::vector<int> box;  // elements in each dimension, at most 256
+};
+
 // How a device runs a kernel.
 struct Launch {
   int threads = 0;           // of a block: whole warps; 0: a kernel of the host
@@ -134,6 +150,8 @@ class Kernel {
   ir::Dim scratch_bytes = 0;
   Launch launch;
   bool is_for_device() const { return launch.threads > 0; }
+  // What copy_tensor copies from: read-only buffers.
+  std::vector<TensorMap> tensor_maps;
   // From the symbols' values to the table that Builder::Size reads.
   ir::DimProgram sizes;
 
@@ -164,7 +182,8 @@ class Builder {
   // A pointer into the worker's scratch, 64-byte aligned, for `elements` of `dtype`.  Belongs at
   // the beginning, outside of every loop.
   Value AllocateScratch(DType dtype, const ir::Dim& elements);
-  // A pointer into the block's shared memory, 16-byte aligned.
+  // A pointer into the block's shared memory, 16-byte aligned; what comes first is 1024-byte
+  // aligned in kernels with tensor maps.
   Value AllocateShared(DType dtype, int64_t elements);
 
   // ---- constants ----
@@ -238,6 +257,43 @@ class Builder {
                  Value condition = {});
   void CommitCopies();
   void WaitForCopies(int under_way);
+
+  // ---- roles, signals, copies of tensors and products of warpgroups: sm_90a alone (warpgroup.h)
+  // ---- The block's first `threads` threads run `first` while the others run `second`; both are
+  // whole warpgroups, and meet behind.  `registers`: of a thread in either role, multiples of 8.
+  // Inside there are no barriers of the block.
+  void Roles(int threads, std::pair<int, int> registers, const std::function<void()>& first,
+             const std::function<void()>& second);
+  // What a warp's threads wrote before it all of them see after it.
+  void WarpBarrier();
+  // A signal is 8 bytes of shared memory, an s64 of the pointer's, that counts arrivals and bytes.
+  // Where there have been `arrivals`, and all bytes are there that these announced, a phase ends
+  // and the next one begins; phases are numbered from 0.  One thread makes it, before a barrier.
+  void InitSignal(Value signals, Value index, int arrivals);
+  // `bytes` (s64) are announced before: copies of tensors that report to the signal.
+  void Arrive(Value signals, Value index, Value bytes = {});
+  // Waits while the phase that is under way has the parity (s64, 0 or 1).  What came before the
+  // arrivals of the one that has ended is seen after it.
+  void WaitForSignal(Value signals, Value index, Value parity);
+  // The thread sees what the host wrote of a tensor map: once, before it copies.
+  void AcquireTensor(int map);
+  // A box of a tensor to shared memory, at a multiple of 1024 bytes, in the background: its bytes
+  // report to the signal.  `place`: of its first element in the tensor, s64, innermost first.
+  // Nobody may touch the destination until it has waited for the signal.
+  void CopyTensor(Value to, Value to_index, int map, absl::Span<const Value> place, Value signals,
+                  Value signal);
+  // sums + a x b in the background: a is 64 x 64, b 64 x n, of f16 or bf16 in shared memory as
+  // SharedPlace has it; n is 8 times the number of sums, which have 4 lanes of f32.  All threads of
+  // a role come here together.  Nobody may write to a and b, and no other instruction may read the
+  // sums, until WaitForProducts has returned them.
+  struct SharedMatrix {
+    Value index;              // of its beginning, a multiple of 1024 bytes
+    bool transposed = false;  // rows lie across k
+  };
+  std::vector<Value> BeginProduct(Value shared, DType dtype, const SharedMatrix& a,
+                                  const SharedMatrix& b, absl::Span<const Value> sums);
+  // Until at most `under_way` of the role's products have not ended.
+  std::vector<Value> WaitForProducts(int under_way, absl::Span<const Value> sums);
 
   // ---- pairs of bf16 and matrix tiles of a CPU (TargetInfo says which the machine has) ----
   // Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a and b hold pairs of bf16 as s32, the

@@ -109,6 +109,14 @@ class Lowering {
         TEKTITE_RETURN_IF_ERROR(LowerFor(*instr));
       } else if (instr->code == Code::kIf) {
         TEKTITE_RETURN_IF_ERROR(LowerIf(*instr));
+      } else if (instr->code == Code::kRoles) {
+        TEKTITE_RETURN_IF_ERROR(LowerRoles(*instr));
+      } else if (IsWarpgroupCode(instr->code)) {
+        int result = 0;
+        for (llvm::Value* v :
+             LowerWarpgroup(c_, *instr, [&](int i) { return Operand(*instr, i); })) {
+          Set(*instr, result++, v);
+        }
       } else if (IsMatrixCode(instr->code)) {
         int result = 0;
         for (llvm::Value* v : LowerMatrix(c_, *instr, [&](int i) { return Operand(*instr, i); })) {
@@ -128,6 +136,22 @@ class Lowering {
   static bool IsMatrixCode(Code code) {
     return code == Code::kCommitCopies || code == Code::kCopyAsync || code == Code::kLoadMatrices ||
            code == Code::kWaitForCopies || code == Code::kWarpMultiply;
+  }
+
+  static bool IsWarpgroupCode(Code code) {
+    switch (code) {
+      case Code::kAcquireTensor:
+      case Code::kArrive:
+      case Code::kBeginProduct:
+      case Code::kCopyTensor:
+      case Code::kInitSignal:
+      case Code::kWaitForProducts:
+      case Code::kWaitForSignal:
+      case Code::kWarpBarrier:
+        return true;
+      default:
+        return false;
+    }
   }
 
   static bool IsTileCode(Code code) {
@@ -209,6 +233,26 @@ class Lowering {
       phi->addIncoming(Get(instr.otherwise->results[i]), otherwise_end);
       Set(instr, static_cast<int>(i), phi);
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status LowerRoles(const Instr& instr) {
+    llvm::LLVMContext& context = b_.getContext();
+    auto* first = llvm::BasicBlock::Create(context, "first_role", body_);
+    auto* second = llvm::BasicBlock::Create(context, "second_role", body_);
+    auto* next = llvm::BasicBlock::Create(context, "end_of_roles", body_);
+    Block::Arena& arena = *kernel_.body().arena;
+    llvm::Value* thread = Leaf(*arena.Leaf(Code::kThreadIndex, Type(), 0));
+    b_.CreateCondBr(b_.CreateICmpULT(thread, b_.getInt64(static_cast<uint64_t>(instr.immediate))),
+                    first, second);
+    for (const bool is_first : {true, false}) {
+      b_.SetInsertPoint(is_first ? first : second);
+      const int own = instr.lanes[is_first ? 0 : 1], other = instr.lanes[is_first ? 1 : 0];
+      LowerRegisters(c_, own, /*more=*/own > other);
+      TEKTITE_RETURN_IF_ERROR(LowerBlock(is_first ? *instr.body : *instr.otherwise));
+      b_.CreateBr(next);
+    }
+    b_.SetInsertPoint(next);
     return absl::OkStatus();
   }
 

@@ -5,8 +5,8 @@
 // and of one for a device (a module for nvptx64)
 //   ptx_kernel void name(const uint64_t* frame)
 // where the frame, in the device's memory, holds the buffers' addresses, the scratch's, and then
-// the table of sizes (FrameWords).  So what changes from call to call is data, and a recorded
-// launch never has to be updated.
+// the table of sizes (FrameWords); tensor maps lie behind it (TensorMapsAt).  So what changes from
+// call to call is data, and a recorded launch never has to be updated.
 //
 // The only rooms that include LLVM headers are jit/llvm and backends/.
 #ifndef TEKTITE_JIT_LLVM_LOWER_H_
@@ -29,8 +29,10 @@ struct LowerOptions {
   bool has_fma = true;
 };
 
-// 8-byte words of the frame of a kernel for a device.
+// 8-byte words of the frame of a kernel for a device, without tensor maps.
 int FrameWords(const Kernel& kernel);
+// Where in the frame, which begins at a multiple of a map's bytes, the tensor maps lie: in bytes.
+int64_t TensorMapsAt(const Kernel& kernel);
 // Bytes of shared memory that a launch of such a kernel asks for.  A module cannot declare more
 // than 48 KiB; of a kernel that needs no more the module declares all of it, and a launch asks for
 // none.

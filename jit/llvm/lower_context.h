@@ -75,6 +75,12 @@ using OperandOf = std::function<llvm::Value*(int)>;
 std::vector<llvm::Value*> LowerMatrix(LowerContext& c, const Instr& instr,
                                       const OperandOf& operand);
 
+// ---- lower_warpgroup.cc: of sm_90a; a value for each result ----
+std::vector<llvm::Value*> LowerWarpgroup(LowerContext& c, const Instr& instr,
+                                         const OperandOf& operand);
+// What a thread of a role has from here on.
+void LowerRegisters(LowerContext& c, int registers, bool more);
+
 // ---- lower_tile.cc: of a CPU ----
 llvm::Value* LowerDotPairs(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums);
 void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand);

@@ -4,6 +4,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "jit/llvm/lower_context.h"
+#include "jit/llvm/warpgroup.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace tektite::loop {
@@ -12,6 +13,8 @@ namespace {
 
 constexpr int64_t kMostBlocks = int64_t{1} << 31;
 constexpr uint64_t kSharedAlignment = 16;
+// What is swizzled repeats after so many bytes.
+constexpr uint64_t kSwizzledAlignment = kSwizzledBytes;
 constexpr int64_t kMostDeclaredShared = int64_t{48} << 10;
 
 class DeviceFrame final : public Frame {
@@ -96,7 +99,8 @@ class DeviceFrame final : public Frame {
           is_declared ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage,
           is_declared ? llvm::PoisonValue::get(type) : nullptr, "shared_memory", nullptr,
           llvm::GlobalValue::NotThreadLocal, kSharedSpace);
-      shared_->setAlignment(llvm::Align(kSharedAlignment));
+      shared_->setAlignment(
+          llvm::Align(kernel_.tensor_maps.empty() ? kSharedAlignment : kSwizzledAlignment));
     }
     return shared_;
   }

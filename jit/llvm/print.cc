@@ -34,6 +34,7 @@ class Printer {
                                                         b.may_alias ? " may_alias" : "");
                                       }),
                         ") scratch ", kernel_.scratch_bytes.ToString(), LaunchText(), " {\n");
+    for (size_t i = 0; i < kernel_.tensor_maps.size(); ++i) PrintTensorMap(i);
     PrintBlock(kernel_.body(), 1);
     absl::StrAppend(&out_, "}\n");
     return std::move(out_);
@@ -93,6 +94,15 @@ class Printer {
                         " shared ", launch.shared_bytes, " resident ", launch.resident_threads);
   }
 
+  void PrintTensorMap(size_t number) {
+    const TensorMap& map = kernel_.tensor_maps[number];
+    const auto dims = [](std::string* s, const ir::Dim& d) { absl::StrAppend(s, d.ToString()); };
+    Line(1, absl::StrCat("map ", number, " of buffer ", map.buffer, ": sizes ",
+                         absl::StrJoin(map.sizes, " ", dims), ", strides ",
+                         absl::StrJoin(map.strides, " ", dims), ", box ",
+                         absl::StrJoin(map.box, " ")));
+  }
+
   std::string Operands(absl::Span<const Value> values) {
     return absl::StrJoin(values, ", ",
                          [this](std::string* s, Value v) { absl::StrAppend(s, Operand(v)); });
@@ -143,6 +153,13 @@ class Printer {
         PrintFor(*instr, depth);
       } else if (instr->code == Code::kIf) {
         PrintIf(*instr, depth);
+      } else if (instr->code == Code::kRoles) {
+        Line(depth, absl::StrCat("roles of ", instr->immediate, " threads, registers ",
+                                 absl::StrJoin(instr->lanes, " and "), " {"));
+        PrintBlock(*instr->body, depth + 1);
+        Line(depth, "} and {");
+        PrintBlock(*instr->otherwise, depth + 1);
+        Line(depth, "}");
       } else {
         PrintPlain(*instr, depth);
       }
@@ -166,7 +183,8 @@ class Printer {
     } else if (instr.code == Code::kStore || instr.code == Code::kScatter) {
       absl::StrAppend(&text, " ", TypeText(instr.operands[2].type()));
     } else if (instr.code == Code::kPrefetch || instr.code == Code::kCopyAsync ||
-               instr.code == Code::kTileLoad || instr.code == Code::kTileStore) {
+               instr.code == Code::kCopyTensor || instr.code == Code::kTileLoad ||
+               instr.code == Code::kTileStore) {
       absl::StrAppend(&text, " ", ir::DTypeName(instr.access));
     }
     if (!instr.operands.empty()) absl::StrAppend(&text, " ", Operands(instr.operands));
@@ -177,6 +195,13 @@ class Printer {
       absl::StrAppend(&text, ", transposed");
     }
     if (instr.code == Code::kWaitForCopies) absl::StrAppend(&text, " ", instr.immediate);
+    if (instr.code == Code::kWaitForProducts || instr.code == Code::kInitSignal ||
+        instr.code == Code::kBeginProduct) {
+      absl::StrAppend(&text, "; ", instr.immediate);
+    }
+    if (instr.code == Code::kAcquireTensor || instr.code == Code::kCopyTensor) {
+      absl::StrAppend(&text, instr.operands.empty() ? " " : ", ", "map ", instr.immediate);
+    }
     if (instr.code == Code::kExtractLane || instr.code == Code::kInsertLane) {
       absl::StrAppend(&text, ", lane ", instr.immediate);
     }

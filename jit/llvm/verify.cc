@@ -3,6 +3,7 @@
 #include "jit/base/status.h"
 #include "jit/llvm/alignment.h"
 #include "jit/llvm/instr.h"
+#include "jit/llvm/verify_warpgroup.h"
 #include "jit/llvm/warp_matrix.h"
 
 namespace tektite::loop {
@@ -71,10 +72,19 @@ class Verifier {
           return Error(instr, CodeName(code), " in a kernel of a device");
         }
         return absl::OkStatus();
+      case Code::kAcquireTensor:
+      case Code::kArrive:
       case Code::kBarrier:
+      case Code::kBeginProduct:
       case Code::kCommitCopies:
       case Code::kCopyAsync:
+      case Code::kCopyTensor:
+      case Code::kInitSignal:
       case Code::kLoadMatrices:
+      case Code::kRoles:
+      case Code::kWaitForProducts:
+      case Code::kWaitForSignal:
+      case Code::kWarpBarrier:
       case Code::kWaitForCopies:
       case Code::kWarpMultiply:
       case Code::kBlockCount:
@@ -343,6 +353,21 @@ class Verifier {
         return CheckLoadMatrices(instr);
       case Code::kWarpMultiply:
         return CheckMatrix(instr);
+      case Code::kAcquireTensor:
+      case Code::kArrive:
+      case Code::kBeginProduct:
+      case Code::kCopyTensor:
+      case Code::kInitSignal:
+      case Code::kRoles:
+      case Code::kWaitForProducts:
+      case Code::kWaitForSignal:
+      case Code::kWarpBarrier: {
+        const std::string fault = WarpgroupFault(kernel_, instr);
+        if (!fault.empty()) return Error(instr, fault);
+        if (instr.code != Code::kRoles) return absl::OkStatus();
+        TEKTITE_RETURN_IF_ERROR(CheckBlock(*instr.body));
+        return CheckBlock(*instr.otherwise);
+      }
       case Code::kDotPairs:
         return CheckDotPairs(instr);
       case Code::kTileConfigure:
@@ -437,6 +462,10 @@ absl::Status Verify(const Kernel& kernel) {
   const int threads = kernel.launch.threads;
   if (threads % kWarpThreads != 0 || threads < 0 || threads > kMostThreads) {
     return Internal("kernel ", kernel.name(), ": blocks of ", threads, " threads");
+  }
+  for (const TensorMap& map : kernel.tensor_maps) {
+    const std::string fault = TensorMapFault(kernel, map);
+    if (!fault.empty()) return Internal("kernel ", kernel.name(), ": ", fault);
   }
   return Verifier(kernel).CheckBlock(kernel.body());
 }

@@ -11,20 +11,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "backends/gpu/card_backend.h"
-#include "backends/gpu/gpu_backend.h"
 #include "gmock/gmock.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "jit/compiler/backend_list.h"
 #include "jit/ops/ops.h"
 #include "jit/runtime/executable.h"
+#include "tests/conformance/gpu_targets.h"
 #include "tests/conformance/oracle.h"
 #include "tests/conformance/symbolic.h"
-#include "tests/gpu/assembly_check.h"
-#include "tests/gpu/card_interpreter.h"
-#include "tests/gpu/fake_driver/fake_driver.h"
-#include "tests/gpu/interpreting.h"
 #include "tests/island/island.h"
 #include "tests/runtime/test_pool.h"
 
@@ -179,29 +174,6 @@ absl::StatusOr<SizedCase> CaseAt(const ir::Graph& fixed, const std::vector<Liter
   return out;
 }
 
-// Of all kernels for GPUs; says at the end what it has seen.
-AssemblyCheck& SharedAssemblyCheck() {
-  static auto& check = *new AssemblyCheck(gpu::Assembler::OfThisMachine());
-  return check;
-}
-class AssemblySummary final : public ::testing::Environment {
-  void TearDown() override { std::fputs(SharedAssemblyCheck().Summary().c_str(), stdout); }
-};
-const auto* const kAssemblySummary = ::testing::AddGlobalTestEnvironment(new AssemblySummary);
-
-std::unique_ptr<backend::Backend> CreateBackendOfCard(bool tf32) {
-  if (const char* number = std::getenv(kCardVariable)) {
-    Flags flags;
-    flags.device = absl::StrCat("gpu:", number);
-    flags.tf32 = tf32;
-    return *gpu::CreateGpuBackend(flags);
-  }
-  // Without an assembler: that kernels assemble is seen on the interpreted GPU.
-  static auto& card =
-      *new std::shared_ptr<gpu::Card>(*gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0));
-  return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, {InterpretOnFakeDriver(), tf32});
-}
-
 }  // namespace
 
 const std::vector<ConformanceTarget>& ConformanceTargets() {
@@ -277,21 +249,17 @@ void ConformanceTest::TearDown() {
       << "TEKTITE_GPU_REFUSED(" << name << ", " << refused_ << ")";
 }
 
-compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32) {
+compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32, bool warpgroups) {
   static auto& compilers = *new std::map<std::string, std::unique_ptr<compiler::Compiler>>;
-  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, tf32)];
+  auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, tf32, warpgroups)];
   if (compiler == nullptr) {
     compiler::CompilerOptions options;
     if (GetParam().backend == kIsland) {
       options.own_backend = [] { return std::make_unique<IslandBackend>(); };
     } else if (GetParam().backend == kGpu) {
-      options.own_backend = [tf32] {
-        gpu::EmitOptions how;
-        how.tf32 = tf32;
-        return gpu::CreateInterpretedGpu(CompileForHost, SharedAssemblyCheck().function(), how);
-      };
+      options.own_backend = [=] { return CreateCheckedGpu(tf32, warpgroups); };
     } else if (GetParam().backend == kGpuCard) {
-      options.own_backend = [tf32] { return CreateBackendOfCard(tf32); };
+      options.own_backend = [=] { return CreateBackendOfCard(tf32, warpgroups); };
     } else {
       options.backend = GetParam().backend;
     }
@@ -313,7 +281,7 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32) {
 
 absl::StatusOr<std::shared_ptr<runtime::Executable>> ConformanceTest::Compile(
     const ir::Graph& graph, const std::string& variant, const CompileOptions& options) {
-  compiler::Compiler& compiler = CompilerFor(options.fuse, options.tf32);
+  compiler::Compiler& compiler = CompilerFor(options);
   const int64_t host_side = compiler.counters().host_side_kernels;
   compiler::CompileJob job;
   job.cluster = "conformance";
@@ -326,7 +294,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> ConformanceTest::Compile(
 
 absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
     const ir::Graph& graph, const std::vector<Literal>& inputs, const CompileOptions& options) {
-  compiler::Compiler& compiler = CompilerFor(options.fuse, options.tf32);
+  compiler::Compiler& compiler = CompilerFor(options);
   const int64_t interpreted = compiler.counters().interpreted_kernels;
   TEKTITE_ASSIGN_OR_RETURN(auto executable, Compile(graph, "shape0", options));
   if (!options.may_interpret && compiler.counters().interpreted_kernels != interpreted) {
@@ -423,7 +391,7 @@ void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeV
                                  const Tolerance& tolerance, const CompileOptions& options,
                                  const std::vector<Literal>* first_inputs) {
   if (is_device()) return CheckSizesOfCalls(graph, sizes, tolerance, options);
-  KernelRunner runner(&CompilerFor(options.fuse, options.tf32), GetParam().backend);
+  KernelRunner runner(&CompilerFor(options), GetParam().backend);
   const absl::Status status = runner.Compile(graph);
   ASSERT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
   if (options.must_be_symbolic) {

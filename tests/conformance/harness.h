@@ -81,6 +81,7 @@ struct CompileOptions {
   bool symbolic = true;           // also as code for every size
   bool must_be_symbolic = false;  // and none of that may be left to the interpreter
   bool tf32 = false;              // with --tf32
+  bool warpgroups = false;        // for GPUs: all products that fit, by wgmma
 };
 
 class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
@@ -110,7 +111,10 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   void Check(ops::FuncBuilder& b, const Tolerance& tolerance = {},
              const CompileOptions& options = {});
 
-  compiler::Compiler& CompilerFor(bool fuse, bool tf32 = false);
+  compiler::Compiler& CompilerFor(bool fuse, bool tf32 = false, bool warpgroups = false);
+  compiler::Compiler& CompilerFor(const CompileOptions& options) {
+    return CompilerFor(options.fuse, options.tf32, options.warpgroups);
+  }
   // Counts what the GPU has no kernels for.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(const ir::Graph& graph,
                                                                const std::string& variant,

@@ -260,7 +260,9 @@ TEST_F(Products, AMachineWithoutTheLibraryHasNoWays) {
               HasSubstr("no cuBLASLt: "));
   EXPECT_THAT(std::string(gpu::CublasLt::Open(FakeDriver::path()).status().message()),
               HasSubstr(" has no function cublasLtCreate"));
-  auto without = gpu::CreateCardBackend(card_, nullptr);
+  gpu::CardOptions options;
+  options.warpgroups = gpu::Warpgroups::kNever;
+  auto without = gpu::CreateCardBackend(card_, nullptr, std::move(options));
   EXPECT_FALSE(dynamic_cast<const backend::Candidates&>(**without).HasChoices());
 }
 

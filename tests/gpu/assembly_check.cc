@@ -60,9 +60,10 @@ absl::Status AssemblyCheck::Check(const ir::Node& fusion, const loop::Kernel& ke
     const size_t phase = kernel.name().find("_phase");
     const int number =
         seen_[kind + (phase == std::string::npos ? "" : kernel.name().substr(phase))]++;
-    const bool has_matrices = absl::StrContains(text, loop::CodeName(loop::Code::kWarpMultiply));
+    const bool has_matrices = absl::StrContains(text, loop::CodeName(loop::Code::kWarpMultiply)) ||
+                              !kernel.tensor_maps.empty();
     if (!has_matrices && number % OneOf(fusion.fusion_kind()) != 0) return absl::OkStatus();
-    for_all = number % kSample == 0;
+    for_all = number % kSample == 0 && kernel.tensor_maps.empty();
   }
   TEKTITE_RETURN_IF_ERROR(CheckFor(kArchitecture, kind, kernel));
   if (!for_all) return absl::OkStatus();
@@ -91,6 +92,9 @@ absl::Status AssemblyCheck::CheckFor(const std::string& architecture, const std:
                     r.registers, " registers)\n", kernel.ToString());
   };
   if (r.spilled_bytes() > 0) return fault("bytes of spilled registers", r.spilled_bytes());
+  if (!r.warning.empty()) {
+    return Internal("kernel ", kernel.name(), " for ", architecture, ": ", r.warning);
+  }
   if (r.stack_bytes > 0) return fault("bytes of stack", r.stack_bytes);
   if (r.registers > kAllRegisters / kernel.launch.resident_threads)
     return fault("registers", r.registers);

@@ -6,9 +6,10 @@
 //   check.Summary();       // kernels, time, registers
 //
 // Equal kernels are assembled once: each for sm_90a, and one of kSample of a kind for all
-// generations.  Of contractions only every other one is assembled at all, and all with matrix
-// instructions; of windows and single ops one of eight; of those with several launches, one of
-// eight of each launch. Without an assembler there is PTX alone.  Thread-safe.
+// generations that have its instructions.  Of contractions only every other one is assembled at
+// all, and all with matrix instructions; of windows and single ops one of eight; of those with
+// several launches, one of eight of each launch. Without an assembler there is PTX alone.
+// Thread-safe.
 #ifndef TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 #define TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/interpreter/interpreted_kernel.h"
 #include "jit/base/bytes.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 #include "tests/gpu/interpreting.h"
@@ -31,6 +33,7 @@ struct Known {
   ir::DimProgram launch;     // at these places of its table:
   std::vector<int> buffers;  // their bytes
   int blocks = 0, scratch_bytes = 0;
+  std::vector<gpu::TensorImage> tensors;
 };
 
 using Candidates = std::vector<std::shared_ptr<const Known>>;
@@ -47,6 +50,42 @@ struct Registry {
     return registry;
   }
 };
+
+// Whether the tensor maps in a frame, behind `words` of them, are of the buffers and sizes there.
+absl::Status CheckTensors(const Known& known, const FakeLaunch& launch, size_t words,
+                          absl::Span<const int64_t> planned) {
+  constexpr size_t kMapBytes = sizeof(gpu::CuTensorMap);
+  const size_t begin = RoundUp(static_cast<int64_t>(words * sizeof(uint64_t)), kMapBytes);
+  if (known.tensors.empty()) return absl::OkStatus();
+  if (begin + known.tensors.size() * kMapBytes > launch.frame_bytes ||
+      reinterpret_cast<uintptr_t>(launch.frame) % kMapBytes != 0) {
+    return Internal("no place for tensor maps");
+  }
+  const auto* maps = reinterpret_cast<const std::byte*>(launch.frame) + begin;
+  for (const gpu::TensorImage& image : known.tensors) {
+    FakeTensor tensor;
+    std::memcpy(&tensor, maps, sizeof(tensor));
+    maps += kMapBytes;
+    const auto size = [&](int place) {
+      return static_cast<uint64_t>(planned[static_cast<size_t>(place)]);
+    };
+    if (size(image.sizes[0]) * size(image.sizes[1]) * size(image.sizes[2]) == 0) continue;
+    bool is_same =
+        tensor.address == launch.frame[image.buffer] &&
+        tensor.type == (image.dtype == ir::DType::kF16 ? gpu::kCuTensorF16 : gpu::kCuTensorBF16);
+    for (size_t i = 0; i < 3; ++i) {
+      is_same = is_same && tensor.sizes[i] == size(image.sizes[i]) &&
+                tensor.box[i] == static_cast<uint32_t>(image.box[i]);
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      is_same = is_same &&
+                tensor.strides[i] ==
+                    size(image.strides[i]) * static_cast<uint64_t>(ir::DTypeBytes(image.dtype));
+    }
+    if (!is_same) return Internal("the tensor map of buffer ", image.buffer, " is of another one");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Run(const Known& known, const FakeLaunch& launch) {
   const FakeDriver& fake = FakeDriver::Opened();
@@ -69,6 +108,7 @@ absl::Status Run(const Known& known, const FakeLaunch& launch) {
     return absl::NotFoundError(
         absl::StrCat(launch.blocks, " blocks of ", launch.threads, " threads"));
   }
+  TEKTITE_RETURN_IF_ERROR(CheckTensors(known, launch, num_buffers + 1 + num_sizes, planned));
   std::vector<gpu::DeviceBuffer> buffers;
   for (size_t i = 0; i < num_buffers; ++i) {
     const int64_t bytes = planned[static_cast<size_t>(known.buffers[i])];
@@ -121,6 +161,7 @@ std::shared_ptr<Known> FactsOf(const ir::Graph& region, const gpu::KernelImage& 
   known->launch = image.launch;
   known->blocks = image.blocks;
   known->scratch_bytes = image.scratch_bytes;
+  known->tensors = image.tensors;
   const auto add = [&](const ir::Shape& shape) {
     known->buffers.push_back(
         known->launch.Add(shape.NumElements() * ir::Dim(ir::DTypeBytes(shape.dtype()))));

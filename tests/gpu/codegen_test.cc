@@ -128,6 +128,12 @@ TEST(Resources, AreReadFromALog) {
   EXPECT_EQ(resources->spill_store_bytes, 12);
   EXPECT_EQ(resources->spill_load_bytes, 16);
   EXPECT_EQ(resources->spilled_bytes(), 28);
+  EXPECT_EQ(resources->warning, "");
+  const auto slow = ParseResources(
+      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+      "serialized due to insufficient register resources\nptxas info    : Used 168 registers\n");
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_THAT(slow->warning, HasSubstr("are serialized"));
   EXPECT_FALSE(ParseResources("").ok());
   EXPECT_FALSE(ParseResources("many registers").ok());
 }

@@ -53,6 +53,15 @@ static_assert(int{kCuErrorLogBytes} == int{CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES});
 static_assert(kCuNonBlockingStream == unsigned{CU_STREAM_NON_BLOCKING});
 static_assert(kCuEventWithoutTiming == unsigned{CU_EVENT_DISABLE_TIMING});
 
+static_assert(int{kCuTensorF16} == int{CU_TENSOR_MAP_DATA_TYPE_FLOAT16});
+static_assert(int{kCuTensorBF16} == int{CU_TENSOR_MAP_DATA_TYPE_BFLOAT16});
+static_assert(int{kCuNoInterleave} == int{CU_TENSOR_MAP_INTERLEAVE_NONE});
+static_assert(int{kCuSwizzle128} == int{CU_TENSOR_MAP_SWIZZLE_128B});
+static_assert(int{kCuPromotion256} == int{CU_TENSOR_MAP_L2_PROMOTION_L2_256B});
+static_assert(int{kCuFillZero} == int{CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE});
+static_assert(sizeof(CuTensorMap) == sizeof(CUtensorMap));
+static_assert(alignof(CuTensorMap) == alignof(CUtensorMap));
+
 static_assert(sizeof(CuMemoryPoolProperties) == sizeof(CUmemPoolProps));
 static_assert(offsetof(CuMemoryPoolProperties, handle_types) ==
               offsetof(CUmemPoolProps, handleTypes));

@@ -144,6 +144,31 @@ TEST(TunerOnCard, TheEpilogueCounts) {
   EXPECT_NEAR(results[0].microseconds[1].second, 14, 0.01);
 }
 
+// Tiles of our own are ways, too.
+TEST(TunerOnCard, TilesOfWarpgroupsAreMeasured) {
+  constexpr char kHalves[] = R"(
+graph @f(%x: bf16[64,64], %w: bf16[64,64]) -> (bf16[64,64]) {
+  %2: bf16[64,64] = dot_general(%x, %w) {lhs_contracting = [1], rhs_contracting = [0]}
+  return %2
+}
+)";
+  for (const bool has_cublaslt : {true, false}) {
+    cache::TestFolder folder;
+    Process process(folder.path(), has_cublaslt);
+    FakeDriver::Opened().set_launch_microseconds(10);
+    FakeCublasLt::Opened().set_microseconds(30);
+    process.Compile(kHalves);
+    const auto results = process.Results();
+    ASSERT_EQ(results.size(), 1);
+    EXPECT_EQ(results[0].chosen, gpu::kOwnWay);
+    std::vector<std::string> ways;
+    for (const auto& [way, microseconds] : results[0].microseconds) ways.push_back(way);
+    std::vector<std::string> expected = {gpu::kOwnWay, "wgmma_128x128", "wgmma_128x256"};
+    if (has_cublaslt) expected.emplace_back(gpu::kCublasLt);
+    EXPECT_EQ(ways, expected);
+  }
+}
+
 TEST(TunerOnCard, AWayThatFailsIsNotTaken) {
   cache::TestFolder folder;
   Process process(folder.path());

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -63,6 +64,11 @@ absl::StatusOr<Resources> ParseResources(absl::string_view log) {
   NumberBefore(log, "bytes stack frame", &r.stack_bytes);
   NumberBefore(log, "bytes spill stores", &r.spill_store_bytes);
   NumberBefore(log, "bytes spill loads", &r.spill_load_bytes);
+  for (absl::string_view line : absl::StrSplit(log, '\n')) {
+    const bool warns =
+        absl::StrContains(line, "Potential Performance Loss") || absl::StrContains(line, "warning");
+    if (warns && r.warning.empty()) r.warning = std::string(absl::StripAsciiWhitespace(line));
+  }
   return r;
 }
 

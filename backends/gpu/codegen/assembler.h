@@ -26,6 +26,7 @@ struct Resources {
   int64_t constant_bytes = 0;  // in all constant banks
   int64_t stack_bytes = 0;     // of a thread, in the card's memory
   int64_t spill_store_bytes = 0, spill_load_bytes = 0;
+  std::string warning;  // the first one: "... wgmma.mma_async instructions are serialized ..."
   int64_t spilled_bytes() const { return spill_store_bytes + spill_load_bytes; }
 };
 

@@ -44,7 +44,13 @@ void InitializeTarget() {
   });
 }
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(absl::string_view architecture) {
+// What kernels with tensor maps need: a generation, and a version of PTX that has the fence for
+// maps in a card's memory.
+constexpr absl::string_view kTensorArchitecture = "sm_90a";
+constexpr absl::string_view kTensorFeatures = "+ptx83";
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(absl::string_view architecture,
+                                                                 absl::string_view features) {
   if (std::none_of(std::begin(kCapabilities), std::end(kCapabilities),
                    [&](const Capability& c) { return c.architecture == architecture; })) {
     return Unimplemented("no code is made for GPUs of architecture '", architecture, "'");
@@ -56,15 +62,17 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(absl::string_vi
   if (target == nullptr) return Internal("LLVM has no target ", triple.str(), ": ", error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, llvm::StringRef(architecture.data(), architecture.size()),
-                                  "", options, std::nullopt));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, llvm::StringRef(architecture.data(), architecture.size()),
+      llvm::StringRef(features.data(), features.size()), options, std::nullopt));
   if (machine == nullptr) return Internal("LLVM makes no code for ", architecture);
   return machine;
 }
 
 absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel, absl::string_view architecture) {
-  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(architecture));
+  TEKTITE_ASSIGN_OR_RETURN(
+      std::unique_ptr<llvm::TargetMachine> machine,
+      MakeMachine(architecture, kernel.tensor_maps.empty() ? "" : kTensorFeatures));
   llvm::LLVMContext context;
   loop::CatchDiagnostics(&context);
   llvm::Module module(kernel.name(), context);
@@ -109,6 +117,11 @@ absl::StatusOr<std::string> EmitPtx(const loop::Kernel& kernel, absl::string_vie
       most > 0 && kernel.launch.shared_bytes > most) {
     return Unimplemented("kernel ", kernel.name(), ": ", kernel.launch.shared_bytes,
                          " bytes of shared memory; a block has ", most, " on ", architecture);
+  }
+  if (!kernel.tensor_maps.empty() && architecture != kTensorArchitecture) {
+    return Unimplemented("kernel ", kernel.name(),
+                         ": copies of tensors and products of warpgroups ", "are made for ",
+                         kTensorArchitecture, ", not for ", architecture);
   }
   absl::StatusOr<std::string> ptx = Internal("not run");
   const absl::Status fatal =

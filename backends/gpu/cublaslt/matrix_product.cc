@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/emit/matrix_layout.h"
 #include "backends/gpu/row_bias.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
@@ -26,27 +27,10 @@ bool IsOfferedType(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
-bool CountsUp(const std::vector<int64_t>& dims, int64_t from) {
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] != from + static_cast<int64_t>(i)) return false;
-  }
-  return true;
-}
-
 int64_t SizeOf(const ir::Shape& shape, const std::vector<int64_t>& dims) {
   int64_t size = 1;
   for (int64_t d : dims) size *= shape.sizes()[static_cast<size_t>(d)];
   return size;
-}
-
-// Whether [batch, rest, summed] or [batch, summed, rest] is how the operand is stored; sets
-// `summed_first`.
-bool IsMatrix(int64_t rank, const std::vector<int64_t>& batch, const std::vector<int64_t>& summed,
-              bool* summed_first) {
-  const auto first = static_cast<int64_t>(batch.size());
-  if (!CountsUp(batch, 0)) return false;
-  *summed_first = CountsUp(summed, first);
-  return *summed_first || CountsUp(summed, rank - static_cast<int64_t>(summed.size()));
 }
 
 int OperandNumber(const Node& parameter) { return static_cast<int>(parameter.Int(Attr::index)); }
@@ -71,8 +55,9 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
     rhs_summed.push_back(r);
   }
   bool rhs_summed_first = false;
-  if (pairs.empty() || !IsMatrix(lhs.rank(), dims.lhs_batch, lhs_summed, &product.lhs_transposed) ||
-      !IsMatrix(rhs.rank(), dims.rhs_batch, rhs_summed, &rhs_summed_first)) {
+  if (pairs.empty() ||
+      !IsRowOfMatrices(lhs.rank(), dims.lhs_batch, lhs_summed, &product.lhs_transposed) ||
+      !IsRowOfMatrices(rhs.rank(), dims.rhs_batch, rhs_summed, &rhs_summed_first)) {
     return Unimplemented(dot.Describe(), ": operands are no matrices in a row");
   }
   // A matrix of one row or column is stored in both ways; what is summed comes last in lhs.

@@ -4,6 +4,8 @@
 #include <atomic>
 
 #include "absl/container/fixed_array.h"
+#include "absl/strings/str_cat.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::gpu {
@@ -92,14 +94,55 @@ bool CardKernel::CanRunInPlace(int operand, int result) const {
   return std::find(pairs.begin(), pairs.end(), std::pair(operand, result)) != pairs.end();
 }
 
-int64_t CardKernel::FillFrame(absl::Span<void* const> buffers, const void* scratch,
-                              absl::Span<const int64_t> sizes, uint64_t* words) const {
+int CardKernel::tensors_at() const {
+  constexpr int kWords = sizeof(CuTensorMap) / sizeof(uint64_t);
+  const int words = image_.num_buffers + 1 + image_.sizes.table_size();
+  return CeilDiv(words, kWords) * kWords;
+}
+
+int CardKernel::frame_words() const {
+  if (image_.tensors.empty()) return image_.num_buffers + 1 + image_.sizes.table_size();
+  constexpr int kWords = sizeof(CuTensorMap) / sizeof(uint64_t);
+  return tensors_at() + kWords * static_cast<int>(image_.tensors.size());
+}
+
+absl::Status CardKernel::EncodeTensor(const TensorImage& tensor, void* buffer,
+                                      absl::Span<const int64_t> table, CuTensorMap* map) const {
+  const auto bytes = static_cast<uint64_t>(ir::DTypeBytes(tensor.dtype));
+  constexpr uint32_t kRank = 3;
+  uint64_t sizes[kRank], strides[kRank - 1];
+  uint32_t box[kRank], element_strides[kRank];
+  for (size_t i = 0; i < kRank; ++i) {
+    sizes[i] = static_cast<uint64_t>(table[static_cast<size_t>(tensor.sizes[i])]);
+    if (sizes[i] == 0) return absl::OkStatus();  // nothing is copied
+    box[i] = static_cast<uint32_t>(tensor.box[i]);
+    element_strides[i] = 1;
+  }
+  for (size_t i = 0; i + 1 < kRank; ++i) {
+    strides[i] = static_cast<uint64_t>(table[static_cast<size_t>(tensor.strides[i])]) * bytes;
+  }
+  return card_->Check(card_->driver().TensorMapEncodeTiled(
+                          map, tensor.dtype == ir::DType::kF16 ? kCuTensorF16 : kCuTensorBF16,
+                          kRank, buffer, sizes, strides, box, element_strides, kCuNoInterleave,
+                          kCuSwizzle128, kCuPromotion256, kCuFillZero),
+                      absl::StrCat("describing a tensor of '", name(), "'"));
+}
+
+absl::StatusOr<int64_t> CardKernel::FillFrame(absl::Span<void* const> buffers, const void* scratch,
+                                              absl::Span<const int64_t> sizes,
+                                              uint64_t* words) const {
+  auto* const tensors = reinterpret_cast<CuTensorMap*>(words + tensors_at());
   for (void* buffer : buffers) *words++ = reinterpret_cast<uint64_t>(buffer);
   *words++ = reinterpret_cast<uint64_t>(scratch);
   // Plan has found that the sizes fit.
   static_cast<void>(image_.sizes.Run(sizes.data(), reinterpret_cast<int64_t*>(words)));
   SizeTable table(static_cast<size_t>(image_.launch.table_size()));
   static_cast<void>(image_.launch.Run(sizes.data(), table.data()));
+  for (size_t i = 0; i < image_.tensors.size(); ++i) {
+    const TensorImage& tensor = image_.tensors[i];
+    TEKTITE_RETURN_IF_ERROR(
+        EncodeTensor(tensor, buffers[static_cast<size_t>(tensor.buffer)], table, tensors + i));
+  }
   return table[image_.blocks];
 }
 

@@ -14,6 +14,7 @@
 #ifndef TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
 #define TEKTITE_BACKENDS_GPU_DRIVER_CARD_KERNEL_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,16 @@
 
 namespace tektite::gpu {
 
+// A tensor map of a launch (jit/llvm/loop_ir.h): sizes and strides, in elements, are places in the
+// table of what a launch needs.
+struct TensorImage {
+  int buffer = 0;
+  ir::DType dtype = ir::DType::kF16;
+  std::array<int, 3> sizes = {};
+  std::array<int, 2> strides = {};
+  std::array<int, 3> box = {};
+};
+
 struct KernelImage {
   std::string name;       // of the function in the code
   ir::DimProgram sizes;   // the table that the code reads
@@ -43,6 +54,7 @@ struct KernelImage {
   int num_buffers = 0;
   int threads = 0;               // of a block
   int dynamic_shared_bytes = 0;  // that a launch asks for (jit/llvm/lower.h)
+  std::vector<TensorImage> tensors;
   std::vector<std::pair<int, int>> in_place;
   int resident_blocks = 0;  // of a multiprocessor; 0: not asked yet
   DeviceCode code;
@@ -89,13 +101,18 @@ class CardKernel final : public backend::Kernel {
   int num_buffers() const { return image_.num_buffers; }
   const std::vector<std::shared_ptr<const CardKernel>>& then() const { return then_; }
   // What a launch passes (docs/design/gpu.md).
-  int frame_words() const { return image_.num_buffers + 1 + image_.sizes.table_size(); }
-  // Fills a frame, and says how many blocks read it.
-  int64_t FillFrame(absl::Span<void* const> buffers, const void* scratch,
-                    absl::Span<const int64_t> sizes, uint64_t* words) const;
+  int frame_words() const;
+  // Fills a frame, and says how many blocks read it.  The driver encodes tensor maps anew in each
+  // call: that takes it some hundred nanoseconds, without a word to the card.
+  absl::StatusOr<int64_t> FillFrame(absl::Span<void* const> buffers, const void* scratch,
+                                    absl::Span<const int64_t> sizes, uint64_t* words) const;
 
  private:
   CardKernel(std::shared_ptr<Card> card, KernelImage image);
+  // Where in a frame tensor maps begin.
+  int tensors_at() const;
+  absl::Status EncodeTensor(const TensorImage& tensor, void* buffer,
+                            absl::Span<const int64_t> table, CuTensorMap* map) const;
 
   const std::shared_ptr<Card> card_;
   const uint64_t number_;

@@ -70,8 +70,9 @@ void CardStream::Tell(const CardKernel& kernel, absl::Span<void* const> buffers,
   if (!HasRoom(bytes)) return;
   std::byte* const frame = rooms_.back()->host + room_used_ + run_.frame_bytes();
   auto* const words = reinterpret_cast<uint64_t*>(frame);
-  const int64_t blocks = kernel.FillFrame(buffers, options_.scratch, sizes, words);
-  if (blocks > 0) run_.Add(kernel, blocks, words);  // without elements there is nothing to run
+  const absl::StatusOr<int64_t> blocks = kernel.FillFrame(buffers, options_.scratch, sizes, words);
+  if (!blocks.ok()) return Note(blocks.status());
+  if (*blocks > 0) run_.Add(kernel, *blocks, words);  // without elements there is nothing to run
   if (is_alone) Flush();
 }
 

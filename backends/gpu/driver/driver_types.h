@@ -65,6 +65,19 @@ enum CuMemoryPoolAttribute : int { kCuReleaseThreshold = 4 };  // a uint64_t
 enum CuCaptureMode : int { kCuCaptureOfThread = 1 };
 enum CuJitOption : int { kCuErrorLog = 5, kCuErrorLogBytes = 6 };
 
+enum CuTensorType : int { kCuTensorF16 = 6, kCuTensorBF16 = 9 };
+enum CuTensorInterleave : int { kCuNoInterleave = 0 };
+enum CuTensorSwizzle : int { kCuSwizzle128 = 3 };  // chunks of 16 bytes in rows of 128
+enum CuTensorPromotion : int {
+  kCuPromotion256 = 3
+};                                            // what the L2 cache fetches at once, in bytes
+enum CuTensorFill : int { kCuFillZero = 0 };  // what lies outside of the tensor
+
+// A tensor as the card's copy engine sees it; only the driver knows how.
+struct alignas(128) CuTensorMap {
+  uint64_t words[16];
+};
+
 inline constexpr unsigned kCuNonBlockingStream = 1;
 inline constexpr unsigned kCuEventWithoutTiming = 2;
 

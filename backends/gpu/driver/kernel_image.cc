@@ -43,8 +43,39 @@ KernelImage OfLaunch(const loop::Kernel& kernel, const Dim& moved_bytes, const D
   image.num_buffers = static_cast<int>(kernel.buffers().size());
   image.threads = kernel.launch.threads;
   image.dynamic_shared_bytes = static_cast<int>(loop::DynamicSharedBytes(kernel));
+  for (const loop::TensorMap& map : kernel.tensor_maps) {
+    TensorImage& tensor = image.tensors.emplace_back();
+    tensor.buffer = map.buffer;
+    tensor.dtype = kernel.buffers()[static_cast<size_t>(map.buffer)].dtype;
+    for (size_t i = 0; i < tensor.sizes.size(); ++i) {
+      tensor.sizes[i] = image.launch.Add(map.sizes[i]);
+      tensor.box[i] = map.box[i];
+    }
+    for (size_t i = 0; i < tensor.strides.size(); ++i) {
+      tensor.strides[i] = image.launch.Add(map.strides[i]);
+    }
+  }
   image.code = code;
   return image;
+}
+
+// As Write has it: a buffer, a type, places of sizes and strides, a box.
+constexpr size_t kTensorWords = 10;
+constexpr int64_t kMostBox = 256;
+
+bool ReadTensor(ByteReader* r, int num_buffers, int table_size, TensorImage* tensor) {
+  bool fits = true;
+  const auto read = [&](int64_t least, int64_t end) {
+    const int64_t value = r->I64();
+    fits = fits && value >= least && value < end;
+    return static_cast<int>(value);
+  };
+  tensor->buffer = read(0, num_buffers);
+  tensor->dtype = read(0, 2) == 0 ? ir::DType::kF16 : ir::DType::kBF16;
+  for (int& place : tensor->sizes) place = read(0, table_size);
+  for (int& place : tensor->strides) place = read(0, table_size);
+  for (int& size : tensor->box) size = read(1, kMostBox + 1);
+  return fits;
 }
 
 std::string Describe(const KernelImage& image) {
@@ -99,6 +130,14 @@ std::string KernelImage::Write() const {
   for (const auto place : kPlaces) w.I64(this->*place);
   for (const auto number : kNumbers) w.I64(this->*number);
   w.I64(dynamic_shared_bytes);
+  w.U64(tensors.size());
+  for (const TensorImage& tensor : tensors) {
+    w.I64(tensor.buffer);
+    w.I64(tensor.dtype == ir::DType::kF16 ? 0 : 1);
+    for (int place : tensor.sizes) w.I64(place);
+    for (int place : tensor.strides) w.I64(place);
+    for (int size : tensor.box) w.I64(size);
+  }
   w.U64(in_place.size());
   for (auto [operand, result] : in_place) {
     w.I64(operand);
@@ -138,6 +177,10 @@ absl::StatusOr<KernelImage> KernelImage::ReadLaunch(absl::string_view bytes, boo
   const int64_t shared_bytes = r.I64();
   if (shared_bytes < 0 || shared_bytes > kMostSharedBytes) return refusal();
   image.dynamic_shared_bytes = static_cast<int>(shared_bytes);
+  image.tensors.resize(r.Count(kTensorWords * sizeof(int64_t)));
+  for (TensorImage& tensor : image.tensors) {
+    if (!ReadTensor(&r, image.num_buffers, image.launch.table_size(), &tensor)) return refusal();
+  }
   image.in_place.resize(r.Count(2 * sizeof(int64_t)));
   for (auto& [operand, result] : image.in_place) {
     operand = static_cast<int>(r.I64());

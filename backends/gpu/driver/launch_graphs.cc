@@ -9,8 +9,8 @@
 namespace tektite::gpu {
 namespace {
 
-// So that a frame's words can be read in pairs.
-constexpr int64_t kFrameAlignment = 16;
+// So that tensor maps in a frame lie where the copy engine reads them.
+constexpr int64_t kFrameAlignment = alignof(CuTensorMap);
 
 // Which of several calls a recording failed at is not known: the library may have noticed nothing.
 bool BlameLibraries(const LaunchGraphs::Run& run) {

@@ -13,7 +13,8 @@
 // A convolution whose groups have few features (a depthwise one) fills no tiles: there a thread
 // takes a result.
 //
-// Products of few rows, and those of f16 and bf16, have kernels of their own.
+// Products of few rows, and those of f16 and bf16, have kernels of their own: large ones of cards
+// with instructions for warpgroups, and all others.
 //
 // Where few blocks would have long sums they share their terms (split_sums.h).
 #include <algorithm>
@@ -27,6 +28,7 @@
 #include "backends/gpu/emit/matrix_contraction.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "backends/gpu/emit/split_sums.h"
+#include "backends/gpu/emit/warpgroup_contraction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -437,6 +439,10 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
   result.kernel = loop::MakeKernel(fusion, name);
   if (IsOfFewRows(view)) {
     TEKTITE_RETURN_IF_ERROR(EmitFewRows(region, view, result.kernel.get()));
+    return result;
+  }
+  if (const auto plan = WarpgroupPlan::Of(view, fusion.String(ir::Attr::target), options)) {
+    TEKTITE_RETURN_IF_ERROR(EmitWarpgroups(region, view, *plan, result.kernel.get()));
     return result;
   }
   int64_t slices = 1;

@@ -23,10 +23,20 @@
 
 namespace tektite::gpu {
 
+// Which products are made with instructions for warpgroups (warpgroup_contraction.h), where a card
+// has them.
+enum class Warpgroups {
+  kNever,
+  kWhereLarge,  // where they fill the card
+  kAlways,      // all that fit them: for tests
+};
+
 // What a kernel may ask of a card, and how it computes.
 struct EmitOptions {
   int64_t shared_bytes = 99 << 10;  // of a block at most: what the smallest card has
   bool tf32 = false;                // products of f32 may round their operands to TF32
+  Warpgroups warpgroups = Warpgroups::kNever;
+  int64_t multiprocessors = 132;  // of the card: blocks that walk over the tiles of a large product
 };
 
 struct EmittedKernel {

@@ -1,6 +1,7 @@
 #include "backends/gpu/interpreter/block_execution.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
@@ -18,8 +19,8 @@ constexpr int64_t kNarrowEnd = int64_t{1} << 31;
 
 BlockExecution::BlockExecution(const loop::Kernel& kernel,
                                const std::vector<HostFunction>& functions,
-                               absl::Span<const int64_t> sizes, int64_t blocks, int scratch,
-                               CheckedMemory* memory)
+                               absl::Span<const int64_t> sizes, std::vector<TensorShape> tensors,
+                               int64_t blocks, int scratch, CheckedMemory* memory)
     : kernel_(kernel),
       functions_(functions),
       sizes_(sizes),
@@ -29,6 +30,8 @@ BlockExecution::BlockExecution(const loop::Kernel& kernel,
       scratch_(scratch),
       shared_(memory->AddShared(kernel.launch.shared_bytes)),
       copies_(static_cast<size_t>(threads_)),
+      tensors_(std::move(tensors)),
+      background_(threads_ / kWarpThreads),
       values_(kernel.body().arena->instrs.size()) {
   for (const auto& [key, leaf] : kernel.body().arena->leaves) {
     MakeResults(*leaf);
@@ -94,6 +97,8 @@ absl::Status BlockExecution::Run(int64_t block) {
   block_ = block;
   memory_.BeginBlock();
   for (Copies& copies : copies_) copies = {};
+  background_.BeginBlock();
+  acquired_.clear();
   for (const auto& [key, leaf] : kernel_.body().arena->leaves) {
     if (leaf->code == Code::kBlockIndex) SetLeaf(*leaf);
   }
@@ -113,6 +118,7 @@ BlockExecution::Mask BlockExecution::Among(const Mask& mask, ThreadValues& condi
 
 void BlockExecution::CopyWhere(const Mask& mask, ThreadValues& to, ThreadValues& from) const {
   const auto bytes = static_cast<size_t>(to.thread_bytes());
+  to.set_product(from.product());
   if (mask.count == threads_) {
     std::memcpy(to.data(), from.data(), bytes * static_cast<size_t>(threads_));
     return;
@@ -168,6 +174,7 @@ absl::Status BlockExecution::RunIf(const Instr& instr, const Mask& mask) {
 }
 
 absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
+  if (turns_ != nullptr) TEKTITE_RETURN_IF_ERROR(CheckSums(instr, mask));
   if (instr.code == Code::kBinary && instr.immediate != 0) {
     TEKTITE_RETURN_IF_ERROR(CheckNarrow(instr, mask));
   }
@@ -189,6 +196,17 @@ absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
       return RunIf(instr, mask);
     case Code::kBarrier:
       return RunBarrier(instr, mask);
+    case Code::kRoles:
+      return RunRoles(instr, mask);
+    case Code::kAcquireTensor:
+    case Code::kArrive:
+    case Code::kBeginProduct:
+    case Code::kCopyTensor:
+    case Code::kInitSignal:
+    case Code::kWaitForProducts:
+    case Code::kWaitForSignal:
+    case Code::kWarpBarrier:
+      return RunBackground(instr, mask);
     case Code::kWarpDown:
     case Code::kWarpRead:
     case Code::kWarpVote:
@@ -287,6 +305,7 @@ absl::Status BlockExecution::RunBarrier(const Instr& instr, const Mask& mask) {
                                  " threads reach it, and not this one"));
   }
   memory_.Barrier();
+  background_.Barrier();
   return absl::OkStatus();
 }
 

@@ -3,28 +3,42 @@
 // All threads stand at the same instruction.  A mask says in which of them it runs: a branch
 // narrows the mask, a loop runs until the mask of those with trips left is empty.  So a barrier or
 // an exchange sees at once which threads are missing.
+//
+// Roles (jit/llvm/warpgroup.h) take turns: one runs until it waits for a signal that has not come.
 #ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
 #define TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
 
 #include <array>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "backends/gpu/interpreter/asynchronous.h"
 #include "backends/gpu/interpreter/checked_memory.h"
 #include "backends/gpu/interpreter/lane_functions.h"
 #include "backends/gpu/interpreter/thread_values.h"
+#include "backends/gpu/interpreter/turns.h"
 #include "jit/llvm/instr.h"
 #include "jit/llvm/warp_matrix.h"
 
 namespace tektite::gpu {
 
+// A tensor map of known sizes, in elements.
+struct TensorShape {
+  int buffer = 0;
+  std::array<int64_t, 3> sizes = {};
+  std::array<int64_t, 2> strides = {};
+  std::array<int, 3> box = {};
+};
+
 class BlockExecution {
  public:
-  // Borrows everything.  The buffers are `memory`'s regions from 0 on, `scratch` is another; shared
-  // memory is added here.
+  // Borrows everything but the tensors.  The buffers are `memory`'s regions from 0 on, `scratch` is
+  // another; shared memory is added here.
   BlockExecution(const loop::Kernel& kernel, const std::vector<HostFunction>& functions,
-                 absl::Span<const int64_t> sizes, int64_t blocks, int scratch,
-                 CheckedMemory* memory);
+                 absl::Span<const int64_t> sizes, std::vector<TensorShape> tensors, int64_t blocks,
+                 int scratch, CheckedMemory* memory);
 
   absl::Status Run(int64_t block);
 
@@ -59,6 +73,20 @@ class BlockExecution {
   absl::Status RunLoadMatrices(const loop::Instr& instr, int warp);
   absl::Status RunCopyAsync(const loop::Instr& instr, int thread);
   absl::Status EndCopies(const loop::Instr& instr, int thread);
+  // ---- block_warpgroup.cc ----
+  absl::Status RunRoles(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunBackground(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunWarpBarrier(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunWaitForSignal(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunCopyTensor(const loop::Instr& instr, int thread);
+  absl::Status RunBeginProduct(const loop::Instr& instr, const Mask& mask);
+  absl::Status RunWaitForProducts(const loop::Instr& instr, const Mask& mask);
+  absl::Status ReadOperand(const loop::Instr& instr, int group, int operand, int64_t across,
+                           bool transposed, std::vector<float>* elements);
+  absl::Status EndTensorCopies(int64_t signal);
+  absl::Status CheckRole(const loop::Instr& instr, const Mask& mask) const;
+  absl::Status CheckSums(const loop::Instr& instr, const Mask& mask);
+  int64_t SignalOf(const loop::Instr& instr, int pointer, int thread);
   // An error where part of a warp reaches an instruction that all of it must.
   absl::Status CheckWarp(const loop::Instr& instr, const Mask& mask, int warp, int there) const;
 
@@ -86,6 +114,11 @@ class BlockExecution {
     int64_t groups = 0;
   };
   std::vector<Copies> copies_;
+  const std::vector<TensorShape> tensors_;
+  Asynchronous background_;
+  std::set<std::pair<int, int64_t>> acquired_;  // threads, and tensors
+  Turns* turns_ = nullptr;                      // inside of roles
+  int first_threads_ = 0;                       // of the first role
   // By the instruction's number.
   std::vector<absl::InlinedVector<ThreadValues, 1>> values_;
 };

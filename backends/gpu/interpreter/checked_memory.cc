@@ -6,6 +6,7 @@
 #include "backends/gpu/interpreter/thread_values.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/llvm/warpgroup.h"
 
 namespace tektite::gpu {
 
@@ -92,7 +93,8 @@ absl::Status CheckedMemory::CheckWriter(const Region& region, const Granule& gra
                                         Place at, absl::string_view what) const {
   if (!Counts(region, granule.write_epoch)) return absl::OkStatus();
   if (granule.write_epoch < block_begin_ ||
-      (granule.write_epoch == epoch_ && granule.write_thread != thread)) {
+      (granule.write_epoch == epoch_ && granule.write_thread != thread &&
+       !IsBeforeInWarp(granule.write_thread, granule.write_step, thread))) {
     return Race(region, at, what, granule.write_epoch, granule.write_thread, "wrote");
   }
   return absl::OkStatus();
@@ -112,7 +114,8 @@ absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int
     return InvalidArgument("byte ", at.offset, " of ", region.name, " is read uninitialized");
   }
   TEKTITE_RETURN_IF_ERROR(CheckWriter(region, granule, thread, at, "reads"));
-  if (granule.read_epoch == epoch_) {
+  if (granule.read_epoch == epoch_ &&
+      !IsBeforeInWarp(granule.read_thread, granule.read_step, thread)) {
     if (granule.read_thread != thread) granule.read_thread = kSeveral;
     return absl::OkStatus();
   }
@@ -121,6 +124,7 @@ absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int
       (granule.read_by_earlier_block || granule.read_epoch < block_begin_);
   granule.read_epoch = epoch_;
   granule.read_thread = static_cast<int16_t>(thread);
+  granule.read_step = StepOf(thread);
   return absl::OkStatus();
 }
 
@@ -133,11 +137,13 @@ absl::Status CheckedMemory::NoteWrite(const Region& region, Granule& granule, in
   if (counts && (of_earlier_block || granule.read_epoch < block_begin_)) {
     return Race(region, at, "writes", 0, 0, "read");
   }
-  if (counts && granule.read_epoch == epoch_ && granule.read_thread != thread) {
+  if (counts && granule.read_epoch == epoch_ && granule.read_thread != thread &&
+      !IsBeforeInWarp(granule.read_thread, granule.read_step, thread)) {
     return Race(region, at, "writes", epoch_, granule.read_thread, "read");
   }
   granule.write_epoch = epoch_;
   granule.write_thread = static_cast<int16_t>(thread);
+  granule.write_step = StepOf(thread);
   return absl::OkStatus();
 }
 
@@ -187,6 +193,21 @@ absl::Status CheckedMemory::EndCopy(int thread, Place to, int64_t bytes, const v
     region.granules[(to.offset + i) / granule_].copy_epoch = 0;
   }
   return Write(thread, to, bytes, bytes, from);
+}
+
+absl::Status CheckedMemory::ReadInBackground(Place at, int64_t bytes, void* to) {
+  const Region& region = *regions_[static_cast<size_t>(at.region)];
+  TEKTITE_RETURN_IF_ERROR(CheckAddress(region, at, bytes, loop::kSwizzledBytes));
+  for (int64_t i = 0; i < bytes; i += granule_) {
+    const Place part = {at.region, at.offset + i};
+    const Granule& granule = region.granules[part.offset >> granule_shift_];
+    TEKTITE_RETURN_IF_ERROR(CheckCopy(granule, region, part, "reads"));
+    if (!IsThere(region, granule.write_epoch)) {
+      return InvalidArgument("byte ", part.offset, " of ", region.name, " is read uninitialized");
+    }
+  }
+  std::memcpy(to, region.data + at.offset, static_cast<size_t>(bytes));
+  return absl::OkStatus();
 }
 
 }  // namespace tektite::gpu

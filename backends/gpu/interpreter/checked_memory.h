@@ -10,15 +10,17 @@
 // For every granule (the least number of bytes that the kernel accesses) it is known who wrote it
 // last and who has read it since, counted in epochs: an epoch ends at a barrier and with a block.
 // Two threads of a launch race if they touch a granule, at least one writes, and they are of
-// different blocks or in the same epoch.  Reported as well: accesses outside of a region, addresses
-// that are not a multiple of what the code relies on, writes to buffers that are said to be read
-// only, and reads of shared memory and scratch that nothing has written.
+// different blocks or in the same epoch; of a warp, if it has not met in between either.  Reported
+// as well: accesses outside of a region, addresses that are not a multiple of what the code relies
+// on, writes to buffers that are said to be read only, and reads of shared memory and scratch that
+// nothing has written.
 //
 // Limits: the order in which the interpreter runs threads hides no race, but a race that depends on
 // data shows with that data only.
 #ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_
 #define TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "jit/llvm/loop_ir.h"
 
 namespace tektite::gpu {
 
@@ -50,6 +53,8 @@ class CheckedMemory {
   void BeginLaunch();
   void BeginBlock() { block_begin_ = ++epoch_; }
   void Barrier() { ++epoch_; }
+  // The threads of a warp have met.
+  void WarpBarrier(int warp) { ++warp_steps_[static_cast<size_t>(warp)]; }
 
   // `alignment`: what the address must be a multiple of.
   absl::Status Read(int thread, Place at, int64_t bytes, int64_t alignment, void* to);
@@ -57,12 +62,16 @@ class CheckedMemory {
   // A write in the background: until it ends, no thread may touch the bytes.
   absl::Status BeginCopy(int thread, Place to, int64_t bytes);
   absl::Status EndCopy(int thread, Place to, int64_t bytes, const void* from);
+  // Shared memory, for an instruction that goes on reading: who may write there again is for
+  // asynchronous.h to find out.
+  absl::Status ReadInBackground(Place at, int64_t bytes, void* to);
 
  private:
   enum class Kind { kBuffer, kScratch, kShared };
   // What happened to a granule.  Epoch 0: nothing yet.
   struct Granule {
     uint32_t write_epoch = 0, read_epoch = 0, copy_epoch = 0;
+    uint32_t write_step = 0, read_step = 0;     // of the thread's warp
     int16_t write_thread = 0, read_thread = 0;  // kSeveral: more than one in that epoch
     bool read_by_earlier_block = false;
   };
@@ -100,11 +109,20 @@ class CheckedMemory {
   // `what` a thread does meanwhile.
   inline absl::Status CheckCopy(const Granule& granule, const Region& region, Place at,
                                 absl::string_view what) const;
+  // Whether the warp has met between what `other` did at `step` and what `thread` does now.
+  bool IsBeforeInWarp(int other, uint32_t step, int thread) const {
+    return other >= 0 && other / loop::kWarpThreads == thread / loop::kWarpThreads &&
+           step < StepOf(thread);
+  }
+  uint32_t StepOf(int thread) const {
+    return warp_steps_[static_cast<size_t>(thread / loop::kWarpThreads)];
+  }
   absl::Status Race(const Region& region, Place at, absl::string_view what, uint32_t epoch,
                     int other, absl::string_view did) const;
 
   const int granule_, granule_shift_;  // and its logarithm
   uint32_t epoch_ = 0, launch_begin_ = 0, block_begin_ = 0;
+  std::array<uint32_t, loop::kMostThreads / loop::kWarpThreads> warp_steps_ = {};
   std::vector<std::unique_ptr<Region>> regions_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<std::vector<Granule>>> granules_;

@@ -22,7 +22,23 @@ InterpretedKernel::Launch::Launch(std::unique_ptr<loop::Kernel> made)
       functions(kernel->body().arena->instrs.size()),
       sizes(kernel->sizes),
       blocks(sizes.Add(kernel->launch.blocks)),
-      scratch_bytes(sizes.Add(kernel->scratch_bytes)) {}
+      scratch_bytes(sizes.Add(kernel->scratch_bytes)) {
+  for (const loop::TensorMap& map : kernel->tensor_maps) {
+    tensors.push_back({sizes.Add(map.sizes[0]), sizes.Add(map.sizes[1]), sizes.Add(map.sizes[2]),
+                       sizes.Add(map.strides[0]), sizes.Add(map.strides[1])});
+  }
+}
+
+std::vector<TensorShape> InterpretedKernel::Launch::Tensors(absl::Span<const int64_t> table) const {
+  std::vector<TensorShape> shapes;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const loop::TensorMap& map = kernel->tensor_maps[i];
+    const auto at = [&](size_t place) { return table[static_cast<size_t>(tensors[i][place])]; };
+    shapes.push_back(
+        {map.buffer, {at(0), at(1), at(2)}, {at(3), at(4)}, {map.box[0], map.box[1], map.box[2]}});
+  }
+  return shapes;
+}
 
 std::vector<int64_t> InterpretedKernel::Launch::Table(absl::Span<const int64_t> symbols) const {
   std::vector<int64_t> table(static_cast<size_t>(sizes.table_size()));
@@ -60,7 +76,7 @@ absl::Status InterpretedKernel::Prepare(const loop::Block& block, LaneFunctions*
     }
     if (instr->code == Code::kLoad || instr->code == Code::kStore || instr->code == Code::kGather ||
         instr->code == Code::kScatter || instr->code == Code::kCopyAsync ||
-        instr->code == Code::kLoadMatrices) {
+        instr->code == Code::kCopyTensor || instr->code == Code::kLoadMatrices) {
       granule_ = std::min(granule_, ir::DTypeBytes(instr->access));
     }
     for (const loop::Block* inner : {instr->body, instr->otherwise}) {
@@ -104,8 +120,8 @@ absl::Status InterpretedKernel::Run(absl::Span<const DeviceBuffer> buffers,
   const int scratch = memory.AddScratch(scratch_bytes);
   for (size_t i = 0; i < launches_.size(); ++i) {
     const int64_t blocks = tables[i][static_cast<size_t>(launches_[i].blocks)];
-    BlockExecution execution(*launches_[i].kernel, launches_[i].functions, tables[i], blocks,
-                             scratch, &memory);
+    BlockExecution execution(*launches_[i].kernel, launches_[i].functions, tables[i],
+                             launches_[i].Tensors(tables[i]), blocks, scratch, &memory);
     memory.BeginLaunch();
     for (int64_t block = 0; block < blocks; ++block) {
       TEKTITE_RETURN_IF_ERROR(execution.Run(block));

@@ -12,7 +12,9 @@
 //   - a data race, an access out of bounds or misaligned, a read of shared memory or scratch that
 //     nothing was written to, a write to a buffer that is read only (checked_memory.h);
 //   - a barrier that not all threads of the block reach;
-//   - an exchange or vote that not all threads of a warp reach, or with a thread that is not there.
+//   - an exchange or vote that not all threads of a warp reach, or with a thread that is not there;
+//   - of sm_90a: sums that are read before their product was waited for, shared memory that a copy
+//     overwrites while a product may read it, a signal that never comes (asynchronous.h).
 //
 // A kernel may be several launches, one after the other, which share buffers and scratch: what one
 // has written the next may read.
@@ -21,6 +23,7 @@
 #ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
 #define TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -30,6 +33,8 @@
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::gpu {
+
+struct TensorShape;
 
 struct DeviceBuffer {
   void* data = nullptr;
@@ -58,8 +63,11 @@ class InterpretedKernel {
     std::vector<HostFunction> functions;  // by the instruction's number; null: it needs none
     ir::DimProgram sizes;                 // the kernel's, then the two below
     int blocks = 0, scratch_bytes = 0;    // places in its table
+    // Of a tensor map, too: sizes, then strides.
+    std::vector<std::array<int, 5>> tensors;
 
     explicit Launch(std::unique_ptr<loop::Kernel> made);
+    std::vector<TensorShape> Tensors(absl::Span<const int64_t> table) const;
     // Empty if a size does not fit.
     std::vector<int64_t> Table(absl::Span<const int64_t> symbols) const;
   };

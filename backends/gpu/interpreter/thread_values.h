@@ -55,6 +55,9 @@ class ThreadValues {
     const auto bytes = static_cast<size_t>(elements_ * element_bytes_ - thread_bytes_);
     return bytes == 0 || std::memcmp(first, first + thread_bytes_, bytes) == 0;
   }
+  // Number of the product of a warpgroup that these are sums of, in all threads; 0: of none.
+  int64_t product() const { return product_; }
+  void set_product(int64_t number) { product_ = number; }
   template <typename T>
   T Get(int thread, int lane = 0) {
     T v;
@@ -68,7 +71,7 @@ class ThreadValues {
 
  private:
   int element_bytes_ = 0, thread_bytes_ = 0;
-  int64_t elements_ = 0;
+  int64_t elements_ = 0, product_ = 0;
   std::vector<std::byte> data_;
 };
 

@@ -39,6 +39,13 @@ struct FakeLaunch {
   const uint64_t* frame;  // where the fake itself reaches it
   size_t frame_bytes;     // to the end of the memory that it lies in
 };
+// What a tensor map holds, for a runner to look at.
+struct FakeTensor {
+  uint64_t address;
+  uint64_t sizes[3], strides[2];  // in elements, in bytes
+  uint32_t box[3];
+  int type;
+};
 // Whether the kernel ended well.
 using FakeRunner = bool (*)(const FakeLaunch& launch);
 
