@@ -106,7 +106,11 @@ absl::Status ImportDivision(NodeImport& op) {
     if (integer) return op.Return(IntegerFloorDiv(b, p.x, p.y));
     return op.Return(b.Unary(Op::kFloor, b.Binary(Op::kDiv, p.x, p.y)));
   }
-  return op.Return(b.Binary(Op::kDiv, p.x, p.y));  // Div, TruncateDiv
+  Value quotient = b.Binary(Op::kDiv, p.x, p.y);
+  if (name != "TruncateDiv" || integer) return op.Return(quotient);
+  Value is_negative = b.Compare(quotient, b.FullLike(quotient, 0), "lt");
+  return op.Return(
+      b.Select(is_negative, b.Unary(Op::kCeil, quotient), b.Unary(Op::kFloor, quotient)));
 }
 
 // A formula that is zero wherever `operand` is, whatever the rest says.

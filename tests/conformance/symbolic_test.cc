@@ -238,6 +238,27 @@ CONFORMANCE_TEST(SymbolicFilterGradients) {
   }
 }
 
+// The last tile of a block holds any number of rows: it wrote into the sums of another row, where
+// it held fewer than it has room for and the number of images was not known.
+CONFORMANCE_TEST(SymbolicFilterGradientsOfAnyRows) {
+  for (int64_t channels : {1, 3, 5, 6}) {
+    SCOPED_TRACE(absl::StrCat(channels, " channels"));
+    FuncBuilder b;
+    const Dim two_more = kM + Dim(2);
+    Value x = b.Parameter(Shape(DType::kF32, {kN, two_more, kM + Dim(1), two_more, channels}));
+    Value dy = b.Parameter(Shape(DType::kF32, {kN, kM, kM, kM, 8}));
+    FuncBuilder::ConvOptions options;
+    options.input_layout = "f012b";
+    options.kernel_layout = "i012o";
+    options.output_layout = "012bf";
+    b.Return({b.Convolution(x, dy, options)});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    CheckSizes(**graph, PairsOf({{2, 7}, {1, 1}, {3, 4}}), Tolerance::Relative(1e-6),
+               MustBeSymbolic());
+  }
+}
+
 // One query against a cache of any length, and any number of them, of which one has code of its
 // own.
 CONFORMANCE_TEST(SymbolicQueries) {

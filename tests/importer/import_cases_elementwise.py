@@ -136,7 +136,7 @@ BINARY = {
     "RightShift": [SHIFTED, [SHIFTED[0].view(np.uint8), np.abs(SHIFTED[1]).view(np.uint8)]],
     "SquaredDifference": [PAIR],
     "Sub": [PAIR, INT_PAIR],
-    "TruncateDiv": [INT_PAIR],
+    "TruncateDiv": [INT_PAIR, PAIR, [x.astype(np.float64) for x in SPECIAL_PAIR]],
     "TruncateMod": [INT_PAIR],
     "Xdivy": [ZEROED],
     "Xlog1py": [[ZEROED[0], np.abs(ZEROED[1])]],

@@ -65,8 +65,9 @@ class ContractionEmitter {
       panel_ = b.AllocateScratch(plan_.dtype, (plan_.k + Dim(plan_.lanes)) * Dim(plan_.panel()));
     }
     if (plan_.blocked_k_loops > 0) {
-      // The last tile of an unknown number of rows may reach beyond them.
-      const Dim rows = plan_.block_rows + Dim(plan_.m.is_constant() ? 0 : plan_.rows);
+      // The last tile of a block of an unknown number of rows may reach beyond them (row_tiles.cc).
+      const bool is_known = plan_.m.is_constant() && plan_.block_rows.is_constant();
+      const Dim rows = plan_.block_rows + Dim(is_known ? 0 : plan_.rows);
       num_sums_ = rows * Dim(plan_.panel());
       sums_ = b.AllocateScratch(plan_.accumulator, num_sums_);
       if (num_pieces().value_or(2 * kFanIn) > kFanIn) {
