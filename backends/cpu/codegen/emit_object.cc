@@ -105,13 +105,12 @@ absl::Status Emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::Code
 
 absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
                                        const backend::TargetInfo& target,
-                                       const std::string& dump_dir) {
-  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
+                                       llvm::TargetMachine& machine, const std::string& dump_dir) {
   llvm::LLVMContext context;
   loop::CatchDiagnostics(&context);
   llvm::Module module(kernel.name(), context);
-  module.setDataLayout(machine->createDataLayout());
-  module.setTargetTriple(machine->getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  module.setTargetTriple(machine.getTargetTriple());
   loop::LowerOptions options;
   options.vector_bytes = target.vector_bytes;
   TEKTITE_RETURN_IF_ERROR(loop::Lower(kernel, options, &module).status());
@@ -122,7 +121,7 @@ absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
     function.addFnAttr("prefer-vector-width", absl::StrCat(8 * target.vector_bytes));
     function.addFnAttr("min-legal-vector-width", absl::StrCat(8 * target.vector_bytes));
   }
-  loop::Optimize(module, *machine);
+  loop::Optimize(module, machine);
   ReplaceOneLaneStores(module);
   if (!dump_dir.empty()) {
     std::string text;
@@ -132,24 +131,42 @@ absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
     // Emission changes the module: the listing is made from a copy.
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
     llvm::SmallString<0> listing;
-    TEKTITE_RETURN_IF_ERROR(Emit(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, &listing));
+    TEKTITE_RETURN_IF_ERROR(Emit(*copy, machine, llvm::CodeGenFileType::AssemblyFile, &listing));
     Dump(dump_dir, kernel.name(), ".s", absl::string_view(listing.data(), listing.size()));
   }
   llvm::SmallString<0> object;
-  TEKTITE_RETURN_IF_ERROR(Emit(module, *machine, llvm::CodeGenFileType::ObjectFile, &object));
+  TEKTITE_RETURN_IF_ERROR(Emit(module, machine, llvm::CodeGenFileType::ObjectFile, &object));
   return std::string(object.data(), object.size());
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
-                                       const backend::TargetInfo& target,
-                                       const std::string& dump_dir) {
+ObjectEmitter::ObjectEmitter(const backend::TargetInfo& target) : target_(target) {}
+
+ObjectEmitter::~ObjectEmitter() = default;
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> ObjectEmitter::TakeMachine() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (machine_ != nullptr) return std::move(machine_);
+  }
+  return MakeMachine(target_);
+}
+
+void ObjectEmitter::Keep(std::unique_ptr<llvm::TargetMachine> machine) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (machine_ == nullptr) machine_ = std::move(machine);
+}
+
+absl::StatusOr<std::string> ObjectEmitter::Emit(const loop::Kernel& kernel,
+                                                const std::string& dump_dir) {
   Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
+  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, TakeMachine());
   absl::StatusOr<std::string> object = Internal("not run");
-  const absl::Status fatal =
-      loop::CatchFatalErrors([&] { object = EmitModule(kernel, target, dump_dir); });
+  const absl::Status fatal = loop::CatchFatalErrors(
+      [&] { object = EmitModule(kernel, target_, *machine, dump_dir); });
   if (!fatal.ok()) return Internal("kernel ", kernel.name(), ": ", fatal.message());
+  Keep(std::move(machine));  // not after a fatal error, which may have left it in any state
   return object;
 }
 

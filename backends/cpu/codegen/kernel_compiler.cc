@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "backends/cpu/codegen/emit_object.h"
 #include "jit/base/release_memory.h"
 #include "jit/base/status.h"
 
@@ -34,7 +33,7 @@ absl::StatusOr<std::shared_ptr<CodeLinker>> KernelCompiler::Linker() {
 
 absl::StatusOr<CompiledFunction> KernelCompiler::Compile(const loop::Kernel& kernel,
                                                          const CompileOptions& options) {
-  TEKTITE_ASSIGN_OR_RETURN(const std::string object, EmitObject(kernel, target_, options.dump_dir));
+  TEKTITE_ASSIGN_OR_RETURN(const std::string object, emitter_.Emit(kernel, options.dump_dir));
   TEKTITE_ASSIGN_OR_RETURN(const std::shared_ptr<CodeLinker> linker, Linker());
   TEKTITE_ASSIGN_OR_RETURN(LoadedCode code, linker->Link(kernel.name(), object));
   return FunctionIn(std::move(code));

@@ -23,6 +23,7 @@
 #include "absl/types/span.h"
 #include "backends/cpu/codegen/code_image.h"
 #include "backends/cpu/codegen/code_linker.h"
+#include "backends/cpu/codegen/emit_object.h"
 #include "jit/backend/backend.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -51,15 +52,15 @@ class KernelCompiler {
   static absl::StatusOr<std::vector<CompiledFunction>> Load(
       absl::Span<const absl::string_view> images);
 
-  const backend::TargetInfo& target() const { return target_; }
+  const backend::TargetInfo& target() const { return emitter_.target(); }
 
  private:
   KernelCompiler(const backend::TargetInfo& target, const CodeLinker::Options& linking)
-      : target_(target), linking_(linking) {}
+      : emitter_(target), linking_(linking) {}
   // Of this process.
   absl::StatusOr<std::shared_ptr<CodeLinker>> Linker();
 
-  const backend::TargetInfo target_;
+  ObjectEmitter emitter_;
   const CodeLinker::Options linking_;
   std::mutex mutex_;
   std::shared_ptr<CodeLinker> linker_;
