@@ -67,8 +67,9 @@ bool RunChunks(const HostKernel& kernel, const KernelFrame& frame, int64_t begin
 // How long a worker stays away from the host's queue, for each thread of the pool: 1 ms on two
 // threads.  The host's own closures wait that long, where the host alone would have run them at
 // once.  A caller needs up to 8 us to ask for a worker again, so that asking for all of a pool
-// takes 1.6 % of its time at most, however large the pool is.  On two threads it cannot be measured
-// (softmax_chain 276 us a call, 287 without slices), and another thread's slowest reduce_sum takes
+// takes 1.6 % of its time at most, however large the pool is.  On two threads, short calls lose
+// nothing that can be measured (softmax_chain 276 us a call, 287 without slices), long ones up to
+// 5 % (BERT-base 67.4 ms, 64.6 with slices of 40 ms), and another thread's slowest reduce_sum takes
 // 8 ms (bench/fairness; 453 without slices, 5 in stock TensorFlow).
 inline constexpr int64_t kSliceNsPerThread = 500'000;
 // The time a worker may stay.  Between kernels and between calls it leaves when that is over,
