@@ -5,6 +5,20 @@
 #include "jit/llvm/warpgroup.h"
 
 namespace tektite::loop {
+namespace {
+
+// Operands of `instr` that are its results, too.
+std::vector<Value> PassOn(absl::Span<const Value> sums, Instr* instr) {
+  std::vector<Value> results;
+  for (Value sum : sums) {
+    instr->operands.push_back(sum);
+    instr->results.push_back(sum.type());
+    results.emplace_back(instr, static_cast<int>(results.size()));
+  }
+  return results;
+}
+
+}  // namespace
 
 void Builder::Roles(int threads, std::pair<int, int> registers, const std::function<void()>& first,
                     const std::function<void()>& second) {
@@ -67,12 +81,7 @@ std::vector<Value> Builder::BeginProduct(Value shared, DType dtype, const Shared
   instr->operands = {shared, a.index, b.index};
   instr->access = dtype;
   instr->immediate = (a.transposed ? 1 : 0) + (b.transposed ? 2 : 0);
-  std::vector<Value> results;
-  for (Value sum : sums) {
-    instr->operands.push_back(sum);
-    instr->results.push_back(sum.type());
-    results.emplace_back(instr, static_cast<int>(results.size()));
-  }
+  std::vector<Value> results = PassOn(sums, instr);
   Emit(instr);
   return results;
 }
@@ -80,12 +89,7 @@ std::vector<Value> Builder::BeginProduct(Value shared, DType dtype, const Shared
 std::vector<Value> Builder::WaitForProducts(int under_way, absl::Span<const Value> sums) {
   Instr* instr = kernel_->body().arena->New(Code::kWaitForProducts);
   instr->immediate = under_way;
-  std::vector<Value> results;
-  for (Value sum : sums) {
-    instr->operands.push_back(sum);
-    instr->results.push_back(sum.type());
-    results.emplace_back(instr, static_cast<int>(results.size()));
-  }
+  std::vector<Value> results = PassOn(sums, instr);
   Emit(instr);
   return results;
 }

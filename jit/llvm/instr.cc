@@ -28,6 +28,22 @@ Direction DirectionFromName(absl::string_view name) {
 
 bool IsLeaf(Code code) { return code <= Code::kThreadIndex; }
 
+bool IsWarpgroupCode(Code code) {
+  switch (code) {
+    case Code::kAcquireTensor:
+    case Code::kArrive:
+    case Code::kBeginProduct:
+    case Code::kCopyTensor:
+    case Code::kInitSignal:
+    case Code::kWaitForProducts:
+    case Code::kWaitForSignal:
+    case Code::kWarpBarrier:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Type Value::type() const { return instr_ == nullptr ? Type() : instr_->results[result_]; }
 
 bool Value::IsConstantIndex() const {

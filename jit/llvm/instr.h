@@ -39,6 +39,9 @@ absl::string_view DirectionName(Direction direction);
 
 // Whether instructions of this code stand in no block.
 bool IsLeaf(Code code);
+// Whether it is of those that roles, signals, copies of tensors and products of warpgroups take
+// (warpgroup.h), Code::kRoles itself left out.
+bool IsWarpgroupCode(Code code);
 
 struct Instr {
   Code code = Code::kConstant;

@@ -279,13 +279,13 @@ class Builder {
   void AcquireTensor(int map);
   // A box of a tensor to shared memory, at a multiple of 1024 bytes, in the background: its bytes
   // report to the signal.  `place`: of its first element in the tensor, s64, innermost first.
-  // Nobody may touch the destination until it has waited for the signal.
+  // No thread may touch the destination until it has waited for the signal.
   void CopyTensor(Value to, Value to_index, int map, absl::Span<const Value> place, Value signals,
                   Value signal);
   // sums + a x b in the background: a is 64 x 64, b 64 x n, of f16 or bf16 in shared memory as
   // SharedPlace has it; n is 8 times the number of sums, which have 4 lanes of f32.  All threads of
-  // a role come here together.  Nobody may write to a and b, and no other instruction may read the
-  // sums, until WaitForProducts has returned them.
+  // a role come here together.  No thread may write to a and b, and no other instruction may read
+  // the sums, until WaitForProducts has returned them.
   struct SharedMatrix {
     Value index;              // of its beginning, a multiple of 1024 bytes
     bool transposed = false;  // rows lie across k

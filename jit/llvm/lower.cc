@@ -138,22 +138,6 @@ class Lowering {
            code == Code::kWaitForCopies || code == Code::kWarpMultiply;
   }
 
-  static bool IsWarpgroupCode(Code code) {
-    switch (code) {
-      case Code::kAcquireTensor:
-      case Code::kArrive:
-      case Code::kBeginProduct:
-      case Code::kCopyTensor:
-      case Code::kInitSignal:
-      case Code::kWaitForProducts:
-      case Code::kWaitForSignal:
-      case Code::kWarpBarrier:
-        return true;
-      default:
-        return false;
-    }
-  }
-
   static bool IsTileCode(Code code) {
     return code >= Code::kTileConfigure && code <= Code::kTileZero;
   }

@@ -84,42 +84,39 @@ class Former {
 
   // A loop without loops inside, whose turns can be cancelled in between.
   bool IsLoop(int s) const {
-    const Step& step = graph_.steps[s];
-    return step.kind == Step::Kind::kWhile && std::none_of(step.regions.begin(), step.regions.end(),
-                                                           [&](int r) { return HasLoop(r); });
+    return graph_.steps[s].kind == Step::Kind::kWhile && !HasLoopInside(s);
   }
-  bool HasLoop(int region) const {
-    const std::vector<int>& steps = graph_.regions[region].steps;
-    return std::any_of(steps.begin(), steps.end(), [&](int s) {
-      const Step& step = graph_.steps[s];
-      return step.kind == Step::Kind::kWhile ||
-             std::any_of(step.regions.begin(), step.regions.end(),
-                         [&](int r) { return HasLoop(r); });
-    });
+  bool HasLoopInside(int s) const {
+    for (int region : graph_.steps[s].regions) {
+      for (int inner : graph_.regions[region].steps) {
+        if (graph_.steps[inner].kind == Step::Kind::kWhile || HasLoopInside(inner)) return true;
+      }
+    }
+    return false;
   }
 
-  // Moves the loops that wait for nothing from `begin` on behind the one there, and what they need
-  // in front of it: then the loop at `begin` is taken up again, at its new place.
+  // Moves the loops that wait for nothing from `begin` on behind the one there, and the steps that
+  // they need in front of it.  Returns the end of the round at `begin`: that of the loops, or that
+  // of the steps in front of them, behind which the loops are looked for again.
   int GatherLoops(int begin) {
     const auto first = steps_.begin() + begin;
     const int last = std::min(end_, begin + kLookAhead);
     std::vector<int> loops = {steps_[begin]};
     int end = begin + 1;  // behind the last of the loops
-    std::vector<bool> is_late(last - begin);
     const auto see = [&](const Step& step) {
       for (int b : step.results) seen_by_[b] = begin;
     };
     see(StepAt(begin));
     for (int t = end; t < last; ++t) {
       const Step& step = StepAt(t);
-      is_late[t - begin] = std::any_of(step.operands.begin(), step.operands.end(),
-                                       [&](int b) { return seen_by_[b] == begin; });
-      const bool joins = !is_late[t - begin] && IsLoop(steps_[t]);
+      const bool waits = std::any_of(step.operands.begin(), step.operands.end(),
+                                     [&](int b) { return seen_by_[b] == begin; });
+      const bool joins = !waits && IsLoop(steps_[t]);
       if (joins) {
         loops.push_back(steps_[t]);
         end = t + 1;
       }
-      if (joins || is_late[t - begin]) see(step);
+      if (joins || waits) see(step);
     }
     if (loops.size() == 1) return begin + 1;
 
@@ -137,7 +134,7 @@ class Former {
     to = std::copy(loops.begin(), loops.end(), to);
     std::copy(behind.rbegin(), behind.rend(), to);
     if (before.empty()) return begin + static_cast<int>(loops.size());
-    return GatherSmall(begin);  // and the loops when it is their turn
+    return GatherSmall(begin);
   }
 
   const StepGraph& graph_;

@@ -55,10 +55,6 @@ class LibraryConvolutionsInTf32 : public LibraryConvolutions {
     EXPECT_THAT(names, ElementsAre(__VA_ARGS__)); \
   }
 
-Tolerance ToleranceOf(DType dtype) {
-  return dtype == DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(1);
-}
-
 struct Window {
   Ints image, kernel, strides, low, high, dilations;
   int64_t groups = 1;

@@ -31,6 +31,11 @@ struct CompiledWay {
   std::shared_ptr<runtime::Executable> NewExecutable(backend::Backend& backend) const;
 };
 
+// Of a sum in f32 that is rounded to `dtype`.
+inline Tolerance ToleranceOf(ir::DType dtype) {
+  return dtype == ir::DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(1);
+}
+
 class LibraryWays : public ::testing::Test {
  protected:
   // As images name it.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
+#include "tests/conformance/matrix_case.h"
 
 namespace tektite::testing {
 namespace {
@@ -14,23 +15,13 @@ using ir::DType;
 using ir::Value;
 using ops::FuncBuilder;
 
-struct Case {
-  int64_t m, n, k;
-};
+using Case = MatrixCase;
 
 // relu(lhs x rhs + residual)
-void BuildProduct(FuncBuilder& b, DType dtype, std::vector<int64_t> batch, const Case& c,
+void BuildProduct(FuncBuilder& b, DType dtype, const std::vector<int64_t>& batch, const Case& c,
                   bool lhs_transposed, bool rhs_transposed) {
-  const auto shape = [&](int64_t rows, int64_t columns, bool transposed) {
-    std::vector<int64_t> sizes = batch;
-    sizes.push_back(transposed ? columns : rows);
-    sizes.push_back(transposed ? rows : columns);
-    return Of(dtype, sizes);
-  };
-  Value x = b.Parameter(shape(c.m, c.k, lhs_transposed));
-  Value w = b.Parameter(shape(c.k, c.n, rhs_transposed));
-  Value residual = b.Parameter(shape(c.m, c.n, false));
-  Value y = b.Add(b.MatMul(x, w, lhs_transposed, rhs_transposed), residual);
+  Value product = ProductOf(b, dtype, batch, c, lhs_transposed, rhs_transposed);
+  Value y = b.Add(product, b.Parameter(MatrixOf(dtype, batch, c.m, c.n)));
   b.Return({b.Max(y, b.Full(dtype, 0, y.shape().dims()))});
 }
 

@@ -41,10 +41,6 @@ class Products : public LibraryWays {
   static const FakeCublasLt& fake() { return FakeCublasLt::Opened(); }
 };
 
-Tolerance ToleranceOf(DType dtype) {
-  return dtype == DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(1);
-}
-
 struct Sides {
   Ints lhs, rhs;
   ops::DotDims dims;

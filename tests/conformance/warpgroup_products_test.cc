@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
+#include "tests/conformance/matrix_case.h"
 
 namespace tektite::testing {
 namespace {
@@ -14,28 +15,13 @@ using ir::DType;
 using ir::Value;
 using ops::FuncBuilder;
 
-struct Case {
-  int64_t m, n, k;
-};
+using Case = MatrixCase;
 
 CompileOptions ByWarpgroups() {
   CompileOptions options;
   options.warpgroups = true;
   options.symbolic = false;  // copies of tensors need rows of whole chunks
   return options;
-}
-
-Value Product(FuncBuilder& b, DType dtype, const std::vector<int64_t>& batch, const Case& c,
-              bool lhs_transposed, bool rhs_transposed) {
-  const auto shape = [&](int64_t rows, int64_t columns, bool transposed) {
-    std::vector<int64_t> sizes = batch;
-    sizes.push_back(transposed ? columns : rows);
-    sizes.push_back(transposed ? rows : columns);
-    return Of(dtype, sizes);
-  };
-  Value x = b.Parameter(shape(c.m, c.k, lhs_transposed));
-  Value w = b.Parameter(shape(c.k, c.n, rhs_transposed));
-  return b.MatMul(x, w, lhs_transposed, rhs_transposed);
 }
 
 CONFORMANCE_TEST(WarpgroupsOfEveryLayout) {
@@ -47,7 +33,7 @@ CONFORMANCE_TEST(WarpgroupsOfEveryLayout) {
         SCOPED_TRACE(
             absl::StrCat(ir::DTypeName(dtype), " ", c.m, "x", c.k, "x", c.n, ", layout ", layout));
         FuncBuilder b;
-        b.Return({Product(b, dtype, {}, c, layout % 2 != 0, layout / 2 != 0)});
+        b.Return({ProductOf(b, dtype, {}, c, layout % 2 != 0, layout / 2 != 0)});
         Check(b, Tolerance::Ulps(1), ByWarpgroups());
         if (HasFatalFailure()) return;
       }
@@ -61,7 +47,7 @@ CONFORMANCE_TEST(WarpgroupsOfManyStepsAndTiles) {
   for (const Case& c : {Case{128, 136, 648}, Case{1160, 136, 16}, Case{384, 384, 320}}) {
     SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n));
     FuncBuilder b;
-    b.Return({Product(b, DType::kBF16, {}, c, false, false)});
+    b.Return({ProductOf(b, DType::kBF16, {}, c, false, false)});
     Check(b, Tolerance::Ulps(1), ByWarpgroups());
     if (HasFatalFailure()) return;
   }
@@ -71,7 +57,7 @@ CONFORMANCE_TEST(WarpgroupsOfBatches) {
   for (int layout = 0; layout < 4; ++layout) {
     SCOPED_TRACE(absl::StrCat("layout ", layout));
     FuncBuilder b;
-    b.Return({Product(b, DType::kF16, {2, 3}, {40, 72, 80}, layout % 2 != 0, layout / 2 != 0)});
+    b.Return({ProductOf(b, DType::kF16, {2, 3}, {40, 72, 80}, layout % 2 != 0, layout / 2 != 0)});
     Check(b, Tolerance::Ulps(1), ByWarpgroups());
     if (HasFatalFailure()) return;
   }
@@ -102,7 +88,7 @@ CONFORMANCE_TEST(WarpgroupsOfAnySize) {
 CONFORMANCE_TEST(WarpgroupsWithBiasActivationAndResidual) {
   for (DType dtype : {DType::kF16, DType::kBF16}) {
     FuncBuilder b;
-    Value y = Product(b, dtype, {}, {136, 264, 72}, false, false);
+    Value y = ProductOf(b, dtype, {}, {136, 264, 72}, false, false);
     Value bias = b.Parameter(Of(dtype, {264}));
     Value residual = b.Parameter(Of(dtype, {136, 264}));
     y = b.Add(y, b.BroadcastInDim(bias, y.shape().dims(), {1}));
@@ -115,7 +101,7 @@ CONFORMANCE_TEST(WarpgroupsWithBiasActivationAndResidual) {
 
 CONFORMANCE_TEST(WarpgroupsWithGelu) {
   FuncBuilder b;
-  Value y = Product(b, DType::kBF16, {}, {72, 136, 64}, false, true);
+  Value y = ProductOf(b, DType::kBF16, {}, {72, 136, 64}, false, true);
   Value x = b.Convert(y, DType::kF32);
   const auto full = [&](double v) { return b.Full(DType::kF32, v, x.shape().dims()); };
   Value half = b.Mul(b.Erf(b.Mul(x, full(0.70710678118654752))), full(0.5));
@@ -128,7 +114,7 @@ CONFORMANCE_TEST(WarpgroupsWithSeveralResults) {
   for (const int64_t columns : {136, 133}) {
     FuncBuilder b;
     const bool whole = columns % 8 == 0;
-    Value y = Product(b, DType::kF16, {}, {40, columns, 64}, false, /*rhs_transposed=*/!whole);
+    Value y = ProductOf(b, DType::kF16, {}, {40, columns, 64}, false, /*rhs_transposed=*/!whole);
     Value wide = b.Convert(y, DType::kF32);
     b.Return({b.Tanh(wide), b.Convert(b.Neg(wide), DType::kBF16)});
     Check(b, Tolerance::Ulps(2), ByWarpgroups());
@@ -139,7 +125,7 @@ CONFORMANCE_TEST(WarpgroupsWithSeveralResults) {
 // What stands beside an end is not touched: zeros outside of an operand meet no infinity.
 CONFORMANCE_TEST(WarpgroupsOfNumbersThatAreNone) {
   FuncBuilder b;
-  b.Return({Product(b, DType::kBF16, {}, {40, 72, 72}, false, false)});
+  b.Return({ProductOf(b, DType::kBF16, {}, {40, 72, 72}, false, false)});
   std::vector<ir::Literal> inputs = PlainInputs(*b.graph(), 5);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float values[] = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),

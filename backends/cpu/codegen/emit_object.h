@@ -4,8 +4,9 @@
 //   TEKTITE_ASSIGN_OR_RETURN(std::string object, emitter.Emit(kernel, /*dump_dir=*/""));
 //
 // LLVM's description of the machine (instructions, registers, costs) is kept from kernel to kernel:
-// making it took a tenth of a small kernel's time.  Thread-safe: of kernels that are made at once,
-// each has a description of its own.
+// making it takes 5 % of the time of small kernels (6.76 s of the
+// conformance suite's elementwise ops, conversions, reductions and softmax became 6.42).
+// Thread-safe: of kernels that are made at once, each has a description of its own.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_EMIT_OBJECT_H_
 #define TEKTITE_BACKENDS_CPU_CODEGEN_EMIT_OBJECT_H_
 

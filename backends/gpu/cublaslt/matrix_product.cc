@@ -20,26 +20,17 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
-constexpr int64_t kMostSize = (int64_t{1} << 31) - 1;
-constexpr int64_t kMostOperands = 4096;
-
-bool IsOfferedType(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 int64_t SizeOf(const ir::Shape& shape, const std::vector<int64_t>& dims) {
   int64_t size = 1;
   for (int64_t d : dims) size *= shape.sizes()[static_cast<size_t>(d)];
   return size;
 }
 
-int OperandNumber(const Node& parameter) { return static_cast<int>(parameter.Int(Attr::index)); }
-
 absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
   const ir::Shape &lhs = dot.operand_shape(0), &rhs = dot.operand_shape(1);
   MatrixProduct product;
   product.dtype = dot.shape().dtype();
-  if (!IsOfferedType(product.dtype) || lhs.dtype() != product.dtype ||
+  if (!MatrixProduct::IsOffered(product.dtype) || lhs.dtype() != product.dtype ||
       rhs.dtype() != product.dtype) {
     return Unimplemented(dot.Describe(), ": not of f32, f16 or bf16 throughout");
   }
@@ -68,7 +59,8 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
   product.n = SizeOf(rhs, dims.rhs_free);
   product.k = SizeOf(lhs, lhs_summed);
   for (int64_t size : {product.batch, product.m, product.n, product.k}) {
-    if (size < 1 || size > kMostSize) return Unimplemented(dot.Describe(), ": a size of ", size);
+    if (size < 1 || size > LibraryOperands::kMostSize)
+      return Unimplemented(dot.Describe(), ": a size of ", size);
   }
   return product;
 }
@@ -93,8 +85,8 @@ absl::StatusOr<MatrixProduct> MatrixProduct::Of(const Node& fusion) {
   TEKTITE_ASSIGN_OR_RETURN(MatrixProduct product, OfContraction(fusion));
   const ir::Graph& region = fusion.region();
   const Node* const root = ops::FindContraction(region);
-  product.lhs = OperandNumber(*root->operand(0).node);
-  product.rhs = OperandNumber(*root->operand(1).node);
+  product.lhs = MatrixProduct::NumberOf(*root->operand(0).node);
+  product.rhs = MatrixProduct::NumberOf(*root->operand(1).node);
   product.operands = fusion.num_operands();
   if (region.outputs().size() != 1) return Unimplemented(root->Describe(), ": several results");
   const Node* const last = region.outputs()[0].node;
@@ -102,7 +94,7 @@ absl::StatusOr<MatrixProduct> MatrixProduct::Of(const Node& fusion) {
   const bool has_rows = ops::GetDotDims(*root).rhs_free.size() == 1;
   const Node* const bias = has_rows ? RowBias(*last, *root) : nullptr;
   if (bias == nullptr) return Unimplemented(root->Describe(), ": does not stand alone");
-  product.bias = OperandNumber(*bias);
+  product.bias = MatrixProduct::NumberOf(*bias);
   return product;
 }
 
@@ -122,36 +114,22 @@ std::string MatrixProduct::Write() const {
   for (int64_t value : {batch, m, n, k}) w.I64(value);
   w.I64(lhs_transposed ? 1 : 0);
   w.I64(rhs_transposed ? 1 : 0);
-  for (int number : {lhs, rhs, operands, bias}) w.I64(number);
+  WriteOperands(&w);
   return w.Take();
 }
 
 absl::StatusOr<MatrixProduct> MatrixProduct::Read(absl::string_view bytes) {
   ByteReader r(bytes);
   MatrixProduct product;
-  const auto dtype = r.I64();
-  bool fits = false;
-  for (DType offered : {DType::kF32, DType::kF16, DType::kBF16}) {
-    if (static_cast<int64_t>(offered) != dtype) continue;
-    product.dtype = offered;
-    fits = true;
-  }
+  bool fits = ReadType(&r, &product.dtype);
   for (int64_t* size : {&product.batch, &product.m, &product.n, &product.k}) {
     *size = r.I64();
     fits = fits && *size >= 1 && *size <= kMostSize;
   }
   product.lhs_transposed = r.I64() != 0;
   product.rhs_transposed = r.I64() != 0;
-  int64_t numbers[4];
-  for (int64_t& number : numbers) number = r.I64();
-  const auto [lhs, rhs, operands, bias] = numbers;
-  fits = fits && operands >= 1 && operands <= kMostOperands && lhs >= 0 && lhs < operands &&
-         rhs >= 0 && rhs < operands && bias >= kNone && bias < operands;
+  fits = product.ReadOperands(&r) && fits;
   if (!fits || !r.AtEnd()) return InvalidArgument("not a product of matrices");
-  product.lhs = static_cast<int>(lhs);
-  product.rhs = static_cast<int>(rhs);
-  product.operands = static_cast<int>(operands);
-  product.bias = static_cast<int>(bias);
   return product;
 }
 

@@ -18,19 +18,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "backends/gpu/library_operands.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::gpu {
 
-struct MatrixProduct {
+struct MatrixProduct : LibraryOperands {
   ir::DType dtype = ir::DType::kF32;
   // [batch][m, k] x [k, n]; all at least 1 and below 2^31.
   int64_t batch = 1, m = 0, n = 0, k = 0;
   bool lhs_transposed = false, rhs_transposed = false;  // stored as [k, m], [n, k]
-  // Numbers of the fusion's operands.  The result is the buffer behind the last of `operands`.
-  int lhs = 0, rhs = 1, operands = 2;
-  int bias = kNone;  // f32[n]
-  static constexpr int kNone = -1;
 
   // Unimplemented, with a reason, for any other fusion.
   static absl::StatusOr<MatrixProduct> Of(const ir::Node& fusion);

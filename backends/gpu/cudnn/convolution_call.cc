@@ -22,13 +22,7 @@ using ir::Op;
 using Kind = ConvolutionCall::Kind;
 using Sizes = std::vector<int64_t>;
 
-constexpr int64_t kMostSize = (int64_t{1} << 31) - 1;
-constexpr int64_t kMostOperands = 4096;
 constexpr size_t kFewestPixelDims = 2, kMostPixelDims = 3;
-
-bool IsOfferedType(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
 
 bool AreAll(const Sizes& values, int64_t value) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
@@ -78,7 +72,7 @@ bool FitPadding(ConvolutionCall* call) {
     const int64_t reach = (call->window[i] - 1) * call->dilations[i] + 1;
     const int64_t last = (call->out[i] - 1) * call->strides[i] + reach;
     const int64_t high = std::max<int64_t>(last - call->in[i] - call->low[i], 0);
-    if (call->low[i] < 0 || high > kMostSize) return false;
+    if (call->low[i] < 0 || high > LibraryOperands::kMostSize) return false;
     const int64_t padded = call->in[i] + call->low[i] + high;
     if (padded < reach || (padded - reach) / call->strides[i] + 1 != call->out[i]) return false;
     call->high.push_back(high);
@@ -95,18 +89,18 @@ void AddPixelDim(ConvolutionCall* call) {
 
 bool Fits(const ConvolutionCall& call) {
   for (int64_t size : {call.batch, call.channels, call.features, call.groups}) {
-    if (size < 1 || size > kMostSize) return false;
+    if (size < 1 || size > LibraryOperands::kMostSize) return false;
   }
   for (const Sizes* sizes : {&call.in, &call.window, &call.out, &call.strides, &call.dilations}) {
     if (sizes->size() != call.in.size()) return false;
     for (int64_t size : *sizes) {
-      if (size < 1 || size > kMostSize) return false;
+      if (size < 1 || size > LibraryOperands::kMostSize) return false;
     }
   }
   for (const Sizes* sizes : {&call.low, &call.high}) {
     if (sizes->size() != call.in.size()) return false;
     for (int64_t size : *sizes) {
-      if (size < 0 || size > kMostSize) return false;
+      if (size < 0 || size > LibraryOperands::kMostSize) return false;
     }
   }
   return call.in.size() >= kFewestPixelDims && call.in.size() <= kMostPixelDims &&
@@ -118,7 +112,8 @@ absl::StatusOr<ConvolutionCall> OfConvolution(const Node& node, bool features_fi
   const ir::Shape &lhs = node.operand_shape(0), &rhs = node.operand_shape(1);
   call.dtype = node.shape().dtype();
   call.tf32 = tf32 && call.dtype == DType::kF32;
-  if (!IsOfferedType(call.dtype) || lhs.dtype() != call.dtype || rhs.dtype() != call.dtype) {
+  if (!ConvolutionCall::IsOffered(call.dtype) || lhs.dtype() != call.dtype ||
+      rhs.dtype() != call.dtype) {
     return Unimplemented(node.Describe(), ": not of f32, f16 or bf16 throughout");
   }
   TEKTITE_ASSIGN_OR_RETURN(const ops::ConvDims d, ops::GetConvDims(lhs.rank(), node.attrs()));
@@ -225,8 +220,8 @@ absl::StatusOr<ConvolutionCall> ConvolutionCall::Of(const Node& fusion, bool tf3
   TEKTITE_ASSIGN_OR_RETURN(const Node* const root, FindRoot(region));
   TEKTITE_ASSIGN_OR_RETURN(ConvolutionCall call,
                            OfConvolution(*root, /*features_first=*/true, tf32));
-  call.lhs = static_cast<int>(root->operand(0).node->Int(Attr::index));
-  call.rhs = static_cast<int>(root->operand(1).node->Int(Attr::index));
+  call.lhs = NumberOf(*root->operand(0).node);
+  call.rhs = NumberOf(*root->operand(1).node);
   call.operands = fusion.num_operands();
   if (region.outputs().size() != 1) return Unimplemented(root->Describe(), ": several results");
   const Node* const last = region.outputs()[0].node;
@@ -237,7 +232,7 @@ absl::StatusOr<ConvolutionCall> ConvolutionCall::Of(const Node& fusion, bool tf3
   if (bias == nullptr || call.kind != Kind::kForward) {
     return Unimplemented(root->Describe(), ": does not stand alone");
   }
-  call.bias = static_cast<int>(bias->Int(Attr::index));
+  call.bias = NumberOf(*bias);
   return call;
 }
 
@@ -299,48 +294,35 @@ std::string ConvolutionCall::Write() const {
   for (const Sizes* sizes : {&in, &window, &out, &strides, &dilations, &low, &high}) {
     for (int64_t size : *sizes) w.I64(size);
   }
-  for (int number : {lhs, rhs, operands, bias}) w.I64(number);
+  WriteOperands(&w);
   return w.Take();
 }
 
 absl::StatusOr<ConvolutionCall> ConvolutionCall::Read(absl::string_view bytes) {
   ByteReader r(bytes);
   ConvolutionCall call;
-  const int64_t kind = r.I64(), dtype = r.I64();
+  const int64_t kind = r.I64();
   bool fits = kind >= 0 && kind <= static_cast<int64_t>(Kind::kFilterGradient);
   if (fits) call.kind = static_cast<Kind>(kind);
-  bool is_offered = false;
-  for (DType offered : {DType::kF32, DType::kF16, DType::kBF16}) {
-    if (static_cast<int64_t>(offered) != dtype) continue;
-    call.dtype = offered;
-    is_offered = true;
-  }
+  fits = ReadType(&r, &call.dtype) && fits;
   call.tf32 = r.I64() != 0;
   call.relu = r.I64() != 0;
   for (int64_t* size : {&call.batch, &call.channels, &call.features, &call.groups}) {
     *size = r.I64();
   }
   const size_t dims = r.Count(7 * sizeof(int64_t));
-  fits = fits && is_offered && dims >= kFewestPixelDims && dims <= kMostPixelDims;
+  fits = fits && dims >= kFewestPixelDims && dims <= kMostPixelDims;
   if (!fits) return InvalidArgument("not a convolution");
   for (Sizes* sizes :
        {&call.in, &call.window, &call.out, &call.strides, &call.dilations, &call.low, &call.high}) {
     sizes->resize(dims);
     for (int64_t& size : *sizes) size = r.I64();
   }
-  int64_t numbers[4];
-  for (int64_t& number : numbers) number = r.I64();
-  const auto [lhs, rhs, operands, bias] = numbers;
-  fits = Fits(call) && operands >= 1 && operands <= kMostOperands && lhs >= 0 && lhs < operands &&
-         rhs >= 0 && rhs < operands && bias >= kNone && bias < operands;
+  fits = call.ReadOperands(&r) && Fits(call);
   const Sizes high = call.high;
   if (!fits || !r.AtEnd() || !FitPadding(&call) || call.high != high) {
     return InvalidArgument("not a convolution");
   }
-  call.lhs = static_cast<int>(lhs);
-  call.rhs = static_cast<int>(rhs);
-  call.operands = static_cast<int>(operands);
-  call.bias = static_cast<int>(bias);
   return call;
 }
 

@@ -20,11 +20,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "backends/gpu/library_operands.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::gpu {
 
-struct ConvolutionCall {
+struct ConvolutionCall : LibraryOperands {
   enum class Kind : uint8_t { kForward, kInputGradient, kFilterGradient };
 
   Kind kind = Kind::kForward;
@@ -34,12 +35,7 @@ struct ConvolutionCall {
   int64_t batch = 1, channels = 1, features = 1, groups = 1;
   // For each dimension of the pixels, of which there are two or three: one is [1, pixels].
   std::vector<int64_t> in, window, out, strides, dilations, low, high;
-  // Numbers of the fusion's operands, in the order of the tensor IR's.  The result is the buffer
-  // behind the last of `operands`.
-  int lhs = 0, rhs = 1, operands = 2;
-  int bias = kNone;  // f32[features]
   bool relu = false;
-  static constexpr int kNone = -1;
 
   bool is_fused() const { return bias != kNone; }
 

@@ -230,12 +230,7 @@ class FewRows {
   }
 
   void Store(Value row, Value column, Value sum, int64_t lanes) {
-    ContractionIndex index;
-    index.batch = index_;
-    index.m = SplitNarrowIndex(b_, row, view_.m());
-    index.n = SplitNarrowIndex(b_, column, view_.n(), lanes);
-    Note(StoreResults(b_, region_, view_.root(), view_.Result(b_, index), sum,
-                      static_cast<int>(lanes)));
+    Note(StoreSum(b_, region_, view_, index_, row, column, sum, lanes));
   }
 
   void Note(const absl::Status& status) {

@@ -345,12 +345,7 @@ class MatrixContraction {
           b_.Store(sums_->scratch(), sums_->At(slice_, batch_index_, m, n), sum);
           return;
         }
-        ContractionIndex index;
-        index.batch = index_;
-        index.m = SplitNarrowIndex(b_, m, view_.m());
-        index.n = SplitNarrowIndex(b_, n, view_.n(), lanes);
-        Note(StoreResults(b_, region_, view_.root(), view_.Result(b_, index), sum,
-                          static_cast<int>(lanes)));
+        Note(StoreSum(b_, region_, view_, index_, m, n, sum, lanes));
       });
     });
   }

@@ -1,6 +1,7 @@
 #include "backends/gpu/emit/root_epilogue.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "backends/gpu/emit/emitter.h"
@@ -33,6 +34,15 @@ absl::Status CheckResults(const ir::Graph& region, const Node& root) {
     return Unimplemented(root.Describe(), ": results of another size");
   }
   return absl::OkStatus();
+}
+
+absl::Status StoreSum(loop::Builder& b, const ir::Graph& region, const ContractionView& view,
+                      Indices batch, Value m, Value n, Value sum, int64_t lanes) {
+  ContractionIndex index;
+  index.batch = std::move(batch);
+  index.m = SplitNarrowIndex(b, m, view.m());
+  index.n = SplitNarrowIndex(b, n, view.n(), lanes);
+  return StoreResults(b, region, view.root(), view.Result(b, index), sum, static_cast<int>(lanes));
 }
 
 int64_t ResultLanes(const ir::Graph& region, const ContractionView& view, int64_t most) {

@@ -31,6 +31,12 @@ void ForEachResult(loop::Builder& b, const ir::Node& root,
 absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const ir::Node& root,
                           loop::Indices at, loop::Value value, int lanes);
 
+// The same for the sum of a contraction at row `m` and columns from `n` on of its result, numbers
+// below sizes that RequireNarrow was called with.
+absl::Status StoreSum(loop::Builder& b, const ir::Graph& region, const ContractionView& view,
+                      loop::Indices batch, loop::Value m, loop::Value n, loop::Value sum,
+                      int64_t lanes);
+
 // Neighbours in a row of a contraction's result that are stored at once: a power of two, at most
 // `most`.
 int64_t ResultLanes(const ir::Graph& region, const ContractionView& view, int64_t most);

@@ -150,7 +150,7 @@ class WarpgroupContraction {
 
   int64_t StageElements() const { return StageBytes(plan_.columns) / ir::DTypeBytes(dtype_); }
   int64_t PieceElements() const { return loop::kPieceBytes / ir::DTypeBytes(dtype_); }
-  // Signals of a stage: its copies are there; nobody reads it any more.
+  // Signals of a stage: its copies are there; it has been read.
   Value Full(Value stage) { return stage; }
   Value Free(Value stage) { return b_.Add(stage, b_.Index(plan_.stages)); }
 
@@ -304,12 +304,7 @@ class WarpgroupContraction {
       b_.If(exists, [&] {
         const Value at = b_.Add(own, b_.Add(b_.Mul(row, b_.Index(kStagedStride)), column));
         const Value sum = b_.Load(staged_, DType::kF32, at, static_cast<int>(lanes));
-        ContractionIndex index;
-        index.batch = batch;
-        index.m = SplitNarrowIndex(b_, m, view_.m());
-        index.n = SplitNarrowIndex(b_, n, view_.n(), lanes);
-        Note(StoreResults(b_, region_, view_.root(), view_.Result(b_, index), sum,
-                          static_cast<int>(lanes)));
+        Note(StoreSum(b_, region_, view_, batch, m, n, sum, lanes));
       });
     });
   }

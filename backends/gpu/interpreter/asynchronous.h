@@ -45,7 +45,7 @@ class Asynchronous {
   absl::Status Arrive(int warp, int64_t signal, int64_t bytes);
   // Whether the phase of this parity has; the warp then knows what those knew that have arrived.
   absl::StatusOr<bool> HasEnded(int warp, int64_t signal, int64_t parity);
-  // Grows with every arrival: without one nobody who waits goes on.
+  // Grows with every arrival: without one, no waiting role goes on.
   uint64_t events() const { return events_; }
 
   // ---- copies ----

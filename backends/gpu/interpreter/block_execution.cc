@@ -189,6 +189,7 @@ absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
         instr.code == Code::kReduceLanes ? threads_ : CeilDiv(result.elements(), kLanesAtOnce));
     return absl::OkStatus();
   }
+  if (loop::IsWarpgroupCode(instr.code)) return RunBackground(instr, mask);
   switch (instr.code) {
     case Code::kFor:
       return RunFor(instr, mask);
@@ -198,15 +199,6 @@ absl::Status BlockExecution::RunInstr(const Instr& instr, const Mask& mask) {
       return RunBarrier(instr, mask);
     case Code::kRoles:
       return RunRoles(instr, mask);
-    case Code::kAcquireTensor:
-    case Code::kArrive:
-    case Code::kBeginProduct:
-    case Code::kCopyTensor:
-    case Code::kInitSignal:
-    case Code::kWaitForProducts:
-    case Code::kWaitForSignal:
-    case Code::kWarpBarrier:
-      return RunBackground(instr, mask);
     case Code::kWarpDown:
     case Code::kWarpRead:
     case Code::kWarpVote:

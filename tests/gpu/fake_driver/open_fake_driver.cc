@@ -1,26 +1,14 @@
 // How tests reach the stand-in driver.
-#include <dlfcn.h>
-
-#include <cstdio>
-#include <cstdlib>
-
 #include "tests/gpu/fake_driver/fake_driver.h"
+#include "tests/gpu/open_stand_in.h"
 
 namespace tektite::testing {
 
 const char* FakeDriver::path() { return TEKTITE_FAKE_DRIVER_FILE; }
 
 const FakeDriver& FakeDriver::Opened() {
-  static const FakeDriver* const fake = [] {
-    void* const library = dlopen(path(), RTLD_NOW | RTLD_LOCAL);
-    void* const controls = library == nullptr ? nullptr : dlsym(library, "fake_driver_controls");
-    if (controls == nullptr) {
-      std::fprintf(stderr, "fake driver: %s\n", dlerror());
-      std::abort();
-    }
-    return reinterpret_cast<const FakeDriver* (*)()>(controls)();
-  }();
-  return *fake;
+  static const FakeDriver& fake = OpenStandIn<FakeDriver>(path(), "fake_driver_controls");
+  return fake;
 }
 
 }  // namespace tektite::testing

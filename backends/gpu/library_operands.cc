@@ -1,0 +1,52 @@
+#include "backends/gpu/library_operands.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tektite::gpu {
+namespace {
+
+using ir::DType;
+
+constexpr DType kOffered[] = {DType::kF32, DType::kF16, DType::kBF16};
+constexpr int64_t kMostOperands = 4096;
+
+}  // namespace
+
+int LibraryOperands::NumberOf(const ir::Node& parameter) {
+  return static_cast<int>(parameter.Int(ir::Attr::index));
+}
+
+bool LibraryOperands::IsOffered(DType dtype) {
+  return std::find(std::begin(kOffered), std::end(kOffered), dtype) != std::end(kOffered);
+}
+
+void LibraryOperands::WriteOperands(ByteWriter* writer) const {
+  for (int number : {lhs, rhs, operands, bias}) writer->I64(number);
+}
+
+bool LibraryOperands::ReadOperands(ByteReader* reader) {
+  int64_t read[4];
+  for (int64_t& number : read) number = reader->I64();
+  const int64_t all = read[2];
+  if (all < 1 || all > kMostOperands) return false;
+  const auto is_one = [&](int64_t number) { return number >= 0 && number < all; };
+  if (!is_one(read[0]) || !is_one(read[1]) || !(is_one(read[3]) || read[3] == kNone)) return false;
+  lhs = static_cast<int>(read[0]);
+  rhs = static_cast<int>(read[1]);
+  operands = static_cast<int>(all);
+  bias = static_cast<int>(read[3]);
+  return true;
+}
+
+bool LibraryOperands::ReadType(ByteReader* reader, DType* dtype) {
+  const int64_t number = reader->I64();
+  for (DType offered : kOffered) {
+    if (static_cast<int64_t>(offered) != number) continue;
+    *dtype = offered;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace tektite::gpu
