@@ -1,11 +1,9 @@
 #include "jit/base/log.h"
 
 #include <cstdio>
+#include <mutex>
 #include <set>
 #include <string>
-
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 
 namespace tektite {
 namespace {
@@ -14,8 +12,8 @@ namespace {
 constexpr size_t kMaxDistinctLines = 1000;
 
 struct Printed {
-  absl::Mutex mu;
-  std::set<std::string, std::less<>> lines ABSL_GUARDED_BY(mu);
+  std::mutex mutex;
+  std::set<std::string, std::less<>> lines;  // guarded by it
 };
 
 }  // namespace
@@ -23,7 +21,7 @@ struct Printed {
 void WarnOnce(absl::string_view line) {
   static Printed& printed = *new Printed;
   {
-    absl::MutexLock lock(&printed.mu);
+    std::lock_guard<std::mutex> lock(printed.mutex);
     if (printed.lines.size() >= kMaxDistinctLines) return;
     if (!printed.lines.emplace(line).second) return;
   }
