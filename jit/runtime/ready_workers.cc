@@ -18,6 +18,8 @@ constexpr int64_t kMoreNs = 20'000;
 constexpr int64_t kAskNs = 10'000;
 // Those who do not ask learn nothing: each of them takes so much off the time that was expected.
 constexpr int64_t kForgetting = 64;
+// A thread that sleeps takes 10 to 150 us to come.
+constexpr int64_t kPromptNs = 200'000;
 constexpr int kTurnsPerLook = 32;  // at the clock
 
 // One long pause among many short ones is not to count for all of them.
@@ -61,7 +63,11 @@ bool ReadyWorkers::PaysToAsk(double cost_ns, int64_t most_ns) {
   return false;
 }
 
-void ReadyWorkers::Arrived(int64_t ns) { AddTo(arrival_ns_, ns); }
+void ReadyWorkers::Arrived(int64_t ns) {
+  AddTo(arrival_ns_, ns);
+  const int prompt = ns > kPromptNs ? 0 : std::min(prompt_arrivals() + 1, kMostPrompt);
+  prompt_arrivals_.store(prompt, std::memory_order_relaxed);
+}
 
 bool ReadyWorkers::TakeThread(int most) {
   int seen = threads_.load(std::memory_order_relaxed);

@@ -37,6 +37,9 @@ class ReadyWorkers {
   bool PaysToAsk(double cost_ns, int64_t most_ns);
   // A worker of the host came so long after it was asked for.
   void Arrived(int64_t ns);
+  // How many workers in a row, up to kMostPrompt, came as fast as a thread that nothing else keeps.
+  int prompt_arrivals() const { return prompt_arrivals_.load(std::memory_order_relaxed); }
+  static constexpr int kMostPrompt = 16;
 
   // Around the time from a request for one of the host's threads to the thread's return.  False if
   // `most` are asked for or here already: the one that is between two calls right now will do, and
@@ -68,6 +71,7 @@ class ReadyWorkers {
   // Moving averages.
   std::atomic<int64_t> pause_ns_;
   std::atomic<int64_t> arrival_ns_{0};
+  std::atomic<int> prompt_arrivals_{0};
 };
 
 }  // namespace tektite::runtime

@@ -168,7 +168,7 @@ void TeamState::HelpCalls(TeamState* state, uintptr_t asked_by) {
   if (waited > kStaleNs && state->offers.load(std::memory_order_relaxed) == kClosed) {
     return TeamStatePool::Get().Unreference(state);
   }
-  const TimeSlice slice(state->pool);
+  const TimeSlice slice(state->pool, ReadyWorkers::Get().prompt_arrivals());
   do {
     const int64_t spin_ns = state->pool.spin_ns;
     thread.ran_out_of_time = !state->Help(slice);

@@ -67,19 +67,24 @@ bool RunChunks(const HostKernel& kernel, const KernelFrame& frame, int64_t begin
 // How long a worker stays away from the host's queue, for each thread of the pool: 1 ms on two
 // threads.  The host's own closures wait that long, where the host alone would have run them at
 // once.  A caller needs up to 8 us to ask for a worker again, so that asking for all of a pool
-// takes 1.6 % of its time at most, however large the pool is.  On two threads, short calls lose
-// nothing that can be measured (softmax_chain 276 us a call, 287 without slices), long ones up to
-// 5 % (BERT-base 67.4 ms, 64.6 with slices of 40 ms), and another thread's slowest reduce_sum takes
-// 8 ms (bench/fairness; 453 without slices, 5 in stock TensorFlow).
+// takes 1.6 % of its time at most, however large the pool is.
 inline constexpr int64_t kSliceNsPerThread = 500'000;
+// Where workers came at once the last times, the pool has threads to spare, and none of the host's
+// closures wait for one: each such arrival in a row doubles the slice, up to this.  Slices of 1 ms
+// alone cost long calls on two threads 5 % (BERT-base 67.4 ms, 64.6 with slices of 40 ms): a worker
+// that leaves is missed until the caller's next claim, and the request wakes another thread, too.
+inline constexpr int64_t kMostSliceNs = 4'000'000;
 // The time a worker may stay.  Between kernels and between calls it leaves when that is over,
 // since leaving then costs no more than asking again (some 1 us: the host's thread still spins);
 // inside a kernel, after the claim at which it has stayed twice as long.
 struct TimeSlice {
-  explicit TimeSlice(const HostPool& pool)
-      : begin(Nanoseconds()),
-        end(begin + kSliceNsPerThread * (1 + std::min(pool.num_threads, kMostWorkers))),
-        latest_end(2 * end - begin) {}
+  // `doublings`: ReadyWorkers::prompt_arrivals().
+  TimeSlice(const HostPool& pool, int doublings)
+      : begin(Nanoseconds()), end(begin + Length(pool, doublings)), latest_end(2 * end - begin) {}
+  static int64_t Length(const HostPool& pool, int doublings) {
+    const int64_t least = kSliceNsPerThread * (1 + std::min(pool.num_threads, kMostWorkers));
+    return std::clamp(least << doublings, least, std::max(least, kMostSliceNs));
+  }
   int64_t begin, end, latest_end;
 };
 

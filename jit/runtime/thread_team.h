@@ -13,8 +13,8 @@
 // slower.
 //
 // The pool is the host's, whose own closures wait in its queue: a worker goes back to it after a
-// time slice of 1 ms on two threads, however long a call takes and however many follow each other,
-// and the caller asks for another at the queue's end.
+// time slice (of 1 ms on two threads, of 4 where workers come at once), however long a call takes
+// and however many follow each other, and the caller asks for another at the queue's end.
 //
 // A kernel's chunks are offered in parts that follow each other, one for each thread: each takes
 // its own part first, then chunks that are left of other parts.  So a thread that wrote rows in one

@@ -117,6 +117,21 @@ TEST(ReadyWorkers, WhetherAskingPaysIsMeasured) {
   EXPECT_TRUE(workers.PaysToAsk(50e3, 300'000));
 }
 
+// Workers that come at once may stay longer the next time; one that something has kept ends that.
+TEST(ReadyWorkers, PromptArrivalsInARowAreCounted) {
+  ReadyWorkers& workers = ReadyWorkers::Get();
+  workers.Arrived(10'000'000);
+  EXPECT_EQ(workers.prompt_arrivals(), 0);
+  for (int i = 1; i <= 3; ++i) {
+    workers.Arrived(5'000);
+    EXPECT_EQ(workers.prompt_arrivals(), i);
+  }
+  for (int i = 0; i < 100; ++i) workers.Arrived(5'000);
+  EXPECT_EQ(workers.prompt_arrivals(), ReadyWorkers::kMostPrompt);
+  workers.Arrived(1'000'000);
+  EXPECT_EQ(workers.prompt_arrivals(), 0);
+}
+
 TEST(ReadyWorkers, AForkedChildHasNone) {
   CallsWithPauses(100, std::chrono::microseconds(0));
   Waiters waiters(2);

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "jit/runtime/ready_workers.h"
+#include "jit/runtime/team_state.h"
 #include "tests/runtime/fake_kernels.h"
 #include "tests/runtime/test_pool.h"
 
@@ -244,6 +246,17 @@ TEST(ThreadTeam, TheHostsClosuresRunWhileOneCallGoesOn) {
   OneCallLeavesTime(pool, pool.Host(), /*scratch_bytes=*/64);
   Pool three(3);
   OneCallLeavesTime(three, three.Host(), /*scratch_bytes=*/64);
+}
+
+TEST(ThreadTeam, ASliceGrowsToALimitThatALargePoolDoesNotNeed) {
+  const auto milliseconds = [](int threads, int doublings) {
+    return static_cast<double>(TimeSlice::Length({threads, nullptr, nullptr}, doublings)) / 1e6;
+  };
+  EXPECT_EQ(milliseconds(1, 0), 1);
+  EXPECT_EQ(milliseconds(1, 2), 4);
+  EXPECT_EQ(milliseconds(1, ReadyWorkers::kMostPrompt), 4);
+  EXPECT_EQ(milliseconds(31, 0), 16);
+  EXPECT_EQ(milliseconds(31, ReadyWorkers::kMostPrompt), 16);
 }
 
 // A worker that asks for more workers, whose time is up and that finds its own requests at the
