@@ -1,4 +1,8 @@
 // Data movement of shape arithmetic; see contents.h.
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "clustering/importer/contents/contents.h"
 #include "clustering/importer/movement.h"
 #include "clustering/importer/strided_slice.h"
@@ -180,6 +184,27 @@ absl::Status FoldTile(NodeImport& op) {
   Dims result;
   for (int64_t i = 0; i < times; ++i) result.insert(result.end(), x.begin(), x.end());
   return op.ReturnContents(op.InputDType(0), {Dim(times * size)}, result);
+}
+
+// Of a vector or a table: the gradient of Tile turns the rows [multiples, sizes] into pairs.
+absl::Status FoldTranspose(NodeImport& op) {
+  const int rank = op.InputRank(0);
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> order, op.RequireInts(1));
+  if (rank > 2 || static_cast<int>(order.size()) != rank) return NotShapeArithmetic();
+  if (!std::is_permutation(order.begin(), order.end(), std::array<int64_t, 2>{0, 1}.begin())) {
+    return NotShapeArithmetic();
+  }
+  const Dims& x = KnownElements(op, 0);
+  Dims dims = op.InputDims(0);
+  if (rank < 2 || order[0] == 0) return op.ReturnContents(op.InputDType(0), dims, x);
+  if (!dims[0].is_constant() || !dims[1].is_constant()) return NotShapeArithmetic();
+  const int64_t rows = dims[0].value(), columns = dims[1].value();
+  Dims result;
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = 0; i < rows; ++i) result.push_back(x[i * columns + j]);
+  }
+  std::swap(dims[0], dims[1]);
+  return op.ReturnContents(op.InputDType(0), dims, result);
 }
 
 // Scalars at constant places, each of which is filled.

@@ -131,16 +131,18 @@ def _needed(graph: Any) -> set[str]:
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """The report on what would be compiled of ``function`` for these arguments, or ``tf.TensorSpec`` in their place.
 
+    A function that has been traced once, such as ``model.train_function`` after a step, needs no arguments.
+
     The graph is the one that is traced, less what its results and effects do not need, before TensorFlow
-    optimises it, and TensorFlow's choice of what is annotated or switched on plays no part. A function with ``jit_compile=True`` counts as one op, a call that is
-    compiled or XLA's as a whole.
+    optimises it, and TensorFlow's choice of what is annotated or switched on plays no part. A function with
+    ``jit_compile=True`` counts as one op, a call that is compiled or XLA's as a whole.
     """
     tf = _tensorflow()
     if isinstance(function, Jit):
         function = function.function
     if not hasattr(function, "get_concrete_function"):
         function = tf.function(function)
-    concrete: Any = function.get_concrete_function(*args, **kwargs)  # type: ignore[attr-defined]
+    concrete = _traced(function, args, kwargs)
     called = concrete._inference_function
     if _xla_calls.has_mark(called):
         return explain_graph(_xla_calls.graph_of_call(called, type(called).call_flat).as_graph_def().SerializeToString())
@@ -150,6 +152,12 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     del graph.node[:]
     graph.node.extend(kept)
     return explain_graph(graph.SerializeToString())
+
+
+def _traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The concrete function for these arguments; without any, the only one that there is."""
+    known = [] if args or kwargs else getattr(function, "_list_all_concrete_functions", list)()
+    return known[0] if len(known) == 1 else function.get_concrete_function(*args, **kwargs)
 
 
 def wait_until_compiled() -> None:
