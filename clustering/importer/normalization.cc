@@ -61,7 +61,8 @@ Moments BatchMoments(NodeImport& op, Value x, int feature) {
   Value centered = b.Sub(x, AlongFeature(b, m.mean, dims, feature));
   Value squares = b.Reduce(b.Mul(centered, centered), axes, "add");
   m.variance = b.Div(squares, n);
-  Dim rest = count == Dim(1) ? Dim(1) : ir::Max(count - Dim(1), Dim(1));
+  // No less than 1, but of no elements at all: 0 / 0 is NaN, as TensorFlow's variance is there.
+  Dim rest = ir::Max(count - Dim(1), ir::Min(count, Dim(1)));
   m.unbiased = b.Div(squares, op.DimValue(rest, x.dtype()));
   return m;
 }
@@ -107,14 +108,26 @@ struct Gradients {
   Value dx, dscale, doffset;
 };
 
-Gradients InferenceGradient(FuncBuilder& b, Value dy, Value x, Value scale, Value mean,
+// The gradient of the scale.  Of no elements it is 0, though the statistics are NaN there.
+Value ScaleGradient(NodeImport& op, Value dot, Value inverse, const Dim& count) {
+  FuncBuilder& b = op.b();
+  Value product = b.Mul(dot, inverse);
+  if (!product || (count.is_constant() && count.value() != 0)) return product;
+  Value n = op.DimValue(count, DType::kS64);
+  Value is_empty = b.Compare(n, b.FullLike(n, 0), "eq");
+  return b.SelectImplicit(is_empty, b.FullLike(product, 0), product);
+}
+
+Gradients InferenceGradient(NodeImport& op, Value dy, Value x, Value scale, Value mean,
                             Value inverse, int feature) {
+  FuncBuilder& b = op.b();
   const Dims& dims = x.shape().dims();
   std::vector<int64_t> axes = AllBut(x.shape().rank(), feature);
   Value centered = b.Sub(x, AlongFeature(b, mean, dims, feature));
   Gradients g;
   g.dx = b.Mul(dy, AlongFeature(b, b.Mul(scale, inverse), dims, feature));
-  g.dscale = b.Mul(b.Reduce(b.Mul(dy, centered), axes, "add"), inverse);
+  g.dscale = ScaleGradient(op, b.Reduce(b.Mul(dy, centered), axes, "add"), inverse,
+                           CountPerFeature(dims, feature));
   g.doffset = b.Reduce(dy, axes, "add");
   return g;
 }
@@ -125,7 +138,8 @@ Gradients TrainingGradient(NodeImport& op, Value dy, Value x, Value scale, Value
   FuncBuilder& b = op.b();
   const Dims& dims = x.shape().dims();
   std::vector<int64_t> axes = AllBut(x.shape().rank(), feature);
-  Value n = op.DimValue(CountPerFeature(dims, feature), x.dtype());
+  const Dim count = CountPerFeature(dims, feature);
+  Value n = op.DimValue(count, x.dtype());
   Value centered = b.Sub(x, AlongFeature(b, mean, dims, feature));
   Value sum = b.Reduce(dy, axes, "add");
   Value dot = b.Reduce(b.Mul(dy, centered), axes, "add");
@@ -134,7 +148,7 @@ Gradients TrainingGradient(NodeImport& op, Value dy, Value x, Value scale, Value
                       b.Mul(centered, AlongFeature(b, slope, dims, feature)));
   Gradients g;
   g.dx = b.Mul(inner, AlongFeature(b, b.Mul(scale, inverse), dims, feature));
-  g.dscale = b.Mul(dot, inverse);
+  g.dscale = ScaleGradient(op, dot, inverse, count);
   g.doffset = sum;
   return g;
 }
@@ -188,7 +202,7 @@ absl::Status ImportFusedBatchNormGrad(NodeImport& op) {
   x = b.Convert(x, scale.dtype());
   Value inverse = InverseDeviation(b, variance, attrs.epsilon);
   Gradients g = attrs.training ? TrainingGradient(op, dy, x, scale, mean, inverse, attrs.feature)
-                               : InferenceGradient(b, dy, x, scale, mean, inverse, attrs.feature);
+                               : InferenceGradient(op, dy, x, scale, mean, inverse, attrs.feature);
   TEKTITE_RETURN_IF_ERROR(op.Return(b.Convert(g.dx, image_type)));
   TEKTITE_RETURN_IF_ERROR(op.Return({g.dscale, g.doffset}));
   Value unused = b.Full(scale.dtype(), 0, {Dim(0)});

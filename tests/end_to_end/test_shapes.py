@@ -145,3 +145,25 @@ def test_fifty_shapes(run_pair, signature):
     artifacts = stats["generic_artifacts"] + stats["specialized_artifacts"]
     assert artifacts <= 3 * stats["clusters"], stats
     assert stats["generic_artifacts"] >= 1, stats["generic_refusal_example"]
+
+
+# The statistics of no images are NaN, their gradients 0.
+BATCHES = """
+scale, offset = tf.constant(normal(4)), tf.constant(normal(4))
+@tf.function(input_signature=[tf.TensorSpec([None, 5, 3, 4], tf.float32)])
+def f(x):
+    norm = tf.raw_ops.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=tf.ones(4), variance=tf.ones(4),
+                                       epsilon=1e-3, exponential_avg_factor=0.3)
+    return [norm.y, norm.batch_mean, norm.batch_variance, *tf.gradients(norm.y ** 2, [x, scale, offset])]
+
+report(y=[f(tf.constant(normal(n, 5, 3, 4))) for n in (4, 3, 0, 2)])
+"""
+
+
+def test_batch_norm_of_any_number_of_images(run_pair):
+    plain, compiled = run_pair(BATCHES, TEKTITE_FLAGS="--hot_calls=0")
+    for want, got in zip(plain.values["y"], compiled.values["y"]):
+        for w, g in ((np.asarray(a), np.asarray(b)) for a, b in zip(want, got)):
+            assert w.shape == g.shape
+            np.testing.assert_allclose(g, w, rtol=0, atol=TOLERANCE * np.abs(w).max(initial=1))
+    assert compiled.stats["runs"] == 4 and compiled.stats["generic_artifacts"] == 1, compiled.stats

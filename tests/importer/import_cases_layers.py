@@ -183,6 +183,44 @@ def normalization_cases():
                 [normal(*IMAGE.shape), IMAGE, *stats],
                 rel=1e-5,
             )
+    # No elements per feature, where statistics were finite and gradients NaN; and one, whose variance has no correction.
+    nan = np.full(4, np.nan, np.float32)
+    for name, image, saved in (
+        ("None", IMAGE[:0], [nan, nan]),
+        ("NoRow", IMAGE[:, :0], [nan, nan]),
+        ("One", IMAGE[:1, :1, :1], stats[2:]),
+    ):
+        for factor in (1.0, 0.3):
+            yield Case(
+                f"FusedBatchNormV3Training{name}{factor}",
+                lambda x, *v, f=factor: raw.FusedBatchNormV3(
+                    x=x,
+                    scale=v[0],
+                    offset=v[1],
+                    mean=v[2],
+                    variance=v[3],
+                    epsilon=1e-3,
+                    exponential_avg_factor=f,
+                )[:3],
+                [image, *stats],
+                rel=1e-5,
+            )
+        for training in (True, False):
+            yield Case(
+                f"FusedBatchNormGradV3{name}{training}",
+                lambda g, x, *v, t=training: raw.FusedBatchNormGradV3(
+                    y_backprop=g,
+                    x=x,
+                    scale=v[0],
+                    reserve_space_1=v[1],
+                    reserve_space_2=v[2],
+                    epsilon=1e-3,
+                    is_training=t,
+                    reserve_space_3=tf.zeros([]),
+                )[:3],
+                [np.cos(image), image, stats[0], *saved],
+                rel=1e-5,
+            )
     yield Case(
         "GradientOfBatchNorm",
         lambda x, s, o: tf.gradients(
