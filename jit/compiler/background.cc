@@ -68,6 +68,7 @@ thread_local void* running_for = nullptr;
 
 Background::Background() : state_(new State) {
   pthread_atfork([] { Get().BeforeFork(); }, [] { Get().InParent(); }, [] { Get().InChild(); });
+  RunFirstAtExit([] { Get().Stop(); });
 }
 
 Background& Background::Get() {

@@ -8,7 +8,8 @@
 // Long tasks call Background::Checkpoint() between steps, wherever they hold no lock.  It is what
 // makes two things quick and safe:
 // - The process ends: tasks get Cancelled from Checkpoint, the threads are joined before the
-//   destructors of static objects run.
+//   destructors of static objects run: all of them where the main thread called Get() first and
+//   ends the process, those from before the first task otherwise.
 // - The process forks: running tasks pause, so that no lock is held by a thread the child does not
 //   have.  The child begins with threads of its own at its first Submit or wait, and with the
 //   tasks that were waiting or running.  When a task does not pause within kForkPatience, the child

@@ -197,6 +197,31 @@ TEST(Background, TheProcessEndsWhileATaskRuns) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+// A library that a task is in may make static objects there, which were destroyed while the task
+// still used them.
+TEST(Background, ATaskEndsBeforeWhatItHasMadeStatic) {
+  SKIP_WITHOUT_THREADS_IN_CHILD();
+  struct Static {
+    std::atomic<bool> in_use{false};
+    ~Static() {
+      if (in_use) _exit(3);
+    }
+  };
+  const int code = InChild([]() -> int {
+    static std::atomic<bool> never{false}, began{false};
+    Background::Get().Submit([] {
+      static Static made;
+      made.in_use = true;
+      began = true;
+      RunUntilStopped(never);
+      made.in_use = false;
+    });
+    while (!began) std::this_thread::yield();
+    exit(0);
+  });
+  EXPECT_EQ(code, 0);
+}
+
 // Stop joined the thread that it ran on, which std::thread answers with an exception, and the exit
 // handler with std::terminate.
 TEST(Background, ATaskMayEndTheProcess) {

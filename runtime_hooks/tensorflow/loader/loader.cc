@@ -16,6 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+// Of glibc, as the destructors of thread_local objects are registered.
+extern "C" int __cxa_thread_atexit_impl(void (*)(void*), void*, void*);
+extern "C" void* __dso_handle;
 
 namespace {
 
@@ -66,12 +71,18 @@ void InstallDirectCalls() {
   release(state);
 }
 
-// Has Python stop work in the background when it ends, before destructors of TensorFlow's libraries
-// run, whose code may be at work there.  The Python half does so earlier in the end of Python.
+// Stops work in the background when the process ends, before destructors of TensorFlow's libraries
+// run, whose code may be at work there: Python does so (its Python half earlier in its end), and the
+// main thread's end in every program.  That end destroys the thread's objects first, and only the
+// end of the process does so.  A program that another thread ends is left to the compiler.
 void StopBackgroundAtExit(void* hook) {
   int (*at_exit)(void (*)()) = nullptr;
   const auto stop = reinterpret_cast<void (*)()>(dlsym(hook, "tektite_hook_stop_background"));
-  if (stop != nullptr && Find("Py_AtExit", &at_exit)) at_exit(stop);
+  if (stop == nullptr) return;
+  if (Find("Py_AtExit", &at_exit)) at_exit(stop);
+  if (gettid() != getpid()) return;
+  __cxa_thread_atexit_impl([](void* function) { reinterpret_cast<void (*)()>(function)(); },
+                           reinterpret_cast<void*>(stop), &__dso_handle);
 }
 
 __attribute__((constructor)) void OpenHook() {
