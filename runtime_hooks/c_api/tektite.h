@@ -295,8 +295,8 @@ TEKTITE_API int32_t tektite_run_in_background(void (*fn)(void*), void* arg);
 TEKTITE_API void tektite_wait_until_compiled(void);
 
 /* Drops what waits, and waits for what runs in the background; nothing is compiled there any more.
- * The end of the process does the same, but among the destructors of other libraries: a host whose
- * own work runs there (tektite_run_in_background) stops it before they begin. */
+ * The end of the process does so too; unless its main thread made the first compiler, among other
+ * libraries' destructors: a host with work of its own there stops it before they begin. */
 TEKTITE_API void tektite_stop_background(void);
 
 /* ---- contests ------------------------------------------------------------ */
