@@ -59,7 +59,7 @@ class Host : public runtime::CallHost {
   std::vector<float> Floats(int result) const {
     const auto& memory = results_.at(result);
     std::vector<float> floats(memory.size() / sizeof(float));
-    std::memcpy(floats.data(), memory.data(), memory.size());
+    if (!memory.empty()) std::memcpy(floats.data(), memory.data(), memory.size());
     return floats;
   }
 
