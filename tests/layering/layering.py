@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 from typing import Iterator
 
-MAX_LINES = 799
+MAX_LINES = 500
+WRITTEN_BY_PROGRAMS = {"bench/RESULTS.md"}  # tables, as many as there are measurements
 
 BACKEND_SEES = {"jit/base", "jit/ir", "jit/ops", "jit/backend", "jit/llvm", "jit/runtime"}
 VISIBLE: dict[str, set[str]] = {
@@ -133,7 +134,7 @@ def check_words(path: str, text: str) -> list[str]:
 
 def check_file(path: str, text: str) -> list[str]:
     errors = check_words(path, text)
-    if path.endswith(TEXTS):
+    if path.endswith(TEXTS) and path not in WRITTEN_BY_PROGRAMS:
         errors += check_length(path, text)
     if path.endswith(SOURCES):
         errors += check_includes(path, text) + check_sorted(path, text)
