@@ -14,6 +14,7 @@
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/image_prefetch.h"
+#include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/panel_packing.h"
 #include "backends/cpu/contraction/row_addresses.h"
 #include "backends/cpu/contraction/row_tiles.h"
@@ -27,10 +28,7 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Dim;
-using ir::Dims;
-using ir::DType;
 using ir::Node;
-using ir::Op;
 using loop::Value;
 
 // Right-hand sides above this may come from beyond L2, since what other kernels touch pushes them
@@ -45,22 +43,12 @@ class ContractionEmitter {
       : region_(fusion.region()), plan_(std::move(plan)), shared_(SharesLastVector(plan_)) {}
 
   Dim cost() const { return plan_.cost; }
-  Dim num_chunks() const { return plan_.batch * plan_.m_blocks() * plan_.n_blocks(); }
+  Dim num_chunks() const { return BlocksOf(plan_); }
 
   absl::Status Emit(loop::Builder& b) {
-    lhs_parameter_ = ops::ParameterIndex(plan_.root->operand(0));
-    rhs_parameter_ = ops::ParameterIndex(plan_.root->operand(1));
-    if (lhs_parameter_ < 0 || rhs_parameter_ < 0 ||
-        plan_.root->operand(0).node->op() != Op::kParameter) {
-      return Unimplemented(plan_.root->Describe(), ": an operand is not in memory");
-    }
+    TEKTITE_ASSIGN_OR_RETURN(parameters_, ParametersOf(*plan_.root));
     b_ = &b;
-    if (plan_.is_convolution && plan_.conv.padded()) {
-      const Dim rows = plan_.conv.input_rows(plan_.image_rows);
-      padded_input_ =
-          b.AllocateScratch(plan_.dtype, Dim(plan_.conv.kernel_depth) * rows *
-                                             plan_.conv.padded_width() * Dim(plan_.conv.channels));
-    }
+    padded_input_ = AllocatePaddedInput(b, plan_);
     if (plan_.rhs == RhsMode::kPackInKernel) {
       panel_ = b.AllocateScratch(plan_.dtype, (plan_.k + Dim(plan_.lanes)) * Dim(plan_.panel()));
     }
@@ -80,10 +68,8 @@ class ContractionEmitter {
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     PlanPrefetch();
     image_prefetch_ = ImagePrefetch(plan_);
-    ForEachUnit(b, num_chunks(), 1, [&](Value unit) {
-      const std::vector<Value> index =
-          Delinearize(b, unit, {plan_.batch, plan_.m_blocks(), plan_.n_blocks()});
-      EmitBlock(index[0], index[1], index[2]);
+    ForEachBlock(b, plan_, [this](Value batch, Value m_block, Value n_block) {
+      EmitBlock(batch, m_block, n_block);
     });
     return status_;
   }
@@ -110,20 +96,11 @@ class ContractionEmitter {
   void EmitBlock(Value batch, Value m_block, Value n_block) {
     loop::Builder& b = *b_;
     Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
-    Value lhs = b.Buffer(lhs_parameter_), rhs = b.Buffer(rhs_parameter_);
-    Value lhs_offset = b.Index(0), rhs_offset = b.Index(0);
-    Dims batch_sizes;
-    for (const AddressLoop& loop : plan_.batch_loops) batch_sizes.push_back(loop.trips);
-    std::vector<Value> batch_index = Delinearize(b, batch, batch_sizes);
-    for (size_t i = 0; i < batch_index.size(); ++i) {
-      const AddressLoop& loop = plan_.batch_loops[i];
-      lhs_offset = b.Add(lhs_offset, b.Mul(batch_index[i], b.Index(loop.lhs_stride)));
-      rhs_offset = b.Add(rhs_offset, b.Mul(batch_index[i], b.Index(loop.rhs_stride)));
-    }
-    lhs_ = b.Offset(lhs, plan_.dtype, lhs_offset);
-    rhs_ = b.Offset(rhs, plan_.dtype, rhs_offset);
+    const BatchOperands operands = OperandsOf(b, plan_, parameters_, batch);
+    lhs_ = operands.lhs;
+    rhs_ = operands.rhs;
     block_begin_ = m_begin;
-    if (plan_.is_convolution) EnterConvolutionBlock(m_begin, batch_index.back());
+    if (plan_.is_convolution) EnterConvolutionBlock(m_begin, operands.index.back());
 
     Value first_panel = b.Mul(n_block, b.Index(plan_.block_panels));
     Value last_panel =
@@ -448,7 +425,7 @@ class ContractionEmitter {
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
-  int lhs_parameter_ = 0, rhs_parameter_ = 0;
+  OperandParameters parameters_;
   Value padded_input_, panel_, sums_;
   Value lhs_, rhs_, block_begin_;  // of the current block
   Value prefetch_tile_;            // of the current tile: its number within the block

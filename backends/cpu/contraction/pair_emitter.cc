@@ -10,6 +10,7 @@
 
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/epilogue.h"
+#include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/pair_packing.h"
 #include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/contraction/panel_packing.h"
@@ -20,10 +21,8 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Dim;
-using ir::Dims;
 using ir::DType;
 using ir::Node;
-using ir::Op;
 using loop::Value;
 
 // Rows whose sums the epilogue has in registers at a time.
@@ -46,21 +45,12 @@ class PairEmitter {
       : region_(fusion.region()), pairs_(std::move(pairs)), plan_(pairs_.contraction) {}
 
   Dim cost() const { return plan_.cost; }
-  Dim num_chunks() const { return plan_.batch * plan_.m_blocks() * plan_.n_blocks(); }
+  Dim num_chunks() const { return BlocksOf(plan_); }
 
   absl::Status Emit(loop::Builder& b) {
-    lhs_parameter_ = ops::ParameterIndex(plan_.root->operand(0));
-    rhs_parameter_ = ops::ParameterIndex(plan_.root->operand(1));
-    if (lhs_parameter_ < 0 || rhs_parameter_ < 0 ||
-        plan_.root->operand(0).node->op() != Op::kParameter) {
-      return Unimplemented(plan_.root->Describe(), ": an operand is not in memory");
-    }
+    TEKTITE_ASSIGN_OR_RETURN(parameters_, ParametersOf(*plan_.root));
     b_ = &b;
-    if (plan_.is_convolution && plan_.conv.padded()) {
-      padded_input_ =
-          b.AllocateScratch(plan_.dtype, plan_.conv.input_rows(plan_.image_rows) *
-                                             plan_.conv.padded_width() * Dim(plan_.conv.channels));
-    }
+    padded_input_ = AllocatePaddedInput(b, plan_);
     const Dim packed_rows = pairs_.lhs_in_place
                                 ? Dim(2 * kTileSide)
                                 : CeilDiv(plan_.block_rows, plan_.rows) * Dim(plan_.rows);
@@ -72,10 +62,8 @@ class PairEmitter {
     sums_ = b.AllocateScratch(DType::kF32, sums_rows * Dim(plan_.panel()));
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     if (pairs_.has_tiles) Configure();
-    ForEachUnit(b, num_chunks(), 1, [&](Value unit) {
-      const std::vector<Value> index =
-          Delinearize(b, unit, {plan_.batch, plan_.m_blocks(), plan_.n_blocks()});
-      EmitBlock(index[0], index[1], index[2]);
+    ForEachBlock(b, plan_, [this](Value batch, Value m_block, Value n_block) {
+      EmitBlock(batch, m_block, n_block);
     });
     if (pairs_.has_tiles) b.ReleaseTiles();
     return status_;
@@ -95,17 +83,9 @@ class PairEmitter {
     loop::Builder& b = *b_;
     const Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
     const Value count = b.Min(b.Sub(b.Index(plan_.m), m_begin), b.Index(plan_.block_rows));
-    Value lhs_offset = b.Index(0), rhs_offset = b.Index(0);
-    Dims batch_sizes;
-    for (const AddressLoop& loop : plan_.batch_loops) batch_sizes.push_back(loop.trips);
-    const std::vector<Value> batch_index = Delinearize(b, batch, batch_sizes);
-    for (size_t i = 0; i < batch_index.size(); ++i) {
-      const AddressLoop& loop = plan_.batch_loops[i];
-      lhs_offset = b.Add(lhs_offset, b.Mul(batch_index[i], b.Index(loop.lhs_stride)));
-      rhs_offset = b.Add(rhs_offset, b.Mul(batch_index[i], b.Index(loop.rhs_stride)));
-    }
-    lhs_ = b.Offset(b.Buffer(lhs_parameter_), plan_.dtype, lhs_offset);
-    rhs_ = b.Offset(b.Buffer(rhs_parameter_), plan_.dtype, rhs_offset);
+    const BatchOperands operands = OperandsOf(b, plan_, parameters_, batch);
+    lhs_ = operands.lhs;
+    rhs_ = operands.rhs;
     m_begin_ = m_begin;
     if (plan_.is_convolution) EnterImageRows(b.Div(m_begin, b.Index(plan_.conv.out_width)));
 
@@ -123,7 +103,7 @@ class PairEmitter {
       const Value column = b.Mul(panel, b.Index(plan_.panel()));
       if (pairs_.rhs_packed) {
         const Dim words = pairs_.words * Dim(plan_.panel());
-        panel_ = b.Offset(b.Buffer(rhs_parameter_), DType::kS32, b.Mul(panel, b.Index(words)));
+        panel_ = b.Offset(b.Buffer(parameters_.rhs), DType::kS32, b.Mul(panel, b.Index(words)));
       } else {
         PackPairPanel(b, pairs_, rhs_, column, panel_);
       }
@@ -401,7 +381,7 @@ class PairEmitter {
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
-  int lhs_parameter_ = 0, rhs_parameter_ = 0;
+  OperandParameters parameters_;
   Value padded_input_, rows_, panel_, sums_;
   Value lhs_, rhs_, m_begin_;  // of the current block
 };

@@ -24,6 +24,7 @@
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/epilogue.h"
+#include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/lane_reduction.h"
 #include "backends/cpu/loops/long_sum.h"
@@ -35,7 +36,6 @@ namespace tektite::cpu {
 namespace {
 
 using ir::Dim;
-using ir::DType;
 using ir::Node;
 using ir::Op;
 using loop::Value;
@@ -73,6 +73,7 @@ class StreamedProduct {
 
   // The code of a call's chunks.
   absl::Status Emit(loop::Builder& b) {
+    TEKTITE_ASSIGN_OR_RETURN(parameters_, ParametersOf(*plan_.root));
     b_ = &b;
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     blocks_ = BlocksOfSums(plan_, 0, along_k_ ? plan_.lanes : 1);
@@ -110,16 +111,9 @@ class StreamedProduct {
 
   void EmitPanel(Value batch, Value panel) {
     loop::Builder& b = *b_;
-    ir::Dims sizes;
-    for (const AddressLoop& loop : plan_.batch_loops) sizes.push_back(loop.trips);
-    std::vector<Value> index = Delinearize(b, batch, sizes);
-    Value lhs_at = b.Index(0), rhs_at = b.Index(0);
-    for (size_t i = 0; i < index.size(); ++i) {
-      lhs_at = b.Add(lhs_at, b.Mul(index[i], b.Index(plan_.batch_loops[i].lhs_stride)));
-      rhs_at = b.Add(rhs_at, b.Mul(index[i], b.Index(plan_.batch_loops[i].rhs_stride)));
-    }
-    lhs_ = b.Offset(b.Buffer(Parameter(0)), plan_.dtype, lhs_at);
-    Value rhs = b.Offset(b.Buffer(Parameter(1)), plan_.dtype, rhs_at);
+    const BatchOperands operands = OperandsOf(b, plan_, parameters_, batch);
+    lhs_ = operands.lhs;
+    const Value rhs = operands.rhs;
     Value column = b.Mul(panel, b.Index(plan_.panel()));
     auto finish = [&](bool ragged) {
       std::vector<Value> acc = along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, column, ragged);
@@ -131,10 +125,6 @@ class StreamedProduct {
     if (whole == Dim(0)) return finish(true);
     b.If(
         b.Compare("lt", panel, b.Index(whole)), [&] { finish(false); }, [&] { finish(true); });
-  }
-
-  int Parameter(int operand) const {
-    return static_cast<int>(plan_.root->operand(operand).node->Int(ir::Attr::index));
   }
 
   Value Widened(Value v) {
@@ -363,7 +353,8 @@ class StreamedProduct {
   absl::Status status_;
   Epilogue epilogue_;
   std::vector<Dim> row_displacement_;  // of each row of the left-hand side
-  Value lhs_, rhs_;                    // of the current batch and panel
+  OperandParameters parameters_;
+  Value lhs_, rhs_;  // of the current batch and panel
   std::vector<Value> masks_;
   KBlocks blocks_;
   SumCascade cascade_;

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/epilogue.h"
+#include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/contraction/winograd_plan.h"
 #include "backends/cpu/emit/emitter.h"
@@ -36,11 +37,7 @@ class WinogradEmitter {
       : fusion_(fusion), plan_(plan), direct_(plan.direct), name_(name) {}
 
   absl::StatusOr<EmittedKernel> Run() {
-    const int image = ops::ParameterIndex(direct_.root->operand(0));
-    const int weights = ops::ParameterIndex(direct_.root->operand(1));
-    if (image < 0 || weights < 0 || direct_.root->operand(0).node->op() != Op::kParameter) {
-      return Unimplemented(direct_.root->Describe(), ": an operand is not in memory");
-    }
+    TEKTITE_ASSIGN_OR_RETURN(const OperandParameters parameters, ParametersOf(*direct_.root));
     EmittedKernel result;
     result.in_place = EpilogueInPlace(fusion_.region(), *direct_.root);
     result.kernel = MakeKernel(fusion_, name_, result.in_place);
@@ -50,8 +47,8 @@ class WinogradEmitter {
 
     loop::Builder b(result.kernel.get());
     b_ = &b;
-    image_ = b.Buffer(image);
-    packed_ = b.Buffer(weights);
+    image_ = b.Buffer(parameters.lhs);
+    packed_ = b.Buffer(parameters.rhs);
     inputs_ = b.AllocateScratch(kF32, input_step() * WinogradPlan::kProducts);
     kernels_ = b.AllocateScratch(kF32, kernel_step() * WinogradPlan::kProducts);
     products_ = b.AllocateScratch(kF32, product_step() * WinogradPlan::kProducts);
