@@ -32,9 +32,8 @@ struct ClosedGraph {
   std::vector<std::string> outputs;
 };
 
-// Outputs are what nodes outside use,
-// and the first outputs of members that nothing uses. The graph includes the functions that members
-// run.
+// Outputs are what nodes outside use, and the first outputs of members that nothing uses.
+// The graph includes the functions that members run.
 absl::StatusOr<ClosedGraph> ExtractCluster(const graph_def::GraphIndex& index,
                                            absl::Span<const int> nodes);
 

@@ -7,7 +7,6 @@
 //
 // Limits: f32; TensorFlow has no kernel for f16.
 #include <array>
-#include <limits>
 
 #include "clustering/importer/element_loops.h"
 #include "clustering/importer/import_table.h"
@@ -16,11 +15,6 @@
 namespace tektite::importer {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-Value Is(FuncBuilder& b, Value x, absl::string_view direction, double value) {
-  return b.Compare(x, b.FullLike(x, value), direction);
-}
 Value OneLess(FuncBuilder& b, Value x) { return b.Sub(b.FullLike(x, 1), x); }
 
 // The fraction for 0 < x < (a + 1) / (a + b + 2), by Lentz's algorithm.

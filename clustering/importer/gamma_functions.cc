@@ -12,7 +12,6 @@
 // large a.
 //
 // Limits: f16 and f32.
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -22,14 +21,6 @@
 
 namespace tektite::importer {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-Value Like(FuncBuilder& b, Value x, double value) { return b.FullLike(x, value); }
-Value Is(FuncBuilder& b, Value x, absl::string_view direction, double value) {
-  return b.Compare(x, Like(b, x, value), direction);
-}
 
 // A value and its derivative by a.
 struct Dual {

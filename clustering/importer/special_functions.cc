@@ -8,7 +8,6 @@
 // gamma_functions.cc and zeta_functions.cc have those of several numbers.
 #include <cmath>
 #include <initializer_list>
-#include <limits>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
@@ -18,13 +17,6 @@
 namespace tektite::importer {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-Value Like(FuncBuilder& b, Value x, double value) { return b.FullLike(x, value); }
-Value Is(FuncBuilder& b, Value x, absl::string_view direction, double value) {
-  return b.Compare(x, Like(b, x, value), direction);
-}
 Value PlusNumber(FuncBuilder& b, Value x, double value) { return b.Add(x, Like(b, x, value)); }
 Value TimesNumber(FuncBuilder& b, Value x, double value) { return b.Mul(x, Like(b, x, value)); }
 

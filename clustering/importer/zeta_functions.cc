@@ -4,20 +4,12 @@
 // Limits: f16 and f32.  For numbers q below 0, where the sum has more terms the farther they are, a
 // check sends the call to TensorFlow.
 #include <cmath>
-#include <limits>
 
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/special_functions.h"
 
 namespace tektite::importer {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-Value Is(FuncBuilder& b, Value x, absl::string_view direction, double value) {
-  return b.Compare(x, b.FullLike(x, value), direction);
-}
 
 // The sum of (q + k)^-x over all k >= 0, for x > 1 and q > 0: some terms, and the rest by Euler and
 // Maclaurin (M. Abramowitz and I. A. Stegun, "Handbook of mathematical functions", 23.1.30).

@@ -13,25 +13,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "jit/base/no_file_size_signal.h"
 #include "jit/base/timing.h"
+#include "jit/base/write_all.h"
 
 namespace tektite {
 namespace {
 
 absl::Status Failed(const std::string& path) {
   return absl::UnavailableError(absl::StrCat("cannot write '", path, "': ", strerror(errno)));
-}
-
-bool WriteAll(int fd, absl::string_view bytes) {
-  const NoFileSizeSignal guard;
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(written);
-  }
-  return true;
 }
 
 std::string NewName(absl::string_view file) {

@@ -18,9 +18,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "jit/base/no_file_size_signal.h"
 #include "jit/base/process.h"
 #include "jit/base/status.h"
+#include "jit/base/write_all.h"
 
 namespace tektite::cache {
 namespace {
@@ -44,17 +44,6 @@ class Descriptor {
  private:
   int fd_;
 };
-
-bool WriteAll(int fd, absl::string_view bytes) {
-  const NoFileSizeSignal guard;
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(written);
-  }
-  return true;
-}
 
 absl::Status Failed(absl::string_view what, absl::string_view path) {
   const std::string message = absl::StrCat("cannot ", what, " '", path, "': ", strerror(errno));

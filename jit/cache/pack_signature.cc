@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "jit/base/status.h"
+#include "jit/base/write_all.h"
 #include "jit/cache/location.h"
 
 namespace tektite::cache {
@@ -51,8 +52,7 @@ bool FromHex(absl::string_view hex, unsigned char* bytes, size_t size) {
 
 absl::Status WriteNew(const std::string& path, mode_t mode, absl::string_view text) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-  const bool written =
-      fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool written = fd >= 0 && WriteAll(fd, text);
   const std::string reason = strerror(errno);
   if (fd >= 0) close(fd);
   if (written) return absl::OkStatus();

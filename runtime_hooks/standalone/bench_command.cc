@@ -14,8 +14,10 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime_hooks/standalone/call_options.h"
 #include "runtime_hooks/standalone/command.h"
 #include "runtime_hooks/standalone/handles.h"
 #include "runtime_hooks/standalone/program.h"
@@ -28,10 +30,8 @@ constexpr size_t kFewestCalls = 10, kMostCalls = 100000;
 constexpr int kProfiledCalls = 30;
 constexpr double kQuietSeconds = 2, kProgressSeconds = 2;
 
-struct Options {
-  std::string file, backend, device, outputs;
-  std::vector<std::string> inputs;
-  int repeat = 0, warmup = 5, threads = 1;
+struct Options : CallOptions {
+  int repeat = 0, warmup = 5;
   double seconds = 2;
   bool profile = false, json = false;
 };
@@ -226,7 +226,7 @@ void PrintJson(const Options& options, const Times& times, const std::vector<Arr
 }
 
 void Bench(const Options& options, Globals globals) {
-  if (!options.device.empty()) globals.flags += " --device=" + options.device;
+  globals = OnDevice(std::move(globals), options);
   std::vector<Array> results;
   Times times;
   {
@@ -248,21 +248,10 @@ void AddBench(CLI::App& app, const Globals& globals) {
   CLI::App* command =
       app.add_subcommand("bench", "Time calls of IR text, a frozen graph or a SavedModel");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("FILE", options->file,
-                   "IR text (.ir, .tir), a GraphDef (.pb, .pbtxt) or a SavedModel directory")
-      ->required();
-  command->add_option("-i,--input", options->inputs,
-                      "An input: FILE.npy, or a type as f32[8,128], for numbers that are made; in "
-                      "the graph's order or as NAME=...; one for each");
-  command->add_option("--outputs", options->outputs,
-                      "Comma-separated tensors of a GraphDef to compute; without it, its sinks");
-  command->add_option("--backend", options->backend,
-                      "cpu, gpu, reference; without it, the best one");
-  command->add_option("--device", options->device,
-                      "cpu, gpu:N or auto: the flag --device, for this run");
-  command->add_option("--threads", options->threads, "Threads of a call")
-      ->check(CLI::Range(1, 256));
+  AddCallOptions(command,
+                 "An input: FILE.npy, or a type as f32[8,128], for numbers that are made; in the "
+                 "graph's order or as NAME=...; one for each",
+                 options.get());
   command->add_option("--warmup", options->warmup, "Calls before the clock starts")
       ->check(CLI::Range(0, 1000000));
   auto* seconds = command->add_option("--seconds", options->seconds, "How long to time calls")

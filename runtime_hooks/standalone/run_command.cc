@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime_hooks/standalone/call_options.h"
 #include "runtime_hooks/standalone/command.h"
 #include "runtime_hooks/standalone/handles.h"
 #include "runtime_hooks/standalone/npy.h"
@@ -18,10 +19,9 @@
 namespace tektite::standalone {
 namespace {
 
-struct Options {
-  std::string file, backend, device, output_dir, outputs;
-  std::vector<std::string> inputs;
-  int repeat = 1, threads = 1;
+struct Options : CallOptions {
+  std::string output_dir;
+  int repeat = 1;
   bool time = false, profile = false, stats = false;
 };
 
@@ -67,8 +67,7 @@ void WriteOutputs(const Options& options, const Program& program,
 
 void Run(const Options& options, Globals globals) {
   if (options.profile) globals.flags += " --profile_kernels";
-  if (!options.device.empty()) globals.flags += " --device=" + options.device;
-  const CompilerPtr compiler = MakeCompiler(globals, options.backend);
+  const CompilerPtr compiler = MakeCompiler(OnDevice(globals, options), options.backend);
   const Program program = LoadProgram(options.file, options.outputs, compiler.get());
   Caller caller(program, ReadInputs(options.inputs, program), options.threads);
   const double first = caller.Call();
@@ -95,21 +94,11 @@ void AddRun(CLI::App& app, const Globals& globals) {
   CLI::App* command =
       app.add_subcommand("run", "Execute IR text or a frozen graph, with .npy in and out");
   auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->file, "IR text (.ir, .tir), or a GraphDef (.pb, .pbtxt)")
-      ->required();
-  command->add_option("-i,--input", options->inputs,
-                      "An input, FILE.npy in the graph's order or NAME=FILE.npy; one for each");
+  AddCallOptions(command, "An input, FILE.npy in the graph's order or NAME=FILE.npy; one for each",
+                 options.get());
   command->add_option("-d,--output-dir", options->output_dir, "Results go there as NAME.npy");
-  command->add_option("--outputs", options->outputs,
-                      "Comma-separated tensors of a GraphDef to compute; without it, its sinks");
-  command->add_option("--backend", options->backend,
-                      "cpu, gpu, reference; without it, the best one");
-  command->add_option("--device", options->device,
-                      "cpu, gpu:N or auto: the flag --device, for this run");
   command->add_option("--repeat", options->repeat, "Number of calls")
       ->check(CLI::Range(1, 1000000000));
-  command->add_option("--threads", options->threads, "Threads of a call")
-      ->check(CLI::Range(1, 256));
   command->add_flag("--time", options->time, "Print how long calls take");
   command->add_flag("--stats", options->stats,
                     "Print the counters of the run at the end, a line of JSON");
