@@ -2,6 +2,9 @@
 # tektite_test(NAME SRCS a.cc ... DEPS lib ... [TIMEOUT seconds] [SHARDS n]): a GoogleTest binary, registered with CTest
 # as one test, or as n that run its cases between them, each case for all of its parameters in one; its main function is
 # tests/test_main.cc's.
+# tektite_precompile(NAME header ... | REUSE_FROM OTHER): precompiles headers of other projects for NAME, or takes
+# those of OTHER, which has the same compiler options.  Never the project's own headers: most files would be compiled again
+# for a change in any of them.
 
 add_library(tektite_options INTERFACE)
 target_include_directories(tektite_options INTERFACE ${CMAKE_SOURCE_DIR})
@@ -22,11 +25,28 @@ function(tektite_library name)
   endif()
 endfunction()
 
+function(tektite_precompile name)
+  if(NOT TEKTITE_PRECOMPILE)
+    return()
+  endif()
+  if(ARGV1 STREQUAL REUSE_FROM)
+    target_precompile_headers(${name} ${ARGN})
+  else()
+    target_precompile_headers(${name} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 function(tektite_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SRCS;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE tektite_options ${ARG_DEPS} GTest::gmock tektite_test_main)
+  # Tests run short loops of their own, and -O2 takes the compiler a quarter longer (4.7 s against 3.7 for a file of the
+  # conformance suite).
+  target_compile_options(${name} PRIVATE -O1)
+  if(NOT name STREQUAL unlisted_skip_test)
+    tektite_precompile(${name} REUSE_FROM unlisted_skip_test)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
