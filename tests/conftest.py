@@ -20,6 +20,7 @@ import dataclasses
 import importlib.util
 import json
 import os
+import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -58,7 +59,7 @@ def report(**values):
         if hasattr(value, "numpy"):
             value = value.numpy()
         return value.tolist() if hasattr(value, "tolist") else value
-    print("REPORT " + json.dumps({"values": plain(values), "stats": tektite.stats()}))
+    print("REPORT " + json.dumps({"values": plain(values), "stats": tektite.stats()}), flush=True)
 """
 
 
@@ -78,9 +79,19 @@ class Result:
         return [line for line in self.stderr.splitlines() if line.startswith(start)]
 
 
-def run(source: str, tektite: str | None = None, timeout: float = 300, fresh: bool = False, **environment: str) -> Result:
-    """Runs `source` after the preamble with TEKTITE set (None: unset) and returns what it reported. `fresh`: in a process
-    that imports TensorFlow itself, and is no fork of one that has (program_server.py)."""
+@dataclasses.dataclass
+class Ended:
+    """What a program reported, in order, and why it failed (empty: it did not)."""
+
+    reports: list[dict[str, Any]]
+    failure: str
+    stderr: str
+
+
+def run_reports(source: str, tektite: str | None = None, timeout: float = 300, fresh: bool = False,
+                **environment: str) -> Ended:
+    """Runs `source` after the preamble with TEKTITE set (None: unset). `fresh`: in a process that imports TensorFlow
+    itself, and is no fork of one that has (program_server.py)."""
     env = {k: v for k, v in os.environ.items() if k not in ("TEKTITE", "TEKTITE_FLAGS")}
     env.update(TF_CPP_MIN_LOG_LEVEL="2", **environment)
     env["TEKTITE_FLAGS"] = f"{FLAGS} {environment.get('TEKTITE_FLAGS', '')}".strip()
@@ -90,13 +101,24 @@ def run(source: str, tektite: str | None = None, timeout: float = 300, fresh: bo
         program = Path(folder) / "program.py"  # a file, since AutoGraph reads the sources
         program.write_text(PREAMBLE + source)
         out, err = Path(folder) / "stdout", Path(folder) / "stderr"
-        code, before = SERVERS.run(program, env, out, err, timeout, fresh)
+        try:
+            code, before = SERVERS.run(program, env, out, err, timeout, fresh)
+            end = f"exit code {code}" if code else ""
+        except subprocess.TimeoutExpired:
+            before, end = "", f"no end after {timeout} s"
         stdout, stderr = out.read_text(), before + err.read_text()
-    reports = [line for line in stdout.splitlines() if line.startswith("REPORT ")]
-    if code != 0 or not reports:
-        raise AssertionError(f"exit code {code}\n{stdout}\n{stderr}")
-    answer = json.loads(reports[-1].removeprefix("REPORT "))
-    return Result(answer["values"], answer["stats"], stderr)
+    marked = [line.removeprefix("REPORT ") for line in stdout.splitlines() if line.startswith("REPORT ")]
+    reports = [json.loads(line) for line in marked]
+    end = end or ("" if reports else "no report")
+    return Ended(reports, f"{end}\n{stdout}\n{stderr}" if end else "", stderr)
+
+
+def run(source: str, tektite: str | None = None, timeout: float = 300, fresh: bool = False, **environment: str) -> Result:
+    """`run_reports`, which must not fail, and what it reported last."""
+    ended = run_reports(source, tektite, timeout, fresh, **environment)
+    if ended.failure:
+        raise AssertionError(ended.failure)
+    return Result(ended.reports[-1]["values"], ended.reports[-1]["stats"], ended.stderr)
 
 
 def run_plain_and_compiled(source: str, **environment: str) -> tuple[Result, Result]:

@@ -2,6 +2,8 @@
 import numpy as np
 import pytest
 
+from tests.end_to_end.batches import Batch
+
 # name: (kept branches and loops, calls for XLA, the program). Each defines step(x) of x [n, 6].
 PROGRAMS = {
     "one branch assigns": (1, 0, """
@@ -148,13 +150,17 @@ def same(ours, theirs, tolerance=2e-5):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("flags", ["", "--contest"])
+TEXTS = {name: TEXT.format(program=program) for name, (_, _, program) in PROGRAMS.items()}
+BATCHES = [Batch("assigning functions " + flags, TEXTS, TEKTITE_FLAGS=flags) for flags in ("", "--contest")]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_values_are_tensorflows(run_pair, name, flags):
-    kept, calls, program = PROGRAMS[name]
-    plain, compiled = run_pair(TEXT.format(program=program), TEKTITE_FLAGS=flags)
+@pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: batch.name)
+def test_values_are_tensorflows(run_batch, batch, name):
+    kept, calls, _ = PROGRAMS[name]
+    plain, compiled = run_batch(batch, name)
     same(compiled.values["y"], plain.values["y"])
-    if not flags:
+    if batch is BATCHES[0]:
         assert compiled.host["kept_loops"] >= kept and compiled.host["xla_calls"] >= calls
         assert "NO_CODE" not in compiled.host["fallbacks"]
         assert compiled.host["updates"] > 0

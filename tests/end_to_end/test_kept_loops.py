@@ -2,6 +2,8 @@
 import numpy as np
 import pytest
 
+from tests.end_to_end.batches import Batch
+
 KEEP = "--keep_loops"
 # Nothing but what is said here counts as work enough for a cluster.
 USUAL = "--keep_loops --min_cluster_ops=2 --min_cluster_cost=20000"
@@ -122,9 +124,12 @@ def f(x, n):
 """),
 }
 
-TEXT = """
+TWO_DEVICES = """
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+"""
+
+TEXT = """
 w = tf.Variable(normal(6, 6))
 {program}
 f = tf.function(f, input_signature=[tf.TensorSpec([None, 6]), tf.TensorSpec([], tf.int32)])
@@ -140,10 +145,14 @@ def same(ours, theirs):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
+ALL = Batch("kept loops", {name: TEXT.format(program=program) for name, (_, program) in PROGRAMS.items()},
+            preamble=TWO_DEVICES, TEKTITE_FLAGS=KEEP)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_results_are_tensorflows(run_pair, name):
-    loops, program = PROGRAMS[name]
-    plain, compiled = run_pair(TEXT.format(program=program), TEKTITE_FLAGS=KEEP)
+def test_results_are_tensorflows(run_batch, name):
+    loops, _ = PROGRAMS[name]
+    plain, compiled = run_batch(ALL, name)
     same(compiled.values["y"], plain.values["y"])
     assert compiled.host["kept_loops"] == loops and compiled.host["lowered_loops"] == 0
 

@@ -1,10 +1,8 @@
 """A zoo of loops, stock TensorFlow against Tektite: results, losses, and how much of each model is compiled whole."""
-import functools
-
 import numpy as np
 import pytest
 
-from tests.conftest import run_plain_and_compiled
+from tests.end_to_end.batches import Batch
 from tests.end_to_end.loop_zoo import FUNCTIONS, LAYERS, LONG, MODEL, SESSION
 
 # Counts what a first call of f adds to the counters, and what explain says of it.
@@ -12,26 +10,6 @@ COUNT = """
 def counted():
     s = tektite.stats() if tektite.is_active() else {}
     return np.array([s.get("ops", 0), s.get("clustered_ops", 0), s.get("host", {}).get("clusters_placed", 0)])
-"""
-
-# Runs texts by name in one process, each from a file, since AutoGraph reads the sources: most of a small program is
-# importing TensorFlow.  Reports what each reports, and how often compiled code ran in it.
-EACH = """
-import pathlib, tempfile
-texts = {texts!r}
-every, report_all = {{}}, report
-with tempfile.TemporaryDirectory() as folder:
-    for number, (name, text) in enumerate(texts.items()):
-        path = pathlib.Path(folder, f"case{{number}}.py")
-        path.write_text(text)
-        every[name] = {{}}
-        before = tektite.stats().get("host", {{}}).get("runs", 0)
-        try:
-            exec(compile(text, str(path), "exec"), {{**globals(), "report": every[name].update}})
-        except Exception as error:
-            every[name]["error"] = str(error)
-        every[name]["runs"] = np.array(tektite.stats().get("host", {{}}).get("runs", 0) - before)
-report_all(**{{f"case {{name}}": values for name, values in every.items()}})
 """
 
 INFERENCE = COUNT + """
@@ -97,17 +75,13 @@ def same_training(compiled, plain, tolerance):
     assert "NO_CODE" not in compiled.host["fallbacks"], compiled.host
 
 
-@functools.cache
-def inference():
-    texts = {name: model_of(name) + INFERENCE for name in LAYERS}
-    return run_plain_and_compiled(EACH.format(texts=texts), timeout=900)
+INFERENCE_OF_ALL = Batch("inference", {name: model_of(name) + INFERENCE for name in LAYERS})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAYERS)
-def test_inference(run_program, name):
-    plain, compiled = (result.values[f"case {name}"] for result in inference())
-    assert "error" not in plain and "error" not in compiled, (plain, compiled)
+def test_inference(run_batch, name):
+    plain, compiled = (result.values for result in run_batch(INFERENCE_OF_ALL, name))
     same(compiled["y"], plain["y"])
     ops, clustered, clusters = compiled["run_time"]
     assert clustered >= 0.95 * ops and clusters <= 3
@@ -115,10 +89,13 @@ def test_inference(run_program, name):
     assert said_clustered >= 0.95 * said_ops and said_clusters == clusters
 
 
+TRAINING_OF_ALL = Batch("training", {name: training_of(name) for name in LAYERS}, TEKTITE_FLAGS="--min_cluster_ops=2")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAYERS)
-def test_training(run_pair, name):
-    plain, compiled = run_pair(training_of(name), TEKTITE_FLAGS="--min_cluster_ops=2")
+def test_training(run_batch, name):
+    plain, compiled = run_batch(TRAINING_OF_ALL, name)
     same_training(compiled, plain, 1e-4)
     ops, clustered, clusters = compiled.values["run_time"]
     small = compiled.stats["left_out"].get("TOO_SMALL", {"ops": 0})["ops"]  # initial values of metrics
@@ -133,37 +110,44 @@ SETTINGS = {
     "clipped, with momentum and averages":
         ("keras.optimizers.SGD(0.01, momentum=0.9, clipnorm=0.5, use_ema=True)", ""),
 }
+SET_MODELS = ["lstm", "gru", "text", "masked sequences", "stateful"]
+EVERY_SETTING = Batch("settings", {f"{name}, {setting}": training_of(name, *SETTINGS[setting])
+                                   for name in SET_MODELS for setting in SETTINGS})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", ["lstm", "gru", "text", "masked sequences", "stateful"])
-def test_settings(run_pair, name, setting):
-    plain, compiled = run_pair(training_of(name, *SETTINGS[setting]))
+@pytest.mark.parametrize("name", EVERY_SETTING.programs)
+def test_settings(run_batch, name):
+    plain, compiled = run_batch(EVERY_SETTING, name)
     same_training(compiled, plain, 1e-4)
 
 
+MIXED_MODELS = ["lstm", "gru", "bidirectional", "masked lstm", "conv lstm 2d"]
+MIXED_PRECISION = Batch("mixed precision", {f"{name}, {policy}": training_of(name, policy=policy)
+                                            for name in MIXED_MODELS for policy in ("mixed_bfloat16", "mixed_float16")})
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-@pytest.mark.parametrize("name", ["lstm", "gru", "bidirectional", "masked lstm", "conv lstm 2d"])
-def test_mixed_precision(run_pair, name, policy):
-    plain, compiled = run_pair(training_of(name, policy=policy))
+@pytest.mark.parametrize("name", MIXED_PRECISION.programs)
+def test_mixed_precision(run_batch, name):
+    plain, compiled = run_batch(MIXED_PRECISION, name)
     same_training(compiled, plain, 2e-2)
 
 
-@functools.cache
 def functions(rows, sizes):
-    texts = {name: FUNCTION.format(program=text, rows=rows, sizes=list(sizes)) for name, text in FUNCTIONS.items()}
-    return run_plain_and_compiled(EACH.format(texts=texts), timeout=900)
+    texts = {name: FUNCTION.format(program=text, rows=rows, sizes=sizes) for name, text in FUNCTIONS.items()}
+    return Batch(f"functions of {rows} rows", texts)
+
+
+FUNCTIONS_OF_ROWS = [functions("None", [5, 1, 3, 5]), functions("4", [4, 4])]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("rows,sizes", [("None", (5, 1, 3, 5)), ("4", (4, 4))])
-def test_functions(run_program, name, rows, sizes):
-    plain, compiled = (result.values[f"case {name}"] for result in functions(rows, sizes))
-    assert "error" not in plain and "error" not in compiled, (plain, compiled)
-    same(compiled["y"], plain["y"])
-    assert compiled["runs"] > 0
+@pytest.mark.parametrize("batch", FUNCTIONS_OF_ROWS, ids=lambda batch: batch.name)
+def test_functions(run_batch, batch, name):
+    plain, compiled = run_batch(batch, name)
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["runs"] > 0
 
 
 # Sequences of length 0 among others: loops without a turn, which are no reason to leave a call to TensorFlow.

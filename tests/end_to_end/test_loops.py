@@ -2,6 +2,8 @@
 import numpy as np
 import pytest
 
+from tests.end_to_end.batches import Batch
+
 PROGRAMS = {
     "before and behind": "lambda x: tf.map_fn(lambda r: tf.sin(r) * 2.0, tf.tanh(x) + 1.0) + tf.tanh(x) * 3.0",
     "in it, too": "lambda x: tf.map_fn(lambda r: r * tf.reduce_sum(tf.exp(x)) + 1.0, tf.exp(x)) * tf.exp(x)",
@@ -42,11 +44,15 @@ report(y=[f(tf.constant(normal(n, 6))) for n in (5, 1, 3, 5)])
 
 
 # Where sizes are known, nothing but the values themselves goes into a loop.
-@pytest.mark.parametrize("flags", ["--keep_loops=false", "--keep_loops"])
-@pytest.mark.parametrize("signature", [None, "[tf.TensorSpec([None, None])]"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_loops(run_pair, name, signature, flags):
-    plain, compiled = run_pair(TEXT.format(program=PROGRAMS[name], signature=signature), TEKTITE_FLAGS=flags)
+TEXTS = {f"{name}, {sizes}": TEXT.format(program=program, signature=signature) for name, program in PROGRAMS.items()
+         for sizes, signature in (("known sizes", None), ("unknown sizes", "[tf.TensorSpec([None, None])]"))}
+BATCHES = [Batch("loops " + flags, TEXTS, TEKTITE_FLAGS=flags) for flags in ("--keep_loops=false", "--keep_loops")]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: batch.name)
+def test_loops(run_batch, batch, name):
+    plain, compiled = run_batch(batch, name)
     for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
     assert compiled.host["clusters_placed"] >= (1 if compiled.host["kept_loops"] else 2)

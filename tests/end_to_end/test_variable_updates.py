@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.end_to_end.batches import Batch
+
 TRAINING = """
 import keras
 keras.utils.set_random_seed(3)
@@ -61,9 +63,13 @@ def check_close(plain, compiled, tolerance):
             assert np.abs(a - b).max() <= tolerance * max(np.abs(a).max(), 1e-6), name
 
 
+ALL_OPTIMIZERS = Batch("optimizers of Keras", {name: TRAINING.replace("OPTIMIZER", optimizer) + STEPS
+                                               for name, optimizer in OPTIMIZERS.items()})
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_optimizers(run_pair, name):
-    plain, compiled = run_pair(TRAINING.replace("OPTIMIZER", OPTIMIZERS[name]) + STEPS)
+def test_optimizers(run_batch, name):
+    plain, compiled = run_batch(ALL_OPTIMIZERS, name)
     # Lion takes signs, and Adam divides by the size of a gradient that may be next to nothing.
     check_close(plain, compiled, 2e-3 if name == "Lion" else 2e-4)
     assert compiled.host["updates"] > 0
@@ -206,16 +212,6 @@ def f(x):
 ys = [f(tf.constant(normal(16))) for _ in range(3)]
 report(ys=ys, v=v, n=n)
 """,
-    "a session": """
-tf.compat.v1.disable_eager_execution()
-v = tf.compat.v1.get_variable("v", initializer=normal(64), use_resource=True)
-x = tf.compat.v1.placeholder(tf.float32, [64])
-train = v.assign_sub((v - x) * 0.125)
-with tf.compat.v1.Session() as session:
-    session.run(tf.compat.v1.global_variables_initializer())
-    for _ in range(4): session.run(train, {x: normal(64)})
-    report(v=session.run(v))
-""",
     "variables of many types": """
 types = [tf.float64, tf.float16, tf.bfloat16, tf.int32, tf.int64]
 vs = [tf.Variable(tf.cast(normal(40) * 9, t)) for t in types]
@@ -238,10 +234,28 @@ report(empty=empty, one=[str(one.numpy())])
 """,
 }
 
+A_SESSION = """
+tf.compat.v1.disable_eager_execution()
+v = tf.compat.v1.get_variable("v", initializer=normal(64), use_resource=True)
+x = tf.compat.v1.placeholder(tf.float32, [64])
+train = v.assign_sub((v - x) * 0.125)
+with tf.compat.v1.Session() as session:
+    session.run(tf.compat.v1.global_variables_initializer())
+    for _ in range(4): session.run(train, {x: normal(64)})
+    report(v=session.run(v))
+"""
+ALL_PROGRAMS = Batch("programs that update", PROGRAMS)
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs(run_pair, name):
-    plain, compiled = run_pair(PROGRAMS[name])
+def test_programs(run_batch, name):
+    plain, compiled = run_batch(ALL_PROGRAMS, name)
+    assert compiled.values == plain.values
+    assert compiled.host["clusters_placed"] > 0
+
+
+def test_a_session(run_pair):
+    plain, compiled = run_pair(A_SESSION)
     assert compiled.values == plain.values
     assert compiled.host["clusters_placed"] > 0
 

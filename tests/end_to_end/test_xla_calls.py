@@ -2,6 +2,8 @@
 import numpy as np
 import pytest
 
+from tests.end_to_end.batches import Batch
+
 TAKE_OVER = "--take_over_xla"  # the default
 
 # Each program returns y of x, of 6 columns; `calls` is how many calls for XLA are in clusters.
@@ -119,11 +121,15 @@ def same(ours, theirs):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
+# Calls in loops that are kept are not counted.
+ALL = Batch("XLA calls", {name: TEXT.format(program=program) for name, (_, program) in PROGRAMS.items()},
+            TEKTITE_FLAGS=f"{TAKE_OVER} --keep_loops=false")
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_results_are_those_of_xla(run_pair, name):
-    calls, program = PROGRAMS[name]
-    # Calls in loops that are kept are not counted.
-    plain, compiled = run_pair(TEXT.format(program=program), TEKTITE_FLAGS=f"{TAKE_OVER} --keep_loops=false")
+def test_results_are_those_of_xla(run_batch, name):
+    calls, _ = PROGRAMS[name]
+    plain, compiled = run_batch(ALL, name)
     same(compiled.values["y"], plain.values["y"])
     assert compiled.host["xla_calls"] == calls
     assert "NO_CODE" not in compiled.host["fallbacks"]
