@@ -146,10 +146,13 @@ def _become(request: dict) -> Path:
 
 
 if __name__ == "__main__":
+    import gc
+
     import numpy as np
     import tensorflow as tf
 
     tf.keras.layers  # loads Keras
+    gc.freeze()  # a collection in a fork would touch, and so copy, every page of what has been imported
     _program = _become(_next_program())
     np.random.seed()
     __file__ = str(_program)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,3 +21,18 @@ def binary() -> Path:
     if not built:
         pytest.fail("import_check is not built (scripts/setup --all does it)")
     return max(built, key=lambda path: path.stat().st_mtime)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the tests of each case side by side: they share its trace (import_oracle.close)."""
+    places = [place for place, item in enumerate(items) if item.path.parent == Path(__file__).parent and case_of(item)]
+    first: dict[int, int] = {}
+    for place in places:
+        first.setdefault(id(case_of(items[place])), place)
+    ours = sorted((items[place] for place in places), key=lambda item: first[id(case_of(item))])
+    for place, item in zip(places, ours):
+        items[place] = item
+
+
+def case_of(item: pytest.Item) -> Any:
+    return item.callspec.params.get("case") if hasattr(item, "callspec") else None

@@ -11,6 +11,7 @@ largest result (`rel`).  NaN equals NaN.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import subprocess
 import tempfile
@@ -51,7 +52,7 @@ class Refused(Exception):
     """The importer said no; the message is its reason."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Case:
     name: str
     function: Callable[..., Any]
@@ -69,6 +70,13 @@ class ClosedGraph:
     graph: graph_pb2.GraphDef
     arguments: list[np.ndarray]
     function: Any
+    inputs: Sequence[np.ndarray]
+
+    @functools.cached_property
+    def results(self) -> list[np.ndarray]:
+        """TensorFlow's, of one call, since calls may change variables, whose values `arguments` has from before."""
+        flat = tf.nest.flatten(self.function(*[tf.constant(x) for x in self.inputs]))
+        return [as_parts(np.asarray(t)) for t in flat]
 
     @property
     def ops(self) -> set[str]:
@@ -77,6 +85,7 @@ class ClosedGraph:
         return {node.op for node in [*self.graph.node, *bodies]}
 
 
+@functools.lru_cache(maxsize=2)  # tests of one case follow each other (conftest.py)
 def close(case: Case) -> ClosedGraph:
     specs = [tf.TensorSpec([None] * x.ndim if case.dynamic else x.shape, x.dtype) for x in case.inputs]
     function = tf.function(case.function, autograph=False, jit_compile=case.xla).get_concrete_function(*specs)
@@ -88,7 +97,7 @@ def close(case: Case) -> ClosedGraph:
         make_arg(nodes[tensor.op.name], index, tensor.dtype)
     for index, tensor in enumerate(function.outputs):
         add_retval(graph, index, tensor)
-    return ClosedGraph(graph, arguments, function)
+    return ClosedGraph(graph, arguments, function, case.inputs)
 
 
 def content_of(captured: Any) -> np.ndarray:
@@ -197,11 +206,6 @@ def float_differences(got: np.ndarray, want: np.ndarray, ulps: int, rel: float) 
         return ~(same | ((distance <= ulps) & np.isfinite(a) & np.isfinite(b)).astype(bool))
 
 
-def run_tensorflow(closed: ClosedGraph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    flat = tf.nest.flatten(closed.function(*[tf.constant(x) for x in inputs]))
-    return [as_parts(np.asarray(t)) for t in flat]
-
-
 def check(case: Case, binary: Path, symbolic: Symbolic = static) -> None:
     closed = close(case)
     if case.fails:
@@ -215,7 +219,7 @@ def check(case: Case, binary: Path, symbolic: Symbolic = static) -> None:
             return
         raise AssertionError("this should have been refused")
     got = interpret(closed, binary, symbolic)
-    want = run_tensorflow(closed, case.inputs)
+    want = closed.results
     assert len(got) == len(want), f"{len(got)} results where there are {len(want)}"
     for i, (g, w) in enumerate(zip(got, want)):
         difference = differences(g, w, case.ulps, case.rel)
@@ -224,7 +228,7 @@ def check(case: Case, binary: Path, symbolic: Symbolic = static) -> None:
 
 def check_failure(case: Case, closed: ClosedGraph, binary: Path) -> None:
     try:
-        run_tensorflow(closed, case.inputs)
+        closed.results
         raise AssertionError("TensorFlow raises no error")
     except tf.errors.OpError:
         pass
