@@ -91,6 +91,7 @@ absl::Status ImportComplex(NodeImport& op) {
 }
 
 absl::Status ImportConj(NodeImport& op) {
+  if (!op.InputInfo(0).is_complex) return op.Forward(0);
   const Parts x = PartsOf(op, 0);
   if (!x.re || !x.im) return op.Return(Value());
   return op.ReturnComplex(x.re, op.b().Neg(x.im));

@@ -146,6 +146,16 @@ absl::Status CheckOutput(NodeImport& op, Problem* p, const Dims& dy) {
   return absl::OkStatus();
 }
 
+// TensorFlow's gradients of depthwise convolutions take no note of dilations, or fail; a call may not
+// depend on which side runs it.
+absl::Status RefuseDilatedDepthwise(const NodeImport& op) {
+  if (!IsDepthwise(op)) return absl::OkStatus();
+  for (const int64_t d : op.Ints("dilations")) {
+    if (d != 1) return op.Refuse("a dilated depthwise convolution");
+  }
+  return absl::OkStatus();
+}
+
 // The convolution of dy, spread out by the strides, with the mirrored filter.  How many pixels
 // behind the last window no window reaches depends on the size, so where that is not known, as many
 // as there can be are computed, and the padding with them; both are cut off.
@@ -239,6 +249,7 @@ absl::Status ImportFusedConv3D(NodeImport& op) {
 // dx = dy, spread out by the strides, convolved with the mirrored filter.
 absl::Status ImportConv2DBackpropInput(NodeImport& op) {
   FuncBuilder& b = op.b();
+  TEKTITE_RETURN_IF_ERROR(RefuseDilatedDepthwise(op));
   TEKTITE_ASSIGN_OR_RETURN(ImageFormat format, RequireImageFormat(op));
   TEKTITE_ASSIGN_OR_RETURN(Dims image,
                            CompleteSizes(op, 0, op.InputDims(2), op.InputDims(1), format));
@@ -261,6 +272,7 @@ absl::Status ImportConv3DBackpropInput(NodeImport& op) {
 // df = x convolved with dy, which is dilated by the strides; batch is what is summed over, and the
 // channels of x take the place of the batch.
 absl::Status ImportConv2DBackpropFilter(NodeImport& op) {
+  TEKTITE_RETURN_IF_ERROR(RefuseDilatedDepthwise(op));
   TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), sizes));
   TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));

@@ -35,7 +35,7 @@ Value Spread(FuncBuilder& b, Value v, const Dims& dims, int axis) {
 
 struct Grid {
   Value low, high, step;
-  Value scale;  // steps a unit, where TensorFlow multiplies by them: in its ops on attributes
+  Value scale;  // steps a unit, where TensorFlow multiplies by them: but for one range of inputs
 };
 
 // The range moved so that 0 is one of its numbers.
@@ -80,7 +80,7 @@ absl::StatusOr<Grid> RequireGrid(NodeImport& op, const Range& range) {
   const double least = op.attrs().Bool("narrow_range", false) ? 1 : 0;
   const double greatest = static_cast<double>((int64_t{1} << bits) - 1);
   Grid grid = Nudge(b, range, least, greatest);
-  if (grid.step && absl::StrContains(op.op(), "Args")) {
+  if (grid.step && (absl::StrContains(op.op(), "Args") || IsPerChannel(op))) {
     Value size = b.Sub(range.high, range.low);
     grid.scale = b.Div(Like(b, size, greatest - least), size);
   }

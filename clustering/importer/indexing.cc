@@ -47,7 +47,7 @@ absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value u
                            absl::string_view reducer) {
   if (!operand || !indices || !updates) return op.Return(Value());
   int rank = indices.shape().rank();
-  if (rank < 1) return op.Refuse("indices are a scalar");
+  if (rank < 2) return op.Refuse("indices of rank ", rank);  // TensorFlow's error, also for a point
   Dim depth = indices.shape().dim(rank - 1);
   if (!depth.is_constant() || depth.value() > operand.shape().rank()) {
     return op.Refuse("points of ", depth.ToString(), " coordinates in ",

@@ -41,8 +41,13 @@ int64_t TakeFactors(const Dim& product, Dims* factors) {
 }
 
 // The size that makes the elements come out even: old dimensions over new ones, those with symbols
-// cancelled first, so that they divide exactly.
-Dim SolveUnknown(Dims from, const Dims& to) {
+// cancelled first, so that they divide exactly.  Where a new one is 0, TensorFlow leaves zeros out
+// of both: [5,0] as [-1,0] has 5 rows.
+Dim SolveUnknown(Dims from, Dims to) {
+  if (const auto zeros = std::remove(to.begin(), to.end(), Dim(0)); zeros != to.end()) {
+    to.erase(zeros, to.end());
+    from.erase(std::remove(from.begin(), from.end(), Dim(0)), from.end());
+  }
   Dim rest(1);
   for (const Dim& d : to) {
     int64_t multiple = d.is_constant() ? 0 : TakeFactors(d, &from);
@@ -67,6 +72,10 @@ absl::StatusOr<Dims> ReshapeDims(const NodeImport& op) {
   if (unknown != dims.end()) {
     Dims known = dims;
     known.erase(known.begin() + (unknown - dims.begin()));
+    const bool is_empty = std::find(known.begin(), known.end(), Dim(0)) != known.end();
+    for (const Dim& d : from) {
+      if (is_empty && !d.is_constant()) return op.Refuse("whether ", d.ToString(), " is 0");
+    }
     *unknown = SolveUnknown(from, known);
   }
   Dim before = ProductOf(from, 0, static_cast<int>(from.size()));

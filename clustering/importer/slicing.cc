@@ -189,6 +189,7 @@ absl::Status ImportSplit(NodeImport& op) {
       sum = sum + size;
     }
   }
+  if (rest != nullptr && sizes.size() == 1) return op.Refuse("a rest alone");  // TensorFlow's error
   if (rest != nullptr) *rest = n - sum;
   if (!(rest == nullptr ? op.b().AssumeEqual(n, sum) : op.b().AssumeAtMost(sum, n))) {
     return op.Refuse("the sizes do not add up to ", n.ToString());

@@ -92,7 +92,10 @@ class Resolver {
   absl::Status TakeEntry(size_t i) {
     const Dim& n = dims_[spec_.sizes.size()];
     if (strides_[i] == 0) return op_.Refuse("strides[", i, "] must not be zero");
-    if (Bit(op_.attrs().Int("shrink_axis_mask", 0), i)) return TakeOne(begin_[i], n);
+    if (Bit(op_.attrs().Int("shrink_axis_mask", 0), i)) {
+      if (strides_[i] < 0) return op_.Refuse("one element backwards");  // TensorFlow's error
+      return TakeOne(begin_[i], n);
+    }
     const Dim* begin = Bit(op_.attrs().Int("begin_mask", 0), i) ? nullptr : &begin_[i];
     const Dim* end = Bit(op_.attrs().Int("end_mask", 0), i) ? nullptr : &end_[i];
     for (const Dim* index : {begin, end}) {

@@ -219,6 +219,27 @@ def depthwise_cases(name, shape, strides, padding):
     )
 
 
+def dilated_depthwise_cases():
+    """TensorFlow's gradients are those of no dilation, or errors."""
+    options = dict(strides=[1, 1, 1, 1], padding="SAME", dilations=[1, 2, 2, 1])
+    yield Case(
+        "DepthwiseBackpropInputDilated",
+        lambda k, g: raw.DepthwiseConv2dNativeBackpropInput(
+            input_sizes=list(IMAGE.shape), filter=k, out_backprop=g, **options
+        ),
+        [normal(3, 3, 4, 2), normal(2, 9, 8, 8)],
+        refused="a dilated depthwise convolution",
+    )
+    yield Case(
+        "DepthwiseBackpropFilterDilated",
+        lambda x, g: raw.DepthwiseConv2dNativeBackpropFilter(
+            input=x, filter_sizes=[3, 3, 4, 2], out_backprop=g, **options
+        ),
+        [IMAGE, normal(2, 9, 8, 8)],
+        refused="a dilated depthwise convolution",
+    )
+
+
 def fused_convolution_cases():
     k, bias = normal(3, 3, 4, 5), normal(5)
     common = dict(strides=[1, 1, 1, 1], padding="SAME")
@@ -271,4 +292,4 @@ def fused_convolution_cases():
     )
 
 
-CASES = [*convolution_cases(), *fused_convolution_cases()]
+CASES = [*convolution_cases(), *dilated_depthwise_cases(), *fused_convolution_cases()]

@@ -29,6 +29,8 @@ def reshape_cases():
         [X, np.array([3, 2], np.int32)],
     )
     yield Case("ReshapeEmpty", lambda x: tf.reshape(x, [3, 0]), [np.zeros((0, 4), np.float32)])
+    for shape, to in (((5, 0), [-1, 0]), ((0,), [-1, 0]), ((0, 6), [0, 2, -1])):  # zeros do not count
+        yield Case(f"ReshapeOf{shape}To{to}", lambda x, to=to: tf.reshape(x, to), [np.zeros(shape, np.float32)])
     yield Case("ReshapeMerge", lambda x: tf.reshape(x, [-1, tf.shape(x)[2]]), [X])
     yield Case("Squeeze", lambda x: tf.squeeze(x, [1, -1]), [X[:, :1, :, None]])
     yield Case("SqueezeAll", lambda x: tf.squeeze(x), [X[:1, :, :1]])

@@ -65,6 +65,14 @@ def channel_cases():
                            [g, x, low, high], rel=2e-6)
 
 
+    # TensorFlow multiplies by the steps a unit here, and divides by a step where one range is for all channels.
+    low, high = np.array([-4, -4, 0, -1], np.float32), np.array([4, 0, 5, 3], np.float32)
+    halves = np.repeat(HALVES[:, None], 4, 1)
+    for narrow in (False, True):
+        yield Case(f"FakeQuantChannelsHalves{narrow}", lambda x, low, high, n=narrow: raw.FakeQuantWithMinMaxVarsPerChannel(
+            inputs=x, min=low, max=high, num_bits=4, narrow_range=n), [halves, low, high], ulps=0)
+
+
 def dequantize_cases():
     for dtype in (np.float32, np.float64):
         x = X.astype(dtype)

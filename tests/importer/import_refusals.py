@@ -7,6 +7,8 @@ REFUSED_WITH_SYMBOLS: dict[str, str] = {
     # The number of results is the size.
     "Unpack0": "parts of size",
     "ComplexUnstack": "parts of size",
+    # Beside a size of 0, an unknown one of 0 would not count.
+    "ReshapeOf(5, 0)To[-1, 0]": "is 0",
     # Whether the diagonal is inside, and where it begins, depends on both sizes.
     "MatrixDiagPartV32(3, 5)": "a diagonal that may not be there",
     "MatrixDiagPartV3-1(3, 5)": "a diagonal that may not be there",

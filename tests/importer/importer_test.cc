@@ -37,6 +37,33 @@ TEST(Importer, MakesBroadcastsExplicit) {
                     HasSubstr("f32[n,3] = add(%arg0, ")));
 }
 
+// It had two parts, so that the result had one more dimension.
+TEST(Importer, ConjugatesRealNumbersAsTheyAre) {
+  const std::string text =
+      Arg(0, "DT_FLOAT") + Node("y", "Conj", {"arg0"}) + Retval(0, "y");
+  EXPECT_THAT(Import(text, {F32({Dim::Symbol("n")})}), HasSubstr("return %arg0"));
+}
+
+// Where TensorFlow's kernels raise errors, code had results.
+TEST(Importer, RefusesWhatTensorFlowsKernelsRefuse) {
+  const ArgType vector = F32({Dim::Symbol("n")});
+  const std::string x = Arg(0, "DT_FLOAT"), end = Retval(0, "y");
+  const std::string shrink = "attr { key: 'shrink_axis_mask' value { i: 1 } }";
+  EXPECT_THAT(Import(x + Ints("at", {1}) + Ints("to", {2}) + Ints("step", {-1}) +
+                         Node("y", "StridedSlice", {"arg0", "at", "to", "step"}, shrink) + end,
+                     {vector}),
+              HasSubstr("one element backwards"));
+  EXPECT_THAT(Import(x + Ints("sizes", {-1}) + Ints("axis", {0}, true) +
+                         Node("y", "SplitV", {"arg0", "sizes", "axis"}) + end,
+                     {vector}),
+              HasSubstr("a rest alone"));
+  EXPECT_THAT(Import(x + Ints("point", {1}) + Ints("shape", {4}) + Ints("zero", {0}, true) +
+                         Node("row", "GatherV2", {"arg0", "zero", "zero"}) +
+                         Node("y", "ScatterNd", {"point", "row", "shape"}) + end,
+                     {vector}),
+              HasSubstr("indices of rank 1"));
+}
+
 TEST(Importer, FollowsShapesAsArithmetic) {
   // reshape(x, [shape(x)[0] * 2, -1]) of [n, 6] leaves a reshape and nothing else.
   std::string text = Arg(0, "DT_FLOAT") + Node("shape", "Shape", {"arg0"}) + Ints("zero", {0}) +

@@ -13,6 +13,8 @@ from __future__ import annotations
 import random
 from typing import Callable, NamedTuple
 
+from tests.random_programs.loops import loop
+
 
 class Line(NamedTuple):
     text: str
@@ -49,7 +51,7 @@ SMOOTH_UNARY = ("tf.exp({})", "tf.math.log({})", "tf.math.log1p({})", "tf.math.e
                 "tf.nn.elu({}) + 1", "tf.nn.selu({}) + 1", "tf.math.reciprocal({})", "1.0 / {}", "tf.nn.softplus({})", "tf.nn.softsign({})",
                 "tf.nn.silu({})", "tf.atan({})", "tf.asinh({})", "tf.sinh({})",
                 "tf.cosh({})", "tf.tan({})", "tf.asin({})", "tf.acosh({})", "tf.atanh({})",
-                "tf.math.lgamma({})", "tf.math.digamma({})", "tf.math.erfinv({})", "tf.math.ndtri({})")
+                "tf.math.lgamma({})", "tf.math.digamma({})", "tf.math.erfinv({}) + 1", "tf.math.ndtri({})")
 COMPOSED_UNARY = ("tf.nn.gelu({}) + 1", "tf.nn.gelu({}, approximate=True) + 1", "tf.nn.log_softmax({}) + 1", "tf.nn.softmax({})",
                   "tf.math.l2_normalize({}, -1)", "tf.math.log_sigmoid({})")
 EXACT_BINARY = ("{} + {}", "{} - {}", "{} * {}", "tf.maximum({}, {})", "tf.minimum({}, {})")
@@ -65,7 +67,7 @@ INT_BINARY = ("{0} // (tf.cast(tf.equal({1}, 0), {1}.dtype) + {1})", "{0} % (tf.
 STEEP_FLOAT_BINARY = ("tf.math.floordiv({}, {})", "tf.math.floormod({}, {})")
 COMPARES = ("tf.equal({}, {})", "tf.not_equal({}, {})", "tf.less({}, {})", "tf.less_equal({}, {})",
             "tf.greater({}, {})", "tf.greater_equal({}, {})")
-LOGICAL = ("tf.logical_and({}, {})", "tf.logical_or({}, {})", "tf.logical_xor({}, {})")
+LOGICAL = ("tf.logical_and({}, {})", "tf.logical_or({}, {})", "tf.math.logical_xor({}, {})")
 # The sign of their zeros is free: TensorFlow's differs from kernel to kernel, and within one.
 FREE_ZEROS = ("maximum(", "minimum(", "relu", "clip_by_value(", "_max(", "_min(", "max_pool", "tf.sign(", "xlog", "cumsum(",
               "sort(", "top_k(", "unique")
@@ -359,7 +361,7 @@ def control(c: Chooser) -> Line:
 PROPOSALS: list[tuple[int, Callable[[Chooser], Line]]] = [
     (6, unary), (6, binary), (2, scalar_operand), (2, select), (2, cast), (4, reduction), (2, slicing), (4, movement),
     (2, several), (2, contraction), (2, indexing), (1, rows), (1, measures), (2, normalized), (1, control),
-    (1, pixels)]
+    (1, pixels), (4, loop)]
 
 
 def update(c: Chooser, states: dict[int, Known]) -> Line:

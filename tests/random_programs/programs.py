@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tests.random_programs.loops import collected, turns_of
 from tests.random_programs.operations import FLOATS, FREE_ZEROS, INTS, Known, random_line
 
 TWINS = 3
@@ -96,7 +97,7 @@ def updated(variable: int, method: str, old: Any, value: Any) -> Any:
 
 
 def globals_of_programs() -> dict[str, Any]:
-    return {"tf": tf, "np": np, "gradient_of": gradient_of, "updated": updated}
+    return {"tf": tf, "np": np, "gradient_of": gradient_of, "updated": updated, "turns_of": turns_of, "collected": collected}
 
 
 def random_input(rng: random.Random) -> Input:
@@ -144,33 +145,41 @@ class Evaluation:
         for values, old in zip([self.values, *self.twins], [earlier.values, *earlier.twins]):
             values[name] = old[state]
 
+    def evaluate(self, text: str, values: dict[str, Any]) -> Any:
+        """With the values as globals: a lambda sees no locals of eval's."""
+        return eval(text, {**self.globals, **values})
+
     def line(self, name: str, text: str, ulps: int) -> tf.Tensor:
-        value = eval(text, self.globals, self.values)
+        value = self.evaluate(text, self.values)
         if not isinstance(value, tf.Tensor):
             raise TypeError("not a dense tensor")
         self.values[name] = value
         for twin in self.twins:
             if ulps == 0:
-                twin[name] = eval(text, self.globals, twin)
+                twin[name] = self.evaluate(text, twin)
             else:
                 changed = {k: perturbed(v, self.rng, ulps) if k in text else v for k, v in twin.items()}
-                twin[name] = perturbed(eval(text, self.globals, changed), self.rng, ulps)
+                twin[name] = perturbed(self.evaluate(text, changed), self.rng, ulps)
             if ulps or any(word in text for word in FREE_ZEROS):
                 twin[name] = with_other_zeros(twin[name], self.rng)
         return value
 
     def distance(self, name: str) -> np.ndarray:
-        """How far apart the twins are; NaN where they disagree about what is finite."""
-        value = as_double(self.values[name])
-        with np.errstate(all="ignore"):
-            result = np.zeros(value.shape)
-            for twin in self.twins:
-                other = as_double(twin[name])
-                if other.shape != value.shape:
-                    return np.full(value.shape, np.nan)
-                same = (value == other) | (np.isnan(value) & np.isnan(other))
-                result = np.maximum(result, np.where(same, 0, np.abs(value - other)))
-            return np.where(np.isinf(result), np.nan, result)
+        return apart(self.values[name], [twin[name] for twin in self.twins])
+
+
+def apart(x: Any, twins: list[Any]) -> np.ndarray:
+    """How far apart a value and its twins are; NaN where they disagree about what is finite."""
+    value = as_double(x)
+    with np.errstate(all="ignore"):
+        result = np.zeros(value.shape)
+        for twin in twins:
+            other = as_double(twin)
+            if other.shape != value.shape:
+                return np.full(value.shape, np.nan)
+            same = (value == other) | (np.isnan(value) & np.isnan(other))
+            result = np.maximum(result, np.where(same, 0, np.abs(value - other)))
+        return np.where(np.isinf(result), np.nan, result)
 
 
 def plain(x: Any) -> np.ndarray:
@@ -314,12 +323,17 @@ def tolerance(run: Evaluation, name: str, exact: bool) -> np.ndarray:
     value = run.values[name]
     if exact or value.dtype.name not in FLOATS:
         return np.where(run.distance(name) == 0, 0, np.nan)  # twins differ by zeros' signs alone
+    return room(value, run.distance(name))
+
+
+def room(value: Any, distance: np.ndarray) -> np.ndarray:
+    """How far from TensorFlow's value another may be whose twins are that far apart."""
     with np.errstate(all="ignore"):
         own = np.where(np.isfinite(as_double(value)), np.abs(as_double(value)), 0) * EPSILON[value.dtype.name]
     tiny = 2.0**-126 if value.dtype.name == "float32" else 2.0**-14 * EPSILON["float16"] * 4 \
         if value.dtype.name == "float16" else 2.0**-126
     # Denormals may be flushed, also those that something is multiplied by afterwards.
-    return SLACK * (run.distance(name) + own) + tiny * SLACK**2
+    return SLACK * (distance + own) + tiny * SLACK**2
 
 
 def mistakes(got: np.ndarray, want: np.ndarray, allowed: np.ndarray) -> str:

@@ -1,0 +1,36 @@
+"""What is known of TensorFlow: rows some of whose draws end its process, and differences that docs/numbers.md lists."""
+
+from __future__ import annotations
+
+import re
+
+# Rows, and which inputs end stock TensorFlow.
+ENDS_TENSORFLOW = {
+    "BatchMatMulV2": "bfloat16 with broadcasting",
+    "BatchMatMulV3": "bfloat16 with broadcasting",
+}
+
+# Row, draw and difference; and the reason.
+KNOWN: list[tuple[str, str, str, str]] = [
+    ("Conv.*", "", "CPU implementations do not yet support dilation rates", "TensorFlow has no gradient of these types"),
+    ("Depthwise.*", "", "does not support dilations", "TensorFlow has them in oneDNN alone"),
+    (".*Conv[23][Dd].*", "", r"^result 0: \w+\[0, .*is right$", "oneDNN's result of an empty batch has the image's sizes"),
+    ("_FusedDepthwise.*", "", "InternalError", "TensorFlow's kernel has no result for one channel"),
+    (".*GatherNd", "", "params is empty", "TensorFlow takes no places of an empty tensor, though their parts are empty"),
+    ("MaxPool3DGradGrad", "", "received empty tensor", "TensorFlow takes no empty batch"),
+    ("SplitV", "", "only one output", "its optimizer takes the op out of graphs"),
+    ("Erf", "float64", "nan.* is right", "TensorFlow's erf of infinity in double precision is NaN"),
+    ("Reverse", "", "Invalid input first dimension", "TensorFlow's kernel for small types refuses what is empty"),
+    ("Mean", "complex", "nan is right", "TensorFlow divides as by a complex number, and NaN spoils both parts"),
+]
+
+
+def is_known(op: str, text: str, difference: str) -> bool:
+    return any(re.fullmatch(row, op) and re.search(draw, text) and re.search(what, difference) for row, draw, what, _ in KNOWN)
+
+
+# Rows that compiled code cannot run alone: TensorFlow's optimizer takes them out of graphs.
+NOT_ALONE = "InvertPermutation PreventGradient Rank Shape ShapeN Size Snapshot StopGradient".split()
+# The suite runs draw 0 of a row, or this one where that leaves the row to TensorFlow.
+NUMBERS = {"Any": 2, "DepthToSpace": 1, "Erfinv": 1, "Identity": 2, "Igamma": 1, "IgammaGradA": 2, "Max": 1, "Min": 2, "Polygamma": 1,
+           "Prod": 1, "RandomGammaGrad": 1, "Reshape": 1, "Transpose": 1, "Zeta": 1}

@@ -1,0 +1,164 @@
+"""Rows with variables: reading, writing, optimizers' rules, random streams; and random numbers of seeds."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+import tensorflow as tf
+from optimizer_rules import ATTRIBUTES, RULES, WITHOUT_HALF
+
+from tests.properties.draw import FLOATS, INDICES, UNSIGNED, WIDE, Case, Draw, raw, rows
+
+
+class Held:
+    """Variables of any size, or of the one that is given, which every call gives their values first. They are made in
+    the process that runs the case, when it first does."""
+
+    def __init__(self, *kinds: tuple[np.dtype, int], sizes: list[int] | None = None) -> None:
+        self.kinds, self.sizes, self.variables = kinds, sizes, None
+
+    def assign(self, values: Any) -> list[tf.Variable]:
+        with tf.init_scope():
+            if self.variables is None:
+                self.variables = [tf.Variable(np.zeros(self.sizes or [0] * rank, dtype), shape=tf.TensorShape(self.sizes or [None] * rank))
+                                  for dtype, rank in self.kinds]
+        for variable, value in zip(self.variables, values):
+            variable.assign(value)
+        return self.variables
+
+
+def state_case(function: Callable[..., Any], inputs: Callable[[], list[np.ndarray]], **options: Any) -> Case:
+    return Case(function, inputs, graph=True, gradient=False, **options)
+
+
+@rows("AssignAddVariableOp AssignSubVariableOp AssignVariableOp ReadVariableOp")
+def assign(d: Draw) -> Case:
+    dtype, rank = d.pick(*FLOATS[:2], *INDICES), d.rank()
+    fixed = d.shape(rank) if d.op == "AssignVariableOp" or d.chance(0.5) else None  # no other may change its shape
+    variables = Held((dtype, rank), sizes=fixed)
+
+    def function(old: tf.Tensor, x: tf.Tensor) -> list[tf.Tensor]:
+        v, = variables.assign([old])
+        if d.op == "ReadVariableOp":
+            return [v.read_value() + x]
+        raw(d.op, v.handle, x * 2)
+        return [v.read_value(), v + x]
+
+    def inputs() -> list[np.ndarray]:
+        shape = fixed or d.shape(rank)
+        return [d.values(dtype, shape), d.values(dtype, shape)]
+
+    return state_case(function, inputs)
+
+
+@rows("VariableShape")
+def variable_shape(d: Draw) -> Case:
+    dtype, rank, to = d.pick(*WIDE), d.rank(), d.pick(tf.int32, tf.int64)
+    variables = Held((dtype, rank))
+    return state_case(lambda x: raw(d.op, variables.assign([x])[0].handle, out_type=to), lambda: [d.values(dtype, d.shape(rank))])
+
+
+@rows("ResourceGather ResourceGatherNd")
+def variable_gather(d: Draw) -> Case:
+    dtype, rank, index_rank = d.pick(*WIDE, *INDICES), d.rank(1, 4), d.between(0, 2)
+    depth = d.between(1, rank)
+    variables = Held((dtype, rank))
+
+    def inputs() -> list[np.ndarray]:
+        shape, count = d.shape(rank), [d.size(0, 9) for _ in range(index_rank)]
+        at = np.stack([d.indices(s, count) for s in shape[:depth]], -1) if d.op.endswith("Nd") else d.indices(shape[0], count)
+        return [d.values(dtype, shape), at]
+
+    return state_case(lambda x, i: raw(d.op, variables.assign([x])[0].handle, i, dtype=tf.as_dtype(dtype)), inputs)
+
+
+@rows(" ".join(f"ResourceApply{rule}" for rule in RULES))
+def optimizer(d: Draw) -> Case:
+    rule = d.op.removeprefix("ResourceApply")
+    names, positive, scalars = RULES[rule]
+    dtype, rank = d.of(*WIDE, *(FLOATS[2:3] if rule not in WITHOUT_HALF else ())), d.rank()
+    names, positive = names.split(), positive.split()
+    options = {ATTRIBUTES[rule]: d.chance(0.5)} if rule in ATTRIBUTES else {}
+    numbers = {k: dtype.type(v if k in ("epsilon", "lr_power") else v * d.pick(1.0, 1.0, 0.5)) for k, v in scalars.items()}
+    if "l1" in numbers and d.chance(0.3):
+        numbers |= dict(l1=dtype.type(0), l2=dtype.type(0))
+    if rule == "AdagradDA":
+        numbers["global_step"] = np.int64(d.between(1, 9))
+    variables = Held(*[(dtype, rank)] * len(names))
+    last = "delta" if rule.endswith("GradientDescent") else "grad"
+
+    def function(gradient: tf.Tensor, *values: tf.Tensor) -> list[tf.Tensor]:
+        held_ = variables.assign(values)
+        getattr(tf.raw_ops, d.op)(**{n: v.handle for n, v in zip(names, held_)}, **numbers, **options, **{last: gradient})
+        return [v.read_value() for v in held_]
+
+    def inputs() -> list[np.ndarray]:
+        shape = d.shape(rank)
+        if rule == "CenteredRMSProp":  # the root of ms - mg^2
+            return [d.values(dtype, shape, tame=True), *(d.values(dtype, shape, low=low, high=high) for low, high in (
+                (-3, 3), (-0.5, 0.5), (0.5, 3), (-3, 3)))]
+        return [d.values(dtype, shape, tame=True),
+                *(d.values(dtype, shape, low=0.5, high=3) if n in positive else d.values(dtype, shape, tame=True) for n in names)]
+
+    return state_case(function, inputs, exact=False, slack=16 if dtype == np.float16 else 2)
+
+
+PHILOX = 1
+STREAMS = "RngReadAndSkip RngSkip StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt StatefulUniformInt"
+
+
+@rows(STREAMS)
+def stream(d: Draw) -> Case:
+    shape, delta = d.shape(d.rank(0, 3)), d.pick(0, 3, 2**40)
+    variables, philox = Held((np.dtype(np.int64), 1)), np.int64(PHILOX)
+    options = {"StatefulUniformFullInt": dict(dtype=d.pick(tf.int32, tf.uint32, tf.int64, tf.uint64)), "StatefulUniformInt": {}}.get(
+        d.op, dict(dtype=d.pick(tf.float32, tf.float64)))
+
+    def draw(handle: tf.Tensor) -> Any:
+        if d.op == "RngReadAndSkip":
+            return [raw(d.op, handle, PHILOX, np.uint64(delta))]
+        if d.op == "RngSkip":
+            raw(d.op, handle, philox, np.int64(delta))
+            return []
+        limits = [np.int64(-3), np.int64(99)] if d.op == "StatefulUniformInt" else []
+        return [raw(d.op, handle, philox, np.array(shape, np.int64), *limits, **options)]
+
+    def function(state: tf.Tensor) -> list[tf.Tensor]:
+        v, = variables.assign([state])
+        return [*draw(v.handle), v.read_value()]
+
+    normal = "Normal" in d.op
+    return state_case(function, lambda: [d.numbers.integers(-2**62, 2**62, 3)], exact=not normal)
+
+
+def seed_of(d: Draw) -> np.ndarray:
+    return d.numbers.integers(-2**31, 2**31, 2).astype(d.index_type)
+
+
+RANDOM = """StatelessRandomNormal StatelessRandomUniform StatelessRandomUniformFullInt StatelessRandomUniformInt
+StatelessTruncatedNormal StatelessRandomNormalV2 StatelessRandomUniformV2 StatelessRandomUniformFullIntV2
+StatelessRandomUniformIntV2 StatelessTruncatedNormalV2"""
+
+
+@rows(RANDOM)
+def random_numbers(d: Draw) -> Case:
+    shape, integer = d.shape(d.rank(0, 3)), "Int" in d.op
+    dtype = tf.as_dtype(d.pick(*INDICES, *(UNSIGNED[2:] if "Full" in d.op else ())) if integer else d.pick(*FLOATS))
+    limits = [dtype.as_numpy_dtype(v) for v in ((-5, 1003) if d.chance(0.7) else (0, 1))] if integer and "Full" not in d.op else []
+    options = {} if limits else dict(dtype=dtype)
+
+    def function(seed: tf.Tensor) -> tf.Tensor:
+        if not d.op.endswith("V2"):
+            return raw(d.op, np.array(shape, np.int32), seed, *limits, **options)
+        key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+        return raw(d.op, np.array(shape, np.int32), key, counter, PHILOX, *limits, **options)
+
+    return Case(function, lambda: [seed_of(d)], exact="Normal" not in d.op, gradient=False)
+
+
+@rows("StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomGetAlg")
+def keys(d: Draw) -> Case:
+    if d.op == "StatelessRandomGetAlg":
+        return Case(lambda s: [raw(d.op) + tf.cast(s[0], tf.int32)], lambda: [seed_of(d)], gradient=False)
+    return Case(lambda s: raw(d.op, s), lambda: [seed_of(d)], gradient=False)

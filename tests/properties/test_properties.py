@@ -1,0 +1,28 @@
+"""A few draws of every op row; `python -m tests.properties` makes any number of them."""
+
+import numpy as np
+import pytest
+
+from tests.properties.compare import compare_rows, differences, rows_of_importer
+from tests.properties.known import NOT_ALONE, NUMBERS
+
+
+def test_a_difference_is_seen():
+    one, none, any_ = np.float32([1.0]), np.zeros(1), np.full(1, np.nan)
+    assert not differences([one], [one], [none], signs=True)
+    assert differences([one + np.float32(1e-6)], [one], [none], signs=False)
+    assert not differences([one + np.float32(1e-6)], [one], [any_], signs=False)
+    assert differences([one, one], [one], [none], signs=False)
+    assert differences("error A", [one], None, signs=False) and differences([one], "error A", None, signs=False)
+    assert not differences("error A", "error B", None, signs=False)
+    zero = np.float32([0.0])
+    assert differences([-zero], [zero], [none], signs=True) and not differences([-zero], [zero], [none], signs=False)
+
+
+@pytest.mark.slow
+def test_every_row_computes_what_tensorflow_computes(run_pair):
+    reports = {r.op: r for r in compare_rows([(op, NUMBERS.get(op, 0)) for op in rows_of_importer()])}
+    wrong = [line for r in reports.values() for line in r.differences]
+    assert not wrong, "\n".join([f"{len(wrong)} draws differ", *wrong[:40]])
+    idle = {op for op, r in reports.items() if r.compiled == 0 or r.errors == r.calls}
+    assert sorted(idle) == NOT_ALONE
