@@ -158,9 +158,14 @@ class ContractionEmitter {
       ContractionIndex index = view_.OfResult(b_, position);
       const auto add = [&](Value k, absl::Span<const Value> carried) {
         index.k = SplitNarrowIndex(b_, k, view_.k());
-        const Value x = Read(view_.root().operand(0), view_.Lhs(b_, index), {}, 1);
-        const Value y = Read(view_.root().operand(1), view_.Rhs(b_, index), {}, 1);
-        return Values{MultiplyAdd(x, y, carried[0])};
+        const auto lhs = view_.Lhs(b_, index), rhs = view_.Rhs(b_, index);
+        const auto multiply = [&] {
+          const Value x = Read(view_.root().operand(0), {lhs.at, {}}, {}, 1);
+          const Value y = Read(view_.root().operand(1), rhs, {}, 1);
+          return Values{MultiplyAdd(x, y, carried[0])};
+        };
+        if (!lhs.inside) return multiply();
+        return b_.IfElse(lhs.inside, multiply, [&] { return Values{carried[0]}; });
       };
       const Values sum = b_.For(b_.Index(0), b_.Index(k_), 1, {b_.Constant(accumulator_, 0)}, add);
       Note(StoreResults(b_, region_, view_.root(), position, sum[0], 1));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backends/gpu/emit/window_place.h"
 #include "jit/base/status.h"
 
 namespace tektite::gpu {
@@ -110,16 +109,28 @@ ContractionView::Element ContractionView::Lhs(Builder& b, const ContractionIndex
     at(conv_.input_feature) = InGroup(b, index, k_.back(), index.k.back());
   }
   for (size_t i = 0; i < conv_.input_spatial.size(); ++i) {
-    const auto dimension = static_cast<size_t>(conv_.input_spatial[i]);
-    const WindowAxis axis{conv_.strides[i], conv_.rhs_dilation[i], conv_.low[i],
-                          conv_.high[i],    conv_.lhs_dilation[i], x[dimension]};
-    const WindowPlace place = PlaceInWindow(b, axis, index.m[i + 1].base, index.k[i].base);
-    element.at[dimension] = At(place.at);
+    const WindowPlace place = PlaceInWindow(b, Axis(i), index.m[i + 1].base, index.k[i].base);
+    element.at[static_cast<size_t>(conv_.input_spatial[i])] = At(place.at);
     if (place.inside) {
       element.inside = element.inside ? b.And(element.inside, place.inside) : place.inside;
     }
   }
   return element;
+}
+
+WindowAxis ContractionView::Axis(size_t i) const {
+  const Dim& size = root_->operand_shape(0).dim(conv_.input_spatial[i]);
+  return {conv_.strides[i], conv_.rhs_dilation[i], conv_.low[i],
+          conv_.high[i],    conv_.lhs_dilation[i], size};
+}
+
+Value ContractionView::ReachesOutside(Builder& b, const ContractionIndex& index) const {
+  Value reaches;
+  for (size_t i = 0; is_convolution_ && i < conv_.input_spatial.size(); ++i) {
+    const Value outside = WindowReachesOutside(b, Axis(i), index.m[i + 1].base, k_[i]);
+    if (outside) reaches = reaches ? b.Or(reaches, outside) : outside;
+  }
+  return reaches;
 }
 
 ContractionView::Element ContractionView::Rhs(Builder& b, const ContractionIndex& index) const {

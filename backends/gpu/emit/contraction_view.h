@@ -13,6 +13,7 @@
 #define TEKTITE_BACKENDS_GPU_EMIT_CONTRACTION_VIEW_H_
 
 #include "absl/status/statusor.h"
+#include "backends/gpu/emit/window_place.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/emit/element_emitter.h"
 #include "jit/ops/ops.h"
@@ -44,6 +45,8 @@ class ContractionView {
   };
   Element Lhs(loop::Builder& b, const ContractionIndex& index) const;
   Element Rhs(loop::Builder& b, const ContractionIndex& index) const;
+  // Whether the sum at batch, m and n has terms without an element of lhs; none: never.
+  loop::Value ReachesOutside(loop::Builder& b, const ContractionIndex& index) const;
   loop::Indices Result(loop::Builder& b, const ContractionIndex& index) const;
   // batch, m and n of an element of the result.
   ContractionIndex OfResult(loop::Builder& b, const loop::Indices& at) const;
@@ -58,6 +61,7 @@ class ContractionView {
  private:
   void TakeDot();
   absl::Status TakeConvolution();
+  WindowAxis Axis(size_t i) const;  // of the image's dimension conv_.input_spatial[i]
   loop::Value Group(loop::Builder& b, const ContractionIndex& index) const;
   loop::LaneIndex InGroup(loop::Builder& b, const ContractionIndex& index, const ir::Dim& size,
                           const loop::LaneIndex& at) const;

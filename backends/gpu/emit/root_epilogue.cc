@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/padded_sum.h"
 #include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -42,6 +43,12 @@ absl::Status StoreSum(loop::Builder& b, const ir::Graph& region, const Contracti
   index.batch = std::move(batch);
   index.m = SplitNarrowIndex(b, m, view.m());
   index.n = SplitNarrowIndex(b, n, view.n(), lanes);
+  return StoreSumAt(b, region, view, index, sum, lanes);
+}
+
+absl::Status StoreSumAt(loop::Builder& b, const ir::Graph& region, const ContractionView& view,
+                        const ContractionIndex& index, Value sum, int64_t lanes) {
+  TEKTITE_ASSIGN_OR_RETURN(sum, WithoutPadding(b, region, view, index, sum, lanes));
   return StoreResults(b, region, view.root(), view.Result(b, index), sum, static_cast<int>(lanes));
 }
 

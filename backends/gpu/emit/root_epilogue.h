@@ -36,6 +36,8 @@ absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const ir::N
 absl::Status StoreSum(loop::Builder& b, const ir::Graph& region, const ContractionView& view,
                       loop::Indices batch, loop::Value m, loop::Value n, loop::Value sum,
                       int64_t lanes);
+absl::Status StoreSumAt(loop::Builder& b, const ir::Graph& region, const ContractionView& view,
+                        const ContractionIndex& index, loop::Value sum, int64_t lanes);
 
 // Neighbours in a row of a contraction's result that are stored at once: a power of two, at most
 // `most`.

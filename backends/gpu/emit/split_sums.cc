@@ -70,8 +70,7 @@ absl::Status EmitSliceSums(const ir::Graph& region, const ContractionView& view,
     index.batch = SplitIndex(b, place[0], view.batch());
     index.m = SplitIndex(b, place[1], view.m());
     index.n = SplitIndex(b, column, view.n(), lanes);
-    status =
-        StoreResults(b, region, view.root(), view.Result(b, index), sum, static_cast<int>(lanes));
+    status = StoreSumAt(b, region, view, index, sum, lanes);
   });
   return status;
 }

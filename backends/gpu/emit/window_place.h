@@ -42,6 +42,21 @@ inline WindowPlace PlaceInWindow(loop::Builder& b, const WindowAxis& axis, loop:
   return place;
 }
 
+// Whether any of the `size` elements of the window of result `result` is outside; none: never.
+inline loop::Value WindowReachesOutside(loop::Builder& b, const WindowAxis& axis,
+                                        loop::Value result, const ir::Dim& size) {
+  if (axis.spread > 1) return b.Int(ir::DType::kBool, 1);
+  loop::Value outside;
+  const loop::Value first = b.Sub(b.Mul(result, b.Index(axis.stride)), b.Index(axis.low));
+  if (axis.low > 0) outside = b.Compare("lt", first, b.Index(0));
+  if (axis.high > 0) {
+    const loop::Value last = b.Add(first, b.Index((size - ir::Dim(1)) * ir::Dim(axis.dilation)));
+    const loop::Value beyond = b.Compare("ge", last, b.Index(axis.size));
+    outside = outside ? b.Or(outside, beyond) : beyond;
+  }
+  return outside;
+}
+
 }  // namespace tektite::gpu
 
 #endif  // TEKTITE_BACKENDS_GPU_EMIT_WINDOW_PLACE_H_
