@@ -49,6 +49,21 @@ bool ReadOnlyBy(const NodeSet& nodes, const Node* node, const NodeFacts& facts) 
   });
 }
 
+// What is worked out from positions alone, as spread_positions leaves it.
+bool IsOfPositions(const Node* node) {
+  if (node->op() == Op::kIota || node->op() == Op::kConstant) return true;
+  if (node->op() != Op::kBroadcastInDim && !ir::IsElementwise(node->op())) return false;
+  const auto operands = node->operands();
+  return std::all_of(operands.begin(), operands.end(),
+                     [](Value v) { return IsOfPositions(v.node); });
+}
+
+// Computed once and kept; a mask of positions is not, beside products in narrow types.
+bool IsKept(const ops::Attention& a, const NodeFacts& facts, const Node* node) {
+  const bool is_narrow = a.context->shape().dtype() != ir::DType::kF32;
+  return facts.is_stable(node) && !(is_narrow && IsOfPositions(node));
+}
+
 // takes_mask: the nodes that the logits depend on, as far as nothing else reads them.  False if
 // that does not reach the product.
 bool TakeLogits(const ops::Attention& a, const NodeFacts& facts, NodeSet* nodes) {
@@ -60,8 +75,9 @@ bool TakeLogits(const ops::Attention& a, const NodeFacts& facts, NodeSet* nodes)
       if (!ir::IsElementwise(node->op())) continue;
       for (Value v : node->operands()) {
         const bool fits = v.node == a.scores || ir::IsElementwise(v.node->op());
-        if (!fits || nodes->count(v.node) > 0 || facts.is_free(v.node) || facts.is_stable(v.node) ||
-            v.shape().dims() != a.logits.shape().dims() || !ReadOnlyBy(*nodes, v.node, facts)) {
+        if (!fits || nodes->count(v.node) > 0 || facts.is_free(v.node) ||
+            IsKept(a, facts, v.node) || v.shape().dims() != a.logits.shape().dims() ||
+            !ReadOnlyBy(*nodes, v.node, facts)) {
           continue;
         }
         nodes->insert(v.node);
@@ -94,7 +110,7 @@ std::vector<Node*> AttentionNodes(Node* context, const NodeFacts& facts) {
   std::vector<Node*> own;
   for (const Node* node : nodes) {
     if (facts.is_free(node)) continue;
-    if (facts.is_stable(node)) return {};
+    if (IsKept(*a, facts, node)) return {};
     if (node != context && !ReadOnlyBy(nodes, node, facts)) return {};
     own.push_back(const_cast<Node*>(node));
   }

@@ -12,7 +12,8 @@
 //                    the keys and values is used again, and each product streams its own
 //   nothing_escapes  nodes between the products have no other reader
 //   takes_mask       elementwise work on the scores joins the kernel, with its operands when no
-//                    other node reads them; other operands are read from memory
+//                    other node reads them; other operands are read from memory, but what depends
+//                    on positions alone is computed where the products are of a narrow type
 //   takes_transpose  a transpose that alone reads the result and leaves the columns innermost
 #ifndef TEKTITE_JIT_PASSES_ATTENTION_NODES_H_
 #define TEKTITE_JIT_PASSES_ATTENTION_NODES_H_

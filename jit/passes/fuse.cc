@@ -17,6 +17,7 @@
 #include "jit/passes/collapse_dims.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/pass.h"
+#include "jit/passes/spread_positions.h"
 
 namespace tektite::passes {
 namespace {
@@ -196,6 +197,7 @@ class FusionBuilder {
 }  // namespace
 
 absl::StatusOr<bool> Fuse(Graph& graph, PassContext& context) {
+  SpreadPositions(graph, context.attends);
   graph.EraseDead();  // a group without users would be a kernel without results
   return FusionBuilder(graph, context.attends).Run();
 }

@@ -16,8 +16,11 @@
 // memory.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "backends/gpu/emit/attention_view.h"
+#include "backends/gpu/emit/causal_skip.h"
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/matrix_attention.h"
 #include "backends/gpu/emit/root_epilogue.h"
@@ -334,9 +337,18 @@ absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::strin
   TEKTITE_ASSIGN_OR_RETURN(const AttentionView view, AttentionView::Create(fusion.region()));
   EmittedKernel emitted;
   emitted.kernel = loop::MakeKernel(fusion, name);
-  TEKTITE_RETURN_IF_ERROR(view.dtype() == DType::kF32
-                              ? AttentionEmitter(view, emitted.kernel.get()).Run()
-                              : EmitMatrixAttention(view, options, emitted.kernel.get()));
+  if (view.dtype() == DType::kF32) {
+    TEKTITE_RETURN_IF_ERROR(AttentionEmitter(view, emitted.kernel.get()).Run());
+    return emitted;
+  }
+  std::optional<CausalSkip> skip = CausalSkip::Of(view);
+  if (!skip.has_value()) {
+    TEKTITE_RETURN_IF_ERROR(EmitMatrixAttention(view, options, nullptr, emitted.kernel.get()));
+    return emitted;
+  }
+  TEKTITE_RETURN_IF_ERROR(skip->EmitFlags(emitted.kernel.get()));
+  emitted.then.push_back(loop::MakeKernel(fusion, absl::StrCat(name, "_phase2")));
+  TEKTITE_RETURN_IF_ERROR(EmitMatrixAttention(view, options, &*skip, emitted.then[0].get()));
   return emitted;
 }
 

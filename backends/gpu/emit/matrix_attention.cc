@@ -17,7 +17,11 @@
 // Widths are filled up with zeros to whole tiles.  Operands whose rows are not whole, aligned
 // vectors pass through registers, element by element.
 //
-// Limits: keys that a mask excludes are computed like the others; widths up to 256.
+// Keys that no row of a block sees are left out where that changes nothing (causal_skip.h): the
+// loop over the keys runs twice, to the last one that a row sees and, where it must, over the
+// others.
+//
+// Limits: other keys that a mask excludes are computed like the rest; widths up to 256.
 #include "backends/gpu/emit/matrix_attention.h"
 
 #include <algorithm>
@@ -87,9 +91,11 @@ int64_t SharedElements(const AttentionView& view, const Plan& plan) {
 
 class MatrixAttention {
  public:
-  MatrixAttention(const AttentionView& view, const Plan& plan, loop::Kernel* kernel)
+  MatrixAttention(const AttentionView& view, const Plan& plan, CausalSkip* skip,
+                  loop::Kernel* kernel)
       : view_(view),
         plan_(plan),
+        skip_(skip),
         kernel_(*kernel),
         b_(kernel),
         dtype_(view.dtype()),
@@ -108,6 +114,7 @@ class MatrixAttention {
     kernel_.launch.threads = kThreads;
     kernel_.launch.blocks = view_.batch() * row_blocks;
     kernel_.launch.resident_threads = kResidentThreads;
+    if (skip_ != nullptr) skip_->Enter(&b_, kWarps);
     const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {view_.batch(), row_blocks});
     batch_ = view_.Batch(b_, block[0].base);
     first_row_ = b_.Mul(block[1].base, b_.Index(plan_.block_rows()));
@@ -121,10 +128,8 @@ class MatrixAttention {
     logits_.SetRows(batch_, rows);
 
     Load(query_, first_row_, rows_, b_.Index(0));
-    State state = b_.For(b_.Index(-plan_.keys), b_.Index(keys_), plan_.keys, Zeros(),
-                         [&](Value first, absl::Span<const Value> carried) {
-                           return Step(first, State(carried.begin(), carried.end()));
-                         });
+    State state =
+        skip_ == nullptr ? Walk(b_.Index(0), b_.Index(keys_), Zeros()) : WalkSeen(block[0].base);
     b_.WaitForCopies(0);
     Finish(std::move(state));
     Note(reader_.status());
@@ -206,8 +211,38 @@ class MatrixAttention {
 
   // ---- a step ----
 
-  // The first trip only fetches: so that code is there once.
-  State Step(Value first, const State& state) {
+  // Keys from `begin` on; the first trip only fetches: so that code is there once.
+  State Walk(Value begin, Value end, State state) {
+    return b_.For(b_.Sub(begin, b_.Index(plan_.keys)), end, plan_.keys, std::move(state),
+                  [&](Value first, absl::Span<const Value> carried) {
+                    return Step(begin, first, State(carried.begin(), carried.end()));
+                  });
+  }
+
+  // Keys that a row sees, then the others unless they add nothing.
+  State WalkSeen(Value batch) {
+    const Value seen_end = skip_->SeenEnd(first_row_, plan_.block_rows(), plan_.keys);
+    return b_.For(b_.Index(0), b_.Index(2), 1, Zeros(),
+                  [&](Value turn, absl::Span<const Value> carried) {
+                    State state(carried.begin(), carried.end());
+                    const Value is_first = b_.Compare("eq", turn, b_.Index(0));
+                    const Value over = b_.IfElse(
+                        is_first, [&] { return Values{b_.Int(DType::kBool, 0)}; },
+                        [&] {
+                          Values largest;
+                          for (int64_t tile = 0; tile < plan_.row_tiles; ++tile) {
+                            largest.push_back(SoftmaxOf(state, tile).largest);
+                          }
+                          return Values{skip_->IsOver(batch, seen_end, largest)};
+                        })[0];
+                    const Value begin = b_.Select(is_first, b_.Index(0), seen_end);
+                    const Value nowhere = b_.Index(-plan_.keys);
+                    const Value end = b_.Select(is_first, seen_end, b_.Index(keys_));
+                    return Walk(begin, b_.Select(over, nowhere, end), std::move(state));
+                  });
+  }
+
+  State Step(Value begin, Value first, const State& state) {
     const Value next = b_.Add(first, b_.Index(plan_.keys));
     const Value step = b_.DivNarrow(next, plan_.keys);
     // The keys have arrived, and nobody reads those whose place is filled now.
@@ -217,7 +252,7 @@ class MatrixAttention {
     Load(value_, next, keys_, ValuesAt(step));
     b_.CommitCopies();
     return b_.IfElse(
-        b_.Compare("ge", first, b_.Index(0)),
+        b_.Compare("ge", first, begin),
         [&] {
           const Value own = b_.Add(step, b_.Index(1));
           return Attend(first, KeysAt(own), ValuesAt(own), state);
@@ -384,6 +419,7 @@ class MatrixAttention {
 
   const AttentionView& view_;
   const Plan plan_;
+  CausalSkip* const skip_;
   loop::Kernel& kernel_;
   loop::Builder b_;
   const DType dtype_;
@@ -402,18 +438,19 @@ bool Fits(const AttentionView& view, const Plan& plan, const EmitOptions& option
   const int64_t width = TileColumns(view.width()), columns = TileColumns(view.columns());
   const int64_t sums = plan.row_tiles * (RoundUp(view.columns(), kMatrixDepth) + plan.keys) / 2;
   return sums <= kMostSums && plan.keys * (width + columns) <= kMostStepElements &&
-         SharedElements(view, plan) * kElementBytes <= options.shared_bytes;
+         SharedElements(view, plan) * kElementBytes + CausalSkip::SharedBytes(kWarps) <=
+             options.shared_bytes;
 }
 
 }  // namespace
 
 absl::Status EmitMatrixAttention(const AttentionView& view, const EmitOptions& options,
-                                 loop::Kernel* kernel) {
+                                 CausalSkip* skip, loop::Kernel* kernel) {
   for (const Plan& plan : kPlans) {
     // A second tile of rows that no call has would be computed for nothing.
     const bool many = view.rows().value_or(plan.block_rows()) > plan.block_rows() / 2;
     if (plan.row_tiles > 1 && !many) continue;
-    if (Fits(view, plan, options)) return MatrixAttention(view, plan, kernel).Run();
+    if (Fits(view, plan, options)) return MatrixAttention(view, plan, skip, kernel).Run();
   }
   return Unimplemented(view.nodes().context->Describe(), ": heads of ", view.width(), " and ",
                        view.columns());

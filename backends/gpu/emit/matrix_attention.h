@@ -4,13 +4,15 @@
 
 #include "absl/status/status.h"
 #include "backends/gpu/emit/attention_view.h"
+#include "backends/gpu/emit/causal_skip.h"
 #include "backends/gpu/emit/emitter.h"
 
 namespace tektite::gpu {
 
 // Unimplemented for heads that are too wide for the registers or the shared memory of a block.
+// `skip`: null, or what a launch before it has prepared.
 absl::Status EmitMatrixAttention(const AttentionView& view, const EmitOptions& options,
-                                 loop::Kernel* kernel);
+                                 CausalSkip* skip, loop::Kernel* kernel);
 
 }  // namespace tektite::gpu
 
