@@ -13,6 +13,7 @@
 #include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/codegen/emit_ptx.h"
 #include "backends/gpu/cublaslt/prepared_product.h"
+#include "backends/gpu/cudnn/prepared_attention.h"
 #include "backends/gpu/cudnn/prepared_convolution.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/driver/driver.h"
@@ -52,9 +53,8 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
     if (options.products != nullptr) {
       libraries_.products = std::make_shared<ProductLibrary>(card_.get(), options.products);
     }
-    if (options.convolutions != nullptr) {
-      libraries_.convolutions =
-          std::make_shared<ConvolutionLibrary>(card_.get(), options.convolutions);
+    if (options.cudnn != nullptr) {
+      libraries_.cudnn = std::make_shared<CudnnOnCard>(card_.get(), options.cudnn);
     }
     options_.shared_bytes = MostSharedBytes(architecture_);
     options_.tf32 = options.tf32;
@@ -123,12 +123,17 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
   }
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool) const override {
     std::vector<std::string> ways = {kOwnWay};
+    if (fusion.IsFusion(ir::FusionKind::kAttention)) {
+      if (libraries_.cudnn == nullptr || !AttentionCall::Of(fusion).ok()) return {};
+      ways.emplace_back(kCudnnAttention);
+      return ways;
+    }
     for (std::string& way : OtherWays(fusion, options_)) ways.push_back(std::move(way));
     if (libraries_.products != nullptr && MatrixProduct::OfContraction(fusion).ok()) {
       const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
       const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
       ways.emplace_back(has_bias ? kCublasLtWithBias : kCublasLt);
-    } else if (libraries_.convolutions != nullptr &&
+    } else if (libraries_.cudnn != nullptr &&
                ConvolutionCall::OfContraction(fusion, options_.tf32).ok()) {
       ways.emplace_back(kCudnn);
       // Which the library may turn out not to have.
@@ -154,10 +159,15 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
       if (!product.ok()) return nullptr;
       return PreparedProduct::Create(libraries_.products, *product).value_or(nullptr);
     }
-    if (libraries_.convolutions != nullptr && (way == kCudnn || way == kCudnnFused)) {
+    if (libraries_.cudnn != nullptr && (way == kCudnn || way == kCudnnFused)) {
       const absl::StatusOr<ConvolutionCall> call = ConvolutionCall::Of(fusion, options_.tf32);
       if (!call.ok()) return nullptr;
-      return PreparedConvolution::Create(libraries_.convolutions, *call).value_or(nullptr);
+      return PreparedConvolution::Create(libraries_.cudnn, *call).value_or(nullptr);
+    }
+    if (libraries_.cudnn != nullptr && way == kCudnnAttention) {
+      const absl::StatusOr<AttentionCall> call = AttentionCall::Of(fusion);
+      if (!call.ok()) return nullptr;
+      return PreparedAttention::Create(libraries_.cudnn, *call).value_or(nullptr);
     }
     return nullptr;
   }
@@ -218,7 +228,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
   // Opening a library takes 100 ms, and without the tuner nothing asks for it.
   if (flags.tuning == "auto") {
     options.products = CublasLt::OfThisMachine();
-    options.convolutions = Cudnn::OfThisMachine();
+    options.cudnn = Cudnn::OfThisMachine();
   }
   return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), std::move(options));
 }

@@ -5,7 +5,8 @@
 //
 // Kernels are emitted (emit/emitter.h), become PTX and, where an assembler is at hand, a cubin
 // (codegen/device_code.h), and are loaded by the driver (driver/card.h).  Products may be
-// cuBLASLt's and convolutions cuDNN's where the machine has these libraries: the tuner measures.
+// cuBLASLt's, convolutions and attention cuDNN's where the machine has these libraries: the tuner
+// measures.
 // All back ends of a process for the same card and bound on its memory share one Card.
 //
 // Reads the flags --device, --device_memory_mb, --tf32 and --tuning.  Unavailable with one line
@@ -42,7 +43,7 @@ struct CardOptions {
   CompiledHook hook;
   bool tf32 = false;                   // EmitOptions'
   const CublasLt* products = nullptr;  // null: our own kernels alone
-  const Cudnn* convolutions = nullptr;
+  const Cudnn* cudnn = nullptr;
   Warpgroups warpgroups = Warpgroups::kWhereLarge;  // EmitOptions', where the card has them
 };
 
@@ -53,12 +54,13 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
 
 // The ways to make a contraction's kernel (jit/backend/candidates.h): our own, by the rule or by
 // name (emit/warpgroup_contraction.h); a library's, with the epilogue in a kernel of its own; a
-// library's with a bias, or a bias and ReLU.  A kernel that a library turns out not to have is made
-// in our own way.
+// library's with a bias, or a bias and ReLU.  Attention's: our own, and a library's.  A kernel that
+// a library turns out not to have is made in our own way.
 inline constexpr char kOwnWay[] = "own";
 inline constexpr char kCublasLt[] = "cublaslt";
 inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";
 inline constexpr char kCudnn[] = "cudnn";
+inline constexpr char kCudnnAttention[] = "cudnn_attention";
 inline constexpr char kCudnnFused[] = "cudnn_fused";
 
 }  // namespace tektite::gpu

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backends/gpu/cublaslt/prepared_product.h"
+#include "backends/gpu/cudnn/prepared_attention.h"
 #include "backends/gpu/cudnn/prepared_convolution.h"
 #include "jit/base/status.h"
 
@@ -15,8 +16,8 @@ std::string Libraries::version_text() const {
   if (products != nullptr) {
     texts.push_back(absl::StrCat(kCublasLtLibrary, " ", products->lt().version_text()));
   }
-  if (convolutions != nullptr) {
-    texts.push_back(absl::StrCat(kCudnnLibrary, " ", convolutions->dnn().version_text()));
+  if (cudnn != nullptr) {
+    texts.push_back(absl::StrCat(kCudnnLibrary, " ", cudnn->dnn().version_text()));
   }
   return absl::StrJoin(texts, ", ");
 }
@@ -30,8 +31,13 @@ absl::StatusOr<std::shared_ptr<const LibraryCall>> Libraries::Make(
   }
   if (library == kCudnnLibrary) {
     TEKTITE_ASSIGN_OR_RETURN(ConvolutionCall call, ConvolutionCall::Read(description));
-    if (convolutions == nullptr) return Unimplemented("there is no cuDNN");
-    return PreparedConvolution::Create(convolutions, std::move(call));
+    if (cudnn == nullptr) return Unimplemented("there is no cuDNN");
+    return PreparedConvolution::Create(cudnn, std::move(call));
+  }
+  if (library == kCudnnAttentionLibrary) {
+    TEKTITE_ASSIGN_OR_RETURN(AttentionCall call, AttentionCall::Read(description));
+    if (cudnn == nullptr) return Unimplemented("there is no cuDNN");
+    return PreparedAttention::Create(cudnn, std::move(call));
   }
   return InvalidArgument("'", library, "' is no library");
 }
@@ -44,6 +50,10 @@ absl::StatusOr<DescribedCall> DescribeCall(absl::string_view library,
   }
   if (library == kCudnnLibrary) {
     TEKTITE_ASSIGN_OR_RETURN(const ConvolutionCall call, ConvolutionCall::Read(description));
+    return DescribedCall{absl::StrCat("cuDNN: ", call.ToString()), call.operands + 1};
+  }
+  if (library == kCudnnAttentionLibrary) {
+    TEKTITE_ASSIGN_OR_RETURN(const AttentionCall call, AttentionCall::Read(description));
     return DescribedCall{absl::StrCat("cuDNN: ", call.ToString()), call.operands + 1};
   }
   return InvalidArgument("'", library, "' is no library");

@@ -15,17 +15,18 @@
 
 namespace tektite::gpu {
 
-class ConvolutionLibrary;
+class CudnnOnCard;
 class ProductLibrary;
 
 inline constexpr char kCublasLtLibrary[] = "cublaslt";
 inline constexpr char kCudnnLibrary[] = "cudnn";
+inline constexpr char kCudnnAttentionLibrary[] = "cudnn_attention";
 
 struct Libraries {
-  std::shared_ptr<ProductLibrary> products;          // cuBLASLt; null: there is none
-  std::shared_ptr<ConvolutionLibrary> convolutions;  // cuDNN; null: there is none
+  std::shared_ptr<ProductLibrary> products;  // cuBLASLt; null: there is none
+  std::shared_ptr<CudnnOnCard> cudnn;        // null: there is none
 
-  bool empty() const { return products == nullptr && convolutions == nullptr; }
+  bool empty() const { return products == nullptr && cudnn == nullptr; }
   // Their versions, "cublaslt 130100, cudnn 91900"; empty: there are none.
   std::string version_text() const;
   // From a call's description.  InvalidArgument for bytes that are none, Unimplemented where the

@@ -21,6 +21,16 @@ bool LibraryOperands::IsOffered(DType dtype) {
   return std::find(std::begin(kOffered), std::end(kOffered), dtype) != std::end(kOffered);
 }
 
+std::vector<int64_t> LibraryOperands::RowMajor(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+  return strides;
+}
+
 void LibraryOperands::WriteOperands(ByteWriter* writer) const {
   for (int number : {lhs, rhs, operands, bias}) writer->I64(number);
 }

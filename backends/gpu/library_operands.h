@@ -8,6 +8,7 @@
 #define TEKTITE_BACKENDS_GPU_LIBRARY_OPERANDS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "jit/base/bytes.h"
 #include "jit/ir/graph.h"
@@ -27,6 +28,8 @@ struct LibraryOperands {
   static int NumberOf(const ir::Node& parameter);
   // f32, f16 or bf16.
   static bool IsOffered(ir::DType dtype);
+  // The distances between neighbours in a row-major array.
+  static std::vector<int64_t> RowMajor(const std::vector<int64_t>& sizes);
 
   void WriteOperands(ByteWriter* writer) const;
   // False for numbers that no fusion has.

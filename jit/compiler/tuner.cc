@@ -45,17 +45,24 @@ int64_t ThreadMicroseconds() {
   return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
 }
 
+bool IsAttention(const Node& fusion) { return fusion.IsFusion(ir::FusionKind::kAttention); }
+
 // "convolution f32[1,56,56,64] f32[3,3,64,64]"
-std::string NameOf(const Node& contraction) {
-  std::string name(ir::OpName(contraction.op()));
+std::string NameOf(const Node& fusion) {
+  const Node& contraction = *ops::FindContraction(fusion.region());
+  std::string name(IsAttention(fusion) ? "attention" : ir::OpName(contraction.op()));
   for (int i = 0; i < contraction.num_operands(); ++i) {
     absl::StrAppend(&name, " ", contraction.operand_shape(i).ToString());
   }
   return name;
 }
 
-// The contraction alone, as text.
-std::string ClassOf(const Node& contraction, bool packs_rhs, absl::string_view version) {
+// The contraction alone, or all of an attention, as text.
+std::string ClassOf(const Node& fusion, bool packs_rhs, absl::string_view version) {
+  if (IsAttention(fusion)) {
+    return absl::StrCat(version, "\n", ir::PrintCanonical(fusion.region()));
+  }
+  const Node& contraction = *ops::FindContraction(fusion.region());
   Graph alone("class");
   std::vector<ir::Value> operands;
   for (int i = 0; i < contraction.num_operands(); ++i) {
@@ -299,9 +306,11 @@ std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
   const Node* const contraction = ops::FindContraction(fusion.region());
   if (contraction == nullptr || ir::HasSymbols(fusion.region())) return "";
   Result result;
-  result.name = NameOf(*contraction);
   const bool on_card = backend_->device() != nullptr;
-  std::string text = ClassOf(*contraction, packs_rhs, ways_.Version());
+  // The CPU has one way for attention.
+  if (IsAttention(fusion) && !on_card) return "";
+  result.name = NameOf(fusion);
+  std::string text = ClassOf(fusion, packs_rhs, ways_.Version());
   // There the ways follow from the epilogue, too.
   if (on_card) {
     const std::vector<std::string> names = ways_.CandidatesFor(fusion, packs_rhs);
@@ -396,7 +405,7 @@ void Tuner::Measure(const Waiting& job) {
   if (spent() < budget) names = ways_.CandidatesFor(*fusion, job.packs_rhs);
   if (names.size() >= 2) {
     Result result;
-    result.name = NameOf(*ops::FindContraction(fusion->region()));
+    result.name = NameOf(*fusion);
     const absl::Status status = Compare(
         job, names, [&] { return spent() < budget; }, &result);
     if (status.ok()) Remember(job.text, std::move(result), /*keep=*/true);

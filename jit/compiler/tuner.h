@@ -11,8 +11,8 @@
 // time between two of its events, and the usual way stays unless another one is kLeastGain faster.
 // Code made later takes the result, most often in the next process.
 //
-// A class of shapes is the contraction with its shapes, whatever is fused around it; a result holds
-// for one CPU or model of card, build and version of the candidates.
+// A class of shapes is the contraction with its shapes, whatever is fused around it, or all of an
+// attention; a result holds for one CPU or model of card, build and version of the candidates.
 //
 // Limits: static shapes; operands of at most kMostBytes, on a card kMostBytesOnCard;
 // --tuning_budget_ms of processor time in a process, compiling included, after which no further

@@ -1,4 +1,5 @@
-// choose_candidates: says of each contraction how its kernel is made, where measuring has shown it.
+// choose_candidates: says of each contraction, and of attention, how its kernel is made, where
+// measuring has shown it.
 //
 //   before  fusion(%x, %w) {kind = contraction}
 //   after   fusion(%x, %w) {kind = contraction, target = "2x12"}
@@ -43,7 +44,10 @@ absl::StatusOr<bool> ChooseCandidates(Graph& graph, PassContext& context) {
   bool changed = false;
   const StableSet stable = StableNodes(graph);
   for (Node* fusion : graph.NodeList()) {
-    if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
+    if (!fusion->IsFusion(ir::FusionKind::kContraction) &&
+        !fusion->IsFusion(ir::FusionKind::kAttention)) {
+      continue;
+    }
     const std::string chosen = context.choose_candidate(*fusion, PacksRhs(stable, *fusion));
     if (chosen.empty()) continue;
     Node* target = fusion;

@@ -31,7 +31,7 @@ class LibraryConvolutions : public LibraryWays {
   absl::StatusOr<gpu::CardOptions> OptionsOnStandIn() override {
     gpu::CardOptions options;
     options.tf32 = tf32_;
-    TEKTITE_ASSIGN_OR_RETURN(options.convolutions, gpu::Cudnn::Open(FakeCudnn::path()));
+    TEKTITE_ASSIGN_OR_RETURN(options.cudnn, gpu::Cudnn::Open(FakeCudnn::path()));
     return options;
   }
   void TearDown() override {
@@ -318,7 +318,7 @@ TEST_F(LibraryConvolutions, WhatTheLibraryRefusesIsOurs) {
   fake().fail("cudnnBackendGetAttribute", 3000, -1);
   check("no engine", gpu::kCudnn);
   fake().fail("cudnnBackendGetAttribute", 0, 0);
-  fake().set_workspace(gpu::PreparedConvolution::kMostWorkspace + 1);
+  fake().set_workspace(gpu::OperationGraph::kMostWorkspace + 1);
   check("a workspace that is too large", gpu::kCudnn);
   fake().set_workspace(0);
   fake().set_fuses(false);

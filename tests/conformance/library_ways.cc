@@ -77,6 +77,7 @@ absl::StatusOr<CompiledWay> LibraryWays::Compile(const ir::Graph& graph,
   compiled.graph = graph.Clone();
   passes::PassContext context(flags);
   context.evaluate = &reference::Evaluate;
+  context.attends = [this](ir::DType dtype) { return backend_->Attends(dtype); };
   const auto& ways = dynamic_cast<const backend::Candidates&>(*backend_);
   context.stands_alone = [&](absl::string_view name) { return ways.StandsAlone(name); };
   context.reads_features_first = [&](absl::string_view name) {

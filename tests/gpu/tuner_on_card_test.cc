@@ -55,7 +55,7 @@ class Process {
     gpu::CardOptions on_card;
     if (has_libraries) {
       on_card.products = *gpu::CublasLt::Open(FakeCublasLt::path());
-      on_card.convolutions = *gpu::Cudnn::Open(FakeCudnn::path());
+      on_card.cudnn = *gpu::Cudnn::Open(FakeCudnn::path());
     }
     options.own_backend = [card, on_card] {
       return *gpu::CreateCardBackend(card, /*assembler=*/nullptr, on_card);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/gpu/cudnn/cudnn_types.h"
+#include "tests/gpu/fake_cudnn/fake_attention.h"
 #include "tests/gpu/fake_cudnn/fake_graph.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 
@@ -24,6 +25,8 @@ namespace {
 
 using testing::FakeCudnn;
 
+// Operations behind a convolution, and that.
+constexpr size_t kMostFused = 3;
 // What a configuration and an engine keep for themselves.
 constexpr int kNumberOfEngine = -1, kGraphOfEngine = -2;
 
@@ -54,7 +57,7 @@ struct State {
   int64_t workspace = 0;
   bool fuses = true;
   int64_t handles = 0;
-  std::atomic<int64_t> convolutions{0}, fused{0};
+  std::atomic<int64_t> convolutions{0}, fused{0}, attentions{0};
 
   static State& Get() {
     static auto& state = *new State;
@@ -81,6 +84,7 @@ struct State {
     fuses = true;
     convolutions = 0;
     fused = 0;
+    attentions = 0;
   }
 };
 
@@ -104,8 +108,9 @@ const std::map<int, Kind>& Kinds() {
          {kDnnTensorStrides, kDnnTypeOfI64},
          {kDnnTensorId, kDnnTypeOfI64},
          {kDnnTensorAlignment, kDnnTypeOfI64},
-         {kDnnTensorIsVirtual, kDnnTypeOfBoolean}},
-        {kDnnTensorIsVirtual}}},
+         {kDnnTensorIsVirtual, kDnnTypeOfBoolean},
+         {kDnnTensorIsByValue, kDnnTypeOfBoolean}},
+        {kDnnTensorIsVirtual, kDnnTensorIsByValue}}},
       {kDnnConvolution,
        {{{kDnnConvolutionType, kDnnTypeOfDataType},
          {kDnnConvolutionMode, kDnnTypeOfConvolutionMode},
@@ -142,14 +147,31 @@ const std::map<int, Kind>& Kinds() {
       {kDnnPointwise,
        {{{kDnnPointwiseMode, kDnnTypeOfPointwiseMode},
          {kDnnPointwiseType, kDnnTypeOfDataType},
+         {kDnnPointwiseAxis, kDnnTypeOfI64},
          {kDnnPointwiseNan, kDnnTypeOfNan}},
-        {kDnnPointwiseNan}}},
+        {kDnnPointwiseAxis, kDnnPointwiseNan}}},
       {kDnnPointwiseOperation,
        {{{kDnnPointwiseOperationKind, kDnnTypeOfDescriptor},
          {kDnnPointwiseOperationX, kDnnTypeOfDescriptor},
          {kDnnPointwiseOperationB, kDnnTypeOfDescriptor},
+         {kDnnPointwiseOperationT, kDnnTypeOfDescriptor},
          {kDnnPointwiseOperationY, kDnnTypeOfDescriptor}},
-        {kDnnPointwiseOperationB}}},
+        {kDnnPointwiseOperationB, kDnnPointwiseOperationT}}},
+      {kDnnProduct, {{{kDnnProductType, kDnnTypeOfDataType}}, {}}},
+      {kDnnProductOperation,
+       {{{kDnnProductOperationKind, kDnnTypeOfDescriptor},
+         {kDnnProductOperationA, kDnnTypeOfDescriptor},
+         {kDnnProductOperationB, kDnnTypeOfDescriptor},
+         {kDnnProductOperationC, kDnnTypeOfDescriptor}},
+        {}}},
+      {kDnnReduction,
+       {{{kDnnReductionOperator, kDnnTypeOfReduction}, {kDnnReductionType, kDnnTypeOfDataType}},
+        {}}},
+      {kDnnReductionOperation,
+       {{{kDnnReductionOperationKind, kDnnTypeOfDescriptor},
+         {kDnnReductionOperationX, kDnnTypeOfDescriptor},
+         {kDnnReductionOperationY, kDnnTypeOfDescriptor}},
+        {}}},
       {kDnnGraph,
        {{{kDnnGraphHandle, kDnnTypeOfHandle}, {kDnnGraphOperations, kDnnTypeOfDescriptor}}, {}}},
       {kDnnHeuristic,
@@ -220,7 +242,10 @@ DnnStatus Propose(const DnnDescriptorObject& heuristic, int64_t most, int64_t* c
   const auto operations = graph->All<DnnDescriptor>(kDnnGraphOperations);
   const size_t engines = EnginesOf(IsF32(*graph)).size();
   *count = 0;
-  if (operations.size() > 1 && !State::Get().fuses) return kDnnSuccess;
+  // An attention has no fewer.
+  if (operations.size() > 1 && operations.size() <= kMostFused && !State::Get().fuses) {
+    return kDnnSuccess;
+  }
   for (size_t i = 0; i < engines && *count < most; ++i) {
     const DnnDescriptor proposal = proposals[*count];
     if (!State::Get().IsThere(proposal) || proposal->kind != kDnnConfiguration) {
@@ -308,7 +333,10 @@ DnnStatus cudnnBackendFinalize(DnnDescriptor descriptor) {
   if (descriptor->kind == kDnnGraph) {
     fake::Graph graph;
     const auto operations = descriptor->All<DnnDescriptor>(kDnnGraphOperations);
-    return fake::Graph::Of(operations, &graph) ? kDnnSuccess : kDnnShapeMismatch;
+    fake::Attention attention;
+    return fake::Graph::Of(operations, &graph) || fake::Attention::Of(operations, &attention)
+               ? kDnnSuccess
+               : kDnnShapeMismatch;
   }
   if (descriptor->kind == kDnnPlan) {
     const auto& configuration = *descriptor->Get<DnnDescriptor>(kDnnPlanConfiguration);
@@ -358,16 +386,21 @@ DnnStatus cudnnBackendExecute(DnnHandle handle, DnnDescriptor plan, DnnDescripto
     return kDnnBadParameter;
   }
   const auto& configuration = *plan->Get<DnnDescriptor>(kDnnPlanConfiguration);
+  const auto operations = GraphOf(configuration).All<DnnDescriptor>(kDnnGraphOperations);
   fake::Graph graph;
-  fake::Graph::Of(GraphOf(configuration).All<DnnDescriptor>(kDnnGraphOperations), &graph);
+  fake::Attention attention;
+  const bool attends = fake::Attention::Of(operations, &attention);
+  if (!attends) fake::Graph::Of(operations, &graph);
   const auto ids = arguments->All<int64_t>(kDnnPackIds);
   const auto pointers = arguments->All<uint64_t>(kDnnPackPointers);
   if (ids.size() != pointers.size()) return kDnnBadParameter;
   std::map<int64_t, uint64_t> addresses;
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (pointers[i] % 16 != 0) return kDnnBadParameter;
+    const bool is_passed = attends && attention.IsPassed(ids[i]);
+    if (pointers[i] % 16 != 0 && !is_passed) return kDnnBadParameter;
     addresses[ids[i]] = pointers[i];
   }
+  if (attends && !attention.TakeValues(addresses)) return kDnnBadParameter;
   const auto& driver = *fake_driver_controls();
   const auto workspace = arguments->Get<uint64_t>(kDnnPackWorkspace);
   const int64_t bytes = State::Get().workspace;
@@ -379,7 +412,12 @@ DnnStatus cudnnBackendExecute(DnnHandle handle, DnnDescriptor plan, DnnDescripto
   for (int note : EngineOf(configuration).notes) rounds = rounds || note == kDnnDownConvertsInputs;
   const int told = driver.tell(
       handle->stream,
-      [graph, addresses, rounds] {
+      [graph, attention, attends, addresses, rounds] {
+        if (attends) {
+          const int ran = attention.Run(addresses);
+          if (ran == kCuSuccess) ++State::Get().attentions;
+          return ran;
+        }
         const int ran = graph.Run(addresses, rounds);
         if (ran == kCuSuccess) ++State::Get().convolutions;
         if (ran == kCuSuccess && graph.has_bias) ++State::Get().fused;
@@ -406,6 +444,7 @@ EXPORT const FakeCudnn* fake_cudnn_controls() {
     };
     f.convolutions = [] { return State::Get().convolutions.load(); };
     f.fused = [] { return State::Get().fused.load(); };
+    f.attentions = [] { return State::Get().attentions.load(); };
     f.held_things = [] {
       std::lock_guard<std::mutex> lock(State::Get().mutex);
       return State::Get().handles + static_cast<int64_t>(State::Get().descriptors.size());

@@ -17,30 +17,6 @@ using Sizes = std::vector<int64_t>;
 
 size_t ElementBytes(int type) { return type == kDnnF32 ? 4 : 2; }
 
-float Load(const void* data, int64_t i, int type) {
-  switch (type) {
-    case kDnnF16:
-      return static_cast<float>(static_cast<const ir::Half*>(data)[i]);
-    case kDnnBF16:
-      return static_cast<float>(static_cast<const ir::BFloat16*>(data)[i]);
-    default:
-      return static_cast<const float*>(data)[i];
-  }
-}
-
-void Store(void* data, int64_t i, float value, int type) {
-  switch (type) {
-    case kDnnF16:
-      static_cast<ir::Half*>(data)[i] = ir::Half(value);
-      return;
-    case kDnnBF16:
-      static_cast<ir::BFloat16*>(data)[i] = ir::BFloat16(value);
-      return;
-    default:
-      static_cast<float*>(data)[i] = value;
-  }
-}
-
 // To 10 bits after the point.
 float Rounded(float value) {
   if (!std::isfinite(value)) return value;
@@ -58,10 +34,6 @@ bool Next(const Sizes& sizes, Sizes* at) {
     (*at)[i] = 0;
   }
   return false;
-}
-
-int64_t Offset(const Tensor& tensor, const Sizes& at) {
-  return std::inner_product(at.begin(), at.end(), tensor.strides.begin(), int64_t{0});
 }
 
 // Row-major.
@@ -88,11 +60,40 @@ bool IsPointwise(const DnnDescriptorObject& operation, int mode, const Tensor& x
 
 }  // namespace
 
+float Load(const void* data, int64_t i, int type) {
+  switch (type) {
+    case kDnnF16:
+      return static_cast<float>(static_cast<const ir::Half*>(data)[i]);
+    case kDnnBF16:
+      return static_cast<float>(static_cast<const ir::BFloat16*>(data)[i]);
+    default:
+      return static_cast<const float*>(data)[i];
+  }
+}
+
+void Store(void* data, int64_t i, float value, int type) {
+  switch (type) {
+    case kDnnF16:
+      static_cast<ir::Half*>(data)[i] = ir::Half(value);
+      return;
+    case kDnnBF16:
+      static_cast<ir::BFloat16*>(data)[i] = ir::BFloat16(value);
+      return;
+    default:
+      static_cast<float*>(data)[i] = value;
+  }
+}
+
+int64_t Offset(const Tensor& tensor, const Sizes& at) {
+  return std::inner_product(at.begin(), at.end(), tensor.strides.begin(), int64_t{0});
+}
+
 Tensor Tensor::Of(const DnnDescriptorObject& descriptor) {
   Tensor tensor;
   tensor.type = descriptor.Get<int>(kDnnTensorType);
   tensor.id = descriptor.Get<int64_t>(kDnnTensorId);
   tensor.is_virtual = descriptor.Get<bool>(kDnnTensorIsVirtual);
+  tensor.is_value = descriptor.Get<bool>(kDnnTensorIsByValue);
   tensor.sizes = descriptor.All<int64_t>(kDnnTensorDimensions);
   tensor.strides = descriptor.All<int64_t>(kDnnTensorStrides);
   return tensor;

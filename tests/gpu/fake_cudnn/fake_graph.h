@@ -48,13 +48,17 @@ namespace fake {
 struct Tensor {
   int type = 0;
   int64_t id = 0;
-  bool is_virtual = false;
+  bool is_virtual = false, is_value = false;
   std::vector<int64_t> sizes, strides;
 
   static Tensor Of(const DnnDescriptorObject& descriptor);
   int64_t elements() const;
   size_t bytes() const;  // from the first element to the last
 };
+
+int64_t Offset(const Tensor& tensor, const std::vector<int64_t>& at);
+float Load(const void* data, int64_t i, int type);
+void Store(void* data, int64_t i, float value, int type);
 
 // A convolution and what follows it.
 struct Graph {
