@@ -1,4 +1,4 @@
-"""Cases of ops on the colours of images."""
+"""Cases of ops on the colours of images, and of projections."""
 
 from __future__ import annotations
 
@@ -99,4 +99,20 @@ def space_cases():
             yield Case(f"{name}{of}", op, [image], rel=3e-7)
 
 
-CASES = [*color_cases(), *space_cases()]
+def projection_cases():
+    """A turn, a zoom and a shift, and points of every kind; rounding decides which pixel is the nearest."""
+    image = RNG.standard_normal((3, 7, 9, 2)).astype(np.float32)
+    same = np.array([1, 0, 0, 0, 1, 0, 0, 0], np.float32)
+    near = (same + RNG.standard_normal((3, 8)) * [0.5, 0.5, 5, 0.5, 0.5, 5, 0.02, 0.02]).astype(np.float32)
+    special = RNG.choice(np.array([0, 1, -1, 0.5, 1e9, np.nan, np.inf], np.float32), (3, 8))
+    for mode, way in itertools.product(("CONSTANT", "NEAREST", "REFLECT", "WRAP"), ("NEAREST", "BILINEAR")):
+        options = dict(interpolation=way, fill_mode=mode, output_shape=[8, 5])
+        v2, v3 = (lambda x, t, o=options: raw.ImageProjectiveTransformV2(images=x, transforms=t, **o),
+                  lambda x, t, o=options: raw.ImageProjectiveTransformV3(images=x, transforms=t, fill_value=0.7, **o))
+        yield Case(f"ProjectV2{mode}{way}", v2, [image, same[None]], ulps=0)
+        yield Case(f"ProjectV3{mode}{way}", v3, [image, near], ulps=0)
+        yield Case(f"ProjectV3{mode}{way}Special", v3, [image, special], ulps=0)
+        yield Case(f"ProjectV3{mode}{way}OfOnePixel", v3, [image[:, :1, :1], near], ulps=0)
+
+
+CASES = [*color_cases(), *space_cases(), *projection_cases()]

@@ -309,6 +309,21 @@ def resize(d: Draw) -> Case:
     return Case(lambda x: raw(d.op, x, tf.constant(to), **options), inputs, exact="Nearest" in d.op, gradient=dtype in FLOATS)
 
 
+@rows("ImageProjectiveTransformV2 ImageProjectiveTransformV3")
+def projection(d: Draw) -> Case:
+    dtype, shared = d.of(*WIDE), d.chance(0.5)
+    options = dict(output_shape=[d.size(1, 17), d.size(1, 17)], interpolation=d.of("NEAREST", "BILINEAR"),
+                   fill_mode=d.of("CONSTANT", "NEAREST", "REFLECT", "WRAP"))
+    if d.op.endswith("V3"):
+        options["fill_value"] = d.of(0.0, 0.7)
+
+    def inputs() -> list[np.ndarray]:
+        image = [d.size(1, 4), d.size(1, 17), d.size(1, 17), d.size(1, 5)]
+        return [d.values(dtype, image, tame=True), d.values(FLOATS[0], [1 if shared else image[0], 8])]
+
+    return Case(lambda x, t: getattr(tf.raw_ops, d.op)(images=x, transforms=t, **options), inputs, gradient=False)
+
+
 @rows("ExtractImagePatches")
 def patches(d: Draw) -> Case:
     dtype, w = d.pick(*FLOATS, *SIGNED), Window(d, 2)
