@@ -117,6 +117,20 @@ absl::StatusOr<Dims> ExpandedDims(const NodeImport& op) {
   return dims;
 }
 
+absl::StatusOr<std::vector<int64_t>> RequirePermutation(const NodeImport& op) {
+  const int rank = op.InputRank(0);
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> order, op.RequireAxes(1, rank));
+  if (static_cast<int>(order.size()) != rank) {
+    return op.Refuse("a permutation of ", order.size(), " for rank ", rank);
+  }
+  for (auto axis = order.begin(); axis != order.end(); ++axis) {
+    if (std::find(order.begin(), axis, *axis) != axis) {
+      return op.Refuse("dimension ", *axis, " twice in a permutation");
+    }
+  }
+  return order;
+}
+
 absl::Status ImportReshape(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims dims, ReshapeDims(op));
   return op.Return(op.b().Reshape(op.Input(0), dims));
@@ -133,10 +147,7 @@ absl::Status ImportExpandDims(NodeImport& op) {
 }
 
 absl::Status ImportTranspose(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> permutation, op.RequireAxes(1, op.InputRank(0)));
-  if (static_cast<int>(permutation.size()) != op.InputRank(0)) {
-    return op.Refuse("a permutation of ", permutation.size(), " for rank ", op.InputRank(0));
-  }
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<int64_t> permutation, RequirePermutation(op));
   if (std::is_sorted(permutation.begin(), permutation.end())) return op.Forward(0);
   return op.Return(op.b().Transpose(op.Input(0), permutation));
 }

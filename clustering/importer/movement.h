@@ -2,6 +2,9 @@
 #ifndef TEKTITE_CLUSTERING_IMPORTER_MOVEMENT_H_
 #define TEKTITE_CLUSTERING_IMPORTER_MOVEMENT_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "clustering/importer/node_import.h"
 
 namespace tektite::importer {
@@ -10,6 +13,9 @@ namespace tektite::importer {
 absl::StatusOr<Dims> ReshapeDims(const NodeImport& op);
 absl::StatusOr<Dims> SqueezeDims(const NodeImport& op);
 absl::StatusOr<Dims> ExpandedDims(const NodeImport& op);
+
+// The order of dimensions that input 1 is for input 0, each of them once.
+absl::StatusOr<std::vector<int64_t>> RequirePermutation(const NodeImport& op);
 
 // Product of the dimensions [begin, end).
 Dim ProductOf(const Dims& dims, int begin, int end);

@@ -38,6 +38,8 @@ def reshape_cases():
         yield Case(f"ExpandDims{axis}", lambda x, a=axis: tf.expand_dims(x, a), [M])
         yield Case(f"Pack{axis}", lambda x, a=axis: tf.stack([x, x + 1], a), [M])
     yield Case("Transpose", lambda x: tf.transpose(x, [2, 0, 1]), [X])
+    # Which fails in TensorFlow.
+    yield Case("TransposeTwice", lambda x: tf.transpose(x, [0, 0, 1]), [X], refused="dimension 0 twice in a permutation")
     yield Case("ConjugateTranspose", lambda x: raw.ConjugateTranspose(x=x, perm=[1, 0]), [M])
     yield Case("InvertPermutation", lambda x: tf.transpose(x, tf.math.invert_permutation([2, 0, 1])), [X])
     for axis in (0, 2, -2):

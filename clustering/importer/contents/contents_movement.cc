@@ -1,6 +1,5 @@
 // Data movement of shape arithmetic; see contents.h.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "clustering/importer/contents/contents.h"
@@ -188,15 +187,11 @@ absl::Status FoldTile(NodeImport& op) {
 
 // Of a vector or a table: the gradient of Tile turns the rows [multiples, sizes] into pairs.
 absl::Status FoldTranspose(NodeImport& op) {
-  const int rank = op.InputRank(0);
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> order, op.RequireInts(1));
-  if (rank > 2 || static_cast<int>(order.size()) != rank) return NotShapeArithmetic();
-  if (!std::is_permutation(order.begin(), order.end(), std::array<int64_t, 2>{0, 1}.begin())) {
-    return NotShapeArithmetic();
-  }
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<int64_t> order, RequirePermutation(op));
+  if (order.size() > 2) return NotShapeArithmetic();
+  if (std::is_sorted(order.begin(), order.end())) return op.Forward(0);
   const Dims& x = KnownElements(op, 0);
   Dims dims = op.InputDims(0);
-  if (rank < 2 || order[0] == 0) return op.ReturnContents(op.InputDType(0), dims, x);
   if (!dims[0].is_constant() || !dims[1].is_constant()) return NotShapeArithmetic();
   const int64_t rows = dims[0].value(), columns = dims[1].value();
   Dims result;
