@@ -27,7 +27,7 @@ struct Projection {
   Value fill;                             // a scalar
 };
 
-// Where both of the numbers lie in [0, size).
+// Where the numbers s64[to] lie in [0, size).
 Value Inside(NodeImport& op, Value at, const Dim& size) {
   FuncBuilder& b = op.b();
   Value limit = b.BroadcastTo(op.DimValue(size, DType::kS64), at.shape().dims());
@@ -89,15 +89,7 @@ absl::StatusOr<Value> Place(NodeImport& op, absl::string_view mode, Value at, co
   if (mode != "REFLECT" && mode != "WRAP") return op.Refuse("fill mode '", mode, "'");
   if (!size.is_constant()) return op.Refuse("fill mode ", mode, " of images of any size");
   const double pixels = static_cast<double>(size.value());
-  if (pixels > 1) {
-    at = mode == "WRAP" ? Wrap(b, at, pixels) : Reflect(b, at, pixels);
-  } else {
-    Value in = b.Binary(Op::kAnd, b.Compare(at, b.FullLike(at, 0), "ge"),
-                        b.Compare(at, b.FullLike(at, 0), "le"));
-    Value out = b.Binary(Op::kOr, b.Compare(at, b.FullLike(at, 0), "lt"),
-                         b.Compare(at, b.FullLike(at, 0), "gt"));
-    at = b.Select(b.Binary(Op::kOr, in, out), b.FullLike(at, 0), at);  // NaN stays
-  }
+  if (pixels > 1) at = mode == "WRAP" ? Wrap(b, at, pixels) : Reflect(b, at, pixels);
   return ClampTo(op, at, size);
 }
 
@@ -166,10 +158,10 @@ absl::Status ImportProjection(NodeImport& op) {
   auto sum = [&](int k) { return b.Add(b.Mul(number(k), x), b.Mul(number(k + 1), y)); };
   Value scale = b.Add(sum(6), b.FullLike(x, 1));
   const std::string mode(op.attrs().String("fill_mode", "CONSTANT"));
-  TEKTITE_ASSIGN_OR_RETURN(
-      Value in_x, Place(op, mode, b.Div(b.Add(sum(0), number(2)), scale), from[2]));
-  TEKTITE_ASSIGN_OR_RETURN(
-      Value in_y, Place(op, mode, b.Div(b.Add(sum(3), number(5)), scale), from[1]));
+  TEKTITE_ASSIGN_OR_RETURN(Value in_x,
+                           Place(op, mode, b.Div(b.Add(sum(0), number(2)), scale), from[2]));
+  TEKTITE_ASSIGN_OR_RETURN(Value in_y,
+                           Place(op, mode, b.Div(b.Add(sum(3), number(5)), scale), from[1]));
   const absl::string_view way = op.attrs().String("interpolation");
   if (way != "NEAREST" && way != "BILINEAR") return op.Refuse("interpolation '", way, "'");
   Value pixels = way == "NEAREST" ? Nearest(op, p, in_y, in_x) : Bilinear(op, p, in_y, in_x);

@@ -21,21 +21,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class LibraryAttention : public LibraryWays {
+class LibraryAttention : public LibraryWaysOn<FakeCudnn> {
  protected:
-  LibraryAttention() : LibraryWays("cuDNN") {}
+  LibraryAttention() : LibraryWaysOn("cuDNN") {}
   absl::StatusOr<gpu::CardOptions> OptionsOnStandIn() override {
     gpu::CardOptions options;
     TEKTITE_ASSIGN_OR_RETURN(options.cudnn, gpu::Cudnn::Open(FakeCudnn::path()));
     return options;
   }
-  void TearDown() override {
-    LibraryWays::TearDown();
-    if (IsOnCard()) return;
-    EXPECT_EQ(fake().held_things(), 0);
-    fake().reset();
-  }
-  static const FakeCudnn& fake() { return FakeCudnn::Opened(); }
 };
 
 #define EXPECT_BOTH_WAYS(names)                                          \

@@ -25,22 +25,15 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Ints = std::vector<int64_t>;
 
-class LibraryConvolutions : public LibraryWays {
+class LibraryConvolutions : public LibraryWaysOn<FakeCudnn> {
  protected:
-  LibraryConvolutions() : LibraryWays("cuDNN") {}
+  LibraryConvolutions() : LibraryWaysOn("cuDNN") {}
   absl::StatusOr<gpu::CardOptions> OptionsOnStandIn() override {
     gpu::CardOptions options;
     options.tf32 = tf32_;
     TEKTITE_ASSIGN_OR_RETURN(options.cudnn, gpu::Cudnn::Open(FakeCudnn::path()));
     return options;
   }
-  void TearDown() override {
-    LibraryWays::TearDown();
-    if (IsOnCard()) return;
-    EXPECT_EQ(fake().held_things(), 0);
-    fake().reset();
-  }
-  static const FakeCudnn& fake() { return FakeCudnn::Opened(); }
 
   bool tf32_ = false;
 };

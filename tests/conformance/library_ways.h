@@ -63,6 +63,20 @@ class LibraryWays : public ::testing::Test {
   const std::string library_;
 };
 
+// With a stand-in whose state ends with each test, and which holds nothing then.
+template <typename Fake>
+class LibraryWaysOn : public LibraryWays {
+ protected:
+  using LibraryWays::LibraryWays;
+  void TearDown() override {
+    LibraryWays::TearDown();
+    if (IsOnCard()) return;
+    EXPECT_EQ(fake().held_things(), 0);
+    fake().reset();
+  }
+  static const Fake& fake() { return Fake::Opened(); }
+};
+
 }  // namespace tektite::testing
 
 #endif  // TEKTITE_TESTS_CONFORMANCE_LIBRARY_WAYS_H_

@@ -24,21 +24,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Ints = std::vector<int64_t>;
 
-class Products : public LibraryWays {
+class Products : public LibraryWaysOn<FakeCublasLt> {
  protected:
-  Products() : LibraryWays("cuBLASLt") {}
+  Products() : LibraryWaysOn("cuBLASLt") {}
   absl::StatusOr<gpu::CardOptions> OptionsOnStandIn() override {
     gpu::CardOptions options;
     TEKTITE_ASSIGN_OR_RETURN(options.products, gpu::CublasLt::Open(FakeCublasLt::path()));
     return options;
   }
-  void TearDown() override {
-    LibraryWays::TearDown();
-    if (IsOnCard()) return;
-    EXPECT_EQ(fake().held_things(), 0);
-    fake().reset();
-  }
-  static const FakeCublasLt& fake() { return FakeCublasLt::Opened(); }
 };
 
 struct Sides {

@@ -139,6 +139,46 @@ def einsum_cases():
     )
 
 
+def norm_training(name, op, image, stats):
+    """Training of batch norm, with both ways to average: of the image, scale, offset, mean and variance."""
+    for factor in (1.0, 0.3):
+        yield Case(
+            f"{op}Training{name}{factor}",
+            lambda x, *v, f=factor: getattr(raw, op)(
+                x=x,
+                scale=v[0],
+                offset=v[1],
+                mean=v[2],
+                variance=v[3],
+                epsilon=1e-3,
+                exponential_avg_factor=f,
+            )[:3],
+            [image, *stats],
+            rel=1e-5,
+        )
+
+
+def norm_gradient(name, op, dy, image, scale, saved):
+    """Its gradient, in training and in inference: of the saved mean and variance."""
+    third = dict(reserve_space_3=tf.zeros([])) if op.endswith("V3") else {}
+    for training in (True, False):
+        yield Case(
+            f"{op}{name}{training}",
+            lambda g, x, *v, t=training: getattr(raw, op)(
+                y_backprop=g,
+                x=x,
+                scale=v[0],
+                reserve_space_1=v[1],
+                reserve_space_2=v[2],
+                epsilon=1e-3,
+                is_training=t,
+                **third,
+            )[:3],
+            [dy, image, scale, *saved],
+            rel=1e-5,
+        )
+
+
 def normalization_cases():
     stats = statistics(4)
     for op in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
@@ -150,39 +190,9 @@ def normalization_cases():
             [IMAGE, *stats],
             rel=REL,
         )
-        for factor in (1.0, 0.3):
-            yield Case(
-                f"{op}Training{factor}",
-                lambda x, *v, op=op, f=factor: getattr(raw, op)(
-                    x=x,
-                    scale=v[0],
-                    offset=v[1],
-                    mean=v[2],
-                    variance=v[3],
-                    epsilon=1e-3,
-                    exponential_avg_factor=f,
-                )[:3],
-                [IMAGE, *stats],
-                rel=1e-5,
-            )
+        yield from norm_training("", op, IMAGE, stats)
         grad = op.replace("Norm", "NormGrad")
-        for training in (True, False):
-            third = op.endswith("V3")
-            yield Case(
-                f"{grad}{training}",
-                lambda g, x, *v, op=grad, t=training, third=third: getattr(raw, op)(
-                    y_backprop=g,
-                    x=x,
-                    scale=v[0],
-                    reserve_space_1=v[2],
-                    reserve_space_2=v[3],
-                    epsilon=1e-3,
-                    is_training=t,
-                    **(dict(reserve_space_3=tf.zeros([])) if third else {}),
-                )[:3],
-                [normal(*IMAGE.shape), IMAGE, *stats],
-                rel=1e-5,
-            )
+        yield from norm_gradient("", grad, normal(*IMAGE.shape), IMAGE, stats[0], stats[2:])
     # No elements per feature, where statistics were finite and gradients NaN; and one, whose variance has no correction.
     nan = np.full(4, np.nan, np.float32)
     for name, image, saved in (
@@ -190,37 +200,8 @@ def normalization_cases():
         ("NoRow", IMAGE[:, :0], [nan, nan]),
         ("One", IMAGE[:1, :1, :1], stats[2:]),
     ):
-        for factor in (1.0, 0.3):
-            yield Case(
-                f"FusedBatchNormV3Training{name}{factor}",
-                lambda x, *v, f=factor: raw.FusedBatchNormV3(
-                    x=x,
-                    scale=v[0],
-                    offset=v[1],
-                    mean=v[2],
-                    variance=v[3],
-                    epsilon=1e-3,
-                    exponential_avg_factor=f,
-                )[:3],
-                [image, *stats],
-                rel=1e-5,
-            )
-        for training in (True, False):
-            yield Case(
-                f"FusedBatchNormGradV3{name}{training}",
-                lambda g, x, *v, t=training: raw.FusedBatchNormGradV3(
-                    y_backprop=g,
-                    x=x,
-                    scale=v[0],
-                    reserve_space_1=v[1],
-                    reserve_space_2=v[2],
-                    epsilon=1e-3,
-                    is_training=t,
-                    reserve_space_3=tf.zeros([]),
-                )[:3],
-                [np.cos(image), image, stats[0], *saved],
-                rel=1e-5,
-            )
+        yield from norm_training(name, "FusedBatchNormV3", image, stats)
+        yield from norm_gradient(name, "FusedBatchNormGradV3", np.cos(image), image, stats[0], saved)
     yield Case(
         "GradientOfBatchNorm",
         lambda x, s, o: tf.gradients(

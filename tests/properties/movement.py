@@ -88,17 +88,19 @@ def invert_permutation(d: Draw) -> Case:
     return Case(lambda x: raw(d.op, x), inputs, gradient=False)
 
 
+def side_by_side(d: Draw, rank: int, axis: int, count: int, most: int) -> list[list[int]]:
+    """Shapes that differ along an axis alone, where each has at most `most`."""
+    shapes = [d.shape(rank)] * count
+    return [[*shape[:axis], d.size(0, most), *shape[axis:][1:]] for shape in shapes]
+
+
 @rows("Concat ConcatV2")
 def concatenate(d: Draw) -> Case:
     dtype, rank, count = d.any(), d.rank(1), d.between(2, 5)
     axis = d.axis(rank)
 
     def inputs() -> list[np.ndarray]:
-        shape = d.shape(rank)
-        along = [[*shape] for _ in range(count)]
-        for s in along:
-            s[axis] = d.size(0, 9) if rank > 2 else d.size()
-        return [d.values(dtype, s) for s in along]
+        return [d.values(dtype, s) for s in side_by_side(d, rank, axis, count, 9 if rank > 2 else 33)]
 
     return Case(lambda *xs: raw(d.op, axis % rank, list(xs)) if d.op == "Concat" else raw(d.op, list(xs), axis), inputs)
 
@@ -109,11 +111,7 @@ def offsets(d: Draw) -> Case:
     axis = d.between(0, rank - 1)
 
     def inputs() -> list[np.ndarray]:
-        shape = d.shape(rank)
-        along = [[*shape] for _ in range(count)]
-        for s in along:
-            s[axis] = d.size(0, 9)
-        return [d.values(FLOATS[0], s) for s in along]
+        return [d.values(FLOATS[0], s) for s in side_by_side(d, rank, axis, count, 9)]
 
     return Case(lambda *xs: raw(d.op, axis, [tf.shape(x) for x in xs]), inputs, gradient=False)
 
