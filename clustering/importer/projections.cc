@@ -52,19 +52,23 @@ Value Read(NodeImport& op, const Projection& p, Value y, Value x) {
   return b.Select(p.to_result(inside), read, b.BroadcastTo(p.fill, read.shape().dims()));
 }
 
-Value Truncated(FuncBuilder& b, Value x) {
-  return b.Convert(b.Convert(x, DType::kS64), DType::kF32);
+// How far x / per periods (towards zero, and `more`) reach, `length` each.  The count and the
+// product are 64-bit integers, as in TensorFlow's kernel, and wrap around as its do.
+Value Reach(FuncBuilder& b, Value x, double per, double length, double more = 0) {
+  Value periods = b.Convert(b.Div(x, b.FullLike(x, per)), DType::kS64);
+  if (!periods) return periods;
+  periods = b.Add(periods, b.FullLike(periods, more));
+  return b.Convert(b.Mul(periods, b.FullLike(periods, length)), DType::kF32);
 }
 
 // [abcd] goes on as [dcba|abcd|dcba].
 Value Reflect(FuncBuilder& b, Value at, double size) {
   const double both = 2 * size;
   auto full = [&](double value) { return b.FullLike(at, value); };
-  auto periods = [&](Value x) { return b.Mul(full(both), Truncated(b, b.Div(x, full(both)))); };
-  Value before = b.Add(periods(b.Neg(at)), at);
+  Value before = b.Add(Reach(b, b.Neg(at), both, both), at);
   before = b.Select(b.Compare(before, full(-size), "lt"), b.Add(before, full(both)),
                     b.Sub(b.Neg(before), full(1)));
-  Value behind = b.Sub(at, periods(at));
+  Value behind = b.Sub(at, Reach(b, at, both, both));
   behind = b.Select(b.Compare(behind, full(size), "ge"), b.Sub(b.Sub(full(both), behind), full(1)),
                     behind);
   return b.Select(b.Compare(at, full(0), "lt"), before,
@@ -74,9 +78,8 @@ Value Reflect(FuncBuilder& b, Value at, double size) {
 // [abcd] goes on as [abcd|abcd|abcd].
 Value Wrap(FuncBuilder& b, Value at, double size) {
   auto full = [&](double value) { return b.FullLike(at, value); };
-  auto periods = [&](Value x) { return Truncated(b, b.Div(x, full(size - 1))); };
-  Value before = b.Add(at, b.Mul(full(size), b.Add(periods(b.Neg(at)), full(1))));
-  Value behind = b.Sub(at, b.Mul(full(size), periods(at)));
+  Value before = b.Add(at, Reach(b, b.Neg(at), size - 1, size, 1));
+  Value behind = b.Sub(at, Reach(b, at, size - 1, size));
   return b.Select(b.Compare(at, full(0), "lt"), before,
                   b.Select(b.Compare(at, full(size - 1), "gt"), behind, at));
 }

@@ -104,7 +104,7 @@ def projection_cases():
     image = RNG.standard_normal((3, 7, 9, 2)).astype(np.float32)
     same = np.array([1, 0, 0, 0, 1, 0, 0, 0], np.float32)
     near = (same + RNG.standard_normal((3, 8)) * [0.5, 0.5, 5, 0.5, 0.5, 5, 0.02, 0.02]).astype(np.float32)
-    special = RNG.choice(np.array([0, 1, -1, 0.5, 1e9, np.nan, np.inf], np.float32), (3, 8))
+    special = RNG.choice(np.array([0, 1, -1, 0.5, 1e9, -9e18, np.nan, np.inf], np.float32), (3, 8))
     for mode, way in itertools.product(("CONSTANT", "NEAREST", "REFLECT", "WRAP"), ("NEAREST", "BILINEAR")):
         options = dict(interpolation=way, fill_mode=mode, output_shape=[8, 5])
         v2, v3 = (lambda x, t, o=options: raw.ImageProjectiveTransformV2(images=x, transforms=t, **o),

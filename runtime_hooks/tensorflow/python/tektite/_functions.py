@@ -156,7 +156,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
 def _traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The concrete function for these arguments; without any, the only one that there is."""
-    known = [] if args or kwargs else getattr(function, "_list_all_concrete_functions", list)()
+    known: list[Any] = [] if args or kwargs else getattr(function, "_list_all_concrete_functions", list)()
     return known[0] if len(known) == 1 else function.get_concrete_function(*args, **kwargs)
 
 
