@@ -40,6 +40,23 @@ graph @f(%x: f32[2,8,8,16], %w: f32[3,3,16,24] {weight = true}, %b: f32[24]) -> 
 }
 )";
 
+constexpr char kAttention[] = R"(
+graph @f(%q: bf16[6,20,16], %k: bf16[6,32,16], %v: bf16[6,32,16]) -> (bf16[6,20,16]) {
+  %3: bf16[6,20,32] = dot_general(%q, %k) {lhs_batch = [0], lhs_contracting = [2], rhs_batch = [0], rhs_contracting = [2]}
+  %4: f32[6,20,32] = convert(%3) {dtype = f32}
+  %5: f32[6,20] = reduce(%4) {dimensions = [2], reducer = "max"}
+  %6: f32[6,20,32] = broadcast_in_dim(%5) {dimensions = [0, 1], shape = (6, 20, 32)}
+  %7: f32[6,20,32] = sub(%4, %6)
+  %8: f32[6,20,32] = exp(%7)
+  %9: f32[6,20] = reduce(%8) {dimensions = [2], reducer = "add"}
+  %10: f32[6,20,32] = broadcast_in_dim(%9) {dimensions = [0, 1], shape = (6, 20, 32)}
+  %11: f32[6,20,32] = div(%8, %10)
+  %12: bf16[6,20,32] = convert(%11) {dtype = bf16}
+  %13: bf16[6,20,16] = dot_general(%12, %v) {lhs_batch = [0], lhs_contracting = [2], rhs_batch = [0], rhs_contracting = [1]}
+  return %13
+}
+)";
+
 // A process whose card's kernels compute nothing and take as long as the test says.
 class Process {
  public:
@@ -205,6 +222,29 @@ TEST(TunerOnCard, ConvolutionsAreTheLibrarysWhereThatGains) {
       EXPECT_GT(FakeCudnn::Opened().fused(), 0);
     }
     EXPECT_GT(FakeCudnn::Opened().convolutions(), 0);
+  }
+}
+
+TEST(TunerOnCard, AttentionIsTheLibrarysWhereThatGains) {
+  for (const double library : {4, 30}) {
+    cache::TestFolder folder;
+    {
+      Process first(folder.path());
+      FakeDriver::Opened().set_launch_microseconds(10);
+      FakeCudnn::Opened().set_microseconds(library);
+      EXPECT_THAT(first.Compile(kAttention), Not(HasSubstr("_by_")));
+      const auto results = first.Results();
+      ASSERT_EQ(results.size(), 1);
+      EXPECT_EQ(results[0].chosen, library < 10 ? gpu::kCudnnAttention : gpu::kOwnWay);
+      EXPECT_THAT(results[0].name, HasSubstr("attention"));
+      ASSERT_EQ(results[0].microseconds.size(), 2);
+      EXPECT_NEAR(results[0].microseconds[0].second, 10, 0.01);
+      EXPECT_NEAR(results[0].microseconds[1].second, library, 0.01);
+      EXPECT_GT(FakeCudnn::Opened().attentions(), 0);
+    }
+    Process second(folder.path());
+    const std::string names = second.Compile(kAttention);
+    EXPECT_EQ(names.find("_by_cudnn_attention") != names.npos, library < 10) << names;
   }
 }
 
