@@ -6,7 +6,7 @@ import re
 
 # Rows, and which inputs end stock TensorFlow.
 ENDS_TENSORFLOW = {
-    "BatchMatMulV2": "bfloat16 with broadcasting",
+    "BatchMatMulV2": "bfloat16 with broadcasting; [5,1,33,5] by the transposed [1,5] ends it, or has any result",
     "BatchMatMulV3": "bfloat16 with broadcasting",
 }
 
@@ -21,6 +21,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("SplitV", "", "only one output", "its optimizer takes the op out of graphs"),
     ("Erf", "float64", "nan.* is right", "TensorFlow's erf of infinity in double precision is NaN"),
     ("Reverse", "", "Invalid input first dimension", "TensorFlow's kernel for small types refuses what is empty"),
+    ("BatchMatMulV[23]", "", r", 1\]\) differ.*is right", "TensorFlow writes beside the result where batches of columns are broadcast"),
     ("Mean", "complex", "nan is right", "TensorFlow divides as by a complex number, and NaN spoils both parts"),
 ]
 
