@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.shared_results import once
+
 pytestmark = pytest.mark.slow  # half a minute on either side
 WORKER = Path(__file__).parent / "special_values.py"
 IMPORT_LIST = Path(__file__).parents[2] / "clustering" / "importer" / "import_list.inc"
@@ -103,15 +105,19 @@ def describe(name: str, got: np.ndarray, want: np.ndarray, bad: np.ndarray) -> s
     return f"{name}: {int(bad.sum())} differ, at {[int(i) for i in place]} {got[place]}, TensorFlow {want[place]}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def results(tmp_path_factory) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     spec = importlib.util.find_spec("tektite")
     if spec is None or not (Path(spec.origin).parent / "lib" / "libtektite.so").exists():
         pytest.fail("the plugin is not installed here (scripts/setup does it)")
-    folder = tmp_path_factory.mktemp("special")
-    with ThreadPoolExecutor(2) as pool:
-        jobs = [pool.submit(run, folder / f"{switch}.npz", switch) for switch in ("0", "1")]
-        return jobs[0].result(), jobs[1].result()
+
+    def run_both_sides():
+        folder = tmp_path_factory.mktemp("special")
+        with ThreadPoolExecutor(2) as pool:
+            stock, compiled = pool.map(lambda switch: run(folder / f"{switch}.npz", switch), ("0", "1"))
+        return stock, compiled
+
+    return once(tmp_path_factory, "special_values", run_both_sides)
 
 
 def test_special_values_are_tensorflows(results):

@@ -8,17 +8,14 @@ the start of a process, TensorFlow's first calls, and kernels that the other pro
 
 Each program begins with the same random numbers, from a file of its own, since AutoGraph reads the sources. One that raises
 an error fails alone, and so does one that ends the process: those behind it run in another. The first test that asks runs
-the batch; others wait for it, also in other processes of pytest-xdist.
+the batch (tests/shared_results.py).
 
 Limits: programs of one batch share what a process has once, such as its flags.
 """
 
 from __future__ import annotations
 
-import fcntl
-import pickle
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from tests.conftest import Result, run_reports
@@ -81,14 +78,7 @@ def run_one_side(batch: Batch, tektite: str) -> dict[str, Result]:
     return results
 
 
-def run_both_sides(batch: Batch, folder: Path) -> dict[str, tuple[Result, Result]]:
-    """Once for all processes that share `folder`."""
-    path = folder / f"{batch.name}.results"
-    with (folder / f"{batch.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            with ThreadPoolExecutor(2) as pool:
-                plain, compiled = pool.map(lambda side: run_one_side(batch, side), ("0", "1"))
-            path.write_bytes(pickle.dumps({name: (plain[name], compiled[name]) for name in batch.programs}))
-    answer: dict[str, tuple[Result, Result]] = pickle.loads(path.read_bytes())
-    return answer
+def run_both_sides(batch: Batch) -> dict[str, tuple[Result, Result]]:
+    with ThreadPoolExecutor(2) as pool:
+        plain, compiled = pool.map(lambda side: run_one_side(batch, side), ("0", "1"))
+    return {name: (plain[name], compiled[name]) for name in batch.programs}

@@ -8,6 +8,7 @@ import pytest
 from bench.models import WORKLOADS
 from bench.training_scripts import SCRIPTS
 from tests.conftest import run
+from tests.shared_results import once
 
 # Of the half-precision steps one, since all are alike.
 HALF = ("encoder_bf16_train", "encoder_f16_train", "network_f16_train")
@@ -63,11 +64,11 @@ report(**every)
 """
 
 
-@pytest.fixture(scope="module")
-def counts():
-    names = [*TRAINED, *SCRIPTS]
-    return run(f"ROOT, NAMES = {str(ROOT)!r}, {names!r}\n{PROGRAM}", tektite="1", timeout=600,
-               TEKTITE_FLAGS="--min_cluster_ops=2 --min_cluster_cost=20000 --compile=async --compile_after_percent=1000000").values
+@pytest.fixture
+def counts(tmp_path_factory):
+    text = f"ROOT, NAMES = {str(ROOT)!r}, {[*TRAINED, *SCRIPTS]!r}\n{PROGRAM}"
+    flags = "--min_cluster_ops=2 --min_cluster_cost=20000 --compile=async --compile_after_percent=1000000"
+    return once(tmp_path_factory, "steps", lambda: run(text, tektite="1", timeout=600, TEKTITE_FLAGS=flags).values)
 
 
 @pytest.mark.slow
