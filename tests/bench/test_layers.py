@@ -73,6 +73,12 @@ def test_equal_kernels_share_a_line_and_the_verdict_counts_each():
     assert layers.verdict(groups, PEAKS, NEAR).endswith("2 of 3 at 85% or more")
 
 
+def test_what_beats_its_roofline_counts_as_all_of_it():
+    groups = layers.group([kernel(5, flops=1e6), kernel(20, flops=1e6 + 2)])
+    assert ">100%" in layers.kernel_table(groups, PEAKS, NEAR) and "200%" not in layers.kernel_table(groups, PEAKS, NEAR)
+    assert "contractions 0.03 ms, at 60% of their roofline together; 1 of 2" in layers.verdict(groups, PEAKS, NEAR)
+
+
 def test_layers_are_summed_by_type():
     lines = layers.by_type([("conv", 1.0), ("add", 0.5), ("conv", 2.0)], "t").splitlines()
     assert [c.strip() for c in lines[2].strip("|").split("|")] == ["conv", "2", "3.000"]
