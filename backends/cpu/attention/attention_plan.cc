@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/contraction/contraction_plan.h"
-#include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/chunking.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
