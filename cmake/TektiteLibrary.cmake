@@ -1,7 +1,7 @@
 # tektite_library(NAME SRCS a.cc ... DEPS lib ...): a static, position-independent library of one room.
 # tektite_test(NAME SRCS a.cc ... DEPS lib ... [TIMEOUT seconds] [SHARDS n]): a GoogleTest binary, registered with CTest
-# as one test, or as n that run its cases between them, each case for all of its parameters in one; its main function is
-# tests/test_main.cc's.
+# as one test, or as n that run its cases between them, each case for all of its parameters in one; those with a long
+# timeout begin first, so that short ones fill the end. Its main function is tests/test_main.cc's.
 # tektite_precompile(NAME header ... | REUSE_FROM OTHER): precompiles headers of other projects for NAME, or takes
 # those of OTHER, which has the same compiler options.  Never the project's own headers: most files would be compiled again
 # for a change in any of them.
@@ -57,13 +57,13 @@ function(tektite_test name)
   set(environment XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/test-cache)
   if(NOT ARG_SHARDS)
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
     return()
   endif()
   math(EXPR last "${ARG_SHARDS} - 1")
   foreach(shard RANGE ${last})
     add_test(NAME ${name}_${shard} COMMAND ${name})
-    set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
+    set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
       ENVIRONMENT "${environment};TEKTITE_TEST_SHARDS=${ARG_SHARDS};TEKTITE_TEST_SHARD=${shard}")
   endforeach()
 endfunction()

@@ -55,8 +55,12 @@ inline constexpr char kGpu[] = "gpu";
 // number of a card, on that card by NVIDIA's driver.
 inline constexpr char kGpuCard[] = "gpu_card";
 inline constexpr char kCardVariable[] = "TEKTITE_CONFORMANCE_CARD";
-// Set: no target takes turns (scripts/test --long).
+// Set: every graph has code of both kinds on every target (scripts/test --long).
 inline constexpr char kLongVariable[] = "TEKTITE_TEST_LONG";
+
+// Of tests that combine lists of cases, by the sum of a combination's places: every second one runs
+// without --long, so that each element meets several of the other lists.
+bool HasTurn(size_t places);
 
 // How far a result may be from the interpreter's.  NaN agrees with NaN, and infinities with
 // themselves.
@@ -121,12 +125,17 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
                                                                const CompileOptions& options);
   // The target's kernels run on its own streams alone.
   bool is_device() const { return GetParam().backend == kIsland || is_gpu(); }
-  // Whether a graph is compiled either for its own sizes or for every size, half of all graphs
-  // each: on AVX2, which has the emitters of the other cpu, and on the stand-in driver, which has
-  // the kernels of kGpu.  That is a fifth of the suite's time.
-  bool TakesTurns() const;
-  // On the stand-in driver, whose kernels are interpreted: kGpu runs them at any size already.
+  // Which code a graph has on this target: for its own sizes, for every size.  Without --long each
+  // of two targets that share their emitters or kernels has code for every size of one half of all
+  // graphs: the cpu and AVX2, kGpu and the stand-in driver.  The second of these, and the island,
+  // have code for the graph's own sizes of the other half alone.
+  struct Ways {
+    bool fixed, any_size;
+  };
+  Ways WaysOf(const ir::Graph& graph, const CompileOptions& options) const;
+  // Whether interpreted kernels run for long at these sizes: then they are compiled alone.
   bool TakesLong(const ir::Graph& fixed) const;
+  bool IsStandIn() const;
   bool is_gpu() const { return GetParam().backend == kGpu || GetParam().backend == kGpuCard; }
 
  private:

@@ -31,6 +31,8 @@ CONFORMANCE_TEST(MatricesOfEveryLayout) {
   for (DType dtype : {DType::kF16, DType::kBF16}) {
     for (const Case& c : cases) {
       for (int layout = 0; layout < 4; ++layout) {
+        // Pairs of the cpu have tests of their own.
+        if (!is_gpu() && layout % 3 != 0) continue;
         SCOPED_TRACE(
             absl::StrCat(ir::DTypeName(dtype), " ", c.m, "x", c.k, "x", c.n, ", layout ", layout));
         FuncBuilder b;

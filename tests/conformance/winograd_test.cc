@@ -66,6 +66,7 @@ const std::vector<Case>& Cases() {
 CONFORMANCE_TEST(WinogradShapes) {
   for (size_t i = 0; i < Cases().size(); ++i) {
     for (int variant = 0; variant < 3; ++variant) {
+      if (variant != 0 && !HasTurn(i + variant)) continue;
       SCOPED_TRACE(absl::StrCat("case ", i, " variant ", variant));
       FuncBuilder b;
       Value y = Convolve(b, Cases()[i]);

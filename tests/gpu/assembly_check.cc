@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,17 +23,37 @@ constexpr const char* kOthers[] = {"sm_80", "sm_120"};
 // Of a multiprocessor, which its resident threads share.
 constexpr int kAllRegisters = 65536;
 
-// Of kinds whose kernels are many and much alike one of so many is assembled: the suite would take
-// minutes longer.
-int OneOf(ir::FusionKind kind) {
+// Of kernels in which nothing is new one of so many is assembled: the suite would take minutes
+// longer.
+int OneOf(ir::FusionKind kind, bool has_matrices) {
+  if (has_matrices) return 4;
   switch (kind) {
     case ir::FusionKind::kContraction:
-      return 2;
+    case ir::FusionKind::kLoop:
+    case ir::FusionKind::kRow:
+      return 8;
     case ir::FusionKind::kSingle:
     case ir::FusionKind::kWindow:
-      return 8;
+      return 16;
     default:
-      return 1;
+      return 2;
+  }
+}
+
+// An instruction apart from its operands, or how often a kernel has it.
+using Trait = std::vector<int64_t>;
+
+void AddTraits(const loop::Block& block, std::map<Trait, int>* traits) {
+  for (const loop::Instr* instr : block.instrs) {
+    Trait trait = {static_cast<int64_t>(instr->code), static_cast<int64_t>(instr->op),
+                   static_cast<int64_t>(instr->access)};
+    for (const loop::Type& type : instr->results) {
+      trait.push_back(static_cast<int64_t>(type.dtype));
+      trait.push_back(type.lanes);
+    }
+    ++(*traits)[trait];
+    if (instr->body != nullptr) AddTraits(*instr->body, traits);
+    if (instr->otherwise != nullptr) AddTraits(*instr->otherwise, traits);
   }
 }
 
@@ -62,13 +83,30 @@ absl::Status AssemblyCheck::Check(const ir::Node& fusion, const loop::Kernel& ke
         seen_[kind + (phase == std::string::npos ? "" : kernel.name().substr(phase))]++;
     const bool has_matrices = absl::StrContains(text, loop::CodeName(loop::Code::kWarpMultiply)) ||
                               !kernel.tensor_maps.empty();
-    if (!has_matrices && number % OneOf(fusion.fusion_kind()) != 0) return absl::OkStatus();
+    static const bool is_long = std::getenv("TEKTITE_TEST_LONG") != nullptr;
+    if (!AddNews(kernel) && !is_long &&
+        number % OneOf(fusion.fusion_kind(), has_matrices) != 0) {
+      return absl::OkStatus();
+    }
     for_all = number % kSample == 0 && kernel.tensor_maps.empty();
   }
   TEKTITE_RETURN_IF_ERROR(CheckFor(kArchitecture, kind, kernel));
   if (!for_all) return absl::OkStatus();
   for (const char* other : kOthers) TEKTITE_RETURN_IF_ERROR(CheckFor(other, kind, kernel));
   return absl::OkStatus();
+}
+
+bool AssemblyCheck::AddNews(const loop::Kernel& kernel) {
+  std::map<Trait, int> traits;
+  AddTraits(kernel.body(), &traits);
+  bool has_news = false;
+  for (const auto& [trait, count] : traits) {
+    has_news |= traits_.insert(trait).second;
+    // Registers go by the size of a tile.
+    if (static_cast<loop::Code>(trait[0]) != loop::Code::kWarpMultiply) continue;
+    has_news |= traits_.insert({trait[0], count, kernel.launch.threads}).second;
+  }
+  return has_news;
 }
 
 absl::Status AssemblyCheck::CheckFor(const std::string& architecture, const std::string& kind,

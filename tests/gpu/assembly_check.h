@@ -1,18 +1,20 @@
-// Assembles every kernel that comes by, and says what is wrong with its code.
+// Assembles kernels that come by, and says what is wrong with its code.
 //
 //   AssemblyCheck check(Assembler::OfThisMachine());
 //   options.own_backend = [&] { return CreateInterpretedGpu(compile, check.function()); };
 //   ...
 //   check.Summary();       // kernels, time, registers
 //
-// Equal kernels are assembled once: each for sm_90a, and one of kSample of a kind for all
-// generations that have its instructions.  Of contractions only every other one is assembled at
-// all, and all with matrix instructions; of windows and single ops one of eight; of those with
-// several launches, one of eight of each launch. Without an assembler there is PTX alone.
+// Equal kernels are assembled once, for sm_90a: all that have an instruction, a type of one, or a
+// tile of matrix instructions that no kernel of this process had before, and a sample of the
+// others, by kind and launch; with scripts/test --long all of them.  One of kSample of a kind is
+// assembled for all generations that have its instructions.  Without an assembler there is PTX
+// alone.
 // Thread-safe.
 #ifndef TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 #define TEKTITE_TESTS_GPU_ASSEMBLY_CHECK_H_
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
@@ -44,9 +46,13 @@ class AssemblyCheck {
   absl::Status CheckFor(const std::string& architecture, const std::string& kind,
                         const loop::Kernel& kernel);
 
+  // Whether the kernel has something that none before it had; the mutex is held.
+  bool AddNews(const loop::Kernel& kernel);
+
   const gpu::Assembler* const assembler_;
   mutable std::mutex mutex_;
   std::set<std::string> known_;         // texts without names
+  std::set<std::vector<int64_t>> traits_;
   std::map<std::string, int> kernels_;  // by kind
   std::map<std::string, int> seen_;     // by kind and launch
   struct Milliseconds {
