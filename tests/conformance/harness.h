@@ -12,7 +12,8 @@
 // with no threads and with two, which must give the same bits (once on the interpreted GPU, which
 // uses none of them).  Check expects machine code for every kernel, so that the interpreter never
 // stands in for a back end unnoticed.  It then compiles the graph once more, with symbols for its
-// sizes, and runs that code for the same sizes and for others, ones and zeros among them.
+// sizes, and runs that code for the same sizes and for others, ones and zeros among them (not every
+// graph on every target: WaysOf).
 //
 // The GPU's kernels are also assembled (tests/gpu/assembly_check.h), with no spills.
 //

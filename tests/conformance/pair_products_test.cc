@@ -51,11 +51,12 @@ TEST_P(PairProducts, PairsOfEverySize) {
   int count = 0;
   for (const Case& c : cases) {
     for (int layout = 0; layout < 4; ++layout) {
+      if (!HasTurn(static_cast<size_t>(&c - cases + layout + layout / 2))) continue;
       SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n, ", layout ", layout));
       FuncBuilder b;
       b.Return({Product(b, c, layout % 2 != 0, layout / 2 != 0)});
       CompileOptions options;
-      options.symbolic = ++count % 5 == 0;
+      options.symbolic = ++count % 3 == 0;
       Check(b, Tolerance::Ulps(1), options);
       if (HasFatalFailure()) return;
     }
