@@ -86,8 +86,8 @@ int64_t Elements(const ir::Graph& graph) {
   return elements;
 }
 
-// The most that targets run whose kernels are interpreted, and the stand-in driver, which runs those
-// of kGpu.
+// The most that targets run whose kernels are interpreted, and the stand-in driver, which runs
+// those of kGpu.
 constexpr int64_t kMostInterpreted = 1 << 24;
 constexpr int64_t kMostOnStandIn = 1 << 18;
 

@@ -84,8 +84,7 @@ absl::Status AssemblyCheck::Check(const ir::Node& fusion, const loop::Kernel& ke
     const bool has_matrices = absl::StrContains(text, loop::CodeName(loop::Code::kWarpMultiply)) ||
                               !kernel.tensor_maps.empty();
     static const bool is_long = std::getenv("TEKTITE_TEST_LONG") != nullptr;
-    if (!AddNews(kernel) && !is_long &&
-        number % OneOf(fusion.fusion_kind(), has_matrices) != 0) {
+    if (!AddNews(kernel) && !is_long && number % OneOf(fusion.fusion_kind(), has_matrices) != 0) {
       return absl::OkStatus();
     }
     for_all = number % kSample == 0 && kernel.tensor_maps.empty();

@@ -51,7 +51,7 @@ class AssemblyCheck {
 
   const gpu::Assembler* const assembler_;
   mutable std::mutex mutex_;
-  std::set<std::string> known_;         // texts without names
+  std::set<std::string> known_;  // texts without names
   std::set<std::vector<int64_t>> traits_;
   std::map<std::string, int> kernels_;  // by kind
   std::map<std::string, int> seen_;     // by kind and launch
