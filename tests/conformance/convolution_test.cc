@@ -169,15 +169,11 @@ CONFORMANCE_TEST(DepthwiseOfWideImages) {
   struct Case {
     int64_t width, stride, dilation, pad;
   };
-  for (const Case& c : {Case{1, 1, 1, 1},
-                        {30, 1, 1, 0},
-                        {57, 1, 1, 1},
-                        {112, 1, 1, 1},
-                        {113, 2, 1, 1},
-                        {100, 1, 20, 20},
-                        {64, 2, 30, 45},
-                        {20, 1, 1, 30}}) {
+  const Case cases[] = {{1, 1, 1, 1},   {30, 1, 1, 0},    {57, 1, 1, 1},   {112, 1, 1, 1},
+                        {113, 2, 1, 1}, {100, 1, 20, 20}, {64, 2, 30, 45}, {20, 1, 1, 30}};
+  for (const Case& c : cases) {
     for (int64_t channels : {5, 32, 144}) {
+      if (!HasTurn(static_cast<size_t>(&c - cases + channels))) continue;
       SCOPED_TRACE(absl::StrCat(channels, " channels, width ", c.width, " dilation ", c.dilation));
       FuncBuilder b;
       Value x = b.Parameter(Of(DType::kF32, {2, 6, c.width, channels}));
