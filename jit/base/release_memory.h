@@ -13,7 +13,7 @@
 //   the pages of this library's code and constant tables, and of the libraries it brings along.
 //   LLVM is the most of them, and hardly any is needed to run kernels.  They are the file's, so
 //   a page that is needed again is mapped again, out of the page cache, at some 0.1 us.
-// Limits: walks the whole heap, a millisecond where it is large.  A debugger's breakpoints in this
+// Limits: walks the whole heap, milliseconds where it is large.  A debugger's breakpoints in this
 // library's code are pages of their own, and lost unless KeepLibraryPages has been called.
 #ifndef TEKTITE_JIT_BASE_RELEASE_MEMORY_H_
 #define TEKTITE_JIT_BASE_RELEASE_MEMORY_H_
@@ -22,8 +22,9 @@ namespace tektite {
 
 void ReleaseFreeMemory();
 
-// Only once in 50 ms: for places that are passed often, such as between kernels, where what was
-// freed meanwhile is the host's and the compiler's own.
+// Only once in 50 ms of the calling thread's processor time, or less often where the heap is large:
+// for places that are passed often, such as between kernels, where what was freed meanwhile is the
+// host's and the compiler's own.
 void ReleaseFreeMemoryAtTimes();
 
 // From now on only the heap's pages are given back.
