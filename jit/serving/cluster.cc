@@ -303,7 +303,7 @@ bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgI
 
 bool Cluster::IsWorthCompiling(const Call& call) const {
   if (call.host_ns == nullptr) return true;
-  const double cost = static_cast<double>(source_->num_ops()) * kCompileNsPerOp;
+  const double cost = static_cast<double>(EstimateCompileNs(source_->num_ops()));
   const double part = static_cast<double>(state_->flags().compile_after_percent) / 100;
   return static_cast<double>(*call.host_ns) >= cost * part;
 }

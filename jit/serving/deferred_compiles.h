@@ -15,6 +15,7 @@
 #ifndef TEKTITE_JIT_SERVING_DEFERRED_COMPILES_H_
 #define TEKTITE_JIT_SERVING_DEFERRED_COMPILES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,9 +24,16 @@
 
 namespace tektite::serving {
 
-// Nanoseconds of processor time that compiling a graph of so many ops takes, about: 1.4 to 2.9 ms
-// an op were measured for three training steps of 240 to 490 ops (Sapphire Rapids).
-inline constexpr int64_t kCompileNsPerOp = 2'000'000;
+// Nanoseconds of processor time that compiling a graph of so many ops takes, about.  Large graphs
+// repeat their layers, and equal kernels are compiled once: steps of 172, 529, 968, 1284 and 2583
+// ops took 0.38, 0.65, 0.92, 1.43 and 1.38 s (Sapphire Rapids; gru_train, bilstm_train,
+// convnext_train, network_f32_train, encoder_f32_train of bench/compare).  One of 277 with two
+// convolutional LSTMs took 1.44.
+inline int64_t EstimateCompileNs(int64_t num_ops) {
+  constexpr int64_t kMostApart = 300, kNsPerOp = 2'000'000, kNsPerFurtherOp = 350'000;
+  const int64_t apart = std::min(num_ops, kMostApart);
+  return apart * kNsPerOp + (num_ops - apart) * kNsPerFurtherOp;
+}
 
 class DeferredCompiles {
  public:
