@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <deque>
 #include <list>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -30,9 +31,11 @@ constexpr int kNiceness = 5;
 // For `top -H` and debuggers; at most 15 characters.
 constexpr char kThreadName[] = "tektite-compile";
 
-void LowerPriority() {
-  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
-  setpriority(PRIO_PROCESS, thread, std::min(getpriority(PRIO_PROCESS, thread) + kNiceness, 19));
+void SetPriority(Background::Priority priority) {
+  if (priority == Background::Priority::kBelowCallers) {
+    const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+    setpriority(PRIO_PROCESS, thread, std::min(getpriority(PRIO_PROCESS, thread) + kNiceness, 19));
+  }
   // Longer turns, and no preemption of another thread when it wakes.
   sched_param parameters = {};
   pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
@@ -40,11 +43,16 @@ void LowerPriority() {
 
 }  // namespace
 
+struct Background::Task {
+  std::function<void()> run;
+  Priority priority = Priority::kBelowCallers;
+};
+
 struct Background::State {
   std::mutex mutex;  // guards the members below
   std::condition_variable changed;
-  std::deque<std::function<void()>> waiting;
-  std::list<std::function<void()>> running;
+  std::deque<Task> waiting;
+  std::list<Task> running;
   size_t paused = 0;     // of those that run
   size_t finishing = 0;  // tasks that are done, but still hold their resources
   size_t most_threads = 1;
@@ -52,11 +60,19 @@ struct Background::State {
   bool forking = false;
   bool refuses = false;  // a child of a process that could not be brought to rest
   std::vector<std::thread> threads;
+  std::map<Priority, size_t> num_threads;  // a thread keeps its priority: only root may raise one
   // Whether Checkpoint has anything to do.
   std::atomic<bool> interrupted{false};
 
   bool IsIdle() const { return waiting.empty() && running.empty() && finishing == 0; }
   bool IsAtRest() const { return paused == running.size() && finishing == 0; }
+  std::deque<Task>::iterator FirstOf(Priority priority) {
+    return std::find_if(waiting.begin(), waiting.end(),
+                        [&](const Task& task) { return task.priority == priority; });
+  }
+  bool MayRun(Priority priority) {
+    return !forking && running.size() < most_threads && FirstOf(priority) != waiting.end();
+  }
 };
 
 namespace {
@@ -82,12 +98,12 @@ void Background::SetThreads(int threads) {
   state.most_threads = static_cast<size_t>(std::max(threads, 1));
 }
 
-bool Background::Submit(std::function<void()> task) {
+bool Background::Submit(std::function<void()> task, Priority priority) {
   State& state = *state_.load();
-  std::function<void()> refused;  // destroyed without the lock
+  Task refused;  // destroyed without the lock
   std::lock_guard<std::mutex> lock(state.mutex);
   if (state.stopping || state.refuses || state.waiting.size() >= kMostTasks) return false;
-  state.waiting.push_back(std::move(task));
+  state.waiting.push_back({std::move(task), priority});
   StartThreads(state);
   if (state.threads.empty()) {
     refused = std::move(state.waiting.back());
@@ -100,40 +116,55 @@ bool Background::Submit(std::function<void()> task) {
 
 // The mutex is held.  Where the system has no more threads, those that are there do the work.
 void Background::StartThreads(State& state) {
-  const size_t wanted = std::min(state.most_threads, state.waiting.size() + state.running.size());
-  while (state.threads.size() < wanted) {
+  constexpr Priority kBelow = Priority::kBelowCallers, kAs = Priority::kAsCallers;
+  StartThreads(state, kBelow);
+  StartThreads(state, kAs);
+  for (const auto& [priority, other] : {std::pair(kBelow, kAs), std::pair(kAs, kBelow)}) {
+    if (state.num_threads[priority] > 0 || state.num_threads[other] == 0) continue;
+    for (Task& task : state.waiting) task.priority = other;
+  }
+}
+
+void Background::StartThreads(State& state, Priority priority) {
+  const auto is_of_it = [&](const Task& task) { return task.priority == priority; };
+  const auto count = [&](const auto& tasks) {
+    return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), is_of_it));
+  };
+  const size_t wanted = std::min(state.most_threads, count(state.waiting) + count(state.running));
+  while (state.num_threads[priority] < wanted) {
     if (state.threads.empty()) {
       // Once a process: a child has inherited the parent's.
       static std::once_flag registered;
       std::call_once(registered, [] { RunAtExit([] { Get().Stop(); }); });
     }
     const absl::Status started = CatchAll([&] {
-      state.threads.emplace_back([this, &state] { Loop(state); });
+      state.threads.emplace_back([this, &state, priority] { Loop(state, priority); });
       return absl::OkStatus();
     });
     if (!started.ok()) return;
+    ++state.num_threads[priority];
   }
 }
 
-void Background::Loop(State& state) {
-  LowerPriority();
+void Background::Loop(State& state, Priority priority) {
+  SetPriority(priority);
   pthread_setname_np(pthread_self(), kThreadName);
   running_for = &state;
   std::unique_lock<std::mutex> lock(state.mutex);
   while (true) {
-    state.changed.wait(
-        lock, [&] { return state.stopping || (!state.forking && !state.waiting.empty()); });
+    state.changed.wait(lock, [&] { return state.stopping || state.MayRun(priority); });
     if (state.stopping) return;
     // A copy stays with the state, for a child to begin anew.
-    const auto task = state.running.insert(state.running.end(), std::move(state.waiting.front()));
-    state.waiting.pop_front();
+    const auto first = state.FirstOf(priority);
+    const auto task = state.running.insert(state.running.end(), std::move(*first));
+    state.waiting.erase(first);
     lock.unlock();
     const absl::Status ended = CatchAll([&] {
-      (*task)();
+      task->run();
       return absl::OkStatus();
     });
     if (!ended.ok()) Warn("work in the background failed: ", ended.message());
-    std::list<std::function<void()>> done;
+    std::list<Task> done;
     lock.lock();
     done.splice(done.end(), state.running, task);
     ++state.finishing;
@@ -169,7 +200,7 @@ void Background::WaitUntilIdle() {
 
 void Background::Stop() {
   State& state = *state_.load();
-  std::deque<std::function<void()>> dropped;  // destroyed without the lock
+  std::deque<Task> dropped;  // destroyed without the lock
   std::vector<std::thread> threads;
   {
     std::lock_guard<std::mutex> lock(state.mutex);

@@ -1,6 +1,11 @@
-// Threads of low priority that compile behind the host's back, for --compile=async.
+// Threads that compile behind the host's back, for --compile=async.
 //
 //   Background::Get().Submit([cluster] { ... });
+//   Background::Get().Submit([step] { ... }, Background::Priority::kAsCallers);
+//
+// Most tasks run below the priority of the threads that call, so that requests do not wait for the
+// compiler.  A training step has no requests: what counts is when its code is there, and a task for
+// it gets an equal share of a core that a step fills, instead of a quarter of it.
 //
 // A thread starts with the first task, one per process unless SetThreads says more.  The queue is
 // bounded: a task that finds it full is refused and may be submitted again.
@@ -22,6 +27,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -35,9 +41,10 @@ class Background {
 
   // At most so many run at once, from the next Submit on; at least one.
   void SetThreads(int threads);
+  enum class Priority : uint8_t { kBelowCallers, kAsCallers };
   // False when the queue is full, the process ends, the system has no thread left, or it is a child
   // that must not compile.
-  bool Submit(std::function<void()> task);
+  bool Submit(std::function<void()> task, Priority priority = Priority::kBelowCallers);
   // Waits until all that was submitted is done.
   void WaitUntilIdle();
   // Drops what waits, waits for what runs, and takes no more: before the process ends, or at its
@@ -52,10 +59,12 @@ class Background {
 
  private:
   struct State;
+  struct Task;
 
   Background();
   void StartThreads(State& state);
-  void Loop(State& state);
+  void StartThreads(State& state, Priority priority);
+  void Loop(State& state, Priority priority);
   void BeforeFork();
   void InParent();
   void InChild();

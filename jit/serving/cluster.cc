@@ -265,7 +265,7 @@ void Cluster::CountCallLocked(Shape& shape, const Call& call) {
   // Many shapes that are equally hot must not take turns for ever.
   if (++shape.calls != flags.hot_calls << std::min(shape.cooled, 20)) return;
   CodePtr code = AddLocked(/*generic=*/false, /*reproducible=*/false);
-  const bool started = compiler::Background::Get().Submit(
+  const bool started = Submit(
       [self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
         self->Compile(*code, shape->key, args);
         std::lock_guard<std::mutex> lock(self->mutex_);
@@ -292,13 +292,20 @@ void Cluster::Drop(const CodePtr& code) {
 }
 
 bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
+  return Submit([self = shared_from_this(), code, shape, args = std::move(args)] {
+    for (CodePtr next = code; next != nullptr && !self->IsOvertaken(shape, next);) {
+      self->Compile(*next, shape->key, args);
+      next = self->InPlaceOf(shape, next);
+    }
+  });
+}
+
+// A training step has no requests that would wait longer, and is the sooner done.
+bool Cluster::Submit(std::function<void()> task) const {
+  using Priority = compiler::Background::Priority;
   return compiler::Background::Get().Submit(
-      [self = shared_from_this(), code, shape, args = std::move(args)] {
-        for (CodePtr next = code; next != nullptr && !self->IsOvertaken(shape, next);) {
-          self->Compile(*next, shape->key, args);
-          next = self->InPlaceOf(shape, next);
-        }
-      });
+      std::move(task),
+      source_->updates_variables() ? Priority::kAsCallers : Priority::kBelowCallers);
 }
 
 bool Cluster::IsWorthCompiling(const Call& call) const {

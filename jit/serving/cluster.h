@@ -30,6 +30,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -133,6 +134,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void Drop(const CodePtr& code);
   // False when the queue is full.
   bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  bool Submit(std::function<void()> task) const;
   // Whether compiling is likely to pay by now (deferred_compiles.h).
   bool IsWorthCompiling(const Call& call) const;
   // False when too much waits already.

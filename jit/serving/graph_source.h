@@ -57,6 +57,8 @@ class GraphSource {
   }
   // Of the host's graph, by which the cost of compiling is estimated; 0: unknown.
   int num_ops() const { return num_ops_; }
+  // It assigns to variables, as a training step does.
+  bool updates_variables() const { return updates_variables_; }
   // Arguments whose values the code depends on, ascending.
   const std::vector<int>& compile_time_args() const { return compile_time_args_; }
   // The graph's statement about a size: that it is not always the same, or that it cannot be
@@ -71,6 +73,7 @@ class GraphSource {
   int num_args_ = 0;
   int num_results_ = 0;
   int num_ops_ = 0;
+  bool updates_variables_ = false;
   std::vector<bool> complex_results_;  // missing: not complex
   std::vector<int> compile_time_args_;
   std::vector<std::vector<Size>> sizes_;  // by argument; empty: nothing is said

@@ -8,6 +8,7 @@
 #include "clustering/graph_def/canonical_text.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/importer/importer.h"
+#include "clustering/op_table.h"
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
@@ -15,6 +16,7 @@
 namespace tektite::c_api {
 namespace {
 
+using clustering::OpFacts;
 using graph_def::DataType;
 using graph_def::NodeDef;
 
@@ -77,6 +79,9 @@ class FromGraphDef : public serving::GraphSource {
     const bool is_arg = node.op == "_Arg";
     if (!is_arg && node.op != "_Retval") {
       if (node.op != "Const") ++num_ops_;
+      const OpFacts& facts = clustering::FactsOf(node.op);
+      // The state of a generator is no weight.
+      updates_variables_ |= facts.Is(OpFacts::kWritesVariable) && !facts.Is(OpFacts::kRandom);
       return absl::OkStatus();
     }
     const int64_t index = node.attrs.Int("index", -1);

@@ -60,13 +60,46 @@ TEST(Background, ThreadsHaveAName) {
   EXPECT_STREQ(name, "tektite-compile");
 }
 
+int Niceness() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
+
 TEST(Background, HasAPriorityBelowTheCallers) {
-  const int here = getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)));
+  const int here = Niceness();
   int there = here;
-  Background::Get().Submit(
-      [&] { there = getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); });
+  Background::Get().Submit([&] { there = Niceness(); });
   Background::Get().WaitUntilIdle();
   EXPECT_TRUE(there > here || here == 19) << here << " " << there;
+}
+
+// Tasks of either priority, in turns: each has a thread of its own.
+TEST(Background, MayHaveThePriorityOfTheCallers) {
+  const int here = Niceness();
+  int below = -1, as = -1;
+  for (int i = 0; i < 3; ++i) {
+    Background::Get().Submit([&] { below = Niceness(); });
+    Background::Get().Submit([&] { as = Niceness(); }, Background::Priority::kAsCallers);
+  }
+  Background::Get().WaitUntilIdle();
+  EXPECT_EQ(as, here);
+  EXPECT_TRUE(below > here || here == 19) << here << " " << below;
+}
+
+TEST(Background, PrioritiesShareTheBoundOnThreads) {
+  Background::Get().SetThreads(1);
+  std::atomic<int> running{0}, most{0};
+  for (int i = 0; i < 20; ++i) {
+    const auto priority =
+        i % 2 == 0 ? Background::Priority::kAsCallers : Background::Priority::kBelowCallers;
+    ASSERT_TRUE(Background::Get().Submit(
+        [&] {
+          const int now = ++running;
+          if (now > most) most = now;
+          std::this_thread::sleep_for(milliseconds(1));
+          --running;
+        },
+        priority));
+  }
+  Background::Get().WaitUntilIdle();
+  EXPECT_EQ(most, 1);
 }
 
 TEST(Background, RefusesWhenTheQueueIsFull) {

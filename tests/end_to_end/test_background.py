@@ -35,6 +35,33 @@ report(y=y, first=first, last=not_compiled() - before)
         assert abs(sum(map(sum, ours)) - sum(map(sum, theirs))) < 1e-3
 
 
+def test_training_steps_are_compiled_at_the_priority_of_the_program(run_program):
+    """Below it, a step that fills a core would leave the compiler a quarter of that core."""
+    text = MODEL + """
+def below():
+    threads = [int(t) for t in os.listdir("/proc/self/task")]
+    compiling = [t for t in threads if open("/proc/self/task/%d/comm" % t).read().strip() == "tektite-compile"]
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    return sorted(os.getpriority(os.PRIO_PROCESS, t) > own for t in compiling)
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(f(x))
+    for v, g in zip(w, tape.gradient(loss, w)):
+        v.assign_sub(0.1 * g)
+    return loss
+f(x)
+tektite.wait_until_compiled()
+answered = below()
+step(x)
+tektite.wait_until_compiled()
+report(answered=answered, trained=below())
+"""
+    values = run_program(text, tektite="1", TEKTITE_FLAGS=ASYNC).values
+    assert values["answered"] == [True]
+    assert values["trained"] == [False, True]
+
+
 def test_process_ends_while_it_compiles(run_program):
     result = run_program(MODEL + "report(y=list(f(x).shape))", tektite="1", TEKTITE_FLAGS=ASYNC)
     assert result.values["y"] == [16, 64]
