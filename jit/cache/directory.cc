@@ -141,7 +141,8 @@ std::string Directory::WhyRefused(absl::string_view name) const {
   return "";
 }
 
-absl::Status Directory::Write(absl::string_view name, absl::string_view bytes, int mode) const {
+absl::Status Directory::Write(absl::string_view name, absl::string_view bytes, int mode,
+                              Sync sync) const {
   static std::atomic<uint64_t> count{0};
   const std::string temporary =
       absl::StrCat(kTemporary, CurrentProcess().ToString(), ".", count.fetch_add(1));
@@ -153,7 +154,7 @@ absl::Status Directory::Write(absl::string_view name, absl::string_view bytes, i
   // The file's mode whatever the umask is; a digest guards the content, so that nothing rests on
   // fsync but that power failures cost no entry.
   const bool written = fchmod(fd.get(), mode) == 0 && WriteAll(fd.get(), bytes) &&
-                       fsync(fd.get()) == 0 && fd.Close() &&
+                       (sync == Sync::kNo || fsync(fd.get()) == 0) && fd.Close() &&
                        renameat(descriptor_, temporary.c_str(), descriptor_, target.c_str()) == 0;
   if (written) return absl::OkStatus();
   const absl::Status failed = Failed("write", whole);

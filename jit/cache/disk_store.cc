@@ -173,11 +173,11 @@ void DiskStore::Reject(const Fingerprint& key) {
   if (directory_ != nullptr && writable_) directory_->Remove(FileOf(key));
 }
 
-void DiskStore::Store(const CacheKey& key, absl::string_view payload) {
+void DiskStore::Store(const CacheKey& key, absl::string_view payload, Directory::Sync sync) {
   if (!writable_) return;
   const std::string bytes = EncodeEntry(key, payload, NowMicroseconds());
   if (static_cast<int64_t>(bytes.size()) > std::min(max_bytes_, Directory::kMostFileBytes)) return;
-  const absl::Status written = directory_->Write(FileOf(key.fingerprint), bytes);
+  const absl::Status written = directory_->Write(FileOf(key.fingerprint), bytes, 0600, sync);
   if (!written.ok()) {
     ++counters_.store_errors;
     if (absl::IsPermissionDenied(written)) writable_ = false;

@@ -60,7 +60,9 @@ class DiskStore {
   // in a moment, and that second miss is logged.
   std::optional<std::string> Load(const Fingerprint& key,
                                   const std::function<CacheKey()>& describe);
-  void Store(const CacheKey& key, absl::string_view payload);
+  // A sync takes milliseconds: one of hundreds of small entries that can be made again does without.
+  void Store(const CacheKey& key, absl::string_view payload,
+             Directory::Sync sync = Directory::Sync::kYes);
   // The payload that Load returned turned out to be unusable.
   void Reject(const Fingerprint& key);
   // Writes the log of this run; the first time it also removes what dead processes left.
