@@ -60,7 +60,8 @@ class DiskStore {
   // in a moment, and that second miss is logged.
   std::optional<std::string> Load(const Fingerprint& key,
                                   const std::function<CacheKey()>& describe);
-  // A sync takes milliseconds: one of hundreds of small entries that can be made again does without.
+  // A sync takes milliseconds: one of hundreds of small entries that can be made again does
+  // without.
   void Store(const CacheKey& key, absl::string_view payload,
              Directory::Sync sync = Directory::Sync::kYes);
   // The payload that Load returned turned out to be unusable.

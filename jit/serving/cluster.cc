@@ -265,8 +265,8 @@ void Cluster::CountCallLocked(Shape& shape, const Call& call) {
   // Many shapes that are equally hot must not take turns for ever.
   if (++shape.calls != flags.hot_calls << std::min(shape.cooled, 20)) return;
   CodePtr code = AddLocked(/*generic=*/false, /*reproducible=*/false);
-  const bool started = Submit(
-      [self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
+  const bool started =
+      Submit([self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
         self->Compile(*code, shape->key, args);
         std::lock_guard<std::mutex> lock(self->mutex_);
         // A shape without faster code stays with the generic one.
@@ -303,9 +303,9 @@ bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgI
 // A training step has no requests that would wait longer, and is the sooner done.
 bool Cluster::Submit(std::function<void()> task) const {
   using Priority = compiler::Background::Priority;
-  return compiler::Background::Get().Submit(
-      std::move(task),
-      source_->updates_variables() ? Priority::kAsCallers : Priority::kBelowCallers);
+  return compiler::Background::Get().Submit(std::move(task), source_->updates_variables()
+                                                                 ? Priority::kAsCallers
+                                                                 : Priority::kBelowCallers);
 }
 
 bool Cluster::IsWorthCompiling(const Call& call) const {
