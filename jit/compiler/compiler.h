@@ -107,6 +107,8 @@ class Compiler {
   void CountLoad(double seconds) {
     load_microseconds_.fetch_add(static_cast<int64_t>(seconds * 1e6), std::memory_order_relaxed);
   }
+  // For a moment at which something else needs as much memory as calls of compiled code do.
+  void ReleaseLargeArenas() { arenas_->ReleaseLargeIdle(); }
   // The disk cache's log of this run.  Compile writes it itself; a caller that loads on a request's
   // thread does so later.
   void FlushDisk();

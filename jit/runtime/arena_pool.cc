@@ -1,5 +1,7 @@
 #include "jit/runtime/arena_pool.h"
 
+#include <cstddef>
+
 namespace tektite::runtime {
 
 using backend::Block;
@@ -35,6 +37,18 @@ void ArenaPool::Release(Block block) {
     idle_.push_back(std::move(block));
   } else {
     held_bytes_.fetch_sub(block.bytes(), std::memory_order_relaxed);
+  }
+}
+
+void ArenaPool::ReleaseLargeIdle() {
+  if (held_bytes() < kLargeBytes) return;
+  std::vector<Block> released;  // freed after the lock is
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = idle_.size(); i-- > 0;) {
+    if (idle_[i].bytes() < kLargeBytes) continue;
+    held_bytes_.fetch_sub(idle_[i].bytes(), std::memory_order_relaxed);
+    released.push_back(std::move(idle_[i]));
+    idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 

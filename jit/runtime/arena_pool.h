@@ -45,11 +45,15 @@ class ArenaPool {
 
   // At least `bytes`, uninitialized.  The pool must outlive the lease.
   Lease Acquire(int64_t bytes);
+  // Returns idle blocks to the device's memory, where they are so large that another user of it
+  // would miss them.
+  void ReleaseLargeIdle();
   // Bytes held, lent or idle.
   int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kMaxIdle = 16;
+  static constexpr int64_t kLargeBytes = int64_t{64} << 20;
   void Release(backend::Block block);
 
   const std::shared_ptr<backend::Device> device_;

@@ -66,6 +66,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   absl::Status Run(const Call& call);
   // Counts a call that cannot be made as one left to the host; returns `status`.
   absl::Status Refuse(absl::Status status);
+  // Before the host's kernels run where compiled code runs otherwise.
+  void ReleaseLargeArenas() { state_->compiler().ReleaseLargeArenas(); }
   // ---- cluster_verdicts.cc: what the host found out about the speed of a cluster like this ----
   std::optional<std::string> Recall(absl::string_view topic);
   void Keep(absl::string_view topic, absl::string_view summary, std::string text);

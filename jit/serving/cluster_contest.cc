@@ -23,6 +23,16 @@ ClusterContest::ClusterContest(std::shared_ptr<Cluster> cluster, std::string top
       topic_(std::move(topic)),
       contest_(&Nanoseconds, ReadVerdicts(cluster_->Recall(topic_).value_or(""), SecondsNow())) {}
 
+Contest::Turn ClusterContest::Begin(uint64_t shape_class, double work, double host_extra_ns) {
+  Contest::Turn turn = contest_.Begin(shape_class, work, cluster_->generation(), host_extra_ns);
+  if (turn.is_measured && turn.side == Contest::Side::kHost) {
+    // The host's kernels would need their memory beside an arena of hundreds of megabytes.
+    cluster_->ReleaseLargeArenas();
+    turn.began = Nanoseconds();
+  }
+  return turn;
+}
+
 void ClusterContest::End(const Contest::Turn& turn) {
   contest_.End(turn);
   if (!turn.is_measured || !contest_.HasNews()) return;

@@ -26,9 +26,7 @@ class ClusterContest {
   ClusterContest(std::shared_ptr<Cluster> cluster, std::string topic);
 
   // See Contest.
-  Contest::Turn Begin(uint64_t shape_class, double work, double host_extra_ns) {
-    return contest_.Begin(shape_class, work, cluster_->generation(), host_extra_ns);
-  }
+  Contest::Turn Begin(uint64_t shape_class, double work, double host_extra_ns);
   std::optional<Contest::Turn> BeginIfWon(uint64_t shape_class, double work) {
     return contest_.BeginIfWon(shape_class, work);
   }

@@ -101,5 +101,22 @@ TEST(HostMemory, WeightsAndArenasAreTheHosts) {
   EXPECT_TRUE(host.lent.empty());
 }
 
+// A training step's arena of 300 MB stayed beside what the host's kernels took in a comparison.
+TEST(ArenaPool, ReturnsLargeIdleBlocks) {
+  ArenaPool pool;
+  constexpr int64_t kLarge = int64_t{100} << 20, kSmall = 5000;
+  {
+    const auto lent = pool.Acquire(kLarge);
+    { const auto small = pool.Acquire(kSmall), large = pool.Acquire(kLarge); }
+    pool.ReleaseLargeIdle();
+    EXPECT_GE(pool.held_bytes(), kLarge + kSmall);  // what is lent, and what is small, stays
+    EXPECT_LT(pool.held_bytes(), 2 * kLarge);
+  }
+  pool.ReleaseLargeIdle();
+  EXPECT_GE(pool.held_bytes(), kSmall);
+  EXPECT_LT(pool.held_bytes(), kLarge);
+  EXPECT_NE(pool.Acquire(kLarge).data(), nullptr);
+}
+
 }  // namespace
 }  // namespace tektite::runtime
