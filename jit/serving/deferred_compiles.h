@@ -26,7 +26,7 @@ namespace tektite::serving {
 
 // Nanoseconds of processor time that compiling a graph of so many ops takes, about.  Large graphs
 // repeat their layers, and equal kernels are compiled once: steps of 172, 529, 968, 1284 and 2583
-// ops took 0.38, 0.65, 0.92, 1.43 and 1.38 s (Sapphire Rapids; gru_train, bilstm_train,
+// ops took 0.38, 0.65, 0.92, 1.43 and 1.38 s (Zen 4; gru_train, bilstm_train,
 // convnext_train, network_f32_train, encoder_f32_train of bench/compare).  One of 277 with two
 // convolutional LSTMs took 1.44.
 inline int64_t EstimateCompileNs(int64_t num_ops) {
