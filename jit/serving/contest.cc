@@ -20,6 +20,19 @@ double ClearWin(size_t samples) {
   return samples >= 3 ? 0.75 : 0.5;
 }
 
+// Nor do two pairs of calls have to tell where one call of the host's takes this long, and this
+// many times what compiled code took when it was warmed up: bursts are shorter.  (A training step
+// with grouped convolutions takes stock TensorFlow 23 s and compiled code 0.3 s.)
+constexpr double kLongCallNs = 200e6;
+constexpr double kFarBeyond = 8;
+
+// Calls between spot checks, whose two calls of the host's then take a 125th of the time at most.
+uint64_t CallsBetween(double ratio) {
+  constexpr double kMostTimes = 64;
+  const double times = std::clamp(0.25 / std::max(ratio, 1e-9), 1.0, kMostTimes);
+  return static_cast<uint64_t>(times * static_cast<double>(Contest::kSpotCheckEvery));
+}
+
 // And clearly lost when it is above this.
 double ClearLoss(size_t samples) { return samples >= 3 ? 1.5 : 2; }
 
@@ -93,7 +106,8 @@ class Contest::ShapeClass {
     is_recalled_ = true;
     ratio_ = earlier->ratio;
     check_every_ = kFirstSpotCheck / 2;  // doubled after each
-    check_at_ = earlier->ratio <= kFarAhead ? kSpotCheckEvery : kFirstCheckOfVerdict;
+    most_between_ = CallsBetween(earlier->ratio);
+    check_at_ = earlier->ratio <= kFarAhead ? most_between_ : kFirstCheckOfVerdict;
     retry_at_ = kRetryOfVerdict;
     Settle(earlier->compiled_won ? Phase::kCompiledWon : Phase::kHostWon);
   }
@@ -111,6 +125,7 @@ class Contest::ShapeClass {
     switch (phase_.load(std::memory_order_relaxed)) {
       case Phase::kWarmUp:
         Know(code_generation);
+        turn->is_timed = true;
         return;
       case Phase::kHostWon:
         // Asked again: another thread may have settled it while this one waited for the mutex.
@@ -185,6 +200,8 @@ class Contest::ShapeClass {
     if (!turn.is_measured) {
       if (phase_.load(std::memory_order_relaxed) != Phase::kWarmUp) return;
       if (turn.side != Side::kCompiled || SettleByPrecedent(turn.work)) return;
+      // The first call touches memory for the first time, and packs weights.
+      if (warm_runs_ > 0) warm_time_ = std::max(warm_time_, time);
       if (++warm_runs_ >= kWarmRuns) BeginTrial();
       return;
     }
@@ -193,6 +210,10 @@ class Contest::ShapeClass {
     if (turn.series != series_) return;
     if (turn.makes_kernels) {
       turn_order_.Restart();
+      return;
+    }
+    if (IsFarBeyond(turn, time)) {
+      Win(turn.work, warm_time_ / time, warm_time_ / time);
       return;
     }
     AddTime(turn, time);
@@ -271,12 +292,29 @@ class Contest::ShapeClass {
     phase_.store(Phase::kTrial, std::memory_order_release);
   }
 
+  bool IsFarBeyond(const Turn& turn, double time) const {
+    return is_first_trial_ && turn.side == Side::kHost && warm_time_ > 0 &&
+           phase_.load(std::memory_order_relaxed) == Phase::kTrial &&
+           time * turn.work >= kLongCallNs && time >= kFarBeyond * warm_time_;
+  }
+
+  // `most`: the worse of what median and minimum say.
+  void Win(double work, double ratio, double most) {
+    losses_ = 0;
+    most_between_ = CallsBetween(ratio);
+    // A close result is checked again soon: that costs little.
+    CheckAfter(most <= kFarAhead ? most_between_ : kFirstSpotCheck);
+    precedents_.Add(artifact_.load(std::memory_order_relaxed), work, most);
+    Decide(/*compiled_won=*/true, ratio);
+    Settle(Phase::kCompiledWon);
+  }
+
   // One run of calls of either side.
   void SpotCheck(uint64_t call, Turn* turn) {
     if (call < check_at_.load(std::memory_order_relaxed)) return;
     Measure(turn);
     if (!turn_order_.IsComplete()) return;
-    check_every_ = std::min(2 * check_every_, kSpotCheckEvery);
+    check_every_ = std::min(2 * check_every_, most_between_);
     check_at_.store(call + check_every_, std::memory_order_relaxed);
   }
 
@@ -321,6 +359,7 @@ class Contest::ShapeClass {
     if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
       // Spot checks lie far apart, so their results are examined closely.
       if (least > kLoss) return BeginTrial();
+      most_between_ = CallsBetween(by_median);
       Decide(/*compiled_won=*/true, by_median);
       host_ = {};
       compiled_ = {};
@@ -329,12 +368,7 @@ class Contest::ShapeClass {
     const bool is_enough = samples >= kManySamples;
     const uint64_t artifact = artifact_.load(std::memory_order_relaxed);
     if (most < ClearWin(samples) || (is_enough && least <= kLoss)) {
-      losses_ = 0;
-      // A close result is checked again soon: that costs little.
-      CheckAfter(most <= kFarAhead ? kSpotCheckEvery : kFirstSpotCheck);
-      precedents_.Add(artifact, work, most);
-      Decide(/*compiled_won=*/true, by_median);
-      Settle(Phase::kCompiledWon);
+      Win(work, by_median, most);
     } else if (least > ClearLoss(samples) || (is_enough && least > kLoss)) {
       ratio_ = by_median;
       const uint64_t wait = kFirstRetry << std::min(losses_, 20);
@@ -364,8 +398,9 @@ class Contest::ShapeClass {
   std::atomic<bool> is_recalled_{false};  // an earlier verdict stands, and its code has not run yet
 
   std::mutex mutex_;  // guards the members below, and changes of phase_
-  uint64_t check_every_ = kSpotCheckEvery;
+  uint64_t check_every_ = kSpotCheckEvery, most_between_ = kSpotCheckEvery;
   int warm_runs_ = 0;
+  double warm_time_ = 0;  // the slowest but for the first
   int losses_ = 0;
   bool is_first_trial_ = true;
   uint32_t series_ = 1;  // counts trials, and spot checks that follow each other
@@ -407,7 +442,7 @@ Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_ge
   turn.work = std::max(work, 1.0);
   turn.host_extra = host_extra;
   turn.shape_class->Begin(code_generation, &turn);
-  if (turn.is_measured) turn.began = clock_();
+  if (turn.is_measured || turn.is_timed) turn.began = clock_();
   return turn;
 }
 
@@ -423,7 +458,7 @@ std::optional<Contest::Turn> Contest::BeginIfWon(uint64_t shape_class, double wo
 
 void Contest::End(const Turn& turn) {
   double time = 0;
-  if (turn.is_measured) {
+  if (turn.is_measured || turn.is_timed) {
     time = static_cast<double>(clock_() - turn.began);
     if (turn.side == Side::kHost) time += turn.host_extra;
   }

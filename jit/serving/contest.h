@@ -30,17 +30,18 @@
 // Each call runs on one side only, so a call is never made twice.  For each shape class:
 //
 //   phase         a call gets              what ends it                                then
-//   warm-up       compiled, not timed      3 compiled calls that ended well            trial
+//   warm-up       compiled                 3 compiled calls that ended well            trial
 //                                          a precedent                                 won, lost
 //   trial         host and compiled in     2 clear samples of each side, or up to 11   won, lost
-//                 turns, timed
+//                 turns, timed             one call of the host's of 0.2 s or more that  won
+//                                          takes 8 times what the warm-up's calls took
 //   compiled won  compiled; from call      3 checks, one sample of either side each,   trial
 //                 check_at a spot check    that say it loses
 //   host won      host                     call retry_at, or new code                  trial
 //                                          the same, of a verdict of another process   warm-up
 //
-// Every 1,000th call of a winner begins a spot check; after a close result the first ones come
-// after 12, 36, 84, 180, ... calls.
+// Every 1,000th call of a winner begins a spot check, fewer where the host's calls take more than
+// four times as long; after a close result the first ones come after 12, 36, 84, 180, ... calls.
 // A sample is the faster one of two calls in a row: the first finds in the caches what the other
 // side has left there, and the threads where it left them, as the winner's calls will not.
 // Compiled code loses when it is more than 3 % slower by its median and by its minimum; noise moves
@@ -111,6 +112,7 @@ class Contest {
     bool is_measured = false;
     bool is_demoted = false;     // the host's turn because compiled code lost
     bool makes_kernels = false;  // the host's turn, with kernels that no call has finished yet
+    bool is_timed = false;       // of a warm-up
     uint32_t series = 0;         // of a measured turn: the trial or the spot checks it belongs to
     ShapeClass* shape_class = nullptr;
     int64_t began = 0;

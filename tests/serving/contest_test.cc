@@ -185,6 +185,42 @@ TEST(Contest, AWinnersHostCallsAreTwoInAThousand) {
   EXPECT_LE(calls.host_calls, 210);
 }
 
+// A training step of which stock TensorFlow takes 23 s waited for four of those in its first epoch.
+TEST(Contest, OneLongCallOfTheHostsIsEnoughWhereItIsFarBehind) {
+  Calls calls;
+  calls.compiled = 300e6;
+  calls.host = 23e9;
+  for (int i = 0; i < Contest::kWarmRuns; ++i) EXPECT_EQ(calls.Make(), Side::kCompiled);
+  calls.Make();  // makes the host's kernels
+  calls.Make(500, 1);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+  EXPECT_EQ(calls.host_calls, 2);
+}
+
+TEST(Contest, OneCallOfTheHostsIsNotEnoughWhereItIsShortOrNear) {
+  for (const auto& [compiled, host] : {std::pair(1e6, 100e6), std::pair(50e6, 300e6)}) {
+    Calls calls;
+    calls.compiled = compiled;
+    calls.host = host;
+    calls.Make(100, 1);
+    EXPECT_EQ(calls.contest.Summary().compiled, 1);
+    EXPECT_GE(calls.host_calls, 2 * Contest::kRunOfCalls);
+  }
+}
+
+// Two in a thousand would be a fifth of the time.
+TEST(Contest, AWinnersHostCallsAreRarerWhereTheyAreSlow) {
+  Calls calls;
+  calls.compiled = 10;
+  calls.host = 1000;
+  calls.Make(100, 1);
+  const int64_t trial = calls.host_calls;
+  calls.Make(100000, 1);
+  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+  EXPECT_GT(calls.host_calls, trial);
+  EXPECT_LE(calls.host_calls - trial, 8);
+}
+
 TEST(Contest, ALoserIsTriedAgainSoonWhenThereIsNewCode) {
   Calls calls;
   calls.compiled = 200;
