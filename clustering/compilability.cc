@@ -62,7 +62,7 @@ std::string DeviceType(absl::string_view device) {
 bool DeviceAllowed(const NodeDef& node, const MarkOptions& options) {
   if (node.device.empty()) return true;
   const std::string type = DeviceType(node.device);
-  if (type.empty()) return true;
+  if (type.empty() || options.card_devices.contains(node.device)) return true;
   return std::find(options.device_types.begin(), options.device_types.end(), type) !=
          options.device_types.end();
 }

@@ -36,6 +36,8 @@ struct MarkOptions {
   bool take_over_xla = false;
   // Device types that code is made for; a node without a device is on one of them.
   std::vector<std::string> device_types = {"CPU"};
+  // Other devices that code is made for, by the names that nodes have of them.
+  absl::flat_hash_set<std::string> card_devices;
   // A cluster has at least this many ops and this estimated work (cost.h), unless it is annotated.
   int64_t min_cluster_ops = 2;
   int64_t min_cluster_cost = 20000;

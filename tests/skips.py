@@ -38,6 +38,10 @@ def has_no_lld() -> bool:
     return not Path("/usr/lib/llvm-22/bin/ld.lld").exists()
 
 
+def names_no_cuda_tensorflow() -> bool:
+    return not os.environ.get("TEKTITE_CUDA_TENSORFLOW")
+
+
 @dataclass(frozen=True)
 class Allowed:
     test: str  # beginning of the test's name
@@ -49,6 +53,7 @@ ALLOWED = (
     Allowed("tests/end_to_end/test_cache_cli.py::test_a_pack_is_the_users", "only root can give files away", is_no_root),
     Allowed("tests/end_to_end/test_onednn.py", "built without oneDNN", has_no_onednn),
     Allowed("tests/end_to_end/test_onednn.py", "oneDNN is used with AVX-512 alone", has_no_avx512),
+    Allowed("tests/hook_on_card/test_cuda_wheel.py", "TEKTITE_CUDA_TENSORFLOW", names_no_cuda_tensorflow),
     Allowed("tests/scripts/test_order_functions.py", "was not linked by LLVM's linker", has_no_lld),
     # A container may forbid it.
     Allowed("tests/scripts/test_order_functions.py", "does not let a process be traced", anywhere),

@@ -30,6 +30,15 @@ enum class MemorySpace : uint8_t { kHost, kDevice };
 
 class Block;
 
+// Another source of a memory, which the host of the process offers.  `allocate` may return null at
+// any time, and otherwise memory that nothing uses any more.  Any thread may call both, until the
+// process ends.
+struct MemorySource {
+  void* context = nullptr;
+  void* (*allocate)(void* context, size_t bytes) = nullptr;  // aligned to kAlignment
+  void (*release)(void* context, void* block) = nullptr;
+};
+
 // Thread-safe.  Must outlive its blocks.
 class Memory {
  public:
@@ -41,6 +50,8 @@ class Memory {
   // Uninitialized.  The block's data() is null when there is no memory, and for sizes below 0 or
   // above kMostBytes; never null otherwise, also for 0 bytes.
   virtual Block Allocate(int64_t bytes) = 0;
+  // Blocks come from there where it has some; the first offer counts.
+  virtual void Offer(const MemorySource& source) {}
 
  protected:
   friend class Block;

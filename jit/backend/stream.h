@@ -12,6 +12,9 @@
 // (jit/runtime/host_device.h) runs each launch before it returns, its chunks on the threads of
 // HostPool.
 //
+// A card's stream may be the host's own (StreamOptions::host_stream): the work stands between what
+// the host told it before and what it tells it later, and End does not wait for it.
+//
 // Errors of single launches and copies are kept and returned by Synchronize; after one, nothing
 // more runs.
 #ifndef TEKTITE_JIT_BACKEND_STREAM_H_
@@ -70,6 +73,9 @@ struct StreamOptions {
   // Whether the results are needed no more.  Asked on any thread, for each millisecond or so of
   // work; after a yes the rest is left out, and Synchronize returns Cancelled.
   absl::FunctionRef<bool()> is_cancelled = NeverCancelled;
+  // The host's stream of this device, as the driver calls it; null: one of the device's own.  Other
+  // threads may tell it something meanwhile, so that its work may lie between this.
+  void* host_stream = nullptr;
 };
 
 // A point in a stream.
@@ -84,11 +90,11 @@ class Stream {
   virtual ~Stream() = default;
   // `plan` is the kernel's for `sizes`.  `buffers` are addresses in the device's memory: the
   // fusion's operands in order, then its results.  Both spans must stay as they are until
-  // Synchronize.
+  // Synchronize or End.
   virtual void Launch(const Kernel& kernel, const LaunchPlan& plan, absl::Span<void* const> buffers,
                       absl::Span<const int64_t> sizes) = 0;
   // One side is the device's memory, the other the host's.  `from` must stay as it is until
-  // Synchronize; 0 bytes are fine with null pointers.
+  // Synchronize or End; 0 bytes are fine with null pointers.
   virtual void CopyFromHost(void* to, const void* from, int64_t bytes) = 0;
   virtual void CopyToHost(void* to, const void* from, int64_t bytes) = 0;
   // Both sides are the device's memory and do not overlap.
@@ -105,6 +111,12 @@ class Stream {
   virtual void Wait(const Event& event) = 0;
   // Waits until all has run.  OK, Cancelled, or the error of the device.
   virtual absl::Status Synchronize() = 0;
+  // The last call of a body: as Synchronize, but on the host's stream it waits only where something
+  // was copied to the host.  What it does not wait for ends before what the host tells the stream
+  // next, and an error of that is seen by a later call.
+  virtual absl::Status End() { return Synchronize(); }
+  // `thing` goes when all that the stream was told has run, if End does not wait for that.
+  virtual void Keep(std::shared_ptr<const void> thing) {}
 };
 
 // Thread-safe.
@@ -116,10 +128,13 @@ class Device {
   // OK, or why nothing runs on it any more: it broke down, or it is the process's that this one was
   // forked from.
   virtual absl::Status status() const { return absl::OkStatus(); }
-  // Calls `body` with a stream, returns what it returns.  The body must synchronize: work that is
-  // left over has finished when WithStream returns, and its errors are lost.
+  // Calls `body` with a stream, returns what it returns.  The body must synchronize or end: on a
+  // stream of the device's own, work that is left over has finished when WithStream returns, and
+  // its errors are lost.
   virtual absl::Status WithStream(const StreamOptions& options,
                                   absl::FunctionRef<absl::Status(Stream&)> body) = 0;
+  // Waits for what the host's streams still run, and lets go of what was kept for it.
+  virtual void Drain() {}
 };
 
 }  // namespace tektite::backend

@@ -144,11 +144,19 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   TEKTITE_RETURN_IF_ERROR(compiler->CreateTuner(options.own_backend));
   const int64_t megabytes = std::max<int64_t>(compiler->flags_.weight_cache_mb, 0);
   std::shared_ptr<backend::Device> device = compiler->primary().device();
-  if (device == nullptr) device = std::make_shared<runtime::HostDevice>(options.allocator);
+  if (device == nullptr) {
+    device = std::make_shared<runtime::HostDevice>(options.allocator);
+  } else if (options.card_memory.allocate != nullptr) {
+    device->memory().Offer(options.card_memory);
+  }
   compiler->weight_budget_ =
       std::make_shared<runtime::MemoryBudget>(std::min<int64_t>(megabytes, 1 << 30) << 20, device);
   compiler->arenas_ = std::make_shared<runtime::ArenaPool>(std::move(device));
   return compiler;
+}
+
+Compiler::~Compiler() {
+  if (!backends_.empty() && primary().device() != nullptr) primary().device()->Drain();
 }
 
 absl::Status Compiler::CreateTuner(

@@ -50,6 +50,7 @@ struct CompilerOptions {
   std::string host;                        // "tensorflow 2.21.0": caches keep hosts apart
   std::shared_ptr<cache::DiskStore> disk;  // null: what is compiled is not kept
   runtime::HostAllocator allocator = {};   // for what is kept from call to call in host memory
+  backend::MemorySource card_memory = {};  // the same for a card's, where there is one
   // Makes a back end that the list does not have; it is used instead of `backend`.
   std::function<std::unique_ptr<backend::Backend>()> own_backend = {};
 };
@@ -78,6 +79,8 @@ struct CompileJob {
 class Compiler {
  public:
   static absl::StatusOr<std::unique_ptr<Compiler>> Create(CompilerOptions options);
+  // Waits for what hosts' streams still run of its code.
+  ~Compiler();
 
   // DeadlineExceeded when the job's budget is used up.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(std::unique_ptr<ir::Graph> graph,

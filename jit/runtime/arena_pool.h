@@ -8,6 +8,10 @@
 // memory of the largest.  A block that is too small is replaced rather than kept beside its
 // successor: the pool holds as many blocks as calls ever ran at once, at most kMaxIdle of them
 // idle.
+//
+// A call on a host's stream (StreamOptions::host_stream) returns its arena before the device has
+// done with it.  The next call on that stream may take it at once, since its work comes later; no
+// other call gets it.
 #ifndef TEKTITE_JIT_RUNTIME_ARENA_POOL_H_
 #define TEKTITE_JIT_RUNTIME_ARENA_POOL_H_
 
@@ -31,20 +35,24 @@ class ArenaPool {
 
   class Lease {
    public:
-    Lease(ArenaPool* pool, backend::Block block) : pool_(pool), block_(std::move(block)) {}
+    Lease(ArenaPool* pool, backend::Block block, void* host_stream)
+        : pool_(pool), block_(std::move(block)), host_stream_(host_stream) {}
     Lease(Lease&&) = default;
     ~Lease() {
-      if (block_.data() != nullptr) pool_->Release(std::move(block_));
+      if (block_.data() != nullptr) pool_->Release(std::move(block_), host_stream_);
     }
     std::byte* data() const { return block_.data(); }
 
    private:
     ArenaPool* pool_;
     backend::Block block_;
+    void* host_stream_;
   };
 
-  // At least `bytes`, uninitialized.  The pool must outlive the lease.
-  Lease Acquire(int64_t bytes);
+  ~ArenaPool();
+  // At least `bytes`, uninitialized, for work on the host's stream; null: on streams that are
+  // waited for before the lease ends.  The pool must outlive the lease.
+  Lease Acquire(int64_t bytes, void* host_stream = nullptr);
   // Returns idle blocks to the device's memory, where they are so large that another user of it
   // would miss them.
   void ReleaseLargeIdle();
@@ -54,13 +62,19 @@ class ArenaPool {
  private:
   static constexpr size_t kMaxIdle = 16;
   static constexpr int64_t kLargeBytes = int64_t{64} << 20;
-  void Release(backend::Block block);
+  struct Idle {
+    backend::Block block;
+    void* host_stream = nullptr;  // that may still use it
+  };
+  void Release(backend::Block block, void* host_stream);
+  // Frees it when the host's stream has done with it.
+  void Free(Idle idle);
 
   const std::shared_ptr<backend::Device> device_;
   // std and not absl: the system's abseil is not instrumented, so ThreadSanitizer cannot see its
   // locks.
   std::mutex mutex_;
-  std::vector<backend::Block> idle_;
+  std::vector<Idle> idle_;
   std::atomic<int64_t> held_bytes_{0};
 };
 

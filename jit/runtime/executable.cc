@@ -83,19 +83,25 @@ absl::Status Executable::PlaceConstants() {
   for (const ir::Literal& constant : graph_.constants) {
     residence_.constants.push_back(constant.raw());
   }
-  if (is_host_ || graph_.constants.empty()) return absl::OkStatus();
+  if (is_host_) return absl::OkStatus();
+  auto on_device = std::make_shared<OnDevice>();
+  on_device_ = on_device;
+  for (const Step& step : graph_.steps) {
+    if (step.kernel != nullptr) on_device->kernels.push_back(step.kernel);
+  }
+  if (graph_.constants.empty()) return absl::OkStatus();
   int64_t bytes = 0;
   for (const ir::Literal& constant : graph_.constants) {
     bytes += AlignUp(constant.shape().num_bytes());
   }
-  constants_ = device_->memory().Allocate(bytes);
-  if (constants_.data() == nullptr) {
+  on_device->constants = device_->memory().Allocate(bytes);
+  if (on_device->constants.data() == nullptr) {
     residence_.constants.assign(graph_.constants.size(), nullptr);
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for constants of ", bytes, " bytes"));
   }
   return device_->WithStream({}, [&](backend::Stream& stream) {
-    std::byte* to = constants_.data();
+    std::byte* to = on_device->constants.data();
     for (size_t c = 0; c < graph_.constants.size(); ++c) {
       const ir::Literal& constant = graph_.constants[c];
       stream.CopyFromHost(to, constant.raw(), constant.shape().num_bytes());
@@ -161,7 +167,7 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
       // Dropped first: at no time are old and new results of a group both held for later calls.
       options_.weights->Publish(entry, {}, nullptr, this);
       if (known) {
-        block = ComputeGroup(static_cast<int>(g), arguments, PoolOf(host));
+        block = ComputeGroup(static_cast<int>(g), arguments, host);
         options_.weights->Publish(entry, std::move(versions), block, this);
       }
     }
@@ -176,7 +182,7 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
 
 std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
                                                             absl::Span<const Argument> arguments,
-                                                            const HostPool& pool) const {
+                                                            CallHost& host) const {
   const GroupPlan plan = PlanGroup(graph_, group);
   auto block = WeightBlock::Create(options_.weights->budget(), plan.block_bytes);
   if (block == nullptr) return nullptr;
@@ -190,7 +196,7 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   for (const Buffer& buffer : graph_.buffers) {
     if (is_host_ || buffer.kind != Buffer::Kind::kParameter) continue;
     const bool is_read = absl::c_linear_search(parameters, buffer.index);
-    if (is_read && arguments[buffer.index].space == MemorySpace::kHost) {
+    if (is_read && StagedArguments::MustStage(arguments[buffer.index])) {
       staged.Add(buffer.index, buffer.typical_bytes, &bytes);
     }
   }
@@ -203,8 +209,10 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   for (int p : parameters) bases[Slot::kFirstParameter + p] = Address(arguments[p].data);
   staged.SetBases(arena.data(), bases.data());
   bases[launch.first_group() + group] = Address(block->data());
+  const HostPool pool = PoolOf(host);
   backend::StreamOptions options;
   options.pool = pool;
+  options.host_stream = host.DeviceStream();
   options.cost_ns = launch.CostNs(0, launch.num_steps());
   options.scratch_bytes = launch.scratch_bytes();
   options.scratch = arena.data() + plan.arena.bytes;
@@ -255,7 +263,8 @@ std::string Executable::PlanText() const {
   return text + RoundsText(plan.steps, plan.rounds);
 }
 
-absl::StatusOr<Executable::Sizes> Executable::SizesOf(absl::Span<const Argument> arguments) const {
+absl::StatusOr<Executable::Sizes> Executable::SizesOf(absl::Span<const Argument> arguments,
+                                                      CallHost& host) const {
   Sizes sizes;
   for (const SymbolSource& source : graph_.sources) {
     const Argument& argument = arguments[source.parameter];
@@ -272,7 +281,9 @@ absl::StatusOr<Executable::Sizes> Executable::SizesOf(absl::Span<const Argument>
     if (argument.space == MemorySpace::kHost) {
       std::memcpy(value, element, bytes);
     } else {
-      TEKTITE_RETURN_IF_ERROR(device_->WithStream({}, [&](backend::Stream& stream) {
+      backend::StreamOptions options;
+      options.host_stream = host.DeviceStream();
+      TEKTITE_RETURN_IF_ERROR(device_->WithStream(options, [&](backend::Stream& stream) {
         stream.CopyToHost(value, element, bytes);
         return stream.Synchronize();
       }));
@@ -292,8 +303,17 @@ absl::Status Executable::CheckSpaces(absl::Span<const Argument> arguments, CallH
     return InvalidArgument("argument ", p,
                            " lies in a device's memory, and the code is the host's");
   }
-  if (host.ResultSpace() == MemorySpace::kHost) return absl::OkStatus();
-  return InvalidArgument("results are to lie in a device's memory, and the code is the host's");
+  if (!host.HasDevice()) return absl::OkStatus();
+  if (host.DeviceStream() != nullptr) {
+    return InvalidArgument("the call is for a stream of a device, and the code is the host's");
+  }
+  const int num_results = static_cast<int>(graph_.outputs.size());
+  for (int k = 0; k < num_results; ++k) {
+    if (host.ResultSpace(k) == MemorySpace::kHost) continue;
+    return InvalidArgument("result ", k,
+                           " is to lie in a device's memory, and the code is the host's");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& host) {
@@ -303,10 +323,10 @@ absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& hos
   }
   TEKTITE_RETURN_IF_ERROR(CheckSpaces(arguments, host));
   const std::shared_ptr<const WeightState> weights = Weights(arguments, host);
-  TEKTITE_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(arguments));
+  TEKTITE_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(arguments, host));
   const std::shared_ptr<const SizedPlan> plan = weights->plan->For(sizes);
   if (!plan->status.ok()) return plan->status;
-  return Call(*this, *weights, *plan, arguments, host).Run();
+  return Call(*this, weights, *plan, arguments, host).Run();
 }
 
 }  // namespace tektite::runtime

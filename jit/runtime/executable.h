@@ -8,7 +8,9 @@
 // does is planned once for each set of sizes (call_plan.h).
 //
 // A call takes an arena, asks the host for the results' memory, and launches the steps on a stream
-// of the device that the kernels were compiled for.  Arguments and results that lie in another
+// of the device that the kernels were compiled for.  On a stream of the host's it returns before
+// they have run, unless something has to be known on the host: a result that lies there, a size, a
+// condition.  Arguments and results that lie in another
 // memory than the device's are copied; arguments that keep their version stay on the device, up to
 // the bound on weights (resident_arguments.h).  Results whose values decide
 // how many rows they have are computed in the arena, with room for all there can be, and copied
@@ -55,8 +57,13 @@ class CallHost {
  public:
   virtual ~CallHost() = default;
   virtual HostPool Pool() = 0;
-  // Which memory results lie in: the host's or the device's.
-  virtual MemorySpace ResultSpace() { return MemorySpace::kHost; }
+  // Whether one of the next two may answer something else than the host's memory and null.
+  virtual bool HasDevice() { return false; }
+  // Which memory a result lies in: the host's or the device's.
+  virtual MemorySpace ResultSpace(int result) { return MemorySpace::kHost; }
+  // The host's stream of the device, on which arguments are ready in order and results are wanted
+  // in order (StreamOptions::host_stream); null: arguments are ready, results too when Run returns.
+  virtual void* DeviceStream() { return nullptr; }
   // Memory for a result, aligned to kAlignment; null when there is none.
   virtual void* Allocate(int result, const TensorType& type) = 0;
   // Makes result `result` the same buffer as argument `argument`; false: it has to be copied.
@@ -121,20 +128,26 @@ class Executable : private WeightHolder {
   // The state that fits the arguments' versions, made when there is none.
   std::shared_ptr<const WeightState> Weights(absl::Span<const Argument> arguments, CallHost& host);
   std::shared_ptr<const WeightBlock> ComputeGroup(int group, absl::Span<const Argument> arguments,
-                                                  const HostPool& pool) const;
+                                                  CallHost& host) const;
   std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
   BufferPlan PlanBuffersFor(const std::vector<bool>& kept) const;
   absl::Status PlaceConstants();
   absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;
-  absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments) const;
+  absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments, CallHost& host) const;
   HostPool PoolOf(CallHost& host) const;
 
   const uint64_t number_;
   const StepGraph graph_;
   const Options options_;
   const std::shared_ptr<backend::Device> device_;
-  const bool is_host_;        // device_->is_host()
-  backend::Block constants_;  // of a device that is not the host's
+  const bool is_host_;  // device_->is_host()
+  // What launches on a device use that is not the host's: they may run when the executable has
+  // gone.
+  struct OnDevice {
+    backend::Block constants;
+    std::vector<std::shared_ptr<const backend::Kernel>> kernels;
+  };
+  std::shared_ptr<const OnDevice> on_device_;  // null on the host's
   Residence residence_;
   absl::Status ready_;                        // or why the constants have no place
   std::vector<WeightStore::Entry*> entries_;  // by group

@@ -15,15 +15,16 @@ void* Pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
-Executable::Call::Call(const Executable& executable, const WeightState& weights,
-                       const SizedPlan& plan, absl::Span<const Argument> arguments, CallHost& host)
+Executable::Call::Call(const Executable& executable,
+                       const std::shared_ptr<const WeightState>& weights, const SizedPlan& plan,
+                       absl::Span<const Argument> arguments, CallHost& host)
     : e_(executable),
-      buffers_(weights.plan->buffers()),
+      buffers_(weights->plan->buffers()),
       plan_(plan),
       weights_(weights),
       arguments_(arguments),
       host_(host),
-      result_space_(executable.is_host_ ? MemorySpace::kHost : host.ResultSpace()),
+      host_stream_(executable.is_host_ ? nullptr : host.DeviceStream()),
       num_results_(num_outputs() - static_cast<int>(buffers_.updates.size())),
       pool_(executable.PoolOf(host)),
       bases_(plan.launch.num_bases()),
@@ -32,7 +33,7 @@ Executable::Call::Call(const Executable& executable, const WeightState& weights,
 
 absl::Status Executable::Call::Run() {
   if (!e_.is_host_) PlanStaging();
-  const ArenaPool::Lease arena = e_.options_.arenas->Acquire(arena_bytes_);
+  const ArenaPool::Lease arena = e_.options_.arenas->Acquire(arena_bytes_, host_stream_);
   if (arena.data() == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for an arena of ", arena_bytes_, " bytes"));
@@ -49,32 +50,38 @@ absl::Status Executable::Call::Run() {
   const auto is_cancelled = [this] { return host_.IsCancelled(); };
   TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream(
       OptionsFor(0, before_updates, is_cancelled), [&](backend::Stream& stream) {
+        KeepFor(stream);
         CopyIn(stream);
         TEKTITE_RETURN_IF_ERROR(Launch(stream, 0, before_updates));
         if (!updates && !by_values) CopyOut(stream);
-        return stream.Synchronize();
+        // What is kept for later calls may be read on other streams.
+        return staged_arguments_.HasNew() ? stream.Synchronize() : stream.End();
       }));
   staged_arguments_.Publish(e_.options_.weights->resident());
   if (by_values) {
-    TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream({}, [&](backend::Stream& stream) {
+    backend::StreamOptions options;
+    options.host_stream = host_stream_;
+    TEKTITE_RETURN_IF_ERROR(e_.device_->WithStream(options, [&](backend::Stream& stream) {
+      KeepFor(stream);
       TEKTITE_RETURN_IF_ERROR(FinishByValues(stream));
       if (!updates) CopyOut(stream);
-      return stream.Synchronize();
+      return stream.End();
     }));
   }
   if (!updates) return absl::OkStatus();
   TEKTITE_RETURN_IF_ERROR(BeginUpdates());
   return e_.device_->WithStream(OptionsFor(before_updates, all, backend::NeverCancelled),
                                 [&](backend::Stream& stream) {
+                                  KeepFor(stream);
                                   TEKTITE_RETURN_IF_ERROR(Launch(stream, before_updates, all));
                                   CopyOut(stream);
-                                  return stream.Synchronize();
+                                  return stream.End();
                                 });
 }
 
 MemorySpace Executable::Call::SpaceOfResult(int k) const {
-  return k < num_results_ ? result_space_
-                          : arguments_[buffers_.updates[k - num_results_].parameter].space;
+  if (k >= num_results_) return arguments_[buffers_.updates[k - num_results_].parameter].space;
+  return e_.is_host_ ? MemorySpace::kHost : host_.ResultSpace(k);
 }
 
 int64_t Executable::Call::Stage(int64_t bytes) {
@@ -87,8 +94,11 @@ void Executable::Call::PlanStaging() {
   staged_sizes_ = Stage(static_cast<int64_t>(plan_.size_values.size() * sizeof(int64_t)));
   for (size_t p = 0; p < arguments_.size(); ++p) {
     const int parameter = static_cast<int>(p);
-    if (arguments_[p].space == MemorySpace::kHost &&
-        plan_.launch.Reads(Slot::kFirstParameter + parameter) &&
+    if (!StagedArguments::MustStage(arguments_[p]) ||
+        !plan_.launch.Reads(Slot::kFirstParameter + parameter)) {
+      continue;
+    }
+    if (arguments_[p].space != MemorySpace::kHost ||
         !staged_arguments_.Keep(parameter, arguments_[p].version, plan_.parameter_bytes[p],
                                 e_.options_.weights->resident())) {
       staged_arguments_.Add(parameter, plan_.parameter_bytes[p], &arena_bytes_);
@@ -112,8 +122,8 @@ void Executable::Call::SetBases() {
   }
   staged_arguments_.SetBases(arena_, bases_.data());
   std::fill(results(), results() + num_outputs(), 0);
-  for (size_t g = 0; g < weights_.blocks.size(); ++g) {
-    const WeightBlock* block = weights_.blocks[g].get();
+  for (size_t g = 0; g < weights_->blocks.size(); ++g) {
+    const WeightBlock* block = weights_->blocks[g].get();
     bases_[plan_.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
   }
 }
@@ -134,6 +144,7 @@ absl::Status Executable::Call::AllocateResults() {
     if (forward && host_.Forward(k, output(k).from)) continue;
     void* const memory = host_.Allocate(k, plan_.results[k]);
     if (memory == nullptr && plan_.output_bytes[k] != 0) {
+      TEKTITE_RETURN_IF_ERROR(e_.device_->status());  // what is lost has no memory, either
       return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
     }
     SetResult(k, memory);
@@ -163,7 +174,15 @@ backend::StreamOptions Executable::Call::OptionsFor(int begin, int end,
           arena_ + plan_.arena_bytes,
           e_.call_times_.get(),
           plan_.launch.has_loops(),
-          is_cancelled};
+          is_cancelled,
+          host_stream_};
+}
+
+void Executable::Call::KeepFor(backend::Stream& stream) const {
+  if (host_stream_ == nullptr) return;
+  stream.Keep(e_.on_device_);
+  stream.Keep(weights_);
+  staged_arguments_.KeepFor(stream);
 }
 
 absl::Status Executable::Call::Launch(backend::Stream& stream, int begin, int end) {
@@ -208,7 +227,7 @@ absl::Status Executable::Call::FinishByValues(backend::Stream& stream) {
     if (to == nullptr) {
       return absl::ResourceExhaustedError(absl::StrCat("no memory for result ", k));
     }
-    Copy(stream, to, result_space_, plan_.OutputAddress(k, bases_.data()),
+    Copy(stream, to, SpaceOfResult(k), plan_.OutputAddress(k, bases_.data()),
          e_.device_->memory().space(), bytes);
   }
   return absl::OkStatus();
@@ -226,7 +245,7 @@ void Executable::Call::CopyOut(backend::Stream& stream) const {
       const int p = plan_.output_slots[k].base - Slot::kFirstParameter;
       const bool is_argument = p >= 0 && p < static_cast<int>(arguments_.size());
       const bool there = e_.is_host_ || !is_argument || staged_arguments_.Has(p);
-      Copy(stream, Pointer(to), result_space_, plan_.OutputAddress(k, bases_.data()),
+      Copy(stream, Pointer(to), SpaceOfResult(k), plan_.OutputAddress(k, bases_.data()),
            there ? space : arguments_[p].space, plan_.output_bytes[k]);
     }
   }

@@ -26,8 +26,8 @@ struct Executable::WeightState {
 // Borrows everything.
 class Executable::Call {
  public:
-  Call(const Executable& executable, const WeightState& weights, const SizedPlan& plan,
-       absl::Span<const Argument> arguments, CallHost& host);
+  Call(const Executable& executable, const std::shared_ptr<const WeightState>& weights,
+       const SizedPlan& plan, absl::Span<const Argument> arguments, CallHost& host);
   absl::Status Run();
 
  private:
@@ -52,6 +52,8 @@ class Executable::Call {
   backend::StreamOptions OptionsFor(int begin, int end,
                                     absl::FunctionRef<bool()> is_cancelled) const;
   absl::Status Launch(backend::Stream& stream, int begin, int end);
+  // So that what the device still uses stays as long.
+  void KeepFor(backend::Stream& stream) const;
   void CopyIn(backend::Stream& stream) const;
   // The part of a call that values decide: checks, and results whose rows were counted.
   absl::Status FinishByValues(backend::Stream& stream);
@@ -62,10 +64,10 @@ class Executable::Call {
   const Executable& e_;
   const BufferPlan& buffers_;
   const SizedPlan& plan_;
-  const WeightState& weights_;
+  const std::shared_ptr<const WeightState>& weights_;
   const absl::Span<const Argument> arguments_;
   CallHost& host_;
-  const MemorySpace result_space_;
+  void* const host_stream_;
   const int num_results_;  // outputs before the updates
   HostPool pool_;
 

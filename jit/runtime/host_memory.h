@@ -23,13 +23,8 @@ using backend::AlignUp;
 using backend::kAlignment;
 using backend::kMostBytes;
 
-// `allocate` may return null at any time: the block is then the system's.  Any thread may call
-// both, until the process ends.
-struct HostAllocator {
-  void* context = nullptr;
-  void* (*allocate)(void* context, size_t bytes) = nullptr;  // aligned to kAlignment
-  void (*release)(void* context, void* block) = nullptr;
-};
+// A block that it does not have is the system's.
+using HostAllocator = backend::MemorySource;
 
 class HostMemory final : public backend::Memory {
  public:

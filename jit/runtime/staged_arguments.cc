@@ -7,6 +7,10 @@
 
 namespace tektite::runtime {
 
+bool StagedArguments::MustStage(const Argument& argument) {
+  return argument.space == MemorySpace::kHost || Address(argument.data) % kAlignment != 0;
+}
+
 void StagedArguments::Add(int parameter, int64_t bytes, int64_t* arena_bytes) {
   places_.push_back({parameter, *arena_bytes, bytes});
   *arena_bytes += AlignUp(bytes);
@@ -39,12 +43,26 @@ void StagedArguments::SetBases(std::byte* arena, uintptr_t* bases) const {
 void StagedArguments::CopyIn(backend::Stream& stream, std::byte* arena,
                              absl::Span<const Argument> arguments) const {
   for (const Place& place : places_) {
-    stream.CopyFromHost(arena + place.offset, arguments[place.parameter].data, place.bytes);
+    const Argument& argument = arguments[place.parameter];
+    if (argument.space == MemorySpace::kHost) {
+      stream.CopyFromHost(arena + place.offset, argument.data, place.bytes);
+    } else {
+      stream.CopyWithin(arena + place.offset, argument.data, place.bytes);
+    }
   }
   for (const Kept& kept : kept_) {
     if (!kept.use.must_copy) continue;
     stream.CopyFromHost(kept.use.block->data(), arguments[kept.parameter].data, kept.bytes);
   }
+}
+
+bool StagedArguments::HasNew() const {
+  return std::any_of(kept_.begin(), kept_.end(),
+                     [](const Kept& kept) { return kept.use.must_copy; });
+}
+
+void StagedArguments::KeepFor(backend::Stream& stream) const {
+  for (const Kept& kept : kept_) stream.Keep(kept.use.block);
 }
 
 void StagedArguments::Publish(ResidentArguments& resident) const {

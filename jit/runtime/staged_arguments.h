@@ -1,6 +1,8 @@
 // Arguments of the host's memory that kernels of another device read: each is given a place in the
 // call's arena and copied there before the first launch, unless it is kept on the device from
-// call to call (resident_arguments.h).
+// call to call (resident_arguments.h).  So are arguments of the device's memory that do not lie
+// where kernels expect them, at multiples of kAlignment: a slice of a tensor may begin anywhere,
+// and a card is lost after a vector was read across its bounds.
 //
 //   StagedArguments staged;
 //   staged.Add(/*parameter=*/0, /*bytes=*/4096, &arena_bytes);   // grows the arena
@@ -25,6 +27,8 @@ namespace tektite::runtime {
 
 class StagedArguments {
  public:
+  // Whether kernels cannot read it where it is.
+  static bool MustStage(const Argument& argument);
   // Places `bytes` of argument `parameter` at the arena's end, and moves the end, in bytes.
   void Add(int parameter, int64_t bytes, int64_t* arena_bytes);
   // Whether the argument has a place among those that are kept, and so none in the arena.
@@ -35,7 +39,11 @@ class StagedArguments {
   // `arguments`: of the whole call, by parameter.
   void CopyIn(backend::Stream& stream, std::byte* arena,
               absl::Span<const Argument> arguments) const;
-  // The stream has ended well: later calls find what it copied to be kept.
+  // Whether CopyIn copies something that is to be kept.
+  bool HasNew() const;
+  // The blocks of those that are kept stay until the stream has run.
+  void KeepFor(backend::Stream& stream) const;
+  // The stream has been synchronized: later calls find what it copied to be kept.
   void Publish(ResidentArguments& resident) const;
 
  private:

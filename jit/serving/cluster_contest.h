@@ -30,6 +30,7 @@ class ClusterContest {
   std::optional<Contest::Turn> BeginIfWon(uint64_t shape_class, double work) {
     return contest_.BeginIfWon(shape_class, work);
   }
+  void Restart(Contest::Turn* turn) const { contest_.Restart(turn); }
   // Also keeps what the contest has found out.
   void End(const Contest::Turn& turn);
 

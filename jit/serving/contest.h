@@ -130,6 +130,10 @@ class Contest {
   std::optional<Turn> BeginIfWon(uint64_t shape_class, double work);
   // Hands a measured turn of the host's to compiled code, unmeasured, and asks for another later.
   static void Postpone(Turn* turn);
+  // A measured turn begins now.
+  void Restart(Turn* turn) const {
+    if (turn->is_measured) turn->began = clock_();
+  }
   // Whether compiled code has won some class of shapes, here or in an earlier process.
   bool HasWonAny() const;
   // The call ended well.  A turn that did not is forgotten.

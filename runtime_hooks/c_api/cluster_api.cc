@@ -62,9 +62,16 @@ class AbiHost : public tektite::runtime::CallHost {
  public:
   AbiHost(const tektite_call& call, const GraphSource& source) : call_(call), source_(source) {}
 
-  MemorySpace ResultSpace() override {
-    return call_.result_space == TEKTITE_HOST ? MemorySpace::kHost : MemorySpace::kDevice;
+  bool HasDevice() override {
+    return call_.stream != nullptr || call_.result_spaces != nullptr ||
+           call_.result_space != TEKTITE_HOST;
   }
+  MemorySpace ResultSpace(int result) override {
+    const bool has_own = call_.result_spaces != nullptr && result < source_.num_results();
+    const int32_t space = has_own ? call_.result_spaces[result] : call_.result_space;
+    return space == TEKTITE_HOST ? MemorySpace::kHost : MemorySpace::kDevice;
+  }
+  void* DeviceStream() override { return call_.stream; }
 
   tektite::runtime::HostPool Pool() override {
     tektite::runtime::HostPool pool{call_.num_threads, call_.context, call_.schedule};
@@ -124,6 +131,12 @@ absl::Status CheckCall(const tektite_call& call) {
 }
 
 absl::Status Run(Cluster& cluster, const tektite_call& call) {
+  const int num_spaces = call.result_spaces == nullptr ? 0 : cluster.source().num_results();
+  for (int i = 0; i < num_spaces; ++i) {
+    if (SpaceOf(call.result_spaces[i])) continue;
+    return cluster.Refuse(
+        tektite::InvalidArgument("result ", i, ": no space ", call.result_spaces[i]));
+  }
   absl::InlinedVector<tektite::serving::Tensor, 16> args(call.num_args);
   std::deque<std::vector<int64_t>> complex_dims;
   for (int i = 0; i < call.num_args; ++i) {

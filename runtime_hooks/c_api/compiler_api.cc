@@ -69,6 +69,10 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     compiler_options.allocator = {given.memory_context, given.memory_allocate,
                                   given.memory_release};
   }
+  if (given.card_memory_allocate != nullptr && given.card_memory_release != nullptr) {
+    compiler_options.card_memory = {given.card_memory_context, given.card_memory_allocate,
+                                    given.card_memory_release};
+  }
   compiler_options.disk = tektite::cache::DiskStore::Open(compiler_options.flags);
   TEKTITE_ASSIGN_OR_RETURN(auto compiler,
                            tektite::compiler::Compiler::Create(std::move(compiler_options)));

@@ -60,6 +60,12 @@ void tektite_contest_postpone(tektite_turn* turn) {
   WriteTurn(postponed, turn);
 }
 
+void tektite_contest_restart(const tektite_contest* contest, tektite_turn* turn) {
+  Contest::Turn restarted = ReadTurn(*turn);
+  contest->contest.Restart(&restarted);
+  WriteTurn(restarted, turn);
+}
+
 void tektite_contest_end(tektite_contest* contest, const tektite_turn* turn) {
   tektite::CatchAll([&] {
     contest->contest.End(ReadTurn(*turn));

@@ -1,5 +1,7 @@
 // The marking part of tektite.h: which nodes of a graph are compiled together.
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +37,11 @@ using tektite::serving::CompilerState;
 // The size of the struct in the first header of this ABI version.
 constexpr size_t kLeastOptionBytes = offsetof(tektite_mark_options, inline_calls);
 
-bool InlinesCalls(const tektite_mark_options* given) {
-  return given != nullptr && given->struct_size >= sizeof(tektite_mark_options) &&
-         given->inline_calls != 0;
+// What a host built against an older header does not know is 0.
+tektite_mark_options Whole(const tektite_mark_options* given) {
+  tektite_mark_options whole = {};
+  if (given != nullptr) std::memcpy(&whole, given, std::min(given->struct_size, sizeof(whole)));
+  return whole;
 }
 
 absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
@@ -57,7 +61,11 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
   } else if (given->mode != TEKTITE_MARK_ALL) {
     return tektite::InvalidArgument("tektite_mark_options: no mode ", given->mode);
   }
-  for (int i = 0; i < given->num_fetches; ++i) options.fetches.insert(given->fetches[i]);
+  const tektite_mark_options whole = Whole(given);
+  for (int i = 0; i < whole.num_fetches; ++i) options.fetches.insert(whole.fetches[i]);
+  for (int i = 0; i < whole.num_card_devices; ++i) {
+    options.card_devices.insert(whole.card_devices[i]);
+  }
   return options;
 }
 
@@ -93,13 +101,14 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   if (compiler->state->flags().compile == "off") return new tektite_marking;
   TEKTITE_ASSIGN_OR_RETURN(GraphDef graph, tektite::graph_def::ReadGraphDef(
                                                bytes, tektite::graph_def::TensorStorage::kBorrow));
-  if (InlinesCalls(given)) {
+  const bool inlines_calls = Whole(given).inline_calls != 0;
+  if (inlines_calls) {
     tektite::graph_def::InlineFunctions({}, tektite::graph_def::InlineLimits(), &graph);
   }
   TEKTITE_RETURN_IF_ERROR(tektite::clustering::RestoreAddN(&graph).status());
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
-  Count(graph, marking, InlinesCalls(given), *compiler->state);
+  Count(graph, marking, inlines_calls, *compiler->state);
   auto result = std::make_unique<tektite_marking>();
   for (const auto& cluster : marking.clusters) {
     result->clusters.push_back({cluster.name, {}});

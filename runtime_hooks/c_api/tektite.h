@@ -113,6 +113,11 @@ typedef struct tektite_options {
   void* memory_context; /* handed to the functions below, which must serve until the process ends */
   tektite_memory_allocate_fn memory_allocate; /* NULL: all memory is the system's */
   tektite_memory_release_fn memory_release;
+  void* card_memory_context; /* the same for the card's memory, for a compiler that has one: what is
+                                returned must be ready for every stream, and is given back when
+                                nothing on the card uses it; NULL: the driver's */
+  tektite_memory_allocate_fn card_memory_allocate;
+  tektite_memory_release_fn card_memory_release;
 } tektite_options;
 
 /* NULL and a status when no back end can be made. */
@@ -163,6 +168,10 @@ typedef struct tektite_mark_options {
   int32_t num_fetches;
   int32_t inline_calls; /* not 0: as if the bodies of called functions stood in the places of the
                            calls, under the names "call/node"; a header that lacks it says 0 */
+  const char* const* card_devices; /* devices of cards, by the names that nodes have of them, whose
+                                      clusters the host gives to a compiler for that card; nodes
+                                      on other cards are left out */
+  int32_t num_card_devices;        /* a header that lacks it says 0 */
 } tektite_mark_options;
 
 /* Decides which nodes of a placed GraphDef are compiled together.  Nodes are matched by name.
@@ -269,6 +278,13 @@ typedef struct tektite_call {
   int32_t among_others;   /* not 0: other work of the host's follows on the same threads, so that no
                              worker stays for the next call (--spin_us) */
   int32_t result_space;   /* tektite_space: where `allocate` takes memory from */
+  const int32_t* result_spaces; /* the same for each result; NULL: result_space for all */
+  void* stream; /* the host's stream (a CUstream) of the card that the cluster's code is for: what
+                   `args` hold of the card's memory is ready in its order, and so are results there,
+                   and values that `begin_updates` asked for; the call returns before the card has
+                   run it, unless results lie in the host's memory or it has to know a value.
+                   The stream must be idle when the host destroys it.
+                   NULL: all arguments are ready, and all results when the call returns */
 } tektite_call;
 
 /* Runs the cluster on the calling thread (and on the pool); compiles first when these shapes are
@@ -337,6 +353,8 @@ TEKTITE_API int32_t tektite_contest_begin_if_won(tektite_contest* contest,
                                                  int32_t num_which, tektite_turn* turn);
 /* Turns a measured turn of the host's into compiled code's, unmeasured; another follows later. */
 TEKTITE_API void tektite_contest_postpone(tektite_turn* turn);
+/* A measured turn begins now: what the caller has waited for since it asked does not count. */
+TEKTITE_API void tektite_contest_restart(const tektite_contest* contest, tektite_turn* turn);
 /* The call ended well.  A turn that is not ended is forgotten. */
 TEKTITE_API void tektite_contest_end(tektite_contest* contest, const tektite_turn* turn);
 /* Not 0: compiled code has won some class of shapes, here or in an earlier process. */

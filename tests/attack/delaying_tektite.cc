@@ -112,6 +112,8 @@ FORWARD(int32_t, tektite_contest_begin_if_won,
          int32_t num_which, tektite_turn* turn),
         (contest, args, which, num_which, turn))
 FORWARD(void, tektite_contest_postpone, (tektite_turn * turn), (turn))
+FORWARD(void, tektite_contest_restart, (const tektite_contest* contest, tektite_turn* turn),
+        (contest, turn))
 FORWARD(void, tektite_contest_end, (tektite_contest * contest, const tektite_turn* turn),
         (contest, turn))
 FORWARD(int32_t, tektite_contest_has_won, (const tektite_contest* contest), (contest))

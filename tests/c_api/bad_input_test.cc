@@ -127,7 +127,17 @@ TEST(BadInput, SpacesOfTensors) {
     EXPECT_EQ(of_argument.Run(cluster.get(), args), code) << of_argument.message;
     of_results.result_space = space;
     EXPECT_EQ(of_results.Run(cluster.get(), args), code) << of_results.message;
+    // Each result's own counts where it is given.
+    Call of_result;
+    const int32_t one[] = {space};
+    of_result.result_spaces = one;
+    of_result.result_space = space == TEKTITE_HOST ? TEKTITE_DEVICE : TEKTITE_HOST;
+    EXPECT_EQ(of_result.Run(cluster.get(), args), code) << of_result.message;
   }
+  Call on_stream;
+  on_stream.stream = &on_stream;
+  EXPECT_EQ(on_stream.Run(cluster.get(), args), TEKTITE_INVALID_ARGUMENT);
+  EXPECT_EQ(on_stream.message, "the call is for a stream of a device, and the code is the host's");
 }
 
 TEST(BadInput, DamagedIrText) {

@@ -61,6 +61,8 @@ struct Call {
   uint64_t artifact = 0;
   const int64_t* host_ns = nullptr;
   int32_t space = TEKTITE_HOST, result_space = TEKTITE_HOST;
+  const int32_t* result_spaces = nullptr;
+  void* stream = nullptr;
 
   // Returns the code.
   int Run(tektite_cluster* cluster, const std::vector<Arg>& args) {
@@ -94,6 +96,8 @@ struct Call {
     call.artifact = &artifact;
     call.host_ns = host_ns;
     call.result_space = result_space;
+    call.result_spaces = result_spaces;
+    call.stream = stream;
     call.forward = [](void* self, int32_t index, int32_t arg) {
       static_cast<Call*>(self)->forwarded[index] = arg;
       return 0;

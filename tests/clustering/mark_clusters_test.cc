@@ -149,6 +149,22 @@ TEST(MarkClusters, OneDeviceACluster) {
   EXPECT_EQ(Clusters(graph("GPU:0"), options), "a b | c d");
 }
 
+// A card counts where the host has named it, under the name that nodes have.
+TEST(MarkClusters, CardsThatAreNamed) {
+  auto graph = [](absl::string_view first, absl::string_view second) {
+    return Input("x") + Node("a", "Exp", {"x"}, OnDevice(first)) +
+           Node("b", "Neg", {"a"}, OnDevice(first)) + Node("c", "Exp", {"b"}, OnDevice(second)) +
+           Node("d", "Neg", {"c"}, OnDevice(second)) + Node("e", "Exp", {"d"}, OnDevice(first)) +
+           Node("f", "Neg", {"e"}, OnDevice(first));
+  };
+  MarkOptions options = Rules();
+  options.card_devices = {"/job:localhost/replica:0/task:0/device:GPU:1"};
+  EXPECT_EQ(Clusters(graph("GPU:1", "CPU:0"), options), "a b | c d | e f");
+  EXPECT_EQ(Clusters(graph("GPU:1", "GPU:0"), options), "a b | e f");
+  EXPECT_EQ(WhyNot(graph("GPU:1", "GPU:0"), "c", options), "DEVICE");
+  EXPECT_EQ(Clusters(graph("GPU:0", "CPU:0"), options), "c d");
+}
+
 TEST(MarkClusters, OneScopeACluster) {
   auto graph = [](absl::string_view second) {
     const std::string first = Attr("_XlaScope", "s: 'one'");

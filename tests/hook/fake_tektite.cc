@@ -402,6 +402,11 @@ void tektite_contest_postpone(tektite_turn* turn) {
   tektite::serving::Contest::Postpone(&postponed);
   tektite::c_api::WriteTurn(postponed, turn);
 }
+void tektite_contest_restart(const tektite_contest* contest, tektite_turn* turn) {
+  auto restarted = tektite::c_api::ReadTurn(*turn);
+  contest->contest.Restart(&restarted);
+  tektite::c_api::WriteTurn(restarted, turn);
+}
 void tektite_contest_end(tektite_contest* contest, const tektite_turn* turn) {
   contest->contest.End(tektite::c_api::ReadTurn(*turn));
 }

@@ -51,6 +51,7 @@ RESTRICTED: dict[str, set[str]] = {
     "CLI/": {"runtime_hooks/standalone"},
     "dnnl": {"backends/cpu"},
     "oneapi/dnnl/": {"backends/cpu"},
+    "xla/": {"runtime_hooks/tensorflow"},  # as the wheel has it
 }
 PLAIN_C_HEADER = "runtime_hooks/c_api/tektite.h"
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/driver/card_stream.h"
 #include "backends/gpu/driver/launch_graphs.h"
+#include "backends/gpu/driver/unfinished_work.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
 
@@ -87,6 +88,7 @@ absl::Status Card::Start(int number, int64_t memory_limit) {
   TEKTITE_ASSIGN_OR_RETURN(memory_, CardMemory::Create(this, device_, limit));
   pinned_ = std::make_unique<PinnedMemory>(this);
   graphs_ = std::make_unique<LaunchGraphs>(this);
+  unfinished_ = std::make_unique<UnfinishedWork>(this);
   return absl::OkStatus();
 }
 
@@ -94,6 +96,7 @@ Card::~Card() {
   if (context_ == nullptr) return;
   {
     const Scope scope(*this);
+    unfinished_.reset();
     graphs_.reset();
     pinned_.reset();
     if (takes_back()) {
@@ -159,6 +162,11 @@ absl::Status Card::WithStream(const backend::StreamOptions& options,
                               absl::FunctionRef<absl::Status(backend::Stream&)> body) {
   TEKTITE_RETURN_IF_ERROR(status());
   const Scope scope(*this);
+  if (options.host_stream != nullptr) {
+    unfinished_->Collect();
+    CardStream stream(this, static_cast<CuStream>(options.host_stream), options);
+    return body(stream);
+  }
   TEKTITE_ASSIGN_OR_RETURN(CuStream handle, TakeStream());
   absl::Status result;
   {
@@ -167,6 +175,11 @@ absl::Status Card::WithStream(const backend::StreamOptions& options,
   }
   ReturnStream(handle);
   return result;
+}
+
+void Card::Drain() {
+  const Scope scope(*this);
+  unfinished_->Wait();
 }
 
 }  // namespace tektite::gpu

@@ -35,6 +35,7 @@
 namespace tektite::gpu {
 
 class LaunchGraphs;
+class UnfinishedWork;
 
 class Card final : public backend::Device {
  public:
@@ -49,6 +50,7 @@ class Card final : public backend::Device {
                           absl::FunctionRef<absl::Status(backend::Stream&)> body) override;
   // OK, or why nothing runs on it any more.
   absl::Status status() const override;
+  void Drain() override;
 
   // "gpu:0".
   const std::string& name() const { return name_; }
@@ -79,6 +81,7 @@ class Card final : public backend::Device {
   bool takes_back() const { return status().ok(); }
   PinnedMemory& pinned() { return *pinned_; }
   LaunchGraphs& graphs() { return *graphs_; }
+  UnfinishedWork& unfinished() { return *unfinished_; }
   absl::StatusOr<CuStream> TakeStream();
   void ReturnStream(CuStream stream);
 
@@ -100,6 +103,7 @@ class Card final : public backend::Device {
   std::unique_ptr<CardMemory> memory_;
   std::unique_ptr<PinnedMemory> pinned_;
   std::unique_ptr<LaunchGraphs> graphs_;
+  std::unique_ptr<UnfinishedWork> unfinished_;  // last: it returns to those above
   std::mutex streams_mutex_;
   std::vector<CuStream> idle_streams_;
 };

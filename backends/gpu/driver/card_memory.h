@@ -8,7 +8,10 @@
 // card has no memory left, the pool returns what it keeps, and the allocation is tried once more.
 //
 // A block is ready for every stream when Allocate returns, and nothing on the card may still use it
-// when it is given back: calls synchronize their streams before they let go of a block.
+// when it is given back: calls synchronize their streams before they let go of a block, or have the
+// card keep it until then (unfinished_work.h).
+//
+// A host that keeps the card's memory to itself may offer some of it, which is then taken first.
 //
 // Limits: a block is a multiple of 512 bytes.
 #ifndef TEKTITE_BACKENDS_GPU_DRIVER_CARD_MEMORY_H_
@@ -17,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "absl/status/statusor.h"
 #include "backends/gpu/driver/driver_types.h"
@@ -35,6 +39,7 @@ class CardMemory final : public backend::Memory {
   backend::MemorySpace space() const override { return backend::MemorySpace::kDevice; }
   int64_t limit() const override { return limit_; }
   backend::Block Allocate(int64_t bytes) override;
+  void Offer(const backend::MemorySource& source) override;
   // Of blocks that somebody owns.
   int64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
 
@@ -42,13 +47,19 @@ class CardMemory final : public backend::Memory {
   void Free(void* data, int64_t bytes, int source) override;
 
  private:
+  enum Source { kPool, kHosts };
+
   CardMemory(Card* card, int64_t limit) : card_(*card), limit_(limit) {}
+  backend::Block AllocateNow(int64_t rounded);
   CuResult TryAllocate(int64_t bytes, CuAddress* address);
 
   Card& card_;
   const int64_t limit_;
   CuMemoryPool pool_ = nullptr;
   CuStream stream_ = nullptr;  // of allocations alone
+  std::atomic<const backend::MemorySource*> hosts_{nullptr};
+  std::unique_ptr<const backend::MemorySource> hosts_source_;
+  std::once_flag offered_;
   std::atomic<int64_t> used_{0};
 };
 

@@ -32,11 +32,19 @@ CardStream::CardStream(Card* card, CuStream handle, const backend::StreamOptions
     : card_(*card), handle_(handle), options_(options) {}
 
 CardStream::~CardStream() {
-  Synchronize().IgnoreError();
+  if (!is_hosts()) Synchronize().IgnoreError();
+  UnfinishedWork::Needs needs;
+  needs.graphs = std::move(graphs_);
+  needs.rooms = std::move(rooms_);
+  needs.kept = std::move(kept_);
   for (Piece& piece : pieces_) {
-    if (piece.memory != nullptr) card_.pinned().Return(std::move(piece.memory));
+    if (piece.memory != nullptr) needs.pieces.push_back(std::move(piece.memory));
   }
-  for (auto& room : rooms_) card_.pinned().Return(std::move(room));
+  if (!is_hosts()) {
+    needs.Return(card_);
+  } else if (!needs.empty()) {
+    card_.unfinished().Add(handle_, std::move(needs));
+  }
 }
 
 void CardStream::Note(const absl::Status& status) {
@@ -99,7 +107,7 @@ void CardStream::Flush() {
   if (run_.empty()) return;
   if (GoesOn()) {
     const std::byte* const frames = rooms_.back()->host + room_used_;
-    if (auto graph = card_.graphs().Take(run_, handle_)) {
+    if (auto graph = TakeGraph()) {
       std::memcpy(graph->room->host, frames, static_cast<size_t>(run_.frame_bytes()));
       Note(card_.driver().GraphLaunch(graph->executable, handle_), "launching a graph");
       graphs_.push_back(std::move(graph));
@@ -108,6 +116,15 @@ void CardStream::Flush() {
     }
   }
   run_.Clear();
+}
+
+std::unique_ptr<LaunchGraphs::Graph> CardStream::TakeGraph() {
+  if (!is_hosts()) return card_.graphs().Take(run_, handle_);
+  const absl::StatusOr<CuStream> recording = card_.TakeStream();
+  if (!recording.ok()) return nullptr;
+  auto graph = card_.graphs().Take(run_, *recording);
+  card_.ReturnStream(*recording);
+  return graph;
 }
 
 void CardStream::FlushSingly() {
@@ -238,6 +255,19 @@ absl::Status CardStream::Synchronize() {
   }
   room_used_ = 0;
   return status_;
+}
+
+absl::Status CardStream::End() {
+  const bool delivers = std::any_of(std::begin(pieces_), std::end(pieces_),
+                                    [](const Piece& piece) { return !piece.deliveries.empty(); });
+  if (!is_hosts() || delivers) return Synchronize();
+  Flush();
+  if (status_.ok()) status_ = card_.status();
+  return status_;
+}
+
+void CardStream::Keep(std::shared_ptr<const void> thing) {
+  if (is_hosts()) kept_.push_back(std::move(thing));
 }
 
 }  // namespace tektite::gpu

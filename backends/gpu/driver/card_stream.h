@@ -10,6 +10,10 @@
 //
 // Whether the call was cancelled is asked before each run and copy, and what was told before that
 // ends in any case.
+//
+// On a stream of the host's nothing is waited for but copies to the host: what the card still needs
+// stays until it has run (unfinished_work.h).  Launches are recorded on a stream of the card's own,
+// since others may tell the host's something meanwhile.
 #ifndef TEKTITE_BACKENDS_GPU_DRIVER_CARD_STREAM_H_
 #define TEKTITE_BACKENDS_GPU_DRIVER_CARD_STREAM_H_
 
@@ -19,6 +23,7 @@
 
 #include "backends/gpu/driver/card.h"
 #include "backends/gpu/driver/launch_graphs.h"
+#include "backends/gpu/driver/unfinished_work.h"
 #include "jit/backend/stream.h"
 
 namespace tektite::gpu {
@@ -40,6 +45,8 @@ class CardStream final : public backend::Stream {
                                              const backend::Event& end) override;
   void Wait(const backend::Event& event) override;
   absl::Status Synchronize() override;
+  absl::Status End() override;
+  void Keep(std::shared_ptr<const void> thing) override;
 
  private:
   // What a piece holds that belongs to the host.
@@ -61,6 +68,7 @@ class CardStream final : public backend::Stream {
   // Tells the card the launches that were collected.
   void Flush();
   void FlushSingly();
+  std::unique_ptr<LaunchGraphs::Graph> TakeGraph();
   // One launch.
   void Tell(const CardKernel& kernel, absl::Span<void* const> buffers,
             absl::Span<const int64_t> sizes);
@@ -71,6 +79,8 @@ class CardStream final : public backend::Stream {
   void Finish(Piece& piece);
   static void Deliver(Piece& piece);
 
+  bool is_hosts() const { return options_.host_stream != nullptr; }
+
   Card& card_;
   const CuStream handle_;
   const backend::StreamOptions options_;
@@ -80,6 +90,7 @@ class CardStream final : public backend::Stream {
   std::vector<std::unique_ptr<FrameRoom>> rooms_;  // frames are collected in the last one
   int64_t room_used_ = 0;                          // of the last one, by earlier runs
   std::vector<std::unique_ptr<LaunchGraphs::Graph>> graphs_;  // that were told to the card
+  std::vector<std::shared_ptr<const void>> kept_;
 
   static constexpr size_t kPieces = 2;  // one is filled while the card copies the other
   Piece pieces_[kPieces];

@@ -35,6 +35,7 @@ enum : CuResult {
   kCuNoDevice = 100,
   kCuEccUncorrectable = 214,
   kCuNvlinkUncorrectable = 220,
+  kCuNotReady = 600,
   kCuIllegalAddress = 700,
   kCuLaunchTimeout = 702,
   kCuContextIsDestroyed = 709,

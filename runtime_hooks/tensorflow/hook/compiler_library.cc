@@ -33,13 +33,6 @@ bool Find(void* handle, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// "tensorflow 2.21.0": an entry cached for one version is not used with another.
-std::string HostName() {
-  const char* (*version)() = nullptr;
-  return Find(RTLD_DEFAULT, "TF_Version", &version) ? absl::StrCat("tensorflow ", version())
-                                                    : "tensorflow";
-}
-
 // Empty when all is well, otherwise the reason.
 std::string Open(const std::string& path, CompilerLibrary* library) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -72,6 +65,7 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
       Find(handle, "tektite_contest_begin", &library->contest_begin) &&
       Find(handle, "tektite_contest_begin_if_won", &library->contest_begin_if_won) &&
       Find(handle, "tektite_contest_postpone", &library->contest_postpone) &&
+      Find(handle, "tektite_contest_restart", &library->contest_restart) &&
       Find(handle, "tektite_contest_end", &library->contest_end) &&
       Find(handle, "tektite_contest_has_won", &library->contest_has_won) &&
       Find(handle, "tektite_contest_summary", &library->contest_summary) &&
@@ -83,8 +77,7 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
   tektite_options options = {};
   options.struct_size = sizeof(options);
   options.flags = std::getenv("TEKTITE_FLAGS");
-  // The one that runs, which need not be the one the hook was built against.
-  const std::string host = HostName();
+  const std::string host = CompilerLibrary::HostName();
   options.host = host.c_str();
   OfferMemory(&options);
   tektite_status status = {};
@@ -111,6 +104,12 @@ const CompilerLibrary* OpenOnce() {
 const CompilerLibrary* CompilerLibrary::Get() {
   static const CompilerLibrary* const library = OpenOnce();
   return library;
+}
+
+std::string CompilerLibrary::HostName() {
+  const char* (*version)() = nullptr;
+  return Find(RTLD_DEFAULT, "TF_Version", &version) ? absl::StrCat("tensorflow ", version())
+                                                    : "tensorflow";
 }
 
 const CompilerLibrary* CompilerLibrary::IfOpen() {

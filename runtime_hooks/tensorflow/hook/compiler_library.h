@@ -2,7 +2,8 @@
 //
 // Why: the library holds LLVM; a process that compiles nothing must not pay for mapping it.  It is
 // found next to the hook, or where TEKTITE_LIBRARY points (for trying another build of the
-// compiler).  One compiler serves the whole process, with the flags of TEKTITE_FLAGS.
+// compiler).  One compiler serves the whole process, with the flags of TEKTITE_FLAGS; clusters on
+// cards have others (card_compilers.h).
 //
 //   const CompilerLibrary* library = CompilerLibrary::Get();
 //   if (library == nullptr) return absl::OkStatus();  // it has said why, once; TensorFlow goes on
@@ -11,6 +12,8 @@
 // Limits: never closed; a library of another ABI version counts as missing.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_COMPILER_LIBRARY_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_COMPILER_LIBRARY_H_
+
+#include <string>
 
 #include "runtime_hooks/c_api/tektite.h"
 
@@ -39,6 +42,7 @@ struct CompilerLibrary {
   decltype(&tektite_contest_begin) contest_begin = nullptr;
   decltype(&tektite_contest_begin_if_won) contest_begin_if_won = nullptr;
   decltype(&tektite_contest_postpone) contest_postpone = nullptr;
+  decltype(&tektite_contest_restart) contest_restart = nullptr;
   decltype(&tektite_contest_end) contest_end = nullptr;
   decltype(&tektite_contest_has_won) contest_has_won = nullptr;
   decltype(&tektite_contest_summary) contest_summary = nullptr;
@@ -52,6 +56,9 @@ struct CompilerLibrary {
   static const CompilerLibrary* Get();
   // The result of Get(), without opening anything.
   static const CompilerLibrary* IfOpen();
+  // "tensorflow 2.21.0", the one that runs, which need not be the one that the hook was built
+  // against: an entry that is cached for one version is not used with another.
+  static std::string HostName();
 };
 
 }  // namespace tektite::tf_hook

@@ -13,8 +13,7 @@
 namespace tektite::gpu::fake {
 
 constexpr CuResult kNotFound = 500, kInvalidHandle = 400, kNotInitialized = 3,
-                   kInvalidContext = 201, kInvalidDevice = 101, kCaptureUnsupported = 900,
-                   kNotReady = 600;
+                   kInvalidContext = 201, kInvalidDevice = 101, kCaptureUnsupported = 900;
 
 // This thread's, the current one last.
 inline thread_local std::vector<CuContext> contexts;

@@ -80,6 +80,7 @@ void Stream::Serve() {
     if (state.lost.load() == 0) {
       if (const int result = work(); result != 0) state.Lose(result);
     }
+    work = nullptr;  // what it held may tell the stream something when it goes
     lock.lock();
     runs_ = false;
     if (waiting_.empty()) idle_.notify_all();

@@ -64,6 +64,12 @@ CuResult cuEventRecord(CuEvent event, CuStream stream) {
   return kCuSuccess;
 }
 
+CuResult cuEventQuery(CuEvent event) {
+  ENTER(EnterContext("cuEventQuery"));
+  if (const int lost = State::Get().lost.load()) return lost;
+  return reinterpret_cast<Event*>(event)->reached->load() ? kCuSuccess : kCuNotReady;
+}
+
 CuResult cuEventSynchronize(CuEvent event) {
   ENTER(EnterContext("cuEventSynchronize"));
   State& state = State::Get();
@@ -76,7 +82,7 @@ CuResult cuEventElapsedTime(float* milliseconds, CuEvent begin, CuEvent end) {
   ENTER(EnterContext("cuEventElapsedTime"));
   const auto &first = *reinterpret_cast<Event*>(begin), &second = *reinterpret_cast<Event*>(end);
   if (!first.has_time || !second.has_time) return kInvalidHandle;
-  if (!first.reached->load() || !second.reached->load()) return kNotReady;
+  if (!first.reached->load() || !second.reached->load()) return kCuNotReady;
   *milliseconds = static_cast<float>((*second.time - *first.time) / 1000);
   return kCuSuccess;
 }

@@ -35,6 +35,7 @@ const tensorflow::thread::ThreadPool* WorkersOf(const tensorflow::DeviceBase& de
 }  // namespace
 
 bool OwnRuntime::Fits(tensorflow::OpKernelContext* context) {
+  if (context->device()->tensorflow_accelerator_device_info() != nullptr) return false;
   const DeviceMgr* const devices = OwnDevices();
   return devices != nullptr && WorkersOf(*devices->HostCPU()) == WorkersOf(*context->device());
 }

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_hooks/c_api/tektite.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.h"
 
@@ -104,6 +105,14 @@ absl::Status CheckFallback(OpKernelConstruction* construction, const ClusterAttr
   return CheckArguments("outputs", signature.output_arg(), read.output_types, read.fallback);
 }
 
+std::vector<int32_t> SpacesOf(const tensorflow::MemoryTypeSlice& memory_types) {
+  std::vector<int32_t> spaces;
+  for (const tensorflow::MemoryType type : memory_types) {
+    spaces.push_back(type == tensorflow::HOST_MEMORY ? TEKTITE_HOST : TEKTITE_DEVICE);
+  }
+  return spaces;
+}
+
 absl::Status ReadAll(OpKernelConstruction* construction, ClusterAttributes* read) {
   std::string maker;
   TF_RETURN_IF_ERROR(construction->GetAttr("maker", &maker));
@@ -115,6 +124,14 @@ absl::Status ReadAll(OpKernelConstruction* construction, ClusterAttributes* read
   const auto inputs = construction->input_types(), outputs = construction->output_types();
   read->input_types.assign(inputs.begin(), inputs.end());
   read->output_types.assign(outputs.begin(), outputs.end());
+  read->on_card = construction->device_type() == tensorflow::DEVICE_GPU;
+  if (read->on_card) {
+    read->input_spaces = SpacesOf(construction->input_memory_types());
+    read->output_spaces = SpacesOf(construction->output_memory_types());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == tensorflow::DT_RESOURCE) read->input_spaces[i] = TEKTITE_DEVICE;
+    }
+  }
   TF_RETURN_IF_ERROR(CheckTypes("Tin", read->input_types));
   TF_RETURN_IF_ERROR(CheckTypes("Tout", read->output_types));
   TF_RETURN_IF_ERROR(construction->GetAttr("variable_types", &read->variable_types));

@@ -26,7 +26,11 @@
 namespace tektite::tf_hook {
 
 struct ClusterAttributes {
+  // Those of the lists in the host's memory come last.
   tensorflow::DataTypeVector input_types, output_types;
+  bool on_card = false;
+  // tektite_space of each, the values of variables among them; empty: all in the host's memory.
+  std::vector<int32_t> input_spaces, output_spaces;
   std::vector<tensorflow::DataType> variable_types;  // one for each input, see held_inputs.h
   // Inputs in ascending order: the former are no resources, the latter are.
   std::vector<int> constant_inputs, updated_inputs;

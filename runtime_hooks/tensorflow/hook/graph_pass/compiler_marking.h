@@ -7,9 +7,13 @@
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_COMPILER_MARKING_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/switches.h"
+#include "tensorflow/core/common_runtime/device_set.h"
+#include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tektite::tf_hook {
@@ -21,8 +25,20 @@ struct MarkingDeleter {
 using Marking = std::unique_ptr<tektite_marking, MarkingDeleter>;
 
 // `inlines_calls`: as if the bodies of called functions stood in the places of the calls.
+// `cards`: the devices of CardsOf.
 Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Extent extent,
-             bool inlines_calls);
+             bool inlines_calls, const std::vector<std::string>& cards = {});
+
+// Whether TensorFlow may place a node of the graph on a card.
+bool HasCards(const tensorflow::GraphOptimizationPassOptions& options);
+// The devices of the graph's nodes that are cards of this process with a compiler.
+std::vector<std::string> CardsOf(const CompilerLibrary& library,
+                                 const tensorflow::GraphOptimizationPassOptions& options);
+
+// Whether a device of this process is a CPU, or a card with a compiler.
+enum class Place { kElsewhere, kCpu, kCard };
+Place PlaceOf(const CompilerLibrary& library, const std::string& device,
+              const tensorflow::DeviceSet* devices);
 
 }  // namespace tektite::tf_hook
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_COMPILER_MARKING_H_

@@ -10,7 +10,8 @@
 //
 // The compiler is asked how it would mark the graph if all calls were taken apart; loops that are
 // in a cluster then are kept.  Limits: loops in the bodies of loops that are not kept are not
-// looked at.
+// looked at.  Beside a card no loop is kept: TensorFlow would place it on the card as a whole, with
+// nodes that have no kernel there and that it cannot place any more once the loop is taken apart.
 
 #include <functional>
 #include <string>
@@ -268,7 +269,7 @@ class KeepLoopsPass : public tensorflow::GraphOptimizationPass {
       return absl::OkStatus();
     }
     const Loops loops = LoopFinder(*options.flib_def).FindIn(**options.graph);
-    if (loops.empty() || !LowersLoops(options)) return absl::OkStatus();
+    if (loops.empty() || !LowersLoops(options) || HasCards(options)) return absl::OkStatus();
     if (ExtentFor(options) != Extent::kEverything) return absl::OkStatus();
     const CompilerLibrary* const library = CompilerLibrary::Get();
     if (library == nullptr || library->flag(library->compiler, "keep_loops", 0) == 0) {

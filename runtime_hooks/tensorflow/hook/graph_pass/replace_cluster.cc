@@ -12,21 +12,20 @@
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_body.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/cluster_boundary.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_order.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/compiler_marking.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/variable_types.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
-#include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
-#include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/lib/strings/proto_serialization.h"
-#include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow/core/util/util.h"
 
 namespace tektite::tf_hook {
@@ -38,38 +37,10 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-using Endpoint = std::pair<Node*, int>;
-
-struct Boundary {
-  std::vector<Endpoint> inputs;       // data that comes in, each source once
-  std::vector<Endpoint> outputs;      // data that goes out, each source once
-  std::vector<Node*> control_inputs;  // nodes the cluster waits for
-  std::vector<Node*> control_outputs;
-  std::vector<Node*> copied_constants;  // outside, copied into the body
-  std::vector<int> constant_inputs;     // indices of inputs that come from constants
-  std::vector<int> updated_inputs;      // indices of variables that the cluster assigns to
-  absl::flat_hash_map<Endpoint, int> input_index;
-  absl::flat_hash_map<Endpoint, int> output_index;
-};
-
-DataType TypeOf(const Endpoint& endpoint) {
-  return tensorflow::BaseType(endpoint.first->output_type(endpoint.second));
-}
-
-// The kernel is for CPUs, and other processes may not know it.
-bool IsLocalCpu(const std::string& name, const tensorflow::DeviceSet* devices) {
-  tensorflow::DeviceNameUtils::ParsedName parsed;
-  if (!tensorflow::DeviceNameUtils::ParseFullName(name, &parsed) || parsed.type != "CPU") {
-    return false;
-  }
-  const tensorflow::Device* device = devices == nullptr ? nullptr : devices->FindDeviceByName(name);
-  return device != nullptr && device->IsLocal();
-}
-
 // TEKTITE_FALLBACK_NONE, or why these nodes cannot be taken out of the graph.
-tektite_fallback CheckNodes(const std::vector<Node*>& nodes, const tensorflow::DeviceSet* devices) {
+tektite_fallback CheckNodes(const std::vector<Node*>& nodes, Place place) {
   const std::string& device = nodes.front()->assigned_device_name();
-  if (!IsLocalCpu(device, devices)) return TEKTITE_FALLBACK_HOST_DEVICE;
+  if (place == Place::kElsewhere) return TEKTITE_FALLBACK_HOST_DEVICE;
   for (const Node* node : nodes) {
     if (node->assigned_device_name() != device) return TEKTITE_FALLBACK_HOST_DEVICE;
     if (node->IsArg() || node->IsRetval() || node->IsControlFlow() || node->IsSend() ||
@@ -84,82 +55,6 @@ tektite_fallback CheckNodes(const std::vector<Node*>& nodes, const tensorflow::D
     }
   }
   return TEKTITE_FALLBACK_NONE;
-}
-
-bool IsAssignedInside(const Endpoint& variable, const NodeSet& inside,
-                      const tensorflow::FunctionLibraryDefinition& functions) {
-  if (TypeOf(variable) != tensorflow::DT_RESOURCE) return false;
-  for (const Edge* edge : variable.first->out_edges()) {
-    if (edge->src_output() == variable.second && inside.count(edge->dst()) != 0 &&
-        IsAssigned(*edge->dst(), edge->dst_input(), functions)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-Boundary FindBoundary(const std::vector<Node*>& nodes, const NodeSet& inside,
-                      const tensorflow::FunctionLibraryDefinition& functions) {
-  Boundary boundary;
-  NodeSet copied, waits, waiters;
-  const auto wait_as = [&](const Node& reader) {
-    for (Node* node : Waits(reader, inside)) {
-      if (inside.count(node) == 0 && waits.insert(node).second) {
-        boundary.control_inputs.push_back(node);
-      }
-    }
-  };
-  for (Node* node : nodes) {
-    wait_as(*node);
-    std::vector<const Edge*> data;
-    for (const Edge* edge : node->in_edges()) {
-      if (!edge->IsControlEdge() && inside.count(edge->src()) == 0) data.push_back(edge);
-    }
-    // in_edges() is a set of pointers: without this the inputs' order would change from run to run.
-    std::sort(data.begin(), data.end(),
-              [](const Edge* a, const Edge* b) { return a->dst_input() < b->dst_input(); });
-    for (const Edge* edge : data) {
-      Node* const source = edge->src();
-      if (IsCopiedConstant(*source)) {
-        if (!copied.insert(source).second) continue;
-        boundary.copied_constants.push_back(source);
-        // The constant's control inputs (a branch not taken) must also hold its readers back.
-        wait_as(*source);
-        continue;
-      }
-      const Endpoint endpoint{source, edge->src_output()};
-      const int index = static_cast<int>(boundary.inputs.size());
-      if (boundary.input_index.emplace(endpoint, index).second) {
-        boundary.inputs.push_back(endpoint);
-        if (source->IsConstant()) boundary.constant_inputs.push_back(index);
-      }
-    }
-    std::vector<int> leaving;
-    for (const Edge* edge : node->out_edges()) {
-      if (inside.count(edge->dst()) != 0) continue;
-      if (!edge->IsControlEdge()) {
-        leaving.push_back(edge->src_output());
-      } else if (!edge->dst()->IsSink() && waiters.insert(edge->dst()).second) {
-        boundary.control_outputs.push_back(edge->dst());
-      }
-    }
-    std::sort(leaving.begin(), leaving.end());
-    for (const int output : leaving) {
-      const Endpoint endpoint{node, output};
-      if (boundary.output_index.emplace(endpoint, boundary.outputs.size()).second) {
-        boundary.outputs.push_back(endpoint);
-      }
-    }
-  }
-  for (size_t i = 0; i < boundary.inputs.size(); ++i) {
-    if (IsAssignedInside(boundary.inputs[i], inside, functions)) {
-      boundary.updated_inputs.push_back(static_cast<int>(i));
-    }
-  }
-  const auto by_id = [](const Node* a, const Node* b) { return a->id() < b->id(); };
-  std::sort(boundary.control_inputs.begin(), boundary.control_inputs.end(), by_id);
-  std::sort(boundary.control_outputs.begin(), boundary.control_outputs.end(), by_id);
-  return boundary;
 }
 
 // A copy for the body.  Devices and colocations speak of the graph outside; _XlaCompile=false keeps
@@ -289,17 +184,23 @@ Node* StandInFor(const Node& node, Node* cluster, int output, DataType type, Gra
 
 NodeDef ClusterDef(const std::string& name, const std::string& node_name,
                    const std::string& function_name, const std::string& body_bytes,
-                   const Boundary& boundary, const NodeSet& inside, const Node& model,
+                   const Boundary& boundary, Place place, const NodeSet& inside, const Node& model,
                    const tensorflow::FunctionLibraryDefinition& functions) {
-  std::vector<DataType> input_types, output_types, variable_types;
+  const auto is_on_host = [&](const Endpoint& endpoint) {
+    return place == Place::kCard && IsOnHost(endpoint);
+  };
+  std::vector<DataType> input_types, host_input_types, output_types, host_output_types;
+  std::vector<DataType> variable_types;
   for (size_t i = 0; i < boundary.inputs.size(); ++i) {
     const Endpoint& input = boundary.inputs[i];
-    input_types.push_back(TypeOf(input));
+    (is_on_host(input) ? host_input_types : input_types).push_back(TypeOf(input));
     variable_types.push_back(TypeOf(input) == tensorflow::DT_RESOURCE
                                  ? VariableType(*input.first, input.second, inside, functions)
                                  : tensorflow::DT_RESOURCE);
   }
-  for (const Endpoint& output : boundary.outputs) output_types.push_back(TypeOf(output));
+  for (const Endpoint& output : boundary.outputs) {
+    (is_on_host(output) ? host_output_types : output_types).push_back(TypeOf(output));
+  }
   tensorflow::NameAttrList function;
   function.set_name(function_name);
 
@@ -309,7 +210,9 @@ NodeDef ClusterDef(const std::string& name, const std::string& node_name,
   def.set_device(model.assigned_device_name());
   tensorflow::AddNodeAttr("maker", MakersMark(), &def);
   tensorflow::AddNodeAttr("Tin", input_types, &def);
+  tensorflow::AddNodeAttr("Tin_host", host_input_types, &def);
   tensorflow::AddNodeAttr("Tout", output_types, &def);
+  tensorflow::AddNodeAttr("Tout_host", host_output_types, &def);
   tensorflow::AddNodeAttr("variable_types", variable_types, &def);
   tensorflow::AddNodeAttr("constant_inputs", boundary.constant_inputs, &def);
   tensorflow::AddNodeAttr("updated_inputs", boundary.updated_inputs, &def);
@@ -435,12 +338,16 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   if (nodes.empty()) return TEKTITE_FALLBACK_HOST_EMPTY_CLUSTER;
   std::sort(nodes.begin(), nodes.end(),
             [](const Node* a, const Node* b) { return a->id() < b->id(); });
-  const tektite_fallback refusal = CheckNodes(nodes, options_.device_set);
+  const CompilerLibrary* const library = CompilerLibrary::IfOpen();
+  if (library == nullptr) return TEKTITE_FALLBACK_HOST_NO_CLUSTER;
+  const Place place = PlaceOf(*library, nodes.front()->assigned_device_name(), options_.device_set);
+  const tektite_fallback refusal = CheckNodes(nodes, place);
   if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
   const NodeSet inside(nodes.begin(), nodes.end());
   if (MakesCycle(nodes, inside)) return TEKTITE_FALLBACK_HOST_CYCLE;
 
-  const Boundary boundary = FindBoundary(nodes, inside, *options_.flib_def);
+  Boundary boundary = FindBoundary(nodes, inside, *options_.flib_def);
+  if (place == Place::kCard) SortByMemory(&boundary);
   if (*body == nullptr) *body = MakeBody(nodes, boundary, options_);
   if (*body == nullptr) return TEKTITE_FALLBACK_HOST_BODY;
 
@@ -451,12 +358,14 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   tensorflow::FunctionDef fallback = (*body)->fallback;
   const std::string fallback_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
   fallback.mutable_signature()->set_name(fallback_name);
-  NodeDef def = ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
-                           (*body)->bytes, boundary, inside, *nodes.front(), *options_.flib_def);
+  NodeDef def =
+      ClusterDef(name, graph_->NewName(absl::StrCat("tektite/", unique)), fallback_name,
+                 (*body)->bytes, boundary, place, inside, *nodes.front(), *options_.flib_def);
   const auto num_loops =
       std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsKept(*node); });
   if (num_loops > 0) tensorflow::AddNodeAttr("_tektite_kept_loops", num_loops, &def);
   RegisterClusterOp();
+  if (place == Place::kCard) RegisterClusterOpForCards();
   if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok())
     return TEKTITE_FALLBACK_HOST_BODY;
   absl::StatusOr<Node*> cluster = graph_->AddNode(std::move(def));

@@ -14,8 +14,12 @@
 // Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
 // the successors of an asynchronous op in a graph go through the pool, 0.8 us more in each turn of
 // a loop on one thread.  The op exists from the first graph on that such a node is put into: a
-// process that compiles nothing refuses a graph that holds one as it does any unknown op.  Limits:
-// CPU devices.
+// process that compiles nothing refuses a graph that holds one as it does any unknown op.
+//
+// On a card of a CUDA build the kernel tells TensorFlow's own stream, and returns before the card
+// has run it, as TensorFlow's kernels do.  TensorFlow decides for a whole list of inputs or outputs
+// where it lies, so there are two of each: `host_inputs` and `host_outputs` follow the others, and
+// are empty on a CPU.
 #include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
 
 #include <memory>
@@ -53,7 +57,7 @@ tensorflow::NodeDef ShownDef(const OpKernelConstruction& construction) {
   shown.set_op(def.op());
   shown.set_device(def.device());
   *shown.mutable_input() = def.input();
-  for (const char* types : {"Tin", "Tout"}) {
+  for (const char* types : {"Tin", "Tin_host", "Tout", "Tout_host"}) {
     const auto found = def.attr().find(types);
     if (found != def.attr().end()) (*shown.mutable_attr())[types] = found->second;
   }
@@ -79,7 +83,7 @@ class ClusterOp : public tensorflow::OpKernel {
     fallback_ =
         std::make_unique<Fallback>(attributes->fallback, attributes->updated_inputs.empty());
     runner_ = std::make_shared<ClusterRunner>(*attributes);
-    if (attributes->whole_function) {
+    if (attributes->whole_function && !attributes->on_card) {
       runner_->SetAlone();
       OfferToDirectCalls(*attributes->whole_function, construction->device(), runner_);
     }
@@ -104,7 +108,7 @@ class ClusterOp : public tensorflow::OpKernel {
     fallback_->Run(context, runner_->kept_fallback());
     runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));
     if (turn.is_measured != 0 && turn.is_host != 0 && context->status().ok()) {
-      runner_->EndHostTurn(turn);
+      runner_->EndHostTurn(context, turn);
     }
   }
 
@@ -116,12 +120,25 @@ class ClusterOp : public tensorflow::OpKernel {
   std::shared_ptr<ClusterRunner> runner_;
 };
 
+void RegisterKernel(tensorflow::KernelDefBuilder& builder) {
+  // The registrar does its work when it is made.
+  const tensorflow::kernel_factory::OpKernelRegistrar registrar(
+      builder.Build(), "ClusterOp",
+      [](OpKernelConstruction* construction) -> tensorflow::OpKernel* {
+        return new ClusterOp(construction);
+      });
+}
+
 void RegisterOnce() {
   tensorflow::OpDefBuilder op("TektiteCluster");
   op.Input("inputs: Tin")
+      .Input("host_inputs: Tin_host")
       .Output("outputs: Tout")
+      .Output("host_outputs: Tout_host")
       .Attr("Tin: list(type) >= 0")
+      .Attr("Tin_host: list(type) >= 0 = []")
       .Attr("Tout: list(type) >= 0")
+      .Attr("Tout_host: list(type) >= 0 = []")
       .Attr("maker: string")
       .Attr("variable_types: list(type) >= 0")
       .Attr("constant_inputs: list(int) >= 0")
@@ -134,12 +151,7 @@ void RegisterOnce() {
       .Doc("Nodes that the Tektite compiler runs as one; made by its graph pass, never by hand.");
   tensorflow::OpRegistry::Global()->Register(
       [op](tensorflow::OpRegistrationData* data) { return op.Finalize(data); });
-  // The registrar does its work when it is made.
-  const tensorflow::kernel_factory::OpKernelRegistrar registrar(
-      tensorflow::KernelDefBuilder("TektiteCluster").Device(tensorflow::DEVICE_CPU).Build(),
-      "ClusterOp", [](OpKernelConstruction* construction) -> tensorflow::OpKernel* {
-        return new ClusterOp(construction);
-      });
+  RegisterKernel(tensorflow::KernelDefBuilder("TektiteCluster").Device(tensorflow::DEVICE_CPU));
 }
 
 }  // namespace
@@ -147,6 +159,16 @@ void RegisterOnce() {
 void RegisterClusterOp() {
   static absl::once_flag once;
   absl::call_once(once, RegisterOnce);
+}
+
+void RegisterClusterOpForCards() {
+  static absl::once_flag once;
+  absl::call_once(once, [] {
+    RegisterKernel(tensorflow::KernelDefBuilder("TektiteCluster")
+                       .Device(tensorflow::DEVICE_GPU)
+                       .HostMemory("host_inputs")
+                       .HostMemory("host_outputs"));
+  });
 }
 
 }  // namespace tektite::tf_hook

@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/tensorflow/hook/run/card.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 #include "runtime_hooks/tensorflow/hook/run/output_allocator.h"
 #include "runtime_hooks/tensorflow/hook/run/variable_updates.h"
@@ -26,6 +27,7 @@ using tensorflow::TensorShape;
 struct HostCall {
   OpKernelContext* context;
   const InputReader::Call* inputs;
+  const std::vector<int32_t>& output_spaces;
   tensorflow::thread::ThreadPool* workers;
   VariableUpdates updates;
   // Not set on the context before the compiler says that the run is good: an output cannot be set
@@ -48,7 +50,9 @@ struct HostCall {
       return nullptr;
     }
     Tensor& output = call->outputs[index];
-    if (!AllocatePooled(context, index, wanted, shape, &output) &&
+    const bool is_pooled =
+        call->output_spaces.empty() && AllocatePooled(context, index, wanted, shape, &output);
+    if (!is_pooled &&
         !context->allocate_temp(wanted, shape, &output, context->output_alloc_attr(index)).ok()) {
       return nullptr;
     }
@@ -59,6 +63,11 @@ struct HostCall {
     auto* const call = static_cast<HostCall*>(self);
     const Tensor* const tensor = call->inputs->Shareable(arg);
     if (tensor == nullptr || tensor->dtype() != call->context->expected_output_dtype(index)) {
+      return 1;
+    }
+    // From one memory to the other it has to be copied.
+    if (!call->output_spaces.empty() &&
+        call->output_spaces[index] != call->inputs->args[arg].space) {
       return 1;
     }
     call->outputs[index] = *tensor;
@@ -86,7 +95,8 @@ constexpr double kDirectCallSparesNs = 40e3;
 
 // The conditions that a verdict depends on beside the cluster, its shapes, the build and the
 // machine.
-std::string ContestTopic(OpKernelContext* context) {
+std::string ContestTopic(OpKernelContext* context, bool on_card) {
+  if (on_card) return "against TensorFlow on the card";
   const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
   return absl::StrCat("against TensorFlow", tensorflow::IsMKLEnabled() ? " with oneDNN, " : ", ",
                       pool == nullptr ? 1 : pool->num_threads, " threads");
@@ -98,6 +108,8 @@ ClusterRunner::ClusterRunner(const ClusterAttributes& attributes)
     : input_types_(attributes.input_types),
       output_types_(attributes.output_types),
       cluster_name_(attributes.cluster_name),
+      on_card_(attributes.on_card),
+      output_spaces_(attributes.output_spaces),
       constant_inputs_(attributes.constant_inputs) {
   const int num_inputs = static_cast<int>(input_types_.size());
   for (int i = 0; i < num_inputs && shape_inputs_.size() < kMostShapeInputs; ++i) {
@@ -108,7 +120,7 @@ ClusterRunner::ClusterRunner(const ClusterAttributes& attributes)
   }
   reader_ = std::make_unique<InputReader>(
       std::vector<DataType>(input_types_.begin(), input_types_.end()), attributes.variable_types,
-      constant_inputs_, attributes.updated_inputs);
+      constant_inputs_, attributes.updated_inputs, attributes.input_spaces);
 }
 
 ClusterRunner::~ClusterRunner() {
@@ -116,7 +128,8 @@ ClusterRunner::~ClusterRunner() {
 }
 
 void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& body, Inputs inputs) {
-  prepared_ = PreparedCluster::Obtain(cluster_name_, body, ContestTopic(context));
+  prepared_ = PreparedCluster::Obtain(cluster_name_, body, ContestTopic(context, on_card_),
+                                      on_card_ ? context->device() : nullptr);
   // The compiler keeps results computed from held inputs, by versions that only we know.
   if (prepared_ != nullptr && !reader_->has_held_inputs() && PreparedCluster::CanLeave(body)) {
     body_ = body;
@@ -126,8 +139,8 @@ void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& bo
   is_prepared_.store(prepared_ != nullptr, std::memory_order_release);
 }
 
-bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool has_fallback,
-                              tektite_turn* turn) {
+bool ClusterRunner::BeginTurn(OpKernelContext* context, const InputReader::Call& call,
+                              bool has_fallback, tektite_turn* turn) {
   const CompilerLibrary& library = prepared_->library();
   const auto num_shape_inputs = static_cast<int32_t>(shape_inputs_.size());
   if (!has_fallback) {
@@ -135,12 +148,22 @@ bool ClusterRunner::BeginTurn(const InputReader::Call& call, bool has_fallback,
                                         shape_inputs_.data(), num_shape_inputs, turn) != 0;
   }
   const bool has_binding = has_binding_.load(std::memory_order_relaxed);
-  return library.contest_begin(prepared_->contest(), call.args.data(), shape_inputs_.data(),
-                               num_shape_inputs, has_binding ? kDirectCallSparesNs : 0,
-                               turn) == TEKTITE_OK;
+  if (library.contest_begin(prepared_->contest(), call.args.data(), shape_inputs_.data(),
+                            num_shape_inputs, has_binding ? kDirectCallSparesNs : 0,
+                            turn) != TEKTITE_OK) {
+    return false;
+  }
+  if (on_card_ && turn->is_measured != 0) {
+    WaitForStream(context);
+    library.contest_restart(prepared_->contest(), turn);
+  }
+  return true;
 }
 
-void ClusterRunner::EndHostTurn(const tektite_turn& turn) { prepared_->EndTurn(turn); }
+void ClusterRunner::EndHostTurn(OpKernelContext* context, const tektite_turn& turn) {
+  if (on_card_ && turn.is_measured != 0) WaitForStream(context);
+  prepared_->EndTurn(turn);
+}
 
 tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
                                     absl::Span<tensorflow::Var* const> variables,
@@ -153,7 +176,7 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   const bool reproducible = prepared_->IsReproducible(fallback == nullptr);
   tektite_contest* const contest = reproducible ? nullptr : prepared_->contest();
   if (contest != nullptr) {
-    if (!BeginTurn(read, fallback != nullptr, turn)) return TEKTITE_FALLBACK_CONTEST_OPEN;
+    if (!BeginTurn(context, read, fallback != nullptr, turn)) return TEKTITE_FALLBACK_CONTEST_OPEN;
     // No request waits for kernels that only a comparison needs.
     if (turn->is_host != 0 && turn->is_measured != 0 &&
         !fallback->PrepareInBackground(context, kept_fallback(),
@@ -166,9 +189,12 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
     }
   }
   const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
-  HostCall host{context, &read, pool == nullptr ? nullptr : pool->workers, {context, &read}, {}};
+  HostCall host{context,          &read, output_spaces_, pool == nullptr ? nullptr : pool->workers,
+                {context, &read}, {}};
   host.outputs.resize(context->num_outputs(), Tensor(tensorflow::DT_INVALID));
 
+  void* const stream = on_card_ ? StreamOf(context) : nullptr;
+  if (on_card_ && stream == nullptr) return TEKTITE_FALLBACK_HOST_DEVICE;
   tektite_call call = {};
   call.struct_size = sizeof(call);
   call.args = read.args.data();
@@ -186,6 +212,8 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   const int64_t host_ns = prepared_->host_ns();
   call.host_ns = &host_ns;
   call.among_others = is_alone_ ? 0 : 1;
+  call.result_spaces = output_spaces_.empty() ? nullptr : output_spaces_.data();
+  call.stream = stream;
   tektite_status status;
   const bool is_timed = contest != nullptr && fallback != nullptr && !fallback->is_prepared();
   const int64_t began = is_timed ? Nanoseconds() : 0;
@@ -202,6 +230,7 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
     context->set_output(i, std::move(host.outputs[i]));
   }
   if (contest != nullptr) {
+    if (on_card_ && turn->is_measured != 0) WaitForStream(context);
     prepared_->EndTurn(*turn);
   } else if (!has_run_.load(std::memory_order_relaxed)) {
     has_run_.store(true, std::memory_order_relaxed);

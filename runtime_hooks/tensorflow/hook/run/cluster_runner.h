@@ -7,7 +7,11 @@
 //   const tektite_fallback why = runner->Run(context, inputs, {}, &fallback, &turn);
 //   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndHostTurn(turn) ... }
 //
-// Thread-safe.  Limits: CPU devices.
+// On a card (card.h) the compiler tells TensorFlow's stream what to do, and nothing waits for it
+// but calls that a contest measures: these begin when the stream has nothing to do, and end when it
+// has again.
+//
+// Thread-safe.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_RUNNER_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_RUNNER_H_
 
@@ -52,7 +56,7 @@ class ClusterRunner {
                        absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
                        tektite_turn* turn);
   // TensorFlow's kernels have run instead, well.
-  void EndHostTurn(const tektite_turn& turn);
+  void EndHostTurn(tensorflow::OpKernelContext* context, const tektite_turn& turn);
   // TensorFlow's kernels have run instead, and taken so long.
   void CountHostTime(int64_t ns) {
     if (is_prepared()) prepared_->CountHostTime(ns);
@@ -89,11 +93,14 @@ class ClusterRunner {
   void PrepareFirst(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs);
   // False where a caller without a fallback may not be served.  With true and without a fallback
   // the turn is compiled code's, and not measured.
-  bool BeginTurn(const InputReader::Call& call, bool has_fallback, tektite_turn* turn);
+  bool BeginTurn(tensorflow::OpKernelContext* context, const InputReader::Call& call,
+                 bool has_fallback, tektite_turn* turn);
 
   tensorflow::DataTypeVector input_types_, output_types_;
   std::string cluster_name_;
   bool is_alone_ = false;
+  const bool on_card_;
+  const std::vector<int32_t> output_spaces_;  // empty: all in the host's memory
   std::vector<int> constant_inputs_;
   std::vector<int32_t> shape_inputs_;  // whose shapes tell one class of calls from another
   std::unique_ptr<InputReader> reader_;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "runtime_hooks/tensorflow/hook/card_compilers.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "tensorflow/core/platform/mutex.h"
 
@@ -134,11 +135,21 @@ extern "C" __attribute__((visibility("default"))) char* tektite_hook_stats_json(
       library->string_free(text);
     }
   }
+  std::string cards;
+  for (const auto& [name, compiler] : tektite::tf_hook::CardCompilers()) {
+    const CompilerLibrary* const library = CompilerLibrary::IfOpen();
+    char* const text = library->stats_json(compiler);
+    if (text == nullptr) continue;
+    absl::StrAppend(&cards, cards.empty() ? "" : ", ", "\"", name, "\": ", text);
+    library->string_free(text);
+  }
   const size_t open = json.find('{');
   const size_t close = json.rfind('}');
   if (open == std::string::npos || close == std::string::npos) return nullptr;
   const bool empty = json.find_first_not_of(" \n\t", open + 1) == close;
-  const std::string merged = absl::StrCat(json.substr(0, close), empty ? "" : ", ",
-                                          "\"host\": ", tektite::tf_hook::HookCountersJson(), "}");
+  const std::string merged =
+      absl::StrCat(json.substr(0, close), empty ? "" : ", ",
+                   cards.empty() ? "" : absl::StrCat("\"cards\": {", cards, "}, "),
+                   "\"host\": ", tektite::tf_hook::HookCountersJson(), "}");
   return strdup(merged.c_str());
 }

@@ -66,8 +66,10 @@ void InputReader::Call::Release(int index) { owned_[index] = NoTensor(); }
 
 InputReader::InputReader(std::vector<DataType> input_types, std::vector<DataType> variable_types,
                          const std::vector<int>& constant_inputs,
-                         const std::vector<int>& updated_inputs)
-    : variable_types_(std::move(variable_types)), kinds_(input_types.size(), Kind::kTensor) {
+                         const std::vector<int>& updated_inputs, std::vector<int32_t> spaces)
+    : variable_types_(std::move(variable_types)),
+      spaces_(std::move(spaces)),
+      kinds_(input_types.size(), Kind::kTensor) {
   for (size_t i = 0; i < input_types.size(); ++i) {
     if (input_types[i] == tensorflow::DT_RESOURCE) kinds_[i] = Kind::kVariable;
   }
@@ -224,7 +226,20 @@ tektite_fallback InputReader::Read(OpKernelContext* context, Inputs inputs,
   return TEKTITE_FALLBACK_NONE;
 }
 
-void InputReader::Describe(const Tensors& tensors, Call* call) {
+int32_t InputReader::SpaceOf(int index, const Tensor& tensor) const {
+  if (spaces_.empty()) return TEKTITE_HOST;
+  // A variable of a type that has no kernels there may be the host's.
+  if (IsVariable(index) && tensorflow::DMAHelper::buffer(&tensor) != nullptr) {
+    const auto memory = tensor.GetMemoryType();
+    if (memory == tensorflow::AllocatorMemoryType::kHostPageable ||
+        memory == tensorflow::AllocatorMemoryType::kHostPinned) {
+      return TEKTITE_HOST;
+    }
+  }
+  return spaces_[index];
+}
+
+void InputReader::Describe(const Tensors& tensors, Call* call) const {
   size_t total_rank = 0;
   for (const Tensor* tensor : tensors) total_rank += tensor == nullptr ? 0 : tensor->dims();
   call->dims_.resize(total_rank);
@@ -237,6 +252,7 @@ void InputReader::Describe(const Tensors& tensors, Call* call) {
     arg.dims = dims;
     arg.rank = shape.dims();
     arg.dtype = tensors[i]->dtype();
+    arg.space = SpaceOf(static_cast<int>(i), *tensors[i]);
     for (int d = 0; d < arg.rank; ++d) *dims++ = shape.dim_size(d);
   }
 }
@@ -287,6 +303,7 @@ void InputReader::Update(const std::vector<int>& changed, const VariableList& na
     taken.arg.rank = now.dims();
     taken.arg.dtype = now.dtype();
     taken.arg.version = taken.version;
+    taken.arg.space = SpaceOf(i, now);
     history.held_since = run;
     call->args[i].version = taken.version;
     HookCounters().holds.fetch_add(1, std::memory_order_relaxed);

@@ -87,10 +87,12 @@ class InputReader {
   };
 
   // `variable_types` has an entry for every input: the type its variable must have, or DT_RESOURCE
-  // for any.  `updated_inputs` are variables that the cluster itself writes.
+  // for any.  `updated_inputs` are variables that the cluster itself writes.  `spaces`: as
+  // ClusterAttributes::input_spaces.
   InputReader(std::vector<tensorflow::DataType> input_types,
               std::vector<tensorflow::DataType> variable_types,
-              const std::vector<int>& constant_inputs, const std::vector<int>& updated_inputs);
+              const std::vector<int>& constant_inputs, const std::vector<int>& updated_inputs,
+              std::vector<int32_t> spaces);
 
   // Whether any input is a variable or a constant.
   bool has_held_inputs() const { return has_held_inputs_; }
@@ -140,11 +142,13 @@ class InputReader {
   }
   // Whether an updated variable is that of another input, too.
   static bool HasAliases(const VariableList& variables, const Call& call);
-  static void Describe(const Tensors& tensors, Call* call);
+  void Describe(const Tensors& tensors, Call* call) const;
+  int32_t SpaceOf(int index, const tensorflow::Tensor& tensor) const;
   void LockUnshareable(const VariableList& sparse, Call* call);
   void Update(const std::vector<int>& changed, const VariableList& named, Call* call);
 
   const std::vector<tensorflow::DataType> variable_types_;
+  const std::vector<int32_t> spaces_;
   std::vector<Kind> kinds_;
   bool has_held_inputs_ = false;
   std::atomic<int64_t> runs_{0};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "runtime_hooks/tensorflow/hook/card_compilers.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 #include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/util/determinism.h"
@@ -63,8 +64,8 @@ void PreparedCluster::DropContest() {
 }
 
 void PreparedCluster::SetContest(const std::string& name, const std::string& topic) {
-  has_reproducible_flag_ = library_.flag(library_.compiler, "reproducible", 0) != 0;
-  const bool wanted = library_.flag(library_.compiler, "contest", 0) != 0;
+  has_reproducible_flag_ = library_.flag(compiler_, "reproducible", 0) != 0;
+  const bool wanted = library_.flag(compiler_, "contest", 0) != 0;
   if (contest_ != nullptr && wanted && topic == contest_topic_) return;
   DropContest();
   if (!wanted) return;
@@ -80,15 +81,20 @@ bool PreparedCluster::IsReproducible(bool is_direct) const {
 
 std::unique_ptr<PreparedCluster> PreparedCluster::Obtain(const std::string& name,
                                                          const std::string& body,
-                                                         const std::string& topic) {
+                                                         const std::string& topic,
+                                                         tensorflow::DeviceBase* card) {
   const CompilerLibrary* const library = CompilerLibrary::Get();
   if (library == nullptr) return nullptr;
+  tektite_compiler* const compiler =
+      card == nullptr ? library->compiler : CompilerForCard(*library, *card);
+  if (compiler == nullptr) return nullptr;
   std::unique_ptr<PreparedCluster> prepared;
   {
     LeftClusters& left = AllLeft();
     tensorflow::mutex_lock lock(left.mu);
-    const auto found = std::find_if(left.latest_first.begin(), left.latest_first.end(),
-                                    [&](const Left& one) { return one.body == body; });
+    const auto found = std::find_if(
+        left.latest_first.begin(), left.latest_first.end(),
+        [&](const Left& one) { return one.body == body && one.cluster->compiler_ == compiler; });
     if (found != left.latest_first.end()) {
       prepared = std::move(found->cluster);
       left.latest_first.erase(found);
@@ -97,9 +103,9 @@ std::unique_ptr<PreparedCluster> PreparedCluster::Obtain(const std::string& name
   if (prepared == nullptr) {
     tektite_status status = {};
     tektite_cluster* const cluster =
-        library->cluster_create(library->compiler, name.c_str(), body.data(), body.size(), &status);
+        library->cluster_create(compiler, name.c_str(), body.data(), body.size(), &status);
     if (cluster == nullptr) return nullptr;
-    prepared = absl::WrapUnique(new PreparedCluster(*library, cluster));
+    prepared = absl::WrapUnique(new PreparedCluster(*library, compiler, cluster));
   }
   prepared->SetContest(name, topic);
   return prepared;

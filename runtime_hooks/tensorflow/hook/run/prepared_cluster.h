@@ -23,6 +23,7 @@
 
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_preparation.h"
+#include "tensorflow/core/framework/device_base.h"
 
 namespace tektite::tf_hook {
 
@@ -31,8 +32,10 @@ int64_t Nanoseconds();  // of a clock that only goes forward
 class PreparedCluster {
  public:
   // `topic`: what a verdict depends on beside the cluster, its shapes, the build and the machine.
+  // `card`: the device on whose card it runs; null: on the host.
   static std::unique_ptr<PreparedCluster> Obtain(const std::string& name, const std::string& body,
-                                                 const std::string& topic);
+                                                 const std::string& topic,
+                                                 tensorflow::DeviceBase* card);
   static bool CanLeave(const std::string& body) { return body.size() <= kMostBodyBytes; }
   // If CanLeave(body).
   static void Leave(const std::string& body, std::unique_ptr<PreparedCluster> cluster);
@@ -61,13 +64,15 @@ class PreparedCluster {
  private:
   static constexpr size_t kMostBodyBytes = 64 << 10;
 
-  PreparedCluster(const CompilerLibrary& library, tektite_cluster* cluster)
-      : library_(library), cluster_(cluster) {}
+  PreparedCluster(const CompilerLibrary& library, tektite_compiler* compiler,
+                  tektite_cluster* cluster)
+      : library_(library), compiler_(compiler), cluster_(cluster) {}
   // By what the flags say now.
   void SetContest(const std::string& name, const std::string& topic);
   void DropContest();
 
   const CompilerLibrary& library_;
+  tektite_compiler* const compiler_;
   tektite_cluster* const cluster_;
   bool has_reproducible_flag_ = false;
   tektite_contest* contest_ = nullptr;

@@ -1,0 +1,49 @@
+// In the place of jit/compiler/backend_list.cc: the back end for cards has those of the stand-in
+// driver, whose kernels the device interpreter computes.
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+#include "backends/cpu/cpu_backend.h"
+#include "backends/gpu/card_backend.h"
+#include "backends/gpu/driver/card_kernel.h"
+#include "jit/base/status.h"
+#include "jit/compiler/backend_list.h"
+#include "jit/reference/interpreter.h"
+#include "jit/reference/reference_backend.h"
+#include "tests/gpu/card_interpreter.h"
+#include "tests/gpu/fake_driver/fake_driver.h"
+
+namespace tektite::compiler {
+namespace {
+
+absl::StatusOr<std::unique_ptr<backend::Backend>> CreateOnStandIn(const Flags& flags) {
+  int number = 0;
+  if (!absl::SimpleAtoi(absl::StripPrefix(flags.device, "gpu:"), &number)) {
+    return absl::InvalidArgumentError(flags.device);
+  }
+  TEKTITE_ASSIGN_OR_RETURN(const gpu::Driver* const driver,
+                           gpu::Driver::Open(testing::FakeDriver::path()));
+  TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<gpu::Card> card, gpu::Card::Open(driver, number));
+  gpu::CardOptions options;
+  options.hook = testing::InterpretOnFakeDriver();
+  return gpu::CreateCardBackend(std::move(card), /*assembler=*/nullptr, std::move(options));
+}
+
+}  // namespace
+
+absl::Span<const BackendInfo> AllBackends() {
+  static constexpr BackendInfo kBackends[] = {
+      {"gpu", &CreateOnStandIn, /*is_for_card=*/true, &gpu::DescribeImage},
+      {"cpu", &cpu::CreateCpuBackend},
+      {kReference, &reference::ReferenceBackend::Create},
+  };
+  return kBackends;
+}
+
+std::string DescribeImage(absl::string_view backend, absl::string_view image) { return ""; }
+
+absl::StatusOr<std::vector<ir::Literal>> Evaluate(const ir::Graph& graph,
+                                                  absl::Span<const ir::Literal> parameters) {
+  return reference::Evaluate(graph, parameters);
+}
+
+}  // namespace tektite::compiler
