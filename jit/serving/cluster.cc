@@ -63,6 +63,7 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
 absl::Status Cluster::Run(const Call& call) {
   const bool profile = state_->flags().profile_kernels;
   const int64_t began = profile ? Nanoseconds() : 0;
+  if (call.host_ns != nullptr && *call.host_ns > 0 && !host_has_run()) host_has_run_.store(true);
   absl::Status status = CatchAll([&]() -> absl::Status {
     // Kept from call to call: a model has hundreds of arguments.
     static thread_local CallKey key;

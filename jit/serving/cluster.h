@@ -66,6 +66,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   absl::Status Run(const Call& call);
   // Counts a call that cannot be made as one left to the host; returns `status`.
   absl::Status Refuse(absl::Status status);
+  // Whether they have run in place of some call.
+  bool host_has_run() const { return host_has_run_.load(std::memory_order_relaxed); }
   // Before the host's kernels run where compiled code runs otherwise.
   void ReleaseLargeArenas() { state_->compiler().ReleaseLargeArenas(); }
   // ---- cluster_verdicts.cc: what the host found out about the speed of a cluster like this ----
@@ -191,6 +193,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::once_flag fingerprinted_;
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};
+  std::atomic<bool> host_has_run_{false};
 
   std::mutex mutex_;  // guards the members below, and shapes
   absl::flat_hash_map<CallKey, ShapePtr> shapes_;

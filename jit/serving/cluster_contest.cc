@@ -24,6 +24,7 @@ ClusterContest::ClusterContest(std::shared_ptr<Cluster> cluster, std::string top
       contest_(&Nanoseconds, ReadVerdicts(cluster_->Recall(topic_).value_or(""), SecondsNow())) {}
 
 Contest::Turn ClusterContest::Begin(uint64_t shape_class, double work, double host_extra_ns) {
+  if (cluster_->host_has_run()) contest_.KnowHostHasRun();
   Contest::Turn turn = contest_.Begin(shape_class, work, cluster_->generation(), host_extra_ns);
   if (turn.is_measured && turn.side == Contest::Side::kHost) {
     // The host's kernels would need their memory beside an arena of hundreds of megabytes.

@@ -128,6 +128,11 @@ class Contest {
   // Compiled code's turn, unmeasured, where it has won and no spot check is due; otherwise nothing
   // has happened.
   std::optional<Turn> BeginIfWon(uint64_t shape_class, double work);
+  // The host's kernels have run before, outside any turn: the next call of theirs makes none.
+  void KnowHostHasRun() {
+    if (shared_.host_has_run.load(std::memory_order_relaxed)) return;
+    shared_.host_has_run.store(true, std::memory_order_release);
+  }
   // Hands a measured turn of the host's to compiled code, unmeasured, and asks for another later.
   static void Postpone(Turn* turn);
   // A measured turn begins now.

@@ -151,6 +151,19 @@ TEST(Contest, TheHostsFirstCallIsNotHeldAgainstIt) {
   EXPECT_EQ(calls.contest.Summary().host, 1);
 }
 
+// It ran while code was missing, which is no turn: one more call of seconds found nothing out.
+TEST(Contest, KernelsThatRanBeforeAreNotMadeInATurn) {
+  for (const bool has_run : {false, true}) {
+    Calls calls;
+    calls.compiled = 50;
+    calls.host = 200;
+    if (has_run) calls.contest.KnowHostHasRun();
+    calls.Make(50, 1);
+    EXPECT_EQ(calls.contest.Summary().compiled, 1);
+    EXPECT_EQ(calls.host_calls, has_run ? 4 : 5);
+  }
+}
+
 // The first call after the other side's finds caches and threads as that has left them.
 TEST(Contest, ASidesFirstCallAfterTheOthersDoesNotCount) {
   for (const double slower : {1.2, 0.8}) {
