@@ -107,7 +107,7 @@ class Contest::ShapeClass {
     ratio_ = earlier->ratio;
     check_every_ = kFirstSpotCheck / 2;  // doubled after each
     most_between_ = CallsBetween(earlier->ratio);
-    check_at_ = earlier->ratio <= kFarAhead ? most_between_ : kFirstCheckOfVerdict;
+    check_at_ = earlier->ratio <= kFarAhead ? kSpotCheckEvery : kFirstCheckOfVerdict;
     retry_at_ = kRetryOfVerdict;
     Settle(earlier->compiled_won ? Phase::kCompiledWon : Phase::kHostWon);
   }
