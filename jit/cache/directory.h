@@ -50,9 +50,9 @@ class Directory {
   ReadResult Read(absl::string_view name, std::string* bytes, int64_t most = kMostFileBytes) const;
   // Why Read refuses it where code is run; empty: it does not, or there is no such file.
   std::string WhyRefused(absl::string_view name) const;
+  enum class Sync : bool { kNo, kYes };
   // ResourceExhausted for a full disk or a limit, PermissionDenied for a directory to read only.
   // Without a sync a power failure may cost the file, or damage it, if it happens soon.
-  enum class Sync : bool { kNo, kYes };
   absl::Status Write(absl::string_view name, absl::string_view bytes, int mode = 0600,
                      Sync sync = Sync::kYes) const;
   // Adds to the end, in one piece where other processes add, too.

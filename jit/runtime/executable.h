@@ -10,9 +10,9 @@
 // A call takes an arena, asks the host for the results' memory, and launches the steps on a stream
 // of the device that the kernels were compiled for.  On a stream of the host's it returns before
 // they have run, unless something has to be known on the host: a result that lies there, a size, a
-// condition.  Arguments and results that lie in another
-// memory than the device's are copied; arguments that keep their version stay on the device, up to
-// the bound on weights (resident_arguments.h).  Results whose values decide
+// condition.  Arguments and results that lie in another memory than the device's are copied;
+// arguments that keep their version stay on the device, up to the bound on weights
+// (resident_arguments.h).  Results whose values decide
 // how many rows they have are computed in the arena, with room for all there can be, and copied
 // when their number is known. Work on weights alone is done in the first call that names their
 // versions and kept (weights.h); a group of it whose weights have no version, or whose results are

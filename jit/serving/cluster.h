@@ -66,7 +66,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   absl::Status Run(const Call& call);
   // Counts a call that cannot be made as one left to the host; returns `status`.
   absl::Status Refuse(absl::Status status);
-  // Whether they have run in place of some call.
+  // Whether the host's kernels have run in place of some call.
   bool host_has_run() const { return host_has_run_.load(std::memory_order_relaxed); }
   // Before the host's kernels run where compiled code runs otherwise.
   void ReleaseLargeArenas() { state_->compiler().ReleaseLargeArenas(); }

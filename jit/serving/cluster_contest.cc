@@ -29,7 +29,7 @@ Contest::Turn ClusterContest::Begin(uint64_t shape_class, double work, double ho
   if (turn.is_measured && turn.side == Contest::Side::kHost) {
     // The host's kernels would need their memory beside an arena of hundreds of megabytes.
     cluster_->ReleaseLargeArenas();
-    turn.began = Nanoseconds();
+    contest_.Restart(&turn);
   }
   return turn;
 }

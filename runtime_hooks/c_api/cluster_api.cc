@@ -1,6 +1,5 @@
 // The clusters' part of tektite.h.
 #include <cstddef>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -18,11 +17,13 @@
 #include "runtime_hooks/c_api/graph_def_source.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
+#include "runtime_hooks/c_api/known_fields.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 using tektite::CatchAll;
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
+using tektite::c_api::KnownFields;
 using tektite::c_api::SetStatus;
 using tektite::graph_def::DataType;
 using tektite::runtime::MemorySpace;
@@ -178,7 +179,7 @@ absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
   }
   tektite_call whole = {};
   if (call->struct_size < sizeof(tektite_call)) {
-    std::memcpy(&whole, call, call->struct_size);
+    whole = KnownFields(*call);
     call = &whole;
   }
   TEKTITE_RETURN_IF_ERROR(CheckCall(*call));

@@ -18,10 +18,12 @@
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
+#include "runtime_hooks/c_api/known_fields.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
+using tektite::c_api::KnownFields;
 using tektite::serving::CompilerState;
 
 namespace {
@@ -41,8 +43,7 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     if (options->struct_size < sizeof(size_t)) {
       return tektite::InvalidArgument("tektite_options: struct_size is not set");
     }
-    // A host built against an older header knows fewer fields.
-    std::memcpy(&given, options, std::min(options->struct_size, sizeof(given)));
+    given = KnownFields(*options);
   }
   std::vector<std::string> errors;
   tektite::compiler::CompilerOptions compiler_options;

@@ -1,7 +1,5 @@
 // The marking part of tektite.h: which nodes of a graph are compiled together.
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "jit/base/status.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
+#include "runtime_hooks/c_api/known_fields.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 struct tektite_marking {
@@ -28,6 +27,7 @@ struct tektite_marking {
 namespace {
 
 using tektite::c_api::Guarded;
+using tektite::c_api::KnownFields;
 using tektite::clustering::Marking;
 using tektite::clustering::MarkOptions;
 using tektite::clustering::OpFacts;
@@ -36,13 +36,6 @@ using tektite::serving::CompilerState;
 
 // The size of the struct in the first header of this ABI version.
 constexpr size_t kLeastOptionBytes = offsetof(tektite_mark_options, inline_calls);
-
-// What a host built against an older header does not know is 0.
-tektite_mark_options Whole(const tektite_mark_options* given) {
-  tektite_mark_options whole = {};
-  if (given != nullptr) std::memcpy(&whole, given, std::min(given->struct_size, sizeof(whole)));
-  return whole;
-}
 
 absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
                                         const tektite_mark_options* given) {
@@ -61,10 +54,10 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
   } else if (given->mode != TEKTITE_MARK_ALL) {
     return tektite::InvalidArgument("tektite_mark_options: no mode ", given->mode);
   }
-  const tektite_mark_options whole = Whole(given);
-  for (int i = 0; i < whole.num_fetches; ++i) options.fetches.insert(whole.fetches[i]);
-  for (int i = 0; i < whole.num_card_devices; ++i) {
-    options.card_devices.insert(whole.card_devices[i]);
+  const tektite_mark_options known = KnownFields(*given);
+  for (int i = 0; i < known.num_fetches; ++i) options.fetches.insert(known.fetches[i]);
+  for (int i = 0; i < known.num_card_devices; ++i) {
+    options.card_devices.insert(known.card_devices[i]);
   }
   return options;
 }
@@ -101,7 +94,7 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   if (compiler->state->flags().compile == "off") return new tektite_marking;
   TEKTITE_ASSIGN_OR_RETURN(GraphDef graph, tektite::graph_def::ReadGraphDef(
                                                bytes, tektite::graph_def::TensorStorage::kBorrow));
-  const bool inlines_calls = Whole(given).inline_calls != 0;
+  const bool inlines_calls = given != nullptr && KnownFields(*given).inline_calls != 0;
   if (inlines_calls) {
     tektite::graph_def::InlineFunctions({}, tektite::graph_def::InlineLimits(), &graph);
   }

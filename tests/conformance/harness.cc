@@ -21,6 +21,7 @@
 #include "tests/conformance/oracle.h"
 #include "tests/conformance/symbolic.h"
 #include "tests/island/island.h"
+#include "tests/long_tests.h"
 #include "tests/runtime/test_pool.h"
 
 namespace tektite::testing {
@@ -90,11 +91,6 @@ int64_t Elements(const ir::Graph& graph) {
 // those of kGpu.
 constexpr int64_t kMostInterpreted = 1 << 24;
 constexpr int64_t kMostOnStandIn = 1 << 18;
-
-bool IsLong() {
-  static const bool is_long = std::getenv(kLongVariable) != nullptr;
-  return is_long;
-}
 
 // The case's own sizes, ones, zeros, some that are larger, and some of one kind each.
 std::vector<SizeValues> SizesToTry(const SizeValues& own) {
@@ -200,7 +196,7 @@ const std::vector<ConformanceTarget>& ConformanceTargets() {
   return targets;
 }
 
-bool HasTurn(size_t places) { return IsLong() || places % 2 == 0; }
+bool HasTurn(size_t places) { return TestsAreLong() || places % 2 == 0; }
 
 std::string Difference(const Literal& got, const Literal& want, const Tolerance& tolerance) {
   if (got.shape() != want.shape()) {
@@ -253,7 +249,7 @@ void ConformanceTest::TearDown() {
   const auto row = expected.find(name);
   const int most = row == expected.end() ? 0 : row->second;
   // Code for every size may be all that is refused of a graph, and half of all graphs have it.
-  EXPECT_TRUE(refused_ == most || (!IsLong() && refused_ < most))
+  EXPECT_TRUE(refused_ == most || (!TestsAreLong() && refused_ < most))
       << "graphs without a kernel for GPUs: gpu_refusal_list.inc should have\n"
       << "TEKTITE_GPU_REFUSED(" << name << ", " << refused_ << ")";
 }
@@ -351,7 +347,7 @@ bool ConformanceTest::TakesLong(const ir::Graph& fixed) const {
 ConformanceTest::Ways ConformanceTest::WaysOf(const ir::Graph& graph,
                                               const CompileOptions& options) const {
   if (!options.symbolic || Symbolize(graph).values.empty()) return {true, false};
-  if (IsLong()) return {true, true};
+  if (TestsAreLong()) return {true, true};
   // By the graph, so that a test's only graph has its turn, too.
   const bool is_odd = ChecksumOf(ir::Print(graph)).bytes[0] % 2 != 0;
   if (GetParam().cpu == "avx2" || GetParam().backend == kIsland || IsStandIn()) {

@@ -56,8 +56,6 @@ inline constexpr char kGpu[] = "gpu";
 // number of a card, on that card by NVIDIA's driver.
 inline constexpr char kGpuCard[] = "gpu_card";
 inline constexpr char kCardVariable[] = "TEKTITE_CONFORMANCE_CARD";
-// Set: every graph has code of both kinds on every target (scripts/test --long).
-inline constexpr char kLongVariable[] = "TEKTITE_TEST_LONG";
 
 // Of tests that combine lists of cases, by the sum of a combination's places: every second one runs
 // without --long, so that each element meets several of the other lists.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +12,7 @@
 #include "jit/base/status.h"
 #include "jit/ir/fusion_kind.h"
 #include "jit/llvm/instr.h"
+#include "tests/long_tests.h"
 
 namespace tektite::testing {
 namespace {
@@ -83,8 +83,8 @@ absl::Status AssemblyCheck::Check(const ir::Node& fusion, const loop::Kernel& ke
         seen_[kind + (phase == std::string::npos ? "" : kernel.name().substr(phase))]++;
     const bool has_matrices = absl::StrContains(text, loop::CodeName(loop::Code::kWarpMultiply)) ||
                               !kernel.tensor_maps.empty();
-    static const bool is_long = std::getenv("TEKTITE_TEST_LONG") != nullptr;
-    if (!AddNews(kernel) && !is_long && number % OneOf(fusion.fusion_kind(), has_matrices) != 0) {
+    if (!AddNews(kernel) && !TestsAreLong() &&
+        number % OneOf(fusion.fusion_kind(), has_matrices) != 0) {
       return absl::OkStatus();
     }
     for_all = number % kSample == 0 && kernel.tensor_maps.empty();

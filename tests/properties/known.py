@@ -21,7 +21,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("SplitV", "", "only one output", "its optimizer takes the op out of graphs"),
     ("Erf", "float64", "nan.* is right", "TensorFlow's erf of infinity in double precision is NaN"),
     ("Reverse", "", "Invalid input first dimension", "TensorFlow's kernel for small types refuses what is empty"),
-    ("BatchMatMulV[23]", "", r", 1\]\) differ.*is right", "TensorFlow writes beside the result where batches of columns are broadcast"),
+    ("BatchMatMulV[23]", "", r"\[\d+, 1, \d+, 1\]\) differ.*is right", "TensorFlow writes beside columns of batches [n,1] that are broadcast"),
     ("Mean", "complex", "nan is right", "TensorFlow divides as by a complex number, and NaN spoils both parts"),
 ]
 

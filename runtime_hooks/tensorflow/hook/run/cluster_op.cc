@@ -108,7 +108,7 @@ class ClusterOp : public tensorflow::OpKernel {
     fallback_->Run(context, runner_->kept_fallback());
     runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));
     if (turn.is_measured != 0 && turn.is_host != 0 && context->status().ok()) {
-      runner_->EndHostTurn(context, turn);
+      runner_->EndTurn(context, turn);
     }
   }
 

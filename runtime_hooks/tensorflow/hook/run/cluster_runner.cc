@@ -160,7 +160,7 @@ bool ClusterRunner::BeginTurn(OpKernelContext* context, const InputReader::Call&
   return true;
 }
 
-void ClusterRunner::EndHostTurn(OpKernelContext* context, const tektite_turn& turn) {
+void ClusterRunner::EndTurn(OpKernelContext* context, const tektite_turn& turn) {
   if (on_card_ && turn.is_measured != 0) WaitForStream(context);
   prepared_->EndTurn(turn);
 }
@@ -230,8 +230,7 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
     context->set_output(i, std::move(host.outputs[i]));
   }
   if (contest != nullptr) {
-    if (on_card_ && turn->is_measured != 0) WaitForStream(context);
-    prepared_->EndTurn(*turn);
+    EndTurn(context, *turn);
   } else if (!has_run_.load(std::memory_order_relaxed)) {
     has_run_.store(true, std::memory_order_relaxed);
   }

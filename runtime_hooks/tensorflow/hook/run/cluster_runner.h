@@ -5,7 +5,8 @@
 //   runner->Prepare(context, body, inputs);                          // at each run from a graph
 //   tektite_turn turn = {};
 //   const tektite_fallback why = runner->Run(context, inputs, {}, &fallback, &turn);
-//   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndHostTurn(turn) ... }
+//   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndTurn(context, turn) ...
+//   }
 //
 // On a card (card.h) the compiler tells TensorFlow's stream what to do, and nothing waits for it
 // but calls that a contest measures: these begin when the stream has nothing to do, and end when it
@@ -55,8 +56,8 @@ class ClusterRunner {
   tektite_fallback Run(tensorflow::OpKernelContext* context, Inputs inputs,
                        absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
                        tektite_turn* turn);
-  // TensorFlow's kernels have run instead, well.
-  void EndHostTurn(tensorflow::OpKernelContext* context, const tektite_turn& turn);
+  // The call of the turn ended well.  Run says so itself of compiled code's.
+  void EndTurn(tensorflow::OpKernelContext* context, const tektite_turn& turn);
   // TensorFlow's kernels have run instead, and taken so long.
   void CountHostTime(int64_t ns) {
     if (is_prepared()) prepared_->CountHostTime(ns);
