@@ -2,7 +2,6 @@
 // not.
 #include "clustering/mark_clusters.h"
 
-#include <chrono>
 #include <random>
 
 #include "tests/clustering/testing.h"
@@ -377,21 +376,16 @@ TEST(MarkClusters, RandomGraphsHaveNoCycles) {
   }
 }
 
-// Marking runs for each function of a program: it has to be quick. 10,000 nodes take about 15 ms.
-TEST(MarkClusters, IsQuickOnLargeGraphs) {
+// Marking runs for each function of a program: it has to be quick.  10,000 nodes take about 15 ms;
+// a step for each pair of these would outlast the time that a test may take.
+TEST(MarkClusters, EndsOnHugeGraphs) {
   std::string text = Input("n0");
-  for (int i = 1; i < 10000; ++i) {
+  for (int i = 1; i < 200000; ++i) {
     const int other = std::max(0, i - 1 - (i * 7919) % 50);
     text += Node(absl::StrCat("n", i), i % 97 == 0 ? "PyFunc" : "AddV2",
                  {absl::StrCat("n", i - 1), absl::StrCat("n", other)});
   }
-  const graph_def::GraphDef graph = graph_def::ParseGraph(text);
-  const auto start = std::chrono::steady_clock::now();
-  const Marking marking = Mark(graph);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_GT(marking.clusters.size(), 50u);
-  EXPECT_LT(seconds.count(), 2.0);  // far off, so that a sanitizer or a busy machine passes
-  RecordProperty("milliseconds", static_cast<int>(seconds.count() * 1000));
+  EXPECT_GT(Mark(graph_def::ParseGraph(text)).clusters.size(), 1000u);
 }
 
 }  // namespace
