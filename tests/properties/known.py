@@ -22,6 +22,8 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("Erf", "float64", "nan.* is right", "TensorFlow's erf of infinity in double precision is NaN"),
     ("Reverse", "", "Invalid input first dimension", "TensorFlow's kernel for small types refuses what is empty"),
     ("BatchMatMulV[23]", "", r"\[\d+, 1, \d+, 1\]\) differ.*is right", "TensorFlow writes beside columns of batches [n,1] that are broadcast"),
+    ("Sqrt", "complex", "zero has the other sign", "TensorFlow's square root of -0i is +0i"),
+    ("SparseMatMul", "rank unknown, gradient", "TypeError", "TensorFlow's gradient of f32 and bf16 asks for the rank in a graph"),
     ("Mean", "complex", "nan is right", "TensorFlow divides as by a complex number, and NaN spoils both parts"),
 ]
 
