@@ -6,6 +6,9 @@
 // Such a fusion's kernel may leave out what the updates leave alone: the runtime copies an operand
 // first unless the result takes over its memory.  Kernels that any other code runs must not have
 // the attribute; the passes update_in_place and join_writes set it inside loops and choices.
+//
+// Fusions of one scatter or update_rows that have the attribute copy their operand themselves where
+// they must: for them it says that this is not expected (update_in_place).
 #ifndef TEKTITE_JIT_IR_IN_PLACE_H_
 #define TEKTITE_JIT_IR_IN_PLACE_H_
 

@@ -213,8 +213,9 @@ class Builder {
   // no division of 64 bits; here it multiplies by the size's reciprocal, from the table of sizes.
   Value DivNarrow(Value a, const ir::Dim& size) { return BinaryNarrow(ir::Op::kDiv, a, size); }
   Value RemNarrow(Value a, const ir::Dim& size) { return BinaryNarrow(ir::Op::kRem, a, size); }
-  Value Fma(Value a, Value b, Value c);                          // a * b + c, rounded once
-  Value Compare(absl::string_view direction, Value a, Value b);  // "eq" "ne" "lt" "le" "gt" "ge"
+  Value Fma(Value a, Value b, Value c);  // a * b + c, rounded once
+  // "eq" "ne" "lt" "le" "gt" "ge"; pointers are equal or not.
+  Value Compare(absl::string_view direction, Value a, Value b);
   Value Select(Value condition, Value on_true, Value on_false);  // also pointers
   Value Convert(Value x,
                 DType dtype);           // as the tensor IR's convert (reference/interpreter.h)

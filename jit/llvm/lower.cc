@@ -265,6 +265,11 @@ class Lowering {
       case Code::kDotPairs:
         return LowerDotPairs(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
       case Code::kCompare:
+        if (instr.operands[0].type().pointer) {
+          const bool equal = static_cast<Direction>(instr.immediate) == Direction::kEq;
+          return equal ? b_.CreateICmpEQ(Operand(instr, 0), Operand(instr, 1))
+                       : b_.CreateICmpNE(Operand(instr, 0), Operand(instr, 1));
+        }
         return LowerCompare(c_, static_cast<Direction>(instr.immediate), dtype, Operand(instr, 0),
                             Operand(instr, 1));
       case Code::kSelect:

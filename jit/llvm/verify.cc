@@ -400,6 +400,10 @@ class Verifier {
         if (instr.immediate == static_cast<int64_t>(Direction::kInvalid)) {
           return Error(instr, "the direction is not one of eq, ne, lt, le, gt, ge");
         }
+        if (instr.operands[0].type().pointer &&
+            instr.immediate <= static_cast<int64_t>(Direction::kNe)) {
+          return Same(instr, instr.operands[0], instr.operands[1]);
+        }
         return CheckArithmetic(instr);
       case Code::kSelect:
         TEKTITE_RETURN_IF_ERROR(Count(instr, 3, 3));

@@ -1,3 +1,5 @@
+// gather, scatter and update_rows.
+//
 // gather and scatter: windows of an array at computed places, with XLA's dimension numbers.
 //
 // gather: result dimensions `offset_dims` walk inside a window of `slice_sizes` (without the
@@ -5,6 +7,12 @@
 // entry k of an index vector is the start in operand dimension start_index_map[k].  Starts are
 // clamped so that the window fits.  scatter: the same with updates in the result's place and
 // scatter_dims_to_operand_dims as the map; a window that does not fit is left out.
+//
+// update_rows: an optimizer's work on the rows that a step has touched.  As many arrays as the
+// region has outputs, then indices s[n], then whatever else the region reads: arrays of n rows, and
+// scalars.  For each i in order, each element of row indices[i] of all arrays becomes what the
+// region makes of these elements, of those at the same place of row i, and of the scalars; an index
+// that is out of range is left out.  Rows are single elements or one-dimensional.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -119,10 +127,48 @@ absl::StatusOr<Shapes> Scatter(const InferContext& c) {
   return One(x);
 }
 
+absl::StatusOr<Shapes> UpdateRows(const InferContext& c) {
+  TEKTITE_RETURN_IF_ERROR(c.CheckRegions(1));
+  const int count = static_cast<int>(c.regions[0]->outputs().size());
+  if (count < 1 || c.num_operands() <= count) {
+    return InvalidArgument("takes as many arrays as the region has outputs (", count,
+                           "), and indices, has ", c.num_operands(), " operands");
+  }
+  const Shape &x = c.operand(0), &indices = c.operand(count);
+  if (x.rank() < 1 || x.rank() > 2) return InvalidArgument("rows of ", x.ToString());
+  if (!ir::IsInteger(indices.dtype()) || indices.rank() != 1) {
+    return InvalidArgument("indices must be a list of integers, got ", indices.ToString());
+  }
+  Dims update = x.dims();
+  update[0] = indices.dim(0);
+  Shapes results, scalars;
+  for (int i = 0; i < c.num_operands(); ++i) {
+    if (i == count) continue;
+    const Shape& shape = c.operand(i);
+    scalars.push_back(Shape(shape.dtype(), Dims()));
+    if (i > count && shape.rank() == 0) continue;
+    const Shape expected(shape.dtype(), i < count ? x.dims() : update);
+    auto same = c.SameShape(shape, expected, absl::StrCat("operand ", i, " has other rows"));
+    if (!same.ok()) return same.status();
+    if (i < count) results.push_back(shape);
+  }
+  TEKTITE_RETURN_IF_ERROR(c.CheckRegionParameters(0, scalars));
+  scalars.resize(count);
+  TEKTITE_RETURN_IF_ERROR(c.CheckRegionOutputs(0, scalars));
+  return results;
+}
+
 }  // namespace
 
 absl::StatusOr<Shapes> InferIndexed(const InferContext& c) {
-  return c.op == ir::Op::kGather ? Gather(c) : Scatter(c);
+  switch (c.op) {
+    case ir::Op::kGather:
+      return Gather(c);
+    case ir::Op::kScatter:
+      return Scatter(c);
+    default:
+      return UpdateRows(c);
+  }
 }
 
 }  // namespace tektite::ops

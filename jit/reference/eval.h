@@ -51,6 +51,11 @@ absl::StatusOr<Literals> EvalStructure(const EvalContext& c);
 // A verified static graph on arguments that fit; regions are run through this.
 absl::StatusOr<Literals> EvaluateStatic(const ir::Graph& graph, absl::Span<const ir::Literal> args);
 
+// Element i as a scalar.
+inline ir::Literal Element(const ir::Literal& x, int64_t i) {
+  return ir::Literal::CopyOf(x.dtype(), {}, x.data<char>() + i * ir::DTypeBytes(x.dtype()));
+}
+
 // Calls f(index) for every multi-index below `sizes`, in row-major order.
 template <typename F>
 void ForEachIndex(absl::Span<const int64_t> sizes, F&& f) {

@@ -1,5 +1,6 @@
-// gather and scatter; jit/ops/indexed.cc says what their dimension numbers mean.
+// gather, scatter and update_rows; jit/ops/indexed.cc says what their dimension numbers mean.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -131,10 +132,45 @@ Literal Scatter(const EvalContext& c) {
   return result;
 }
 
+absl::StatusOr<Literals> UpdateRows(const EvalContext& c) {
+  const int count = c.node.num_results();
+  Literals results;
+  for (int k = 0; k < count; ++k) {
+    const Literal& x = c.operand(k);
+    results.push_back(Literal::CopyOf(x.dtype(), x.sizes(), x.data<char>()));
+  }
+  const Literal& indices = c.operand(count);
+  const int64_t rows = results[0].sizes()[0];
+  const int64_t width = results[0].rank() > 1 ? results[0].sizes()[1] : 1;
+  for (int64_t i = 0; i < indices.num_elements() * width; ++i) {
+    const int64_t row = indices.AsInt(i / width);
+    if (row < 0 || row >= rows) continue;
+    const int64_t at = row * width + i % width;
+    Literals args;
+    for (const Literal& x : results) args.push_back(Element(x, at));
+    for (size_t k = count + 1; k < c.operands.size(); ++k) {
+      args.push_back(Element(c.operands[k], c.operands[k].rank() == 0 ? 0 : i));
+    }
+    TEKTITE_ASSIGN_OR_RETURN(const Literals next, EvaluateStatic(c.node.region(), args));
+    for (int k = 0; k < count; ++k) {
+      const int64_t bytes = ir::DTypeBytes(next[k].dtype());
+      std::memcpy(results[k].mutable_data<char>() + at * bytes, next[k].data<char>(), bytes);
+    }
+  }
+  return results;
+}
+
 }  // namespace
 
 absl::StatusOr<Literals> EvalIndexed(const EvalContext& c) {
-  return Literals{c.op() == ir::Op::kGather ? Gather(c) : Scatter(c)};
+  switch (c.op()) {
+    case ir::Op::kGather:
+      return Literals{Gather(c)};
+    case ir::Op::kScatter:
+      return Literals{Scatter(c)};
+    default:
+      return UpdateRows(c);
+  }
 }
 
 }  // namespace tektite::reference

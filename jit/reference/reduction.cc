@@ -60,10 +60,6 @@ Literal NamedReduce(const EvalContext& c) {
   return result;
 }
 
-Literal Element(const Literal& x, int64_t i) {
-  return Literal::CopyOf(x.dtype(), {}, x.data<char>() + i * ir::DTypeBytes(x.dtype()));
-}
-
 absl::StatusOr<Literals> RegionReduce(const EvalContext& c) {
   const int n = static_cast<int>(c.operands.size()) / 2;
   const Ints strides = ResultStrides(c);

@@ -77,18 +77,63 @@ struct OutputRanges {
   }
 };
 
-// Moves the steps that write updates, and those that read what such steps write, behind all other
-// steps.  By buffer: whether a step writes it straight into a variable.  None is where a check or a
-// number of rows depends on an update: these have to be known before.
-std::vector<bool> PutUpdatesLast(const StepGraph& graph, const OutputRanges& ranges,
-                                 BufferPlan* plan) {
-  std::vector<bool> updated(graph.buffers.size());
-  for (size_t k = ranges.first_update; k < graph.outputs.size(); ++k) {
-    const int b = graph.outputs[k].buffer;
-    updated[b] = graph.buffers[b].kind == Buffer::Kind::kComputed &&
-                 plan->locations[b].base == Location::Base::kNowhere;
+// Values on the way from a variable's old value to its update, each of which is written over the
+// one before: where a variable changes several times, only the last value is an output.
+class EarlierValues {
+ public:
+  EarlierValues(const StepGraph& graph, const BufferPlan& plan)
+      : graph_(graph), plan_(plan), last_reader_(graph.buffers.size(), -1) {
+    for (int s : plan.steps) {
+      for (int b : graph.steps[s].operands) last_reader_[b] = s;
+    }
+    for (const GraphOutput& output : graph.outputs) last_reader_[output.buffer] = kTheHost;
   }
-  std::vector<bool> late = updated;  // by buffer: computed after the first update
+
+  // Adds those between the parameter and `b`, which is a step's result, to `updated`.
+  void AddTo(std::vector<bool>* updated, int parameter, int b) {
+    seen_.assign(graph_.buffers.size(), false);
+    std::vector<int> chain;
+    if (!LeadsTo(b, parameter, &chain)) return;
+    for (int earlier : chain) (*updated)[earlier] = true;
+  }
+
+ private:
+  static constexpr int kTheHost = -2;
+
+  bool LeadsTo(int b, int parameter, std::vector<int>* chain) {
+    const int s = graph_.buffers[b].index;
+    const Step& step = graph_.steps[s];
+    const int r = static_cast<int>(std::find(step.results.begin(), step.results.end(), b) -
+                                   step.results.begin());
+    for (int from : step.operands) {
+      const Buffer& buffer = graph_.buffers[from];
+      if (buffer.kind == Buffer::Kind::kParameter && buffer.index == parameter) return true;
+    }
+    for (int from : step.operands) {
+      if (seen_[from] || graph_.buffers[from].kind != Buffer::Kind::kComputed ||
+          plan_.locations[from].base != Location::Base::kNowhere || last_reader_[from] != s ||
+          !TakesOver(graph_, step, r, from)) {
+        continue;
+      }
+      seen_[from] = true;
+      chain->push_back(from);
+      if (LeadsTo(from, parameter, chain)) return true;
+      chain->pop_back();
+    }
+    return false;
+  }
+
+  const StepGraph& graph_;
+  const BufferPlan& plan_;
+  std::vector<int> last_reader_;  // by buffer
+  std::vector<bool> seen_;
+};
+
+// Moves the steps that write such buffers, and those that read what such steps write, behind all
+// other steps, unless a check or a number of rows depends on them: these have to be known before.
+bool PutLast(const StepGraph& graph, const OutputRanges& ranges, const std::vector<bool>& written,
+             BufferPlan* plan) {
+  std::vector<bool> late = written;  // by buffer: computed after the first update
   const auto is_late = [&](int b) { return late[b]; };
   std::vector<int> first, last;
   for (int s : plan->steps) {
@@ -103,14 +148,34 @@ std::vector<bool> PutUpdatesLast(const StepGraph& graph, const OutputRanges& ran
   }
   const int first_early = ranges.first_count < ranges.first_check ? 0 : ranges.first_check;
   for (int k = first_early; k < ranges.first_update; ++k) {
-    if (!late[graph.outputs[k].buffer]) continue;
-    plan->num_before_updates = static_cast<int>(plan->steps.size());
-    return std::vector<bool>(graph.buffers.size());
+    if (late[graph.outputs[k].buffer]) return false;
   }
   plan->num_before_updates = static_cast<int>(first.size());
   plan->steps = std::move(first);
   plan->steps.insert(plan->steps.end(), last.begin(), last.end());
-  return updated;
+  return true;
+}
+
+// Moves the steps that write updates last.  By buffer: whether a step writes it straight into a
+// variable.  None is where a check depends on an update.
+std::vector<bool> PutUpdatesLast(const StepGraph& graph, const OutputRoles& roles,
+                                 const OutputRanges& ranges, BufferPlan* plan) {
+  std::vector<bool> last(graph.buffers.size());
+  std::vector<bool> all(graph.buffers.size());
+  EarlierValues earlier(graph, *plan);
+  for (size_t i = 0; i < roles.updated.size(); ++i) {
+    const int b = graph.outputs[ranges.first_update + i].buffer;
+    if (graph.buffers[b].kind != Buffer::Kind::kComputed ||
+        plan->locations[b].base != Location::Base::kNowhere) {
+      continue;
+    }
+    last[b] = all[b] = true;
+    earlier.AddTo(&all, roles.updated[i], b);
+  }
+  if (PutLast(graph, ranges, all, plan)) return all;
+  if (PutLast(graph, ranges, last, plan)) return last;
+  plan->num_before_updates = static_cast<int>(plan->steps.size());
+  return std::vector<bool>(graph.buffers.size());
 }
 
 // How each output comes about, and which buffers lie in the host's memory for it.
@@ -127,7 +192,7 @@ void PlanOutputs(const StepGraph& graph, const OutputRoles& roles, const OutputR
     const Buffer& buffer = graph.buffers[b];
     OutputPlan output{OutputPlan::Kind::kCopy, b};
     if (k >= ranges.first_update) {
-      if (updated[b] && result_of[b] < 0) output.kind = OutputPlan::Kind::kDirect;
+      if (updated[b] && result_of[memory->Find(b)] < 0) output.kind = OutputPlan::Kind::kDirect;
     } else if (k >= ranges.first_check) {
       output.kind = OutputPlan::Kind::kCheck;
     } else if (k >= ranges.first_count) {
@@ -161,11 +226,12 @@ bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePl
     if (is_old(output.buffer)) return false;  // read at the very end
   }
   if (plan.outputs[update.output].kind == OutputPlan::Kind::kCopy) return true;
-  const int written = graph.outputs[update.output].buffer;
+  const Location there{Location::Base::kResult, update.output, 0};
   bool is_written = false;
   for (size_t t = plan.num_before_updates; t < plan.steps.size(); ++t) {
     const Step& step = graph.steps[plan.steps[t]];
-    const auto result = std::find(step.results.begin(), step.results.end(), written);
+    const auto result = std::find_if(step.results.begin(), step.results.end(),
+                                     [&](int b) { return plan.locations[b] == there; });
     const auto old = std::find_if(step.operands.begin(), step.operands.end(), is_old);
     const bool reads = old != step.operands.end();
     if (reads && is_written) return false;
@@ -192,7 +258,7 @@ BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
     if (kept[g]) PlaceKept(graph, static_cast<int>(g), &plan.locations);
   }
   const OutputRanges ranges(graph, roles);
-  const std::vector<bool> updated = PutUpdatesLast(graph, ranges, &plan);
+  const std::vector<bool> updated = PutUpdatesLast(graph, roles, ranges, &plan);
 
   plan.rounds = forms_rounds ? FormRounds(graph, plan.num_before_updates, &plan.steps)
                              : SeparateRounds(plan.steps.size());

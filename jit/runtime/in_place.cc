@@ -75,13 +75,14 @@ class Joiner {
         absl::InlinedVector<int, 4> taken;
         for (int r = 0; r < static_cast<int>(step.results.size()); ++r) {
           const int result = step.results[r];
-          if (graph_.buffers[result].size == ir::Dim(0) || updated[result] || in_chain_[result] ||
+          if (graph_.buffers[result].size == ir::Dim(0) || in_chain_[result] ||
               is_update_[result]) {
             continue;
           }
           for (int b : step.operands) {
-            if (must_stay[b] || std::find(taken.begin(), taken.end(), b) != taken.end() ||
-                !EndsIn(s, b) || !TakesOver(graph_, step, r, b)) {
+            if (must_stay[b] || updated[b] != updated[result] ||
+                std::find(taken.begin(), taken.end(), b) != taken.end() || !EndsIn(s, b) ||
+                !TakesOver(graph_, step, r, b)) {
               continue;
             }
             memory_.Join(b, result);

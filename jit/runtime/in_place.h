@@ -34,7 +34,8 @@ class SharedMemory {
 bool TakesOver(const StepGraph& graph, const Step& step, int r, int b);
 
 // Returns how many results lie in an operand's memory.  By buffer: `must_stay` is read after the
-// last step; `updated` is a variable's memory, which is not to be touched before its turn.
+// last step; `updated` is to lie in a variable's memory, which is not to be touched before its
+// turn.
 int JoinInPlace(const StepGraph& graph, const Timeline& times, const Lifetimes& lifetimes,
                 const std::vector<bool>& must_stay, const std::vector<bool>& updated,
                 SharedMemory* memory);

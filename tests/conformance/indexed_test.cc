@@ -1,4 +1,7 @@
 // gather, scatter, cumulative, sort and similar ops.
+#include <memory>
+#include <utility>
+
 #include "tests/conformance/harness.h"
 
 namespace tektite::testing {
@@ -106,6 +109,59 @@ CONFORMANCE_TEST(ScatterManyRows) {
       Check(**graph, inputs, Tolerance::Relative(1e-6));
     }
   }
+}
+
+// An optimizer's step on rows: (w, m) -> (w - rate * (m + g)^2, m + g), in the order of the
+// updates.
+std::vector<Value> UpdateRows(FuncBuilder& b, DType dtype, const Dims& dims, int64_t updates,
+                              DType index) {
+  Dims update_dims = dims;
+  update_dims[0] = updates;
+  const Value w = b.Parameter(ir::Shape(dtype, dims)), m = b.Parameter(ir::Shape(dtype, dims));
+  const Value i = b.Parameter(Of(index, {updates}));
+  const Value g = b.Parameter(ir::Shape(dtype, update_dims));
+  const Value rate = b.Parameter(ir::Shape(dtype, Dims()));
+  FuncBuilder rule("rule");
+  std::vector<Value> p;
+  for (int k = 0; k < 4; ++k) p.push_back(rule.Parameter(ir::Shape(dtype, Dims())));
+  const Value sum = rule.Add(p[1], p[2]);
+  rule.Return({rule.Sub(p[0], rule.Mul(p[3], rule.Mul(sum, sum))), sum});
+  std::vector<std::unique_ptr<ir::Graph>> regions;
+  regions.push_back(std::move(*rule.Build()));
+  return b.AddMulti(Op::kUpdateRows, {w, m, i, g, rate}, {}, std::move(regions));
+}
+
+// Equal indices meet, and indices outside are left out.
+CONFORMANCE_TEST(UpdateRows) {
+  for (DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+    for (int64_t width : {-1, 1, 19, 64}) {
+      for (int64_t updates : {0, 1, 30}) {
+        SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", width, " ", updates));
+        FuncBuilder b;
+        const Dims dims = width < 0 ? Dims{Dim(9)} : Dims{Dim(9), Dim(width)};
+        const std::vector<Value> all =
+            UpdateRows(b, dtype, dims, updates, updates == 1 ? DType::kS64 : DType::kS32);
+        b.Return({all[0], all[1]});
+        Check(b, Tolerance::Relative(dtype == DType::kBF16 ? 0.1 : 1e-5));
+      }
+    }
+  }
+}
+
+// Several chunks, each of which takes the updates of its own rows.
+CONFORMANCE_TEST(UpdateManyRows) {
+  constexpr int64_t kRows = 700, kUpdates = 2000;
+  FuncBuilder b;
+  const std::vector<Value> all =
+      UpdateRows(b, DType::kF32, {Dim(kRows), Dim(19)}, kUpdates, DType::kS32);
+  b.Return({all[0], all[1]});
+  auto graph = b.Build();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  std::vector<ir::Literal> inputs = PlainInputs(**graph, 5);
+  for (int64_t k = 0; k < kUpdates; ++k) {
+    inputs[2].mutable_data<int32_t>()[k] = static_cast<int32_t>(k * 7919 % (kRows + 4) - 2);
+  }
+  Check(**graph, inputs, Tolerance::Relative(1e-5));
 }
 
 CONFORMANCE_TEST(ScatterElementsAndWindows) {

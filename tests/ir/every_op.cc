@@ -100,6 +100,16 @@ graph @scatter(%x: f32[9,d], %i: s32[n,1], %u: f32[n,d]) -> (f32[9,d]) {
   %3: f32[9,d] = scatter(%x, %i, %u) {collapsed_slice_dims = [0], index_vector_dim = 1, offset_dims = [1], reducer = "add", scatter_dims_to_operand_dims = [0]}
   return %3
 }
+graph @update_rows(%w: f32[9,d], %m: f32[9,d], %i: s32[n], %g: f32[n,d], %rate: f32[]) -> (f32[9,d], f32[9,d]) {
+  %5:2 : (f32[9,d], f32[9,d]) = update_rows(%w, %m, %i, %g, %rate)
+    graph @rule(%0: f32[], %1: f32[], %2: f32[], %3: f32[]) -> (f32[], f32[]) {
+      %4: f32[] = add(%1, %2)
+      %5: f32[] = mul(%3, %4)
+      %6: f32[] = sub(%0, %5)
+      return %6, %4
+    }
+  return %5#0, %5#1
+}
 graph @reduce(%x: f32[n,4]) -> (f32[n]) {
   %1: f32[n] = reduce(%x) {dimensions = [1], reducer = "add"} "model/Sum"
   return %1

@@ -200,6 +200,24 @@ TEST(Infer, Indexed) {
           "updates s32[3,4] for f32[9,4]"}});
 }
 
+TEST(Infer, UpdateRows) {
+  const std::string add =
+      "graph @f(%x: f32[], %u: f32[]) -> (f32[]) { %2: f32[] = add(%x, %u) return %2 }";
+  const auto types = [&](const std::vector<std::string>& operands) {
+    return InferTypes("update_rows", operands, "", add);
+  };
+  EXPECT_EQ(types({"f32[9,d]", "s32[n]", "f32[n,d]"}), "f32[9,d]");
+  EXPECT_EQ(types({"f32[r]", "s64[n]", "f32[]"}), "f32[r]");
+  EXPECT_THAT(types({"f32[9,4]", "s32[3]", "f32[2,4]"}), HasSubstr("operand 2 has other rows"));
+  EXPECT_THAT(types({"f32[9,4]", "s32[3]", "s32[3,4]"}), HasSubstr("region 0, parameter 1"));
+  EXPECT_THAT(types({"f32[9,4]", "s32[3,1]", "f32[3,4]"}), HasSubstr("a list of integers"));
+  EXPECT_THAT(types({"f32[9,4]", "f32[3]", "f32[3,4]"}), HasSubstr("a list of integers"));
+  EXPECT_THAT(types({"f32[9,4,2]", "s32[3]", "f32[3,4,2]"}), HasSubstr("rows of f32[9,4,2]"));
+  EXPECT_THAT(types({"f32[9,4]", "s32[3]"}), HasSubstr("region 0 takes 2 values, gets 1"));
+  EXPECT_THAT(InferTypes("update_rows", {"f32[9]", "s32[3]"}, "", ""),
+              HasSubstr("needs 1 regions, has 0"));
+}
+
 TEST(Infer, Reduction) {
   Check({{"reduce", {"f32[n,m,3]"}, "dimensions = [0, 2], reducer = \"add\"", "f32[m]"},
          {"reduce", {"f32[n]"}, "dimensions = [0]", "takes as many initial values as operands"},

@@ -91,5 +91,23 @@ TEST(Indexed, ScatterAddsReplacesAndSkips) {
       "f32[2,1]{1, 7}");
 }
 
+// The second of two equal indices finds what the first has left; one outside is left out.
+TEST(Indexed, UpdateRowsOneAfterTheOther) {
+  const std::string rule =
+      "graph @f(%w: f32[], %m: f32[], %u: f32[], %rate: f32[]) -> (f32[], f32[]) {\n"
+      "  %4: f32[] = add(%m, %u)\n  %5: f32[] = mul(%rate, %4)\n  %6: f32[] = sub(%w, %5)\n"
+      "  return %6, %4\n}";
+  EXPECT_EQ(RunOp("update_rows",
+                  {"f32[3]{1, 2, 4}", "f32[3]{0, 0, 0}", "s32[4]{0, 2, 0, 3}", "f32[4]{1, 2, 3, 4}",
+                   "f32[]{2}"},
+                  "", rule),
+            "f32[3]{-9, 2, 0} f32[3]{4, 0, 2}");
+  EXPECT_EQ(RunOp("update_rows",
+                  {"f32[2,2]{1, 2, 3, 4}", "f32[2,2]{0, 0, 0, 0}", "s64[2]{1, -1}",
+                   "f32[2,2]{1, 2, 3, 4}", "f32[]{1}"},
+                  "", rule),
+            "f32[2,2]{1, 2, 2, 2} f32[2,2]{0, 0, 1, 2}");
+}
+
 }  // namespace
 }  // namespace tektite::testing

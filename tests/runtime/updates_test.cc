@@ -73,6 +73,44 @@ TEST(Updates, OneKernelOverwritesWhatItReads) {
   EXPECT_EQ(host.arguments[0], std::vector<float>(kElements, 3));
 }
 
+// The value in between lies in the variable, too; it is read before the last one is written.
+TEST(Updates, SeveralChangesOfAVariableOverwriteEachOther) {
+  FakeGraph g;
+  ir::Value v = g.Parameter({kElements});
+  ir::Value between = g.Fusion({v}, {kElements}, Plus(1));
+  ir::Value read = g.Fusion({between}, {kElements}, Plus(100));
+  ir::Value last = g.Fusion({between}, {kElements}, Plus(2));
+  const StepGraph steps = g.Steps({read, last});
+  OutputRoles roles;
+  roles.updated = {0};
+  const BufferPlan plan = PlanBuffers(steps, {}, roles);
+  EXPECT_TRUE(plan.slots.empty());
+  ASSERT_EQ(plan.updates.size(), 1);
+  EXPECT_TRUE(plan.updates[0].in_place);
+
+  auto e = Executable::Create(g.Steps({read, last}), OptionsFor({0}));
+  UpdatingHost host;
+  host.arguments = {std::vector<float>(kElements, 1)};
+  ASSERT_TRUE(host.Run(*e).ok());
+  EXPECT_EQ(host.in_place, 1);
+  EXPECT_EQ(host.results[0][3], 102);
+  EXPECT_EQ(host.arguments[0], std::vector<float>(kElements, 4));
+}
+
+// Where the value in between is a result, it must stay.
+TEST(Updates, AnEarlierValueThatIsAResultIsNotOverwritten) {
+  FakeGraph g;
+  ir::Value v = g.Parameter({kElements});
+  ir::Value between = g.Fusion({v}, {kElements}, Plus(1));
+  ir::Value last = g.Fusion({between}, {kElements}, Plus(2));
+  auto e = Executable::Create(g.Steps({between, last}), OptionsFor({0}));
+  UpdatingHost host;
+  host.arguments = {std::vector<float>(kElements, 1)};
+  ASSERT_TRUE(host.Run(*e).ok());
+  EXPECT_EQ(host.results[0][3], 2);
+  EXPECT_EQ(host.arguments[0][3], 4);
+}
+
 // a, b = b, a; the old values are read when both have been written.
 TEST(Updates, VariablesChangePlaces) {
   FakeGraph g;
