@@ -38,7 +38,6 @@ Reason ReasonOfKind(const NodeDef& node, const OpFacts& facts, const MarkOptions
       return Reason::kCONTROL_FLOW;
     case OpFacts::Kind::kUnboundedRows:
       return Reason::kDATA_DEPENDENT_SHAPE;
-    case OpFacts::Kind::kSparseUpdate:
     case OpFacts::Kind::kOther:
     case OpFacts::Kind::kUnlisted:
       break;
@@ -146,23 +145,32 @@ bool IsSpreadVolume(const NodeDef& node) {
   return phases > ops::kMostPhases;
 }
 
-// Whether an assignment is the host's.  A variable that takes sparse updates, too, is kept in a
-// mode in which every call of a cluster that assigns to it would be the host's.
-Refusal CheckAssignment(const GraphIndex& index, int i) {
-  const NodeDef& node = index.node(i);
-  if (!index.facts(i).Is(OpFacts::kWritesVariable)) return {};
-  if (node.op == "AssignVariableOp" && !node.attrs.Bool("validate_shape", false)) {
-    return {Reason::kDATA_DEPENDENT_SHAPE, "the variable may change its shape"};
-  }
+// Whether some op changes rows of a variable that the node gets.
+bool TakesRowUpdates(const GraphIndex& index, int i) {
   for (const GraphIndex::Edge& handle : index.inputs(i)) {
     if (handle.is_control()) continue;
     for (const GraphIndex::Use& use : index.uses(handle.node)) {
-      // Such an op's other inputs are tensors.
+      // Such an op's inputs behind its variables are tensors.
       if (use.output == handle.output && use.input == 0 &&
-          index.facts(use.node).kind == OpFacts::Kind::kSparseUpdate) {
-        return {Reason::kHOST_IS_FASTER, "the variable takes sparse updates, too"};
+          index.facts(use.node).Is(OpFacts::kWritesRows)) {
+        return true;
       }
     }
+  }
+  return false;
+}
+
+// Whether an assignment is the host's.  On a card TensorFlow's kernels write rows where they lie,
+// and keep the variable in a mode in which every call of a cluster that assigns to it would be the
+// host's.
+Refusal CheckAssignment(const GraphIndex& index, int i, const MarkOptions& options) {
+  const NodeDef& node = index.node(i);
+  if (!index.facts(i).Is(OpFacts::kWritesVariable)) return {};
+  if (options.card_devices.contains(node.device) && TakesRowUpdates(index, i)) {
+    return {Reason::kHOST_IS_FASTER, "rows of the variable change on a card"};
+  }
+  if (node.op == "AssignVariableOp" && !node.attrs.Bool("validate_shape", false)) {
+    return {Reason::kDATA_DEPENDENT_SHAPE, "the variable may change its shape"};
   }
   return {};
 }
@@ -217,7 +225,8 @@ Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options
   if (IsSpreadVolume(node))
     return {Reason::kHOST_IS_FASTER,
             absl::StrCat("strides of more than ", ops::kMostPhases, " together")};
-  if (Refusal refusal = CheckAssignment(index, i); refusal.reason != Reason::kNone) return refusal;
+  if (Refusal refusal = CheckAssignment(index, i, options); refusal.reason != Reason::kNone)
+    return refusal;
   if (!importer::CountsFirstDimension(index, i)) {
     return {Reason::kDATA_DEPENDENT_SHAPE, "along another dimension than the first"};
   }

@@ -173,7 +173,7 @@ class Marker {
       for (size_t i = 0; i < inputs.size(); ++i) {
         const GraphIndex::Edge& in = inputs[i];
         if (in.is_control() || !IsMember(in.node)) continue;
-        if (values.Knows(in.node)) continue;
+        if (values.Knows(in.node) && !takes[in.node]) continue;
         if (!takes[in.node] && !importer::MakesRowCount(index_, in.node, in.output)) continue;
         if (importer::TakesRowCount(index_, node, static_cast<int>(i))) {
           takes[node] = true;

@@ -30,7 +30,6 @@ struct OpFacts {
     kOrdering,       // ties control edges together; nothing of it is left in a cluster
     kBoundary,       // values enter or leave the graph, or go to another device
     kControlFlow,    // steers a loop or a branch, or calls a function
-    kSparseUpdate,   // changes some rows of the variable that is input 0
     kUnboundedRows,  // values decide on its rows, and nothing says how many there can be
     kOther,
   };
@@ -74,6 +73,8 @@ struct OpFacts {
     // to which the op assigns.
     kReadsVariable = uint64_t{1} << 6,
     kWritesVariable = uint64_t{1} << 7,
+    // Only some rows of them change.
+    kWritesRows = uint64_t{1} << 42,
     // The host's kernel changes variables among the inputs.
     kUpdatesVariable = uint64_t{1} << 31,
 

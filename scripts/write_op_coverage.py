@@ -52,8 +52,6 @@ REASONS = {
     "Random numbers that depend on how TensorFlow's threads share the rows": r".*Multinomial",
     "Random numbers by methods that each element's parameters choose": r"StatelessParameterizedTruncatedNormal|StochasticCastToInt",
     "Quantized types, of which the tensor IR has none": r"Uniform.*|Dequantize",
-    "Sparse updates: the first one puts a variable for good into a mode in which rows change in place ([variables]("
-    "design/variables.md))": r"Resource(Scatter|StridedSlice).*",
     "Arrays and stacks of TensorFlow 1's loops: their state is not in the graph, as that of TensorFlow 2's lists is":
         r"TensorArray.*|Stack.*",
     "No function of TensorFlow's makes it": r"Conv",

@@ -24,8 +24,21 @@ Value WithBatchNumbers(FuncBuilder& b, Value indices, int batch_dims);
 Value ScatterRows(FuncBuilder& b, Value operand, Value indices, Value updates, int depth,
                   int index_vector_dim, absl::string_view reducer);
 
-// x with zeros in the rows that do not count: those from `rows` on.
-Value WithZerosBehind(FuncBuilder& b, Value x, Value rows);
+// How an op whose name ends in Add, Sub, Max, Min, Mul or Update takes in its updates: by a scatter
+// with that reducer, negated where it subtracts.
+struct RowReducer {
+  absl::string_view reducer;
+  bool negates = false;
+};
+RowReducer RowReducerOf(absl::string_view op);
+
+// The operand's elements or rows at points are added to (or replaced by, ...) the updates.
+// indices: [i..., depth], updates: [i..., the operand's dimensions from depth on].
+absl::StatusOr<Value> ScatterPoints(NodeImport& op, Value operand, Value indices, Value updates,
+                                    absl::string_view reducer);
+
+// x with one number in the rows that do not count: those from `rows` on.
+Value WithNumberBehind(FuncBuilder& b, Value x, Value rows, double number);
 
 // Slices of x of size 1 in the dimensions `indexed`, at the points whose coordinates lie along
 // dimension `index_vector_dim` of indices (or its rank, for one coordinate); `offsets` is where x's

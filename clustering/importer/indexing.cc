@@ -3,7 +3,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/movement.h"
@@ -40,26 +42,6 @@ bool CountsBelow(Value indices, const Dim& limit) {
   const Dim& last = indices.shape().dim(static_cast<int>(indices.node->Int(Attr::dimension)));
   return last == limit ||
          (last.is_constant() && limit.is_constant() && last.value() <= limit.value());
-}
-
-// indices: [i..., depth], updates: [i..., the operand's dimensions from depth on].
-absl::Status ScatterPoints(NodeImport& op, Value operand, Value indices, Value updates,
-                           absl::string_view reducer) {
-  if (!operand || !indices || !updates) return op.Return(Value());
-  int rank = indices.shape().rank();
-  if (rank < 2) return op.Refuse("indices of rank ", rank);  // TensorFlow's error, also for a point
-  Dim depth = indices.shape().dim(rank - 1);
-  if (!depth.is_constant() || depth.value() > operand.shape().rank()) {
-    return op.Refuse("points of ", depth.ToString(), " coordinates in ",
-                     operand.shape().ToString());
-  }
-  int d = static_cast<int>(depth.value());
-  if (d < 1 || updates.shape().rank() != rank - 1 + operand.shape().rank() - d) {
-    return op.Refuse("updates of shape ", updates.shape().ToString());
-  }
-  const Dims& dims = operand.shape().dims();
-  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
-  return op.Return(ScatterRows(op.b(), operand, indices, updates, d, rank - 1, reducer));
 }
 
 }  // namespace
@@ -118,6 +100,37 @@ Value ScatterRows(FuncBuilder& b, Value operand, Value indices, Value updates, i
                    {Attr::reducer, std::string(reducer)}});
 }
 
+RowReducer RowReducerOf(absl::string_view op) {
+  if (absl::EndsWith(op, "Sub")) return {"add", true};
+  for (const auto& [suffix, reducer] : {std::pair("Max", "max"), std::pair("Min", "min"),
+                                        std::pair("Mul", "mul"), std::pair("Update", "replace")}) {
+    if (absl::EndsWith(op, suffix)) return {reducer, false};
+  }
+  return {"add", false};
+}
+
+absl::StatusOr<Value> ScatterPoints(NodeImport& op, Value operand, Value indices, Value updates,
+                                    absl::string_view reducer) {
+  if (!operand || !indices || !updates) return Value();
+  int rank = indices.shape().rank();
+  if (op.attrs().String("bad_indices_policy") == "IGNORE") {
+    return op.Refuse("bad_indices_policy IGNORE");
+  }
+  if (rank < 2) return op.Refuse("indices of rank ", rank);  // TensorFlow's error, also for a point
+  Dim depth = indices.shape().dim(rank - 1);
+  if (!depth.is_constant() || depth.value() > operand.shape().rank()) {
+    return op.Refuse("points of ", depth.ToString(), " coordinates in ",
+                     operand.shape().ToString());
+  }
+  int d = static_cast<int>(depth.value());
+  if (d < 1 || updates.shape().rank() != rank - 1 + operand.shape().rank() - d) {
+    return op.Refuse("updates of shape ", updates.shape().ToString());
+  }
+  const Dims& dims = operand.shape().dims();
+  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
+  return ScatterRows(op.b(), operand, indices, updates, d, rank - 1, reducer);
+}
+
 Value LastFinite(FuncBuilder& b, DType dtype, bool lowest) {
   const double sign = lowest ? -1 : 1;
   switch (dtype) {
@@ -134,10 +147,10 @@ Value LastFinite(FuncBuilder& b, DType dtype, bool lowest) {
   }
 }
 
-Value WithZerosBehind(FuncBuilder& b, Value x, Value rows) {
+Value WithNumberBehind(FuncBuilder& b, Value x, Value rows, double number) {
   const Dims& dims = x.shape().dims();
   Value counts = b.Compare(b.Iota(DType::kS64, dims, 0), b.BroadcastTo(rows, dims), "lt");
-  return b.Select(counts, x, b.FullLike(x, 0));
+  return b.Select(counts, x, b.FullLike(x, number));
 }
 
 Value Gather(FuncBuilder& b, Value x, Value indices, const std::vector<int64_t>& indexed,
@@ -166,7 +179,7 @@ absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axi
   if (Value mask = MaskOf(indices, params); rows && mask) {
     return op.ReturnRows(b.AddMulti(Op::kCompact, {mask, params})[0], rows);
   }
-  if (rows) indices = WithZerosBehind(b, indices, rows);
+  if (rows) indices = WithNumberBehind(b, indices, rows, 0);
   int rank = params.shape().rank(), indices_rank = indices.shape().rank();
   if (batch_dims < 0) batch_dims += indices_rank;
   if (batch_dims < 0 || batch_dims > indices_rank || batch_dims > axis || axis >= rank) {
@@ -222,21 +235,17 @@ absl::Status ImportGatherNd(NodeImport& op) {
 absl::Status ImportScatterNd(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims dims, op.RequireContents(2));
   Value zeros = op.b().Full(op.InputDType(1), 0, dims);
-  return ScatterPoints(op, zeros, op.Input(0), op.Input(1), "add");
+  TEKTITE_ASSIGN_OR_RETURN(const Value result,
+                           ScatterPoints(op, zeros, op.Input(0), op.Input(1), "add"));
+  return op.Return(result);
 }
 
 absl::Status ImportTensorScatter(NodeImport& op) {
-  const std::string& name = op.op();
-  Value updates = op.Input(2);
-  absl::string_view reducer = "add";
-  if (name == "TensorScatterMax") reducer = "max";
-  if (name == "TensorScatterMin") reducer = "min";
-  if (name == "TensorScatterUpdate") reducer = "replace";
-  if (name == "TensorScatterSub") updates = op.b().Neg(updates);
-  if (op.attrs().String("bad_indices_policy") == "IGNORE") {
-    return op.Refuse("bad_indices_policy IGNORE");
-  }
-  return ScatterPoints(op, op.Input(0), op.Input(1), updates, reducer);
+  const RowReducer how = RowReducerOf(op.op());
+  const Value updates = how.negates ? op.b().Neg(op.Input(2)) : op.Input(2);
+  TEKTITE_ASSIGN_OR_RETURN(const Value result,
+                           ScatterPoints(op, op.Input(0), op.Input(1), updates, how.reducer));
+  return op.Return(result);
 }
 
 // Rows at given places, later ones over earlier ones: as many rows as the greatest place asks for,

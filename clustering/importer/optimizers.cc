@@ -4,13 +4,18 @@
 // decay) and the gradient, which has the variables' shape.  Each rule is TensorFlow's formula in
 // TensorFlow's order; 16-bit floats are computed in f32 and rounded once for each variable.
 //
-// Limits: gradients of some rows (ResourceSparseApply*) stay TensorFlow's, which changes those rows
-// in place.
+// The same rules serve gradients of some rows (ResourceSparseApply*): there they go over these rows
+// one after the other, so that the second of two equal indices finds what the first has left
+// (row_updates.h).  Such an op has the dense one's inputs, with the indices behind the gradient.
 #include <initializer_list>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/row_updates.h"
 
 namespace tektite::importer {
 namespace {
@@ -139,12 +144,15 @@ Terms CenteredRmsProp(const NodeImport&, const Terms& in) {
   return {in[0] - mom, mg, ms, mom};
 }
 
+constexpr absl::string_view kSparse = "ResourceSparseApply";
+
 // H. B. McMahan et al., "Ad click prediction: a view from the trenches" (2013).  The power is
-// nearly always a constant -1/2, which is a root: input `power`.
+// nearly always a constant -1/2, which is a root: input `power` of the dense op.
 Terms FtrlStep(const NodeImport& op, const Terms& in, const Term& shrunk_grad, int power) {
   const Term &grad = in[3], &lr = in[4], &l1 = in[5], &l2 = in[6];
   const Term accum = in[1] + Square(grad);
-  const std::optional<Literal>& known = op.InputInfo(power).literal;
+  const std::optional<Literal>& known =
+      op.InputInfo(power + absl::StartsWith(op.op(), kSparse)).literal;
   const bool is_root = known && known->num_elements() == 1 && known->AsDouble(0) == -0.5;
   const auto root = [&](const Term& x) {
     if (is_root) return Sqrt(x);
@@ -220,6 +228,8 @@ const absl::flat_hash_map<absl::string_view, Rule>& Rules() {
   return rules;
 }
 
+DType WideOf(DType dtype) { return ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype; }
+
 }  // namespace
 
 absl::Status ImportOptimizer(NodeImport& op) {
@@ -232,7 +242,7 @@ absl::Status ImportOptimizer(NodeImport& op) {
   const Shape shape = variable.shape();
   const DType dtype = shape.dtype();
   if (!ir::IsFloat(dtype)) return op.Refuse(ir::DTypeName(dtype));
-  const DType wide = ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
+  const DType wide = WideOf(dtype);
   Terms in;
   for (int i = 0; i < op.num_inputs(); ++i) {
     Value v;
@@ -254,6 +264,46 @@ absl::Status ImportOptimizer(NodeImport& op) {
     Value content = b.Convert(updated[i].value(), dtype);
     if (!b.status().ok()) return op.Refuse(b.status().message());
     TEKTITE_RETURN_IF_ERROR(op.SetVariable(static_cast<int>(i), content));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ImportSparseOptimizer(NodeImport& op) {
+  const auto found =
+      Rules().find(absl::StrCat("ResourceApply", absl::StripPrefix(op.op(), kSparse)));
+  if (found == Rules().end()) return op.Refuse("no such rule");
+  const Rule& rule = found->second;
+  const int indices = rule.gradient + 1;
+  if (op.num_inputs() <= indices) return op.Refuse("too few inputs");
+  std::vector<Value> variables, others;
+  for (int i = 0; i < op.num_inputs(); ++i) {
+    if (i == indices) continue;
+    Value v;
+    if (i < rule.variables) {
+      TEKTITE_ASSIGN_OR_RETURN(v, op.Variable(i));
+    } else {
+      v = op.Input(i);
+      if (!v) return op.Refuse(op.b().status().message());
+    }
+    // Otherwise the host has an error to raise.
+    if (i >= rule.variables && (v.shape().rank() == 0) == (i == rule.gradient)) {
+      return op.Refuse("input ", i, " is ", v.shape().ToString());
+    }
+    (i < rule.variables ? variables : others).push_back(v);
+  }
+  const DType dtype = variables[0].dtype();
+  if (!ir::IsFloat(dtype)) return op.Refuse(ir::DTypeName(dtype));
+  const RowRule step = [&](FuncBuilder& b, const std::vector<Value>& elements) {
+    Terms in;
+    for (const Value v : elements) in.push_back(Term(&b, b.Convert(v, WideOf(dtype))));
+    std::vector<Value> updated;
+    for (const Term& term : rule.step(op, in)) updated.push_back(b.Convert(term.value(), dtype));
+    return updated;
+  };
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<Value> updated,
+                           UpdateRows(op, variables, indices, rule.gradient, others, step));
+  for (size_t i = 0; i < updated.size(); ++i) {
+    TEKTITE_RETURN_IF_ERROR(op.SetVariable(static_cast<int>(i), updated[i]));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "clustering/graph_def/tensor.h"
 
 namespace tektite::importer {
@@ -55,6 +56,56 @@ bool CountsBoxes(const NodeDef& node, int output) {
          output < (node.op == "NonMaxSuppressionV5" ? 2 : 1);
 }
 
+bool ReducesSegments(const NodeDef& node) {
+  return absl::StartsWith(node.op, "UnsortedSegment") && !absl::EndsWith(node.op, "V2");
+}
+
+// x[0]
+bool TakesFirst(const GraphIndex& index, int node) {
+  const auto inputs = index.inputs(node);
+  return index.node(node).op == "StridedSlice" && inputs.size() > 1 &&
+         IsZero(index.node(inputs[1].node)) &&
+         index.node(node).attrs.Int("shrink_axis_mask", 0) == 1;
+}
+
+// Every reader of the node's results satisfies the predicate.
+template <typename Predicate>
+bool AllReaders(const GraphIndex& index, int node, Predicate&& predicate) {
+  const auto uses = index.uses(node);
+  return std::all_of(uses.begin(), uses.end(), [&](const GraphIndex::Use& use) {
+    return use.output == graph_def::NodeInput::kControl || predicate(use);
+  });
+}
+
+// shape(x) of which nothing but the first element is read, as a number of segments: where the rows
+// of a gradient are added up that are for one row of a variable.
+bool CountsSegments(const GraphIndex& index, int node) {
+  const auto is_count = [&](const GraphIndex::Use& use) {
+    return use.input == 2 && ReducesSegments(index.node(use.node));
+  };
+  return index.node(node).op == "Shape" && AllReaders(index, node, [&](const GraphIndex::Use& use) {
+           return use.input == 0 && TakesFirst(index, use.node) &&
+                  AllReaders(index, use.node, is_count);
+         });
+}
+
+// Whether data input `input` comes from CountsSegments, or is what such a count is taken from.
+bool TakesSegmentCount(const GraphIndex& index, int node, int input) {
+  const NodeDef& def = index.node(node);
+  if (def.op == "Shape") return CountsSegments(index, node);
+  const int from = index.inputs(node)[input].node;
+  if (def.op == "StridedSlice") return input == 0 && CountsSegments(index, from);
+  return input == 2 && ReducesSegments(def) && TakesFirst(index, from) &&
+         CountsSegments(index, index.inputs(from)[0].node);
+}
+
+// Indices, and one row for each.
+bool TakesRowsOfVariable(const GraphIndex& index, int node) {
+  const std::string& op = index.node(node).op;
+  return index.facts(node).Is(OpFacts::kWritesRows) && op != "ResourceStridedSliceAssign" &&
+         !absl::StartsWith(op, "ResourceScatterNd");
+}
+
 }  // namespace
 
 bool MakesRowCount(const GraphIndex& index, int node, int output) {
@@ -75,7 +126,8 @@ bool CountsFirstDimension(const GraphIndex& index, int node) {
 
 bool TakesRowCount(const GraphIndex& index, int node, int input) {
   const OpFacts& facts = index.facts(node);
-  if (facts.Is(OpFacts::kKeepsRows)) return true;
+  if (facts.Is(OpFacts::kKeepsRows) || TakesRowsOfVariable(index, node)) return true;
+  if (TakesSegmentCount(index, node, input)) return true;
   if (facts.Is(OpFacts::kSqueezesRows)) return KeepsFirst(index.node(node));
   return facts.Is(OpFacts::kGathersRows) && input == 1 && GathersRows(index, node);
 }

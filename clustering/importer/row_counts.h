@@ -7,6 +7,10 @@
 // count beside it (TensorInfo::rows).  Whoever leaves rows where they are can be imported with
 // that, and has a result of the same kind.  All others have to be in another cluster, where the
 // size is an argument's.
+//
+// A gradient of some rows, as optimizers add it up, goes with them: Unique makes the rows, Shape
+// and StridedSlice tell how many segments UnsortedSegmentSum has, and its sums and the unique
+// indices go to an update of these rows of a variable.
 #ifndef TEKTITE_CLUSTERING_IMPORTER_ROW_COUNTS_H_
 #define TEKTITE_CLUSTERING_IMPORTER_ROW_COUNTS_H_
 
@@ -20,8 +24,8 @@ inline constexpr int kMostPartitions = 8;
 // Whatever the node's inputs are, as long as they are not constants.
 bool MakesRowCount(const graph_def::GraphIndex& index, int node, int output);
 
-// When data input `input` is such a tensor: the node can be imported, and its results are such
-// tensors, too.
+// When data input `input` is such a tensor, or the count of one: the node can be imported, and its
+// results are such tensors, or that count, too.
 bool TakesRowCount(const graph_def::GraphIndex& index, int node, int input);
 
 // Whether those rows lie along the result's first dimension, as they must.

@@ -131,7 +131,14 @@ absl::Status ImportSparseToDense(NodeImport& op) {
 // min is the last finite number.
 absl::Status ImportUnsortedSegment(NodeImport& op) {
   FuncBuilder& b = op.b();
-  TEKTITE_ASSIGN_OR_RETURN(Dims segments, op.RequireContents(2));
+  // As many as a tensor has rows that count: there is room for all of its rows.
+  const std::optional<Measured> measured = op.InputInfo(2).measured;
+  Dims segments;
+  if (measured) {
+    segments = measured->dims;
+  } else {
+    TEKTITE_ASSIGN_OR_RETURN(segments, op.RequireContents(2));
+  }
   Value data = op.Input(0), ids = op.Input(1);
   if (!data || !ids) return op.Return(Value());
   int ids_rank = ids.shape().rank();
@@ -140,12 +147,15 @@ absl::Status ImportUnsortedSegment(NodeImport& op) {
   for (int i = ids_rank; i < data.shape().rank(); ++i) dims.push_back(data.shape().dim(i));
   absl::string_view name = op.op();
   if (!absl::ConsumeSuffix(&name, "V2")) {
-    op.Check(b.CompareImplicit(ids, op.DimValue(segments[0], ids.dtype()), "lt"));
+    const Value limit =
+        measured ? b.Convert(measured->rows, ids.dtype()) : op.DimValue(segments[0], ids.dtype());
+    op.Check(b.CompareImplicit(ids, limit, "lt"));
   }
   const absl::string_view reducer = ReducerOf(name);
   Value empty = b.Scalar(data.dtype(), reducer == "mul" ? 1 : 0);
   if (reducer == "max" || reducer == "min") empty = LastFinite(b, data.dtype(), reducer == "max");
-  return op.Return(ScatterRows(b, b.BroadcastTo(empty, dims), ids, data, 1, ids_rank, reducer));
+  const Value sums = ScatterRows(b, b.BroadcastTo(empty, dims), ids, data, 1, ids_rank, reducer);
+  return op.ReturnRows(sums, measured ? measured->rows : Value());
 }
 
 // How often each number below `size` occurs, in each row of a matrix (Bincount: in all of them), or

@@ -59,6 +59,16 @@ absl::Status ImportShape(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(DType dtype, op.Type("out_type", DType::kS32));
   if (name == "Rank") return op.ReturnContents(DType::kS32, {}, {Dim(op.InputRank(0))});
   if (name == "Size") return op.ReturnContents(dtype, {}, {op.InputShape(0).NumElements()});
+  if (const Value rows = name == "Shape" ? op.Rows(0) : Value()) {
+    FuncBuilder& b = op.b();
+    std::vector<Value> sizes = {b.Reshape(b.Convert(rows, dtype), {Dim(1)})};
+    for (int i = 1; i < op.InputRank(0); ++i) {
+      sizes.push_back(b.Reshape(op.DimValue(op.InputDims(0)[i], dtype), {Dim(1)}));
+    }
+    TEKTITE_RETURN_IF_ERROR(op.Return(b.Concatenate(sizes, 0)));
+    op.results().back().measured = Measured{op.InputDims(0), rows};
+    return absl::OkStatus();
+  }
   for (int i = 0; i < op.num_inputs(); ++i) {  // ShapeN has several
     TEKTITE_RETURN_IF_ERROR(op.ReturnContents(dtype, {Dim(op.InputRank(i))}, op.InputDims(i)));
   }

@@ -1,11 +1,14 @@
 // Taking tensors apart: slices, splits, and the gradient of a slice.
 #include <algorithm>
+#include <optional>
 
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/strided_slice.h"
 
 namespace tektite::importer {
 namespace {
+
+using ir::Attr;
 
 // Each is a value of the graph.
 constexpr int64_t kMostParts = 1 << 20;
@@ -83,7 +86,12 @@ absl::Status ImportStridedSlice(NodeImport& op) {
   x = TakeSlice(b, x, spec);
   std::vector<int64_t> backward = BackwardDimensions(spec);
   if (!backward.empty()) x = b.Reverse(x, backward);
-  return op.Return(b.Reshape(x, spec.result_dims));
+  TEKTITE_RETURN_IF_ERROR(op.Return(b.Reshape(x, spec.result_dims)));
+  const std::optional<Measured>& measured = op.InputInfo(0).measured;
+  if (measured && spec.result_dims.empty() && spec.begins[0] == Dim(0)) {
+    op.results().back().measured = Measured{{measured->dims[0]}, measured->rows};
+  }
+  return absl::OkStatus();
 }
 
 namespace {
@@ -112,6 +120,56 @@ absl::StatusOr<Value> Placed(NodeImport& op, const StridedSliceSpec& spec, const
   return b.Pad(part, otherwise, low, high, interior);
 }
 
+// The value that is put in the place of a slice, in the slice's sizes; a scalar is put everywhere.
+absl::StatusOr<Value> AsSlice(NodeImport& op, const StridedSliceSpec& spec, Value value) {
+  FuncBuilder& b = op.b();
+  if (value.shape().rank() == 0) return b.BroadcastTo(value, spec.sizes);
+  const Dims& given = value.shape().dims();
+  if (given.size() != spec.result_dims.size()) return op.Refuse("a value of another rank");
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!b.AssumeEqual(given[i], spec.result_dims[i])) return op.Refuse("a value of other sizes");
+  }
+  return b.Reshape(value, spec.sizes);
+}
+
+// x with `part` in the place of a slice, by a scatter, so that a variable's other elements are left
+// alone.  Dimension 0 and those with a stride go place by place, others are windows that begin
+// where the slice does.
+Value WithSlice(NodeImport& op, Value x, const StridedSliceSpec& spec, Value part) {
+  FuncBuilder& b = op.b();
+  const int rank = x.shape().rank();
+  std::vector<int64_t> indexed, single, windows;
+  Dims places;
+  for (int d = 0; d < rank; ++d) {
+    const bool is_whole =
+        spec.begins[d] == Dim(0) && spec.sizes[d] == x.shape().dim(d) && spec.strides[d] == 1;
+    if (!is_whole) indexed.push_back(d);
+    const bool is_single = !is_whole && (d == 0 || spec.strides[d] != 1);
+    (is_single ? single : windows).push_back(d);
+    if (is_single) places.push_back(spec.sizes[d]);
+  }
+  if (indexed.empty()) return part;
+  Dims coordinate_dims = places;
+  coordinate_dims.push_back(Dim(1));
+  std::vector<Value> coordinates;
+  for (const int64_t d : indexed) {
+    Value at = b.BroadcastTo(op.DimValue(spec.begins[d], DType::kS64), places);
+    const auto place = std::find(single.begin(), single.end(), d);
+    if (place != single.end()) {
+      const Value count = b.Iota(DType::kS64, places, static_cast<int>(place - single.begin()));
+      at = b.Add(at, b.Mul(count, b.FullLike(count, static_cast<double>(spec.strides[d]))));
+    }
+    coordinates.push_back(b.Reshape(at, coordinate_dims));
+  }
+  const int last = static_cast<int>(places.size());
+  return b.AddOne(Op::kScatter, {x, b.Concatenate(coordinates, last), part},
+                  {{Attr::offset_dims, windows},
+                   {Attr::collapsed_slice_dims, single},
+                   {Attr::scatter_dims_to_operand_dims, indexed},
+                   {Attr::index_vector_dim, static_cast<int64_t>(last)},
+                   {Attr::reducer, std::string("replace")}});
+}
+
 }  // namespace
 
 // The gradient lies where the slice was taken from, zeros elsewhere.
@@ -133,21 +191,22 @@ absl::Status ImportTensorStridedSliceUpdate(NodeImport& op) {
   const Value x = op.Input(0);
   Value part = op.Input(4);
   if (!x || !part) return op.Return(Value());
-  if (part.shape().rank() == 0) {
-    part = b.BroadcastTo(part, spec.sizes);
-  } else {
-    const Dims& given = part.shape().dims();
-    if (given.size() != spec.result_dims.size()) return op.Refuse("a value of another rank");
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (!b.AssumeEqual(given[i], spec.result_dims[i])) return op.Refuse("a value of other sizes");
-    }
-    part = b.Reshape(part, spec.sizes);
-  }
+  TEKTITE_ASSIGN_OR_RETURN(part, AsSlice(op, spec, part));
   TEKTITE_ASSIGN_OR_RETURN(const Value there, Placed(op, spec, dims, part, b.Scalar(x.dtype(), 0)));
   const Value all = b.Full(DType::kBool, 1, spec.sizes);
   TEKTITE_ASSIGN_OR_RETURN(const Value mask,
                            Placed(op, spec, dims, all, b.Scalar(DType::kBool, 0)));
   return op.Return(b.Select(mask, there, x));
+}
+
+absl::Status ImportStridedSliceAssign(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const Value content, op.Variable(0));
+  const Dims dims = content.shape().dims();
+  TEKTITE_ASSIGN_OR_RETURN(const StridedSliceSpec spec, ResolveStridedSlice(op, dims, 1));
+  Value part = op.Input(4);
+  if (!part || part.dtype() != content.dtype()) return op.Refuse("the value");
+  TEKTITE_ASSIGN_OR_RETURN(part, AsSlice(op, spec, part));
+  return op.SetVariable(0, WithSlice(op, content, spec, part));
 }
 
 absl::Status ImportSlice(NodeImport& op) {

@@ -65,7 +65,7 @@ absl::Status ImportNonMaxSuppression(NodeImport& op) {
 
   const int kept = op.num_inputs() > 5 ? 2 : 1;
   for (int i = 0; i < kept; ++i) {
-    TEKTITE_RETURN_IF_ERROR(padded ? op.Return(WithZerosBehind(b, r[i], r[2]))
+    TEKTITE_RETURN_IF_ERROR(padded ? op.Return(WithNumberBehind(b, r[i], r[2], 0))
                                    : op.ReturnRows(r[i], r[2]));
   }
   const bool tells_count = op.op() == "NonMaxSuppressionV4" || op.op() == "NonMaxSuppressionV5";

@@ -63,18 +63,25 @@ struct TensorList {
   std::optional<size_t> uniform_of;
 };
 
+// A tensor of which only some rows count, as its room for rows is known but not their number.
+struct Measured {
+  Dims dims;   // of the room
+  Value rows;  // s64
+};
+
 struct TensorInfo {
   Shape shape;
-  Value value;                      // null: to be made from contents or literal when needed
-  std::optional<Dims> contents;     // the elements, row-major, of a small integer tensor
-  std::optional<Literal> literal;   // the elements of a constant
-  std::optional<ValueRange> range;  // of an integer scalar
-  bool is_resource = false;         // a variable's handle: `value` is the variable's content
-  std::optional<TensorList> list;   // a list's handle
-  bool is_complex = false;          // `shape` and `value` are of the real part
-  Value imaginary;                  // the imaginary part, with is_complex
-  Value rows;                       // how many of the rows count, s64; null: all (row_counts.h)
-  std::string unusable;             // why there can be no value (a string constant); else empty
+  Value value;                       // null: to be made from contents or literal when needed
+  std::optional<Dims> contents;      // the elements, row-major, of a small integer tensor
+  std::optional<Literal> literal;    // the elements of a constant
+  std::optional<ValueRange> range;   // of an integer scalar
+  bool is_resource = false;          // a variable's handle: `value` is the variable's content
+  std::optional<TensorList> list;    // a list's handle
+  bool is_complex = false;           // `shape` and `value` are of the real part
+  Value imaginary;                   // the imaginary part, with is_complex
+  Value rows;                        // how many of the rows count, s64; null: all (row_counts.h)
+  std::optional<Measured> measured;  // of such a tensor's sizes, or the first of them alone
+  std::string unusable;              // why there can be no value (a string constant); else empty
 };
 
 TensorInfo InfoOfList(TensorList list);

@@ -88,7 +88,8 @@ std::string ReadWriteRead(absl::string_view writer) {
 
 TEST(MarkClusters, KeepsReadsAndWritesOfVariablesInOrder) {
   EXPECT_EQ(Clusters(ReadWriteRead("AssignVariableOp")), "r1 a a2 write r2 b c");
-  EXPECT_EQ(Clusters(ReadWriteRead("ResourceScatterUpdate")), "r1 a a2 | r2 b c");
+  EXPECT_EQ(Clusters(ReadWriteRead("ResourceScatterUpdate")), "r1 a a2 write r2 b c");
+  EXPECT_EQ(Clusters(ReadWriteRead("ResourceCountUpTo")), "r1 a a2 | r2 b c");
 }
 
 TEST(MarkClusters, AssigningIsNoWorkOfItsOwn) {
@@ -107,10 +108,21 @@ TEST(MarkClusters, LeavesOutAssignmentsThatTheHostWouldHaveToMake) {
   EXPECT_EQ(Clusters(graph(same_shape)), "a b write");
   EXPECT_EQ(Clusters(graph("")), "a b");
   EXPECT_EQ(WhyNot(graph(""), "write"), "DATA_DEPENDENT_SHAPE");
-  const std::string sparse =
-      graph(same_shape) + Node("rows", "ResourceScatterAdd", {"v", "x", "x", "^write"});
-  EXPECT_EQ(Clusters(sparse), "a b");
-  EXPECT_EQ(WhyNot(sparse, "write"), "HOST_IS_FASTER");
+  EXPECT_EQ(
+      Clusters(graph(same_shape) + Node("rows", "ResourceScatterAdd", {"v", "x", "x", "^write"})),
+      "a b write rows");
+  // On a card it makes both.
+  const std::string card = "/job:localhost/replica:0/task:0/device:GPU:0";
+  const std::string there = " device: '" + card + "' ";
+  const std::string rows = Variable("v") + Input("x") + Node("a", "Exp", {"x"}, there) +
+                           Node("b", "Neg", {"a"}, there) +
+                           Node("write", "AssignVariableOp", {"v", "b"}, same_shape + there) +
+                           Node("rows", "ResourceScatterAdd", {"v", "x", "x", "^write"}, there);
+  MarkOptions options = Rules();
+  options.card_devices = {card};
+  EXPECT_EQ(Clusters(rows, options), "a b");
+  EXPECT_EQ(WhyNot(rows, "write", options), "HOST_IS_FASTER");
+  EXPECT_EQ(WhyNot(rows, "rows", options), "HOST_IS_FASTER");
 }
 
 TEST(MarkClusters, ReadsJoinWhereNothingIsWritten) {
@@ -126,7 +138,7 @@ TEST(MarkClusters, WriteAfterReadStaysAfter) {
   };
   EXPECT_EQ(Clusters(graph("AssignAddVariableOp")), "r a b write");
   // The write waits for the read, so it waits for the whole cluster.
-  EXPECT_EQ(Clusters(graph("ResourceScatterAdd")), "r a b");
+  EXPECT_EQ(Clusters(graph("ResourceCountUpTo")), "r a b");
 }
 
 std::string OnDevice(absl::string_view device) {
@@ -283,6 +295,26 @@ TEST(MarkClusters, EndsWithOpsWhoseValuesDecideHowManyRowsThereAre) {
             "a rows s | axis g c");
   EXPECT_EQ(Clusters(begin + Node("s", "Squeeze", {"rows"}) + Node("c", "Neg", {"s"})),
             "a rows | s c");
+}
+
+// An optimizer adds up the rows of a gradient that are for one row of the variable.
+TEST(MarkClusters, GoesOnBehindUniqueIndicesOfAGradient) {
+  const std::string handle = Node("v", "VarHandleOp", {}, Attr("dtype", "type: DT_FLOAT"));
+  const std::string begin = handle + Input("x") + Input("i") + Ints("zero", {0}) +
+                            Ints("one", {1}) + Node("a", "Exp", {"x"}) +
+                            Node("u", "Unique", {"i"}) + Node("n", "Shape", {"u"});
+  const auto first = [](int mask) {
+    return Node("s", "StridedSlice", {"n", "zero", "one", "one"},
+                Attr("shrink_axis_mask", absl::StrCat("i: ", mask)));
+  };
+  const std::string sum = Node("sum", "UnsortedSegmentSum", {"a", "u:1", "s"});
+  const std::string update = Node("w", "ResourceScatterAdd", {"v", "u", "sum"});
+  EXPECT_EQ(Clusters(begin + first(1) + sum + update), "zero one a u n s sum w");
+  // The number of rows is wanted for something else, too; nobody stays with the indices.
+  EXPECT_EQ(Clusters(begin + first(1) + sum + update + Node("z", "Neg", {"s"})),
+            "zero one a n s sum w z");
+  // That is not the number of rows.
+  EXPECT_EQ(Clusters(begin + first(0) + sum + update), "zero one a n s sum w");
 }
 
 // Stitching together sizes is arithmetic; a stitch at known places has a known size.

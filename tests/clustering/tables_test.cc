@@ -92,7 +92,16 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
       "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
       "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
       "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
-      "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngReadAndSkip RngSkip "
+      "ResourceApplyProximalGradientDescent ResourceApplyRMSProp ResourceScatterAdd "
+      "ResourceScatterDiv ResourceScatterMax ResourceScatterMin ResourceScatterMul "
+      "ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub "
+      "ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate "
+      "ResourceSparseApplyAdadelta ResourceSparseApplyAdagrad ResourceSparseApplyAdagradDA "
+      "ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp "
+      "ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum "
+      "ResourceSparseApplyMomentum ResourceSparseApplyProximalAdagrad "
+      "ResourceSparseApplyProximalGradientDescent ResourceSparseApplyRMSProp "
+      "ResourceStridedSliceAssign RngReadAndSkip RngSkip "
       "StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt "
       "StatefulUniformInt");
   EXPECT_EQ(OpsThat(OpFacts::kNoResults),
@@ -102,7 +111,16 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2 "
             "ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
             "ResourceApplyPowerSign ResourceApplyProximalAdagrad "
-            "ResourceApplyProximalGradientDescent ResourceApplyRMSProp RngSkip");
+            "ResourceApplyProximalGradientDescent ResourceApplyRMSProp ResourceScatterAdd "
+            "ResourceScatterDiv ResourceScatterMax ResourceScatterMin ResourceScatterMul "
+            "ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub "
+            "ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate "
+            "ResourceSparseApplyAdadelta ResourceSparseApplyAdagrad ResourceSparseApplyAdagradDA "
+            "ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp "
+            "ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum "
+            "ResourceSparseApplyMomentum ResourceSparseApplyProximalAdagrad "
+            "ResourceSparseApplyProximalGradientDescent ResourceSparseApplyRMSProp "
+            "ResourceStridedSliceAssign RngSkip");
   EXPECT_EQ(OpsThat(OpFacts::kChecks),
             "Assert Case CheckNumerics CheckNumericsV2 If StatefulPartitionedCall While XlaWhile");
   EXPECT_EQ(OpsThat(OpFacts::kNotDouble),
@@ -233,19 +251,20 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
        {"StringSplit", "RaggedGather", "RaggedRange", "NonMaxSuppressionWithOverlaps"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kUnboundedRows) << op;
   }
-  for (const char* op :
-       {"ResourceScatterAdd", "ResourceScatterNdUpdate", "ResourceSparseApplyAdagradV2"}) {
-    EXPECT_EQ(FactsOf(op).kind, Kind::kSparseUpdate) << op;
-    EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
-  }
-  for (const char* op :
-       {"ResourceApplyAdamWithAmsgrad", "ResourceCountUpTo", "ResourceStridedSliceAssign"}) {
+  for (const char* op : {"ResourceApplyAdamWithAmsgrad", "ResourceCountUpTo"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kUpdatesVariable)) << op;
   }
-  for (const char* op : {"ResourceApplyAdam", "RngReadAndSkip", "AssignVariableOp"}) {
+  for (const char* op :
+       {"ResourceScatterNdUpdate", "ResourceSparseApplyAdagradV2", "ResourceStridedSliceAssign"}) {
     EXPECT_TRUE(FactsOf(op).IsCompiled()) << op;
     EXPECT_TRUE(FactsOf(op).Is(OpFacts::kWritesVariable)) << op;
+    EXPECT_TRUE(FactsOf(op).Is(OpFacts::kWritesRows)) << op;
+  }
+  for (const char* op : {"AssignVariableOp", "ResourceApplyAdam", "RngReadAndSkip"}) {
+    EXPECT_TRUE(FactsOf(op).IsCompiled()) << op;
+    EXPECT_TRUE(FactsOf(op).Is(OpFacts::kWritesVariable)) << op;
+    EXPECT_FALSE(FactsOf(op).Is(OpFacts::kWritesRows)) << op;
   }
   for (const char* op : {"VarHandleOp", "AssignAdd", "VarIsInitializedOp"}) {
     EXPECT_EQ(FactsOf(op).kind, Kind::kOther) << op;

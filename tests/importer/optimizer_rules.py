@@ -26,4 +26,7 @@ RULES: dict[str, tuple[str, str, dict[str, float]]] = {
 ATTRIBUTES = {"Adam": "use_nesterov", "Momentum": "use_nesterov", "KerasMomentum": "use_nesterov",
               "Adagrad": "update_slots", "AdagradV2": "update_slots", "Ftrl": "multiply_linear_by_lr",
               "FtrlV2": "multiply_linear_by_lr"}
+# Those that TensorFlow also applies to the rows that a gradient has (ResourceSparseApply*).
+SPARSE_RULES = ("Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum",
+                "Momentum", "ProximalAdagrad", "ProximalGradientDescent", "RMSProp")
 WITHOUT_HALF = ("AdagradDA", "ProximalAdagrad", "ProximalGradientDescent")

@@ -21,6 +21,7 @@ import import_cases_movement
 import import_cases_optimizers
 import import_cases_quantization
 import import_cases_random
+import import_cases_row_updates
 import import_cases_segments
 import import_cases_selections
 import import_cases_windows
@@ -39,6 +40,7 @@ CASES = (
     + import_cases_optimizers.CASES
     + import_cases_quantization.CASES
     + import_cases_random.CASES
+    + import_cases_row_updates.CASES
     + import_cases_segments.CASES
     + import_cases_selections.CASES
     + import_cases_windows.CASES

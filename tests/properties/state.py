@@ -6,9 +6,10 @@ from typing import Any, Callable
 
 import numpy as np
 import tensorflow as tf
-from optimizer_rules import ATTRIBUTES, RULES, WITHOUT_HALF
+from optimizer_rules import ATTRIBUTES, RULES, SPARSE_RULES, WITHOUT_HALF
 
-from tests.properties.draw import FLOATS, INDICES, UNSIGNED, WIDE, Case, Draw, raw, rows
+from tests.properties.draw import FLOATS, INDICES, INTS, SIGNED, UNSIGNED, WIDE, Case, Draw, raw, rows
+from tests.properties.indexing import points
 
 
 class Held:
@@ -73,11 +74,64 @@ def variable_gather(d: Draw) -> Case:
     return state_case(lambda x, i: raw(d.op, variables.assign([x])[0].handle, i, dtype=tf.as_dtype(dtype)), inputs)
 
 
-@rows(" ".join(f"ResourceApply{rule}" for rule in RULES))
+SCATTERS = " ".join(f"ResourceScatter{how}" for how in ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update"))
+POINT_SCATTERS = " ".join(f"ResourceScatterNd{how}" for how in ("Add", "Sub", "Min", "Max", "Update"))
+
+
+@rows(f"{SCATTERS} {POINT_SCATTERS}")
+def variable_scatter(d: Draw) -> Case:
+    by_points = "Nd" in d.op
+    dtype = d.pick(*FLOATS[:2], d.float(), *SIGNED[:2])
+    rank, index_rank, unique = d.rank(1, 4), d.between(1, 2), by_points and d.op.endswith("Update")
+    depth, scalar = d.between(1, rank) if by_points else 1, not by_points and d.chance(0.2)
+    variables = Held((dtype, rank))
+
+    def inputs() -> list[np.ndarray]:
+        shape, count = d.shape(rank, 1), [d.size(0, 9) for _ in range(index_rank)]
+        at = points(d, shape, count, depth)
+        if unique:  # of two updates either may be the last
+            n = min(int(np.prod(count)), int(np.prod(shape[:depth])))
+            count = [1] * (index_rank - 1) + [n]
+            flat = d.numbers.permutation(int(np.prod(shape[:depth])))[:n]
+            at = np.stack(np.unravel_index(flat, shape[:depth]), -1).reshape(*count, depth).astype(d.index_type)
+        updates = d.values(dtype, [] if scalar else [*count, *shape[depth:]], tame=True)
+        old = d.values(dtype, shape, tame=True)
+        if d.op.endswith("Div") and dtype in INTS:  # TensorFlow's kernel ends the process where the quotient has no room
+            old = np.maximum(old, -np.iinfo(dtype).max)
+        return [old, at if by_points else at[..., 0], updates]
+
+    def function(old: tf.Tensor, at: tf.Tensor, updates: tf.Tensor) -> list[tf.Tensor]:
+        v, = variables.assign([old])
+        raw(d.op, v.handle, at, updates)
+        return [v.read_value()]
+
+    exact = dtype in INTS or d.op.endswith(("Max", "Min", "Update"))
+    return state_case(function, inputs, exact=exact, slack=16 if dtype in FLOATS[2:] else 4)
+
+
+@rows("ResourceStridedSliceAssign")
+def variable_slice(d: Draw) -> Case:
+    dtype, rank = d.pick(*WIDE, *INDICES), d.rank(1, 4)
+    shape = d.shape(rank, 1)
+    piece = tuple(slice(d.pick(None, d.between(-n, n)), d.pick(None, d.between(-n, n)), d.pick(None, 1, 2, -1, -3))
+                  if d.chance(0.8) else d.between(-n, n - 1) for n in shape[:d.between(1, rank)])
+    taken = np.zeros(shape)[piece].shape
+    variables = Held((dtype, rank), sizes=shape)
+
+    def function(old: tf.Tensor, value: tf.Tensor) -> list[tf.Tensor]:
+        v, = variables.assign([old])
+        v[piece].assign(value)
+        return [v.read_value()]
+
+    return state_case(function, lambda: [d.values(dtype, shape), d.values(dtype, taken)])
+
+
+@rows(" ".join([*(f"ResourceApply{rule}" for rule in RULES), *(f"ResourceSparseApply{rule}" for rule in SPARSE_RULES)]))
 def optimizer(d: Draw) -> Case:
-    rule = d.op.removeprefix("ResourceApply")
+    is_sparse = "Sparse" in d.op
+    rule = d.op.removeprefix("ResourceSparseApply" if is_sparse else "ResourceApply")
     names, positive, scalars = RULES[rule]
-    dtype, rank = d.of(*WIDE, *(FLOATS[2:3] if rule not in WITHOUT_HALF else ())), d.rank()
+    dtype, rank = d.of(*WIDE, *(FLOATS[2:3] if rule not in WITHOUT_HALF else ())), d.rank(1 if is_sparse else 0)
     names, positive = names.split(), positive.split()
     options = {ATTRIBUTES[rule]: d.chance(0.5)} if rule in ATTRIBUTES else {}
     numbers = {k: dtype.type(v if k in ("epsilon", "lr_power") else v * d.pick(1.0, 1.0, 0.5)) for k, v in scalars.items()}
@@ -86,22 +140,25 @@ def optimizer(d: Draw) -> Case:
     if rule == "AdagradDA":
         numbers["global_step"] = np.int64(d.between(1, 9))
     variables = Held(*[(dtype, rank)] * len(names))
-    last = "delta" if rule.endswith("GradientDescent") else "grad"
+    last = "delta" if rule.endswith("GradientDescent") and not is_sparse else "grad"
 
     def function(gradient: tf.Tensor, *values: tf.Tensor) -> list[tf.Tensor]:
-        held_ = variables.assign(values)
-        getattr(tf.raw_ops, d.op)(**{n: v.handle for n, v in zip(names, held_)}, **numbers, **options, **{last: gradient})
+        held_ = variables.assign(values[:len(names)])
+        places = dict(indices=values[-1]) if is_sparse else {}
+        getattr(tf.raw_ops, d.op)(**{n: v.handle for n, v in zip(names, held_)}, **numbers, **options, **places, **{last: gradient})
         return [v.read_value() for v in held_]
 
     def inputs() -> list[np.ndarray]:
-        shape = d.shape(rank)
+        shape = d.shape(rank, int(is_sparse))
+        at = [d.indices(shape[0], [d.size(0, 9)])] if is_sparse else []
+        gradient = d.values(dtype, [len(at[0]), *shape[1:]] if is_sparse else shape, tame=True)
         if rule == "CenteredRMSProp":  # the root of ms - mg^2
-            return [d.values(dtype, shape, tame=True), *(d.values(dtype, shape, low=low, high=high) for low, high in (
-                (-3, 3), (-0.5, 0.5), (0.5, 3), (-3, 3)))]
-        return [d.values(dtype, shape, tame=True),
-                *(d.values(dtype, shape, low=0.5, high=3) if n in positive else d.values(dtype, shape, tame=True) for n in names)]
+            return [gradient, *(d.values(dtype, shape, low=low, high=high) for low, high in (
+                (-3, 3), (-0.5, 0.5), (0.5, 3), (-3, 3))), *at]
+        return [gradient, *(d.values(dtype, shape, low=0.5, high=3) if n in positive else d.values(dtype, shape, tame=True)
+                            for n in names), *at]
 
-    return state_case(function, inputs, exact=False, slack=16 if dtype == np.float16 else 2)
+    return state_case(function, inputs, exact=False, slack=16 if dtype == np.float16 else 8 if is_sparse else 2)
 
 
 PHILOX = 1
