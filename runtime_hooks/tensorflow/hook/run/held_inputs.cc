@@ -40,14 +40,18 @@ Tensor NoTensor() { return Tensor(tensorflow::DT_INVALID); }
 }  // namespace
 
 InputReader::Call::~Call() {
-  for (tensorflow::mutex* mu : locked_) mu->unlock_shared();
+  for (const Lock& lock : locked_) {
+    lock.is_exclusive ? lock.mu->unlock() : lock.mu->unlock_shared();
+  }
+}
+
+bool InputReader::Call::IsLocked(int index) const {
+  return std::find(unshareable_.begin(), unshareable_.end(), index) != unshareable_.end();
 }
 
 const Tensor* InputReader::Call::Shareable(int index) const {
   if (inputs_[index]->dtype() != tensorflow::DT_RESOURCE) return inputs_[index];
-  if (std::find(unshareable_.begin(), unshareable_.end(), index) != unshareable_.end()) {
-    return nullptr;
-  }
+  if (IsLocked(index)) return nullptr;
   const bool is_owned = !owned_.empty() && owned_[index].dtype() != tensorflow::DT_INVALID;
   return is_owned ? &owned_[index] : &snapshot_->held[index].tensor;
 }
@@ -62,7 +66,9 @@ bool InputReader::Call::IsUnchanged(int index, const Tensor& now) const {
   return IsSameContent(owned_[index], now);
 }
 
-void InputReader::Call::Release(int index) { owned_[index] = NoTensor(); }
+void InputReader::Call::Release(int index) {
+  if (!owned_.empty()) owned_[index] = NoTensor();
+}
 
 InputReader::InputReader(std::vector<DataType> input_types, std::vector<DataType> variable_types,
                          const std::vector<int>& constant_inputs,
@@ -111,12 +117,19 @@ Var* InputReader::FindVariable(OpKernelContext* context, int index, Call* call,
 void InputReader::LockUnshareable(const VariableList& sparse, Call* call) {
   for (const auto& [index, variable] : sparse) {
     call->unshareable_.push_back(index);
-    call->locked_.push_back(variable->mu());
+    call->locked_.push_back({variable->mu(), kinds_[index] == Kind::kUpdated});
   }
-  // TensorFlow locks several variables in this order too; a mutex is never taken twice.
-  std::sort(call->locked_.begin(), call->locked_.end());
-  call->locked_.erase(std::unique(call->locked_.begin(), call->locked_.end()), call->locked_.end());
-  for (tensorflow::mutex* mu : call->locked_) mu->lock_shared();
+  // TensorFlow locks several variables in this order too; a mutex is never taken twice.  One that
+  // is updated is that of no other input.
+  std::sort(call->locked_.begin(), call->locked_.end(),
+            [](const Call::Lock& a, const Call::Lock& b) { return a.mu < b.mu; });
+  const auto end =
+      std::unique(call->locked_.begin(), call->locked_.end(),
+                  [](const Call::Lock& a, const Call::Lock& b) { return a.mu == b.mu; });
+  call->locked_.erase(end, call->locked_.end());
+  for (const Call::Lock& lock : call->locked_) {
+    lock.is_exclusive ? lock.mu->lock() : lock.mu->lock_shared();
+  }
 }
 
 // Of all inputs first, so that cold cache lines are fetched side by side: a lock keeps the
@@ -191,7 +204,9 @@ tektite_fallback InputReader::Read(OpKernelContext* context, Inputs inputs,
     call->args[i].version = 0;
     tensorflow::tf_shared_lock lock(*variable->mu());
     if (variable->copy_on_read_mode.load()) {  // under the lock: the mode is changed under it
-      if (kinds_[i] == Kind::kUpdated) return TEKTITE_FALLBACK_HOST_VARIABLE_SPARSE;
+      if (kinds_[i] == Kind::kUpdated && !spaces_.empty()) {
+        return TEKTITE_FALLBACK_HOST_VARIABLE_SPARSE;
+      }
       sparse.emplace_back(i, variable);
       if (held.version != 0) changed.push_back(i);
       continue;

@@ -20,8 +20,9 @@
 //    and cost nothing.  64 quiet runs forgive the past.
 //  * A variable with copy_on_read_mode is never held: sparse updates write in place under a shared
 //    lock.  It is read under its lock, which the call keeps until it ends.
-//  * A variable that the cluster itself updates is never held, and never in copy_on_read_mode; no
-//    other input is the same variable.
+//  * A variable that the cluster itself updates is never held; no other input is the same variable.
+//    One in copy_on_read_mode is locked for the call alone, since nothing would tell that its
+//    content has changed between its reading and the update.
 //  * The output of a constant node is held for good.
 // Limits: an unheld, unchanged variable costs a tensor copy (a reference) a call; a held one, a
 // lock and three comparisons (some 0.1 us).  A held buffer outlives its variable until the next
@@ -66,7 +67,10 @@ class InputReader {
 
     // For variable_updates.h.  The variable behind an input that the cluster updates, else null.
     tensorflow::Var* UpdatedVariable(int index) const;
-    // Whether such a variable still has the content that was read, `now` being its tensor.
+    // Whether the variable behind an input is locked until the call ends: for reading, or, where
+    // the cluster updates it, for the call alone.
+    bool IsLocked(int index) const;
+    // Whether any other still has the content that was read, `now` being its tensor.
     bool IsUnchanged(int index, const tensorflow::Tensor& now) const;
     // Drops the call's reference to the tensor that was read; the variable keeps it alive.
     void Release(int index);
@@ -82,7 +86,11 @@ class InputReader {
     std::vector<tensorflow::Tensor> owned_;
     absl::InlinedVector<std::pair<int, tensorflow::Var*>, 2> updated_;  // ascending
     std::vector<tensorflow::core::RefCountPtr<tensorflow::Var>> variables_;
-    absl::InlinedVector<tensorflow::mutex*, 2> locked_;  // shared, in the order of their addresses
+    struct Lock {
+      tensorflow::mutex* mu;
+      bool is_exclusive;
+    };
+    absl::InlinedVector<Lock, 2> locked_;  // in the order of their addresses
     absl::InlinedVector<int, 2> unshareable_;
   };
 

@@ -25,7 +25,9 @@ bool IsAligned(const Tensor& tensor) {
 bool VariableUpdates::Lock() {
   std::vector<tensorflow::mutex*> order;
   order.reserve(updates_.size());
-  for (const Update& update : updates_) order.push_back(update.variable->mu());
+  for (const Update& update : updates_) {
+    if (!inputs_.IsLocked(update.input)) order.push_back(update.variable->mu());
+  }
   std::sort(order.begin(), order.end());
   for (tensorflow::mutex* mu : order) {
     // A call that holds locks of other variables already must not wait for these, out of order.
@@ -53,6 +55,7 @@ bool VariableUpdates::Begin(absl::Span<tektite_update> asked) {
   }
   if (!Lock()) return false;
   for (const Update& update : updates_) {
+    if (inputs_.IsLocked(update.input)) continue;
     Var& variable = *update.variable;
     if (variable.copy_on_read_mode.load() || !variable.is_initialized ||
         !inputs_.IsUnchanged(update.input, *variable.tensor())) {

@@ -13,7 +13,8 @@
 // one, so that a holder of the old value (held_inputs.h of another cluster, a user's tensor) keeps
 // it.
 //
-// Limits: variables in copy_on_read_mode are not written.
+// A variable in copy_on_read_mode has been locked since it was read (held_inputs.h), and nothing
+// else refers to its buffer.  It stays locked until the call ends.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_VARIABLE_UPDATES_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_VARIABLE_UPDATES_H_
 
