@@ -1,11 +1,12 @@
 // Convolutions leave padding out: an infinite weight, or NaN, that meets only padding is in no sum.
 //
 // On CPUs padding is zeros, and so it is where legalize copies an image with its padding
-// (docs/numbers.md).
+// (docs/numbers.md): for gradients of filters, as in TensorFlow.
 #include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "jit/reference/interpreter.h"
 #include "tests/conformance/harness.h"
 
 namespace tektite::testing {
@@ -101,6 +102,43 @@ CONFORMANCE_TEST(GradientsOfInputsBesideInfiniteWeights) {
       options.low = options.high = {2, 2};
       b.Return({b.Convolution(dy, b.Reverse(w, {0, 1}), options)});
       Check(*b.graph(), InputsOf(b, 1, 3 * 3 * 8 * 16 - 1), ToleranceOf(dtype));
+    }
+  }
+}
+
+// The gradient of a filter at every place of 3 x 3 taps, with the padding in the convolution or in
+// a copy of the image.
+Value GradientOfFilter(FuncBuilder& b, DType dtype, bool copies) {
+  Value x = b.Parameter(Of(dtype, {2, 5, 6, 8})), dy = b.Parameter(Of(dtype, {2, 5, 6, 16}));
+  FuncBuilder::ConvOptions options;
+  options.input_layout = "f01b";
+  options.kernel_layout = "i01o";
+  options.output_layout = "01bf";
+  if (copies) {
+    x = b.Pad(x, b.Scalar(dtype, 0), {0, 1, 1, 0}, {0, 1, 1, 0});
+  } else {
+    options.low = options.high = {1, 1};
+  }
+  return b.Convolution(x, dy, options);
+}
+
+// TensorFlow multiplies the zeros of padding here: an infinite gradient of the first pixel makes
+// NaN of all taps that meet padding there.
+CONFORMANCE_TEST(GradientsOfFiltersBesideInfiniteGradients) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64}) {
+    SCOPED_TRACE(ir::DTypeName(dtype));
+    FuncBuilder padded, copied;
+    padded.Return({GradientOfFilter(padded, dtype, false)});
+    copied.Return({GradientOfFilter(copied, dtype, true)});
+    ASSERT_TRUE(padded.status().ok() && copied.status().ok());
+    for (const double value : {Limits::infinity(), Limits::quiet_NaN()}) {
+      std::vector<Literal> inputs = PlainInputs(*padded.graph(), 3);
+      SetElement(&inputs[1], 1, value);
+      const auto want = reference::Evaluate(*copied.graph(), inputs);
+      ASSERT_TRUE(want.ok()) << want.status();
+      const auto got = CompileAndRun(*padded.graph(), inputs);
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_EQ(Difference((*got)[0], (*want)[0], ToleranceOf(dtype)), "") << value;
     }
   }
 }
