@@ -77,10 +77,22 @@ void Builder::CopyTensor(Value to, Value to_index, int map, absl::Span<const Val
 
 std::vector<Value> Builder::BeginProduct(Value shared, DType dtype, const SharedMatrix& a,
                                          const SharedMatrix& b, absl::Span<const Value> sums) {
+  return BeginProductOf({a.index}, a.transposed ? kATransposed : 0, shared, dtype, b, sums);
+}
+
+std::vector<Value> Builder::BeginProduct(absl::Span<const Value> a, Value shared,
+                                         const SharedMatrix& b, absl::Span<const Value> sums) {
+  return BeginProductOf(a, kAInRegisters, shared, a[0].dtype(), b, sums);
+}
+
+std::vector<Value> Builder::BeginProductOf(absl::Span<const Value> a, int64_t flags, Value shared,
+                                           DType dtype, const SharedMatrix& b,
+                                           absl::Span<const Value> sums) {
   Instr* instr = kernel_->body().arena->New(Code::kBeginProduct);
-  instr->operands = {shared, a.index, b.index};
+  instr->operands = {shared, b.index};
+  instr->operands.insert(instr->operands.end(), a.begin(), a.end());
   instr->access = dtype;
-  instr->immediate = (a.transposed ? 1 : 0) + (b.transposed ? 2 : 0);
+  instr->immediate = flags + (b.transposed ? kBTransposed : 0);
   std::vector<Value> results = PassOn(sums, instr);
   Emit(instr);
   return results;

@@ -293,6 +293,9 @@ class Builder {
   };
   std::vector<Value> BeginProduct(Value shared, DType dtype, const SharedMatrix& a,
                                   const SharedMatrix& b, absl::Span<const Value> sums);
+  // The same with a in registers: kProductParts parts (warpgroup.h) of two elements each.
+  std::vector<Value> BeginProduct(absl::Span<const Value> a, Value shared, const SharedMatrix& b,
+                                  absl::Span<const Value> sums);
   // Until at most `under_way` of the role's products have not ended.
   std::vector<Value> WaitForProducts(int under_way, absl::Span<const Value> sums);
 
@@ -358,6 +361,9 @@ class Builder {
   Value Emit(Instr* instr);
   Value BinaryNarrow(ir::Op op, Value a, const ir::Dim& size);
   Value WarpVote(ir::Op op, Value v);
+  std::vector<Value> BeginProductOf(absl::Span<const Value> a, int64_t flags, Value shared,
+                                    DType dtype, const SharedMatrix& b,
+                                    absl::Span<const Value> sums);
   Kernel* kernel_;
   Block* block_;
 };

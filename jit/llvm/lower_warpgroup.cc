@@ -3,7 +3,8 @@
 // LLVM has no intrinsic for the product itself: a begin_product is one piece of inline assembly,
 // with the sums as registers that it reads and writes.  It holds the fence, the instructions of the
 // whole depth and the commit, so that nothing can come between them: the assembler would make each
-// wait for the one before it (its warning C7510).
+// wait for the one before it (its warning C7510).  Sums that begin with zeros are not read: the
+// first instruction writes them.
 #include "absl/strings/str_cat.h"
 #include "jit/base/rounding.h"
 #include "jit/llvm/lower_context.h"
@@ -124,9 +125,9 @@ class WarpgroupLowering {
   }
 
   // The sums of all lanes as registers that inline assembly `text` reads and writes, and more
-  // arguments behind them.
-  std::vector<llvm::Value*> OnSums(int first, const std::string& text,
-                                   std::vector<llvm::Value*> more) {
+  // arguments behind them.  `read`: whether what they hold before matters.
+  std::vector<llvm::Value*> OnSums(int first, bool read, const std::string& text,
+                                   const std::vector<llvm::Value*>& more) {
     const auto vectors = static_cast<int>(instr_.results.size());
     std::vector<llvm::Value*> arguments;
     std::string outputs, inputs;
@@ -135,14 +136,15 @@ class WarpgroupLowering {
       for (uint64_t lane = 0; lane < kSumLanes; ++lane) {
         absl::StrAppend(&outputs, "=f,");
         absl::StrAppend(&inputs, arguments.size(), ",");
-        arguments.push_back(b_.CreateExtractElement(sum, lane));
+        arguments.push_back(read ? b_.CreateExtractElement(sum, lane)
+                                 : llvm::PoisonValue::get(b_.getFloatTy()));
       }
     }
     const auto registers = arguments.size();
     std::vector<llvm::Type*> types(registers, b_.getFloatTy());
     auto* results = llvm::StructType::get(b_.getContext(), types);
     for (llvm::Value* v : more) {
-      absl::StrAppend(&inputs, "l,");
+      absl::StrAppend(&inputs, v->getType()->isIntegerTy(64) ? "l," : "r,");
       arguments.push_back(v);
       types.push_back(v->getType());
     }
@@ -172,36 +174,63 @@ class WarpgroupLowering {
                        b_.getInt64(DescriptorOf(transposed)));
   }
 
+  bool BeginsWithZeros(int first_sum) const {
+    for (size_t i = static_cast<size_t>(first_sum); i < instr_.operands.size(); ++i) {
+      const Instr* sum = instr_.operands[i].instr();
+      if (sum->code != Code::kConstant || sum->immediate != 0) return false;
+    }
+    return true;
+  }
+
   std::vector<llvm::Value*> BeginProduct() {
-    constexpr int kFirstSum = 3;
-    const bool a_transposed = (instr_.immediate & 1) != 0,
-               b_transposed = (instr_.immediate & 2) != 0;
-    const int bytes = ir::DTypeBytes(instr_.access);
+    const bool a_transposed = (instr_.immediate & kATransposed) != 0,
+               b_transposed = (instr_.immediate & kBTransposed) != 0,
+               in_registers = (instr_.immediate & kAInRegisters) != 0;
+    const int bytes = ir::DTypeBytes(instr_.access), first_sum = FirstSum(instr_.immediate);
     const size_t registers = instr_.results.size() * kSumLanes;
     const absl::string_view type = instr_.access == DType::kF16 ? "f16" : "bf16";
+    const bool read = !BeginsWithZeros(first_sum);
     std::string sums;
     for (size_t i = 0; i < registers; ++i) absl::StrAppend(&sums, i > 0 ? ", " : "", "$", i);
     // Operands behind the sums, which are counted twice: as results and as what these are tied to.
-    const size_t a = 2 * registers, b = a + 1;
-    std::string text = "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, 1, 0; ";
-    absl::StrAppend(&text, "mov.b64 a, $", a, "; mov.b64 b, $", b, "; ");
+    size_t next = 2 * registers;
+    std::vector<llvm::Value*> more = {Descriptor(kBOperand, b_transposed)};
+    std::string text = "{ .reg .pred adds; .reg .b64 a, b; ";
+    absl::StrAppend(&text, "setp.ne.b32 adds, ", read ? 1 : 0, ", 0; mov.b64 b, $", next++, "; ");
+    if (!in_registers) {
+      absl::StrAppend(&text, "mov.b64 a, $", next++, "; ");
+      more.push_back(Descriptor(kAOperand, a_transposed));
+    }
     absl::StrAppend(&text, "wgmma.fence.sync.aligned; ");
     for (int k = 0; k < kProductDepth; k += kInstructionDepth) {
       if (k > 0) {
-        absl::StrAppend(&text, "add.s64 a, a, ", DescriptorStep(a_transposed, bytes), "; ");
+        if (!in_registers) {
+          absl::StrAppend(&text, "add.s64 a, a, ", DescriptorStep(a_transposed, bytes), "; ");
+        }
         absl::StrAppend(&text, "add.s64 b, b, ", DescriptorStep(b_transposed, bytes), "; ");
+        if (!read) absl::StrAppend(&text, "setp.ne.b32 adds, 1, 0; ");
+      }
+      std::string a = "a";
+      if (in_registers) {
+        a = absl::StrCat("{$", next, ", $", next + 1, ", $", next + 2, ", $", next + 3, "}");
+        next += kLeftParts;
       }
       absl::StrAppend(&text, "wgmma.mma_async.sync.aligned.m64n",
                       instr_.results.size() * kProductColumnsStep, "k16.f32.", type, ".", type,
-                      " {", sums, "}, a, b, adds, 1, 1, ", a_transposed ? 1 : 0, ", ",
-                      b_transposed ? 1 : 0, "; ");
+                      " {", sums, "}, ", a, ", b, adds, 1, 1");
+      if (!in_registers) absl::StrAppend(&text, ", ", a_transposed ? 1 : 0);
+      absl::StrAppend(&text, ", ", b_transposed ? 1 : 0, "; ");
     }
     absl::StrAppend(&text, "wgmma.commit_group.sync.aligned; }");
-    return OnSums(kFirstSum, text, {Descriptor(1, a_transposed), Descriptor(2, b_transposed)});
+    for (int i = kAOperand; in_registers && i < first_sum; ++i) {
+      more.push_back(b_.CreateBitCast(operand_(i), b_.getInt32Ty()));
+    }
+    return OnSums(first_sum, read, text, more);
   }
 
   std::vector<llvm::Value*> WaitForProducts() {
-    return OnSums(0, absl::StrCat("wgmma.wait_group.sync.aligned ", instr_.immediate, ";"), {});
+    return OnSums(0, /*read=*/true,
+                  absl::StrCat("wgmma.wait_group.sync.aligned ", instr_.immediate, ";"), {});
   }
 
   LowerContext& c_;

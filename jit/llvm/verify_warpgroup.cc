@@ -46,19 +46,25 @@ std::string SumsFault(const Instr& instr, size_t first) {
 }
 
 std::string ProductFault(const Instr& instr) {
-  constexpr size_t kFirstSum = 3;
-  if (instr.operands.size() <= kFirstSum) return "sums are missing";
-  if (!IsShared(instr.operands[0]) || !IsIndex(instr.operands[1]) || !IsIndex(instr.operands[2])) {
-    return "operands must be a pointer into shared memory and two indices";
+  const auto first_sum = static_cast<size_t>(FirstSum(instr.immediate));
+  if (instr.operands.size() <= first_sum) return "sums are missing";
+  if (!IsShared(instr.operands[kSharedOperand]) || !IsIndex(instr.operands[kBOperand])) {
+    return "operands must be a pointer into shared memory and an index";
   }
   if (instr.access != DType::kF16 && instr.access != DType::kBF16) {
     return "elements must be f16 or bf16";
   }
-  const size_t columns = (instr.operands.size() - kFirstSum) * kProductColumnsStep;
-  if ((instr.immediate & 2) != 0 && columns % kProductRows != 0) {
+  const bool in_registers = (instr.immediate & kAInRegisters) != 0;
+  for (size_t i = kAOperand; i < first_sum; ++i) {
+    const bool fits = in_registers ? instr.operands[i].type() == Type{instr.access, PartLanes(2)}
+                                   : IsIndex(instr.operands[i]);
+    if (!fits) return in_registers ? "a part is not two elements" : "a needs an index";
+  }
+  const size_t columns = (instr.operands.size() - first_sum) * kProductColumnsStep;
+  if ((instr.immediate & kBTransposed) != 0 && columns % kProductRows != 0) {
     return absl::StrCat(columns, " columns of a transposed operand");
   }
-  return SumsFault(instr, kFirstSum);
+  return SumsFault(instr, first_sum);
 }
 
 std::string CopyFault(const Kernel& kernel, const Instr& instr) {

@@ -12,12 +12,17 @@
 // one behind the other, each with a row for every index of k.  The chunks of 16 bytes of a row
 // change places by the row's number, counted from a multiple of 1024 bytes on.
 //
+// A left side may lie in registers instead: of each kInstructionDepth of the depth a thread has the
+// parts that LeftPlace (warp_matrix.h) has of its warp's 16 rows.
+//
 // The sum of the products has no order that a card documents.  The device interpreter rounds each
 // product to f32 and adds them to the sum in order of k.
 #ifndef TEKTITE_JIT_LLVM_WARPGROUP_H_
 #define TEKTITE_JIT_LLVM_WARPGROUP_H_
 
 #include <cstdint>
+
+#include "jit/llvm/warp_matrix.h"
 
 namespace tektite::loop {
 
@@ -27,6 +32,8 @@ inline constexpr int kProductRows = 64, kProductDepth = 64, kProductColumnsStep 
 inline constexpr int kMostProductColumns = 256;
 // What one instruction of a card takes of the depth.
 inline constexpr int kInstructionDepth = 16;
+// Of a left side in registers.
+inline constexpr int kProductParts = kLeftParts * kProductDepth / kInstructionDepth;
 inline constexpr int kSharedRowBytes = 128, kSwizzleRows = 8, kChunkBytes = 16;
 inline constexpr int kSwizzledBytes = kSharedRowBytes * kSwizzleRows;
 // Of a piece of a transposed operand.
@@ -34,6 +41,14 @@ inline constexpr int kPieceBytes = kProductDepth * kSharedRowBytes;
 inline constexpr int kSignalBytes = 8;
 // Of a tensor map as the driver encodes it, and where it must begin.
 inline constexpr int kTensorMapBytes = 128;
+
+// Bits of a begin_product's immediate.
+inline constexpr int64_t kATransposed = 1, kBTransposed = 2, kAInRegisters = 4;
+// Where its operands are: a pointer and the index of b come first, then that of a or its parts.
+inline constexpr int kSharedOperand = 0, kBOperand = 1, kAOperand = 2;
+constexpr int FirstSum(int64_t immediate) {
+  return kAOperand + ((immediate & kAInRegisters) != 0 ? kProductParts : 1);
+}
 
 // Where byte `at` of rows that lie behind each other stands.
 constexpr int64_t SwizzledByte(int64_t at) {

@@ -7,7 +7,7 @@
 namespace tektite::gpu {
 
 void Asynchronous::BeginBlock() {
-  clocks_.assign(static_cast<size_t>(warps_), Clock(static_cast<size_t>(warps_), 0));
+  clocks_.assign(static_cast<size_t>(warps_), NothingKnown());
   for (size_t w = 0; w < clocks_.size(); ++w) clocks_[w][w] = 1;
   signals_.clear();
   seen_.clear();
@@ -22,7 +22,7 @@ void Asynchronous::Join(Clock& to, const Clock& from) {
 }
 
 void Asynchronous::Barrier() {
-  Clock all(clocks_.size(), 0);
+  Clock all = NothingKnown();
   for (const Clock& clock : clocks_) Join(all, clock);
   for (size_t w = 0; w < clocks_.size(); ++w) {
     clocks_[w] = all;
@@ -41,7 +41,7 @@ absl::StatusOr<Asynchronous::Signal*> Asynchronous::Find(int64_t signal) {
 absl::Status Asynchronous::Init(int64_t signal, int64_t arrivals) {
   Signal made;
   made.arrivals = made.missing = arrivals;
-  made.known = made.ended = Clock(clocks_.size(), 0);
+  made.known = made.ended = NothingKnown();
   if (!signals_.emplace(signal, std::move(made)).second) {
     return InvalidArgument("the signal at byte ", signal, " of shared memory is made twice");
   }
@@ -56,13 +56,14 @@ void Asynchronous::EndPhase(Signal& signal) {
   signal.ended = signal.known;
 }
 
-absl::Status Asynchronous::Arrive(int warp, int64_t signal, int64_t bytes) {
+absl::Status Asynchronous::Arrive(int warp, int64_t signal, int64_t bytes, uint32_t step) {
   TEKTITE_ASSIGN_OR_RETURN(Signal* const s, Find(signal));
   if (s->missing == 0) {
     return InvalidArgument("the signal at byte ", signal, " counts ", s->arrivals,
                            " arrivals, and this is one more in phase ", s->phase);
   }
   Clock& clock = clocks_[static_cast<size_t>(warp)];
+  clock[static_cast<size_t>(warps_ + warp)] = step;
   Join(s->known, clock);
   ++clock[static_cast<size_t>(warp)];
   --s->missing;

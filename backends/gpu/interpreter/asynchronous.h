@@ -7,7 +7,8 @@
 //
 // A copy ends when a thread asks for its signal, so as late as it may.  A warp counts its arrivals,
 // and by signals it learns how far others have counted: so faults are found whatever the order is
-// in which the interpreter runs the roles of a block.  They are
+// in which the interpreter runs the roles of a block.  They learn as well how often others had met
+// when they arrived, so which of their ordinary writes are seen (checked_memory.h).  Faults are
 //   - bytes that a product reads without having waited for the signal of their copy
 //   - a copy to bytes that a product may still read: it has not been waited for, or no signal from
 //     that warp has come since
@@ -41,8 +42,12 @@ class Asynchronous {
 
   // ---- signals, by their first byte in shared memory ----
   absl::Status Init(int64_t signal, int64_t arrivals);
-  // `bytes`: announced.
-  absl::Status Arrive(int warp, int64_t signal, int64_t bytes);
+  // `bytes`: announced; `step`: how often the warp has met.
+  absl::Status Arrive(int warp, int64_t signal, int64_t bytes, uint32_t step);
+  // How often `other` had met when it told `warp` last, by signals.
+  uint32_t StepKnownTo(int warp, int other) const {
+    return clocks_[static_cast<size_t>(warp)][static_cast<size_t>(warps_ + other)];
+  }
   // Whether the phase of this parity has; the warp then knows what those knew that have arrived.
   absl::StatusOr<bool> HasEnded(int warp, int64_t signal, int64_t parity);
   // Grows with every arrival: without one, no waiting role goes on.
@@ -67,7 +72,9 @@ class Asynchronous {
   int64_t ended() const { return ended_; }
 
  private:
-  using Clock = std::vector<uint32_t>;  // of each warp: how many arrivals are known
+  // Of each warp: how many arrivals are known, then how often it had met.
+  using Clock = std::vector<uint32_t>;
+  Clock NothingKnown() const { return Clock(2 * static_cast<size_t>(warps_), 0); }
   struct Signal {
     int64_t arrivals = 0, missing = 0, bytes = 0;
     int64_t phase = 0;   // that is under way

@@ -95,7 +95,7 @@ void BlockExecution::SetLeaf(const Instr& leaf) {
 
 absl::Status BlockExecution::Run(int64_t block) {
   block_ = block;
-  memory_.BeginBlock();
+  memory_.BeginBlock(&background_);
   for (Copies& copies : copies_) copies = {};
   background_.BeginBlock();
   acquired_.clear();

@@ -83,6 +83,9 @@ class BlockExecution {
   absl::Status RunWaitForProducts(const loop::Instr& instr, const Mask& mask);
   absl::Status ReadOperand(const loop::Instr& instr, int group, int operand, int64_t across,
                            bool transposed, std::vector<float>* elements);
+  void TakeParts(const loop::Instr& instr, int group, std::vector<float>* elements);
+  absl::Status ReadFactors(const loop::Instr& instr, int group, int64_t columns,
+                           std::vector<float>* a, std::vector<float>* b);
   absl::Status EndTensorCopies(int64_t signal);
   absl::Status CheckRole(const loop::Instr& instr, const Mask& mask) const;
   absl::Status CheckSums(const loop::Instr& instr, const Mask& mask);

@@ -19,8 +19,6 @@ using loop::kWarpThreads;
 
 namespace {
 
-constexpr int kFirstSum = 3;  // of a product's operands
-
 int WarpOf(int thread) { return thread / kWarpThreads; }
 
 float FloatOf(ir::DType dtype, const std::byte* at) {
@@ -96,9 +94,9 @@ absl::Status BlockExecution::RunBackground(const Instr& instr, const Mask& mask)
         done = background_.Init(SignalOf(instr, 0, t), instr.immediate);
         break;
       case Code::kArrive:
-        done =
-            background_.Arrive(WarpOf(t), SignalOf(instr, 0, t),
-                               instr.operands.size() > 2 ? Operand(instr, 2).Get<int64_t>(t) : 0);
+        done = background_.Arrive(WarpOf(t), SignalOf(instr, 0, t),
+                                  instr.operands.size() > 2 ? Operand(instr, 2).Get<int64_t>(t) : 0,
+                                  memory_.StepOfWarp(WarpOf(t)));
         break;
       case Code::kAcquireTensor:
         acquired_.insert({t, instr.immediate});
@@ -235,6 +233,37 @@ absl::Status BlockExecution::ReadOperand(const Instr& instr, int group, int oper
   return absl::OkStatus();
 }
 
+// Rows of a, [kProductRows][kProductDepth], of which the threads of the group hold the parts.
+void BlockExecution::TakeParts(const Instr& instr, int group, std::vector<float>* elements) {
+  constexpr int kDepth = loop::kInstructionDepth;
+  const int lanes = loop::PartLanes(ir::DTypeBytes(instr.access));
+  elements->resize(size_t{kProductRows} * kProductDepth);
+  for (int t = 0; t < kGroupThreads; ++t) {
+    for (int i = 0; i < loop::kProductParts; ++i) {
+      for (int lane = 0; lane < lanes; ++lane) {
+        const loop::MatrixPlace in_warp =
+            loop::LeftPlace(t % kWarpThreads, i % loop::kLeftParts, lane, lanes);
+        const int row = t / kWarpThreads * loop::kMatrixRows + in_warp.row;
+        const int k = i / loop::kLeftParts * kDepth + in_warp.column;
+        (*elements)[static_cast<size_t>(row * kProductDepth + k)] =
+            FloatOf(instr.access, Operand(instr, loop::kAOperand + i).at(group + t, lane));
+      }
+    }
+  }
+}
+
+absl::Status BlockExecution::ReadFactors(const Instr& instr, int group, int64_t columns,
+                                         std::vector<float>* a, std::vector<float>* b) {
+  if ((instr.immediate & loop::kAInRegisters) != 0) {
+    TakeParts(instr, group, a);
+  } else {
+    TEKTITE_RETURN_IF_ERROR(ReadOperand(instr, group, loop::kAOperand, kProductRows,
+                                        (instr.immediate & loop::kATransposed) != 0, a));
+  }
+  return ReadOperand(instr, group, loop::kBOperand, columns,
+                     (instr.immediate & loop::kBTransposed) != 0, b);
+}
+
 absl::Status BlockExecution::RunBeginProduct(const Instr& instr, const Mask& mask) {
   TEKTITE_RETURN_IF_ERROR(CheckRole(instr, mask));
   const int64_t number = background_.BeginProduct();
@@ -244,12 +273,8 @@ absl::Status BlockExecution::RunBeginProduct(const Instr& instr, const Mask& mas
   std::vector<float> row_of_b(static_cast<size_t>(kProductDepth * columns));
   for (int group = 0; group < threads_; group += kGroupThreads) {
     if (mask.on[group] == 0) continue;
-    for (const bool is_a : {true, false}) {
-      const absl::Status read =
-          ReadOperand(instr, group, is_a ? 1 : 2, is_a ? kProductRows : columns,
-                      (instr.immediate & (is_a ? 1 : 2)) != 0, is_a ? &a : &b);
-      if (!read.ok()) return Fault(instr, group, read);
-    }
+    const absl::Status read = ReadFactors(instr, group, columns, &a, &b);
+    if (!read.ok()) return Fault(instr, group, read);
     const auto each_sum = [&](const auto& visit) {
       for (int t = 0; t < kGroupThreads; ++t) {
         for (int64_t part = 0; part < parts; ++part) {
@@ -264,7 +289,7 @@ absl::Status BlockExecution::RunBeginProduct(const Instr& instr, const Mask& mas
       }
     };
     each_sum([&](int t, int part, int lane, float& sum) {
-      sum = Operand(instr, kFirstSum + part).Get<float>(t, lane);
+      sum = Operand(instr, loop::FirstSum(instr.immediate) + part).Get<float>(t, lane);
     });
     for (int64_t k = 0; k < kProductDepth; ++k) {
       for (int64_t i = 0; i < columns; ++i) {

@@ -94,7 +94,7 @@ absl::Status CheckedMemory::CheckWriter(const Region& region, const Granule& gra
   if (!Counts(region, granule.write_epoch)) return absl::OkStatus();
   if (granule.write_epoch < block_begin_ ||
       (granule.write_epoch == epoch_ && granule.write_thread != thread &&
-       !IsBeforeInWarp(granule.write_thread, granule.write_step, thread))) {
+       !IsKnown(granule.write_thread, granule.write_step, thread))) {
     return Race(region, at, what, granule.write_epoch, granule.write_thread, "wrote");
   }
   return absl::OkStatus();
@@ -114,8 +114,7 @@ absl::Status CheckedMemory::NoteRead(const Region& region, Granule& granule, int
     return InvalidArgument("byte ", at.offset, " of ", region.name, " is read uninitialized");
   }
   TEKTITE_RETURN_IF_ERROR(CheckWriter(region, granule, thread, at, "reads"));
-  if (granule.read_epoch == epoch_ &&
-      !IsBeforeInWarp(granule.read_thread, granule.read_step, thread)) {
+  if (granule.read_epoch == epoch_ && !IsKnown(granule.read_thread, granule.read_step, thread)) {
     if (granule.read_thread != thread) granule.read_thread = kSeveral;
     return absl::OkStatus();
   }
@@ -138,7 +137,7 @@ absl::Status CheckedMemory::NoteWrite(const Region& region, Granule& granule, in
     return Race(region, at, "writes", 0, 0, "read");
   }
   if (counts && granule.read_epoch == epoch_ && granule.read_thread != thread &&
-      !IsBeforeInWarp(granule.read_thread, granule.read_step, thread)) {
+      !IsKnown(granule.read_thread, granule.read_step, thread)) {
     return Race(region, at, "writes", epoch_, granule.read_thread, "read");
   }
   granule.write_epoch = epoch_;

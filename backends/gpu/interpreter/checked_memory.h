@@ -3,17 +3,18 @@
 //   CheckedMemory memory(granule);
 //   const int x = memory.AddBuffer("x", data, bytes, /*written=*/false);
 //   memory.BeginLaunch();
-//   memory.BeginBlock();
+//   memory.BeginBlock(&background);
 //   TEKTITE_RETURN_IF_ERROR(memory.Read(thread, {x, 16}, 4, &value));
 //   memory.Barrier();
 //
 // For every granule (the least number of bytes that the kernel accesses) it is known who wrote it
 // last and who has read it since, counted in epochs: an epoch ends at a barrier and with a block.
 // Two threads of a launch race if they touch a granule, at least one writes, and they are of
-// different blocks or in the same epoch; of a warp, if it has not met in between either.  Reported
-// as well: accesses outside of a region, addresses that are not a multiple of what the code relies
-// on, writes to buffers that are said to be read only, and reads of shared memory and scratch that
-// nothing has written.
+// different blocks or in the same epoch; of a warp, if it has not met in between either; of two
+// warps, if the later one has not waited for a signal at which the other one has arrived since it
+// met.  Reported as well: accesses outside of a region, addresses that are not a multiple of what
+// the code relies on, writes to buffers that are said to be read only, and reads of shared memory
+// and scratch that nothing has written.
 //
 // Limits: the order in which the interpreter runs threads hides no race, but a race that depends on
 // data shows with that data only.
@@ -29,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "backends/gpu/interpreter/asynchronous.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::gpu {
@@ -51,10 +53,16 @@ class CheckedMemory {
   int AddShared(int64_t bytes);
 
   void BeginLaunch();
-  void BeginBlock() { block_begin_ = ++epoch_; }
+  // `background`: the block's; what its signals make known.  Borrowed until the next block.
+  void BeginBlock(const Asynchronous* background) {
+    block_begin_ = ++epoch_;
+    background_ = background;
+  }
   void Barrier() { ++epoch_; }
   // The threads of a warp have met.
   void WarpBarrier(int warp) { ++warp_steps_[static_cast<size_t>(warp)]; }
+  // How often they have.
+  uint32_t StepOfWarp(int warp) const { return warp_steps_[static_cast<size_t>(warp)]; }
 
   // `alignment`: what the address must be a multiple of.
   absl::Status Read(int thread, Place at, int64_t bytes, int64_t alignment, void* to);
@@ -109,19 +117,20 @@ class CheckedMemory {
   // `what` a thread does meanwhile.
   inline absl::Status CheckCopy(const Granule& granule, const Region& region, Place at,
                                 absl::string_view what) const;
-  // Whether the warp has met between what `other` did at `step` and what `thread` does now.
-  bool IsBeforeInWarp(int other, uint32_t step, int thread) const {
-    return other >= 0 && other / loop::kWarpThreads == thread / loop::kWarpThreads &&
-           step < StepOf(thread);
+  // Whether what `other` did at `step` is known where `thread` is now: their warp has met since, or
+  // a signal has told.
+  bool IsKnown(int other, uint32_t step, int thread) const {
+    if (other < 0) return false;
+    const int own = thread / loop::kWarpThreads, its = other / loop::kWarpThreads;
+    return step < (own == its ? StepOfWarp(own) : background_->StepKnownTo(own, its));
   }
-  uint32_t StepOf(int thread) const {
-    return warp_steps_[static_cast<size_t>(thread / loop::kWarpThreads)];
-  }
+  uint32_t StepOf(int thread) const { return StepOfWarp(thread / loop::kWarpThreads); }
   absl::Status Race(const Region& region, Place at, absl::string_view what, uint32_t epoch,
                     int other, absl::string_view did) const;
 
   const int granule_, granule_shift_;  // and its logarithm
   uint32_t epoch_ = 0, launch_begin_ = 0, block_begin_ = 0;
+  const Asynchronous* background_ = nullptr;
   std::array<uint32_t, loop::kMostThreads / loop::kWarpThreads> warp_steps_ = {};
   std::vector<std::unique_ptr<Region>> regions_;
   std::vector<Extent> extents_;
