@@ -68,6 +68,13 @@ void ScoreLogits::TurnScores(Value first, Values* scores) {
   const auto key_tiles = static_cast<size_t>(KeyTiles());
   emitter_.Clear();
   for (size_t key_tile = 0; key_tile < key_tiles; ++key_tile) {
+    // Two neighbours at a time: a card rounds them at once.
+    Values rounded;
+    for (size_t row = 0; row < places_.size(); ++row) {
+      const Value tile = (*scores)[row / kThreadRows * key_tiles + key_tile];
+      const Value pair = RowOf(b_, tile, static_cast<int>(row % kThreadRows));
+      rounded.push_back(b_.Convert(pair, view_.dtype()));
+    }
     for (int lane = 0; lane < 2; lane += lanes_) {
       const auto column = static_cast<int64_t>(key_tile) * loop::kMatrixColumns + lane;
       const Value key = Readable(b_.Add(own, b_.Index(column)));
@@ -76,9 +83,8 @@ void ScoreLogits::TurnScores(Value first, Values* scores) {
         const int begin = static_cast<int>(row % kThreadRows) * 2 + lane;
         Indices at = places_[row];
         at.back() = loop::At(key, lanes_ > 1 ? 1 : 0);
-        const Value score =
-            lanes_ > 1 ? b_.Shuffle(tile, {}, {begin, begin + 1}) : b_.ExtractLane(tile, begin);
-        const Value logit = view_.Logits(emitter_, at, b_.Convert(score, view_.dtype()));
+        const Value score = lanes_ > 1 ? rounded[row] : b_.ExtractLane(rounded[row], lane);
+        const Value logit = view_.Logits(emitter_, at, score);
         for (int i = 0; i < lanes_; ++i) {
           tile = b_.InsertLane(tile, lanes_ > 1 ? b_.ExtractLane(logit, i) : logit, begin + i);
         }
