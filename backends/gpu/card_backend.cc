@@ -17,6 +17,7 @@
 #include "backends/gpu/cudnn/prepared_convolution.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/driver/driver.h"
+#include "backends/gpu/emit/warpgroup_attention.h"
 #include "backends/gpu/emit/warpgroup_contraction.h"
 #include "backends/gpu/libraries.h"
 #include "jit/backend/candidates.h"
@@ -124,8 +125,11 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool) const override {
     std::vector<std::string> ways = {kOwnWay};
     if (fusion.IsFusion(ir::FusionKind::kAttention)) {
-      if (libraries_.cudnn == nullptr || !AttentionCall::Of(fusion).ok()) return {};
-      ways.emplace_back(kCudnnAttention);
+      for (std::string& way : OtherAttentionWays(fusion, options_)) ways.push_back(std::move(way));
+      if (libraries_.cudnn != nullptr && AttentionCall::Of(fusion).ok()) {
+        ways.emplace_back(kCudnnAttention);
+      }
+      if (ways.size() < 2) ways.clear();
       return ways;
     }
     for (std::string& way : OtherWays(fusion, options_)) ways.push_back(std::move(way));

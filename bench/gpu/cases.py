@@ -198,13 +198,13 @@ def products(name: str, t: str, sizes: tuple[int, int, int], **more) -> Case:
                 "x0 @ x1", 1e-4 if t == "f32" else 0.01, lambda n, k, m: 2.0 * n * k * m, t, **more)
 
 
-def attentions(name: str, length: int) -> Case:
-    """As many tokens at every length."""
+def attentions(name: str, length: int, **more) -> Case:
+    """As many tokens at every length; so many heads in the check that a card's rule is the same for them."""
     sizes = (16 * 16384 // length, length, 128)
-    return Case(name, attention, lambda h, n, d: [(h, n, d)] * 3, (2, 100, 128), sizes,
+    return Case(name, attention, lambda h, n, d: [(h, n, d)] * 3, (66, 130, 128), sizes,
                 "F.scaled_dot_product_attention(x0[None], x1[None], x2[None])[0]",
                 "jax.nn.dot_product_attention(*(x.transpose(1, 0, 2)[None] for x in (x0, x1, x2)), "
-                "implementation='cudnn')[0].transpose(1, 0, 2)", 0.02, lambda h, n, d: 4.0 * h * n * n * d, "bf16")
+                "implementation='cudnn')[0].transpose(1, 0, 2)", 0.02, lambda h, n, d: 4.0 * h * n * n * d, "bf16", **more)
 
 
 def layers(n: int, m: int) -> str:
@@ -256,6 +256,7 @@ CASES = [
          "F.gelu(x0 @ x1 + x2)", "jax.nn.gelu(x0 @ x1 + x2, approximate=False)", 0.02,
          lambda n, k, m: 2.0 * n * k * m, "bf16"),
     attentions("attention_4k", 4096),
+    attentions("attention_4k_own", 4096, own=True),
     attentions("attention_8k", 8192),
     attentions("attention_16k", 16384),
     Case("layers", layers, lambda n, m: [(n, m), (m, m), (m, m)], (33, 64), (1, 1024),

@@ -98,6 +98,11 @@ def check(case: Case) -> dict:
         return {"ok": error <= case.tolerance, "error": error, "tolerance": case.tolerance}
 
 
+def routes(kernels: list[dict]) -> list[str]:
+    """How each kernel is made: by our rule, or in the way that the tuner has found to be faster."""
+    return [k["kernel"].partition("_by_")[2] or "own" for k in kernels]
+
+
 def measure(case: Case) -> dict:
     """Microseconds of the kernels, each waited for, and of whole calls with copies of arguments and results."""
     with tempfile.TemporaryDirectory() as text:
@@ -110,7 +115,7 @@ def measure(case: Case) -> dict:
         least = sum(k["least_microseconds"] for k in kernels)
         call_ms = re.search(r"later calls: median ([\d.]+) ms", said.stdout)
         result_bytes = sum(int(np.load(file).nbytes) for file in (folder / "gpu0").glob("out*.npy"))
-    figures = {"sizes": case.measure, "kernels": len(kernels), "microseconds": least,
+    figures = {"sizes": case.measure, "kernels": len(kernels), "routes": routes(kernels), "microseconds": least,
                "call_microseconds": float(call_ms[1]) * 1e3 if call_ms else None}
     if least > 0:
         figures["gb_per_s"] = case.moved_bytes(case.measure, result_bytes) / least / 1e3

@@ -81,18 +81,18 @@ def kernels(said: dict, missed: list[str]) -> str:
     for name, m in said.get("measures", {}).items():
         if "failed" in m or not m["microseconds"]:
             missed.append(name)
-            rows.append([name, m.get("failed", "no kernel was timed"), "", "", "", "", ""])
+            rows.append([name, m.get("failed", "no kernel was timed"), "", "", "", "", "", ""])
             continue
         speed = {engine: took / m["microseconds"] for engine in ("torch", "jax")
                  if (took := rival_time(said, name, engine))}
-        rows.append([name, f"{m['microseconds']:.1f}", f"{m['gb_per_s']:.0f}",
+        rows.append([name, " ".join(m.get("routes", [])) or "-", f"{m['microseconds']:.1f}", f"{m['gb_per_s']:.0f}",
                      cell(m["gb_per_s"] / copied if copied else None, OF_COPY.get(name), ".0%", f"{name} of copy", missed),
                      cell(m["tflop_per_s"] or None, TFLOPS.get(name), ".0f", f"{name} TFLOP/s", missed),
                      cell(speed.get("torch"), OF_TORCH.get(name), ".2f", f"{name} / torch", missed),
                      cell(speed.get("jax"), None, ".2f", name, missed)])
     if not rows:
         return ""
-    header = ["kernel", "us", "GB/s", "of copy (bar)", "TFLOP/s (bar)", "x torch (bar)", "x jax"]
+    header = ["kernel", "by", "us", "GB/s", "of copy (bar)", "TFLOP/s (bar)", "x torch (bar)", "x jax"]
     return "\n".join([f"copy: {copied or 0:.0f} GB/s", table(header, rows), *beside(said, missed)])
 
 

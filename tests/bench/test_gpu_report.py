@@ -9,7 +9,8 @@ SAID = {
     "conformance": {"passed": 700, "failed": [], "exit": 0, "said": ""},
     "measures": {"add": {"microseconds": 100.0, "gb_per_s": 3900.0, "tflop_per_s": 0.0},
                  "softmax_1k": {"microseconds": 50.0, "gb_per_s": 3700.0, "tflop_per_s": 0.0},
-                 "product_bf16": {"microseconds": 190.0, "gb_per_s": 500.0, "tflop_per_s": 720.0},
+                 "product_bf16": {"microseconds": 190.0, "gb_per_s": 500.0, "tflop_per_s": 720.0,
+                                  "routes": ["cublaslt"]},
                  "product_bf16_own": {"microseconds": 220.0, "gb_per_s": 500.0, "tflop_per_s": 620.0},
                  "dense_gelu_bf16": {"microseconds": 194.0, "gb_per_s": 500.0, "tflop_per_s": 710.0}},
     "models": {"bert_base_bs32": {"ok": True, "error": 1e-6, "median_ms": 30.0, "kernel_microseconds": 29000.0,
@@ -41,6 +42,7 @@ def test_all_is_well():
     assert missed == [] and "nothing that was measured" in text
     assert "93% (92%)" in row(text.split("copy:")[1], "add") and "!" not in text
     assert "1.02 (1.00)" in row(text, "softmax_1k")
+    assert "| cublaslt " in row(text, "product_bf16")
     assert "620 (600)" in row(text, "product_bf16_own") and "1.021 times product_bf16 (at most 1.03)" in text
     assert "100.0 (10.0)" in row(text, "bert_base_bs32")
     assert "1.20 (1.10)" in row(text, "dlrm") and "1.01 (1.00)" in row(text, "dlrm_bs2048")

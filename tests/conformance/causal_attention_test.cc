@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "tests/conformance/harness.h"
+#include "tests/conformance/attention_case.h"
 
 namespace tektite::testing {
 namespace {
@@ -57,8 +57,8 @@ Value SeenBy(FuncBuilder& b, Seen seen, int64_t rows, int64_t keys, int64_t offs
 }
 
 // `bias` of [rows, keys] comes before the mask.
-Value Attend(FuncBuilder& b, DType dtype, Seen seen, int64_t rows, int64_t keys, int64_t offset,
-             bool has_bias = false, double masked = -3e4) {
+Value AttendCausally(FuncBuilder& b, DType dtype, Seen seen, int64_t rows, int64_t keys,
+                     int64_t offset, bool has_bias = false, double masked = -3e4) {
   Value q = b.Parameter(Of(dtype, {1, rows, kHeads, kWidth}));
   Value k = b.Parameter(Of(dtype, {1, keys, kHeads, kWidth}));
   Value v = b.Parameter(Of(dtype, {1, keys, kHeads, kWidth}));
@@ -66,16 +66,7 @@ Value Attend(FuncBuilder& b, DType dtype, Seen seen, int64_t rows, int64_t keys,
   x = b.Mul(x, b.Scalar(dtype, 0.25));
   if (has_bias) x = b.Add(x, b.Parameter(Of(dtype, {rows, keys})));
   x = b.Select(SeenBy(b, seen, rows, keys, offset), x, b.Full(dtype, masked, x.shape().dims()));
-  Value wide = b.Convert(x, DType::kF32);
-  Value e = b.Exp(b.Sub(wide, b.ReduceKeep(wide, {3}, "max")));
-  Value sum = b.ReduceKeep(e, {3}, "add");
-  Value p = b.Convert(b.Mul(e, b.Div(b.FullLike(sum, 1), sum)), dtype);
-  Value o = b.DotGeneral(p, v, {{0, 1}, {0, 2}, {3}, {1}, {}, {}});
-  return b.Transpose(o, {0, 2, 1, 3});
-}
-
-Tolerance RoundingOf(DType dtype) {
-  return Tolerance::Relative(dtype == DType::kBF16 ? 1.6e-2 : 2e-3);
+  return ContextOf(b, x, v);
 }
 
 // Operands of the kernel that attends; 0: there is none.
@@ -97,10 +88,10 @@ CONFORMANCE_TEST(CausalAttention) {
     const DType dtype = c.rows % 4 == 0 ? DType::kBF16 : DType::kF16;
     SCOPED_TRACE(absl::StrCat(c.rows, " rows, ", c.keys, " keys, offset ", c.offset));
     FuncBuilder b;
-    b.Return({Attend(b, dtype, Seen::kCompared, c.rows, c.keys, c.offset)});
+    b.Return({AttendCausally(b, dtype, Seen::kCompared, c.rows, c.keys, c.offset)});
     CompileOptions options;
     options.symbolic = c.rows == 20;
-    Check(b, RoundingOf(dtype), options);
+    Check(b, NarrowRounding(dtype), options);
     if (HasFatalFailure()) return;
   }
 }
@@ -110,11 +101,11 @@ CONFORMANCE_TEST(CausalMasksBecomeComparisons) {
     SCOPED_TRACE(absl::StrCat("mask ", static_cast<int>(seen)));
     const int64_t offset = seen == Seen::kSummed ? 0 : 5;
     FuncBuilder b;
-    b.Return({Attend(b, DType::kBF16, seen, 20, 300, offset)});
+    b.Return({AttendCausally(b, DType::kBF16, seen, 20, 300, offset)});
     EXPECT_EQ(OperandsOfAttention(CompilerFor(true), *b.graph()), is_gpu() ? 3 : 0);
     CompileOptions options;
     options.symbolic = false;
-    Check(b, RoundingOf(DType::kBF16), options);
+    Check(b, NarrowRounding(DType::kBF16), options);
     if (HasFatalFailure()) return;
   }
   // No triangle.
@@ -125,15 +116,11 @@ CONFORMANCE_TEST(CausalMasksBecomeComparisons) {
         k = b.Parameter(Of(DType::kBF16, {1, 300, 16}));
   Value x = b.DotGeneral(q, k, {{0}, {0}, {2}, {2}, {}, {}});
   x = b.Select(b.Constant(mask), x, b.Full(DType::kBF16, -3e4, x.shape().dims()));
-  Value wide = b.Convert(x, DType::kF32);
-  Value e = b.Exp(b.Sub(wide, b.ReduceKeep(wide, {2}, "max")));
-  Value sum = b.ReduceKeep(e, {2}, "add");
-  Value p = b.Convert(b.Mul(e, b.Div(b.FullLike(sum, 1), sum)), DType::kBF16);
-  b.Return(
-      {b.DotGeneral(p, b.Parameter(Of(DType::kBF16, {1, 300, 16})), {{0}, {0}, {2}, {1}, {}, {}})});
+  b.Return({b.DotGeneral(NarrowSoftmax(b, x), b.Parameter(Of(DType::kBF16, {1, 300, 16})),
+                         {{0}, {0}, {2}, {1}, {}, {}})});
   CompileOptions options;
   options.symbolic = false;
-  Check(b, RoundingOf(DType::kBF16), options);
+  Check(b, NarrowRounding(DType::kBF16), options);
 }
 
 // Where leaving keys out would be seen: a value that no row sees is not finite; rows whose own keys
@@ -146,14 +133,15 @@ CONFORMANCE_TEST(CausalAttentionOfSpecialValues) {
   options.symbolic = false;
   for (const double masked : {-3e4, -static_cast<double>(kInf)}) {
     FuncBuilder b;
-    b.Return({Attend(b, dtype, Seen::kCompared, kRows, kKeys, 0, /*has_bias=*/true, masked)});
+    b.Return(
+        {AttendCausally(b, dtype, Seen::kCompared, kRows, kKeys, 0, /*has_bias=*/true, masked)});
     for (const float value : {std::nanf(""), kInf}) {
       SCOPED_TRACE(absl::StrCat("masked by ", masked, ", a value of ", value));
       std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
       auto* const v = inputs[2].mutable_data<BFloat16>();
       v[300 * kHeads * kWidth + 3] = BFloat16(value);  // a column of the first head
       v[(kKeys - 1) * kHeads * kWidth + kWidth] = BFloat16(value);
-      Check(*b.graph(), inputs, RoundingOf(dtype), options);
+      Check(*b.graph(), inputs, NarrowRounding(dtype), options);
       if (HasFatalFailure()) return;
     }
     SCOPED_TRACE(absl::StrCat("masked by ", masked));
@@ -165,7 +153,7 @@ CONFORMANCE_TEST(CausalAttentionOfSpecialValues) {
       bias[11 * kKeys + key] = BFloat16(key == 4 ? std::nanf("") : 0);
       bias[13 * kKeys + key] = BFloat16(key == 4 ? kInf : 0);
     }
-    Check(*b.graph(), inputs, RoundingOf(dtype), options);
+    Check(*b.graph(), inputs, NarrowRounding(dtype), options);
     if (HasFatalFailure()) return;
   }
 }

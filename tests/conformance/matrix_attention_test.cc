@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "tests/conformance/harness.h"
+#include "tests/conformance/attention_case.h"
 
 namespace tektite::testing {
 namespace {
@@ -17,45 +17,7 @@ using ir::Literal;
 using ir::Value;
 using ops::FuncBuilder;
 
-struct Case {
-  int64_t batch, heads, rows, keys, width, columns;
-  friend std::ostream& operator<<(std::ostream& out, const Case& c) {
-    return out << c.batch << "x" << c.heads << " heads, " << c.rows << " rows, " << c.keys
-               << " keys, " << c.width << " -> " << c.columns;
-  }
-};
-
-// As TensorFlow's Softmax of a narrow type is imported.
-Value Softmax(FuncBuilder& b, Value x) {
-  const int last = x.shape().rank() - 1;
-  Value wide = b.Convert(x, DType::kF32);
-  Value e = b.Exp(b.Sub(wide, b.ReduceKeep(wide, {last}, "max")));
-  Value sum = b.ReduceKeep(e, {last}, "add");
-  return b.Convert(b.Mul(e, b.Div(b.FullLike(sum, 1), sum)), x.dtype());
-}
-
-// [batch, length, heads, width] operands and result.
-Value Attend(FuncBuilder& b, Value q, Value k, Value v, Value mask = {}) {
-  Value s = b.DotGeneral(q, k, {{0, 2}, {0, 2}, {3}, {3}, {}, {}});
-  s = b.Mul(s, b.Scalar(q.dtype(), 0.125));
-  if (mask) s = b.Add(s, mask);
-  Value o = b.DotGeneral(Softmax(b, s), v, {{0, 1}, {0, 2}, {3}, {1}, {}, {}});
-  return b.Transpose(o, {0, 2, 1, 3});
-}
-
-struct Operands {
-  Value q, k, v;
-};
-Operands Parameters(FuncBuilder& b, DType dtype, const Case& c) {
-  return {b.Parameter(Of(dtype, {c.batch, c.rows, c.heads, c.width})),
-          b.Parameter(Of(dtype, {c.batch, c.keys, c.heads, c.width})),
-          b.Parameter(Of(dtype, {c.batch, c.keys, c.heads, c.columns}))};
-}
-
-// Weights are rounded before they are divided by their sum, not after.
-Tolerance RoundingOf(DType dtype) {
-  return Tolerance::Relative(dtype == DType::kBF16 ? 1.6e-2 : 2e-3);
-}
+using Case = AttentionCase;
 
 int AttentionKernels(compiler::Compiler& compiler, const ir::Graph& graph) {
   std::unique_ptr<ir::Graph> copy = graph.Clone();
@@ -77,13 +39,13 @@ CONFORMANCE_TEST(NarrowAttentionOfEveryShape) {
     const DType dtype = c.rows % 2 == 0 ? DType::kBF16 : DType::kF16;
     SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", ::testing::PrintToString(c)));
     FuncBuilder b;
-    const Operands p = Parameters(b, dtype, c);
-    b.Return({Attend(b, p.q, p.k, p.v)});
+    const AttentionOperands p = ParametersOf(b, dtype, c);
+    b.Return({Attend(b, p)});
     // Without keys the result is known.
     EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() && c.keys > 0 ? 1 : 0);
     CompileOptions options;
     options.symbolic = c.width == 32 || c.width == 20;
-    Check(b, RoundingOf(dtype), options);
+    Check(b, NarrowRounding(dtype), options);
     if (HasFatalFailure()) return;
   }
 }
@@ -91,28 +53,15 @@ CONFORMANCE_TEST(NarrowAttentionOfEveryShape) {
 CONFORMANCE_TEST(NarrowAttentionWithMasks) {
   const DType dtype = DType::kBF16;
   for (const Case& c : {Case{2, 2, 19, 37, 32, 32}, Case{1, 1, 70, 66, 16, 16}}) {
-    for (int kind = 0; kind < 4; ++kind) {
-      SCOPED_TRACE(absl::StrCat(::testing::PrintToString(c), ", mask ", kind));
+    for (const Mask kind : kMasks) {
+      SCOPED_TRACE(absl::StrCat(::testing::PrintToString(c), ", mask ", static_cast<int>(kind)));
       FuncBuilder b;
-      const Operands p = Parameters(b, dtype, c);
-      const Dims space = {c.batch, c.heads, c.rows, c.keys};
-      Value mask;
-      if (kind == 0) {
-        mask = b.Parameter(Of(dtype, {c.batch, 1, 1, c.keys}));
-      } else if (kind == 1) {
-        mask = b.Parameter(Of(dtype, {c.rows, c.keys}));
-      } else if (kind == 2) {  // causal
-        Value late = b.Compare(b.Iota(DType::kS32, space, 3), b.Iota(DType::kS32, space, 2), "gt");
-        mask = b.Select(late, b.Full(dtype, -1e9, space), b.Full(dtype, 0, space));
-      } else {  // what is kept, as a mask of tf.keras
-        Value kept = b.Convert(b.Parameter(Of(DType::kBool, {c.batch, 1, c.rows, c.keys})), dtype);
-        mask = b.Mul(b.Sub(b.Scalar(dtype, 1), kept), b.Scalar(dtype, -1e9));
-      }
-      b.Return({Attend(b, p.q, p.k, p.v, mask)});
+      const AttentionOperands p = ParametersOf(b, dtype, c);
+      b.Return({Attend(b, p, MaskOf(b, dtype, kind, c))});
       EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
       CompileOptions options;
       options.symbolic = false;
-      Check(b, RoundingOf(dtype), options);
+      Check(b, NarrowRounding(dtype), options);
       if (HasFatalFailure()) return;
     }
   }
@@ -125,9 +74,9 @@ CONFORMANCE_TEST(NarrowAttentionOfAnotherLayout) {
   Value q = b.Parameter(Of(dtype, {2, 32, 21})), k = b.Parameter(Of(dtype, {2, 32, 45}));
   Value v = b.Parameter(Of(dtype, {2, 48, 45}));
   Value s = b.DotGeneral(q, k, {{0}, {0}, {1}, {1}, {}, {}});
-  b.Return({b.DotGeneral(Softmax(b, s), v, {{0}, {0}, {2}, {2}, {}, {}})});
+  b.Return({b.DotGeneral(NarrowSoftmax(b, s), v, {{0}, {0}, {2}, {2}, {}, {}})});
   EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
-  Check(b, RoundingOf(dtype));
+  Check(b, NarrowRounding(dtype));
 }
 
 // Results of a mask of -inf: a row without any key is NaN, steps of keys without any are not.
@@ -136,9 +85,9 @@ CONFORMANCE_TEST(NarrowAttentionOfSpecialValues) {
   const Case c = {1, 2, 20, 200, 16, 16};
   const DType dtype = DType::kBF16;
   FuncBuilder b;
-  const Operands p = Parameters(b, dtype, c);
+  const AttentionOperands p = ParametersOf(b, dtype, c);
   Value mask = b.Parameter(Of(dtype, {c.rows, c.keys}));
-  b.Return({Attend(b, p.q, p.k, p.v, mask)});
+  b.Return({Attend(b, p, mask)});
   std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
   auto* m = inputs[3].mutable_data<ir::BFloat16>();
   const auto set = [&](int64_t row, int64_t key, float v) {
@@ -158,11 +107,11 @@ CONFORMANCE_TEST(NarrowAttentionOfSpecialValues) {
   inputs[0].mutable_data<ir::BFloat16>()[9 * c.heads * c.width] = ir::BFloat16(kNan);  // a query
   CompileOptions options;
   options.symbolic = false;
-  Check(*b.graph(), inputs, RoundingOf(dtype), options);
+  Check(*b.graph(), inputs, NarrowRounding(dtype), options);
   if (HasFatalFailure()) return;
   inputs = PlainInputs(*b.graph(), 3);
   inputs[2].mutable_data<ir::BFloat16>()[c.columns] = ir::BFloat16(kInf);  // a value: its column
-  Check(*b.graph(), inputs, RoundingOf(dtype), options);
+  Check(*b.graph(), inputs, NarrowRounding(dtype), options);
 }
 
 // One kernel for every batch and length.
@@ -175,7 +124,7 @@ CONFORMANCE_TEST(NarrowAttentionOfUnknownSizes) {
   Value v = b.Parameter(ir::Shape(dtype, {batch, keys, 2, 16}));
   Value mask = b.Parameter(ir::Shape(dtype, {batch, 1, 1, keys}));
   b.Return(
-      {Attend(b, q, k, v,
+      {Attend(b, {q, k, v},
               b.BroadcastInDim(b.Reshape(mask, {batch, keys}), {batch, 2, length, keys}, {0, 3}))});
   ASSERT_TRUE(b.status().ok()) << b.status();
   EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
@@ -192,7 +141,7 @@ CONFORMANCE_TEST(NarrowAttentionOfUnknownSizes) {
                                         {2, 3, 0}}) {
     sizes.push_back({{"b", batches}, {"n", rows}, {"k", columns}});
   }
-  CheckSizes(*b.graph(), sizes, RoundingOf(dtype), options);
+  CheckSizes(*b.graph(), sizes, NarrowRounding(dtype), options);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The choice between our own kernel and a library's, by the card's own clock, and what is kept of
 // it.
+#include "absl/strings/str_replace.h"
 #include "backends/gpu/card_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,6 +14,7 @@
 namespace tektite::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -161,6 +163,24 @@ TEST(TunerOnCard, TheEpilogueCounts) {
   EXPECT_NEAR(results[0].microseconds[1].second, 14, 0.01);
 }
 
+// Of all ways that were measured, our own being the faster one.
+std::vector<std::string> WaysMeasured(const std::string& program, bool has_libraries) {
+  cache::TestFolder folder;
+  Process process(folder.path(), has_libraries);
+  FakeDriver::Opened().set_launch_microseconds(10);
+  FakeCublasLt::Opened().set_microseconds(30);
+  FakeCudnn::Opened().set_microseconds(30);
+  process.Compile(program.c_str());
+  std::vector<std::string> ways;
+  const auto results = process.Results();
+  EXPECT_EQ(results.size(), 1);
+  for (const auto& result : results) {
+    EXPECT_EQ(result.chosen, gpu::kOwnWay);
+    for (const auto& [way, microseconds] : result.microseconds) ways.push_back(way);
+  }
+  return ways;
+}
+
 // Tiles of our own are ways, too.
 TEST(TunerOnCard, TilesOfWarpgroupsAreMeasured) {
   constexpr char kHalves[] = R"(
@@ -169,21 +189,19 @@ graph @f(%x: bf16[64,64], %w: bf16[64,64]) -> (bf16[64,64]) {
   return %2
 }
 )";
-  for (const bool has_cublaslt : {true, false}) {
-    cache::TestFolder folder;
-    Process process(folder.path(), has_cublaslt);
-    FakeDriver::Opened().set_launch_microseconds(10);
-    FakeCublasLt::Opened().set_microseconds(30);
-    process.Compile(kHalves);
-    const auto results = process.Results();
-    ASSERT_EQ(results.size(), 1);
-    EXPECT_EQ(results[0].chosen, gpu::kOwnWay);
-    std::vector<std::string> ways;
-    for (const auto& [way, microseconds] : results[0].microseconds) ways.push_back(way);
-    std::vector<std::string> expected = {gpu::kOwnWay, "wgmma_128x128", "wgmma_128x256"};
-    if (has_cublaslt) expected.emplace_back(gpu::kCublasLt);
-    EXPECT_EQ(ways, expected);
-  }
+  EXPECT_THAT(WaysMeasured(kHalves, true),
+              ElementsAre(gpu::kOwnWay, "wgmma_128x128", "wgmma_128x256", gpu::kCublasLt));
+  EXPECT_THAT(WaysMeasured(kHalves, false),
+              ElementsAre(gpu::kOwnWay, "wgmma_128x128", "wgmma_128x256"));
+}
+
+TEST(TunerOnCard, AttentionByWarpgroupsIsMeasured) {
+  const std::string wide = absl::StrReplaceAll(kAttention, {{"16", "64"}, {"20", "72"}});
+  // The type's name is as it was.
+  const std::string program = absl::StrReplaceAll(wide, {{"bf64", "bf16"}});
+  EXPECT_THAT(WaysMeasured(program, true),
+              ElementsAre(gpu::kOwnWay, "wgmma", gpu::kCudnnAttention));
+  EXPECT_THAT(WaysMeasured(program, false), ElementsAre(gpu::kOwnWay, "wgmma"));
 }
 
 TEST(TunerOnCard, AWayThatFailsIsNotTaken) {

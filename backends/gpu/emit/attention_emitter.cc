@@ -10,7 +10,7 @@
 // A warp takes kRows rows, a block those of its warps.  Widths above 64 are taken in parts.  f32 is
 // computed in f32; sums have an order that follows from sizes alone.
 //
-// f16 and bf16 have a kernel of their own (matrix_attention.h).
+// f16 and bf16 have kernels of their own (matrix_attention.h, warpgroup_attention.h).
 //
 // Limits: fused multiply-adds; keys and values pass through registers on their way to shared
 // memory.
@@ -24,6 +24,7 @@
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/matrix_attention.h"
 #include "backends/gpu/emit/root_epilogue.h"
+#include "backends/gpu/emit/warpgroup_attention.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -341,14 +342,19 @@ absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::strin
     TEKTITE_RETURN_IF_ERROR(AttentionEmitter(view, emitted.kernel.get()).Run());
     return emitted;
   }
+  const auto plan = WarpgroupAttentionPlan::Of(view, fusion.String(ir::Attr::target), options);
+  const auto emit = [&](CausalSkip* skip, loop::Kernel* kernel) {
+    return plan.has_value() ? EmitWarpgroupAttention(view, *plan, skip, kernel)
+                            : EmitMatrixAttention(view, options, skip, kernel);
+  };
   std::optional<CausalSkip> skip = CausalSkip::Of(view);
   if (!skip.has_value()) {
-    TEKTITE_RETURN_IF_ERROR(EmitMatrixAttention(view, options, nullptr, emitted.kernel.get()));
+    TEKTITE_RETURN_IF_ERROR(emit(nullptr, emitted.kernel.get()));
     return emitted;
   }
   TEKTITE_RETURN_IF_ERROR(skip->EmitFlags(emitted.kernel.get()));
   emitted.then.push_back(loop::MakeKernel(fusion, absl::StrCat(name, "_phase2")));
-  TEKTITE_RETURN_IF_ERROR(EmitMatrixAttention(view, options, &*skip, emitted.then[0].get()));
+  TEKTITE_RETURN_IF_ERROR(emit(&*skip, emitted.then[0].get()));
   return emitted;
 }
 

@@ -108,7 +108,7 @@ Value CausalSkip::AllFinite(Value batch, Value first) const {
   return b.WarpAll(b.Compare("eq", found, none));
 }
 
-Value CausalSkip::IsOver(Value batch, Value first, const Values& largest) const {
+void CausalSkip::Vote(Value warp, Value batch, Value first, const Values& largest) const {
   Builder& b = *b_;
   Value over = AllFinite(batch, first);
   const double threshold = masked_ * (1 - kRounding) + kFarBelow;
@@ -120,15 +120,23 @@ Value CausalSkip::IsOver(Value batch, Value first, const Values& largest) const 
   }
   over = b.WarpAll(over);
   const Value thread = b.RemNarrow(b.ThreadIndex(), kWarpThreads);
-  b.If(b.Compare("eq", thread, b.Index(0)), [&] {
-    b.Store(votes_, b.DivNarrow(b.ThreadIndex(), kWarpThreads), b.Convert(over, DType::kS32));
-  });
-  b.Barrier();
+  b.If(b.Compare("eq", thread, b.Index(0)),
+       [&] { b.Store(votes_, warp, b.Convert(over, DType::kS32)); });
+}
+
+Value CausalSkip::AllAgree() const {
+  Builder& b = *b_;
   Value all = b.Load(votes_, DType::kS32, b.Index(0));
   for (int64_t warp = 1; warp < warps_; ++warp) {
     all = b.And(all, b.Load(votes_, DType::kS32, b.Index(warp)));
   }
   return b.Compare("ne", all, b.Int(DType::kS32, 0));
+}
+
+Value CausalSkip::IsOver(Value batch, Value first, const Values& largest) const {
+  Vote(b_->DivNarrow(b_->ThreadIndex(), kWarpThreads), batch, first, largest);
+  b_->Barrier();
+  return AllAgree();
 }
 
 }  // namespace tektite::gpu

@@ -43,6 +43,11 @@ class CausalSkip {
   // thread's rows.  All threads of the block come here together, once.
   loop::Value IsOver(loop::Value batch, loop::Value first,
                      const std::vector<loop::Value>& largest) const;
+  // The same in two steps, where the block's threads have roles: warp number `warp` of those that
+  // Enter has been told says what it finds; who knows that all of them have may ask.
+  void Vote(loop::Value warp, loop::Value batch, loop::Value first,
+            const std::vector<loop::Value>& largest) const;
+  loop::Value AllAgree() const;
 
  private:
   CausalSkip(const AttentionView& view, ir::Dim offset, double masked);

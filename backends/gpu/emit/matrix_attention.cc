@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/gpu/emit/context_sums.h"
 #include "backends/gpu/emit/matrix_tile.h"
 #include "backends/gpu/emit/online_softmax.h"
 #include "backends/gpu/emit/operand_reader.h"
@@ -272,7 +273,7 @@ class MatrixAttention {
       state[SoftmaxAt(row_tile)] = softmax.largest;
       state[SoftmaxAt(row_tile) + 1] = softmax.sum;
     }
-    ScaleContext(factors, &state);
+    ScaleSums(b_, factors, absl::MakeSpan(state).subspan(0, SoftmaxAt(0)));
     AddContext(values, scores, &state);
     return state;
   }
@@ -315,32 +316,6 @@ class MatrixAttention {
 
   // ---- the context ----
 
-  // Nothing to do where no row of the warp has found a larger logit.
-  void ScaleContext(const Values& factors, State* state) {
-    Value changed;
-    for (const Value& factor : factors) {
-      for (int half = 0; half < kThreadRows; ++half) {
-        const Value is_other =
-            b_.Compare("ne", b_.ExtractLane(factor, half), b_.Float(DType::kF32, 1));
-        changed = changed ? b_.Or(changed, is_other) : is_other;
-      }
-    }
-    const auto end = state->begin() + static_cast<std::ptrdiff_t>(SoftmaxAt(0));
-    const Values context(state->begin(), end);
-    const Values scaled = b_.IfElse(
-        b_.WarpAny(changed),
-        [&] {
-          Values all;
-          for (size_t i = 0; i < context.size(); ++i) {
-            const size_t tile = i / static_cast<size_t>(column_tiles_);
-            all.push_back(b_.Mul(context[i], SpreadRows(b_, factors[tile])));
-          }
-          return all;
-        },
-        [&] { return context; });
-    std::copy(scaled.begin(), scaled.end(), state->begin());
-  }
-
   Value& ContextOf(State* state, int64_t row_tile, int64_t column_tile) const {
     return (*state)[static_cast<size_t>(row_tile * column_tiles_ + column_tile)];
   }
@@ -349,15 +324,8 @@ class MatrixAttention {
     for (int64_t k = 0; k < plan_.keys; k += kMatrixDepth) {
       std::vector<Values> left;
       for (int64_t tile = 0; tile < plan_.row_tiles; ++tile) {
-        Values parts;
-        // As LeftPlace has it: two rows of the first 8 keys, then those of the others.
-        for (int64_t part = 0; part < loop::kLeftParts; ++part) {
-          const int64_t key_tile = k / kMatrixColumns + part / kThreadRows;
-          parts.push_back(b_.Convert(
-              RowOf(b_, ScoreOf(weights, tile, key_tile), static_cast<int>(part % kThreadRows)),
-              dtype_));
-        }
-        left.push_back(std::move(parts));
+        const Value* const first = &ScoreOf(weights, tile, k / kMatrixColumns);
+        left.push_back(WeightParts(b_, absl::MakeConstSpan(first, kThreadRows), dtype_));
       }
       for (int64_t pair = 0; pair < column_tiles_; pair += 2) {
         const Values both = value_.tile.Right(shared_, values, k, b_.Index(pair * kMatrixColumns));
@@ -378,10 +346,7 @@ class MatrixAttention {
     const MatrixTile staged = StagedTile();
     b_.Barrier();
     for (int64_t tile = 0; tile < plan_.row_tiles; ++tile) {
-      const auto rows = [&](double v) { return b_.Splat(b_.Float(DType::kF32, v), kThreadRows); };
-      Value inverse = b_.Div(rows(1), SoftmaxOf(state, tile).SumOfWeights(b_));
-      // No keys at all are zeros.
-      inverse = b_.Select(b_.Compare("gt", b_.Index(keys_), b_.Index(0)), inverse, rows(0));
+      const Value inverse = OneOverSum(b_, SoftmaxOf(state, tile), keys_);
       for (int64_t column = 0; column < column_tiles_; ++column) {
         const Value context = b_.Mul(ContextOf(&state, tile, column), SpreadRows(b_, inverse));
         for (int half = 0; half < kThreadRows; ++half) {
