@@ -98,10 +98,12 @@ std::vector<Value> Builder::BeginProductOf(absl::Span<const Value> a, int64_t fl
   return results;
 }
 
-std::vector<Value> Builder::WaitForProducts(int under_way, absl::Span<const Value> sums) {
+std::vector<Value> Builder::WaitForProducts(int under_way, absl::Span<const Value> sums,
+                                            Value after) {
   Instr* instr = kernel_->body().arena->New(Code::kWaitForProducts);
   instr->immediate = under_way;
   std::vector<Value> results = PassOn(sums, instr);
+  if (after) instr->operands.push_back(after);
   Emit(instr);
   return results;
 }

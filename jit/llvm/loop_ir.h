@@ -296,8 +296,10 @@ class Builder {
   // The same with a in registers: kProductParts parts (warpgroup.h) of two elements each.
   std::vector<Value> BeginProduct(absl::Span<const Value> a, Value shared, const SharedMatrix& b,
                                   absl::Span<const Value> sums);
-  // Until at most `under_way` of the role's products have not ended.
-  std::vector<Value> WaitForProducts(int under_way, absl::Span<const Value> sums);
+  // Until at most `under_way` of the role's products have not ended.  `after`: an f32 that is there
+  // first, whose computation runs beside the products; a card's assembler would move the wait in
+  // front of all that does not need the sums.
+  std::vector<Value> WaitForProducts(int under_way, absl::Span<const Value> sums, Value after = {});
 
   // ---- pairs of bf16 and matrix tiles of a CPU (TargetInfo says which the machine has) ----
   // Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a and b hold pairs of bf16 as s32, the

@@ -228,9 +228,17 @@ class WarpgroupLowering {
     return OnSums(first_sum, read, text, more);
   }
 
+  // What must be there before decides whether the thread rests for a moment: so the assembler
+  // cannot move the wait, and it never does but for one NaN among millions.
   std::vector<llvm::Value*> WaitForProducts() {
-    return OnSums(0, /*read=*/true,
-                  absl::StrCat("wgmma.wait_group.sync.aligned ", instr_.immediate, ";"), {});
+    const size_t sums = instr_.results.size();
+    const std::string wait = absl::StrCat("wgmma.wait_group.sync.aligned ", instr_.immediate, ";");
+    if (instr_.operands.size() == sums) return OnSums(0, /*read=*/true, wait, {});
+    llvm::Value* after = b_.CreateBitCast(operand_(static_cast<int>(sums)), b_.getInt32Ty());
+    const std::string text =
+        absl::StrCat("{ .reg .pred rests; setp.eq.b32 rests, $", 2 * sums * kSumLanes,
+                     ", 0x7fedcba9; @rests nanosleep.u32 0; ", wait, " }");
+    return OnSums(0, /*read=*/true, text, {after});
   }
 
   LowerContext& c_;

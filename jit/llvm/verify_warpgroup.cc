@@ -34,15 +34,25 @@ std::string RolesFault(const Kernel& kernel, const Instr& instr) {
              : "";
 }
 
+// Of the operands from `first` on that are results, too.
 std::string SumsFault(const Instr& instr, size_t first) {
-  const size_t sums = instr.operands.size() - first;
+  const size_t sums = instr.results.size();
   if (sums < 1 || sums * kProductColumnsStep > kMostProductColumns) {
     return absl::StrCat(sums, " sums");
   }
-  for (size_t i = first; i < instr.operands.size(); ++i) {
+  for (size_t i = first; i < first + sums; ++i) {
     if (!(instr.operands[i].type() == Type{DType::kF32, kSumLanes})) return "a sum is not f32 x 4";
   }
   return "";
+}
+
+std::string WaitFault(const Instr& instr) {
+  const size_t sums = instr.results.size();
+  const bool has_more = instr.operands.size() > sums;
+  if (has_more && !(instr.operands[sums].type() == Type{DType::kF32})) {
+    return "what is computed before is no f32";
+  }
+  return SumsFault(instr, 0);
 }
 
 std::string ProductFault(const Instr& instr) {
@@ -95,7 +105,7 @@ std::string WarpgroupFault(const Kernel& kernel, const Instr& instr) {
     case Code::kBeginProduct:
       return ProductFault(instr);
     case Code::kWaitForProducts:
-      return SumsFault(instr, 0);
+      return WaitFault(instr);
     case Code::kCopyTensor:
       return CopyFault(kernel, instr);
     case Code::kArrive:

@@ -304,7 +304,9 @@ class WarpgroupAttention {
     scores = b_.WaitForProducts(WeightProducts(), scores);
     Release(kKeysFree, first);
     const Value factor = TakeScores(first, &scores, &state);
-    context = b_.WaitForProducts(0, context);
+    // The other product runs during the softmax, which ends with its sums.
+    const Value softmax = b_.ReduceLanes(ir::Op::kAdd, state[ContextTiles() + 1]);
+    context = b_.WaitForProducts(0, context, softmax);
     Release(kValuesFree, before);
     ScaleSums(b_, {factor}, absl::MakeSpan(context));
     std::copy(context.begin(), context.end(), state.begin());
