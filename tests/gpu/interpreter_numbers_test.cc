@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "backends/gpu/emit/weight_exp.h"
 #include "gtest/gtest.h"
 #include "tests/gpu/interpreting.h"
 
@@ -117,6 +118,29 @@ TEST(InterpreterNumbers, LanesMoveAsOnTheHost) {
   void* buffers[] = {const_cast<uint32_t*>(x.data()), second.data(), out.data()};
   f->fn(buffers, nullptr, nullptr, 0, kCount);
   EXPECT_EQ(OnDevice(body, x), out);
+}
+
+// What attention of f16 and bf16 weighs with: 2^-17, and what masks make of it.
+TEST(InterpreterNumbers, WeightsAreExp) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {0.0F, -0.0F, -kInf, std::nanf(""), -3e38F, -1e9F, -88.1F};
+  while (x.size() < kCount + 1) x.push_back(-87.0F * static_cast<float>(x.size()) / kCount);
+  std::vector<uint32_t> bits(x.size());
+  std::memcpy(bits.data(), x.data(), x.size() * sizeof(float));
+  const std::vector<uint32_t> out = OnDevice(
+      [](Builder& b, const std::vector<Value>& v) { return gpu::WeightExp(b, v[0]); }, bits);
+  for (size_t i = 0; i < out.size(); ++i) {
+    float got;
+    std::memcpy(&got, &out[i], sizeof(got));
+    if (std::isnan(x[i])) {
+      EXPECT_TRUE(std::isnan(got));
+    } else if (x[i] < -88) {
+      EXPECT_EQ(got, 0) << x[i];
+    } else {
+      const double want = std::exp(static_cast<double>(x[i]));
+      EXPECT_NEAR(got, want, x[i] == 0 ? 0 : want * 0x1p-17) << x[i];
+    }
+  }
 }
 
 TEST(InterpreterNumbers, SizesOfSymbols) {
