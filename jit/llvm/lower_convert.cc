@@ -17,20 +17,31 @@ llvm::Value* F32FromHalf(LowerContext& c, llvm::Value* x) {
   return b.CreateFPExt(half, WithLanesOf(x, b.getFloatTy()));
 }
 
+// Two lanes are a register of a GPU.
+bool IsPair(const LowerContext& c, llvm::Value* x) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  return c.device && vector != nullptr && vector->getNumElements() == 2;
+}
+
 // A GPU rounds two numbers with one instruction.
 llvm::Value* HalfFromF32(LowerContext& c, llvm::Value* x) {
   llvm::IRBuilder<>& b = c.builder;
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
-  const bool is_pair = c.device && vector != nullptr && vector->getNumElements() == 2;
-  llvm::Value* half = is_pair ? b.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2f16x2_rn, {},
-                                                  {b.CreateExtractElement(x, uint64_t{1}),
-                                                   b.CreateExtractElement(x, uint64_t{0})})
-                              : b.CreateFPTrunc(x, WithLanesOf(x, b.getHalfTy()));
+  llvm::Value* half = IsPair(c, x) ? b.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2f16x2_rn, {},
+                                                       {b.CreateExtractElement(x, uint64_t{1}),
+                                                        b.CreateExtractElement(x, uint64_t{0})})
+                                   : b.CreateFPTrunc(x, WithLanesOf(x, b.getHalfTy()));
   return b.CreateBitCast(half, WithLanesOf(x, b.getInt16Ty()));
 }
 
 llvm::Value* F32FromBFloat(LowerContext& c, llvm::Value* x) {
   llvm::IRBuilder<>& b = c.builder;
+  if (IsPair(c, x)) {  // a shift and a mask, where lanes that are taken apart first take twice that
+    llvm::Value* both = b.CreateBitCast(x, b.getInt32Ty());
+    llvm::Value* pair = llvm::PoisonValue::get(WithLanesOf(x, b.getInt32Ty()));
+    pair = b.CreateInsertElement(pair, b.CreateShl(both, 16), uint64_t{0});
+    pair = b.CreateInsertElement(pair, b.CreateAnd(both, 0xffff0000), uint64_t{1});
+    return b.CreateBitCast(pair, WithLanesOf(x, b.getFloatTy()));
+  }
   llvm::Value* bits = b.CreateShl(b.CreateZExt(x, WithLanesOf(x, b.getInt32Ty())), 16);
   return b.CreateBitCast(bits, WithLanesOf(x, b.getFloatTy()));
 }

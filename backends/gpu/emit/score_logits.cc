@@ -66,15 +66,9 @@ Value ScoreLogits::Readable(Value key) {
 void ScoreLogits::TurnScores(Value first, Values* scores) {
   const Value own = OwnKey(first);
   const auto key_tiles = static_cast<size_t>(KeyTiles());
+  const Values products = *scores;
   emitter_.Clear();
   for (size_t key_tile = 0; key_tile < key_tiles; ++key_tile) {
-    // Two neighbours at a time: a card rounds them at once.
-    Values rounded;
-    for (size_t row = 0; row < places_.size(); ++row) {
-      const Value tile = (*scores)[row / kThreadRows * key_tiles + key_tile];
-      const Value pair = RowOf(b_, tile, static_cast<int>(row % kThreadRows));
-      rounded.push_back(b_.Convert(pair, view_.dtype()));
-    }
     for (int lane = 0; lane < 2; lane += lanes_) {
       const auto column = static_cast<int64_t>(key_tile) * loop::kMatrixColumns + lane;
       const Value key = Readable(b_.Add(own, b_.Index(column)));
@@ -83,7 +77,11 @@ void ScoreLogits::TurnScores(Value first, Values* scores) {
         const int begin = static_cast<int>(row % kThreadRows) * 2 + lane;
         Indices at = places_[row];
         at.back() = loop::At(key, lanes_ > 1 ? 1 : 0);
-        const Value score = lanes_ > 1 ? rounded[row] : b_.ExtractLane(rounded[row], lane);
+        // Two neighbours at a time: a card rounds them at once.
+        const Value before = products[row / kThreadRows * key_tiles + key_tile];
+        const Value pair =
+            b_.Convert(RowOf(b_, before, static_cast<int>(row % kThreadRows)), view_.dtype());
+        const Value score = lanes_ > 1 ? pair : b_.ExtractLane(pair, lane);
         const Value logit = view_.Logits(emitter_, at, score);
         for (int i = 0; i < lanes_; ++i) {
           tile = b_.InsertLane(tile, lanes_ > 1 ? b_.ExtractLane(logit, i) : logit, begin + i);
