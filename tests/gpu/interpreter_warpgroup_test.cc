@@ -279,6 +279,9 @@ TEST(InterpreterWarpgroup, WhatVerifyRefuses) {
                                sums(b, 33));
               }),
               HasSubstr("33 sums"));
+  EXPECT_THAT(
+      Refusal([&](Builder& b, Value, Value) { b.WaitForProducts(0, sums(b, 2), b.Index(0)); }),
+      HasSubstr("what is computed before is no f32"));
   EXPECT_THAT(Refusal([&](Builder& b, Value shared, Value signals) {
                 b.CopyTensor(shared, b.Index(0), 1, {b.Index(0), b.Index(0), b.Index(0)}, signals,
                              b.Index(0));

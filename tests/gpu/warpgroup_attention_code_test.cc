@@ -80,8 +80,10 @@ TEST(WarpgroupAttentionRule, OthersCanBeMeasured) {
 TEST(WarpgroupAttentionCode, MultipliesFromRegisters) {
   const auto ptx = EmitPtx(*Emit({8, 16, 512, 512, 64, 128}, ""), kArchitecture);
   ASSERT_TRUE(ptx.ok()) << ptx.status();
-  // Scores begin without zeros; weights come from four registers.
+  // Scores begin without zeros; weights come from four registers; the wait for the context depends
+  // on the softmax.
   EXPECT_THAT(*ptx, AllOf(HasSubstr("setp.ne.b32 adds, 0, 0"),
+                          HasSubstr("@rests nanosleep.u32 0; wgmma.wait_group.sync.aligned 0;"),
                           HasSubstr("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"),
                           ::testing::ContainsRegex("\\}, \\{%r[0-9]+, %r[0-9]+, %r[0-9]+, "
                                                    "%r[0-9]+\\}, b, adds, 1, 1, 1; ")));

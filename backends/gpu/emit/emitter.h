@@ -23,8 +23,8 @@
 
 namespace tektite::gpu {
 
-// Which products are made with instructions for warpgroups (warpgroup_contraction.h), where a card
-// has them.
+// Which products and attention are made with instructions for warpgroups (warpgroup_contraction.h,
+// warpgroup_attention.h), where a card has them.
 enum class Warpgroups {
   kNever,
   kWhereLarge,  // where they fill the card
