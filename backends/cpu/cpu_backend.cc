@@ -122,8 +122,10 @@ class CpuKernel : public backend::HostKernel {
 
 class CpuBackend : public backend::Backend, public backend::Candidates {
  public:
-  CpuBackend(std::unique_ptr<KernelCompiler> compiler, bool keeps_images)
-      : compiler_(std::move(compiler)), keeps_images_(keeps_images) {}
+  CpuBackend(std::unique_ptr<KernelCompiler> compiler, const Flags& flags, bool keeps_images)
+      : compiler_(std::move(compiler)),
+        keeps_images_(keeps_images),
+        column_groups_(flags.column_groups) {}
 
   absl::string_view name() const override { return "cpu"; }
   const backend::TargetInfo& target() const override { return compiler_->target(); }
@@ -171,13 +173,21 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
   int64_t RhsPairs(const ir::Node& contraction) const override {
     return ContractionPairs(contraction, target());
   }
+  int64_t RunsToPack(const ir::Node& contraction) const override {
+    return StreamsAlone(contraction, target()) ? kRunsToPackFewRows : 1;
+  }
+  bool FusesColumnGroups(const ir::Node& product, int64_t groups, int64_t runs) const override {
+    if (column_groups_ == "off" || !CanFuseColumnGroups(product)) return false;
+    if (column_groups_ == "on") return true;
+    return runs >= kRunsToPackFewRows && ColumnGroupsPay(product, groups, target());
+  }
 
   // Winograd's algorithm where it is the usual way, register tiles, and oneDNN for convolutions
   // whose weights are packed.
   std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool packs_rhs) const override {
     std::vector<std::string> names;
-    if (ir::HasSymbols(fusion.region()) || ContractionPanelWidth(fusion, target()) == 0 ||
-        PlanPairs(fusion, target()).ok()) {
+    if (ir::HasSymbols(fusion.region()) || StreamsRightHandSide(fusion, target()) ||
+        ContractionPanelWidth(fusion, target()) == 0 || PlanPairs(fusion, target()).ok()) {
       return names;
     }
     const absl::StatusOr<std::vector<Tile>> tiles = CandidateTiles(fusion, target());
@@ -195,6 +205,7 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
  private:
   std::unique_ptr<KernelCompiler> compiler_;
   const bool keeps_images_;
+  const std::string column_groups_;
 };
 
 }  // namespace
@@ -211,7 +222,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& 
                            KernelCompiler::Create(target, linking));
   // The linker tells debuggers and profilers of code that it links, not of code from the disk.
   const bool keeps_images = !linking.gdb && !linking.perf;
-  return std::make_unique<CpuBackend>(std::move(compiler), keeps_images);
+  return std::make_unique<CpuBackend>(std::move(compiler), flags, keeps_images);
 }
 
 }  // namespace tektite::cpu

@@ -58,9 +58,18 @@ class Backend {
   // k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.  m may
   // be symbolic, and then the width does not depend on it.
   virtual int64_t RhsPanelWidth(const ir::Node& contraction) const { return 0; }
+  // How often a call must run products of the same weights before panels pay in calls that find the
+  // weights changed, and so pack them again; 1: always.
+  virtual int64_t RunsToPack(const ir::Node& contraction) const { return 1; }
   // Where panels hold neighbouring k in pairs, [ceil(n / width), pairs, width, 2], how many: at
   // least k / 2, zero-padded; 0: they do not.
   virtual int64_t RhsPairs(const ir::Node& contraction) const { return 0; }
+  // Whether a kernel of this product, a dot_general, gains from elementwise nodes behind it that
+  // read its columns in groups (jit/ir/column_groups.h): they become its epilogue then.
+  // `runs`: how often a call runs products of the same weights, as far as that is known.
+  virtual bool FusesColumnGroups(const ir::Node& product, int64_t groups, int64_t runs) const {
+    return false;
+  }
   // Whether it has kernels for attention of this type: fusions of kind `attention` are made then.
   virtual bool Attends(ir::DType dtype) const { return dtype == ir::DType::kF32; }
 };

@@ -194,6 +194,10 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures)
   context.rhs_panel_width = [this](const Node& node) { return primary().RhsPanelWidth(node); };
   context.rhs_pairs = [this](const Node& node) { return primary().RhsPairs(node); };
   context.attends = [this](ir::DType dtype) { return primary().Attends(dtype); };
+  context.runs_to_pack = [this](const Node& node) { return primary().RunsToPack(node); };
+  context.fuses_column_groups = [this](const Node& product, int64_t groups, int64_t runs) {
+    return primary().FusesColumnGroups(product, groups, runs);
+  };
   if (tuner_ != nullptr && measures) {
     context.choose_candidate = [this](const Node& node, bool packs_rhs) {
       return tuner_->Choose(node, packs_rhs);

@@ -6,7 +6,8 @@
 //           fusion(%x, %p) {kind = contraction, rhs_packed = width}
 //
 // A back end may want neighbouring k side by side: panels are [ceil(n/width),pairs,width,2] then,
-// with zeros behind the last k.
+// with zeros behind the last k.  Where the contraction's result is read in groups of columns
+// (jit/ir/column_groups.h), a panel holds the same columns of each group, group after group.
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still defines the computation; a back end that knows `rhs_packed` reads the panels as they
@@ -16,15 +17,18 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/ir/column_groups.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion_groups.h"
+#include "jit/passes/fusion_nodes.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
@@ -79,7 +83,34 @@ MatrixView RhsAsMatrix(const Node& root) {
 // How the back end reads panels: so many columns, and so many pairs of k; 0: k one by one.
 struct Panels {
   int64_t width = 0, pairs = 0;
+  int64_t groups = 1;  // of columns
+
+  friend bool operator==(const Panels& a, const Panels& b) {
+    return a.width == b.width && a.pairs == b.pairs && a.groups == b.groups;
+  }
 };
+
+// [k, n] -> [panels, k, width], zero-padded, with the same columns of each group in a panel.
+Value PackGroups(ops::FuncBuilder& b, Value v, const Panels& layout) {
+  const int64_t columns = v.shape().dim(1).value() / layout.groups;
+  const int64_t step = layout.width / layout.groups, panels = CeilDiv(columns, step);
+  const Dim k = v.shape().dim(0), groups = layout.groups;
+  v = b.Reshape(v, {k, groups, Dim(columns)});
+  const int64_t more = panels * step - columns;
+  if (more > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0, 0}, {0, 0, more});
+  v = b.Reshape(v, {k, groups, Dim(panels), Dim(step)});
+  return b.Reshape(b.Transpose(v, {2, 0, 1, 3}), {Dim(panels), k, Dim(layout.width)});
+}
+
+// The inverse, for `n` columns.
+Value UnpackGroups(ops::FuncBuilder& b, Value packed, int64_t n, int64_t groups) {
+  const Dim panels = packed.shape().dim(0), k = packed.shape().dim(1);
+  const Dim step = packed.shape().dim(2).value() / groups, columns = n / groups;
+  Value v = b.Reshape(packed, {panels, k, Dim(groups), step});
+  v = b.Reshape(b.Transpose(v, {1, 2, 0, 3}), {k, Dim(groups), panels * step});
+  if (panels * step != columns) v = b.SliceDim(v, 2, Dim(0), columns);
+  return b.Reshape(v, {k, Dim(n)});
+}
 
 // [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), pairs, width, 2], zero-padded.
 Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const Panels& layout) {
@@ -91,6 +122,7 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const P
   }
   const int64_t panels = CeilDiv(n, width);
   v = b.Reshape(v, {Dim(k), Dim(n)});
+  if (layout.groups > 1) return PackGroups(b, v, layout);
   const int64_t more_k = pairs > 0 ? 2 * pairs - k : 0, more_n = panels * width - n;
   if (more_k + more_n > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {more_k, more_n});
   if (pairs > 0) {
@@ -102,8 +134,8 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const P
 }
 
 // The inverse.
-Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
-                   const MatrixView& view) {
+Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original, const MatrixView& view,
+                   int64_t groups) {
   Dims permuted;
   std::vector<int64_t> inverse(view.permutation.size());
   int64_t k = 1, n = 1;
@@ -117,6 +149,8 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
     v = b.Transpose(packed, {1, 3, 0, 2});
     v = b.Reshape(v, {v.shape().dim(0) * Dim(2), v.shape().dim(2) * v.shape().dim(3)});
     if (v.shape().dim(0) != Dim(k)) v = b.SliceDim(v, 0, Dim(0), Dim(k));
+  } else if (groups > 1) {
+    v = UnpackGroups(b, packed, n, groups);
   } else {
     v = b.Transpose(packed, {1, 0, 2});
     v = b.Reshape(v, {Dim(k), v.shape().dim(1) * v.shape().dim(2)});
@@ -125,7 +159,40 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
   return b.Transpose(b.Reshape(v, permuted), inverse);
 }
 
-absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels) {
+// Weights that are packed already: the steps of an unrolled recurrent layer read the same ones.
+struct Packed {
+  Value weights;
+  std::vector<int64_t> permutation;
+  int k_dims = 0;
+  Panels panels;
+  Value result;
+};
+
+absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
+                                  const std::string& name, const MatrixView& view,
+                                  const Panels& panels, std::vector<Packed>* packed) {
+  for (const Packed& p : *packed) {
+    if (p.weights == weights && p.permutation == view.permutation && p.k_dims == view.k_dims &&
+        p.panels == panels) {
+      return p.result;
+    }
+  }
+  auto pack = std::make_unique<Graph>("pack");
+  const Value x = pack->AddParameter(weights.shape(), name);
+  ops::FuncBuilder b(pack.get(), nullptr);
+  const Value result = PackPanels(b, x, view, panels);
+  TEKTITE_RETURN_IF_ERROR(b.status());
+  pack->SetOutputs({result});
+  Node* packing = graph.Append(Op::kFusion, {weights}, {{Attr::kind, ir::FusionKind::kLoop}},
+                               {result.shape()}, fusion);
+  packing->set_name(fusion->name() + "/pack");
+  packing->AddRegion(std::move(pack));
+  packed->push_back({weights, view.permutation, view.k_dims, panels, packing->result()});
+  return packing->result();
+}
+
+absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels,
+                             std::vector<Packed>* packed) {
   Graph& region = fusion->region();
   Node* root = ops::FindContraction(region);
   Value rhs = root->operand(1);
@@ -135,23 +202,15 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels) {
   const int operand = static_cast<int>(rhs.node->Int(Attr::index));
   const Shape original = rhs.shape();
 
-  auto pack = std::make_unique<Graph>("pack");
-  Value x = pack->AddParameter(original, rhs.node->name());
-  ops::FuncBuilder b(pack.get(), nullptr);
-  Value packed = PackPanels(b, x, view, panels);
-  TEKTITE_RETURN_IF_ERROR(b.status());
-  pack->SetOutputs({packed});
-  Node* packing = graph.Append(Op::kFusion, {fusion->operand(operand)},
-                               {{Attr::kind, ir::FusionKind::kLoop}}, {packed.shape()}, fusion);
-  packing->set_name(fusion->name() + "/pack");
-  packing->AddRegion(std::move(pack));
-
-  rhs.node->set_shape(0, packed.shape());
+  TEKTITE_ASSIGN_OR_RETURN(
+      const Value packing,
+      PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(), view, panels, packed));
+  rhs.node->set_shape(0, packing.shape());
   ops::FuncBuilder inside(&region, root);
-  Value unpacked = UnpackPanels(inside, rhs, original, view);
+  Value unpacked = UnpackPanels(inside, rhs, original, view, panels.groups);
   TEKTITE_RETURN_IF_ERROR(inside.status());
   root->SetOperand(1, unpacked);
-  fusion->SetOperand(operand, packing->result());
+  fusion->SetOperand(operand, packing);
   fusion->attrs().Set(Attr::rhs_packed, panels.width);
   return true;
 }
@@ -161,6 +220,7 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels) {
 absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
   if (!context.rhs_panel_width) return false;
   bool changed = false;
+  std::vector<Packed> packed_weights;
   auto stable = StableNodes(graph);
   for (Node* fusion : graph.NodeList()) {
     if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
@@ -168,11 +228,17 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     Node* root = ops::FindContraction(fusion->region());
     if (root == nullptr || root->operand(1).node->op() != Op::kParameter) continue;
     Value rhs = fusion->operand(static_cast<int>(root->operand(1).node->Int(Attr::index)));
-    if (stable.count(rhs.node) == 0) continue;
+    // What depends on weights alone runs once, and would read the panels once.
+    if (stable.count(rhs.node) == 0 || stable.count(fusion) > 0) continue;
+    const int64_t runs = RunsOfReaders(rhs, context.in_loop);
+    if (context.runs_to_pack && runs < context.runs_to_pack(*fusion)) continue;
     const int64_t width = context.rhs_panel_width(*fusion);
     if (width <= 0) continue;
     const int64_t pairs = context.rhs_pairs ? context.rhs_pairs(*fusion) : 0;
-    TEKTITE_ASSIGN_OR_RETURN(bool packed, PackRhs(graph, fusion, {width, pairs}));
+    const int64_t groups = ir::ColumnGroupsOf(*root).count;
+    if (width % groups != 0) continue;
+    TEKTITE_ASSIGN_OR_RETURN(bool packed,
+                             PackRhs(graph, fusion, {width, pairs, groups}, &packed_weights));
     changed |= packed;
   }
   return changed;

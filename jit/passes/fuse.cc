@@ -32,8 +32,8 @@ using ir::Value;
 
 class FusionBuilder {
  public:
-  FusionBuilder(Graph& graph, const std::function<bool(ir::DType)>& attends)
-      : graph_(graph), groups_(graph, attends) {}
+  FusionBuilder(Graph& graph, const PassContext& context)
+      : graph_(graph), groups_(graph, context) {}
 
   bool Run() {
     std::vector<FusionGroup*> order = groups_.InOrder();
@@ -199,7 +199,7 @@ class FusionBuilder {
 absl::StatusOr<bool> Fuse(Graph& graph, PassContext& context) {
   SpreadPositions(graph, context.attends);
   graph.EraseDead();  // a group without users would be a kernel without results
-  return FusionBuilder(graph, context.attends).Run();
+  return FusionBuilder(graph, context).Run();
 }
 
 }  // namespace tektite::passes

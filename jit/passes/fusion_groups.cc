@@ -23,16 +23,8 @@ using ir::Op;
 using ir::OpFamily;
 using ir::Value;
 
-// A kernel with more nodes than this takes long to compile and gains nothing.
-constexpr size_t kMaxNodes = 160;
 // Recomputing this many cheap operations per use costs less than storing and loading the value.
 constexpr int kMaxRecomputedNodes = 4;
-
-// A row of what is in memory, such as a recurrent layer's input that was multiplied before its
-// loop: an epilogue reads it where it lies.  (LSTM: a kernel less a turn.)
-bool IsRowOfTurn(const Node& node) {
-  return node.op() == Op::kDynamicSlice && node.operand(0).node->op() == Op::kParameter;
-}
 
 // Whether the producer reads a row of the array that the consumer updates: one kernel for both
 // could not update it in place, and would copy all of it.
@@ -174,12 +166,13 @@ Node* FusionGroups::SkipFree(Value v) const {
   return node;
 }
 
-FusionGroups::FusionGroups(ir::Graph& graph, const std::function<bool(ir::DType)>& attends)
-    : graph_(graph), stable_(StableNodes(graph)), updates_(UpdateNodes(graph)) {
+FusionGroups::FusionGroups(ir::Graph& graph, const PassContext& context)
+    : graph_(graph), context_(context), stable_(StableNodes(graph)), updates_(UpdateNodes(graph)) {
   FindFreeNodes();
+  FindColumnGroups();
   int position = 0;
   for (Node* node : graph.NodeList()) position_[node] = position++;
-  for (Node* node : graph.NodeList()) SeedAttention(node, attends);
+  for (Node* node : graph.NodeList()) SeedAttention(node, context.attends);
   for (Node* node : graph.NodeList()) {
     if (group_of_.count(node) == 0) Seed(node);
   }
@@ -191,6 +184,7 @@ FusionGroups::FusionGroups(ir::Graph& graph, const std::function<bool(ir::DType)
       if (group_of_.count(node) > 0) changed |= TryMergeOperands(node);
     }
   }
+  for (const auto& [product, columns] : column_groups_) MergeColumnReaders(product, columns);
 }
 
 FusionGroup* FusionGroups::GroupOf(const Node* node) const {
@@ -218,7 +212,7 @@ void FusionGroups::Seed(Node* node) {
   if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
   if (node->op() == Op::kSizeValue) return;                // the runtime provides it
   if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
-  if (!stable_.count(node) && IsPartOfMemory(*node)) {
+  if (!stable_.count(node) && !column_readers_.count(node) && IsPartOfMemory(*node)) {
     views_.insert(node);
     return;
   }
@@ -436,6 +430,11 @@ bool FusionGroups::TryMerge(FusionGroup* producer, FusionGroup* consumer) {
   if (inner) into->inner.insert(from->nodes.begin(), from->nodes.end());
   into->inner.insert(from->inner.begin(), from->inner.end());
   into->kind = kind;
+  Merge(from, into);
+  return true;
+}
+
+void FusionGroups::Merge(FusionGroup* from, FusionGroup* into) {
   for (Node* node : from->nodes) group_of_[node] = into;
   into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
   std::sort(into->nodes.begin(), into->nodes.end(),
@@ -455,7 +454,6 @@ bool FusionGroups::TryMerge(FusionGroup* producer, FusionGroup* consumer) {
   }
   into->consumers.erase(from);
   into->producers.erase(from);
-  return true;
 }
 
 std::vector<FusionGroup*> FusionGroups::InOrder() {

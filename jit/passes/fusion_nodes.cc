@@ -129,6 +129,15 @@ bool IsPartOfMemory(const Node& node) {
          whole->op() == Op::kConvolution;
 }
 
+bool IsRowOfTurn(const Node& node) {
+  return node.op() == Op::kDynamicSlice && node.operand(0).node->op() == Op::kParameter;
+}
+
+int64_t RunsOfReaders(ir::Value value, bool in_loop) {
+  constexpr int64_t kAssumedTurns = 16;
+  return (in_loop ? kAssumedTurns : 1) * static_cast<int64_t>(value.node->uses(value.index).size());
+}
+
 bool ReadsMemory(const Node& node) {
   return !ir::IsElementwise(node.op()) && !IsSimpleReduce(node) && !IsMovement(node.op()) &&
          node.op() != Op::kBroadcastInDim;

@@ -6,12 +6,16 @@
 #ifndef TEKTITE_JIT_PASSES_FUSION_NODES_H_
 #define TEKTITE_JIT_PASSES_FUSION_NODES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "jit/ir/graph.h"
 
 namespace tektite::passes {
+
+// A kernel with more nodes than this takes long to compile and gains nothing.
+inline constexpr size_t kMaxNodes = 160;
 
 // The sizes other than 1, and the dimensions that have them.
 ir::Dims Squeezed(const ir::Shape& shape);
@@ -35,6 +39,11 @@ bool IsFreeOp(const ir::Node& node);
 // A part of a value that is in memory in any case.  Other slices fuse with their operand's
 // producer.
 bool IsPartOfMemory(const ir::Node& node);
+// A row of what is in memory, such as a recurrent layer's input that was multiplied before its
+// loop: an epilogue reads it where it lies.  (LSTM: a kernel less a turn.)
+bool IsRowOfTurn(const ir::Node& node);
+// How often a call runs what reads the value, if a loop takes some turns.
+int64_t RunsOfReaders(ir::Value value, bool in_loop);
 // Wants its operands in memory, row-major.
 bool ReadsMemory(const ir::Node& node);
 

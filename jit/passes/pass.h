@@ -39,6 +39,10 @@ struct PassContext {
   std::function<int64_t(const ir::Node&)> rhs_pairs;
   // Backend::Attends of that back end.  Null: f32 alone.
   std::function<bool(ir::DType)> attends;
+  // Backend::RunsToPack.  Null: 1.
+  std::function<int64_t(const ir::Node&)> runs_to_pack;
+  // Backend::FusesColumnGroups.  Null: it does not.
+  std::function<bool(const ir::Node& product, int64_t groups, int64_t runs)> fuses_column_groups;
   // Which of the back end's ways to make the kernel of this contraction fusion, as its attribute
   // `target` says it; empty: the usual one.  `packs_rhs`: its right-hand side will be packed.
   // Null: always the usual one.
@@ -51,6 +55,9 @@ struct PassContext {
   std::function<absl::Status()> checkpoint;
   // Stem of dump file names; the graph's name when empty.
   std::string dump_name;
+
+  // Set by the pipeline while a pass that is not repeated is in a region of a loop.
+  bool in_loop = false;
 
   // Filled by the pipeline: one entry for each run of a pass, in order.
   struct Timing {

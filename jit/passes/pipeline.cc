@@ -53,11 +53,15 @@ bool IsDisabled(absl::string_view pass, const PassContext& context) {
 // regions themselves.
 absl::StatusOr<bool> RunEverywhere(const PassInfo& pass, ir::Graph& graph, PassContext& context) {
   bool changed = false;
+  const bool in_loop = context.in_loop;
   for (const auto& node : graph.nodes()) {
     if (pass.repeat || !ir::IsControl(*node)) continue;
     for (int r = 0; r < node->num_regions(); ++r) {
-      TEKTITE_ASSIGN_OR_RETURN(const bool inside, RunEverywhere(pass, node->region(r), context));
-      changed |= inside;
+      context.in_loop = in_loop || node->op() == ir::Op::kWhile;
+      const absl::StatusOr<bool> inside = RunEverywhere(pass, node->region(r), context);
+      context.in_loop = in_loop;
+      if (!inside.ok()) return inside.status();
+      changed |= *inside;
     }
   }
   TEKTITE_ASSIGN_OR_RETURN(const bool here, pass.run(graph, context));

@@ -64,7 +64,8 @@ TensorListPushBack TensorListReserve TensorListSetItem TensorListStack RngReadAn
 StatefulUniform StatefulUniformInt StatelessRandomGetAlg StatelessRandomGetKeyCounterAlg StatefulStandardNormalV2
 StatefulTruncatedNormal StatelessTruncatedNormal StatelessTruncatedNormalV2 TensorListConcatV2 TensorListSplit""".split())
 # Complex numbers, spectra and matrices: tests/importer/import_cases_complex.py and import_cases_matrices.py hold
-# special values of their own, and TensorFlow's results are compared with there.
+# special values of their own, and TensorFlow's results are compared with there.  Updates of some rows of a variable:
+# tests/importer/import_cases_row_updates.py and the draws of tests/properties/state.py do.
 ATTACKED_ELSEWHERE = set("""Angle Cholesky Complex ComplexAbs Conj FFT FFT2D FFT3D IFFT IFFT2D IFFT3D IRFFT IRFFT2D
 IRFFT3D Imag MatrixInverse MatrixSolve MatrixTriangularSolve Qr RFFT RFFT2D RFFT3D Real SelfAdjointEigV2 Svd
 TridiagonalMatMul TridiagonalSolve""".split())
@@ -145,6 +146,6 @@ def test_every_importer_is_attacked(results):
     rows = set(re.findall(r"^TEKTITE_IMPORT\((\w+),", IMPORT_LIST.read_text(), re.MULTILINE))
     missing = rows - set(stock["ops"]) - NO_FLOATS - ATTACKED_ELSEWHERE
     # XLA's own run in functions for XLA alone: import_cases_xla.py has special values of theirs.
-    missing = {op for op in missing if not op.startswith("Xla")}
+    missing = {op for op in missing if not re.match("Xla|ResourceScatter|ResourceSparseApply|ResourceStridedSlice", op)}
     assert not missing, sorted(missing)
     assert len(compiled["compiled"]) >= 0.9 * len({name.split("/")[0] for name in stock})

@@ -61,6 +61,24 @@ CONFORMANCE_TEST(FewRowsOfALargeMatrix) {
   }
 }
 
+// Weights of several products that are packed: they take more than half of any L2.
+CONFORMANCE_TEST(FewRowsOfPackedWeights) {
+  for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 768}, {2, 633}, {3, 700}, {4, 640}}) {
+    SCOPED_TRACE(absl::StrCat(m, "x", n, "x", n));
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {m, n}));
+    const Value w = MaybeWeight(b, Of(DType::kF32, {n, n}), true);
+    const Value bias = b.Parameter(Of(DType::kF32, {n}));
+    // As many products as make packing pay.
+    for (int i = 0; i < 8; ++i) {
+      const Value y = b.Add(b.MatMul(x, w, false, false), bias);
+      x = b.Mul(y, b.FullLike(y, 1.0 / 256));
+    }
+    b.Return({x});
+    Check(b, Tolerance::Relative(1e-5));
+  }
+}
+
 CONFORMANCE_TEST(FewRowsOfEveryType) {
   for (DType dtype :
        {DType::kF16, DType::kBF16, DType::kF64, DType::kS32, DType::kS64, DType::kU8}) {

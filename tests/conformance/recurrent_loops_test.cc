@@ -69,6 +69,67 @@ TEST_P(RecurrentLoopsTest, RecurrentLayers) {
   }
 }
 
+// A GRU whose state stays where a step's mask is off, and that keeps all states.
+std::string MaskedLayer(const char* batch) {
+  return absl::StrReplaceAll(
+      R"(graph @gru(%x: f32[6,B,12], %m: bool[6,B,1], %u: f32[4,12] {weight = true}, %bias: f32[12] {weight = true}) -> (f32[6,B,4], f32[B,4]) {
+  %zero: s32[] = constant() {value = s32[]{0}}
+  %f0: f32[] = constant() {value = f32[]{0}}
+  %h0: f32[B,4] = broadcast_in_dim(%f0) {dimensions = [], shape = (B,4)}
+  %acc: f32[6,B,4] = broadcast_in_dim(%f0) {dimensions = [], shape = (6,B,4)}
+  %l:7 : (s32[], f32[B,4], f32[6,B,4], f32[6,B,12], bool[6,B,1], f32[4,12], f32[12]) = while(%zero, %h0, %acc, %x, %m, %u, %bias)
+    graph @condition(%i: s32[], %h: f32[B,4], %a: f32[6,B,4], %x: f32[6,B,12], %m: bool[6,B,1], %u: f32[4,12], %bias: f32[12]) -> (bool[]) {
+      %n: s32[] = constant() {value = s32[]{6}}
+      %0: bool[] = compare(%i, %n) {direction = "lt"}
+      return %0
+    }
+    graph @body(%i: s32[], %h: f32[B,4], %a: f32[6,B,4], %x: f32[6,B,12], %m: bool[6,B,1], %u: f32[4,12], %bias: f32[12]) -> (s32[], f32[B,4], f32[6,B,4], f32[6,B,12], bool[6,B,1], f32[4,12], f32[12]) {
+      %one: s32[] = constant() {value = s32[]{1}}
+      %o: s32[] = constant() {value = s32[]{0}}
+      %next: s32[] = add(%i, %one)
+      %x3: f32[1,B,12] = dynamic_slice(%x, %i, %o, %o) {sizes = (1, B, 12)}
+      %p: f32[B,12] = reshape(%x3) {shape = (B,12)}
+      %m3: bool[1,B,1] = dynamic_slice(%m, %i, %o, %o) {sizes = (1, B, 1)}
+      %mt: bool[B] = reshape(%m3) {shape = (B)}
+      %mask: bool[B,4] = broadcast_in_dim(%mt) {dimensions = [0], shape = (B,4)}
+      %d: f32[B,12] = dot_general(%h, %u) {lhs_contracting = [1], rhs_contracting = [0]}
+      %bb: f32[B,12] = broadcast_in_dim(%bias) {dimensions = [1], shape = (B,12)}
+      %q: f32[B,12] = add(%d, %bb)
+      %pz: f32[B,4] = slice(%p) {starts = (0, 0), limits = (B, 4)}
+      %pr: f32[B,4] = slice(%p) {starts = (0, 4), limits = (B, 8)}
+      %ph: f32[B,4] = slice(%p) {starts = (0, 8), limits = (B, 12)}
+      %qz: f32[B,4] = slice(%q) {starts = (0, 0), limits = (B, 4)}
+      %qr: f32[B,4] = slice(%q) {starts = (0, 4), limits = (B, 8)}
+      %qh: f32[B,4] = slice(%q) {starts = (0, 8), limits = (B, 12)}
+      %az: f32[B,4] = add(%pz, %qz)
+      %z: f32[B,4] = logistic(%az)
+      %ar: f32[B,4] = add(%pr, %qr)
+      %r: f32[B,4] = logistic(%ar)
+      %rh: f32[B,4] = mul(%r, %qh)
+      %ah: f32[B,4] = add(%ph, %rh)
+      %c: f32[B,4] = tanh(%ah)
+      %kept: f32[B,4] = mul(%z, %h)
+      %f1: f32[] = constant() {value = f32[]{1}}
+      %ones: f32[B,4] = broadcast_in_dim(%f1) {dimensions = [], shape = (B,4)}
+      %rest: f32[B,4] = sub(%ones, %z)
+      %new: f32[B,4] = mul(%rest, %c)
+      %sum: f32[B,4] = add(%kept, %new)
+      %h1: f32[B,4] = select(%mask, %sum, %h)
+      %h3: f32[1,B,4] = reshape(%h1) {shape = (1,B,4)}
+      %a1: f32[6,B,4] = dynamic_update_slice(%a, %h3, %i, %o, %o)
+      return %next, %h1, %a1, %x, %m, %u, %bias
+    }
+  return %l#2, %l#1
+})",
+      {{"B", batch}});
+}
+
+TEST_P(RecurrentLoopsTest, MaskedLayers) {
+  for (const char* batch : {"0", "1", "3", "4", "9"}) {
+    CheckText(MaskedLayer(batch), Tolerance::Relative(1e-5));
+  }
+}
+
 TEST_P(RecurrentLoopsTest, RecurrentLayersOfAnySize) {
   auto graph = compiler::ParseGraph(Recurrent("t", "b"));
   ASSERT_TRUE(graph.ok()) << graph.status();

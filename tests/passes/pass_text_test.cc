@@ -110,6 +110,7 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
   Flags flags;
   flags.verify = true;
   passes::PassContext context(flags);
+  context.fuses_column_groups = [](const ir::Node&, int64_t, int64_t) { return true; };
   context.rhs_panel_width = [](const ir::Node&) { return 16; };
   context.evaluate = [](const ir::Graph& g, absl::Span<const ir::Literal> arguments) {
     return reference::Evaluate(g, arguments);

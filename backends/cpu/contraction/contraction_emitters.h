@@ -17,7 +17,8 @@ namespace tektite::cpu {
 absl::StatusOr<EmittedKernel> EmitContraction(const ir::Node& fusion, const Target& target,
                                               const std::string& name);
 
-// dot_general with at most four rows, whose right-hand side is read once from where it lies.
+// dot_general with at most four rows, whose right-hand side is read once, from where it lies or in
+// panels.
 absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion, const Target& target,
                                                   const std::string& name);
 
@@ -35,6 +36,20 @@ absl::StatusOr<EmittedKernel> EmitDepthwiseFilter(const ir::Node& fusion, const 
 
 // EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.
 bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);
+// It does, and reads no columns in groups, which are packed in any case.
+bool StreamsAlone(const ir::Node& fusion, const Target& target);
+// Packing weights takes as long as some three products of few rows, each of which then saves a
+// third.
+inline constexpr int64_t kRunsToPackFewRows = 8;
+// The panel width that it reads faster than the right-hand side as it is; 0: none.
+int64_t StreamedPanelWidth(const ir::Node& fusion, const Target& target);
+
+// Whether this dot_general has code for groups of columns (jit/ir/column_groups.h): those of a few
+// rows do.
+bool CanFuseColumnGroups(const ir::Node& product);
+// Whether one kernel for a dot_general and for what reads its columns in groups
+// (jit/ir/column_groups.h) is faster than two.
+bool ColumnGroupsPay(const ir::Node& product, int64_t groups, const Target& target);
 
 // The panel width EmitContraction needs for the right-hand side of `fusion`; 0: row-major.
 int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);

@@ -35,6 +35,12 @@ absl::StatusOr<std::vector<Tile>> CandidateTiles(const ir::Node& fusion,
 // Of a plan with its sizes: the tile that the fusion names, or the best by the plan's sizes.
 void ChooseTile(const ir::Node& fusion, ContractionPlan& plan, const backend::TargetInfo& target);
 
+// A dot_general of so few rows that its right-hand side sets the pace (streamed_product.cc).
+inline constexpr int64_t kFewRows = 4;
+bool HasFewRows(const ContractionPlan& plan);
+// Vectors of its panels, as many of each group of columns.
+int StreamedVectors(const ContractionPlan& plan, int64_t rows, const backend::TargetInfo& target);
+
 // Two rows share the only panel's last vector, since it is half empty.  (24 columns: three
 // multiply-adds for two rows instead of four.)
 bool SharesLastVector(const ContractionPlan& plan);

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/emit/emitter.h"
 #include "jit/base/status.h"
+#include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 
@@ -18,16 +19,19 @@ std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const 
   for (size_t i = 0; i < read.size(); ++i) {
     for (ir::Value v : read[i]->operands()) read.push_back(v.node);
   }
+  const ir::Dims& space = region.outputs()[0].shape().dims();
   // Every value behind it must be read at the position where it is written.
   for (const auto& node : region.nodes()) {
     if (std::find(read.begin(), read.end(), node.get()) != read.end()) continue;
     const bool leaf = node->op() == ir::Op::kParameter || node->op() == ir::Op::kConstant ||
                       node->op() == ir::Op::kBroadcastInDim || node->op() == ir::Op::kIota;
     const bool view = node->op() == ir::Op::kReshape && node->operand(0).node == &root;
-    if (!leaf && !view && !ir::IsElementwise(node->op())) return {};
+    // A part of something larger is nothing of the results' own shape.
+    const bool part = (node->op() == ir::Op::kSlice || node->op() == ir::Op::kDynamicSlice) &&
+                      node->operand_shape(0).dims() != space;
+    if (!leaf && !view && !part && !ir::IsElementwise(node->op())) return {};
   }
   std::vector<std::pair<int, int>> pairs;
-  const ir::Dims& space = region.outputs()[0].shape().dims();
   for (int i = 0; i < region.num_parameters(); ++i) {
     const Node* p = region.parameter(i);
     if (p->shape().dims() != space || std::find(read.begin(), read.end(), p) != read.end()) {
@@ -46,14 +50,29 @@ std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const 
   return pairs;
 }
 
+std::vector<std::pair<int, int>> EpilogueInPlace(const Node& fusion) {
+  const ir::Writes writes = ir::WritesOf(fusion);
+  if (writes.moves) return loop::InPlacePairs(fusion, writes);
+  return EpilogueInPlace(fusion.region(), *ops::FindContraction(fusion.region()));
+}
+
 absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const ContractionPlan& plan) {
   Epilogue e;
   e.region_ = &region;
   e.plan_ = &plan;
-  e.space_ = region.outputs()[0].shape().dims();
-  for (ir::Value v : region.outputs()) {
-    if (v.shape().dims() != e.space_) {
-      return Unimplemented(plan.root->Describe(), ": results of different shapes");
+  e.moves_ = plan.num_groups() > 1 || plan.writes.moves;
+  if (e.moves_) {
+    e.space_ = plan.root->shape().dims();
+    e.space_.back() = plan.columns();
+    if (ir::WithoutOnes(e.space_) != plan.writes.space) {
+      return Unimplemented(plan.root->Describe(), ": results of another space");
+    }
+  } else {
+    e.space_ = region.outputs()[0].shape().dims();
+    for (ir::Value v : region.outputs()) {
+      if (v.shape().dims() != e.space_) {
+        return Unimplemented(plan.root->Describe(), ": results of different shapes");
+      }
     }
   }
   e.FindStreamed();
@@ -71,11 +90,11 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
   };
   // A convolution's batch and pixels may be one dimension.
   bool split = take(plan.batch, &e.batch_dims_) && take(plan.m, &e.row_dims_) &&
-               take(plan.n, &e.column_dims_);
+               take(plan.columns(), &e.column_dims_);
   if (!split || next != e.space_.size()) {
     next = 0;
     e.batch_dims_ = e.row_dims_ = e.column_dims_ = 0;
-    split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.n, &e.column_dims_);
+    split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.columns(), &e.column_dims_);
   }
   split = split && next == e.space_.size();
   if (!split && !e.space_.empty() && Product(e.space_) == Dim(0)) {
@@ -99,7 +118,7 @@ void Epilogue::FindStreamed() {
       streamed_.emplace_back(static_cast<int>(p->Int(ir::Attr::index)), p->shape().dtype());
     }
   }
-  if (streamed_.empty()) return;
+  if (streamed_.empty() || moves_) return;
   int buffer = region_->num_parameters();
   for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
 }
@@ -107,18 +126,18 @@ void Epilogue::FindStreamed() {
 int64_t Epilogue::StreamedBytes() const {
   int64_t bytes = 0;
   for (const auto& [buffer, dtype] : streamed_) bytes += ir::DTypeBytes(dtype);
-  return (plan_->batch * plan_->m * plan_->n).value_or(0) * bytes;
+  return (plan_->batch * plan_->m * plan_->columns()).value_or(0) * bytes;
 }
 
 void Epilogue::Prefetch(loop::Builder& b, Value batch, const RowTile& tile, Value column) const {
   constexpr int64_t kLineBytes = 64;
-  const int64_t n = plan_->n.value();
+  const int64_t n = plan_->columns().value();
   Value row = b.Add(b.Mul(batch, b.Index(plan_->m)), tile.first);
   Value at = b.Add(b.Mul(row, b.Index(n)), column);
   for (const auto& [buffer, dtype] : streamed_) {
     const int64_t step = kLineBytes / ir::DTypeBytes(dtype);
     for (int r = 0; r < tile.rows; ++r) {
-      for (int64_t i = 0; i < plan_->panel(); i += step) {
+      for (int64_t i = 0; i < plan_->step(); i += step) {
         b.Prefetch(b.Buffer(buffer), dtype, b.Add(at, b.Index(r * n + i)));
       }
     }
@@ -127,9 +146,9 @@ void Epilogue::Prefetch(loop::Builder& b, Value batch, const RowTile& tile, Valu
 
 std::vector<Value> Epilogue::ColumnMasks(loop::Builder& b, Value column) const {
   std::vector<Value> masks(plan_->vectors);
-  if (Mod(plan_->n, plan_->panel()) == Dim(0)) return masks;
+  if (Mod(plan_->columns(), plan_->step()) == Dim(0)) return masks;
   for (int v = 0; v < plan_->vectors; ++v) {
-    Value left = b.Sub(b.Index(plan_->n - Dim(int64_t{v} * plan_->lanes)), column);
+    Value left = b.Sub(b.Index(plan_->columns() - Dim(plan_->ColumnInGroup(v))), column);
     masks[v] = b.MaskUpTo(left, plan_->lanes);
   }
   return masks;
@@ -157,30 +176,69 @@ Indices Epilogue::PositionOf(loop::Builder& b, Value batch, Value m, Value n) co
   return at;
 }
 
+void Epilogue::BindSums(ElementEmitter& e, const Indices& at,
+                        const std::vector<Value>& sums) const {
+  const ir::Value root{const_cast<Node*>(plan_->root), 0};
+  const auto bind = [&](Value sum) {
+    e.BindValue(root, sum.dtype() == root.dtype() ? sum : e.builder().Convert(sum, root.dtype()));
+    return e.Emit(root, at);
+  };
+  if (plan_->num_groups() == 1) {
+    const Value sum = bind(sums[0]);
+    for (const ir::Use& use : root.node->uses()) {
+      if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), sum);
+    }
+    return;
+  }
+  for (Node* slice : plan_->groups.slices) {
+    bind(sums[plan_->groups.GroupOf(*slice)]);
+    e.UnbindValue(slice->result());
+    e.BindValue(slice->result(), e.Emit(slice->result(), at));
+  }
+}
+
+void Epilogue::WriteResults(ElementEmitter& e, const Indices& at) const {
+  loop::Builder& b = e.builder();
+  std::vector<Value> values;
+  std::vector<Indices> places;
+  if (moves_) {
+    const LaneIndex zero = At(b.Index(0));
+    Indices index;
+    for (size_t d = 0; d < space_.size(); ++d) {
+      if (space_[d] != Dim(1)) index.push_back(at[d]);
+    }
+    for (const ir::Write& write : plan_->writes.list) {
+      const Indices own = loop::WithOnes(write.value.shape(), index, zero);
+      values.push_back(e.Emit(write.value, own));
+      places.push_back(loop::WrittenAt(e, write, own));
+    }
+  } else {
+    for (ir::Value output : region_->outputs()) values.push_back(e.Emit(output, at));
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int result = moves_ ? plan_->writes.list[i].result : static_cast<int>(i);
+    e.StoreAt(b.Buffer(region_->num_parameters() + result), region_->outputs()[result].shape(),
+              moves_ ? places[i] : at, values[i]);
+  }
+}
+
 absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile, Value column,
                             const std::vector<Value>& accumulators) const {
   ElementEmitter e(&b, plan_->lanes);
   BindParameters(e, *region_);
   std::vector<Value> masks = ColumnMasks(b, column);
-  ir::Value root{const_cast<Node*>(plan_->root), 0};
   auto emit_row = [&](int r) {
-    for (int v = 0; v < plan_->vectors; ++v) {
+    for (int v = 0; v < plan_->vectors_of_group(); ++v) {
       e.Clear();
       e.SetMask(masks[v]);
-      Value acc = accumulators[static_cast<size_t>(r) * plan_->vectors + v];
-      if (acc.dtype() != root.dtype()) acc = b.Convert(acc, root.dtype());
-      e.BindValue(root, acc);
-      for (const ir::Use& use : root.node->uses()) {
-        if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), acc);
-      }
       Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan_->lanes));
       Indices at = PositionOf(b, batch, b.Add(tile.first, b.Index(r)), n);
-      std::vector<Value> results;
-      for (ir::Value output : region_->outputs()) results.push_back(e.Emit(output, at));
-      for (size_t o = 0; o < results.size(); ++o) {
-        e.StoreAt(b.Buffer(region_->num_parameters() + static_cast<int>(o)),
-                  region_->outputs()[o].shape(), at, results[o]);
+      std::vector<Value> sums;
+      for (int g = 0; g < plan_->num_groups(); ++g) {
+        sums.push_back(accumulators[r * plan_->vectors + g * plan_->vectors_of_group() + v]);
       }
+      BindSums(e, at, sums);
+      WriteResults(e, at);
     }
   };
   for (int r = 0; r < tile.rows; ++r) {
@@ -191,6 +249,36 @@ absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile, 
     }
   }
   return e.status();
+}
+
+absl::Status Epilogue::EmitInTurn(loop::Builder& b, Value batch, const RowTile& tile, Value column,
+                                  const std::vector<Value>& accumulators, Value sums) const {
+  const int own = plan_->vectors_of_group();
+  const int64_t lanes = plan_->lanes;
+  for (size_t i = 0; i < accumulators.size(); ++i) {
+    b.Store(sums, b.Index(static_cast<int64_t>(i) * lanes), accumulators[i]);
+  }
+  const bool is_ragged = Mod(plan_->columns(), plan_->step()) != Dim(0);
+  absl::Status status;
+  const auto emit = [&](Value r, Value v) {
+    std::vector<Value> of_groups;
+    for (int g = 0; g < plan_->num_groups(); ++g) {
+      const Value vector = b.Add(b.Add(b.Mul(r, b.Index(plan_->vectors)), b.Index(g * own)), v);
+      const Value from = b.Mul(vector, b.Index(lanes));
+      of_groups.push_back(b.Load(sums, plan_->accumulator, from, plan_->lanes));
+    }
+    ElementEmitter e(&b, plan_->lanes);
+    BindParameters(e, *region_);
+    const Value n = b.Add(column, b.Mul(v, b.Index(lanes)));
+    if (is_ragged) e.SetMask(b.MaskUpTo(b.Sub(b.Index(plan_->columns()), n), plan_->lanes));
+    const Indices at = PositionOf(b, batch, b.Add(tile.first, r), n);
+    BindSums(e, at, of_groups);
+    WriteResults(e, at);
+    if (status.ok()) status = e.status();
+  };
+  b.For(b.Index(0), b.Index(tile.rows), 1,
+        [&](Value r) { b.For(b.Index(0), b.Index(own), 1, [&](Value v) { emit(r, v); }); });
+  return status;
 }
 
 }  // namespace tektite::cpu

@@ -1,9 +1,11 @@
 // Products with few rows (a batch of one, a decoding step, a recurrent cell): every element of the
 // right-hand side is used M <= 4 times, so the memory that holds it sets the pace.  It is read
-// once, where it lies, and never packed: a copy would have to be read as well.
+// once, where it lies, and never packed in a call: a copy would have to be read as well.  Weights
+// that do not stay in L2 are packed once (jit/passes/assign_layouts.cc): a panel is one stream.
 //
 //   columns contiguous   [k, n]: accumulators run along n; each step of k takes one broadcast per
 //                        row and a piece of the right-hand side's row, as wide as registers allow
+//   panels               [panels, k, panel]: the same, from one end of the panels to the other
 //   k contiguous         [n, k]: a vector of partial sums per column runs along k; the sums of
 //                        `lanes` columns become one vector in the end
 //
@@ -23,6 +25,7 @@
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/emit/emitter.h"
@@ -40,13 +43,9 @@ using ir::Node;
 using ir::Op;
 using loop::Value;
 
-constexpr int64_t kMostRows = 4;
 // Bytes between a read and the prefetch of the same step.
 constexpr int64_t kPrefetchBytes = 8 << 10;
 constexpr int64_t kLineBytes = 64;
-// Panels to have at least, since the work is shared by panels.  Not more: wide ones are read faster
-// (Zen 5, [1,256] x [256,1024] twice in turn, from L3: 90 GB/s in panels of 16 vectors, 65 of 8).
-constexpr int64_t kWantedPanels = 4;
 // Independent sums that hide the latency of an FMA.
 constexpr int kEnoughSums = 8;
 
@@ -61,7 +60,8 @@ class StreamedProduct {
         target_(target),
         plan_(std::move(plan)),
         rows_(rows),
-        along_k_(plan_.rhs_n_stride != Dim(1) && plan_.n != Dim(1) && plan_.n != Dim(0)) {
+        along_k_(!packed() && plan_.rhs_n_stride != Dim(1) && plan_.n != Dim(1) &&
+                 plan_.n != Dim(0)) {
     ChoosePanel();
     const Dim columns = plan_.batch * plan_.n;
     cost_ = Cost(columns * plan_.k, ir::DTypeBytes(plan_.dtype) / target.memory_bytes_per_ns) +
@@ -80,6 +80,10 @@ class StreamedProduct {
     const int sums = along_k_ ? ColumnsTogether() : plan_.vectors;
     cascade_ = SumCascade(&b, plan_.accumulator, plan_.lanes, int64_t{rows_} * sums, blocks_.count);
     for (int m = 0; m < rows_; ++m) row_displacement_.push_back(RowDisplacement(m));
+    if (plan_.num_groups() > 1 && rows_ * plan_.vectors_of_group() > 1) {
+      sums_ =
+          b.AllocateScratch(plan_.accumulator, Dim(int64_t{rows_} * plan_.vectors * plan_.lanes));
+    }
     ForEachUnit(b, units(), UnitsPerChunk(units(), cost_), [&](Value unit) {
       EmitPanel(b.Div(unit, b.Index(plan_.panels())), b.Rem(unit, b.Index(plan_.panels())));
     });
@@ -87,15 +91,18 @@ class StreamedProduct {
   }
 
  private:
+  bool packed() const { return plan_.rhs == RhsMode::kPacked; }
+  // Elements between a step of k and the next one's.
+  Dim RhsStride(const AddressLoop& loop) const {
+    return packed() ? loop.rhs_stride * Dim(plan_.panel()) : loop.rhs_stride;
+  }
+  // From a panel's first vector to vector `v`.
+  Dim VectorAt(int v) const { return packed() ? Dim(int64_t{v} * plan_.lanes) : plan_.ColumnOf(v); }
   Dim units() const { return plan_.batch * plan_.panels(); }
 
   void ChoosePanel() {
-    plan_.vectors = 1;
-    if (along_k_) return;
-    const bool many_registers = target_.vector_registers >= 32;
-    const int sums = rows_ == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
-    const int64_t needed = CeilDiv(plan_.n.value_or(kLarge), plan_.lanes);
-    plan_.vectors = static_cast<int>(std::clamp<int64_t>(needed / kWantedPanels, 1, sums / rows_));
+    if (packed()) return;
+    plan_.vectors = along_k_ ? plan_.num_groups() : StreamedVectors(plan_, rows_, target_);
   }
 
   Dim RowDisplacement(int64_t m) const {
@@ -114,13 +121,16 @@ class StreamedProduct {
     const BatchOperands operands = OperandsOf(b, plan_, parameters_, batch);
     lhs_ = operands.lhs;
     const Value rhs = operands.rhs;
-    Value column = b.Mul(panel, b.Index(plan_.panel()));
+    Value column = b.Mul(panel, b.Index(plan_.step()));
     auto finish = [&](bool ragged) {
-      std::vector<Value> acc = along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, column, ragged);
-      absl::Status status = epilogue_.Emit(b, batch, {b.Index(0), rows_, rows_, {}}, column, acc);
+      std::vector<Value> acc =
+          along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, panel, column, ragged);
+      const RowTile tile = {b.Index(0), rows_, rows_, {}};
+      absl::Status status = sums_ ? epilogue_.EmitInTurn(b, batch, tile, column, acc, sums_)
+                                  : epilogue_.Emit(b, batch, tile, column, acc);
       if (status_.ok()) status_ = status;
     };
-    const Dim whole = FloorDiv(plan_.n, plan_.panel());
+    const Dim whole = FloorDiv(plan_.columns(), plan_.step());
     if (whole == plan_.panels()) return finish(false);
     if (whole == Dim(0)) return finish(true);
     b.If(
@@ -153,7 +163,7 @@ class StreamedProduct {
       if (is_last) return inner(lhs_at, rhs_at, begin, end, std::move(s));
       return b.For(begin, end, 1, std::move(s), [&](Value i, absl::Span<const Value> carried) {
         return Loops(depth + 1, b.Add(lhs_at, b.Mul(i, b.Index(loop.lhs_stride))),
-                     b.Add(rhs_at, b.Mul(i, b.Index(loop.rhs_stride))),
+                     b.Add(rhs_at, b.Mul(i, b.Index(RhsStride(loop)))),
                      b.Add(b.Mul(number, b.Index(loop.trips)), i),
                      Sums(carried.begin(), carried.end()), inner);
       });
@@ -178,11 +188,12 @@ class StreamedProduct {
 
   // ---- columns contiguous ----
 
-  std::vector<Value> AlongN(Value rhs, Value column, bool ragged) {
+  std::vector<Value> AlongN(Value rhs, Value panel, Value column, bool ragged) {
     loop::Builder& b = *b_;
     masks_.assign(plan_.vectors, Value());
-    if (ragged) masks_ = epilogue_.ColumnMasks(b, column);
-    rhs_ = b.Offset(rhs, plan_.dtype, column);
+    if (ragged && !packed()) masks_ = epilogue_.ColumnMasks(b, column);
+    rhs_ = b.Offset(rhs, plan_.dtype,
+                    packed() ? b.Mul(panel, b.Index(plan_.k * Dim(plan_.panel()))) : column);
     const size_t size = static_cast<size_t>(rows_) * plan_.vectors;
     return SumOver(Zeros(size), [&](Value lhs_at, Value rhs_at, Value begin, Value end, Sums sums) {
       return SweepRows(lhs_at, rhs_at, begin, end, std::move(sums));
@@ -206,7 +217,7 @@ class StreamedProduct {
     sums = b.For(
         begin, unrolled, steps, std::move(sums), [&](Value k, absl::Span<const Value> carried) {
           Sums s(carried.begin(), carried.end());
-          PrefetchRows(k, steps, rhs_at);
+          if (!packed()) PrefetchRows(k, steps, rhs_at);
           for (int64_t i = 0; i < steps; ++i) {
             Step(lhs_at, rhs_at, b.Add(k, b.Index(i)), &s[i % copies * static_cast<int64_t>(size)]);
           }
@@ -228,14 +239,14 @@ class StreamedProduct {
     loop::Builder& b = *b_;
     const AddressLoop loop = InnerLoop();
     Value left = b.Add(lhs_at, b.Mul(k, b.Index(loop.lhs_stride)));
-    Value right = b.Add(rhs_at, b.Mul(k, b.Index(loop.rhs_stride)));
+    Value right = b.Add(rhs_at, b.Mul(k, b.Index(RhsStride(loop))));
     std::vector<Value> spread;
     for (const Dim& displacement : row_displacement_) {
       Value x = b.Load(lhs_, plan_.dtype, b.Add(left, b.Index(displacement)));
       spread.push_back(b.Splat(Widened(x), plan_.lanes));
     }
     for (int v = 0; v < plan_.vectors; ++v) {
-      Value at = b.Add(right, b.Index(static_cast<int64_t>(v) * plan_.lanes));
+      Value at = b.Add(right, b.Index(VectorAt(v)));
       Value w = Widened(b.Load(rhs_, plan_.dtype, at, plan_.lanes, masks_[v]));
       for (int m = 0; m < rows_; ++m) {
         Value& sum = sums[m * plan_.vectors + v];
@@ -255,16 +266,18 @@ class StreamedProduct {
     const bool worth = matrix.is_constant() ? matrix.value() >= target_.l2_bytes / 2
                                             : loop.rhs_stride != Dim(plan_.panel());
     if (!worth) return;
-    const int64_t width = plan_.panel() * bytes;
-    const int64_t ahead = std::max<int64_t>(kPrefetchBytes / width, 1);
+    const int64_t width = plan_.step() * bytes;  // of a group
+    const int64_t ahead = std::max<int64_t>(kPrefetchBytes / (plan_.panel() * bytes), 1);
     Value at = b.Add(k, b.Index(ahead)), trips = b.Index(loop.trips);
     Value here = b.Mul(at, b.Index(loop.rhs_stride));
-    Value next = b.Add(b.Mul(b.Sub(at, trips), b.Index(loop.rhs_stride)), b.Index(plan_.panel()));
+    Value next = b.Add(b.Mul(b.Sub(at, trips), b.Index(loop.rhs_stride)), b.Index(plan_.step()));
     Value from = b.Add(rhs_at, b.Select(b.Compare("lt", at, trips), here, next));
     for (int64_t i = 0; i < steps; ++i) {
-      for (int64_t line = 0; line < width; line += kLineBytes) {
-        b.Prefetch(rhs_, plan_.dtype,
-                   b.Add(from, b.Index(Dim(i) * loop.rhs_stride + Dim(line / bytes))));
+      for (int group = 0; group < plan_.num_groups(); ++group) {
+        const Dim row = Dim(i) * loop.rhs_stride + Dim(group) * plan_.columns();
+        for (int64_t line = 0; line < width; line += kLineBytes) {
+          b.Prefetch(rhs_, plan_.dtype, b.Add(from, b.Index(row + Dim(line / bytes))));
+        }
       }
     }
   }
@@ -272,13 +285,24 @@ class StreamedProduct {
   // ---- k contiguous ----
 
   std::vector<Value> AlongK(Value rhs, Value column, bool ragged) {
+    std::vector<Value> totals(static_cast<size_t>(rows_) * plan_.vectors);
+    for (int v = 0; v < plan_.vectors; ++v) {
+      const std::vector<Value> of_rows = VectorAlongK(rhs, column, v, ragged);
+      for (int m = 0; m < rows_; ++m) totals[m * plan_.vectors + v] = of_rows[m];
+    }
+    return totals;
+  }
+
+  // Vector `v` of the panel, of every row.
+  std::vector<Value> VectorAlongK(Value rhs, Value column, int v, bool ragged) {
     loop::Builder& b = *b_;
     const int lanes = plan_.lanes;
     std::vector<Value> pointers;
     for (int j = 0; j < lanes; ++j) {
       Value n = b.Add(column, b.Index(j));
       // Columns beyond n repeat the last one; their results are never stored.
-      if (ragged) n = b.Min(n, b.Index(plan_.n - Dim(1)));
+      if (ragged) n = b.Min(n, b.Index(plan_.columns() - Dim(1)));
+      n = b.Add(n, b.Index(plan_.ColumnOf(v)));
       pointers.push_back(b.Offset(rhs, plan_.dtype, b.Mul(n, b.Index(plan_.rhs_n_stride))));
     }
     const int together = ColumnsTogether();
@@ -355,6 +379,7 @@ class StreamedProduct {
   std::vector<Dim> row_displacement_;  // of each row of the left-hand side
   OperandParameters parameters_;
   Value lhs_, rhs_;  // of the current batch and panel
+  Value sums_;       // see Epilogue::EmitInTurn; null: all vectors side by side
   std::vector<Value> masks_;
   KBlocks blocks_;
   SumCascade cascade_;
@@ -363,18 +388,19 @@ class StreamedProduct {
 absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& target) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
-  if (fusion.attrs().Has(ir::Attr::rhs_packed)) {
-    return Unimplemented(root->Describe(), ": the right-hand side is packed");
-  }
+  const bool is_packed = fusion.attrs().Has(ir::Attr::rhs_packed);
   if (root->operand(0).node->op() != Op::kParameter ||
-      root->operand(1).node->op() != Op::kParameter) {
+      (root->operand(1).node->op() != Op::kParameter && !is_packed)) {
     return Unimplemented(root->Describe(), ": an operand is not in memory");
   }
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
-  if (plan.m.is_constant() && (plan.m.value() < 1 || plan.m.value() > kMostRows)) {
+  if (plan.m.is_constant() && (plan.m.value() < 1 || plan.m.value() > kFewRows)) {
     return Unimplemented(root->Describe(), ": not a matrix of a few rows");
   }
-  const bool columns = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
+  if (is_packed && !plan.m.is_constant()) {
+    return Unimplemented(root->Describe(), ": panels for an unknown number of rows");
+  }
+  const bool columns = is_packed || plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
   const bool along_k = plan.k_loops.empty() || (plan.k_loops.back().lhs_stride == Dim(1) &&
                                                 plan.k_loops.back().rhs_stride == Dim(1));
   if (!columns && !along_k) {
@@ -390,6 +416,24 @@ bool StreamsRightHandSide(const Node& fusion, const Target& target) {
   return plan.ok() && plan->m.is_constant();
 }
 
+bool StreamsAlone(const Node& fusion, const Target& target) {
+  return StreamsRightHandSide(fusion, target) &&
+         ir::ColumnGroupsOf(*ops::FindContraction(fusion.region())).count == 1;
+}
+
+int64_t StreamedPanelWidth(const Node& fusion, const Target& target) {
+  const auto plan = PlanStreamed(fusion, target);
+  if (!plan.ok() || !HasFewRows(*plan)) return 0;
+  const auto packed = PlanContraction(fusion, target, /*will_be_packed=*/true);
+  if (!packed.ok() || !packed->n.is_constant() || !packed->k.is_constant()) return 0;
+  if (packed->num_groups() > 1) return packed->panel();
+  const int64_t n = packed->n.value(), bytes = packed->k.value() * n * ir::DTypeBytes(plan->dtype);
+  const int64_t padded = packed->panels().value() * packed->panel();
+  const bool along_n = plan->rhs_n_stride == Dim(1);
+  const bool pays = along_n && bytes >= target.l2_bytes / 2 && padded <= n + n / 8;
+  return pays ? packed->panel() : 0;
+}
+
 absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Target& target,
                                                   const std::string& name) {
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanStreamed(fusion, target));
@@ -399,7 +443,7 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Targ
   const int rows = static_cast<int>(plan.m.value());
   StreamedProduct product(fusion, target, std::move(plan), rows);
   EmittedKernel result;
-  result.in_place = EpilogueInPlace(fusion.region(), *ops::FindContraction(fusion.region()));
+  result.in_place = EpilogueInPlace(fusion);
   result.kernel = MakeKernel(fusion, name, result.in_place);
   result.num_chunks = product.num_chunks();
   result.cost = product.cost();
