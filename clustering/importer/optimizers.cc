@@ -129,30 +129,37 @@ Terms AdagradDA(const NodeImport&, const Terms& in) {
   return {-1 * lr * top / (l2 * steps * lr + Sqrt(squares)), sum, squares};
 }
 
-Terms RmsProp(const NodeImport&, const Terms& in) {
+constexpr absl::string_view kSparse = "ResourceSparseApply";
+
+bool IsSparse(const NodeImport& op) { return absl::StartsWith(op.op(), kSparse); }
+
+// TensorFlow's dense kernels move an average towards the new value, those of rows weigh the two:
+// only with these does an infinite average stay so.
+Term Average(const NodeImport& op, const Term& average, const Term& value, const Term& rho) {
+  return IsSparse(op) ? average * rho + value * (1 - rho) : average + (value - average) * (1 - rho);
+}
+
+Terms RmsProp(const NodeImport& op, const Terms& in) {
   const Term &lr = in[3], &rho = in[4], &momentum = in[5], &epsilon = in[6], &grad = in[7];
-  const Term ms = in[1] + (Square(grad) - in[1]) * (1 - rho);
+  const Term ms = Average(op, in[1], Square(grad), rho);
   const Term mom = in[2] * momentum + (grad * lr) / Sqrt(ms + epsilon);
   return {in[0] - mom, ms, mom};
 }
 
-Terms CenteredRmsProp(const NodeImport&, const Terms& in) {
+Terms CenteredRmsProp(const NodeImport& op, const Terms& in) {
   const Term &lr = in[4], &rho = in[5], &momentum = in[6], &epsilon = in[7], &grad = in[8];
-  const Term ms = in[2] + (Square(grad) - in[2]) * (1 - rho);
-  const Term mg = in[1] + (grad - in[1]) * (1 - rho);
+  const Term ms = Average(op, in[2], Square(grad), rho);
+  const Term mg = Average(op, in[1], grad, rho);
   const Term mom = in[3] * momentum + (grad * lr) / Sqrt((ms - Square(mg)) + epsilon);
   return {in[0] - mom, mg, ms, mom};
 }
-
-constexpr absl::string_view kSparse = "ResourceSparseApply";
 
 // H. B. McMahan et al., "Ad click prediction: a view from the trenches" (2013).  The power is
 // nearly always a constant -1/2, which is a root: input `power` of the dense op.
 Terms FtrlStep(const NodeImport& op, const Terms& in, const Term& shrunk_grad, int power) {
   const Term &grad = in[3], &lr = in[4], &l1 = in[5], &l2 = in[6];
   const Term accum = in[1] + Square(grad);
-  const std::optional<Literal>& known =
-      op.InputInfo(power + absl::StartsWith(op.op(), kSparse)).literal;
+  const std::optional<Literal>& known = op.InputInfo(power + IsSparse(op)).literal;
   const bool is_root = known && known->num_elements() == 1 && known->AsDouble(0) == -0.5;
   const auto root = [&](const Term& x) {
     if (is_root) return Sqrt(x);
@@ -164,8 +171,14 @@ Terms FtrlStep(const NodeImport& op, const Terms& in, const Term& shrunk_grad, i
   const Term linear = multiplies ? in[2] + (shrunk_grad * lr - growth * in[0])
                                  : in[2] + (shrunk_grad - growth / lr * in[0]);
   const Term bound = multiplies ? l1 * lr : l1;
-  const Term top = bound * Sign(linear) - linear;
   const Term bottom = multiplies ? root(accum) + 2 * l2 * lr : root(accum) / lr + 2 * l2;
+  if (IsSparse(op)) {  // whose weights NaN reaches
+    const Term low = -1 * bound;
+    const Term bounded =
+        Choose(Above(linear, bound), bound, Choose(Above(low, linear), low, linear));
+    return {(bounded - linear) / bottom, accum, linear};
+  }
+  const Term top = bound * Sign(linear) - linear;
   return {Choose(Above(Abs(linear), bound), top / bottom, linear.Like(0)), accum, linear};
 }
 

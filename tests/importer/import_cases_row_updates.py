@@ -17,6 +17,8 @@ raw = tf.raw_ops
 RNG = np.random.default_rng(43)
 SHAPE = (6, 5)
 REPEATED = np.array([4, 0, 4, 5, 4, 0])  # an update may meet what an earlier one has left
+SPECIAL = np.tile(np.array([np.nan, np.inf, -np.inf, 0, -0.0], np.float32), (6, 1))  # each row has all of them
+KEEP_NAN_BY_ORDER = ("Min", "Max")  # NaN stays or goes by the order of comparisons
 SCATTERS = ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update")
 POINT_SCATTERS = ("Add", "Sub", "Min", "Max", "Update")
 
@@ -64,8 +66,10 @@ def scatter_cases():
         yield scatter_case(op, "Integers", normal(SHAPE, np.int32), i, np.where(integers == 0, 3, integers).astype(np.int32))
     yield scatter_case("Div", "Zero", normal(SHAPE), i, np.zeros((6, 5), np.float32), fails=True)
     yield scatter_case("Update", "Bools", normal(SHAPE) > 0, i, normal((6, 5)) > 0)
-    special = np.array([np.nan, np.inf, -np.inf, 0, -0.0], np.float32)
-    yield scatter_case("Add", "Special", normal(SHAPE), i, np.tile(special, (6, 1)))
+    for op in SCATTERS:
+        if op in KEEP_NAN_BY_ORDER:
+            continue
+        yield scatter_case(op, "Special", normal(SHAPE), i, np.where(SPECIAL == 0, 2, SPECIAL) if op == "Div" else SPECIAL)
 
 
 def point_cases():
@@ -77,6 +81,8 @@ def point_cases():
         for index in (np.int32, np.int64):
             yield variable_case(f"ResourceScatterNd{op}{np.dtype(index).name}", [normal(SHAPE)],
                                 [points.astype(index), normal((4,))], update)
+        if op not in KEEP_NAN_BY_ORDER:
+            yield variable_case(f"ResourceScatterNd{op}Special", [normal(SHAPE)], [points[[0, 1, 3]], SPECIAL[0, :3]], update)
         yield variable_case(f"ResourceScatterNd{op}Rows", [normal((6, 5, 3))], [points, normal((4, 3))], update)
         yield variable_case(f"ResourceScatterNd{op}Outside", [normal(SHAPE)], [points + 3, normal((4,))], update, fails=True)
 
@@ -104,7 +110,7 @@ def slice_case(name: str, shape: tuple[int, ...], piece: Any) -> Case:
 
 
 def rule_case(rule: str, name: str, shape: tuple[int, ...], dtype: Any = np.float32, indices: np.ndarray = REPEATED,
-              ulps: int = 32, **changed: Any) -> Case:
+              gradient: np.ndarray | None = None, ulps: int = 32, **changed: Any) -> Case:
     variables, positive, scalars = RULES[rule]
     variables, positive = variables.split(), positive.split()
     attributes = {k: v for k, v in changed.items() if k == ATTRIBUTES.get(rule)}
@@ -119,7 +125,8 @@ def rule_case(rule: str, name: str, shape: tuple[int, ...], dtype: Any = np.floa
         getattr(raw, f"ResourceSparseApply{rule}")(**dict(zip(variables, handles)), **numbers, **attributes, grad=gradient,
                                                    indices=i)
 
-    gradient = normal((len(indices), *shape[1:]), dtype)
+    if gradient is None:
+        gradient = normal((len(indices), *shape[1:]), dtype)
     return variable_case(f"ResourceSparseApply{rule}{name}", contents, [gradient, indices], update, ulps=ulps, **options)
 
 
@@ -132,6 +139,7 @@ def rule_cases():
         yield rule_case(rule, "Int32", SHAPE, indices=REPEATED.astype(np.int32), rel=1e-5)
         yield rule_case(rule, "Images", (6, 2, 3), rel=1e-5)
         yield rule_case(rule, "Elements", (6,), rel=1e-5)
+        yield rule_case(rule, "Special", SHAPE, gradient=SPECIAL, rel=1e-5)
         yield rule_case(rule, "NoIndices", SHAPE, indices=REPEATED[:0])
         yield rule_case(rule, "Outside", SHAPE, indices=REPEATED + 1, fails=True)
         if rule in ATTRIBUTES:
