@@ -19,6 +19,7 @@ class InterpretedGpu final : public backend::Backend {
 
   absl::string_view name() const override { return "gpu"; }
   bool Attends(ir::DType dtype) const override { return gpu::Attends(dtype); }
+  int64_t operand_alignment() const override { return kVectorBytes; }
   const backend::TargetInfo& target() const override { return target_; }
   std::shared_ptr<backend::Device> device() const override { return device_; }
 

@@ -70,6 +70,9 @@ class Backend {
   virtual bool FusesColumnGroups(const ir::Node& product, int64_t groups, int64_t runs) const {
     return false;
   }
+  // Bytes of which the addresses of operands must be multiples.  A part of a buffer that begins
+  // elsewhere is copied; all buffers begin at multiples of kAlignment.
+  virtual int64_t operand_alignment() const { return 1; }
   // Whether it has kernels for attention of this type: fusions of kind `attention` are made then.
   virtual bool Attends(ir::DType dtype) const { return dtype == ir::DType::kF32; }
 };

@@ -198,6 +198,7 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures)
   context.fuses_column_groups = [this](const Node& product, int64_t groups, int64_t runs) {
     return primary().FusesColumnGroups(product, groups, runs);
   };
+  context.operand_alignment = primary().operand_alignment();
   if (tuner_ != nullptr && measures) {
     context.choose_candidate = [this](const Node& node, bool packs_rhs) {
       return tuner_->Choose(node, packs_rhs);
@@ -238,7 +239,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
-  FuseLeftovers(*graph);
+  FuseLeftovers(*graph, context.operand_alignment);
 
   const bool keep = job.plan != nullptr && keeps_plans();
   KernelNames names;
@@ -327,7 +328,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
       if (status.ok()) continue;
       if (!absl::IsUnimplemented(status)) return status;
       // Op by op there may be a kernel for all of it.
-      std::vector<Node*> parts = SplitFusion(in, node);
+      std::vector<Node*> parts = SplitFusion(in, node, primary().operand_alignment());
       if (parts.empty()) {
         TEKTITE_RETURN_IF_ERROR(compile(node, /*primary_only=*/false));
         continue;

@@ -19,10 +19,10 @@ using ir::Op;
 using ir::OpFamily;
 using ir::Value;
 
-bool StaysOutside(const Node& node) {
+bool StaysOutside(const Node& node, int64_t operand_alignment) {
   const Op op = node.op();
   return op == Op::kParameter || op == Op::kConstant || op == Op::kReshape || op == Op::kFusion ||
-         op == Op::kSizeValue || ir::IsControl(node) || ir::IsPart(node);
+         op == Op::kSizeValue || ir::IsControl(node) || ir::IsPart(node, operand_alignment);
 }
 
 FusionKind KindOf(const Node& node) {
@@ -147,13 +147,15 @@ void OpenCalls(Graph& graph) {
 
 }  // namespace
 
-void FuseLeftovers(Graph& graph) {
+void FuseLeftovers(Graph& graph, int64_t operand_alignment) {
   OpenCalls(graph);
   for (Node* node : graph.NodeList()) {
     if (ir::IsControl(*node)) {
-      for (int r = 0; r < node->num_regions(); ++r) FuseLeftovers(node->region(r));
+      for (int r = 0; r < node->num_regions(); ++r) {
+        FuseLeftovers(node->region(r), operand_alignment);
+      }
     }
-    if (StaysOutside(*node)) continue;
+    if (StaysOutside(*node, operand_alignment)) continue;
     if (node->IsDead()) {
       graph.Erase(node);
     } else {
@@ -162,12 +164,12 @@ void FuseLeftovers(Graph& graph) {
   }
 }
 
-std::vector<Node*> SplitFusion(Graph& graph, Node* fusion) {
+std::vector<Node*> SplitFusion(Graph& graph, Node* fusion, int64_t operand_alignment) {
   const bool packed = fusion->attrs().Has(ir::Attr::rhs_packed);
   NodeSet along = GoAlong(fusion->region().NodeList(), packed);
   int ops = 0;
   for (const auto& node : fusion->region().nodes()) {
-    ops += !StaysOutside(*node) && along.count(node.get()) == 0;
+    ops += !StaysOutside(*node, operand_alignment) && along.count(node.get()) == 0;
   }
   if (ops < 2) return {};
 
@@ -189,7 +191,8 @@ std::vector<Node*> SplitFusion(Graph& graph, Node* fusion) {
   along = GoAlong(copies, packed);
   std::vector<Node*> parts;
   for (Node* node : copies) {
-    if (along.count(node) > 0 || StaysOutside(*node) || node->IsDead()) continue;
+    if (along.count(node) > 0 || node->IsDead()) continue;
+    if (StaysOutside(*node, operand_alignment)) continue;
     ir::Attributes own = attrs;
     if (packed && IsContraction(node->op())) own.Set(ir::Attr::rhs_packed, panel_width);
     parts.push_back(Wrapper(graph, along).Wrap(node, std::move(own)));

@@ -4,7 +4,8 @@
 //   after   %2 = fusion(%0, %1) {kind = loop} of { add }
 //
 // After the fuse pass there is hardly any; with --disable_passes=fuse it is every op, which is how
-// a kernel is tested alone.  Parameters, constants, and reshapes stay as they are.
+// a kernel is tested alone.  Parameters, constants, reshapes, and parts of memory that are aligned
+// as the back end wants them (Backend::operand_alignment) stay as they are.
 //
 // SplitFusion is for a fusion that a back end has no kernel for: its ops become fusions of their
 // own, which it may have kernels for.
@@ -17,12 +18,13 @@
 
 namespace tektite::compiler {
 
-void FuseLeftovers(ir::Graph& graph);
+void FuseLeftovers(ir::Graph& graph, int64_t operand_alignment = 1);
 
 // Takes `fusion` apart: one fusion for each op, in topological order, where the fusion stood.  A
 // contraction keeps what unpacks its weights, and elementwise ops the broadcasts they read.  Empty
 // when there is but one op, and nothing has changed then.
-std::vector<ir::Node*> SplitFusion(ir::Graph& graph, ir::Node* fusion);
+std::vector<ir::Node*> SplitFusion(ir::Graph& graph, ir::Node* fusion,
+                                   int64_t operand_alignment = 1);
 
 }  // namespace tektite::compiler
 

@@ -32,8 +32,11 @@ std::optional<int64_t> PartOffset(const Node& slice) {
   return offset.value();
 }
 
-bool IsPart(const Node& node) {
-  return node.op() == Op::kSlice && PartOffset(node).has_value() && !IsResult(node);
+bool IsPart(const Node& node, int64_t alignment) {
+  if (node.op() != Op::kSlice) return false;
+  const std::optional<int64_t> offset = PartOffset(node);
+  return offset.has_value() && *offset * DTypeBytes(node.shape().dtype()) % alignment == 0 &&
+         !IsResult(node);
 }
 
 }  // namespace tektite::ir

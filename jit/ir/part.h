@@ -7,6 +7,8 @@
 // unrolled recurrent layer read a row each; a copy per step would be a kernel per step, each with
 // another offset and so compiled by itself.
 //
+// GPUs read vectors at multiples of 16 bytes alone: for them a slice that begins elsewhere is work.
+//
 // Limits: a result of the graph is no part, since it has memory of its own.
 #ifndef TEKTITE_JIT_IR_PART_H_
 #define TEKTITE_JIT_IR_PART_H_
@@ -22,8 +24,9 @@ namespace tektite::ir {
 // lie together, or the distance depends on sizes.
 std::optional<int64_t> PartOffset(const Node& slice);
 
-// A slice that may stand for a part of its operand's memory.
-bool IsPart(const Node& node);
+// A slice that may stand for a part of its operand's memory, which begins at a multiple of so many
+// bytes in that (Backend::operand_alignment).
+bool IsPart(const Node& node, int64_t alignment = 1);
 
 }  // namespace tektite::ir
 

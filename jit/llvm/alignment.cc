@@ -8,7 +8,7 @@ namespace tektite::loop {
 
 namespace {
 
-constexpr int64_t kMost = 64, kSharedAlignment = 16;
+constexpr int64_t kMost = 64, kBufferAlignment = 16, kSharedAlignment = 16;
 // Sums of many terms are followed no further than this.
 constexpr int kMostDepth = 16;
 
@@ -48,7 +48,7 @@ int64_t KnownAlignment(Value pointer, DType dtype, Value index) {
   const Instr& instr = *pointer.instr();
   switch (instr.code) {
     case Code::kBuffer:
-      return std::min(alignment, kMost);
+      return std::min(alignment, kBufferAlignment);
     case Code::kScratch:
       return std::min(alignment, LowestBit(instr.immediate));
     case Code::kShared:

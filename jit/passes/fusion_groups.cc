@@ -212,7 +212,8 @@ void FusionGroups::Seed(Node* node) {
   if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
   if (node->op() == Op::kSizeValue) return;                // the runtime provides it
   if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
-  if (!stable_.count(node) && !column_readers_.count(node) && IsPartOfMemory(*node)) {
+  if (!stable_.count(node) && !column_readers_.count(node) &&
+      IsPartOfMemory(*node, context_.operand_alignment)) {
     views_.insert(node);
     return;
   }

@@ -19,7 +19,7 @@
 // mask of a ReLU (x > 0, also as numbers) whose x is in memory in any case.
 //
 // A slice of a parameter or of a contraction's result, if it is a part of its memory (ir::IsPart),
-// belongs to no group either: it is read where it lies.
+// belongs to no group either: it is read where it lies, if the back end can do that.
 //
 // Three rules keep values and costs right: a value is computed once (merging never duplicates work,
 // so exp(x - max) is one value for its sum and for the division); work that depends only on weights

@@ -121,8 +121,8 @@ bool IsFreeOp(const Node& node) {
   }
 }
 
-bool IsPartOfMemory(const Node& node) {
-  if (!ir::IsPart(node)) return false;
+bool IsPartOfMemory(const Node& node, int64_t alignment) {
+  if (!ir::IsPart(node, alignment)) return false;
   const Node* whole = node.operand(0).node;
   while (whole->op() == Op::kReshape) whole = whole->operand(0).node;
   return whole->op() == Op::kParameter || whole->op() == Op::kDotGeneral ||

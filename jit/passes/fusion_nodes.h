@@ -1,6 +1,6 @@
 // The fuse pass's predicates on single nodes, before it looks at groups of them.
 //
-//   if (IsMovement(node->op()) && !IsPartOfMemory(*node)) ...   // may be index math in its user
+//   if (IsMovement(node->op()) && !IsExpensive(*node)) ...   // may be index math in its user
 //
 // Limits: the predicates look at ops and shapes alone; fusion_groups.h looks at a node's users.
 #ifndef TEKTITE_JIT_PASSES_FUSION_NODES_H_
@@ -36,9 +36,9 @@ bool FitsRowKernel(const ir::Node& reduce, const ir::Dims& space, const ir::Dims
 bool IsDirectUse(const ir::Node& user);
 // May be copied to its users: costs nothing per use.
 bool IsFreeOp(const ir::Node& node);
-// A part of a value that is in memory in any case.  Other slices fuse with their operand's
-// producer.
-bool IsPartOfMemory(const ir::Node& node);
+// A part, aligned so, of a value that is in memory in any case.  Other slices fuse with their
+// operand's producer.
+bool IsPartOfMemory(const ir::Node& node, int64_t alignment);
 // A row of what is in memory, such as a recurrent layer's input that was multiplied before its
 // loop: an epilogue reads it where it lies.  (LSTM: a kernel less a turn.)
 bool IsRowOfTurn(const ir::Node& node);

@@ -43,6 +43,8 @@ struct PassContext {
   std::function<int64_t(const ir::Node&)> runs_to_pack;
   // Backend::FusesColumnGroups.  Null: it does not.
   std::function<bool(const ir::Node& product, int64_t groups, int64_t runs)> fuses_column_groups;
+  // Backend::operand_alignment.
+  int64_t operand_alignment = 1;
   // Which of the back end's ways to make the kernel of this contraction fusion, as its attribute
   // `target` says it; empty: the usual one.  `packs_rhs`: its right-hand side will be packed.
   // Null: always the usual one.

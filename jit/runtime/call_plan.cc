@@ -63,6 +63,7 @@ absl::Status CallPlan::Fill(absl::Span<const int64_t> sizes, Launch launch, Size
   }
   for (const std::vector<int>& places : graph_.size_values) {
     for (int place : places) plan->size_values.push_back(table[place]);
+    plan->size_values.resize(AlignUp(plan->size_values.size() * sizeof(int64_t)) / sizeof(int64_t));
   }
 
   ArenaLayout layout;

@@ -33,7 +33,7 @@ struct SizedPlan {
   // memory than there is, or more than 64 bits to count.
   absl::Status status;
   std::vector<int64_t> sizes;
-  std::vector<int64_t> size_values;
+  std::vector<int64_t> size_values;  // each vector of them begins at a multiple of kAlignment
   Launch launch;
   std::vector<TensorType> results;
   std::vector<Slot> output_slots;  // where outputs that are copied or checked lie

@@ -20,7 +20,7 @@ Launch::Launch(const StepGraph& graph, const Residence& residence, const std::ve
   uintptr_t offset = 0;
   for (const std::vector<int>& places : graph.size_values) {
     size_values_.push_back(offset);
-    offset += places.size() * sizeof(int64_t);
+    offset += AlignUp(places.size() * sizeof(int64_t));
   }
   Building building{locations, {}};
   size_t num_slots = 0;

@@ -78,6 +78,7 @@ absl::StatusOr<CompiledWay> LibraryWays::Compile(const ir::Graph& graph,
   passes::PassContext context(flags);
   context.evaluate = &reference::Evaluate;
   context.attends = [this](ir::DType dtype) { return backend_->Attends(dtype); };
+  context.operand_alignment = backend_->operand_alignment();
   const auto& ways = dynamic_cast<const backend::Candidates&>(*backend_);
   context.stands_alone = [&](absl::string_view name) { return ways.StandsAlone(name); };
   context.reads_features_first = [&](absl::string_view name) {
@@ -88,7 +89,7 @@ absl::StatusOr<CompiledWay> LibraryWays::Compile(const ir::Graph& graph,
     return candidate;
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*compiled.graph, context));
-  compiler::FuseLeftovers(*compiled.graph);
+  compiler::FuseLeftovers(*compiled.graph, context.operand_alignment);
   for (ir::Node* node : compiled.graph->NodeList()) {
     if (node->op() != ir::Op::kFusion) continue;
     TEKTITE_ASSIGN_OR_RETURN(compiled.kernels[node], backend_->Compile(*node, {"k", ""}));

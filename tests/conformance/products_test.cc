@@ -83,6 +83,18 @@ TEST_F(Products, OfAllLayoutsAndTypes_gpu_card) {
   EXPECT_EQ(fake().reduction_schemes(), gpu::kLtReduceInComputeType);
 }
 
+// The library chooses code for operands that begin at multiples of 16 bytes, not of 64.
+TEST_F(Products, OfPartsOfArguments_gpu_card) {
+  for (int64_t offset : {4, 5}) {
+    SCOPED_TRACE(absl::StrCat("offset ", offset));
+    FuncBuilder b;
+    Value whole = b.Parameter(Of(DType::kF32, {1, 65 * 40 + offset}));
+    Value x = b.Reshape(b.SliceDim(whole, 1, offset, 65 * 40 + offset), {65, 40});
+    b.Return({b.MatMul(x, b.Parameter(Of(DType::kF32, {40, 33})))});
+    EXPECT_WAYS(CheckAll(b, ToleranceOf(DType::kF32)), gpu::kCublasLt);
+  }
+}
+
 TEST_F(Products, WithEpilogues_gpu_card) {
   for (DType dtype : {DType::kF32, DType::kBF16}) {
     FuncBuilder b;

@@ -9,7 +9,8 @@ namespace {
 
 // The offset of a slice of f32[4,n,6]; -1: it is no part.
 int64_t OffsetOf(const char* shape, const char* starts, const char* limits,
-                 const char* strides = "1, 1, 1", const char* result = "%y") {
+                 const char* strides = "1, 1, 1", const char* result = "%y",
+                 int64_t alignment = 1) {
   auto graph = Parse(absl::Substitute(R"(
     graph @g(%x: f32[4,n,6]) -> (f32[$4]) {
       %s: f32[$0] = slice(%x) {limits = ($2), starts = ($1), strides = [$3]}
@@ -20,7 +21,7 @@ int64_t OffsetOf(const char* shape, const char* starts, const char* limits,
   EXPECT_TRUE(graph.ok()) << graph.status();
   if (!graph.ok()) return -2;
   for (const auto& node : (*graph)->nodes()) {
-    if (node->op() == Op::kSlice) return IsPart(*node) ? *PartOffset(*node) : -1;
+    if (node->op() == Op::kSlice) return IsPart(*node, alignment) ? *PartOffset(*node) : -1;
   }
   return -2;
 }
@@ -41,6 +42,16 @@ TEST(Part, NotWhereElementsLieApart) {
 TEST(Part, NotAtAPlaceThatDependsOnSizes) {
   EXPECT_EQ(OffsetOf("1,n,6", "1, 0, 0", "2, n, 6"), -1);
   EXPECT_EQ(OffsetOf("1,1,6", "0, n - 1, 0", "1, n, 6"), -1);
+}
+
+TEST(Part, AtMultiplesOfItsAlignment) {
+  const auto offset = [](const char* starts, const char* limits) {
+    return OffsetOf("1,1,2", starts, limits, "1, 1, 1", "%y", 16);
+  };
+  EXPECT_EQ(offset("0, 1, 2", "1, 2, 4"), 8);
+  EXPECT_EQ(offset("0, 0, 0", "1, 1, 2"), 0);
+  EXPECT_EQ(offset("0, 1, 0", "1, 2, 2"), -1);
+  EXPECT_EQ(offset("0, 1, 1", "1, 2, 3"), -1);
 }
 
 TEST(Part, NotAResultOfTheGraph) {

@@ -105,10 +105,14 @@ absl::Status PreparedProduct::ChooseAlgorithm() {
   if (set.ok()) {
     set = Set(lt.PreferenceSetAttribute, preference, kLtReductionSchemes, kLtReduceInComputeType);
   }
-  for (auto operand : {kLtAlignmentA, kLtAlignmentB, kLtAlignmentC, kLtAlignmentD}) {
+  constexpr std::pair<LtPreferenceAttribute, int64_t> kAlignments[] = {
+      {kLtAlignmentA, kOperandAlignment},
+      {kLtAlignmentB, kOperandAlignment},
+      {kLtAlignmentC, backend::kAlignment},
+      {kLtAlignmentD, backend::kAlignment}};
+  for (const auto& [buffer, alignment] : kAlignments) {
     if (!set.ok()) break;
-    set = Set(lt.PreferenceSetAttribute, preference, operand,
-              static_cast<uint32_t>(backend::kAlignment));
+    set = Set(lt.PreferenceSetAttribute, preference, buffer, static_cast<uint32_t>(alignment));
   }
   LtHeuristic proposal = {};
   int num_proposals = 0;

@@ -23,7 +23,8 @@ namespace tektite::gpu {
 
 class LibraryCall {
  public:
-  // Workspaces begin at such addresses; buffers at multiples of backend::kAlignment.
+  // Operands and workspaces begin at such addresses; results at multiples of backend::kAlignment.
+  static constexpr int64_t kOperandAlignment = 16;  // Backend::operand_alignment
   static constexpr int64_t kWorkspaceAlignment = 256;
 
   virtual ~LibraryCall() = default;
