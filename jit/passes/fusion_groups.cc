@@ -172,7 +172,7 @@ FusionGroups::FusionGroups(ir::Graph& graph, const PassContext& context)
   FindColumnGroups();
   int position = 0;
   for (Node* node : graph.NodeList()) position_[node] = position++;
-  for (Node* node : graph.NodeList()) SeedAttention(node, context.attends);
+  for (Node* node : graph.NodeList()) SeedAttention(node);
   for (Node* node : graph.NodeList()) {
     if (group_of_.count(node) == 0) Seed(node);
   }
@@ -192,9 +192,10 @@ FusionGroup* FusionGroups::GroupOf(const Node* node) const {
   return it == group_of_.end() ? nullptr : it->second;
 }
 
-void FusionGroups::SeedAttention(Node* node, const std::function<bool(ir::DType)>& attends) {
+void FusionGroups::SeedAttention(Node* node) {
   const NodeFacts facts = {[this](const Node* n) { return free_.count(n) > 0; },
-                           [this](const Node* n) { return stable_.count(n) > 0; }, attends};
+                           [this](const Node* n) { return stable_.count(n) > 0; },
+                           context_.attends};
   std::vector<Node*> nodes = AttentionNodes(node, facts);
   if (nodes.empty()) return;
   auto group = std::make_unique<FusionGroup>();

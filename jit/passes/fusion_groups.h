@@ -28,7 +28,6 @@
 #ifndef TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 #define TEKTITE_JIT_PASSES_FUSION_GROUPS_H_
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -91,7 +90,7 @@ class FusionGroups {
   ir::Node* SkipFree(ir::Value v) const;
   void FindFreeNodes();
   void FindColumnGroups();
-  void SeedAttention(ir::Node* node, const std::function<bool(ir::DType)>& attends);
+  void SeedAttention(ir::Node* node);
   void Seed(ir::Node* node);
   bool TryMergeOperands(ir::Node* node);
   bool TryMerge(FusionGroup* producer, FusionGroup* consumer);

@@ -3,7 +3,9 @@
 #ifndef TEKTITE_TESTS_CONFORMANCE_ATTENTION_CASE_H_
 #define TEKTITE_TESTS_CONFORMANCE_ATTENTION_CASE_H_
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <ostream>
 
 #include "tests/conformance/harness.h"
@@ -72,6 +74,41 @@ inline ir::Value MaskOf(ops::FuncBuilder& b, ir::DType dtype, Mask kind, const A
   }
   ir::Value kept = b.Parameter(Of(ir::DType::kBool, {c.batch, 1, c.rows, c.keys}));
   return b.Mul(b.Sub(b.Scalar(dtype, 1), b.Convert(kept, dtype)), b.Scalar(dtype, -1e9));
+}
+
+// Of q [b, n, 2, width], k and v [b, k, 2, ...], with a mask of keys.
+inline void ReturnAttentionOfUnknownSizes(ops::FuncBuilder& b, ir::DType dtype, int64_t width,
+                                          int64_t columns) {
+  const ir::Dim batch = ir::Dim::Symbol("b"), rows = ir::Dim::Symbol("n"),
+                keys = ir::Dim::Symbol("k");
+  const AttentionOperands p = {b.Parameter(ir::Shape(dtype, {batch, rows, 2, width})),
+                               b.Parameter(ir::Shape(dtype, {batch, keys, 2, width})),
+                               b.Parameter(ir::Shape(dtype, {batch, keys, 2, columns}))};
+  const ir::Value mask =
+      b.Reshape(b.Parameter(ir::Shape(dtype, {batch, 1, 1, keys})), {batch, keys});
+  b.Return({Attend(b, p, b.BroadcastInDim(mask, {batch, 2, rows, keys}, {0, 3}))});
+}
+
+// Rows of a mask of pairs that leave nothing, little, and what is not finite.
+inline constexpr int64_t kSpecialMaskRows = 9;
+inline void SetSpecialMask(ir::Literal* mask, int64_t keys) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float nan = std::nanf("");
+  auto* const m = mask->mutable_data<ir::BFloat16>();
+  const auto set = [&](int64_t row, int64_t key, float v) {
+    m[row * keys + key] = ir::BFloat16(v);
+  };
+  for (int64_t key = 0; key < keys; ++key) {
+    set(0, key, -kInf);                       // nothing
+    set(1, key, key < keys - 3 ? -kInf : 0);  // the last three
+    set(2, key, key > 2 ? -kInf : 0);         // the first three
+    set(3, key, key == keys / 2 ? kInf : 0);
+    set(4, key, key == keys - 1 ? nan : 0);
+    set(5, key, key == 0 ? nan : -kInf);
+    set(6, key, static_cast<float>(key) * 100 - 9000);  // weights that vanish
+    set(7, key, 3e38F);
+    set(8, key, key % 2 == 0 ? -3e38F : -kInf);
+  }
 }
 
 // Weights are rounded before they are divided by their sum, not after.

@@ -89,22 +89,9 @@ CONFORMANCE_TEST(NarrowAttentionOfSpecialValues) {
   Value mask = b.Parameter(Of(dtype, {c.rows, c.keys}));
   b.Return({Attend(b, p, mask)});
   std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
-  auto* m = inputs[3].mutable_data<ir::BFloat16>();
-  const auto set = [&](int64_t row, int64_t key, float v) {
-    m[row * c.keys + key] = ir::BFloat16(v);
-  };
-  for (int64_t key = 0; key < c.keys; ++key) {
-    set(0, key, -kInf);                         // nothing
-    set(1, key, key < c.keys - 3 ? -kInf : 0);  // the last three
-    set(2, key, key > 2 ? -kInf : 0);           // the first three
-    set(3, key, key == c.keys / 2 ? kInf : 0);
-    set(4, key, key == c.keys - 1 ? kNan : 0);
-    set(5, key, key == 0 ? kNan : -kInf);
-    set(6, key, static_cast<float>(key) * 100 - 9000);  // weights that vanish
-    set(7, key, 3e38f);
-    set(8, key, key % 2 == 0 ? -3e38f : -kInf);
-  }
-  inputs[0].mutable_data<ir::BFloat16>()[9 * c.heads * c.width] = ir::BFloat16(kNan);  // a query
+  SetSpecialMask(&inputs[3], c.keys);
+  inputs[0].mutable_data<ir::BFloat16>()[kSpecialMaskRows * c.heads * c.width] =
+      ir::BFloat16(kNan);  // a query
   CompileOptions options;
   options.symbolic = false;
   Check(*b.graph(), inputs, NarrowRounding(dtype), options);
@@ -118,14 +105,7 @@ CONFORMANCE_TEST(NarrowAttentionOfSpecialValues) {
 CONFORMANCE_TEST(NarrowAttentionOfUnknownSizes) {
   const DType dtype = DType::kBF16;
   FuncBuilder b;
-  const Dim batch = Dim::Symbol("b"), length = Dim::Symbol("n"), keys = Dim::Symbol("k");
-  Value q = b.Parameter(ir::Shape(dtype, {batch, length, 2, 32}));
-  Value k = b.Parameter(ir::Shape(dtype, {batch, keys, 2, 32}));
-  Value v = b.Parameter(ir::Shape(dtype, {batch, keys, 2, 16}));
-  Value mask = b.Parameter(ir::Shape(dtype, {batch, 1, 1, keys}));
-  b.Return(
-      {Attend(b, {q, k, v},
-              b.BroadcastInDim(b.Reshape(mask, {batch, keys}), {batch, 2, length, keys}, {0, 3}))});
+  ReturnAttentionOfUnknownSizes(b, dtype, 32, 16);
   ASSERT_TRUE(b.status().ok()) << b.status();
   EXPECT_EQ(AttentionKernels(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
   CompileOptions options;

@@ -164,21 +164,10 @@ CONFORMANCE_TEST(WarpgroupAttentionOfSpecialValues) {
   const AttentionOperands p = ParametersOf(b, dtype, c);
   b.Return({Attend(b, p, b.Parameter(Of(dtype, {c.rows, c.keys})))});
   std::vector<Literal> inputs = PlainInputs(*b.graph(), 3);
-  auto* m = inputs[3].mutable_data<BFloat16>();
-  const auto set = [&](int64_t row, int64_t key, float v) { m[row * c.keys + key] = BFloat16(v); };
-  for (int64_t key = 0; key < c.keys; ++key) {
-    set(0, key, -kInf);                         // nothing
-    set(1, key, key < c.keys - 3 ? -kInf : 0);  // the last three
-    set(2, key, key > 2 ? -kInf : 0);           // the first three
-    set(3, key, key == c.keys / 2 ? kInf : 0);
-    set(4, key, key == c.keys - 1 ? std::nanf("") : 0);
-    set(5, key, key == 0 ? std::nanf("") : -kInf);
-    set(6, key, static_cast<float>(key) * 100 - 9000);  // weights that vanish
-    set(7, key, 3e38F);
-    set(8, key, key % 2 == 0 ? -3e38F : -kInf);
-  }
-  inputs[0].mutable_data<BFloat16>()[9 * c.width] = BFloat16(std::nanf(""));  // a query
-  inputs[0].mutable_data<BFloat16>()[10 * c.width] = BFloat16(kInf);
+  SetSpecialMask(&inputs[3], c.keys);
+  inputs[0].mutable_data<BFloat16>()[kSpecialMaskRows * c.width] =
+      BFloat16(std::nanf(""));  // a query
+  inputs[0].mutable_data<BFloat16>()[(kSpecialMaskRows + 1) * c.width] = BFloat16(kInf);
   EXPECT_EQ(AttentionByWarpgroups(CompilerFor(true), *b.graph()), is_gpu() ? 1 : 0);
   Check(*b.graph(), inputs, NarrowRounding(dtype), ByWarpgroups());
   inputs = PlainInputs(*b.graph(), 3);
@@ -190,14 +179,7 @@ CONFORMANCE_TEST(WarpgroupAttentionOfSpecialValues) {
 CONFORMANCE_TEST(WarpgroupAttentionOfUnknownSizes) {
   const DType dtype = DType::kBF16;
   FuncBuilder b;
-  const Dim batch = Dim::Symbol("b"), length = Dim::Symbol("n"), keys = Dim::Symbol("k");
-  Value q = b.Parameter(ir::Shape(dtype, {batch, length, 2, 64}));
-  Value k = b.Parameter(ir::Shape(dtype, {batch, keys, 2, 64}));
-  Value v = b.Parameter(ir::Shape(dtype, {batch, keys, 2, 64}));
-  Value mask = b.Parameter(ir::Shape(dtype, {batch, 1, 1, keys}));
-  b.Return(
-      {Attend(b, {q, k, v},
-              b.BroadcastInDim(b.Reshape(mask, {batch, keys}), {batch, 2, length, keys}, {0, 3}))});
+  ReturnAttentionOfUnknownSizes(b, dtype, 64, 64);
   ASSERT_TRUE(b.status().ok()) << b.status();
   CompileOptions options = ByWarpgroups();
   options.symbolic = options.must_be_symbolic = true;

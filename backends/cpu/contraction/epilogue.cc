@@ -199,8 +199,12 @@ void Epilogue::BindSums(ElementEmitter& e, const Indices& at,
 
 void Epilogue::WriteResults(ElementEmitter& e, const Indices& at) const {
   loop::Builder& b = e.builder();
-  std::vector<Value> values;
-  std::vector<Indices> places;
+  struct Result {
+    int output;
+    Value value;
+    Indices at;
+  };
+  std::vector<Result> results;  // all of them before the first is stored
   if (moves_) {
     const LaneIndex zero = At(b.Index(0));
     Indices index;
@@ -209,16 +213,17 @@ void Epilogue::WriteResults(ElementEmitter& e, const Indices& at) const {
     }
     for (const ir::Write& write : plan_->writes.list) {
       const Indices own = loop::WithOnes(write.value.shape(), index, zero);
-      values.push_back(e.Emit(write.value, own));
-      places.push_back(loop::WrittenAt(e, write, own));
+      const Value value = e.Emit(write.value, own);
+      results.push_back({write.result, value, loop::WrittenAt(e, write, own)});
     }
   } else {
-    for (ir::Value output : region_->outputs()) values.push_back(e.Emit(output, at));
+    for (int o = 0; o < static_cast<int>(region_->outputs().size()); ++o) {
+      results.push_back({o, e.Emit(region_->outputs()[o], at), at});
+    }
   }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int result = moves_ ? plan_->writes.list[i].result : static_cast<int>(i);
-    e.StoreAt(b.Buffer(region_->num_parameters() + result), region_->outputs()[result].shape(),
-              moves_ ? places[i] : at, values[i]);
+  for (const Result& r : results) {
+    e.StoreAt(b.Buffer(OutputBuffer(*region_, r.output)), region_->outputs()[r.output].shape(),
+              r.at, r.value);
   }
 }
 

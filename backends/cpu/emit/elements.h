@@ -15,6 +15,7 @@ using loop::ElementEmitter;
 using loop::Indices;
 using loop::LaneIndex;
 using loop::MakeKernel;
+using loop::OutputBuffer;
 
 }  // namespace tektite::cpu
 

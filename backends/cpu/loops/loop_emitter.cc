@@ -186,7 +186,7 @@ absl::Status EmitNarrowRows(const ir::Graph& region, const Target& target, Emitt
       std::vector<Value> values;
       for (ir::Value output : region.outputs()) values.push_back(e.EmitVector(output, nowhere));
       for (size_t o = 0; o < values.size(); ++o) {
-        b.Store(b.Buffer(region.num_parameters() + static_cast<int>(o)), at, values[o], mask);
+        b.Store(b.Buffer(OutputBuffer(region, o)), at, values[o], mask);
       }
     }
   };

@@ -60,8 +60,7 @@ absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& targe
   auto store_outputs = [&](ElementEmitter& e, const Indices& kept) {
     for (size_t o = 0; o < region.outputs().size(); ++o) {
       ir::Value v = region.outputs()[o];
-      e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)), v.shape(), kept,
-                e.Emit(v, kept));
+      e.StoreAt(b.Buffer(OutputBuffer(region, o)), v.shape(), kept, e.Emit(v, kept));
     }
   };
 

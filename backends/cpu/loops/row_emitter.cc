@@ -239,9 +239,7 @@ class RowEmitter {
     }
   }
 
-  Value OutputBuffer(size_t o) {
-    return b_->Buffer(region_.num_parameters() + static_cast<int>(o));
-  }
+  Value OutputBuffer(size_t o) { return b_->Buffer(cpu::OutputBuffer(region_, o)); }
 
   // One pass over rows of one length, a stage of each.
   void Sweep(const std::vector<Work>& all) {

@@ -1,9 +1,9 @@
 #include "backends/cpu/loops/scatter_emitter.h"
 
-#include <algorithm>
 #include <functional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "backends/cpu/loops/reduction.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -21,14 +21,6 @@ using loop::Value;
 // Each chunk looks at all indices, so there are few, and long ones.
 constexpr int64_t kMostChunks = 8;
 constexpr double kChunkNs = 20000;
-
-bool Contains(const std::vector<int64_t>& values, int64_t v) {
-  return std::find(values.begin(), values.end(), v) != values.end();
-}
-
-int OutputBuffer(const ir::Graph& region, size_t output) {
-  return region.num_parameters() + static_cast<int>(output);
-}
 
 // The time of what comes to the updates: of all elements where the result is expected to be a copy.
 Dim WholeCost(const Node& fusion, const Target& target) {
@@ -78,7 +70,7 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
   std::vector<int> update_dim(shape.rank(), -1);
   size_t next_offset = 0;
   for (int d = 0; d < shape.rank(); ++d) {
-    if (Contains(collapsed, d)) continue;
+    if (absl::c_linear_search(collapsed, d)) continue;
     update_dim[d] = static_cast<int>(offset_dims[next_offset++]);
     window[d] = updates.dim(update_dim[d]);
   }
@@ -91,7 +83,7 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
       WholeCost(fusion, target) + Cost(updates.NumElements(), target.ns(lanes > 1 ? 0.8 : 4));
 
   // Rows of the result are shared out where each update has one of them.
-  const bool by_rows = Contains(map, 0) && update_dim[0] < 0;
+  const bool by_rows = absl::c_linear_search(map, 0) && update_dim[0] < 0;
   const Dim rows = by_rows ? shape.dim(0) : Dim(1);
   const Dim per_chunk = by_rows ? RowsPerChunk(rows, result.cost) : Dim(1);
   const Dim units = rows * Min(shape.NumElements(), 1);
@@ -154,7 +146,7 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
           });
         };
     std::function<void(int)> in_batch = [&](int u) {
-      while (u < updates.rank() && Contains(offset_dims, u)) ++u;
+      while (u < updates.rank() && absl::c_linear_search(offset_dims, u)) ++u;
       if (u < updates.rank()) {
         return b.For(b.Index(0), b.Index(updates.dim(u)), 1, [&](Value i) {
           at[u] = At(i);
@@ -163,7 +155,7 @@ absl::StatusOr<EmittedKernel> EmitScatter(const Node& fusion, const Node& root,
       }
       Indices batch;
       for (int i = 0; i < updates.rank(); ++i) {
-        if (!Contains(offset_dims, i)) batch.push_back(at[i]);
+        if (!absl::c_linear_search(offset_dims, i)) batch.push_back(at[i]);
       }
       std::vector<Value> starts(shape.rank(), b.Index(0));
       Value fits = b.Int(ir::DType::kBool, 1);

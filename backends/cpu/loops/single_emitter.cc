@@ -6,8 +6,7 @@
 // innermost dimension it goes element by element.
 // Limits: one op per fusion; no sort or top_k.
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
@@ -43,19 +42,11 @@ const Node* OnlyOp(const ir::Graph& region) {
   return only;
 }
 
-int OutputBuffer(const ir::Graph& region, size_t output) {
-  return region.num_parameters() + static_cast<int>(output);
-}
-
 EmittedKernel NewKernel(const Node& fusion, const Target& target, const std::string& name) {
   EmittedKernel result;
   result.kernel = MakeKernel(fusion, name);
   result.cost = ElementwiseCost(fusion.region(), target);
   return result;
-}
-
-bool Contains(const std::vector<int64_t>& values, int64_t v) {
-  return std::find(values.begin(), values.end(), v) != values.end();
 }
 
 absl::StatusOr<EmittedKernel> EmitCumulative(const Node& fusion, const Node& root,
@@ -116,13 +107,14 @@ absl::StatusOr<EmittedKernel> EmitRegionReduce(const Node& fusion, const Node& r
   EmittedKernel result = NewKernel(fusion, target, name);
   const int count = root.num_operands() / 2;
   const Dims& space = root.operand_shape(0).dims();
-  const auto& reduced = root.Ints(Attr::dimensions);
+  const auto is_reduced = [&](size_t d) {
+    return absl::c_linear_search(root.Ints(Attr::dimensions), static_cast<int64_t>(d));
+  };
   Dims kept_sizes, reduced_sizes;
   for (size_t i = 0; i < space.size(); ++i) {
-    (Contains(reduced, static_cast<int64_t>(i)) ? reduced_sizes : kept_sizes).push_back(space[i]);
+    (is_reduced(i) ? reduced_sizes : kept_sizes).push_back(space[i]);
   }
-  const bool inner_kept =
-      !space.empty() && !Contains(reduced, static_cast<int64_t>(space.size()) - 1);
+  const bool inner_kept = !space.empty() && !is_reduced(space.size() - 1);
   const int lanes = inner_kept && kept_sizes.back().value_or(2) > 1 ? target.lanes(8) : 1;
   Dims outer = kept_sizes;
   const Dim inner = inner_kept ? outer.back() : Dim(1);
@@ -149,28 +141,27 @@ absl::StatusOr<EmittedKernel> EmitRegionReduce(const Node& fusion, const Node& r
     if (lanes > 1) kept.back().coefficient = 1;
     std::vector<Value> state;
     for (int i = 0; i < count; ++i) state.push_back(e.EmitVector(root.operand(count + i), {}));
-    state = NestLoops(
-        b, reduced_sizes, std::move(state),
-        [&](const std::vector<Value>& loops, std::vector<Value> s) {
-          Indices inner_at;
-          for (Value i : loops) inner_at.push_back(At(i));
-          Indices at;
-          size_t k = 0, r = 0;
-          for (size_t i = 0; i < space.size(); ++i) {
-            at.push_back(Contains(reduced, static_cast<int64_t>(i)) ? inner_at[r++] : kept[k++]);
-          }
-          e.Clear();
-          e.SetMask(mask);
-          inside.Clear();
-          for (int i = 0; i < count; ++i) {
-            inside.BindValue(step.parameter(i)->result(), s[i]);
-            inside.BindValue(step.parameter(count + i)->result(),
-                             e.EmitVector(root.operand(i), at));
-          }
-          std::vector<Value> next;
-          for (ir::Value v : step.outputs()) next.push_back(inside.EmitVector(v, {}));
-          return next;
-        });
+    state = NestLoops(b, reduced_sizes, std::move(state),
+                      [&](const std::vector<Value>& loops, std::vector<Value> s) {
+                        Indices inner_at;
+                        for (Value i : loops) inner_at.push_back(At(i));
+                        Indices at;
+                        size_t k = 0, r = 0;
+                        for (size_t i = 0; i < space.size(); ++i) {
+                          at.push_back(is_reduced(i) ? inner_at[r++] : kept[k++]);
+                        }
+                        e.Clear();
+                        e.SetMask(mask);
+                        inside.Clear();
+                        for (int i = 0; i < count; ++i) {
+                          inside.BindValue(step.parameter(i)->result(), s[i]);
+                          inside.BindValue(step.parameter(count + i)->result(),
+                                           e.EmitVector(root.operand(i), at));
+                        }
+                        std::vector<Value> next;
+                        for (ir::Value v : step.outputs()) next.push_back(inside.EmitVector(v, {}));
+                        return next;
+                      });
     e.SetMask(mask);
     for (size_t o = 0; o < region.outputs().size(); ++o) {
       const ir::Value v = region.outputs()[o];

@@ -43,8 +43,7 @@ void StoreResults(ElementEmitter& e, const ir::Graph& region, const Node& root, 
         to.push_back(At(index[d], d + 1 == space.size() && e.lanes() > 1 ? 1 : 0));
       }
     }
-    e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)), v.shape(), to,
-              e.Emit(v, to));
+    e.StoreAt(b.Buffer(OutputBuffer(region, o)), v.shape(), to, e.Emit(v, to));
   }
 }
 

@@ -36,7 +36,7 @@ Value Phases::Result(loop::Builder& b, const Node& root, int result) const {
   const ir::Graph& g = region();
   for (size_t o = 0; o < g.outputs().size(); ++o) {
     if (g.outputs()[o].node == &root && g.outputs()[o].index == result) {
-      return b.Buffer(g.num_parameters() + static_cast<int>(o));
+      return b.Buffer(loop::OutputBuffer(g, o));
     }
   }
   return {};

@@ -90,8 +90,7 @@ class ReduceEmitter {
     }
     for (size_t o = 0; o < region_.outputs().size(); ++o) {
       const ir::Value v = region_.outputs()[o];
-      e.StoreAt(b_.Buffer(region_.num_parameters() + static_cast<int>(o)), v.shape(), kept,
-                e.Emit(v, kept));
+      e.StoreAt(b_.Buffer(loop::OutputBuffer(region_, o)), v.shape(), kept, e.Emit(v, kept));
     }
     Note(e);
   }

@@ -119,8 +119,7 @@ absl::Status StoreResults(loop::Builder& b, const ir::Graph& region, const Node&
   std::vector<Value> values;
   for (ir::Value v : region.outputs()) values.push_back(e.Emit(v, at));
   for (size_t o = 0; o < values.size(); ++o) {
-    e.StoreAt(b.Buffer(region.num_parameters() + static_cast<int>(o)), region.outputs()[o].shape(),
-              at, values[o]);
+    e.StoreAt(b.Buffer(loop::OutputBuffer(region, o)), region.outputs()[o].shape(), at, values[o]);
   }
   return e.status();
 }

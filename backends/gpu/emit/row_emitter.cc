@@ -77,7 +77,7 @@ class RowEmitter {
     if (status_.ok()) status_ = e.status();
   }
 
-  Value Output(size_t o) { return b_.Buffer(region_.num_parameters() + static_cast<int>(o)); }
+  Value Output(size_t o) { return b_.Buffer(loop::OutputBuffer(region_, o)); }
 
   // Row values known by now are worked out once per row.
   void PinRowValues(ElementEmitter& e, int stage) {

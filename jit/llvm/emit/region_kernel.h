@@ -7,6 +7,7 @@
 #ifndef TEKTITE_JIT_LLVM_EMIT_REGION_KERNEL_H_
 #define TEKTITE_JIT_LLVM_EMIT_REGION_KERNEL_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +26,10 @@ std::unique_ptr<Kernel> MakeKernel(const ir::Node& fusion, const std::string& na
                                    const std::vector<std::pair<int, int>>& in_place = {});
 // Binds the region's parameters to the kernel's buffers.
 void BindParameters(ElementEmitter& e, const ir::Graph& region);
+// The number of the kernel's buffer that holds such an output of the region.
+inline int OutputBuffer(const ir::Graph& region, size_t output) {
+  return region.num_parameters() + static_cast<int>(output);
+}
 // Operands and results that may share a buffer: those that are updated, or, where all results have
 // one shape, those that are read at the index that is written.
 std::vector<std::pair<int, int>> InPlacePairs(const ir::Node& fusion, const ir::Writes& writes);
