@@ -32,7 +32,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(status.message, HasSubstr("no back end is called 'abacus'; there are: "));
   testing::internal::CaptureStderr();
   EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --tier=top --tuning=often "
-                         "--max_executables=many --winograd=1"),
+                         "--max_executables=many --winograd=1 --column_groups=sideways"),
             nullptr);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("'--no_such_flag=3' ignored"));
@@ -41,6 +41,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(said, HasSubstr("'--tuning=often' ignored: expected auto, off"));
   EXPECT_THAT(said, HasSubstr("'--max_executables=many' ignored"));
   EXPECT_THAT(said, HasSubstr("'--winograd=1' ignored: expected auto, on, off"));
+  EXPECT_THAT(said, HasSubstr("'--column_groups=sideways' ignored: expected auto, on, off"));
   tektite_compiler* const plain = tektite_compiler_create(nullptr, nullptr);
   EXPECT_NE(plain, nullptr);
   tektite_compiler_destroy(plain);
