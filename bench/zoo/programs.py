@@ -1,4 +1,5 @@
 """Whole programs: training with several optimizers, saving and loading, input pipelines, threads."""
+import itertools
 import tempfile
 import threading
 from pathlib import Path
@@ -143,11 +144,31 @@ def text(tf, keras, batch):
     return lambda: encode(sentences)
 
 
+def rows_of_table(optimizer: str, rows: int = 1_000_000, width: int = 64, batches: int = 64):
+    """TensorFlow's own optimizer on tf.IndexedSlices: each call changes other rows of a large table, and answers them."""
+    def program(tf, keras, batch):
+        table = tf.Variable(noise((rows, width)))
+        rule = getattr(tf.compat.v1.train, optimizer)(0.1)
+        touched = [tf.constant(integers(rows, (64 * batch,), seed)) for seed in range(batches)]
+        gradient = tf.constant(noise((64 * batch, width), seed=3))
+
+        @tf.function
+        def step(indices):
+            rule.apply_gradients([(tf.IndexedSlices(gradient, indices, tf.constant([rows, width])), table)])
+            return tf.gather(table, indices)
+
+        turns = itertools.cycle(touched)
+        return lambda: [step(next(turns))]
+
+    return program_case(program, stateful=True)
+
+
 CASES = [Case(name, make) for name, make in [
     ("fit_sgd", fit("SGD", momentum=0.9)), ("fit_adam", fit("Adam")), ("fit_adamw", fit("AdamW")),
     ("fit_rmsprop", fit("RMSprop")), ("fit_lamb", fit("Lamb")), ("fit_augmented", fit("Adam", augmented=True)),
     ("predict", program_case(predict)), ("saved_model", program_case(exported)), ("frozen_graph", program_case(frozen)),
     ("data_pipeline", program_case(pipeline)), ("many_threads", program_case(many_threads)),
     ("sampler", program_case(sampler, stateful=True)), ("changing_weights", program_case(changing_weights, stateful=True)),
-    ("text", program_case(text)),
+    ("text", program_case(text)), ("table_sgd", rows_of_table("GradientDescentOptimizer")),
+    ("table_adagrad", rows_of_table("AdagradOptimizer")), ("table_ftrl", rows_of_table("FtrlOptimizer")),
 ]]
