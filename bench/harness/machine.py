@@ -3,14 +3,21 @@
     with OtherLoad() as load:
         work()
     load.cpus       # how many CPUs other programs kept busy meanwhile: 0.02
+    transfer_ns()   # nanoseconds from one CPU to another: 27.3
     describe()      # {"cpu": "AMD EPYC 9R14", "cpus": 2, "features": "avx2 avx512f ...", ...}
 """
 import os
 import platform
+import subprocess
 import time
+from pathlib import Path
 
 # A measurement counts as disturbed when other programs use more CPUs than this.
 QUIET = 0.15
+# A process's CPUs are far apart where a cache line takes so many times the least of the run, and 50 ns or more: caches
+# that two cores share answer in 20 to 40 ns, those of other cores in 100 to 200.
+FAR, FAR_NS = 2.0, 50.0
+CORE_DISTANCE = Path(__file__).resolve().parents[2] / "build" / "bin" / "core_distance"
 FEATURES = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_bf16")
 
 
@@ -37,6 +44,21 @@ class OtherLoad:
     def _now() -> tuple[float, float, float]:
         with open("/proc/stat") as stat:
             return busy_seconds(stat.read()), time.process_time(), time.monotonic()
+
+
+def transfer_ns() -> float | None:
+    """Between the first two CPUs (bench/core_distance); None where that is not built or there is one CPU.  The CPUs of a
+    virtual machine move among the host's cores, so that one program takes two different times, for seconds each."""
+    try:
+        done = subprocess.run([str(CORE_DISTANCE)], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return float(done.stdout)
+
+
+def is_far(transfer: float | None, least: float | None) -> bool:
+    """Whether `transfer`, beside the `least` that was seen in the run, says that the CPUs do not share a cache."""
+    return transfer is not None and least is not None and transfer > max(FAR * least, FAR_NS)
 
 
 def describe() -> dict[str, str | int]:

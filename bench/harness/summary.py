@@ -3,14 +3,15 @@
     lines = summarise(rows)
     best = best_rival(lines, "mobilenetv2", threads=2)   # the fastest whose results are right
 
-Medians are over the processes that no other load disturbed; where there is none, over all, and the line is marked as
+Medians are over the processes that nothing disturbed: neither other load nor CPUs that were far apart, as a virtual
+machine's may be for a while (machine.transfer_ns).  Where there is none, they are over all, and the line is marked as
 disturbed.
 """
 import statistics
 from collections import defaultdict
 
 from bench.harness.engines import ENGINES, STOCK, TEKTITE
-from bench.harness.machine import QUIET
+from bench.harness.machine import QUIET, is_far
 from bench.models import WORKLOADS
 
 # Of the largest output.  A rival may round as it likes, but not compute something else, nor a float64
@@ -23,7 +24,8 @@ def summarise(rows: list[dict]) -> list[dict]:
     groups = defaultdict(list)
     for row in rows:
         groups[row["threads"], row["model"], row["engine"]].append(row)
-    lines = [summary_of(*key, runs) for key, runs in groups.items()]
+    least = min((row["transfer_ns"] for row in rows if row.get("transfer_ns")), default=None)
+    lines = [summary_of(*key, runs, least) for key, runs in groups.items()]
     stock_ms = {(line["threads"], line["model"]): line["ms"]
                 for line in lines if line["engine"] == STOCK and "ms" in line}
     for line in lines:
@@ -33,10 +35,11 @@ def summarise(rows: list[dict]) -> list[dict]:
     return lines
 
 
-def summary_of(threads: int, model: str, engine: str, runs: list[dict]) -> dict:
+def summary_of(threads: int, model: str, engine: str, runs: list[dict], least_transfer: float | None = None) -> dict:
     line = {"model": model, "engine": engine, "threads": threads}
     good = [r for r in runs if "error" not in r]
-    quiet = [r for r in good if r.get("others", 0) <= QUIET]
+    quiet = [r for r in good
+             if r.get("others", 0) <= QUIET and not is_far(r.get("transfer_ns"), least_transfer)]
     line |= {"processes": len(good), "failed": len(runs) - len(good), "quiet": len(quiet),
              "disturbed": bool(good) and not quiet}
     for figure in ("ms", "first_s", "rss_mb") if good else ():

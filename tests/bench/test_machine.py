@@ -1,4 +1,5 @@
 """The guard that marks a measurement as disturbed."""
+import os
 import subprocess
 import sys
 
@@ -21,3 +22,19 @@ def test_another_process_counts_as_load():
 def test_the_machine_is_described():
     found = machine.describe()
     assert found["cpus"] >= 1 and found["cpu"] and len(found["date"]) == 10
+
+
+def test_the_way_between_two_cpus_is_measured():
+    assert machine.CORE_DISTANCE.exists(), "built with the kernel benchmarks"
+    found = machine.transfer_ns()
+    assert found is None if len(os.sched_getaffinity(0)) < 2 else 1 < found < 1e6
+
+
+def test_without_the_program_there_is_no_distance(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "CORE_DISTANCE", tmp_path / "absent")
+    assert machine.transfer_ns() is None
+    failing = tmp_path / "failing"
+    failing.write_text("#!/bin/sh\nexit 1\n")
+    failing.chmod(0o755)
+    monkeypatch.setattr(machine, "CORE_DISTANCE", failing)
+    assert machine.transfer_ns() is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.harness import figures, report, summary
+from bench.harness import figures, machine, report, summary
 from bench.harness.engines import ENGINES, RIVALS, STOCK, TEKTITE, environment
 from bench.models import WORKLOADS, functions, functions_jax
 
@@ -22,6 +22,20 @@ def row(engine, ms, model="softmax", others=0.0, difference=0.0, **more):
 
 def failed(engine, why, model="softmax"):
     return {"model": model, "engine": engine, "threads": 1, "error": why}
+
+
+def test_processes_whose_cpus_were_far_apart_do_not_count():
+    near, far = {"threads": 2, "transfer_ns": 30.0}, {"threads": 2, "transfer_ns": 160.0}
+    lines = summary.summarise([row(STOCK, 10, **near), row(STOCK, 15, **far), row(TEKTITE, 7, **far)])
+    stock, ours = lines
+    assert (stock["ms"], stock["quiet"], stock["disturbed"]) == (10, 1, False)
+    assert ours["disturbed"] and ours["ms"] == 7
+
+
+def test_where_all_cpus_are_as_far_apart_all_processes_count():
+    rows = [row(STOCK, ms, threads=2, transfer_ns=ns) for ms, ns in [(10, 160.0), (12, 170.0), (14, None)]]
+    assert summary.summarise(rows)[0]["quiet"] == 3
+    assert not machine.is_far(45.0, 20.0), "within the spread of one cache"
 
 
 def test_a_disturbed_process_does_not_count_beside_quiet_ones():
