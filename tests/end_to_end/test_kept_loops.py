@@ -327,3 +327,60 @@ def test_a_refused_loop_is_taken_apart(run_pair):
     assert placed[-1] > 1, compiled.host  # the loop's, and those of its parts
     assert compiled.host["fallbacks"]["NO_CODE"] >= 1
     assert compiled.stats["runs"] > 13, "no cluster of the loop's body runs"
+
+
+# What follows a loop or a branch in the order of effects must wait for all of its effects, also where the host's kernels
+# run it, which have it taken apart.  The effects come late: behind a chain of products.
+LATE = """
+w, counter, seen = tf.Variable(normal(200, 200) / 20), tf.Variable(1.0), tf.Variable(0.0)
+
+def see(x):
+    for _ in range(10):
+        x = tf.tanh(x @ w)
+    with tf.control_dependencies([x]):
+        seen.assign(seen * 0.5 + counter)
+
+{program}
+
+f = tf.function(f, input_signature=[tf.TensorSpec([None, 200]), tf.TensorSpec([], tf.int32)])
+y = []
+for turn in range(12):
+    y.append([f(tf.constant(normal(200, 200)), turn), seen.numpy(), counter.numpy()])
+report(y=np.array(y, np.float32))
+"""
+
+EFFECTS = {
+    "a branch without results": """
+def f(x, n):
+    tf.cond(n % 3 == 1, lambda: see(x), lambda: None)
+    counter.assign_add(1.0)
+    return tf.reduce_sum(x) * counter
+""",
+    "a branch whose results come first": """
+def f(x, n):
+    def effect():
+        see(x)
+        return tf.exp(x) * 0.5
+    y = tf.cond(n % 3 == 1, effect, lambda: x + 1.0)
+    counter.assign_add(1.0)
+    return tf.reduce_sum(y) * counter
+""",
+    "a loop whose results come first": """
+def f(x, n):
+    y = x
+    for i in tf.range(2):
+        see(x)
+        y = tf.tanh(y) + 1.0
+    counter.assign_add(1.0)
+    return tf.reduce_sum(y) * counter
+""",
+}
+
+
+@pytest.mark.parametrize("flags", ["--compile=async --compile_after_percent=1000000", "--compile=sync"])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_what_follows_waits_for_all_effects(run_pair, name, flags):
+    plain, compiled = run_pair(LATE.format(program=EFFECTS[name]), TEKTITE_FLAGS=f"{KEEP} {flags}")
+    np.testing.assert_allclose(compiled.values["y"], plain.values["y"], rtol=1e-4)
+    assert compiled.host["kept_loops"] == 1
+    assert bool(compiled.stats["runs"]) == ("sync" in flags), compiled.stats["fallbacks"]

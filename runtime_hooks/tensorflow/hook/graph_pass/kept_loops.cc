@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -39,7 +38,12 @@ absl::Status RunLowering(const GraphOptimizationPassOptions& options,
   return LowerFunctionalOpsPass().Run(lowering);
 }
 
-// A graph of one loop between _Arg and _Retval nodes.
+// The node of GraphOf that waits for the loop.
+std::string DoneName(const Node& loop) { return absl::StrCat(loop.name(), "_done"); }
+
+// A graph of one loop between _Arg and _Retval nodes, and a NoOp that waits for it.  Taking the
+// loop apart lets the NoOp wait for all that the loop has done: effects, too, which results may
+// come before.
 absl::StatusOr<std::unique_ptr<Graph>> GraphOf(const Node& loop,
                                                const GraphOptimizationPassOptions& options) {
   auto graph = std::make_unique<Graph>(*options.flib_def);
@@ -64,19 +68,24 @@ absl::StatusOr<std::unique_ptr<Graph>> GraphOf(const Node& loop,
     TF_ASSIGN_OR_RETURN(Node* const retval, add_end("_Retval", i, loop.output_type(i)));
     graph->AddEdge(copy, i, retval, 0);
   }
+  NodeDef done;
+  done.set_name(DoneName(loop));
+  done.set_op("NoOp");
+  TF_ASSIGN_OR_RETURN(Node* const waits, graph->AddNode(std::move(done)));
+  graph->AddControlEdge(copy, waits);
   tensorflow::FixupSourceAndSinkEdges(graph.get());
   return graph;
 }
 
-// As TensorFlow does with the graph of a function.
-absl::Status Optimize(const std::string& device, const GraphOptimizationPassOptions& options,
-                      std::unique_ptr<Graph>* graph) {
-  std::vector<std::string> results, arguments;
+// As TensorFlow does with the graph of a function. `done`: a node that must stay.
+absl::Status Optimize(const std::string& device, const std::string& done,
+                      const GraphOptimizationPassOptions& options, std::unique_ptr<Graph>* graph) {
+  std::vector<std::string> results, kept = {done};
   for (Node* node : (*graph)->op_nodes()) {
     node->set_requested_device(device);
     node->set_assigned_device_name(device);
     if (node->IsRetval()) results.push_back(node->name());
-    if (node->IsArg()) arguments.push_back(node->name());
+    if (node->IsArg()) kept.push_back(node->name());
   }
   tensorflow::Device* const cpu =
       options.device_set == nullptr ? nullptr : options.device_set->FindDeviceByName(device);
@@ -90,7 +99,7 @@ absl::Status Optimize(const std::string& device, const GraphOptimizationPassOpti
   optimization.optimize_function_library = false;
   tensorflow::FunctionLibraryDefinition functions(*options.flib_def);
   return tensorflow::grappler::OptimizeGraph(
-      std::move(results), std::move(arguments), &functions, *options.device_set, cpu,
+      std::move(results), std::move(kept), &functions, *options.device_set, cpu,
       options.session_options->config, "tektite_loop", optimization, graph);
 }
 
@@ -99,20 +108,17 @@ absl::StatusOr<FunctionDef> LoweredFunction(const Node& loop,
                                             const GraphOptimizationPassOptions& options) {
   TF_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph, GraphOf(loop, options));
   TF_RETURN_IF_ERROR(RunLowering(options, &graph));
-  TF_RETURN_IF_ERROR(Optimize(loop.assigned_device_name(), options, &graph));
-  // A node that waits for the loop waits for its results.
-  const auto result = [](const Node* node) -> absl::optional<std::string> {
-    const auto& edges = node->out_edges();
-    const bool is_result =
-        !node->IsArg() &&
-        std::any_of(edges.begin(), edges.end(), [](auto* edge) { return edge->dst()->IsRetval(); });
-    if (!is_result) return absl::nullopt;
-    return node->name();
+  const std::string done = DoneName(loop);
+  TF_RETURN_IF_ERROR(Optimize(loop.assigned_device_name(), done, options, &graph));
+  // What waits for the call waits for this node.
+  const auto waited_for = [&](const Node* node) -> absl::optional<std::string> {
+    if (node->name() != done) return absl::nullopt;
+    return done;
   };
   static std::atomic<int64_t> serial{0};
   FunctionDef function;
   TF_RETURN_IF_ERROR(tensorflow::GraphToFunctionDef(
-      *graph, absl::StrCat("__tektite_loop_", serial.fetch_add(1), "_", getpid()), result,
+      *graph, absl::StrCat("__tektite_loop_", serial.fetch_add(1), "_", getpid()), waited_for,
       &function));
   return function;
 }
