@@ -176,6 +176,9 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
   int64_t RunsToPack(const ir::Node& contraction) const override {
     return StreamsAlone(contraction, target()) ? kRunsToPackFewRows : 1;
   }
+  bool ReadsPanelsLater(const ir::Node& contraction) const override {
+    return StreamsPanelsLater(contraction, target());
+  }
   bool FusesColumnGroups(const ir::Node& product, int64_t groups, int64_t runs) const override {
     if (column_groups_ == "off" || !CanFuseColumnGroups(product)) return false;
     if (column_groups_ == "on") return true;

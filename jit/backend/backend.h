@@ -61,6 +61,9 @@ class Backend {
   // How often a call must run products of the same weights before panels pay in calls that find the
   // weights changed, and so pack them again; 1: always.
   virtual int64_t RunsToPack(const ir::Node& contraction) const { return 1; }
+  // Whether the kernel of a contraction with fewer runs reads panels once they are there, and the
+  // weights until then (attribute rhs_panels, see assign_layouts.cc).
+  virtual bool ReadsPanelsLater(const ir::Node& contraction) const { return false; }
   // Where panels hold neighbouring k in pairs, [ceil(n / width), pairs, width, 2], how many: at
   // least k / 2, zero-padded; 0: they do not.
   virtual int64_t RhsPairs(const ir::Node& contraction) const { return 0; }

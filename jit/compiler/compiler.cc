@@ -195,6 +195,9 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures)
   context.rhs_pairs = [this](const Node& node) { return primary().RhsPairs(node); };
   context.attends = [this](ir::DType dtype) { return primary().Attends(dtype); };
   context.runs_to_pack = [this](const Node& node) { return primary().RunsToPack(node); };
+  context.reads_panels_later = [this](const Node& node) {
+    return primary().ReadsPanelsLater(node);
+  };
   context.fuses_column_groups = [this](const Node& product, int64_t groups, int64_t runs) {
     return primary().FusesColumnGroups(product, groups, runs);
   };

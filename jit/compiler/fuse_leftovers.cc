@@ -181,8 +181,9 @@ std::vector<Node*> SplitFusion(Graph& graph, Node* fusion, int64_t operand_align
   }
   ir::Attributes attrs = fusion->attrs();
   const int64_t panel_width = fusion->Int(ir::Attr::rhs_packed);
-  attrs.Erase(ir::Attr::rhs_packed);
-  attrs.Erase(ir::Attr::in_place);
+  for (ir::Attr of_whole : {ir::Attr::rhs_packed, ir::Attr::rhs_panels, ir::Attr::in_place}) {
+    attrs.Erase(of_whole);
+  }
   graph.Erase(fusion);
   std::vector<Node*> copies;
   for (Node* node : graph.NodeList()) {

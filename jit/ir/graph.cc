@@ -19,6 +19,11 @@ void Node::SetOperand(int i, Value value) {
   value.node->uses_[value.index].list.push_back({this, i});
 }
 
+void Node::AddOperand(Value value) {
+  value.node->uses_[value.index].list.push_back({this, num_operands()});
+  operands_.push_back(value);
+}
+
 Graph& Node::AddRegion(std::unique_ptr<Graph> region) {
   regions_.push_back(std::move(region));
   return *regions_.back();

@@ -73,6 +73,7 @@ class Node {
   Value operand(int i) const { return operands_[i]; }
   const Shape& operand_shape(int i) const { return operands_[i].shape(); }
   void SetOperand(int i, Value value);
+  void AddOperand(Value value);  // the last one
 
   int num_results() const { return static_cast<int>(results_.size()); }
   Value result(int i = 0) { return Value{this, i}; }

@@ -11,7 +11,16 @@
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still defines the computation; a back end that knows `rhs_packed` reads the panels as they
-// are.  Only weights are packed here: the packing fusion depends on weights alone, so the runtime
+// are.  A product of few rows reads weights once in a call, where they lie, and packing pays only
+// if many calls find them unchanged.  Its kernel reads both, and its region ignores the panels:
+//
+//   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = loop, deferred = true}
+//           fusion(%x, %w, %p) {kind = contraction, rhs_panels = width}
+//
+// The runtime packs them when it has the time (jit/runtime/late_packing.h), and until then the last
+// operand is %w once more.
+//
+// Only weights are packed here: the packing fusion depends on weights alone, so the runtime
 // runs it once per set of weights.  A right-hand side that changes with every call is packed, where
 // that pays, inside the kernel.
 
@@ -165,15 +174,17 @@ struct Packed {
   std::vector<int64_t> permutation;
   int k_dims = 0;
   Panels panels;
+  bool deferred = false;
   Value result;
 };
 
 absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
                                   const std::string& name, const MatrixView& view,
-                                  const Panels& panels, std::vector<Packed>* packed) {
+                                  const Panels& panels, bool deferred,
+                                  std::vector<Packed>* packed) {
   for (const Packed& p : *packed) {
     if (p.weights == weights && p.permutation == view.permutation && p.k_dims == view.k_dims &&
-        p.panels == panels) {
+        p.panels == panels && p.deferred == deferred) {
       return p.result;
     }
   }
@@ -186,12 +197,14 @@ absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
   Node* packing = graph.Append(Op::kFusion, {weights}, {{Attr::kind, ir::FusionKind::kLoop}},
                                {result.shape()}, fusion);
   packing->set_name(fusion->name() + "/pack");
+  if (deferred) packing->attrs().Set(Attr::deferred, true);
   packing->AddRegion(std::move(pack));
-  packed->push_back({weights, view.permutation, view.k_dims, panels, packing->result()});
+  packed->push_back({weights, view.permutation, view.k_dims, panels, deferred, packing->result()});
   return packing->result();
 }
 
-absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels,
+// `deferred`: the kernel reads the weights until the panels are there.
+absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels, bool deferred,
                              std::vector<Packed>* packed) {
   Graph& region = fusion->region();
   Node* root = ops::FindContraction(region);
@@ -204,7 +217,14 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels,
 
   TEKTITE_ASSIGN_OR_RETURN(
       const Value packing,
-      PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(), view, panels, packed));
+      PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(), view, panels, deferred,
+                  packed));
+  if (deferred) {
+    region.AddParameter(packing.shape(), rhs.node->name() + "_panels");
+    fusion->AddOperand(packing);
+    fusion->attrs().Set(Attr::rhs_panels, panels.width);
+    return true;
+  }
   rhs.node->set_shape(0, packing.shape());
   ops::FuncBuilder inside(&region, root);
   Value unpacked = UnpackPanels(inside, rhs, original, view, panels.groups);
@@ -224,21 +244,22 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
   auto stable = StableNodes(graph);
   for (Node* fusion : graph.NodeList()) {
     if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
-    if (fusion->attrs().Has(Attr::rhs_packed)) continue;
+    if (fusion->attrs().Has(Attr::rhs_packed) || fusion->attrs().Has(Attr::rhs_panels)) continue;
     Node* root = ops::FindContraction(fusion->region());
     if (root == nullptr || root->operand(1).node->op() != Op::kParameter) continue;
     Value rhs = fusion->operand(static_cast<int>(root->operand(1).node->Int(Attr::index)));
     // What depends on weights alone runs once, and would read the panels once.
     if (stable.count(rhs.node) == 0 || stable.count(fusion) > 0) continue;
     const int64_t runs = RunsOfReaders(rhs, context.in_loop);
-    if (context.runs_to_pack && runs < context.runs_to_pack(*fusion)) continue;
+    const bool deferred = context.runs_to_pack && runs < context.runs_to_pack(*fusion);
+    if (deferred && !(context.reads_panels_later && context.reads_panels_later(*fusion))) continue;
     const int64_t width = context.rhs_panel_width(*fusion);
     if (width <= 0) continue;
     const int64_t pairs = context.rhs_pairs ? context.rhs_pairs(*fusion) : 0;
     const int64_t groups = ir::ColumnGroupsOf(*root).count;
     if (width % groups != 0) continue;
     TEKTITE_ASSIGN_OR_RETURN(bool packed,
-                             PackRhs(graph, fusion, {width, pairs, groups}, &packed_weights));
+                             PackRhs(graph, fusion, {width, pairs, groups}, deferred, &packed_weights));
     changed |= packed;
   }
   return changed;

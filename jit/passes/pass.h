@@ -41,6 +41,8 @@ struct PassContext {
   std::function<bool(ir::DType)> attends;
   // Backend::RunsToPack.  Null: 1.
   std::function<int64_t(const ir::Node&)> runs_to_pack;
+  // Backend::ReadsPanelsLater.  Null: never.
+  std::function<bool(const ir::Node&)> reads_panels_later;
   // Backend::FusesColumnGroups.  Null: it does not.
   std::function<bool(const ir::Node& product, int64_t groups, int64_t runs)> fuses_column_groups;
   // Backend::operand_alignment.

@@ -248,14 +248,15 @@ bool MayOverwrite(const StepGraph& graph, const BufferPlan& plan, const UpdatePl
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
                        const OutputRoles& roles, bool forms_rounds) {
   BufferPlan plan;
+  const auto runs_in_calls = [&](int g) { return !kept[g] && !graph.groups[g].deferred; };
   plan.locations = FixedLocations(graph);
   for (size_t s = 0; s < graph.steps.size(); ++s) {
     if (graph.steps[s].region >= 0) continue;
     const int group = graph.steps[s].group;
-    if (group < 0 || !kept[group]) plan.steps.push_back(static_cast<int>(s));
+    if (group < 0 || runs_in_calls(group)) plan.steps.push_back(static_cast<int>(s));
   }
   for (size_t g = 0; g < graph.groups.size(); ++g) {
-    if (kept[g]) PlaceKept(graph, static_cast<int>(g), &plan.locations);
+    if (!runs_in_calls(g)) PlaceKept(graph, static_cast<int>(g), &plan.locations);
   }
   const OutputRanges ranges(graph, roles);
   const std::vector<bool> updated = PutUpdatesLast(graph, roles, ranges, &plan);

@@ -77,7 +77,8 @@ struct BufferPlan {
 std::optional<std::vector<int64_t>> SlotBytes(const StepGraph& graph, const BufferPlan& plan,
                                               absl::Span<const int64_t> table);
 
-// `kept[g]`: the results of weight group g are there already, its steps do not run.  Without
+// `kept[g]`: the results of weight group g are there already, its steps do not run; nor do those of
+// deferred groups, whatever `kept` says.  Without
 // `forms_rounds` every step has a round of its own.
 BufferPlan PlanBuffers(const StepGraph& graph, const std::vector<bool>& kept,
                        const OutputRoles& roles, bool forms_rounds = true);

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
+#include "jit/base/timing.h"
 #include "jit/runtime/executable_call.h"
 #include "jit/runtime/staged_arguments.h"
 
@@ -16,6 +17,11 @@ namespace {
 // More sets of kept groups than this, and the versions come and go without a pattern: nothing is
 // kept.
 constexpr size_t kMostPlans = 8;
+
+absl::string_view WhenRun(const StepGraph& graph, const Step& step) {
+  if (step.group < 0) return "call ";
+  return graph.groups[step.group].deferred ? "late " : "once ";
+}
 
 uint64_t NextNumber() {
   static std::atomic<uint64_t> last{0};
@@ -48,6 +54,9 @@ Executable::Executable(StepGraph graph, Options options)
 }
 
 std::shared_ptr<Executable> Executable::Create(StepGraph graph, Options options) {
+  if (!options.arenas->device()->is_host()) {
+    for (WeightGroup& group : graph.groups) group.deferred = false;
+  }
   std::shared_ptr<Executable> executable(new Executable(std::move(graph), std::move(options)));
   std::lock_guard<std::mutex> lock(executable->options_.weights->mutex());
   const auto plan = executable->PlanFor(std::vector<bool>(executable->graph_.groups.size(), true));
@@ -66,6 +75,11 @@ void Executable::ReleaseWeights() {
   std::shared_ptr<const WeightState> released;  // freed after the lock is
   std::lock_guard<std::mutex> lock(state_mutex_);
   released.swap(state_);
+}
+
+int Executable::num_unpacked() const {
+  std::lock_guard<std::mutex> lock(state_mutex_);
+  return state_ == nullptr ? 0 : static_cast<int>(state_->unpacked.size());
 }
 
 HostPool Executable::PoolOf(CallHost& host) const {
@@ -154,21 +168,20 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
   std::vector<bool> kept;
   for (size_t g = 0; g < graph_.groups.size(); ++g) {
     WeightStore::Entry* entry = entries_[g];
-    std::vector<uint64_t> versions;
-    bool known = true;
-    for (int p : graph_.groups[g].parameters) {
-      versions.push_back(arguments[p].version);
-      known = known && arguments[p].version != 0;
-    }
+    const int group = static_cast<int>(g);
+    Versions versions = VersionsOf(group, arguments);
     std::shared_ptr<const WeightBlock> block;
-    if (known && entry->block != nullptr && entry->versions == versions) {
+    if (graph_.groups[g].deferred) {
+      block = DeferredBlock(group, versions);
+      if (versions.are_known && block == nullptr) state->unpacked.push_back(group);
+    } else if (versions.are_known && entry->block != nullptr && entry->versions == versions.list) {
       block = entry->block;
     } else {
       // Dropped first: at no time are old and new results of a group both held for later calls.
       options_.weights->Publish(entry, {}, nullptr, this);
-      if (known) {
-        block = ComputeGroup(static_cast<int>(g), arguments, host);
-        options_.weights->Publish(entry, std::move(versions), block, this);
+      if (versions.are_known) {
+        block = ComputeGroup(group, arguments, host);
+        options_.weights->Publish(entry, std::move(versions.list), block, this);
       }
     }
     kept.push_back(block != nullptr);
@@ -178,6 +191,81 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
   std::lock_guard<std::mutex> lock(state_mutex_);
   state_ = state;
   return state;
+}
+
+Executable::Versions Executable::VersionsOf(int group, absl::Span<const Argument> arguments) const {
+  Versions versions;
+  const bool waits = graph_.groups[group].deferred;
+  for (int p : graph_.groups[group].parameters) {
+    // Packing is behind the call, which has changed what it updates.
+    if (waits && absl::c_linear_search(options_.roles.updated, p)) versions.are_known = false;
+    versions.list.push_back(arguments[p].version);
+    versions.are_known = versions.are_known && arguments[p].version != 0;
+  }
+  return versions;
+}
+
+std::shared_ptr<const WeightBlock> Executable::DeferredBlock(int group, const Versions& versions) {
+  WeightStore& store = *options_.weights;
+  WeightStore::Entry* entry = entries_[group];
+  entry->deferral.See(versions.list, versions.are_known, store.packing_time().calls());
+  if (versions.are_known && entry->versions == versions.list) return entry->block;
+  store.Publish(entry, versions.list, nullptr, this);
+  return nullptr;
+}
+
+const void* Executable::OperandOfDeferred(int group, absl::Span<const Argument> arguments) const {
+  const Step& step = graph_.steps[graph_.groups[group].steps.front()];
+  const Buffer& buffer = graph_.buffers[step.operands[0]];
+  return buffer.kind == Buffer::Kind::kConstant ? residence_.constants[buffer.index]
+                                                : arguments[buffer.index].data;
+}
+
+void Executable::PackLater(const std::shared_ptr<const WeightState>& state,
+                           absl::Span<const Argument> arguments, int64_t nanoseconds) {
+  WeightStore& store = *options_.weights;
+  const std::unique_lock<std::mutex> packing(store.mutex(), std::try_to_lock);
+  if (!packing.owns_lock()) return;  // another call packs
+  {
+    std::lock_guard<std::mutex> lock(state_mutex_);
+    if (state_ != state) return;
+  }
+  int64_t left = store.packing_time().Earn(nanoseconds);
+  if (left <= 0) return;
+  std::shared_ptr<WeightState> next;
+  for (int g : state->unpacked) {
+    left -= PackGroup(g, arguments, left);
+    // Another executable of the store may have packed it.
+    const WeightStore::Entry& entry = *entries_[g];
+    const std::vector<uint64_t> versions = VersionsOf(g, arguments).list;
+    const bool is_there = entry.block != nullptr && entry.versions == versions;
+    if (!is_there && entry.deferral.WaitsFor(versions)) continue;
+    if (next == nullptr) next = std::make_shared<WeightState>(*state);
+    if (is_there) next->blocks[g] = entry.block;
+    next->unpacked.erase(absl::c_find(next->unpacked, g));
+  }
+  if (next == nullptr) return;
+  std::lock_guard<std::mutex> lock(state_mutex_);
+  state_ = std::move(next);
+}
+
+int64_t Executable::PackGroup(int group, absl::Span<const Argument> arguments, int64_t left) {
+  WeightStore& store = *options_.weights;
+  WeightStore::Entry* entry = entries_[group];
+  Deferral& deferral = entry->deferral;
+  std::vector<uint64_t> versions = VersionsOf(group, arguments).list;
+  if (left <= 0 || entry->block != nullptr || !deferral.WaitsFor(versions) ||
+      !deferral.IsQuiet(store.packing_time().calls())) {
+    return 0;
+  }
+  const int64_t begin = Nanoseconds();
+  if (PackUntil(begin + left, graph_, group, OperandOfDeferred(group, arguments), store.budget(),
+                &deferral)) {
+    store.Publish(entry, std::move(versions), deferral.Take(), this);
+  }
+  const int64_t took = Nanoseconds() - begin;
+  store.packing_time().Spend(took);
+  return took;
 }
 
 std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
@@ -248,7 +336,7 @@ std::string Executable::PlanText() const {
   for (size_t s = 0; s < graph_.steps.size(); ++s) {
     const Step& step = graph_.steps[s];
     if (step.region >= 0) absl::StrAppend(&text, "  in region ", step.region, " ");
-    absl::StrAppend(&text, step.group < 0 ? "call " : "once ", s, " ",
+    absl::StrAppend(&text, WhenRun(graph_, step), s, " ",
                     graph_.names.empty() ? "" : graph_.names[s], ":");
     if (step.kernel != nullptr) {
       const backend::LaunchPlan launch = PlanAtTypicalSizes(graph_, step);
@@ -326,7 +414,11 @@ absl::Status Executable::Run(absl::Span<const Argument> arguments, CallHost& hos
   TEKTITE_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(arguments, host));
   const std::shared_ptr<const SizedPlan> plan = weights->plan->For(sizes);
   if (!plan->status.ok()) return plan->status;
-  return Call(*this, weights, *plan, arguments, host).Run();
+  if (weights->unpacked.empty()) return Call(*this, weights, *plan, arguments, host).Run();
+  const int64_t begin = Nanoseconds();
+  TEKTITE_RETURN_IF_ERROR(Call(*this, weights, *plan, arguments, host).Run());
+  PackLater(weights, arguments, Nanoseconds() - begin);
+  return absl::OkStatus();
 }
 
 }  // namespace tektite::runtime

@@ -16,7 +16,8 @@
 // how many rows they have are computed in the arena, with room for all there can be, and copied
 // when their number is known. Work on weights alone is done in the first call that names their
 // versions and kept (weights.h); a group of it whose weights have no version, or whose results are
-// over the budget, runs in each call.
+// over the budget, runs in each call.  Deferred groups run in none: their readers take what they are
+// computed from, until they are computed behind the calls that find it unchanged (late_packing.h).
 #ifndef TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 #define TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 
@@ -111,6 +112,9 @@ class Executable : private WeightHolder {
   int64_t arena_bytes() const { return arena_bytes_; }
   int64_t max_live_bytes() const { return max_live_bytes_; }
 
+  // Deferred groups that the latest call's weights have no block for yet.
+  int num_unpacked() const;
+
   // By step; empty without Options::profile.
   const std::vector<StepTime>& step_times() const { return step_times_; }
   // Null without Options::profile.  `whole` is its callers' to add to.
@@ -129,6 +133,20 @@ class Executable : private WeightHolder {
   std::shared_ptr<const WeightState> Weights(absl::Span<const Argument> arguments, CallHost& host);
   std::shared_ptr<const WeightBlock> ComputeGroup(int group, absl::Span<const Argument> arguments,
                                                   CallHost& host) const;
+  struct Versions {
+    std::vector<uint64_t> list;
+    bool are_known = true;
+  };
+  Versions VersionsOf(int group, absl::Span<const Argument> arguments) const;
+  // Of a deferred group in a call with new versions: its block, if it has one.
+  std::shared_ptr<const WeightBlock> DeferredBlock(int group, const Versions& versions);
+  // What a deferred group packs, and what its readers read until then.
+  const void* OperandOfDeferred(int group, absl::Span<const Argument> arguments) const;
+  // After a call that took so long with this state.
+  void PackLater(const std::shared_ptr<const WeightState>& state,
+                 absl::Span<const Argument> arguments, int64_t nanoseconds);
+  // For some `left` nanoseconds, if its weights are ready for it; returns how long it took.
+  int64_t PackGroup(int group, absl::Span<const Argument> arguments, int64_t left);
   std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
   BufferPlan PlanBuffersFor(const std::vector<bool>& kept) const;
   absl::Status PlaceConstants();
@@ -160,7 +178,7 @@ class Executable : private WeightHolder {
   // Under the weight store's mutex: plans by which groups are kept.
   std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;
 
-  std::mutex state_mutex_;
+  mutable std::mutex state_mutex_;
   std::shared_ptr<const WeightState> state_;
 };
 

@@ -124,7 +124,11 @@ void Executable::Call::SetBases() {
   std::fill(results(), results() + num_outputs(), 0);
   for (size_t g = 0; g < weights_->blocks.size(); ++g) {
     const WeightBlock* block = weights_->blocks[g].get();
-    bases_[plan_.launch.first_group() + g] = block == nullptr ? 0 : Address(block->data());
+    uintptr_t& base = bases_[plan_.launch.first_group() + g];
+    base = block == nullptr ? 0 : Address(block->data());
+    if (block == nullptr && e_.graph_.groups[g].deferred) {
+      base = Address(e_.OperandOfDeferred(static_cast<int>(g), arguments_));
+    }
   }
 }
 

@@ -21,6 +21,7 @@ struct Executable::WeightState {
   std::vector<uint64_t> versions;                          // of versioned_
   std::vector<std::shared_ptr<const WeightBlock>> blocks;  // by group; null: not kept
   std::shared_ptr<const CallPlan> plan;
+  std::vector<int> unpacked;  // deferred groups that may still get a block
 };
 
 // Borrows everything.

@@ -79,6 +79,24 @@ void SignConstant(const Literal& literal, std::vector<uint64_t>* signature) {
   signature->insert(signature->end(), words, words + 2);
 }
 
+// Whether a group's results may be missing: a step that may wait for one buffer, of which a
+// parameter or a constant takes the place in all kernels that read it.
+bool IsDeferred(const StepGraph& graph, const WeightGroup& group) {
+  const Step& step = graph.steps[group.steps.front()];
+  if (group.steps.size() != 1 || !step.deferred || step.operands.size() != 1 ||
+      step.results.size() != 1 || step.PartOf(0) != Step::kWhole ||
+      graph.buffers[step.operands[0]].kind == Buffer::Kind::kComputed) {
+    return false;
+  }
+  const int result = step.results[0];
+  for (const Step& reader : graph.steps) {
+    if (reader.kind == Step::Kind::kKernel) continue;
+    if (std::count(reader.operands.begin(), reader.operands.end(), result) > 0) return false;
+  }
+  return std::none_of(graph.outputs.begin(), graph.outputs.end(),
+                      [&](const GraphOutput& output) { return output.buffer == result; });
+}
+
 // `numbers`: of each buffer that a group computes, which of the group's it is.
 void Sign(const StepGraph& graph, std::vector<int>* numbers, WeightGroup* group) {
   int computed = 0;
@@ -242,6 +260,7 @@ class Builder {
     if (kernel == kernels_.end()) return Internal(node.Describe(), ": no kernel");
     Step step;
     step.kernel = kernel->second;
+    step.deferred = node.Bool(ir::Attr::deferred);
     AddOperands(node.operands(), &step);
     for (int r = 0; r < node.num_results(); ++r) {
       const int updated = ir::UpdatedOperand(node, r);
@@ -460,7 +479,10 @@ void StepGraph::FindGroups() {
   }
   FindKept(*this);
   std::vector<int> numbers(buffers.size());
-  for (WeightGroup& group : groups) Sign(*this, &numbers, &group);
+  for (WeightGroup& group : groups) {
+    Sign(*this, &numbers, &group);
+    group.deferred = IsDeferred(*this, group);
+  }
 }
 
 std::vector<int64_t> StepGraph::SetTypicalBytes() {

@@ -64,6 +64,8 @@ struct Step {
   // By result, the operand that it must lie in, or -1 (jit/ir/in_place.h); empty where there is
   // none.
   absl::InlinedVector<int, 2> updates;
+  // What it computes from weights may wait (assign_layouts.cc): readers take its operand instead.
+  bool deferred = false;
   int region = -1;           // the region it is a step of, -1: the graph's own
   std::vector<int> regions;  // of kWhile and kConditional
 
@@ -108,6 +110,8 @@ struct WeightGroup {
   // Equal for groups that compute the same from the same parameters and constants, as long as the
   // kernels and constants it was made from exist.
   std::vector<uint64_t> signature;
+  // It is one step that may wait, and no call runs it: late_packing.h does.
+  bool deferred = false;
 };
 
 struct StepGraph {

@@ -45,8 +45,8 @@ class Writer {
       Number(place);
     }
     body_.Size(graph.steps.size());
-    for (const auto& [kind, kernel, operands, parts, results, symbols, group, updates, region,
-                      regions] : graph.steps) {
+    for (const auto& [kind, kernel, operands, parts, results, symbols, group, updates, deferred,
+                      region, regions] : graph.steps) {
       (void)kernel;  // the caller's
       body_.U32(static_cast<uint32_t>(kind));
       Numbers(operands);
@@ -57,6 +57,7 @@ class Writer {
       Number(group + 1);
       body_.Size(updates.size());
       for (int updated : updates) Number(updated + 1);
+      body_.U32(deferred ? 1 : 0);
       Number(region + 1);
       Numbers(regions);
     }
@@ -225,8 +226,9 @@ class Reader {
     graph->constants.push_back(Literal::CopyOf(shape.dtype(), shape.sizes(), bytes.data()));
   }
   void ReadSteps(StepGraph* graph) {
-    // A kind, four lists, whether there are parts, a group, the updated operand, a region.
-    constexpr uint64_t kLeast = 9 * kWord;
+    // A kind, four lists, whether there are parts, a group, the updated operand, whether it may
+    // wait, a region.
+    constexpr uint64_t kLeast = 10 * kWord;
     const uint64_t count = in_.Size(kLeast);
     graph->steps.reserve(count);
     for (uint64_t n = count; n > 0; --n) {
@@ -241,6 +243,7 @@ class Reader {
       step.group = Number(count + 1) - 1;
       Numbers(step.operands.size() + 1, &step.updates);
       for (int& updated : step.updates) --updated;
+      step.deferred = in_.U32() != 0;
       step.region = Number(count + 1) - 1;
       Numbers(count, &step.regions);
     }

@@ -25,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/runtime/host_device.h"
+#include "jit/runtime/late_packing.h"
 #include "jit/runtime/resident_arguments.h"
 
 namespace tektite::runtime {
@@ -75,6 +76,7 @@ class WeightStore {
     int users = 0;
     std::vector<uint64_t> versions;
     std::shared_ptr<const WeightBlock> block;
+    Deferral deferral;  // of a deferred group
   };
 
   explicit WeightStore(std::shared_ptr<MemoryBudget> budget)
@@ -92,6 +94,8 @@ class WeightStore {
 
   // Held while weights are computed, so that two calls do not both do it; guards entries.
   std::mutex& mutex() { return mutex_; }
+  // Guarded by mutex().
+  PackingTime& packing_time() { return packing_time_; }
   // Replaces an entry's block (null: drops it) and makes the other holders release theirs.  mutex()
   // is held.
   void Publish(Entry* entry, std::vector<uint64_t> versions,
@@ -101,6 +105,7 @@ class WeightStore {
   std::shared_ptr<MemoryBudget> budget_;
   ResidentArguments resident_;
   std::mutex mutex_;
+  PackingTime packing_time_;
   absl::flat_hash_map<std::vector<uint64_t>, std::unique_ptr<Entry>> entries_;
   std::vector<WeightHolder*> holders_;
 };

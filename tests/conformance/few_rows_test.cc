@@ -61,6 +61,35 @@ CONFORMANCE_TEST(FewRowsOfALargeMatrix) {
   }
 }
 
+// Weights that are read where they lie until they are packed: the harness compares the two.  With a
+// last panel that is not full, one that the panels fill, and values that are not finite.
+CONFORMANCE_TEST(FewRowsOfWeightsThatArePackedLater) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{1, 700, 768},
+                         {1, 1500, 1003},
+                         {1, 901, 640},
+                         {2, 801, 633},
+                         {3, 800, 700},
+                         {4, 1000, 640}}) {
+    SCOPED_TRACE(absl::StrCat(m, "x", k, "x", n));
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {m, k}));
+    const Value w = MaybeWeight(b, Of(DType::kF32, {k, n}), true);
+    const Value y = b.Add(b.MatMul(x, w, false, false), b.Parameter(Of(DType::kF32, {n})));
+    b.Return({b.Max(y, b.FullLike(y, 0))});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    std::vector<ir::Literal> inputs = PlainInputs(**graph, 3);
+    Check(**graph, inputs, Tolerance::Relative(1e-6));
+    float* values = inputs[1].mutable_data<float>();
+    values[0] = kInf;
+    values[k * n - 1] = kNan;
+    values[(k / 2) * n + n / 2] = -kInf;
+    Check(**graph, inputs, Tolerance::Relative(1e-6));
+  }
+}
+
 // Weights of several products that are packed: they take more than half of any L2.
 CONFORMANCE_TEST(FewRowsOfPackedWeights) {
   for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 768}, {2, 633}, {3, 700}, {4, 640}}) {

@@ -307,8 +307,7 @@ absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
     ADD_FAILURE() << "a kernel was left to the interpreter\n" << executable->PlanText();
   }
   static runtime::Pool& pool = *new runtime::Pool(2);
-  std::vector<Literal> first;
-  for (const runtime::HostPool& threads : {runtime::HostPool{}, pool.Host()}) {
+  const auto run = [&](const runtime::HostPool& threads) -> absl::StatusOr<std::vector<Literal>> {
     // Inputs end where their memory ends for sanitizers, and must stay as they are.
     std::vector<runtime::Argument> arguments;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -321,18 +320,22 @@ absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
     for (size_t i = 0; i < graph.outputs().size(); ++i) {
       results.push_back(host.Take(static_cast<int>(i), graph.outputs()[i].shape()));
     }
-    if (first.empty()) {
-      first = std::move(results);
-      // It uses no threads of the host's, and keeps weights between calls as the island does.
-      if (GetParam().backend == kGpu) break;
-      continue;
-    }
+    return results;
+  };
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<Literal> first, run({}));
+  // It uses no threads of the host's, and keeps weights between calls as the island does.
+  if (GetParam().backend == kGpu) return first;
+  const auto expect_same = [&](const std::vector<Literal>& results, absl::string_view what) {
     for (size_t i = 0; i < first.size(); ++i) {
-      if (!(first[i] == results[i])) {
-        ADD_FAILURE() << "result " << i << " depends on the number of threads";
-      }
+      if (!(first[i] == results[i])) ADD_FAILURE() << "result " << i << " depends on " << what;
     }
-  }
+  };
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<Literal> shared, run(pool.Host()));
+  expect_same(shared, "the number of threads");
+  if (executable->num_unpacked() == 0) return first;
+  while (executable->num_unpacked() > 0) TEKTITE_RETURN_IF_ERROR(run({}).status());
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<Literal> packed, run({}));
+  expect_same(packed, "whether weights are packed");
   return first;
 }
 

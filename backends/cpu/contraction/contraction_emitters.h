@@ -43,6 +43,8 @@ bool StreamsAlone(const ir::Node& fusion, const Target& target);
 inline constexpr int64_t kRunsToPackFewRows = 8;
 // The panel width that it reads faster than the right-hand side as it is; 0: none.
 int64_t StreamedPanelWidth(const ir::Node& fusion, const Target& target);
+// Whether its kernel has code for both, and looks in each call which of them is there.
+bool StreamsPanelsLater(const ir::Node& fusion, const Target& target);
 
 // Whether this dot_general has code for groups of columns (jit/ir/column_groups.h): those of a few
 // rows do.

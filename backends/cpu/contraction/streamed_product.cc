@@ -6,6 +6,8 @@
 //   columns contiguous   [k, n]: accumulators run along n; each step of k takes one broadcast per
 //                        row and a piece of the right-hand side's row, as wide as registers allow
 //   panels               [panels, k, panel]: the same, from one end of the panels to the other
+//   either               both of these by one code, whose strides follow from the last operand: it
+//                        is the right-hand side once more until there are panels (rhs_panels)
 //   k contiguous         [n, k]: a vector of partial sums per column runs along k; the sums of
 //                        `lanes` columns become one vector in the end
 //
@@ -61,7 +63,8 @@ class StreamedProduct {
         plan_(std::move(plan)),
         rows_(rows),
         along_k_(!packed() && plan_.rhs_n_stride != Dim(1) && plan_.n != Dim(1) &&
-                 plan_.n != Dim(0)) {
+                 plan_.n != Dim(0)),
+        later_panel_(fusion.Int(ir::Attr::rhs_panels)) {
     ChoosePanel();
     const Dim columns = plan_.batch * plan_.n;
     cost_ = Cost(columns * plan_.k, ir::DTypeBytes(plan_.dtype) / target.memory_bytes_per_ns) +
@@ -75,6 +78,7 @@ class StreamedProduct {
   absl::Status Emit(loop::Builder& b) {
     TEKTITE_ASSIGN_OR_RETURN(parameters_, ParametersOf(*plan_.root));
     b_ = &b;
+    FindPanels();
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     blocks_ = BlocksOfSums(plan_, 0, along_k_ ? plan_.lanes : 1);
     const int sums = along_k_ ? ColumnsTogether() : plan_.vectors;
@@ -102,7 +106,21 @@ class StreamedProduct {
 
   void ChoosePanel() {
     if (packed()) return;
+    if (later_panel_ > 0) {
+      plan_.vectors = static_cast<int>(later_panel_ / plan_.lanes);
+      return;
+    }
     plan_.vectors = along_k_ ? plan_.num_groups() : StreamedVectors(plan_, rows_, target_);
+  }
+
+  // Whether there are panels, and the strides that follow from that.
+  void FindPanels() {
+    if (later_panel_ == 0) return;
+    loop::Builder& b = *b_;
+    panels_ = b.Buffer(region_.num_parameters() - 1);
+    lacks_panels_ = b.Compare("eq", panels_, b.Buffer(parameters_.rhs));
+    row_stride_ =
+        b.Select(lacks_panels_, b.Index(InnerLoop().rhs_stride), b.Index(plan_.panel()));
   }
 
   Dim RowDisplacement(int64_t m) const {
@@ -192,8 +210,11 @@ class StreamedProduct {
     loop::Builder& b = *b_;
     masks_.assign(plan_.vectors, Value());
     if (ragged && !packed()) masks_ = epilogue_.ColumnMasks(b, column);
-    rhs_ = b.Offset(rhs, plan_.dtype,
-                    packed() ? b.Mul(panel, b.Index(plan_.k * Dim(plan_.panel()))) : column);
+    const Value of_panel = b.Mul(panel, b.Index(plan_.k * Dim(plan_.panel())));
+    rhs_ = b.Offset(rhs, plan_.dtype, packed() ? of_panel : column);
+    if (lacks_panels_) {
+      rhs_ = b.Select(lacks_panels_, rhs_, b.Offset(panels_, plan_.dtype, of_panel));
+    }
     const size_t size = static_cast<size_t>(rows_) * plan_.vectors;
     return SumOver(Zeros(size), [&](Value lhs_at, Value rhs_at, Value begin, Value end, Sums sums) {
       return SweepRows(lhs_at, rhs_at, begin, end, std::move(sums));
@@ -217,7 +238,11 @@ class StreamedProduct {
     sums = b.For(
         begin, unrolled, steps, std::move(sums), [&](Value k, absl::Span<const Value> carried) {
           Sums s(carried.begin(), carried.end());
-          if (!packed()) PrefetchRows(k, steps, rhs_at);
+          if (lacks_panels_) {
+            b.If(lacks_panels_, [&] { PrefetchRows(k, steps, rhs_at); });
+          } else if (!packed()) {
+            PrefetchRows(k, steps, rhs_at);
+          }
           for (int64_t i = 0; i < steps; ++i) {
             Step(lhs_at, rhs_at, b.Add(k, b.Index(i)), &s[i % copies * static_cast<int64_t>(size)]);
           }
@@ -239,7 +264,8 @@ class StreamedProduct {
     loop::Builder& b = *b_;
     const AddressLoop loop = InnerLoop();
     Value left = b.Add(lhs_at, b.Mul(k, b.Index(loop.lhs_stride)));
-    Value right = b.Add(rhs_at, b.Mul(k, b.Index(RhsStride(loop))));
+    const Value stride = lacks_panels_ ? row_stride_ : b.Index(RhsStride(loop));
+    Value right = b.Add(rhs_at, b.Mul(k, stride));
     std::vector<Value> spread;
     for (const Dim& displacement : row_displacement_) {
       Value x = b.Load(lhs_, plan_.dtype, b.Add(left, b.Index(displacement)));
@@ -372,12 +398,14 @@ class StreamedProduct {
   ContractionPlan plan_;
   const int rows_;
   const bool along_k_;
+  const int64_t later_panel_;  // columns of the panels that may be there; 0: there are none
   Dim cost_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
   std::vector<Dim> row_displacement_;  // of each row of the left-hand side
   OperandParameters parameters_;
+  Value panels_, lacks_panels_, row_stride_;  // with later_panel_
   Value lhs_, rhs_;  // of the current batch and panel
   Value sums_;       // see Epilogue::EmitInTurn; null: all vectors side by side
   std::vector<Value> masks_;
@@ -432,6 +460,13 @@ int64_t StreamedPanelWidth(const Node& fusion, const Target& target) {
   const bool along_n = plan->rhs_n_stride == Dim(1);
   const bool pays = along_n && bytes >= target.l2_bytes / 2 && padded <= n + n / 8;
   return pays ? packed->panel() : 0;
+}
+
+bool StreamsPanelsLater(const Node& fusion, const Target& target) {
+  const auto plan = PlanStreamed(fusion, target);
+  // Rows of k must be one stride apart in either layout.
+  return plan.ok() && plan->batch == Dim(1) && plan->num_groups() == 1 &&
+         plan->k_loops.size() == 1 && StreamedPanelWidth(fusion, target) > 0;
 }
 
 absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Target& target,

@@ -36,6 +36,10 @@ FamilyMaker MakerOf(ir::OpFamily family) {
 
 absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
   const ir::Graph& region = fusion.region();
+  if (fusion.Bool(ir::Attr::deferred)) {
+    KernelPtr packing = MakeWeightPanels(fusion);
+    if (packing != nullptr) return packing;
+  }
   const Node* op = nullptr;
   for (const auto& node : region.nodes()) {
     if (node->op() == Op::kParameter) continue;

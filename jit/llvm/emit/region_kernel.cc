@@ -49,6 +49,10 @@ std::unique_ptr<Kernel> MakeKernel(const Node& fusion, const std::string& name,
     buffers[operand].may_alias = true;
     buffers[region.num_parameters() + result].may_alias = true;
   }
+  // Panels that may be the weights once more.
+  if (fusion.attrs().Has(ir::Attr::rhs_panels)) {
+    buffers[region.num_parameters() - 1].may_alias = true;
+  }
   return std::make_unique<Kernel>(name, std::move(buffers), ir::SymbolsOf(region));
 }
 
