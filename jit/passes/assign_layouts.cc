@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ir/column_groups.h"
@@ -241,6 +242,7 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
   if (!context.rhs_panel_width) return false;
   bool changed = false;
   std::vector<Packed> packed_weights;
+  absl::flat_hash_map<Value, int64_t> runs_of;  // readers of weights
   auto stable = StableNodes(graph);
   for (Node* fusion : graph.NodeList()) {
     if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
@@ -250,7 +252,9 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     Value rhs = fusion->operand(static_cast<int>(root->operand(1).node->Int(Attr::index)));
     // What depends on weights alone runs once, and would read the panels once.
     if (stable.count(rhs.node) == 0 || stable.count(fusion) > 0) continue;
-    const int64_t runs = RunsOfReaders(rhs, context.in_loop);
+    // As it was before any of the readers was given panels.
+    const int64_t runs =
+        runs_of.try_emplace(rhs, RunsOfReaders(rhs, context.in_loop)).first->second;
     const bool deferred = context.runs_to_pack && runs < context.runs_to_pack(*fusion);
     if (deferred && !(context.reads_panels_later && context.reads_panels_later(*fusion))) continue;
     const int64_t width = context.rhs_panel_width(*fusion);
