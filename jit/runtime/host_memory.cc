@@ -29,7 +29,17 @@ void UseHugePages(std::byte* memory, int64_t bytes, bool may_have_pages) {
 
 }  // namespace
 
-backend::Block HostMemory::Allocate(int64_t bytes) {
+int64_t HostMemory::ExchangePages(std::byte* memory, int64_t bytes, int64_t begin) {
+  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory));
+  const int64_t page = RoundUp(address + begin, kHugePage) - address, end = page + kHugePage;
+  if (bytes < kHugeFrom || end > bytes) return bytes;
+#ifdef MADV_HUGEPAGE
+  madvise(memory + page, kHugePage, kCollapse);
+#endif
+  return end;
+}
+
+backend::Block HostMemory::Allocate(int64_t bytes, bool at_once) {
   if (bytes < 0 || bytes > kMostBytes) return {};
   const bool huge = bytes >= kHugeFrom;
   const int64_t rounded = bytes == 0 ? kAlignment : AlignUp(bytes);
@@ -40,7 +50,7 @@ backend::Block HostMemory::Allocate(int64_t bytes) {
     source = kSystem;
     if (posix_memalign(&memory, huge ? kHugePage : kAlignment, rounded) != 0) return {};
   }
-  if (huge) UseHugePages(static_cast<std::byte*>(memory), rounded, source == kAllocator);
+  if (huge) UseHugePages(static_cast<std::byte*>(memory), rounded, at_once && source == kAllocator);
   return backend::Block(this, memory, rounded, source);
 }
 

@@ -18,7 +18,7 @@
 //    or a chunk of the packing kernel, which later calls make up for.
 //  * Whoever packs holds the store's mutex, and other calls do not wait for it: they go on without.
 //
-// Limits: for the host's device.  A block is allocated at once, not little by little.
+// Limits: for the host's device.
 #ifndef TEKTITE_JIT_RUNTIME_LATE_PACKING_H_
 #define TEKTITE_JIT_RUNTIME_LATE_PACKING_H_
 
@@ -60,8 +60,9 @@ class Deferral {
   int64_t next_chunk_ = 0;
 };
 
-// Packs the weights of a deferred group from where it ended last, at least one chunk, until
-// Nanoseconds() reaches the deadline.  Returns whether all is done.
+// Packs the weights of a deferred group from where it ended last until Nanoseconds() reaches the
+// deadline, but at least one chunk; before the first one it prepares the block's memory, a huge page
+// at a time.  Returns whether all is done.
 bool PackUntil(int64_t deadline, const StepGraph& graph, int group, const void* weights,
                const std::shared_ptr<MemoryBudget>& budget, Deferral* deferral);
 

@@ -15,9 +15,28 @@ bool MemoryBudget::Reserve(int64_t bytes) {
 
 std::shared_ptr<WeightBlock> WeightBlock::Create(std::shared_ptr<MemoryBudget> budget,
                                                  int64_t bytes) {
+  return Create(std::move(budget), bytes, /*for_later=*/false);
+}
+
+std::shared_ptr<WeightBlock> WeightBlock::CreateForLater(std::shared_ptr<MemoryBudget> budget,
+                                                         int64_t bytes) {
+  return Create(std::move(budget), bytes, /*for_later=*/true);
+}
+
+bool WeightBlock::PreparePages() {
+  if (prepared_ >= reserved_) return false;
+  prepared_ = HostMemory::ExchangePages(memory_.data(), reserved_, prepared_);
+  return prepared_ < reserved_;
+}
+
+std::shared_ptr<WeightBlock> WeightBlock::Create(std::shared_ptr<MemoryBudget> budget,
+                                                 int64_t bytes, bool for_later) {
   const int64_t reserved = std::max(AlignUp(bytes), kAlignment);
   if (!budget->Reserve(reserved)) return nullptr;
-  backend::Block memory = budget->device().memory().Allocate(reserved);
+  backend::Memory& device = budget->device().memory();
+  auto* const host = for_later ? dynamic_cast<HostMemory*>(&device) : nullptr;
+  backend::Block memory =
+      host != nullptr ? host->AllocateForLater(reserved) : device.Allocate(reserved);
   if (memory.data() == nullptr) {
     budget->Return(reserved);
     return nullptr;

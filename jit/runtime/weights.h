@@ -52,6 +52,11 @@ class WeightBlock {
  public:
   // Null when the budget or the memory does not allow it.
   static std::shared_ptr<WeightBlock> Create(std::shared_ptr<MemoryBudget> budget, int64_t bytes);
+  // Of the host's memory, for blocks that are filled little by little: PreparePages before that.
+  static std::shared_ptr<WeightBlock> CreateForLater(std::shared_ptr<MemoryBudget> budget,
+                                                     int64_t bytes);
+  // Prepares some 2 MiB; false: nothing is left to prepare.
+  bool PreparePages();
   ~WeightBlock() { budget_->Return(reserved_); }
   std::byte* data() const { return memory_.data(); }
 
@@ -59,7 +64,11 @@ class WeightBlock {
   WeightBlock(std::shared_ptr<MemoryBudget> budget, int64_t reserved, backend::Block memory)
       : budget_(std::move(budget)), reserved_(reserved), memory_(std::move(memory)) {}
   std::shared_ptr<MemoryBudget> budget_;
+  static std::shared_ptr<WeightBlock> Create(std::shared_ptr<MemoryBudget> budget, int64_t bytes,
+                                             bool for_later);
+
   const int64_t reserved_;  // the memory may round it up
+  int64_t prepared_ = 0;    // bytes
   backend::Block memory_;
 };
 

@@ -80,6 +80,11 @@ CONFORMANCE_TEST(FewRowsOfWeightsThatArePackedLater) {
     b.Return({b.Max(y, b.FullLike(y, 0))});
     auto graph = b.Build();
     ASSERT_TRUE(graph.ok()) << graph.status();
+    if (GetParam().backend == "cpu") {
+      auto executable = Compile(**graph, "shape0", {});
+      ASSERT_TRUE(executable.ok()) << executable.status();
+      EXPECT_NE((*executable)->PlanText().find("late "), std::string::npos);
+    }
     std::vector<ir::Literal> inputs = PlainInputs(**graph, 3);
     Check(**graph, inputs, Tolerance::Relative(1e-6));
     float* values = inputs[1].mutable_data<float>();
