@@ -216,10 +216,9 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels, b
   const int operand = static_cast<int>(rhs.node->Int(Attr::index));
   const Shape original = rhs.shape();
 
-  TEKTITE_ASSIGN_OR_RETURN(
-      const Value packing,
-      PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(), view, panels, deferred,
-                  packed));
+  TEKTITE_ASSIGN_OR_RETURN(const Value packing,
+                           PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(),
+                                       view, panels, deferred, packed));
   if (deferred) {
     region.AddParameter(packing.shape(), rhs.node->name() + "_panels");
     fusion->AddOperand(packing);
@@ -262,8 +261,8 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     const int64_t pairs = context.rhs_pairs ? context.rhs_pairs(*fusion) : 0;
     const int64_t groups = ir::ColumnGroupsOf(*root).count;
     if (width % groups != 0) continue;
-    TEKTITE_ASSIGN_OR_RETURN(bool packed,
-                             PackRhs(graph, fusion, {width, pairs, groups}, deferred, &packed_weights));
+    TEKTITE_ASSIGN_OR_RETURN(
+        bool packed, PackRhs(graph, fusion, {width, pairs, groups}, deferred, &packed_weights));
     changed |= packed;
   }
   return changed;

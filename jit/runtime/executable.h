@@ -16,8 +16,9 @@
 // how many rows they have are computed in the arena, with room for all there can be, and copied
 // when their number is known. Work on weights alone is done in the first call that names their
 // versions and kept (weights.h); a group of it whose weights have no version, or whose results are
-// over the budget, runs in each call.  Deferred groups run in none: their readers take what they are
-// computed from, until they are computed behind the calls that find it unchanged (late_packing.h).
+// over the budget, runs in each call.  Deferred groups run in none: their readers take what they
+// are computed from, until they are computed behind the calls that find it unchanged
+// (late_packing.h).
 #ifndef TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 #define TEKTITE_JIT_RUNTIME_EXECUTABLE_H_
 

@@ -43,7 +43,8 @@ bool PackUntil(int64_t deadline, const StepGraph& graph, int group, const void* 
   if (deferral->block_ == nullptr) {
     deferral->next_chunk_ = 0;
     if (plan.fits) {
-      deferral->block_ = WeightBlock::CreateForLater(budget, graph.buffers[step.results[0]].typical_bytes);
+      deferral->block_ =
+          WeightBlock::CreateForLater(budget, graph.buffers[step.results[0]].typical_bytes);
     }
   }
   const backend::Block scratch = budget->device().memory().Allocate(plan.scratch_bytes);

@@ -61,8 +61,8 @@ class Deferral {
 };
 
 // Packs the weights of a deferred group from where it ended last until Nanoseconds() reaches the
-// deadline, but at least one chunk; before the first one it prepares the block's memory, a huge page
-// at a time.  Returns whether all is done.
+// deadline, but at least one chunk; before the first one it prepares the block's memory, a huge
+// page at a time.  Returns whether all is done.
 bool PackUntil(int64_t deadline, const StepGraph& graph, int group, const void* weights,
                const std::shared_ptr<MemoryBudget>& budget, Deferral* deferral);
 

@@ -19,8 +19,8 @@ const float kOne[4] = {1, 1, 1, 1}, kTwo[4] = {2, 2, 2, 2};
 
 // y = x + w; the kernel reads -w instead once there are such "panels".
 struct LateGraph {
-  std::atomic<int> chunks{0};   // of packing
-  std::atomic<int> unpacked{0}; // runs that found no panels
+  std::atomic<int> chunks{0};    // of packing
+  std::atomic<int> unpacked{0};  // runs that found no panels
   std::shared_ptr<const backend::Kernel> pack = MapKernel(
       1, 4,
       [this](const float* x) {

@@ -119,8 +119,7 @@ class StreamedProduct {
     loop::Builder& b = *b_;
     panels_ = b.Buffer(region_.num_parameters() - 1);
     lacks_panels_ = b.Compare("eq", panels_, b.Buffer(parameters_.rhs));
-    row_stride_ =
-        b.Select(lacks_panels_, b.Index(InnerLoop().rhs_stride), b.Index(plan_.panel()));
+    row_stride_ = b.Select(lacks_panels_, b.Index(InnerLoop().rhs_stride), b.Index(plan_.panel()));
   }
 
   Dim RowDisplacement(int64_t m) const {
@@ -406,8 +405,8 @@ class StreamedProduct {
   std::vector<Dim> row_displacement_;  // of each row of the left-hand side
   OperandParameters parameters_;
   Value panels_, lacks_panels_, row_stride_;  // with later_panel_
-  Value lhs_, rhs_;  // of the current batch and panel
-  Value sums_;       // see Epilogue::EmitInTurn; null: all vectors side by side
+  Value lhs_, rhs_;                           // of the current batch and panel
+  Value sums_;  // see Epilogue::EmitInTurn; null: all vectors side by side
   std::vector<Value> masks_;
   KBlocks blocks_;
   SumCascade cascade_;

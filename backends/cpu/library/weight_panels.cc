@@ -73,8 +73,8 @@ KernelPtr MakeWeightPanels(const Node& fusion) {
   const ir::Graph& region = fusion.region();
   if (region.num_parameters() != 1 || region.outputs().size() != 1) return nullptr;
   const Node& last = *region.outputs()[0].node;
-  if (last.op() != Op::kTranspose || last.Ints(Attr::permutation) != std::vector<int64_t>{1, 0, 2} ||
-      !last.shape().is_static()) {
+  if (last.op() != Op::kTranspose ||
+      last.Ints(Attr::permutation) != std::vector<int64_t>{1, 0, 2} || !last.shape().is_static()) {
     return nullptr;
   }
   const Node* matrix = last.operand(0).node;  // [k, panels, width]
