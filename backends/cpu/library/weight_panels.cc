@@ -1,9 +1,8 @@
 // The packing of weights for products of few rows (jit/passes/assign_layouts.cc): [k, n] becomes
 // [panels, k, width] with zeros behind the last column.
 //
-// It runs once, behind some later call, and no first call waits for its code (a loop made by the
-// compiler took 8 ms for each shape of weights).  A chunk is some rows of k, which it reads as one
-// stream.
+// It runs once, behind some later call, and no first call waits for code to be made.  A chunk is
+// some rows of k, which it reads as one stream: 10 GB/s, 1.6 into memory that nothing has touched.
 #include <algorithm>
 #include <cstring>
 #include <vector>
