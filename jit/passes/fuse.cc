@@ -16,6 +16,7 @@
 #include "jit/ir/control.h"
 #include "jit/passes/collapse_dims.h"
 #include "jit/passes/fusion_groups.h"
+#include "jit/passes/fusion_recompute.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/spread_positions.h"
 
@@ -36,6 +37,7 @@ class FusionBuilder {
       : graph_(graph), groups_(graph, context) {}
 
   bool Run() {
+    RecomputeInReaders(graph_, groups_);
     std::vector<FusionGroup*> order = groups_.InOrder();
     if (order.empty()) return false;
     std::vector<Node*> fusions;

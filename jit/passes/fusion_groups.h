@@ -35,6 +35,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "jit/ir/column_groups.h"
 #include "jit/ir/graph.h"
 #include "jit/passes/pass.h"
@@ -73,6 +74,10 @@ class FusionGroups {
   bool IsFree(const ir::Node* node) const { return free_.count(node) > 0; }
   // True for slices that are read where they lie; see above.
   bool IsView(const ir::Node* node) const { return views_.count(node) > 0; }
+  // New nodes that the group's own read, in topological order.
+  void AddNodes(FusionGroup& group, absl::Span<ir::Node* const> nodes);
+  // Erases the group's nodes that nothing reads any more.
+  void EraseDead(FusionGroup& group);
 
  private:
   struct DeepUse {
