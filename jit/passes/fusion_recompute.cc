@@ -296,7 +296,8 @@ bool Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
   for (const Node* node : group.nodes) {
     if (!producer.IsWhole(*node) || producer.Leaves(*node)) continue;
     const int with = producer.PlanWith(node).gain;
-    if (with <= gain) continue;
+    // Of equal ones the last, from which readers have the least to compute.
+    if (with < gain || (with == gain && stored == nullptr)) continue;
     gain = with;
     stored = node;
   }
