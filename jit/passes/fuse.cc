@@ -7,6 +7,7 @@
 // Afterwards the graph holds parameters, constants, values of sizes, fusions, reshapes, which are
 // views, and loops and choices, whose regions hold the same.
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -34,10 +35,10 @@ using ir::Value;
 class FusionBuilder {
  public:
   FusionBuilder(Graph& graph, const PassContext& context)
-      : graph_(graph), groups_(graph, context) {}
+      : graph_(graph), groups_(graph, context), recomputed_bytes_(context.recomputed_bytes) {}
 
   bool Run() {
-    RecomputeInReaders(graph_, groups_);
+    RecomputeInReaders(graph_, groups_, recomputed_bytes_);
     std::vector<FusionGroup*> order = groups_.InOrder();
     if (order.empty()) return false;
     std::vector<Node*> fusions;
@@ -193,6 +194,7 @@ class FusionBuilder {
 
   Graph& graph_;
   FusionGroups groups_;
+  const int64_t recomputed_bytes_;
   absl::flat_hash_map<Value, Value> outside_;
 };
 

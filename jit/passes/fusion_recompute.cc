@@ -276,17 +276,18 @@ class Copies {
   absl::flat_hash_map<FusionGroup*, std::vector<Node*>> added_;
 };
 
-bool IsLarge(const FusionGroup& group) {
-  int64_t bytes = 1;
+// False for sizes that are not known.
+bool IsLarge(const FusionGroup& group, int64_t least_bytes) {
+  int64_t bytes = ir::DTypeBytes(group.nodes.front()->shape().dtype());
   for (const ir::Dim& d : group.space) {
     if (!d.is_constant()) return false;
     bytes *= d.value();
   }
-  return bytes * ir::DTypeBytes(group.nodes.front()->shape().dtype()) >= kRecomputedBytes;
+  return bytes >= least_bytes;
 }
 
 bool Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
-  if (group.kind == FusionKind::kReduce || !IsInPlaceKind(group) || !IsLarge(group)) return false;
+  if (group.kind == FusionKind::kReduce || !IsInPlaceKind(group)) return false;
   Producer producer(groups, group);
   const auto leaves = [&](const Node* n) { return producer.IsWhole(*n) && producer.Leaves(*n); };
   const auto written = std::count_if(group.nodes.begin(), group.nodes.end(), leaves);
@@ -314,9 +315,11 @@ bool Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
 
 }  // namespace
 
-bool RecomputeInReaders(Graph& graph, FusionGroups& groups) {
+bool RecomputeInReaders(Graph& graph, FusionGroups& groups, int64_t least_bytes) {
   bool changed = false;
-  for (FusionGroup* group : groups.InOrder()) changed |= Recompute(graph, groups, *group);
+  for (FusionGroup* group : groups.InOrder()) {
+    if (IsLarge(*group, least_bytes)) changed |= Recompute(graph, groups, *group);
+  }
   return changed;
 }
 

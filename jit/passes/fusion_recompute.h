@@ -8,8 +8,9 @@
 // back.  A value that is not written yet takes the place of two or more that follow from it.
 //
 // No expensive operation is computed twice: one moves to the only kernel that needs it.  Bits stay
-// the same.  Limits: elementwise values of known sizes, kRecomputedBytes or more each, which every
-// reader takes at its own position; not between kernels that update variables, nor for weights.
+// the same.  Limits: elementwise values of known sizes, PassContext::recomputed_bytes or more each,
+// which every reader takes at its own position; not between kernels that update variables, nor for
+// weights.
 #ifndef TEKTITE_JIT_PASSES_FUSION_RECOMPUTE_H_
 #define TEKTITE_JIT_PASSES_FUSION_RECOMPUTE_H_
 
@@ -19,11 +20,8 @@
 
 namespace tektite::passes {
 
-// Smaller values stay in caches.
-inline constexpr int64_t kRecomputedBytes = 256 << 10;
-
 // True if a group changed.
-bool RecomputeInReaders(ir::Graph& graph, FusionGroups& groups);
+bool RecomputeInReaders(ir::Graph& graph, FusionGroups& groups, int64_t least_bytes);
 
 }  // namespace tektite::passes
 

@@ -36,6 +36,8 @@ using loop::Value;
 constexpr int64_t kStreamedBytes = 64 << 10;
 // Steps of k that give what is asked for at a tile's start the time to come.
 constexpr int64_t kStepsToFetch = 32;
+// Steps of k that are enough to fetch a row of the tile after the other.
+constexpr int64_t kStepsToFetchByRow = 128;
 
 class ContractionEmitter {
  public:
@@ -78,6 +80,7 @@ class ContractionEmitter {
   void PlanPrefetch() {
     prefetch_epilogue_ =
         plan_.k.value_or(0) >= kStepsToFetch && epilogue_.StreamedBytes() > kStreamedBytes;
+    fetches_by_row_ = plan_.k_loops.size() == 1 && plan_.k.value_or(0) >= kStepsToFetchByRow;
     if (plan_.rhs != RhsMode::kPacked || !plan_.k.is_constant() || !plan_.n.is_constant()) return;
     int64_t piece = 1;
     for (size_t i = plan_.blocked_k_loops; i < plan_.k_loops.size(); ++i) {
@@ -182,7 +185,7 @@ class ContractionEmitter {
       if (prefetch_epilogue_) {
         RowTile of_batch = tile;
         of_batch.first = b.Add(m_begin, tile.first);
-        epilogue_.Prefetch(b, batch, of_batch, column);
+        EnterTile(epilogue_.PlaceOf(b, batch, of_batch, column), tile.rows);
       }
       image_prefetch_.Emit(b, plan_, tile, panel);
       std::vector<Value> acc = Accumulate(tile, panel, column, b.Index(0), b.Index(0));
@@ -383,6 +386,7 @@ class ContractionEmitter {
         for (int64_t s = 0; s < steps; ++s) one(k(s), sums_of(s));
       }
       PrefetchNextPiece(at(i).second, steps, step.rhs());
+      PrefetchForEpilogue(i, steps);
       return sums;
     });
     for (int c = copies; c > 1; c /= 2) {
@@ -412,6 +416,26 @@ class ContractionEmitter {
     }
   }
 
+  // Asks for what the epilogue of a tile touches, row by row while the tile runs through k: all at
+  // once they would fill the core's queues, and the tile would wait for them.
+  void EnterTile(Value place, int rows) {
+    loop::Builder& b = *b_;
+    fetched_place_ = place;
+    fetched_rows_ = rows;
+    if (fetches_by_row_ && !getenv("XT_BURST")) return;
+    for (int r = 0; r < rows; ++r) epilogue_.Prefetch(b, place, b.Index(r));
+    fetched_rows_ = 0;
+  }
+  void PrefetchForEpilogue(Value i, int64_t steps) {
+    if (fetched_rows_ == 0) return;
+    loop::Builder& b = *b_;
+    // The last quarter of the way is for the last row's lines to come.
+    const int64_t fetching = plan_.k.value() / 4 * 3;
+    const int64_t each = std::max(fetching / fetched_rows_ / steps * steps, steps);
+    const Value row = b.Min(b.Div(i, b.Index(each)), b.Index(fetched_rows_ - 1));
+    epilogue_.Prefetch(b, fetched_place_, row);
+  }
+
   void Finish(Value batch, Value m_begin, RowTile tile, Value column,
               const std::vector<Value>& acc) {
     tile.first = b_->Add(m_begin, tile.first);
@@ -433,6 +457,9 @@ class ContractionEmitter {
   // The epilogue's operands are fetched while the tile runs through k: a tile's rows are too far
   // apart for the hardware to follow.  Worth 8 % where they come from memory.
   bool prefetch_epilogue_ = false;
+  bool fetches_by_row_ = false;
+  Value fetched_place_;   // of the current tile
+  int fetched_rows_ = 0;  // which are still to be fetched
   ImagePrefetch image_prefetch_;
   Dim num_sums_;
   // Of pieces, as far as they are not in upper_sums_.

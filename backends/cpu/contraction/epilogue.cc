@@ -118,7 +118,8 @@ void Epilogue::FindStreamed() {
       streamed_.emplace_back(static_cast<int>(p->Int(ir::Attr::index)), p->shape().dtype());
     }
   }
-  if (streamed_.empty() || moves_) return;
+  const bool writes_several = region_->outputs().size() > 1 && !getenv("XT_NOOUT");
+  if ((streamed_.empty() && !writes_several) || moves_) return;
   int buffer = region_->num_parameters();
   for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
 }
@@ -129,17 +130,18 @@ int64_t Epilogue::StreamedBytes() const {
   return (plan_->batch * plan_->m * plan_->columns()).value_or(0) * bytes;
 }
 
-void Epilogue::Prefetch(loop::Builder& b, Value batch, const RowTile& tile, Value column) const {
-  constexpr int64_t kLineBytes = 64;
-  const int64_t n = plan_->columns().value();
+Value Epilogue::PlaceOf(loop::Builder& b, Value batch, const RowTile& tile, Value column) const {
   Value row = b.Add(b.Mul(batch, b.Index(plan_->m)), tile.first);
-  Value at = b.Add(b.Mul(row, b.Index(n)), column);
+  return b.Add(b.Mul(row, b.Index(plan_->columns())), column);
+}
+
+void Epilogue::Prefetch(loop::Builder& b, Value place, Value row) const {
+  constexpr int64_t kLineBytes = 64;
+  Value at = b.Add(place, b.Mul(row, b.Index(plan_->columns())));
   for (const auto& [buffer, dtype] : streamed_) {
     const int64_t step = kLineBytes / ir::DTypeBytes(dtype);
-    for (int r = 0; r < tile.rows; ++r) {
-      for (int64_t i = 0; i < plan_->step(); i += step) {
-        b.Prefetch(b.Buffer(buffer), dtype, b.Add(at, b.Index(r * n + i)));
-      }
+    for (int64_t i = 0; i < plan_->step(); i += step) {
+      b.Prefetch(b.Buffer(buffer), dtype, b.Add(at, b.Index(i)));
     }
   }
 }

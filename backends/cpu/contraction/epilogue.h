@@ -44,8 +44,11 @@ class Epilogue {
   // Bytes of what Emit reads and writes with the results' own shape; 0 if it reads nothing such, or
   // sizes are not known.
   int64_t StreamedBytes() const;
-  // Asks for the lines of those arrays that Emit will touch for the same tile.
-  void Prefetch(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column) const;
+  // Where the tile's first row begins in those arrays.
+  loop::Value PlaceOf(loop::Builder& b, loop::Value batch, const RowTile& tile,
+                      loop::Value column) const;
+  // Asks for the lines of those arrays that Emit will touch for a row of the tile at `place`.
+  void Prefetch(loop::Builder& b, loop::Value place, loop::Value row) const;
   // A mask per vector of a panel; none where every column exists.
   std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
 
