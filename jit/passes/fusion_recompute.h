@@ -3,9 +3,9 @@
 //   before  k1 computes and writes x, x * 0.5 and exp(-x * x), of which k2, much later, reads all
 //   after   k1 writes x; k2 reads x and computes the other two
 //
-// A training step writes what its gradients read, megabytes that are in no cache when they are read.
-// A few operations on values that are in memory in any case take less time than the way there and
-// back.  A value that is not written yet takes the place of two or more that follow from it.
+// A training step writes what its gradients read, megabytes that are in no cache when they are
+// read. A few operations on values that are in memory in any case take less time than the way there
+// and back.  A value that is not written yet takes the place of two or more that follow from it.
 //
 // No expensive operation is computed twice: one moves to the only kernel that needs it.  Bits stay
 // the same.  Limits: elementwise values of known sizes, PassContext::recomputed_bytes or more each,

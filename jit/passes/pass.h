@@ -45,8 +45,8 @@ struct PassContext {
   std::function<bool(const ir::Node&)> reads_panels_later;
   // Backend::FusesColumnGroups.  Null: it does not.
   std::function<bool(const ir::Node& product, int64_t groups, int64_t runs)> fuses_column_groups;
-  // Values of so many bytes or more may be computed again (fusion_recompute.h): smaller ones stay in
-  // caches.
+  // Values of so many bytes or more may be computed again (fusion_recompute.h): smaller ones stay
+  // in caches.
   int64_t recomputed_bytes = 256 << 10;
   // Backend::operand_alignment.
   int64_t operand_alignment = 1;

@@ -43,6 +43,31 @@ CONFORMANCE_TEST(ProductsOfManyBlocks) {
   }
 }
 
+// What an epilogue reads and writes is fetched row by row while a tile runs through k, where k is
+// long enough: k just below and above that, whole and ragged tiles, arrays read and several
+// written.
+CONFORMANCE_TEST(EpiloguesOfLargeArrays) {
+  for (int64_t k : {96, 127, 128, 133, 200, 800}) {
+    for (int64_t m : {1, 97, 132}) {
+      SCOPED_TRACE(absl::StrCat(m, "x", k));
+      const Shape result = Of(DType::kF32, {m, 200});
+      FuncBuilder b;
+      Value x = b.Parameter(Of(DType::kF32, {m, k})), w = b.Parameter(Of(DType::kF32, {200, k}));
+      Value y = b.Parameter(result), z = b.Parameter(result);
+      Value d = b.MatMul(x, w, false, true);
+      b.Return({b.Sub(b.Mul(d, y), b.Mul(b.Mul(d, z), b.Exp(b.Neg(b.Mul(z, z)))))});
+      Check(b, Tolerance::Relative(1e-6));
+      FuncBuilder several;
+      x = several.Parameter(Of(DType::kF32, {m, k}));
+      w = several.Parameter(Of(DType::kF32, {200, k}));
+      d = several.MatMul(x, w, false, true);
+      several.Return({d, several.Neg(d), several.Mul(d, d)});
+      Check(several, Tolerance::Relative(1e-6));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 CONFORMANCE_TEST(DotSizes) {
   const int64_t sizes[] = {0, 1, 2, 3, 7, 16, 17, 48, 49, 100, 200};
   int count = 0;

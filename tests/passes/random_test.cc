@@ -49,6 +49,7 @@ passes::PassContext MakeContext(const Flags& flags) {
   context.fuses_column_groups = [](const ir::Node&, int64_t, int64_t) { return true; };
   context.evaluate = &Evaluate;
   context.rhs_panel_width = [](const ir::Node&) { return int64_t{4}; };
+  context.recomputed_bytes = 1;
   return context;
 }
 

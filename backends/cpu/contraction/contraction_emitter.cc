@@ -36,7 +36,9 @@ using loop::Value;
 constexpr int64_t kStreamedBytes = 64 << 10;
 // Steps of k that give what is asked for at a tile's start the time to come.
 constexpr int64_t kStepsToFetch = 32;
-// Steps of k that are enough to fetch a row of the tile after the other.
+// Steps of k that are enough to fetch a row of the tile after the other.  All at once fill the
+// queues of the core, and the tile waits for them: [1024,256] x [256,1024] with three arrays of 4
+// MB in its epilogue took 6.4 ms instead of 5.1 (Zen 4, without epilogue 5.0).
 constexpr int64_t kStepsToFetchByRow = 128;
 
 class ContractionEmitter {
@@ -185,7 +187,7 @@ class ContractionEmitter {
       if (prefetch_epilogue_) {
         RowTile of_batch = tile;
         of_batch.first = b.Add(m_begin, tile.first);
-        EnterTile(epilogue_.PlaceOf(b, batch, of_batch, column), tile.rows);
+        FetchForEpilogue(epilogue_.PlaceOf(b, batch, of_batch, column), tile.rows);
       }
       image_prefetch_.Emit(b, plan_, tile, panel);
       std::vector<Value> acc = Accumulate(tile, panel, column, b.Index(0), b.Index(0));
@@ -386,7 +388,7 @@ class ContractionEmitter {
         for (int64_t s = 0; s < steps; ++s) one(k(s), sums_of(s));
       }
       PrefetchNextPiece(at(i).second, steps, step.rhs());
-      PrefetchForEpilogue(i, steps);
+      FetchNextRow(i, steps);
       return sums;
     });
     for (int c = copies; c > 1; c /= 2) {
@@ -416,24 +418,21 @@ class ContractionEmitter {
     }
   }
 
-  // Asks for what the epilogue of a tile touches, row by row while the tile runs through k: all at
-  // once they would fill the core's queues, and the tile would wait for them.
-  void EnterTile(Value place, int rows) {
-    loop::Builder& b = *b_;
+  // Asks for what the epilogue of a tile touches: at once, or row by row on the way through k.
+  void FetchForEpilogue(Value place, int rows) {
     fetched_place_ = place;
-    fetched_rows_ = rows;
-    if (fetches_by_row_ && !getenv("XT_BURST")) return;
-    for (int r = 0; r < rows; ++r) epilogue_.Prefetch(b, place, b.Index(r));
-    fetched_rows_ = 0;
+    fetched_rows_ = fetches_by_row_ ? rows : 0;
+    if (fetches_by_row_) return;
+    for (int r = 0; r < rows; ++r) epilogue_.Prefetch(*b_, place, b_->Index(r));
   }
-  void PrefetchForEpilogue(Value i, int64_t steps) {
+  void FetchNextRow(Value k, int64_t steps) {
     if (fetched_rows_ == 0) return;
     loop::Builder& b = *b_;
     // The last quarter of the way is for the last row's lines to come.
     const int64_t fetching = plan_.k.value() / 4 * 3;
-    const int64_t each = std::max(fetching / fetched_rows_ / steps * steps, steps);
-    const Value row = b.Min(b.Div(i, b.Index(each)), b.Index(fetched_rows_ - 1));
-    epilogue_.Prefetch(b, fetched_place_, row);
+    const int64_t each = std::max(fetching / fetched_rows_ / steps, int64_t{1}) * steps;
+    epilogue_.Prefetch(b, fetched_place_,
+                       b.Min(b.Div(k, b.Index(each)), b.Index(fetched_rows_ - 1)));
   }
 
   void Finish(Value batch, Value m_begin, RowTile tile, Value column,

@@ -118,7 +118,8 @@ void Epilogue::FindStreamed() {
       streamed_.emplace_back(static_cast<int>(p->Int(ir::Attr::index)), p->shape().dtype());
     }
   }
-  const bool writes_several = region_->outputs().size() > 1 && !getenv("XT_NOOUT");
+  // A single result keeps up with the stores.  (Three of 4 MB: 6.6 ms became 5.7.)
+  const bool writes_several = region_->outputs().size() > 1;
   if ((streamed_.empty() && !writes_several) || moves_) return;
   int buffer = region_->num_parameters();
   for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());

@@ -41,8 +41,8 @@ class Epilogue {
   absl::Status EmitInTurn(loop::Builder& b, loop::Value batch, const RowTile& tile,
                           loop::Value column, const std::vector<loop::Value>& accumulators,
                           loop::Value sums) const;
-  // Bytes of what Emit reads and writes with the results' own shape; 0 if it reads nothing such, or
-  // sizes are not known.
+  // Bytes of what Emit reads and writes with the results' own shape; 0 if it reads nothing such and
+  // writes one result, or sizes are not known.
   int64_t StreamedBytes() const;
   // Where the tile's first row begins in those arrays.
   loop::Value PlaceOf(loop::Builder& b, loop::Value batch, const RowTile& tile,
