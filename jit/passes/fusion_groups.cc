@@ -192,26 +192,6 @@ FusionGroup* FusionGroups::GroupOf(const Node* node) const {
   return it == group_of_.end() ? nullptr : it->second;
 }
 
-void FusionGroups::AddNodes(FusionGroup& group, absl::Span<Node* const> nodes) {
-  for (Node* node : nodes) group_of_[node] = &group;
-  group.nodes.insert(group.nodes.begin(), nodes.begin(), nodes.end());
-}
-
-void FusionGroups::EraseDead(FusionGroup& group) {
-  std::vector<Node*> kept;
-  for (auto it = group.nodes.rbegin(); it != group.nodes.rend(); ++it) {
-    Node* node = *it;
-    if (!node->IsDead()) {
-      kept.push_back(node);
-      continue;
-    }
-    group_of_.erase(node);
-    position_.erase(node);
-    graph_.Erase(node);
-  }
-  group.nodes.assign(kept.rbegin(), kept.rend());
-}
-
 void FusionGroups::SeedAttention(Node* node) {
   const NodeFacts facts = {[this](const Node* n) { return free_.count(n) > 0; },
                            [this](const Node* n) { return stable_.count(n) > 0; },

@@ -22,7 +22,8 @@
 // belongs to no group either: it is read where it lies, if the back end can do that.
 //
 // Three rules keep values and costs right: a value is computed once (merging never duplicates work,
-// so exp(x - max) is one value for its sum and for the division); work that depends only on weights
+// so exp(x - max) is one value for its sum and for the division; what the finished groups compute
+// again is up to fusion_recompute.h); work that depends only on weights
 // never shares a group with work that does not, since it will run once and not in every call; and
 // nodes that update variables (update_nodes.h) share groups with each other only.
 #ifndef TEKTITE_JIT_PASSES_FUSION_GROUPS_H_

@@ -315,6 +315,26 @@ bool Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
 
 }  // namespace
 
+void FusionGroups::AddNodes(FusionGroup& group, absl::Span<Node* const> nodes) {
+  for (Node* node : nodes) group_of_[node] = &group;
+  group.nodes.insert(group.nodes.begin(), nodes.begin(), nodes.end());
+}
+
+void FusionGroups::EraseDead(FusionGroup& group) {
+  std::vector<Node*> kept;
+  for (auto it = group.nodes.rbegin(); it != group.nodes.rend(); ++it) {
+    Node* node = *it;
+    if (!node->IsDead()) {
+      kept.push_back(node);
+      continue;
+    }
+    group_of_.erase(node);
+    position_.erase(node);
+    graph_.Erase(node);
+  }
+  group.nodes.assign(kept.rbegin(), kept.rend());
+}
+
 bool RecomputeInReaders(Graph& graph, FusionGroups& groups, int64_t least_bytes) {
   bool changed = false;
   for (FusionGroup* group : groups.InOrder()) {
