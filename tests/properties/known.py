@@ -8,6 +8,7 @@ import re
 ENDS_TENSORFLOW = {
     "BatchMatMulV2": "bfloat16 with broadcasting; [5,1,33,5] by the transposed [1,5] ends it, or has any result",
     "BatchMatMulV3": "bfloat16 with broadcasting",
+    "ConjugateTranspose": "a scalar of float32: oneDNN's kernel checks that there are dimensions",
 }
 
 # Row, draw and difference; and the reason.
