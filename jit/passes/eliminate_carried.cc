@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
 #include "jit/passes/loop_nodes.h"
 #include "jit/passes/pass.h"
@@ -32,44 +31,13 @@ using ir::Node;
 using ir::Op;
 using ir::Value;
 
-// The parameters that some values depend on.
-class Reached {
- public:
-  explicit Reached(const Graph& region) : parameters_(region.num_parameters(), false) {}
-
-  void Add(Value value) {
-    std::vector<const Node*> left = {value.node};
-    while (!left.empty()) {
-      const Node* node = left.back();
-      left.pop_back();
-      if (!seen_.insert(node).second) continue;
-      if (node->op() == Op::kParameter) parameters_[node->Int(Attr::index)] = true;
-      for (const Value operand : node->operands()) left.push_back(operand.node);
-    }
-  }
-  bool Has(int parameter) const { return parameters_[parameter]; }
-
- private:
-  std::vector<bool> parameters_;
-  absl::flat_hash_set<const Node*> seen_;
-};
-
+// By carried value.
 std::vector<bool> Needed(const Node& loop) {
-  Reached by_condition(Condition(loop)), by_body(Body(loop));
-  for (const Value value : Condition(loop).outputs()) by_condition.Add(value);
-  const int carried = loop.num_operands();
-  std::vector<bool> needed(carried);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; i < carried; ++i) {
-      if (needed[i]) continue;
-      const bool is_read = !loop.uses(i).empty() || loop.IsOutput(i);
-      if (!is_read && !by_condition.Has(i) && !by_body.Has(i)) continue;
-      needed[i] = changed = true;
-      by_body.Add(Body(loop).outputs()[i]);
-    }
+  std::vector<bool> read(loop.num_operands());
+  for (int i = 0; i < loop.num_operands(); ++i) {
+    read[i] = !loop.uses(i).empty() || loop.IsOutput(i);
   }
-  return needed;
+  return NeededFor(loop, read);
 }
 
 constexpr int kMostDepth = 8;

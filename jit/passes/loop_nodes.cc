@@ -26,6 +26,28 @@ Node* Rebuilt(Graph& graph, Node* loop, absl::Span<const Value> operands) {
   return copy;
 }
 
+// The parameters that some values depend on.
+class Reached {
+ public:
+  explicit Reached(const Graph& region) : parameters_(region.num_parameters(), false) {}
+
+  void Add(Value value) {
+    std::vector<const Node*> left = {value.node};
+    while (!left.empty()) {
+      const Node* node = left.back();
+      left.pop_back();
+      if (!seen_.insert(node).second) continue;
+      if (node->op() == Op::kParameter) parameters_[node->Int(Attr::index)] = true;
+      for (const Value operand : node->operands()) left.push_back(operand.node);
+    }
+  }
+  bool Has(int parameter) const { return parameters_[parameter]; }
+
+ private:
+  std::vector<bool> parameters_;
+  absl::flat_hash_set<const Node*> seen_;
+};
+
 // Of the types that programs count in.  An unsigned or a narrow counter may wrap around.
 std::optional<int64_t> ConstantOf(Value v) {
   const bool counts = v.dtype() == ir::DType::kS32 || v.dtype() == ir::DType::kS64;
@@ -107,6 +129,27 @@ Value AddInvariant(Node& loop, const Shape& shape) {
   outputs.push_back(parameter);
   Body(loop).SetOutputs(outputs);
   return parameter;
+}
+
+std::vector<bool> NeededFor(const Node& loop, const std::vector<bool>& read) {
+  Reached by_condition(Condition(loop)), by_body(Body(loop));
+  for (const Value value : Condition(loop).outputs()) by_condition.Add(value);
+  const int carried = loop.num_operands();
+  std::vector<bool> needed(carried);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < carried; ++i) {
+      if (needed[i] || (!read[i] && !by_condition.Has(i) && !by_body.Has(i))) continue;
+      needed[i] = changed = true;
+      by_body.Add(Body(loop).outputs()[i]);
+    }
+  }
+  return needed;
+}
+
+Node* CopyOf(Graph& graph, Node* loop) {
+  const std::vector<Value> operands(loop->operands().begin(), loop->operands().end());
+  return Rebuilt(graph, loop, operands);
 }
 
 Node* WithOperands(Graph& graph, Node* loop, absl::Span<const Value> added) {

@@ -31,6 +31,12 @@ ir::Node* WithOperands(ir::Graph& graph, ir::Node* loop, absl::Span<const ir::Va
 // Passes keep values of all turns at once up to this size; memory must not grow without bound.
 inline constexpr int64_t kMostBytesOfTurns = 256 << 20;
 
+// By carried value: whether those for which `read` is true depend on it, or the condition does.
+std::vector<bool> NeededFor(const ir::Node& loop, const std::vector<bool>& read);
+
+// The same loop once more, before it.
+ir::Node* CopyOf(ir::Graph& graph, ir::Node* loop);
+
 // The integer constant that each turn adds to a carried value; nothing for any other change.
 std::optional<int64_t> StepOf(const ir::Node& loop, int carried);
 
