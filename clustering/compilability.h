@@ -44,6 +44,9 @@ struct MarkOptions {
   // A cluster of fewer ops is one all the same if it has an op that gains alone (cost.h) and this
   // much work.
   int64_t min_lone_cost = 200000;
+  // The graph is a function's. Where one cluster is all it does, the host calls that past its own
+  // function runtime.
+  bool has_direct_calls = false;
 };
 
 struct Refusal {  // kNone: it can

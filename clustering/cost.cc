@@ -5,6 +5,7 @@
 
 #include "clustering/compilability.h"
 #include "clustering/function_bodies.h"
+#include "clustering/graph_def/output_type.h"
 
 namespace tektite::clustering {
 namespace {
@@ -26,6 +27,8 @@ constexpr int64_t kMaxElements = int64_t{1} << 40;
 constexpr int64_t kLaunch = 2000;
 // Work that only moves a pointer or a few integers.
 constexpr int64_t kBookkeeping = 500;
+// What a kernel of the host spends on finding the next row of a variable.
+constexpr int64_t kNextRow = 25;
 
 PartialShape UnknownShape() {
   PartialShape shape;
@@ -63,6 +66,20 @@ const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
   const graph_def::AttrValue* value = node.attrs.Find(attr);
   const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
   return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
+}
+
+// Of the variable that a node hands on.
+PartialShape VariableShape(const NodeDef& handle) {
+  if (const PartialShape* shape = FirstShape(handle, "_handle_shapes")) return *shape;
+  const graph_def::AttrValue* value = handle.attrs.Find("shape");  // a VarHandleOp
+  const auto* shape = value == nullptr ? nullptr : value->As<PartialShape>();
+  return shape == nullptr ? UnknownShape() : *shape;
+}
+
+int64_t RowElements(PartialShape variable) {
+  if (variable.unknown_rank) return kUnknownDim;
+  if (!variable.dims.empty()) variable.dims.erase(variable.dims.begin());
+  return std::max<int64_t>(AssumedElements(variable), 1);
 }
 
 }  // namespace
@@ -121,13 +138,10 @@ PartialShape CostModel::InferShape(int i) const {
   }
   const int inputs = node.NumDataInputs();
   if (index_.facts(i).Is(OpFacts::kReadsVariable) && inputs == 1) {
-    const NodeDef& handle = index_.node(index_.inputs(i)[0].node);
-    const PartialShape* shape = FirstShape(handle, "_handle_shapes");
-    if (shape != nullptr) return *shape;
-    const graph_def::AttrValue* value = handle.attrs.Find("shape");  // a VarHandleOp
-    shape = value == nullptr ? nullptr : value->As<PartialShape>();
-    return shape == nullptr ? UnknownShape() : *shape;
+    return VariableShape(index_.node(index_.inputs(i)[0].node));
   }
+  // At most as many as there are.
+  if (index_.facts(i).Is(OpFacts::kFindsUnique)) return InputShape(i, 0);
   if (inputs == 0 || !index_.facts(i).Is(OpFacts::kLikeInputs)) return UnknownShape();
   PartialShape shape = InputShape(i, 0);
   for (int k = 1; k < inputs; ++k) shape = Broadcast(shape, InputShape(i, k));
@@ -176,12 +190,41 @@ int64_t CostModel::CostOfFunctions(int i) {
   return is_loop ? std::min(all, kMaxElements / kUnknownTurns) * kUnknownTurns : dearest;
 }
 
+// Of a kernel that applies a rule to rows of variables. Its variables come first, then updates with
+// a row for each index, indices and scalars in some order. Where the graph does not tell how large
+// the updates are, the indices do.
+int64_t CostModel::CostOfRows(int i) const {
+  const auto inputs = index_.inputs(i);
+  if (index_.node(i).NumDataInputs() == 0) return kLaunch;  // not TensorFlow's
+  const int64_t width = RowElements(VariableShape(index_.node(inputs[0].node)));
+  int64_t variables = 0, indices = 0, elements = 0;
+  for (int k = 0; k < index_.node(i).NumDataInputs(); ++k) {
+    const PartialShape& shape = InputShape(i, k);
+    const NodeDef& from = index_.node(inputs[k].node);
+    if (graph_def::OutputType(from, inputs[k].output) == graph_def::DataType::kResource) {
+      ++variables;
+    } else if (!shape.unknown_rank && shape.dims.size() > 1) {
+      elements = std::max(elements, AssumedElements(shape));
+    } else if (!shape.unknown_rank && shape.dims.size() == 1) {
+      indices = std::max(indices, AssumedElements(shape));
+    }
+  }
+  if (elements == 0) {
+    elements =
+        indices == 0 ? kUnknownRankElements : std::min(indices, kMaxElements / width) * width;
+  }
+  if (ReadsOpen(i)) elements = std::max(elements, kOpenElements);
+  const int64_t rows = elements / width + 1;
+  return kLaunch + std::max<int64_t>(variables, 1) * (elements + rows * kNextRow);
+}
+
 int64_t CostModel::InferCost(int i) {
   const NodeDef& node = index_.node(i);
   if (index_.facts(i).Is(OpFacts::kRunsFunctions)) return CostOfFunctions(i);
   const Work work = index_.facts(i).work;
   if (work == Work::kNone) return 0;
   if (work == Work::kBookkeeping) return kBookkeeping;
+  if (work == Work::kRows) return CostOfRows(i);
   // Reductions and most other ops read more than they write.
   int64_t elements = AssumedElements(shape_[i]);
   const int inputs = node.NumDataInputs();

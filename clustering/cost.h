@@ -9,6 +9,10 @@
 // unknown dimension counts as 32, a tensor of unknown rank as 1024 elements. A loop counts as 32
 // turns of its body, a branch as the dearest of its functions.
 //
+// Cost is what the host's kernel spends. For rows of variables (OpFacts::Work::kRows) that is a row
+// after the other for each variable, without vectors: [64,64] took 15 us (adds) to 30 (Ftrl), where
+// compiled code took 2 to 7. Rows that are only replaced are copied as fast by the host.
+//
 // Dimensions that the graph leaves open may be anything in any call, so work on such tensors counts
 // as worth compiling: on a few elements a cluster's code costs up to 3 us more than its ops (two of
 // them 9 us instead of 7.5), and where it loses on many the host runs them.
@@ -44,6 +48,7 @@ class CostModel {
             std::shared_ptr<graph_def::FunctionGraphs> functions, int depth);
   void Infer();
   int64_t CostOfFunctions(int node);
+  int64_t CostOfRows(int node) const;
 
   graph_def::PartialShape InferShape(int node) const;
   bool InferOpen(int node) const;

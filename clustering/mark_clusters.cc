@@ -14,6 +14,7 @@
 #include "clustering/function_bodies.h"
 #include "clustering/graph_def/output_type.h"
 #include "clustering/importer/row_counts.h"
+#include "clustering/whole_graph.h"
 
 namespace tektite::clustering {
 namespace {
@@ -22,6 +23,8 @@ using graph_def::GraphIndex;
 using graph_def::NodeDef;
 
 constexpr int kLatest = std::numeric_limits<int>::max() / 2;
+// What a direct call spares in scalar operations: 40 us, the least of it.
+constexpr int64_t kDirectCallSpares = 40000;
 constexpr int kNotCompiled = 0;  // the kind of all nodes that cannot be compiled
 
 bool IsAnnotated(const NodeDef& node) { return node.attrs.Bool("_XlaCompile", false); }
@@ -316,7 +319,7 @@ class Marker {
   bool IsWorthIt(const MarkedCluster& cluster) const {
     // Reading or assigning to a variable is no work of its own.
     int64_t work = 0;
-    bool annotated = false, gains_alone = false;
+    bool annotated = false, gains_alone = false, walks_rows = false;
     for (int node : cluster.nodes) {
       const NodeDef& def = index_.node(node);
       const OpFacts& facts = index_.facts(node);
@@ -325,11 +328,24 @@ class Marker {
       work += CountsAsOp(def) && !moves ? 1 : 0;
       annotated = annotated || IsAnnotated(def) || IsXlaCall(def);
       gains_alone = gains_alone || GainsAlone(index_, node);
+      walks_rows = walks_rows || facts.work == OpFacts::Work::kRows;
     }
     if (annotated) return work > 0;
+    if (IsDirectStep(cluster)) return cluster.cost + kDirectCallSpares >= options_.min_cluster_cost;
     if (cluster.cost < options_.min_cluster_cost) return false;
-    return work >= std::max<int64_t>(options_.min_cluster_ops, 1) ||
+    // The host's kernels of rows take several times what compiled code takes, whatever is beside.
+    return work >= std::max<int64_t>(options_.min_cluster_ops, 1) || walks_rows ||
            (gains_alone && cluster.cost >= options_.min_lone_cost);
+  }
+
+  // A function that changes rows of a variable and does nothing else, such as a step that trains a
+  // table, is what Python calls. Others may be called by loops and input pipelines, which have no
+  // direct calls.
+  bool IsDirectStep(const MarkedCluster& cluster) const {
+    return options_.has_direct_calls &&
+           std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
+                       [&](int node) { return index_.facts(node).Is(OpFacts::kWritesRows); }) &&
+           IsWholeGraph(index_, cluster.nodes);
   }
 
   void AddConstants(std::vector<int>* nodes) const {

@@ -40,6 +40,7 @@ struct OpFacts {
     kBookkeeping,  // only moves a pointer or a few integers
     kMove,         // moves data; the host's kernels do as well, whatever the size
     kArithmetic,   // an operation
+    kRows,         // an operation on rows of variables, one row after the other
     kTranscendental,
     kSuppression,  // a box is compared with other boxes
     kContraction,  // a product of matrices

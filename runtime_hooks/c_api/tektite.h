@@ -172,6 +172,9 @@ typedef struct tektite_mark_options {
                                       clusters the host gives to a compiler for that card; nodes
                                       on other cards are left out */
   int32_t num_card_devices;        /* a header that lacks it says 0 */
+  int32_t is_function; /* not 0: the graph is a function's, which the host can call past its own
+                          runtime where one cluster is all that it does; a header that lacks it
+                          says 0 */
 } tektite_mark_options;
 
 /* Decides which nodes of a placed GraphDef are compiled together.  Nodes are matched by name.

@@ -37,6 +37,7 @@ absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_vie
   options.take_over_xla = compiler->state->flags().take_over_xla;
   options.min_cluster_cost = compiler->state->flags().min_cluster_cost;
   options.min_lone_cost = compiler->state->flags().min_lone_cost;
+  options.has_direct_calls = compiler->state->flags().direct_calls;
   TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));
   if (sizes != nullptr) {
     TEKTITE_RETURN_IF_ERROR(

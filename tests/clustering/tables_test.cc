@@ -233,8 +233,11 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   for (const char* op : {"Exp", "Pow", "Softmax", "AdjustHue", "Xlog1py"}) {
     EXPECT_EQ(FactsOf(op).work, Work::kTranscendental) << op;
   }
-  for (const char* op : {"Cast", "ConcatV2", "Fill", "Transpose", "ResourceGather"}) {
+  for (const char* op : {"Cast", "ConcatV2", "Fill", "Transpose", "ResourceGather", "ResourceScatterUpdate"}) {
     EXPECT_EQ(FactsOf(op).work, Work::kMove) << op;
+  }
+  for (const char* op : {"ResourceScatterAdd", "ResourceScatterNdMax", "ResourceSparseApplyFtrl"}) {
+    EXPECT_EQ(FactsOf(op).work, Work::kRows) << op;
   }
   for (const char* op : {"AddV2", "Sum", "Where", "Relu", "AssignVariableOp"}) {
     EXPECT_EQ(FactsOf(op).work, Work::kArithmetic) << op;

@@ -137,6 +137,83 @@ TEST(Worth, ReadingVariablesIsNoWork) {
   EXPECT_EQ(Worthy(graph), "");
 }
 
+// A function's arguments: variables "v" and "w" of 100,000 rows, and what changes some of them.
+std::string Table(int width, int rows) {
+  const std::string row = absl::StrCat("dim { size: ", width, " }");
+  const auto argument = [](absl::string_view name, absl::string_view type, absl::string_view attr) {
+    return absl::StrCat("node { name: '", name, "' op: '_Arg' ", Attr("T", type), attr, " }\n");
+  };
+  const std::string content =
+      Attr("_handle_shapes", absl::StrCat("list { shape { dim { size: 100000 } ", row, " } }"));
+  const auto output = [](absl::string_view shape) {
+    return Attr("_output_shapes", absl::StrCat("list { shape { ", shape, " } }"));
+  };
+  const std::string count = absl::StrCat("dim { size: ", rows, " } ");
+  return argument("v", "type: DT_RESOURCE", content) + argument("w", "type: DT_RESOURCE", content) +
+         argument("i", "type: DT_INT64", output(count)) +
+         argument("u", "type: DT_FLOAT", output(count + row)) +
+         argument("lr", "type: DT_FLOAT", output(""));
+}
+
+const char kIndices[] = " attr { key: 'Tindices' value { type: DT_INT64 } } ";
+
+std::string Adagrad(absl::string_view gradient = "u", absl::string_view indices = "i") {
+  return Node("a", "ResourceSparseApplyAdagrad", {"v", "w", "lr", gradient, indices}, kIndices);
+}
+
+// The host's kernels of rows take several times what compiled code takes: no second op is needed.
+TEST(Worth, RowsOfVariablesAreWhereTheHostSpendsMuchOnThem) {
+  const std::string add = Node("a", "ResourceScatterAdd", {"v", "i", "u"}, kIndices);
+  EXPECT_EQ(Worthy(Table(64, 512) + add), "a");
+  EXPECT_EQ(WhyNotWorthy(Table(64, 64) + add, "a"), "TOO_SMALL");
+  EXPECT_EQ(Worthy(Table(64, 128) + Adagrad()), "a");  // of two variables
+  EXPECT_EQ(WhyNotWorthy(Table(8, 4) + Adagrad(), "a"), "TOO_SMALL");
+  // Rows that are replaced are only copied, and no op gains alone by that.
+  const std::string replace = Node("a", "ResourceScatterUpdate", {"v", "i", "u"}, kIndices);
+  EXPECT_EQ(WhyNotWorthy(Table(64, 2048) + replace, "a"), "TOO_SMALL");
+}
+
+// What an optimizer does about indices that come twice: only the indices' number is known.
+TEST(Worth, RowsCountAsManyAsThereAreIndices) {
+  const auto step = [](int width, int rows) {
+    return Table(width, rows) + Node("y", "Unique", {"i"}, Attr("out_idx", "type: DT_INT32")) +
+           Node("g", "StringLength", {"u"}) + Adagrad("g", "y");
+  };
+  EXPECT_THAT(Worthy(step(64, 128)), testing::HasSubstr("a"));
+  EXPECT_EQ(WhyNotWorthy(step(8, 4), "a"), "TOO_SMALL");
+}
+
+// Python calls it past the host's function runtime, which takes longer than either side's kernels.
+TEST(Worth, AFunctionThatOnlyChangesRowsIs) {
+  MarkOptions options;
+  options.has_direct_calls = true;
+  const std::string replace = Node("a", "ResourceScatterUpdate", {"v", "i", "u"}, kIndices);
+  const std::string gather =
+      Node("b", "ResourceGather", {"v", "i", "^a"}, Attr("dtype", "type: DT_FLOAT") + kIndices);
+  const std::string small = Table(8, 4) + replace;
+  const auto result = [](absl::string_view name, absl::string_view of, int index) {
+    return Node(name, "_Retval", {of}, Attr("index", absl::StrCat("i: ", index)));
+  };
+  EXPECT_EQ(Clusters(small, options), "a");
+  EXPECT_EQ(
+      Clusters(small + gather + Node("same", "Identity", {"b"}) + result("r", "same", 0), options),
+      "a b same");
+  EXPECT_EQ(WhyNotWorthy(small, "a"), "TOO_SMALL");
+  // Functions that direct calls do not serve, and those without rows, which others may call.
+  EXPECT_EQ(WhyNot(small + Node("p", "PyFunc", {"u"}), "a", options), "TOO_SMALL");
+  EXPECT_EQ(WhyNot(small + result("r", "u", 0), "a", options), "TOO_SMALL");
+  EXPECT_EQ(WhyNot(small + gather + result("r", "b", 0) + result("s", "b", 1), "a", options),
+            "TOO_SMALL");
+  EXPECT_EQ(WhyNot(TwoOps("dim { size: 4 }"), "a", options), "TOO_SMALL");
+  // Graphs that TensorFlow would not make.
+  EXPECT_EQ(WhyNot(small + Node("r", "_Retval", {}), "a", options), "TOO_SMALL");
+  EXPECT_EQ(WhyNot(small + Node("same", "Identity", {}) + result("r", "same", 0), "a", options),
+            "TOO_SMALL");
+  EXPECT_EQ(WhyNotWorthy(Node("a", "ResourceScatterAdd", {}), "a"), "TOO_SMALL");
+  options.min_cluster_cost = 1000000;
+  EXPECT_EQ(WhyNot(small, "a", options), "TOO_SMALL");
+}
+
 TEST(Worth, CheapOutputsStayOutside) {
   // b leaves the cluster anyway; its copy and its shape need not.
   const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +

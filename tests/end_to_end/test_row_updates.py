@@ -10,6 +10,7 @@ from tests.end_to_end.test_variable_updates import check_close
 MODES = {"rows of which nobody has changed": False, "rows that TensorFlow has changed": True}
 
 PREAMBLE = """
+import hashlib
 raw = tf.raw_ops
 def variable(value, sparse):
     v = tf.Variable(value)
@@ -18,6 +19,8 @@ def variable(value, sparse):
     return v
 def rows(n, count):
     return tf.constant(rng.integers(0, n, count))
+def digest(v):  # of all bits, where there are too many values to pass on
+    return hashlib.sha256(v.numpy().tobytes()).hexdigest()
 """
 
 SCATTERS = """
@@ -215,3 +218,153 @@ report(v=v)
     assert host["fallbacks"] == {}
     assert host["updates"] == 12
     assert host["copied_updates"] <= 1
+
+
+# With the defaults of a user, so that clusters must be worth it.
+AS_USED = "--min_cluster_ops=2 --min_cluster_cost=20000"
+TABLE = """
+v, m = tf.Variable(normal(5000, 64)), tf.Variable(tf.ones([5000, 64]))
+small = tf.Variable(normal(100, 8))
+points = lambda at: tf.stack([at, at % 8], 1)
+def calls(f, count, table=v):
+    n = table.shape[0]
+    ys = [f(rows(n, count), tf.constant(normal(count, table.shape[1]))) for _ in range(5)]
+    report(left=[digest(w) for w in (v, m, small)], ys=[y for y in ys if y is not None])
+"""
+ADAGRAD = "raw.ResourceSparseApplyAdagradV2(var=v.handle, accum=m.handle, lr=0.1, epsilon=1e-7, grad=g, indices=at)"
+ADD = "raw.ResourceScatterAdd(resource={}.handle, indices=at, updates=g)"
+REPLACE = "raw.ResourceScatterUpdate(resource=v.handle, indices=at, updates=g)"
+BESIDE = "; return tf.strings.length(tf.strings.as_string(at[:2]))"
+# What a function does, its indices, and its table.
+STEPS = {
+    "a lone update of few rows": ("small.scatter_update(tf.IndexedSlices(g, at))", 4, "small"),
+    "a lone sum of few rows": (ADD.format("small"), 4, "small"),
+    "a lone slice": ("small[2:4].assign(g[:2] * 1.0)", 4, "small"),
+    "points": ("raw.ResourceScatterNdAdd(ref=small.handle, indices=points(at), updates=g[:, 0])", 4, "small"),
+    "rows and what lies there then": (ADD.format("small") + "; return tf.gather(small, at)", 4, "small"),
+    "an optimizer": (ADAGRAD, 64, "v"),
+    "an optimizer of rows that come twice": (
+        "u, where = tf.unique(at); at, g = u, tf.math.unsorted_segment_sum(g, where, tf.shape(u)[0]); " + ADAGRAD
+        + "; return tf.gather(v, at[:1])", 64, "v"),
+    "many rows beside what is not compiled": (ADAGRAD + BESIDE, 256, "v"),
+}
+FEW_ROWS_BESIDE = {
+    "an update": (ADD.format("small") + BESIDE, 4, "small"),
+    "rows that are replaced": (REPLACE + BESIDE, 256, "v"),
+}
+
+
+def step_programs(steps: dict[str, tuple[str, int, str]]) -> dict[str, str]:
+    return {name: TABLE + f"""
+@tf.function
+def f(at, g):
+    {body}
+calls(f, {count}, {table})
+""" for name, (body, count, table) in steps.items()}
+
+
+ALL_STEPS = Batch("steps that change rows", step_programs({**STEPS, **FEW_ROWS_BESIDE}), PREAMBLE, TEKTITE_FLAGS=AS_USED)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_that_change_rows_are_worth_compiling(run_batch, name):
+    plain, compiled = run_batch(ALL_STEPS, name)
+    assert compiled.values == plain.values
+    assert compiled.host["updates"] >= 5
+    assert compiled.host["fallbacks"] == {}
+
+
+@pytest.mark.parametrize("name", FEW_ROWS_BESIDE)
+def test_few_rows_beside_other_ops_are_not(run_batch, name):
+    plain, compiled = run_batch(ALL_STEPS, name)
+    assert compiled.values == plain.values
+    assert compiled.host["updates"] == 0
+
+
+SMALL_ADD = "raw.ResourceScatterAdd(resource=v.handle, indices=[3, 3, 99], updates=tf.ones([3, 8]))"
+WITHOUT_DIRECT_CALLS = {
+    "they are off": ("""
+v = tf.Variable(tf.zeros([100, 8]))
+@tf.function
+def call(): """ + SMALL_ADD, " --direct_calls=false"),
+    "a session": ("""
+tf.compat.v1.disable_eager_execution()
+session, v = tf.compat.v1.Session(), tf.compat.v1.get_variable("v", initializer=np.zeros([100, 8], np.float32), use_resource=True)
+session.run(v.initializer)
+add = """ + SMALL_ADD + """
+call = lambda: session.run(add)""", ""),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_DIRECT_CALLS)
+def test_small_steps_without_direct_calls_are_not_worth_compiling(run_program, name):
+    text, flags = WITHOUT_DIRECT_CALLS[name]
+    text = PREAMBLE + text + "\nfor _ in range(5): call()\nreport(done=1)"
+    result = run_program(text, tektite="1", TEKTITE_FLAGS=AS_USED + flags)
+    assert result.host["updates"] == 0
+    assert "ResourceScatterAdd" in result.stats["left_out"]["TOO_SMALL"]["example"]
+
+
+LOOP = """
+v, m = tf.Variable(normal(100000, 64)), tf.Variable(tf.ones([100000, 64]))
+g = tf.constant(normal(16, 64))
+@tf.function
+def f(all):
+    for t in tf.range(tf.shape(all)[0]):
+        at = tf.gather(all, t)
+        UPDATE
+    return tf.reduce_sum(v)
+def indices(turns): return rng.integers(0, 100000, (turns, 16))
+ys = [f(tf.constant(indices(turns))) for turns in (1000, 1000, 7, 0, 1)]
+errors, bad = [], indices(100)
+bad[50, 3] = 100000
+try:
+    f(tf.constant(bad))
+except tf.errors.InvalidArgumentError as error:
+    errors.append("100000" in str(error))
+report(ys=ys, errors=errors, left=[digest(w) for w in (v, m)])
+"""
+UPDATES_IN_TURNS = {
+    "a sum": "v.scatter_add(tf.IndexedSlices(g * tf.cast(t, tf.float32), at))",
+    "two sums": "v.scatter_add(tf.IndexedSlices(g, at)); v.scatter_sub(tf.IndexedSlices(g * 0.5, at))",
+    "an optimizer": "raw.ResourceSparseApplyAdagradV2(var=v.handle, accum=m.handle, lr=0.1, epsilon=1e-7, grad=g, indices=at)",
+    "rows that are read before": "v.scatter_update(tf.IndexedSlices(tf.gather(v, at) * 0.5 + g, at))",
+}
+LOOPS = Batch("loops that change rows", {name: LOOP.replace("UPDATE", text) for name, text in UPDATES_IN_TURNS.items()}, PREAMBLE)
+
+
+@pytest.mark.parametrize("name", UPDATES_IN_TURNS)
+def test_turns_of_a_loop(run_batch, name):
+    plain, compiled = run_batch(LOOPS, name)
+    assert plain.values["errors"] == [True]
+    assert compiled.values["errors"] == plain.values["errors"]
+    assert compiled.values["left"] == plain.values["left"]
+    assert compiled.values["ys"] == pytest.approx(plain.values["ys"], rel=1e-4)
+    assert compiled.host["updates"] >= 4  # without the call of no turns
+    assert compiled.host["copied_updates"] <= 2  # other tensors share the first values
+
+
+def test_turns_write_rows_where_they_lie(run_program):
+    """A call of few turns takes nothing like the time of a copy of the table, which is 100 MB."""
+    text = PREAMBLE + """
+import time
+v = tf.Variable(tf.zeros([400000, 64]))
+g = tf.constant(normal(16, 64))
+@tf.function
+def f(all):
+    for t in tf.range(tf.shape(all)[0]):
+        v.scatter_add(tf.IndexedSlices(g, tf.gather(all, t)))
+@tf.function
+def copy(): return v * 1.0
+def least(f, *args):
+    seconds = []
+    for _ in range(12):
+        begin = time.perf_counter()
+        f(*args)
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+report(loop=least(f, tf.constant(rng.integers(0, 400000, (10, 16)))), copy=least(copy))
+"""
+    result = run_program(text, tektite="1")
+    assert result.host["updates"] == 12
+    assert result.values["loop"] < result.values["copy"] / 4

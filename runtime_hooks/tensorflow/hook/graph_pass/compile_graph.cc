@@ -129,8 +129,9 @@ std::shared_ptr<Replacement> MarkGraph(const CompilerLibrary& library,
                                        const GraphOptimizationPassOptions& options, Extent extent,
                                        std::vector<Node*>* nodes, bool* is_changed) {
   for (;;) {
-    const Marking marking = Mark(library, ToGraphDef(options), extent, /*inlines_calls=*/false,
-                                 CardsOf(library, options));
+    const MarkingOf of{.is_function = options.is_function_graph,
+                       .cards = CardsOf(library, options)};
+    const Marking marking = Mark(library, ToGraphDef(options), extent, of);
     if (marking == nullptr) return nullptr;
     auto replacement = std::make_shared<Replacement>(ToReplacement(library, marking.get(), *nodes));
     const std::vector<Node*> outside = LoopsOutside(*replacement, *nodes);

@@ -13,7 +13,7 @@
 namespace tektite::tf_hook {
 
 Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Extent extent,
-             bool inlines_calls, const std::vector<std::string>& cards) {
+             const MarkingOf& of) {
   std::string bytes;
   if (!graph_def.SerializeToString(&bytes)) {
     CountNotPlaced(TEKTITE_FALLBACK_HOST_GRAPH_TOO_LARGE);
@@ -23,9 +23,10 @@ Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Ext
   tektite_mark_options options = {};
   options.struct_size = sizeof(options);
   options.mode = extent == Extent::kEverything ? TEKTITE_MARK_ALL : TEKTITE_MARK_SCOPED;
-  options.inline_calls = inlines_calls ? 1 : 0;
+  options.inline_calls = of.inlines_calls ? 1 : 0;
+  options.is_function = of.is_function ? 1 : 0;
   std::vector<const char*> card_names;
-  for (const std::string& card : cards) card_names.push_back(card.c_str());
+  for (const std::string& card : of.cards) card_names.push_back(card.c_str());
   options.card_devices = card_names.data();
   options.num_card_devices = static_cast<int32_t>(card_names.size());
   tektite_status status = {};

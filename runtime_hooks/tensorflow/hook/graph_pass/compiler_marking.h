@@ -1,6 +1,6 @@
 // The compiler's marking of a graph, asked for with TensorFlow's messages.
 //
-//   const Marking marking = Mark(library, std::move(graph_def), extent, /*inlines_calls=*/false);
+//   const Marking marking = Mark(library, std::move(graph_def), extent, {.is_function = true});
 //   if (marking == nullptr) ...   // and counted: too large for a message, or not to be read
 //   library.marking_num_clusters(marking.get())
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_COMPILER_MARKING_H_
@@ -24,10 +24,13 @@ struct MarkingDeleter {
 };
 using Marking = std::unique_ptr<tektite_marking, MarkingDeleter>;
 
-// `inlines_calls`: as if the bodies of called functions stood in the places of the calls.
-// `cards`: the devices of CardsOf.
+struct MarkingOf {
+  bool inlines_calls = false;  // as if the bodies of called functions stood in the calls' places
+  bool is_function = false;    // the graph is a function's
+  std::vector<std::string> cards = {};  // the devices of CardsOf
+};
 Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Extent extent,
-             bool inlines_calls, const std::vector<std::string>& cards = {});
+             const MarkingOf& of);
 
 // Whether TensorFlow may place a node of the graph on a card.
 bool HasCards(const tensorflow::GraphOptimizationPassOptions& options);

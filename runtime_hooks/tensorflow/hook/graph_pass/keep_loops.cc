@@ -153,7 +153,7 @@ class Keeper {
   Names Marked(tensorflow::GraphDef graph_def) {
     *graph_def.mutable_library() = functions_.ReachableDefinitions(graph_def).ToProto();
     const Marking marking =
-        Mark(library_, std::move(graph_def), Extent::kEverything, /*inlines_calls=*/true);
+        Mark(library_, std::move(graph_def), Extent::kEverything, {.inlines_calls = true});
     Names marked;
     if (marking == nullptr) return marked;
     for (int cluster = 0; cluster < library_.marking_num_clusters(marking.get()); ++cluster) {
