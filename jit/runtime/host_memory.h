@@ -33,8 +33,8 @@ class HostMemory final : public backend::Memory {
   int64_t limit() const override { return MemoryLimit(); }
   backend::Block Allocate(int64_t bytes) override { return Allocate(bytes, /*at_once=*/true); }
 
-  // For large blocks that are filled little by little: the small pages that the host's memory has
-  // already are exchanged by calls of ExchangePages, not at once (154 MB took a call 0.5 s).
+  // For large blocks that are filled little by little.  Small pages that the host's memory has
+  // already are exchanged by calls of ExchangePages, since no call should wait for all of them.
   backend::Block AllocateForLater(int64_t bytes) { return Allocate(bytes, /*at_once=*/false); }
   // Makes the block's next huge page of it one, from byte `begin` on; returns where it ends.
   static int64_t ExchangePages(std::byte* memory, int64_t bytes, int64_t begin);
