@@ -77,6 +77,9 @@ absl::Status Cluster::Run(const Call& call) {
     auto run = [&](runtime::Executable& executable) {
       if (call.artifact != nullptr) *call.artifact = executable.number();
       absl::Status status = executable.Run(arguments, *call.host);
+      const bool is_packing = executable.num_unpacked() > 0;
+      is_packing_.store(is_packing, std::memory_order_relaxed);
+      if (is_packing) packing_calls_.fetch_add(1, std::memory_order_relaxed);
       if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
       return status;
     };

@@ -73,11 +73,20 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // ---- cluster_verdicts.cc: what the host found out about the speed of a cluster like this ----
   std::optional<std::string> Recall(absl::string_view topic);
   void Keep(absl::string_view topic, absl::string_view summary, std::string text);
+  // Whether calls are going to be faster soon, since weights are packed behind them: at most
+  // kMostPackingCalls calls say so.
+  bool is_packing() const {
+    return is_packing_.load(std::memory_order_relaxed) &&
+           packing_calls_.load(std::memory_order_relaxed) < kMostPackingCalls;
+  }
   // Changes whenever more code is ready.
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
   static constexpr size_t kMostShapes = 1024;
   static constexpr size_t kMostGeneric = 8;
+  // Packing takes some 50 calls, however many weights there are: an eighth of calls that read all
+  // of them (late_packing.h).
+  static constexpr int64_t kMostPackingCalls = 64;
 
  private:
   using ExecutablePtr = std::shared_ptr<runtime::Executable>;
@@ -193,6 +202,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::once_flag fingerprinted_;
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};
+  std::atomic<bool> is_packing_{false};
+  std::atomic<int64_t> packing_calls_{0};
   std::atomic<bool> host_has_run_{false};
 
   std::mutex mutex_;  // guards the members below, and shapes

@@ -24,6 +24,8 @@ ClusterContest::ClusterContest(std::shared_ptr<Cluster> cluster, std::string top
       contest_(&Nanoseconds, ReadVerdicts(cluster_->Recall(topic_).value_or(""), SecondsNow())) {}
 
 Contest::Turn ClusterContest::Begin(uint64_t shape_class, double work, double host_extra_ns) {
+  // A trial of calls that are not yet as fast as they will be would say nothing.
+  if (cluster_->is_packing()) return {};
   if (cluster_->host_has_run()) contest_.KnowHostHasRun();
   Contest::Turn turn = contest_.Begin(shape_class, work, cluster_->generation(), host_extra_ns);
   if (turn.is_measured && turn.side == Contest::Side::kHost) {
@@ -35,6 +37,7 @@ Contest::Turn ClusterContest::Begin(uint64_t shape_class, double work, double ho
 }
 
 void ClusterContest::End(const Contest::Turn& turn) {
+  if (turn.shape_class == nullptr) return;  // in no contest: weights are packed
   contest_.End(turn);
   if (!turn.is_measured || !contest_.HasNews()) return;
   // Asked for and kept by one thread at a time, so that later news are not overwritten by earlier.

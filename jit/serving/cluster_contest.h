@@ -25,7 +25,7 @@ class ClusterContest {
   // `topic`: what a verdict depends on beside the cluster, its shapes, the build and the machine.
   ClusterContest(std::shared_ptr<Cluster> cluster, std::string topic);
 
-  // See Contest.
+  // See Contest.  While weights are packed behind calls, compiled code runs them, and none counts.
   Contest::Turn Begin(uint64_t shape_class, double work, double host_extra_ns);
   std::optional<Contest::Turn> BeginIfWon(uint64_t shape_class, double work) {
     return contest_.BeginIfWon(shape_class, work);

@@ -178,3 +178,40 @@ def test_assignments_while_others_predict(run_program):
     result = run_program(CONCURRENT, tektite="1")
     assert result.stats["runs"] > 300 and result.host["fallbacks"] == {}
     assert result.values["mixed"] == [] and result.values["late"] == []
+
+
+# Products of one row whose weights are packed behind the calls that find them unchanged: the first of them are slower than
+# later ones, so that no trial may begin.
+PACKED_LATER = """
+import tektite
+w = [tf.Variable(normal(1024, 1024) / 30) for _ in range(4)]
+
+@tf.function
+def f(x):
+    for v in w:
+        x = tf.tanh(x @ v)
+    return x
+
+x, trials, y = tf.constant(normal(1, 1024)), [], []
+for call in range(150):
+    y.append(f(x).numpy())
+    trials.append(tektite.stats().get("host", {}).get("fallbacks", {}).get("MEASURING_HOST", 0))
+report(trials=np.array(trials), y=np.stack(y))
+"""
+
+
+def test_no_trial_begins_while_weights_are_packed(run_pair):
+    plain, compiled = run_pair(PACKED_LATER, TEKTITE_FLAGS="--contest --cache_dir=off")
+    np.testing.assert_allclose(compiled.values["y"], plain.values["y"], rtol=1e-4, atol=1e-5)
+    trials = compiled.values["trials"]
+    # A trial begins behind the third compiled call otherwise; four calls have to find the weights unchanged.
+    assert trials[5] == 0 and trials[-1] > 0, trials
+
+
+CHANGING = PACKED_LATER.replace("    y.append(f(x).numpy())", "    w[0].assign_add(w[1] * 0.01)\n    y.append(f(x).numpy())")
+
+
+def test_a_trial_begins_where_weights_keep_changing(run_pair):
+    plain, compiled = run_pair(CHANGING, TEKTITE_FLAGS="--contest --cache_dir=off")
+    np.testing.assert_allclose(compiled.values["y"], plain.values["y"], rtol=1e-3, atol=1e-4)
+    assert compiled.values["trials"][-1] > 0
