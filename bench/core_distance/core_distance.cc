@@ -41,7 +41,7 @@ bool BindTo(int cpu) {
   return pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
 }
 
-// The line that goes to and fro: odd values are for the other thread to answer.
+// The cache line that both threads write in turns: odd values are for the other thread to answer.
 alignas(128) std::atomic<int> line{0};
 
 void Answer(int cpu, std::atomic<bool>& is_bound) {

@@ -3,7 +3,9 @@
     with OtherLoad() as load:
         work()
     load.cpus       # how many CPUs other programs kept busy meanwhile: 0.02
-    transfer_ns()   # nanoseconds from one CPU to another: 27.3
+    with Distance(threads=2) as distance:
+        work()
+    distance.ns     # nanoseconds from one CPU to another, before or after it, whichever is more: 27.3
     describe()      # {"cpu": "AMD EPYC 9R14", "cpus": 2, "features": "avx2 avx512f ...", ...}
 """
 import os
@@ -54,6 +56,22 @@ def transfer_ns() -> float | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return float(done.stdout)
+
+
+class Distance:
+    """The larger one of transfer_ns() at entry and exit; None on one thread, and where it cannot be measured."""
+    ns: float | None = None
+
+    def __init__(self, threads: int) -> None:
+        self._counts = threads > 1
+
+    def __enter__(self) -> "Distance":
+        self.ns = transfer_ns() if self._counts else None
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.ns is not None:
+            self.ns = max(self.ns, transfer_ns() or 0.0)
 
 
 def is_far(transfer: float | None, least: float | None) -> bool:

@@ -146,9 +146,9 @@ def markdown(lines: list[dict], engines: list[Engine], machine: dict, versions: 
             "Machine: " + "; ".join(f"{key} {value}" for key, value in machine.items()) + ".",
             "Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".", "",
             "Engines are speed-ups over stock TensorFlow in the same run, medians over processes; above 1 "
-            "is faster.", "~: other programs used the machine in every repetition.  (…): the results are "
-            "not those of the", "workload, and do not count.  First calls hold reading and compiling the "
-            "model.", ""]
+            "is faster.", "~: other programs used the machine, or its CPUs were far apart, in every repetition.  "
+            "(…): the results are not those of the", "workload, and do not count.  First calls hold reading and "
+            "compiling the model.", ""]
     for threads in threads_of(lines):
         text += [f"### {title(threads).capitalize()}", "", against_rivals(lines, threads, engines), ""]
     for threads in threads_of(lines):

@@ -15,7 +15,7 @@ from typing import Callable
 
 from bench.harness import figures
 from bench.harness.engines import STOCK, TEKTITE, Engine
-from bench.harness.machine import QUIET, transfer_ns
+from bench.harness.machine import QUIET, Distance
 from bench.harness.process import NOT_LOADED, Task, Worker, WorkerFailed, prepare
 from bench.models import WORKLOADS
 
@@ -99,17 +99,17 @@ def measure(task: Task, engine: Engine, options: Options, folder: Path) -> dict:
     with Worker(task, engine) as worker:
         first = worker.outputs(folder / f"{engine.name}.first.npz")
         worker.warm(engine.warm_seconds)
-        transfers = [transfer_ns()] if task.threads > 1 else []
-        best = worker.times(options.seconds)
-        for _ in range(options.again):
-            if best.others <= QUIET:
-                break
-            best = min(best, worker.times(options.seconds), key=lambda times: times.others)
-        transfers += [transfer_ns()] if transfers else []
+        with Distance(task.threads) as distance:
+            best = worker.times(options.seconds)
+            for _ in range(options.again):
+                if best.others <= QUIET:
+                    break
+                best = min(best, worker.times(options.seconds), key=lambda times: times.others)
         compiled = worker.settled_outputs(folder / f"{engine.name}.npz")
         counters, rss_mb = worker.stats()
         weights_mb = worker.weights_mb()
     if engine.name == TEKTITE and counters is None:
         raise WorkerFailed(NOT_LOADED)
     return {"ms": statistics.median(best.ms), "calls": len(best.ms), "others": best.others,
-            "transfer_ns": max((t for t in transfers if t is not None), default=None), "first_s": first, "rss_mb": rss_mb, "weights_mb": weights_mb, "stats": counters, "compiled": compiled}
+            "transfer_ns": distance.ns, "first_s": first, "rss_mb": rss_mb, "weights_mb": weights_mb,
+            "stats": counters, "compiled": compiled}
