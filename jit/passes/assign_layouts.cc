@@ -252,8 +252,9 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     // What depends on weights alone runs once, and would read the panels once.
     if (stable.count(rhs.node) == 0 || stable.count(fusion) > 0) continue;
     // As it was before any of the readers was given panels.
-    const int64_t runs =
-        runs_of.try_emplace(rhs, RunsOfReaders(rhs, context.in_loop)).first->second;
+    const auto [known, is_first] = runs_of.try_emplace(rhs, 0);
+    if (is_first) known->second = RunsOfReaders(rhs, context.in_loop);
+    const int64_t runs = known->second;
     const bool deferred = context.runs_to_pack && runs < context.runs_to_pack(*fusion);
     if (deferred && !(context.reads_panels_later && context.reads_panels_later(*fusion))) continue;
     const int64_t width = context.rhs_panel_width(*fusion);

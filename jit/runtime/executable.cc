@@ -71,15 +71,14 @@ Executable::~Executable() {
   options_.weights->Unregister(this, signatures);
 }
 
-void Executable::ReleaseWeights() {
-  std::shared_ptr<const WeightState> released;  // freed after the lock is
-  std::lock_guard<std::mutex> lock(state_mutex_);
-  released.swap(state_);
-}
+void Executable::ReleaseWeights() { SetState(nullptr); }
 
-int Executable::num_unpacked() const {
+void Executable::SetState(std::shared_ptr<const WeightState> state) {
+  const int unpacked = state == nullptr ? 0 : static_cast<int>(state->unpacked.size());
+  // What was there before is freed after the lock is.
   std::lock_guard<std::mutex> lock(state_mutex_);
-  return state_ == nullptr ? 0 : static_cast<int>(state_->unpacked.size());
+  num_unpacked_.store(unpacked, std::memory_order_relaxed);
+  state_.swap(state);
 }
 
 HostPool Executable::PoolOf(CallHost& host) const {
@@ -184,12 +183,12 @@ std::shared_ptr<const Executable::WeightState> Executable::Weights(
         options_.weights->Publish(entry, std::move(versions.list), block, this);
       }
     }
-    kept.push_back(block != nullptr);
+    // Whether a deferred group is packed makes no difference to the plan.
+    kept.push_back(block != nullptr || graph_.groups[g].deferred);
     state->blocks.push_back(std::move(block));
   }
   state->plan = PlanFor(std::move(kept));
-  std::lock_guard<std::mutex> lock(state_mutex_);
-  state_ = state;
+  SetState(state);
   return state;
 }
 
@@ -234,26 +233,24 @@ void Executable::PackLater(const std::shared_ptr<const WeightState>& state,
   if (left <= 0) return;
   std::shared_ptr<WeightState> next;
   for (int g : state->unpacked) {
-    left -= PackGroup(g, arguments, left);
+    const std::vector<uint64_t> versions = VersionsOf(g, arguments).list;
+    left -= PackGroup(g, versions, arguments, left);
     // Another executable of the store may have packed it.
     const WeightStore::Entry& entry = *entries_[g];
-    const std::vector<uint64_t> versions = VersionsOf(g, arguments).list;
     const bool is_there = entry.block != nullptr && entry.versions == versions;
     if (!is_there && entry.deferral.WaitsFor(versions)) continue;
     if (next == nullptr) next = std::make_shared<WeightState>(*state);
     if (is_there) next->blocks[g] = entry.block;
     next->unpacked.erase(absl::c_find(next->unpacked, g));
   }
-  if (next == nullptr) return;
-  std::lock_guard<std::mutex> lock(state_mutex_);
-  state_ = std::move(next);
+  if (next != nullptr) SetState(std::move(next));
 }
 
-int64_t Executable::PackGroup(int group, absl::Span<const Argument> arguments, int64_t left) {
+int64_t Executable::PackGroup(int group, const std::vector<uint64_t>& versions,
+                              absl::Span<const Argument> arguments, int64_t left) {
   WeightStore& store = *options_.weights;
   WeightStore::Entry* entry = entries_[group];
   Deferral& deferral = entry->deferral;
-  std::vector<uint64_t> versions = VersionsOf(group, arguments).list;
   if (left <= 0 || entry->block != nullptr || !deferral.WaitsFor(versions) ||
       !deferral.IsQuiet(store.packing_time().calls())) {
     return 0;
@@ -261,7 +258,7 @@ int64_t Executable::PackGroup(int group, absl::Span<const Argument> arguments, i
   const int64_t begin = Nanoseconds();
   if (PackUntil(begin + left, graph_, group, OperandOfDeferred(group, arguments), store.budget(),
                 &deferral)) {
-    store.Publish(entry, std::move(versions), deferral.Take(), this);
+    store.Publish(entry, versions, deferral.Take(), this);
   }
   const int64_t took = Nanoseconds() - begin;
   store.packing_time().Spend(took);

@@ -114,7 +114,7 @@ class Executable : private WeightHolder {
   int64_t max_live_bytes() const { return max_live_bytes_; }
 
   // Deferred groups that the latest call's weights have no block for yet.
-  int num_unpacked() const;
+  int num_unpacked() const { return num_unpacked_.load(std::memory_order_relaxed); }
 
   // By step; empty without Options::profile.
   const std::vector<StepTime>& step_times() const { return step_times_; }
@@ -132,6 +132,8 @@ class Executable : private WeightHolder {
   void ReleaseWeights() override;
   // The state that fits the arguments' versions, made when there is none.
   std::shared_ptr<const WeightState> Weights(absl::Span<const Argument> arguments, CallHost& host);
+  // Null: none.
+  void SetState(std::shared_ptr<const WeightState> state);
   std::shared_ptr<const WeightBlock> ComputeGroup(int group, absl::Span<const Argument> arguments,
                                                   CallHost& host) const;
   struct Versions {
@@ -146,8 +148,10 @@ class Executable : private WeightHolder {
   // After a call that took so long with this state.
   void PackLater(const std::shared_ptr<const WeightState>& state,
                  absl::Span<const Argument> arguments, int64_t nanoseconds);
-  // For some `left` nanoseconds, if its weights are ready for it; returns how long it took.
-  int64_t PackGroup(int group, absl::Span<const Argument> arguments, int64_t left);
+  // For some `left` nanoseconds, if its weights, of these versions, are ready for it; returns how
+  // long it took.
+  int64_t PackGroup(int group, const std::vector<uint64_t>& versions,
+                    absl::Span<const Argument> arguments, int64_t left);
   std::shared_ptr<const CallPlan> PlanFor(std::vector<bool> kept);
   BufferPlan PlanBuffersFor(const std::vector<bool>& kept) const;
   absl::Status PlaceConstants();
@@ -179,8 +183,9 @@ class Executable : private WeightHolder {
   // Under the weight store's mutex: plans by which groups are kept.
   std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;
 
-  mutable std::mutex state_mutex_;
+  std::mutex state_mutex_;
   std::shared_ptr<const WeightState> state_;
+  std::atomic<int> num_unpacked_{0};  // of state_
 };
 
 }  // namespace tektite::runtime

@@ -77,9 +77,7 @@ absl::Status Cluster::Run(const Call& call) {
     auto run = [&](runtime::Executable& executable) {
       if (call.artifact != nullptr) *call.artifact = executable.number();
       absl::Status status = executable.Run(arguments, *call.host);
-      const bool is_packing = executable.num_unpacked() > 0;
-      is_packing_.store(is_packing, std::memory_order_relaxed);
-      if (is_packing) packing_calls_.fetch_add(1, std::memory_order_relaxed);
+      NotePacking(executable.num_unpacked() > 0);
       if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
       return status;
     };
@@ -101,6 +99,14 @@ absl::Status Cluster::Run(const Call& call) {
   if (!status.ok()) return Refuse(std::move(status));
   state_->CountRun();
   return status;
+}
+
+void Cluster::NotePacking(bool is_packing) {
+  if (is_packing) packing_calls_.fetch_add(1, std::memory_order_relaxed);
+  // Calls of many threads read it, and most of them change nothing.
+  if (is_packing != is_packing_.load(std::memory_order_relaxed)) {
+    is_packing_.store(is_packing, std::memory_order_relaxed);
+  }
 }
 
 absl::Status Cluster::Refuse(absl::Status status) {

@@ -89,6 +89,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   static constexpr int64_t kMostPackingCalls = 64;
 
  private:
+  // After a call: whether weights are still to be packed behind it.
+  void NotePacking(bool is_packing);
   using ExecutablePtr = std::shared_ptr<runtime::Executable>;
   // The result of one compilation, or why it failed; Unavailable until it is settled.
   struct Code {
