@@ -165,8 +165,9 @@ class Producer {
           reader->inner.count(use.user) > 0 || reader->space != group_.space) {
         return {};
       }
-      if (std::find(readers.begin(), readers.end(), reader) == readers.end())
+      if (std::find(readers.begin(), readers.end(), reader) == readers.end()) {
         readers.push_back(reader);
+      }
     }
     return readers;
   }
@@ -286,12 +287,12 @@ bool IsLarge(const FusionGroup& group, int64_t least_bytes) {
   return bytes >= least_bytes;
 }
 
-bool Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
-  if (group.kind == FusionKind::kReduce || !IsInPlaceKind(group)) return false;
+void Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
+  if (group.kind == FusionKind::kReduce || !IsInPlaceKind(group)) return;
   Producer producer(groups, group);
   const auto leaves = [&](const Node* n) { return producer.IsWhole(*n) && producer.Leaves(*n); };
   const auto written = std::count_if(group.nodes.begin(), group.nodes.end(), leaves);
-  if (written < 2) return false;
+  if (written < 2) return;
   const Node* stored = nullptr;
   int gain = producer.PlanWith(nullptr).gain;
   for (const Node* node : group.nodes) {
@@ -302,7 +303,7 @@ bool Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
     gain = with;
     stored = node;
   }
-  if (gain <= 0) return false;
+  if (gain <= 0) return;
   const Producer::Plan plan = producer.PlanWith(stored);
   std::vector<std::vector<Node*>> chains;
   for (const Node* value : plan.again) chains.push_back(producer.Chain(value));
@@ -310,7 +311,6 @@ bool Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
   for (const std::vector<Node*>& chain : chains) copies.Replace(chain);
   copies.Finish();
   groups.EraseDead(group);
-  return true;
 }
 
 }  // namespace
@@ -335,12 +335,10 @@ void FusionGroups::EraseDead(FusionGroup& group) {
   group.nodes.assign(kept.rbegin(), kept.rend());
 }
 
-bool RecomputeInReaders(Graph& graph, FusionGroups& groups, int64_t least_bytes) {
-  bool changed = false;
+void RecomputeInReaders(Graph& graph, FusionGroups& groups, int64_t least_bytes) {
   for (FusionGroup* group : groups.InOrder()) {
-    if (IsLarge(*group, least_bytes)) changed |= Recompute(graph, groups, *group);
+    if (IsLarge(*group, least_bytes)) Recompute(graph, groups, *group);
   }
-  return changed;
 }
 
 }  // namespace tektite::passes

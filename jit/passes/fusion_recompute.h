@@ -20,8 +20,8 @@
 
 namespace tektite::passes {
 
-// True if a group changed.
-bool RecomputeInReaders(ir::Graph& graph, FusionGroups& groups, int64_t least_bytes);
+// Of groups that write at least so many bytes a value.
+void RecomputeInReaders(ir::Graph& graph, FusionGroups& groups, int64_t least_bytes);
 
 }  // namespace tektite::passes
 

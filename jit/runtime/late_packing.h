@@ -43,7 +43,7 @@ class Deferral {
   // Whether the weights of these versions are those that are waited for.
   bool WaitsFor(const std::vector<uint64_t>& versions) const;
   bool IsQuiet(int64_t now) const { return now - seen_since_ >= wait_; }
-  // The full block; the next one is begun anew.
+  // The full block; the next one begins from the start.
   std::shared_ptr<const WeightBlock> Take();
   // There is no memory for them.
   void Refuse();

@@ -63,10 +63,10 @@ class WeightBlock {
  private:
   WeightBlock(std::shared_ptr<MemoryBudget> budget, int64_t reserved, backend::Block memory)
       : budget_(std::move(budget)), reserved_(reserved), memory_(std::move(memory)) {}
-  std::shared_ptr<MemoryBudget> budget_;
   static std::shared_ptr<WeightBlock> Create(std::shared_ptr<MemoryBudget> budget, int64_t bytes,
                                              bool for_later);
 
+  std::shared_ptr<MemoryBudget> budget_;
   const int64_t reserved_;  // the memory may round it up
   int64_t prepared_ = 0;    // bytes
   backend::Block memory_;

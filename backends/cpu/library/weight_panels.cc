@@ -58,7 +58,7 @@ bool IsIdentity(const std::vector<int64_t>& permutation) {
   return true;
 }
 
-// Whether `value` is the parameter's elements in their order.
+// Whether the node's elements are the parameter's, in their order.
 bool KeepsOrder(const Node& node) {
   if (node.op() == Op::kParameter) return true;
   const bool keeps = node.op() == Op::kReshape ||
