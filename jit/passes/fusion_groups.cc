@@ -170,8 +170,7 @@ FusionGroups::FusionGroups(ir::Graph& graph, const PassContext& context)
     : graph_(graph), context_(context), stable_(StableNodes(graph)), updates_(UpdateNodes(graph)) {
   FindFreeNodes();
   FindColumnGroups();
-  int position = 0;
-  for (Node* node : graph.NodeList()) position_[node] = position++;
+  NumberNodes();
   for (Node* node : graph.NodeList()) SeedAttention(node);
   for (Node* node : graph.NodeList()) {
     if (group_of_.count(node) == 0) Seed(node);
@@ -185,6 +184,12 @@ FusionGroups::FusionGroups(ir::Graph& graph, const PassContext& context)
     }
   }
   for (const auto& [product, columns] : column_groups_) MergeColumnReaders(product, columns);
+}
+
+void FusionGroups::NumberNodes() {
+  position_.clear();
+  int position = 0;
+  for (const Node* node : graph_.NodeList()) position_[node] = position++;
 }
 
 FusionGroup* FusionGroups::GroupOf(const Node* node) const {
@@ -459,6 +464,7 @@ void FusionGroups::Merge(FusionGroup* from, FusionGroup* into) {
 }
 
 std::vector<FusionGroup*> FusionGroups::InOrder() {
+  NumberNodes();  // AddNodes brings new ones, any of which may become the last of its group
   // Kahn's algorithm over groups; ties by the position of the last node, so that kernels follow the
   // order of the graph.
   absl::flat_hash_map<FusionGroup*, size_t> waiting;

@@ -77,7 +77,7 @@ class FusionGroups {
   bool IsView(const ir::Node* node) const { return views_.count(node) > 0; }
   // New nodes that the group's own read, in topological order.
   void AddNodes(FusionGroup& group, absl::Span<ir::Node* const> nodes);
-  // Erases the group's nodes that nothing reads any more.
+  // Erases the group's nodes that nothing reads any more; a group without nodes is none.
   void EraseDead(FusionGroup& group);
 
  private:
@@ -94,6 +94,7 @@ class FusionGroups {
   void CollectUses(ir::Node* node, int result, bool via_broadcast, const std::vector<int>& axes,
                    std::vector<DeepUse>* uses, bool* is_output) const;
   ir::Node* SkipFree(ir::Value v) const;
+  void NumberNodes();
   void FindFreeNodes();
   void FindColumnGroups();
   void SeedAttention(ir::Node* node);
@@ -107,6 +108,7 @@ class FusionGroups {
                 ir::FusionKind* kind) const;
   bool CreatesCycle(const FusionGroup* producer, const FusionGroup* consumer) const;
   void Connect(FusionGroup* group);
+  void Unlink(FusionGroup& group);
   // Every use of the group's values is inside `consumer` (or the group itself), and none is an
   // output.
   bool OnlyUsedBy(const FusionGroup& group, const FusionGroup& consumer) const;

@@ -56,7 +56,9 @@ class Producer {
       if (leaves && !ComputeAgain(node, plan)) writes = true;
     }
     if (stored != nullptr) plan.gain -= kCostOfWriting;
-    if (!writes) return {};
+    if (writes) return plan;
+    if (group_.kind != FusionKind::kLoop) return {};
+    plan.gain += kCostOfReading * static_cast<int>(ReadBy(group_).size());  // the kernel is gone
     return plan;
   }
 
@@ -292,7 +294,7 @@ void Recompute(Graph& graph, FusionGroups& groups, FusionGroup& group) {
   Producer producer(groups, group);
   const auto leaves = [&](const Node* n) { return producer.IsWhole(*n) && producer.Leaves(*n); };
   const auto written = std::count_if(group.nodes.begin(), group.nodes.end(), leaves);
-  if (written < 2) return;
+  if (written < (group.kind == FusionKind::kLoop ? 1 : 2)) return;
   const Node* stored = nullptr;
   int gain = producer.PlanWith(nullptr).gain;
   for (const Node* node : group.nodes) {
@@ -329,10 +331,24 @@ void FusionGroups::EraseDead(FusionGroup& group) {
       continue;
     }
     group_of_.erase(node);
-    position_.erase(node);
     graph_.Erase(node);
   }
   group.nodes.assign(kept.rbegin(), kept.rend());
+  if (kept.empty()) Unlink(group);
+}
+
+// What read the group reads what it read.
+void FusionGroups::Unlink(FusionGroup& group) {
+  for (FusionGroup* producer : group.producers) {
+    producer->consumers.erase(&group);
+    producer->consumers.insert(group.consumers.begin(), group.consumers.end());
+  }
+  for (FusionGroup* consumer : group.consumers) {
+    consumer->producers.erase(&group);
+    consumer->producers.insert(group.producers.begin(), group.producers.end());
+  }
+  group.producers.clear();
+  group.consumers.clear();
 }
 
 void RecomputeInReaders(Graph& graph, FusionGroups& groups, int64_t least_bytes) {
