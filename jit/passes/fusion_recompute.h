@@ -5,7 +5,8 @@
 //
 // A training step writes what its gradients read, megabytes that are in no cache when they are
 // read. A few operations on values that are in memory in any case take less time than the way there
-// and back.  A value that is not written yet takes the place of two or more that follow from it.
+// and back.  A value that is not written yet takes the place of two or more that follow from it.  A
+// loop of which readers compute every value is no kernel any more.
 //
 // No expensive operation is computed twice: one moves to the only kernel that needs it.  Bits stay
 // the same.  Limits: elementwise values of known sizes, PassContext::recomputed_bytes or more each,
