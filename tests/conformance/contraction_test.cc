@@ -271,6 +271,24 @@ CONFORMANCE_TEST(DotOfATransposedLeftHandSide) {
   Check(b, Tolerance::Relative(1e-9));
 }
 
+// Long enough for packed rows: several blocks of rows, ragged tiles and panels, a batch, and more
+// pieces of k than one level of sums holds.
+CONFORMANCE_TEST(LongDotOfATransposedLeftHandSide) {
+  struct Sizes {
+    int64_t batch, m, k, n;
+  };
+  for (const auto& [batch, m, k, n] : std::vector<Sizes>{
+           {1, 61, 3000, 100}, {1, 300, 3072, 50}, {2, 64, 3072, 48}, {1, 67, 17408, 17}}) {
+    SCOPED_TRACE(absl::StrCat(batch, " of ", m, "x", k, "x", n));
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {batch, k, m}));
+    Value y = b.Parameter(Of(DType::kF32, {batch, k, n}));
+    Value z = b.DotGeneral(x, y, {{0}, {0}, {1}, {1}, {}, {}});
+    b.Return({b.Sub(b.Parameter(z.shape()), b.Mul(z, b.FullLike(z, 0.125))), z});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
 // Large enough for the code that fetches what the epilogue reads, and for wide chunks.
 CONFORMANCE_TEST(DotWithStreamedEpilogue) {
   for (int64_t n : {499, 512}) {

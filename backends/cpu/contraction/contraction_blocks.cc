@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/contraction/filter_gradient_plan.h"
+#include "backends/cpu/contraction/packed_rows.h"
 #include "backends/cpu/emit/chunking.h"
 #include "jit/base/rounding.h"
 
@@ -84,6 +85,7 @@ void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target) {
         EvenBlock({plan.batch * plan.m_blocks(), plan.panels(), plan.block_panels, panel_cost});
   }
   if (plan.is_filter_gradient) return BlockPixels(plan, target);
+  if (PlanPackedRows(plan, target)) return;
 
   // A panel that does not fit beside the rest is swept in pieces of k.
   const int64_t piece_bytes = target.l2_bytes / 8;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "backends/cpu/contraction/block_sums.h"
 #include "backends/cpu/contraction/contraction_blocks.h"
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_plan.h"
@@ -15,6 +16,7 @@
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/image_prefetch.h"
 #include "backends/cpu/contraction/operands.h"
+#include "backends/cpu/contraction/packed_rows.h"
 #include "backends/cpu/contraction/panel_packing.h"
 #include "backends/cpu/contraction/row_addresses.h"
 #include "backends/cpu/contraction/row_tiles.h"
@@ -54,17 +56,15 @@ class ContractionEmitter {
     b_ = &b;
     padded_input_ = AllocatePaddedInput(b, plan_);
     if (plan_.rhs == RhsMode::kPackInKernel) {
-      panel_ = b.AllocateScratch(plan_.dtype, (plan_.k + Dim(plan_.lanes)) * Dim(plan_.panel()));
+      const Dim rows = plan_.packed_rows ? plan_.k_loops.back().trips * plan_.block_panels
+                                         : plan_.k + Dim(plan_.lanes);
+      panel_ = b.AllocateScratch(plan_.dtype, rows * Dim(plan_.panel()));
+    }
+    if (plan_.packed_rows) {
+      rows_ = b.AllocateScratch(plan_.dtype, plan_.block_rows * plan_.k_loops.back().trips);
     }
     if (plan_.blocked_k_loops > 0) {
-      // The last tile of a block of an unknown number of rows may reach beyond them (row_tiles.cc).
-      const bool is_known = plan_.m.is_constant() && plan_.block_rows.is_constant();
-      const Dim rows = plan_.block_rows + Dim(is_known ? 0 : plan_.rows);
-      num_sums_ = rows * Dim(plan_.panel());
-      sums_ = b.AllocateScratch(plan_.accumulator, num_sums_);
-      if (num_pieces().value_or(2 * kFanIn) > kFanIn) {
-        upper_sums_ = b.AllocateScratch(plan_.accumulator, num_sums_);
-      }
+      sums_ = BlockSums(b, plan_, num_pieces(), plan_.packed_rows ? plan_.block_panels : Dim(1));
     }
     k_blocks_ = BlocksOfSums(plan_, plan_.blocked_k_loops);
     cascade_ = SumCascade(&b, plan_.accumulator, plan_.lanes, int64_t{plan_.rows} * plan_.vectors,
@@ -110,6 +110,7 @@ class ContractionEmitter {
     Value first_panel = b.Mul(n_block, b.Index(plan_.block_panels));
     Value last_panel =
         b.Min(b.Add(first_panel, b.Index(plan_.block_panels)), b.Index(plan_.panels()));
+    if (plan_.packed_rows) return EmitPackedRows(batch, m_block, first_panel, last_panel);
     b.For(first_panel, last_panel, 1, [&](Value panel) { EmitPanel(batch, m_block, panel); });
   }
 
@@ -148,40 +149,73 @@ class ContractionEmitter {
     lhs_ = padded_input_;
   }
 
+  // Pieces of k outermost, so that a piece of rows is packed once for all panels.
+  void EmitPackedRows(Value batch, Value m_block, Value first_panel, Value last_panel) {
+    loop::Builder& b = *b_;
+    const Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
+    const Value m_count = CountRows(m_begin);
+    const Value panels = panel_;
+    const Dim elements = plan_.k_loops.back().trips * Dim(plan_.panel());
+    const auto for_each_panel = [&](const std::function<void(Value, Value)>& body) {
+      b.For(first_panel, last_panel, 1, [&](Value panel) {
+        const Value place = b.Sub(panel, first_panel);
+        sums_.Enter(place);
+        panel_ = b.Offset(panels, plan_.dtype, b.Mul(place, b.Index(elements)));
+        body(panel, b.Mul(panel, b.Index(plan_.panel())));
+      });
+    };
+    for_each_panel([&](Value, Value) { sums_.Zero(); });
+    BlockedLoops(0, b.Index(0), b.Index(0), b.Index(0), [&](Value lhs, Value rhs, Value piece) {
+      PackRows(b, plan_, {m_count, plan_.rows, plan_.m, plan_.block_rows},
+               b.Offset(lhs_, plan_.dtype, b.Add(lhs, m_begin)), rows_);
+      PackPanels(b, plan_, b.Offset(rhs_, plan_.dtype, rhs), first_panel, last_panel, panels);
+      const Value next = b.Add(rhs, b.Index(plan_.k_loops.front().rhs_stride));
+      for_each_panel([&](Value panel, Value column) {
+        piece_prefetch_ = PiecePrefetch(b, plan_, b.Offset(rhs_, plan_.dtype, b.Add(next, column)));
+        AddPiece(m_count, panel, column, b.Index(0), b.Index(0), piece);
+        piece_prefetch_ = {};
+      });
+    });
+    for_each_panel([&](Value, Value column) { FinishSums(batch, m_begin, m_count, column); });
+    panel_ = panels;
+  }
+
+  Value CountRows(Value m_begin) {
+    return b_->Min(b_->Sub(b_->Index(plan_.m), m_begin), b_->Index(plan_.block_rows));
+  }
+  BlockSums::ForEachTile TilesOf(Value m_count) {
+    return [this, m_count](const std::function<void(const RowTile&)>& body) {
+      ForEachTileOfBlock(m_count, body);
+    };
+  }
+  // Piece number `piece` of k, at the offsets.
+  void AddPiece(Value m_count, Value panel, Value column, Value lhs_offset, Value rhs_offset,
+                Value piece) {
+    ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
+      sums_.Add(tile, Accumulate(tile, panel, column, lhs_offset, rhs_offset));
+    });
+    sums_.EndPiece(piece, TilesOf(m_count));
+  }
+  void FinishSums(Value batch, Value m_begin, Value m_count, Value column) {
+    sums_.EndPieces(TilesOf(m_count));
+    ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
+      Finish(batch, m_begin, tile, column, sums_.Total(tile));
+    });
+  }
+
   void EmitPanel(Value batch, Value m_block, Value panel) {
     loop::Builder& b = *b_;
     Value column = b.Mul(panel, b.Index(plan_.panel()));
     if (plan_.rhs == RhsMode::kPackInKernel) PackPanel(b, plan_, rhs_, column, panel_);
     Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
-    Value m_count = b.Min(b.Sub(b.Index(plan_.m), m_begin), b.Index(plan_.block_rows));
+    Value m_count = CountRows(m_begin);
     if (plan_.blocked_k_loops > 0) {
-      const Value bytes = b.Index(num_sums_ * Dim(ir::DTypeBytes(plan_.accumulator)));
-      b.Zero(sums_, bytes);
-      if (upper_sums_) b.Zero(upper_sums_, bytes);
-      const auto add_to_upper = [&] {
-        ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
-          StoreSums(upper_sums_, tile, Plus(LoadSums(upper_sums_, tile), LoadSums(sums_, tile)));
-        });
-      };
+      sums_.Zero();
       BlockedLoops(0, b.Index(0), b.Index(0), b.Index(0),
                    [&](Value lhs_offset, Value rhs_offset, Value piece) {
-                     ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
-                       StoreSums(sums_, tile,
-                                 Plus(LoadSums(sums_, tile),
-                                      Accumulate(tile, panel, column, lhs_offset, rhs_offset)));
-                     });
-                     if (!upper_sums_) return;
-                     const Value place = b.Rem(piece, b.Index(kFanIn));
-                     b.If(b.Compare("eq", place, b.Index(kFanIn - 1)), [&] {
-                       add_to_upper();
-                       b.Zero(sums_, bytes);
-                     });
+                     AddPiece(m_count, panel, column, lhs_offset, rhs_offset, piece);
                    });
-      if (upper_sums_) add_to_upper();
-      ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
-        Finish(batch, m_begin, tile, column, LoadSums(upper_sums_ ? upper_sums_ : sums_, tile));
-      });
-      return;
+      return FinishSums(batch, m_begin, m_count, column);
     }
     ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
       if (prefetch_epilogue_) {
@@ -227,10 +261,6 @@ class ContractionEmitter {
     for (int i = 0; i < plan_.blocked_k_loops; ++i) pieces = pieces * plan_.k_loops[i].trips;
     return pieces;
   }
-  std::vector<Value> Plus(std::vector<Value> x, const std::vector<Value>& y) {
-    for (size_t i = 0; i < x.size(); ++i) x[i] = b_->Add(x[i], y[i]);
-    return x;
-  }
 
   void ForEachTileOfBlock(Value m_count, const std::function<void(const RowTile&)>& body) {
     ForEachTile(*b_, {m_count, plan_.rows, plan_.m, plan_.block_rows}, body);
@@ -242,28 +272,6 @@ class ContractionEmitter {
     return std::vector<Value>(static_cast<size_t>(rows) * OwnVectors() + shared, zero);
   }
 
-  Value SumIndex(Value m, int row, int vector) {
-    return b_->Add(b_->Mul(b_->Add(m, b_->Index(row)), b_->Index(plan_.panel())),
-                   b_->Index(static_cast<int64_t>(vector) * plan_.lanes));
-  }
-  std::vector<Value> LoadSums(Value sums, const RowTile& tile) {
-    std::vector<Value> acc;
-    for (int r = 0; r < tile.rows; ++r) {
-      for (int v = 0; v < plan_.vectors; ++v) {
-        acc.push_back(b_->Load(sums, plan_.accumulator, SumIndex(tile.first, r, v), plan_.lanes));
-      }
-    }
-    return acc;
-  }
-  void StoreSums(Value sums, const RowTile& tile, const std::vector<Value>& acc) {
-    for (int r = 0; r < tile.rows; ++r) {
-      for (int v = 0; v < plan_.vectors; ++v) {
-        b_->Store(sums, SumIndex(tile.first, r, v),
-                  acc[static_cast<size_t>(r) * plan_.vectors + v]);
-      }
-    }
-  }
-
   Dim RhsStride(const AddressLoop& loop) const {
     switch (plan_.rhs) {
       case RhsMode::kRowMajor:
@@ -271,6 +279,7 @@ class ContractionEmitter {
       case RhsMode::kPacked:
         return loop.rhs_stride * Dim(plan_.panel());
       case RhsMode::kPackInKernel:
+        if (plan_.packed_rows && &loop != &plan_.k_loops.back()) return loop.rhs_stride;
         break;
     }
     // Panels made in the kernel follow k in one sweep.
@@ -305,9 +314,18 @@ class ContractionEmitter {
         masks = epilogue_.ColumnMasks(b, column);
         break;
     }
-    const TileStep step(b, plan_, RowAddresses(b, plan_, lhs_, block_begin_, tile), rhs, masks);
+    const TileStep step(b, plan_, RowsOf(tile), rhs, masks);
     return cascade_.Total(
         Nest(plan_.blocked_k_loops, lhs_offset, rhs_offset, b.Index(0), Zeros(tile.rows), step));
+  }
+
+  std::vector<RowAddress> RowsOf(const RowTile& tile) {
+    if (!plan_.packed_rows) return RowAddresses(*b_, plan_, lhs_, block_begin_, tile);
+    const Value piece = b_->Index(plan_.k_loops.back().trips);
+    const Value pointer = b_->Offset(rows_, plan_.dtype, b_->Mul(tile.first, piece));
+    std::vector<RowAddress> rows;
+    for (int r = 0; r < tile.rows; ++r) rows.push_back({pointer, r});
+    return rows;
   }
 
   // `block`: the number of the block of sums, as far as outer loops tell.
@@ -389,6 +407,7 @@ class ContractionEmitter {
       }
       PrefetchNextPiece(at(i).second, steps, step.rhs());
       FetchNextRow(i, steps);
+      piece_prefetch_.Emit(prefetch_tile_, i, steps);
       return sums;
     });
     for (int c = copies; c > 1; c /= 2) {
@@ -449,7 +468,7 @@ class ContractionEmitter {
   absl::Status status_;
   Epilogue epilogue_;
   OperandParameters parameters_;
-  Value padded_input_, panel_, sums_;
+  Value padded_input_, panel_, rows_;
   Value lhs_, rhs_, block_begin_;  // of the current block
   Value prefetch_tile_;            // of the current tile: its number within the block
   int64_t prefetch_tiles_ = 0, piece_elements_ = 0;
@@ -460,10 +479,8 @@ class ContractionEmitter {
   Value fetched_place_;   // of the current tile
   int fetched_rows_ = 0;  // which are still to be fetched
   ImagePrefetch image_prefetch_;
-  Dim num_sums_;
-  // Of pieces, as far as they are not in upper_sums_.
-  static constexpr int64_t kFanIn = SumCascade::kFanIn;
-  Value upper_sums_;
+  BlockSums sums_;
+  PiecePrefetch piece_prefetch_;
   KBlocks k_blocks_;
   SumCascade cascade_;
 };

@@ -108,6 +108,10 @@ struct ContractionPlan {
   ir::Dim image_rows = 1;    // the same in a convolution's output rows, which are taken whole
   ir::Dim block_panels = 1;  // panels per chunk
   int blocked_k_loops = 0;   // leading k loops outside the row tiles
+  // Each chunk copies its rows, too, and unpacked_k_stride is what k_loops.back().lhs_stride was
+  // (packed_rows.h).
+  bool packed_rows = false;
+  ir::Dim unpacked_k_stride = 0;
   ir::Dim cost;              // see Cost in chunking.h
 
   ir::Dim m_blocks() const { return CeilDiv(m, block_rows); }

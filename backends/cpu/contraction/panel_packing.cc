@@ -49,6 +49,32 @@ void PackTransposed(loop::Builder& b, const ContractionPlan& plan, Value rhs, Va
   }
 }
 
+bool HasContiguousColumns(const ContractionPlan& plan) {
+  return plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
+}
+
+// A panel's part of one k, whose columns begin at `from`.
+void PackRow(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value from, Value column,
+             Value to, Value at) {
+  for (int v = 0; v < plan.vectors; ++v) {
+    Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan.lanes));
+    Value mask;
+    if (Mod(plan.n, plan.panel()) != Dim(0)) {
+      mask = b.MaskUpTo(b.Sub(b.Index(plan.n), n), plan.lanes);
+    }
+    Value x;
+    if (HasContiguousColumns(plan)) {
+      x = b.Load(rhs, plan.dtype, b.Add(from, n), plan.lanes, mask);
+    } else {
+      Value lane = b.Mul(b.Iota(ir::DType::kS64, plan.lanes),
+                         b.Splat(b.Index(plan.rhs_n_stride), plan.lanes));
+      Value first = b.Add(from, b.Mul(n, b.Index(plan.rhs_n_stride)));
+      x = b.Gather(b.Offset(rhs, plan.dtype, first), plan.dtype, lane, mask);
+    }
+    b.Store(to, b.Add(at, b.Index(static_cast<int64_t>(v) * plan.lanes)), x);
+  }
+}
+
 }  // namespace
 
 std::vector<Value> TransposeSquare(loop::Builder& b, std::vector<Value> rows) {
@@ -76,33 +102,29 @@ void PackPanel(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value c
   const AddressLoop inner = plan.k_loops.empty() ? AddressLoop{} : plan.k_loops.back();
   const Dim& trips = inner.trips;
   if (plan.k == Dim(0)) return;
-  const bool contiguous_columns = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
   const bool contiguous_k = inner.rhs_stride == Dim(1) && trips != Dim(1);
   OuterLoops(b, plan, 0, b.Index(0), b.Index(0), [&](Value offset, Value outer_row) {
     Value first_row = b.Mul(outer_row, b.Index(trips));
-    if (!contiguous_columns && contiguous_k) {
+    if (!HasContiguousColumns(plan) && contiguous_k) {
       return PackTransposed(b, plan, rhs, column, to, offset, first_row, trips);
     }
     b.For(b.Index(0), b.Index(trips), 1, [&](Value k) {
       Value from = b.Add(offset, b.Mul(k, b.Index(inner.rhs_stride)));
-      Value row = b.Mul(b.Add(first_row, k), b.Index(plan.panel()));
-      for (int v = 0; v < plan.vectors; ++v) {
-        Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan.lanes));
-        Value mask;
-        if (Mod(plan.n, plan.panel()) != Dim(0)) {
-          mask = b.MaskUpTo(b.Sub(b.Index(plan.n), n), plan.lanes);
-        }
-        Value x;
-        if (contiguous_columns) {
-          x = b.Load(rhs, plan.dtype, b.Add(from, n), plan.lanes, mask);
-        } else {
-          Value lane = b.Mul(b.Iota(ir::DType::kS64, plan.lanes),
-                             b.Splat(b.Index(plan.rhs_n_stride), plan.lanes));
-          Value at = b.Add(from, b.Mul(n, b.Index(plan.rhs_n_stride)));
-          x = b.Gather(b.Offset(rhs, plan.dtype, at), plan.dtype, lane, mask);
-        }
-        b.Store(to, b.Add(row, b.Index(static_cast<int64_t>(v) * plan.lanes)), x);
-      }
+      PackRow(b, plan, rhs, from, column, to, b.Mul(b.Add(first_row, k), b.Index(plan.panel())));
+    });
+  });
+}
+
+void PackPanels(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value first_panel,
+                Value last_panel, Value to) {
+  const AddressLoop& inner = plan.k_loops.back();
+  const Dim elements = inner.trips * Dim(plan.panel());
+  b.For(b.Index(0), b.Index(inner.trips), 1, [&](Value k) {
+    Value from = b.Mul(k, b.Index(inner.rhs_stride));
+    b.For(first_panel, last_panel, 1, [&](Value panel) {
+      Value at = b.Add(b.Mul(b.Sub(panel, first_panel), b.Index(elements)),
+                       b.Mul(k, b.Index(plan.panel())));
+      PackRow(b, plan, rhs, from, b.Mul(panel, b.Index(plan.panel())), to, at);
     });
   });
 }

@@ -17,6 +17,11 @@ namespace tektite::cpu {
 void PackPanel(loop::Builder& b, const ContractionPlan& plan, loop::Value rhs, loop::Value column,
                loop::Value to);
 
+// Several panels, of the last loop of k alone, at whose beginning `rhs` points.  A row of all of
+// them lies together, so it comes faster than a row of each.
+void PackPanels(loop::Builder& b, const ContractionPlan& plan, loop::Value rhs,
+                loop::Value first_panel, loop::Value last_panel, loop::Value to);
+
 // A convolution's input rows for plan.image_rows rows of its result, zeros around them; row
 // `in_row` of the padded input comes first, `from` is where the slice of the input begins.
 void CopyPadded(loop::Builder& b, const ContractionPlan& plan, loop::Value in_row, loop::Value from,
