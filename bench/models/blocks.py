@@ -1,6 +1,7 @@
 """Stages of networks whose convolutions are not the ones of ResNet: of groups, of one channel each, of long sides.
 
-    convnext    three blocks of ConvNeXt-T's third stage: 7x7 depthwise, layer norm, two products with GELU between
+    convnext    three blocks of ConvNeXt-T's third stage as Keras builds them: 7x7 in as many groups as channels (which it
+                asks XLA for), layer norm, two products with GELU between
     resnext     three blocks of ResNeXt-50's second stage: 3x3 in 32 groups, batch norm (Keras asks XLA for these groups)
     inception   one block of InceptionV3's 17x17 stage: four branches with 1x7 and 7x1
 
@@ -22,7 +23,7 @@ def convnext() -> Any:
     from keras import layers
     image = x = keras.Input((14, 14, 384))
     for _ in range(3):
-        y = layers.DepthwiseConv2D(7, padding="same")(x)
+        y = layers.Conv2D(384, 7, padding="same", groups=384)(x)
         y = layers.LayerNormalization(epsilon=1e-6)(y)
         y = layers.Dense(4 * 384, activation="gelu")(y)
         x = layers.Add()([x, layers.Dense(384)(y)])
