@@ -15,7 +15,7 @@ bool ParseValue(absl::string_view text, bool has_value, bool* out) {
 }
 bool ParseValue(absl::string_view text, bool has_value, int64_t* out) {
   int64_t value;
-  if (!has_value || !absl::SimpleAtoi(text, &value)) return false;
+  if (!has_value || !absl::SimpleAtoi(text, &value) || value < 0) return false;
   *out = value;
   return true;
 }
@@ -24,6 +24,10 @@ bool ParseValue(absl::string_view text, bool has_value, std::string* out) {
   *out = std::string(text);
   return true;
 }
+
+const char* Expected(bool) { return "true or false"; }
+const char* Expected(int64_t) { return "a number of at least 0"; }
+const char* Expected(const std::string&) { return "a text behind ="; }
 
 std::optional<int64_t> ToNumber(bool v) { return v ? 1 : 0; }
 std::optional<int64_t> ToNumber(int64_t v) { return v; }
@@ -47,14 +51,13 @@ Flags Flags::Parse(absl::string_view text, std::vector<std::string>* errors) {
     bool has_value = equals != absl::string_view::npos;
     absl::string_view name = body.substr(0, equals);
     absl::string_view value = has_value ? body.substr(equals + 1) : absl::string_view();
-    bool known = false, good = false;
+    bool known = false;
 #define TEKTITE_FLAG(type, flag, default_value, affects_code, help)                    \
   if (name == #flag) {                                                                 \
     known = true;                                                                      \
-    good = ParseValue(value, has_value, &flags.flag);                                  \
-    if (!good)                                                                         \
+    if (!ParseValue(value, has_value, &flags.flag))                                    \
       errors->push_back(                                                               \
-          absl::StrCat("flag '", word, "' ignored: expected a value of type " #type)); \
+          absl::StrCat("flag '", word, "' ignored: expected ", Expected(flags.flag))); \
   }
 #include "jit/base/flag_list.inc"
 #undef TEKTITE_FLAG
