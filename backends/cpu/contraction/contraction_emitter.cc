@@ -18,6 +18,7 @@
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/packed_rows.h"
 #include "backends/cpu/contraction/panel_packing.h"
+#include "backends/cpu/contraction/panel_prefetch.h"
 #include "backends/cpu/contraction/row_addresses.h"
 #include "backends/cpu/contraction/row_tiles.h"
 #include "backends/cpu/contraction/tile_step.h"
@@ -45,8 +46,11 @@ constexpr int64_t kStepsToFetchByRow = 128;
 
 class ContractionEmitter {
  public:
-  ContractionEmitter(const Node& fusion, ContractionPlan plan)
-      : region_(fusion.region()), plan_(std::move(plan)), shared_(SharesLastVector(plan_)) {}
+  ContractionEmitter(const Node& fusion, ContractionPlan plan, const Target& target)
+      : region_(fusion.region()),
+        plan_(std::move(plan)),
+        shared_(SharesLastVector(plan_)),
+        fetches_panels_(FetchesPanels(plan_, target)) {}
 
   Dim cost() const { return plan_.cost; }
   Dim num_chunks() const { return BlocksOf(plan_); }
@@ -171,9 +175,11 @@ class ContractionEmitter {
       PackPanels(b, plan_, b.Offset(rhs_, plan_.dtype, rhs), first_panel, last_panel, panels);
       const Value next = b.Add(rhs, b.Index(plan_.k_loops.front().rhs_stride));
       for_each_panel([&](Value panel, Value column) {
-        piece_prefetch_ = PiecePrefetch(b, plan_, b.Offset(rhs_, plan_.dtype, b.Add(next, column)));
+        if (fetches_panels_) {
+          next_panel_ = PanelPrefetch(b, plan_, b.Offset(rhs_, plan_.dtype, next), column);
+        }
         AddPiece(m_count, panel, column, b.Index(0), b.Index(0), piece);
-        piece_prefetch_ = {};
+        next_panel_ = {};
       });
     });
     for_each_panel([&](Value, Value column) { FinishSums(batch, m_begin, m_count, column); });
@@ -207,6 +213,9 @@ class ContractionEmitter {
     loop::Builder& b = *b_;
     Value column = b.Mul(panel, b.Index(plan_.panel()));
     if (plan_.rhs == RhsMode::kPackInKernel) PackPanel(b, plan_, rhs_, column, panel_);
+    if (fetches_panels_) {
+      next_panel_ = PanelPrefetch(b, plan_, rhs_, b.Add(column, b.Index(plan_.panel())));
+    }
     Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
     Value m_count = CountRows(m_begin);
     if (plan_.blocked_k_loops > 0) {
@@ -225,23 +234,9 @@ class ContractionEmitter {
       }
       image_prefetch_.Emit(b, plan_, tile, panel);
       std::vector<Value> acc = Accumulate(tile, panel, column, b.Index(0), b.Index(0));
-      if (shared_) acc = Separated(tile.rows, acc);
+      if (shared_) acc = SeparatedRows(b, plan_, tile.rows, acc);
       Finish(batch, m_begin, tile, column, std::move(acc));
     });
-  }
-
-  // Accumulators row by row: first a row's own, then those that it shares.
-  std::vector<Value> Separated(int rows, const std::vector<Value>& acc) {
-    std::vector<int> high(plan_.lanes);
-    for (int i = 0; i < plan_.lanes; ++i) high[i] = (i + plan_.lanes / 2) % plan_.lanes;
-    const int own = OwnVectors();
-    std::vector<Value> separated;
-    for (int r = 0; r < rows; ++r) {
-      separated.insert(separated.end(), acc.begin() + r * own, acc.begin() + (r + 1) * own);
-      Value pair = acc[rows * own + r / 2];
-      separated.push_back(r % 2 == 0 ? pair : b_->Shuffle(pair, {}, high));
-    }
-    return separated;
   }
 
   // The leading k loops, outside the tiles: body(lhs offset, rhs offset, number of the piece).
@@ -407,7 +402,7 @@ class ContractionEmitter {
       }
       PrefetchNextPiece(at(i).second, steps, step.rhs());
       FetchNextRow(i, steps);
-      piece_prefetch_.Emit(prefetch_tile_, i, steps);
+      next_panel_.Emit(prefetch_tile_, i, steps);
       return sums;
     });
     for (int c = copies; c > 1; c /= 2) {
@@ -464,6 +459,7 @@ class ContractionEmitter {
   const ir::Graph& region_;
   const ContractionPlan plan_;
   const bool shared_;  // see SharesLastVector
+  const bool fetches_panels_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
@@ -480,7 +476,7 @@ class ContractionEmitter {
   int fetched_rows_ = 0;  // which are still to be fetched
   ImagePrefetch image_prefetch_;
   BlockSums sums_;
-  PiecePrefetch piece_prefetch_;
+  PanelPrefetch next_panel_;
   KBlocks k_blocks_;
   SumCascade cascade_;
 };
@@ -489,7 +485,7 @@ class ContractionEmitter {
 
 absl::StatusOr<ContractionCode> CodeForTiles(const Node& fusion, const Target& target) {
   TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
-  auto emitter = std::make_shared<ContractionEmitter>(fusion, std::move(plan));
+  auto emitter = std::make_shared<ContractionEmitter>(fusion, std::move(plan), target);
   return ContractionCode{emitter->num_chunks(), emitter->cost(),
                          [emitter](loop::Builder& b) { return emitter->Emit(b); }};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/contraction/panel_packing.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::cpu {
@@ -15,8 +16,6 @@ constexpr int64_t kLongestPiece = 256, kShortestPiece = 128;
 constexpr int64_t kMostRows = 128;  // of a chunk: a piece of them takes a quarter of L2
 // Panels of a chunk: packing a piece of rows takes a seventh of the time of one panel.
 constexpr int64_t kMostPanels = 4;
-// Rows of k between the one that is packed and the one that is asked for.
-constexpr int64_t kRowsAhead = 16;
 constexpr int64_t kLineBytes = 64;
 // For teams of up to eight threads.
 constexpr int64_t kLeastChunks = 8;
@@ -84,22 +83,6 @@ void PackRows(loop::Builder& b, const ContractionPlan& plan, const TiledRows& ti
       b.Store(column, b.Mul(tile.first, b.Index(piece)), x);
     });
   });
-}
-
-void PiecePrefetch::Emit(Value tile, Value k, int64_t steps) const {
-  if (b_ == nullptr) return;
-  loop::Builder& b = *b_;
-  const AddressLoop& piece = plan_->k_loops.back();
-  const int64_t tiles = CeilDiv(plan_->block_rows.value(), plan_->rows);
-  const int64_t lines = CeilDiv(steps * plan_->vectors, tiles);  // for these steps
-  const Value first_row = b.Mul(tile, b.Index(CeilDiv(piece.trips.value(), tiles)));
-  const Value first_line = b.Mul(b.Div(k, b.Index(steps)), b.Index(lines));
-  for (int64_t i = 0; i < lines; ++i) {
-    const Value line = b.Add(first_line, b.Index(i));
-    const Value row = b.Add(first_row, b.Div(line, b.Index(plan_->vectors)));
-    const Value column = b.Mul(b.Rem(line, b.Index(plan_->vectors)), b.Index(plan_->lanes));
-    b.Prefetch(next_, plan_->dtype, b.Add(b.Mul(row, b.Index(piece.rhs_stride)), column));
-  }
 }
 
 }  // namespace tektite::cpu

@@ -27,23 +27,6 @@ bool PlanPackedRows(ContractionPlan& plan, const backend::TargetInfo& target);
 void PackRows(loop::Builder& b, const ContractionPlan& plan, const TiledRows& tiled,
               loop::Value from, loop::Value to);
 
-// Asks for the next piece's rows of a panel while the tiles of this piece go on, a part in each.
-// Without it packing takes a fifth of the time, most of which it waits.
-class PiecePrefetch {
- public:
-  PiecePrefetch() = default;  // asks for nothing
-  // `next` is where the panel's first row of the next piece lies.
-  PiecePrefetch(loop::Builder& b, const ContractionPlan& plan, loop::Value next)
-      : b_(&b), plan_(&plan), next_(next) {}
-  // In tile number `tile` of the block, step `k` of the piece and the `steps` - 1 behind it.
-  void Emit(loop::Value tile, loop::Value k, int64_t steps) const;
-
- private:
-  loop::Builder* b_ = nullptr;
-  const ContractionPlan* plan_ = nullptr;
-  loop::Value next_;
-};
-
 }  // namespace tektite::cpu
 
 #endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_PACKED_ROWS_H_

@@ -49,8 +49,11 @@ void PackTransposed(loop::Builder& b, const ContractionPlan& plan, Value rhs, Va
   }
 }
 
-bool HasContiguousColumns(const ContractionPlan& plan) {
-  return plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
+void FetchRow(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value at) {
+  if (!HasContiguousColumns(plan)) return;
+  for (int v = 0; v < plan.vectors; ++v) {
+    b.Prefetch(rhs, plan.dtype, b.Add(at, b.Index(int64_t{v} * plan.lanes)));
+  }
 }
 
 // A panel's part of one k, whose columns begin at `from`.
@@ -76,6 +79,10 @@ void PackRow(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value fro
 }
 
 }  // namespace
+
+bool HasContiguousColumns(const ContractionPlan& plan) {
+  return plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
+}
 
 std::vector<Value> TransposeSquare(loop::Builder& b, std::vector<Value> rows) {
   // Recursive doubling: at each step, rows i and i + half exchange blocks of `half` lanes.
@@ -110,6 +117,8 @@ void PackPanel(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value c
     }
     b.For(b.Index(0), b.Index(trips), 1, [&](Value k) {
       Value from = b.Add(offset, b.Mul(k, b.Index(inner.rhs_stride)));
+      FetchRow(b, plan, rhs,
+               b.Add(b.Add(from, column), b.Index(Dim(kRowsAhead) * inner.rhs_stride)));
       PackRow(b, plan, rhs, from, column, to, b.Mul(b.Add(first_row, k), b.Index(plan.panel())));
     });
   });

@@ -12,6 +12,12 @@
 
 namespace tektite::cpu {
 
+// Rows of k between the one that is packed and the one that is asked for meanwhile.
+inline constexpr int64_t kRowsAhead = 16;
+
+// Whether the elements of one k lie together in a row of the right-hand side.
+bool HasContiguousColumns(const ContractionPlan& plan);
+
 // `rhs` points at the batch; `column` is the panel's first column; `to` has room for
 // (k + lanes) * panel elements.
 void PackPanel(loop::Builder& b, const ContractionPlan& plan, loop::Value rhs, loop::Value column,

@@ -92,4 +92,18 @@ void TileStep::Two(Value lhs_offset, std::array<Value, 2> rhs_offsets,
   }
 }
 
+std::vector<Value> SeparatedRows(loop::Builder& b, const ContractionPlan& plan, int rows,
+                                 const std::vector<Value>& acc) {
+  std::vector<int> high(plan.lanes);
+  for (int i = 0; i < plan.lanes; ++i) high[i] = (i + plan.lanes / 2) % plan.lanes;
+  const int own = plan.vectors - 1;
+  std::vector<Value> separated;
+  for (int r = 0; r < rows; ++r) {
+    separated.insert(separated.end(), acc.begin() + r * own, acc.begin() + (r + 1) * own);
+    Value pair = acc[rows * own + r / 2];
+    separated.push_back(r % 2 == 0 ? pair : b.Shuffle(pair, {}, high));
+  }
+  return separated;
+}
+
 }  // namespace tektite::cpu

@@ -52,6 +52,11 @@ class TileStep {
   const int own_;  // vectors that a row has for itself, one less where rows share the last
 };
 
+// Accumulators of `rows` rows that share the last vector as if they did not: row by row, a vector
+// for each of the panel's.
+std::vector<loop::Value> SeparatedRows(loop::Builder& b, const ContractionPlan& plan, int rows,
+                                       const std::vector<loop::Value>& acc);
+
 }  // namespace tektite::cpu
 
 #endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_TILE_STEP_H_
