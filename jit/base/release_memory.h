@@ -24,7 +24,7 @@ void ReleaseFreeMemory();
 
 // Only once in 50 ms of the calling thread's processor time, or less often where the heap is large:
 // for places that are passed often, such as between kernels, where what was freed meanwhile is the
-// host's and the compiler's own.
+// host's and the compiler's own.  The library's pages only once in a second of it.
 void ReleaseFreeMemoryAtTimes();
 
 // From now on only the heap's pages are given back.

@@ -44,6 +44,7 @@ class CompileBudget {
     CompileBudget* const budget_;
     const int64_t began_;  // of the thread's processor time, microseconds
     const int64_t resident_;
+    mutable int64_t memory_due_ = 0;  // of the used microseconds: the next look at the memory
   };
 
  private:

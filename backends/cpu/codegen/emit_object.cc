@@ -92,23 +92,68 @@ void ReplaceOneLaneStores(llvm::Module& module) {
   }
 }
 
-absl::Status Emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type,
-                  llvm::SmallVectorImpl<char>* out) {
-  llvm::raw_svector_ostream stream(*out);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true)) {
-    return Internal("LLVM emits no object files for ", machine.getTargetTriple().str());
+// The passes that make machine code of a module, and what they write.  LLVM's `llc -run-twice` tests
+// that they can run again.
+class MachinePasses {
+ public:
+  absl::Status Add(llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+    if (machine.addPassesToEmitFile(passes_, stream_, nullptr, type, /*DisableVerify=*/true)) {
+      return Internal("LLVM emits no object files for ", machine.getTargetTriple().str());
+    }
+    return absl::OkStatus();
   }
-  passes.run(module);
-  return absl::OkStatus();
-}
+  std::string Run(llvm::Module& module) {
+    passes_.run(module);
+    std::string written(text_.data(), text_.size());
+    text_.clear();
+    return written;
+  }
 
-absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
-                                       const backend::TargetInfo& target,
-                                       llvm::TargetMachine& machine, const std::string& dump_dir) {
-  llvm::LLVMContext context;
-  loop::CatchDiagnostics(&context);
-  llvm::Module module(kernel.name(), context);
+ private:
+  llvm::SmallVector<char, 0> text_;
+  llvm::raw_svector_ostream stream_{text_};
+  llvm::legacy::PassManager passes_;
+};
+
+}  // namespace
+
+class ObjectEmitter::Tools {
+ public:
+  static absl::StatusOr<std::unique_ptr<Tools>> Create(const backend::TargetInfo& target) {
+    auto tools = std::make_unique<Tools>();
+    TEKTITE_ASSIGN_OR_RETURN(tools->machine_, MakeMachine(target));
+    return tools;
+  }
+  absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
+                                         const backend::TargetInfo& target,
+                                         const std::string& dump_dir);
+
+ private:
+  // What a context has made of types and constants lasts as long as it does.
+  static constexpr int kMostKernels = 64;
+
+  absl::Status Renew() {
+    if (passes_ != nullptr && kernels_++ < kMostKernels) return absl::OkStatus();
+    passes_ = nullptr;
+    context_ = std::make_unique<llvm::LLVMContext>();
+    loop::CatchDiagnostics(context_.get());
+    passes_ = std::make_unique<MachinePasses>();
+    kernels_ = 1;
+    return passes_->Add(*machine_, llvm::CodeGenFileType::ObjectFile);
+  }
+
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<llvm::LLVMContext> context_;
+  std::unique_ptr<MachinePasses> passes_;  // end before the context and the machine
+  int kernels_ = 0;
+};
+
+absl::StatusOr<std::string> ObjectEmitter::Tools::EmitObject(const loop::Kernel& kernel,
+                                                             const backend::TargetInfo& target,
+                                                             const std::string& dump_dir) {
+  TEKTITE_RETURN_IF_ERROR(Renew());
+  llvm::TargetMachine& machine = *machine_;
+  llvm::Module module(kernel.name(), *context_);
   module.setDataLayout(machine.createDataLayout());
   module.setTargetTriple(machine.getTargetTriple());
   loop::LowerOptions options;
@@ -130,43 +175,42 @@ absl::StatusOr<std::string> EmitModule(const loop::Kernel& kernel,
     Dump(dump_dir, kernel.name(), ".ll", text);
     // Emission changes the module: the listing is made from a copy.
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    llvm::SmallString<0> listing;
-    TEKTITE_RETURN_IF_ERROR(Emit(*copy, machine, llvm::CodeGenFileType::AssemblyFile, &listing));
-    Dump(dump_dir, kernel.name(), ".s", absl::string_view(listing.data(), listing.size()));
+    MachinePasses listing;
+    TEKTITE_RETURN_IF_ERROR(listing.Add(machine, llvm::CodeGenFileType::AssemblyFile));
+    Dump(dump_dir, kernel.name(), ".s", listing.Run(*copy));
   }
-  llvm::SmallString<0> object;
-  TEKTITE_RETURN_IF_ERROR(Emit(module, machine, llvm::CodeGenFileType::ObjectFile, &object));
-  return std::string(object.data(), object.size());
+  return passes_->Run(module);
 }
-
-}  // namespace
 
 ObjectEmitter::ObjectEmitter(const backend::TargetInfo& target) : target_(target) {}
 
 ObjectEmitter::~ObjectEmitter() = default;
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> ObjectEmitter::TakeMachine() {
+absl::StatusOr<std::unique_ptr<ObjectEmitter::Tools>> ObjectEmitter::Take() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (machine_ != nullptr) return std::move(machine_);
+    if (tools_ != nullptr) return std::move(tools_);
   }
-  return MakeMachine(target_);
+  return Tools::Create(target_);
 }
 
-void ObjectEmitter::Keep(std::unique_ptr<llvm::TargetMachine> machine) {
+void ObjectEmitter::Keep(std::unique_ptr<Tools> tools) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (machine_ == nullptr) machine_ = std::move(machine);
+  if (tools_ == nullptr) tools_ = std::move(tools);
 }
 
 absl::StatusOr<std::string> ObjectEmitter::Emit(const loop::Kernel& kernel,
                                                 const std::string& dump_dir) {
   Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
-  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, TakeMachine());
+  TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<Tools> tools, Take());
   absl::StatusOr<std::string> object = Internal("not run");
-  const absl::Status fatal = loop::CatchFatalErrors(
-      [&] { object = EmitModule(kernel, target_, *machine, dump_dir); });
-  if (!fatal.ok()) return Internal("kernel ", kernel.name(), ": ", fatal.message());
-  Keep(std::move(machine));  // not after a fatal error, which may have left it in any state
+  const absl::Status fatal =
+      loop::CatchFatalErrors([&] { object = tools->EmitObject(kernel, target_, dump_dir); });
+  if (!fatal.ok()) {
+    tools.release();  // a fatal error may have left them in any state, in which nothing can end them
+    return Internal("kernel ", kernel.name(), ": ", fatal.message());
+  }
+  Keep(std::move(tools));
   return object;
 }
 
