@@ -13,13 +13,13 @@
 //   before  %l:3 = while(%0, %0, %h)   condition: %i < 9 & %n < 9   body: %i + 1, %n + 1, f(%n, %h)
 //   after   %l:2 = while(%0, %h)       condition: %i < 9 & %i < 9   body: %i + 1, f(%i, %h)
 //
-// Limits: a loop or a choice in the body needs all of its operands; the repeated passes have run on
-// it before.  Next values are compared as far as kMostDepth ops back.
+// Limits: next values are compared as far as kMostDepth ops back.
 #include <algorithm>
 #include <vector>
 
 #include "jit/ir/control.h"
 #include "jit/passes/loop_nodes.h"
+#include "jit/passes/needed_values.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
@@ -30,15 +30,6 @@ using ir::Graph;
 using ir::Node;
 using ir::Op;
 using ir::Value;
-
-// By carried value.
-std::vector<bool> Needed(const Node& loop) {
-  std::vector<bool> read(loop.num_operands());
-  for (int i = 0; i < loop.num_operands(); ++i) {
-    read[i] = !loop.uses(i).empty() || loop.IsOutput(i);
-  }
-  return NeededFor(loop, read);
-}
 
 constexpr int kMostDepth = 8;
 
@@ -100,7 +91,7 @@ bool EliminateIn(Graph& graph) {
     for (int r = 0; r < node->num_regions(); ++r) changed |= EliminateIn(node->region(r));
     if (node->op() != Op::kWhile) continue;
     changed |= JoinEqual(graph, node);
-    const std::vector<bool> needed = Needed(*node);
+    const std::vector<bool> needed = NeededValues().ForResults(*node, ReadResults(*node));
     const auto kept = std::count(needed.begin(), needed.end(), true);
     // A loop whose results nothing reads goes as a whole (eliminate_dead).
     if (kept == 0 || kept == node->num_operands()) continue;

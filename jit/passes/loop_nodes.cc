@@ -1,10 +1,12 @@
 #include "jit/passes/loop_nodes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
+#include "jit/passes/needed_values.h"
 
 namespace tektite::passes {
 namespace {
@@ -16,37 +18,88 @@ using ir::Op;
 using ir::Shape;
 using ir::Value;
 
-// A while on these operands with the regions of `loop`, before it.
-Node* Rebuilt(Graph& graph, Node* loop, absl::Span<const Value> operands) {
+// A loop or a choice on these operands with the regions of `control`, before it.
+Node* Rebuilt(Graph& graph, Node* control, absl::Span<const Value> operands) {
   std::vector<Shape> shapes;
-  for (Value v : operands) shapes.push_back(v.shape());
-  Node* copy = graph.Append(loop->op(), operands, loop->attrs(), shapes, loop);
-  copy->set_name(loop->name());
-  for (int r = 0; r < loop->num_regions(); ++r) copy->AddRegion(loop->region(r).Clone());
+  for (const Value v : control->region(control->num_regions() - 1).outputs()) {
+    shapes.push_back(v.shape());
+  }
+  Node* copy = graph.Append(control->op(), operands, control->attrs(), shapes, control);
+  copy->set_name(control->name());
+  for (int r = 0; r < control->num_regions(); ++r) copy->AddRegion(control->region(r).Clone());
   return copy;
 }
 
-// The parameters that some values depend on.
-class Reached {
- public:
-  explicit Reached(const Graph& region) : parameters_(region.num_parameters(), false) {}
+// Puts `copy`, whose results are those of `control` that `keep` names, in its place.
+void Replace(Graph& graph, Node* control, Node* copy, const std::vector<bool>& keep) {
+  int next = 0;
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (!keep[i]) continue;
+    graph.ReplaceAllUses(control->result(static_cast<int>(i)), copy->result(next++));
+  }
+  graph.Erase(control);
+}
 
-  void Add(Value value) {
-    std::vector<const Node*> left = {value.node};
-    while (!left.empty()) {
-      const Node* node = left.back();
-      left.pop_back();
-      if (!seen_.insert(node).second) continue;
-      if (node->op() == Op::kParameter) parameters_[node->Int(Attr::index)] = true;
-      for (const Value operand : node->operands()) left.push_back(operand.node);
+bool AllOf(const std::vector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), false) == flags.end();
+}
+
+void NarrowControls(Graph& region);
+
+void KeepOutputs(Graph& region, const std::vector<bool>& keep) {
+  std::vector<Value> outputs;
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i]) outputs.push_back(region.outputs()[i]);
+  }
+  region.SetOutputs(outputs);
+  NarrowControls(region);
+}
+
+// The choice with these results alone, and the operands that they need.
+Node* WithResults(Graph& graph, Node* choice, const std::vector<bool>& keep) {
+  const std::vector<bool> needed = NeededValues().ForResults(*choice, keep);
+  std::vector<Value> operands;
+  for (size_t i = 0; i < needed.size(); ++i) {
+    if (needed[i]) operands.push_back(choice->operand(static_cast<int>(i)));
+  }
+  for (int r = 0; r < choice->num_regions(); ++r) {
+    Graph& branch = choice->region(r);
+    KeepOutputs(branch, keep);
+    for (int i = branch.num_parameters(); i-- > 0;) {
+      if (!needed[i + 1]) branch.EraseParameter(i);
     }
   }
-  bool Has(int parameter) const { return parameters_[parameter]; }
+  Node* const copy = Rebuilt(graph, choice, operands);
+  Replace(graph, choice, copy, keep);
+  return copy;
+}
 
- private:
-  std::vector<bool> parameters_;
-  absl::flat_hash_set<const Node*> seen_;
-};
+// Takes from a loop or a choice the results that nothing reads; false where all are needed.
+bool Narrow(Graph& graph, Node* control) {
+  const std::vector<bool> read = ReadResults(*control);
+  if (control->op() == Op::kConditional) {
+    if (AllOf(read)) return false;
+    WithResults(graph, control, read);
+    return true;
+  }
+  const std::vector<bool> needed = NeededValues().ForResults(*control, read);
+  if (AllOf(needed)) return false;
+  WithoutCarried(graph, control, needed);
+  return true;
+}
+
+// Takes from a region what its outputs do not need.
+void NarrowControls(Graph& region) {
+  for (bool changed = true; changed;) {
+    region.EraseDead();
+    changed = false;
+    // The last ones first, since they may have read other ones' results.
+    const std::vector<Node*> nodes = region.NodeList();
+    for (size_t n = nodes.size(); n-- > 0 && !changed;) {
+      if (ir::IsControl(*nodes[n])) changed = Narrow(region, nodes[n]);
+    }
+  }
+}
 
 // Of the types that programs count in.  An unsigned or a narrow counter may wrap around.
 std::optional<int64_t> ConstantOf(Value v) {
@@ -131,20 +184,12 @@ Value AddInvariant(Node& loop, const Shape& shape) {
   return parameter;
 }
 
-std::vector<bool> NeededFor(const Node& loop, const std::vector<bool>& read) {
-  Reached by_condition(Condition(loop)), by_body(Body(loop));
-  for (const Value value : Condition(loop).outputs()) by_condition.Add(value);
-  const int carried = loop.num_operands();
-  std::vector<bool> needed(carried);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; i < carried; ++i) {
-      if (needed[i] || (!read[i] && !by_condition.Has(i) && !by_body.Has(i))) continue;
-      needed[i] = changed = true;
-      by_body.Add(Body(loop).outputs()[i]);
-    }
+std::vector<bool> ReadResults(const Node& control) {
+  std::vector<bool> read(control.num_results());
+  for (int i = 0; i < control.num_results(); ++i) {
+    read[i] = !control.uses(i).empty() || control.IsOutput(i);
   }
-  return needed;
+  return read;
 }
 
 Node* CopyOf(Graph& graph, Node* loop) {
@@ -164,27 +209,27 @@ Node* WithOperands(Graph& graph, Node* loop, absl::Span<const Value> added) {
 }
 
 Node* WithoutCarried(Graph& graph, Node* loop, const std::vector<bool>& keep) {
-  std::vector<Value> operands, outputs;
+  std::vector<Value> operands;
   for (size_t i = 0; i < keep.size(); ++i) {
-    if (!keep[i]) continue;
-    operands.push_back(loop->operand(static_cast<int>(i)));
-    outputs.push_back(Body(*loop).outputs()[i]);
+    if (keep[i]) operands.push_back(loop->operand(static_cast<int>(i)));
   }
-  Body(*loop).SetOutputs(outputs);
+  KeepOutputs(Body(*loop), keep);
+  NarrowControls(Condition(*loop));
   for (int r = 0; r < loop->num_regions(); ++r) {
-    Graph& region = loop->region(r);
-    region.EraseDead();
     for (int i = static_cast<int>(keep.size()); i-- > 0;) {
-      if (!keep[i]) region.EraseParameter(i);
+      if (!keep[i]) loop->region(r).EraseParameter(i);
     }
   }
   Node* const copy = Rebuilt(graph, loop, operands);
-  int next = 0;
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i]) graph.ReplaceAllUses(loop->result(static_cast<int>(i)), copy->result(next++));
-  }
-  graph.Erase(loop);
+  Replace(graph, loop, copy, keep);
   return copy;
+}
+
+Node* Narrowed(Graph& graph, Node* control, const std::vector<bool>& read) {
+  if (control->op() == Op::kWhile) {
+    return WithoutCarried(graph, control, NeededValues().ForResults(*control, read));
+  }
+  return WithResults(graph, control, read);
 }
 
 }  // namespace tektite::passes

@@ -1,4 +1,4 @@
-// Edits of a `while` node, for the passes over loops.
+// Edits of a `while` node, and of a `conditional` inside one, for the passes over loops.
 //
 //   Value outside = ...;                                  // computed before the loop
 //   Value inside = AddInvariant(loop, outside.shape(), &added);
@@ -31,11 +31,11 @@ ir::Node* WithOperands(ir::Graph& graph, ir::Node* loop, absl::Span<const ir::Va
 // Passes keep values of all turns at once up to this size; memory must not grow without bound.
 inline constexpr int64_t kMostBytesOfTurns = 256 << 20;
 
-// By carried value: whether those for which `read` is true depend on it, or the condition does.
-std::vector<bool> NeededFor(const ir::Node& loop, const std::vector<bool>& read);
+// By result of a loop or a choice: whether anything reads it.
+std::vector<bool> ReadResults(const ir::Node& control);
 
-// The same loop once more, before it.
-ir::Node* CopyOf(ir::Graph& graph, ir::Node* loop);
+// The same loop, or the same choice, once more, before it.
+ir::Node* CopyOf(ir::Graph& graph, ir::Node* control);
 
 // The integer constant that each turn adds to a carried value; nothing for any other change.
 std::optional<int64_t> StepOf(const ir::Node& loop, int carried);
@@ -52,8 +52,12 @@ struct Turns {
 std::optional<Turns> TurnsOf(const ir::Node& loop);
 
 // The loop without the carried values for which `keep` is false: nothing reads their results, and
-// in the regions only their own outputs depend on them.
+// in the regions only their own outputs depend on them (NeededValues).
 ir::Node* WithoutCarried(ir::Graph& graph, ir::Node* loop, const std::vector<bool>& keep);
+
+// The loop or the choice with what these results need alone, also of the loops and choices inside
+// it: nothing reads its other results.
+ir::Node* Narrowed(ir::Graph& graph, ir::Node* control, const std::vector<bool>& read);
 
 }  // namespace tektite::passes
 

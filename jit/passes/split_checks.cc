@@ -11,14 +11,28 @@
 // copies take longer than the turns.  With checks that come before it, it writes where the variable
 // lies.  A turn that fails a check ends either loop; then the second one does not run at all.
 //
+// The copy has of loops and choices inside what the checks need of them:
+//
+//   before  %o:3 = while(%e, %w, %ok)      body: %l:3 = while(0, %w, true) as above
+//                                                %e + 1, %l#1, %ok & %l#2
+//   copy    %c:2 = while(%e, %ok)          body: %m:2 = while(0, true)
+//                                                %e + 1, %ok & %m#1
+//
+// A choice that holds such a loop is split in the same way.  (Ten turns round a hundred of 16 rows
+// of f32[100000,64]: 3.3 ms became 0.26.)
+//
 // Limits: checks that need the variable's value or more work than kMostElements a turn stay where
-// they are, as do those of a loop in a loop.
+// they are.
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "jit/ir/control.h"
 #include "jit/ir/updates.h"
 #include "jit/passes/loop_nodes.h"
+#include "jit/passes/needed_values.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
@@ -60,11 +74,8 @@ std::vector<bool> Checks(const Node& loop, const std::vector<bool>& updates) {
   return checks;
 }
 
-bool HasAny(const std::vector<bool>& a, const std::vector<bool>& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] && b[i]) return true;
-  }
-  return false;
+bool HasAny(const std::vector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
 // Ops whose results tell how much work they are.
@@ -89,39 +100,91 @@ bool IsSimple(const Node& node) {
   }
 }
 
-// Whether the turns of a loop with these carried values alone would be little work.
-bool IsCheap(const Node& loop, const std::vector<bool>& carried) {
-  std::vector<const Node*> left;
-  for (size_t i = 0; i < carried.size(); ++i) {
-    if (carried[i]) left.push_back(Body(loop).outputs()[i].node);
+bool IsCheap(const Node& control, const std::vector<bool>& read, NeededValues* values);
+
+// Whether these outputs alone would be little work.
+bool IsCheapIn(const Graph& region, const std::vector<bool>& read, NeededValues* values) {
+  std::vector<Value> left;
+  for (size_t i = 0; i < read.size(); ++i) {
+    if (read[i]) left.push_back(region.outputs()[i]);
   }
-  absl::flat_hash_set<const Node*> seen;
+  absl::flat_hash_set<std::pair<const Node*, int>> seen;
   int64_t elements = 0;
   while (!left.empty()) {
-    const Node* const node = left.back();
+    const Value value = left.back();
     left.pop_back();
-    if (!seen.insert(node).second || node->op() == Op::kParameter) continue;
-    if (!IsSimple(*node)) return false;
-    if (node->op() != Op::kConstant) {
-      elements += node->shape().NumElements().value_or(kUnknownElements);
+    const Node& node = *value.node;
+    if (!seen.insert({&node, ir::IsControl(node) ? value.index : 0}).second) continue;
+    if (ir::IsControl(node)) {
+      std::vector<bool> result(node.num_results());
+      result[value.index] = true;
+      if (!IsCheap(node, result, values)) return false;
+    } else if (node.op() != Op::kParameter) {
+      if (!IsSimple(node)) return false;
+      if (node.op() != Op::kConstant) {
+        elements += node.shape().NumElements().value_or(kUnknownElements);
+      }
+      if (elements > kMostElements) return false;
     }
-    if (elements > kMostElements) return false;
-    for (const Value operand : node->operands()) left.push_back(operand.node);
+    for (const Value operand : values->Operands(value)) left.push_back(operand);
   }
   return true;
 }
 
-bool Split(Graph& graph, Node* loop) {
-  const std::vector<bool> updates = Updates(graph, *loop);
-  const std::vector<bool> checks = Checks(*loop, updates);
-  if (!HasAny(updates, updates) || !HasAny(checks, checks)) return false;
-  const std::vector<bool> needed = NeededFor(*loop, checks);
-  if (HasAny(needed, updates) || !IsCheap(*loop, needed)) return false;
-  Node* const copy = CopyOf(graph, loop);
-  for (int i = 0; i < loop->num_results(); ++i) {
-    if (checks[i]) graph.ReplaceAllUses(loop->result(i), copy->result(i));
+// Whether a turn of a loop, or a choice, for these results alone would be little work.
+bool IsCheap(const Node& control, const std::vector<bool>& read, NeededValues* values) {
+  if (control.op() == Op::kWhile) {
+    return IsCheapIn(Body(control), values->ForResults(control, read), values);
   }
-  WithoutCarried(graph, copy, needed);
+  for (int r = 0; r < control.num_regions(); ++r) {
+    if (!IsCheapIn(control.region(r), read, values)) return false;
+  }
+  return true;
+}
+
+// Whether results need the value of a variable that the node updates.
+bool NeedUpdated(const Node& control, const std::vector<bool>& needed,
+                 const std::vector<bool>& updates) {
+  for (size_t i = 0; i < needed.size(); ++i) {
+    if (!needed[i]) continue;
+    // Operands of a loop are its results' first values.
+    const int operand = static_cast<int>(i);
+    if (control.op() == Op::kWhile
+            ? updates[i]
+            : ir::IsUpdated(*BeforeReshapes(control.operand(operand)).node)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A choice without loops updates its variable once, which is what a copy costs.
+bool HoldsLoops(const Node& control) {
+  if (control.op() == Op::kWhile) return true;
+  for (int r = 0; r < control.num_regions(); ++r) {
+    for (const auto& node : control.region(r).nodes()) {
+      if (ir::IsControl(*node) && HoldsLoops(*node)) return true;
+    }
+  }
+  return false;
+}
+
+bool Split(Graph& graph, Node* control) {
+  if (!HoldsLoops(*control)) return false;
+  const std::vector<bool> updates = Updates(graph, *control);
+  const std::vector<bool> checks = Checks(*control, updates);
+  if (!HasAny(updates) || !HasAny(checks)) return false;
+  NeededValues values;
+  if (NeedUpdated(*control, values.ForResults(*control, checks), updates) ||
+      !IsCheap(*control, checks, &values)) {
+    return false;
+  }
+  Node* const copy = CopyOf(graph, control);
+  for (int i = 0; i < control->num_results(); ++i) {
+    if (checks[i]) graph.ReplaceAllUses(control->result(i), copy->result(i));
+  }
+  Narrowed(graph, copy, checks);
+  if (control->op() == Op::kConditional) Narrowed(graph, control, ReadResults(*control));
   return true;
 }
 
@@ -130,7 +193,7 @@ bool Split(Graph& graph, Node* loop) {
 absl::StatusOr<bool> SplitChecks(Graph& graph, PassContext&) {
   bool changed = false;
   for (Node* node : graph.NodeList()) {
-    if (node->op() == Op::kWhile) changed |= Split(graph, node);
+    if (ir::IsControl(*node)) changed |= Split(graph, node);
   }
   return changed;
 }
