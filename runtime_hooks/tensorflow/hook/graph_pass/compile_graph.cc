@@ -12,6 +12,7 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/compiler_marking.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/graph_text.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/rebuild_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/repeat_cache.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/replace_cluster.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/restore_add_n.h"
@@ -154,7 +155,10 @@ void Compile(const GraphOptimizationPassOptions& options, Extent extent) {
     Apply(&replacement, options, std::move(nodes));
     return;
   }
-  bool is_changed = false;  // then the text is not that of the marked graph
+  // Then the text is not that of the marked graph.
+  bool is_changed = extent == Extent::kEverything && HasLoweredLoops(**options.graph) &&
+                    RebuildLoops(*library, options);
+  if (is_changed) nodes = NodesOf(**options.graph);
   const auto replacement = MarkGraph(*library, options, extent, &nodes, &is_changed);
   if (replacement == nullptr) return;
   Apply(replacement.get(), options, std::move(nodes));

@@ -26,6 +26,8 @@ struct Counters {
   std::atomic<int64_t> kept_loops{0};          // of these: loops and branches, kept whole
   std::atomic<int64_t> xla_calls{0};           // of these: calls of functions with jit_compile=True
   std::atomic<int64_t> lowered_loops{0};       // that were kept whole for no cluster
+  std::atomic<int64_t> rebuilt_loops{0};       // taken apart by the program, and made whole again
+  std::atomic<int64_t> unrebuilt_graphs{0};    // whose loops could not be made whole
   std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended
   std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)
   std::atomic<int64_t> prepared_fallbacks{0};  // functions instantiated in the background
