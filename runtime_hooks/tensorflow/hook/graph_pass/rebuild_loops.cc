@@ -162,6 +162,20 @@ bool IsFunctionalControlFlow(const NodeDef& node) {
          node.op() == "StatelessIf";
 }
 
+// Constants wait for a turn to begin, which is for an argument of its function.
+void RemoveWaitingForArguments(FunctionDef* function) {
+  absl::flat_hash_set<std::string> waits;
+  for (const auto& argument : function->signature().input_arg()) {
+    waits.insert(absl::StrCat("^", argument.name()));
+  }
+  for (NodeDef& node : *function->mutable_node_def()) {
+    auto* const inputs = node.mutable_input();
+    inputs->erase(std::remove_if(inputs->begin(), inputs->end(),
+                                 [&](const std::string& input) { return waits.contains(input); }),
+                  inputs->end());
+  }
+}
+
 template <typename Change>
 void ForEachFunction(NodeDef* node, const Change& change) {
   for (auto& [name, value] : *node->mutable_attr()) {
@@ -233,6 +247,7 @@ class Rebuilt {
       if (before.contains(name)) continue;
       FunctionDef function = *functions_.Find(name);
       function.mutable_signature()->set_name(absl::StrCat(prefix, name));
+      RemoveWaitingForArguments(&function);
       for (NodeDef& node : *function.mutable_node_def()) {
         if (!IsFunctionalControlFlow(node)) continue;
         ForEachFunction(&node, rename);
