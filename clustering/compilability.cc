@@ -25,7 +25,9 @@ Reason ReasonOfKind(const NodeDef& node, const OpFacts& facts, const MarkOptions
     return options.keep_loops && is_whole ? Reason::kNone : Reason::kCONTROL_FLOW;
   }
   // Lists of tensors have no meaning without the loops that fill and read them.
-  if ((facts.Is(OpFacts::kReturnsList) || facts.Is(OpFacts::kTakesList)) && !options.keep_loops) {
+  if ((facts.Is(OpFacts::kReturnsList) || facts.Is(OpFacts::kTakesList) ||
+       facts.Is(OpFacts::kReturnsArray) || facts.Is(OpFacts::kTakesArray)) &&
+      !options.keep_loops) {
     return Reason::kCONTROL_FLOW;
   }
   switch (facts.kind) {
@@ -175,6 +177,31 @@ Refusal CheckAssignment(const GraphIndex& index, int i, const MarkOptions& optio
   return {};
 }
 
+// Whether an array can be followed along its flow: it does not grow, what a write leaves is read
+// along the flow, and each flow goes to one write.
+Refusal CheckArray(const GraphIndex& index, int i) {
+  const NodeDef& node = index.node(i);
+  if (index.facts(i).Is(OpFacts::kReturnsArray) && node.attrs.Bool("dynamic_size", false)) {
+    return {Reason::kDATA_DEPENDENT_SHAPE, "the array grows"};
+  }
+  if (!index.facts(i).Is(OpFacts::kWritesArray)) return {};
+  const auto uses = index.uses(i);
+  if (std::none_of(uses.begin(), uses.end(), [](const auto& use) { return use.output == 0; })) {
+    return {Reason::kCONTROL_FLOW, "nothing takes the flow behind it"};
+  }
+  const int last = node.NumDataInputs() - 1;
+  if (last < 0) return {};
+  const GraphIndex::Edge& flow = index.inputs(i)[last];
+  for (const GraphIndex::Use& use : index.uses(flow.node)) {
+    const OpFacts& other = index.facts(use.node);
+    if (use.output == flow.output && use.node != i &&
+        (other.Is(OpFacts::kWritesArray) || other.Is(OpFacts::kRunsFunctions))) {
+      return {Reason::kCONTROL_FLOW, "its array is written elsewhere, too"};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool IsCompiledType(DataType type) {
@@ -227,6 +254,7 @@ Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options
             absl::StrCat("strides of more than ", ops::kMostPhases, " together")};
   if (Refusal refusal = CheckAssignment(index, i, options); refusal.reason != Reason::kNone)
     return refusal;
+  if (Refusal refusal = CheckArray(index, i); refusal.reason != Reason::kNone) return refusal;
   if (!importer::CountsFirstDimension(index, i)) {
     return {Reason::kDATA_DEPENDENT_SHAPE, "along another dimension than the first"};
   }

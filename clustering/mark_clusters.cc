@@ -106,6 +106,11 @@ class Marker {
       for (const GraphIndex::Edge& in : index_.inputs(node)) {
         if (in.is_control() || (!IsMember(node) && !IsMember(in.node))) continue;
         if (part_[node] == part_[in.node] && IsMember(node) && IsMember(in.node)) continue;
+        if (IsOfArray(in, node, static_cast<int>(&in - index_.inputs(node).data()))) {
+          if (IsMember(node)) out.push_back(node);
+          if (IsMember(in.node)) out.push_back(in.node);
+          continue;
+        }
         const graph_def::DataType type = graph_def::OutputType(index_.node(in.node), in.output);
         const bool is_list = type == graph_def::DataType::kVariant;
         if (IsMember(node) && is_list) out.push_back(node);
@@ -116,6 +121,13 @@ class Marker {
     }
     for (int node : out) LeaveOut(node, Reason::kLIST_LEAVES, "");
     return !out.empty();
+  }
+
+  // Whether input `i` of the node is the handle or the flow of an array.
+  bool IsOfArray(const GraphIndex::Edge& in, int node, int i) const {
+    const OpFacts &from = index_.facts(in.node), &to = index_.facts(node);
+    if (from.Is(OpFacts::kReturnsArray) || from.Is(OpFacts::kWritesArray)) return true;
+    return to.Is(OpFacts::kTakesArray) && (i == 0 || i == index_.node(node).NumDataInputs() - 1);
   }
 
   // Leaves out candidates that need a value that is not known; whether there were any.

@@ -132,6 +132,12 @@ struct OpFacts {
     kTakesList = uint64_t{1} << 34,   // input 0 is one
     kOfListsToo = uint64_t{1} << 35,  // T may be a list
 
+    // Arrays of TensorFlow 1 (importer/tensor_arrays.h). Result 0 is a handle and result 1 a flow;
+    // input 0 is the handle; the result is the flow behind a write.
+    kReturnsArray = uint64_t{1} << 43,
+    kTakesArray = uint64_t{1} << 44,
+    kWritesArray = uint64_t{1} << 45,
+
     // Its own import function knows complex numbers, so that complex_list.inc has no other.
     kOfComplex = uint64_t{1} << 41,
   };

@@ -33,6 +33,10 @@ DataType OutputType(const NodeDef& node, int output) {
   if (facts.Is(OpFacts::kReturnsFloat)) return DataType::kFloat;
   if (facts.Is(OpFacts::kReturnsResource)) return DataType::kResource;
   if (facts.Is(OpFacts::kReturnsList) && output == 0) return DataType::kVariant;
+  if (facts.Is(OpFacts::kReturnsArray)) return output == 0 ? DataType::kResource : DataType::kFloat;
+  if (facts.Is(OpFacts::kWritesArray)) return DataType::kFloat;
+  if (node.op == "TensorArraySizeV3") return DataType::kInt32;
+  if (node.op == "TensorArrayConcatV3" && output == 1) return DataType::kInt64;
   if (node.op == "Merge" && output == 1) return DataType::kInt32;
   if (node.op == "Shape" || node.op == "ShapeN" || node.op == "Size" ||
       node.op == "VariableShape") {

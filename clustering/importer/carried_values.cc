@@ -28,11 +28,26 @@ absl::Status JoinDims(const Dims& theirs, const Dims& ours, FuncBuilder* b) {
                        " to ", Shape(DType::kF32, theirs).ToString().substr(3));
 }
 
+absl::Status JoinArrays(const TensorList& theirs, TensorList* ours, bool* changed) {
+  if (theirs.array.has_value() != ours->array.has_value() ||
+      (theirs.array && theirs.array->handle != ours->array->handle)) {
+    return Unimplemented("it becomes another array");
+  }
+  if (ours->array) Agree(theirs.array->next.known, &ours->array->next.known, changed);
+  return absl::OkStatus();
+}
+
+// Whether the next place of an array is carried as a value.
+bool CarriesNext(const TensorList& facts) {
+  return facts.array && !facts.array->next.known && !facts.array->next.same_as;
+}
+
 absl::Status JoinLists(const TensorList& theirs, FuncBuilder* b, TensorList* ours, bool* changed) {
   if (theirs.dtype != ours->dtype || theirs.declared != ours->declared ||
       theirs.limit != ours->limit) {
     return Unimplemented("it becomes another list of tensors");
   }
+  TEKTITE_RETURN_IF_ERROR(JoinArrays(theirs, ours, changed));
   if (!ours->element && theirs.element) {
     ours->element = theirs.element;
     *changed = true;
@@ -78,7 +93,13 @@ TensorInfo FactsOf(const TensorInfo& info) {
   if (facts.list) {
     facts.list->length_value = facts.list->buffer = facts.list->written_value = Value();
     facts.list->uniform = Value();
+    if (facts.list->array) {
+      facts.list->array->next.base = Value();
+      facts.list->array->next.offset = 0;
+      facts.list->array->is_unproven = false;
+    }
   }
+  facts.counts = false;
   return facts;
 }
 
@@ -87,6 +108,7 @@ absl::Status Join(const TensorInfo& info, FuncBuilder* b, TensorInfo* facts, boo
       info.unusable.empty() != facts->unusable.empty() || info.is_complex != facts->is_complex) {
     return Unimplemented("it becomes another kind of value");
   }
+  if (info.array != facts->array) return Unimplemented("it becomes another array");
   if (info.rows) return Unimplemented("only values tell how many rows it has");
   if (facts->list) return JoinLists(*info.list, b, &*facts->list, changed);
   if (!facts->unusable.empty()) return absl::OkStatus();
@@ -122,12 +144,25 @@ Value LengthOf(const TensorList& list, FuncBuilder* b) {
   return Materialize(*b, info);
 }
 
+Value NextOf(const TensorList& list, FuncBuilder* b) {
+  const NextPlace& next = list.array->next;
+  if (next.known) {
+    TensorInfo info;
+    info.shape = Shape(DType::kS32, Dims());
+    info.contents = Dims{*next.known};
+    return Materialize(*b, info);
+  }
+  if (!next.base || next.offset == 0) return next.base;
+  return b->Add(next.base, b->FullLike(next.base, static_cast<double>(next.offset)));
+}
+
 std::vector<Shape> CarriedShapes(const TensorInfo& facts) {
   std::vector<Shape> shapes;
   if (facts.list) {
     const TensorList& list = *facts.list;
     if (!list.length) shapes.push_back(Shape(DType::kS32, Dims()));
     if (list.written == Written::kMaybe) shapes.push_back(Shape(DType::kBool, Dims()));
+    if (CarriesNext(list)) shapes.push_back(Shape(DType::kS32, Dims()));
     if (list.is_uniform) {
       if (!list.uniform_of) shapes.push_back(Shape(list.dtype, *list.element));
     } else if (list.has_buffer && HasRoom(list)) {
@@ -149,6 +184,7 @@ std::vector<Value> CarriedValues(const TensorInfo& facts, const TensorInfo& info
       values.push_back(list.written == Written::kMaybe ? list.written_value
                                                        : Scalar(b, list.written == Written::kYes));
     }
+    if (CarriesNext(*facts.list)) values.push_back(NextOf(list, b));
     if (facts.list->is_uniform) {
       if (!facts.list->uniform_of) values.push_back(list.uniform);
     } else if (facts.list->has_buffer && HasRoom(*facts.list)) {
@@ -176,6 +212,7 @@ TensorInfo WithValues(const TensorInfo& facts, absl::Span<const Value>* values) 
   if (info.list) {
     if (!info.list->length) info.list->length_value = next();
     if (info.list->written == Written::kMaybe) info.list->written_value = next();
+    if (CarriesNext(*info.list)) info.list->array->next.base = next();
     if (info.list->is_uniform) {
       if (!info.list->uniform_of) info.list->uniform = next();
     } else if (info.list->has_buffer && HasRoom(*info.list)) {

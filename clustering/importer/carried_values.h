@@ -5,6 +5,8 @@
 //   known elements, a constant     none: each side makes them anew
 //   a variable's handle            one value, the variable's content
 //   a list of tensors              its length if that is not known, its buffer once there is one
+//   an array's handle              none
+//   an array's flow                that of a list, and the next place where no other value tells it
 //
 // A loop's facts have to hold before and after each turn. They start as those of the values that
 // enter the loop, and Join takes away what the values after a turn contradict.
@@ -41,6 +43,8 @@ Shape BufferShape(const TensorList& list);
 // The list's buffer; null where something may have been written and nothing tells how much.
 Value BufferOf(const TensorList& list, FuncBuilder* b);
 Value LengthOf(const TensorList& list, FuncBuilder* b);  // s32
+// Of an array, the place behind those that are written, s32.
+Value NextOf(const TensorList& list, FuncBuilder* b);
 
 }  // namespace tektite::importer
 

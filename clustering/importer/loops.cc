@@ -14,6 +14,7 @@
 #include "clustering/importer/carried_values.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/region_import.h"
+#include "clustering/importer/tensor_arrays.h"
 #include "clustering/importer/trip_count.h"
 #include "jit/ir/symbols.h"
 
@@ -29,8 +30,9 @@ constexpr int kMostRounds = 32;  // each takes a fact away or gets one from the 
 struct Derived {
   std::optional<ValueRange> range;  // of the variable, or of a list's length, before a turn
   std::optional<Dim> after;         // its value after the loop
+  bool counts = false;              // each turn sees another value
   friend bool operator==(const Derived& a, const Derived& b) {
-    return a.range == b.range && a.after == b.after;
+    return a.range == b.range && a.after == b.after && a.counts == b.counts;
   }
 };
 
@@ -53,10 +55,18 @@ class LoopImport {
   }
 
  private:
-  // The facts, in the body with the bounds that hold before a turn.
-  std::vector<TensorInfo> FactsInBody() const {
+  // The facts within the loop.
+  std::vector<TensorInfo> FactsInside() const {
     std::vector<TensorInfo> facts = facts_;
+    for (TensorInfo& info : facts) info.array_loops += info.array ? 1 : 0;
+    return facts;
+  }
+
+  // In the body with the bounds that hold before a turn.
+  std::vector<TensorInfo> FactsInBody() const {
+    std::vector<TensorInfo> facts = FactsInside();
     for (size_t i = 0; i < facts.size(); ++i) {
+      facts[i].counts = derived_[i].counts;
       if (!derived_[i].range) continue;
       (facts[i].list ? facts[i].list->length_range : facts[i].range) = derived_[i].range;
     }
@@ -64,7 +74,7 @@ class LoopImport {
   }
 
   absl::Status ImportCondition(RegionImport* region, TensorInfo* truth) {
-    TEKTITE_RETURN_IF_ERROR(region->Import(*condition_, facts_));
+    TEKTITE_RETURN_IF_ERROR(region->Import(*condition_, FactsInside()));
     if (region->results().size() != 1) return op_.Refuse("its condition has not one result");
     if (region->HasChecks()) return op_.Refuse("its condition may fail");
     for (size_t i = 0; i < facts_.size(); ++i) {
@@ -120,9 +130,15 @@ class LoopImport {
     const std::vector<std::optional<Dim>> entering = Entering();
     const TripCount turns =
         CountTurns(condition.parameters(), again.value, body.parameters(), next, entering);
-    if (Derive(turns, entering)) return false;
+    const bool is_derived = Derive(turns, entering);
+    TEKTITE_ASSIGN_OR_RETURN(const bool is_ordered, JoinOrders(body, turns));
+    if (is_derived || is_ordered) return false;
     TEKTITE_RETURN_IF_ERROR(CheckRoom());
     TEKTITE_RETURN_IF_ERROR(Emit(&condition, again.value, &body, std::move(next), turns));
+    for (int i = 0; i < op_.num_inputs(); ++i) {
+      const TensorInfo& info = op_.InputInfo(i);
+      if (info.array && info.array_loops == 0) TEKTITE_RETURN_IF_ERROR(CheckReads(op_, *info.array));
+    }
     return true;
   }
 
@@ -161,6 +177,7 @@ class LoopImport {
         now.range = up ? ValueRange{from, to} : ValueRange{to + Dim(1), from + Dim(1)};
         if (turns.exact) now.after = to;
       }
+      now.counts = !facts_[i].list && turns.steps[first].value_or(0) != 0;
       changed |= !(now == derived_[i]);
       derived_[i] = now;
       if (facts_[i].list) changed |= MakeRoom(now, &*facts_[i].list);
@@ -231,6 +248,50 @@ class LoopImport {
     return true;
   }
 
+  // The variable that tells the next place of array `i` before and after each turn.
+  std::optional<size_t> CounterOf(const RegionImport& body, const TripCount& turns,
+                                  size_t i) const {
+    const NextPlace& enters = op_.InputInfo(static_cast<int>(i)).list->array->next;
+    const NextPlace& after = body.results()[i].list->array->next;
+    size_t slot = 0;
+    for (size_t k = 0; k < facts_.size(); ++k) {
+      const size_t first = slot;
+      slot += CarriedShapes(facts_[k]).size();
+      if (slot == first || facts_[k].list || body.args()[k].value != after.base) continue;
+      const TensorInfo& counter = op_.InputInfo(static_cast<int>(k));
+      const bool enters_so = enters.known
+                                 ? counter.contents && counter.contents->front() == *enters.known
+                                 : counter.value == enters.base && enters.offset == 0;
+      if (enters_so && turns.steps[first] == after.offset) return k;
+    }
+    return std::nullopt;
+  }
+
+  // Arrays that the body writes to in order, which a counter must tell; whether one is new.
+  absl::StatusOr<bool> JoinOrders(const RegionImport& body, const TripCount& turns) {
+    bool changed = false;
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      if (!facts_[i].list || !facts_[i].list->array) continue;
+      NextPlace& next = facts_[i].list->array->next;
+      const ArrayState& before = *body.args()[i].list->array;
+      const ArrayState& after = *body.results()[i].list->array;
+      const bool is_kept =
+          before.next.base == after.next.base && before.next.offset == after.next.offset;
+      std::optional<size_t> counter;
+      if (!is_kept && !next.known) {
+        counter = CounterOf(body, turns, i);
+        if (!counter) return op_.Refuse("loop variable ", i, ": an array is not written in order");
+      }
+      if (counter != next.same_as) {
+        next.same_as = counter;
+        changed = true;
+      } else if (after.is_unproven) {
+        return op_.Refuse("loop variable ", i, ": an array is not written in order");
+      }
+    }
+    return changed;
+  }
+
   static bool IsUnchanged(const RegionImport& body, size_t i) {
     const TensorInfo &before = body.args()[i], &after = body.results()[i];
     if (before.is_resource) return !body.Assigned(i);
@@ -297,7 +358,19 @@ class LoopImport {
       if (turns.exact && written[i]) SetWritten(*turns.turns, &*info.list);
       op_.results().push_back(std::move(info));
     }
+    for (TensorInfo& info : op_.results()) {
+      if (info.list && info.list->array) SetNext(&info.list->array->next);
+    }
     return absl::OkStatus();
+  }
+
+  // The place behind the written ones after the loop.
+  void SetNext(NextPlace* next) {
+    if (!next->same_as) return;
+    const TensorInfo& counter = op_.results()[*next->same_as];
+    if (counter.contents) next->known = counter.contents->front();
+    next->base = counter.value;
+    next->same_as.reset();
   }
 
   static void SetAfter(const Dim& after, TensorInfo* info) {

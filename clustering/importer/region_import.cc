@@ -31,6 +31,7 @@ absl::Status RegionImport::Import(const graph_def::GraphIndex& body,
     args_.push_back(WithValues(fact, &values));
   }
   for (TensorInfo& arg : args_) {
+    if (arg.list && arg.list->array) OpenNext(&arg.list->array->next);
     if (!arg.list || !arg.list->uniform_of) continue;
     arg.list->uniform = args_[*arg.list->uniform_of].value;
     arg.list->uniform_of.reset();
@@ -39,6 +40,12 @@ absl::Status RegionImport::Import(const graph_def::GraphIndex& body,
   const Scope scope{builder_, checks_, around_.functions, around_.depth + 1};
   TEKTITE_ASSIGN_OR_RETURN(results_, ImportBody(body, &args_after_, scope));
   return absl::OkStatus();
+}
+
+void RegionImport::OpenNext(NextPlace* next) const {
+  if (next->same_as) next->base = args_[*next->same_as].value;
+  next->is_open = !next->known && !next->same_as;
+  next->same_as.reset();
 }
 
 Value RegionImport::Assigned(size_t i) const {

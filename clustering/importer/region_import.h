@@ -42,6 +42,9 @@ class RegionImport {
   absl::StatusOr<std::unique_ptr<ir::Graph>> Finish(std::vector<Value> outputs);
 
  private:
+  // Of an array among the arguments.
+  void OpenNext(NextPlace* next) const;
+
   const Scope& around_;
   FuncBuilder builder_;
   std::vector<TensorInfo> args_, args_after_, results_;

@@ -7,6 +7,7 @@
 #ifndef TEKTITE_CLUSTERING_IMPORTER_TENSOR_INFO_H_
 #define TEKTITE_CLUSTERING_IMPORTER_TENSOR_INFO_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -32,6 +33,25 @@ struct ValueRange {
   friend bool operator==(const ValueRange& a, const ValueRange& b) {
     return a.first == b.first && a.behind == b.behind;
   }
+};
+
+struct ArrayHandle;  // tensor_arrays.h
+
+// Of an array (tensor_arrays.h), the place behind those that are written.
+struct NextPlace {
+  std::optional<Dim> known;
+  Value base;  // s32, where it is not known: the place is `base` + `offset`
+  int64_t offset = 0;
+  bool is_open = false;  // `base` is a region's parameter
+  // Of a loop's variable: `base` is what this other variable has.
+  std::optional<size_t> same_as;
+};
+
+struct ArrayState {
+  std::shared_ptr<ArrayHandle> handle;
+  NextPlace next;
+  bool unset_are_zeros = false;
+  bool is_unproven = false;  // a write may have been to another place than the next
 };
 
 // TensorFlow's TensorList as a buffer [capacity, element...] whose first `length` rows are the
@@ -61,6 +81,7 @@ struct TensorList {
   Value uniform;
   // Of a loop's variable: `uniform` is what this other variable has, which no turn changes.
   std::optional<size_t> uniform_of;
+  std::optional<ArrayState> array;  // it is the content of a TensorArray
 };
 
 // A tensor of which only some rows count, as its room for rows is known but not their number.
@@ -76,7 +97,10 @@ struct TensorInfo {
   std::optional<Literal> literal;    // the elements of a constant
   std::optional<ValueRange> range;   // of an integer scalar
   bool is_resource = false;          // a variable's handle: `value` is the variable's content
-  std::optional<TensorList> list;    // a list's handle
+  bool counts = false;               // each turn of the loop around sees another value of it
+  std::optional<TensorList> list;    // a list's handle, or the flow of an array
+  std::shared_ptr<ArrayHandle> array;  // an array's handle, which no value stands for
+  int array_loops = 0;                 // between here and where that array is made
   bool is_complex = false;           // `shape` and `value` are of the real part
   Value imaginary;                   // the imaginary part, with is_complex
   Value rows;                        // how many of the rows count, s64; null: all (row_counts.h)

@@ -11,6 +11,7 @@
 #include "clustering/importer/carried_values.h"
 #include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/list_elements.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 
@@ -18,8 +19,6 @@ namespace tektite::importer {
 namespace {
 
 using Written = TensorList::Written;
-
-bool IsOpen(const Dim& size) { return size.is_constant() && size.value() < 0; }
 
 // The shape of elements that an input gives: -1 for open sizes; nothing where the rank is open.
 absl::StatusOr<std::optional<Dims>> ElementShape(const NodeImport& op, int input) {
@@ -29,79 +28,11 @@ absl::StatusOr<std::optional<Dims>> ElementShape(const NodeImport& op, int input
   return op.Refuse("input ", input, " is no shape");
 }
 
-bool IsComplete(const std::optional<Dims>& shape) {
-  return shape && std::none_of(shape->begin(), shape->end(), IsOpen);
-}
-
-// What two descriptions of a shape say together; sizes that both give are assumed to be equal.
-absl::StatusOr<std::optional<Dims>> Merge(NodeImport& op, const std::optional<Dims>& a,
-                                          const std::optional<Dims>& b) {
-  if (!a || !b) return a ? a : b;
-  bool fits = a->size() == b->size();
-  Dims merged = *a;
-  for (size_t i = 0; fits && i < merged.size(); ++i) {
-    if (IsOpen(merged[i])) {
-      merged[i] = (*b)[i];
-    } else if (!IsOpen((*b)[i])) {
-      fits = !ops::ProvablyDifferent(merged[i], (*b)[i]) && op.b().AssumeEqual(merged[i], (*b)[i]);
-    }
-  }
-  if (!fits) return op.Refuse("elements of other shapes");
-  return std::optional<Dims>(std::move(merged));
-}
-
-// An element of this shape is put into the list.
-absl::Status Admit(NodeImport& op, const Dims& shape, TensorList* list) {
-  TEKTITE_RETURN_IF_ERROR(Merge(op, list->declared, shape).status());
-  TEKTITE_ASSIGN_OR_RETURN(list->element, Merge(op, list->element, shape));
-  list->written = Written::kYes;
-  list->written_value = Value();
-  return absl::OkStatus();
-}
-
 // The shape of the elements of a list that is read with a description of it.  Nothing where only
 // an element can tell and none has been seen yet.
 absl::Status Describe(NodeImport& op, int input, TensorList* list) {
   TEKTITE_ASSIGN_OR_RETURN(std::optional<Dims> given, ElementShape(op, input));
-  TEKTITE_ASSIGN_OR_RETURN(given, Merge(op, given, list->declared));
-  TEKTITE_ASSIGN_OR_RETURN(std::optional<Dims> shape, Merge(op, list->element, given));
-  if (IsComplete(shape)) list->element = std::move(shape);
-  if (!list->element) return op.Refuse("the elements' shape is unknown");
-  if (IsComplete(given) || list->written == Written::kYes) return absl::OkStatus();
-  if (list->written == Written::kNo && !list->has_buffer) {
-    return op.Refuse("the elements' shape is unknown");
-  }
-  if (list->written_value) op.Check(list->written_value);
-  return absl::OkStatus();
-}
-
-void CheckBelow(NodeImport& op, Value a, Value b) { op.Check(op.b().Compare(a, b, "lt")); }
-
-bool NeverBehind(const ValueRange& range, const Dim& end) {
-  return ir::NeverLess(range.first, Dim(0)) && ir::NeverLess(end, range.behind);
-}
-
-// 0 <= input < length, or TensorFlow raises an error.
-absl::Status CheckIndex(NodeImport& op, int input, const TensorList& list) {
-  const TensorInfo& info = op.InputInfo(input);
-  std::optional<ValueRange> range = info.range;
-  if (info.contents && info.contents->size() == 1) {
-    range = ValueRange{info.contents->front(), info.contents->front() + Dim(1)};
-  }
-  if (range && list.length && NeverBehind(*range, *list.length)) return absl::OkStatus();
-  FuncBuilder& b = op.b();
-  const Value index = op.Input(input), length = LengthOf(list, &b);
-  if (!index || !length) return absl::OkStatus();
-  if (index.shape() != Shape(DType::kS32, Dims())) return op.Refuse("its index is no s32 scalar");
-  CheckBelow(op, index, length);
-  op.Check(b.Compare(index, b.FullLike(index, 0), "ge"));
-  return absl::OkStatus();
-}
-
-std::vector<Value> Starts(FuncBuilder& b, Value first, int rank) {
-  std::vector<Value> starts(rank, b.Scalar(DType::kS32, 0));
-  starts[0] = first;
-  return starts;
+  return DescribeAs(op, std::move(given), list);
 }
 
 // From here on elements may differ.
@@ -110,30 +41,6 @@ void KeepApart(FuncBuilder& b, TensorList* list) {
   list->buffer = BufferOf(*list, &b);
   list->is_uniform = false;
   list->uniform = Value();
-}
-
-// Without a buffer that can be had yet, the loop around imports its body again when there is one.
-void Write(NodeImport& op, Value index, Value element, TensorList* list) {
-  FuncBuilder& b = op.b();
-  const Value buffer = HasRoom(*list) ? BufferOf(*list, &b) : Value();
-  list->has_buffer = true;
-  list->buffer = Value();
-  if (!buffer || !element || !index) return;
-  Dims dims = *list->element;
-  dims.insert(dims.begin(), Dim(1));
-  list->buffer = b.DynamicUpdateSlice(buffer, b.Reshape(element, dims),
-                                      Starts(b, index, static_cast<int>(dims.size())));
-}
-
-Value Read(NodeImport& op, Value index, const TensorList& list) {
-  if (list.is_uniform) return list.uniform;
-  FuncBuilder& b = op.b();
-  const Value buffer = HasRoom(list) ? BufferOf(list, &b) : Value();
-  if (!buffer) return b.Full(list.dtype, 0, *list.element);
-  Dims dims = *list.element;
-  dims.insert(dims.begin(), Dim(1));
-  const std::vector<Value> starts = Starts(b, index, static_cast<int>(dims.size()));
-  return b.Reshape(b.DynamicSlice(buffer, starts, dims), *list.element);
 }
 
 absl::StatusOr<Dim> OneSize(const NodeImport& op, int input) {
@@ -148,28 +55,6 @@ absl::StatusOr<TensorList> NewList(NodeImport& op, int element_shape) {
   TEKTITE_ASSIGN_OR_RETURN(list.declared, ElementShape(op, element_shape));
   if (IsComplete(list.declared)) list.element = list.declared;
   return list;
-}
-
-absl::Status RequireNotNegative(NodeImport& op, const Dim& size) {
-  if (ir::NeverLess(size, Dim(0))) return absl::OkStatus();
-  if (size.is_constant()) return op.Refuse("a length of ", size.value());
-  op.b().AssumeAtMost(Dim(0), size);
-  return absl::OkStatus();
-}
-
-// The elements as one tensor, and how many they are where that is not its size.
-absl::StatusOr<Value> Stacked(NodeImport& op, const TensorList& list) {
-  FuncBuilder& b = op.b();
-  if (list.is_uniform && list.length) {
-    Dims dims = *list.element;
-    dims.insert(dims.begin(), *list.length);
-    return b.BroadcastTo(list.uniform, dims);
-  }
-  if (!list.capacity) return op.Refuse("the length of this list of tensors has no bound");
-  const Value buffer = BufferOf(list, &b);
-  if (!buffer) return op.Refuse("the length of this list of tensors has no bound");
-  if (!list.length || *list.length == *list.capacity) return buffer;
-  return b.SliceDim(buffer, 0, Dim(0), *list.length);
 }
 
 }  // namespace

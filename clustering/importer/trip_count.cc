@@ -41,7 +41,8 @@ std::optional<Dim> SizeIn(Value value, int* ops_left) {
   }
 }
 
-// What `next` has more than `value`, a constant.
+}  // namespace
+
 std::optional<int64_t> Step(Value value, Value next) {
   int64_t step = 0;
   for (int ops = 0; next != value; ++ops) {
@@ -60,6 +61,8 @@ std::optional<int64_t> Step(Value value, Value next) {
   }
   return step;
 }
+
+namespace {
 
 class Counting {
  public:

@@ -26,6 +26,9 @@ struct TripCount {
 // The integer scalar as a size; nothing where it is not known.
 std::optional<Dim> SizeOf(Value value);
 
+// What `next` has more than `value`, a constant; nothing where that is not known.
+std::optional<int64_t> Step(Value value, Value next);
+
 // The values that a region takes, one for each carried value.
 using Parameters = absl::Span<const Value>;
 

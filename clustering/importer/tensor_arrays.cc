@@ -1,0 +1,234 @@
+#include "clustering/importer/tensor_arrays.h"
+
+#include <utility>
+
+#include "clustering/importer/carried_values.h"
+#include "clustering/importer/gathering.h"
+#include "clustering/importer/import_table.h"
+#include "clustering/importer/list_elements.h"
+#include "clustering/importer/trip_count.h"
+#include "jit/ir/symbols.h"
+#include "jit/ops/ops.h"
+
+namespace tektite::importer {
+namespace {
+
+using Reads = ArrayHandle::Reads;
+
+// A shape that an attribute gives: -1 for open sizes; nothing where the rank is open.
+std::optional<Dims> ShapeAttr(const NodeImport& op, absl::string_view name) {
+  const graph_def::AttrValue* attr = op.attrs().Find(name);
+  const auto* shape = attr == nullptr ? nullptr : attr->As<graph_def::PartialShape>();
+  if (shape == nullptr || shape->unknown_rank) return std::nullopt;
+  return Dims(shape->dims.begin(), shape->dims.end());
+}
+
+// The content of the array that input 0 is the handle of, from its flow.
+absl::StatusOr<TensorList> ArrayOf(const NodeImport& op, int flow) {
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(flow));
+  if (!op.InputInfo(0).array || !list.array || list.array->handle != op.InputInfo(0).array) {
+    return op.Refuse("input ", flow, " is the flow of another array");
+  }
+  return list;
+}
+
+bool Overlap(const Reads& a, const Reads& b) {
+  if (!a.places || !b.places) return true;
+  return !ir::NeverLess(b.places->first, a.places->behind) &&
+         !ir::NeverLess(a.places->first, b.places->behind);
+}
+
+// The node reads these places.
+absl::Status NoteReads(NodeImport& op, Reads reads) {
+  const TensorInfo& handle = op.InputInfo(0);
+  handle.array->reads[&op.node()] = std::move(reads);
+  return handle.array_loops == 0 ? CheckReads(op, *handle.array) : absl::OkStatus();
+}
+
+bool IsNext(const NextPlace& next, const TensorInfo& index) {
+  if (next.known) return index.contents && index.contents->front() == *next.known;
+  return next.base && index.value && Step(next.base, index.value) == next.offset;
+}
+
+// Everything before the index' place has been written, and now this.
+absl::Status Advance(NodeImport& op, int input, ArrayState* array) {
+  const TensorInfo& index = op.InputInfo(input);
+  NextPlace& next = array->next;
+  if (!IsNext(next, index)) {
+    if (!next.is_open) return op.Refuse("an array is not written in order");
+    array->is_unproven = true;
+  }
+  next = NextPlace();
+  if (index.contents) {
+    next.known = index.contents->front() + Dim(1);
+  } else {
+    next.base = index.value;
+    next.offset = 1;
+  }
+  return absl::OkStatus();
+}
+
+// Place `input` has been written, or TensorFlow raises an error.
+void CheckWritten(NodeImport& op, int input, const TensorList& list) {
+  if (list.array->unset_are_zeros) return;
+  const std::optional<Dim>& known = list.array->next.known;
+  const std::optional<ValueRange> range = RangeOf(op.InputInfo(input));
+  if (known && range && NeverBehind(*range, *known)) return;
+  const Value index = op.Input(input), next = NextOf(list, &op.b());
+  if (index && next) CheckBelow(op, index, next);
+}
+
+// So have all places.
+void CheckAllWritten(NodeImport& op, const TensorList& list) {
+  if (list.array->unset_are_zeros) return;
+  const std::optional<Dim>& known = list.array->next.known;
+  if (known && ir::NeverLess(*known, *list.length)) return;
+  const Value next = NextOf(list, &op.b());
+  if (next) op.Check(op.b().Compare(next, op.DimValue(*list.length, DType::kS32), "ge"));
+}
+
+// Whether the input is 0, 1, ... up to `size`.
+bool IsWholeRange(NodeImport& op, int input, const Dim& size) {
+  if (op.InputRank(input) != 1 || op.InputDims(input)[0] != size) return false;
+  const TensorInfo& info = op.InputInfo(input);
+  if (!info.contents) return info.value && info.value.node->op() == Op::kIota;
+  int64_t place = 0;
+  for (const Dim& index : *info.contents) {
+    if (index != Dim(place++)) return false;
+  }
+  return true;
+}
+
+// All places get the rows of a tensor.
+absl::Status Fill(NodeImport& op, int input, Dims dims, TensorList* list) {
+  if (list->array->next.known != Dim(0)) return op.Refuse("an array is not written in order");
+  if (dims.empty() || op.InputDType(input) != list->dtype) {
+    return op.Refuse("input ", input, " has no elements");
+  }
+  // Otherwise TensorFlow has an error to raise.
+  if (ops::ProvablyDifferent(dims[0], *list->length) ||
+      !op.b().AssumeEqual(dims[0], *list->length)) {
+    return op.Refuse("another number of elements than the array has");
+  }
+  dims[0] = *list->length;
+  TEKTITE_RETURN_IF_ERROR(Admit(op, Dims(dims.begin() + 1, dims.end()), list));
+  list->array->next.known = list->length;
+  list->has_buffer = true;
+  list->buffer = op.Input(input);
+  if (list->buffer) list->buffer = op.b().Reshape(list->buffer, BufferShape(*list).dims());
+  return absl::OkStatus();
+}
+
+Reads WholeOnce(const TensorList& list) { return {ValueRange{Dim(0), *list.length}, true}; }
+
+// The array as a list that is read as a whole.
+absl::StatusOr<TensorList> WholeArray(NodeImport& op, int flow, std::optional<Dims> element) {
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, flow));
+  TEKTITE_RETURN_IF_ERROR(DescribeAs(op, std::move(element), &list));
+  CheckAllWritten(op, list);
+  return list;
+}
+
+}  // namespace
+
+absl::Status CheckReads(const NodeImport& op, const ArrayHandle& array) {
+  if (!array.clears) return absl::OkStatus();
+  for (auto a = array.reads.begin(); a != array.reads.end(); ++a) {
+    bool is_once = a->second.is_once;
+    for (auto b = std::next(a); b != array.reads.end(); ++b) {
+      is_once = is_once && !Overlap(a->second, b->second);
+    }
+    if (!is_once) return op.Refuse("an element may be read twice, but is cleared when it is read");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ImportArray(NodeImport& op) {
+  TensorList list;
+  TEKTITE_ASSIGN_OR_RETURN(list.dtype, op.Type("dtype", DType::kF32));
+  list.declared = ShapeAttr(op, "element_shape");
+  if (IsComplete(list.declared)) list.element = list.declared;
+  TEKTITE_ASSIGN_OR_RETURN(const Dims size, op.RequireContents(0));
+  if (size.size() != 1) return op.Refuse("its size is no scalar");
+  TEKTITE_RETURN_IF_ERROR(RequireNotNegative(op, size[0]));
+  list.length = list.capacity = size[0];
+  TensorInfo handle;
+  handle.shape = Shape(DType::kS32, Dims());
+  handle.unusable = "is the handle of an array";
+  handle.array = std::make_shared<ArrayHandle>();
+  handle.array->clears = op.attrs().Bool("clear_after_read", true);
+  list.array.emplace();
+  list.array->handle = handle.array;
+  list.array->next.known = Dim(0);
+  list.array->unset_are_zeros = IsComplete(list.declared);
+  op.results().push_back(std::move(handle));
+  return op.ReturnList(std::move(list));
+}
+
+absl::Status ImportArrayClose(NodeImport&) { return absl::OkStatus(); }
+
+absl::Status ImportArraySize(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const TensorList list, ArrayOf(op, 1));
+  return op.ReturnContents(DType::kS32, {}, {*list.length});
+}
+
+absl::Status ImportArrayWrite(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, 3));
+  TEKTITE_RETURN_IF_ERROR(CheckIndex(op, 1, list));
+  if (op.InputDType(2) != list.dtype) return op.Refuse("an element of another type");
+  TEKTITE_RETURN_IF_ERROR(Admit(op, op.InputDims(2), &list));
+  TEKTITE_RETURN_IF_ERROR(Advance(op, 1, &*list.array));
+  Write(op, op.Input(1), op.Input(2), &list);
+  return op.ReturnList(std::move(list));
+}
+
+absl::Status ImportArrayRead(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const TensorList array, ArrayOf(op, 2));
+  TensorList list = array;
+  TEKTITE_RETURN_IF_ERROR(CheckIndex(op, 1, list));
+  CheckWritten(op, 1, list);
+  TEKTITE_RETURN_IF_ERROR(DescribeAs(op, std::nullopt, &list));
+  const TensorInfo &handle = op.InputInfo(0), &index = op.InputInfo(1);
+  const bool is_once = handle.array_loops == 0 || (handle.array_loops == 1 && index.counts);
+  TEKTITE_RETURN_IF_ERROR(NoteReads(op, {RangeOf(index), is_once}));
+  return op.Return(Read(op, op.Input(1), list));
+}
+
+absl::Status ImportArrayGather(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(const TensorList list, WholeArray(op, 2, ShapeAttr(op, "element_shape")));
+  TEKTITE_ASSIGN_OR_RETURN(const Value stacked, Stacked(op, list));
+  const bool is_outside = op.InputInfo(0).array_loops == 0;
+  if (IsWholeRange(op, 1, *list.length)) {
+    TEKTITE_RETURN_IF_ERROR(NoteReads(op, {WholeOnce(list).places, is_outside}));
+    return op.Return(stacked);
+  }
+  TEKTITE_RETURN_IF_ERROR(NoteReads(op, {}));
+  return GatherRows(op, stacked, 1, 0, 0);
+}
+
+absl::Status ImportArrayScatter(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, 3));
+  if (!IsWholeRange(op, 1, op.InputRank(2) == 0 ? Dim(0) : op.InputDims(2)[0])) {
+    return op.Refuse("an array is not written in order");
+  }
+  TEKTITE_RETURN_IF_ERROR(Fill(op, 2, op.InputDims(2), &list));
+  return op.ReturnList(std::move(list));
+}
+
+// All elements, one behind the other along their first dimension, and how long each is there.
+absl::Status ImportArrayConcat(NodeImport& op) {
+  std::optional<Dims> element = ShapeAttr(op, "element_shape_except0");
+  if (element) element->insert(element->begin(), Dim(-1));
+  TEKTITE_ASSIGN_OR_RETURN(const TensorList list, WholeArray(op, 1, std::move(element)));
+  TEKTITE_RETURN_IF_ERROR(
+      NoteReads(op, {WholeOnce(list).places, op.InputInfo(0).array_loops == 0}));
+  if (list.element->empty()) return op.Refuse("scalars cannot be concatenated");
+  TEKTITE_ASSIGN_OR_RETURN(const Value stacked, Stacked(op, list));
+  const Dim each = list.element->front();
+  Dims dims = *list.element;
+  dims[0] = *list.length * each;
+  TEKTITE_RETURN_IF_ERROR(op.Return(op.b().Reshape(stacked, dims)));
+  return op.Return(op.b().BroadcastTo(op.DimValue(each, DType::kS64), {*list.length}));
+}
+
+}  // namespace tektite::importer
