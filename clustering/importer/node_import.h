@@ -36,6 +36,7 @@ struct Scope {
   std::vector<Value>& checks;
   FunctionLibrary& functions;
   int depth = 0;  // functions around this one
+  const std::vector<TensorInfo>* arguments = nullptr;  // of the region, where it is one
 };
 
 class NodeImport {

@@ -45,6 +45,24 @@ absl::Status NoteReads(NodeImport& op, Reads reads) {
   return handle.array_loops == 0 ? CheckReads(op, *handle.array) : absl::OkStatus();
 }
 
+// The places that an index of a loop's body has in all turns, each once: it is a counter, or a
+// counter and a constant.
+std::optional<Reads> CountedPlaces(const NodeImport& op, Value index) {
+  if (!index || op.scope().arguments == nullptr) return std::nullopt;
+  for (const TensorInfo& counter : *op.scope().arguments) {
+    const std::optional<int64_t> ahead =
+        counter.counts && counter.value ? Step(counter.value, index) : std::nullopt;
+    if (!ahead) continue;
+    Reads reads{counter.range, true};
+    if (reads.places) {
+      reads.places->first = reads.places->first + Dim(*ahead);
+      reads.places->behind = reads.places->behind + Dim(*ahead);
+    }
+    return reads;
+  }
+  return std::nullopt;
+}
+
 bool IsNext(const NextPlace& next, const TensorInfo& index) {
   if (next.known) return index.contents && index.contents->front() == *next.known;
   return next.base && index.value && Step(next.base, index.value) == next.offset;
@@ -188,9 +206,11 @@ absl::Status ImportArrayRead(NodeImport& op) {
   TEKTITE_RETURN_IF_ERROR(CheckIndex(op, 1, list));
   CheckWritten(op, 1, list);
   TEKTITE_RETURN_IF_ERROR(DescribeAs(op, std::nullopt, &list));
-  const TensorInfo &handle = op.InputInfo(0), &index = op.InputInfo(1);
-  const bool is_once = handle.array_loops == 0 || (handle.array_loops == 1 && index.counts);
-  TEKTITE_RETURN_IF_ERROR(NoteReads(op, {RangeOf(index), is_once}));
+  const int loops = op.InputInfo(0).array_loops;
+  Reads reads{RangeOf(op.InputInfo(1)), loops == 0};
+  const std::optional<Reads> counted = CountedPlaces(op, op.InputInfo(1).value);
+  if (loops == 1 && counted) reads = *counted;
+  TEKTITE_RETURN_IF_ERROR(NoteReads(op, std::move(reads)));
   return op.Return(Read(op, op.Input(1), list));
 }
 

@@ -65,7 +65,7 @@ absl::StatusOr<std::string> AddMarkedFallback(const MarkedRequest& request,
   options.session_options = &session_options;
   options.is_function_graph = true;
   LowerLoops(KeptLoops(*graph), options);
-  CompileGraph(options, Extent::kEverything);
+  CompileGraph(options, Extent::kEverything, /*rebuilds_loops=*/false);
   for (Node* node : graph->op_nodes()) {
     node->set_requested_device("");
     node->set_assigned_device_name("");

@@ -143,7 +143,7 @@ std::shared_ptr<Replacement> MarkGraph(const CompilerLibrary& library,
   }
 }
 
-void Compile(const GraphOptimizationPassOptions& options, Extent extent) {
+void Compile(const GraphOptimizationPassOptions& options, Extent extent, bool rebuilds_loops) {
   const CompilerLibrary* const library = CompilerLibrary::Get();
   if (library == nullptr) return;
   HookCounters().graphs.fetch_add(1, std::memory_order_relaxed);
@@ -156,8 +156,8 @@ void Compile(const GraphOptimizationPassOptions& options, Extent extent) {
     return;
   }
   // Then the text is not that of the marked graph.
-  bool is_changed = extent == Extent::kEverything && HasLoweredLoops(**options.graph) &&
-                    RebuildLoops(*library, options);
+  bool is_changed = rebuilds_loops && extent == Extent::kEverything &&
+                    HasLoweredLoops(**options.graph) && RebuildLoops(*library, options);
   if (is_changed) nodes = NodesOf(**options.graph);
   const auto replacement = MarkGraph(*library, options, extent, &nodes, &is_changed);
   if (replacement == nullptr) return;
@@ -167,8 +167,9 @@ void Compile(const GraphOptimizationPassOptions& options, Extent extent) {
 
 }  // namespace
 
-void CompileGraph(const GraphOptimizationPassOptions& options, Extent extent) {
-  if (extent != Extent::kNothing) Compile(options, extent);
+void CompileGraph(const GraphOptimizationPassOptions& options, Extent extent,
+                  bool rebuilds_loops) {
+  if (extent != Extent::kNothing) Compile(options, extent, rebuilds_loops);
   LowerAndCount(KeptLoops(**options.graph), options);  // of clusters that could not be placed
 }
 

@@ -15,7 +15,10 @@ namespace tektite::tf_hook {
 
 // Of `options` it needs the graph, whose nodes are assigned to devices, the library, the devices
 // and the session's options.  Kept loops (kept_loops.h) that are in no cluster are taken apart.
-void CompileGraph(const tensorflow::GraphOptimizationPassOptions& options, Extent extent);
+// `rebuilds_loops`: whether loops that the graph has taken apart may be made whole
+// (rebuild_loops.h).
+void CompileGraph(const tensorflow::GraphOptimizationPassOptions& options, Extent extent,
+                  bool rebuilds_loops = true);
 
 }  // namespace tektite::tf_hook
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_COMPILE_GRAPH_H_

@@ -68,6 +68,12 @@ bool HasReference(const Node& node) {
          std::any_of(node.output_types().begin(), node.output_types().end(), is_reference);
 }
 
+// Whether the node must not be compiled: its annotation would be lost.
+bool IsExcluded(const Node& node) {
+  const AttrValue* const compile = node.attrs().Find("_XlaCompile");
+  return compile != nullptr && !compile->b();
+}
+
 class Frames {
  public:
   // Of a graph whose nodes all hang on its source.
@@ -84,7 +90,8 @@ class Frames {
       frame.parent = infos[info.parent_frame->id()].frame_name;
       if (node->IsLoopCond()) frame.condition = node->name();
       if (frame.device.empty()) frame.device = node->assigned_device_name();
-      frame.is_left_out |= HasReference(*node) || node->assigned_device_name() != frame.device;
+      frame.is_left_out |= HasReference(*node) || IsExcluded(*node) ||
+                           node->assigned_device_name() != frame.device;
       if (node->IsEnter()) NoteWaiting(*node, &frame);
     }
     for (auto& [name, frame] : frames_) {
