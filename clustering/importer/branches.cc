@@ -6,6 +6,7 @@
 #include "clustering/importer/carried_values.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/region_import.h"
+#include "clustering/importer/tensor_arrays.h"
 
 namespace tektite::importer {
 namespace {
@@ -83,6 +84,7 @@ class BranchesImport {
  public:
   BranchesImport(NodeImport& op, absl::Span<const GraphIndex* const> branches) : op_(op) {
     for (int i = 1; i < op.num_inputs(); ++i) args_.push_back(FactsOf(op.InputInfo(i)));
+    for (TensorInfo& info : args_) NoteStale(&info);
     for (const GraphIndex* branch : branches) {
       bodies_.push_back(branch);
       regions_.push_back(std::make_unique<RegionImport>("branch", op.scope()));

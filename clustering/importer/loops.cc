@@ -44,6 +44,7 @@ class LoopImport {
     TEKTITE_ASSIGN_OR_RETURN(condition_, FunctionOf(op_, "cond"));
     TEKTITE_ASSIGN_OR_RETURN(body_, FunctionOf(op_, "body"));
     for (int i = 0; i < op_.num_inputs(); ++i) facts_.push_back(FactsOf(op_.InputInfo(i)));
+    for (TensorInfo& info : facts_) NoteStale(&info);
     derived_.resize(facts_.size());
     TEKTITE_ASSIGN_OR_RETURN(const std::optional<bool> first, KnownCondition());
     if (first.has_value() && !*first) return ForwardAll();
@@ -360,6 +361,10 @@ class LoopImport {
     }
     for (TensorInfo& info : op_.results()) {
       if (info.list && info.list->array) SetNext(&info.list->array->next);
+    }
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      TensorInfo& info = op_.results()[i];
+      if (info.list && info.list->array && !unchanged[i]) NoteWrite(&*info.list->array);
     }
     return absl::OkStatus();
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "clustering/importer/body_import.h"
 #include "clustering/importer/carried_values.h"
+#include "clustering/importer/tensor_arrays.h"
 
 namespace tektite::importer {
 namespace {
@@ -31,7 +32,10 @@ absl::Status RegionImport::Import(const graph_def::GraphIndex& body,
     args_.push_back(WithValues(fact, &values));
   }
   for (TensorInfo& arg : args_) {
-    if (arg.list && arg.list->array) OpenNext(&arg.list->array->next);
+    if (arg.list && arg.list->array) {
+      OpenNext(&arg.list->array->next);
+      EnterRegion(&*arg.list->array);
+    }
     if (!arg.list || !arg.list->uniform_of) continue;
     arg.list->uniform = args_[*arg.list->uniform_of].value;
     arg.list->uniform_of.reset();

@@ -83,12 +83,18 @@ absl::Status Advance(NodeImport& op, int input, ArrayState* array) {
     next.base = index.value;
     next.offset = 1;
   }
+  NoteWrite(array);
   return absl::OkStatus();
+}
+
+// Whether a place that is not written is known to be zeros.
+bool UnsetAreZeros(const ArrayState& array) {
+  return array.unset_are_zeros && !array.is_stale && array.writes == array.handle->writes;
 }
 
 // Place `input` has been written, or TensorFlow raises an error.
 void CheckWritten(NodeImport& op, int input, const TensorList& list) {
-  if (list.array->unset_are_zeros) return;
+  if (UnsetAreZeros(*list.array)) return;
   const std::optional<Dim>& known = list.array->next.known;
   const std::optional<ValueRange> range = RangeOf(op.InputInfo(input));
   if (known && range && NeverBehind(*range, *known)) return;
@@ -98,7 +104,7 @@ void CheckWritten(NodeImport& op, int input, const TensorList& list) {
 
 // So have all places.
 void CheckAllWritten(NodeImport& op, const TensorList& list) {
-  if (list.array->unset_are_zeros) return;
+  if (UnsetAreZeros(*list.array)) return;
   const std::optional<Dim>& known = list.array->next.known;
   if (known && ir::NeverLess(*known, *list.length)) return;
   const Value next = NextOf(list, &op.b());
@@ -131,6 +137,7 @@ absl::Status Fill(NodeImport& op, int input, Dims dims, TensorList* list) {
   dims[0] = *list->length;
   TEKTITE_RETURN_IF_ERROR(Admit(op, Dims(dims.begin() + 1, dims.end()), list));
   list->array->next.known = list->length;
+  NoteWrite(&*list->array);
   list->has_buffer = true;
   list->buffer = op.Input(input);
   if (list->buffer) list->buffer = op.b().Reshape(list->buffer, BufferShape(*list).dims());
@@ -148,6 +155,16 @@ absl::StatusOr<TensorList> WholeArray(NodeImport& op, int flow, std::optional<Di
 }
 
 }  // namespace
+
+void NoteStale(TensorInfo* info) {
+  if (!info->list || !info->list->array) return;
+  ArrayState& array = *info->list->array;
+  array.is_stale |= array.writes != array.handle->writes;
+}
+
+void EnterRegion(ArrayState* array) { array->writes = array->handle->writes; }
+
+void NoteWrite(ArrayState* array) { array->writes = ++array->handle->writes; }
 
 absl::Status CheckReads(const NodeImport& op, const ArrayHandle& array) {
   if (!array.clears) return absl::OkStatus();

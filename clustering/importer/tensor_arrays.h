@@ -11,7 +11,8 @@
 // (but for zeros of a shape that the array knows), or read twice (clear_after_read).  So
 // - writes go from place to place, which the index has to prove: in a loop it is a counter that
 //   starts where the writes do (loops.cc).  Others are refused.
-// - reads of places that may not be written are checked (importer.h).
+// - reads of places that may not be written are checked (importer.h).  That a place is zeros is
+//   known of the newest state alone: a program may write along one flow and read along an older one.
 // - of an array that clears what is read, the reads are noted at the handle: each must see another
 //   place in each turn, and the places of two must not overlap.  Others are refused.
 //
@@ -33,8 +34,15 @@ struct ArrayHandle {
   };
 
   bool clears = true;
+  int writes = 0;  // so far, each making another flow
   std::map<const graph_def::NodeDef*, Reads> reads;
 };
+
+// Before a region's import: what is known of an array that is not its newest state.  On the way
+// into a region.  When a loop has written to it.
+void NoteStale(TensorInfo* info);
+void EnterRegion(ArrayState* array);
+void NoteWrite(ArrayState* array);
 
 // Refuses an array that clears elements of which one may be read twice; `op` is what is refused.
 absl::Status CheckReads(const NodeImport& op, const ArrayHandle& array);

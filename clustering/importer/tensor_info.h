@@ -52,6 +52,8 @@ struct ArrayState {
   NextPlace next;
   bool unset_are_zeros = false;
   bool is_unproven = false;  // a write may have been to another place than the next
+  int writes = 0;            // of those that the handle has seen, when this one was made
+  bool is_stale = false;     // it was not the last one when it entered a region
 };
 
 // TensorFlow's TensorList as a buffer [capacity, element...] whose first `length` rows are the
