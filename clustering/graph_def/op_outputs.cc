@@ -57,6 +57,8 @@ constexpr Row kSeveralOutputs[] = {
     {"StringSplitV2", "indices values shape"},
     {"Svd", "s u v"},
     {"Switch", "output_false output_true"},
+    {"TensorArrayConcatV3", "value lengths"},
+    {"TensorArrayV3", "handle flow"},
     {"TensorListConcatV2", "tensor lengths"},
     {"TensorListPopBack", "output_handle tensor"},
     {"TopKV2", "values indices"},

@@ -111,9 +111,9 @@ void CheckAllWritten(NodeImport& op, const TensorList& list) {
   if (next) op.Check(op.b().Compare(next, op.DimValue(*list.length, DType::kS32), "ge"));
 }
 
-// Whether the input is 0, 1, ... up to `size`.
-bool IsWholeRange(NodeImport& op, int input, const Dim& size) {
-  if (op.InputRank(input) != 1 || op.InputDims(input)[0] != size) return false;
+// Whether the input is 0, 1, ...
+bool CountsUp(NodeImport& op, int input) {
+  if (op.InputRank(input) != 1) return false;
   const TensorInfo& info = op.InputInfo(input);
   if (!info.contents) return info.value && info.value.node->op() == Op::kIota;
   int64_t place = 0;
@@ -146,10 +146,15 @@ absl::Status Fill(NodeImport& op, int input, Dims dims, TensorList* list) {
 
 Reads WholeOnce(const TensorList& list) { return {ValueRange{Dim(0), *list.length}, true}; }
 
-// The array as a list that is read as a whole.
-absl::StatusOr<TensorList> WholeArray(NodeImport& op, int flow, std::optional<Dims> element) {
-  TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, flow));
-  TEKTITE_RETURN_IF_ERROR(DescribeAs(op, std::move(element), &list));
+// The array as a list of which `count` elements are read at once.
+absl::StatusOr<TensorList> WholeArray(NodeImport& op, TensorList list, const Dim& count,
+                                      std::optional<Dims> element) {
+  TEKTITE_RETURN_IF_ERROR(DescribeAs(op, element, &list));
+  // Of no elements the node must tell the shape; for TensorFlow the array's own does not.
+  if (!IsComplete(element) && !ir::NeverLess(count, Dim(1))) {
+    const Value elements = op.DimValue(count, DType::kS64);
+    if (elements) op.Check(op.b().Compare(elements, op.b().FullLike(elements, 0), "gt"));
+  }
   CheckAllWritten(op, list);
   return list;
 }
@@ -195,7 +200,9 @@ absl::Status ImportArray(NodeImport& op) {
   list.array.emplace();
   list.array->handle = handle.array;
   list.array->next.known = Dim(0);
-  list.array->unset_are_zeros = IsComplete(list.declared);
+  // The first element completes the shape where all have the same.
+  list.array->unset_are_zeros =
+      IsComplete(list.declared) || op.attrs().Bool("identical_element_shapes", false);
   op.results().push_back(std::move(handle));
   return op.ReturnList(std::move(list));
 }
@@ -232,10 +239,14 @@ absl::Status ImportArrayRead(NodeImport& op) {
 }
 
 absl::Status ImportArrayGather(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(const TensorList list, WholeArray(op, 2, ShapeAttr(op, "element_shape")));
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, 2));
+  if (op.InputRank(1) != 1) return op.Refuse("its indices are no vector");
+  const Dim count = op.InputDims(1)[0];
+  TEKTITE_ASSIGN_OR_RETURN(
+      list, WholeArray(op, std::move(list), count, ShapeAttr(op, "element_shape")));
   TEKTITE_ASSIGN_OR_RETURN(const Value stacked, Stacked(op, list));
   const bool is_outside = op.InputInfo(0).array_loops == 0;
-  if (IsWholeRange(op, 1, *list.length)) {
+  if (CountsUp(op, 1) && count == *list.length) {
     TEKTITE_RETURN_IF_ERROR(NoteReads(op, {WholeOnce(list).places, is_outside}));
     return op.Return(stacked);
   }
@@ -245,10 +256,12 @@ absl::Status ImportArrayGather(NodeImport& op) {
 
 absl::Status ImportArrayScatter(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, 3));
-  if (!IsWholeRange(op, 1, op.InputRank(2) == 0 ? Dim(0) : op.InputDims(2)[0])) {
-    return op.Refuse("an array is not written in order");
-  }
+  if (!CountsUp(op, 1)) return op.Refuse("an array is not written in order");
   TEKTITE_RETURN_IF_ERROR(Fill(op, 2, op.InputDims(2), &list));
+  const Dim count = op.InputDims(1)[0];
+  if (ops::ProvablyDifferent(count, *list.length) || !op.b().AssumeEqual(count, *list.length)) {
+    return op.Refuse("another number of places than of elements");
+  }
   return op.ReturnList(std::move(list));
 }
 
@@ -256,7 +269,9 @@ absl::Status ImportArrayScatter(NodeImport& op) {
 absl::Status ImportArrayConcat(NodeImport& op) {
   std::optional<Dims> element = ShapeAttr(op, "element_shape_except0");
   if (element) element->insert(element->begin(), Dim(-1));
-  TEKTITE_ASSIGN_OR_RETURN(const TensorList list, WholeArray(op, 1, std::move(element)));
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, 1));
+  const Dim count = *list.length;
+  TEKTITE_ASSIGN_OR_RETURN(list, WholeArray(op, std::move(list), count, std::move(element)));
   TEKTITE_RETURN_IF_ERROR(
       NoteReads(op, {WholeOnce(list).places, op.InputInfo(0).array_loops == 0}));
   if (list.element->empty()) return op.Refuse("scalars cannot be concatenated");

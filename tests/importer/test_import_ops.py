@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+import import_cases_arrays
 import import_cases_assertions
 import import_cases_complex
 import import_cases_convolution
@@ -45,6 +46,7 @@ CASES = (
     + import_cases_selections.CASES
     + import_cases_windows.CASES
     + import_cases_loops.CASES
+    + import_cases_arrays.CASES
     + import_cases_complex.CASES
     + import_cases_matrices.CASES
     + import_cases_xla.CASES
