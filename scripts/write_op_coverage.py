@@ -52,8 +52,8 @@ REASONS = {
     "Random numbers that depend on how TensorFlow's threads share the rows": r".*Multinomial",
     "Random numbers by methods that each element's parameters choose": r"StatelessParameterizedTruncatedNormal|StochasticCastToInt",
     "Quantized types, of which the tensor IR has none": r"Uniform.*|Dequantize",
-    "Arrays and stacks of TensorFlow 1's loops: their state is not in the graph, as that of TensorFlow 2's lists is":
-        r"TensorArray.*|Stack.*",
+    "Stacks and gradients of arrays in TensorFlow 1's loops: their state does not run along the graph's edges":
+        r"TensorArrayGrad.*|Stack.*",
     "No function of TensorFlow's makes it": r"Conv",
     "No importer yet": r".*",
 }

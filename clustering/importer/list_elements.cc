@@ -118,6 +118,26 @@ absl::Status RequireNotNegative(NodeImport& op, const Dim& size) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Dims> EqualParts(NodeImport& op, int value, int lengths) {
+  TEKTITE_ASSIGN_OR_RETURN(const Dims sizes, op.RequireContents(lengths));
+  Dims dims = op.InputDims(value);
+  if (dims.empty()) return op.Refuse("input ", value, " has no elements");
+  if (sizes.empty() || op.InputRank(lengths) != 1) return op.Refuse("no parts");
+  for (const Dim& size : sizes) {
+    if (size != sizes[0]) return op.Refuse("parts of other sizes");
+  }
+  TEKTITE_RETURN_IF_ERROR(RequireNotNegative(op, sizes[0]));
+  const Dim count(static_cast<int64_t>(sizes.size()));
+  // Otherwise TensorFlow has an error to raise.
+  if (ops::ProvablyDifferent(dims[0], count * sizes[0]) ||
+      !op.b().AssumeEqual(dims[0], count * sizes[0])) {
+    return op.Refuse("parts that do not add up");
+  }
+  dims[0] = sizes[0];
+  dims.insert(dims.begin(), count);
+  return dims;
+}
+
 absl::StatusOr<Value> Stacked(NodeImport& op, const TensorList& list) {
   FuncBuilder& b = op.b();
   if (list.is_uniform && list.length) {

@@ -36,6 +36,10 @@ Value Read(NodeImport& op, Value index, const TensorList& list);
 
 absl::Status RequireNotNegative(NodeImport& op, const Dim& size);
 
+// [parts, size of each, ...] of an input that is split into parts of these lengths along its first
+// dimension; refuses parts of several sizes.
+absl::StatusOr<Dims> EqualParts(NodeImport& op, int value, int lengths);
+
 // The elements as one tensor; as many as there is room for where their number is not known.
 absl::StatusOr<Value> Stacked(NodeImport& op, const TensorList& list);
 

@@ -265,6 +265,14 @@ absl::Status ImportArrayScatter(NodeImport& op) {
   return op.ReturnList(std::move(list));
 }
 
+// The parts of a tensor along its first dimension.
+absl::Status ImportArraySplit(NodeImport& op) {
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, 3));
+  TEKTITE_ASSIGN_OR_RETURN(Dims dims, EqualParts(op, 1, 2));
+  TEKTITE_RETURN_IF_ERROR(Fill(op, 1, std::move(dims), &list));
+  return op.ReturnList(std::move(list));
+}
+
 // All elements, one behind the other along their first dimension, and how long each is there.
 absl::Status ImportArrayConcat(NodeImport& op) {
   std::optional<Dims> element = ShapeAttr(op, "element_shape_except0");

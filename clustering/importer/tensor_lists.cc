@@ -229,26 +229,13 @@ absl::Status ImportListConcat(NodeImport& op) {
   return op.Return(b.BroadcastTo(op.DimValue(each, DType::kS64), {*list.length}));
 }
 
-// The parts of a tensor along its first dimension, which must be of one size here.
+// The parts of a tensor along its first dimension.
 absl::Status ImportListSplit(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, NewList(op, 1));
-  TEKTITE_ASSIGN_OR_RETURN(const Dims sizes, op.RequireContents(2));
-  Dims dims = op.InputDims(0);
-  if (dims.empty() || op.InputDType(0) != list.dtype) return op.Refuse("input 0 has no elements");
-  if (sizes.empty() || op.InputRank(2) != 1) return op.Refuse("no parts");
-  for (const Dim& size : sizes) {
-    if (size != sizes[0]) return op.Refuse("parts of other sizes");
-  }
-  TEKTITE_RETURN_IF_ERROR(RequireNotNegative(op, sizes[0]));
-  const Dim count(static_cast<int64_t>(sizes.size()));
-  // Otherwise TensorFlow has an error to raise.
-  if (ops::ProvablyDifferent(dims[0], count * sizes[0]) ||
-      !op.b().AssumeEqual(dims[0], count * sizes[0])) {
-    return op.Refuse("parts that do not add up");
-  }
-  dims[0] = sizes[0];
-  list.length = list.capacity = count;
-  TEKTITE_RETURN_IF_ERROR(Admit(op, dims, &list));
+  TEKTITE_ASSIGN_OR_RETURN(const Dims dims, EqualParts(op, 0, 2));
+  if (op.InputDType(0) != list.dtype) return op.Refuse("input 0 has no elements");
+  list.length = list.capacity = dims[0];
+  TEKTITE_RETURN_IF_ERROR(Admit(op, Dims(dims.begin() + 1, dims.end()), &list));
   list.has_buffer = true;
   list.buffer = op.Input(0);
   if (list.buffer) list.buffer = op.b().Reshape(list.buffer, BufferShape(list).dims());

@@ -249,6 +249,39 @@ TEST(FunctionBodies, ListsStayInTheirCluster) {
   EXPECT_EQ(WhyNot(leaving, "while", KeepLoops()), "LIST_LEAVES");
 }
 
+// An array of TensorFlow 1, whose elements no edge carries.
+TEST(FunctionBodies, ArraysStayInTheirCluster) {
+  const std::string sizes = Node("n", "Placeholder", {}, Attr("dtype", "type: DT_INT32")) +
+                            Input("x") + Node("four", "Const", {}, Attr("dtype", "type: DT_INT32"));
+  const auto array = [&](absl::string_view attrs) {
+    return Node("array", "TensorArrayV3", {"four"},
+                absl::StrCat(Attr("dtype", "type: DT_FLOAT"), attrs));
+  };
+  const auto write = [](absl::string_view name, absl::string_view flow) {
+    return Node(name, "TensorArrayWriteV3", {"array", "n", "x", flow}, Attr("T", "type: DT_FLOAT"));
+  };
+  const std::string read = Node("read", "TensorArrayReadV3", {"array", "n", "write"},
+                                Attr("dtype", "type: DT_FLOAT"));
+  const std::string whole = sizes + array("") + write("write", "array:1") + read;
+  EXPECT_EQ(WhyNot(whole, "write", KeepLoops()), "");
+  EXPECT_EQ(WhyNot(whole, "array", MarkOptions()), "CONTROL_FLOW");
+  const std::string handle_leaves = whole + Node("host", "PyFunc", {"array"});
+  const std::string flow_leaves = whole + Node("host", "PyFunc", {"write"});
+  for (absl::string_view node : {"array", "write", "read"}) {
+    EXPECT_EQ(WhyNot(handle_leaves, node, KeepLoops()), "LIST_LEAVES");
+    EXPECT_EQ(WhyNot(flow_leaves, node, KeepLoops()), "LIST_LEAVES");
+  }
+  // Writes that the flow does not order, one that no flow leads to, and an array that grows.
+  const std::string forked = whole + write("other", "array:1") +
+                             Node("size", "TensorArraySizeV3", {"array", "other"});
+  EXPECT_EQ(WhyNot(forked, "write", KeepLoops()), "CONTROL_FLOW");
+  EXPECT_EQ(WhyNot(whole + write("last", "write"), "last", KeepLoops()), "CONTROL_FLOW");
+  const std::string grows =
+      sizes + array(Attr("dynamic_size", "b: true")) + write("write", "array:1") + read;
+  EXPECT_EQ(WhyNot(grows, "array", KeepLoops()), "DATA_DEPENDENT_SHAPE");
+  EXPECT_EQ(WhyNot(grows, "read", KeepLoops()), "LIST_LEAVES");
+}
+
 int64_t CostOf(const std::string& text, absl::string_view name) {
   const GraphDef graph = graph_def::ParseGraph(text);
   const auto index = graph_def::GraphIndex::Create(graph);

@@ -137,6 +137,13 @@ def concatenated(x: tf.Tensor) -> Any:
         handle=rows.handle, flow_in=rows.flow, dtype=tf.float32, element_shape_except0=[3])
 
 
+def split(x: tf.Tensor, parts: tuple[int, ...], size: int = 2) -> Any:
+    rows = Array(size, clear_after_read=False)
+    rows = rows.at(tf.raw_ops.TensorArraySplitV3(
+        handle=rows.handle, value=x, lengths=tf.constant(parts, tf.int64), flow_in=rows.flow))
+    return [tf.tanh(rows.read(i)) for i in range(size)]
+
+
 def chosen(x: tf.Tensor, places: tf.Tensor, **attributes: Any) -> tf.Tensor:
     return fill(Array(4, clear_after_read=False), 4, scaled(x)).gather(places, **attributes)
 
@@ -186,6 +193,8 @@ BOTH = [
     array("TensorArrayNumbers", numbers, floats(3)),
     array("TensorArrayNested", nested, floats(2, 3)),
     array("TensorArrayConcat", concatenated, floats(4, 3)),
+    array("TensorArraySplit", lambda x: split(x, (2, 2)), floats(4, 3)),
+    array("TensorArraySplitOfNothing", lambda x: split(x, (0, 0)), floats(0, 3)),
     array("TensorArrayGather", chosen, floats(4, 3), np.array([2, 0, 3, 3], np.int32)),
     array("TensorArrayGatherNothing", lambda x, p: chosen(x, p, shape=[4, 3]), floats(4, 3), np.zeros(0, np.int32)),
     *(array(f"TensorArray{dtype.name}", lambda x, dtype=dtype: typed(x, dtype), floats(4, 3))
@@ -210,5 +219,8 @@ CASES = [
     array("TensorArrayWrittenTwice", written_twice, floats(3), refused="an array is not written in order"),
     array("TensorArrayFromTheLast", lambda x: fill(Array(4), 0, scaled(x), 3, -1).stack(), floats(3),
           refused="an array is not written in order"),
+    array("TensorArraySplitUnevenly", lambda x: split(x, (1, 3)), floats(4, 3), refused="parts of other sizes"),
+    array("TensorArraySplitInThree", lambda x: split(x, (1, 1, 1)), floats(3, 3),
+          refused="another number of elements than the array has"),
     array("TensorArrayTooMany", too_many, floats(4, 3), refused="another number of elements than the array has"),
 ]
