@@ -138,7 +138,8 @@ class LoopImport {
     TEKTITE_RETURN_IF_ERROR(Emit(&condition, again.value, &body, std::move(next), turns));
     for (int i = 0; i < op_.num_inputs(); ++i) {
       const TensorInfo& info = op_.InputInfo(i);
-      if (info.array && info.array_loops == 0) TEKTITE_RETURN_IF_ERROR(CheckReads(op_, *info.array));
+      if (info.array && info.array_loops == 0)
+        TEKTITE_RETURN_IF_ERROR(CheckReads(op_, *info.array));
     }
     return true;
   }

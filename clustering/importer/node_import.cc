@@ -179,7 +179,8 @@ absl::Status NodeImport::ReturnList(TensorList list) {
 
 absl::Status NodeImport::Forward(int i) {
   const TensorInfo& info = InputInfo(i);
-  if (!info.unusable.empty() && !info.list && !info.array) return Refuse("input ", i, " ", info.unusable);
+  if (!info.unusable.empty() && !info.list && !info.array)
+    return Refuse("input ", i, " ", info.unusable);
   results_.push_back(info);
   return absl::OkStatus();
 }

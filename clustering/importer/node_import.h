@@ -35,7 +35,7 @@ struct Scope {
   FuncBuilder& builder;
   std::vector<Value>& checks;
   FunctionLibrary& functions;
-  int depth = 0;  // functions around this one
+  int depth = 0;                                       // functions around this one
   const std::vector<TensorInfo>* arguments = nullptr;  // of the region, where it is one
 };
 

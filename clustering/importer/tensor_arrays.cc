@@ -242,8 +242,8 @@ absl::Status ImportArrayGather(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, ArrayOf(op, 2));
   if (op.InputRank(1) != 1) return op.Refuse("its indices are no vector");
   const Dim count = op.InputDims(1)[0];
-  TEKTITE_ASSIGN_OR_RETURN(
-      list, WholeArray(op, std::move(list), count, ShapeAttr(op, "element_shape")));
+  TEKTITE_ASSIGN_OR_RETURN(list,
+                           WholeArray(op, std::move(list), count, ShapeAttr(op, "element_shape")));
   TEKTITE_ASSIGN_OR_RETURN(const Value stacked, Stacked(op, list));
   const bool is_outside = op.InputInfo(0).array_loops == 0;
   if (CountsUp(op, 1) && count == *list.length) {

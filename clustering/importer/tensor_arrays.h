@@ -8,11 +8,13 @@
 //   y = TensorArrayReadV3(handle, i, f1)              y:  dynamic_slice(f1, i, 0)
 //
 // TensorFlow raises an error where an element is written twice, read without having been written
-// (but for zeros of a shape that the array knows, by its attribute or an element), or read twice (clear_after_read).  So
+// (but for zeros of a shape that the array knows, by its attribute or an element), or read twice
+// (clear_after_read).  So
 // - writes go from place to place, which the index has to prove: in a loop it is a counter that
 //   starts where the writes do (loops.cc).  Others are refused.
 // - reads of places that may not be written are checked (importer.h).  That a place is zeros is
-//   known of the newest state alone: a program may write along one flow and read along an older one.
+//   known of the newest state alone: a program may write along one flow and read along an older
+//   one.
 // - of an array that clears what is read, the reads are noted at the handle: each must see another
 //   place in each turn, and the places of two must not overlap.  Others are refused.
 //

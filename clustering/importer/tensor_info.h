@@ -94,20 +94,20 @@ struct Measured {
 
 struct TensorInfo {
   Shape shape;
-  Value value;                       // null: to be made from contents or literal when needed
-  std::optional<Dims> contents;      // the elements, row-major, of a small integer tensor
-  std::optional<Literal> literal;    // the elements of a constant
-  std::optional<ValueRange> range;   // of an integer scalar
-  bool is_resource = false;          // a variable's handle: `value` is the variable's content
-  bool counts = false;               // each turn of the loop around sees another value of it
-  std::optional<TensorList> list;    // a list's handle, or the flow of an array
+  Value value;                         // null: to be made from contents or literal when needed
+  std::optional<Dims> contents;        // the elements, row-major, of a small integer tensor
+  std::optional<Literal> literal;      // the elements of a constant
+  std::optional<ValueRange> range;     // of an integer scalar
+  bool is_resource = false;            // a variable's handle: `value` is the variable's content
+  bool counts = false;                 // each turn of the loop around sees another value of it
+  std::optional<TensorList> list;      // a list's handle, or the flow of an array
   std::shared_ptr<ArrayHandle> array;  // an array's handle, which no value stands for
   int array_loops = 0;                 // between here and where that array is made
-  bool is_complex = false;           // `shape` and `value` are of the real part
-  Value imaginary;                   // the imaginary part, with is_complex
-  Value rows;                        // how many of the rows count, s64; null: all (row_counts.h)
-  std::optional<Measured> measured;  // of such a tensor's sizes, or the first of them alone
-  std::string unusable;              // why there can be no value (a string constant); else empty
+  bool is_complex = false;             // `shape` and `value` are of the real part
+  Value imaginary;                     // the imaginary part, with is_complex
+  Value rows;                          // how many of the rows count, s64; null: all (row_counts.h)
+  std::optional<Measured> measured;    // of such a tensor's sizes, or the first of them alone
+  std::string unusable;                // why there can be no value (a string constant); else empty
 };
 
 TensorInfo InfoOfList(TensorList list);

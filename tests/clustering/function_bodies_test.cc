@@ -260,10 +260,10 @@ TEST(FunctionBodies, ArraysStayInTheirCluster) {
   const auto write = [](absl::string_view name, absl::string_view flow) {
     return Node(name, "TensorArrayWriteV3", {"array", "n", "x", flow}, Attr("T", "type: DT_FLOAT"));
   };
-  const std::string read = Node("read", "TensorArrayReadV3", {"array", "n", "write"},
-                                Attr("dtype", "type: DT_FLOAT"));
+  const std::string read =
+      Node("read", "TensorArrayReadV3", {"array", "n", "write"}, Attr("dtype", "type: DT_FLOAT"));
   const std::string whole = sizes + array("") + write("write", "array:1") + read;
-  EXPECT_EQ(WhyNot(whole, "write", KeepLoops()), "");
+  EXPECT_EQ(WhyNot(whole, "write", KeepLoops()), "NONE");
   EXPECT_EQ(WhyNot(whole, "array", MarkOptions()), "CONTROL_FLOW");
   const std::string handle_leaves = whole + Node("host", "PyFunc", {"array"});
   const std::string flow_leaves = whole + Node("host", "PyFunc", {"write"});
@@ -272,8 +272,8 @@ TEST(FunctionBodies, ArraysStayInTheirCluster) {
     EXPECT_EQ(WhyNot(flow_leaves, node, KeepLoops()), "LIST_LEAVES");
   }
   // Writes that the flow does not order, one that no flow leads to, and an array that grows.
-  const std::string forked = whole + write("other", "array:1") +
-                             Node("size", "TensorArraySizeV3", {"array", "other"});
+  const std::string forked =
+      whole + write("other", "array:1") + Node("size", "TensorArraySizeV3", {"array", "other"});
   EXPECT_EQ(WhyNot(forked, "write", KeepLoops()), "CONTROL_FLOW");
   EXPECT_EQ(WhyNot(whole + write("last", "write"), "last", KeepLoops()), "CONTROL_FLOW");
   const std::string grows =

@@ -120,7 +120,7 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum "
             "ResourceSparseApplyMomentum ResourceSparseApplyProximalAdagrad "
             "ResourceSparseApplyProximalGradientDescent ResourceSparseApplyRMSProp "
-            "ResourceStridedSliceAssign RngSkip");
+            "ResourceStridedSliceAssign RngSkip TensorArrayCloseV3");
   EXPECT_EQ(OpsThat(OpFacts::kChecks),
             "Assert Case CheckNumerics CheckNumericsV2 If StatefulPartitionedCall While XlaWhile");
   EXPECT_EQ(OpsThat(OpFacts::kNotDouble),
@@ -136,9 +136,15 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
       OpsThat(OpFacts::kTakesList),
       "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
       "TensorListLength TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
+  EXPECT_EQ(OpsThat(OpFacts::kReturnsArray), "TensorArrayV3");
+  EXPECT_EQ(OpsThat(OpFacts::kTakesArray),
+            "TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 "
+            "TensorArrayScatterV3 TensorArraySizeV3 TensorArraySplitV3 TensorArrayWriteV3");
+  EXPECT_EQ(OpsThat(OpFacts::kWritesArray),
+            "TensorArrayScatterV3 TensorArraySplitV3 TensorArrayWriteV3");
   EXPECT_EQ(OpsThat(OpFacts::kMeasures),
-            "Rank Shape ShapeN Size StatelessRandomGetAlg TensorListElementShape TensorListLength "
-            "VariableShape");
+            "Rank Shape ShapeN Size StatelessRandomGetAlg TensorArraySizeV3 TensorListElementShape "
+            "TensorListLength VariableShape");
   EXPECT_EQ(OpsThat(OpFacts::kOfListsToo), "AddN ZerosLike");
   EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
             "BroadcastGradientArgs ConcatOffset InvertPermutation");
@@ -217,7 +223,8 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   EXPECT_EQ(ops(Work::kBookkeeping),
             "Assert BroadcastArgs BroadcastGradientArgs DataFormatDimMap DataFormatVecPermute "
             "EmptyTensorList EnsureShape ExpandDims PreventGradient Rank Reshape Shape ShapeN "
-            "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorListElementShape "
+            "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorArrayCloseV3 "
+            "TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 TensorListElementShape "
             "TensorListFromTensor TensorListLength TensorListSplit ToBool VariableShape "
             "XlaBroadcastHelper XlaOptimizationBarrier XlaSharding");
   EXPECT_EQ(
@@ -233,7 +240,8 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
   for (const char* op : {"Exp", "Pow", "Softmax", "AdjustHue", "Xlog1py"}) {
     EXPECT_EQ(FactsOf(op).work, Work::kTranscendental) << op;
   }
-  for (const char* op : {"Cast", "ConcatV2", "Fill", "Transpose", "ResourceGather", "ResourceScatterUpdate"}) {
+  for (const char* op :
+       {"Cast", "ConcatV2", "Fill", "Transpose", "ResourceGather", "ResourceScatterUpdate"}) {
     EXPECT_EQ(FactsOf(op).work, Work::kMove) << op;
   }
   for (const char* op : {"ResourceScatterAdd", "ResourceScatterNdMax", "ResourceSparseApplyFtrl"}) {

@@ -167,8 +167,7 @@ void Compile(const GraphOptimizationPassOptions& options, Extent extent, bool re
 
 }  // namespace
 
-void CompileGraph(const GraphOptimizationPassOptions& options, Extent extent,
-                  bool rebuilds_loops) {
+void CompileGraph(const GraphOptimizationPassOptions& options, Extent extent, bool rebuilds_loops) {
   if (extent != Extent::kNothing) Compile(options, extent, rebuilds_loops);
   LowerAndCount(KeptLoops(**options.graph), options);  // of clusters that could not be placed
 }

@@ -90,8 +90,8 @@ class Frames {
       frame.parent = infos[info.parent_frame->id()].frame_name;
       if (node->IsLoopCond()) frame.condition = node->name();
       if (frame.device.empty()) frame.device = node->assigned_device_name();
-      frame.is_left_out |= HasReference(*node) || IsExcluded(*node) ||
-                           node->assigned_device_name() != frame.device;
+      frame.is_left_out |=
+          HasReference(*node) || IsExcluded(*node) || node->assigned_device_name() != frame.device;
       if (node->IsEnter()) NoteWaiting(*node, &frame);
     }
     for (auto& [name, frame] : frames_) {
@@ -244,7 +244,8 @@ class Rebuilt {
   // apart with those around them.
   absl::Status RenameFunctions(const absl::flat_hash_set<std::string>& before) {
     static std::atomic<int64_t> serial{0};
-    const std::string prefix = absl::StrCat("__tektite_rebuilt_", serial.fetch_add(1), "_", getpid());
+    const std::string prefix =
+        absl::StrCat("__tektite_rebuilt_", serial.fetch_add(1), "_", getpid());
     const auto rename = [&](tensorflow::NameAttrList* function) {
       if (!before.contains(function->name())) {
         function->set_name(absl::StrCat(prefix, function->name()));
