@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/compiler_marking.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
@@ -68,6 +69,12 @@ bool HasReference(const Node& node) {
          std::any_of(node.output_types().begin(), node.output_types().end(), is_reference);
 }
 
+// Whether TensorFlow made the node when it took a functional loop apart, whose nodes it names so.
+// keep_loops.cc has seen that loop, and left it to TensorFlow.
+bool WasFunctional(const Node& enter) { return absl::StrContains(enter.name(), "/enter/_"); }
+
+bool IsOfLoweredLoop(const Node* node) { return node->IsEnter() && !WasFunctional(*node); }
+
 // Whether the node must not be compiled: its annotation would be lost.
 bool IsExcluded(const Node& node) {
   const AttrValue* const compile = node.attrs().Find("_XlaCompile");
@@ -90,6 +97,7 @@ class Frames {
       frame.parent = infos[info.parent_frame->id()].frame_name;
       if (node->IsLoopCond()) frame.condition = node->name();
       if (frame.device.empty()) frame.device = node->assigned_device_name();
+      frame.is_left_out |= node->IsEnter() && WasFunctional(*node);
       frame.is_left_out |=
           HasReference(*node) || IsExcluded(*node) || node->assigned_device_name() != frame.device;
       if (node->IsEnter()) NoteWaiting(*node, &frame);
@@ -352,7 +360,7 @@ absl::StatusOr<bool> TryToRebuild(const CompilerLibrary& library,
 
 bool HasLoweredLoops(const Graph& graph) {
   const auto nodes = graph.op_nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->IsEnter(); });
+  return std::any_of(nodes.begin(), nodes.end(), IsOfLoweredLoop);
 }
 
 bool RebuildLoops(const CompilerLibrary& library, const GraphOptimizationPassOptions& options) {

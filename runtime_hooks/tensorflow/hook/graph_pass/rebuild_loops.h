@@ -15,6 +15,8 @@
 // a cluster; loops that it would not are left out and the rest is tried again.  Otherwise, and
 // after any error, the graph stays as it was.
 //
+// Functional loops that TensorFlow took apart itself are none of these: they have been looked at.
+//
 // Limits: loops with references to tensors or on several devices stay taken apart, and so does
 // each loop of a graph in which a node with effects would be lost, as one that nothing in its loop
 // waits for.  Branches outside of loops stay taken apart.
@@ -27,7 +29,7 @@
 
 namespace tektite::tf_hook {
 
-// Whether the graph has a loop that is taken apart.
+// Whether the graph has a loop that its program took apart.
 bool HasLoweredLoops(const tensorflow::Graph& graph);
 
 // Whether the graph of `options` was replaced; its functions are in their library then.
