@@ -134,6 +134,19 @@ counter = v1.get_variable("counter", initializer=1.0, use_resource=True)
 with tf.control_dependencies([counter.assign_add(1.0)]):
     y = tf.while_loop(lambda i, v: i < n, lambda i, v: (i + 1, tf.tanh(v) + counter.read_value()), [tf.constant(0), x])[1]
 """),
+    "a variable is assigned to before a loop in it": (1, """
+counter = v1.get_variable("counter", initializer=1.0, use_resource=True)
+def body(i, v):
+    with tf.control_dependencies([counter.assign_add(1.0)]):
+        start = tf.identity(v)
+    with tf.control_dependencies([start]):
+        inner = tf.while_loop(lambda j, u: j < 2, lambda j, u: (j + 1, tf.tanh(u) + counter.read_value()), [tf.constant(0), v])[1]
+    with tf.control_dependencies([inner]):
+        after = counter.assign_sub(0.25)
+    with tf.control_dependencies([after]):
+        return i + 1, tf.identity(inner)
+y = tf.while_loop(lambda i, v: i < n, body, [0, x], parallel_iterations=1)[1]
+"""),
     "it prints": (0, """
 def body(i, v):
     return i + 1, v1.Print(tf.tanh(v), [i], "turn")

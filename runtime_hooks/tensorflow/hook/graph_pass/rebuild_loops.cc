@@ -141,11 +141,19 @@ class Frames {
     return outermost;
   }
 
-  // What stands for the node when its loop has been rebuilt.
-  std::string StandIn(const std::string& node) const {
+  // The loop whose While has this name; null where none has.
+  const Frame* Named(const std::string& condition) const {
+    for (const auto& [name, frame] : frames_) {
+      if (frame.condition == condition && IsRebuilt(name)) return &frame;
+    }
+    return nullptr;
+  }
+
+  // What stands for the node in the frame `within` when the loops in that have been rebuilt.
+  std::string StandIn(const std::string& node, const std::string& within) const {
     std::string name = FrameOf(node);
     std::string found = node;
-    while (IsRebuilt(name)) {
+    while (name != within && IsRebuilt(name)) {
       found = frames_.at(name).condition;
       name = frames_.at(name).parent;
     }
@@ -155,7 +163,9 @@ class Frames {
  private:
   static void NoteWaiting(const Node& enter, Frame* frame) {
     for (const Edge* edge : enter.in_edges()) {
-      if (edge->IsControlEdge() && edge->src()->IsOp()) {
+      // That a turn of the loop around has begun is no more than its arguments tell.
+      const bool is_turn = edge->src()->IsMerge() || edge->src()->IsSwitch();
+      if (edge->IsControlEdge() && edge->src()->IsOp() && !(is_turn && !frame->parent.empty())) {
         frame->waits_for.push_back(edge->src()->name());
       }
     }
@@ -266,6 +276,7 @@ class Rebuilt {
       RemoveWaitingForArguments(&function);
       for (NodeDef& node : *function.mutable_node_def()) {
         if (!IsFunctionalControlFlow(node)) continue;
+        TF_RETURN_IF_ERROR(RestoreWaiting(function, &node));
         ForEachFunction(&node, rename);
         (*node.mutable_attr())[tensorflow::LowerFunctionalOpsPass::kLowerUsingSwitchMergeAttr]
             .set_b(true);
@@ -288,6 +299,22 @@ class Rebuilt {
     return absl::OkStatus();
   }
 
+  // Of a loop in a rebuilt one: see FinishLoops.
+  absl::Status RestoreWaiting(const FunctionDef& body, NodeDef* loop) const {
+    const Frame* const frame = frames_.Named(loop->name());
+    if (frame == nullptr) return absl::OkStatus();
+    absl::flat_hash_set<std::string> waits(loop->input().begin(), loop->input().end());
+    for (const std::string& waited_for : frame->waits_for) {
+      const std::string source = frames_.StandIn(waited_for, frame->parent);
+      const bool is_here = std::any_of(body.node_def().begin(), body.node_def().end(),
+                                       [&](const NodeDef& node) { return node.name() == source; });
+      if (!is_here) return absl::UnimplementedError("a control edge of an inner loop is lost");
+      const std::string input = absl::StrCat("^", source);
+      if (source != loop->name() && waits.insert(input).second) loop->add_input(input);
+    }
+    return absl::OkStatus();
+  }
+
   // FunctionalizeWhileLoop drops the control edges to Enter nodes, and places no loop.
   absl::Status FinishLoops() {
     absl::flat_hash_map<std::string, Node*> by_name;
@@ -301,7 +328,7 @@ class Rebuilt {
       loop->second->set_requested_device(frame.device);
       Keep(loop->second);
       for (const std::string& waited_for : frame.waits_for) {
-        const auto source = by_name.find(frames_.StandIn(waited_for));
+        const auto source = by_name.find(frames_.StandIn(waited_for, frame.parent));
         if (source == by_name.end()) return absl::InternalError("a control edge is lost");
         if (source->second != loop->second) {
           graph_->AddControlEdge(source->second, loop->second);
