@@ -327,6 +327,31 @@ report(y=y)
     assert compiled.host["rebuilt_loops"] == 7 and compiled.host["fallbacks"] == {}
 
 
+@pytest.mark.parametrize("inner", [False, True])
+def test_turns_one_at_a_time_stay_so_in_tensorflows_kernels(run_pair, inner):
+    """What keeps the reading of a turn before the writing of the next is the number of turns at once alone."""
+    text = START + f"""
+n = v1.placeholder(tf.int32, [])
+total = v1.get_variable("total", initializer=0.0, use_resource=True)
+def body(i, v):
+    with tf.control_dependencies([total.assign_add(tf.cast(i, tf.float32))]):
+        return i + 1, v + total.read_value()
+def turns(v):
+    return tf.while_loop(lambda i, v: i < n, body, [0, v], parallel_iterations=1)[1]
+def outer(k, v):
+    return k + 1, turns(v)
+y = tf.while_loop(lambda k, v: k < 2, outer, [0, 0.0], parallel_iterations=1)[1] if {inner} else turns(0.0)
+values = []
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    values = [[session.run(y, {{n: turns}})] for turns in (5, 40, 40, 40)]
+report(y=values)
+"""
+    plain, compiled = run_pair(text, TEKTITE_FLAGS=f"{KEEP} --compile=async --compile_after_percent=1000000")
+    same(compiled.values["y"], plain.values["y"])
+    assert compiled.host["rebuilt_loops"] == 1
+
+
 def test_a_wrapped_graph_in_functions_and_datasets(run_pair):
     plain, compiled = run_pair("""
 v1 = tf.compat.v1

@@ -49,6 +49,7 @@ using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
+constexpr char kParallelTurns[] = "parallel_iterations";
 constexpr int kMostRounds = 4;  // each leaves out the loops that the one before could not use
 
 // A frame of the graph, whose nodes are those of a loop without the loops in it.
@@ -57,6 +58,7 @@ struct Frame {
   std::string condition;  // the name of its LoopCond, which the While will have
   std::string device;
   bool is_left_out = false;
+  int64_t parallel_turns = 10;         // how many may run at once; TensorFlow's default
   std::vector<std::string> waits_for;  // nodes by control edges to its Enter nodes
 };
 
@@ -100,7 +102,7 @@ class Frames {
       frame.is_left_out |= node->IsEnter() && WasFunctional(*node);
       frame.is_left_out |=
           HasReference(*node) || IsExcluded(*node) || node->assigned_device_name() != frame.device;
-      if (node->IsEnter()) NoteWaiting(*node, &frame);
+      if (node->IsEnter()) NoteEntering(*node, &frame);
     }
     for (auto& [name, frame] : frames_) {
       if (frame.condition.empty()) LeaveOut(name);
@@ -161,7 +163,9 @@ class Frames {
   }
 
  private:
-  static void NoteWaiting(const Node& enter, Frame* frame) {
+  static void NoteEntering(const Node& enter, Frame* frame) {
+    const AttrValue* const turns = enter.attrs().Find(kParallelTurns);
+    if (turns != nullptr) frame->parallel_turns = turns->i();
     for (const Edge* edge : enter.in_edges()) {
       // That a turn of the loop around has begun is no more than its arguments tell.
       const bool is_turn = edge->src()->IsMerge() || edge->src()->IsSwitch();
@@ -276,7 +280,7 @@ class Rebuilt {
       RemoveWaitingForArguments(&function);
       for (NodeDef& node : *function.mutable_node_def()) {
         if (!IsFunctionalControlFlow(node)) continue;
-        TF_RETURN_IF_ERROR(RestoreWaiting(function, &node));
+        TF_RETURN_IF_ERROR(FinishInnerLoop(function, &node));
         ForEachFunction(&node, rename);
         (*node.mutable_attr())[tensorflow::LowerFunctionalOpsPass::kLowerUsingSwitchMergeAttr]
             .set_b(true);
@@ -299,10 +303,11 @@ class Rebuilt {
     return absl::OkStatus();
   }
 
-  // Of a loop in a rebuilt one: see FinishLoops.
-  absl::Status RestoreWaiting(const FunctionDef& body, NodeDef* loop) const {
+  // A loop in a rebuilt one: see FinishLoops.
+  absl::Status FinishInnerLoop(const FunctionDef& body, NodeDef* loop) const {
     const Frame* const frame = frames_.Named(loop->name());
     if (frame == nullptr) return absl::OkStatus();
+    (*loop->mutable_attr())[kParallelTurns].set_i(frame->parallel_turns);
     absl::flat_hash_set<std::string> waits(loop->input().begin(), loop->input().end());
     for (const std::string& waited_for : frame->waits_for) {
       const std::string source = frames_.StandIn(waited_for, frame->parent);
@@ -315,7 +320,8 @@ class Rebuilt {
     return absl::OkStatus();
   }
 
-  // FunctionalizeWhileLoop drops the control edges to Enter nodes, and places no loop.
+  // FunctionalizeWhileLoop drops the control edges to Enter nodes and the number of turns at once,
+  // and places no loop.
   absl::Status FinishLoops() {
     absl::flat_hash_map<std::string, Node*> by_name;
     for (Node* node : graph_->op_nodes()) by_name.emplace(node->name(), node);
@@ -326,6 +332,8 @@ class Rebuilt {
       }
       loop->second->set_assigned_device_name(frame.device);
       loop->second->set_requested_device(frame.device);
+      loop->second->ClearAttr(kParallelTurns);
+      loop->second->AddAttr(kParallelTurns, frame.parallel_turns);
       Keep(loop->second);
       for (const std::string& waited_for : frame.waits_for) {
         const auto source = by_name.find(frames_.StandIn(waited_for, frame.parent));
