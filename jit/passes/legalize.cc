@@ -135,6 +135,7 @@ Value SplitGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
   }
   const int64_t in = channels.value() / groups, out = features.value() / groups;
   if (in == 1 && out == 1 && groups > 1) return {};  // depthwise
+  if (d.spatial <= 2 && ir::IsFloat(node->shape().dtype())) return {};
   std::vector<Value> parts;
   if (in == 1 && out <= kMaxGroups) {
     // Several filters per channel: a depthwise convolution for each, interleaved.

@@ -26,12 +26,12 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion, const 
 absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const Target& target,
                                            const std::string& name);
 
-// Depthwise convolution, vectorized over channels.
-absl::StatusOr<EmittedKernel> EmitDepthwise(const ir::Node& fusion, const Target& target,
+// Convolution of groups, depthwise ones among them, vectorized over features.
+absl::StatusOr<EmittedKernel> EmitGrouped(const ir::Node& fusion, const Target& target,
                                             const std::string& name);
 
-// The gradient of a depthwise filter, vectorized over channels.
-absl::StatusOr<EmittedKernel> EmitDepthwiseFilter(const ir::Node& fusion, const Target& target,
+// The gradient of the filter of one, vectorized over features.
+absl::StatusOr<EmittedKernel> EmitGroupedFilter(const ir::Node& fusion, const Target& target,
                                                   const std::string& name);
 
 // EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.

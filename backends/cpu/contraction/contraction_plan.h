@@ -87,6 +87,7 @@ struct ContractionPlan {
 
   RhsMode rhs = RhsMode::kRowMajor;
   int lanes = 16, vectors = 3, rows = 8;
+  bool has_aligned_vectors = true;  // whose first column is a multiple of the lanes
   int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
   ir::Dim panels() const { return CeilDiv(columns(), step()); }
 

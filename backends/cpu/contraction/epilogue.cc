@@ -168,7 +168,8 @@ Indices Epilogue::PositionOf(loop::Builder& b, Value batch, Value m, Value n) co
   for (Value v : Delinearize(b, m, row_sizes)) at.push_back(At(v));
   if (column_sizes.size() == 1) {
     at.push_back(At(n, column_sizes[0] == Dim(1) ? 0 : 1));
-  } else if (!column_sizes.empty() && Mod(column_sizes.back(), plan_->lanes) == Dim(0)) {
+  } else if (!column_sizes.empty() && plan_->has_aligned_vectors &&
+             Mod(column_sizes.back(), plan_->lanes) == Dim(0)) {
     std::vector<Value> index = Delinearize(b, n, column_sizes);
     for (Value v : index) at.push_back(At(v));
     at.back().coefficient = 1;
@@ -232,15 +233,24 @@ void Epilogue::WriteResults(ElementEmitter& e, const Indices& at) const {
 
 absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile, Value column,
                             const std::vector<Value>& accumulators) const {
+  const std::vector<Value> masks = ColumnMasks(b, column);
+  std::vector<VectorColumns> columns;
+  for (int v = 0; v < plan_->vectors_of_group(); ++v) {
+    columns.push_back({b.Add(column, b.Index(static_cast<int64_t>(v) * plan_->lanes)), masks[v]});
+  }
+  return Emit(b, batch, tile, columns, accumulators);
+}
+
+absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile,
+                            absl::Span<const VectorColumns> columns,
+                            const std::vector<Value>& accumulators) const {
   ElementEmitter e(&b, plan_->lanes);
   BindParameters(e, *region_);
-  std::vector<Value> masks = ColumnMasks(b, column);
   auto emit_row = [&](int r) {
     for (int v = 0; v < plan_->vectors_of_group(); ++v) {
       e.Clear();
-      e.SetMask(masks[v]);
-      Value n = b.Add(column, b.Index(static_cast<int64_t>(v) * plan_->lanes));
-      Indices at = PositionOf(b, batch, b.Add(tile.first, b.Index(r)), n);
+      e.SetMask(columns[v].mask);
+      Indices at = PositionOf(b, batch, b.Add(tile.first, b.Index(r)), columns[v].first);
       std::vector<Value> sums;
       for (int g = 0; g < plan_->num_groups(); ++g) {
         sums.push_back(accumulators[r * plan_->vectors + g * plan_->vectors_of_group() + v]);

@@ -25,6 +25,11 @@ std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const 
 // The same of a fusion that may write updates.
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Node& fusion);
 
+// The columns of a vector: one after the other from `first`, those that the mask has, if it is one.
+struct VectorColumns {
+  loop::Value first, mask;
+};
+
 class Epilogue {
  public:
   Epilogue() = default;
@@ -35,9 +40,14 @@ class Epilogue {
   // by row.  Rows that do not exist and columns beyond n are not stored.
   absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column,
                     const std::vector<loop::Value>& accumulators) const;
-  // The same for a tile of groups whose rows all exist, in a loop: a vector of each group at a
-  // time, out of `sums`, scratch for a tile.  (The gates of an LSTM's four vectors of units side by
-  // side were 24 KB of code, which took 20 ms longer to compile than this and ran no faster.)
+  // The same for vectors that may lie anywhere, one for each of plan.vectors.
+  absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile,
+                    absl::Span<const VectorColumns> columns,
+                    const std::vector<loop::Value>& accumulators) const;
+  // The same as the first for a tile of groups whose rows all exist, in a loop: a vector of each
+  // group at a time, out of `sums`, scratch for a tile.  (The gates of an LSTM's four vectors of
+  // units side by side were 24 KB of code, which took 20 ms longer to compile than this and ran no
+  // faster.)
   absl::Status EmitInTurn(loop::Builder& b, loop::Value batch, const RowTile& tile,
                           loop::Value column, const std::vector<loop::Value>& accumulators,
                           loop::Value sums) const;

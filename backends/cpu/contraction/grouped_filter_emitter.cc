@@ -90,11 +90,11 @@ int ChooseVectors(const Target& target, int64_t needed, int64_t taps) {
   return static_cast<int>(best);
 }
 
-class DepthwiseFilterEmitter {
+class GroupedFilterEmitter {
  public:
   // `plan`: rows of its tile are the taps of a row, columns are channels.
-  DepthwiseFilterEmitter(const Node& fusion, const Target& target, const std::string& name,
-                         ContractionPlan plan, Geometry geometry)
+  GroupedFilterEmitter(const Node& fusion, const Target& target, const std::string& name,
+                       ContractionPlan plan, Geometry geometry)
       : fusion_(fusion),
         target_(target),
         name_(name),
@@ -234,8 +234,8 @@ class DepthwiseFilterEmitter {
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitDepthwiseFilter(const Node& fusion, const Target& target,
-                                                  const std::string& name) {
+absl::StatusOr<EmittedKernel> EmitGroupedFilter(const Node& fusion, const Target& target,
+                                                const std::string& name) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != ir::Op::kConvolution) {
     return Unimplemented("not a depthwise convolution");
@@ -259,7 +259,7 @@ absl::StatusOr<EmittedKernel> EmitDepthwiseFilter(const Node& fusion, const Targ
   plan.k = g.images * g.y.out * g.x.out;
   plan.rows = static_cast<int>(g.x.taps);
   plan.vectors = ChooseVectors(target, CeilDiv(g.channels, plan.lanes), g.x.taps);
-  return DepthwiseFilterEmitter(fusion, target, name, std::move(plan), std::move(g)).Run();
+  return GroupedFilterEmitter(fusion, target, name, std::move(plan), std::move(g)).Run();
 }
 
 }  // namespace tektite::cpu
