@@ -223,6 +223,7 @@ Value SplitFilterGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
     if (!size.is_constant()) return {};
     num_taps *= size.value();
   }
+  if (d.spatial <= 2 && ir::IsFloat(node->shape().dtype())) return {};
   if (channels.value() == groups && num_taps > 0 && num_taps <= kMaxTaps) {
     const bool has_code =
         features == channels && d.spatial <= 2 && ir::IsFloat(node->shape().dtype());

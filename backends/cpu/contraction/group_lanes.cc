@@ -39,6 +39,20 @@ int64_t GroupLanes::Panels(int vectors) const {
   return (SharesChannels() ? groups_ : 1) * CeilDiv(this->vectors(), vectors);
 }
 
+int64_t GroupLanes::ChannelsOfPanel(int vectors) const {
+  if (!SharesChannels()) return per_vector_ * in_ * vectors;
+  return this->vectors() <= vectors ? in_ : 0;
+}
+
+void GroupLanes::Prefetch(loop::Builder& b, Value pointer, ir::DType dtype, Value place,
+                          const std::vector<Vector>& panel) const {
+  for (size_t v = 0; v < (SharesChannels() ? 1 : panel.size()); ++v) {
+    for (int64_t w = 0; w < windows(); ++w) {
+      b.Prefetch(pointer, dtype, b.Add(b.Add(place, panel[v].channel), b.Index(w * lanes_)));
+    }
+  }
+}
+
 std::vector<GroupLanes::Vector> GroupLanes::Panel(loop::Builder& b, Value panel,
                                                   int vectors) const {
   std::vector<Vector> result(vectors);

@@ -46,6 +46,8 @@ class GroupLanes {
   bool IsAligned() const;
 
   int64_t Panels(int vectors) const;
+  // From a panel's first channel to that of the next one.
+  int64_t ChannelsOfPanel(int vectors) const;
 
   // One vector of a panel.
   struct Vector {
@@ -62,6 +64,9 @@ class GroupLanes {
   };
   // The vectors of channels that Lanes picks from.
   std::vector<loop::Value> Windows(loop::Builder& b, const Pixel& pixel, const Vector& v) const;
+  // Asks for all channels of a panel.  `place`: of the pixel.
+  void Prefetch(loop::Builder& b, loop::Value pointer, ir::DType dtype, loop::Value place,
+                const std::vector<Vector>& panel) const;
   // Channel `i` of each lane's group.
   loop::Value Lanes(loop::Builder& b, const std::vector<loop::Value>& windows, int64_t i) const;
   // Where they are the same for all lanes.

@@ -96,7 +96,7 @@ class PartChoice {
   double Cost(const Part& part) const {
     const int64_t in = lanes_.in(), sums = part.vectors * part.pixels;
     const int64_t steps = g_.kernel_width * in;  // of a sum
-    int64_t loads = 0, shuffles = 0;
+    int64_t loads = 0, others = 0;
     if (lanes_.SharesChannels()) {
       const int64_t weights = part.vectors * g_.kernel_width;
       const bool fits = sums + weights + 1 <= registers_;
@@ -105,10 +105,11 @@ class PartChoice {
       const int64_t inputs = Columns(part) * lanes_.windows();
       const bool fits = sums + inputs + g_.kernel_width + 1 <= registers_;
       loads = part.vectors * (inputs * (fits ? 1 : in) + steps);
-      if (!lanes_.IsDepthwise()) shuffles = part.vectors * inputs * in;
+      // Shuffles, and what finds no register beside them, take their share of the units.
+      if (!lanes_.IsDepthwise()) others = part.vectors * inputs * in / (fits ? 2 : 1);
     }
     constexpr int64_t kLatency = 8, kEntry = 30;
-    const int64_t work = std::max(sums * steps + shuffles / 2, loads);
+    const int64_t work = std::max(sums * steps + others, loads);
     return static_cast<double>(g_.kernel_height * std::max(work, steps * kLatency) + kEntry);
   }
 
@@ -271,11 +272,11 @@ class GroupedEmitter {
   // A block of some of the channels is spread over pixels, further apart than prefetchers follow:
   // the code itself fetches the next rows.  (In MobileNetV2 7x7x960 took 12.5 us without, 8.0 with
   // it.)  All channels lie one behind the other.
-  bool Fetches() const { return lanes_.IsDepthwise() && plan_.n.value() > plan_.panel(); }
+  bool Fetches() const { return lanes_.Panels(plan_.vectors) > 1; }
 
   // Of the next panel.
   void PrefetchWeights() {
-    if (!Fetches()) return;
+    if (!Fetches() || !lanes_.IsDepthwise()) return;
     loop::Builder& b = *b_;
     const Value channel = b.Add(panel_[0].channel, b.Index(plan_.panel()));
     b.For(b.Index(0), b.Index(plan_.k), 1, [&](Value i) {
@@ -292,7 +293,6 @@ class GroupedEmitter {
   void PrefetchInput(Value x, int pixels, Value top) {
     if (!Fetches()) return;
     loop::Builder& b = *b_;
-    const Value channel = panel_[0].channel;
     const ConvolutionGeometry& g = plan_.conv;
     Value first = b.Sub(b.Mul(x, b.Index(g.stride_w)), b.Index(g.pad_left));
     Value column = b.Add(first, b.Index((g.kernel_width - 1) * g.dilation_w));
@@ -300,15 +300,13 @@ class GroupedEmitter {
       Value row = b.Add(top, b.Index((g.kernel_height - 1) * g.dilation_h + 1 + s));
       Value inside = b.Compare("lt", row, b.Index(g.height));
       row = b.Select(inside, row, b.Sub(row, b.Index(g.height)));
-      Value next = b.Select(inside, channel, b.Add(channel, b.Index(plan_.panel())));
+      Value next = b.Select(inside, b.Index(0), b.Index(lanes_.ChannelsOfPanel(plan_.vectors)));
       Value pixel =
           b.Add(b.Mul(b.Add(b.Mul(batch_, b.Index(g.height)), row), b.Index(g.width)), column);
       Value at = b.Add(b.Mul(pixel, b.Index(g.channels)), next);
       for (int64_t p = 0; p < pixels * g.stride_w; ++p) {
-        for (int v = 0; v < plan_.vectors; ++v) {
-          b.Prefetch(b.Buffer(input_), plan_.dtype,
-                     b.Add(at, b.Index(p * g.channels + static_cast<int64_t>(v) * plan_.lanes)));
-        }
+        lanes_.Prefetch(b, b.Buffer(input_), plan_.dtype, b.Add(at, b.Index(p * g.channels)),
+                        panel_);
       }
     }
   }
