@@ -173,7 +173,7 @@ TEST(TransposedConvolution, WhatIsNoNumberReachesItsOwnPlacesOnly) {
   }
 }
 
-TEST(TransposedConvolution, TooManyPhasesAndGroupsStay) {
+TEST(TransposedConvolution, TooManyPhasesStay) {
   Case c;
   c.options.lhs_dilation = {5, 4};
   c.options.low = c.options.high = {2, 2};
@@ -181,10 +181,23 @@ TEST(TransposedConvolution, TooManyPhasesAndGroupsStay) {
   c.kernel = {3, 3, 2, 2};
   c.spread = 2;
   Check(c);
-  c.options.lhs_dilation = {2, 2};
-  c.options.feature_groups = 2;
-  c.kernel = {3, 3, 1, 2};
-  Check(c);
+}
+
+TEST(TransposedConvolution, Groups) {
+  for (const int64_t taps : {2, 3, 4}) {
+    for (const bool is_unknown : {false, true}) {
+      Case c;
+      c.options.lhs_dilation = {2, 2};
+      c.options.low = {taps - 1, 0};
+      c.options.high = {taps - 1, taps};
+      c.options.feature_groups = 3;
+      c.input = {1, 4, 3, 6};
+      c.kernel = {taps, taps, 2, 9};
+      if (is_unknown) c.unknown = {0, 1, 2};
+      SCOPED_TRACE(absl::StrCat(taps, " taps", is_unknown ? "?" : ""));
+      Check(c);
+    }
+  }
 }
 
 }  // namespace

@@ -36,9 +36,14 @@ struct Axis {
 
 bool HasWholeTaps(const Axis& axis) { return axis.taps % axis.dilation == 0; }
 
+// Whether all phases are features of one convolution; of groups each phase has its own.
+bool CanBeFeatures(const ConvDims& d, const std::vector<Axis>& axes) {
+  return d.feature_groups == 1 && std::all_of(axes.begin(), axes.end(), HasWholeTaps);
+}
+
 // Nothing where no rule applies.
 std::vector<Axis> SpreadAxes(const Node& node, const ConvDims& d) {
-  if (d.feature_groups != 1 || d.batch_groups != 1 || !IsAll(d.strides, 1)) return {};
+  if (d.batch_groups != 1 || !IsAll(d.strides, 1)) return {};
   std::vector<Axis> axes;
   bool is_one_tap = true;
   for (int i = 0; i < d.spatial; ++i) {
@@ -174,7 +179,7 @@ Value ConvolutionByPhases(Node* node, FuncBuilder& b) {
   const std::optional<ConvDims> d = ConvolutionDims(*node);
   if (!d) return {};
   std::vector<Axis> axes = SpreadAxes(*node, *d);
-  if (axes.empty() || std::all_of(axes.begin(), axes.end(), HasWholeTaps)) return {};
+  if (axes.empty() || CanBeFeatures(*d, axes)) return {};
   int64_t num_phases = 1;
   for (Axis& axis : axes) {
     num_phases *= axis.dilation;
@@ -205,7 +210,7 @@ Value ConvolutionOfEqualPhases(Node* node, FuncBuilder& b) {
   const std::optional<ConvDims> d = ConvolutionDims(*node);
   if (!d) return {};
   std::vector<Axis> axes = SpreadAxes(*node, *d);
-  if (axes.empty() || !std::all_of(axes.begin(), axes.end(), HasWholeTaps)) return {};
+  if (axes.empty() || !CanBeFeatures(*d, axes)) return {};
   Ints low = d->low, high = d->high;
   for (Axis& axis : axes) {
     // So that all phases begin with the same place of the input: then phase p has the taps
