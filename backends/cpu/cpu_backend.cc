@@ -8,6 +8,7 @@
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/contraction/grouped_plan.h"
 #include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/contraction/winograd_plan.h"
 #include "backends/cpu/emitter_list.h"
@@ -183,6 +184,10 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
     if (column_groups_ == "off" || !CanFuseColumnGroups(product)) return false;
     if (column_groups_ == "on") return true;
     return runs >= kRunsToPackFewRows && ColumnGroupsPay(product, groups, target());
+  }
+
+  bool SplitsGroups(const ir::Node& convolution) const override {
+    return cpu::SplitsGroups(convolution, target());
   }
 
   // Winograd's algorithm where it is the usual way, register tiles, and oneDNN for convolutions

@@ -73,6 +73,9 @@ class Backend {
   virtual bool FusesColumnGroups(const ir::Node& product, int64_t groups, int64_t runs) const {
     return false;
   }
+  // Whether a convolution of a few groups of several channels, or the gradient of its filter, is
+  // faster as one for each group: channels last, shapes may be symbolic.
+  virtual bool SplitsGroups(const ir::Node& convolution) const { return true; }
   // Bytes of which the addresses of operands must be multiples.  A part of a buffer that begins
   // elsewhere is copied; all buffers begin at multiples of kAlignment.
   virtual int64_t operand_alignment() const { return 1; }

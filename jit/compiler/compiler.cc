@@ -198,6 +198,7 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures)
   context.reads_panels_later = [this](const Node& node) {
     return primary().ReadsPanelsLater(node);
   };
+  context.splits_groups = [this](const Node& node) { return primary().SplitsGroups(node); };
   context.fuses_column_groups = [this](const Node& product, int64_t groups, int64_t runs) {
     return primary().FusesColumnGroups(product, groups, runs);
   };

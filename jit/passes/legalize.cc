@@ -5,13 +5,12 @@
 //           "01io", output_layout = "b01f"}, transposed back
 //
 // Convolutions become channels-last; zeros between their inputs and negative padding become a pad;
-// feature groups become depthwise convolutions, or convolutions side by side.  A dot_general whose
-// columns are not one stride apart gets its right-hand side transposed.  The gradients of
-// convolutions need these rewrites: Conv2DBackpropInput dilates its input, and the gradients of
-// filters get the form of jit/ops/filter_gradient.h, groups side by side.  A depthwise one stays
-// where each channel has one filter, and is a sum of products for each tap otherwise.
-// few_features.h rewrites convolutions of few features.  Limits: more groups than kMaxGroups that
-// are not depthwise and four spatial dimensions stay as they are.
+// a few groups of several channels become convolutions side by side where the back end says that
+// this is faster (Backend::SplitsGroups), and others stay.  A dot_general whose columns are not one
+// stride apart gets its right-hand side transposed.  The gradients of convolutions need these
+// rewrites: Conv2DBackpropInput dilates its input, and the gradients of filters get the form of
+// jit/ops/filter_gradient.h.  few_features.h rewrites convolutions of few features.  Limits: four
+// spatial dimensions stay as they are.
 
 #include <algorithm>
 #include <numeric>
@@ -41,8 +40,6 @@ using Ints = std::vector<int64_t>;
 
 // Side by side, each group is a kernel of its own.
 constexpr int64_t kMaxGroups = 32;
-// The gradient of a filter with several features for each channel has a sum for each of its taps.
-constexpr int64_t kMaxTaps = 128;
 
 Value Transposed(FuncBuilder& b, Value v, const Ints& permutation) {
   return std::is_sorted(permutation.begin(), permutation.end()) ? v : b.Transpose(v, permutation);
@@ -126,135 +123,50 @@ Value PadOutside(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
   return b.AddOne(Op::kConvolution, {x, node->operand(1)}, attrs);
 }
 
-Value SplitGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
-  const int64_t groups = d.feature_groups;
+// Each group by itself: the operands' channels in parts.  `grouped`: the attribute that says so.
+Value SideBySide(Node* node, Attr grouped, int64_t groups, FuncBuilder& b) {
   const int last = node->shape().rank() - 1;
-  const auto channels = node->operand_shape(0).dim(last), features = node->shape().dim(last);
-  if (groups == 1 || d.batch_groups != 1 || !channels.is_constant() || !features.is_constant()) {
+  const auto part = [&](int operand, int64_t group) {
+    const Value v = node->operand(operand);
+    const int64_t size = v.shape().dim(last).value() / groups;
+    return b.SliceDim(v, last, group * size, (group + 1) * size);
+  };
+  Attributes attrs = node->attrs();
+  attrs.Erase(grouped);
+  std::vector<Value> parts;
+  for (int64_t g = 0; g < groups; ++g) {
+    parts.push_back(b.AddOne(Op::kConvolution, {part(0, g), part(1, g)}, attrs));
+  }
+  return b.Concatenate(parts, last);
+}
+
+Value SplitGroups(Node* node, const ops::ConvDims& d, const PassContext& context, FuncBuilder& b) {
+  const bool gives_filter = ops::GivesFilter(d) && d.feature_groups == 1;
+  const int64_t groups = gives_filter ? d.batch_groups : d.feature_groups;
+  const int last = node->shape().rank() - 1;
+  const Dim &channels = node->operand_shape(0).dim(last), &features = node->shape().dim(last);
+  if (groups == 1 || groups > kMaxGroups || (!gives_filter && d.batch_groups != 1) ||
+      !channels.is_constant() || !features.is_constant() || channels == Dim(groups)) {
     return {};
   }
-  const int64_t in = channels.value() / groups, out = features.value() / groups;
-  if (in == 1 && out == 1 && groups > 1) return {};  // depthwise
-  if (d.spatial <= 2 && ir::IsFloat(node->shape().dtype())) return {};
-  std::vector<Value> parts;
-  if (in == 1 && out <= kMaxGroups) {
-    // Several filters per channel: a depthwise convolution for each, interleaved.
-    for (int64_t j = 0; j < out; ++j) {
-      Value kernel = b.SliceDim(node->operand(1), last, j, features, out);
-      Value y = b.AddOne(Op::kConvolution, {node->operand(0), kernel}, node->attrs());
-      Dims dims = y.shape().dims();
-      dims.push_back(Dim(1));
-      parts.push_back(b.Reshape(y, dims));
-    }
-    return b.Reshape(b.Concatenate(parts, last + 1), node->shape().dims());
-  }
-  if (groups > kMaxGroups) return {};
-  Attributes attrs = node->attrs();
-  attrs.Erase(Attr::feature_group_count);
-  for (int64_t g = 0; g < groups; ++g) {
-    Value x = b.SliceDim(node->operand(0), last, g * in, (g + 1) * in);
-    Value kernel = b.SliceDim(node->operand(1), last, g * out, (g + 1) * out);
-    parts.push_back(b.AddOne(Op::kConvolution, {x, kernel}, attrs));
-  }
-  return b.Concatenate(parts, last);
+  if (context.splits_groups != nullptr && !context.splits_groups(*node)) return {};
+  return SideBySide(node, gives_filter ? Attr::batch_group_count : Attr::feature_group_count,
+                    groups, b);
 }
 
-// For each tap the sum over images and pixels of x * dy: f32[h,w,1,c*m] of x: f32[n,..,c] and
-// dy: f32[n,..,c*m].
-Value DepthwiseFilter(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
-  Value x = node->operand(0), dy = node->operand(1);
-  const ir::DType dtype = x.shape().dtype();
-  const bool is_narrow = ir::IsFloat(dtype) && ir::DTypeBytes(dtype) < 4;
-  const Dim channels = x.shape().dims().back();
-  Dims product = dy.shape().dims();
-  product.back() = channels;
-  product.push_back(FloorDiv(dy.shape().dims().back(), channels));
-  dy = b.Reshape(dy, product);
-  Ints places(product.size() - 1), summed(d.spatial + 1);
-  std::iota(places.begin(), places.end(), 0);
-  std::iota(summed.begin(), summed.end(), 0);
-  // Behind the last pixel that a tap reads there is room for the rest of its step, so that it is
-  // seen to read as many as dy has, whatever that is.
-  Ints none(node->shape().rank(), 0), rest = none;
-  for (int i = 0; i < d.spatial; ++i) {
-    if (!product[1 + i].is_constant()) rest[1 + i] = d.rhs_dilation[i] - 1;
-  }
-  if (rest != none) x = b.Pad(x, b.Scalar(dtype, 0), none, rest);
-  std::vector<Value> taps;
-  std::vector<int64_t> tap(d.spatial, 0);
-  auto next = [&] {  // false after the last one
-    for (int i = d.spatial; i-- > 0;) {
-      if (++tap[i] < node->shape().dim(i).value()) return true;
-      tap[i] = 0;
-    }
-    return false;
-  };
-  do {
-    Dims starts = {Dim(0)}, limits = {product[0]};
-    Ints steps = {1};
-    for (int i = 0; i < d.spatial; ++i) {
-      starts.push_back(tap[i] * d.strides[i]);
-      const Dim& size = product[1 + i];
-      limits.push_back(starts.back() + (size.is_constant() ? ops::Dilated(size, d.rhs_dilation[i])
-                                                           : size * Dim(d.rhs_dilation[i])));
-      steps.push_back(d.rhs_dilation[i]);
-    }
-    starts.push_back(Dim(0));
-    limits.push_back(channels);
-    steps.push_back(1);
-    Value moved = b.BroadcastInDim(b.Slice(x, starts, limits, steps), product, places);
-    Value terms = is_narrow
-                      ? b.Mul(b.Convert(moved, ir::DType::kF32), b.Convert(dy, ir::DType::kF32))
-                      : b.Mul(moved, dy);
-    Value sum = b.Convert(b.Reduce(terms, summed, "add"), dtype);
-    taps.push_back(b.Reshape(sum, {Dim(1), node->shape().dims().back()}));
-  } while (next());
-  return b.Reshape(b.Concatenate(taps, 0), node->shape().dims());
-}
-
-Value SplitFilterGroups(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
-  const int last = node->shape().rank() - 1;
-  const auto channels = node->operand_shape(0).dim(last), features = node->shape().dim(last);
-  const int64_t groups = d.batch_groups;
-  if (groups == 1 || !channels.is_constant() || !features.is_constant()) return {};
-  int64_t num_taps = 1;
-  for (int i = 0; i < d.spatial; ++i) {
-    const Dim& size = node->shape().dim(i);
-    if (!size.is_constant()) return {};
-    num_taps *= size.value();
-  }
-  if (d.spatial <= 2 && ir::IsFloat(node->shape().dtype())) return {};
-  if (channels.value() == groups && num_taps > 0 && num_taps <= kMaxTaps) {
-    const bool has_code =
-        features == channels && d.spatial <= 2 && ir::IsFloat(node->shape().dtype());
-    return has_code ? Value() : DepthwiseFilter(node, d, b);
-  }
-  if (groups > kMaxGroups) return {};
-  const int64_t in = channels.value() / groups, out = features.value() / groups;
-  Attributes attrs = node->attrs();
-  attrs.Erase(Attr::batch_group_count);
-  std::vector<Value> parts;
-  for (int64_t g = 0; g < groups; ++g) {
-    Value x = b.SliceDim(node->operand(0), last, g * in, (g + 1) * in);
-    Value dy = b.SliceDim(node->operand(1), last, g * out, (g + 1) * out);
-    parts.push_back(b.AddOne(Op::kConvolution, {x, dy}, attrs));
-  }
-  return b.Concatenate(parts, last);
-}
-
-Value LegalConvolution(Node* node, FuncBuilder& b) {
+Value LegalConvolution(Node* node, const PassContext& context, FuncBuilder& b) {
   auto dims = ops::GetConvDims(node->operand_shape(0).rank(), node->attrs());
   if (!dims.ok() || dims->spatial > 3) return {};
   if (ops::GivesFilter(*dims) && dims->feature_groups == 1) {
     if (Value v = ChannelsLastInOperands(node, *dims, b)) return v;
     if (Value v = FilterOfFewFeatures(*node, *dims, b)) return v;
     if (Value v = PadOutside(node, *dims, b)) return v;
-    return SplitFilterGroups(node, *dims, b);
+    return SplitGroups(node, *dims, context, b);
   }
   if (Value v = ChannelsLast(node, *dims, b)) return v;
   if (Value v = PadOutside(node, *dims, b)) return v;
   if (Value v = SumOfTaps(*node, *dims, b)) return v;
-  return SplitGroups(node, *dims, b);
+  return SplitGroups(node, *dims, context, b);
 }
 
 // Columns that are one stride apart: the right-hand side's free dimensions are neighbours.
@@ -282,7 +194,7 @@ Value LegalDot(Node* node, FuncBuilder& b) {
 
 }  // namespace
 
-absl::StatusOr<bool> Legalize(Graph& graph, PassContext&) {
+absl::StatusOr<bool> Legalize(Graph& graph, PassContext& context) {
   bool changed = false;
   // The result of a rewrite may need another one.
   for (bool again = true; again;) {
@@ -291,7 +203,8 @@ absl::StatusOr<bool> Legalize(Graph& graph, PassContext&) {
       if (node->op() != Op::kConvolution && node->op() != Op::kDotGeneral) continue;
       FuncBuilder b(&graph, node);
       b.set_name(node->name());
-      Value v = node->op() == Op::kConvolution ? LegalConvolution(node, b) : LegalDot(node, b);
+      Value v =
+          node->op() == Op::kConvolution ? LegalConvolution(node, context, b) : LegalDot(node, b);
       TEKTITE_RETURN_IF_ERROR(b.status());
       if (!v) continue;
       graph.ReplaceAllUses(node->result(), v);

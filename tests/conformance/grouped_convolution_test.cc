@@ -208,6 +208,7 @@ CONFORMANCE_TEST(SpecialValuesOfGroups) {
     FuncBuilder b;
     Value x = b.Parameter(Of(DType::kF32, {1, 4, 6, g.count * g.in}));
     Value k = b.Parameter(Of(DType::kF32, {3, 3, g.in, g.count * g.out}));
+    k.node->attrs().Set(Attr::weight, true);
     Value dy = b.Parameter(Of(DType::kF32, {1, 4, 6, g.count * g.out}));
     b.Return({b.Convolution(x, k, OptionsOf(w, g.count)),
               b.Convolution(x, dy, GradientOptionsOf(w, g.count))});

@@ -77,6 +77,7 @@ absl::StatusOr<CompiledWay> LibraryWays::Compile(const ir::Graph& graph,
   compiled.graph = graph.Clone();
   passes::PassContext context(flags);
   context.evaluate = &reference::Evaluate;
+  context.splits_groups = [this](const ir::Node& node) { return backend_->SplitsGroups(node); };
   context.attends = [this](ir::DType dtype) { return backend_->Attends(dtype); };
   context.operand_alignment = backend_->operand_alignment();
   const auto& ways = dynamic_cast<const backend::Candidates&>(*backend_);

@@ -112,6 +112,10 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
   passes::PassContext context(flags);
   context.fuses_column_groups = [](const ir::Node&, int64_t, int64_t) { return true; };
   context.rhs_panel_width = [](const ir::Node&) { return 16; };
+  // Convolutions of 9 channels keep their groups.
+  context.splits_groups = [](const ir::Node& node) {
+    return node.operand_shape(0).dims().back() != ir::Dim(9);
+  };
   // Products of three rows are those whose weights are packed later.
   context.runs_to_pack = [](const ir::Node& fusion) {
     return fusion.shape().rank() > 0 && fusion.shape().dim(0) == ir::Dim(3) ? 3 : 1;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
+#include "backends/cpu/contraction/grouped_plan.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
@@ -126,18 +127,8 @@ absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion, const Ta
   }
   GroupedFilterPlan p;
   ContractionPlan& plan = p.contraction;
-  plan.root = root;
+  TEKTITE_RETURN_IF_ERROR(TakeOperands(*root, target, &plan));
   plan.is_convolution = plan.is_filter_gradient = true;
-  plan.dtype = plan.accumulator = root->shape().dtype();
-  if (!ir::IsFloat(plan.dtype)) {
-    return Unimplemented(root->Describe(), ": groups in ", ir::DTypeName(plan.dtype));
-  }
-  if (root->operand(0).node->op() != ir::Op::kParameter ||
-      root->operand(1).node->op() != ir::Op::kParameter) {
-    return Unimplemented(root->Describe(), ": an operand is not in memory");
-  }
-  if (ir::DTypeBytes(plan.dtype) == 2) plan.accumulator = ir::DType::kF32;
-  plan.lanes = target.lanes(ir::DTypeBytes(plan.accumulator));
   TEKTITE_RETURN_IF_ERROR(ReadGeometry(*root, plan.lanes, p));
   plan.m = p.y.taps * p.x.taps * p.lanes.in();
   plan.n = p.lanes.features();

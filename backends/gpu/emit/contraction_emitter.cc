@@ -56,10 +56,6 @@ constexpr int kUnroll = 4;
 constexpr int64_t kMostInChain = 256;
 // Enough to hide what a step waits for, and few enough for its registers.
 constexpr int kResidentThreads = 256;
-// Below it a group of a convolution fills no tile: each result is a thread's.
-constexpr int64_t kFewFeatures = 16;
-// Terms that one thread adds up then.
-constexpr int64_t kMostTerms = 512;
 
 struct Tile {
   int64_t row_threads, column_threads;
@@ -430,9 +426,8 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
   const ir::Graph& region = fusion.region();
   TEKTITE_ASSIGN_OR_RETURN(const ContractionView view, ContractionView::Create(region));
   TEKTITE_RETURN_IF_ERROR(CheckResults(region, view.root()));
-  const bool singles = !view.batch().empty() && view.root().op() == ir::Op::kConvolution &&
-                       Product(view.n()).value_or(kFewFeatures) < kFewFeatures;
-  if (singles && Product(view.k()).value_or(kMostTerms + 1) > kMostTerms) {
+  const bool singles = view.HasFewFeatures();
+  if (singles && !view.HasShortSums()) {
     return Unimplemented(view.root().Describe(), ": long sums for few results");
   }
   EmittedKernel result;

@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "jit/base/status.h"
+#include "jit/ops/filter_gradient.h"
 
 namespace tektite::gpu {
+namespace {
+
+// Of a group; more fill a tile.
+constexpr int64_t kFewFeatures = 16;
+
+}  // namespace
 
 using ir::Dim;
 using ir::Dims;
@@ -79,6 +86,18 @@ absl::Status ContractionView::TakeConvolution() {
   if (conv_.kernel_input == rank - 1) rhs_along_ = Along::kK;
   if (conv_.output_feature == rank - 1) result_along_ = Along::kN;
   return absl::OkStatus();
+}
+
+bool ContractionView::HasFewFeatures() const {
+  // Where the features of a group are unknown, tiles may be nearly empty.
+  return !batch_.empty() && is_convolution_ && Product(n_).value_or(1) < kFewFeatures;
+}
+
+bool ContractionView::HasShortSums() const {
+  // The assembler copies the loop over so many pixels, as a filter's gradient has them, and runs
+  // out of registers.  (126 terms of f16 on sm_90a: 8 bytes of spills.)
+  const int64_t most = is_convolution_ && ops::IsFilterGradient(conv_) ? 64 : 512;
+  return Product(k_).value_or(most + 1) <= most;
 }
 
 Value ContractionView::Group(Builder& b, const ContractionIndex& index) const {

@@ -58,6 +58,11 @@ class ContractionView {
   Along rhs_along() const { return rhs_along_; }
   Along result_along() const { return result_along_; }
 
+  // A convolution whose groups have so few features that they fill no tiles.
+  bool HasFewFeatures() const;
+  // Whether a thread alone adds up the terms of one of its results.
+  bool HasShortSums() const;
+
  private:
   void TakeDot();
   absl::Status TakeConvolution();

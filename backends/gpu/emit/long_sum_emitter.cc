@@ -25,8 +25,6 @@ using loop::Value;
 using Values = std::vector<Value>;
 
 constexpr int64_t kSlices = 8;
-// Features of a group that fill a tile, and terms that one thread adds up sooner.
-constexpr int64_t kFewFeatures = 16, kFewTerms = 512;
 // Terms of a piece.
 constexpr int64_t kPiece = 2048;
 
@@ -176,10 +174,7 @@ absl::StatusOr<EmittedKernel> EmitLongSum(const ir::Node& fusion, const std::str
   const ir::Graph& region = fusion.region();
   TEKTITE_ASSIGN_OR_RETURN(const ContractionView view, ContractionView::Create(region));
   TEKTITE_RETURN_IF_ERROR(CheckResults(region, view.root()));
-  // Where the features of a group are unknown, tiles may be nearly empty.
-  const bool few = !view.batch().empty() && view.root().op() == ir::Op::kConvolution &&
-                   Product(view.n()).value_or(1) < kFewFeatures;
-  if (!few || Product(view.k()).value_or(kFewTerms + 1) <= kFewTerms) {
+  if (!view.HasFewFeatures() || view.HasShortSums()) {
     return Unimplemented(view.root().Describe(), ": no long sums for few results");
   }
   Phases phases(fusion, name);

@@ -1,0 +1,31 @@
+// How a convolution of groups is cut (grouped_emitter.cc).
+#ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_PLAN_H_
+#define TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_PLAN_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/group_lanes.h"
+
+namespace tektite::cpu {
+
+struct GroupedPlan {
+  // Its tile is a part of a row: so many pixels (rows) and vectors of features.
+  ContractionPlan contraction;
+  GroupLanes lanes;
+};
+
+// Unimplemented with a reason for what has no code.
+absl::StatusOr<GroupedPlan> PlanGrouped(const ir::Node& fusion, const backend::TargetInfo& target);
+
+// Sets what a plan says of the operands of a convolution of groups, or of the gradient of its
+// filter: types and lanes.  Unimplemented where there is no code for them.
+absl::Status TakeOperands(const ir::Node& root, const backend::TargetInfo& target,
+                          ContractionPlan* plan);
+
+// Whether a convolution of groups, or the gradient of its filter, is faster as one for each group.
+bool SplitsGroups(const ir::Node& convolution, const backend::TargetInfo& target);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_GROUPED_PLAN_H_
