@@ -43,6 +43,8 @@ using Values = std::vector<Value>;
 constexpr int kMostBorderParts = 6;
 // Additions, one after the other, into a sum before a block ends (long_sum.h).
 constexpr int64_t kBlockSteps = 512;
+// Output pixels of a unit from which on a copy of its weights pays.
+constexpr int64_t kPixelsForCopy = 32;
 
 class GroupedEmitter {
  public:
@@ -65,17 +67,18 @@ class GroupedEmitter {
     const Dim outputs = plan_.batch * plan_.m * plan_.n;
     const double cycles = static_cast<double>(plan_.k.value()) / lanes_.features_of_vector() + 0.4;
     result.cost = Cost(outputs, target_.ns(cycles));
-    // Strips whose input stays in L2 from one panel to the next.
+    // Strips whose input stays in L2 from one panel to the next.  Where weights are copied for
+    // each, they are cut for threads only as far as panels are too few.
+    const Dim panels(lanes_.Panels(plan_.vectors));
+    const Dim cut = lanes_.IsDepthwise() ? plan_.batch : plan_.batch * panels;
     const Dim row_bytes = g.width * Dim(g.channels * g.stride_h * ir::DTypeBytes(plan_.dtype));
-    const Dim row_cost = FloorDiv(result.cost, Max(plan_.batch * g.out_height, 1));
+    const Dim row_cost = FloorDiv(result.cost, Max(cut * g.out_height, 1));
     // A strip reads some rows that the one before it has read.
     const double shared_rows = 0.25 * static_cast<double>(g.kernel_height - 1) / g.stride_h;
     const double strip_ns = shared_rows * static_cast<double>(row_cost.value_or(0)) / kCostPerNs;
-    const Dim strip =
-        EvenBlock({plan_.batch, g.out_height, FloorDiv(target_.l2_bytes / 2, Max(row_bytes, 1)),
-                   row_cost, strip_ns});
+    const Dim strip = EvenBlock(
+        {cut, g.out_height, FloorDiv(target_.l2_bytes / 2, Max(row_bytes, 1)), row_cost, strip_ns});
     const Dim strips = plan_.m == Dim(0) ? Dim(0) : CeilDiv(g.out_height, strip);
-    const Dim panels(lanes_.Panels(plan_.vectors));
     const Dim units = plan_.batch * strips * panels;
     const Dim per_chunk = UnitsPerChunk(units, result.cost);
     result.num_chunks = CeilDiv(units, per_chunk);
@@ -84,6 +87,9 @@ class GroupedEmitter {
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     input_ = static_cast<int>(plan_.root->operand(0).node->Int(ir::Attr::index));
     kernel_ = static_cast<int>(plan_.root->operand(1).node->Int(ir::Attr::index));
+    if (!lanes_.IsDepthwise() && (strip * g.out_width).value_or(kPixelsForCopy) >= kPixelsForCopy) {
+      copy_ = b.AllocateScratch(plan_.accumulator, plan_.k * Dim(plan_.panel()));
+    }
     ForEachUnit(b, units, per_chunk, [&](Value unit) {
       const Values at = Delinearize(b, unit, {plan_.batch, strips, panels});
       batch_ = at[0];
@@ -91,6 +97,7 @@ class GroupedEmitter {
       columns_.clear();
       for (const GroupLanes::Vector& v : panel_) columns_.push_back(v.columns);
       PrefetchWeights();
+      CopyWeights();
       Value first = b.Mul(at[1], b.Index(strip));
       Value last = b.Min(b.Add(first, b.Index(strip)), b.Index(g.out_height));
       b.For(first, last, 1, [&](Value row) {
@@ -368,10 +375,35 @@ class GroupedEmitter {
     loop::Builder& b = *b_;
     const Value tap = b.Add(b.Mul(ky, b.Index(plan_.conv.kernel_width)), b.Index(kx));
     const Value row = b.Add(b.Mul(tap, b.Index(lanes_.in())), i);
+    if (!copy_) return StoredWeight(row, v);
+    return b.Load(copy_, plan_.accumulator, PlaceInCopy(row, v), plan_.lanes);
+  }
+
+  // Of row `row` of [taps and channels, features].
+  Value StoredWeight(Value row, int v) {
+    loop::Builder& b = *b_;
     const VectorColumns& columns = columns_[v];
     const Value at = b.Add(b.Mul(row, b.Index(lanes_.features())), columns.first);
     const Value w = b.Load(b.Buffer(kernel_), plan_.dtype, at, plan_.lanes, columns.mask);
     return plan_.dtype == plan_.accumulator ? w : b.Convert(w, plan_.accumulator);
+  }
+
+  Value PlaceInCopy(Value row, int v) {
+    loop::Builder& b = *b_;
+    return b.Add(b.Mul(row, b.Index(plan_.panel())), b.Index(int64_t{v} * plan_.lanes));
+  }
+
+  // The panel's weights, one behind the other and converted: where they lie, rows are so far apart
+  // that they share few sets of L1, and each other one is a page of its own.  (7x7x512 in groups of
+  // 16 on a Zen 4 core, with two images: 81 us for each without the copy, 60 with it.)
+  void CopyWeights() {
+    if (!copy_) return;
+    loop::Builder& b = *b_;
+    b.For(b.Index(0), b.Index(plan_.k), 1, [&](Value row) {
+      for (int v = 0; v < plan_.vectors; ++v) {
+        b.Store(copy_, PlaceInCopy(row, v), StoredWeight(row, v));
+      }
+    });
   }
 
   const Node& fusion_;
@@ -385,6 +417,7 @@ class GroupedEmitter {
   absl::Status status_;
   Epilogue epilogue_;
   int input_ = 0, kernel_ = 0;
+  Value copy_;  // of a panel's weights, if there is one
   Value batch_, out_row_;
   std::vector<GroupLanes::Vector> panel_;
   std::vector<VectorColumns> columns_;  // of the panel
