@@ -277,8 +277,11 @@ CONFORMANCE_TEST(LongDotOfATransposedLeftHandSide) {
   struct Sizes {
     int64_t batch, m, k, n;
   };
-  for (const auto& [batch, m, k, n] : std::vector<Sizes>{
-           {1, 61, 3000, 100}, {1, 300, 3072, 50}, {2, 64, 3072, 48}, {1, 67, 17408, 17}}) {
+  for (const auto& [batch, m, k, n] : std::vector<Sizes>{{1, 61, 3000, 100},
+                                                         {1, 300, 3072, 50},
+                                                         {2, 64, 3072, 48},
+                                                         {1, 67, 17408, 17},
+                                                         {1, 64, 3072, 0}}) {
     SCOPED_TRACE(absl::StrCat(batch, " of ", m, "x", k, "x", n));
     FuncBuilder b;
     Value x = b.Parameter(Of(DType::kF32, {batch, k, m}));

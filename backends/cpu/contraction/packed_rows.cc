@@ -45,12 +45,13 @@ bool IsCandidate(const ContractionPlan& plan) {
 bool PlanPackedRows(ContractionPlan& plan, const backend::TargetInfo& target) {
   if (!IsCandidate(plan)) return false;
   const AddressLoop k = plan.k_loops[0];
-  const int64_t piece = PieceOf(k.trips.value());
   const int64_t m = plan.m.value(), panels = plan.panels().value();
   const int64_t bytes = ir::DTypeBytes(plan.dtype);
   // Of fewer steps a panel stays in L2: [1024, 256] x [1024, 1024] took 1.02 of the time.
   const bool is_long = k.trips.value() * plan.panel() * bytes > target.l2_bytes / 4;
-  if (!is_long || piece == 0 || kMostRows * piece * bytes > target.l2_bytes / 2) return false;
+  if (!is_long || panels == 0) return false;
+  const int64_t piece = PieceOf(k.trips.value());
+  if (piece == 0 || kMostRows * piece * bytes > target.l2_bytes / 2) return false;
   const int64_t panels_of_chunk = std::min(panels, kMostPanels);
   const int64_t columns_of_chunks = CeilDiv(panels, panels_of_chunk);
   int64_t rows = kMostRows;
