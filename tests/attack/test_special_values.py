@@ -62,7 +62,9 @@ StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2 S
 TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack
 TensorListPushBack TensorListReserve TensorListSetItem TensorListStack RngReadAndSkip RngSkip StatefulUniformFullInt
 StatefulUniform StatefulUniformInt StatelessRandomGetAlg StatelessRandomGetKeyCounterAlg StatefulStandardNormalV2
-StatefulTruncatedNormal StatelessTruncatedNormal StatelessTruncatedNormalV2 TensorListConcatV2 TensorListSplit""".split())
+StatefulTruncatedNormal StatelessTruncatedNormal StatelessTruncatedNormalV2 TensorListConcatV2 TensorListSplit
+TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 TensorArrayScatterV3 TensorArraySizeV3
+TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3""".split())
 # Complex numbers, spectra and matrices: tests/importer/import_cases_complex.py and import_cases_matrices.py hold
 # special values of their own, and TensorFlow's results are compared with there.  Updates of some rows of a variable:
 # tests/importer/import_cases_row_updates.py and the draws of tests/properties/state.py do.

@@ -148,3 +148,44 @@ def lists(d: Draw) -> Case:
         return pushed(x, y)
 
     return Case(function, inputs, graph=True, gradient=False)
+
+
+ARRAYS = """TensorArrayV3 TensorArrayWriteV3 TensorArrayReadV3 TensorArrayGatherV3 TensorArrayScatterV3 TensorArraySplitV3
+TensorArrayConcatV3 TensorArraySizeV3 TensorArrayCloseV3"""
+
+
+@rows(ARRAYS)
+def arrays(d: Draw) -> Case:
+    """Of TensorFlow 1: the flow is the array's state."""
+    dtype, tail = d.pick(*FLOATS[:2], *INDICES), [d.size(1, 5) for _ in range(d.between(0, 2))]
+    of = tf.as_dtype(dtype)
+    parts, part, known = d.between(1, 3), d.between(1, 3), d.chance(0.5)
+    joins = d.op in ("TensorArraySplitV3", "TensorArrayConcatV3")
+    element = ([part] if joins else []) + tail
+
+    def inputs() -> list[np.ndarray]:
+        return [d.values(dtype, [parts * part if joins else d.size(1, 5), *tail]), d.values(dtype, tail)]
+
+    def function(x: tf.Tensor, y: tf.Tensor) -> Any:
+        n = parts if joins else tf.shape(x)[0]
+        shape = tf.TensorShape(element) if known else tf.TensorShape(None)
+        handle, flow = tf.raw_ops.TensorArrayV3(size=n, dtype=of, element_shape=shape, clear_after_read=False,
+                                                dynamic_size=False, identical_element_shapes=True, tensor_array_name="")
+        if joins:
+            flow = tf.raw_ops.TensorArraySplitV3(handle=handle, value=x, lengths=np.array([part] * parts, np.int64), flow_in=flow)
+            value, lengths = tf.raw_ops.TensorArrayConcatV3(handle=handle, flow_in=flow, dtype=of)
+            return value, lengths + 1
+        if d.op in ("TensorArrayV3", "TensorArrayWriteV3"):
+            flow = tf.raw_ops.TensorArrayWriteV3(handle=handle, index=0, value=y, flow_in=flow)
+            return tf.raw_ops.TensorArrayReadV3(handle=handle, index=0, flow_in=flow, dtype=of) + y
+        flow = tf.raw_ops.TensorArrayScatterV3(handle=handle, indices=tf.range(n), value=x, flow_in=flow)
+        if d.op == "TensorArrayReadV3":
+            return tf.raw_ops.TensorArrayReadV3(handle=handle, index=n - 1, flow_in=flow, dtype=of) + y
+        value = tf.raw_ops.TensorArrayGatherV3(handle=handle, indices=tf.range(n)[::-1], flow_in=flow, dtype=of)
+        size = tf.raw_ops.TensorArraySizeV3(handle=handle, flow_in=flow)
+        if d.op == "TensorArrayCloseV3":
+            with tf.control_dependencies([value, size]):
+                tf.raw_ops.TensorArrayCloseV3(handle=handle)
+        return value, size + 1
+
+    return Case(function, inputs, graph=True, gradient=False)
