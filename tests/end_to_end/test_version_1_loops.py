@@ -341,7 +341,6 @@ def turns(v):
 def outer(k, v):
     return k + 1, turns(v)
 y = tf.while_loop(lambda k, v: k < 2, outer, [0, 0.0], parallel_iterations=1)[1] if {inner} else turns(0.0)
-values = []
 with v1.Session() as session:
     session.run(v1.global_variables_initializer())
     values = [[session.run(y, {{n: turns}})] for turns in (5, 40, 40, 40)]
