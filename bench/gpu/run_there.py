@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 try:
@@ -28,9 +30,13 @@ from cases import CASES, Case, widened  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 MODELS = HERE / "models"
-# No library of ours is in a place where the loader looks by itself.
-LOADER = {**os.environ, "LD_LIBRARY_PATH": f"{HERE / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+# No library of ours is in a place where the loader looks by itself, and NVIDIA's may be Python packages.
+LIBRARIES = [HERE / "lib", *(found for folder in sys.path for found in sorted(Path(folder).glob("nvidia/*/lib")))]
+LOADER = {**os.environ,
+          "LD_LIBRARY_PATH": ":".join([*map(str, LIBRARIES), os.environ.get("LD_LIBRARY_PATH", "")])}
+SUITE = HERE / "bin/conformance_test"
 FILTER = "--gtest_filter=*gpu_card"
+PROCESSES = max(1, (os.cpu_count() or 1) - 2)
 # A library or our own kernels: whichever is faster.
 TUNING = "--tuning=auto --tuning_budget_ms=60000"
 
@@ -52,20 +58,38 @@ def machine() -> dict:
     return found
 
 
-def tests(words: list, timeout: float) -> dict:
-    said = call([*words, HERE / "bin/conformance_test", FILTER], timeout, TEKTITE_CONFORMANCE_CARD="0")
-    passed = re.search(r"\[  PASSED  \] (\d+) test", said.stdout)
-    failed = sorted(set(re.findall(r"\[  FAILED  \] (\S+?),? ", said.stdout)))
-    return {"passed": int(passed[1]) if passed else 0, "failed": failed, "exit": said.returncode,
-            "said": (said.stdout + said.stderr)[-3000:] if said.returncode else ""}
+def one_test(words: list, name: str, timeout: float) -> tuple[int, str]:
+    said = call([*words, SUITE, f"--gtest_filter={name}"], timeout, TEKTITE_CONFORMANCE_CARD="0")
+    ran = said.returncode != 0 or "[  PASSED  ] 1 test" in said.stdout
+    return said.returncode if ran else 1, said.stdout + said.stderr
 
 
-def sanitizer(timeout: float) -> dict:
+def tests(words: list, timeout: float, names: list[str]) -> dict:
+    """Each in a process of its own: after a fault of the card all later calls of a process fail."""
+    began = time.monotonic()
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        said = dict(zip(names, pool.map(lambda name: one_test(words, name, timeout), names)))
+    failed = {name: text[-3000:] for name, (code, text) in said.items() if code != 0}
+    return {"passed": len(said) - len(failed), "failed": sorted(failed), "exit": int(bool(failed) or not said),
+            "seconds": time.monotonic() - began, "said": failed}
+
+
+def suite() -> list[str]:
+    """The names of the suite's tests for cards."""
+    names, group = [], ""
+    for line in call([SUITE, "--gtest_list_tests", FILTER], 60).stdout.splitlines():
+        if line.startswith("  "):
+            names.append(group + line.split()[0])
+        elif line.rstrip().endswith("."):
+            group = line.strip()
+    return names
+
+
+def sanitizer(timeout: float, names: list[str], checks: list[str]) -> dict:
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     if not Path(tool).exists():
         return {"absent": "compute-sanitizer"}
-    return {check: tests([tool, "--tool", check, "--error-exitcode", "9"], timeout)
-            for check in ("memcheck", "racecheck", "initcheck")}
+    return {check: tests([tool, "--tool", check, "--error-exitcode", "9"], timeout, names) for check in checks}
 
 
 def run(case: Case, sizes: tuple, folder: Path, device: str, *more: str) -> subprocess.CompletedProcess:
@@ -181,10 +205,13 @@ def main() -> int:
     if "machine" in steps:
         keep("machine", machine())
     if "checks" in steps:
-        for case in CASES:
-            keep("checks", {case.name: check(case)})
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            for case, outcome in zip(CASES, pool.map(check, CASES)):
+                keep("checks", {case.name: outcome})
     if "conformance" in steps:
-        keep("conformance", tests([], 1200))
+        keep("conformance", tests([], 300, suite()))
+        if failed := results["conformance"]["failed"]:
+            keep("faults", sanitizer(120, failed[:PROCESSES], ["memcheck"]))
     if "measures" in steps:
         for case in CASES:
             keep("measures", {case.name: measure(case)})
@@ -201,7 +228,7 @@ def main() -> int:
             for engine in ("torch", "jax"):
                 keep("rivals", {f"{name} {engine}": rival_model(engine, name)})
     if "sanitizer" in steps:
-        keep("sanitizer", sanitizer(3000))
+        keep("sanitizer", sanitizer(600, suite(), ["memcheck", "racecheck", "initcheck"]))
     bad = [name for step in ("checks", "models") for name, outcome in results.get(step, {}).items()
            if not outcome["ok"]]
     bad += results.get("conformance", {}).get("failed", [])

@@ -106,6 +106,18 @@ llvm::Value* IntegerDivision(LowerContext& c, bool quotient, DType dtype, llvm::
   return builder.CreateSelect(by_zero, quotient ? static_cast<llvm::Value*>(minus_one) : a, result);
 }
 
+// An instruction of PTX takes a shift's amount as 32 bits.  LLVM 22 uses these of a 64-bit amount
+// where a select, as in Shift below, makes everything from 64 on zero: 2^32 would shift by nothing.
+llvm::Value* ShiftTwice(llvm::IRBuilder<>& builder, Op op, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* type = a->getType();
+  llvm::Value* amount =
+      builder.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b, llvm::ConstantInt::get(type, 64));
+  llvm::Value* first = builder.CreateLShr(amount, 1);
+  llvm::Value* second = builder.CreateSub(amount, first);
+  if (op == Op::kShiftLeft) return builder.CreateShl(builder.CreateShl(a, first), second);
+  return builder.CreateLShr(builder.CreateLShr(a, first), second);
+}
+
 llvm::Value* Shift(LowerContext& c, Op op, llvm::Value* a, llvm::Value* b) {
   llvm::IRBuilder<>& builder = c.builder;
   llvm::Type* type = a->getType();
@@ -116,6 +128,7 @@ llvm::Value* Shift(LowerContext& c, Op op, llvm::Value* a, llvm::Value* b) {
         a, builder.CreateSelect(wide, llvm::ConstantInt::get(type, bits - 1), b));
   }
   llvm::Constant* zero = llvm::Constant::getNullValue(type);
+  if (c.device && bits == 64) return ShiftTwice(builder, op, a, b);
   llvm::Value* amount = builder.CreateSelect(wide, zero, b);
   llvm::Value* shifted =
       op == Op::kShiftLeft ? builder.CreateShl(a, amount) : builder.CreateLShr(a, amount);

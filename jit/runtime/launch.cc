@@ -209,7 +209,7 @@ bool Launch::RunSteps(Range range, const Context& context) const {
     const absl::Span<const int64_t> sizes(sizes_.data() + step.first_size,
                                           static_cast<size_t>(EndOfSizes(next) - step.first_size));
     const backend::Kernel* const kernel = step.whole != nullptr ? step.whole.get() : step.kernel;
-    const int64_t begin = context.times.empty() ? 0 : Nanoseconds();
+    const StepClock clock(!context.times.empty(), step.is_host_side, context.stream);
     if (step.is_host_side) {
       context.status = static_cast<const HostSideKernel*>(kernel)->Run(buffers, sizes, context.pool,
                                                                        context.stream);
@@ -218,10 +218,26 @@ bool Launch::RunSteps(Range range, const Context& context) const {
       context.stream.Launch(*kernel, step.launch, buffers, sizes);
     }
     if (context.times.empty()) continue;
-    if (!context.stream.Synchronize().ok()) return false;  // and the caller sees it
-    context.times[step.step].Add(Nanoseconds() - begin);
+    const int64_t took = clock.NanosecondsUntilItHasRun();
+    if (took < 0) return false;  // and the caller sees it
+    context.times[step.step].Add(took);
   }
   return true;
+}
+
+StepClock::StepClock(bool runs, bool on_host, backend::Stream& stream) : stream_(stream) {
+  if (!runs) return;
+  if (!on_host) begin_ = stream.RecordTime();
+  begin_nanoseconds_ = Nanoseconds();
+}
+
+int64_t StepClock::NanosecondsUntilItHasRun() const {
+  const auto end = begin_ == nullptr ? nullptr : stream_.RecordTime();
+  if (!stream_.Synchronize().ok()) return -1;
+  const int64_t by_host = Nanoseconds() - begin_nanoseconds_;
+  if (end == nullptr) return by_host;
+  const absl::StatusOr<double> by_device = stream_.MicrosecondsBetween(*begin_, *end);
+  return by_device.ok() ? static_cast<int64_t>(*by_device * 1e3) : by_host;
 }
 
 void StepTime::Add(int64_t took) {

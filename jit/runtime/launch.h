@@ -33,6 +33,21 @@ struct StepTime {
   void Add(int64_t took);
 };
 
+// Measures one step by the device's own events where the stream has them: a wait of the host for a
+// card takes some 40 us, more than most kernels.
+class StepClock {
+ public:
+  // One that does not run costs nothing and is not asked.
+  StepClock(bool runs, bool on_host, backend::Stream& stream);
+  // Waits for the stream.  Negative: it failed.
+  int64_t NanosecondsUntilItHasRun() const;
+
+ private:
+  backend::Stream& stream_;
+  std::unique_ptr<backend::Event> begin_;
+  int64_t begin_nanoseconds_ = 0;
+};
+
 // Where a graph's kernels find buffers that belong to no call.
 struct Residence {
   const backend::Memory* memory = nullptr;

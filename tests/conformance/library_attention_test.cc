@@ -31,9 +31,9 @@ class LibraryAttention : public LibraryWaysOn<FakeCudnn> {
   }
 };
 
-#define EXPECT_BOTH_WAYS(names)                                          \
-  if (!IsOnCard() || !(names).empty()) {                                 \
-    EXPECT_THAT(names, ElementsAre(gpu::kOwnWay, gpu::kCudnnAttention)); \
+#define EXPECT_BOTH_WAYS(names)                                                    \
+  if (const std::vector<std::string> ways = names; !IsOnCard() || !ways.empty()) { \
+    EXPECT_THAT(ways, ElementsAre(gpu::kOwnWay, gpu::kCudnnAttention));            \
   }
 
 // Our kernel rounds scores and weights to the type on the way, cuDNN neither.
@@ -141,18 +141,23 @@ TEST_F(LibraryAttention, OfOtherLayouts_gpu_card) {
 
 TEST_F(LibraryAttention, OfNumbersThatAreNone_gpu_card) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  FuncBuilder b;
-  b.Return({Attend(b, DType::kBF16, {}, Mask::kOfPairs)});
-  std::vector<Literal> inputs = PlainInputs(*b.graph(), 5);
-  auto* const m = inputs[3].mutable_data<ir::BFloat16>();
-  for (int64_t key = 0; key < 24; ++key) {
-    m[key] = ir::BFloat16(key > 2 ? -kInf : 0);  // the first three
-    m[24 + key] = ir::BFloat16(key == 5 ? std::nanf("") : 0);
-    m[2 * 24 + key] = ir::BFloat16(key == 5 ? kInf : 0);
-    m[3 * 24 + key] = ir::BFloat16(-3e38F);  // all of them
-    m[4 * 24 + key] = ir::BFloat16(-kInf);   // none
+  const std::pair<const char*, std::function<float(int64_t)>> masks[] = {
+      {"the first three keys", [](int64_t key) { return key > 2 ? -kInf : 0; }},
+      {"NaN at a key", [](int64_t key) { return key == 5 ? std::nanf("") : 0; }},
+      {"infinity at a key", [](int64_t key) { return key == 5 ? kInf : 0; }},
+      {"the least numbers", [](int64_t) { return -3e38F; }},
+      {"large negative numbers", [](int64_t) { return -1e38F; }},
+      {"no key", [](int64_t) { return -kInf; }},
+  };
+  for (const auto& [name, mask] : masks) {
+    SCOPED_TRACE(name);
+    FuncBuilder b;
+    b.Return({Attend(b, DType::kBF16, {}, Mask::kOfPairs)});
+    std::vector<Literal> inputs = PlainInputs(*b.graph(), 5);
+    auto* const row = inputs[3].mutable_data<ir::BFloat16>() + 3 * 24;
+    for (int64_t key = 0; key < 24; ++key) row[key] = ir::BFloat16(mask(key));
+    EXPECT_BOTH_WAYS(CheckAll(*b.graph(), inputs, RoundingOf(DType::kBF16)));
   }
-  EXPECT_BOTH_WAYS(CheckAll(*b.graph(), inputs, RoundingOf(DType::kBF16)));
 }
 
 // A mask that leaves rows without keys.
