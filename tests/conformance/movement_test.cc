@@ -60,6 +60,37 @@ CONFORMANCE_TEST(TransposesInSquares) {
   }
 }
 
+// On GPUs a tile of what is transposed passes through shared memory: beside what is read as it
+// lies, of types of every width at once, into several results, and more of them than there are
+// tiles for.
+CONFORMANCE_TEST(TransposesInTiles) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kS8, DType::kF64}) {
+    for (int64_t images : {1, 2}) {
+      for (int64_t rows : {15, 32, 64, 70}) {
+        for (int64_t columns : {16, 33, 128}) {
+          if (!HasTurn(rows + columns + images + static_cast<size_t>(dtype))) continue;
+          FuncBuilder b;
+          const std::vector<int64_t> sizes = {images, rows, columns};
+          Value x = b.Parameter(Of(dtype, sizes)), y = b.Parameter(Of(dtype, sizes));
+          Value z = b.Parameter(Of(dtype, {images, columns, rows}));
+          Value wide = b.Parameter(Of(DType::kS32, sizes));
+          const auto turned = [&](Value v) { return b.Transpose(v, {0, 2, 1}); };
+          Value sum = b.Add(turned(b.Mul(x, y)), z);
+          Value many = z;
+          for (int64_t i = 0; i < 5; ++i) {
+            many = b.Max(many, turned(b.Add(x, b.FullLike(x, static_cast<double>(i)))));
+          }
+          b.Return(
+              {turned(x), sum, b.Add(turned(x), turned(y)), b.Mul(sum, sum), many,
+               b.Select(b.Compare(turned(wide), b.FullLike(turned(wide), 1), "lt"), turned(x), z),
+               b.Transpose(x, {2, 0, 1}), b.Transpose(x, {1, 2, 0})});
+          Check(b, {});
+        }
+      }
+    }
+  }
+}
+
 CONFORMANCE_TEST(Permutations) {
   std::vector<int64_t> permutation = {0, 1, 2, 3};
   FuncBuilder b;

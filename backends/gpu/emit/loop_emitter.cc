@@ -4,10 +4,12 @@
 // Elements are numbered in row-major order.  A block takes a tile of them: its threads take vectors
 // of 16 bytes side by side, and several rounds of those where there is enough work for all cards,
 // so that loads of a thread overlap.  A tile that is not full has code of its own, which ends with
-// single elements.
+// single elements.  What is read along one dimension and written along another passes through
+// shared memory (transposed_tiles.h).
 #include <algorithm>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/transposed_tiles.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ir/writes.h"
@@ -45,21 +47,9 @@ bool IsFlat(const ir::Graph& region, const Dims& space) {
   });
 }
 
-// Whether neighbours in a row are computed from neighbours, or at least without a choice between
-// operands in the middle of a vector.
-bool KeepsVectors(const ir::Graph& region) {
-  return std::all_of(region.nodes().begin(), region.nodes().end(), [](const auto& node) {
-    switch (node->op()) {
-      case Op::kParameter:
-      case Op::kConstant:
-      case Op::kBroadcastInDim:
-      case Op::kIota:
-      case Op::kSlice:
-        return true;
-      default:
-        return ir::IsElementwise(node->op());
-    }
-  });
+bool AllKeepVectors(const ir::Graph& region) {
+  return std::all_of(region.nodes().begin(), region.nodes().end(),
+                     [](const auto& node) { return KeepsVectors(*node); });
 }
 
 class LoopEmitter {
@@ -74,7 +64,7 @@ class LoopEmitter {
     flat_ = across_ >= 0 && !writes.moves && IsFlat(region, region.outputs()[0].shape().dims());
     const int64_t row = across_ < 0 ? 1 : sizes_[static_cast<size_t>(across_)].value_or(1);
     vector_ = VectorElements(region);
-    if (!flat_ && (row % vector_ != 0 || !KeepsVectors(region))) vector_ = 1;
+    if (!flat_ && (row % vector_ != 0 || !AllKeepVectors(region))) vector_ = 1;
   }
 
   absl::Status Run() {
@@ -149,12 +139,29 @@ class LoopEmitter {
 
 }  // namespace
 
+bool KeepsVectors(const Node& node) {
+  switch (node.op()) {
+    case Op::kParameter:
+    case Op::kConstant:
+    case Op::kBroadcastInDim:
+    case Op::kIota:
+    case Op::kSlice:
+      return true;
+    default:
+      return ir::IsElementwise(node.op());
+  }
+}
+
 absl::StatusOr<EmittedKernel> EmitLoop(const Node& fusion, const std::string& name) {
   const ir::Writes writes = ir::WritesOf(fusion);
   if (writes.list.empty()) return Unimplemented("values of different spaces in a loop fusion");
   EmittedKernel result;
   result.in_place = loop::InPlacePairs(fusion, writes);
   result.kernel = loop::MakeKernel(fusion, name, result.in_place);
+  if (const auto tiles = TransposedTiles::Of(fusion.region(), writes)) {
+    TEKTITE_RETURN_IF_ERROR(tiles->Emit(result.kernel.get()));
+    return result;
+  }
   TEKTITE_RETURN_IF_ERROR(LoopEmitter(fusion.region(), writes, result.kernel.get()).Run());
   return result;
 }
