@@ -1,6 +1,5 @@
 #include "backends/gpu/cudnn/attention_call.h"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -39,32 +38,6 @@ std::optional<AttentionCall::Strides> StridesOf(const Sizes& sizes,
 
 bool IsParameter(ir::Value v) { return v.node->op() == Op::kParameter; }
 
-// False where the bias is no operand, or has another size than the logits in some dimension.
-bool TakeBias(const ops::Attention& attention, ir::Value bias, AttentionCall* call) {
-  Sizes sizes = attention.logits.shape().sizes();
-  Sizes own(sizes.size(), 1);
-  ir::Value source = bias;
-  if (IsParameter(source)) {
-    own = source.shape().sizes();
-  } else {
-    source = bias.node->operand(0);
-    const std::vector<int64_t>& places = bias.node->Ints(Attr::dimensions);
-    if (!IsParameter(source) || !std::is_sorted(places.begin(), places.end())) return false;
-    for (size_t i = 0; i < places.size(); ++i) {
-      own[static_cast<size_t>(places[i])] = source.shape().sizes()[i];
-    }
-  }
-  if (!LibraryOperands::IsOffered(source.dtype()) || own.back() != sizes.back()) return false;
-  for (size_t i = 0; i < own.size(); ++i) {
-    if (own[i] != 1 && own[i] != sizes[i]) return false;
-  }
-  while (own.size() < 4) own.insert(own.begin(), 1);
-  std::copy(own.begin(), own.end(), call->bias_sizes.begin());
-  call->bias = LibraryOperands::NumberOf(*source.node);
-  call->bias_dtype = source.dtype();
-  return true;
-}
-
 bool Fits(const AttentionCall& call) {
   for (int64_t size : {call.batch, call.heads, call.rows, call.keys, call.width, call.columns}) {
     if (size < 1 || size > LibraryOperands::kMostSize) return false;
@@ -74,10 +47,6 @@ bool Fits(const AttentionCall& call) {
     for (int64_t stride : *strides) {
       if (stride < 1 || stride > LibraryOperands::kMostSize) return false;
     }
-  }
-  const std::array<int64_t, 4> sizes = {call.batch, call.heads, call.rows, call.keys};
-  for (size_t i = 0; call.bias != LibraryOperands::kNone && i < sizes.size(); ++i) {
-    if (call.bias_sizes[i] != 1 && call.bias_sizes[i] != sizes[i]) return false;
   }
   return (call.dtype == DType::kF16 || call.dtype == DType::kBF16) && call.offset >= 0 &&
          call.offset <= LibraryOperands::kMostSize;
@@ -150,15 +119,14 @@ absl::StatusOr<AttentionCall> AttentionCall::Of(const Node& fusion) {
     return refuse("work on scores that cuDNN does not do");
   }
   call.scale = seen.factor;
+  if (seen.bias) return refuse("a mask whose rows may have no key");
   if (forms.causal) {
-    if (seen.bias || !forms.offset.is_constant() || forms.offset.value() < 0 ||
+    if (!forms.offset.is_constant() || forms.offset.value() < 0 ||
         !(forms.late.addend <= kMasked)) {
       return refuse("a mask that cuDNN does not have");
     }
     call.causal = true;
     call.offset = forms.offset.value();
-  } else if (seen.bias && !TakeBias(*found, seen.bias, &call)) {
-    return refuse("a mask that is no operand");
   }
   if (!Fits(call)) return refuse("sizes that cuDNN does not take");
   return call;
@@ -167,7 +135,7 @@ absl::StatusOr<AttentionCall> AttentionCall::Of(const Node& fusion) {
 std::string AttentionCall::ToString() const {
   return absl::StrCat(ir::DTypeName(dtype), " attention of ", batch, " x ", heads, " x ", rows,
                       " rows to ", keys, " keys, ", width, " -> ", columns,
-                      bias != kNone ? ", bias" : "", causal ? ", causal" : "");
+                      causal ? ", causal" : "");
 }
 
 std::string AttentionCall::Write() const {
@@ -178,8 +146,6 @@ std::string AttentionCall::Write() const {
     for (int64_t stride : *strides) w.I64(stride);
   }
   w.F64(scale);
-  for (int64_t size : bias_sizes) w.I64(size);
-  w.I64(static_cast<int64_t>(bias_dtype));
   w.I64(causal ? 1 : 0);
   w.I64(offset);
   w.I64(value);
@@ -200,8 +166,6 @@ absl::StatusOr<AttentionCall> AttentionCall::Read(absl::string_view bytes) {
     for (int64_t& stride : *strides) stride = r.I64();
   }
   call.scale = r.F64();
-  for (int64_t& size : call.bias_sizes) size = r.I64();
-  fits = ReadType(&r, &call.bias_dtype) && fits;
   call.causal = r.I64() != 0;
   call.offset = r.I64();
   const int64_t value = r.I64();

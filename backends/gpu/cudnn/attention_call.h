@@ -4,14 +4,14 @@
 //   call.ToString();           // "bf16 attention of 8 x 12 x 512 rows to 512 keys, 64 -> 64,
 //   causal"
 //
-// softmax(scale * query x key + bias) x value of f16 or bf16 and static sizes, with up to two
-// dimensions of batch (heads are the inner one), a bias that is an operand or a causal mask.  Rows
-// of each operand and of the result are whole in memory; their other strides are free, so that
-// transposes before and behind the products cost nothing.
+// softmax(scale * query x key) x value of f16 or bf16 and static sizes, with up to two dimensions
+// of batch (heads are the inner one), and perhaps a causal mask.  Rows of each operand and of the
+// result are whole in memory; their other strides are free, so that transposes before and behind
+// the products cost nothing.
 //
-// cuDNN keeps scores in f32 on the way, where our operations round each result to f16 or bf16.  A
-// bias and a causal mask together are left to our own kernel: a row whose own keys are all masked
-// by the bias attends to later ones there.
+// cuDNN keeps scores in f32 on the way, where our operations round each result to f16 or bf16. What
+// is added to scores is left to our own kernels: on an H200 cuDNN 9.19 returns zeros for a row
+// whose logits are all -inf, or below -2.4e38, where a softmax is NaN, or the mean.
 #ifndef TEKTITE_BACKENDS_GPU_CUDNN_ATTENTION_CALL_H_
 #define TEKTITE_BACKENDS_GPU_CUDNN_ATTENTION_CALL_H_
 
@@ -26,7 +26,7 @@
 
 namespace tektite::gpu {
 
-// lhs: queries; rhs: keys; bias: an operand of any offered type, added to all scores.
+// lhs: queries; rhs: keys; no bias.
 struct AttentionCall : LibraryOperands {
   int value = 2;
   ir::DType dtype = ir::DType::kBF16;
@@ -35,9 +35,6 @@ struct AttentionCall : LibraryOperands {
   using Strides = std::array<int64_t, 3>;
   Strides query_strides = {}, key_strides = {}, value_strides = {}, result_strides = {};
   double scale = 1;
-  // Of batch, heads, rows and keys: the size, or 1 where all share it.  Row-major.
-  std::array<int64_t, 4> bias_sizes = {};
-  ir::DType bias_dtype = ir::DType::kF32;
   bool causal = false;
   int64_t offset = 0;  // keys up to row + offset are seen; at least 0
 

@@ -133,13 +133,6 @@ absl::StatusOr<DnnDescriptor> PreparedAttention::Logits() {
   TEKTITE_RETURN_IF_ERROR(Multiply(query, key, logits));
   TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor scale, Passed(kScale, kDnnF32));
   TEKTITE_ASSIGN_OR_RETURN(logits, Pointwise(kDnnMulMode, logits, scale));
-  if (call_.bias != AttentionCall::kNone) {
-    const Sizes sizes(call_.bias_sizes.begin(), call_.bias_sizes.end());
-    TEKTITE_ASSIGN_OR_RETURN(const DnnDescriptor bias,
-                             graph_.Tensor({kBias, OperationGraph::TypeOf(call_.bias_dtype), sizes,
-                                            AttentionCall::RowMajor(sizes)}));
-    TEKTITE_ASSIGN_OR_RETURN(logits, Pointwise(kDnnAddMode, logits, bias));
-  }
   return call_.causal ? Masked(logits) : logits;
 }
 
@@ -188,7 +181,6 @@ absl::Status PreparedAttention::Tell(absl::Span<const CuAddress> addresses, CuAd
                                                     {kValue, at(call_.value)},
                                                     {kResult, at(call_.operands)},
                                                     {kScale, passed(scale_)}};
-  if (call_.bias != AttentionCall::kNone) tensors.emplace_back(kBias, at(call_.bias));
   if (call_.causal) {
     tensors.emplace_back(kNothing, passed(nothing_));
     if (call_.offset > 0) tensors.emplace_back(kOffset, passed(offset_));

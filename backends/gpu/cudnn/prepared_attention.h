@@ -6,7 +6,7 @@
 // The library has fused engines for a graph (operation_graph.h) of this form alone, and compiles
 // one when it makes a plan, which takes some 400 ms:
 //
-//   scores = query x key; scale; bias; largest, exp, sum, quotient; weights x value
+//   scores = query x key; scale; largest, exp, sum, quotient; weights x value
 //
 // The logarithm of the sum, beside the largest logit, is part of the form though nothing reads it.
 #ifndef TEKTITE_BACKENDS_GPU_CUDNN_PREPARED_ATTENTION_H_
@@ -42,7 +42,7 @@ class PreparedAttention final : public LibraryCall {
 
  private:
   // Of the tensors that are no operations' results alone; those follow.
-  enum Id : int64_t { kQuery = 1, kKey, kValue, kResult, kBias, kScale, kNothing, kOffset, kFirst };
+  enum Id : int64_t { kQuery = 1, kKey, kValue, kResult, kScale, kNothing, kOffset, kFirst };
   using Sizes = std::vector<int64_t>;
 
   PreparedAttention(std::shared_ptr<CudnnOnCard> library, AttentionCall call);

@@ -93,14 +93,6 @@ bool Attention::Of(const std::vector<DnnDescriptor>& operations, Attention* atte
   }
   const Sizes space = logits.sizes;
   logits = next;
-  a.has_bias = reader.IsNext(kDnnAddMode);
-  if (a.has_bias) {
-    if (!reader.Pointwise(kDnnAddMode, logits, &next, &a.bias)) return false;
-    for (size_t i = 0; i < space.size(); ++i) {
-      if (a.bias.sizes[i] != 1 && a.bias.sizes[i] != space[i]) return false;
-    }
-    logits = next;
-  }
   a.is_causal = reader.IsNext(kDnnIndexMode);
   if (a.is_causal) {
     Tensor row, key, other, seen;
@@ -170,7 +162,6 @@ int Attention::Run(const std::map<int64_t, uint64_t>& addresses) const {
   const void* const q = reach(query);
   const void* const k = reach(key);
   const void* const v = reach(value);
-  const void* const biases = has_bias ? reach(bias) : nullptr;
   void* const out = reach(result);
   if (!is_there) return kCuIllegalAddress;
   const int64_t keys = key.sizes[3], width = key.sizes[2], columns = value.sizes[3];
@@ -186,12 +177,6 @@ int Attention::Run(const std::map<int64_t, uint64_t>& addresses) const {
           }
           float& logit = logits[static_cast<size_t>(j)];
           logit = sum * scale_value;
-          if (has_bias) {
-            const Sizes at = {batch, head, row, j};
-            Sizes own(4);
-            for (size_t i = 0; i < 4; ++i) own[i] = bias.sizes[i] == 1 ? 0 : at[i];
-            logit += Load(biases, Offset(bias, own), bias.type);
-          }
           if (is_causal && j > row + offset_value) logit = nothing_value;
         }
         float largest = logits[0];

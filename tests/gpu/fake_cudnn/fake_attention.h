@@ -13,8 +13,8 @@ namespace tektite::gpu::fake {
 
 struct Attention {
   Tensor query, key, value, result, scale;  // the key with its width before its length
-  bool has_bias = false, is_causal = false, has_offset = false;
-  Tensor bias, nothing, offset;
+  bool is_causal = false, has_offset = false;
+  Tensor nothing, offset;
   // Of what is passed by value.
   float scale_value = 1, nothing_value = 0;
   int32_t offset_value = 0;
