@@ -104,28 +104,28 @@ class AttentionEmitter {
 
   using Place = std::function<ContractionView::Element(Value row, Value column)>;
   // `rows` rows of at most kPart elements of `operand` into shared memory, zeros beyond `row_end`
-  // and `width`.
+  // and `width`.  All loads of a thread are under way before it stores the first: an element that
+  // does not exist is that of the last row or column until then.
   void LoadTile(Value to, ir::Value operand, Value first, Value row_end, int64_t rows,
                 int64_t begin, int64_t width, const Place& place) {
-    b_.For(b_.ThreadIndex(), b_.Index(rows * kPart), kThreads, [&](Value i) {
-      const Value row = b_.DivNarrow(i, kPart), column = b_.RemNarrow(i, kPart);
+    loop::ElementEmitter e(&b_, 1);
+    loop::BindParameters(e, region_);
+    const Value last_row = b_.Sub(row_end, b_.Index(1));
+    const bool is_narrow = begin + kPart > width;
+    std::vector<std::pair<Value, Value>> read;  // where to, and what
+    for (int64_t i = 0; i < rows * kPart / kThreads; ++i) {
+      const Value element = b_.Add(b_.ThreadIndex(), b_.Index(i * kThreads));
+      const Value row = b_.DivNarrow(element, kPart), column = b_.RemNarrow(element, kPart);
       const Value at = b_.Add(first, row), of_row = b_.Add(column, b_.Index(begin));
+      const Value readable = is_narrow ? b_.Min(of_row, b_.Index(width - 1)) : of_row;
+      const Value v = e.Emit(operand, place(b_.Min(at, last_row), readable).at);
       Value exists = b_.Compare("lt", at, row_end);
-      if (begin + kPart > width) {
-        exists = b_.And(exists, b_.Compare("lt", of_row, b_.Index(width)));
-      }
-      const Value v = b_.IfElse(
-          exists,
-          [&] {
-            loop::ElementEmitter e(&b_, 1);
-            loop::BindParameters(e, region_);
-            const Value read = e.Emit(operand, place(at, of_row).at);
-            Note(e.status());
-            return Values{read};
-          },
-          [&] { return Values{b_.Float(DType::kF32, 0)}; })[0];
-      b_.Store(to, b_.Add(b_.Mul(row, b_.Index(kStride)), column), v);
-    });
+      if (is_narrow) exists = b_.And(exists, b_.Compare("lt", of_row, b_.Index(width)));
+      read.emplace_back(b_.Add(b_.Mul(row, b_.Index(kStride)), column),
+                        b_.Select(exists, v, b_.Float(DType::kF32, 0)));
+    }
+    Note(e.status());
+    for (const auto& [where, v] : read) b_.Store(to, where, v);
   }
 
   void LoadQueries(int64_t begin) {

@@ -5,7 +5,7 @@
 // registers into the other half.  A thread has a register tile of 4 x 4 results, or 2 x 2 such
 // tiles that lie half a block's tile apart, so that the threads of a warp read neighbouring words.
 // k runs upwards for each result, one fused multiply-add after the other; a long sum of floats is
-// one of the steps' sums.
+// one of the sums of 256 terms each.
 //
 // At the end the sums pass through the shared memory once more, so that results are stored, and
 // what the epilogue reads is loaded, in whole rows; and so that the epilogue's code is there once.
@@ -97,7 +97,7 @@ class ContractionEmitter {
         k_(Product(view.k())),
         dtype_(view.root().operand_shape(0).dtype()),
         accumulator_(AccumulatorOf(dtype_)),
-        in_steps_(ir::IsFloat(accumulator_) && k_.value_or(kMostInChain + 1) > kMostInChain),
+        in_chains_(ir::IsFloat(accumulator_) && k_.value_or(kMostInChain + 1) > kMostInChain),
         tile_(ChooseTile()) {}
 
   // Blocks that share a result's terms: their sums wait for EmitSliceSums.
@@ -173,9 +173,9 @@ class ContractionEmitter {
     if (rows <= kFlat.rows()) return kFlat;
     const Dim blocks = batch_ * CeilDiv(m_, kLarge.rows()) * CeilDiv(n_, kLarge.columns());
     const bool many = blocks.value_or(kManyBlocks) >= kManyBlocks;
-    // Single elements, with an address each, or a second set of sums would take too many registers.
+    // Single elements, with an address each, would take too many registers.
     const bool vectors = FetchLanes(0) == kLanes && FetchLanes(1) == kLanes;
-    return many && vectors && !in_steps_ && columns > kMedium.columns() ? kLarge : kMedium;
+    return many && vectors && columns > kMedium.columns() ? kLarge : kMedium;
   }
 
   Along AlongOf(int operand) const { return operand == 0 ? view_.lhs_along() : view_.rhs_along(); }
@@ -292,35 +292,58 @@ class ContractionEmitter {
       begin = b_.Mul(slice_, b_.Index(terms));
       end = b_.Min(b_.Add(begin, b_.Index(terms)), end);
     }
-    return b_.For(b_.Sub(begin, b_.Index(kDepth)), end, kDepth, zeros,
-                  [&](Value first, absl::Span<const Value> carried) {
-                    const Values sums(carried.begin(), carried.end());
-                    const Value next = b_.Add(first, b_.Index(kDepth));
-                    const Value other = b_.RemNarrow(b_.DivNarrow(next, kDepth), 2);
-                    const Values x = Fetch(lhs, next), y = Fetch(rhs, next);
-                    const Values added = b_.IfElse(
-                        b_.Compare("ge", first, begin),
-                        [&] {
-                          Values products = Multiply(lhs, rhs, b_.Sub(b_.Index(1), other),
-                                                     in_steps_ ? zeros : sums);
-                          for (size_t i = 0; in_steps_ && i < products.size(); ++i) {
-                            products[i] = b_.Add(sums[i], products[i]);
-                          }
-                          return products;
-                        },
-                        [&] { return sums; });
-                    Keep(lhs, x, other);
-                    Keep(rhs, y, other);
-                    b_.Barrier();
-                    return added;
-                  });
+    // The chain, and the sum of those that have ended where there are several.
+    Values state = zeros;
+    if (in_chains_) state.insert(state.end(), zeros.begin(), zeros.end());
+    state = b_.For(b_.Sub(begin, b_.Index(kDepth)), end, kDepth, std::move(state),
+                   [&](Value first, absl::Span<const Value> carried) {
+                     const Values sums(carried.begin(), carried.end());
+                     const Value next = b_.Add(first, b_.Index(kDepth));
+                     const Value other = b_.RemNarrow(b_.DivNarrow(next, kDepth), 2);
+                     const Values x = Fetch(lhs, next), y = Fetch(rhs, next);
+                     Values added = b_.IfElse(
+                         b_.Compare("ge", first, begin),
+                         [&] { return Multiply(lhs, rhs, b_.Sub(b_.Index(1), other), sums); },
+                         [&] { return sums; });
+                     if (in_chains_) added = EndChain(b_.Sub(next, begin), added, zeros);
+                     Keep(lhs, x, other);
+                     Keep(rhs, y, other);
+                     b_.Barrier();
+                     return added;
+                   });
+    if (in_chains_) state = AddChain(state);
+    state.resize(zeros.size());
+    return state;
+  }
+
+  Values AddChain(const Values& state) {
+    Values sums;
+    for (size_t i = 0; i < state.size() / 2; ++i) {
+      sums.push_back(b_.Add(state[state.size() / 2 + i], state[i]));
+    }
+    return sums;
+  }
+
+  // Behind `terms` of them.
+  Values EndChain(Value terms, const Values& state, const Values& zeros) {
+    return b_.IfElse(
+        b_.Compare("eq", b_.RemNarrow(terms, kMostInChain), b_.Index(0)),
+        [&] {
+          Values ended = zeros;
+          for (Value sum : AddChain(state)) ended.push_back(sum);
+          return ended;
+        },
+        [&] { return state; });
   }
 
   Value MultiplyAdd(Value x, Value y, Value sum) {
     return ir::IsFloat(accumulator_) ? b_.Fma(x, y, sum) : b_.Add(b_.Mul(x, y), sum);
   }
 
-  Values Multiply(const Side& lhs, const Side& rhs, Value half, Values sums) {
+  // Adds a step's products to the chain, with which `state` begins.
+  Values Multiply(const Side& lhs, const Side& rhs, Value half, const Values& state) {
+    const size_t results = static_cast<size_t>(kLanes * tile_.splits * tile_.splits);
+    Values sums(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(results));
     const auto vectors = [&](const Side& side, Value depth, Value thread) {
       const Value row = b_.Add(Half(side, half), b_.Mul(depth, b_.Index(side.stride())));
       const Value first = b_.Add(row, b_.Mul(thread, b_.Index(kLanes)));
@@ -334,7 +357,7 @@ class ContractionEmitter {
     };
     loop::Builder::ForOptions options;
     options.unroll = kUnroll;
-    return b_.For(
+    sums = b_.For(
         b_.Index(0), b_.Index(kDepth), 1, std::move(sums),
         [&](Value depth, absl::Span<const Value> carried) {
           const Values x = vectors(lhs, depth, row_thread_),
@@ -351,6 +374,8 @@ class ContractionEmitter {
           return next;
         },
         options);
+    sums.insert(sums.end(), state.begin() + static_cast<std::ptrdiff_t>(results), state.end());
+    return sums;
   }
 
   int64_t StagedStride() const { return tile_.columns() + kPadding; }
@@ -409,7 +434,7 @@ class ContractionEmitter {
   loop::Builder b_;
   const Dim batch_, m_, n_, k_;
   const DType dtype_, accumulator_;
-  const bool in_steps_;  // long sums of floats are sums of the steps' sums, which keep more digits
+  const bool in_chains_;  // long sums of floats are sums of chains, which keep more digits
   const Tile tile_;
   int64_t slices_ = 1;
   std::optional<SliceSums> sums_;
