@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -57,10 +58,13 @@ std::string NameOf(const Node& fusion) {
   return name;
 }
 
-// The contraction alone, or all of an attention, as text.
-std::string ClassOf(const Node& fusion, bool packs_rhs, absl::string_view version) {
-  if (IsAttention(fusion)) {
-    return absl::StrCat(version, "\n", ir::PrintCanonical(fusion.region()));
+// The contraction alone, or all of an attention, as text.  On a card all of a contraction, too:
+// what follows a library's product is a kernel of its own, which reads and writes all results
+// again.
+std::string ClassOf(const Node& fusion, bool packs_rhs, bool on_card, absl::string_view version) {
+  if (on_card || IsAttention(fusion)) {
+    return absl::StrCat(packs_rhs ? "packed " : "", version, "\n",
+                        ir::PrintCanonical(fusion.region()));
   }
   const Node& contraction = *ops::FindContraction(fusion.region());
   Graph alone("class");
@@ -233,21 +237,41 @@ class Trial {
   }
 
   // Numbers of usual size: neither zeros nor denormals, which some machines are faster or slower
-  // with.
+  // with, nor like each other, with which a card takes less power and so runs faster.
   absl::Status Fill(const ir::Shape& shape, void* data) const {
     std::vector<std::byte> bytes(
         shape.num_bytes(),
         std::byte{shape.dtype() == ir::DType::kBool ? uint8_t{1} : uint8_t{0x3c}});
-    if (shape.dtype() == ir::DType::kF32) {
-      for (int64_t i = 0; i < shape.num_elements(); ++i) {
-        const float value = static_cast<float>(i % 13 + 1) * 0.0625F;
-        std::memcpy(bytes.data() + i * sizeof(float), &value, sizeof(float));
-      }
+    switch (shape.dtype()) {
+      case ir::DType::kF16:
+        FillWith<uint16_t>(bytes, 0x83ff, 0x3800);
+        break;
+      case ir::DType::kBF16:
+        FillWith<uint16_t>(bytes, 0x807f, 0x3f00);
+        break;
+      case ir::DType::kF32:
+        FillWith<uint32_t>(bytes, 0x807fffff, 0x3f000000);
+        break;
+      default:
+        break;
     }
     return device_->WithStream({}, [&](backend::Stream& stream) {
       stream.CopyFromHost(data, bytes.data(), static_cast<int64_t>(bytes.size()));
       return stream.Synchronize();
     });
+  }
+
+  // Floats from 0.5 to 1 and their negatives: sign and mantissa are random, the exponent is given.
+  template <typename Bits>
+  static void FillWith(std::vector<std::byte>& bytes, Bits random, Bits exponent) {
+    std::minstd_rand generator(1);
+    for (size_t at = 0; at < bytes.size(); at += sizeof(Bits)) {
+      // Of 31 bits, the low ones the worst.
+      const uint32_t number = static_cast<uint32_t>(generator()) << 1;
+      const auto bits = static_cast<Bits>(number >> (32 - 8 * sizeof(Bits)));
+      const Bits value = static_cast<Bits>((bits & random) | exponent);
+      std::memcpy(bytes.data() + at, &value, sizeof(Bits));
+    }
   }
 
   std::unique_ptr<Graph> graph_;
@@ -310,7 +334,7 @@ std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
   // The CPU has one way for attention.
   if (IsAttention(fusion) && !on_card) return "";
   result.name = NameOf(fusion);
-  std::string text = ClassOf(fusion, packs_rhs, ways_.Version());
+  std::string text = ClassOf(fusion, packs_rhs, on_card, ways_.Version());
   // There the ways follow from the epilogue, too.
   if (on_card) {
     const std::vector<std::string> names = ways_.CandidatesFor(fusion, packs_rhs);

@@ -68,6 +68,23 @@ TEST(Ptx, ProductsAndSumsStayApart) {
                           Not(HasSubstr(".ftz"))));
 }
 
+// PTX shifts by 32 bits of an amount: one of 2^32 must not count as 0.
+TEST(Ptx, ShiftsBy64BitsOfAnAmount) {
+  for (ir::Op op : {ir::Op::kShiftLeft, ir::Op::kShiftRightLogical}) {
+    loop::Kernel k("shift", std::vector<loop::BufferInfo>{{DType::kS64, "x", false},
+                                                          {DType::kS64, "n", false},
+                                                          {DType::kS64, "y", true}});
+    k.launch.threads = kThreads;
+    Builder b(&k);
+    const Value t = b.ThreadIndex();
+    const Value x = b.Load(b.Buffer(0), DType::kS64, t), n = b.Load(b.Buffer(1), DType::kS64, t);
+    b.Store(b.Buffer(2), t, b.Binary(op, x, n));
+    const auto ptx = EmitPtx(k, "sm_80");
+    ASSERT_TRUE(ptx.ok()) << ptx.status();
+    EXPECT_THAT(*ptx, ::testing::ContainsRegex("min.u64[^;]*, 64;"));
+  }
+}
+
 // Otherwise ptxas aims at 32, and spills what does not fit.
 TEST(Ptx, LeavesTheAssemblerItsRegisters) {
   const auto ptx = EmitPtx(*Neighbours(), "sm_80");

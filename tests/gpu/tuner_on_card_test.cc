@@ -163,6 +163,20 @@ TEST(TunerOnCard, TheEpilogueCounts) {
   EXPECT_NEAR(results[0].microseconds[1].second, 14, 0.01);
 }
 
+// The product alone was measured before, and the library was faster.
+TEST(TunerOnCard, WhatFollowsAProductIsMeasuredWithIt) {
+  cache::TestFolder folder;
+  Process process(folder.path());
+  FakeDriver::Opened().set_launch_microseconds(10);
+  FakeCublasLt::Opened().set_microseconds(4);
+  process.Compile(kProduct);
+  ASSERT_EQ(process.Results().size(), 1);
+  process.Compile(kWithEpilogue);
+  std::vector<std::string> chosen;
+  for (const auto& result : process.Results()) chosen.push_back(result.chosen);
+  EXPECT_THAT(chosen, ::testing::UnorderedElementsAre(gpu::kCublasLt, gpu::kOwnWay));
+}
+
 // Of all ways that were measured, our own being the faster one.
 std::vector<std::string> WaysMeasured(const std::string& program, bool has_libraries) {
   cache::TestFolder folder;
