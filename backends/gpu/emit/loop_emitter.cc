@@ -77,7 +77,12 @@ class LoopEmitter {
     const Value begin = b_.Mul(b_.BlockIndex(), b_.Index(tile));
     const Value first = b_.Add(begin, b_.Mul(b_.ThreadIndex(), b_.Index(vector_)));
     const auto whole = [&] {
-      for (int64_t r = 0; r < rounds; ++r) EmitAt(b_.Add(first, b_.Index(r * round)), vector_);
+      std::vector<Position> positions;
+      for (int64_t r = 0; r < rounds; ++r) {
+        positions.push_back(PositionOf(b_.Add(first, b_.Index(r * round)), vector_));
+        if (flat_) LoadAhead(positions.back());
+      }
+      for (Position& position : positions) EmitAt(position);
     };
     if (elements_.is_constant() && elements_.value() % tile == 0) {
       whole();
@@ -91,17 +96,27 @@ class LoopEmitter {
 
  private:
   void EmitTail(Value at, Value end) {
-    if (vector_ == 1) return EmitAt(at, 1);
+    if (vector_ == 1) return EmitSingle(at);
     b_.If(
-        b_.Compare("le", b_.Add(at, b_.Index(vector_)), end), [&] { EmitAt(at, vector_); },
-        [&] { b_.For(at, end, 1, [&](Value single) { EmitAt(single, 1); }); });
+        b_.Compare("le", b_.Add(at, b_.Index(vector_)), end),
+        [&] {
+          Position position = PositionOf(at, vector_);
+          EmitAt(position);
+        },
+        [&] { b_.For(at, end, 1, [&](Value single) { EmitSingle(single); }); });
   }
 
-  // Elements [linear, linear + lanes).
-  void EmitAt(Value linear, int64_t lanes) {
-    ElementEmitter e(&b_, static_cast<int>(lanes));
-    loop::BindParameters(e, region_);
+  // Elements that a thread computes at once.
+  struct Position {
+    ElementEmitter e;
     Indices at;
+  };
+
+  // [linear, linear + lanes)
+  Position PositionOf(Value linear, int64_t lanes) {
+    Position position{ElementEmitter(&b_, static_cast<int>(lanes)), {}};
+    loop::BindParameters(position.e, region_);
+    Indices& at = position.at;
     if (flat_) {
       at.assign(sizes_.size(), loop::At(b_.Index(0)));
       at[static_cast<size_t>(across_)] = loop::At(linear);
@@ -109,6 +124,29 @@ class LoopEmitter {
       for (Value v : loop::Delinearize(b_, linear, sizes_)) at.push_back(loop::At(v));
     }
     if (lanes > 1) at[static_cast<size_t>(across_)].coefficient = 1;
+    return position;
+  }
+
+  // What the position's elements are computed from: so that the loads of all rounds are under way
+  // before the first round computes.  The assembler moves none of them over a division, which
+  // branches, nor over a store to what may be the same buffer.
+  void LoadAhead(Position& position) {
+    const loop::LaneIndex zero = loop::At(b_.Index(0));
+    for (const Node* parameter : region_.parameters()) {
+      if (IsOneElement(parameter->shape())) continue;
+      const ir::Value value{const_cast<Node*>(parameter), 0};
+      position.e.Emit(value, loop::WithOnes(parameter->shape(), position.at, zero));
+    }
+  }
+
+  void EmitSingle(Value linear) {
+    Position position = PositionOf(linear, 1);
+    EmitAt(position);
+  }
+
+  void EmitAt(Position& position) {
+    ElementEmitter& e = position.e;
+    const Indices& at = position.at;
     const loop::LaneIndex zero = loop::At(b_.Index(0));
     std::vector<Value> values;
     std::vector<Indices> places;
