@@ -7,8 +7,8 @@
 //     context = context scaled down + weights x values    a thread: columns, and the warp's rows
 //   context / sum of the weights
 //
-// A warp takes kRows rows, a block those of its warps.  Widths above 64 are taken in parts.  f32 is
-// computed in f32; sums have an order that follows from sizes alone.
+// A warp takes up to eight rows, a block those of its warps.  Widths above 64 are taken in parts.
+// f32 is computed in f32; sums have an order that follows from sizes alone.
 //
 // f16 and bf16 have kernels of their own (matrix_attention.h, warpgroup_attention.h).
 //
@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/emit/attention_view.h"
 #include "backends/gpu/emit/causal_skip.h"
+#include "backends/gpu/emit/contraction_sizes.h"
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/matrix_attention.h"
 #include "backends/gpu/emit/root_epilogue.h"
@@ -42,8 +43,9 @@ using loop::Value;
 using Values = std::vector<Value>;
 
 constexpr int64_t kWarps = 4, kThreads = kWarps * kWarpThreads;
-constexpr int64_t kRows = 8, kBlockRows = kWarps * kRows;  // of a warp, of a block
-constexpr int64_t kKeys = kWarpThreads;                    // of a step
+// Of a warp: fewer where blocks would leave most of a card idle.
+constexpr int64_t kMostRows = 8, kFewestRows = 2;
+constexpr int64_t kKeys = kWarpThreads;  // of a step
 // Elements of a row that lie in shared memory at once, and what lies between two rows there: 16
 // bytes of neighbouring rows are then in different banks.
 constexpr int64_t kPart = 64, kStride = kPart + 4, kWeightStride = kKeys + 4;
@@ -63,29 +65,34 @@ class AttentionEmitter {
         rows_(view.rows()),
         keys_(view.keys()),
         width_(view.width()),
-        columns_(view.columns()) {}
+        columns_(view.columns()) {
+    const auto blocks = [&] { return view.batch() * CeilDiv(rows_, block_rows()); };
+    while (warp_rows_ > kFewestRows && blocks().value_or(kManyBlocks) < kManyBlocks) {
+      warp_rows_ /= 2;
+    }
+  }
 
   absl::Status Run() {
     for (const Dim& size : {rows_, keys_}) Note(RequireNarrow(kernel_, size));
-    const Dim batch = view_.batch(), row_blocks = CeilDiv(rows_, kBlockRows);
+    const Dim batch = view_.batch(), row_blocks = CeilDiv(rows_, block_rows());
     kernel_.launch.threads = kThreads;
     kernel_.launch.blocks = batch * row_blocks;
     kernel_.launch.resident_threads = kResidentThreads;
     const Indices block = SplitNarrowIndex(b_, b_.BlockIndex(), {batch, row_blocks});
     batch_ = view_.Batch(b_, block[0].base);
-    first_row_ = b_.Mul(block[1].base, b_.Index(kBlockRows));
+    first_row_ = b_.Mul(block[1].base, b_.Index(block_rows()));
     thread_ = b_.RemNarrow(b_.ThreadIndex(), kWarpThreads);
-    warp_row_ = b_.Mul(b_.DivNarrow(b_.ThreadIndex(), kWarpThreads), b_.Index(kRows));
-    query_ = b_.AllocateShared(DType::kF32, kBlockRows * kStride);
+    warp_row_ = b_.Mul(b_.DivNarrow(b_.ThreadIndex(), kWarpThreads), b_.Index(warp_rows_));
+    query_ = b_.AllocateShared(DType::kF32, block_rows() * kStride);
     key_ = b_.AllocateShared(DType::kF32, kKeys * kStride);
     value_ = b_.AllocateShared(DType::kF32, kKeys * kStride);
-    weights_ = b_.AllocateShared(DType::kF32, kBlockRows * kWeightStride);
+    weights_ = b_.AllocateShared(DType::kF32, block_rows() * kWeightStride);
 
     // Of a row, in the thread of that number: the largest logit, and the sum of the weights.  Then
     // the context's parts, row by row.
     Values state = {b_.Float(DType::kF32, -std::numeric_limits<double>::infinity()),
                     b_.Float(DType::kF32, 0)};
-    state.insert(state.end(), static_cast<size_t>(ColumnParts() * kRows),
+    state.insert(state.end(), static_cast<size_t>(ColumnParts() * warp_rows_),
                  b_.Splat(b_.Float(DType::kF32, 0), kColumns));
     if (WidthParts() == 1) LoadQueries(0);
     state = b_.For(b_.Index(0), b_.Index(keys_), kKeys, std::move(state),
@@ -97,6 +104,7 @@ class AttentionEmitter {
   }
 
  private:
+  int64_t block_rows() const { return kWarps * warp_rows_; }
   int64_t WidthParts() const { return CeilDiv(width_, kPart); }
   int64_t ColumnParts() const { return CeilDiv(columns_, kPart); }
 
@@ -129,7 +137,7 @@ class AttentionEmitter {
   }
 
   void LoadQueries(int64_t begin) {
-    LoadTile(query_, nodes_.scores->operand(0), first_row_, b_.Index(rows_), kBlockRows, begin,
+    LoadTile(query_, nodes_.scores->operand(0), first_row_, b_.Index(rows_), block_rows(), begin,
              width_, [&](Value row, Value k) { return view_.Query(b_, batch_, row, k); });
   }
   void LoadKeys(Value first, int64_t begin) {
@@ -144,7 +152,7 @@ class AttentionEmitter {
   // ---- a step ----
 
   Values Step(Value first, Values state) {
-    Values scores(static_cast<size_t>(kRows), b_.Float(DType::kF32, 0));
+    Values scores(static_cast<size_t>(warp_rows_), b_.Float(DType::kF32, 0));
     b_.Barrier();
     LoadValues(first, 0);
     for (int64_t part = 0; part < WidthParts(); ++part) {
@@ -154,7 +162,7 @@ class AttentionEmitter {
       b_.Barrier();
       scores = AddScores(std::min(kPart, width_ - part * kPart), std::move(scores));
     }
-    for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t row = 0; row < warp_rows_; ++row) {
       b_.Store(weights_, b_.Add(WeightsOf(b_.Index(row)), thread_),
                scores[static_cast<size_t>(row)]);
     }
@@ -168,7 +176,7 @@ class AttentionEmitter {
         LoadValues(first, part * kPart);
         b_.Barrier();
       }
-      AddContext(softmax[2], state.data() + 2 + part * kRows);
+      AddContext(softmax[2], state.data() + 2 + part * warp_rows_);
     }
     return state;
   }
@@ -180,7 +188,7 @@ class AttentionEmitter {
                     Values next(carried.begin(), carried.end());
                     const Value own = b_.Add(b_.Mul(thread_, b_.Index(kStride)), k);
                     const Value key = b_.Load(key_, DType::kF32, own, kVector);
-                    for (int64_t row = 0; row < kRows; ++row) {
+                    for (int64_t row = 0; row < warp_rows_; ++row) {
                       Value& sum = next[static_cast<size_t>(row)];
                       const Value at = b_.Mul(b_.Add(warp_row_, b_.Index(row)), b_.Index(kStride));
                       const Value query = b_.Load(query_, DType::kF32, b_.Add(at, k), kVector);
@@ -212,7 +220,7 @@ class AttentionEmitter {
     const Value exists = b_.Compare("lt", key, b_.Index(keys_));
     const Value readable = b_.Min(key, b_.Sub(b_.Index(keys_), b_.Index(1)));
     const Value last_row = b_.Sub(b_.Index(rows_), b_.Index(1));
-    return b_.For(b_.Index(0), b_.Index(kRows), 1, {largest, sum, zero},
+    return b_.For(b_.Index(0), b_.Index(warp_rows_), 1, {largest, sum, zero},
                   [&](Value row, absl::Span<const Value> carried) {
                     const Value place = b_.Add(WeightsOf(row), thread_);
                     const Value at = b_.Min(b_.Add(first_row_, b_.Add(warp_row_, row)), last_row);
@@ -243,7 +251,7 @@ class AttentionEmitter {
   // context = context * scale + weights x values, for the thread's columns of a part.
   void AddContext(Value scale, Value* context) {
     Values scaled;
-    for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t row = 0; row < warp_rows_; ++row) {
       const Value of_row = b_.WarpRead(scale, b_.Index(row));
       scaled.push_back(b_.Mul(context[row], b_.Splat(of_row, kColumns)));
     }
@@ -257,7 +265,7 @@ class AttentionEmitter {
                    const Value at = b_.Mul(b_.Add(key, b_.Index(i)), b_.Index(kStride));
                    values.push_back(b_.Load(value_, DType::kF32, b_.Add(at, column), kColumns));
                  }
-                 for (int64_t row = 0; row < kRows; ++row) {
+                 for (int64_t row = 0; row < warp_rows_; ++row) {
                    Value& sum = next[static_cast<size_t>(row)];
                    const Value weights = b_.Load(weights_, DType::kF32,
                                                  b_.Add(WeightsOf(b_.Index(row)), key), kVector);
@@ -277,17 +285,17 @@ class AttentionEmitter {
     for (int64_t part = 0; part < ColumnParts(); ++part) {
       b_.Barrier();
       if (part == 0) {
-        b_.If(b_.Compare("lt", thread_, b_.Index(kRows)),
+        b_.If(b_.Compare("lt", thread_, b_.Index(warp_rows_)),
               [&] { b_.Store(weights_, WeightsOf(thread_), state[1]); });
       }
-      for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t row = 0; row < warp_rows_; ++row) {
         const Value at = b_.Mul(b_.Add(warp_row_, b_.Index(row)), b_.Index(kStride));
         b_.Store(query_, b_.Add(at, b_.Mul(thread_, b_.Index(kColumns))),
-                 state[static_cast<size_t>(2 + part * kRows + row)]);
+                 state[static_cast<size_t>(2 + part * warp_rows_ + row)]);
       }
       b_.Barrier();
       const int64_t width = std::min(kPart, columns_ - part * kPart);
-      b_.For(b_.ThreadIndex(), b_.Index(kBlockRows * width), kThreads, [&](Value i) {
+      b_.For(b_.ThreadIndex(), b_.Index(block_rows() * width), kThreads, [&](Value i) {
         const Value in_block = b_.DivNarrow(i, width), column = b_.RemNarrow(i, width);
         const Value row = b_.Add(first_row_, in_block);
         b_.If(b_.Compare("lt", row, b_.Index(rows_)), [&] {
@@ -321,6 +329,7 @@ class AttentionEmitter {
   loop::Builder b_;
   const Dim rows_, keys_;
   const int64_t width_, columns_;
+  int64_t warp_rows_ = kMostRows;
   Indices batch_;
   Value first_row_, thread_, warp_row_;  // the warp's first row in the block
   Value query_, key_, value_, weights_;  // in shared memory
