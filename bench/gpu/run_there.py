@@ -165,12 +165,12 @@ def write_named(name: str, folder: Path) -> None:
     write_once(next(case for case in CASES if case.name == name), folder)
 
 
-def measures(keep) -> None:
+def measures(keep, cases: list[Case]) -> None:
     with tempfile.TemporaryDirectory() as text:
-        folders = {case.name: Path(text) / case.name for case in CASES}
+        folders = {case.name: Path(text) / case.name for case in cases}
         with ProcessPoolExecutor(PROCESSES) as pool:
             list(pool.map(write_named, folders, folders.values()))
-        for case in CASES:
+        for case in cases:
             keep("measures", {case.name: measure(case, folders[case.name])})
             shutil.rmtree(folders[case.name])
 
@@ -221,9 +221,11 @@ def main() -> int:
     parser.add_argument("result", type=Path)
     parser.add_argument("--steps", default="machine,checks,conformance,measures,models,rivals,sanitizer")
     parser.add_argument("--tests", default="", help="of the suite, those with this in their names")
+    parser.add_argument("--cases", default=",".join(case.name for case in CASES), help="some of them")
     parser.add_argument("--models", default=",".join(models.names(MODELS)), help="some of them")
     options = parser.parse_args()
     steps = options.steps.split(",")
+    cases = [case for case in CASES if case.name in options.cases.split(",")]
     results: dict = {"commit": (HERE / "commit").read_text().strip()}
 
     def keep(step: str, what: dict) -> None:
@@ -235,7 +237,7 @@ def main() -> int:
         keep("machine", machine())
     if "checks" in steps:
         with ThreadPoolExecutor(PROCESSES) as pool:
-            for case, outcome in zip(CASES, pool.map(check, CASES)):
+            for case, outcome in zip(cases, pool.map(check, cases)):
                 keep("checks", {case.name: outcome})
     if "conformance" in steps:
         wanted = options.tests.split(",")
@@ -243,14 +245,14 @@ def main() -> int:
         if failed := results["conformance"]["failed"]:
             keep("faults", sanitizer(120, failed[:PROCESSES], ["memcheck"]))
     if "measures" in steps:
-        measures(keep)
+        measures(keep, cases)
     named = [name for name in options.models.split(",") if name]
     if "models" in steps:
         for name in named:
             keep("models", {name: model(name)})
     if "rivals" in steps:
         keep("rivals", {"copy": rival("copy", "", None)})
-        for case in [case for case in CASES if not case.own]:
+        for case in [case for case in cases if not case.own]:
             for engine in ("torch", "jax"):
                 keep("rivals", {f"{case.name} {engine}": rival(engine, getattr(case, engine), case)})
         for name in named:
