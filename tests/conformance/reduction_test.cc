@@ -1,4 +1,6 @@
 // Reductions over any dimensions, with what feeds them and what follows.
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "tests/conformance/harness.h"
 
@@ -101,6 +103,88 @@ CONFORMANCE_TEST(NormalizationOverChannels) {
   Value variance = b.Div(b.Reduce(b.Mul(d, d), {0, 1, 2}, "add"), count);
   b.Return({b.Mul(d, b.Rsqrt(b.Add(variance, b.FullLike(variance, 1e-3)))), mean, variance});
   Check(b, Tolerance::Relative(5e-6));
+}
+
+// Few results of many terms, which cards cut into pieces: sizes on both sides of every threshold, of
+// pieces that are equal and not, columns that fill a block's strip and not, and neighbours that are
+// read at once and not.
+CONFORMANCE_TEST(ColumnsInPieces) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2047, 4}, {2048, 4}, {2049, 7},
+                                           {8192, 16}, {4133, 12}, {3000, 1}, {511, 65}, {512, 65}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, dims));
+    Value sum = b.Reduce(x, {0}, "add"), least = b.Reduce(x, {0}, "min");
+    Value squares = b.Reduce(b.Mul(x, x), {0}, "add");
+    b.Return({b.Mul(sum, least), squares, b.Reduce(b.Neg(x), {0}, "max")});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(ColumnsInPiecesBetweenOthers) {
+  for (const std::vector<int64_t>& dims :
+       {std::vector<int64_t>{13, 9, 20, 8}, {3, 2500, 1, 6}, {2, 1, 2100, 24}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, dims));
+    Value y = b.Parameter(Of(DType::kF32, {dims[3]}));
+    const ir::Dims space(dims.begin(), dims.end());
+    Value product = b.Mul(x, b.BroadcastTo(y, space));
+    b.Return({b.Add(b.Reduce(product, {0, 1, 2}, "add"), y), b.Reduce(x, {1, 2}, "add"),
+              b.Reduce(x, {0, 2}, "max"), b.Reduce(product, {2}, "add")});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(WholeArraysInPieces) {
+  for (const std::vector<int64_t>& dims :
+       {std::vector<int64_t>{131071}, {131072}, {2, 66000}, {3, 70, 640}, {1, 140001, 1}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, dims));
+    std::vector<int64_t> all(dims.size());
+    for (size_t d = 0; d < all.size(); ++d) all[d] = static_cast<int64_t>(d);
+    Value sum = b.Reduce(x, all, "add");
+    Value mean = b.Mul(sum, b.Scalar(DType::kF32, 1.0 / 1024));
+    b.Return({b.Add(mean, b.Reduce(x, all, "max")), b.Reduce(b.Mul(x, x), all, "add")});
+    Check(b, Tolerance::Relative(1e-6));
+  }
+}
+
+CONFORMANCE_TEST(EveryTypeInPieces) {
+  for (DType dtype : {DType::kBool, DType::kS8, DType::kU16, DType::kS32, DType::kU64, DType::kF16,
+                      DType::kBF16, DType::kF32, DType::kF64}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(dtype, {2304, 32})), y = b.Parameter(Of(dtype, {132096}));
+    std::vector<Value> out;
+    for (const char* reducer : {"add", "mul", "max", "min", "and", "or"}) {
+      const bool logic = reducer[0] == 'o' || std::string(reducer) == "and";
+      if (logic == ir::IsFloat(dtype) || (dtype == DType::kBool && !logic)) continue;
+      if (std::string(reducer) == "mul" && ir::IsFloat(dtype)) continue;  // leaves every range
+      out.push_back(b.Reduce(x, {0}, reducer));
+      out.push_back(b.Reduce(y, {0}, reducer));
+    }
+    b.Return(out);
+    Check(b, ir::DTypeBytes(dtype) == 2 ? Tolerance::Ulps(2) : Tolerance::Relative(1e-6));
+  }
+}
+
+// A value that is no number, and infinities, in the last piece and in one block's lost part.
+CONFORMANCE_TEST(SpecialValuesInPieces) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::vector<float>& special : {std::vector<float>{kNan}, {kInf}, {kInf, -kInf}, {-kInf}}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Of(DType::kF32, {5000, 4}));
+    Value y = b.Parameter(Of(DType::kF32, {140000}));
+    b.Return({b.Reduce(x, {0}, "add"), b.Reduce(x, {0}, "max"), b.Reduce(x, {0}, "min"),
+              b.Reduce(y, {0}, "add"), b.Reduce(y, {0}, "max")});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    std::vector<ir::Literal> inputs = PlainInputs(**graph, 1);
+    for (size_t i = 0; i < special.size(); ++i) {
+      inputs[0].mutable_data<float>()[19999 - 4 * i] = special[i];
+      inputs[1].mutable_data<float>()[139999 - 77 * i] = special[i];
+    }
+    Check(**graph, inputs, Tolerance::Relative(1e-6));
+  }
 }
 
 }  // namespace

@@ -284,6 +284,24 @@ CONFORMANCE_TEST(SymbolicQueries) {
   }
 }
 
+// Terms that count as many, in pieces whose number a call tells: of columns, whose neighbours are
+// read at once or not, and of rows.
+CONFORMANCE_TEST(SymbolicSumsInPieces) {
+  for (int64_t columns : {1, 6, 16}) {
+    FuncBuilder b;
+    Value x = b.Parameter(Shape(DType::kF32, {kN, kM, columns}));
+    Value y = b.Parameter(Shape(DType::kF32, {kN, kM, 1}));
+    Value product = b.Mul(x, b.BroadcastTo(y, {kN, kM, columns}));
+    Value sum = b.Reduce(x, {0, 1}, "add"), both = b.Reduce(product, {0, 1}, "add");
+    b.Return({b.Div(sum, both), both, b.Reduce(b.Neg(x), {0, 1}, "max"),
+              b.Reduce(x, {0, 1, 2}, "add"), b.Reduce(x, {0}, "add"), b.Reduce(x, {1, 2}, "min")});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    CheckSizes(**graph, PairsOf({{2, 5}, {1, 1}, {0, 3}, {3, 700}, {129, 17}, {1, 8192}}),
+               Tolerance::Relative(1e-6), MustBeSymbolic());
+  }
+}
+
 CONFORMANCE_TEST(SymbolicPooling) {
   for (const char* reducer : {"max", "add"}) {
     FuncBuilder b;

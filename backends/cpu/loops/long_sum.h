@@ -1,15 +1,11 @@
-// Sums of many terms: blocks, so that rounding errors do not grow with the number of terms.
+// Sums of many terms in blocks, so that rounding errors do not grow with the number of terms.
 //
-//   sum += x[i] for 10^8 numbers in [0, 1]      stays at 2^24: x is less than half a unit of it
-//   blocks of some hundred terms, and a LongSum of blocks      as exact as one block
+// A LongSum (jit/llvm/emit/long_sum.h) adds up blocks in registers.  SumCascade is for so many sums
+// at a time that registers are for the current block only: it keeps sums of blocks in scratch, and
+// sums of kFanIn of those beside them, plain ones, whose error grows with the square root of
+// k / (block * kFanIn) at most.
 //
-// A LongSum is a value in two parts of one type, of which the lower one holds what adding to the
-// upper one has rounded off (Knuth's two-sum): six additions for a block.  SumCascade is for so
-// many sums at a time that registers are for the current block only: it keeps sums of blocks in
-// scratch, and sums of kFanIn of those beside them, plain ones, whose error grows with the square
-// root of k / (block * kFanIn) at most.
-//
-// Limits: floats; a sum that leaves the type's range on the way is infinite, as a plain one.
+// Limits: floats.
 #ifndef TEKTITE_BACKENDS_CPU_LOOPS_LONG_SUM_H_
 #define TEKTITE_BACKENDS_CPU_LOOPS_LONG_SUM_H_
 
@@ -18,17 +14,12 @@
 
 #include "absl/types/span.h"
 #include "jit/ir/dim.h"
+#include "jit/llvm/emit/long_sum.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
 
-struct LongSum {
-  loop::Value high, low;
-};
-
-LongSum EmptySum(loop::Builder& b, ir::DType dtype, int lanes);
-LongSum Plus(loop::Builder& b, const LongSum& sum, loop::Value block);
-loop::Value Total(loop::Builder& b, const LongSum& sum);
+using loop::LongSum;
 
 // for (i = 0; i < trips; ++i) state = body(i, state), with state = end_block(state) after every
 // `block` trips, but for the last of them.

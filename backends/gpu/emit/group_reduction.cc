@@ -23,17 +23,17 @@ Value GroupReduction::Identity(int lanes) const {
 }
 
 Value GroupReduction::Take(Value accumulator, Value x) const {
-  return Combine(accumulator, b_.Convert(x, accumulator_));
+  return Combine(accumulator, Widen(x));
 }
 
 Value GroupReduction::Narrow(Value accumulator) const { return b_.Convert(accumulator, dtype_); }
 
-Value GroupReduction::Total(Value accumulator) const {
+Value GroupReduction::WideTotal(Value accumulator) const {
   Value x = accumulator.lanes() == 1 ? accumulator : b_.ReduceLanes(op_, accumulator);
   for (int distance = kWarpThreads / 2; distance > 0; distance /= 2) {
     x = Combine(x, b_.WarpDown(x, distance));
   }
-  if (threads_ == kWarpThreads) return Narrow(b_.WarpRead(x, b_.Index(0)));
+  if (threads_ == kWarpThreads) return b_.WarpRead(x, b_.Index(0));
   const int64_t warps = threads_ / kWarpThreads;
   const Value parts = b_.AllocateShared(accumulator_, warps);
   const Value lane = b_.Rem(b_.ThreadIndex(), b_.Index(kWarpThreads));
@@ -42,7 +42,7 @@ Value GroupReduction::Total(Value accumulator) const {
   b_.Barrier();
   Value all = b_.Load(parts, accumulator_, b_.Index(0));
   for (int64_t w = 1; w < warps; ++w) all = Combine(all, b_.Load(parts, accumulator_, b_.Index(w)));
-  return Narrow(all);
+  return all;
 }
 
 }  // namespace tektite::gpu

@@ -23,10 +23,15 @@ class GroupReduction {
 
   loop::Value Identity(int lanes) const;
   loop::Value Take(loop::Value accumulator, loop::Value x) const;
+  loop::Value Widen(loop::Value x) const { return b_.Convert(x, accumulator_); }
   // A scalar of the reduction's dtype.
-  loop::Value Total(loop::Value accumulator) const;
-  // The accumulator's scalar in the reduction's dtype, without what other threads have.
+  loop::Value Total(loop::Value accumulator) const { return Narrow(WideTotal(accumulator)); }
+  // The same as an accumulator, which others are to be combined with.
+  loop::Value WideTotal(loop::Value accumulator) const;
+  // The accumulator in the reduction's dtype, without what other threads have.
   loop::Value Narrow(loop::Value accumulator) const;
+  // A sum that rounds.
+  bool is_float_sum() const { return op_ == ir::Op::kAdd && ir::IsFloat(accumulator_); }
   ir::DType accumulator() const { return accumulator_; }
   loop::Value Combine(loop::Value a, loop::Value b) const { return b_.Binary(op_, a, b); }
 
