@@ -146,11 +146,13 @@ Pieces CutColumns(const ReducePlan& plan, const ColumnTile& tile, const ReduceWo
 }
 
 Pieces CutRows(const ReducePlan& plan, const ReduceWork& work, ThreadGroup* group) {
-  while (group->vector > 1 && group->vector * work.words > kMostWords) group->vector /= 2;
+  // Many rows keep a card busy with small blocks, which do not wait for each other.
+  const bool are_many = Estimate(plan.kept_sizes) > kBlocksEnough;
+  if (are_many) group->threads = std::min(group->threads, static_cast<int>(kThreads));
+  const int64_t words = group->threads > kThreads ? kMostWordsAlone : kMostWords;
+  while (group->vector > 1 && group->vector * work.words > words) group->vector /= 2;
   const Dim terms = Product(plan.reduced_sizes), rows = Product(plan.kept_sizes);
-  if (Estimate(plan.kept_sizes) > kBlocksEnough || Estimate(plan.reduced_sizes) < kCutRow) {
-    return Whole(terms);
-  }
+  if (are_many || Estimate(plan.reduced_sizes) < kCutRow) return Whole(terms);
   const Dim wanted = Min(FloorDiv(kBlocks, Max(rows, 1)), FloorDiv(terms, kRowPiece));
   const Pieces pieces = Cut(terms, wanted, kThreads * group->vector * work.together);
   if (pieces.is_cut()) group->threads = static_cast<int>(kThreads);

@@ -34,6 +34,9 @@ using loop::Value;
 using Reductions = std::vector<GroupReduction>;
 using Values = std::vector<Value>;
 
+// Words that a thread accumulates, if it is one of many on a multiprocessor.
+constexpr int64_t kFewWords = 8;
+
 // A place where a block's threads stand: of which piece, row and column.
 struct Place {
   Value piece, row, column, slice, exists;
@@ -107,7 +110,11 @@ class ReduceEmitter {
         parts_.push_back(phases_.AddScratch(dtype, pieces_.count * results_));
       }
     }
-    phases_.Add([&](loop::Builder& b) { plan_.inner_kept ? EmitColumns(b) : EmitGroups(b); });
+    phases_.Add([&](loop::Builder& b) {
+      plan_.inner_kept ? EmitColumns(b) : EmitGroups(b);
+      const int64_t words = work_.words * (plan_.inner_kept ? tile_.lanes : group_.vector);
+      if (work_.together == kTogether && words <= kFewWords) HoldManyThreads(&b.kernel()->launch);
+    });
     if (pieces_.is_cut()) phases_.Add([&](loop::Builder& b) { AddPieces(b); });
   }
 

@@ -5,6 +5,7 @@
 // where a row is short; otherwise it lies where a result will lie, or in scratch, and no other
 // thread ever reads it.
 #include <algorithm>
+#include <set>
 
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/group_reduction.h"
@@ -29,6 +30,9 @@ using Values = std::vector<Value>;
 
 // Elements of one value that a thread keeps in registers.
 constexpr int64_t kMostInRegisters = 32;
+// With so few words kept between stages a multiprocessor has registers for two long rows, of which
+// one is read while the other is computed.
+constexpr int64_t kFewWords = 32;
 
 class RowEmitter {
  public:
@@ -53,11 +57,63 @@ class RowEmitter {
                                     : Value());
     }
     ForEachGroup(b_, group_, rows, [&](Value row, Value member) { EmitRow(row, member); });
+    if (in_registers() && WordsBetweenStages() <= kFewWords) {
+      HoldManyThreads(&b_.kernel()->launch);
+    }
     return status_;
   }
 
  private:
   bool in_registers() const { return steps_ > 0; }
+
+  // The full values that a stage takes from before it: parameters, and what is kept.
+  std::set<const Node*> TakenBy(int stage) const {
+    std::vector<const Node*> open;
+    for (const Node* r : plan_.stages[stage].reduces) open.push_back(r->operand(0).node);
+    for (auto [o, v] : plan_.stages[stage].outputs) open.push_back(v.node);
+    std::set<const Node*> kept_before, seen, taken;
+    for (const RowPlan::Kept& k : plan_.kept) {
+      if (k.stage < stage) kept_before.insert(k.node);
+      if (k.stage == stage) open.push_back(k.node);
+    }
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      if (!plan_.IsFull(node) || !seen.insert(node).second) continue;
+      if (node->op() == Op::kParameter || kept_before.count(node) > 0) {
+        taken.insert(node);
+      } else if (node->op() != Op::kBroadcastInDim) {
+        for (ir::Value v : node->operands()) open.push_back(v.node);
+      }
+    }
+    return taken;
+  }
+
+  // Most registers that a thread keeps from one stage for later ones.  What a stage has read is not
+  // read again.
+  int64_t WordsBetweenStages() const {
+    std::vector<std::set<const Node*>> taken;
+    for (int stage = 0; stage < plan_.num_stages(); ++stage) taken.push_back(TakenBy(stage));
+    int64_t most = 0;
+    for (size_t before = 1; before < taken.size(); ++before) {
+      std::set<const Node*> kept;
+      for (size_t later = before; later < taken.size(); ++later) {
+        for (const Node* node : taken[later]) {
+          const bool is_read_before =
+              std::any_of(taken.begin(), taken.begin() + static_cast<int64_t>(before),
+                          [&](const auto& nodes) { return nodes.count(node) > 0; });
+          const bool is_new = node->op() == Op::kParameter && !is_read_before;
+          const bool is_made = node->op() == Op::kParameter ||
+                               plan_.StageOf(node) < static_cast<int>(before);
+          if (!is_new && is_made) kept.insert(node);
+        }
+      }
+      int64_t bytes = 0;
+      for (const Node* node : kept) bytes += ir::DTypeBytes(node->shape().dtype());
+      most = std::max(most, bytes * steps_ * group_.vector / 4);
+    }
+    return most;
+  }
 
   void EmitRow(Value row, Value member) {
     ElementEmitter e(&b_, group_.vector);

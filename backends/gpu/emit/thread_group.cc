@@ -1,5 +1,7 @@
 #include "backends/gpu/emit/thread_group.h"
 
+#include <algorithm>
+
 #include "backends/gpu/emit/emitter.h"
 
 namespace tektite::gpu {
@@ -14,6 +16,7 @@ constexpr int64_t kWarpRow = 1024, kBlockRow = 8192, kLongRow = 16384;
 constexpr int kBlockThreads = 256, kLongThreads = 512;
 // Rows of warps in a block.
 constexpr int64_t kWarps = 4;
+constexpr int kManyResident = 1024, kManyResidentBlocks = 16;
 
 }  // namespace
 
@@ -49,6 +52,10 @@ void ForEachGroup(loop::Builder& b, const ThreadGroup& group, const Dim& rows,
   const bool whole = rows.is_constant() && rows.value() % kWarps == 0;
   const Value exists = whole ? b.Int(ir::DType::kBool, 1) : b.Compare("lt", row, b.Index(rows));
   b.If(exists, [&] { body(row, member); });
+}
+
+void HoldManyThreads(loop::Launch* launch) {
+  launch->resident_threads = std::min(kManyResident, kManyResidentBlocks * launch->threads);
 }
 
 }  // namespace tektite::gpu

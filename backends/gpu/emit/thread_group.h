@@ -27,6 +27,10 @@ ThreadGroup ChooseGroup(const ir::Graph& region, const ir::Dims& sizes);
 void ForEachGroup(loop::Builder& b, const ThreadGroup& group, const ir::Dim& rows,
                   const std::function<void(loop::Value row, loop::Value member)>& body);
 
+// For threads that need few registers, and wait for memory: a multiprocessor holds 1024 of them,
+// or 16 blocks.
+void HoldManyThreads(loop::Launch* launch);
+
 }  // namespace tektite::gpu
 
 #endif  // TEKTITE_BACKENDS_GPU_EMIT_THREAD_GROUP_H_
