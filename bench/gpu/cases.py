@@ -90,9 +90,13 @@ def transpose(n: int, m: int) -> str:
             f"  %y: f32[{m},{n}] = transpose(%x) {{permutation = [1, 0]}}\n  return %y\n}}\n")
 
 
-def column_sums(n: int, m: int) -> str:
-    return (f"graph @column_sums(%x: f32[{n},{m}]) -> (f32[{m}]) {{\n"
-            f"  %y: f32[{m}] = reduce(%x) {{dimensions = [0], reducer = \"add\"}}\n  return %y\n}}\n")
+def sums_of(t: str) -> Callable[..., str]:
+    """Over the first dimension."""
+    def text(*sizes: int) -> str:
+        x, y = (f"{t}[{','.join(map(str, kept))}]" for kept in (sizes, sizes[1:]))
+        return (f"graph @sums(%x: {x}) -> ({y}) {{\n"
+                f"  %y: {y} = reduce(%x) {{dimensions = [0], reducer = \"add\"}}\n  return %y\n}}\n")
+    return text
 
 
 DOT = "{lhs_batch = [], lhs_contracting = [1], rhs_batch = [], rhs_contracting = [0]}"
@@ -233,7 +237,10 @@ CASES = [
     Case("softmax_16k", softmax, lambda n, m: [(n, m)], (5, 16001), (4096, 16384), "torch.softmax(x0, 1)",
          "jax.nn.softmax(x0, 1)"),
     Case("transpose", transpose, lambda n, m: [(n, m)], (300, 177), (8192, 8192), "x0.t().contiguous()", "x0.T + 0"),
-    Case("column_sums", column_sums, lambda n, m: [(n, m)], (1000, 133), (65536, 1024), "x0.sum(0)", "x0.sum(0)"),
+    Case("column_sums", sums_of("f32"), lambda n, m: [(n, m)], (1000, 133), (65536, 1024), "x0.sum(0)", "x0.sum(0)"),
+    Case("array_sum", sums_of("f32"), lambda n: [(n,)], (1_000_003,), (1 << 26,), "x0.sum()", "x0.sum()"),
+    Case("bias_gradient_bf16", sums_of("bf16"), lambda n, m: [(n, m)], (5003, 256), (401408, 256), "x0.sum(0)", "x0.sum(0)",
+         0.01, dtype="bf16"),
     Case("layer_norm_1k", layer_norm, lambda n, m: [(n, m)], (37, 1000), (65536, 1024), "F.layer_norm(x0, x0.shape[1:])",
          "(x0 - x0.mean(1, keepdims=True)) / jnp.sqrt(x0.var(1, keepdims=True) + 1e-5)"),
     Case("layer_norm_16k", layer_norm, lambda n, m: [(n, m)], (5, 16001), (4096, 16384),

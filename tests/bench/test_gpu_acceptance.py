@@ -56,6 +56,8 @@ MEANING = {
     "softmax_16k": softmax,
     "transpose": lambda x: x.T,
     "column_sums": lambda x: x.sum(0, dtype=np.float64),
+    "array_sum": lambda x: x.sum(dtype=np.float64),
+    "bias_gradient_bf16": lambda x: x.sum(0, dtype=np.float64),
     "layer_norm_1k": norm,
     "layer_norm_16k": norm,
     "adam": step_of_adam,

@@ -105,12 +105,18 @@ CONFORMANCE_TEST(NormalizationOverChannels) {
   Check(b, Tolerance::Relative(5e-6));
 }
 
-// Few results of many terms, which cards cut into pieces: sizes on both sides of every threshold, of
-// pieces that are equal and not, columns that fill a block's strip and not, and neighbours that are
-// read at once and not.
+// Few results of many terms, which cards cut into pieces: sizes on both sides of every threshold,
+// of pieces that are equal and not, columns that fill a block's strip and not, and neighbours that
+// are read at once and not.
 CONFORMANCE_TEST(ColumnsInPieces) {
-  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2047, 4}, {2048, 4}, {2049, 7},
-                                           {8192, 16}, {4133, 12}, {3000, 1}, {511, 65}, {512, 65}}) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2047, 4},
+                                           {2048, 4},
+                                           {2049, 7},
+                                           {8192, 16},
+                                           {4133, 12},
+                                           {3000, 1},
+                                           {511, 65},
+                                           {512, 65}}) {
     FuncBuilder b;
     Value x = b.Parameter(Of(DType::kF32, dims));
     Value sum = b.Reduce(x, {0}, "add"), least = b.Reduce(x, {0}, "min");
@@ -170,7 +176,8 @@ CONFORMANCE_TEST(EveryTypeInPieces) {
 CONFORMANCE_TEST(SpecialValuesInPieces) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  for (const std::vector<float>& special : {std::vector<float>{kNan}, {kInf}, {kInf, -kInf}, {-kInf}}) {
+  for (const std::vector<float>& special :
+       {std::vector<float>{kNan}, {kInf}, {kInf, -kInf}, {-kInf}}) {
     FuncBuilder b;
     Value x = b.Parameter(Of(DType::kF32, {5000, 4}));
     Value y = b.Parameter(Of(DType::kF32, {140000}));
@@ -184,6 +191,33 @@ CONFORMANCE_TEST(SpecialValuesInPieces) {
       inputs[1].mutable_data<float>()[139999 - 77 * i] = special[i];
     }
     Check(**graph, inputs, Tolerance::Relative(1e-6));
+  }
+}
+
+// docs/numbers.md: the error does not grow with the number of terms.
+CONFORMANCE_TEST(ErrorsOfLongSums) {
+  if (GetParam().backend == kIsland) return;  // its kernels are the interpreter's
+  for (const std::vector<int64_t>& dims :
+       {std::vector<int64_t>{1 << 21}, {1 << 18, 8}, {1 << 18, 3}}) {
+    FuncBuilder b;
+    b.Return({b.Reduce(b.Parameter(Of(DType::kF32, dims)), {0}, "add")});
+    auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    ir::Literal x = ir::Literal::Allocate(DType::kF32, dims);
+    const int64_t columns = dims.size() == 1 ? 1 : dims[1];
+    std::vector<double> want(static_cast<size_t>(columns));
+    uint32_t state = 7;
+    for (int64_t i = 0; i < x.num_elements(); ++i) {
+      state = state * 1664525 + 1013904223;
+      x.mutable_data<float>()[i] = static_cast<float>(state >> 8) * 0x1p-24f;
+      want[static_cast<size_t>(i % columns)] += x.data<float>()[i];
+    }
+    const auto got = CompileAndRun(**graph, {x});
+    ASSERT_TRUE(got.ok()) << got.status();
+    for (int64_t c = 0; c < columns; ++c) {
+      const double sum = want[static_cast<size_t>(c)];
+      EXPECT_NEAR((*got)[0].AsDouble(c) / sum, 1, 1.2e-7) << dims.size() << " " << c;
+    }
   }
 }
 

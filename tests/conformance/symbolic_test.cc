@@ -302,6 +302,18 @@ CONFORMANCE_TEST(SymbolicSumsInPieces) {
   }
 }
 
+// Sums of floats end a block here, and other reductions go on.
+CONFORMANCE_TEST(SymbolicSumsOfManyBlocks) {
+  FuncBuilder b;
+  Value x = b.Parameter(Shape(DType::kF32, {kN, kM}));
+  Value sum = b.Reduce(x, {1}, "add"), most = b.Reduce(x, {1}, "max");
+  b.Return({b.Mul(sum, most), most, b.Reduce(b.Mul(x, x), {1}, "add")});
+  auto graph = b.Build();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  CheckSizes(**graph, PairsOf({{2, 3}, {1, 131072}, {2, 131073}, {1, 400000}}),
+             Tolerance::Relative(1e-6), MustBeSymbolic());
+}
+
 CONFORMANCE_TEST(SymbolicPooling) {
   for (const char* reducer : {"max", "add"}) {
     FuncBuilder b;

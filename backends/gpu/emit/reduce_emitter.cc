@@ -56,9 +56,8 @@ Place PlaceOf(loop::Builder& b, const ColumnTile& tile, const Dim& pieces, const
   place.slice = b.Div(b.ThreadIndex(), b.Index(tile.across));
   place.column = b.Add(b.Mul(block[2], b.Index(tile.width())), b.Mul(lane, b.Index(tile.lanes)));
   place.always_exists = Mod(columns, tile.width()) == Dim(0);
-  place.exists = place.always_exists
-                     ? b.Int(ir::DType::kBool, 1)
-                     : b.Compare("lt", place.column, b.Index(columns));
+  place.exists = place.always_exists ? b.Int(ir::DType::kBool, 1)
+                                     : b.Compare("lt", place.column, b.Index(columns));
   return place;
 }
 
@@ -211,8 +210,8 @@ class ReduceEmitter {
       ElementEmitter e = MakeEmitter(b, group_.vector);
       const Reductions reductions = MakeReductions(b, group_.threads);
       const int64_t step = int64_t{group_.threads} * group_.vector;
-      Values totals = Accumulate(
-          e, reductions, kept, RangeOf(b, place[0], b.Mul(member, b.Index(group_.vector)), step));
+      Values totals = Accumulate(e, reductions, kept,
+                                 RangeOf(b, place[0], b.Mul(member, b.Index(group_.vector)), step));
       phases_.Note(e.status());
       for (size_t r = 0; r < totals.size(); ++r) totals[r] = reductions[r].WideTotal(totals[r]);
       b.If(b.Compare("eq", member, b.Index(0)),

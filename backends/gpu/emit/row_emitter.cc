@@ -5,6 +5,7 @@
 // where a row is short; otherwise it lies where a result will lie, or in scratch, and no other
 // thread ever reads it.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "backends/gpu/emit/emitter.h"
@@ -90,27 +91,26 @@ class RowEmitter {
   }
 
   // Most registers that a thread keeps from one stage for later ones.  What a stage has read is not
-  // read again.
+  // read again, and may wait for the later one as f32.
   int64_t WordsBetweenStages() const {
-    std::vector<std::set<const Node*>> taken;
-    for (int stage = 0; stage < plan_.num_stages(); ++stage) taken.push_back(TakenBy(stage));
-    int64_t most = 0;
-    for (size_t before = 1; before < taken.size(); ++before) {
-      std::set<const Node*> kept;
-      for (size_t later = before; later < taken.size(); ++later) {
-        for (const Node* node : taken[later]) {
-          const bool is_read_before =
-              std::any_of(taken.begin(), taken.begin() + static_cast<int64_t>(before),
-                          [&](const auto& nodes) { return nodes.count(node) > 0; });
-          const bool is_new = node->op() == Op::kParameter && !is_read_before;
-          const bool is_made = node->op() == Op::kParameter ||
-                               plan_.StageOf(node) < static_cast<int>(before);
-          if (!is_new && is_made) kept.insert(node);
-        }
+    struct Span {
+      int first, last;
+    };
+    std::map<const Node*, Span> spans;
+    for (int stage = 0; stage < plan_.num_stages(); ++stage) {
+      for (const Node* node : TakenBy(stage)) {
+        const int first = node->op() == Op::kParameter ? stage : plan_.StageOf(node);
+        spans.emplace(node, Span{first, stage}).first->second.last = stage;
       }
-      int64_t bytes = 0;
-      for (const Node* node : kept) bytes += ir::DTypeBytes(node->shape().dtype());
-      most = std::max(most, bytes * steps_ * group_.vector / 4);
+    }
+    int64_t most = 0;
+    for (int stage = 1; stage < plan_.num_stages(); ++stage) {
+      int64_t words = 0;
+      for (const auto& [node, span] : spans) {
+        if (span.first >= stage || span.last < stage) continue;
+        words += std::max(ir::DTypeBytes(node->shape().dtype()) / 4, 1);
+      }
+      most = std::max(most, words * steps_ * group_.vector);
     }
     return most;
   }

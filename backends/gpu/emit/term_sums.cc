@@ -42,8 +42,7 @@ class TermSums {
       at = b_.Add(at, b_.Mul(b_.Div(left, b_.Index(stride_)), b_.Index(stride_)));
     }
     return b_.IfElse(
-        b_.Compare("lt", at, range_.end), [&] { return Rest(at, state); },
-        [&] { return state; });
+        b_.Compare("lt", at, range_.end), [&] { return Rest(at, state); }, [&] { return state; });
   }
 
  private:
@@ -129,8 +128,8 @@ class TermSums {
                   });
   }
 
-  // Terms from `at` on, fewer than a trip's.  Those behind the end are read at `at` and left out, so
-  // that no load waits for a condition.
+  // Terms from `at` on, fewer than a trip's.  Those behind the end are read at `at` and left out,
+  // so that no load waits for a condition.
   Values Rest(Value at, const Values& state) {
     int64_t count = range_.together - 1;
     if (range_.most.is_constant()) {
@@ -140,8 +139,8 @@ class TermSums {
     std::vector<Values> terms;
     for (int64_t i = 0; i < count; ++i) {
       const Value place = b_.Add(at, b_.Index(i * range_.step));
-      const Value exists = i == 0 ? b_.Int(ir::DType::kBool, 1)
-                                  : b_.Compare("lt", place, range_.end);
+      const Value exists =
+          i == 0 ? b_.Int(ir::DType::kBool, 1) : b_.Compare("lt", place, range_.end);
       Values term = Term(b_.Select(exists, place, at));
       for (size_t r = 0; r < term.size(); ++r) {
         term[r] = b_.Select(exists, term[r], reductions_[r].Identity(lanes_));

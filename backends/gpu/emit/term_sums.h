@@ -5,9 +5,10 @@
 //   Values all = SumSlices(b, reductions, mine, slice, slices);
 //
 // Several terms are read before the first is used, so that a thread has several loads under way.
-// They are added in pairs, and what they make to what came before.  Sums of floats end a block after
-// kBlockTrips of that; blocks are added with what rounding takes away (jit/llvm/emit/long_sum.h),
-// so errors do not grow with the number of terms.  The order follows from sizes alone.
+// They are added in pairs, and what they make to what came before.  Sums of floats end a block
+// after kBlockTrips of that; blocks are added with what rounding takes away
+// (jit/llvm/emit/long_sum.h), so errors do not grow with the number of terms.  The order follows
+// from sizes alone.
 #ifndef TEKTITE_BACKENDS_GPU_EMIT_TERM_SUMS_H_
 #define TEKTITE_BACKENDS_GPU_EMIT_TERM_SUMS_H_
 
