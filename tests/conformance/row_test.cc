@@ -71,6 +71,25 @@ CONFORMANCE_TEST(LayerNormOfEveryShape) {
   }
 }
 
+// Rows that lie in the registers of a card's threads, up to the longest, beside little arithmetic
+// and much: none of it may be spilled.
+CONFORMANCE_TEST(RowsInRegisters) {
+  for (int64_t n : {768, 1000, 1024, 8192, 16384}) {
+    for (int kind = 0; kind < 5; ++kind) {
+      const DType dtype = kind == 0 ? DType::kBF16 : DType::kF32;
+      FuncBuilder b;
+      Value x = b.Parameter(Of(dtype, {3, n})), scale = b.Parameter(Of(DType::kF32, {n}));
+      Value wide = b.Convert(x, DType::kF32);
+      Value rows[] = {Softmax(b, wide, false), Softmax(b, wide, true),
+                      LayerNorm(b, wide, scale, scale),
+                      LayerNorm(b, b.Mul(wide, b.Tanh(b.Erf(wide))), scale, scale),
+                      Softmax(b, b.Exp(b.Tanh(wide)), false)};
+      b.Return({b.Convert(rows[kind], dtype)});
+      Check(b, Tolerance::Relative(dtype == DType::kBF16 ? 0.02 : 1e-5));
+    }
+  }
+}
+
 CONFORMANCE_TEST(MaskedAttentionScores) {
   for (int64_t t : {5, 16, 24}) {
     FuncBuilder b;

@@ -34,6 +34,9 @@ constexpr int64_t kMostInRegisters = 32;
 // With so few words kept between stages a multiprocessor has registers for two long rows, of which
 // one is read while the other is computed.
 constexpr int64_t kFewWords = 32;
+// The same beside the arithmetic of a stage that costs more than this (loop::RowPlan).
+constexpr int64_t kFewWordsBesides = 16;
+constexpr int kMuchArithmetic = 20;
 
 class RowEmitter {
  public:
@@ -58,7 +61,10 @@ class RowEmitter {
                                     : Value());
     }
     ForEachGroup(b_, group_, rows, [&](Value row, Value member) { EmitRow(row, member); });
-    if (in_registers() && WordsBetweenStages() <= kFewWords) {
+    const bool is_costly =
+        std::any_of(plan_.stages.begin(), plan_.stages.end(),
+                    [](const RowPlan::Stage& stage) { return stage.cost > kMuchArithmetic; });
+    if (in_registers() && WordsBetweenStages() <= (is_costly ? kFewWordsBesides : kFewWords)) {
       HoldManyThreads(&b_.kernel()->launch);
     }
     return status_;
