@@ -60,6 +60,31 @@ bool TakesVectors(const ir::Graph& region) {
   });
 }
 
+// What each term goes through takes few registers.
+bool IsLight(const ir::Graph& region, const ir::Dims& space) {
+  return std::all_of(region.nodes().begin(), region.nodes().end(), [&](const auto& node) {
+    switch (node->op()) {
+      case Op::kParameter:
+      case Op::kConstant:
+      case Op::kBroadcastInDim:
+      case Op::kReduce:
+      case Op::kConvert:
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kNeg:
+      case Op::kAbs:
+      case Op::kMax:
+      case Op::kMin:
+      case Op::kCompare:
+      case Op::kSelect:
+        return true;
+      default:
+        return node->shape().dims() != space;  // in the epilogue, which comes behind the terms
+    }
+  });
+}
+
 Pieces Whole(const Dim& terms) {
   Pieces pieces;
   pieces.terms = terms;
@@ -100,8 +125,12 @@ ReduceWork WorkOf(const ir::Graph& region, const ReducePlan& plan) {
     ++arrays;
     widest = std::max(widest, ir::DTypeBytes(p->shape().dtype()));
   }
-  if (region.nodes().size() <= kSmallRegion) work.together = arrays <= 2 ? kTogether : 2;
-  if (TakesVectors(region)) work.lanes = std::min(kVectorBytes / widest, kMostLanes);
+  work.is_light = IsLight(region, plan.space);
+  if (region.nodes().size() <= kSmallRegion) {
+    work.together = work.is_light && arrays <= 1 ? kTogether : kTogether / 2;
+  }
+  const int64_t most = work.is_light ? kMostLanes : kMostLanes / 2;
+  if (TakesVectors(region)) work.lanes = std::min(kVectorBytes / widest, most);
   return work;
 }
 

@@ -47,6 +47,7 @@ struct ReduceWork {
   int64_t words = 1;     // of 4 bytes, that it accumulates
   int64_t together = 1;  // terms that it reads at once
   int64_t lanes = 1;     // most elements of an access
+  bool is_light = true;  // a thread needs few registers beside those
 };
 ReduceWork WorkOf(const ir::Graph& region, const loop::ReducePlan& plan);
 

@@ -112,7 +112,7 @@ class ReduceEmitter {
     phases_.Add([&](loop::Builder& b) {
       plan_.inner_kept ? EmitColumns(b) : EmitGroups(b);
       const int64_t words = work_.words * (plan_.inner_kept ? tile_.lanes : group_.vector);
-      if (work_.together == kTogether && words <= kFewWords) HoldManyThreads(&b.kernel()->launch);
+      if (work_.is_light && words <= kFewWords) HoldManyThreads(&b.kernel()->launch);
     });
     if (pieces_.is_cut()) phases_.Add([&](loop::Builder& b) { AddPieces(b); });
   }
