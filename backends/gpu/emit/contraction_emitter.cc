@@ -2,10 +2,10 @@
 //
 // A block computes a tile of the result.  It walks along k in steps of kDepth: while it multiplies
 // what lies in one half of its shared memory, the next step's elements are on their way through
-// registers into the other half.  A thread has a register tile of 4 x 4 results, or 2 x 2 such
-// tiles that lie half a block's tile apart, so that the threads of a warp read neighbouring words.
-// k runs upwards for each result, one fused multiply-add after the other; a long sum of floats is
-// one of the sums of 256 terms each.
+// registers into the other half, and those of the step behind it on their way from memory.  A
+// thread has a register tile of 4 x 4 results, or 2 x 2 such tiles that lie half a block's tile
+// apart, so that the threads of a warp read neighbouring words. k runs upwards for each result, one
+// fused multiply-add after the other; a long sum of floats is one of the sums of 256 terms each.
 //
 // At the end the sums pass through the shared memory once more, so that results are stored, and
 // what the epilogue reads is loaded, in whole rows; and so that the epilogue's code is there once.
@@ -28,6 +28,7 @@
 #include "backends/gpu/emit/matrix_contraction.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "backends/gpu/emit/split_sums.h"
+#include "backends/gpu/emit/sum_chains.h"
 #include "backends/gpu/emit/warpgroup_contraction.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -48,12 +49,12 @@ using Values = std::vector<Value>;
 
 // Lanes of a register tile's rows and columns, and elements of k in a step.
 constexpr int64_t kLanes = 4, kDepth = 16;
+// Steps between a load and the products that need it.
+constexpr int64_t kAhead = 2;
 // Added to the rows of a tile in shared memory, so that columns lie in different banks.
 constexpr int64_t kPadding = 4;
 // Copies of a step's body: the assembler moves loads of the next element up.
 constexpr int kUnroll = 4;
-// Terms up to which a sum of floats is one chain.
-constexpr int64_t kMostInChain = 256;
 // Enough to hide what a step waits for, and few enough for its registers.
 constexpr int kResidentThreads = 256;
 
@@ -284,7 +285,7 @@ class ContractionEmitter {
     }
   }
 
-  // From sums that are zero.  The first trip only fetches: so that code is there once.
+  // From sums that are zero.  The first trips only fetch: so that code is there once.
   Values Accumulate(const Side& lhs, const Side& rhs, const Values& zeros) {
     Value begin = b_.Index(0), end = b_.Index(k_);
     if (slices_ > 1) {
@@ -292,48 +293,51 @@ class ContractionEmitter {
       begin = b_.Mul(slice_, b_.Index(terms));
       end = b_.Min(b_.Add(begin, b_.Index(terms)), end);
     }
-    // The chain, and the sum of those that have ended where there are several.
+    // The chain, and the sum of those that have ended where there are several; then what was
+    // fetched in the trip before.
     Values state = zeros;
     if (in_chains_) state.insert(state.end(), zeros.begin(), zeros.end());
-    state = b_.For(b_.Sub(begin, b_.Index(kDepth)), end, kDepth, std::move(state),
+    const size_t sums = state.size();
+    for (const Side* side : {&lhs, &rhs}) {
+      const Value none = b_.Splat(b_.Constant(accumulator_, 0), static_cast<int>(side->lanes));
+      state.insert(state.end(), static_cast<size_t>(Rounds(*side)), none);
+    }
+    state = b_.For(b_.Sub(begin, b_.Index(kAhead * kDepth)), end, kDepth, std::move(state),
                    [&](Value first, absl::Span<const Value> carried) {
-                     const Values sums(carried.begin(), carried.end());
-                     const Value next = b_.Add(first, b_.Index(kDepth));
-                     const Value other = b_.RemNarrow(b_.DivNarrow(next, kDepth), 2);
-                     const Values x = Fetch(lhs, next), y = Fetch(rhs, next);
-                     Values added = b_.IfElse(
-                         b_.Compare("ge", first, begin),
-                         [&] { return Multiply(lhs, rhs, b_.Sub(b_.Index(1), other), sums); },
-                         [&] { return sums; });
-                     if (in_chains_) added = EndChain(b_.Sub(next, begin), added, zeros);
-                     Keep(lhs, x, other);
-                     Keep(rhs, y, other);
-                     b_.Barrier();
-                     return added;
+                     return Step(lhs, rhs, begin, first, sums, zeros, carried);
                    });
-    if (in_chains_) state = AddChain(state);
-    state.resize(zeros.size());
+    state.resize(sums);
+    if (in_chains_) state = EndOfChains(b_, state);
     return state;
   }
 
-  Values AddChain(const Values& state) {
-    Values sums;
-    for (size_t i = 0; i < state.size() / 2; ++i) {
-      sums.push_back(b_.Add(state[state.size() / 2 + i], state[i]));
-    }
-    return sums;
-  }
-
-  // Behind `terms` of them.
-  Values EndChain(Value terms, const Values& state, const Values& zeros) {
-    return b_.IfElse(
-        b_.Compare("eq", b_.RemNarrow(terms, kMostInChain), b_.Index(0)),
-        [&] {
-          Values ended = zeros;
-          for (Value sum : AddChain(state)) ended.push_back(sum);
-          return ended;
-        },
+  // Multiplies the step at `first`, keeps the next one, and fetches the one behind that: a step is
+  // shorter than memory takes.
+  Values Step(const Side& lhs, const Side& rhs, Value begin, Value first, size_t sums,
+              const Values& zeros, absl::Span<const Value> carried) {
+    static_assert(kAhead == 2, "the halves' numbers, and what is carried");
+    const Value last = b_.Add(first, b_.Index(kAhead * kDepth));
+    const Value half = b_.RemNarrow(b_.DivNarrow(last, kDepth), 2);
+    const Value other = b_.Sub(b_.Index(1), half);
+    Values state(carried.begin(), carried.begin() + static_cast<std::ptrdiff_t>(sums));
+    const auto middle = carried.begin() + static_cast<std::ptrdiff_t>(sums) +
+                        static_cast<std::ptrdiff_t>(Rounds(lhs));
+    const Values x(carried.begin() + static_cast<std::ptrdiff_t>(sums), middle);
+    const Values y(middle, carried.end());
+    const Values next_x = Fetch(lhs, last), next_y = Fetch(rhs, last);
+    state = b_.IfElse(
+        b_.Compare("ge", first, begin), [&] { return Multiply(lhs, rhs, half, state); },
         [&] { return state; });
+    if (in_chains_) {
+      const Value terms = b_.Add(b_.Sub(first, begin), b_.Index(kMostInChain + kDepth));
+      state = EndChain(b_, terms, state, zeros);
+    }
+    Keep(lhs, x, other);
+    Keep(rhs, y, other);
+    b_.Barrier();
+    state.insert(state.end(), next_x.begin(), next_x.end());
+    state.insert(state.end(), next_y.begin(), next_y.end());
+    return state;
   }
 
   Value MultiplyAdd(Value x, Value y, Value sum) {
