@@ -194,6 +194,20 @@ CONFORMANCE_TEST(SpecialValuesInPieces) {
   }
 }
 
+// Producers that need registers of their own, of which none may be spilled.
+CONFORMANCE_TEST(ReductionsOfMuchArithmetic) {
+  for (DType dtype : {DType::kBF16, DType::kF32, DType::kF64}) {
+    for (const auto& [dims, dimension] : std::vector<std::pair<std::vector<int64_t>, int64_t>>{
+             {{2304, 64}, 0}, {{700, 512}, 0}, {{300, 1024}, 1}, {{140000}, 0}}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(dtype, dims)), y = b.Parameter(Of(dtype, dims));
+      Value bent = b.Sub(b.Mul(b.Tanh(x), b.Exp(b.Neg(b.Mul(y, y)))), x);
+      b.Return({b.Reduce(bent, {dimension}, "add")});
+      Check(b, Tolerance::Relative(dtype == DType::kBF16 ? 0.02 : 1e-5));
+    }
+  }
+}
+
 // docs/numbers.md: the error does not grow with the number of terms.
 CONFORMANCE_TEST(ErrorsOfLongSums) {
   if (GetParam().backend == kIsland) return;  // its kernels are the interpreter's

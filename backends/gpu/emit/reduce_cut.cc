@@ -1,6 +1,8 @@
 #include "backends/gpu/emit/reduce_cut.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "backends/gpu/emit/contraction_sizes.h"
 #include "backends/gpu/emit/emitter.h"
@@ -39,11 +41,16 @@ constexpr size_t kSmallRegion = 24;
 // Threads of the second launch, and results beside each other: 32 bytes of them.
 constexpr int64_t kPieceThreads = 512, kPiecesAcross = 8;
 
-int64_t Estimate(const Dims& sizes) {
-  int64_t product = 1;
-  for (const Dim& d : sizes) product = (Dim(product) * Dim(d.value_or(kUsual))).value();
-  return product;
+// With the usual size for every symbol.
+int64_t Estimate(const Dim& size) {
+  if (size.is_constant()) return size.value();
+  std::set<std::string> names;
+  size.CollectSymbols(&names);
+  ir::SymbolMap usual;
+  for (const std::string& name : names) usual[name] = Dim(kUsual);
+  return size.Substitute(usual).value_or(kUsual);
 }
+int64_t Estimate(const Dims& sizes) { return Estimate(Product(sizes)); }
 
 int64_t NextPower(int64_t n, int64_t most) {
   int64_t power = 1;
@@ -167,8 +174,7 @@ Pieces CutColumns(const ReducePlan& plan, const ColumnTile& tile, const ReduceWo
   const Dim columns = outer.back();
   outer.pop_back();
   const Dim blocks = Product(outer) * CeilDiv(columns, tile.width());
-  const int64_t usual =
-      Estimate(outer) * CeilDiv(Dim(columns.value_or(kUsual)), tile.width()).value();
+  const int64_t usual = Estimate(Product(outer) * CeilDiv(columns, tile.width()));
   if (usual > kBlocksEnough || Estimate(plan.reduced_sizes) < kCutColumn) return Whole(terms);
   const Dim wanted = Min(FloorDiv(kBlocks, Max(blocks, 1)), FloorDiv(terms, kColumnPiece));
   return Cut(terms, wanted, tile.slices * work.together);
