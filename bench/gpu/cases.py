@@ -252,6 +252,7 @@ CASES = [
          "(lambda m, v: (x0 - 0.001 * m / (jnp.sqrt(v) + 1e-7), m, v))(0.9 * x1 + 0.1 * x3, "
          "0.999 * jnp.abs(x2) + 0.001 * x3 * x3)"),
     products("product", "f32", (4096, 4096, 4096)),
+    products("product_own", "f32", (4096, 4096, 4096), own=True),
     products("product_bf16", "bf16", (4096, 4096, 4096)),
     products("product_bf16_own", "bf16", (4096, 4096, 4096), own=True),
     products("product_bf16_wide", "bf16", (8192, 8192, 4096)),

@@ -188,6 +188,9 @@ def model(name: str) -> dict:
         error, tolerance = models.difference(folder, scratch), models.tolerance(folder)
         outcome = {"ok": error <= tolerance, "error": error, "tolerance": tolerance, "stock": models.stock(folder)}
         bench = [HERE / "bin/tektite", "bench", program, "--device", "gpu:0", "--json", *words]
+        said = call(bench, 900)
+        if said.returncode == 0:
+            outcome["untuned_ms"] = json.loads(said.stdout)["median_ms"]
         call([*bench, "--repeat", "1"], 900, TEKTITE_FLAGS=TUNING)  # what it finds is used by the next process
         said = call([*bench, "--profile"], 900, TEKTITE_FLAGS=TUNING)
     if said.returncode != 0:

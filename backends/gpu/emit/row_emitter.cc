@@ -34,7 +34,8 @@ constexpr int64_t kMostInRegisters = 32;
 // With so few words kept between stages a multiprocessor has registers for two long rows, of which
 // one is read while the other is computed.
 constexpr int64_t kFewWords = 32;
-// The same beside the arithmetic of a stage that costs more than this (loop::RowPlan).
+// The same beside the arithmetic of a stage that costs more than this (loop::RowPlan), and where
+// not all threads have an element in the last step: it has code for both.
 constexpr int64_t kFewWordsBesides = 16;
 constexpr int kMuchArithmetic = 20;
 
@@ -64,7 +65,9 @@ class RowEmitter {
     const bool is_costly =
         std::any_of(plan_.stages.begin(), plan_.stages.end(),
                     [](const RowPlan::Stage& stage) { return stage.cost > kMuchArithmetic; });
-    if (in_registers() && WordsBetweenStages() <= (is_costly ? kFewWordsBesides : kFewWords)) {
+    const bool is_even = length_.value_or(1) % step_ == 0;
+    const int64_t most = is_costly || !is_even ? kFewWordsBesides : kFewWords;
+    if (in_registers() && WordsBetweenStages() <= most) {
       HoldManyThreads(&b_.kernel()->launch);
     }
     return status_;
