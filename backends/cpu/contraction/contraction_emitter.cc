@@ -4,6 +4,7 @@
 // which blocks.
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -230,7 +231,7 @@ class ContractionEmitter {
       if (prefetch_epilogue_) {
         RowTile of_batch = tile;
         of_batch.first = b.Add(m_begin, tile.first);
-        FetchForEpilogue(epilogue_.PlaceOf(b, batch, of_batch, column), tile.rows);
+        FetchForEpilogue(batch, of_batch, column);
       }
       image_prefetch_.Emit(b, plan_, tile, panel);
       std::vector<Value> acc = Accumulate(tile, panel, column, b.Index(0), b.Index(0));
@@ -433,11 +434,15 @@ class ContractionEmitter {
   }
 
   // Asks for what the epilogue of a tile touches: at once, or row by row on the way through k.
-  void FetchForEpilogue(Value place, int rows) {
-    fetched_place_ = place;
-    fetched_rows_ = fetches_by_row_ ? rows : 0;
+  void FetchForEpilogue(Value batch, const RowTile& tile, Value column) {
+    fetched_ = {batch, tile.first, column};
+    fetched_rows_ = fetches_by_row_ ? tile.rows : 0;
     if (fetches_by_row_) return;
-    for (int r = 0; r < rows; ++r) epilogue_.Prefetch(*b_, place, b_->Index(r));
+    for (int r = 0; r < tile.rows; ++r) FetchRow(b_->Index(r));
+  }
+  void FetchRow(Value row) {
+    const auto& [batch, first, column] = fetched_;
+    epilogue_.Prefetch(*b_, batch, b_->Add(first, row), column);
   }
   void FetchNextRow(Value k, int64_t steps) {
     if (fetched_rows_ == 0) return;
@@ -445,8 +450,7 @@ class ContractionEmitter {
     // The last quarter of the way is for the last row's lines to come.
     const int64_t fetching = plan_.k.value() / 4 * 3;
     const int64_t each = std::max(fetching / fetched_rows_ / steps, int64_t{1}) * steps;
-    epilogue_.Prefetch(b, fetched_place_,
-                       b.Min(b.Div(k, b.Index(each)), b.Index(fetched_rows_ - 1)));
+    FetchRow(b.Min(b.Div(k, b.Index(each)), b.Index(fetched_rows_ - 1)));
   }
 
   void Finish(Value batch, Value m_begin, RowTile tile, Value column,
@@ -472,8 +476,8 @@ class ContractionEmitter {
   // apart for the hardware to follow.  Worth 8 % where they come from memory.
   bool prefetch_epilogue_ = false;
   bool fetches_by_row_ = false;
-  Value fetched_place_;   // of the current tile
-  int fetched_rows_ = 0;  // which are still to be fetched
+  std::array<Value, 3> fetched_;  // of the current tile: batch, first row, column
+  int fetched_rows_ = 0;          // which are still to be fetched
   ImagePrefetch image_prefetch_;
   BlockSums sums_;
   PanelPrefetch next_panel_;

@@ -51,14 +51,11 @@ class Epilogue {
   absl::Status EmitInTurn(loop::Builder& b, loop::Value batch, const RowTile& tile,
                           loop::Value column, const std::vector<loop::Value>& accumulators,
                           loop::Value sums) const;
-  // Bytes of what Emit reads and writes with the results' own shape; 0 if it reads nothing such and
-  // writes one result, or sizes are not known.
+  // Bytes of what Emit reads and writes with the results' own shape, or of the largest array that it
+  // reads such a part of; 0 if it reads nothing such and writes one result, or sizes are not known.
   int64_t StreamedBytes() const;
-  // Where the tile's first row begins in those arrays.
-  loop::Value PlaceOf(loop::Builder& b, loop::Value batch, const RowTile& tile,
-                      loop::Value column) const;
-  // Asks for the lines of those arrays that Emit will touch for a row of the tile at `place`.
-  void Prefetch(loop::Builder& b, loop::Value place, loop::Value row) const;
+  // Asks for the lines of those arrays that Emit will touch for row `row` of the batch.
+  void Prefetch(loop::Builder& b, loop::Value batch, loop::Value row, loop::Value column) const;
   // A mask per vector of a panel; none where every column exists.
   std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
 
@@ -74,6 +71,7 @@ class Epilogue {
   ir::Dims space_;
   bool moves_ = false;  // results are written as plan.writes says, and not all at their own index
   std::vector<std::pair<int, ir::DType>> streamed_;  // buffers with the results' own shape
+  std::vector<ir::Value> parts_;                     // of larger buffers, with that shape
   size_t batch_dims_ = 0, row_dims_ = 0, column_dims_ = 0;
 };
 

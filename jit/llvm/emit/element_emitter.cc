@@ -122,6 +122,10 @@ Value ElementEmitter::LoadAt(Value pointer, const Shape& shape, const Indices& a
   if (!offset.lanes) {
     if (offset.coefficient == Dim(0)) return b_.Load(pointer, shape.dtype(), offset.base);
     if (offset.coefficient == Dim(1)) {
+      if (prefetches_) {
+        b_.Prefetch(pointer, shape.dtype(), offset.base);
+        return ZeroOf(shape.dtype());
+      }
       return b_.Load(pointer, shape.dtype(), offset.base, lanes_, mask_);
     }
     if (!mask_ && CanLoadStrided(shape.dtype(), offset.coefficient.value_or(0), lanes_)) {
@@ -177,6 +181,13 @@ void ElementEmitter::Pin() {
 Value ElementEmitter::EmitVector(ir::Value value, const Indices& at) {
   Value v = Emit(value, at);
   return v.lanes() == 1 ? Spread(v) : v;
+}
+
+void ElementEmitter::Prefetch(ir::Value value, const Indices& at) {
+  prefetches_ = true;
+  Compute(value, at);
+  prefetches_ = false;
+  Clear();
 }
 
 Value ElementEmitter::Emit(ir::Value value, const Indices& at) {
