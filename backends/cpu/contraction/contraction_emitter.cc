@@ -4,7 +4,6 @@
 // which blocks.
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "backends/cpu/contraction/panel_prefetch.h"
 #include "backends/cpu/contraction/row_addresses.h"
 #include "backends/cpu/contraction/row_tiles.h"
+#include "backends/cpu/contraction/tile_prefetch.h"
 #include "backends/cpu/contraction/tile_step.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/loops/long_sum.h"
@@ -38,20 +38,15 @@ using loop::Value;
 // Right-hand sides above this may come from beyond L2, since what other kernels touch pushes them
 // out: fetching those of 64 KB to 1 MB ahead took MobileNetV2's kernels from 3.30 ms to 2.99.
 constexpr int64_t kStreamedBytes = 64 << 10;
-// Steps of k that give what is asked for at a tile's start the time to come.
-constexpr int64_t kStepsToFetch = 32;
-// Steps of k that are enough to fetch a row of the tile after the other.  All at once fill the
-// queues of the core, and the tile waits for them: [1024,256] x [256,1024] with three arrays of 4
-// MB in its epilogue took 6.4 ms instead of 5.1 (Zen 4, without epilogue 5.0).
-constexpr int64_t kStepsToFetchByRow = 128;
-
 class ContractionEmitter {
  public:
   ContractionEmitter(const Node& fusion, ContractionPlan plan, const Target& target)
       : region_(fusion.region()),
         plan_(std::move(plan)),
         shared_(SharesLastVector(plan_)),
-        fetches_panels_(FetchesPanels(plan_, target)) {}
+        fetches_panels_(FetchesPanels(plan_, target)),
+        l2_bytes_(target.l2_bytes),
+        row_prefetch_(plan_, target) {}
 
   Dim cost() const { return plan_.cost; }
   Dim num_chunks() const { return BlocksOf(plan_); }
@@ -75,6 +70,7 @@ class ContractionEmitter {
     cascade_ = SumCascade(&b, plan_.accumulator, plan_.lanes, int64_t{plan_.rows} * plan_.vectors,
                           k_blocks_.count);
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
+    epilogue_prefetch_ = EpiloguePrefetch(&epilogue_, plan_, l2_bytes_);
     PlanPrefetch();
     image_prefetch_ = ImagePrefetch(plan_);
     ForEachBlock(b, plan_, [this](Value batch, Value m_block, Value n_block) {
@@ -85,9 +81,6 @@ class ContractionEmitter {
 
  private:
   void PlanPrefetch() {
-    prefetch_epilogue_ =
-        plan_.k.value_or(0) >= kStepsToFetch && epilogue_.StreamedBytes() > kStreamedBytes;
-    fetches_by_row_ = plan_.k_loops.size() == 1 && plan_.k.value_or(0) >= kStepsToFetchByRow;
     if (plan_.rhs != RhsMode::kPacked || !plan_.k.is_constant() || !plan_.n.is_constant()) return;
     int64_t piece = 1;
     for (size_t i = plan_.blocked_k_loops; i < plan_.k_loops.size(); ++i) {
@@ -228,11 +221,9 @@ class ContractionEmitter {
       return FinishSums(batch, m_begin, m_count, column);
     }
     ForEachTileOfBlock(m_count, [&](const RowTile& tile) {
-      if (prefetch_epilogue_) {
-        RowTile of_batch = tile;
-        of_batch.first = b.Add(m_begin, tile.first);
-        FetchForEpilogue(batch, of_batch, column);
-      }
+      RowTile of_batch = tile;
+      of_batch.first = b.Add(m_begin, tile.first);
+      epilogue_prefetch_.EnterTile(b, batch, of_batch, column);
       image_prefetch_.Emit(b, plan_, tile, panel);
       std::vector<Value> acc = Accumulate(tile, panel, column, b.Index(0), b.Index(0));
       if (shared_) acc = SeparatedRows(b, plan_, tile.rows, acc);
@@ -296,6 +287,8 @@ class ContractionEmitter {
     if (prefetch_tiles_ > 0 && !plan_.m.is_constant()) {
       prefetch_tile_ = b.Rem(prefetch_tile_, b.Index(prefetch_tiles_));
     }
+    row_prefetch_.EnterTile(b, plan_, lhs_,
+                            plan_.is_convolution ? tile.first : b.Add(block_begin_, tile.first));
     Value rhs;
     std::vector<Value> masks(plan_.vectors);
     switch (plan_.rhs) {
@@ -402,7 +395,8 @@ class ContractionEmitter {
         for (int64_t s = 0; s < steps; ++s) one(k(s), sums_of(s));
       }
       PrefetchNextPiece(at(i).second, steps, step.rhs());
-      FetchNextRow(i, steps);
+      row_prefetch_.Emit(b, plan_, i, steps);
+      epilogue_prefetch_.Emit(b, plan_, i, steps);
       next_panel_.Emit(prefetch_tile_, i, steps);
       return sums;
     });
@@ -433,26 +427,6 @@ class ContractionEmitter {
     }
   }
 
-  // Asks for what the epilogue of a tile touches: at once, or row by row on the way through k.
-  void FetchForEpilogue(Value batch, const RowTile& tile, Value column) {
-    fetched_ = {batch, tile.first, column};
-    fetched_rows_ = fetches_by_row_ ? tile.rows : 0;
-    if (fetches_by_row_) return;
-    for (int r = 0; r < tile.rows; ++r) FetchRow(b_->Index(r));
-  }
-  void FetchRow(Value row) {
-    const auto& [batch, first, column] = fetched_;
-    epilogue_.Prefetch(*b_, batch, b_->Add(first, row), column);
-  }
-  void FetchNextRow(Value k, int64_t steps) {
-    if (fetched_rows_ == 0) return;
-    loop::Builder& b = *b_;
-    // The last quarter of the way is for the last row's lines to come.
-    const int64_t fetching = plan_.k.value() / 4 * 3;
-    const int64_t each = std::max(fetching / fetched_rows_ / steps, int64_t{1}) * steps;
-    FetchRow(b.Min(b.Div(k, b.Index(each)), b.Index(fetched_rows_ - 1)));
-  }
-
   void Finish(Value batch, Value m_begin, RowTile tile, Value column,
               const std::vector<Value>& acc) {
     tile.first = b_->Add(m_begin, tile.first);
@@ -464,6 +438,7 @@ class ContractionEmitter {
   const ContractionPlan plan_;
   const bool shared_;  // see SharesLastVector
   const bool fetches_panels_;
+  const int64_t l2_bytes_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
   Epilogue epilogue_;
@@ -472,12 +447,8 @@ class ContractionEmitter {
   Value lhs_, rhs_, block_begin_;  // of the current block
   Value prefetch_tile_;            // of the current tile: its number within the block
   int64_t prefetch_tiles_ = 0, piece_elements_ = 0;
-  // The epilogue's operands are fetched while the tile runs through k: a tile's rows are too far
-  // apart for the hardware to follow.  Worth 8 % where they come from memory.
-  bool prefetch_epilogue_ = false;
-  bool fetches_by_row_ = false;
-  std::array<Value, 3> fetched_;  // of the current tile: batch, first row, column
-  int fetched_rows_ = 0;          // which are still to be fetched
+  RowPrefetch row_prefetch_;
+  EpiloguePrefetch epilogue_prefetch_;
   ImagePrefetch image_prefetch_;
   BlockSums sums_;
   PanelPrefetch next_panel_;

@@ -58,6 +58,14 @@ std::vector<std::pair<int, int>> EpilogueInPlace(const Node& fusion) {
 
 namespace {
 
+// Arrays above this may come from beyond L2, since what other kernels touch pushes them out.
+constexpr int64_t kStreamedBytes = 64 << 10;
+
+// 0 if that is not known.
+int64_t BytesOf(const ir::Shape& shape) {
+  return Product(shape.dims()).value_or(0) * ir::DTypeBytes(shape.dtype());
+}
+
 // The array that a value is a smaller part of, by slices and reshapes alone; none for other values.
 const Node* ArrayOfPart(const Node& value) {
   const Node* node = &value;
@@ -91,7 +99,6 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
       }
     }
   }
-  e.FindStreamed();
   // The fewest of the next dimensions whose product is `product`, and any 1 behind them.
   size_t next = 0;
   auto take = [&](const Dim& product, size_t* count) {
@@ -125,36 +132,31 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
   return e;
 }
 
-void Epilogue::FindStreamed() {
+bool Epilogue::PlanPrefetch(int64_t l2_bytes) {
   const auto is_read_here = [](const Node& node) {
     return std::any_of(node.uses().begin(), node.uses().end(),
                        [](const ir::Use& use) { return ir::IsElementwise(use.user->op()); });
   };
   for (const auto& node : region_->nodes()) {
-    if (node->num_results() != 1 || node->shape().dims() != space_ || !is_read_here(*node)) continue;
+    if (node->shape().dims() != space_ || !is_read_here(*node)) continue;
     if (node->op() == ir::Op::kParameter) {
       streamed_.emplace_back(static_cast<int>(node->Int(ir::Attr::index)), node->shape().dtype());
-    } else if (ArrayOfPart(*node) != nullptr) {
+    } else if (const Node* array = ArrayOfPart(*node);
+               array != nullptr && BytesOf(array->shape()) > kStreamedBytes) {
       parts_.push_back(node->result());
     }
   }
-  // A single result keeps up with the stores.  (Three of 4 MB: 6.6 ms became 5.7.)
-  const bool writes_several = region_->outputs().size() > 1;
-  if ((streamed_.empty() && !writes_several) || moves_) return;
-  int buffer = region_->num_parameters();
-  for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
-}
-
-int64_t Epilogue::StreamedBytes() const {
+  if (!moves_) {
+    int buffer = region_->num_parameters();
+    for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
+  }
   int64_t bytes = 0;
   for (const auto& [buffer, dtype] : streamed_) bytes += ir::DTypeBytes(dtype);
   bytes *= (plan_->batch * plan_->m * plan_->columns()).value_or(0);
-  for (ir::Value part : parts_) {
-    const ir::Shape& array = ArrayOfPart(*part.node)->shape();
-    const int64_t elements = Product(array.dims()).value_or(0);
-    bytes = std::max(bytes, elements * ir::DTypeBytes(array.dtype()));
-  }
-  return bytes;
+  // A single result of less keeps up with the stores.
+  const bool is_alone = streamed_.size() == 1 && !moves_;
+  if (bytes <= (is_alone ? l2_bytes / 2 : kStreamedBytes)) streamed_.clear();
+  return !streamed_.empty() || !parts_.empty();
 }
 
 void Epilogue::Prefetch(loop::Builder& b, Value batch, Value row, Value column) const {

@@ -51,16 +51,15 @@ class Epilogue {
   absl::Status EmitInTurn(loop::Builder& b, loop::Value batch, const RowTile& tile,
                           loop::Value column, const std::vector<loop::Value>& accumulators,
                           loop::Value sums) const;
-  // Bytes of what Emit reads and writes with the results' own shape, or of the largest array that it
-  // reads such a part of; 0 if it reads nothing such and writes one result, or sizes are not known.
-  int64_t StreamedBytes() const;
+  // Chooses what Prefetch asks for: arrays that the caches of a core, of which L2 has `l2_bytes`, do
+  // not hold beside the rest.  Returns whether there are any.
+  bool PlanPrefetch(int64_t l2_bytes);
   // Asks for the lines of those arrays that Emit will touch for row `row` of the batch.
   void Prefetch(loop::Builder& b, loop::Value batch, loop::Value row, loop::Value column) const;
   // A mask per vector of a panel; none where every column exists.
   std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
 
  private:
-  void FindStreamed();
   Indices PositionOf(loop::Builder& b, loop::Value batch, loop::Value m, loop::Value n) const;
   // `sums`: one of each group.
   void BindSums(ElementEmitter& e, const Indices& at, const std::vector<loop::Value>& sums) const;
@@ -70,8 +69,9 @@ class Epilogue {
   const ContractionPlan* plan_ = nullptr;
   ir::Dims space_;
   bool moves_ = false;  // results are written as plan.writes says, and not all at their own index
-  std::vector<std::pair<int, ir::DType>> streamed_;  // buffers with the results' own shape
-  std::vector<ir::Value> parts_;                     // of larger buffers, with that shape
+  // What is prefetched: buffers with the results' own shape, and parts of larger ones.
+  std::vector<std::pair<int, ir::DType>> streamed_;
+  std::vector<ir::Value> parts_;
   size_t batch_dims_ = 0, row_dims_ = 0, column_dims_ = 0;
 };
 
