@@ -68,6 +68,29 @@ CONFORMANCE_TEST(EpiloguesOfLargeArrays) {
   }
 }
 
+// Rows that lie one after the other are fetched ahead, and a single result, where both are larger
+// than half of L2: k of whole lines and of parts of them, m and n of whole tiles and of ragged
+// ones.
+CONFORMANCE_TEST(LargeProductsOfAShortK) {
+  constexpr int64_t kHalfOfL2 = 512 << 10;  // or more
+  for (int64_t k : {15, 16, 33, 128}) {
+    const int64_t m = kHalfOfL2 / 4 / k + 97, n = k + 5;
+    for (bool is_convolution : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(m, "x", k, "x", n));
+      FuncBuilder b;
+      if (is_convolution) {
+        Value x = b.Parameter(Of(DType::kF32, {2, 37, m / 64, k}));
+        b.Return({b.Convolution(x, Weight(b, Of(DType::kF32, {1, 1, k, n})), {})});
+      } else {
+        Value x = b.Parameter(Of(DType::kF32, {m, k}));
+        b.Return({b.MatMul(x, Weight(b, Of(DType::kF32, {k, n})))});
+      }
+      Check(b, Tolerance::Relative(1e-6));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 CONFORMANCE_TEST(DotSizes) {
   const int64_t sizes[] = {0, 1, 2, 3, 7, 16, 17, 48, 49, 100, 200};
   int count = 0;
@@ -320,7 +343,8 @@ CONFORMANCE_TEST(DotThatReadsARowOfAnArray) {
             Value all = b.Parameter(Of(dtype, {m + 3, n}));
             row = b.DynamicSlice(all, {i, zero}, {Dim(m), Dim(n)});
           } else {
-            Value all = b.Parameter(Of(dtype, {4, m, n}));
+            // The largest are fetched ahead.
+            Value all = b.Parameter(Of(dtype, {m == 32 ? 40 : 4, m, n}));
             row = b.Reshape(b.DynamicSlice(all, {i, zero, zero}, {Dim(1), Dim(m), Dim(n)}),
                             {Dim(m), Dim(n)});
           }

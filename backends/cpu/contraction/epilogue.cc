@@ -141,8 +141,9 @@ bool Epilogue::PlanPrefetch(int64_t l2_bytes) {
     if (node->shape().dims() != space_ || !is_read_here(*node)) continue;
     if (node->op() == ir::Op::kParameter) {
       streamed_.emplace_back(static_cast<int>(node->Int(ir::Attr::index)), node->shape().dtype());
-    } else if (const Node* array = ArrayOfPart(*node);
-               array != nullptr && BytesOf(array->shape()) > kStreamedBytes) {
+    } else if (const Node* array = ArrayOfPart(*node); array != nullptr &&
+                                                       plan_->columns() != Dim(1) &&
+                                                       BytesOf(array->shape()) > kStreamedBytes) {
       parts_.push_back(node->result());
     }
   }

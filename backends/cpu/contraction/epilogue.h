@@ -51,8 +51,8 @@ class Epilogue {
   absl::Status EmitInTurn(loop::Builder& b, loop::Value batch, const RowTile& tile,
                           loop::Value column, const std::vector<loop::Value>& accumulators,
                           loop::Value sums) const;
-  // Chooses what Prefetch asks for: arrays that the caches of a core, of which L2 has `l2_bytes`, do
-  // not hold beside the rest.  Returns whether there are any.
+  // Chooses what Prefetch asks for: arrays that the caches of a core, of which L2 has `l2_bytes`,
+  // do not hold beside the rest.  Returns whether there are any.
   bool PlanPrefetch(int64_t l2_bytes);
   // Asks for the lines of those arrays that Emit will touch for row `row` of the batch.
   void Prefetch(loop::Builder& b, loop::Value batch, loop::Value row, loop::Value column) const;

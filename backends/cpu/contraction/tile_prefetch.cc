@@ -25,9 +25,9 @@ bool HasContiguousRows(const ContractionPlan& plan) {
     return false;
   }
   const ConvolutionGeometry& g = plan.conv;
-  return plan.is_convolution ? g.stride_h == 1 && g.stride_w == 1 && !g.padded() &&
-                                   plan.k == Dim(g.channels)
-                             : plan.m_loops.size() == 1 && plan.m_loops[0].lhs_stride == plan.k;
+  return plan.is_convolution
+             ? g.stride_h == 1 && g.stride_w == 1 && !g.padded() && plan.k == Dim(g.channels)
+             : plan.m_loops.size() == 1 && plan.m_loops[0].lhs_stride == plan.k;
 }
 
 }  // namespace
@@ -67,8 +67,7 @@ EpiloguePrefetch::EpiloguePrefetch(Epilogue* epilogue, const ContractionPlan& pl
   row_by_row_ = plan.k_loops.size() == 1 && k >= kStepsToFetchByRow;
 }
 
-void EpiloguePrefetch::EnterTile(loop::Builder& b, Value batch, const RowTile& tile,
-                                 Value column) {
+void EpiloguePrefetch::EnterTile(loop::Builder& b, Value batch, const RowTile& tile, Value column) {
   if (epilogue_ == nullptr) return;
   batch_ = batch, first_ = tile.first, column_ = column;
   rows_ = row_by_row_ ? tile.rows : 0;

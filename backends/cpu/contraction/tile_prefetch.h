@@ -9,8 +9,8 @@
 //   arrays.Emit(b, plan, k, steps);
 //
 // [6400, 128] x [128, 256] with 10 MB of operands and results, one thread of a Zen 4: 96 GFLOP/s
-// became 101 with the results alone, 111 with the next tile's rows alone, and 115 with both (118 where
-// all lies in L2).
+// became 101 with the results alone, 111 with the next tile's rows alone, and 115 with both (118
+// where all lies in L2).
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_TILE_PREFETCH_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_TILE_PREFETCH_H_
 

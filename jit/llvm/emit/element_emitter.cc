@@ -121,11 +121,11 @@ Value ElementEmitter::LoadAt(Value pointer, const Shape& shape, const Indices& a
   Offset offset = LinearOffset(shape, at);
   if (!offset.lanes) {
     if (offset.coefficient == Dim(0)) return b_.Load(pointer, shape.dtype(), offset.base);
+    if (prefetches_) {
+      b_.Prefetch(pointer, shape.dtype(), offset.base);
+      return ZeroOf(shape.dtype());
+    }
     if (offset.coefficient == Dim(1)) {
-      if (prefetches_) {
-        b_.Prefetch(pointer, shape.dtype(), offset.base);
-        return ZeroOf(shape.dtype());
-      }
       return b_.Load(pointer, shape.dtype(), offset.base, lanes_, mask_);
     }
     if (!mask_ && CanLoadStrided(shape.dtype(), offset.coefficient.value_or(0), lanes_)) {
@@ -133,6 +133,7 @@ Value ElementEmitter::LoadAt(Value pointer, const Shape& shape, const Indices& a
                          lanes_);
     }
   }
+  if (prefetches_) return ZeroOf(shape.dtype());
   Value from = b_.Offset(pointer, shape.dtype(), offset.base);
   return b_.Gather(from, shape.dtype(), LaneOffsets(offset), mask_);
 }

@@ -60,7 +60,8 @@ class ElementEmitter {
   loop::Value Emit(ir::Value value, const Indices& at);
   // The same with all lanes.
   loop::Value EmitVector(ir::Value value, const Indices& at);
-  // Asks for the line of memory that Emit would read for a part of a buffer (slices, reshapes).
+  // Asks for the line of memory at which Emit would begin to read a part of a buffer (slices,
+  // reshapes); for nothing where lanes are at places of their own.
   void Prefetch(ir::Value value, const Indices& at);
   // Reads `dtype` elements of a row-major array.
   loop::Value LoadAt(loop::Value pointer, const ir::Shape& shape, const Indices& at);
@@ -117,7 +118,7 @@ class ElementEmitter {
   loop::Builder& b_;
   int lanes_;
   loop::Value mask_;
-  bool prefetches_ = false;  // LoadAt asks for vectors instead of reading them
+  bool prefetches_ = false;  // LoadAt asks for vectors and reads none
   absl::Status status_;
   absl::flat_hash_map<ir::Value, loop::Value> buffers_, bound_;
   using Memo = absl::flat_hash_map<ir::Value, std::vector<std::pair<Indices, loop::Value>>>;
