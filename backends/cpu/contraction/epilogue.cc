@@ -1,6 +1,7 @@
 #include "backends/cpu/contraction/epilogue.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "backends/cpu/emit/emitter.h"
 #include "jit/base/status.h"
@@ -160,23 +161,30 @@ bool Epilogue::PlanPrefetch(int64_t l2_bytes) {
   return !streamed_.empty() || !parts_.empty();
 }
 
-void Epilogue::Prefetch(loop::Builder& b, Value batch, Value row, Value column) const {
+TilePlace Epilogue::PlaceOf(loop::Builder& b, Value batch, const RowTile& tile,
+                            Value column) const {
+  const Value row = b.Add(b.Mul(batch, b.Index(plan_->m)), tile.first);
+  return {batch, tile.first, column, b.Add(b.Mul(row, b.Index(plan_->columns())), column)};
+}
+
+void Epilogue::Prefetch(loop::Builder& b, const TilePlace& tile, Value row) const {
   constexpr int64_t kLineBytes = 64;
-  const Value first = b.Add(b.Mul(batch, b.Index(plan_->m)), row);
-  const Value place = b.Add(b.Mul(first, b.Index(plan_->columns())), column);
-  for (const auto& [buffer, dtype] : streamed_) {
+  const auto for_each_line = [&](ir::DType dtype, const std::function<void(Value)>& body) {
     const int64_t step = kLineBytes / ir::DTypeBytes(dtype);
-    for (int64_t i = 0; i < plan_->step(); i += step) {
-      b.Prefetch(b.Buffer(buffer), dtype, b.Add(place, b.Index(i)));
-    }
+    for (int64_t i = 0; i < plan_->step(); i += step) body(b.Index(i));
+  };
+  const Value at = b.Add(tile.element, b.Mul(row, b.Index(plan_->columns())));
+  for (const auto& [buffer, dtype] : streamed_) {
+    for_each_line(dtype, [&, buffer = buffer, dtype = dtype](Value i) {
+      b.Prefetch(b.Buffer(buffer), dtype, b.Add(at, i));
+    });
   }
   ElementEmitter e(&b, plan_->lanes);
   BindParameters(e, *region_);
   for (ir::Value part : parts_) {
-    const int64_t step = kLineBytes / ir::DTypeBytes(part.dtype());
-    for (int64_t i = 0; i < plan_->step(); i += step) {
-      e.Prefetch(part, PositionOf(b, batch, row, b.Add(column, b.Index(i))));
-    }
+    for_each_line(part.dtype(), [&](Value i) {
+      e.Prefetch(part, PositionOf(b, tile.batch, b.Add(tile.row, row), b.Add(tile.column, i)));
+    });
   }
 }
 

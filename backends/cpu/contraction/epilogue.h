@@ -30,6 +30,11 @@ struct VectorColumns {
   loop::Value first, mask;
 };
 
+// Where a tile's first row and column are, and in arrays with the results' own shape.
+struct TilePlace {
+  loop::Value batch, row, column, element;
+};
+
 class Epilogue {
  public:
   Epilogue() = default;
@@ -54,8 +59,10 @@ class Epilogue {
   // Chooses what Prefetch asks for: arrays that the caches of a core, of which L2 has `l2_bytes`,
   // do not hold beside the rest.  Returns whether there are any.
   bool PlanPrefetch(int64_t l2_bytes);
-  // Asks for the lines of those arrays that Emit will touch for row `row` of the batch.
-  void Prefetch(loop::Builder& b, loop::Value batch, loop::Value row, loop::Value column) const;
+  TilePlace PlaceOf(loop::Builder& b, loop::Value batch, const RowTile& tile,
+                    loop::Value column) const;
+  // Asks for the lines of those arrays that Emit will touch for a row of the tile.
+  void Prefetch(loop::Builder& b, const TilePlace& tile, loop::Value row) const;
   // A mask per vector of a panel; none where every column exists.
   std::vector<loop::Value> ColumnMasks(loop::Builder& b, loop::Value column) const;
 

@@ -69,12 +69,10 @@ EpiloguePrefetch::EpiloguePrefetch(Epilogue* epilogue, const ContractionPlan& pl
 
 void EpiloguePrefetch::EnterTile(loop::Builder& b, Value batch, const RowTile& tile, Value column) {
   if (epilogue_ == nullptr) return;
-  batch_ = batch, first_ = tile.first, column_ = column;
+  place_ = epilogue_->PlaceOf(b, batch, tile, column);
   rows_ = row_by_row_ ? tile.rows : 0;
   if (row_by_row_) return;
-  for (int r = 0; r < tile.rows; ++r) {
-    epilogue_->Prefetch(b, batch, b.Add(first_, b.Index(r)), column);
-  }
+  for (int r = 0; r < tile.rows; ++r) epilogue_->Prefetch(b, place_, b.Index(r));
 }
 
 void EpiloguePrefetch::Emit(loop::Builder& b, const ContractionPlan& plan, Value k,
@@ -84,7 +82,7 @@ void EpiloguePrefetch::Emit(loop::Builder& b, const ContractionPlan& plan, Value
   const int64_t fetching = plan.k.value() / 4 * 3;
   const int64_t each = std::max(fetching / rows_ / steps, int64_t{1}) * steps;
   const Value row = b.Min(b.Div(k, b.Index(each)), b.Index(rows_ - 1));
-  epilogue_->Prefetch(b, batch_, b.Add(first_, row), column_);
+  epilogue_->Prefetch(b, place_, row);
 }
 
 }  // namespace tektite::cpu

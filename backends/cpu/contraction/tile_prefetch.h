@@ -50,7 +50,7 @@ class EpiloguePrefetch {
   const Epilogue* epilogue_ = nullptr;
   bool row_by_row_ = false;
   int rows_ = 0;  // of the current tile, which are still to be fetched
-  loop::Value batch_, first_, column_;
+  TilePlace place_;
 };
 
 }  // namespace tektite::cpu
