@@ -88,7 +88,7 @@ TEST(TilePrefetch, RowsAndResultsThatL2DoesNotHold) {
 TEST(TilePrefetch, NothingWhereKIsTooShortOrTilesAreTooLarge) {
   EXPECT_GT(PrefetchesOfProduct(100, 16, 1600), 0);
   EXPECT_EQ(PrefetchesOfProduct(100, 8, 1600), 0);
-  // Two tiles of 12 rows of 4 KB do not fit in L1.
+  // 12 rows of 2 KB take three quarters of L1, of 4 KB more than all of it.
   EXPECT_GT(PrefetchesOfProduct(512, 512, 32), 0);
   EXPECT_EQ(PrefetchesOfProduct(256, 1024, 32), 0);
 }

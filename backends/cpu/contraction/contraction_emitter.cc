@@ -38,6 +38,7 @@ using loop::Value;
 // Right-hand sides above this may come from beyond L2, since what other kernels touch pushes them
 // out: fetching those of 64 KB to 1 MB ahead took MobileNetV2's kernels from 3.30 ms to 2.99.
 constexpr int64_t kStreamedBytes = 64 << 10;
+
 class ContractionEmitter {
  public:
   ContractionEmitter(const Node& fusion, ContractionPlan plan, const Target& target)

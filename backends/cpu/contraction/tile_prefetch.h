@@ -8,8 +8,8 @@
 //   arrays.EnterTile(b, batch, tile, column);
 //   arrays.Emit(b, plan, k, steps);
 //
-// [6400, 128] x [128, 256] with 10 MB of operands and results, one thread of a Zen 4: 96 GFLOP/s
-// became 101 with the results alone, 111 with the next tile's rows alone, and 115 with both (118
+// [6400, 128] x [128, 256] with 10 MB of operands and results, one thread of a Zen 4: 95 GFLOP/s
+// became 101 with the results alone, 108 with the next tile's rows alone, and 113 with both (117
 // where all lies in L2).
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_TILE_PREFETCH_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_TILE_PREFETCH_H_
@@ -27,7 +27,7 @@ namespace tektite::cpu {
 class RowPrefetch {
  public:
   // Of nothing where rows do not lie one after the other, where the left-hand side may be in L2, or
-  // where two tiles' rows do not fit in L1.
+  // where a tile's rows take more than three quarters of L1.
   RowPrefetch(const ContractionPlan& plan, const backend::TargetInfo& target);
   // At row `first` of the rows that begin at `lhs`.
   void EnterTile(loop::Builder& b, const ContractionPlan& plan, loop::Value lhs, loop::Value first);
@@ -41,7 +41,7 @@ class RowPrefetch {
 class EpiloguePrefetch {
  public:
   EpiloguePrefetch() = default;  // of nothing
-  // Of nothing, too, where the epilogue wants nothing or k is short.
+  // Of nothing, too, where the epilogue touches no such arrays or k is short.
   EpiloguePrefetch(Epilogue* epilogue, const ContractionPlan& plan, int64_t l2_bytes);
   void EnterTile(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column);
   void Emit(loop::Builder& b, const ContractionPlan& plan, loop::Value k, int64_t steps) const;
