@@ -370,9 +370,10 @@ void Builder::Scatter(Value pointer, Value indices, Value value, Value mask) {
   Emit(instr);
 }
 
-void Builder::Prefetch(Value pointer, DType dtype, Value index) {
+void Builder::Prefetch(Value pointer, DType dtype, Value index, Cache cache) {
   Instr* instr = New(kernel_, Code::kPrefetch, {pointer, index});
   instr->access = dtype;
+  instr->immediate = static_cast<int64_t>(cache);
   Emit(instr);
 }
 

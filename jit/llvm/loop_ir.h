@@ -327,7 +327,10 @@ class Builder {
   // Elements at a vector of s32 or s64 indices.
   Value Gather(Value pointer, DType dtype, Value indices, Value mask = {});
   void Scatter(Value pointer, Value indices, Value value, Value mask = {});
-  void Prefetch(Value pointer, DType dtype, Value index);
+  // Into the first cache, or no further than the second: for what comes later than the first holds
+  // it, as lines of which many share a set.
+  enum class Cache { kFirst, kSecond };
+  void Prefetch(Value pointer, DType dtype, Value index, Cache cache = Cache::kFirst);
   void Zero(Value pointer, Value bytes);         // memset
   void Copy(Value to, Value from, Value bytes);  // memcpy
 

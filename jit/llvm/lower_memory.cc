@@ -26,10 +26,11 @@ class MemoryLowering {
         return Address();
       case Code::kPrefetch: {
         if (c_.device) return b_.getTrue();  // other threads run in the meantime
-        constexpr int kRead = 0, kKeep = 3, kData = 1;
+        constexpr int kRead = 0, kFirstCache = 3, kData = 1;
+        const int locality = kFirstCache - static_cast<int>(instr_.immediate);
         return b_.CreateIntrinsic(
             llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-            {Address(), b_.getInt32(kRead), b_.getInt32(kKeep), b_.getInt32(kData)});
+            {Address(), b_.getInt32(kRead), b_.getInt32(locality), b_.getInt32(kData)});
       }
       case Code::kZero:
         return b_.CreateMemSet(operand_(0), b_.getInt8(0), operand_(1), llvm::MaybeAlign());

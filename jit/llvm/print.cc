@@ -191,6 +191,9 @@ class Printer {
     if (instr.code == Code::kWarpDown || instr.code == Code::kWarpXor) {
       absl::StrAppend(&text, ", ", instr.immediate);
     }
+    if (instr.code == Code::kPrefetch && instr.immediate != 0) {
+      absl::StrAppend(&text, ", second cache");
+    }
     if (instr.code == Code::kLoadMatrices && instr.immediate != 0) {
       absl::StrAppend(&text, ", transposed");
     }

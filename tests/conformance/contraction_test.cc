@@ -359,6 +359,39 @@ CONFORMANCE_TEST(DotThatReadsARowOfAnArray) {
   }
 }
 
+// The first tile of a chunk packs panels while it multiplies: from near and from memory (more than
+// half of L2), whole and ragged panels and tiles, a last chunk of fewer rows, one or more blocks of
+// sums, batches, rows 4 KB apart, which take smaller tiles, and either layout of the left-hand
+// side.
+CONFORMANCE_TEST(DotThatPacksAlongTheWay) {
+  struct Sizes {
+    DType dtype;
+    int64_t batch, m, k, n;
+  };
+  for (const auto& [dtype, batch, m, k, n] : std::vector<Sizes>{{DType::kF32, 1, 64, 1024, 320},
+                                                                {DType::kF32, 1, 130, 1024, 300},
+                                                                {DType::kF32, 1, 515, 769, 200},
+                                                                {DType::kF32, 1, 200, 2048, 129},
+                                                                {DType::kF32, 3, 50, 1030, 33},
+                                                                {DType::kF32, 2, 64, 64, 64},
+                                                                {DType::kF32, 5, 61, 1, 40},
+                                                                {DType::kF64, 1, 90, 512, 140},
+                                                                {DType::kF64, 2, 33, 77, 50},
+                                                                {DType::kBF16, 1, 96, 512, 96}}) {
+    for (bool transposed : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(ir::DTypeName(dtype), " ", batch, " of ", m, "x", k, "x", n,
+                                transposed ? " transposed" : ""));
+      FuncBuilder b;
+      Value x = b.Parameter(transposed ? Of(dtype, {batch, k, m}) : Of(dtype, {batch, m, k}));
+      Value y = b.Parameter(Of(dtype, {batch, k, n}));
+      Value z = b.DotGeneral(x, y, {{0}, {0}, {transposed ? 1 : 2}, {1}, {}, {}});
+      b.Return({z});
+      Check(b, dtype == DType::kBF16 ? Tolerance::Ulps(1) : Tolerance::Relative(1e-6));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 CONFORMANCE_TEST(ALargeDotInBlocks) {
   for (bool weight : {false, true}) {
     for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{150, 3000, 40},

@@ -232,6 +232,7 @@ TEST_P(Memory, ScratchZeroAndCopy) {
     b.Copy(first, b.Buffer(0), b.Mul(b.ChunkEnd(), b.Index(4)));
     b.Copy(second, first, b.Index(400));
     b.Prefetch(second, DType::kS32, b.Index(0));
+    b.Prefetch(second, DType::kS32, b.Index(0), Builder::Cache::kSecond);
     b.Copy(b.Offset(b.Buffer(1), DType::kS32, b.Index(1)), second, b.Index(50 * 4));
   });
   EXPECT_EQ(y[0], 5);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "backends/cpu/contraction/block_sums.h"
@@ -17,6 +18,7 @@
 #include "backends/cpu/contraction/image_prefetch.h"
 #include "backends/cpu/contraction/operands.h"
 #include "backends/cpu/contraction/packed_rows.h"
+#include "backends/cpu/contraction/packing_tile.h"
 #include "backends/cpu/contraction/panel_packing.h"
 #include "backends/cpu/contraction/panel_prefetch.h"
 #include "backends/cpu/contraction/row_addresses.h"
@@ -46,6 +48,7 @@ class ContractionEmitter {
         plan_(std::move(plan)),
         shared_(SharesLastVector(plan_)),
         fetches_panels_(FetchesPanels(plan_, target)),
+        first_tile_packs_(FirstTilePacks(plan_)),
         l2_bytes_(target.l2_bytes),
         row_prefetch_(plan_, target) {}
 
@@ -207,8 +210,10 @@ class ContractionEmitter {
   void EmitPanel(Value batch, Value m_block, Value panel) {
     loop::Builder& b = *b_;
     Value column = b.Mul(panel, b.Index(plan_.panel()));
-    if (plan_.rhs == RhsMode::kPackInKernel) PackPanel(b, plan_, rhs_, column, panel_);
-    if (fetches_panels_) {
+    if (plan_.rhs == RhsMode::kPackInKernel && !first_tile_packs_) {
+      PackPanel(b, plan_, rhs_, column, panel_);
+    }
+    if (fetches_panels_ && !first_tile_packs_) {
       next_panel_ = PanelPrefetch(b, plan_, rhs_, b.Add(column, b.Index(plan_.panel())));
     }
     Value m_begin = b.Mul(m_block, b.Index(plan_.block_rows));
@@ -305,6 +310,11 @@ class ContractionEmitter {
         break;
     }
     const TileStep step(b, plan_, RowsOf(tile), rhs, masks);
+    packing_.reset();
+    // Chunks have a whole tile each, which is the first one.
+    if (first_tile_packs_ && tile.rows == plan_.rows) {
+      packing_.emplace(b, plan_, rhs_, column, rhs, epilogue_.ColumnMasks(b, column));
+    }
     return cascade_.Total(
         Nest(plan_.blocked_k_loops, lhs_offset, rhs_offset, b.Index(0), Zeros(tile.rows), step));
   }
@@ -356,6 +366,19 @@ class ContractionEmitter {
                  });
   }
 
+  // Whole numbers of steps: body(first of them, sums, which it adds to).
+  std::vector<Value> ForSteps(Value begin, Value end, int64_t steps, std::vector<Value> acc,
+                              const std::function<void(Value, std::vector<Value>&)>& body) {
+    return b_->For(begin, end, steps, std::move(acc),
+                   [&](Value i, absl::Span<const Value> carried) {
+                     std::vector<Value> sums(carried.begin(), carried.end());
+                     body(i, sums);
+                     row_prefetch_.Emit(*b_, plan_, i, steps);
+                     epilogue_prefetch_.Emit(*b_, plan_, i, steps);
+                     return sums;
+                   });
+  }
+
   // Steps [begin, end) of the last k loop; `begin` is a multiple of KBlocks::kMultiple.
   std::vector<Value> Innermost(const AddressLoop& loop, Value begin, Value end,
                                const std::function<std::pair<Value, Value>(Value)>& at,
@@ -381,25 +404,34 @@ class ContractionEmitter {
     const int64_t steps = static_cast<int64_t>(copies) * unroll;
     const Value whole =
         b.Sub(end, Mod(loop.trips, steps) == Dim(0) ? b.Index(0) : b.Rem(end, b.Index(steps)));
-    const auto one = [&](const std::pair<Value, Value>& offsets, Value* sums) {
-      step.One(offsets.first, offsets.second, sums);
+    const auto sums_of = [&](std::vector<Value>& sums, int64_t s) {
+      return &sums[(s % copies) * size];
     };
-    acc = b.For(begin, whole, steps, std::move(acc), [&](Value i, absl::Span<const Value> carried) {
-      std::vector<Value> sums(carried.begin(), carried.end());
-      const auto sums_of = [&](int64_t s) { return &sums[(s % copies) * size]; };
+    if (packing_.has_value()) {
+      const Value is_first = b.Compare("eq", prefetch_tile_, b.Index(0));
+      const Value packed = b.Select(is_first, whole, begin);
+      acc = ForSteps(begin, packed, steps, std::move(acc), [&](Value i, std::vector<Value>& sums) {
+        for (int64_t s = 0; s < steps; ++s) {
+          const Value k = b.Add(i, b.Index(s));
+          const auto [l, r] = at(k);
+          step.WithColumns(l, packing_->PanelRow(k, r), sums_of(sums, s));
+        }
+        if (fetches_panels_) packing_->Fetch(i, steps);
+      });
+      begin = packed;
+    }
+    acc = ForSteps(begin, whole, steps, std::move(acc), [&](Value i, std::vector<Value>& sums) {
       const auto k = [&](int64_t s) { return at(b.Add(i, b.Index(s))); };
       if (plan_.reads_pairs && steps % 2 == 0) {
         for (int64_t s = 0; s < steps; s += 2) {
-          step.Two(k(s).first, {k(s).second, k(s + 1).second}, {sums_of(s), sums_of(s + 1)});
+          step.Two(k(s).first, {k(s).second, k(s + 1).second},
+                   {sums_of(sums, s), sums_of(sums, s + 1)});
         }
       } else {
-        for (int64_t s = 0; s < steps; ++s) one(k(s), sums_of(s));
+        for (int64_t s = 0; s < steps; ++s) step.One(k(s).first, k(s).second, sums_of(sums, s));
       }
       PrefetchNextPiece(at(i).second, steps, step.rhs());
-      row_prefetch_.Emit(b, plan_, i, steps);
-      epilogue_prefetch_.Emit(b, plan_, i, steps);
       next_panel_.Emit(prefetch_tile_, i, steps);
-      return sums;
     });
     for (int c = copies; c > 1; c /= 2) {
       for (size_t i = 0; i < size * c / 2; ++i) acc[i] = b.Add(acc[i], acc[i + size * c / 2]);
@@ -408,7 +440,7 @@ class ContractionEmitter {
     // The remainder of an unknown number of trips.
     return b.For(whole, end, 1, std::move(acc), [&](Value i, absl::Span<const Value> carried) {
       std::vector<Value> sums(carried.begin(), carried.end());
-      one(at(i), sums.data());
+      step.One(at(i).first, at(i).second, sums.data());
       return sums;
     });
   }
@@ -438,7 +470,7 @@ class ContractionEmitter {
   const ir::Graph& region_;
   const ContractionPlan plan_;
   const bool shared_;  // see SharesLastVector
-  const bool fetches_panels_;
+  const bool fetches_panels_, first_tile_packs_;
   const int64_t l2_bytes_;
   loop::Builder* b_ = nullptr;
   absl::Status status_;
@@ -453,6 +485,7 @@ class ContractionEmitter {
   ImagePrefetch image_prefetch_;
   BlockSums sums_;
   PanelPrefetch next_panel_;
+  std::optional<PackingTile> packing_;  // of the current tile
   KBlocks k_blocks_;
   SumCascade cascade_;
 };

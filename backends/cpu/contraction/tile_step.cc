@@ -38,7 +38,17 @@ std::vector<Value> TileStep::PanelRow(Value offset) const {
 }
 
 void TileStep::One(Value lhs_offset, Value rhs_offset, Value* acc) const {
-  const std::vector<Value> columns = PanelRow(rhs_offset);
+  const std::vector<Value> spread = Multiply(lhs_offset, PanelRow(rhs_offset), acc);
+  if (own_ < plan_.vectors) SharedVector(rhs_offset, spread, acc + rows_.size() * own_);
+}
+
+void TileStep::WithColumns(Value lhs_offset, std::vector<Value> columns, Value* acc) const {
+  for (Value& column : columns) column = Widened(column);
+  Multiply(lhs_offset, columns, acc);
+}
+
+std::vector<Value> TileStep::Multiply(Value lhs_offset, const std::vector<Value>& columns,
+                                      Value* acc) const {
   std::vector<Value> spread;
   for (size_t r = 0; r < rows_.size(); ++r) {
     const Value x =
@@ -49,7 +59,7 @@ void TileStep::One(Value lhs_offset, Value rhs_offset, Value* acc) const {
       a = MultiplyAdd(spread[r], columns[v], a);
     }
   }
-  if (own_ < plan_.vectors) SharedVector(rhs_offset, spread, acc + rows_.size() * own_);
+  return spread;
 }
 
 // Half a vector of columns, with two rows' elements beside each other.

@@ -28,6 +28,9 @@ class TileStep {
   // Offsets, in elements: of k in each row, and of the panel's row.  `acc` is the first of the
   // tile's accumulators.
   void One(loop::Value lhs_offset, loop::Value rhs_offset, loop::Value* acc) const;
+  // The same with the panel's row as it lies in memory; not where rows share the last vector.
+  void WithColumns(loop::Value lhs_offset, std::vector<loop::Value> columns,
+                   loop::Value* acc) const;
   // Two values of k that lie next to each other in each row (ContractionPlan::reads_pairs), each
   // with accumulators of its own.
   void Two(loop::Value lhs_offset, std::array<loop::Value, 2> rhs_offsets,
@@ -41,6 +44,9 @@ class TileStep {
   loop::Value Widened(loop::Value v) const;
   loop::Value MultiplyAdd(loop::Value a, loop::Value b, loop::Value c) const;
   std::vector<loop::Value> PanelRow(loop::Value offset) const;
+  // Returns the rows' elements, a vector of each.
+  std::vector<loop::Value> Multiply(loop::Value lhs_offset, const std::vector<loop::Value>& columns,
+                                    loop::Value* acc) const;
   void SharedVector(loop::Value rhs_offset, const std::vector<loop::Value>& spread,
                     loop::Value* acc) const;
 
