@@ -47,7 +47,7 @@ ir::Dim Trips(const std::vector<AddressLoop>& loops);
 enum class RhsMode {
   kPacked,        // panels made by assign_layouts
   kRowMajor,      // columns are contiguous: read in place
-  kPackInKernel,  // each chunk copies its panel into scratch first
+  kPackInKernel,  // each chunk copies its panels into scratch
 };
 
 struct ConvolutionGeometry {
