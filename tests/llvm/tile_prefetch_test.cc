@@ -78,9 +78,9 @@ std::string Turn(int steps) {
 TEST(TilePrefetch, RowsAndResultsThatL2DoesNotHold) {
   EXPECT_EQ(PrefetchesOfProduct(256, 128, 256), 0);  // 128 and 256 KB
   // Tiles of 12 rows and two vectors.  Four of 128 steps together ask for 3 of the 96 lines of the
-  // next tile's rows, and for the two of a row of this one's results; the tile of the last rows,
-  // too.
-  EXPECT_EQ(PrefetchesOfProduct(6400, 128, 256), 2 * (3 + 2));
+  // next tile's rows, and for the two of a row of this one's results: in the loop of the tile that
+  // packs, in that of the others, and in that of the last rows.
+  EXPECT_EQ(PrefetchesOfProduct(6400, 128, 256), 3 * (3 + 2));
   EXPECT_GT(PrefetchesOfProduct(6400, 128, 16), 0);   // the rows alone
   EXPECT_GT(PrefetchesOfProduct(512, 128, 1024), 0);  // the results alone
 }
@@ -95,8 +95,9 @@ TEST(TilePrefetch, NothingWhereKIsTooShortOrTilesAreTooLarge) {
 
 TEST(TilePrefetch, PartsOfAListThatCachesDoNotHold) {
   EXPECT_EQ(Prefetches(Turn(2)), 0);
-  // All lines of a tile at once: two for each of 11 rows, and of the 10 that are left.
-  EXPECT_EQ(Prefetches(Turn(200)), 2 * (11 + 10));
+  // The two lines of a row beside some of the steps, in tiles of 11 rows and of the 10 that are
+  // left.
+  EXPECT_EQ(Prefetches(Turn(200)), 2 * 2);
 }
 
 }  // namespace
