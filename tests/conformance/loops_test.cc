@@ -1,5 +1,6 @@
 // Loops and choices: what they carry, where it lies, and who else reads it.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "tests/conformance/text_case.h"
 
 namespace tektite::testing {
