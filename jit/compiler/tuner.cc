@@ -62,10 +62,8 @@ std::string NameOf(const Node& fusion) {
 // what follows a library's product is a kernel of its own, which reads and writes all results
 // again.
 std::string ClassOf(const Node& fusion, bool packs_rhs, bool on_card, absl::string_view version) {
-  if (on_card || IsAttention(fusion)) {
-    return absl::StrCat(packs_rhs ? "packed " : "", version, "\n",
-                        ir::PrintCanonical(fusion.region()));
-  }
+  const std::string prefix = absl::StrCat(packs_rhs ? "packed " : "", version, "\n");
+  if (on_card || IsAttention(fusion)) return prefix + ir::PrintCanonical(fusion.region());
   const Node& contraction = *ops::FindContraction(fusion.region());
   Graph alone("class");
   std::vector<ir::Value> operands;
@@ -75,7 +73,7 @@ std::string ClassOf(const Node& fusion, bool packs_rhs, bool on_card, absl::stri
   alone.SetOutputs(
       {alone.Append(contraction.op(), operands, contraction.attrs(), {contraction.shape()})
            ->result()});
-  return absl::StrCat(packs_rhs ? "packed " : "", version, "\n", ir::PrintCanonical(alone));
+  return prefix + ir::PrintCanonical(alone);
 }
 
 // A graph of the fusion alone, its operands parameters.

@@ -59,9 +59,6 @@ std::vector<std::pair<int, int>> EpilogueInPlace(const Node& fusion) {
 
 namespace {
 
-// Arrays above this may come from beyond L2, since what other kernels touch pushes them out.
-constexpr int64_t kStreamedBytes = 64 << 10;
-
 // 0 if that is not known.
 int64_t BytesOf(const ir::Shape& shape) {
   return Product(shape.dims()).value_or(0) * ir::DTypeBytes(shape.dtype());

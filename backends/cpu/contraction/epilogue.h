@@ -30,6 +30,10 @@ struct VectorColumns {
   loop::Value first, mask;
 };
 
+// Arrays above this may come from beyond L2, since what other kernels touch pushes them out:
+// fetching right-hand sides of 64 KB to 1 MB ahead took MobileNetV2's kernels from 3.30 ms to 2.99.
+inline constexpr int64_t kStreamedBytes = 64 << 10;
+
 // Where a tile's first row and column are, and in arrays with the results' own shape.
 struct TilePlace {
   loop::Value batch, row, column, element;

@@ -11,9 +11,6 @@ using ir::Dim;
 using loop::Value;
 
 constexpr int64_t kLineBytes = 64;
-// Right-hand sides above this may come from beyond L2, since what other kernels touch pushes them
-// out: fetching those of 64 KB to 1 MB ahead took MobileNetV2's kernels from 3.30 ms to 2.99.
-constexpr int64_t kStreamedBytes = 64 << 10;
 // Steps of k that give what is asked for at a tile's start the time to come.
 constexpr int64_t kStepsToFetch = 16;
 // Steps of k that are enough to fetch a row of the tile after the other.  All at once fill the

@@ -48,7 +48,8 @@ bool Fits(const AttentionCall& call) {
       if (stride < 1 || stride > LibraryOperands::kMostSize) return false;
     }
   }
-  return (call.dtype == DType::kF16 || call.dtype == DType::kBF16) && call.offset >= 0 &&
+  return call.bias == LibraryOperands::kNone &&
+         (call.dtype == DType::kF16 || call.dtype == DType::kBF16) && call.offset >= 0 &&
          call.offset <= LibraryOperands::kMostSize;
 }
 

@@ -304,7 +304,7 @@ class ContractionEmitter {
     }
     state = b_.For(b_.Sub(begin, b_.Index(kAhead * kDepth)), end, kDepth, std::move(state),
                    [&](Value first, absl::Span<const Value> carried) {
-                     return Step(lhs, rhs, begin, first, sums, zeros, carried);
+                     return Step(lhs, rhs, begin, first, zeros, carried);
                    });
     state.resize(sums);
     if (in_chains_) state = EndOfChains(b_, state);
@@ -313,17 +313,16 @@ class ContractionEmitter {
 
   // Multiplies the step at `first`, keeps the next one, and fetches the one behind that: a step is
   // shorter than memory takes.
-  Values Step(const Side& lhs, const Side& rhs, Value begin, Value first, size_t sums,
-              const Values& zeros, absl::Span<const Value> carried) {
+  Values Step(const Side& lhs, const Side& rhs, Value begin, Value first, const Values& zeros,
+              absl::Span<const Value> carried) {
     static_assert(kAhead == 2, "the halves' numbers, and what is carried");
     const Value last = b_.Add(first, b_.Index(kAhead * kDepth));
     const Value half = b_.RemNarrow(b_.DivNarrow(last, kDepth), 2);
     const Value other = b_.Sub(b_.Index(1), half);
-    Values state(carried.begin(), carried.begin() + static_cast<std::ptrdiff_t>(sums));
-    const auto middle = carried.begin() + static_cast<std::ptrdiff_t>(sums) +
-                        static_cast<std::ptrdiff_t>(Rounds(lhs));
-    const Values x(carried.begin() + static_cast<std::ptrdiff_t>(sums), middle);
-    const Values y(middle, carried.end());
+    const auto of_rhs = carried.end() - static_cast<std::ptrdiff_t>(Rounds(rhs));
+    const auto of_lhs = of_rhs - static_cast<std::ptrdiff_t>(Rounds(lhs));
+    Values state(carried.begin(), of_lhs);
+    const Values x(of_lhs, of_rhs), y(of_rhs, carried.end());
     const Values next_x = Fetch(lhs, last), next_y = Fetch(rhs, last);
     state = b_.IfElse(
         b_.Compare("ge", first, begin), [&] { return Multiply(lhs, rhs, half, state); },

@@ -7,6 +7,7 @@
 // single elements.  What is read along one dimension and written along another passes through
 // shared memory (transposed_tiles.h).
 #include <algorithm>
+#include <utility>
 
 #include "backends/gpu/emit/emitter.h"
 #include "backends/gpu/emit/transposed_tiles.h"
@@ -82,7 +83,7 @@ class LoopEmitter {
         positions.push_back(PositionOf(b_.Add(first, b_.Index(r * round)), vector_));
         if (flat_) LoadAhead(positions.back());
       }
-      for (Position& position : positions) EmitAt(position);
+      for (Position& position : positions) EmitAt(std::move(position));
     };
     if (elements_.is_constant() && elements_.value() % tile == 0) {
       whole();
@@ -96,14 +97,11 @@ class LoopEmitter {
 
  private:
   void EmitTail(Value at, Value end) {
-    if (vector_ == 1) return EmitSingle(at);
+    if (vector_ == 1) return EmitAt(PositionOf(at, 1));
     b_.If(
         b_.Compare("le", b_.Add(at, b_.Index(vector_)), end),
-        [&] {
-          Position position = PositionOf(at, vector_);
-          EmitAt(position);
-        },
-        [&] { b_.For(at, end, 1, [&](Value single) { EmitSingle(single); }); });
+        [&] { EmitAt(PositionOf(at, vector_)); },
+        [&] { b_.For(at, end, 1, [&](Value single) { EmitAt(PositionOf(single, 1)); }); });
   }
 
   // Elements that a thread computes at once.
@@ -139,12 +137,7 @@ class LoopEmitter {
     }
   }
 
-  void EmitSingle(Value linear) {
-    Position position = PositionOf(linear, 1);
-    EmitAt(position);
-  }
-
-  void EmitAt(Position& position) {
+  void EmitAt(Position position) {
     ElementEmitter& e = position.e;
     const Indices& at = position.at;
     const loop::LaneIndex zero = loop::At(b_.Index(0));
