@@ -5,7 +5,7 @@
 //
 // Most tasks run below the priority of the threads that call, so that requests do not wait for the
 // compiler.  A training step has no requests: what counts is when its code is there, and a task for
-// it gets an equal share of a core that a step fills, instead of a quarter of it.
+// it gets an equal share of a core that a step fills, instead of three tenths of it.
 //
 // A thread starts with the first task, one per process unless SetThreads says more.  The queue is
 // bounded: a task that finds it full is refused and may be submitted again.

@@ -31,6 +31,10 @@ class FromGraphDef : public serving::GraphSource {
     for (const NodeDef& node : source->graph_.nodes) {
       TEKTITE_RETURN_IF_ERROR(source->AddNode(node));
     }
+    // Of loops, branches and calls.  A function that two nodes run has equal kernels in both.
+    for (const graph_def::FunctionDef& function : source->graph_.functions) {
+      for (const NodeDef& node : function.nodes) source->CountOp(node);
+    }
     source->compile_time_args_ = importer::CompileTimeArgs(source->graph_);
     for (int arg : source->compile_time_args_) {
       if (arg < 0 || arg >= source->num_args_) return Internal("no argument ", arg);
@@ -75,13 +79,17 @@ class FromGraphDef : public serving::GraphSource {
     return sizes;
   }
 
+  void CountOp(const NodeDef& node) {
+    if (node.op != "Const") ++num_ops_;
+    const OpFacts& facts = clustering::FactsOf(node.op);
+    // The state of a generator is no weight.
+    updates_variables_ |= facts.Is(OpFacts::kWritesVariable) && !facts.Is(OpFacts::kRandom);
+  }
+
   absl::Status AddNode(const NodeDef& node) {
     const bool is_arg = node.op == "_Arg";
     if (!is_arg && node.op != "_Retval") {
-      if (node.op != "Const") ++num_ops_;
-      const OpFacts& facts = clustering::FactsOf(node.op);
-      // The state of a generator is no weight.
-      updates_variables_ |= facts.Is(OpFacts::kWritesVariable) && !facts.Is(OpFacts::kRandom);
+      CountOp(node);
       return absl::OkStatus();
     }
     const int64_t index = node.attrs.Int("index", -1);
