@@ -34,18 +34,32 @@ def environment_of(workload: Workload) -> tuple[tuple[str, str], ...]:
 
 
 def run_case(case: str, batch: int, threads: int, seconds: float) -> dict:
-    name = f"{case}_b{batch}"
-    row = {"case": case, "batch": batch, "threads": threads}
-    task = Task("bench.zoo", name, threads, timeout=600.0, environment=environment_of(WORKLOADS[name]))
+    workload = WORKLOADS[f"{case}_b{batch}"]
+    task = Task("bench.zoo", workload.name, threads, timeout=600.0, environment=environment_of(workload))
+    return {"case": case, "batch": batch, "threads": threads} | run_workload(task, workload, seconds)
+
+
+def run_workload(task: Task, workload: Workload, seconds: float, first_calls: int = 1, only_compiled: Task | None = None) -> dict:
+    """ENGINE_first_s is the time of `first_calls`, from the first one on.  With `only_compiled`, a task that leaves no call
+    to TensorFlow's kernels, the first results of that are compared, too."""
+    row: dict = {}
     workers: dict[str, Worker] = {}
     try:
-        prepare(task, WORKLOADS[name])
-        with tempfile.TemporaryDirectory() as folder:
+        prepare(task, workload)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
             for engine in (STOCK, TEKTITE):
-                workers[engine] = Worker(task, ENGINES[engine])
-                row[f"{engine}_first_s"] = workers[engine].outputs(Path(folder) / f"{engine}.first.npz")
-            row |= compare(workers, Path(folder), seconds)
-        row["tolerance"] = WORKLOADS[name].tolerance
+                worker = workers[engine] = Worker(task, ENGINES[engine])
+                row[f"{engine}_first_s"] = worker.outputs(folder / f"{engine}.first.npz")
+                if first_calls > 1:
+                    row[f"{engine}_first_s"] += sum(worker.times(0, first_calls - 1).ms) / 1e3
+            row |= compare(workers, folder, seconds)
+            if only_compiled:
+                with Worker(only_compiled, ENGINES[TEKTITE]) as worker:
+                    worker.outputs(folder / "compiled.npz")
+                compiled = figures.largest_difference(folder / f"{STOCK}.first.npz", folder / "compiled.npz")
+                row["difference"] = max(row["difference"], compiled)
+        row["tolerance"] = workload.tolerance
     except WorkerFailed as error:
         engine = next((e for e in (STOCK, TEKTITE) if e not in workers or workers[e].process.poll() is not None), "")
         row["error"] = f"{engine}: {error}"

@@ -33,7 +33,7 @@ class Workload:
     calibrate: bool = False    # set batch norm's statistics from a real pass; see weights.py
     own_weights: bool = False  # build() returns a model that has its weights
     any_batch: bool = False    # traced for every size of the inputs' first dimension
-    stateful: bool = False     # a program whose calls differ: the first one's results are compared
+    stateful: bool = False     # a program whose calls differ: the first ones' results are compared
     tolerance: float = 2e-5    # of the largest output: the contract for whole models in inference
 
 
