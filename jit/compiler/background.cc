@@ -23,11 +23,11 @@
 namespace tektite::compiler {
 namespace {
 
-// Requests come first: on a CPU that they fill, a thread of this niceness gets 0.41 of what one of theirs
-// gets.  Less would leave a busy server on its slow kernels for minutes (a BERT needs some two seconds of
-// compiling), and idle scheduling would do so for ever.  The first 300 calls of a MobileNetV2 on one CPU
-// take 0.85 to 0.98 of stock's time, single calls 1.6 of it meanwhile (niceness 5: 0.9 to 1.1, and 1.4;
-// niceness 3: 0.75 to 0.89, and 1.6 to 1.9).
+// Requests come first: on a CPU that they fill, a thread of this niceness gets 0.41 of what one of
+// theirs gets.  Less would leave a busy server on its slow kernels for minutes (a BERT needs some
+// two seconds of compiling), and idle scheduling would do so for ever.  The first 300 calls of a
+// MobileNetV2 on one CPU take 0.85 to 0.98 of stock's time, single calls 1.6 of it meanwhile
+// (niceness 5: 0.9 to 1.1, and 1.4; niceness 3: 0.75 to 0.89, and 1.6 to 1.9).
 constexpr int kNiceness = 4;
 
 // For `top -H` and debuggers; at most 15 characters.

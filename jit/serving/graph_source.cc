@@ -10,12 +10,21 @@
 namespace tektite::serving {
 namespace {
 
+// Those of regions, too.
+int CountOps(const ir::Graph& graph) {
+  int count = static_cast<int>(graph.num_nodes()) - graph.num_parameters();
+  for (const auto& node : graph.nodes()) {
+    for (int i = 0; i < node->num_regions(); ++i) count += CountOps(node->region(i));
+  }
+  return count;
+}
+
 class FromIr : public GraphSource {
  public:
   explicit FromIr(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {
     num_args_ = graph_->num_parameters();
     num_results_ = static_cast<int>(graph_->outputs().size());
-    num_ops_ = static_cast<int>(graph_->nodes().size()) - num_args_;
+    num_ops_ = CountOps(*graph_);
     for (const ir::Node* parameter : graph_->parameters()) {
       sizes_.emplace_back();
       for (const ir::Dim& d : parameter->shape().dims()) {

@@ -5,6 +5,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "clustering/graph_def/text_reader.h"
+#include "clustering/graph_def/writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/c_api/test_host.h"
@@ -56,6 +59,51 @@ TEST(DeferredCompiles, NothingIsCompiledBeforeItPays) {
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
   EXPECT_EQ(RunUntilReady(cluster, &kEnough), TEKTITE_OK);
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 1"));
+}
+
+// A loop counted as one op, so its code was begun at the first call, whatever its turns do.
+TEST(DeferredCompiles, ALoopCountsWithTheOpsOfItsTurns) {
+  const std::string type = "attr { key: 'T' value { type: DT_FLOAT } } ";
+  std::string turn = "input: 'x' ";
+  std::string nodes;
+  for (int i = 0; i < 300; ++i) {
+    absl::StrAppend(&nodes, "node_def { name: 't", i, "' op: 'Tanh' ", turn, type, "} ");
+    turn = absl::StrCat("input: 't", i, ":y:0' ");
+  }
+  const auto function = [](const char* name, const char* result, const char* result_type,
+                           const std::string& body, const char* returned) {
+    return absl::StrCat("function { signature { name: '", name,
+                        "' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: '", result,
+                        "' type: ", result_type, " } } ", body, "ret { key: '", result,
+                        "' value: '", returned, "' } } ");
+  };
+  const auto runs = [](const char* attr, const char* name) {
+    return absl::StrCat("attr { key: '", attr, "' value { func { name: '", name, "' } } } ");
+  };
+  const auto graph = graph_def::ReadTextGraphDef(absl::StrCat(
+      "node { name: 'a' op: '_Arg' attr { key: 'index' value { i: 0 } } ", type, "} ",
+      "node { name: 'w' op: 'StatelessWhile' input: 'a' ", runs("cond", "go"), runs("body", "turn"),
+      "attr { key: 'T' value { list { type: DT_FLOAT } } } } ",
+      "node { name: 'r' op: '_Retval' input: 'w' attr { key: 'index' value { i: 0 } } ", type, "} ",
+      "library { ",
+      function(
+          "go", "g", "DT_BOOL",
+          absl::StrCat("node_def { name: 'n' op: 'NotEqual' input: 'x' input: 'x' ", type, "} "),
+          "n:z:0"),
+      function("turn", "y", "DT_FLOAT", nodes, "t299:y:0"), "}"));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const std::string bytes = graph_def::WriteGraphDef(*graph);
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  tektite_status status = {};
+  const ClusterPtr cluster(
+      tektite_cluster_create(compiler.get(), "loop", bytes.data(), bytes.size(), &status));
+  ASSERT_NE(cluster, nullptr) << status.message;
+  constexpr int64_t kASixth = 100'000'000;  // of 0.6 s that compiling is estimated to take
+  EXPECT_EQ(RunWith(cluster, &kEnough), TEKTITE_UNAVAILABLE);
+  EXPECT_EQ(RunWith(cluster, &kASixth), TEKTITE_UNAVAILABLE);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(RunWith(cluster, &kASixth), TEKTITE_UNAVAILABLE);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
 }
 
 // The first shape's own code waits as well, and is not made when code for all shapes is there.
