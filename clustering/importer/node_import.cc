@@ -157,6 +157,10 @@ absl::Status NodeImport::ReturnContents(DType dtype, const Dims& dims, Dims cont
   }
   TensorInfo info;
   info.shape = Shape(dtype, dims);
+  if (!info.shape.is_static() ||
+      info.shape.num_elements() != static_cast<int64_t>(contents.size())) {
+    return Refuse(contents.size(), " known elements of ", info.shape.ToString());
+  }
   info.contents = std::move(contents);
   results_.push_back(std::move(info));
   return absl::OkStatus();

@@ -105,7 +105,7 @@ class NodeImport {
   absl::Status ReturnComplex(Value real, Value imaginary);
   // The next result, of which the first `rows` rows count; null: all.
   absl::Status ReturnRows(Value value, Value rows);
-  // The next result, an integer tensor whose elements are these.
+  // The next result, an integer tensor whose elements are these, as many as `dims` say.
   absl::Status ReturnContents(DType dtype, const Dims& dims, Dims contents);
   absl::Status ReturnLiteral(Literal literal);
   absl::Status ReturnList(TensorList list);
@@ -117,6 +117,7 @@ class NodeImport {
   void Check(Value condition);
 
   std::vector<TensorInfo>& results() { return results_; }
+  const std::vector<TensorInfo>& results() const { return results_; }
 
  private:
   const graph_def::NodeDef& node_;
