@@ -327,7 +327,7 @@ absl::Status ImportOneHot(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims depth, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(int axis,
                            op.NormalizeAxis(op.attrs().Int("axis", -1), op.InputRank(0) + 1));
-  if (depth.size() != 1) return op.Refuse("depth is not a scalar");
+  for (const int scalar : {1, 2, 3}) TEKTITE_RETURN_IF_ERROR(op.RequireScalar(scalar));
   Value indices = op.Input(0);
   if (!indices) return op.Return(indices);
   Dims dims = indices.shape().dims();

@@ -77,6 +77,11 @@ class NodeImport {
   // How many of the input's rows count; null: all.
   Value Rows(int i) const { return InputInfo(i).rows; }
 
+  // Inputs that TensorFlow's kernel wants to be of one size, which builder calls that broadcast
+  // would not see.  Refuses other ones; sizes that are not known are assumed to be equal.
+  absl::Status RequireSameDims(int i, int j);
+  absl::Status RequireScalar(int i) const;
+
   // ---- inputs whose elements are known ----
   bool HasContents(int i) const { return InputInfo(i).contents.has_value(); }
   // Elements as dimension expressions / integers; refuses when they are not known.
