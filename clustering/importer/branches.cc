@@ -19,6 +19,7 @@ absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
   for (int i = first; i < op.num_inputs(); ++i) args.push_back(op.InputInfo(i));
   Scope inside = op.scope();
   ++inside.depth;
+  inside.for_xla |= op.attrs().Bool("_XlaMustCompile", false);
   TEKTITE_ASSIGN_OR_RETURN(op.results(), ImportBody(body, &args, inside));
   for (int i = first; i < op.num_inputs(); ++i) {
     const TensorInfo& after = args[i - first];
@@ -51,7 +52,8 @@ absl::Status ImportAssertions(NodeImport& op, Value which, const GraphIndex& the
     std::vector<TensorInfo> args;
     for (int i = 1; i < op.num_inputs(); ++i) args.push_back(op.InputInfo(i));
     std::vector<Value> checks;
-    const Scope inside{b, checks, op.scope().functions, op.scope().depth + 1};
+    const Scope inside{
+        b, checks, op.scope().functions, op.scope().depth + 1, nullptr, op.scope().for_xla};
     TEKTITE_ASSIGN_OR_RETURN(std::vector<TensorInfo> branch,
                              ImportBody(is_then ? then_branch : else_branch, &args, inside));
     results.push_back(std::move(branch));
@@ -75,6 +77,11 @@ absl::Status ImportAssertions(NodeImport& op, Value which, const GraphIndex& the
     for (TensorInfo* info : {&first, &second}) {
       if (!info->value) info->value = Materialize(b, *info);
     }
+    // Branches that hand on tensors of other sizes have results of other sizes.
+    const Dims &dims = first.value.shape().dims(), &others = second.value.shape().dims();
+    bool same = dims.size() == others.size();
+    for (size_t d = 0; same && d < dims.size(); ++d) same = b.AssumeEqual(dims[d], others[d]);
+    if (!same) return op.Refuse("result ", i, " has another shape in each branch");
     TEKTITE_RETURN_IF_ERROR(op.Return(b.SelectImplicit(which, first.value, second.value)));
   }
   return absl::OkStatus();

@@ -46,11 +46,23 @@ Value IsZero(FuncBuilder& b, Parts x) {
   return b.Binary(Op::kAnd, b.Compare(x.re, zero, "eq"), b.Compare(x.im, zero, "eq"));
 }
 
+// e^re * (cos im + i sin im).  Where the length is 0 or infinite and nothing tells the direction,
+// it still decides: 0, or an infinite real part, of the sign that TensorFlow's vector code has.
 Parts Exp(FuncBuilder& b, Parts x) {
-  const Value length = b.Exp(x.re);
-  const Value im = b.Mul(length, b.Unary(Op::kSin, x.im));
-  const Value real = b.Compare(x.im, b.FullLike(x.im, 0), "eq");  // exp(inf) is real, too
-  return {b.Mul(length, b.Unary(Op::kCos, x.im)), b.Select(real, x.im, im)};
+  const Value length = b.Exp(x.re), zero = b.FullLike(x.re, 0);
+  Value re = b.Mul(length, b.Unary(Op::kCos, x.im)), im = b.Mul(length, b.Unary(Op::kSin, x.im));
+  const Value no_direction = b.Not(b.Unary(Op::kIsFinite, x.im));
+  const Value vanishes = b.Compare(x.re, b.FullLike(x.re, -kInfinity), "eq");
+  const Value nothing = b.Binary(Op::kAnd, no_direction, vanishes);
+  const Value endless = b.Compare(x.re, b.FullLike(x.re, kInfinity), "eq");
+  Value most = b.FullLike(x.re, kInfinity);
+  if (x.re.dtype() == DType::kF32) {
+    most = b.Select(b.Compare(x.im, zero, "lt"), b.FullLike(x.re, -kInfinity), most);
+  }
+  re = b.Select(b.Binary(Op::kAnd, no_direction, endless), most, b.Select(nothing, zero, re));
+  im = b.Select(nothing, zero, im);
+  const Value real = b.Compare(x.im, zero, "eq");  // exp(inf) is real, too
+  return {re, b.Select(real, x.im, im)};
 }
 
 // The root to the right of the imaginary axis.
@@ -67,8 +79,11 @@ Parts Sqrt(FuncBuilder& b, Parts x) {
   const DType bits = length.dtype() == DType::kF64 ? DType::kS64 : DType::kS32;
   const Value sign = b.Bitcast(im, bits);
   const Value below = b.Compare(sign, b.FullLike(sign, 0), "lt");  // -0, too
-  return {b.Convert(b.Select(right, more, less), dtype),
-          b.Convert(b.Select(below, b.Neg(height), height), dtype)};
+  // Far up or down both parts are infinite, whatever the real part is, NaN too.
+  const Value far = IsInf(b, im);
+  const Value root = b.Select(far, length, b.Select(right, more, less));
+  const Value up = b.Select(far, im, b.Select(below, b.Neg(height), height));
+  return {b.Convert(root, dtype), b.Convert(up, dtype)};
 }
 
 }  // namespace

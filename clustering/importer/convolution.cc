@@ -5,6 +5,8 @@
 // A depthwise convolution with kernel [h, w, c, m] is a grouped one with c groups and the kernel
 // reshaped to [h, w, 1, c * m].
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "clustering/importer/fused_ops.h"
@@ -87,10 +89,15 @@ absl::StatusOr<Problem> ResolveVolume(NodeImport& op, const Dims& image, Dims fi
     if (!d.is_constant() || d.value() < 1) return op.Refuse("filter size ", d.ToString());
     window.push_back(d.value());
   }
-  // TensorFlow has no groups here.
   const Dim& features = image[p.format.feature()];
-  if (features != p.filter[3] &&
-      (features.is_constant() || !op.b().AssumeEqual(features, p.filter[3]))) {
+  // TensorFlow's kernel has no groups here and says so; XLA's has.
+  const bool has_groups = op.scope().for_xla && features.is_constant() &&
+                          features.value() > window[3] && features.value() % window[3] == 0;
+  if (has_groups) {
+    p.groups = features.value() / window[3];
+    if (window[4] % p.groups != 0) return op.Refuse(window[4], " filters in ", p.groups, " groups");
+  } else if (features != p.filter[3] &&
+             (features.is_constant() || !op.b().AssumeEqual(features, p.filter[3]))) {
     return op.Refuse(features.ToString(), " channels, but the filter takes ", window[3]);
   }
   window.resize(3);
@@ -104,18 +111,23 @@ absl::StatusOr<Value> ConvolveVolume(NodeImport& op) {
 }
 
 // The filter as the backward pass wants it: mirrored, and from output to input features:
-// [h, w, i, g * o] -> [h, w, o, g * i].  Without groups the layout says the latter.
+// [h, w, i, g * o] -> [h, w, o, g * i].  Without groups an image's layout says the latter.
 Value BackwardFilter(FuncBuilder& b, const Problem& p, Value filter,
                      FuncBuilder::ConvOptions* options) {
-  Dim g(p.groups), i = p.filter[2], o = ir::FloorDiv(p.filter[3], g);
-  Value f = b.Reverse(b.Reshape(filter, p.filter), {0, 1});
-  if (p.groups == 1) {
+  const int spatial = p.format.spatial_dims;
+  Dim g(p.groups), i = p.filter[spatial], o = ir::FloorDiv(p.filter.back(), g);
+  std::vector<int64_t> places(spatial);
+  std::iota(places.begin(), places.end(), 0);
+  Value f = b.Reverse(b.Reshape(filter, p.filter), places);
+  if (p.groups == 1 && spatial == 2) {
     options->kernel_layout = "01oi";
     return f;
   }
-  f = b.Reshape(f, {p.filter[0], p.filter[1], i, g, o});
-  f = b.Transpose(f, {0, 1, 4, 3, 2});
-  return b.Reshape(f, {p.filter[0], p.filter[1], o, g * i});
+  Dims split(p.filter.begin(), p.filter.end() - 1), joined(p.filter.begin(), p.filter.end() - 2);
+  split.insert(split.end(), {g, o});
+  joined.insert(joined.end(), {o, g * i});
+  places.insert(places.end(), {spatial + 2, spatial + 1, spatial});
+  return b.Reshape(b.Transpose(b.Reshape(f, split), places), joined);
 }
 
 // A sizes input holds the whole shape, or only height and width.
@@ -131,9 +143,13 @@ absl::StatusOr<Dims> CompleteSizes(const NodeImport& op, int input, const Dims& 
 }
 
 // The gradient of a result has its sizes, whatever they are called here; p's are dy's from here on.
-absl::Status CheckOutput(NodeImport& op, Problem* p, const Dims& dy) {
+absl::Status CheckOutput(NodeImport& op, Problem* p, const Dims& image, const Dims& dy) {
   if (static_cast<int>(dy.size()) != p->format.rank()) {
     return op.Refuse("a gradient of rank ", dy.size());
+  }
+  if (!op.b().AssumeEqual(dy[0], image[0]) ||
+      !op.b().AssumeEqual(dy[p->format.feature()], p->filter.back())) {
+    return op.Refuse(op.b().status().message());
   }
   for (int i = 0; i < p->format.spatial_dims; ++i) {
     const Dim& size = dy[p->format.spatial(i)];
@@ -146,8 +162,8 @@ absl::Status CheckOutput(NodeImport& op, Problem* p, const Dims& dy) {
   return absl::OkStatus();
 }
 
-// TensorFlow's gradients of depthwise convolutions take no note of dilations, or fail; a call may not
-// depend on which side runs it.
+// TensorFlow's gradients of depthwise convolutions take no note of dilations, or fail; a call may
+// not depend on which side runs it.
 absl::Status RefuseDilatedDepthwise(const NodeImport& op) {
   if (!IsDepthwise(op)) return absl::OkStatus();
   for (const int64_t d : op.Ints("dilations")) {
@@ -254,7 +270,7 @@ absl::Status ImportConv2DBackpropInput(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims image,
                            CompleteSizes(op, 0, op.InputDims(2), op.InputDims(1), format));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, image, op.InputDims(1)));
-  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, image, op.InputDims(2)));
   FuncBuilder::ConvOptions options;
   const Value filter = BackwardFilter(b, p, op.Input(1), &options);
   return op.Return(ConvolveBackward(b, p, op.Input(2), filter, std::move(options)));
@@ -264,9 +280,10 @@ absl::Status ImportConv3DBackpropInput(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, image, op.InputDims(1)));
-  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
-  Value filter = b.Transpose(b.Reverse(op.Input(1), {0, 1, 2}), {0, 1, 2, 4, 3});
-  return op.Return(ConvolveBackward(b, p, op.Input(2), filter, {}));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, image, op.InputDims(2)));
+  FuncBuilder::ConvOptions options;
+  const Value filter = BackwardFilter(b, p, op.Input(1), &options);
+  return op.Return(ConvolveBackward(b, p, op.Input(2), filter, std::move(options)));
 }
 
 // df = x convolved with dy, which is dilated by the strides; batch is what is summed over, and the
@@ -275,14 +292,14 @@ absl::Status ImportConv2DBackpropFilter(NodeImport& op) {
   TEKTITE_RETURN_IF_ERROR(RefuseDilatedDepthwise(op));
   TEKTITE_ASSIGN_OR_RETURN(Dims sizes, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveConvolution(op, op.InputDims(0), sizes));
-  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(0), op.InputDims(2)));
   return op.Return(op.b().Reshape(FilterGradient(op, p), sizes));
 }
 
 absl::Status ImportConv3DBackpropFilter(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(const Dims sizes, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(Problem p, ResolveVolume(op, op.InputDims(0), sizes));
-  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(2)));
+  TEKTITE_RETURN_IF_ERROR(CheckOutput(op, &p, op.InputDims(0), op.InputDims(2)));
   return op.Return(FilterGradient(op, p));
 }
 

@@ -241,6 +241,7 @@ absl::Status ImportCompare(NodeImport& op) {
   if (it != directions.end()) {
     return op.Return(b.CompareImplicit(op.Input(0), op.Input(1), it->second));
   }
+  TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 1));        // others broadcast
   Value distance = b.Abs(b.Sub(op.Input(0), op.Input(1)));  // ApproximateEqual
   if (!distance) return op.Return(distance);
   Value tolerance = b.FullLike(distance, op.attrs().Float("tolerance", 1e-5f));
@@ -251,13 +252,19 @@ absl::Status ImportCompare(NodeImport& op) {
 absl::Status ImportAddN(NodeImport& op) {
   if (op.InputInfo(0).list) return ImportListAddN(op);
   Value sum = op.Input(0);
-  for (int i = 1; i < op.num_inputs(); ++i) sum = op.b().Add(sum, op.Input(i));
+  for (int i = 1; i < op.num_inputs(); ++i) {
+    TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, i));
+    sum = op.b().Add(sum, op.Input(i));
+  }
   return op.Return(sum);
 }
 
-// NaN stays what it is, and as a bound it is none.
+// NaN stays what it is, and as a bound it is none.  A bound is a scalar or has x's shape.
 absl::Status ImportClipByValue(NodeImport& op) {
   FuncBuilder& b = op.b();
+  for (const int bound : {1, 2}) {
+    if (op.InputRank(bound) > 0) TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, bound));
+  }
   Value x = op.Input(0), low = op.Input(1), high = op.Input(2);
   if (!ir::IsFloat(op.InputDType(0))) return op.Return(b.Max(b.Min(x, high), low));
   if (!x || !low || !high) return op.Return(Value());
@@ -265,13 +272,21 @@ absl::Status ImportClipByValue(NodeImport& op) {
   return op.Return(b.SelectImplicit(b.CompareImplicit(x, low, "lt"), low, x));
 }
 
-// Select's condition may be a vector that chooses whole rows; SelectV2 broadcasts.
+// Select's condition is a scalar, has the other operands' one shape, or is a vector that chooses
+// whole rows; SelectV2 broadcasts.
 absl::Status ImportSelect(NodeImport& op) {
   FuncBuilder& b = op.b();
+  if (op.op() == "Select") TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(1, 2));
   Value condition = op.Input(0), on_true = op.Input(1), on_false = op.Input(2);
   if (!condition || !on_true || !on_false) return op.Return(Value());
   bool by_row = op.op() == "Select" && op.InputRank(0) == 1 && op.InputRank(1) > 1;
-  if (by_row) condition = b.BroadcastInDim(condition, on_true.shape().dims(), {0});
+  if (by_row) {
+    const Dims& dims = on_true.shape().dims();
+    if (!b.AssumeEqual(condition.shape().dim(0), dims[0])) return op.Return(Value());
+    condition = b.BroadcastInDim(condition, dims, {0});
+  } else if (op.op() == "Select" && op.InputRank(0) > 0) {
+    TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 1));
+  }
   return op.Return(b.SelectImplicit(condition, on_true, on_false));
 }
 

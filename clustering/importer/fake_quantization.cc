@@ -177,10 +177,7 @@ absl::Status ImportFakeQuantGradient(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(const Range range, RequireRange(op, 2));
   TEKTITE_ASSIGN_OR_RETURN(const Grid grid, RequireGrid(op, range));
-  if (op.InputRank(0) != op.InputRank(1)) return op.Refuse("ranks");
-  for (int i = 0; i < op.InputRank(0); ++i) {
-    if (!b.AssumeEqual(op.InputDims(0)[i], op.InputDims(1)[i])) return op.Return(Value());
-  }
+  TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 1));
   Value dy = op.Input(0), x = op.Input(1);
   if (!dy || !x || !grid.low) return op.Return(Value());
   const Dims& dims = x.shape().dims();
@@ -253,7 +250,7 @@ absl::Status ImportQuantizeAndDequantizeGrad(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(const int axis, RequireChannelAxis(op));
   TEKTITE_ASSIGN_OR_RETURN(const Range range, RequireGivenRange(op, axis, 2));
-  if (op.InputRank(0) != op.InputRank(1)) return op.Refuse("ranks");
+  TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 1));
   Value dy = op.Input(0), x = op.Input(1);
   if (!dy || !x || !range.low) return op.Return(Value());
   const Dims& dims = x.shape().dims();

@@ -103,7 +103,7 @@ absl::Status ImportActivationGrad(NodeImport& op) {
   bool second = GradientComesSecond(op.op());
   Value dy = op.Input(second ? 1 : 0), v = op.Input(second ? 0 : 1);
   if (!dy || !v) return op.Return(Value());
-  if (dy.shape().rank() != v.shape().rank()) return op.Refuse("shapes differ");
+  TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 1));
   if (op.op() == "LeakyReluGrad") {
     Value below = b.Mul(dy, b.FullLike(dy, op.attrs().Float("alpha", 0.2f)));
     return op.Return(b.Select(b.Compare(v, b.FullLike(v, 0), "gt"), dy, below));

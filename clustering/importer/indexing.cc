@@ -26,9 +26,11 @@ Dims WithOnesAt(Dims dims, const std::vector<int64_t>& places) {
   return dims;
 }
 
-// Where the indices are the places at which a mask of as many elements as params has rows is true:
-// the mask. tf.boolean_mask is that.
+// Where the indices are a vector of the places at which a mask of as many elements as params has
+// rows is true: the mask. tf.boolean_mask is that; places as tf.where has them, [rows, 1], make a
+// result of one more dimension.
 Value MaskOf(Value indices, Value params) {
+  if (indices.shape().rank() != 1) return Value();
   while (indices.node->op() == Op::kReshape) indices = indices.node->operand(0);
   if (indices.node->op() != Op::kNonzero || params.shape().rank() == 0) return Value();
   Value mask = indices.node->operand(0);
@@ -176,7 +178,7 @@ absl::Status GatherRows(NodeImport& op, Value params, int indices_input, int axi
   Value indices = op.Input(indices_input);
   if (!params || !indices) return op.Return(Value());
   const Value rows = op.Rows(indices_input);
-  if (Value mask = MaskOf(indices, params); rows && mask) {
+  if (Value mask = MaskOf(indices, params); rows && mask && axis == 0 && batch_dims == 0) {
     return op.ReturnRows(b.AddMulti(Op::kCompact, {mask, params})[0], rows);
   }
   if (rows) indices = WithNumberBehind(b, indices, rows, 0);
@@ -325,7 +327,7 @@ absl::Status ImportOneHot(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims depth, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(int axis,
                            op.NormalizeAxis(op.attrs().Int("axis", -1), op.InputRank(0) + 1));
-  if (depth.size() != 1) return op.Refuse("depth is not a scalar");
+  for (const int scalar : {1, 2, 3}) TEKTITE_RETURN_IF_ERROR(op.RequireScalar(scalar));
   Value indices = op.Input(0);
   if (!indices) return op.Return(indices);
   Dims dims = indices.shape().dims();

@@ -42,7 +42,8 @@ absl::Status ImportSoftmax(NodeImport& op) {
 absl::Status ImportSoftmaxCrossEntropy(NodeImport& op) {
   FuncBuilder& b = op.b();
   Value logits = op.Input(0), labels = op.Input(1);
-  if (!logits || !labels || logits.shape().rank() != 2) return op.Refuse("logits are no matrix");
+  if (op.InputRank(0) != 2 || op.InputRank(1) != 2) return op.Refuse("not a matrix");
+  if (!logits || !labels) return op.Return(Value());
   Value both = b.Add(logits, labels);  // only for its shape
   if (!both) return op.Return(both);
   const Dims dims = both.shape().dims();
@@ -59,9 +60,11 @@ absl::Status ImportSoftmaxCrossEntropy(NodeImport& op) {
 absl::Status ImportSparseSoftmaxCrossEntropy(NodeImport& op) {
   FuncBuilder& b = op.b();
   Value logits = op.Input(0), labels = op.Input(1);
-  if (!logits || !labels || logits.shape().rank() != 2) return op.Refuse("logits are no matrix");
+  if (op.InputRank(0) != 2 || op.InputRank(1) != 1) return op.Refuse("ranks");
+  if (!logits || !labels) return op.Return(Value());
   const Dims dims = logits.shape().dims();
   if (dims[1] == Dim(0)) return op.Refuse("no classes");
+  if (!b.AssumeEqual(labels.shape().dim(0), dims[0])) return op.Return(Value());
   DType dtype = logits.dtype(), wide = WideType(dtype);
   Value below = b.CompareImplicit(labels, op.DimValue(dims[1], labels.dtype()), "lt");
   op.Check(b.Binary(Op::kAnd, below, b.Compare(labels, b.FullLike(labels, 0), "ge")));

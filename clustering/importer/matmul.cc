@@ -25,6 +25,14 @@ absl::StatusOr<Dims> BroadcastBatch(NodeImport& op, const Dims& a, const Dims& b
 
 Dims BatchOf(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
 
+// The first version of the op does not broadcast.
+absl::Status RequireSameBatch(NodeImport& op) {
+  const Dims &x = op.InputDims(0), &y = op.InputDims(1);
+  bool same = x.size() == y.size();
+  for (size_t i = 0; same && i + 2 < x.size(); ++i) same = op.b().AssumeEqual(x[i], y[i]);
+  return same ? absl::OkStatus() : op.Refuse("batch sizes");
+}
+
 Value WithBatch(FuncBuilder& b, Value x, Dims batch) {
   const Dims& dims = x.shape().dims();
   batch.insert(batch.end(), dims.end() - 2, dims.end());
@@ -98,6 +106,7 @@ absl::Status ImportBatchMatMul(NodeImport& op) {
   if (!lhs || !rhs) return op.Return(Value());
   TEKTITE_ASSIGN_OR_RETURN(DType result_type, op.Type("Tout", lhs.dtype()));
   bool adj_x = op.attrs().Bool("adj_x", false), adj_y = op.attrs().Bool("adj_y", false);
+  if (op.op() == "BatchMatMul") TEKTITE_RETURN_IF_ERROR(RequireSameBatch(op));
   TEKTITE_ASSIGN_OR_RETURN(Value y, BatchProduct(op, b.Convert(lhs, result_type),
                                                  b.Convert(rhs, result_type), adj_x, adj_y));
   return op.Return(y);

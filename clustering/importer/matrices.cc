@@ -164,6 +164,12 @@ absl::Status ImportTridiagonalMatMul(NodeImport& op) {
   }
   const int rows = x.shape().rank() - 2;
   const Dim n = x.shape().dim(rows);
+  for (const Value diagonal : diagonals) {  // of one column, which serves all of x's
+    for (int i = 0; i < rows + 2; ++i) {
+      const Dim& size = i == rows + 1 ? Dim(1) : x.shape().dim(i);
+      if (!b.AssumeEqual(diagonal.shape().dim(i), size)) return op.Return(Value());
+    }
+  }
   if (n.is_constant() && n.value() < 1) return op.Refuse("no rows");
   const auto product = [&](Value diagonal, int64_t from, int64_t shift) {
     const Dim first(from), last = n - Dim(1 - from);

@@ -54,6 +54,20 @@ std::vector<Value> NodeImport::Inputs(int first, int last) {
   return values;
 }
 
+absl::Status NodeImport::RequireSameDims(int i, int j) {
+  const Dims &x = InputDims(i), &y = InputDims(j);
+  bool same = x.size() == y.size();
+  for (size_t d = 0; same && d < x.size(); ++d) same = builder_.AssumeEqual(x[d], y[d]);
+  if (same) return absl::OkStatus();
+  return Refuse("inputs ", i, " and ", j, " are ", InputShape(i).ToString(), " and ",
+                InputShape(j).ToString());
+}
+
+absl::Status NodeImport::RequireScalar(int i) const {
+  if (InputRank(i) == 0) return absl::OkStatus();
+  return Refuse("input ", i, " is ", InputShape(i).ToString(), ", not a scalar");
+}
+
 absl::StatusOr<Dims> NodeImport::RequireContents(int i) const {
   const TensorInfo& info = InputInfo(i);
   if (info.contents) return *info.contents;
@@ -157,6 +171,10 @@ absl::Status NodeImport::ReturnContents(DType dtype, const Dims& dims, Dims cont
   }
   TensorInfo info;
   info.shape = Shape(dtype, dims);
+  if (!info.shape.is_static() ||
+      info.shape.num_elements() != static_cast<int64_t>(contents.size())) {
+    return Refuse(contents.size(), " known elements of ", info.shape.ToString());
+  }
   info.contents = std::move(contents);
   results_.push_back(std::move(info));
   return absl::OkStatus();

@@ -37,6 +37,7 @@ struct Scope {
   FunctionLibrary& functions;
   int depth = 0;                                       // functions around this one
   const std::vector<TensorInfo>* arguments = nullptr;  // of the region, where it is one
+  bool for_xla = false;  // in the body of a function that is XLA's: values are XLA's (xla_values.h)
 };
 
 class NodeImport {
@@ -77,6 +78,11 @@ class NodeImport {
   // How many of the input's rows count; null: all.
   Value Rows(int i) const { return InputInfo(i).rows; }
 
+  // Inputs that TensorFlow's kernel wants to be of one size, which builder calls that broadcast
+  // would not see.  Refuses other ones; sizes that are not known are assumed to be equal.
+  absl::Status RequireSameDims(int i, int j);
+  absl::Status RequireScalar(int i) const;
+
   // ---- inputs whose elements are known ----
   bool HasContents(int i) const { return InputInfo(i).contents.has_value(); }
   // Elements as dimension expressions / integers; refuses when they are not known.
@@ -105,7 +111,7 @@ class NodeImport {
   absl::Status ReturnComplex(Value real, Value imaginary);
   // The next result, of which the first `rows` rows count; null: all.
   absl::Status ReturnRows(Value value, Value rows);
-  // The next result, an integer tensor whose elements are these.
+  // The next result, an integer tensor whose elements are these, as many as `dims` say.
   absl::Status ReturnContents(DType dtype, const Dims& dims, Dims contents);
   absl::Status ReturnLiteral(Literal literal);
   absl::Status ReturnList(TensorList list);
@@ -117,6 +123,7 @@ class NodeImport {
   void Check(Value condition);
 
   std::vector<TensorInfo>& results() { return results_; }
+  const std::vector<TensorInfo>& results() const { return results_; }
 
  private:
   const graph_def::NodeDef& node_;

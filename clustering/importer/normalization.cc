@@ -69,7 +69,10 @@ Moments BatchMoments(NodeImport& op, Value x, int feature) {
 
 // factor * batch + (1 - factor) * running; a factor of 1 takes the batch alone.
 Value RunningAverage(FuncBuilder& b, Value batch, Value running, double factor) {
-  if (factor == 1 || !batch) return batch;
+  if (factor == 1 || !batch || !running) return batch;
+  if (running.shape().rank() != 1 || !b.AssumeEqual(running.shape().dim(0), batch.shape().dim(0))) {
+    return b.Fail(absl::UnimplementedError("statistics of another size"));
+  }
   Value old = b.Mul(running, b.FullLike(running, 1 - factor));
   return b.Add(old, b.Mul(batch, b.FullLike(batch, factor)));
 }
@@ -97,7 +100,10 @@ std::optional<Value> ActivateFused(NodeImport& op, absl::string_view name, Value
 // _FusedBatchNormEx adds a side input, then activates.
 absl::StatusOr<Value> FinishNorm(NodeImport& op, Value y) {
   if (op.op() != "_FusedBatchNormEx") return y;
-  if (op.attrs().Int("num_side_inputs", 0) > 0) y = op.b().Add(y, op.Input(5));
+  if (op.attrs().Int("num_side_inputs", 0) > 0) {
+    TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 5));
+    y = op.b().Add(y, op.Input(5));
+  }
   absl::string_view name = op.attrs().String("activation_mode", "Identity");
   std::optional<Value> activated = ActivateFused(op, name, y);
   if (!activated) return op.Refuse("activation ", name);
@@ -156,6 +162,11 @@ Gradients TrainingGradient(NodeImport& op, Value dy, Value x, Value scale, Value
 }  // namespace
 
 Value AlongFeature(FuncBuilder& b, Value vector, const Dims& dims, int feature) {
+  if (!vector) return vector;
+  // A vector of one element does not serve all features.
+  if (vector.shape().rank() == 1 && !b.AssumeEqual(vector.shape().dim(0), dims[feature])) {
+    return Value();
+  }
   return b.BroadcastInDim(vector, dims, {feature});
 }
 
@@ -196,6 +207,7 @@ absl::Status ImportFusedBatchNormGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(NormAttrs attrs, RequireNormAttrs(op, 1));
   Value dy = op.Input(0), x = op.Input(1), scale = op.Input(2);
   Value mean = op.Input(3), variance = op.Input(4);
+  TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 1));
   if (!dy || !x || !scale || !mean || !variance) return op.Return(Value());
   DType image_type = x.dtype();
   dy = b.Convert(dy, scale.dtype());

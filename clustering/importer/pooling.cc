@@ -105,6 +105,12 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, image));
   TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
+  if (op.InputRank(1) != p.format.rank()) return op.Refuse("a gradient of rank ", op.InputRank(1));
+  Dims pooled = image;
+  for (int i = 0; i < p.format.spatial_dims; ++i) pooled[p.format.spatial(i)] = p.window[i].output;
+  for (int i = 0; i < p.format.rank(); ++i) {
+    if (!b.AssumeEqual(op.InputDims(1)[i], pooled[i])) return op.Refuse(b.status().message());
+  }
   Value dy = op.Input(1);
   if (!dy) return op.Return(dy);
   const DType dtype = dy.dtype(), sum_type = ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
@@ -133,7 +139,8 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
 // volumes in double precision gives it to every one of them.
 absl::Status ImportMaxPoolGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
-  if (p.format.spatial_dims == 3 && op.Input(0).dtype() == DType::kF64) {
+  TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(1, 2));
+  if (p.format.spatial_dims == 3 && op.InputDType(0) == DType::kF64) {
     return op.Refuse("in double precision every largest element of a window receives the gradient");
   }
   TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));

@@ -95,6 +95,7 @@ absl::Status ImportLinSpace(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(int64_t num, op.RequireInt(2));
   if (num < 1) return op.Refuse("num is ", num);
+  for (const int scalar : {0, 1}) TEKTITE_RETURN_IF_ERROR(op.RequireScalar(scalar));
   Value start = op.Input(0), stop = op.Input(1);
   Dims dims = {Dim(num)};
   if (!start || !stop || num == 1) return op.Return(b.BroadcastTo(start, dims));
@@ -111,7 +112,12 @@ absl::Status ImportFill(NodeImport& op) {
   for (const Dim& d : dims) {
     if (d.is_constant() && d.value() < 0) return op.Refuse("size ", d.value());
   }
-  return op.Return(op.b().BroadcastTo(op.Input(1), dims));
+  // A vector of one element passes for a scalar.
+  if (op.InputRank(1) == 1 && !op.b().AssumeEqual(op.InputDims(1)[0], Dim(1))) {
+    return op.Return(Value());
+  }
+  if (op.InputRank(1) > 1) return op.Refuse("a value of rank ", op.InputRank(1));
+  return op.Return(op.b().BroadcastTo(op.b().Reshape(op.Input(1), {}), dims));
 }
 
 // Zeros, whether it asks for them or for memory as it is.

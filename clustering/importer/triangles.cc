@@ -114,6 +114,7 @@ absl::Status ImportMatrixDiag(NodeImport& op) {
     if ((rows != -1 && Dim(rows) != size) || (columns != -1 && Dim(columns) != size)) {
       return op.Refuse("a matrix that is larger than its diagonal");
     }
+    TEKTITE_RETURN_IF_ERROR(op.RequireScalar(4));
     padding = op.Input(4);
   }
   Value x = op.Input(0);

@@ -17,6 +17,7 @@ absl::Status ImportReadVariable(NodeImport& op) {
 absl::Status ImportAssign(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Value content, op.Variable(0));
   Value value = op.Input(1);
+  if (!value) return op.Return(value);
   // Otherwise the host has an error to raise, or a variable to give another shape.
   if (value.shape() != content.shape()) {
     return op.Refuse("puts ", value.shape().ToString(), " into ", content.shape().ToString());

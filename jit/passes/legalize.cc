@@ -6,7 +6,8 @@
 //
 // Convolutions become channels-last; zeros between their inputs and negative padding become a pad;
 // a few groups of several channels become convolutions side by side where the back end says that
-// this is faster (Backend::SplitsGroups), and others stay.  A dot_general whose columns are not one
+// this is faster (Backend::SplitsGroups), and others stay; those of volumes become convolutions of
+// images.  A dot_general whose columns are not one
 // stride apart gets its right-hand side transposed.  The gradients of convolutions need these
 // rewrites: Conv2DBackpropInput dilates its input, and the gradients of filters get the form of
 // jit/ops/filter_gradient.h.  few_features.h rewrites convolutions of few features.  Limits: four
@@ -154,6 +155,82 @@ Value SplitGroups(Node* node, const ops::ConvDims& d, const PassContext& context
                     groups, b);
 }
 
+// Slices of a volume as images.
+Value Images(FuncBuilder& b, Value v) {
+  if (!v) return v;
+  const Dims& dims = v.shape().dims();
+  return b.Reshape(v, {dims[0] * dims[1], dims[2], dims[3], dims[4]});
+}
+
+// Without the entry of the dimension that the slices lie along.
+Ints OfImage(const Ints& v) { return Ints(v.begin() + 1, v.end()); }
+
+// Taps along that dimension, each of which is a convolution of its own.
+constexpr int64_t kMostSlices = 16;
+
+// Groups of a volume: for each tap of the first dimension the slices that it reads are images,
+// whose groups back ends have kernels for.
+//   [n,d,h,w,c] by [k,kh,kw,i,o]  ->  the sum over k of [n*d',h,w,c] by [kh,kw,i,o]
+Value SumOfSlices(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
+  const Dims &k = node->operand_shape(1).dims(), &to = node->shape().dims();
+  const int64_t taps = k[0].value_or(0);
+  const bool rounds = ir::DTypeBytes(node->shape().dtype()) == 2 && taps > 1;  // after each tap
+  if (d.spatial != 3 || d.feature_groups == 1 || d.batch_groups != 1 || taps < 1 ||
+      taps > kMostSlices || rounds || to[1] == Dim(0)) {
+    return {};
+  }
+  Value x = node->operand(0), sum;
+  if (d.low[0] != 0 || d.high[0] != 0) {
+    x = b.Pad(x, b.Scalar(x.dtype(), 0), {0, d.low[0], 0, 0, 0}, {0, d.high[0], 0, 0, 0});
+  }
+  Attributes attrs = node->attrs();
+  attrs.Set(Attr::input_layout, std::string("b01f"))
+      .Set(Attr::kernel_layout, std::string("01io"))
+      .Set(Attr::output_layout, std::string("b01f"))
+      .Set(Attr::strides, OfImage(d.strides))
+      .Set(Attr::low, OfImage(d.low))
+      .Set(Attr::high, OfImage(d.high))
+      .Set(Attr::rhs_dilation, OfImage(d.rhs_dilation));
+  attrs.Erase(Attr::lhs_dilation);  // 1 by now
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const Dim first(tap * d.rhs_dilation[0]);
+    const Dim behind = first + (to[1] - Dim(1)) * Dim(d.strides[0]) + Dim(1);
+    const Value slices = b.SliceDim(x, 1, first, behind, d.strides[0]);
+    const Value kernel = b.Reshape(b.SliceDim(node->operand(1), 0, Dim(tap), Dim(tap + 1)),
+                                   {k[1], k[2], k[3], k[4]});
+    const Value part = b.AddOne(Op::kConvolution, {Images(b, slices), kernel}, attrs);
+    sum = sum ? b.Add(sum, part) : part;
+  }
+  return b.Reshape(sum, to);
+}
+
+// The gradient of such a filter: each of its slices is that of a filter of images.
+Value FilterOfSlices(Node* node, const ops::ConvDims& d, FuncBuilder& b) {
+  const Dims &to = node->shape().dims(), &given = node->operand_shape(1).dims();
+  const int64_t taps = to[0].value_or(0);
+  if (d.spatial != 3 || d.batch_groups == 1 || taps < 1 || taps > kMostSlices ||
+      given[1] == Dim(0)) {
+    return {};
+  }
+  Attributes attrs = node->attrs();
+  attrs.Set(Attr::input_layout, std::string("f01b"))
+      .Set(Attr::kernel_layout, std::string("i01o"))
+      .Set(Attr::output_layout, std::string("01bf"))
+      .Set(Attr::strides, OfImage(d.strides))
+      .Set(Attr::rhs_dilation, OfImage(d.rhs_dilation));
+  for (const Attr none : {Attr::low, Attr::high, Attr::lhs_dilation}) attrs.Erase(none);
+  const Value dy = Images(b, node->operand(1));
+  std::vector<Value> parts;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const Dim first(tap * d.strides[0]);
+    const Dim behind = first + (given[1] - Dim(1)) * Dim(d.rhs_dilation[0]) + Dim(1);
+    const Value slices = b.SliceDim(node->operand(0), 1, first, behind, d.rhs_dilation[0]);
+    const Value part = b.AddOne(Op::kConvolution, {Images(b, slices), dy}, attrs);
+    parts.push_back(b.Reshape(part, {Dim(1), to[1], to[2], to[3], to[4]}));
+  }
+  return taps == 1 ? parts[0] : b.Concatenate(parts, 0);
+}
+
 Value LegalConvolution(Node* node, const PassContext& context, FuncBuilder& b) {
   auto dims = ops::GetConvDims(node->operand_shape(0).rank(), node->attrs());
   if (!dims.ok() || dims->spatial > 3) return {};
@@ -161,10 +238,12 @@ Value LegalConvolution(Node* node, const PassContext& context, FuncBuilder& b) {
     if (Value v = ChannelsLastInOperands(node, *dims, b)) return v;
     if (Value v = FilterOfFewFeatures(*node, *dims, b)) return v;
     if (Value v = PadOutside(node, *dims, b)) return v;
+    if (Value v = FilterOfSlices(node, *dims, b)) return v;
     return SplitGroups(node, *dims, context, b);
   }
   if (Value v = ChannelsLast(node, *dims, b)) return v;
   if (Value v = PadOutside(node, *dims, b)) return v;
+  if (Value v = SumOfSlices(node, *dims, b)) return v;
   if (Value v = SumOfTaps(*node, *dims, b)) return v;
   return SplitGroups(node, *dims, context, b);
 }

@@ -146,8 +146,10 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "Rank Shape ShapeN Size StatelessRandomGetAlg TensorArraySizeV3 TensorListElementShape "
             "TensorListLength VariableShape");
   EXPECT_EQ(OpsThat(OpFacts::kOfListsToo), "AddN ZerosLike");
-  EXPECT_EQ(OpsThat(OpFacts::kComputesContents),
-            "BroadcastGradientArgs ConcatOffset InvertPermutation");
+  EXPECT_EQ(
+      OpsThat(OpFacts::kComputesContents),
+      "BroadcastArgs BroadcastGradientArgs ConcatOffset DataFormatDimMap DataFormatVecPermute "
+      "EnsureShape InvertPermutation XlaOptimizationBarrier XlaSharding");
   EXPECT_EQ(OpsThat(OpFacts::kSelectsRows),
             "DynamicPartition ListDiff SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum "
             "SparseSegmentMean SparseSegmentSqrtN SparseSegmentSum Where");

@@ -35,3 +35,36 @@ def test_training_step(run_pair, groups, stride):
         np.testing.assert_allclose(g, w, rtol=0, atol=1e-5 * np.abs(w).max())
     assert compiled.stats["clusters"] >= 1
     assert not compiled.stats["fallbacks"], compiled.stats["fallback_examples"]
+
+
+# XLA's alone: TensorFlow's kernel asks for as many channels as the filter takes, and still says so below.
+VOLUMES = """
+def step(x, kernel):
+    with tf.GradientTape() as tape:
+        tape.watch([x, kernel])
+        y = tf.nn.conv3d(x, kernel, [1, 1, 2, 2, 1], "SAME")
+        loss = tf.reduce_sum(tf.sin(y))
+    return [y, *tape.gradient(loss, [x, kernel])]
+
+xla, results = tf.function(step, jit_compile=True), []
+for window, channels in (((1, 3, 3, 1, 24), 24), ((3, 1, 1, 1, 24), 24), ((2, 3, 3, 4, 12), 12), ((3, 3, 3, 2, 16), 8)):
+    x, kernel = tf.constant(normal(2, 4, 7, 6, channels)), tf.constant(normal(*window))
+    results += [[xla(x, kernel), xla(x, kernel)][1]]
+said = ""
+try:
+    tf.function(lambda x, k: tf.nn.conv3d(x, k, [1] * 5, "SAME") * 2)(x, kernel)
+except tf.errors.InvalidArgumentError as error:
+    said = error.message
+report(y=results, said=said)
+"""
+
+
+def test_groups_of_volumes(run_pair):
+    """A function with such a convolution was XLA's in every call; the message of TensorFlow's kernel stays."""
+    flags = "--compile=sync --contest=false --min_cluster_ops=1 --min_cluster_cost=0"
+    plain, compiled = run_pair(VOLUMES, TEKTITE_FLAGS=flags)
+    for want, got in zip(sum(plain.values["y"], []), sum(compiled.values["y"], []), strict=True):
+        w, g = np.asarray(want), np.asarray(got)
+        np.testing.assert_allclose(g, w, rtol=0, atol=1e-5 * np.abs(w).max())
+    assert "must have the same depth" in plain.values["said"] and "must have the same depth" in compiled.values["said"]
+    assert compiled.stats["host"]["runs"] >= 8

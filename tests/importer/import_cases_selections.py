@@ -28,6 +28,9 @@ def where_cases():
     for data in (M, M[:, 0], M.astype(np.float64), M > 0):
         yield Case(f"BooleanMask{data.dtype}{data.ndim}", lambda x, m: tf.boolean_mask(x, m > 0), [data, M[:, 1]])
     yield Case("BooleanMaskOfPlaces", lambda x, m: tf.boolean_mask(x, m > 0), [X, X[:, :, 0]])
+    # Places as tf.where has them, [rows, 1], were taken for a vector: the result lost its axis of one.
+    for data in (M, M[:, 0]):
+        yield Case(f"GatherWhere{data.ndim}", lambda x, m: tf.gather(x, tf.where(m > 0)), [data, M[:, 1]])
     # The indices of another mask.
     yield Case("GatherSelected", lambda x, m: tf.gather(x, tf.squeeze(tf.where(m > 0), [1])), [X, X[:, 0, 0]])
     yield Case(

@@ -12,6 +12,7 @@ from tensorflow.python.framework import op_def_registry
 import import_cases_arrays
 import import_cases_assertions
 import import_cases_complex
+import import_cases_contents
 import import_cases_convolution
 import import_cases_elementwise
 import import_cases_images
@@ -48,6 +49,7 @@ CASES = (
     + import_cases_loops.CASES
     + import_cases_arrays.CASES
     + import_cases_complex.CASES
+    + import_cases_contents.CASES
     + import_cases_matrices.CASES
     + import_cases_xla.CASES
 )

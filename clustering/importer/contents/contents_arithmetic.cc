@@ -1,49 +1,34 @@
 // Arithmetic, comparisons and reductions of shape arithmetic; see contents.h.
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "clustering/importer/contents/contents.h"
+#include "clustering/importer/contents/known_broadcast.h"
 
 namespace tektite::importer {
 namespace {
 
-// Constants that leave room for any product of two; beyond that 32-bit data would wrap around.
-bool Tame(const Dim& d) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  return !d.is_constant() || (d.value() >= -kMost && d.value() <= kMost);
+bool AllTame(const Dims& dims) { return std::all_of(dims.begin(), dims.end(), IsTame); }
+
+// Combines elements of the same place in the broadcast operands.
+absl::Status FoldBinary(NodeImport& op, Dim (*f)(const Dim&, const Dim&)) {
+  TEKTITE_ASSIGN_OR_RETURN(const KnownBroadcast x, KnownBroadcast::Of(op, 2));
+  Dims result;
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const Dim &a = x.Element(0, i), &b = x.Element(1, i);
+    if (!IsTame(a) || !IsTame(b)) return NotShapeArithmetic();
+    result.push_back(f(a, b));
+    if (!IsTame(result.back())) return NotShapeArithmetic();
+  }
+  return op.ReturnContents(op.InputDType(0), x.dims(), std::move(result));
 }
 
-// Two operands side by side.  One may be a scalar (or have one element); the other gives the shape.
-class Aligned {
- public:
-  explicit Aligned(const NodeImport& op) : a_(KnownElements(op, 0)), b_(KnownElements(op, 1)) {
-    bool a_decides = a_.size() != b_.size() ? b_.size() == 1 : op.InputRank(0) >= op.InputRank(1);
-    shape_ = op.InputShape(a_decides ? 0 : 1);
-    size_ = (a_decides ? a_ : b_).size();
-  }
-  bool ok() const { return a_.size() == b_.size() || a_.size() == 1 || b_.size() == 1; }
-  size_t size() const { return size_; }
-  DType dtype() const { return shape_.dtype(); }
-  const Dims& dims() const { return shape_.dims(); }
-  const Dim& a(size_t i) const { return a_[a_.size() == 1 ? 0 : i]; }
-  const Dim& b(size_t i) const { return b_[b_.size() == 1 ? 0 : i]; }
-
- private:
-  const Dims &a_, &b_;
-  Shape shape_;
-  size_t size_ = 0;
-};
-
-absl::Status FoldBinary(NodeImport& op, Dim (*f)(const Dim&, const Dim&)) {
-  Aligned x(op);
-  if (!x.ok()) return NotShapeArithmetic();
+// Changes each element by itself.
+absl::Status FoldUnary(NodeImport& op, DType dtype, Dim (*f)(const Dim&)) {
+  if (!AllTame(KnownElements(op, 0))) return NotShapeArithmetic();
   Dims result;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!Tame(x.a(i)) || !Tame(x.b(i))) return NotShapeArithmetic();
-    result.push_back(f(x.a(i), x.b(i)));
-    if (!Tame(result.back())) return NotShapeArithmetic();
-  }
-  return op.ReturnContents(x.dtype(), x.dims(), result);
+  for (const Dim& d : KnownElements(op, 0)) result.push_back(f(d));
+  return op.ReturnContents(dtype, op.InputDims(0), std::move(result));
 }
 
 Dim AddDims(const Dim& a, const Dim& b) { return a + b; }
@@ -59,7 +44,11 @@ absl::Status FoldReduce(NodeImport& op, Dim start, Dim (*f)(const Dim&, const Di
   TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> axes, op.RequireAxes(1, op.InputRank(0)));
   if (axes.empty()) return op.Forward(0);
   Dim result = start;
-  for (const Dim& d : KnownElements(op, 0)) result = f(result, d);
+  for (const Dim& d : KnownElements(op, 0)) {
+    if (!IsTame(d)) return NotShapeArithmetic();
+    result = f(result, d);
+    if (!IsTame(result)) return NotShapeArithmetic();
+  }
   Dims dims;
   if (op.attrs().Bool("keep_dims", false)) dims.push_back(Dim(1));
   return op.ReturnContents(op.InputDType(0), dims, {result});
@@ -77,6 +66,9 @@ std::optional<bool> Compare(absl::string_view op, const Dim& a, const Dim& b) {
 
 bool IsTrue(const Dim& d) { return d != Dim(0); }
 Dim FromBool(bool b) { return Dim(b ? 1 : 0); }
+Dim NotDim(const Dim& d) { return FromBool(!IsTrue(d)); }
+Dim NegDim(const Dim& d) { return Dim(0) - d; }
+Dim SameDim(const Dim& d) { return d; }
 Dim AndDims(const Dim& a, const Dim& b) { return FromBool(IsTrue(a) && IsTrue(b)); }
 Dim OrDims(const Dim& a, const Dim& b) { return FromBool(IsTrue(a) || IsTrue(b)); }
 
@@ -100,16 +92,12 @@ absl::Status FoldFloorMod(NodeImport& op) {
   return DivisorsArePositive(op) ? FoldBinary(op, ir::Mod) : NotShapeArithmetic();
 }
 
-absl::Status FoldNeg(NodeImport& op) {
-  Dims result;
-  for (const Dim& d : KnownElements(op, 0)) result.push_back(Dim(0) - d);
-  return op.ReturnContents(op.InputDType(0), op.InputDims(0), result);
-}
+absl::Status FoldNeg(NodeImport& op) { return FoldUnary(op, op.InputDType(0), NegDim); }
 
 absl::Status FoldCast(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(DType dtype, op.Type("DstT", DType::kF32));
   if (dtype != DType::kS32 && dtype != DType::kS64) return NotShapeArithmetic();
-  return op.ReturnContents(dtype, op.InputDims(0), KnownElements(op, 0));
+  return FoldUnary(op, dtype, SameDim);
 }
 
 absl::Status FoldProd(NodeImport& op) { return FoldReduce(op, Dim(1), MulDims); }
@@ -127,50 +115,46 @@ absl::Status FoldReduceMin(NodeImport& op) {
 }
 
 absl::Status FoldAddN(NodeImport& op) {
-  Dims sum = KnownElements(op, 0);
-  for (int i = 1; i < op.num_inputs(); ++i) {
+  Dims sum(KnownElements(op, 0).size(), Dim(0));
+  for (int i = 0; i < op.num_inputs(); ++i) {
+    if (op.InputDims(i) != op.InputDims(0)) return NotShapeArithmetic();
     const Dims& x = KnownElements(op, i);
-    if (x.size() != sum.size()) return NotShapeArithmetic();
+    if (!AllTame(x)) return NotShapeArithmetic();
     for (size_t k = 0; k < x.size(); ++k) sum[k] = sum[k] + x[k];
+    if (!AllTame(sum)) return NotShapeArithmetic();
   }
-  if (!std::all_of(sum.begin(), sum.end(), Tame)) return NotShapeArithmetic();
-  return op.ReturnContents(op.InputDType(0), op.InputDims(0), sum);
+  return op.ReturnContents(op.InputDType(0), op.InputDims(0), std::move(sum));
 }
 
 absl::Status FoldCompare(NodeImport& op) {
-  Aligned x(op);
-  if (!x.ok()) return NotShapeArithmetic();
+  TEKTITE_ASSIGN_OR_RETURN(const KnownBroadcast x, KnownBroadcast::Of(op, 2));
   Dims result;
-  for (size_t i = 0; i < x.size(); ++i) {
-    std::optional<bool> answer = Compare(op.op(), x.a(i), x.b(i));
+  for (int64_t i = 0; i < x.size(); ++i) {
+    std::optional<bool> answer = Compare(op.op(), x.Element(0, i), x.Element(1, i));
     if (!answer) return NotShapeArithmetic();
     result.push_back(FromBool(*answer));
   }
-  return op.ReturnContents(DType::kBool, x.dims(), result);
+  return op.ReturnContents(DType::kBool, x.dims(), std::move(result));
 }
 
 absl::Status FoldLogicalAnd(NodeImport& op) { return FoldBinary(op, AndDims); }
 
 absl::Status FoldLogicalOr(NodeImport& op) { return FoldBinary(op, OrDims); }
 
-absl::Status FoldLogicalNot(NodeImport& op) {
-  Dims result;
-  for (const Dim& d : KnownElements(op, 0)) result.push_back(FromBool(!IsTrue(d)));
-  return op.ReturnContents(DType::kBool, op.InputDims(0), result);
-}
+absl::Status FoldLogicalNot(NodeImport& op) { return FoldUnary(op, DType::kBool, NotDim); }
 
+// Select's condition is a scalar or has the others' shape, unless it chooses whole rows, which is
+// left to ordinary import; SelectV2 broadcasts all three.
 absl::Status FoldSelect(NodeImport& op) {
-  const Dims& condition = KnownElements(op, 0);
-  if (op.InputDims(1) != op.InputDims(2)) return NotShapeArithmetic();
-  const Dims &yes = KnownElements(op, 1), &no = KnownElements(op, 2);
-  if (yes.size() != no.size()) return NotShapeArithmetic();
-  if (condition.size() != yes.size() && condition.size() != 1) return NotShapeArithmetic();
-  if (op.InputRank(0) > op.InputRank(1)) return NotShapeArithmetic();
+  const bool broadcasts = op.op() == "SelectV2" || op.InputRank(0) == 0;
+  if (!broadcasts && op.InputDims(0) != op.InputDims(1)) return NotShapeArithmetic();
+  if (op.op() == "Select" && op.InputDims(1) != op.InputDims(2)) return NotShapeArithmetic();
+  TEKTITE_ASSIGN_OR_RETURN(const KnownBroadcast x, KnownBroadcast::Of(op, 3));
   Dims result;
-  for (size_t i = 0; i < yes.size(); ++i) {
-    result.push_back(IsTrue(condition[condition.size() == 1 ? 0 : i]) ? yes[i] : no[i]);
+  for (int64_t i = 0; i < x.size(); ++i) {
+    result.push_back(x.Element(IsTrue(x.Element(0, i)) ? 1 : 2, i));
   }
-  return op.ReturnContents(op.InputDType(1), op.InputDims(1), result);
+  return op.ReturnContents(op.InputDType(1), x.dims(), std::move(result));
 }
 
 // Towards zero is downwards when both are not negative.

@@ -23,8 +23,8 @@ absl::Status FoldExpandDims(NodeImport& op) {
   return op.ReturnContents(op.InputDType(0), dims, KnownElements(op, 0));
 }
 
-// Stacking scalars, or whole tensors along a new first dimension.
-// Along the first dimension, or vectors side by side, as tables of paddings are made.
+// Tensors of one shape along a new first dimension, or vectors side by side, as tables of paddings
+// are made.
 absl::Status FoldPack(NodeImport& op) {
   if (op.num_inputs() == 0) return NotShapeArithmetic();
   const int rank = op.InputRank(0);
@@ -36,7 +36,7 @@ absl::Status FoldPack(NodeImport& op) {
   for (size_t first = 0; first < KnownElements(op, 0).size(); first += in_a_row) {
     for (int i = 0; i < op.num_inputs(); ++i) {
       const Dims& elements = KnownElements(op, i);
-      if (elements.size() != KnownElements(op, 0).size()) return NotShapeArithmetic();
+      if (op.InputDims(i) != op.InputDims(0)) return NotShapeArithmetic();
       result.insert(result.end(), elements.begin() + first, elements.begin() + first + in_a_row);
     }
   }
@@ -63,8 +63,11 @@ absl::Status FoldConcat(NodeImport& op) {
   dims[0] = Dim(0);
   for (int i = 0; i < op.num_inputs(); ++i) {
     if (i == axis_at) continue;
-    if (op.InputRank(i) != rank) return NotShapeArithmetic();
-    dims[0] = dims[0] + op.InputDims(i)[0];
+    const Dims& part = op.InputDims(i);
+    if (op.InputRank(i) != rank || !std::equal(part.begin() + 1, part.end(), dims.begin() + 1)) {
+      return NotShapeArithmetic();
+    }
+    dims[0] = dims[0] + part[0];
     result.insert(result.end(), KnownElements(op, i).begin(), KnownElements(op, i).end());
   }
   return op.ReturnContents(op.InputDType(first), dims, result);
@@ -113,7 +116,8 @@ absl::Status FoldRange(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(int64_t start, op.RequireInt(0));
   TEKTITE_ASSIGN_OR_RETURN(int64_t limit, op.RequireInt(1));
   TEKTITE_ASSIGN_OR_RETURN(int64_t delta, op.RequireInt(2));
-  if (delta == 0) return NotShapeArithmetic();
+  const bool is_tame = IsTame(Dim(start)) && IsTame(Dim(limit)) && IsTame(Dim(delta));
+  if (delta == 0 || !is_tame) return NotShapeArithmetic();
   Dims result;
   for (int64_t v = start; delta > 0 ? v < limit : v > limit; v += delta) {
     if (result.size() == kMaxContents) return NotShapeArithmetic();
@@ -170,7 +174,7 @@ absl::Status FoldSplit(NodeImport& op) {
         op.ReturnContents(op.InputDType(input), {Dim(size)}, Dims(next, next + size)));
     next += size;
   }
-  return absl::OkStatus();
+  return next == x.end() ? absl::OkStatus() : NotShapeArithmetic();
 }
 
 absl::Status FoldTile(NodeImport& op) {
@@ -209,7 +213,7 @@ absl::Status FoldDynamicStitch(NodeImport& op) {
   for (int i = 0; i < parts; ++i) {
     TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> places, op.RequireInts(i));
     const Dims& data = KnownElements(op, parts + i);
-    if (data.size() != places.size()) return NotShapeArithmetic();
+    if (op.InputDims(i) != op.InputDims(parts + i)) return NotShapeArithmetic();  // whole rows
     for (size_t k = 0; k < places.size(); ++k) {
       if (places[k] < 0 || places[k] >= kMaxContents) return NotShapeArithmetic();
       if (places[k] >= static_cast<int64_t>(result.size())) result.resize(places[k] + 1);
