@@ -19,6 +19,7 @@ absl::Status ImportInPlace(NodeImport& op, const GraphIndex& body, int first) {
   for (int i = first; i < op.num_inputs(); ++i) args.push_back(op.InputInfo(i));
   Scope inside = op.scope();
   ++inside.depth;
+  inside.for_xla |= op.attrs().Bool("_XlaMustCompile", false);
   TEKTITE_ASSIGN_OR_RETURN(op.results(), ImportBody(body, &args, inside));
   for (int i = first; i < op.num_inputs(); ++i) {
     const TensorInfo& after = args[i - first];
@@ -51,7 +52,8 @@ absl::Status ImportAssertions(NodeImport& op, Value which, const GraphIndex& the
     std::vector<TensorInfo> args;
     for (int i = 1; i < op.num_inputs(); ++i) args.push_back(op.InputInfo(i));
     std::vector<Value> checks;
-    const Scope inside{b, checks, op.scope().functions, op.scope().depth + 1};
+    const Scope inside{
+        b, checks, op.scope().functions, op.scope().depth + 1, nullptr, op.scope().for_xla};
     TEKTITE_ASSIGN_OR_RETURN(std::vector<TensorInfo> branch,
                              ImportBody(is_then ? then_branch : else_branch, &args, inside));
     results.push_back(std::move(branch));

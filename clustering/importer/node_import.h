@@ -37,6 +37,7 @@ struct Scope {
   FunctionLibrary& functions;
   int depth = 0;                                       // functions around this one
   const std::vector<TensorInfo>* arguments = nullptr;  // of the region, where it is one
+  bool for_xla = false;  // in the body of a function that is XLA's: values are XLA's (xla_values.h)
 };
 
 class NodeImport {

@@ -41,7 +41,8 @@ absl::Status RegionImport::Import(const graph_def::GraphIndex& body,
     arg.list->uniform_of.reset();
   }
   args_after_ = args_;
-  const Scope scope{builder_, checks_, around_.functions, around_.depth + 1, &args_};
+  const Scope scope{builder_,          checks_, around_.functions,
+                    around_.depth + 1, &args_,  around_.for_xla};
   TEKTITE_ASSIGN_OR_RETURN(results_, ImportBody(body, &args_after_, scope));
   return absl::OkStatus();
 }
