@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "clustering/importer/row_counts.h"
+#include "clustering/xla_differences.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::clustering {
@@ -18,7 +19,8 @@ using graph_def::NodeDef;
 
 // Why an op of this kind is never compiled; kNone where it may be.
 Reason ReasonOfKind(const NodeDef& node, const OpFacts& facts, const MarkOptions& options) {
-  if (facts.Is(OpFacts::kRandom) && options.in_xla_body) return Reason::kMUST_COMPILE;
+  const bool is_xlas = facts.Is(OpFacts::kRandom) || DiffersInXla(node);
+  if (options.in_xla_body && is_xlas) return Reason::kMUST_COMPILE;
   if (facts.Is(OpFacts::kRunsFunctions)) {
     if (IsXlaCall(node)) return options.take_over_xla ? Reason::kNone : Reason::kMUST_COMPILE;
     const bool is_whole = IsKeptWhole(node) || options.in_xla_body;

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/tensor_lists.h"
+#include "clustering/importer/xla_values.h"
 
 namespace tektite::importer {
 namespace {
@@ -138,6 +139,7 @@ absl::Status ImportShift(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pair p, Broadcast(op));
   if (!p.x || !p.y) return op.Return(Value());
   FuncBuilder& b = op.b();
+  if (op.scope().for_xla) return op.Return(XlaShift(b, p.x, p.y, op.op() == "LeftShift"));
   int bits = 8 * ir::DTypeBytes(p.x.dtype());
   Value by = b.Clamp(b.FullLike(p.y, 0), p.y, b.FullLike(p.y, bits - 1));
   if (op.op() == "LeftShift") return op.Return(b.Binary(Op::kShiftLeft, p.x, by));
@@ -163,6 +165,18 @@ absl::Status ImportPow(NodeImport& op) {
     power = b.Mul(power, power);
   }
   return op.Return(result);
+}
+
+// Null where XLA has the ordinary form.
+Value RewrittenForXla(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  const std::string& name = op.op();
+  const bool is_extreme = name == "Maximum" || name == "Minimum";
+  const bool is_product = name == "Mul" || name == "RealDiv" || name == "Div";
+  if ((!is_extreme && !is_product) || !ir::IsFloat(op.InputDType(0))) return {};
+  Value x = op.Input(0), y = op.Input(1);
+  if (is_extreme) return XlaExtreme(b, x, y, name == "Maximum" ? "lt" : "gt");
+  return name == "Mul" ? XlaMul(b, x, y) : XlaDiv(b, x, y);
 }
 
 // The next number from x towards y: the bits of a float count its distance from 0.
@@ -199,6 +213,10 @@ absl::Status ImportUnary(NodeImport& op) {
   if (name == "Sign" && ir::IsFloat(x.dtype())) {
     return op.Return(b.Add(b.Unary(Op::kSign, x), b.FullLike(x, 0)));  // 0 for -0
   }
+  if (op.scope().for_xla) {
+    Value rewritten = name == "Sqrt" ? XlaSqrt(b, x) : name == "Log" ? XlaLog(x) : Value();
+    if (rewritten) return op.Return(rewritten);
+  }
   auto simple = SimpleUnaries().find(name);
   if (simple != SimpleUnaries().end()) return op.Return(b.Unary(simple->second, x));
   if (name == "Square") return op.Return(b.Mul(x, x));
@@ -207,12 +225,20 @@ absl::Status ImportUnary(NodeImport& op) {
     double infinity = std::numeric_limits<double>::infinity();
     return op.Return(b.Compare(b.Abs(x), b.FullLike(x, infinity), "eq"));
   }
-  if (name == "Inv" || name == "Reciprocal") return op.Return(b.Div(b.FullLike(x, 1), x));
+  if (name == "Inv" || name == "Reciprocal") {
+    const Value one = b.FullLike(x, 1);
+    Value rewritten = op.scope().for_xla && ir::IsFloat(x.dtype()) ? XlaDiv(b, one, x) : Value();
+    return op.Return(rewritten ? rewritten : b.Div(one, x));
+  }
   return op.Refuse("no such function");
 }
 
 absl::Status ImportBinary(NodeImport& op) {
   const std::string& name = op.op();
+  if (op.scope().for_xla) {
+    Value rewritten = RewrittenForXla(op);
+    if (rewritten) return op.Return(rewritten);
+  }
   auto simple = SimpleBinaries().find(name);
   if (simple != SimpleBinaries().end()) {
     return op.Return(op.b().BinaryImplicit(simple->second, op.Input(0), op.Input(1)));
@@ -246,7 +272,7 @@ absl::Status ImportCompare(NodeImport& op) {
   if (!distance) return op.Return(distance);
   Value tolerance = b.FullLike(distance, op.attrs().Float("tolerance", 1e-5f));
   // TensorFlow documents "less", and takes equal distances in.
-  return op.Return(b.Compare(distance, tolerance, "le"));
+  return op.Return(b.Compare(distance, tolerance, op.scope().for_xla ? "lt" : "le"));
 }
 
 absl::Status ImportAddN(NodeImport& op) {
@@ -298,6 +324,9 @@ absl::Status ImportCast(NodeImport& op) {
   if (narrows && op.attrs().Bool("Truncate", false)) return op.Refuse("truncation of floats");
   Value x = op.Input(0);
   if (x && to == DType::kBool) return op.Return(op.b().Compare(x, op.b().FullLike(x, 0), "ne"));
+  if (op.scope().for_xla && ir::IsFloat(from) && ir::IsInteger(to)) {
+    return op.Return(XlaFloatToInteger(op.b(), x, to));
+  }
   return op.Return(op.b().Convert(x, to));
 }
 

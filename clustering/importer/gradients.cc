@@ -1,7 +1,7 @@
 // Gradients of elementwise functions.
 //
 // Where a gradient is masked, it is multiplied by 0 or 1, as TensorFlow does: an infinite gradient
-// under a zero mask is NaN.
+// under a zero mask is NaN.  XLA chooses between the gradient and 0.
 #include "absl/container/flat_hash_map.h"
 #include "clustering/importer/activations.h"
 #include "clustering/importer/import_table.h"
@@ -36,6 +36,26 @@ Value SeluGrad(FuncBuilder& b, Value dy, Value y) {
   Value below = b.Mul(dy, b.Add(y, Full(b, y, kSeluScaleAlpha)));
   Value above = b.Mul(dy, Full(b, y, kSeluScale));
   return b.Select(b.Compare(y, Full(b, y, 0), "lt"), below, above);
+}
+
+Value XlaReluGrad(FuncBuilder& b, Value dy, Value x) {
+  return b.Select(b.Compare(x, Full(b, x, 0), "gt"), dy, Full(b, dy, 0));
+}
+
+Value XlaRelu6Grad(FuncBuilder& b, Value dy, Value x) {
+  Value above = b.Compare(x, Full(b, x, 0), "gt"), below = b.Compare(x, Full(b, x, 6), "lt");
+  return b.Select(b.Binary(Op::kAnd, above, below), dy, Full(b, dy, 0));
+}
+
+Value XlaEluGrad(FuncBuilder& b, Value dy, Value y) {
+  Value positive = b.Compare(y, Full(b, y, 0), "gt");
+  return b.Select(positive, dy, b.Mul(b.Add(y, Full(b, y, 1)), dy));
+}
+
+Value XlaSeluGrad(FuncBuilder& b, Value dy, Value y) {
+  Value below = b.Mul(dy, b.Add(y, Full(b, y, kSeluScaleAlpha)));
+  Value above = b.Mul(dy, Full(b, y, kSeluScale));
+  return b.Select(b.Compare(y, Full(b, y, 0), "gt"), above, below);
 }
 
 Value SoftplusGrad(FuncBuilder& b, Value dy, Value x) {
@@ -91,6 +111,16 @@ const absl::flat_hash_map<absl::string_view, Gradient>& Gradients() {
   return map;
 }
 
+const absl::flat_hash_map<absl::string_view, Gradient>& XlaGradients() {
+  static const auto& map = *new absl::flat_hash_map<absl::string_view, Gradient>({
+      {"EluGrad", XlaEluGrad},
+      {"Relu6Grad", XlaRelu6Grad},
+      {"ReluGrad", XlaReluGrad},
+      {"SeluGrad", XlaSeluGrad},
+  });
+  return map;
+}
+
 bool GradientComesSecond(absl::string_view op) {
   return op == "InvGrad" || op == "ReciprocalGrad" || op == "RsqrtGrad" || op == "SigmoidGrad" ||
          op == "SqrtGrad" || op == "TanhGrad";
@@ -107,6 +137,10 @@ absl::Status ImportActivationGrad(NodeImport& op) {
   if (op.op() == "LeakyReluGrad") {
     Value below = b.Mul(dy, b.FullLike(dy, op.attrs().Float("alpha", 0.2f)));
     return op.Return(b.Select(b.Compare(v, b.FullLike(v, 0), "gt"), dy, below));
+  }
+  if (op.scope().for_xla) {
+    auto xlas = XlaGradients().find(op.op());
+    if (xlas != XlaGradients().end()) return op.Return(xlas->second(b, dy, v));
   }
   auto it = Gradients().find(op.op());
   if (it == Gradients().end()) return op.Refuse("no such gradient");

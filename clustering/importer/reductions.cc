@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/movement.h"
+#include "clustering/importer/xla_values.h"
 
 namespace tektite::importer {
 namespace {
@@ -49,6 +50,7 @@ absl::Status ImportReduce(NodeImport& op) {
   if (op.op() == "EuclideanNorm") x = b.Mul(x, x);
   bool keep = op.attrs().Bool("keep_dims", false);
   absl::string_view reducer = ReducerFor(op.op());
+  if (op.scope().for_xla) x = WithoutNan(b, x, reducer);
   if (!axes.empty()) x = keep ? b.ReduceKeep(x, axes, reducer) : b.Reduce(x, axes, reducer);
   if (mean) {
     Dim count(1);
@@ -74,6 +76,8 @@ absl::Status ImportArgMinMax(NodeImport& op) {
   if (size == Dim(0)) return op.Refuse("dimension ", axis, " is empty");
   if (x.dtype() == DType::kBool) x = b.Convert(x, DType::kS32);
   if (ir::IsFloat(x.dtype())) {
+    // XLA's answer depends on where a NaN stands.
+    if (op.scope().for_xla) op.Check(b.Compare(x, x, "eq"));
     double loser = (max ? -1 : 1) * std::numeric_limits<double>::infinity();
     x = b.Select(b.Compare(x, x, "eq"), x, b.FullLike(x, loser));
   }
@@ -92,9 +96,12 @@ absl::Status ImportTopK(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(int64_t k, op.RequireInt(1));
   TEKTITE_ASSIGN_OR_RETURN(DType index_type, op.Type("index_type", DType::kS32));
   FuncBuilder& b = op.b();
-  const std::vector<Value> both = b.AddMulti(Op::kTopK, {op.Input(0)}, {{ir::Attr::k, k}});
+  const bool for_xla = op.scope().for_xla;
+  Value x = for_xla ? TotalOrder(b, op.Input(0)) : op.Input(0);
+  const std::vector<Value> both = b.AddMulti(Op::kTopK, {x}, {{ir::Attr::k, k}});
   if (both.size() != 2) return op.Return(Value());
-  const Value results[] = {both[0], b.Convert(both[1], index_type)};
+  Value values = for_xla ? FromTotalOrder(b, both[0], op.InputDType(0)) : both[0];
+  const Value results[] = {values, b.Convert(both[1], index_type)};
   return op.Return(results);
 }
 

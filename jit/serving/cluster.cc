@@ -328,7 +328,8 @@ bool Cluster::IsWorthCompiling(const Call& call) const {
 bool Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
   code->deferred.store(true, std::memory_order_relaxed);
   return DeferredCompiles::Get().Add(
-      code.get(), [cluster = weak_from_this(), code, shape, args = std::move(args)] {
+      code.get(), weak_from_this(),
+      [cluster = weak_from_this(), code, shape, args = std::move(args)] {
         const std::shared_ptr<Cluster> self = cluster.lock();
         if (self == nullptr) return;
         code->deferred.store(false, std::memory_order_relaxed);

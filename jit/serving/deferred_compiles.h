@@ -1,6 +1,6 @@
 // Compilations that wait until they are likely to pay.
 //
-//   deferred.Add(code, [=] { start it });     // true: it waits
+//   deferred.Add(code, cluster, [=] { start it });   // true: it waits
 //   ...
 //   if (auto start = deferred.Take(code)) start();   // at the call that makes it worth its while
 //   deferred.StartAll();                             // a thread waits for code
@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 
 namespace tektite::serving {
@@ -43,15 +44,21 @@ class DeferredCompiles {
   // Those of all compilers of the process: a thread that waits, waits for all.
   static DeferredCompiles& Get();
 
-  // False when too many wait already; `start` is then left to the caller.
-  bool Add(const void* code, Start start);
+  // False when too many wait already; `start` is then left to the caller.  It is dropped where
+  // there is no room and its owner has gone.
+  bool Add(const void* code, std::weak_ptr<const void> owner, Start start);
   // Null when it does not wait (any more).
   Start Take(const void* code);
   void StartAll();
 
  private:
+  struct Waiting {
+    std::weak_ptr<const void> owner;
+    Start start;
+  };
+
   std::mutex mutex_;
-  std::map<const void*, Start> waiting_;
+  std::map<const void*, Waiting> waiting_;
 };
 
 }  // namespace tektite::serving

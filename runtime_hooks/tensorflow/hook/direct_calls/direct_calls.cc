@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfenv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,6 +126,22 @@ std::unique_ptr<OpKernel> MakeKernel(DeviceBase* device,
   return status.ok() ? std::move(kernel) : nullptr;
 }
 
+std::optional<Offer> FindOffer(const std::string& function) {
+  Tables& tables = AllTables();
+  tensorflow::tf_shared_lock lock(tables.mu);
+  const auto found = tables.offers.find(function);
+  if (found == tables.offers.end()) return std::nullopt;
+  return found->second;
+}
+
+int64_t AddBinding(const std::shared_ptr<const Binding>& binding) {
+  Tables& tables = AllTables();
+  tensorflow::mutex_lock lock(tables.mu);
+  Sweep(tables);
+  tables.bindings[++tables.last_id] = binding;
+  return tables.last_id;
+}
+
 std::shared_ptr<const Binding> FindBinding(int64_t id) {
   Tables& tables = AllTables();
   tensorflow::tf_shared_lock lock(tables.mu);
@@ -163,28 +180,30 @@ bool IsOffered(const std::string& function) {
   return tables.offers.contains(function);
 }
 
+bool HasGivenWay(const std::string& function) {
+  const std::optional<Offer> offer = FindOffer(function);
+  const std::shared_ptr<ClusterRunner> runner = offer ? offer->runner.lock() : nullptr;
+  return runner != nullptr && runner->HasGivenWay();
+}
+
 bool HasWon(const std::string& function) {
-  Tables& tables = AllTables();
-  tensorflow::tf_shared_lock lock(tables.mu);
-  const auto offer = tables.offers.find(function);
-  if (offer == tables.offers.end()) return false;
-  const std::shared_ptr<ClusterRunner> runner = offer->second.runner.lock();
+  const std::optional<Offer> offer = FindOffer(function);
+  const std::shared_ptr<ClusterRunner> runner = offer ? offer->runner.lock() : nullptr;
   return runner != nullptr && runner->HasWon();
 }
 
 std::vector<int64_t> Bind(const BindRequest& request) {
   const std::vector<int64_t> none = {0};
   if (!IsEnabled()) return none;
-  Tables& tables = AllTables();
-  tensorflow::mutex_lock lock(tables.mu);
-  const auto offer = tables.offers.find(request.function);
-  if (offer == tables.offers.end() || offer->second.device != request.device) return none;
-  const std::shared_ptr<ClusterRunner> runner = offer->second.runner.lock();
+  // TensorFlow's code runs without the lock.
+  const std::optional<Offer> offer = FindOffer(request.function);
+  if (!offer || offer->device != request.device) return none;
+  const std::shared_ptr<ClusterRunner> runner = offer->runner.lock();
   if (runner == nullptr || !runner->is_prepared()) return none;
   auto binding = std::make_shared<Binding>();
   binding->runner = runner;
   for (size_t i = 0; i < runner->input_types().size(); ++i) {
-    const int arg = offer->second.function.args[i];
+    const int arg = offer->function.args[i];
     if (arg >= static_cast<int>(request.inputs.size())) return none;
     const bool is_captured = arg < 0 || arg >= request.num_args;
     binding->arg_of.push_back(is_captured ? kCaptured : arg);
@@ -198,11 +217,9 @@ std::vector<int64_t> Bind(const BindRequest& request) {
   binding->kernel = MakeKernel(request.device, runner->output_types());
   if (binding->kernel == nullptr) return none;
   binding->output_attributes.resize(runner->output_types().size());
-  std::vector<int64_t> plan = {++tables.last_id};
-  const std::vector<int>& results = offer->second.function.results;
+  std::vector<int64_t> plan = {AddBinding(binding)};
+  const std::vector<int>& results = offer->function.results;
   plan.insert(plan.end(), results.begin(), results.end());
-  Sweep(tables);
-  tables.bindings[plan.front()] = binding;
   runner->SetBinding(std::move(binding));
   return plan;
 }
@@ -240,3 +257,9 @@ void OfferToDirectCalls(const WholeFunction& function, const DeviceBase* device,
 }
 
 }  // namespace tektite::tf_hook
+
+// Whether compiled code is hardly tried any more for the function of that name.
+extern "C" __attribute__((visibility("default"))) int tektite_hook_has_given_way(
+    const char* function) {
+  return tektite::tf_hook::HasGivenWay(function) ? 1 : 0;
+}

@@ -47,6 +47,9 @@ __attribute__((visibility("default"))) std::vector<int64_t> Bind(const BindReque
 // Whether the function was found to be a cluster.
 __attribute__((visibility("default"))) bool IsOffered(const std::string& function);
 
+// Whether the function's calls have failed so often that compiled code is hardly tried any more.
+bool HasGivenWay(const std::string& function);
+
 // Whether compiled code is known to be faster than a function's kernels at some shapes.
 __attribute__((visibility("default"))) bool HasWon(const std::string& function);
 

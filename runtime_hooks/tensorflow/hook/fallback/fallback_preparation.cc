@@ -17,6 +17,8 @@
 #include "tensorflow/core/framework/op_def.pb.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/lib/random/random.h"
+#include "tensorflow/core/platform/env.h"
+#include "tensorflow/core/public/session_options.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -111,10 +113,15 @@ std::shared_ptr<FallbackPreparation> FallbackPreparation::Schedule(
 }
 
 absl::Status FallbackPreparation::CopyRuntime(Runtime* caller) {
+  TF_ASSIGN_OR_RETURN(lent_, LendDevice(caller->device(), caller->device_mgr()->HostCPU()));
   // It shares the functions themselves.
   functions_ = std::make_unique<tensorflow::FunctionLibraryDefinition>(
       *caller->GetFunctionLibraryDefinition());
-  return caller->Clone(&empty_, &owned_, &runtime_, /*skip_flib_def=*/true);
+  owned_ = std::make_unique<tensorflow::ProcessFunctionLibraryRuntime>(
+      lent_.devices.get(), tensorflow::Env::Default(), caller->config_proto(),
+      caller->graph_def_version(), functions_.get(), tensorflow::OptimizerOptions());
+  runtime_ = owned_->GetFLR(lent_.device->name());
+  return runtime_ == nullptr ? absl::InternalError("no function runtime") : absl::OkStatus();
 }
 
 absl::Status FallbackPreparation::MakeOwnRuntime(Runtime* caller) {
@@ -128,6 +135,7 @@ absl::Status FallbackPreparation::MakeOwnRuntime(Runtime* caller) {
 absl::Status FallbackPreparation::Instantiate() {
   if (marked_) {
     TF_ASSIGN_OR_RETURN(function_, AddMarkedFallback(*marked_, runtime_, functions_.get()));
+    HookCounters().remade_clusters.fetch_add(1, std::memory_order_relaxed);
   }
   Runtime::InstantiateOptions options;
   options.lib_def = functions_.get();
@@ -136,12 +144,12 @@ absl::Status FallbackPreparation::Instantiate() {
 }
 
 void FallbackPreparation::Work() {
-  tensorflow::mutex_lock lock(mu_);
-  if (is_abandoned_.load() || getpid() != process_) return;
+  if (getpid() != process_ || !work_.Begin()) return;
+  const std::shared_ptr<void> loan = std::move(lent_.loan);
   status_ = Instantiate();
-  if (status_.ok() && runs_ && !is_abandoned_.load()) RunOnce();
+  if (status_.ok() && runs_ && !work_.is_abandoned()) RunOnce();
   arguments_.clear();
-  is_done_.store(true, std::memory_order_release);
+  if (!work_.End()) Release();
 }
 
 // The run's results are dropped, an error included.
@@ -157,7 +165,6 @@ void FallbackPreparation::RunOnce() {
     resources_->Cleanup(name).IgnoreError();
   });
   options.step_container = &container;
-  options.cancellation_manager = &cancellation_;
   options.create_rendezvous = true;
   options.runner = &runner;
   std::vector<tensorflow::Tensor> results;
@@ -166,13 +173,15 @@ void FallbackPreparation::RunOnce() {
   queue->RunUntilFinished();
 }
 
-void FallbackPreparation::Abandon() {
-  if (getpid() != process_) return;  // the lock may be a thread's that the child does not have
-  is_abandoned_.store(true);
-  cancellation_.StartCancel();
-  tensorflow::mutex_lock lock(mu_);
+void FallbackPreparation::Release() {
   arguments_.clear();
-  owned_ = nullptr;  // the background thread may release this last
+  owned_ = nullptr;  // before the device that it is on
+}
+
+void FallbackPreparation::Abandon() {
+  if (getpid() != process_ || !work_.Abandon()) return;
+  Release();
+  lent_.loan = nullptr;
 }
 
 }  // namespace tektite::tf_hook

@@ -10,26 +10,27 @@
 //   if (preparation->is_done() && preparation->status().ok()) use its runtime() and handle()
 //   preparation->Abandon();   // by its owner, before the device of its function goes
 //
-// The run takes TensorFlow's memory for all that the function computes, beside a request, and
-// Abandon has to wait for it: only light calls are made in advance (IsLight).  A heavier function
-// has its kernels made in advance and pays for oneDNN's in its first call, of which they are a
-// small part.  It has a copy of the function's runtime and library: what belongs to a session or a
-// dataset may go while it works.  One that is kept (KeptFallback) has a runtime of its own
+// The run takes TensorFlow's memory for all that the function computes, beside a request: only
+// light calls are made in advance (IsLight).  A heavier function has its kernels made in advance
+// and pays for oneDNN's in its first call, of which they are a small part.  XLA compiles a call of
+// its own in that run, for seconds.  The owner never waits for that (abandonable.h), but its device
+// does (lent_device.h): runtime and library are copies, since what belongs to a session or a
+// dataset may go meanwhile.  One that is kept (KeptFallback) has a runtime on a device that stays
 // (own_runtime.h), and is not abandoned.  Thread-safe.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_PREPARATION_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_FALLBACK_PREPARATION_H_
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime_hooks/tensorflow/hook/fallback/abandonable.h"
+#include "runtime_hooks/tensorflow/hook/fallback/lent_device.h"
 #include "runtime_hooks/tensorflow/hook/fallback/marked_fallback.h"
 #include "tensorflow/core/common_runtime/process_function_library_runtime.h"
-#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -62,14 +63,13 @@ class FallbackPreparation {
   static bool CanKeep(tensorflow::OpKernelContext* context, const std::string& function);
   ~FallbackPreparation();
 
-  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+  bool is_done() const { return work_.is_done(); }
   // Once it is done.
   const absl::Status& status() const { return status_; }
   Runtime* runtime() const { return runtime_; }
   Runtime::Handle handle() const { return handle_; }
 
-  // Cancels the run, and waits where the work has begun; otherwise it never will.  The function is
-  // gone then.
+  // Does not wait.  The function is gone, or goes when the work has ended.
   void Abandon();
 
  private:
@@ -81,11 +81,14 @@ class FallbackPreparation {
   absl::Status Instantiate();
   void Work();
   void RunOnce();
+  void Release();
 
   std::string function_;
   std::optional<MarkedRequest> marked_;
   const pid_t process_;  // whose it is: in a child made by fork nothing can be said of TensorFlow
-  std::unique_ptr<tensorflow::FunctionLibraryDefinition> functions_, empty_;
+  Abandonable work_;
+  LentDevice lent_;
+  std::unique_ptr<tensorflow::FunctionLibraryDefinition> functions_;
   std::unique_ptr<tensorflow::ProcessFunctionLibraryRuntime> owned_;
   Runtime* runtime_ = nullptr;
   Runtime::Handle handle_ = tensorflow::kInvalidHandle;
@@ -93,10 +96,6 @@ class FallbackPreparation {
   tensorflow::ResourceMgr* resources_ = nullptr;
   std::vector<tensorflow::Tensor> arguments_;
   bool runs_ = false;
-  std::atomic<bool> is_done_{false};
-  std::atomic<bool> is_abandoned_{false};
-  tensorflow::CancellationManager cancellation_;  // of the run
-  tensorflow::mutex mu_;                          // held while it works
 };
 
 // A place where a cluster's fallback waits for the next op of that cluster (prepared_cluster.h).

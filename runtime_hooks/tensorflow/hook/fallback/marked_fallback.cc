@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_body.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/compile_graph.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
@@ -47,6 +49,45 @@ absl::StatusOr<std::unique_ptr<Graph>> ReadBody(const std::string& bytes, const 
   return graph;
 }
 
+// "node" of "Op 'node': why", "function/node" where it is a function's; empty where there is none.
+absl::string_view RefusedName(absl::string_view refusal) {
+  const size_t begin = refusal.find('\'');
+  const size_t end = begin == refusal.npos ? begin : refusal.find("':", begin + 1);
+  return end == refusal.npos ? absl::string_view() : refusal.substr(begin + 1, end - begin - 1);
+}
+
+bool RunsFunctionOf(const Node& node, absl::string_view name,
+                    const FunctionLibraryDefinition& functions) {
+  tensorflow::GraphDef alone;
+  *alone.add_node() = node.def();
+  for (const std::string& function : functions.ReachableDefinitions(alone).ListFunctionNames()) {
+    if (absl::StartsWith(name, absl::StrCat(function, "/"))) return true;
+  }
+  return false;
+}
+
+// The node of the graph that is refused, or runs the function of the one that is; null: none.
+Node* RefusedNode(const Graph& graph, absl::string_view refusal,
+                  const FunctionLibraryDefinition& functions) {
+  const absl::string_view name = RefusedName(refusal);
+  if (name.empty()) return nullptr;
+  const auto nodes = graph.op_nodes();
+  for (Node* const node : nodes) {
+    if (node->name() == name) return node;
+  }
+  for (Node* const node : nodes) {
+    if (RunsFunctionOf(*node, name, functions)) return node;
+  }
+  return nullptr;
+}
+
+void LeaveOut(const Node& refused, const MarkedRequest& request, const Graph& graph) {
+  for (Node* const node : graph.op_nodes()) {
+    const bool is_alike = request.leaves_out_op && node->type_string() == refused.type_string();
+    if (node == &refused || is_alike) node->AddAttr("_XlaCompile", false);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> AddMarkedFallback(const MarkedRequest& request,
@@ -64,11 +105,20 @@ absl::StatusOr<std::string> AddMarkedFallback(const MarkedRequest& request,
   options.device_set = &devices;
   options.session_options = &session_options;
   options.is_function_graph = true;
-  LowerLoops(KeptLoops(*graph), options);
+  const std::vector<Node*> loops = KeptLoops(*graph);
+  const Node* const refused = RefusedNode(*graph, request.refusal, *functions);
+  if (refused != nullptr && !IsKept(*refused)) {
+    LeaveOut(*refused, request, *graph);
+  } else if (!loops.empty()) {
+    LowerLoops(loops, options);
+  } else {
+    return absl::NotFoundError("no node to be left out");
+  }
   CompileGraph(options, Extent::kEverything, /*rebuilds_loops=*/false);
   for (Node* node : graph->op_nodes()) {
     node->set_requested_device("");
     node->set_assigned_device_name("");
+    if (node->type_string() == "TektiteCluster") node->AddAttr("_tektite_remade", true);
   }
   FallbackRequest fallback;
   fallback.device = device;

@@ -12,6 +12,7 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/compiler_marking.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/graph_text.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/ordered_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/rebuild_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/repeat_cache.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/replace_cluster.h"
@@ -89,6 +90,7 @@ void Apply(Replacement* replacement, const GraphOptimizationPassOptions& options
     if (refusal != TEKTITE_FALLBACK_NONE) CountNotPlaced(refusal);
   }
   replacer.Finish();
+  OrderLoops(options.graph->get());
 }
 
 std::vector<Node*> NodesOf(const Graph& graph) {

@@ -10,6 +10,7 @@
 //   updated_inputs   the variables that the body assigns to (variable_updates.h)
 //   _tektite_shown_as  the name of a node that it replaced, which messages and profiles show
 //   _tektite_kept_loops  where it replaced loops that were kept (marked_fallback.h)
+//   _tektite_remade  where it is in the fallback of a cluster that could not be compiled
 // and, where it is all that a function does, by whole_function.cc.
 // Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
 // the successors of an asynchronous op in a graph go through the pool, 0.8 us more in each turn of
@@ -66,11 +67,6 @@ tensorflow::NodeDef ShownDef(const OpKernelConstruction& construction) {
   return shown;
 }
 
-// Whether later calls will most likely have the same answer.
-bool IsForGood(tektite_fallback refusal) {
-  return refusal == TEKTITE_FALLBACK_NO_CODE || refusal == TEKTITE_FALLBACK_SLOWER_THAN_HOST;
-}
-
 class ClusterOp : public tensorflow::OpKernel {
  public:
   explicit ClusterOp(OpKernelConstruction* construction)
@@ -79,6 +75,7 @@ class ClusterOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(construction, attributes.status());
     OP_REQUIRES_OK(construction, construction->GetAttr("body", &body_));
     has_kept_loops_ = construction->def().attr().contains("_tektite_kept_loops");
+    is_remade_ = construction->def().attr().contains("_tektite_remade");
     constant_inputs_ = attributes->constant_inputs;
     fallback_ =
         std::make_unique<Fallback>(attributes->fallback, attributes->updated_inputs.empty());
@@ -95,14 +92,16 @@ class ClusterOp : public tensorflow::OpKernel {
     for (int i = 0; i < context->num_inputs(); ++i) inputs[i] = &context->input(i);
     runner_->Prepare(context, body_, inputs);
     tektite_turn turn = {};
-    const tektite_fallback refusal = runner_->Run(context, inputs, {}, fallback_.get(), &turn);
+    std::string message;
+    const tektite_fallback refusal =
+        runner_->Run(context, inputs, {}, fallback_.get(), &turn, &message);
     if (refusal == TEKTITE_FALLBACK_NONE) return;
     CountFallback(refusal);
     // TensorFlow's kernels have nothing to do then, either.
     OP_REQUIRES(context, refusal != TEKTITE_FALLBACK_CANCELLED,
                 absl::CancelledError("Operation was cancelled"));
-    if (has_kept_loops_ && IsForGood(refusal)) {
-      fallback_->MarkInBackground(context, {body_, constant_inputs_});
+    if (IsToBeRemade(refusal)) {
+      fallback_->MarkInBackground(context, {body_, constant_inputs_, message, is_remade_});
     }
     const uint64_t began = tensorflow::EnvTime::NowNanos();
     fallback_->Run(context, runner_->kept_fallback());
@@ -113,8 +112,16 @@ class ClusterOp : public tensorflow::OpKernel {
   }
 
  private:
+  // Whether later calls will most likely have the same answer, and another cluster another one.
+  bool IsToBeRemade(tektite_fallback refusal) const {
+    const bool has_no_code = refusal == TEKTITE_FALLBACK_NO_CODE;
+    if (has_no_code && runner_->HasGivenWay()) return true;
+    return has_kept_loops_ && (has_no_code || refusal == TEKTITE_FALLBACK_SLOWER_THAN_HOST);
+  }
+
   std::string body_;
   bool has_kept_loops_ = false;
+  bool is_remade_ = false;
   std::vector<int> constant_inputs_;
   std::unique_ptr<Fallback> fallback_;
   std::shared_ptr<ClusterRunner> runner_;

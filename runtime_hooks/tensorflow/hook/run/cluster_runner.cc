@@ -93,6 +93,21 @@ constexpr size_t kMostShapeInputs = 16;
 // and times of the smallest clusters differ by less.
 constexpr double kDirectCallSparesNs = 40e3;
 
+// Whether calls after this one are likely to end in the same way, and all their work is lost.
+bool IsFailure(tektite_fallback why) {
+  switch (why) {
+    case TEKTITE_FALLBACK_CHECK_FAILED:
+    case TEKTITE_FALLBACK_DEVICE_LOST:
+    case TEKTITE_FALLBACK_INTERNAL_ERROR:
+    case TEKTITE_FALLBACK_NO_CODE:
+    case TEKTITE_FALLBACK_NO_MEMORY:
+    case TEKTITE_FALLBACK_OVER_BUDGET:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // The conditions that a verdict depends on beside the cluster, its shapes, the build and the
 // machine.
 std::string ContestTopic(OpKernelContext* context, bool on_card) {
@@ -167,8 +182,9 @@ void ClusterRunner::EndTurn(OpKernelContext* context, const tektite_turn& turn) 
 
 tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
                                     absl::Span<tensorflow::Var* const> variables,
-                                    Fallback* fallback, tektite_turn* turn) {
+                                    Fallback* fallback, tektite_turn* turn, std::string* message) {
   if (prepared_ == nullptr) return TEKTITE_FALLBACK_HOST_NO_CLUSTER;
+  if (giving_way_.Skips()) return TEKTITE_FALLBACK_HOST_GAVE_WAY;
   InputReader::Call read;
   const tektite_fallback refusal = reader_->Read(context, inputs, variables, &read);
   if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
@@ -219,8 +235,13 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   const int64_t began = is_timed ? Nanoseconds() : 0;
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
   if (code != TEKTITE_OK) {
-    return static_cast<tektite_fallback>(prepared_->library().fallback_of(code));
+    const auto why = static_cast<tektite_fallback>(prepared_->library().fallback_of(code));
+    // Calls to be reproducible do not depend on those before them.
+    if (IsFailure(why) && !reproducible) giving_way_.Failed();
+    if (why == TEKTITE_FALLBACK_NO_CODE && message != nullptr) *message = status.message;
+    return why;
   }
+  giving_way_.Succeeded();
   for (const Tensor& output : host.outputs) {
     if (output.dtype() == tensorflow::DT_INVALID) return TEKTITE_FALLBACK_HOST_NO_OUTPUT;
   }

@@ -25,6 +25,7 @@
 #include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
+#include "runtime_hooks/tensorflow/hook/run/giving_way.h"
 #include "runtime_hooks/tensorflow/hook/run/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/run/prepared_cluster.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -50,12 +51,15 @@ class ClusterRunner {
 
   // Sets the outputs of `context`, which are the cluster's, and returns TEKTITE_FALLBACK_NONE;
   // otherwise why not.
+  // Where no code can be compiled, `message` has the compiler's reason.
   // `variables`: see InputReader::Read.  `fallback`: with which the caller will run TensorFlow's
   // kernels; null where it cannot: it is served only where compiled code has won, and no trial or
   // check is due.
   tektite_fallback Run(tensorflow::OpKernelContext* context, Inputs inputs,
                        absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
-                       tektite_turn* turn);
+                       tektite_turn* turn, std::string* message = nullptr);
+  // Whether calls have failed so often that compiled code is hardly tried any more.
+  bool HasGivenWay() const { return giving_way_.HasGivenWay(); }
   // The call of the turn ended well.  Run says so itself of compiled code's.
   void EndTurn(tensorflow::OpKernelContext* context, const tektite_turn& turn);
   // TensorFlow's kernels have run instead, and taken so long.
@@ -112,6 +116,7 @@ class ClusterRunner {
   std::atomic<bool> has_run_{false};      // without a contest
   std::atomic<int64_t> last_run_ns_{-1};  // of compiled code, while the fallback is not prepared
   std::atomic<bool> has_binding_{false};
+  GivingWay giving_way_;
   tensorflow::mutex mu_;
   std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);
   std::string body_;  // where the prepared cluster is left to the next that has this body

@@ -100,6 +100,7 @@ std::string HookCountersJson() {
       ", \"unrebuilt_graphs\": ", counters.unrebuilt_graphs.load(),
       ", \"runs\": ", counters.runs.load(), ", \"direct_runs\": ", counters.direct_runs.load(),
       ", \"prepared_fallbacks\": ", counters.prepared_fallbacks.load(),
+      ", \"remade_clusters\": ", counters.remade_clusters.load(),
       ", \"runs_in_advance\": ", counters.runs_in_advance.load(),
       ", \"holds\": ", counters.holds.load(), ", \"releases\": ", counters.releases.load(),
       ", \"updates\": ", counters.updates.load(),

@@ -31,6 +31,7 @@ struct Counters {
   std::atomic<int64_t> runs{0};                // cluster nodes executed, however they ended
   std::atomic<int64_t> direct_runs{0};         // of these: without their graph (direct_calls.h)
   std::atomic<int64_t> prepared_fallbacks{0};  // functions instantiated in the background
+  std::atomic<int64_t> remade_clusters{0};     // without a node that was refused, or a loop
   std::atomic<int64_t> runs_in_advance{0};     // of these: run once, to have oneDNN's kernels made
   std::atomic<int64_t> holds{0};               // times it took hold of a variable's buffer
   std::atomic<int64_t> releases{0};            // times it released one because the variable changed

@@ -89,7 +89,8 @@ def stats() -> dict[str, Any]:
     counts their ops no more), ``clusters_placed``, ``ops_placed``, ``kept_loops`` and ``xla_calls`` among
     these, ``lowered_loops`` that were kept for no cluster, ``rebuilt_loops`` of TensorFlow 1 and ``unrebuilt_graphs``,
     whose loops could not be rebuilt, ``runs``, of these ``direct_runs`` past
-    TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster, made in the background), ``runs_in_advance`` of these,
+    TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster, made in the background), ``remade_clusters`` and
+    ``runs_in_advance`` of these,
     ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
     them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes of shapes
     compiled code won against TensorFlow's kernels, and lost. Empty when not active.

@@ -9,7 +9,8 @@ function that does nothing else::
 
 What stands before is TensorFlow's ``AtomicFunction.call_flat``, which every call of a traced function goes through,
 gradients' forward and backward functions too. A function of which explain says that it would not be compiled is
-called as before: one that assigns to variables or draws random numbers.
+called as before: one that draws random numbers. So is one whose cluster has given way, since it cannot be compiled for
+the shapes that come, or fails in every call: its calls are XLA's again, without the detour.
 
 Limits: where the arguments have other types than before, it is TensorFlow that finds the trace (_direct.py).
 """
@@ -25,6 +26,8 @@ from tektite._explain import explain_graph
 from tektite._hook import open_hook
 
 _KEY = "_tektite_wrapper"  # in an AtomicFunction's dictionary: its wrapper, or None
+_CALLS = "_tektite_calls"  # how many it has had through its wrapper
+_CALLS_PER_QUESTION = 16  # whether it has given way, which takes a microsecond
 _MARK = "_XlaMustCompile"
 # What is left out of clusters without any harm.
 _NO_FAILURE = frozenset({"CHEAP_OUTPUT", "HOST_BOUNDARY", "FETCHED"})
@@ -73,7 +76,8 @@ def called_by(atomic: Any) -> Any:
 def install() -> None:
     """Wraps TensorFlow's calls; does nothing the second time, or without the hook."""
     atomic_function = _part("eager.polymorphic_function.atomic_function").AtomicFunction
-    if open_hook() is None or hasattr(atomic_function.call_flat, _KEY):
+    hook = open_hook()
+    if hook is None or hasattr(atomic_function.call_flat, _KEY):
         return
     ordinary: Callable[..., Any] = atomic_function.call_flat
 
@@ -87,7 +91,12 @@ def install() -> None:
             if has_mark(self):
                 memo[_KEY] = _make_wrapper(self, ordinary)
         wrapper = memo[_KEY]
-        return ordinary(self if wrapper is None else wrapper, *args)
+        if wrapper is None:
+            return ordinary(self, *args)
+        memo[_CALLS] = calls = memo.get(_CALLS, 0) + 1
+        if calls % _CALLS_PER_QUESTION == 0 and hook.tektite_hook_has_given_way(wrapper.name):
+            memo[_KEY] = None
+        return ordinary(wrapper, *args)
 
     setattr(call_flat, _KEY, True)
     atomic_function.call_flat = call_flat
