@@ -21,7 +21,7 @@ TEST(Explain, JsonHasItsExactForm) {
   EXPECT_EQ(RenderJson(*e),
             "{\"ops\": 3, \"clustered\": 2, \"clusters\": [{\"name\": \"cluster_0\", \"ops\": 2}], "
             "\"left_out\": [{\"node\": \"py \\\"quoted\\\"\", \"op\": \"PyFunc\", "
-            "\"reason\": \"NO_IMPORTER\"}]}\n");
+            "\"reason\": \"NO_IMPORTER\", \"detail\": \"\"}], \"in_parts\": []}\n");
 }
 
 TEST(Explain, TextNamesReasonsAndShapes) {
