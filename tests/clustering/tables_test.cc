@@ -132,11 +132,10 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kReturnsList),
             "EmptyTensorList TensorListFromTensor TensorListPopBack TensorListPushBack "
             "TensorListReserve TensorListResize TensorListSetItem TensorListSplit");
-  EXPECT_EQ(
-      OpsThat(OpFacts::kTakesList),
-      "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
-      "TensorListLength TensorListPopBack TensorListPushBack TensorListResize "
-      "TensorListSetItem TensorListStack");
+  EXPECT_EQ(OpsThat(OpFacts::kTakesList),
+            "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
+            "TensorListLength TensorListPopBack TensorListPushBack TensorListResize "
+            "TensorListSetItem TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kReturnsArray), "TensorArrayV3");
   EXPECT_EQ(OpsThat(OpFacts::kTakesArray),
             "TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 "
