@@ -117,6 +117,11 @@ bool ListLengths::Bounds(const NodeDef& loop, std::vector<int>* bounds) {
       left.push_back(Origin(*condition, inputs[1]).node);
       continue;
     }
+    if (condition->facts(node).Is(OpFacts::kRunsFunctions) && !inputs.empty()) {
+      left.push_back(Origin(*condition, inputs[0]).node);  // a choice, as a break makes it
+      is_exact = false;
+      continue;
+    }
     bool is_known = false;
     for (const int counter : {0, 1}) {
       if (!Compares(op) || inputs.size() < 2 || is_known) continue;

@@ -181,6 +181,10 @@ class LoopImport {
         const bool up = *turns.steps[first] >= 0;
         now.range = up ? ValueRange{from, to} : ValueRange{to + Dim(1), from + Dim(1)};
         if (turns.exact) now.after = to;
+      } else if (turns.turns && entering[first] && turns.most[first]) {
+        const Dim& from = *entering[first];
+        now.range =
+            ValueRange{from, ir::Max(from + Dim(1), from + Dim(*turns.most[first]) * *turns.turns)};
       } else if (facts_[i].list && !facts_[i].list->length) {
         now = Lengthened(turns, entering, body, next, first);
       }

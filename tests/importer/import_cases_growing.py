@@ -62,6 +62,29 @@ def sometimes(x: tf.Tensor) -> Any:
     return array.stack()
 
 
+def some(x: tf.Tensor) -> Any:
+    """The place is a counter of some turns."""
+
+    def turn(i: tf.Tensor, j: tf.Tensor, a: tf.TensorArray) -> list[Any]:
+        j, flow = tf.cond(i % 3 != 1, lambda: (j + 1, a.write(j, x * tf.cast(i, tf.float32)).flow), lambda: (j, a.flow))
+        return [i + 1, j, tf.TensorArray(tf.float32, flow=flow, dynamic_size=True)]
+
+    _, j, array = tf.while_loop(lambda i, j, a: i < 8, turn, [0, tf.constant(0), growing(element_shape=x.shape)])
+    return j, array.stack()
+
+
+def until_break(x: tf.Tensor) -> Any:
+    """A condition as AutoGraph makes it of a loop over a range that a break ends."""
+
+    def goes_on(i: tf.Tensor, y: tf.Tensor, a: tf.TensorArray) -> tf.Tensor:
+        return tf.cond(i < 9, lambda: tf.reduce_sum(y) < 50.0, lambda: False)
+
+    def turn(i: tf.Tensor, y: tf.Tensor, a: tf.TensorArray) -> list[Any]:
+        return [i + 1, y * 2.0 + 1.0, a.write(i, y)]
+
+    return tf.while_loop(goes_on, turn, [0, x, growing(1)])[2].stack()
+
+
 def in_two_loops(x: tf.Tensor) -> Any:
     """The inner loop writes to places of the outer one's counter."""
 
@@ -128,6 +151,8 @@ BOTH = [
     loop("GrowingEarlyEnd", until_large, np.abs(floats(3))),
     loop("GrowingAtItsEnd", at_its_end, floats(3)),
     loop("GrowingSometimes", sometimes, floats(3)),
+    loop("GrowingSome", some, floats(3)),
+    loop("GrowingUntilBreak", until_break, np.abs(floats(3))),
     loop("GrowingInTwoLoops", in_two_loops, floats(3)),
     loop("GrowingWithoutLoops", without_loops, floats(3)),
     loop("GradientOfGrowing", gradient(learned), floats(3)),
@@ -135,7 +160,7 @@ BOTH = [
 CASES = [
     *BOTH,
     *(Case(f"{c.name}Dynamic", c.function, c.inputs, rel=c.rel, refused=c.refused, dynamic=True) for c in BOTH
-      if "Sometimes" not in c.name and "Without" not in c.name and "filled" not in c.function.__qualname__),
+      if "Some" not in c.name and "Without" not in c.name and "filled" not in c.function.__qualname__),
     *(loop(f"GrowingToData{n}", to_data, floats(3), at(n)) for n in (-1, 0, 1, 5)),
     *(loop(f"Resized{n}", resized, floats(4, 3), at(n)) for n in (0, 2, 4)),
     loop("ShorterAndLonger", shorter_and_longer, floats(4, 3), refused="it was longer, and grows"),

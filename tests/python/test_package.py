@@ -183,9 +183,9 @@ report(reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
        parts=[parts.ops, parts.clustered, parts.clusters])
 """
     values = run_program(text).values
-    assert values["reason"] == "FUNCTION_BODY" and "PrintV2" in values["detail"]
-    assert values["parts"][1:] == [4, 1] and values["parts"][0] > 4
-    assert "a turn calls 1 cluster (4 of" in values["text"]
+    assert values["reason"] == "FUNCTION_BODY" and "NO_IMPORTER: StringFormat" in values["detail"]
+    assert values["parts"][1:] == [6, 1] and values["parts"][0] > 6
+    assert "a turn calls 1 cluster (6 of" in values["text"]
     assert values["where"].endswith(":5") or values["where"].split(":")[-1].isdigit()
 
 
