@@ -10,6 +10,9 @@
 //   int input = values.UnknownInput(node);  // the first whose value is needed and unknown, or -1
 //
 // In the body of a function some arguments may be known as well: `given`.
+//
+// The length with which a list of tensors begins may also come from outside, or from arithmetic on
+// scalars that do: code is made for that value, and for all values as soon as two calls differ.
 #ifndef TEKTITE_CLUSTERING_COMPILE_TIME_H_
 #define TEKTITE_CLUSTERING_COMPILE_TIME_H_
 

@@ -29,9 +29,19 @@ struct CallMemory {
   std::string refused;  // why it is not known
 };
 
+// A loop or a branch that is in no cluster: what would be compiled of a turn, or of a branch.
+struct RunInParts {
+  int node = -1;
+  std::string function;  // that it runs
+  int64_t ops = 0;
+  int64_t clustered = 0;
+  int clusters = 0;
+};
+
 struct Explanation {
   graph_def::GraphDef graph;
   Marking marking;
+  std::vector<RunInParts> in_parts;
   std::vector<CallMemory> memory;  // by cluster, or empty: not asked for
 };
 
@@ -41,8 +51,10 @@ absl::StatusOr<Explanation> Explain(absl::string_view model, const MarkOptions& 
 // A table for people: clusters with their ops and shapes, then the ops that are left out by reason.
 std::string RenderText(const Explanation& explanation);
 // {"ops": n, "clustered": n, "clusters": [{"name": s, "ops": n, "memory": {...}}],
-//  "left_out": [{"node": s, "op": s, "reason": s}]}; "memory", where it was asked for, is
-// {"arena_bytes": n, "max_live_bytes": n, "sizes": {"n0": n}} or {"refused": s}.
+//  "left_out": [{"node": s, "op": s, "reason": s, "detail": s}],
+//  "in_parts": [{"node": s, "function": s, "ops": n, "clustered": n, "clusters": n}]}; "memory",
+// where it was asked for, is {"arena_bytes": n, "max_live_bytes": n, "sizes": {"n0": n}} or
+// {"refused": s}.
 std::string RenderJson(const Explanation& explanation);
 // A Graphviz graph: a box per cluster.
 std::string RenderDot(const Explanation& explanation);

@@ -94,7 +94,7 @@ int FirstArgument(const NodeDef& node) {
 }
 
 FunctionBodies::FunctionBodies(const GraphIndex& index, const MarkOptions& options)
-    : index_(index), options_(options), graphs_(index.graph()) {
+    : index_(index), options_(options), graphs_(index.graph()), lengths_(index.graph()) {
   options_.fetches.clear();
   options_.mode = MarkMode::kAll;
 }
@@ -169,6 +169,8 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
     Refusal refusal = Compilability(*index, i, options);
     if (refusal.reason == Reason::kNone)
       refusal = CheckForBody(*index, i, place.device, place.in_condition);
+    if (refusal.reason == Reason::kNone && lengths_.MakesRows(*index, i, true))
+      refusal = {Reason::kDATA_DEPENDENT_SHAPE, "a list as long as the turns have made it"};
     if (const int input = values.UnknownInput(i); refusal.reason == Reason::kNone && input >= 0) {
       refusal = {Reason::kNOT_COMPILE_TIME, absl::StrCat("input ", input)};
     }

@@ -25,6 +25,7 @@
 #include "clustering/compilability.h"
 #include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/graph_index.h"
+#include "clustering/importer/list_lengths.h"
 
 namespace tektite::clustering {
 
@@ -59,6 +60,7 @@ class FunctionBodies {
   const graph_def::GraphIndex& index_;
   MarkOptions options_;
   graph_def::FunctionGraphs graphs_;
+  importer::ListLengths lengths_;
 };
 
 }  // namespace tektite::clustering

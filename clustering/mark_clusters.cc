@@ -13,6 +13,7 @@
 #include "clustering/deadness.h"
 #include "clustering/function_bodies.h"
 #include "clustering/graph_def/output_type.h"
+#include "clustering/importer/list_lengths.h"
 #include "clustering/importer/row_counts.h"
 #include "clustering/whole_graph.h"
 
@@ -182,6 +183,11 @@ class Marker {
     std::vector<bool> takes(n_);
     const CompileTime values(index_,
                              [&](int from, int to) { return IsMember(from) && IsCandidate(to); });
+    importer::ListLengths lengths(index_.graph());
+    std::vector<bool> stacks(n_);
+    for (int node = 0; node < n_; ++node) {
+      stacks[node] = IsMember(node) && lengths.MakesRows(index_, node, false);
+    }
     for (int node : index_.order()) {
       if (!IsMember(node)) continue;
       const auto inputs = index_.inputs(node);
@@ -189,7 +195,10 @@ class Marker {
         const GraphIndex::Edge& in = inputs[i];
         if (in.is_control() || !IsMember(in.node)) continue;
         if (values.Knows(in.node) && !takes[in.node]) continue;
-        if (!takes[in.node] && !importer::MakesRowCount(index_, in.node, in.output)) continue;
+        if (!takes[in.node] && !stacks[in.node] &&
+            !importer::MakesRowCount(index_, in.node, in.output)) {
+          continue;
+        }
         if (importer::TakesRowCount(index_, node, static_cast<int>(i))) {
           takes[node] = true;
         } else {

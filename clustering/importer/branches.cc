@@ -52,8 +52,13 @@ absl::Status ImportAssertions(NodeImport& op, Value which, const GraphIndex& the
     std::vector<TensorInfo> args;
     for (int i = 1; i < op.num_inputs(); ++i) args.push_back(op.InputInfo(i));
     std::vector<Value> checks;
-    const Scope inside{
-        b, checks, op.scope().functions, op.scope().depth + 1, nullptr, op.scope().for_xla};
+    const Scope inside{b,
+                       checks,
+                       op.scope().doubts,
+                       op.scope().functions,
+                       op.scope().depth + 1,
+                       nullptr,
+                       op.scope().for_xla};
     TEKTITE_ASSIGN_OR_RETURN(std::vector<TensorInfo> branch,
                              ImportBody(is_then ? then_branch : else_branch, &args, inside));
     results.push_back(std::move(branch));
@@ -85,6 +90,12 @@ absl::Status ImportAssertions(NodeImport& op, Value which, const GraphIndex& the
     TEKTITE_RETURN_IF_ERROR(op.Return(b.SelectImplicit(which, first.value, second.value)));
   }
   return absl::OkStatus();
+}
+
+// The room that two branches' lists need, where it is known of both.
+std::optional<Dim> RoomOfBoth(const TensorInfo& a, const TensorInfo& b) {
+  if (!a.list || !b.list || !a.list->capacity || !b.list->capacity) return std::nullopt;
+  return ir::Max(*a.list->capacity, *b.list->capacity);
 }
 
 class BranchesImport {
@@ -164,12 +175,11 @@ class BranchesImport {
       }
       for (size_t r = 0; r < facts_.size(); ++r) {
         bool changed = false;
+        const std::optional<Dim> room = RoomOfBoth(region->results()[r], facts_[r]);
         const absl::Status status = Join(region->results()[r], &region->b(), &facts_[r], &changed);
         if (!status.ok()) return op_.Refuse("result ", r, ": ", status.message());
         if (facts_[r].is_resource) return op_.Refuse("result ", r, " is a variable");
-        if (facts_[r].list && changed && facts_[r].list->has_buffer && !HasRoom(*facts_[r].list)) {
-          return op_.Refuse("result ", r, ": lists of tensors of other lengths");
-        }
+        if (facts_[r].list && room) facts_[r].list->capacity = room;
       }
     }
     return absl::OkStatus();

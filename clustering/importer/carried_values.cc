@@ -56,6 +56,9 @@ absl::Status JoinLists(const TensorList& theirs, FuncBuilder* b, TensorList* our
   }
   Agree(theirs.length, &ours->length, changed);
   Agree(theirs.capacity, &ours->capacity, changed);
+  if (theirs.has_leftovers && !ours->has_leftovers) ours->has_leftovers = *changed = true;
+  if (theirs.reach) ours->reach = ours->reach ? ir::Max(*ours->reach, *theirs.reach) : theirs.reach;
+  ours->grows_anywhere |= theirs.grows_anywhere;
   if (ours->is_uniform && !theirs.is_uniform) {
     ours->is_uniform = false;
     ours->uniform_of.reset();
@@ -126,6 +129,12 @@ Shape BufferShape(const TensorList& list) {
   Dims dims = *list.element;
   dims.insert(dims.begin(), *list.capacity);
   return Shape(list.dtype, dims);
+}
+
+Value BufferWithRoom(const TensorList& list, const Dim& capacity, FuncBuilder* b) {
+  TensorList larger = list;
+  larger.capacity = capacity;
+  return BufferLike(list, BufferShape(larger), b);
 }
 
 Value BufferOf(const TensorList& list, FuncBuilder* b) {

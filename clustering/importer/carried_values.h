@@ -42,6 +42,8 @@ bool HasRoom(const TensorList& list);
 Shape BufferShape(const TensorList& list);
 // The list's buffer; null where something may have been written and nothing tells how much.
 Value BufferOf(const TensorList& list, FuncBuilder* b);
+// The same with room for as many elements as `capacity`, which is no less than the list's.
+Value BufferWithRoom(const TensorList& list, const Dim& capacity, FuncBuilder* b);
 Value LengthOf(const TensorList& list, FuncBuilder* b);  // s32
 // Of an array, the place behind those that are written, s32.
 Value NextOf(const TensorList& list, FuncBuilder* b);

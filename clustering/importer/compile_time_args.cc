@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "clustering/importer/contents/contents.h"
 #include "clustering/importer/importer.h"
+#include "clustering/importer/list_lengths.h"
 #include "clustering/importer/live_nodes.h"
 
 namespace tektite::importer {
@@ -47,20 +49,53 @@ class ValueWalk {
   std::set<int> args_;
 };
 
+bool IsIntegerScalar(const NodeDef& arg) {
+  const graph_def::DataType type = arg.attrs.Type("T");
+  if (type != graph_def::DataType::kInt32 && type != graph_def::DataType::kInt64) return false;
+  const graph_def::AttrValue* value = arg.attrs.Find("_output_shapes");
+  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<graph_def::PartialShape>();
+  return shapes != nullptr && shapes->size() == 1 && !shapes->front().unknown_rank &&
+         shapes->front().dims.empty();
+}
+
+// The arguments that decide how often a loop turns in which a list grows, which needs room.  Only
+// scalars: code for each content of a larger tensor would be too much.
+std::vector<int> BoundsOfGrowth(const GraphIndex& index, int loop, ListLengths* lengths) {
+  ValueWalk walk(index);
+  for (const int input : lengths->BoundsOfGrowth(index, loop)) {
+    walk.Need(index.inputs(loop)[input]);
+  }
+  std::vector<int> bounds = walk.Finish();
+  for (int i = 0; i < index.num_nodes(); ++i) {
+    const NodeDef& node = index.node(i);
+    if (node.op != "_Arg" || IsIntegerScalar(node)) continue;
+    const int arg = static_cast<int>(node.attrs.Int("index", 0));
+    if (std::binary_search(bounds.begin(), bounds.end(), arg)) return {};
+  }
+  return bounds;
+}
+
 }  // namespace
 
 std::vector<int> CompileTimeArgs(const graph_def::GraphDef& graph) {
   absl::StatusOr<GraphIndex> index = GraphIndex::Create(graph);
   if (!index.ok()) return {};
   ValueWalk walk(*index);
+  ListLengths lengths(graph);
+  std::set<int> bounds;
   for (int number : LiveNodes(*index)) {
     const NodeDef& node = index->node(number);
+    if (node.attrs.Find("body") != nullptr) {
+      const std::vector<int> more = BoundsOfGrowth(*index, number, &lengths);
+      bounds.insert(more.begin(), more.end());
+    }
     const int data_inputs = node.NumDataInputs();
     for (int i = 0; i < data_inputs; ++i) {
       if (index->facts(number).NeedsValue(i, data_inputs)) walk.Need(index->inputs(number)[i]);
     }
   }
-  return walk.Finish();
+  for (const int arg : walk.Finish()) bounds.insert(arg);
+  return std::vector<int>(bounds.begin(), bounds.end());
 }
 
 }  // namespace tektite::importer

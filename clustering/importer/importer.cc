@@ -24,9 +24,11 @@ class GraphImport {
   absl::StatusOr<ImportedGraph> Run() {
     AddParameters();
     ReadArgs();
-    TEKTITE_ASSIGN_OR_RETURN(const std::vector<TensorInfo> results,
-                             ImportBody(index_, &infos_, {builder_, checks_, functions_}));
-    return Finish(results);
+    const absl::StatusOr<std::vector<TensorInfo>> results =
+        ImportBody(index_, &infos_, {builder_, checks_, doubts_, functions_});
+    if (!doubts_.empty()) return doubts_.front();  // it comes before what it led to
+    if (!results.ok()) return results.status();
+    return Finish(*results);
   }
 
  private:
@@ -103,6 +105,7 @@ class GraphImport {
   FuncBuilder builder_;
   FunctionLibrary functions_;
   std::vector<Value> parameters_, checks_;
+  std::vector<absl::Status> doubts_;
   std::vector<TensorInfo> infos_;  // of the arguments
   std::set<int> variables_;        // resource arguments
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "clustering/importer/carried_values.h"
+#include "clustering/importer/trip_count.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 
@@ -16,6 +17,44 @@ std::vector<Value> Starts(FuncBuilder& b, Value first, int rank) {
   std::vector<Value> starts(rank, b.Scalar(DType::kS32, 0));
   starts[0] = first;
   return starts;
+}
+
+constexpr int kMostOps = 32;  // of those that compute an index
+
+ValueRange Only(const Dim& value) { return {value, value + Dim(1)}; }
+
+ValueRange Sum(const ValueRange& a, const ValueRange& b) {
+  return {a.first + b.first, a.behind + b.behind - Dim(1)};
+}
+
+ValueRange Times(const ValueRange& a, const Dim& factor) {
+  const Dim first = a.first * factor, last = (a.behind - Dim(1)) * factor;
+  return ir::NeverLess(factor, Dim(0)) ? ValueRange{first, last + Dim(1)}
+                                       : ValueRange{last, first + Dim(1)};
+}
+
+// Between which bounds an integer scalar is that comes from the region's arguments by sums and
+// products.
+std::optional<ValueRange> RangeIn(const NodeImport& op, Value value, int* ops_left) {
+  if (const std::optional<Dim> size = SizeOf(value)) return Only(*size);
+  if (op.scope().arguments != nullptr) {
+    for (const TensorInfo& argument : *op.scope().arguments) {
+      if (argument.value == value) return argument.range;
+    }
+  }
+  const ir::Node& node = *value.node;
+  if (--*ops_left < 0 || value.shape().rank() != 0) return std::nullopt;
+  if (node.op() != Op::kAdd && node.op() != Op::kSub && node.op() != Op::kMul) return std::nullopt;
+  const auto a = RangeIn(op, node.operand(0), ops_left);
+  const auto b = a ? RangeIn(op, node.operand(1), ops_left) : std::nullopt;
+  if (!a || !b) return std::nullopt;
+  if (node.op() == Op::kAdd) return Sum(*a, *b);
+  if (node.op() == Op::kSub) return Sum(*a, Times(*b, Dim(-1)));
+  const bool is_first = a->first + Dim(1) == a->behind;
+  const ValueRange &constant = is_first ? *a : *b, &other = is_first ? *b : *a;
+  const bool is_constant =
+      constant.first.is_constant() && constant.first + Dim(1) == constant.behind;
+  return is_constant ? std::optional<ValueRange>(Times(other, constant.first)) : std::nullopt;
 }
 
 }  // namespace
@@ -76,8 +115,15 @@ std::optional<ValueRange> RangeOf(const TensorInfo& index) {
   return index.range;
 }
 
+std::optional<ValueRange> PlacesOf(const NodeImport& op, int input) {
+  const TensorInfo& index = op.InputInfo(input);
+  if (const std::optional<ValueRange> range = RangeOf(index); range || !index.value) return range;
+  int ops_left = kMostOps;
+  return RangeIn(op, index.value, &ops_left);
+}
+
 absl::Status CheckIndex(NodeImport& op, int input, const TensorList& list) {
-  const std::optional<ValueRange> range = RangeOf(op.InputInfo(input));
+  const std::optional<ValueRange> range = PlacesOf(op, input);
   if (range && list.length && NeverBehind(*range, *list.length)) return absl::OkStatus();
   FuncBuilder& b = op.b();
   const Value index = op.Input(input), length = LengthOf(list, &b);
@@ -85,6 +131,55 @@ absl::Status CheckIndex(NodeImport& op, int input, const TensorList& list) {
   if (index.shape() != Shape(DType::kS32, Dims())) return op.Refuse("its index is no s32 scalar");
   CheckBelow(op, index, length);
   op.Check(b.Compare(index, b.FullLike(index, 0), "ge"));
+  return absl::OkStatus();
+}
+
+void MakeRoom(FuncBuilder& b, const Dim& elements, TensorList* list) {
+  if (!list->capacity || ir::NeverLess(*list->capacity, elements)) return;
+  const Dim room = ir::Max(*list->capacity, elements);
+  if (list->has_buffer && list->element) list->buffer = BufferWithRoom(*list, room, &b);
+  list->capacity = room;
+}
+
+absl::Status GrowTo(NodeImport& op, int input, TensorList* list) {
+  FuncBuilder& b = op.b();
+  const std::optional<ValueRange> places = PlacesOf(op, input);
+  if (places && list->length && NeverBehind(*places, *list->length)) return absl::OkStatus();
+  const Value index = op.Input(input), length = LengthOf(*list, &b);
+  if (!index || !length) return absl::OkStatus();
+  if (index.shape() != Shape(DType::kS32, Dims())) return op.Refuse("its index is no s32 scalar");
+  // How far behind the length the place is, where that is known.
+  std::optional<int64_t> ahead;
+  if (!list->length) ahead = Step(length, index);
+  const bool is_ahead = ahead.has_value();
+  const int64_t by = ahead.value_or(0);
+  if (by < 0) return CheckIndex(op, input, *list);
+  if (!places || !ir::NeverLess(places->first, Dim(0)))
+    op.Check(b.Compare(index, b.FullLike(index, 0), "ge"));
+  std::optional<Dim> bound = places ? std::optional<Dim>(places->behind) : std::nullopt;
+  if (!bound && is_ahead && list->length_range) bound = list->length_range->behind + Dim(by);
+  const bool is_next =
+      (is_ahead && by == 0) ||
+      (list->length && places && ir::NeverLess(*list->length, places->behind - Dim(1)));
+  if (list->has_leftovers && !is_next)
+    return op.Refuse("it was longer, and grows by several elements");
+  if (list->length && op.HasContents(input)) {
+    list->length = ir::Max(*list->length, places->behind);
+  } else {
+    const Value behind = b.Add(index, b.FullLike(index, 1));
+    list->length_value = is_ahead || list->length == Dim(0) ? behind : b.Max(length, behind);
+    list->length.reset();
+    list->length_range.reset();
+  }
+  if (bound) {
+    list->reach = list->reach ? ir::Max(*list->reach, *bound) : *bound;
+    MakeRoom(b, *bound, list);
+    return absl::OkStatus();
+  }
+  list->capacity.reset();
+  list->has_buffer = list->grows_anywhere = true;
+  list->buffer = Value();
+  op.Doubt(op.Refuse("nothing bounds the place to which a list of tensors grows"));
   return absl::OkStatus();
 }
 

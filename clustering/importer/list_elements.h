@@ -26,6 +26,8 @@ void CheckBelow(NodeImport& op, Value a, Value b);
 bool NeverBehind(const ValueRange& range, const Dim& end);
 // What is known of an index.
 std::optional<ValueRange> RangeOf(const TensorInfo& index);
+// The same of an input, which may also be computed from counters by sums and products.
+std::optional<ValueRange> PlacesOf(const NodeImport& op, int input);
 
 // 0 <= input < length, or TensorFlow raises an error.
 absl::Status CheckIndex(NodeImport& op, int input, const TensorList& list);
@@ -33,6 +35,12 @@ absl::Status CheckIndex(NodeImport& op, int input, const TensorList& list);
 // Without a buffer that can be had yet, the loop around imports its body again when there is one.
 void Write(NodeImport& op, Value index, Value element, TensorList* list);
 Value Read(NodeImport& op, Value index, const TensorList& list);
+
+// The list becomes so long that it has an element at that place, if it is not.  Elements between
+// are not set.  Where nothing bounds the place, that is doubted (node_import.h).
+absl::Status GrowTo(NodeImport& op, int input, TensorList* list);
+// The list has room for as many elements.
+void MakeRoom(FuncBuilder& b, const Dim& elements, TensorList* list);
 
 absl::Status RequireNotNegative(NodeImport& op, const Dim& size);
 

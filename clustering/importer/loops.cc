@@ -114,7 +114,9 @@ class LoopImport {
         status = Unimplemented("it becomes another variable");
       }
       if (!status.ok()) return op_.Refuse("loop variable ", i, ": ", status.message());
-      if (facts_[i].list) changed |= JoinUniform(body, i);
+      if (!facts_[i].list) continue;
+      facts_[i].list->grows_anywhere = false;
+      changed |= JoinUniform(body, i);
     }
     if (changed) return false;
     RegionImport condition("condition", op_.scope());
@@ -131,10 +133,10 @@ class LoopImport {
     const std::vector<std::optional<Dim>> entering = Entering();
     const TripCount turns =
         CountTurns(condition.parameters(), again.value, body.parameters(), next, entering);
-    const bool is_derived = Derive(turns, entering);
+    const bool is_derived = Derive(turns, entering, body, next);
     TEKTITE_ASSIGN_OR_RETURN(const bool is_ordered, JoinOrders(body, turns));
     if (is_derived || is_ordered) return false;
-    TEKTITE_RETURN_IF_ERROR(CheckRoom());
+    TEKTITE_RETURN_IF_ERROR(CheckRoom(body));
     TEKTITE_RETURN_IF_ERROR(Emit(&condition, again.value, &body, std::move(next), turns));
     for (int i = 0; i < op_.num_inputs(); ++i) {
       const TensorInfo& info = op_.InputInfo(i);
@@ -164,7 +166,8 @@ class LoopImport {
   }
 
   // Bounds of counters and room for lists; whether anything is new.
-  bool Derive(const TripCount& turns, absl::Span<const std::optional<Dim>> entering) {
+  bool Derive(const TripCount& turns, absl::Span<const std::optional<Dim>> entering,
+              const RegionImport& body, absl::Span<const Value> next) {
     bool changed = false;
     size_t slot = 0;
     for (size_t i = 0; i < facts_.size(); ++i) {
@@ -178,28 +181,65 @@ class LoopImport {
         const bool up = *turns.steps[first] >= 0;
         now.range = up ? ValueRange{from, to} : ValueRange{to + Dim(1), from + Dim(1)};
         if (turns.exact) now.after = to;
+      } else if (turns.turns && entering[first] && turns.most[first]) {
+        const Dim& from = *entering[first];
+        now.range =
+            ValueRange{from, ir::Max(from + Dim(1), from + Dim(*turns.most[first]) * *turns.turns)};
+      } else if (facts_[i].list && !facts_[i].list->length) {
+        now = Lengthened(turns, entering, body, next, first);
       }
       now.counts = !facts_[i].list && turns.steps[first].value_or(0) != 0;
       changed |= !(now == derived_[i]);
       derived_[i] = now;
-      if (facts_[i].list) changed |= MakeRoom(now, &*facts_[i].list);
+      if (facts_[i].list) changed |= MakeRoom(now, body, i);
     }
     return changed;
   }
 
-  // Room for a list that grows; whether there was none.
-  static bool MakeRoom(const Derived& length, TensorList* list) {
-    if (list->capacity || !list->has_buffer) return false;
-    if (length.range) {
-      list->capacity = length.range->behind;
-    } else {
-      list->capacity = list->limit;
+  // The length, which is carried value `slot`, of a list in which each turn writes to a place that
+  // is a counter and a constant: the larger one of what it was and of what lies behind that place.
+  Derived Lengthened(const TripCount& turns, absl::Span<const std::optional<Dim>> entering,
+                     const RegionImport& body, absl::Span<const Value> next, size_t slot) const {
+    const Value before = body.parameters()[slot];
+    if (!turns.turns || !entering[slot] || next[slot].node->op() != Op::kMax) return {};
+    for (const int behind : {0, 1}) {
+      if (next[slot].node->operand(1 - behind) != before) continue;
+      for (size_t k = 0; k < turns.steps.size(); ++k) {
+        if (turns.steps[k] != 1 || !entering[k]) continue;
+        const std::optional<int64_t> ahead =
+            Step(body.parameters()[k], next[slot].node->operand(behind));
+        if (!ahead) continue;
+        const Dim first = *entering[k] + Dim(*ahead - 1), last = first + *turns.turns;
+        Derived length;
+        length.range = ValueRange{*entering[slot], ir::Max(*entering[slot] + Dim(1), last)};
+        const bool is_met =
+            ir::NeverLess(*entering[slot], first) || ir::NeverLess(*turns.turns, Dim(1));
+        if (turns.exact && is_met) length.after = ir::Max(*entering[slot], last);
+        return length;
+      }
     }
-    return list->capacity.has_value();
+    return {};
+  }
+
+  // Room for list `i` if it grows; whether there was none.
+  bool MakeRoom(const Derived& length, const RegionImport& body, size_t i) {
+    TensorList& list = *facts_[i].list;
+    const TensorList& after = *body.results()[i].list;
+    if (list.capacity || !list.has_buffer || after.grows_anywhere) return false;
+    if (length.range) {
+      list.capacity = length.range->behind;
+    } else if (!after.reach) {
+      list.capacity = list.limit;
+    }
+    const TensorList& entering = *op_.InputInfo(static_cast<int>(i)).list;
+    if (after.reach && entering.capacity) {
+      list.capacity = ir::Max(list.capacity ? *list.capacity : *entering.capacity, *after.reach);
+    }
+    return list.capacity.has_value();
   }
 
   // A list that has no room here had none outside, and gets it there, or it gets none.
-  absl::Status CheckRoom() const {
+  absl::Status CheckRoom(const RegionImport& body) const {
     for (size_t i = 0; i < facts_.size(); ++i) {
       if (!facts_[i].list || !facts_[i].list->has_buffer || facts_[i].list->is_uniform ||
           HasRoom(*facts_[i].list)) {
@@ -207,6 +247,7 @@ class LoopImport {
       }
       const TensorList& entering = *op_.InputInfo(static_cast<int>(i)).list;
       if (entering.has_buffer && !HasRoom(entering)) continue;
+      if (body.results()[i].list->grows_anywhere) continue;  // which is doubted
       return op_.Refuse("loop variable ", i, ": there is no bound for ",
                         facts_[i].list->element ? "the length" : "the elements' shape",
                         " of this list of tensors");

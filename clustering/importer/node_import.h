@@ -34,6 +34,7 @@ class FunctionLibrary;  // body_import.h
 struct Scope {
   FuncBuilder& builder;
   std::vector<Value>& checks;
+  std::vector<absl::Status>& doubts;  // refusals, unless the loop around finds out more
   FunctionLibrary& functions;
   int depth = 0;                                       // functions around this one
   const std::vector<TensorInfo>* arguments = nullptr;  // of the region, where it is one
@@ -121,6 +122,8 @@ class NodeImport {
   Value DimValue(const Dim& dim, DType dtype);
   // Every element of the bool tensor must be true; see importer.h.
   void Check(Value condition);
+  // Refuses the node unless a loop around knows more when it imports its body again.
+  void Doubt(absl::Status refusal) { scope_.doubts.push_back(std::move(refusal)); }
 
   std::vector<TensorInfo>& results() { return results_; }
   const std::vector<TensorInfo>& results() const { return results_; }

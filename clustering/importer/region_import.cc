@@ -41,7 +41,7 @@ absl::Status RegionImport::Import(const graph_def::GraphIndex& body,
     arg.list->uniform_of.reset();
   }
   args_after_ = args_;
-  const Scope scope{builder_,          checks_, around_.functions,
+  const Scope scope{builder_,          checks_, doubts_,        around_.functions,
                     around_.depth + 1, &args_,  around_.for_xla};
   TEKTITE_ASSIGN_OR_RETURN(results_, ImportBody(body, &args_after_, scope));
   return absl::OkStatus();
@@ -69,6 +69,7 @@ Value RegionImport::AllChecks() {
 absl::StatusOr<std::unique_ptr<ir::Graph>> RegionImport::Finish(std::vector<Value> outputs) {
   builder_.Return(std::move(outputs));
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Graph> graph, builder_.Build());
+  around_.doubts.insert(around_.doubts.end(), doubts_.begin(), doubts_.end());
   for (const ir::Guard& guard : graph->guards()) around_.builder.AssumeEqual(guard.lhs, guard.rhs);
   graph->guards().clear();
   graph->EraseDead();

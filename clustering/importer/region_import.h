@@ -6,7 +6,8 @@
 //   regions.push_back(region.Finish(outputs));
 //
 // Sizes that have names around the region have them inside, so what the region assumes of sizes
-// is assumed around it.  What it has to check of values has to become a result of it.
+// is assumed around it, and what it doubts is doubted there.  What it has to check of values has to
+// become a result of it.
 #ifndef TEKTITE_CLUSTERING_IMPORTER_REGION_IMPORT_H_
 #define TEKTITE_CLUSTERING_IMPORTER_REGION_IMPORT_H_
 
@@ -49,6 +50,7 @@ class RegionImport {
   FuncBuilder builder_;
   std::vector<TensorInfo> args_, args_after_, results_;
   std::vector<Value> parameters_, checks_;
+  std::vector<absl::Status> doubts_;
 };
 
 // The body of a function that a node runs, or the refusal of it; that of an attribute.

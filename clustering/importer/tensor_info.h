@@ -74,6 +74,9 @@ struct TensorList {
   std::optional<ValueRange> length_range;
   std::optional<Dim> limit;        // on the length; nothing: none
   std::optional<Dim> capacity;     // nothing: not known before the loop around is
+  std::optional<Dim> reach;        // places that made it longer were before this one
+  bool grows_anywhere = false;     // nothing is known of some of them
+  bool has_leftovers = false;      // rows behind the length may be of elements that are gone
   bool has_buffer = false;         // something may have been written
   Value buffer;                    // null: zeros, or not known yet
   Written written = Written::kNo;  // any element

@@ -92,11 +92,15 @@ absl::Status ImportListFromTensor(NodeImport& op) {
 
 absl::Status ImportListSetItem(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(0));
-  TEKTITE_RETURN_IF_ERROR(CheckIndex(op, 1, list));
   if (op.InputDType(2) != list.dtype) return op.Refuse("an element of another type");
   TEKTITE_RETURN_IF_ERROR(Admit(op, op.InputDims(2), &list));
   list.contents.reset();
   KeepApart(op.b(), &list);
+  if (op.attrs().Bool("resize_if_index_out_of_bounds", false)) {
+    TEKTITE_RETURN_IF_ERROR(GrowTo(op, 1, &list));
+  } else {
+    TEKTITE_RETURN_IF_ERROR(CheckIndex(op, 1, list));
+  }
   Write(op, op.Input(1), op.Input(2), &list);
   return op.ReturnList(std::move(list));
 }
@@ -173,6 +177,7 @@ absl::Status ImportListPopBack(NodeImport& op) {
   const Value last = b.Sub(length, b.FullLike(length, 1));
   const Value element = list.contents ? Value() : Read(op, last, list);
   TensorList rest = list;
+  rest.has_leftovers = true;
   if (rest.length) {
     *rest.length = *rest.length - Dim(1);
   } else {
@@ -193,8 +198,13 @@ absl::Status ImportListStack(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(const std::optional<Dims> told, Merge(op, given, list.declared));
   const int64_t expected = op.attrs().Int("num_elements", -1);
   if (expected >= 0) {
-    if (!list.length || !b.AssumeEqual(*list.length, Dim(expected))) {
-      return op.Refuse("as many elements as ", expected);
+    if (list.length) {
+      if (!b.AssumeEqual(*list.length, Dim(expected)))
+        return op.Refuse("as many elements as ", expected);
+    } else if (const Value length = LengthOf(list, &b); length) {
+      op.Check(b.Compare(length, b.FullLike(length, static_cast<double>(expected)), "eq"));
+      MakeRoom(b, Dim(expected), &list);
+      list.length = Dim(expected);
     }
   }
   if (!IsComplete(told) && !(list.length && ir::NeverLess(*list.length, Dim(1)))) {
@@ -209,7 +219,10 @@ absl::Status ImportListStack(NodeImport& op) {
 absl::Status ImportListGather(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(0));
   TEKTITE_RETURN_IF_ERROR(Describe(op, 2, &list));
-  if (!list.length) return op.Refuse("only values tell the length of this list of tensors");
+  if (!list.length) {
+    const Value indices = op.Input(1), length = LengthOf(list, &op.b());
+    if (indices && length) CheckBelow(op, indices, op.b().BroadcastTo(length, op.InputDims(1)));
+  }
   TEKTITE_ASSIGN_OR_RETURN(const Value stacked, Stacked(op, list));
   return GatherRows(op, stacked, 1, 0, 0);
 }
@@ -219,14 +232,18 @@ absl::Status ImportListConcat(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(0));
   TEKTITE_RETURN_IF_ERROR(Describe(op, 1, &list));
-  if (!list.length) return op.Refuse("only values tell the length of this list of tensors");
   if (list.element->empty()) return op.Refuse("scalars cannot be concatenated");
   TEKTITE_ASSIGN_OR_RETURN(const Value stacked, Stacked(op, list));
   const Dim each = list.element->front();
+  const Dim& elements = list.length ? *list.length : *list.capacity;
   Dims dims = *list.element;
-  dims[0] = *list.length * each;
-  TEKTITE_RETURN_IF_ERROR(op.Return(b.Reshape(stacked, dims)));
-  return op.Return(b.BroadcastTo(op.DimValue(each, DType::kS64), {*list.length}));
+  dims[0] = elements * each;
+  const Value whole = b.Reshape(stacked, dims), size = op.DimValue(each, DType::kS64);
+  const Value sizes = b.BroadcastTo(size, {elements});
+  if (list.length) return op.Return({whole, sizes});
+  const Value length = b.Convert(LengthOf(list, &b), DType::kS64);
+  TEKTITE_RETURN_IF_ERROR(op.ReturnRows(whole, b.Mul(length, size)));
+  return op.ReturnRows(sizes, length);
 }
 
 // The parts of a tensor along its first dimension.
@@ -239,6 +256,33 @@ absl::Status ImportListSplit(NodeImport& op) {
   list.has_buffer = true;
   list.buffer = op.Input(0);
   if (list.buffer) list.buffer = op.b().Reshape(list.buffer, BufferShape(list).dims());
+  return op.ReturnList(std::move(list));
+}
+
+// The elements behind the new length are gone; new ones are not set.
+absl::Status ImportListResize(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(0));
+  KeepApart(b, &list);
+  list.contents.reset();
+  if (op.HasContents(1)) {
+    TEKTITE_ASSIGN_OR_RETURN(const Dim size, OneSize(op, 1));
+    TEKTITE_RETURN_IF_ERROR(RequireNotNegative(op, size));
+    const bool is_less = list.length && ir::NeverLess(*list.length, size);
+    if (list.has_leftovers && !is_less) return op.Refuse("it was longer, and grows");
+    list.has_leftovers |= !(list.length && ir::NeverLess(size, *list.length));
+    MakeRoom(b, size, &list);
+    list.length = size;
+    list.length_value = Value();
+  } else if (const Value size = op.Input(1), length = LengthOf(list, &b); size && length) {
+    // Longer than it was it does not become.
+    op.Check(b.Compare(size, b.FullLike(size, 0), "ge"));
+    op.Check(b.Compare(size, length, "le"));
+    list.has_leftovers = true;
+    list.length.reset();
+    list.length_value = size;
+  }
+  list.length_range.reset();
   return op.ReturnList(std::move(list));
 }
 

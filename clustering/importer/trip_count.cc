@@ -64,6 +64,23 @@ std::optional<int64_t> Step(Value value, Value next) {
 
 namespace {
 
+// What the branches of a choice add to the value at most.
+std::optional<int64_t> MostStep(Value value, Value next) {
+  const ir::Node& node = *next.node;
+  if (node.op() != Op::kConditional) return std::nullopt;
+  int64_t most = 0;
+  for (int r = 0; r < node.num_regions(); ++r) {
+    std::optional<int64_t> step;
+    for (int i = 1; i < node.num_operands() && !step; ++i) {
+      if (node.operand(i) != value) continue;
+      step = Step(node.region(r).parameter(i - 1)->result(), node.region(r).outputs()[next.index]);
+    }
+    if (!step || *step < 0) return std::nullopt;
+    most = std::max(most, *step);
+  }
+  return most;
+}
+
 class Counting {
  public:
   Counting(Parameters parameters, const TripCount& loop,
@@ -86,6 +103,7 @@ class Counting {
         left.push_back(v.node->operand(0));
         continue;
       }
+      if (const Value first = HoldsFirst(v)) left.push_back(first);
       const std::optional<Dim> turns =
           v.node->op() == Op::kCompare ? Compared(*v.node) : std::nullopt;
       exact = exact && turns;
@@ -95,6 +113,21 @@ class Counting {
   }
 
  private:
+  static bool IsFalse(Value v) {
+    return v.node->op() == Op::kConstant && v.dtype() == ir::DType::kBool &&
+           v.node->attrs().GetLiteral(Attr::value).AsInt(0) == 0;
+  }
+
+  // What has to hold for a choice to be true: where the second one of two values is false, the
+  // selector. AutoGraph makes such a choice where a loop has a break.
+  static Value HoldsFirst(Value v) {
+    const ir::Node& node = *v.node;
+    const bool is_choice = node.op() == Op::kConditional && node.num_regions() == 2 &&
+                           node.operand(0).dtype() == ir::DType::kBool;
+    if (is_choice && IsFalse(node.region(1).outputs()[v.index])) return node.operand(0);
+    return node.op() == Op::kSelect && IsFalse(node.operand(2)) ? node.operand(0) : Value();
+  }
+
   std::optional<Dim> Compared(const ir::Node& compare) const {
     std::string direction = compare.String(Attr::direction);
     Value counter = compare.operand(0), bound = compare.operand(1);
@@ -133,6 +166,7 @@ TripCount CountTurns(Parameters of_condition, Value again, Parameters of_body,
   for (size_t i = 0; i < of_body.size(); ++i) {
     const bool counts = ir::IsInteger(next[i].dtype()) && next[i].shape().rank() == 0;
     loop.steps.push_back(counts ? Step(of_body[i], next[i]) : std::nullopt);
+    loop.most.push_back(counts ? MostStep(of_body[i], next[i]) : std::nullopt);
   }
   std::tie(loop.turns, loop.exact) = Counting(of_condition, loop, entering).Turns(again);
   return loop;

@@ -3,6 +3,8 @@
 //   condition: and(compare(%i, 10) lt, compare(%k, n) lt)     body: %i + 1, ..., %k + 1
 //   both from 0                     // turns: min(10, n), exact
 //
+// A condition may also be a choice between a value and false, as AutoGraph makes it of a break.
+//
 // Limits: counters are integer scalars that a turn changes by a constant; of a condition that asks
 // for more than that only an upper bound of the turns is known.
 #ifndef TEKTITE_CLUSTERING_IMPORTER_TRIP_COUNT_H_
@@ -21,6 +23,8 @@ struct TripCount {
   bool exact = false;
   // By carried value: what each turn adds to it; nothing for those that do not count.
   std::vector<std::optional<int64_t>> steps;
+  // Of those that only some turns change: the most that a turn adds, where none takes away.
+  std::vector<std::optional<int64_t>> most;
 };
 
 // The integer scalar as a size; nothing where it is not known.

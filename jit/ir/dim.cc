@@ -142,8 +142,25 @@ struct DimAlgebra {
   }
 
   // Whatever the symbols are, as long as they are not negative.
-  static bool NeverNegative(const Dim& d) {
+  static bool NeverNegative(const Dim& d, int depth = 0) {
     if (d.is_constant()) return d.value_ >= 0;
+    if (IsNeverNegativeAsItStands(d)) return true;
+    if (depth == kMostCases) return false;
+    // One of max(a, b) and min(a, b) after the other: d is at least as large as with a, and with b.
+    for (const DimTerm& term : d.expr_->terms) {
+      if (term.atoms.size() != 1 || (term.coefficient != 1 && term.coefficient != -1)) continue;
+      const DimAtom& atom = *term.atoms[0];
+      if (atom.function != '>' && atom.function != '<') continue;
+      const Dim sign(term.coefficient), rest = d - sign * Function(atom.function, atom.a, atom.b);
+      const bool a = NeverNegative(rest + sign * atom.a, depth + 1);
+      const bool is_either = (atom.function == '>') == (term.coefficient > 0);
+      if (a == is_either) return a;
+      return NeverNegative(rest + sign * atom.b, depth + 1);
+    }
+    return false;
+  }
+
+  static bool IsNeverNegativeAsItStands(const Dim& d) {
     if (d.expr_->constant < 0) return false;
     for (const DimTerm& term : d.expr_->terms) {
       if (term.coefficient < 0) return false;
@@ -153,6 +170,8 @@ struct DimAlgebra {
     }
     return true;
   }
+
+  static constexpr int kMostCases = 4;
 
   static bool NeverNegative(const DimAtom& atom) {
     switch (atom.function) {

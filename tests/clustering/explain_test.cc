@@ -21,7 +21,7 @@ TEST(Explain, JsonHasItsExactForm) {
   EXPECT_EQ(RenderJson(*e),
             "{\"ops\": 3, \"clustered\": 2, \"clusters\": [{\"name\": \"cluster_0\", \"ops\": 2}], "
             "\"left_out\": [{\"node\": \"py \\\"quoted\\\"\", \"op\": \"PyFunc\", "
-            "\"reason\": \"NO_IMPORTER\"}]}\n");
+            "\"reason\": \"NO_IMPORTER\", \"detail\": \"\"}], \"in_parts\": []}\n");
 }
 
 TEST(Explain, TextNamesReasonsAndShapes) {
@@ -35,6 +35,37 @@ TEST(Explain, TextNamesReasonsAndShapes) {
   EXPECT_THAT(text, HasSubstr("b f32[1024,1024]"));
   EXPECT_THAT(text, HasSubstr("NO_IMPORTER: There is no importer for this op."));
   EXPECT_THAT(RenderDot(*e), HasSubstr("subgraph cluster_0"));
+}
+
+// What a turn calls of a loop that is in no cluster was not said.
+TEST(Explain, LoopsRunInParts) {
+  const std::string loop =
+      "node { name: 'loop' op: 'StatelessWhile' input: 'x' attr { key: 'T' value { list { type: "
+      "DT_FLOAT } } } attr { key: 'cond' value { func { name: 'cond' } } } attr { key: 'body' "
+      "value { func { name: 'body' } } } }\n";
+  const auto function = [](absl::string_view name, absl::string_view nodes, absl::string_view y) {
+    return absl::StrCat("library { function { signature { name: '", name,
+                        "' input_arg { name: 'v' type: DT_FLOAT } output_arg { name: 'y' type: ",
+                        "DT_FLOAT } } ", nodes, " ret { key: 'y' value: '", y, "' } } }\n");
+  };
+  const auto node = [](absl::string_view name, absl::string_view op, absl::string_view input) {
+    return absl::StrCat("node_def { name: '", name, "' op: '", op, "' input: '", input,
+                        "' attr { key: 'T' value { type: DT_FLOAT } } } ");
+  };
+  MarkOptions options = Rules();
+  absl::StatusOr<Explanation> e = Explain(
+      Input("x") + loop + Node("z", "Exp", {"loop"}) + function("cond", "", "v") +
+          function("body",
+                   node("a", "Exp", "v") + node("b", "Neg", "a:y:0") + node("c", "PyFunc", "b:y:0"),
+                   "c:y:0"),
+      options);
+  ASSERT_TRUE(e.ok()) << e.status();
+  ASSERT_EQ(e->in_parts.size(), 1);
+  EXPECT_EQ(e->in_parts[0].function, "body");
+  EXPECT_EQ(e->in_parts[0].ops, 3);
+  EXPECT_EQ(e->in_parts[0].clustered, 2);
+  EXPECT_THAT(RenderText(*e), HasSubstr("StatelessWhile 'loop': a turn calls 1 cluster (2 of 3 "
+                                        "ops) and 1 ops of the host"));
 }
 
 // A call of a function with jit_compile=True is XLA's or ours as a whole.

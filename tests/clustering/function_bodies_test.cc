@@ -161,6 +161,23 @@ std::string DetailOf(const std::string& text) {
   return "";
 }
 
+// The length of a list may be a scalar from outside, or arithmetic on one: each call knows it.
+// tf.TensorArray(tf.float32, n) kept its loop with the host.
+TEST(FunctionBodies, LengthOfAListMayComeFromOutside) {
+  const auto list = [](absl::string_view length) {
+    const std::string element = Attr("element_dtype", "type: DT_FLOAT");
+    return Input("x") + Node("n", "Placeholder", {}, Attr("dtype", "type: DT_INT32")) +
+           Ints("shape", {1024, 1024}) + Ints("one", {1}) + Ints("vector", {1, 2}) +
+           Node("more", "AddV2", {"n", "one"}) + Node("sum", "Sum", {"n", "vector"}) +
+           Node("list", "TensorListReserve", {"shape", length}, element) +
+           Node("set", "TensorListSetItem", {"list", "one", "x"}, element) +
+           Node("y", "TensorListStack", {"set", "shape"}, element) + Node("z", "Exp", {"y"});
+  };
+  EXPECT_THAT(Clusters(list("n"), KeepLoops()), ::testing::HasSubstr("list set y z"));
+  EXPECT_THAT(Clusters(list("more"), KeepLoops()), ::testing::HasSubstr("list set y z"));
+  EXPECT_EQ(WhyNot(list("sum"), "list", KeepLoops()), "NOT_COMPILE_TIME");
+}
+
 TEST(FunctionBodies, ReasonNamesFunctionAndNode) {
   const std::string loop = kAround + kCondition + While("while", {"n", "a"});
   // The node that the loop's value comes from.

@@ -131,11 +131,11 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
             "StatelessWhile While XlaWhile");
   EXPECT_EQ(OpsThat(OpFacts::kReturnsList),
             "EmptyTensorList TensorListFromTensor TensorListPopBack TensorListPushBack "
-            "TensorListReserve TensorListSetItem TensorListSplit");
-  EXPECT_EQ(
-      OpsThat(OpFacts::kTakesList),
-      "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
-      "TensorListLength TensorListPopBack TensorListPushBack TensorListSetItem TensorListStack");
+            "TensorListReserve TensorListResize TensorListSetItem TensorListSplit");
+  EXPECT_EQ(OpsThat(OpFacts::kTakesList),
+            "TensorListConcatV2 TensorListElementShape TensorListGather TensorListGetItem "
+            "TensorListLength TensorListPopBack TensorListPushBack TensorListResize "
+            "TensorListSetItem TensorListStack");
   EXPECT_EQ(OpsThat(OpFacts::kReturnsArray), "TensorArrayV3");
   EXPECT_EQ(OpsThat(OpFacts::kTakesArray),
             "TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 "
@@ -227,8 +227,8 @@ TEST(Tables, WorkAndKindsOfOpsAreWhatTheyWere) {
             "EmptyTensorList EnsureShape ExpandDims PreventGradient Rank Reshape Shape ShapeN "
             "Size Snapshot Squeeze StatelessRandomGetAlg StopGradient TensorArrayCloseV3 "
             "TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 TensorListElementShape "
-            "TensorListFromTensor TensorListLength TensorListSplit ToBool VariableShape "
-            "XlaBroadcastHelper XlaOptimizationBarrier XlaSharding");
+            "TensorListFromTensor TensorListLength TensorListResize TensorListSplit ToBool "
+            "VariableShape XlaBroadcastHelper XlaOptimizationBarrier XlaSharding");
   EXPECT_EQ(
       ops(Work::kContraction),
       "BatchMatMul BatchMatMulV2 BatchMatMulV3 Cholesky Einsum MatMul MatrixInverse "

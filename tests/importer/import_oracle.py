@@ -94,7 +94,7 @@ def close(case: Case) -> ClosedGraph:
     arguments = list(case.inputs)
     arguments += [content_of(outer) for outer, _ in function.graph.captures]
     for index, tensor in enumerate(function.inputs):
-        make_arg(nodes[tensor.op.name], index, tensor.dtype)
+        make_arg(nodes[tensor.op.name], index, tensor)
     for index, tensor in enumerate(function.outputs):
         add_retval(graph, index, tensor)
     return ClosedGraph(graph, arguments, function, case.inputs)
@@ -108,11 +108,12 @@ def content_of(captured: Any) -> np.ndarray:
     return tf.raw_ops.ReadVariableOp(resource=captured, dtype=content.dtype).numpy()
 
 
-def make_arg(node: Any, index: int, dtype: tf.DType) -> None:
+def make_arg(node: Any, index: int, tensor: Any) -> None:
     node.op = "_Arg"
     node.ClearField("attr")
-    node.attr["T"].type = dtype.as_datatype_enum
+    node.attr["T"].type = tensor.dtype.as_datatype_enum
     node.attr["index"].i = index
+    node.attr["_output_shapes"].list.shape.add().CopyFrom(tensor.shape.as_proto())
 
 
 def add_retval(graph: graph_pb2.GraphDef, index: int, tensor: Any) -> None:

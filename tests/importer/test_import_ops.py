@@ -15,6 +15,7 @@ import import_cases_complex
 import import_cases_contents
 import import_cases_convolution
 import import_cases_elementwise
+import import_cases_growing
 import import_cases_images
 import import_cases_layers
 import import_cases_loops
@@ -47,6 +48,7 @@ CASES = (
     + import_cases_selections.CASES
     + import_cases_windows.CASES
     + import_cases_loops.CASES
+    + import_cases_growing.CASES
     + import_cases_arrays.CASES
     + import_cases_complex.CASES
     + import_cases_contents.CASES

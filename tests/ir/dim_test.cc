@@ -149,6 +149,12 @@ TEST(Dim, SymbolsAreNeverNegative) {
   EXPECT_NE(Max(N() - 1, 0), N() - 1);
   EXPECT_TRUE(NeverLess(FloorDiv(N(), 2) + 1, 1));
   EXPECT_FALSE(NeverLess(N(), M()));
+  // What a list has room for that grows to n elements from 4.
+  EXPECT_TRUE(NeverLess(Max(N(), 4), N()));
+  EXPECT_TRUE(NeverLess(Max(N(), 4) + M(), Max(N(), 2)));
+  EXPECT_TRUE(NeverLess(N(), Min(N(), M())));
+  EXPECT_FALSE(NeverLess(Max(N(), 2), Max(N(), 4)));
+  EXPECT_FALSE(NeverLess(Min(N(), M()), M()));
   EXPECT_FALSE(NeverLess(N(), 1));
 }
 

@@ -168,6 +168,27 @@ report(ops=e.ops, clustered=e.clustered, left_out=[[n.op, n.reason] for n in e.l
     assert "AsString" in values["text"]
 
 
+# Of a loop that the host steers explain said no more than that it is one.
+def test_explain_tells_what_a_turn_calls_and_the_line_to_blame(run_program):
+    text = """
+def f(x):
+    for i in tf.range(5):
+        x = tf.nn.softmax(tf.tanh(x) * 2.0 + 1.0)
+        tf.print("turn", i)
+    return x
+e = tektite.explain(f, tf.TensorSpec([512, 1024]))
+loop = [n for n in e.left_out if n.op == "While"][0]
+parts = e.in_parts[0]
+report(reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
+       parts=[parts.ops, parts.clustered, parts.clusters])
+"""
+    values = run_program(text).values
+    assert values["reason"] == "FUNCTION_BODY" and "NO_IMPORTER: StringFormat" in values["detail"]
+    assert values["parts"][1:] == [6, 1] and values["parts"][0] > 6
+    assert "a turn calls 1 cluster (6 of" in values["text"]
+    assert values["where"].endswith(":5") or values["where"].split(":")[-1].isdigit()
+
+
 def test_wheel_holds_what_an_environment_needs(tmp_path):
     library = tmp_path / "some.so"
     library.write_bytes(b"\x7fELF" + bytes(100))

@@ -3,7 +3,8 @@
 //
 // Where it stands: PRE_PLACEMENT, phase 9, ahead of the pass in phase 10 that takes loops apart and
 // puts called functions in the places of their calls.  Loops in called functions count as well, and
-// the functions are then copied, since other nodes may call them, too:
+// the functions are then copied, since other nodes may call them, too, and a copy belongs to no
+// group of functions that Grappler chooses from:
 //
 //   before:  call 'c' of f, where f has a loop        after:  call 'c' of f_tektite_1a2b, where the
 //                                                             loop is kept
@@ -109,6 +110,16 @@ class LoopFinder {
   absl::flat_hash_map<std::string, Loops> known_;
 };
 
+// Grappler chooses among the functions of a group by the device that they are for, as those of
+// Keras 2's LSTM are, and would put the original in the place of its copy. The copy is for the CPU
+// and needs no choice. False: the original is for another device.
+bool LeaveGroup(FunctionDef* function) {
+  auto& attributes = *function->mutable_attr();
+  if (attributes.erase("api_implements") == 0) return true;
+  const auto device = attributes.find("api_preferred_device");
+  return device == attributes.end() || device->second.s() == "CPU";
+}
+
 using Names = absl::flat_hash_set<std::string>;
 
 void SetCalledFunction(const std::string& name, NodeDef* call) {
@@ -209,6 +220,7 @@ class Keeper {
       if (call != behind.end()) has_changed |= ChangeCall(*call->second, marked, prefix, &node);
     }
     std::string bytes;
+    if (!LeaveGroup(&copy)) return function;
     if (!has_changed || !tensorflow::SerializeToStringDeterministic(copy, &bytes)) return function;
     const std::string name =
         absl::StrCat(function, "_tektite_", absl::Hex(std::hash<std::string>()(bytes)));

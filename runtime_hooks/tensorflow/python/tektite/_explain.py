@@ -7,11 +7,15 @@ import dataclasses
 import functools
 import json
 import os
+import re
+from collections.abc import Callable
 from typing import Any
 
 from tektite._hook import LIBRARY_FOLDER
 
 _TEXT, _JSON = 0, 1  # tektite_format
+_LINES_SHOWN = 20
+_NAMED = re.compile(r"'([^']+)'")
 
 
 class _Status(ctypes.Structure):
@@ -24,11 +28,17 @@ class _Options(ctypes.Structure):
 
 @dataclasses.dataclass(frozen=True)
 class LeftOut:
-    """An op that would not be compiled, and the code of the reason (``clustering/reason_list.inc``)."""
+    """An op that would not be compiled, and the code of the reason (``clustering/reason_list.inc``).
+
+    ``detail`` says more: of a loop the op in its body that keeps it from being compiled whole, and why. ``where`` is
+    the line of user code that made that op, or this one.
+    """
 
     node: str
     op: str
     reason: str
+    detail: str = ""
+    where: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +50,18 @@ class Cluster:
 
 
 @dataclasses.dataclass(frozen=True)
+class RunInParts:
+    """A loop or a branch that the host steers: each turn, or the branch, calls ``clusters``, which hold ``clustered`` of
+    its ``ops``."""
+
+    node: str
+    function: str
+    ops: int
+    clustered: int
+    clusters: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Explanation:
     """The clusters that would be compiled of a graph. ``str()`` is the report that ``tektite explain`` prints."""
 
@@ -48,9 +70,13 @@ class Explanation:
     clusters: tuple[Cluster, ...]
     left_out: tuple[LeftOut, ...]
     text: str = dataclasses.field(repr=False)
+    in_parts: tuple[RunInParts, ...] = ()
 
     def __str__(self) -> str:
-        return self.text
+        lines = [f"  {op.node} ({op.detail or op.reason}): {op.where}\n" for op in self.left_out if op.where]
+        more = len(lines) - _LINES_SHOWN
+        return self.text + ("\nMade by:\n" if lines else "") + "".join(lines[:_LINES_SHOWN]) + (
+            f"  and {more} more\n" if more > 0 else "")
 
 
 class _Compiler:
@@ -88,12 +114,20 @@ def _compiler() -> _Compiler:
     return _Compiler()
 
 
-def explain_graph(graph: bytes) -> Explanation:
-    """``graph`` is a serialized GraphDef with its functions."""
+def explain_graph(graph: bytes, line_of: Callable[[str], str] | None = None) -> Explanation:
+    """``graph`` is a serialized GraphDef with its functions; ``line_of`` knows the line of user code that made an op."""
+
+    def where(left_out: dict[str, str]) -> str:
+        if line_of is None:
+            return ""
+        named = _NAMED.search(left_out["detail"])
+        return (line_of(named[1]) if named else "") or line_of(left_out["node"])
+
     answer: dict[str, Any] = json.loads(_compiler().explain(graph, _JSON))
     return Explanation(
         ops=answer["ops"],
         clustered=answer["clustered"],
         clusters=tuple(Cluster(c["name"], c["ops"]) for c in answer["clusters"]),
-        left_out=tuple(LeftOut(n["node"], n["op"], n["reason"]) for n in answer["left_out"]),
-        text=_compiler().explain(graph, _TEXT))
+        left_out=tuple(LeftOut(n["node"], n["op"], n["reason"], n["detail"], where(n)) for n in answer["left_out"]),
+        text=_compiler().explain(graph, _TEXT),
+        in_parts=tuple(RunInParts(**parts) for parts in answer["in_parts"]))

@@ -13,6 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from tektite import _xla_calls
 from tektite._explain import Explanation, LeftOut, explain_graph
 from tektite._hook import open_hook
+from tektite._where import UserLines
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -151,7 +152,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     kept = [node for node in graph.node if node.name in needed]
     del graph.node[:]
     graph.node.extend(kept)
-    return explain_graph(graph.SerializeToString())
+    return explain_graph(graph.SerializeToString(), UserLines(concrete.graph).of)
 
 
 def _traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
