@@ -6,8 +6,9 @@
 # those of OTHER, which has the same compiler options.  Never the project's own headers: most files would be compiled again
 # for a change in any of them.
 
+get_filename_component(TEKTITE_ROOT ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 add_library(tektite_options INTERFACE)
-target_include_directories(tektite_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(tektite_options INTERFACE ${TEKTITE_ROOT})
 target_compile_options(tektite_options INTERFACE -Wall -Wextra -Wno-unused-parameter
                        $<$<BOOL:${TEKTITE_WERROR}>:-Werror>)
 

@@ -1,4 +1,4 @@
-# Helpers of scripts/setup, demo, test and format, and of bench/setup_rivals: source it, do not run it.
+# Helpers of scripts/setup, wheel, demo, test and format, and of bench/setup_rivals: source it, do not run it.
 #
 #   step 2 5 "Python packages"     prints "[2/5] Python packages"
 #   long_command 2>&1 | condense   shows one progress line every few seconds, and every line that matters
@@ -44,4 +44,24 @@ condense() {
       *) printf '      %s\n' "$line" ;;
     esac
   done
+}
+
+# configure DIR SOURCE OPTION...: only when the options differ from the last time; ninja sees to the rest.
+configure() {
+  local dir=$1 source=$2; shift 2
+  if [ -f "$dir/build.ninja" ] && [ "$(cat "$dir/.tektite-options" 2>/dev/null)" = "$*" ]; then
+    note "unchanged"
+    return
+  fi
+  mkdir -p "$dir"
+  cmake -S "$source" -B "$dir" -G Ninja "$@" > "$dir/configure.log" 2>&1 || { cat "$dir/configure.log" >&2; die "cmake failed"; }
+  printf '%s' "$*" > "$dir/.tektite-options"
+  note "$dir"
+}
+
+# build DIR TARGET...: ninja's own words in DIR/build.log, thinned on the screen; $jobs processes.
+build() {
+  local dir=$1 begin=$SECONDS; shift
+  ninja -C "$dir" -j "$jobs" "$@" 2>&1 | tee "$dir/build.log" | condense || die "the build failed; the whole log is $dir/build.log"
+  note "done in $((SECONDS - begin)) s"
 }

@@ -49,7 +49,8 @@ int Run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// A wheel holds the command as a library, whose only name is this (packaging/link_portable.py).
+extern "C" __attribute__((visibility("default"))) int tektite_command(int argc, char** argv) {
   try {
     return Run(argc, argv);
   } catch (const tektite::standalone::AnswerIsNo&) {
@@ -62,3 +63,5 @@ int main(int argc, char** argv) {
     return kFailed;
   }
 }
+
+int main(int argc, char** argv) { return tektite_command(argc, argv); }

@@ -3,7 +3,7 @@
 #   tektite/lib/libtektite_tf-<TF_VERSION>.so      the hook for that TensorFlow
 #   tektite/lib/libtektite.so                      the compiler
 #   tektite/lib/libdnnl.so.3                       oneDNN, where the compiler was built with it
-#   tektite/_fast_calls.*.so                       an extension module, for one version of Python
+#   tektite/lib/fast_calls-<TF_VERSION>.*.so       an extension module, for one version of Python, too
 #   tektite/*.py                                   the Python package
 function(place from to)
   file(SHA256 "${from}" wanted)
@@ -28,7 +28,7 @@ if(COMPILER)
 endif()
 if(FAST_CALLS)
   get_filename_component(name "${FAST_CALLS}" NAME)
-  place("${FAST_CALLS}" "${SITE}/tektite/${name}")
+  place("${FAST_CALLS}" "${SITE}/tektite/lib/${name}")
 endif()
 if(ONEDNN)
   get_filename_component(ONEDNN "${ONEDNN}" REALPATH)

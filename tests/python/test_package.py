@@ -1,8 +1,7 @@
-"""The Python package: types, examples in its documentation, and a wheel that works elsewhere."""
+"""The Python package: types, examples in its documentation."""
 
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,23 +186,3 @@ report(reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
     assert values["parts"][1:] == [6, 1] and values["parts"][0] > 6
     assert "a turn calls 1 cluster (6 of" in values["text"]
     assert values["where"].endswith(":5") or values["where"].split(":")[-1].isdigit()
-
-
-def test_wheel_holds_what_an_environment_needs(tmp_path):
-    library = tmp_path / "some.so"
-    library.write_bytes(b"\x7fELF" + bytes(100))
-    command = [sys.executable, PYTHON / "make_wheel.py", "--output", tmp_path, "--tf-version", "2.21"]
-    for name in ("loader", "hook", "compiler"):
-        command += [f"--{name}", library]
-    path = Path(subprocess.run(command, text=True, capture_output=True, check=True).stdout.strip())
-    assert path.name.startswith("tektite-") and path.name.endswith("-py3-none-linux_x86_64.whl")
-    with zipfile.ZipFile(path) as wheel:
-        names = wheel.namelist()
-    for wanted in ("tensorflow-plugins/libtektite_loader.so", "tektite/lib/libtektite.so",
-                   "tektite/lib/libtektite_tf-2.21.so", "tektite/__init__.py", "tektite/py.typed",
-                   "tektite-0.1.0.dist-info/LICENSE"):
-        assert wanted in names
-    target = tmp_path / "site"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", target, path],
-                   check=True)
-    assert (target / "tensorflow-plugins/libtektite_loader.so").read_bytes() == library.read_bytes()

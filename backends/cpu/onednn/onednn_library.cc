@@ -18,12 +18,15 @@ constexpr int kHow = RTLD_NOW | RTLD_LOCAL;
 constexpr int kHow = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 #endif
 
-std::string BesideThisLibrary() {
+// The OpenMP of a wheel (packaging/one_thread_openmp.c); elsewhere oneDNN finds the system's.
+constexpr const char* kOpenMp = "libtkomp.so";
+
+std::string BesideThisLibrary(const char* name) {
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&BesideThisLibrary), &info) == 0) return kFile;
+  if (dladdr(reinterpret_cast<const void*>(&BesideThisLibrary), &info) == 0) return name;
   const std::string file = info.dli_fname;
   const size_t slash = file.rfind('/');
-  return slash == std::string::npos ? kFile : file.substr(0, slash + 1) + kFile;
+  return slash == std::string::npos ? name : file.substr(0, slash + 1) + name;
 }
 
 struct Loaded {
@@ -41,7 +44,9 @@ void Find(void* handle, const char* name, Function* function, std::string* why_n
 Loaded Load() {
   Loaded loaded;
   void* handle = nullptr;
-  for (const std::string& path : {BesideThisLibrary(), std::string(TEKTITE_ONEDNN_LIBRARY)}) {
+  dlopen(BesideThisLibrary(kOpenMp).c_str(), kHow);  // oneDNN asks for it by its name alone
+  for (const std::string& path : {BesideThisLibrary(kFile), std::string(OneDnnOfBuild())}) {
+    if (path.empty()) continue;
     handle = dlopen(path.c_str(), kHow);
     if (handle != nullptr) break;
     loaded.why_not = dlerror();

@@ -71,6 +71,9 @@ struct OneDnn {
   };
 };
 
+// Where CMake found the library; empty in a wheel (packaging/no_build_paths.cc).
+const char* OneDnnOfBuild();
+
 }  // namespace tektite::cpu
 
 #endif  // TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_LIBRARY_H_

@@ -54,6 +54,9 @@ class Assembler {
 // empty: where it usually is.
 absl::StatusOr<std::unique_ptr<Assembler>> OpenPtxLibrary(const std::string& path = "");
 absl::StatusOr<std::unique_ptr<Assembler>> FindPtxas(const std::string& path = "");
+// Where the build keeps the library; empty where it has none, and in a wheel
+// (packaging/no_build_paths.cc).
+const char* PtxLibraryOfBuild();
 
 // ---- for assemblers ----
 // From a log with --verbose; Internal where it does not tell registers.

@@ -96,9 +96,7 @@ absl::StatusOr<std::unique_ptr<Assembler>> OpenPtxLibrary(const std::string& pat
   std::vector<std::string> paths = {path};
   if (path.empty()) {
     paths = {BesideThisLibrary()};
-#ifdef TEKTITE_PTX_LIBRARY
-    paths.push_back(TEKTITE_PTX_LIBRARY);
-#endif
+    if (*PtxLibraryOfBuild() != '\0') paths.push_back(PtxLibraryOfBuild());
   }
   void* handle = nullptr;
   for (const std::string& file : paths) {

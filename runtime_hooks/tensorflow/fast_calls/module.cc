@@ -295,7 +295,7 @@ PyObject* CreateModule() {
                                      {"Skips", CreateSkipsType},
                                      {"Detour", CreateDetourType}}) {
     const Reference type(create());
-    if (type == nullptr || PyModule_AddObjectRef(module.get(), name, type.get()) < 0) {
+    if (type == nullptr || PyObject_SetAttrString(module.get(), name, type.get()) < 0) {
       return nullptr;
     }
   }

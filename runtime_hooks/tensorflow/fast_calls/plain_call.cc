@@ -1,6 +1,7 @@
 #include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "runtime_hooks/tensorflow/fast_calls/tensors.h"
@@ -49,6 +50,7 @@ bool PlainCalls::Create(const Places& places) {
       {&global_name_, "_global_default_graph"},
       {&strategies_name_, "_distribution_strategy_stack"},
       {&saving_name_, "_in_save_context"},
+      {&managers_name_, "manager_stack"},
   };
   for (const auto& [name, text] : names) {
     *name = PyUnicode_InternFromString(text);
@@ -66,7 +68,37 @@ bool PlainCalls::Create(const Places& places) {
                                      {places.save_context, saving_name_}}) {
     if (Reference(PyObject_GetAttr(object, name)) == nullptr) return false;
   }
+  return FindCancellation();
+}
+
+bool PlainCalls::FindCancellation() {
+  PyObject* const active = PyDict_GetItem(places_.cancellation, active_name_);
+  if (active == Py_None) return true;
+  const std::string_view type = Py_TYPE(active)->tp_name;
+  if (type != "_thread._local") {
+    PyErr_Format(PyExc_TypeError,
+                 "cancellation._active_context is a %s, and None or a _thread._local is known",
+                 type.data());
+    return false;
+  }
+  managers_of_threads_ = Hold(active).release();
   return true;
+}
+
+bool PlainCalls::IsCancellable() const {
+  PyObject* const active = PyDict_GetItem(places_.cancellation, active_name_);
+  if (managers_of_threads_ == nullptr) return active != Py_None;
+  if (active != managers_of_threads_) return true;
+  const Reference managers(PyObject_GetAttr(active, managers_name_));
+  if (managers != nullptr) {
+    return !PyList_CheckExact(managers.get()) || PyList_GET_SIZE(managers.get()) != 0;
+  }
+  // A thread that has had none yet.  TensorFlow makes it a list when it has one; an empty one now
+  // spares its further calls the error.
+  PyErr_Clear();
+  const Reference none(PyList_New(0));
+  if (none == nullptr || PyObject_SetAttr(active, managers_name_, none.get()) < 0) PyErr_Clear();
+  return false;
 }
 
 bool PlainCalls::IsDefaultGraph(PyObject* graph, PyObject* strategies) const {
@@ -79,10 +111,7 @@ bool PlainCalls::IsDefaultGraph(PyObject* graph, PyObject* strategies) const {
 }
 
 Reference PlainCalls::Handle() const {
-  if (PyDict_GetItem(places_.cancellation, active_name_) != Py_None ||
-      tsl::profiler::TraceMe::Active()) {
-    return nullptr;
-  }
+  if (IsCancellable() || tsl::profiler::TraceMe::Active()) return nullptr;
   PyObject* const context = PyDict_GetItem(places_.eager_context, context_name_);
   if (context == nullptr || context == Py_None) return nullptr;
   const tensorflow::EagerContextThreadLocalData* const local =

@@ -35,11 +35,16 @@ class PlainCalls {
   TFE_Context* Context(PyObject* graph, PyObject* strategies) const;
 
  private:
+  bool FindCancellation();
+  bool IsCancellable() const;
   bool IsDefaultGraph(PyObject* graph, PyObject* strategies) const;
 
   Places places_;
+  // From TensorFlow 2.22 on, _active_context holds a list of managers for each thread; null: it is
+  // a manager, or None.
+  PyObject* managers_of_threads_ = nullptr;
   PyObject *context_name_, *handle_name_, *active_name_, *run_name_, *stack_name_, *global_name_,
-      *strategies_name_, *saving_name_;
+      *strategies_name_, *saving_name_, *managers_name_;
 };
 
 PyObject* CreatePlainCallsType();

@@ -107,9 +107,12 @@ const CompilerLibrary* CompilerLibrary::Get() {
 }
 
 std::string CompilerLibrary::HostName() {
+  // Up to 2.18 the names of TensorFlow are not global, see the loader.
+  void* const tensorflow = dlopen("libtensorflow_cc.so.2", RTLD_LAZY | RTLD_NOLOAD);
   const char* (*version)() = nullptr;
-  return Find(RTLD_DEFAULT, "TF_Version", &version) ? absl::StrCat("tensorflow ", version())
-                                                    : "tensorflow";
+  return Find(tensorflow == nullptr ? RTLD_DEFAULT : tensorflow, "TF_Version", &version)
+             ? absl::StrCat("tensorflow ", version())
+             : "tensorflow";
 }
 
 const CompilerLibrary* CompilerLibrary::IfOpen() {

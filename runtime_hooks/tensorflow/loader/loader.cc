@@ -7,11 +7,13 @@
 //       run time, so it always loads, and where no hook fits it says so in one line and stays off.
 // Example of what it finds, seen from its own folder:
 //       tensorflow-plugins/libtektite_loader.so
+//       tektite/lib/libtektite_tf-2.20.so        for every TensorFlow 2.20.x
 //       tektite/lib/libtektite_tf-2.21.so        for every TensorFlow 2.21.x
 // The hook's work in the background ends before the process does.
 // With TEKTITE=1 it also has the Python half wrap TensorFlow's calls (python/tektite/_direct.py).
 // Limits: Linux; one process opens one hook; the variable TEKTITE is read once, at the import.
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +26,31 @@ extern "C" void* __dso_handle;
 
 namespace {
 
-constexpr const char* kHookPattern = "%.*s/../tektite/lib/libtektite_tf-%d.%d.so";
+constexpr char kFolderPattern[] = "%.*s/../tektite/lib";
+constexpr char kHookPattern[] = "libtektite_tf-%d.%d.so";
+constexpr int kMostHooks = 64;
+constexpr size_t kPathSize = 4096;
 
 void StayOff(const char* why, const char* detail) {
   fprintf(stderr, "tektite: off: %s%s\n", why, detail);
+}
+
+// One line that names the versions for which `folder` holds a hook.
+void StayOffWithoutHook(const char* version, const char* folder) {
+  int minors[kMostHooks];
+  int count = 0, major = 0;
+  DIR* const listing = opendir(folder);
+  while (const dirent* const entry = listing == nullptr ? nullptr : readdir(listing)) {
+    int minor = 0;
+    if (count == kMostHooks || sscanf(entry->d_name, kHookPattern, &major, &minor) != 2) continue;
+    int place = count++;
+    for (; place > 0 && minors[place - 1] > minor; --place) minors[place] = minors[place - 1];
+    minors[place] = minor;
+  }
+  if (listing != nullptr) closedir(listing);
+  fprintf(stderr, "tektite: off: no hook for TensorFlow %s; there is one for", version);
+  for (int i = 0; i < count; ++i) fprintf(stderr, "%s %d.%d", i == 0 ? "" : ",", major, minors[i]);
+  fprintf(stderr, "%s (%s)\n", count == 0 ? " none" : "", folder);
 }
 
 bool IsKnownSwitch(const char* value) {
@@ -37,6 +60,18 @@ bool IsKnownSwitch(const char* value) {
 template <typename Function>
 bool Find(const char* name, Function* function) {
   *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+  return *function != nullptr;
+}
+
+// TensorFlow's C interface: up to 2.18 Python opens its libraries without making their names
+// global.
+template <typename Function>
+bool FindInTensorFlow(const char* name, Function* function) {
+  if (Find(name, function)) return true;
+  void* const library = dlopen("libtensorflow_cc.so.2", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  dlclose(library);  // the handle, not the library
   return *function != nullptr;
 }
 
@@ -72,9 +107,9 @@ void InstallDirectCalls() {
 }
 
 // Stops work in the background when the process ends, before destructors of TensorFlow's libraries
-// run, whose code may be at work there: Python does so (its Python half earlier in its end), and the
-// main thread's end in every program.  That end destroys the thread's objects first, and only the
-// end of the process does so.  A program that another thread ends is left to the compiler.
+// run, whose code may be at work there: Python does so (its Python half earlier in its end), and
+// the main thread's end in every program.  That end destroys the thread's objects first, and only
+// the end of the process does so.  A program that another thread ends is left to the compiler.
 void StopBackgroundAtExit(void* hook) {
   int (*at_exit)(void (*)()) = nullptr;
   const auto stop = reinterpret_cast<void (*)()>(dlsym(hook, "tektite_hook_stop_background"));
@@ -93,9 +128,10 @@ __attribute__((constructor)) void OpenHook() {
     fprintf(stderr, "tektite: TEKTITE=%s is not 0, 1 or scoped; treated as unset\n", value);
   }
 
-  using VersionFn = const char* (*)();
-  auto version_fn = reinterpret_cast<VersionFn>(dlsym(RTLD_DEFAULT, "TF_Version"));
-  if (version_fn == nullptr) return StayOff("TF_Version is not in this process", "");
+  const char* (*version_fn)() = nullptr;
+  if (!FindInTensorFlow("TF_Version", &version_fn)) {
+    return StayOff("TF_Version is not in this process", "");
+  }
   const char* version = version_fn();
   int major = 0;
   int minor = 0;
@@ -108,19 +144,16 @@ __attribute__((constructor)) void OpenHook() {
     return StayOff("the loader cannot find its own path", "");
   }
   const char* slash = strrchr(self.dli_fname, '/');
-  const int folder = slash == nullptr ? 0 : static_cast<int>(slash - self.dli_fname);
-  char path[4096];
-  const int length = snprintf(path, sizeof(path), kHookPattern, folder == 0 ? 1 : folder,
-                              folder == 0 ? "." : self.dli_fname, major, minor);
+  const int own_folder = slash == nullptr ? 0 : static_cast<int>(slash - self.dli_fname);
+  char folder[kPathSize], name[sizeof(kHookPattern) + 64], path[kPathSize];
+  snprintf(folder, sizeof(folder), kFolderPattern, own_folder == 0 ? 1 : own_folder,
+           own_folder == 0 ? "." : self.dli_fname);
+  snprintf(name, sizeof(name), kHookPattern, major, minor);
+  const int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
   if (length < 0 || static_cast<size_t>(length) >= sizeof(path)) {
     return StayOff("path too long: ", self.dli_fname);
   }
-  FILE* file = fopen(path, "rb");
-  if (file == nullptr) {
-    fprintf(stderr, "tektite: off: no hook for TensorFlow %s (%s)\n", version, path);
-    return;
-  }
-  fclose(file);
+  if (access(path, R_OK) != 0) return StayOffWithoutHook(version, folder);
   void* const hook = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (hook == nullptr) {
     const char* why = dlerror();

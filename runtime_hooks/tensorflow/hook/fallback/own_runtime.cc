@@ -47,7 +47,11 @@ absl::StatusOr<OwnRuntime> OwnRuntime::Create(tensorflow::FunctionLibraryRuntime
   OwnRuntime own;
   own.functions =
       std::make_unique<tensorflow::FunctionLibraryDefinition>(tensorflow::OpRegistry::Global());
+#if TEKTITE_TF_MINOR >= 17
   TF_RETURN_IF_ERROR(own.functions->AddFunctionRecord(std::move(record)));
+#else
+  TF_RETURN_IF_ERROR(own.functions->AddFunctionDef(record->fdef(), record->stack_traces()));
+#endif
   own.process = std::make_unique<tensorflow::ProcessFunctionLibraryRuntime>(
       OwnDevices(), tensorflow::Env::Default(), caller->config_proto(), caller->graph_def_version(),
       own.functions.get(), tensorflow::OptimizerOptions());

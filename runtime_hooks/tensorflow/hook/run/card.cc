@@ -30,6 +30,14 @@ stream_executor::Stream* StreamBehind(tensorflow::OpKernelContext* context) {
   return device == nullptr ? nullptr : device->stream();
 }
 
+bool IsCuda(const stream_executor::StreamExecutor& executor) {
+#if TEKTITE_TF_MINOR >= 17
+  return executor.GetPlatform()->Name() == "CUDA";
+#else
+  return executor.platform()->Name() == "CUDA";
+#endif
+}
+
 }  // namespace
 
 std::optional<Card> Card::Of(tensorflow::DeviceBase& device) {
@@ -39,7 +47,7 @@ std::optional<Card> Card::Of(tensorflow::DeviceBase& device) {
     return std::nullopt;
   }
   const stream_executor::StreamExecutor* const executor = info->stream->parent();
-  if (executor == nullptr || executor->GetPlatform()->Name() != "CUDA") return std::nullopt;
+  if (executor == nullptr || !IsCuda(*executor)) return std::nullopt;
   return Card{executor->device_ordinal(), device.GetAllocator({}), info->stream};
 }
 

@@ -92,7 +92,7 @@ def stats() -> dict[str, Any]:
     TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster, made in the background), ``remade_clusters`` and
     ``runs_in_advance`` of these,
     ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
-    them that took new memory, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes of shapes
+    them that took new memory, ``direct_calls_off``, why no call is direct, where that is so, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes of shapes
     compiled code won against TensorFlow's kernels, and lost. Empty when not active.
     """
     hook = open_hook()

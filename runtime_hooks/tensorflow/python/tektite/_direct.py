@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tektite import _xla_calls
-from tektite._hook import open_hook, stop_background_before_exit
+from tektite import _private_state, _xla_calls
+from tektite._hook import DirectCalls, import_fast_calls, open_hook, stop_background_before_exit
 
 # In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
 _KEY, _ROUTES = "_tektite_direct", "_tektite_routes"
@@ -53,15 +53,7 @@ _FRAMES = f"{__file__} (of tensorflow/python)"
 _LITERALS = (bool, int, float, str, type(None))
 
 
-def _import_fast_calls() -> Any:
-    """The module of that name, where it was built for this Python."""
-    try:
-        return importlib.import_module("tektite._fast_calls")
-    except ImportError:
-        return None
-
-
-_fast_calls = _import_fast_calls()
+_fast_calls = import_fast_calls()
 
 if TYPE_CHECKING or _fast_calls is None:  # then nothing here is installed
 
@@ -245,15 +237,15 @@ def _describe(eager_tensor: type, arguments: Any, leaves: list[Any], any_size: b
 
 
 def _is_shape(shape: tuple[int, ...], pattern: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(pattern) and all(p is None or p == s for s, p in zip(shape, pattern, strict=True))
+    return len(shape) == len(pattern) and all(p is None or p == s for s, p in zip(shape, pattern))
 
 
 def _shapes_of_leaves(function_type: Any, order: list[int], num_leaves: int) -> list[tuple[int | None, ...]] | None:
     """The shapes that a signature asks of the leaves; None where it says nothing of one, or has no ranks."""
-    if len(order) != num_leaves:
+    if len(order) != num_leaves or len(function_type.flat_inputs) != num_leaves:
         return None
     shapes: list[tuple[int | None, ...]] = [()] * num_leaves
-    for place, spec in zip(order, function_type.flat_inputs, strict=True):
+    for place, spec in zip(order, function_type.flat_inputs):
         if spec.shape.rank is None:
             return None
         shapes[place] = tuple(spec.shape)
@@ -338,7 +330,7 @@ def _add_route(tf: _TensorFlow, function: Any, entry: _Entry, plan: _Plan, leave
         routes = function.__dict__[_ROUTES] = _fast_calls.Routes()
     shapes = entry.shapes or [leaf._shape_tuple() for leaf in leaves]
     patterns = tuple((leaf._datatype_enum(), tuple(-1 if size is None else size for size in shape))
-                     for leaf, shape in zip(leaves, shapes, strict=True))
+                     for leaf, shape in zip(leaves, shapes))
     routes.add(plan.id, patterns, tuple(entry.order), plan.num_outputs,
                plan.order or tuple(range(plan.num_outputs)), entry.concrete, plan.captures,
                function._function_cache._primary, entry.graph, entry.graph._thread_local,
@@ -473,12 +465,18 @@ def _wrap_determinism() -> None:
 
 
 def install() -> None:
-    """Wraps TensorFlow's calls; does nothing the second time. Without ``_fast_calls`` those for XLA alone."""
+    """Wraps TensorFlow's calls; does nothing the second time. Without ``_fast_calls`` those for XLA alone, and none where
+    what they read of TensorFlow is not as it was."""
     stop_background_before_exit()
+    if why_not := _private_state.missing():
+        return DirectCalls.turn_off(why_not)
     _xla_calls.install()
     if _fast_calls is None:
         return
-    tf = _TensorFlow()
+    try:
+        tf = _TensorFlow()
+    except (AttributeError, KeyError, TypeError) as error:
+        return DirectCalls.turn_off(f"{type(error).__name__}: {error}")
     if hasattr(tf.function.__call__, _KEY):
         return
     learning = _Learning()

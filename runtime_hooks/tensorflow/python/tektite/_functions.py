@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tektite import _xla_calls
 from tektite._explain import Explanation, LeftOut, explain_graph
 from tektite._hook import open_hook
 from tektite._where import UserLines
+
+if sys.version_info >= (3, 10):
+    from typing import ParamSpec
+else:
+    from typing_extensions import ParamSpec  # TensorFlow needs it, too
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,23 +4,64 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import importlib.util
 import json
 import os
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 LIBRARY_FOLDER = Path(__file__).parent / "lib"
+HOOKS = "libtektite_tf-*.so"
 
 
 def open_hook() -> ctypes.CDLL | None:
     """The hook that ``import tensorflow`` loaded into this process, or None."""
-    for path in sorted(LIBRARY_FOLDER.glob("libtektite_tf-*.so")):
+    for path in sorted(LIBRARY_FOLDER.glob(HOOKS)):
         try:
             # RTLD_NOLOAD: a handle to what is there already, never a new load.
             return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
         except OSError:
             continue
     return None
+
+
+def version_of(hook: str | Path) -> str:
+    """The version of TensorFlow that a hook's file was built for: "2.21"."""
+    return Path(hook).stem.partition("-")[2]
+
+
+class DirectCalls:
+    """Why calls go through TensorFlow's function runtime; empty where they need not."""
+
+    off: str = ""
+
+    @classmethod
+    def turn_off(cls, why: str) -> None:
+        cls.off = why
+        print(f"tektite: calls go through TensorFlow's function runtime: {why}", file=sys.stderr)
+
+
+def import_fast_calls() -> Any:
+    """The module ``tektite._fast_calls``, where it was built for this Python and this TensorFlow; else None."""
+    name = "tektite._fast_calls"
+    hook = open_hook()
+    if name in sys.modules or hook is None:
+        return sys.modules.get(name)
+    file = LIBRARY_FOLDER / f"fast_calls-{version_of(hook._name)}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not file.exists():
+        DirectCalls.off = f"no {file.name}"
+        return None
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        DirectCalls.off = str(error)
+        return None
+    sys.modules[name] = module
+    return module
 
 
 def read_stats(hook: ctypes.CDLL) -> dict[str, Any]:
@@ -31,6 +72,8 @@ def read_stats(hook: ctypes.CDLL) -> dict[str, Any]:
         return {}
     try:
         stats: dict[str, Any] = json.loads(ctypes.string_at(address).decode("utf-8", "replace"))
+        if DirectCalls.off:
+            stats.setdefault("host", {})["direct_calls_off"] = DirectCalls.off
         return stats
     finally:
         libc = ctypes.CDLL(None)

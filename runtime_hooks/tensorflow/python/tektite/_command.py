@@ -1,0 +1,59 @@
+"""The command line, ``tektite`` and ``python -m tektite``: what needs Python itself, and otherwise the compiler's command.
+
+A wheel holds the command as a library, since a program would be bound to the C library of the machine that built it
+(packaging/link_portable.py); an environment that ``scripts/setup`` made runs the build's program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from tektite._hook import LIBRARY_FOLDER
+
+COMMAND = LIBRARY_FOLDER / "libtektite_command.so"
+
+
+def _doctor(arguments: list[str]) -> int:
+    from tektite import _doctor
+
+    return _doctor.main(arguments)
+
+
+def _demo(arguments: list[str]) -> int:
+    from tektite import _demo
+
+    return _demo.main(arguments)
+
+
+_OF_PYTHON: dict[str, Callable[[list[str]], int]] = {"demo": _demo, "doctor": _doctor}
+_HELP = """
+Of the Python package:
+  doctor                      What is installed, what is off, why, and the cure
+  demo                        Small models, plain and compiled: times and differences
+"""
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the compiler's command in this process; its exit code."""
+    if not COMMAND.exists():
+        print(f"tektite: no {COMMAND.name} in this environment: this command runs from an installed wheel, "
+              "or as build/bin/tektite", file=sys.stderr)
+        return 1
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python would wait for the command's end
+    ctypes.CDLL(str(LIBRARY_FOLDER / "libtektite.so"))  # the command asks for it by its name alone
+    main = ctypes.CDLL(str(COMMAND)).tektite_command
+    words = [b"tektite", *map(os.fsencode, arguments)]
+    code: int = main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None))
+    if arguments[:1] in (["--help"], ["-h"]):
+        print(_HELP)
+    return code
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    own = _OF_PYTHON.get(arguments[0]) if arguments else None
+    return run(arguments) if own is None else own(arguments[1:])
