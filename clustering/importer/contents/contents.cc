@@ -32,7 +32,8 @@ bool IsSound(const TensorInfo& folded, const TensorInfo& inferred) {
 absl::Status CheckFolded(const NodeImport& op) {
   FuncBuilder builder;  // for shapes alone: it goes when this is done
   std::vector<Value> checks;
-  const Scope scope{builder, checks, op.scope().functions};
+  std::vector<absl::Status> doubts;
+  const Scope scope{builder, checks, doubts, op.scope().functions};
   std::list<TensorInfo> inputs;
   std::vector<TensorInfo*> pointers;
   for (int i = 0; i < op.num_inputs(); ++i) {
