@@ -23,8 +23,10 @@ Reason ReasonOfKind(const NodeDef& node, const OpFacts& facts, const MarkOptions
   if (options.in_xla_body && is_xlas) return Reason::kMUST_COMPILE;
   if (facts.Is(OpFacts::kRunsFunctions)) {
     if (IsXlaCall(node)) return options.take_over_xla ? Reason::kNone : Reason::kMUST_COMPILE;
-    const bool is_whole = IsKeptWhole(node) || options.in_xla_body;
-    return options.keep_loops && is_whole ? Reason::kNone : Reason::kCONTROL_FLOW;
+    // A call is taken apart before (graph_def/inline_functions.h), or stays for a reason.
+    const bool is_call = node.attrs.Find("f") != nullptr;
+    return options.keep_loops && (!is_call || options.in_xla_body) ? Reason::kNone
+                                                                   : Reason::kCONTROL_FLOW;
   }
   // Lists of tensors have no meaning without the loops that fill and read them.
   if ((facts.Is(OpFacts::kReturnsList) || facts.Is(OpFacts::kTakesList) ||

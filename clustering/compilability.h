@@ -57,8 +57,8 @@ struct Refusal {  // kNone: it can
 Refusal Compilability(const graph_def::GraphIndex& index, int node, const MarkOptions& options);
 
 // Whether the op is a functional loop or branch that TensorFlow would take apart into Switch and
-// Merge nodes, or would have if the graph pass had not kept it whole.  An op that stays whole for
-// another reason is none of ours.
+// Merge nodes, or would have if the graph pass had not kept it whole.  Others, such as those of
+// tf.nn.ctc_loss, are whole in any case.
 bool IsKeptWhole(const graph_def::NodeDef& node);
 
 // Whether the op is a call of a function with jit_compile=True, which XLA compiles as a whole.

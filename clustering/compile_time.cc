@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "clustering/graph_def/positions.h"
 #include "clustering/importer/contents/contents.h"
 
 namespace tektite::clustering {
@@ -25,7 +26,8 @@ bool IsScalarArithmetic(const std::string& op) {
 
 }  // namespace
 
-CompileTime::CompileTime(const GraphIndex& index, const Together& together, const Given& given)
+CompileTime::CompileTime(const GraphIndex& index, const Together& together, const Given& given,
+                         bool for_xla)
     : known_(index.num_nodes(), false), unknown_input_(index.num_nodes(), -1) {
   auto known_to = [&](int from, int to) {
     return known_[from] && (index.node(from).op == "Const" || together(from, to));
@@ -35,6 +37,7 @@ CompileTime::CompileTime(const GraphIndex& index, const Together& together, cons
   auto is_asked_by = [&](int from, int to) {
     return index.node(from).op != "Const" && (!together(from, to) || is_asked[from]);
   };
+  const graph_def::Positions positions(index, known_to, together, for_xla);
   for (int node : index.order()) {
     const NodeDef& def = index.node(node);
     const auto inputs = index.inputs(node);
@@ -43,6 +46,7 @@ CompileTime::CompileTime(const GraphIndex& index, const Together& together, cons
     for (int i = 0; i < data_inputs && unknown_input_[node] < 0; ++i) {
       if (!facts.NeedsValue(i, data_inputs) || known_to(inputs[i].node, node)) continue;
       if (IsListLength(def, i) && is_asked_by(inputs[i].node, node)) continue;
+      if (facts.Is(OpFacts::kTakesPositions) && positions.MayBeData(node, i)) continue;
       unknown_input_[node] = i;
     }
     is_asked[node] =

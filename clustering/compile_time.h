@@ -32,8 +32,9 @@ class CompileTime {
 
   using Given = absl::flat_hash_set<int>;  // nodes
 
-  CompileTime(const graph_def::GraphIndex& index, const Together& together,
-              const Given& given = {});
+  // `for_xla`: in the body of a function with jit_compile=True (graph_def/positions.h).
+  CompileTime(const graph_def::GraphIndex& index, const Together& together, const Given& given = {},
+              bool for_xla = false);
 
   int UnknownInput(int node) const { return unknown_input_[node]; }
   // Whether the node's results are known.

@@ -156,7 +156,7 @@ Refusal FunctionBodies::CheckBody(const FunctionRef& function, const std::vector
     if (MayBeKnownElement(*index, i)) given.insert(i);
   }
   const CompileTime values(
-      *index, [](int, int) { return true; }, given);
+      *index, [](int, int) { return true; }, given, place.in_xla_body);
   std::vector<bool> is_live(index->num_nodes(), false);
   for (int i : importer::LiveNodes(*index)) is_live[i] = true;
   for (int i : index->order()) {

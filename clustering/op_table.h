@@ -138,6 +138,10 @@ struct OpFacts {
     kTakesArray = uint64_t{1} << 44,
     kWritesArray = uint64_t{1} << 45,
 
+    // Some of its compile-time inputs are places, which may be data where sizes are known all the
+    // same (graph_def/positions.h).
+    kTakesPositions = uint64_t{1} << 46,
+
     // Its own import function knows complex numbers, so that complex_list.inc has no other.
     kOfComplex = uint64_t{1} << 41,
   };

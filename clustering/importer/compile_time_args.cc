@@ -2,6 +2,7 @@
 #include <set>
 #include <utility>
 
+#include "clustering/graph_def/positions.h"
 #include "clustering/importer/contents/contents.h"
 #include "clustering/importer/importer.h"
 #include "clustering/importer/list_lengths.h"
@@ -75,6 +76,25 @@ std::vector<int> BoundsOfGrowth(const GraphIndex& index, int loop, ListLengths* 
   return bounds;
 }
 
+// By node, whether its results are known whatever the arguments are.
+std::vector<bool> KnownWithoutArgs(const GraphIndex& index) {
+  std::vector<bool> known(index.num_nodes(), false);
+  for (int number : index.order()) {
+    const NodeDef& node = index.node(number);
+    const clustering::OpFacts& facts = index.facts(number);
+    known[number] = node.op == "Const" || facts.Is(clustering::OpFacts::kMeasures);
+    if (known[number] ||
+        (!ContentsComeFromContents(node.op) && !facts.Is(clustering::OpFacts::kComputesContents))) {
+      continue;
+    }
+    const auto inputs = index.inputs(number);
+    known[number] = std::all_of(inputs.begin(), inputs.end(), [&](const GraphIndex::Edge& in) {
+      return in.is_control() || known[in.node];
+    });
+  }
+  return known;
+}
+
 }  // namespace
 
 std::vector<int> CompileTimeArgs(const graph_def::GraphDef& graph) {
@@ -83,6 +103,9 @@ std::vector<int> CompileTimeArgs(const graph_def::GraphDef& graph) {
   ValueWalk walk(*index);
   ListLengths lengths(graph);
   std::set<int> bounds;
+  const std::vector<bool> known = KnownWithoutArgs(*index);
+  const graph_def::Positions positions(
+      *index, [&](int from, int) { return known[from]; }, [](int, int) { return true; });
   for (int number : LiveNodes(*index)) {
     const NodeDef& node = index->node(number);
     if (node.attrs.Find("body") != nullptr) {
@@ -91,7 +114,13 @@ std::vector<int> CompileTimeArgs(const graph_def::GraphDef& graph) {
     }
     const int data_inputs = node.NumDataInputs();
     for (int i = 0; i < data_inputs; ++i) {
-      if (index->facts(number).NeedsValue(i, data_inputs)) walk.Need(index->inputs(number)[i]);
+      const clustering::OpFacts& facts = index->facts(number);
+      if (!facts.NeedsValue(i, data_inputs)) continue;
+      const GraphIndex::Edge& edge = index->inputs(number)[i];
+      const bool may_be_data = facts.Is(clustering::OpFacts::kTakesPositions) &&
+                               !edge.is_control() && !known[edge.node] &&
+                               positions.MayBeData(number, i);
+      if (!may_be_data) walk.Need(edge);
     }
   }
   for (const int arg : walk.Finish()) bounds.insert(arg);

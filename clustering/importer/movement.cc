@@ -4,7 +4,9 @@
 #include <set>
 #include <string>
 
+#include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/positions.h"
 
 namespace tektite::importer {
 namespace {
@@ -213,11 +215,41 @@ absl::Status ImportReverse(NodeImport& op) {
   return op.Return(op.b().Reverse(op.Input(0), axes));
 }
 
+namespace {
+
+// x shifted along one dimension by a number of elements that is data.
+Value Rolled(NodeImport& op, Value x, int axis, Value shift) {
+  FuncBuilder& b = op.b();
+  const Dim& n = x.shape().dim(axis);
+  const Value size = op.DimValue(n, DType::kS64), zero = b.Scalar(DType::kS64, 0);
+  Value rest = b.Binary(Op::kRem, shift, b.Max(size, b.Scalar(DType::kS64, 1)));
+  rest = b.Select(b.Compare(rest, zero, "lt"), b.Add(rest, size), rest);
+  const Value place = b.Sub(b.Iota(DType::kS64, {n}, 0), rest);
+  const Value source =
+      b.SelectImplicit(b.CompareImplicit(place, zero, "lt"), b.Add(place, size), place);
+  std::vector<int64_t> offsets;
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    if (i != axis) offsets.push_back(i);
+  }
+  return Gather(b, x, source, {axis}, offsets, 1);
+}
+
+}  // namespace
+
 absl::Status ImportRoll(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> shifts, op.RequireInts(1));
   TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> axes, op.RequireAxes(2, op.InputRank(0)));
-  if (shifts.size() != axes.size()) return op.Refuse("shift and axis differ in length");
+  if (op.InputShape(1).NumElements() != Dim(static_cast<int64_t>(axes.size()))) {
+    return op.Refuse("shift and axis differ in length");
+  }
   Value x = op.Input(0);
+  if (!op.RequireInts(1).ok()) {
+    for (size_t i = 0; x && i < axes.size(); ++i) {
+      TEKTITE_ASSIGN_OR_RETURN(const Position shift, PositionOf(op, 1, static_cast<int64_t>(i)));
+      x = Rolled(op, x, static_cast<int>(axes[i]), ValueOf(op, shift));
+    }
+    return op.Return(x);
+  }
+  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> shifts, op.RequireInts(1));
   for (size_t i = 0; i < axes.size(); ++i) {
     int axis = static_cast<int>(axes[i]);
     Dim n = op.InputDims(0)[axis];

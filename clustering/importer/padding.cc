@@ -3,6 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/positions.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::importer {
 namespace {
@@ -110,13 +112,44 @@ absl::Status CheckBlock(const NodeImport& op, const std::vector<int64_t>& block)
   return absl::OkStatus();
 }
 
+// Padding of which sizes or data decide how much is before a dimension and how much behind it: the
+// gradient of a slice.  How much it is together must be known.
+absl::Status PadAtData(NodeImport& op, Value value) {
+  FuncBuilder& b = op.b();
+  const Value x = op.Input(0);
+  if (!x || !value) return op.Return(Value());
+  Dims dims = x.shape().dims();
+  const Dim rows(static_cast<int64_t>(dims.size()));
+  if (op.InputDims(1) != Dims{rows, Dim(2)}) return op.Refuse("input 1 must have a row each");
+  std::vector<Value> starts;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t low = static_cast<int64_t>(2 * i), high = low + 1;
+    const std::optional<Dim> sum = KnownSum(op, {{1, low}, {1, high}});
+    if (!sum) return op.Refuse("data decides on size ", i);
+    TEKTITE_ASSIGN_OR_RETURN(const Position before, PositionOf(op, 1, low));
+    b.AssumeAtMost(Dim(0), *sum);
+    if (before.known) {
+      b.AssumeAtMost(Dim(0), *before.known);
+      b.AssumeAtMost(*before.known, *sum);
+    } else if (!before.range || !ir::NeverLess(before.range->first, Dim(0)) ||
+               !ir::NeverLess(*sum + Dim(1), before.range->behind)) {
+      op.Check(b.Binary(Op::kAnd, b.Compare(before.value, b.Scalar(DType::kS64, 0), "ge"),
+                        b.Compare(before.value, op.DimValue(*sum, DType::kS64), "le")));
+    }
+    dims[i] = dims[i] + *sum;
+    starts.push_back(ValueOf(op, before));
+  }
+  return op.Return(b.DynamicUpdateSlice(b.BroadcastTo(value, dims), x, starts));
+}
+
 }  // namespace
 
 absl::Status ImportPad(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, 1, op.InputRank(0)));
-  if (IsZero(p)) return op.Forward(0);
   FuncBuilder& b = op.b();
   Value value = op.op() == "PadV2" ? op.Input(2) : b.Scalar(op.InputDType(0), 0);
+  if (!op.RequireInts(1).ok()) return PadAtData(op, value);
+  TEKTITE_ASSIGN_OR_RETURN(Paddings p, RequirePaddings(op, 1, op.InputRank(0)));
+  if (IsZero(p)) return op.Forward(0);
   return op.Return(b.Pad(op.Input(0), value, p.low, p.high));
 }
 

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/positions.h"
 #include "clustering/importer/tensor_lists.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::importer {
 namespace {
@@ -75,8 +77,32 @@ absl::Status ImportShape(NodeImport& op) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Data decides where it begins, and it ends a known way behind.
+absl::Status ImportRangeAtData(NodeImport& op) {
+  FuncBuilder& b = op.b();
+  TEKTITE_ASSIGN_OR_RETURN(const int64_t delta, op.RequireInt(2));
+  if (delta == 0 || op.InputRank(0) != 0 || op.InputRank(1) != 0) return op.Refuse("delta ", delta);
+  const std::optional<Dim> span =
+      delta > 0 ? KnownSum(op, {{1, 0, 1}, {0, 0, -1}}) : KnownSum(op, {{0, 0, 1}, {1, 0, -1}});
+  if (!span) return op.Refuse("data decides how long it is");
+  const Dim size = ir::CeilDiv(ir::Max(*span, Dim(0)), Dim(delta > 0 ? delta : -delta));
+  const Value start = op.Input(0), limit = op.Input(1);
+  TEKTITE_ASSIGN_OR_RETURN(const Position first, PositionOf(op, 0, 0));
+  // A limit beyond the type's last number is another number.
+  if (!first.range || !ir::NeverLess(*span, Dim(0))) {
+    op.Check(b.Compare(start, limit, delta > 0 ? "le" : "ge"));
+  }
+  return op.Return(
+      Progression(op, op.InputDType(0), size, start, delta == 1 ? Value() : op.Input(2)));
+}
+
+}  // namespace
+
 absl::Status ImportRange(NodeImport& op) {
   if (ir::IsFloat(op.InputDType(0))) return ImportFloatRange(op);
+  if (!IsKnown(op, 0) || !IsKnown(op, 1)) return ImportRangeAtData(op);
   TEKTITE_ASSIGN_OR_RETURN(Dims start, op.RequireContents(0));
   TEKTITE_ASSIGN_OR_RETURN(Dims limit, op.RequireContents(1));
   TEKTITE_ASSIGN_OR_RETURN(int64_t delta, op.RequireInt(2));

@@ -1,6 +1,11 @@
 #include "clustering/importer/strided_slice.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "clustering/importer/positions.h"
+#include "jit/ir/symbols.h"
 
 namespace tektite::importer {
 namespace {
@@ -41,14 +46,54 @@ Range ResolveRange(const Dim& n, const Dim* begin, const Dim* end, int64_t strid
   return {first, ir::CeilDiv(ir::Max(span, Dim(0)), Dim(stride > 0 ? stride : -stride))};
 }
 
+// What code decides about an index of a dimension of `n` elements that is data.
+class DataRange {
+ public:
+  DataRange(NodeImport& op, const Dim& n, int64_t stride)
+      : op_(op), b_(op.b()), n_(op.DimValue(n, DType::kS64)), stride_(stride) {}
+
+  Value Number(int64_t value) { return b_.Scalar(DType::kS64, static_cast<double>(value)); }
+
+  // Below zero it counts from the end.
+  Value Wrapped(Value index) {
+    return b_.Select(b_.Compare(index, Number(0), "lt"), b_.Add(index, n_), index);
+  }
+  Value Inside(Value index) {
+    return b_.Binary(Op::kAnd, b_.Compare(index, Number(0), "ge"), b_.Compare(index, n_, "lt"));
+  }
+  // As ClampIndex does.
+  Value Clamped(Value index) {
+    const int64_t low = stride_ > 0 ? 0 : -1;
+    return b_.Clamp(Number(low), Wrapped(index), b_.Add(n_, Number(low)));
+  }
+  Value First() { return stride_ > 0 ? Number(0) : b_.Sub(n_, Number(1)); }
+  Value Last() { return stride_ > 0 ? n_ : Number(-1); }
+
+  // How many indices there are from `first` to before `last`.
+  Value Count(Value first, Value last) {
+    const Value span = b_.Max(stride_ > 0 ? b_.Sub(last, first) : b_.Sub(first, last), Number(0));
+    const int64_t step = stride_ > 0 ? stride_ : -stride_;
+    if (step == 1) return span;
+    return b_.Binary(Op::kDiv, b_.Add(span, Number(step - 1)), Number(step));
+  }
+
+ private:
+  NodeImport& op_;
+  FuncBuilder& b_;
+  const Value n_;
+  const int64_t stride_;
+};
+
 // Walks the specification's entries and the tensor's dimensions side by side.
 class Resolver {
  public:
-  Resolver(NodeImport& op, const Dims& dims, Dims begin, Dims end, std::vector<int64_t> strides)
-      : op_(op), dims_(dims), begin_(begin), end_(end), strides_(strides) {}
+  Resolver(NodeImport& op, const Dims& dims, int first, const Dims* given,
+           std::vector<int64_t> strides)
+      : op_(op), dims_(dims), input_(first), given_(given), strides_(std::move(strides)) {}
 
   absl::StatusOr<StridedSliceSpec> Resolve() {
-    if (begin_.size() != strides_.size() || end_.size() != strides_.size()) {
+    const Dim entries(static_cast<int64_t>(strides_.size()));
+    if (op_.InputDims(input_) != Dims{entries} || op_.InputDims(input_ + 1) != Dims{entries}) {
       return op_.Refuse("begin, end and strides differ in length");
     }
     size_t indexed = 0;  // entries that stand for a dimension
@@ -78,31 +123,39 @@ class Resolver {
     return !Ellipsis(i) && Bit(op_.attrs().Int("new_axis_mask", 0), i);
   }
 
-  void Take(const Dim& begin, const Dim& size, int64_t stride) {
+  void Take(const Place& begin, const Dim& size, int64_t stride) {
     spec_.begins.push_back(begin);
     spec_.sizes.push_back(size);
     spec_.strides.push_back(stride);
   }
   void TakeAll() {
     const Dim& n = dims_[spec_.sizes.size()];
-    Take(Dim(0), n, 1);
+    Take({Dim(0), Value()}, n, 1);
     spec_.result_dims.push_back(n);
   }
 
   absl::Status TakeEntry(size_t i) {
     const Dim& n = dims_[spec_.sizes.size()];
     if (strides_[i] == 0) return op_.Refuse("strides[", i, "] must not be zero");
+    const int64_t element = static_cast<int64_t>(i);
+    TEKTITE_ASSIGN_OR_RETURN(const Position begin, PositionOf(op_, input_, element));
     if (Bit(op_.attrs().Int("shrink_axis_mask", 0), i)) {
       if (strides_[i] < 0) return op_.Refuse("one element backwards");  // TensorFlow's error
-      return TakeOne(begin_[i], n);
+      return begin.known ? TakeOne(*begin.known, n) : TakeOneAtData(begin, n);
     }
-    const Dim* begin = Bit(op_.attrs().Int("begin_mask", 0), i) ? nullptr : &begin_[i];
-    const Dim* end = Bit(op_.attrs().Int("end_mask", 0), i) ? nullptr : &end_[i];
-    for (const Dim* index : {begin, end}) {
+    const bool begins = !Bit(op_.attrs().Int("begin_mask", 0), i);
+    const bool ends = !Bit(op_.attrs().Int("end_mask", 0), i);
+    TEKTITE_ASSIGN_OR_RETURN(const Position end, PositionOf(op_, input_ + 1, element));
+    if ((begins && !begin.known) || (ends && !end.known)) {
+      return TakeAtData(element, begins ? &begin : nullptr, ends ? &end : nullptr, n);
+    }
+    const Dim* first = begins ? &*begin.known : nullptr;
+    const Dim* last = ends ? &*end.known : nullptr;
+    for (const Dim* index : {first, last}) {
       if (index != nullptr && !index->is_constant() && *index != n) FromTheFront(*index);
     }
-    Range range = ResolveRange(n, begin, end, strides_[i]);
-    Take(range.begin, range.size, strides_[i]);
+    Range range = ResolveRange(n, first, last, strides_[i]);
+    Take({range.begin, Value()}, range.size, strides_[i]);
     spec_.result_dims.push_back(range.size);
     return absl::OkStatus();
   }
@@ -119,24 +172,89 @@ class Resolver {
     // Said here: a slice that nothing reads is dropped, and what is assumed of its bounds with it.
     FromTheFront(begin);
     op_.b().AssumeAtMost(begin + Dim(1), n);
-    Take(begin, Dim(1), 1);
+    Take({begin, Value()}, Dim(1), 1);
     return absl::OkStatus();
+  }
+
+  absl::Status TakeOneAtData(const Position& index, const Dim& n) {
+    Value place = index.value;
+    const std::optional<ValueRange>& range = index.range;
+    if (!range || !ir::NeverLess(range->first, Dim(0)) || !ir::NeverLess(n, range->behind)) {
+      DataRange data(op_, n, 1);
+      place = data.Wrapped(place);
+      op_.Check(data.Inside(place));
+    }
+    op_.b().AssumeAtMost(Dim(1), n);
+    Take({Dim(), place}, Dim(1), 1);
+    return absl::OkStatus();
+  }
+
+  // A null index is the dimension's own end.
+  absl::Status TakeAtData(int64_t element, const Position* begin, const Position* end,
+                          const Dim& n) {
+    const int64_t stride = strides_[element], step = stride > 0 ? stride : -stride;
+    std::optional<Dim> span;
+    if (begin != nullptr && end != nullptr) {
+      span = KnownSum(op_, {{input_ + 1, element, stride > 0 ? 1 : -1},
+                            {input_, element, stride > 0 ? -1 : 1}});
+    }
+    Dim size;
+    if (span) {
+      size = ir::CeilDiv(ir::Max(*span, Dim(0)), Dim(step));
+    } else if (given_ != nullptr && spec_.result_dims.size() < given_->size()) {
+      size = (*given_)[spec_.result_dims.size()];
+    } else {
+      return op_.Refuse("data decides how much of dimension ", spec_.sizes.size(), " is taken");
+    }
+    const Dim reach = (size - Dim(1)) * Dim(step) + Dim(1);
+    if (ir::NeverLess(reach - Dim(1), n)) return op_.Refuse("a slice beyond its tensor");
+    Value first;
+    if (span && IsInside(*begin, *span, size, stride, n)) {
+      first = begin->value;
+    } else {
+      DataRange data(op_, n, stride);
+      first = begin == nullptr ? data.First() : data.Clamped(ValueOf(op_, *begin));
+      const Value last = end == nullptr ? data.Last() : data.Clamped(ValueOf(op_, *end));
+      op_.Check(op_.b().Compare(data.Count(first, last), op_.DimValue(size, DType::kS64), "eq"));
+    }
+    Take({Dim(), first}, size, stride);
+    spec_.result_dims.push_back(size);
+    return absl::OkStatus();
+  }
+
+  // Whether all that is taken is known to lie inside, and neither index to be below zero.
+  static bool IsInside(const Position& begin, const Dim& span, const Dim& size, int64_t stride,
+                       const Dim& n) {
+    if (!begin.range) return false;
+    const Dim &least = begin.range->first, behind = begin.range->behind;
+    const Dim reach = (size - Dim(1)) * Dim(stride);  // from the first to the last one
+    if (stride > 0) {
+      return ir::NeverLess(least, Dim(0)) && ir::NeverLess(span, Dim(1)) &&
+             ir::NeverLess(n, behind + reach);
+    }
+    return ir::NeverLess(least - span, Dim(0)) && ir::NeverLess(span, Dim(1)) &&
+           ir::NeverLess(n, behind);
   }
 
   NodeImport& op_;
   const Dims& dims_;
-  Dims begin_, end_;
-  std::vector<int64_t> strides_;
+  const int input_;  // begin; end is the next one
+  const Dims* const given_;
+  const std::vector<int64_t> strides_;
   StridedSliceSpec spec_;
 };
 
 }  // namespace
 
-absl::StatusOr<StridedSliceSpec> ResolveStridedSlice(NodeImport& op, const Dims& dims, int first) {
-  TEKTITE_ASSIGN_OR_RETURN(Dims begin, op.RequireContents(first));
-  TEKTITE_ASSIGN_OR_RETURN(Dims end, op.RequireContents(first + 1));
+absl::StatusOr<StridedSliceSpec> ResolveStridedSlice(NodeImport& op, const Dims& dims, int first,
+                                                     const Dims* given) {
   TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> strides, op.RequireInts(first + 2));
-  return Resolver(op, dims, begin, end, strides).Resolve();
+  return Resolver(op, dims, first, given, std::move(strides)).Resolve();
+}
+
+bool HasData(const StridedSliceSpec& spec) {
+  return std::any_of(spec.begins.begin(), spec.begins.end(),
+                     [](const Place& place) { return bool{place.data}; });
 }
 
 }  // namespace tektite::importer

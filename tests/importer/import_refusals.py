@@ -18,10 +18,6 @@ REFUSED_WITH_SYMBOLS: dict[str, str] = {
     "MatrixSetDiagV32(3, 5)": "a diagonal that may not be there",
     "MatrixSetDiagV3-1(3, 5)": "a diagonal that may not be there",
     "MatrixSetDiagV3-1(6, 2)": "a diagonal that may not be there",
-    "TensorStridedSliceUpdatePart": "padding depends on a size",
-    "TensorStridedSliceUpdateBackward": "padding depends on a size",
-    "TensorStridedSliceUpdateNone": "padding depends on a size",
-    "TensorStridedSliceUpdateShrink": "padding depends on a size",
     # The largest input is the filter, whose first size is one of its window.
     "Conv2DBackpropInputStrided": "filter size",
     "Conv2DBackpropInputWide": "filter size",

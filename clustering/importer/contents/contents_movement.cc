@@ -80,9 +80,10 @@ absl::Status FoldStridedSlice(NodeImport& op) {
   if (op.InputRank(0) == 0) {
     result = KnownElements(op, 0);
   } else {
-    if (!spec.begins[0].is_constant() || !spec.sizes[0].is_constant()) return NotShapeArithmetic();
+    const Dim& begin = spec.begins[0].known;
+    if (!begin.is_constant() || !spec.sizes[0].is_constant()) return NotShapeArithmetic();
     for (int64_t i = 0; i < spec.sizes[0].value(); ++i) {
-      result.push_back(KnownElements(op, 0)[spec.begins[0].value() + i * spec.strides[0]]);
+      result.push_back(KnownElements(op, 0)[begin.value() + i * spec.strides[0]]);
     }
   }
   return op.ReturnContents(op.InputDType(0), spec.result_dims, result);

@@ -85,6 +85,30 @@ Value SliceOfBroadcast(Node* node, FuncBuilder& b) {
   return b.BroadcastInDim(x, node->shape().dims(), dimensions);
 }
 
+// slice(reshape(%x: f32[2,1,3]): f32[2,3]), starts=[0,1], limits=[2,2]
+//   ->  reshape(slice(%x), starts=[0,0,1], limits=[2,1,2])
+// where %x is a parameter or a slice, and the reshape adds or drops dimensions of size 1 alone.
+Value SliceOfReshape(Node* node, FuncBuilder& b) {
+  Node* reshape = Producer(node->operand(0), Op::kReshape);
+  if (!reshape) return {};
+  const Value x = reshape->operand(0);
+  if (x.node->op() != Op::kParameter && x.node->op() != Op::kSlice) return {};
+  const Dims &from = x.shape().dims(), &to = reshape->shape().dims();
+  if (!IsDegenerateReshape(from, to)) return {};
+  for (int d = 0; d < reshape->shape().rank(); ++d) {
+    if (IsOne(to[d]) && !IsOne(node->shape().dim(d))) return {};
+  }
+  Dims starts(from.size(), Dim(0)), limits(from.size(), Dim(1));
+  Ints strides(from.size(), 1);
+  const Ints before = NonUnitDims(from), after = NonUnitDims(to);
+  for (size_t i = 0; i < before.size(); ++i) {
+    starts[before[i]] = Starts(*node)[after[i]];
+    limits[before[i]] = Limits(*node)[after[i]];
+    strides[before[i]] = Stride(*node, static_cast<int>(after[i]));
+  }
+  return b.Reshape(b.Slice(x, starts, limits, strides), node->shape().dims());
+}
+
 // dynamic_slice(%x: f32[10], 8), sizes=[4]  ->  slice(%x), starts=[6], limits=[10]
 // A start is clamped so that the slice fits.  A dimension taken whole has start 0 whatever it says.
 Value DynamicSliceOfConstantStart(Node* node, FuncBuilder& b) {
