@@ -168,6 +168,24 @@ report(ops=e.ops, clustered=e.clustered, left_out=[[n.op, n.reason] for n in e.l
     assert "AsString" in values["text"]
 
 
+def test_explain_without_arguments_is_on_the_latest_trace(run_program):
+    """It raised a TypeError for a function of two traces, and for a plain one around traced ones, as Keras 3.15 has."""
+    text = """
+f = tf.function(lambda x: tf.nn.softmax(x * 2.0 + 1.0))
+f(tf.zeros([2, 8]))
+f(tf.zeros([4, 8]))
+def inner():
+    def around(x):
+        return wrapper(x)
+    @functools.wraps(f)
+    def wrapper(x):
+        return f(x)
+    return around
+report(ops=[tektite.explain(g).ops for g in (f, inner())])
+"""
+    assert run_program("import functools\n" + text).values["ops"] == [3, 3]
+
+
 def test_wheel_holds_what_an_environment_needs(tmp_path):
     library = tmp_path / "some.so"
     library.write_bytes(b"\x7fELF" + bytes(100))
