@@ -74,15 +74,17 @@ Node* WithResults(Graph& graph, Node* choice, const std::vector<bool>& keep) {
   return copy;
 }
 
-// Takes from a loop or a choice the results that nothing reads; false where all are needed.
+// Takes from a loop or a choice the results that nothing reads, and from a choice the operands that
+// no branch needs; false where all are needed.
 bool Narrow(Graph& graph, Node* control) {
   const std::vector<bool> read = ReadResults(*control);
+  const std::vector<bool> needed = NeededValues().ForResults(*control, read);
   if (control->op() == Op::kConditional) {
-    if (AllOf(read)) return false;
+    // An operand that no branch needs would keep alive what its own region does not need.
+    if (AllOf(read) && AllOf(needed)) return false;
     WithResults(graph, control, read);
     return true;
   }
-  const std::vector<bool> needed = NeededValues().ForResults(*control, read);
   if (AllOf(needed)) return false;
   WithoutCarried(graph, control, needed);
   return true;

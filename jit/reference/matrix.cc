@@ -74,7 +74,8 @@ Answer TriangularSolve(Matrix a, Matrix x, bool lower, bool transpose) {
   return {{x}, ok};
 }
 
-Answer Solve(Matrix a, Matrix x, bool pivots) {
+// TensorFlow's elimination of three diagonals takes NaN for a pivot, others do not.
+Answer Solve(Matrix a, Matrix x, bool pivots, bool tridiagonal = false) {
   const int64_t n = a.rows;
   bool ok = true;
   for (int64_t j = 0; j < n; ++j) {
@@ -82,7 +83,8 @@ Answer Solve(Matrix a, Matrix x, bool pivots) {
     for (int64_t i = j + 1; pivots && i < n; ++i) {
       if (std::abs(a(i, j)) > std::abs(a(best, j))) best = i;
     }
-    if (a(best, j) == 0) ok = false;
+    const double pivot = a(best, j);
+    if (tridiagonal ? pivot == 0 : !(std::abs(pivot) > 0)) ok = false;
     for (int64_t c = 0; c < n; ++c) std::swap(a(j, c), a(best, c));
     for (int64_t c = 0; c < x.columns; ++c) std::swap(x(j, c), x(best, c));
     for (int64_t i = j + 1; i < n; ++i) {
@@ -104,7 +106,7 @@ Answer TridiagonalSolve(const Matrix& diagonals, const Matrix& b, bool pivots) {
     if (i + 1 < n) a(i, i + 1) = diagonals(0, i);
     if (i > 0) a(i, i - 1) = diagonals(2, i);
   }
-  return Solve(a, b, pivots);
+  return Solve(a, b, pivots, /*tridiagonal=*/true);
 }
 
 // By Householder's reflections, each of which makes the diagonal's number the negative of the sign

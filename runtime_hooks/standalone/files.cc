@@ -21,10 +21,17 @@ struct Close {
 
 }  // namespace
 
-std::string ReadFile(const std::string& path) {
+std::string ReadFile(const std::string& path, size_t most) {
+  namespace fs = std::filesystem;
   std::unique_ptr<std::FILE, Close> opened;
   std::FILE* file = stdin;
   if (path != "-") {
+    // Before it is opened, which waits for a pipe's other end.
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);
+    if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+      throw Failure("cannot read '" + path + "': Not a regular file");
+    }
     opened.reset(std::fopen(path.c_str(), "rb"));
     if (opened == nullptr) Fail("read", path);
     file = opened.get();
@@ -33,7 +40,10 @@ std::string ReadFile(const std::string& path) {
   char buffer[1 << 16];
   size_t count;
   errno = 0;
-  while ((count = std::fread(buffer, 1, sizeof(buffer), file)) > 0) bytes.append(buffer, count);
+  while ((count = std::fread(buffer, 1, sizeof(buffer), file)) > 0) {
+    if (count > most - bytes.size()) throw Failure("cannot read '" + path + "': Too large");
+    bytes.append(buffer, count);
+  }
   if (std::ferror(file) != 0) Fail("read", path);
   return bytes;
 }

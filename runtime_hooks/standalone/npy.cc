@@ -179,7 +179,7 @@ Array MakeArray(int32_t dtype, std::vector<int64_t> dims) {
 }
 
 Array ReadNpy(const std::string& path) {
-  const std::string file = ReadFile(path);
+  const std::string file = ReadFile(path, std::numeric_limits<size_t>::max());
   try {
     return Parse(file);
   } catch (const Failure& failure) {

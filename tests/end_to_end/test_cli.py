@@ -184,6 +184,16 @@ def test_wrong_usage(args):
     assert tektite(*args, code=2).count("\n") == 1
 
 
+def test_what_never_ends_is_not_read(tmp_path, ir):
+    """A device was read until memory ended, and a pipe was waited for."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for file in ("/dev/zero", pipe):
+        for args in (["explain", file], ["run", file], ["bench", file], ["opt", file], ["run", ir, "-i", file]):
+            said = tektite(*args, code=1)
+            assert said.count("\n") == 1 and "Not a regular file" in said, said
+
+
 def test_failures_are_one_line(tmp_path, ir, frozen):
     assert "cannot read 'nowhere.pb'" in tektite("explain", "nowhere.pb", code=1)
     assert "cannot read" in tektite("run", tmp_path, code=1)

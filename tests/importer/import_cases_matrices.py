@@ -57,6 +57,10 @@ def solver_cases():
     # Errors that depend on values.
     yield Case("MatrixSolveSingular", lambda a, b: tf.linalg.solve(a, b), [np.ones((3, 3)), normal(3, 1, dtype=float)], fails=True)
     yield Case("MatrixInverseSingular", lambda a: tf.linalg.inv(a), [np.zeros((3, 3))], fails=True)
+    none = np.full((3, 3), np.nan)  # had NaN for a result
+    yield Case("MatrixInverseNaN", lambda a: tf.linalg.inv(a), [none], fails=True)
+    yield Case("MatrixSolveNaN", lambda a: tf.linalg.solve(a, a), [none], fails=True)
+    yield Case("MatrixTriangularSolveNaN", lambda a: tf.linalg.triangular_solve(a, a), [none])  # is NaN
 
 
 def tridiagonal_cases():

@@ -3,6 +3,7 @@
     python -m tests.properties --draws 200 --seed 7                    every row of the importer's list
     python -m tests.properties --draws 200 --ops Conv2D,MaxPool
     python -m tests.properties --ops Conv2D --numbers 41,57            these draws again
+    python -m tests.properties --lane known --draws 200                operands that are known from shapes (lanes.py)
 
 A draw is one call: its shapes (0, 1, odd, large; known to the graph or not), types, attributes and values, special ones
 among them. TensorFlow runs it eagerly without Tektite; the compiled side is forced. Results are compared by the contract
@@ -25,14 +26,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ops", default="", help="rows, separated by commas; all of them where empty")
     parser.add_argument("--numbers", default="", help="numbers of draws, as printed, instead of --draws")
+    parser.add_argument("--lane", default="plain", help="plain, known, reproducible, deterministic, misfit")
     parser.add_argument("--verbose", action="store_true", help="print how many calls of each row compiled code ran")
     args = parser.parse_args()
     from tests.properties.compare import compare_rows, numbers_of, rows_of_importer
     ops = args.ops.split(",") if args.ops else rows_of_importer()
     given = [int(n) for n in args.numbers.split(",") if n]
-    draws = [(op, number) for op in ops for number in given or numbers_of(op, args.draws, args.seed)]
+    draws = [(op, number) for op in ops for number in given or numbers_of(op, args.draws, args.seed, args.lane)]
     wrong = 0
-    for report in compare_rows(draws):
+    for report in compare_rows(draws, args.lane):
         wrong += len(report.differences)
         for line in report.differences:
             print(line, flush=True)

@@ -84,8 +84,9 @@ def raw(op: str, *inputs: Any, **attributes: Any) -> Any:
 
 
 class Draw:
-    def __init__(self, op: str, seed: int) -> None:
-        self.op = op
+    def __init__(self, op: str, seed: int, of_contents: bool = False) -> None:
+        """`of_contents`: types and sizes are mostly those whose elements the importer follows."""
+        self.op, self.of_contents = op, of_contents
         self.rng = random.Random(f"{op} {seed}")
         self.numbers = np.random.default_rng(self.rng.randrange(2**32))
         self.with_gradient = self.rng.random() < 0.4
@@ -103,15 +104,20 @@ class Draw:
 
     def of(self, *types: np.dtype) -> np.dtype:
         """The first ones more often."""
+        followed = [t for t in types if t in (*INDICES, BOOL)] if self.of_contents else []
+        if followed:
+            return self.pick(*followed)
         return types[min(int(self.rng.expovariate(0.6)), len(types) - 1)]
 
     def float(self) -> np.dtype:
         return self.of(*FLOATS)
 
     def number(self) -> np.dtype:
-        return self.float() if self.chance(0.6) else self.of(*INTS)
+        return self.float() if self.chance(0.1 if self.of_contents else 0.6) else self.of(*INTS)
 
     def any(self) -> np.dtype:
+        if self.of_contents:
+            return self.pick(FLOATS[0], *INDICES, *INDICES, BOOL)
         return self.pick(FLOATS[0], self.float(), self.of(*INTS), BOOL, C64)
 
     def rank(self, least: int = 0, most: int = 5) -> int:
@@ -122,6 +128,10 @@ class Draw:
 
     def shape(self, rank: int, least: int = 0) -> list[int]:
         most = MOST[rank] if rank < 2 or self.chance(0.3) else min(MOST[rank], 17)
+        if self.of_contents:
+            most = (1, 17, 5, 4, 3, 2, 2)[rank]
+            if rank and self.chance(0.5):  # an outer combination of ranges is square
+                return [self.size(max(least, 1), most)] * rank
         shape = [self.size(max(least, 1), most) for _ in range(rank)]
         if least == 0 and rank and self.chance(0.08):
             shape[self.between(0, rank - 1)] = 0
@@ -129,7 +139,7 @@ class Draw:
 
     def stretched(self, shape: list[int], rank: int) -> list[int]:
         """A shape that broadcasts to `shape`."""
-        return [1 if self.chance(0.25) else d for d in shape[len(shape) - rank:]]
+        return [1 if self.chance(0.5 if self.of_contents else 0.25) else d for d in shape[len(shape) - rank:]]
 
     def values(self, dtype: Any, shape: Any, wild: bool = False, low: float | None = None, high: float | None = None,
                tame: bool = False) -> np.ndarray:
@@ -163,6 +173,10 @@ class Draw:
         return x
 
     def _integers(self, dtype: np.dtype, shape: list[int], wild: bool, low: Any, high: Any) -> np.ndarray:
+        if self.of_contents and low is None and high is None and self.chance(0.4):
+            first, step = self.between(0, 5), self.pick(1, 1, 1, 2, -1)
+            return (first + step * np.arange(int(np.prod(shape)))).reshape(shape).astype(dtype)
+        wild = wild and not self.of_contents
         if wild and self.chance(0.4):
             every = np.roll(integers(dtype), self.between(0, 30))
             return np.asarray(self.numbers.permutation(np.resize(every, int(np.prod(shape)))).reshape(shape))

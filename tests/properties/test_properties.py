@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.properties.compare import compare_rows, differences, rows_of_importer
+from tests.properties.compare import compare_rows, differences, rows_of_contents, rows_of_importer
 from tests.properties.known import NOT_ALONE, NUMBERS
+
+
+MISFITS = "AddN BiasAdd ClipByValue FusedBatchNormV3 OneHot ReluGrad Select SigmoidGrad SparseSoftmaxCrossEntropyWithLogits".split()
 
 
 def test_a_difference_is_seen():
@@ -26,3 +29,19 @@ def test_every_row_computes_what_tensorflow_computes(run_pair):
     assert not wrong, "\n".join([f"{len(wrong)} draws differ", *wrong[:40]])
     idle = {op for op, r in reports.items() if r.compiled == 0 or r.errors == r.calls}
     assert sorted(idle) == NOT_ALONE
+
+
+@pytest.mark.slow
+def test_known_operands_are_folded_as_tensorflow_computes(run_pair):
+    """Sums of ranges along two axes had one of them in code for exact sizes; an operand of one element lost its rank."""
+    reports = list(compare_rows([(op, number) for op in rows_of_contents() for number in range(3)], "known"))
+    wrong = [line for r in reports for line in r.differences]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_operands_of_other_sizes_have_tensorflows_errors(run_pair):
+    """Gradients of activations, AddN, Select, biases and others broadcast where TensorFlow raises an error."""
+    reports = list(compare_rows([(op, number) for op in MISFITS for number in range(5)], "misfit"))
+    wrong = [line for r in reports for line in r.differences]
+    assert not wrong, "\n".join(wrong)

@@ -1,6 +1,6 @@
 """Runs draws of op rows and stores their results; one half of `python -m tests.properties`, see there.
 
-    python -m tests.properties.worker FOLDER < draws       # with TEKTITE=0 or TEKTITE=1
+    python -m tests.properties.worker FOLDER LANE < draws      # with TEKTITE=0 or TEKTITE=1
 
 A line of its input is a row and a number. TensorFlow is imported once, and every batch of draws runs in a fork: some
 inputs end stock TensorFlow's process, which then costs that draw alone. FOLDER/<row>.<number> holds a Result.
@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from tests.properties import control, elementwise, indexing, movement, products, reductions, state, xla  # noqa: F401, fill ROWS
 from tests.properties.draw import ROWS, Case, Draw
+from tests.properties.lanes import OF_CONTENTS, dressed
 from tests.properties.result import Result
 from tests.random_programs.programs import EPSILON, TWINS, apart, perturbed, plain, room
 
@@ -30,13 +31,13 @@ SECONDS = 60  # for one draw
 SMALLEST = {"float32": 2.0**-126, "float64": 2.0**-1022, "bfloat16": 2.0**-126}
 
 
-def drawn(op: str, number: int) -> tuple[Draw, Case, list[list[np.ndarray]]]:
-    d = Draw(op, number)
+def drawn(op: str, number: int, lane: str) -> tuple[Draw, Case, list[list[np.ndarray]]]:
+    d = Draw(op, number, lane in OF_CONTENTS)
     case = ROWS[op](d)
     if not case.unknown or case.xla:
         d.signature = "static"
     calls = [case.inputs() for _ in range(1 if d.signature == "static" else CALLS)]
-    return d, case, calls
+    return d, case, dressed(d, case, lane, calls)
 
 
 def specs(d: Draw, calls: list[list[np.ndarray]]) -> list[tf.TensorSpec]:
@@ -44,8 +45,9 @@ def specs(d: Draw, calls: list[list[np.ndarray]]) -> list[tf.TensorSpec]:
     result = []
     for operands in zip(*calls):
         shapes, rank = [np.shape(x) for x in operands], np.ndim(operands[0])
-        sizes = [None if d.signature != "static" and (any(s[i] != shapes[0][i] for s in shapes) or d.chance(0.5)) else shapes[0][i]
-                 for i in range(rank)]
+        is_empty = 0 in shapes[0]  # an operand that is there for its shape
+        sizes = [None if d.signature != "static" and (any(s[i] != shapes[0][i] for s in shapes) or is_empty or d.chance(0.5))
+                 else shapes[0][i] for i in range(rank)]
         result.append(tf.TensorSpec(None if d.signature == "rank unknown" else sizes, tf.as_dtype(np.asarray(operands[0]).dtype)))
     return result
 
@@ -148,8 +150,8 @@ def of_largest(x: np.ndarray) -> float:
     return 4 * EPSILON[x.dtype.name] * float(np.max(np.abs(wide), initial=0, where=np.isfinite(wide)))
 
 
-def run_draw(op: str, number: int, compiled: bool) -> Result:
-    d, case, calls = drawn(op, number)
+def run_draw(op: str, number: int, lane: str, compiled: bool) -> Result:
+    d, case, calls = drawn(op, number, lane)
     function = Function(case, d.with_gradient)
     signature = specs(d, calls)
     text = f"{op} {number}: {d.signature}{', gradient' if function.gradient else ''}, " + \
@@ -172,14 +174,16 @@ def runs() -> int:
     return tektite.stats()["host"].get("runs", 0)
 
 
-def run_batch(folder: Path, draws: list[tuple[str, int]]) -> None:
+def run_batch(folder: Path, lane: str, draws: list[tuple[str, int]]) -> None:
     """In a fork, which ends here."""
     compiled = os.environ.get("TEKTITE") == "1"
+    if lane == "deterministic":
+        tf.config.experimental.enable_op_determinism()
     for op, number in draws:
         (folder / "begun").write_text(f"{op} {number}")
         signal.alarm(SECONDS)
         try:
-            result: Any = run_draw(op, number, compiled)
+            result: Any = run_draw(op, number, lane, compiled)
         except Exception:  # noqa: BLE001  a mistake in the row's own function
             result = traceback.format_exc()
         (folder / f"{op}.{number}").write_bytes(pickle.dumps(result))
@@ -194,7 +198,7 @@ def main() -> None:
         batch = draws[:BATCH]
         child = os.fork()
         if child == 0:
-            run_batch(folder, batch)
+            run_batch(folder, sys.argv[2], batch)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         draws = draws[len(batch):]
         if code != 0:

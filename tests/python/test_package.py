@@ -186,3 +186,21 @@ report(reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
     assert values["parts"][1:] == [6, 1] and values["parts"][0] > 6
     assert "a turn calls 1 cluster (6 of" in values["text"]
     assert values["where"].endswith(":5") or values["where"].split(":")[-1].isdigit()
+
+
+def test_explain_without_arguments_is_on_the_latest_trace(run_program):
+    """It raised a TypeError for a function of two traces, and for a plain one around traced ones, as Keras 3.15 has."""
+    text = """
+f = tf.function(lambda x: tf.nn.softmax(x * 2.0 + 1.0))
+f(tf.zeros([2, 8]))
+f(tf.zeros([4, 8]))
+def inner():
+    def around(x):
+        return wrapper(x)
+    @functools.wraps(f)
+    def wrapper(x):
+        return f(x)
+    return around
+report(ops=[tektite.explain(g).ops for g in (f, inner())])
+"""
+    assert run_program("import functools\n" + text).values["ops"] == [3, 3]

@@ -378,9 +378,10 @@ def update(c: Chooser, states: dict[int, Known]) -> Line:
     return Line(f"updated({variable}, '{method}', {old.name}, {value})")
 
 
-def random_line(rng: random.Random, values: list[Known], states: dict[int, Known]) -> Line | None:
-    """None where what the dice chose needs a value that there is not."""
-    weights, kinds = zip(*PROPOSALS)
+def random_line(rng: random.Random, values: list[Known], states: dict[int, Known],
+                more: tuple[tuple[int, Callable[[Chooser], Line]], ...] = ()) -> Line | None:
+    """None where what the dice chose needs a value that there is not. `more`: proposals beside those of all programs."""
+    weights, kinds = zip(*PROPOSALS, *more)
     try:
         if states and rng.random() < 0.2:
             return update(Chooser(rng, values), states)

@@ -22,12 +22,15 @@ import tensorflow as tf
 
 from tests.random_programs.loops import collected, turns_of
 from tests.random_programs.operations import FLOATS, FREE_ZEROS, INTS, Known, random_line
+from tests.random_programs.positions import masked, positions, selected
 
 TWINS = 3
 SLACK = 16  # times the twins' distance
 MOST_ELEMENTS = 20000
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, -1.0, 0.5, 3e4, 1e-4, -2.5]
+# Beside the others where sizes are unknown: as many as all of them.
+OF_SIZES = ((24, positions), (6, masked), (14, selected))
 SIZES = {"A": (1, 2, 3, 5, 8, 17, 33), "B": (1, 2, 4, 7, 16, 40), "C": (1, 3, 8, 20)}
 
 
@@ -191,8 +194,9 @@ def as_double(x: Any) -> np.ndarray:
     return plain(x).astype(np.float64)
 
 
-def make_program(seed: int) -> Program:
-    rng = random.Random(seed)
+def make_program(seed: int, of_sizes: bool = False) -> Program:
+    """`of_sizes`: no size of an argument is known at tracing, and half of the lines compute with them."""
+    rng = random.Random(f"sizes {seed}" if of_sizes else seed)
     sizes = {k: rng.choice(v) for k, v in SIZES.items()}
     inputs = [random_input(rng) for _ in range(rng.randint(1, 4))]
     run = Evaluation(seed)
@@ -209,7 +213,7 @@ def make_program(seed: int) -> Program:
     for _ in range(wanted * 6):
         if len(lines) >= wanted:
             break
-        line = random_line(rng, known, states)
+        line = random_line(rng, known, states, OF_SIZES if of_sizes else ())
         used = [] if line is None else [v for v in known if v.name in line.text]
         if line is None or not used or (line.steep and not all(v.exact for v in used)) \
                 or (line.tame and not all(v.tame for v in used)):
@@ -234,7 +238,7 @@ def make_program(seed: int) -> Program:
     outputs = [v.name for v in made if v.name not in read or rng.random() < 0.15]
     more = [{k: rng.choice((*v, 0) if rng.random() < 0.3 else v) for k, v in SIZES.items()}
             for _ in range(rng.choice((0, 1, 2)))]
-    signature = rng.choices(("static", "sizes unknown", "rank unknown"), (4, 5, 1))[0]
+    signature = "sizes unknown" if of_sizes else rng.choices(("static", "sizes unknown", "rank unknown"), (4, 5, 1))[0]
     last = {i: v.name for i, v in states.items()}
     return Program(seed, inputs, lines, outputs, last, {v.name: v.exact for v in known}, signature, [sizes, *more])
 

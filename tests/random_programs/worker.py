@@ -3,6 +3,8 @@
     python -m tests.random_programs.worker make FOLDER 100 101 102     # with TEKTITE=0
     python -m tests.random_programs.worker run FOLDER 100 101 102      # with TEKTITE=1
 
+TEKTITE_PROGRAMS=sizes: those of sizes that only a call tells; =deterministic: these with TensorFlow's op determinism.
+
 Writes FOLDER/<seed>.made and FOLDER/<seed>.<word>; prints on stdout which seed it begins, so that the reader knows
 which seed ended the process.
 """
@@ -18,11 +20,12 @@ import tensorflow as tf
 
 from tests.random_programs.programs import make_program, run_program, tolerances
 
+KIND = os.environ.get("TEKTITE_PROGRAMS", "")
 ROUNDS = 8  # enough for functions to be called directly in the end
 
 
 def make(folder: Path, seed: int) -> None:
-    program = make_program(seed)
+    program = make_program(seed, of_sizes=bool(KIND))
     made = {"program": program, "results": run_program(program), "allowed": tolerances(program)}
     (folder / f"{seed}.made").write_bytes(pickle.dumps(made))
 
@@ -37,6 +40,8 @@ def run(folder: Path, seed: int) -> None:
 def main() -> None:
     work = {"make": make, "run": run}[sys.argv[1]]
     tf.get_logger().setLevel("ERROR")
+    if KIND == "deterministic":
+        tf.config.experimental.enable_op_determinism()
     for seed in map(int, sys.argv[3:]):
         print(f"BEGIN {seed}", flush=True)
         work(Path(sys.argv[2]), seed)

@@ -18,10 +18,17 @@ using In = Eigen::Map<const Matrix<T>>;
 template <typename T>
 using Out = Eigen::Map<Matrix<T>>;
 
-// NaN is a pivot like any other than 0.
+// NaN on a triangle's diagonal is a number like any other than 0.
 template <typename Diagonal>
 bool AnyZero(const Diagonal& diagonal) {
   return (diagonal.array() == 0).any();
+}
+
+// Of a decomposition TensorFlow asks whether the least pivot is above 0; what that is beside NaN
+// depends on the order of its comparisons, so with NaN the answer is its own.
+template <typename Diagonal>
+bool AllDivide(const Diagonal& diagonal) {
+  return (diagonal.array().abs() > 0).all();
 }
 
 }  // namespace
@@ -61,7 +68,7 @@ bool SolveTriangle(const T* a, const T* b, int64_t n, int64_t k, Triangle triang
 template <typename T>
 bool SolveByLu(const T* a, const T* b, int64_t n, int64_t k, T* x) {
   const Eigen::PartialPivLU<Matrix<T>> lu(In<T>(a, n, n));
-  if (AnyZero(lu.matrixLU().diagonal())) return false;
+  if (!AllDivide(lu.matrixLU().diagonal())) return false;
   if (x != nullptr) Out<T>(x, n, k) = lu.solve(In<T>(b, n, k));
   return true;
 }

@@ -8,6 +8,7 @@ import importlib
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -138,7 +139,8 @@ def _needed(graph: Any) -> set[str]:
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """The report on what would be compiled of ``function`` for these arguments, or ``tf.TensorSpec`` in their place.
 
-    A function that has been traced once, such as ``model.train_function`` after a step, needs no arguments.
+    A function that has been traced, such as ``model.train_function`` after a step, needs no arguments: the report is
+    on its latest trace. So is that on a plain function around traced ones, as Keras has it.
 
     The graph is the one that is traced, less what its results and effects do not need, before TensorFlow
     optimises it, and TensorFlow's choice of what is annotated or switched on plays no part. A function with
@@ -148,7 +150,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     if isinstance(function, Jit):
         function = function.function
     if not hasattr(function, "get_concrete_function"):
-        function = tf.function(function)
+        inner = None if args or kwargs else _traced_inside(function)
+        function = tf.function(function) if inner is None else inner
     concrete = _traced(function, args, kwargs)
     called = concrete._inference_function
     if _xla_calls.has_mark(called):
@@ -161,10 +164,35 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     return explain_graph(graph.SerializeToString(), UserLines(concrete.graph).of)
 
 
+def _traces(function: Any) -> list[Any]:
+    """The concrete functions of a ``tf.function``, the latest last."""
+    return list(getattr(function, "_list_all_concrete_functions", list)())
+
+
+def _traced_inside(function: Any) -> Any:
+    """The outermost ``tf.function`` with a trace that a plain function calls: one that it wraps or closes over."""
+    waiting, seen = [function], set()
+    while waiting:
+        found = waiting.pop(0)
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if hasattr(found, "get_concrete_function"):
+            if _traces(found):
+                return found
+        elif isinstance(found, types.FunctionType):
+            for cell in found.__closure__ or ():
+                with contextlib.suppress(ValueError):  # an empty cell
+                    waiting.append(cell.cell_contents)
+        if hasattr(found, "__wrapped__"):
+            waiting.append(found.__wrapped__)
+    return None
+
+
 def _traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The concrete function for these arguments; without any, the only one that there is."""
-    known: list[Any] = [] if args or kwargs else getattr(function, "_list_all_concrete_functions", list)()
-    return known[0] if len(known) == 1 else function.get_concrete_function(*args, **kwargs)
+    """The concrete function for these arguments; without any, the latest one that there is."""
+    known = [] if args or kwargs else _traces(function)
+    return known[-1] if known else function.get_concrete_function(*args, **kwargs)
 
 
 def wait_until_compiled() -> None:
