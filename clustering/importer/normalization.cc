@@ -1,7 +1,9 @@
 // Batch normalization: inference, training, gradient, and the fused forms; bias.
 #include "clustering/importer/normalization.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "clustering/importer/activations.h"
 #include "clustering/importer/fused_ops.h"
@@ -43,6 +45,13 @@ Dim CountPerFeature(const Dims& dims, int feature) {
 
 Value InverseDeviation(FuncBuilder& b, Value variance, double epsilon) {
   return b.Rsqrt(b.Add(variance, b.FullLike(variance, epsilon)));
+}
+
+// Whether each has one number a feature: a vector of one does not serve all of them.
+bool HaveFeatures(FuncBuilder& b, std::initializer_list<Value> vectors, const Dim& features) {
+  return std::all_of(vectors.begin(), vectors.end(), [&](Value v) {
+    return v && v.shape().rank() == 1 && b.AssumeEqual(v.shape().dim(0), features);
+  });
 }
 
 struct Moments {
@@ -171,8 +180,9 @@ Value AlongFeature(FuncBuilder& b, Value vector, const Dims& dims, int feature) 
 }
 
 Value Normalize(FuncBuilder& b, Value x, const NormVectors& v, double epsilon, int feature) {
-  if (!x || !v.variance) return Value();
+  if (!x) return Value();
   const Dims& dims = x.shape().dims();
+  if (!HaveFeatures(b, {v.scale, v.offset, v.mean, v.variance}, dims[feature])) return Value();
   Value factor = b.Mul(InverseDeviation(b, v.variance, epsilon), v.scale);
   Value centered = b.Sub(x, AlongFeature(b, v.mean, dims, feature));
   return b.Add(b.Mul(centered, AlongFeature(b, factor, dims, feature)),
@@ -208,7 +218,9 @@ absl::Status ImportFusedBatchNormGrad(NodeImport& op) {
   Value dy = op.Input(0), x = op.Input(1), scale = op.Input(2);
   Value mean = op.Input(3), variance = op.Input(4);
   TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(0, 1));
-  if (!dy || !x || !scale || !mean || !variance) return op.Return(Value());
+  if (!dy || !x || !HaveFeatures(b, {scale, mean, variance}, x.shape().dim(attrs.feature))) {
+    return op.Return(Value());
+  }
   DType image_type = x.dtype();
   dy = b.Convert(dy, scale.dtype());
   x = b.Convert(x, scale.dtype());

@@ -87,6 +87,8 @@ def misfits():
            lambda x, y: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=tf.cast(y, tf.int32)), [ones(4, 3), one])
     yield ("FusedBatchNormSizes", lambda x, y: raw.FusedBatchNormV3(x=x, scale=y, offset=y, mean=y, variance=y, is_training=False)[0],
            [ones(2, 2, 2, 5), one])
+    yield ("FusedBatchNormScale", lambda x, y: raw.FusedBatchNormV3(x=x, scale=y, offset=x[0, 0, 0], mean=y[:0], variance=y[:0])[0],
+           [ones(2, 2, 2, 5), one])
     yield "OneHotValues", lambda x, y: raw.OneHot(indices=tf.cast(x, tf.int32), depth=3, on_value=y, off_value=y), [five, one]
     yield ("QuantizeAndDequantizeV4GradSizes",
            lambda g, x: raw.QuantizeAndDequantizeV4Grad(gradients=g, input=x, input_min=0.0, input_max=1.0)[0], [five, one])
