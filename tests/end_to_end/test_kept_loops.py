@@ -180,6 +180,24 @@ with tf.Graph().as_default():
     assert compiled.host["kept_loops"] == 1
 
 
+def test_a_loop_that_tensorflow_never_takes_apart(run_pair):
+    """tf.nn.ctc_loss has such loops; they were the host's, and so were the loops whose lists they read."""
+    plain, compiled = run_pair("""
+@tf.function
+def f(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.map_fn(lambda row: tf.tanh(row) * 2.0, x)
+        loss = tf.reduce_mean(tf.nn.ctc_loss(tf.constant([[1, 2, 1]] * 4), y, tf.constant([3, 2, 3, 1]),
+                                             tf.constant([10, 9, 10, 8]), blank_index=0))
+    return loss, tape.gradient(loss, x)
+report(y=f(tf.constant(normal(10, 4, 6))))
+""", TEKTITE_FLAGS=KEEP)
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
+    assert compiled.host["clusters_placed"] == 1 and compiled.host["lowered_loops"] == 0
+
+
 def test_loops_of_a_dataset_and_its_epochs(run_pair):
     plain, compiled = run_pair("""
 def f(x):

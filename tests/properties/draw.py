@@ -183,6 +183,10 @@ class Draw:
         low = (0 if dtype.kind == "u" else -9) if low is None else int(low)
         return self.numbers.integers(low, 10 if high is None else int(high), shape, endpoint=high is not None).astype(dtype)
 
+    def place(self, low: int = -2) -> np.ndarray:
+        """A place, or a distance, that is data."""
+        return np.array(self.between(low, 3), self.index_type)
+
     def indices(self, below: int, shape: Any, outside: float = 0.06) -> np.ndarray:
         """Places below a size; with a small probability one of them is none."""
         dtype = self.index_type

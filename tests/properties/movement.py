@@ -240,6 +240,8 @@ def roll(d: Draw) -> Case:
     dtype, rank, count = d.any(), d.rank(1), d.between(1, 3)
     shifts = np.array([d.between(-9, 9) for _ in range(count)], d.index_type)
     axes = np.array([d.axis(rank) for _ in range(count)], d.index_type)
+    if d.chance(0.4):
+        return Case(lambda x, at: raw(d.op, x, at + shifts, axes), lambda: [d.values(dtype, d.shape(rank)), d.place()])
     return Case(lambda x: raw(d.op, x, shifts, axes), lambda: [d.values(dtype, d.shape(rank))])
 
 
@@ -248,6 +250,10 @@ def slice_(d: Draw) -> Case:
     dtype, rank = d.any(), d.rank()
     begin = np.array([d.pick(0, 0, 1, 2) for _ in range(rank)], d.index_type)
     size = np.array([d.pick(-1, -1, 0, 1, 2) for _ in range(rank)], d.index_type)
+    if d.chance(0.4):
+        size = np.maximum(size, 0)
+        return Case(lambda x, at: raw(d.op, x, at + begin, size),
+                    lambda: [d.values(dtype, d.shape(rank) + begin + size), d.place(0)])
     return Case(lambda x: raw(d.op, x, begin, size),
                 lambda: [d.values(dtype, np.maximum(d.shape(rank), begin + np.maximum(size, 0) - d.chance(0.03)))])
 
@@ -261,10 +267,18 @@ def slicing(d: Draw, rank: int) -> dict:
     return {**spec, **masks}
 
 
+def moved(options: dict, at: tf.Tensor) -> dict:
+    """The same slice at a place that is data."""
+    return {**options, "begin": at + options["begin"], "end": at + options["end"]}
+
+
 @rows("StridedSlice")
 def strided_slice(d: Draw) -> Case:
     dtype, rank = d.any(), d.rank(1)
     options = slicing(d, rank)
+    if d.chance(0.4):
+        return Case(lambda x, at: getattr(tf.raw_ops, d.op)(input=x, **moved(options, at)),
+                    lambda: [d.values(dtype, d.shape(rank)), d.place()])
     return Case(lambda x: getattr(tf.raw_ops, d.op)(input=x, **options), lambda: [d.values(dtype, d.shape(rank))])
 
 
@@ -274,13 +288,15 @@ def put_slice(d: Draw) -> Case:
     dtype, rank = d.pick(*FLOATS, *SIGNED), d.rank(1, 4)
     options = slicing(d, rank)
 
-    def function(x: tf.Tensor) -> tf.Tensor:
-        part = tf.raw_ops.StridedSlice(input=x, **options) * 2
+    def function(x: tf.Tensor, at: object = 0) -> tf.Tensor:
+        spec = options if isinstance(at, int) else moved(options, at)
+        part = tf.raw_ops.StridedSlice(input=x, **spec) * 2
         if d.op == "StridedSliceGrad":
-            return tf.raw_ops.StridedSliceGrad(shape=tf.shape(x, tf.as_dtype(d.index_type)), dy=part, **options)
-        return tf.raw_ops.TensorStridedSliceUpdate(input=x, value=part, **options)
+            return tf.raw_ops.StridedSliceGrad(shape=tf.shape(x, tf.as_dtype(d.index_type)), dy=part, **spec)
+        return tf.raw_ops.TensorStridedSliceUpdate(input=x, value=part, **spec)
 
-    return Case(function, lambda: [d.values(dtype, d.shape(rank))])
+    more = [d.place()] if d.chance(0.4) else []
+    return Case(function, lambda: [d.values(dtype, d.shape(rank)), *more])
 
 
 @rows("Pad PadV2 MirrorPad")

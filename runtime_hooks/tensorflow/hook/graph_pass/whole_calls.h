@@ -1,5 +1,6 @@
 // Nodes that stay whole until the graph pass sees them, with the functions that they run: kept
-// loops (kept_loops.h), and calls of functions with jit_compile=True.
+// loops (kept_loops.h), loops that TensorFlow never takes apart, such as those of tf.nn.ctc_loss,
+// and calls of functions with jit_compile=True.
 //
 // TensorFlow leaves a call with _XlaMustCompile=true alone in all its passes, and makes a kernel
 // for it that has XLA compile the function.  With --take_over_xla such a call may be a member of a
@@ -20,7 +21,7 @@ namespace tektite::tf_hook {
 
 bool IsXlaCall(const tensorflow::Node& node);
 
-// Whether the graph has a kept loop or a call for XLA.
+// Whether the graph has such a loop or a call for XLA.
 bool RunsFunctions(const tensorflow::Graph& graph);
 
 // The functions that these run, and those that they need, by name.
