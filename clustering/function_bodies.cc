@@ -116,6 +116,9 @@ Refusal FunctionBodies::CheckNode(const GraphIndex& index, int node, Place place
   for (size_t i = first; i < static_cast<size_t>(def.NumDataInputs()); ++i) {
     known.push_back(knows(static_cast<int>(i)));
   }
+  if (body != nullptr && lengths_.GrowsWithoutBound(index, node)) {
+    return {Reason::kFUNCTION_BODY, "a list grows in it, and nothing bounds how often it turns"};
+  }
   if (body != nullptr) {
     const FunctionRef* function = body->As<FunctionRef>();
     const absl::StatusOr<const GraphDef*> graph =

@@ -195,6 +195,23 @@ bool ListLengths::MakesRows(const GraphIndex& index, int node, bool in_body) {
   return arg >= 0 && OfResult(index, arg, {true}) != Length::kFixed;
 }
 
+bool ListLengths::GrowsWithoutBound(const GraphIndex& index, int loop) {
+  const NodeDef& node = index.node(loop);
+  const GraphIndex* body = Get(node, "body");
+  if (body == nullptr) return false;
+  bool grows = false;
+  for (int i = 0; i < body->num_nodes() && !grows; ++i) {
+    const NodeDef& write = body->node(i);
+    const auto inputs = body->inputs(i);
+    grows = write.op == "TensorListSetItem" && inputs.size() > 1 &&
+            write.attrs.Bool("resize_if_index_out_of_bounds", false) &&
+            body->node(inputs[1].node).op != "Const" && Root(*body, inputs[0]) >= 0;
+  }
+  std::vector<int> bounds;
+  if (grows) Bounds(node, &bounds);
+  return grows && bounds.empty();
+}
+
 std::vector<int> ListLengths::BoundsOfGrowth(const GraphIndex& index, int loop) {
   const NodeDef& node = index.node(loop);
   const GraphIndex* body = Get(node, "body");

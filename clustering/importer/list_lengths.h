@@ -33,6 +33,10 @@ class ListLengths {
   // where the list is as long as the turns before have made it.
   bool MakesRows(const graph_def::GraphIndex& index, int node, bool in_body);
 
+  // Whether turns write to places behind a list's end, and nothing bounds the number of turns: no
+  // room is enough.
+  bool GrowsWithoutBound(const graph_def::GraphIndex& index, int loop);
+
   // Inputs of a loop in which a list grows that its condition compares counters with.
   std::vector<int> BoundsOfGrowth(const graph_def::GraphIndex& index, int loop);
 

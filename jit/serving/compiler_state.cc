@@ -192,6 +192,11 @@ void CompilerState::CountMarking(int64_t ops, int64_t clustered_ops, const LeftO
   }
 }
 
+void CompilerState::CountLoop(const std::string& name, const LoopInParts& parts) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (loops_.size() < kMostLoops || loops_.count(name) > 0) loops_[name] = parts;
+}
+
 std::string CompilerState::StatsJson() const {
   const compiler::Compiler::Counters c = compiler_->counters();
   std::lock_guard<std::mutex> lock(mutex_);
@@ -203,6 +208,13 @@ std::string CompilerState::StatsJson() const {
   for (const auto& [code, entry] : left_out_) {
     left_out.Add(
         code, JsonObject().Add("ops", entry.ops).Add("example", absl::string_view(entry.example)));
+  }
+  JsonObject loops;
+  for (const auto& [name, parts] : loops_) {
+    loops.Add(name, JsonObject()
+                        .Add("ops", parts.ops)
+                        .Add("clustered_ops", parts.clustered_ops)
+                        .Add("clusters", parts.clusters));
   }
   JsonObject stats;
   stats.Add("clusters", clusters_)
@@ -232,7 +244,8 @@ std::string CompilerState::StatsJson() const {
       .Add("clustered_ops", clustered_ops_)
       .Add("weight_bytes", c.weight_bytes)
       .Add("arena_bytes", c.arena_bytes)
-      .Add("left_out", left_out);
+      .Add("left_out", left_out)
+      .Add("loops_in_parts", loops);
   stats.AddArray("tuning", TuningJson(compiler_->Tunings()));
   if (flags().profile_kernels) {
     stats.AddArray("calls", CallsJson(compiler_->CallProfiles()));

@@ -57,6 +57,16 @@ class CompilerState {
   using LeftOutOps = std::map<std::string, LeftOut>;
   void CountMarking(int64_t ops, int64_t clustered_ops, const LeftOutOps& left_out);
 
+  // A loop that the host steers: what each turn calls.
+  struct LoopInParts {
+    int64_t ops = 0;            // of a turn, less those that steer
+    int64_t clustered_ops = 0;  // of them in clusters
+    int64_t clusters = 0;
+  };
+  // The first kMostLoops by name; of a name that comes again the latest.
+  static constexpr size_t kMostLoops = 64;
+  void CountLoop(const std::string& name, const LoopInParts& parts);
+
   std::string StatsJson() const;
 
  private:
@@ -81,6 +91,7 @@ class CompilerState {
   std::map<std::string, int64_t> fallbacks_;
   std::map<std::string, std::string> fallback_examples_;
   LeftOutOps left_out_;
+  std::map<std::string, LoopInParts> loops_;
   std::unique_ptr<MetricsFile> metrics_;  // last: its thread reads the members above
 };
 

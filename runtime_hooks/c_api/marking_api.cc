@@ -1,10 +1,14 @@
 // The marking part of tektite.h: which nodes of a graph are compiled together.
+#include <algorithm>
 #include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "clustering/graph_def/graph_index.h"
 #include "clustering/graph_def/inline_functions.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/mark_clusters.h"
@@ -87,6 +91,38 @@ void Count(const GraphDef& graph, const Marking& marking, bool loops_alone, Comp
   state.CountMarking(ops, clustered_ops, left_out);
 }
 
+// What the host's loops do each turn, where the graph has loops that were taken apart.
+void CountLoops(const GraphDef& graph, const Marking& marking, CompilerState& state) {
+  const bool has_loops = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) {
+    return tektite::clustering::FactsOf(node.op).Is(OpFacts::kEnter);
+  });
+  if (!has_loops) return;
+  const auto index = tektite::graph_def::GraphIndex::Create(graph);
+  if (!index.ok()) return;
+  std::map<int, std::string> names;
+  std::map<int, CompilerState::LoopInParts> loops;
+  std::map<int, std::set<int>> clusters;
+  for (int i = 0; i < index->num_nodes(); ++i) {
+    const int loop = index->loop(i);
+    if (loop == 0) continue;
+    if (index->facts(i).Is(OpFacts::kEnter)) {
+      names[loop] = std::string(index->node(i).attrs.String("frame_name"));
+    }
+    if (!tektite::clustering::CountsAsOp(index->node(i)) ||
+        index->facts(i).kind == OpFacts::Kind::kControlFlow) {
+      continue;
+    }
+    ++loops[loop].ops;
+    if (marking.cluster_of[i] < 0) continue;
+    ++loops[loop].clustered_ops;
+    clusters[loop].insert(marking.cluster_of[i]);
+  }
+  for (auto& [loop, parts] : loops) {
+    parts.clusters = static_cast<int64_t>(clusters[loop].size());
+    state.CountLoop(names[loop], parts);
+  }
+}
+
 absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_view bytes,
                                       const tektite_mark_options* given) {
   TEKTITE_ASSIGN_OR_RETURN(const MarkOptions options, ReadOptions(compiler->state->flags(), given));
@@ -103,6 +139,7 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
   Count(graph, marking, inlines_calls, *compiler->state);
+  if (!inlines_calls) CountLoops(graph, marking, *compiler->state);
   auto result = std::make_unique<tektite_marking>();
   for (const auto& cluster : marking.clusters) {
     result->clusters.push_back({cluster.name, {}});

@@ -347,6 +347,9 @@ def test_a_refused_loop_is_taken_apart(run_pair):
     assert placed[-1] > 1, compiled.host  # the loop's, and those of its parts
     assert compiled.host["fallbacks"]["NO_CODE"] >= 1
     assert compiled.stats["runs"] > 13, "no cluster of the loop's body runs"
+    # What a turn calls then was not said.
+    parts = compiled.stats["loops_in_parts"].values()
+    assert any(1 <= p["clusters"] <= p["clustered_ops"] <= p["ops"] for p in parts), parts
 
 
 # What follows a loop or a branch in the order of effects must wait for all of its effects, also where the host's kernels

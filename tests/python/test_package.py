@@ -176,14 +176,22 @@ def f(x):
         tf.print("turn", i)
     return x
 e = tektite.explain(f, tf.TensorSpec([512, 1024]))
-loop = [n for n in e.left_out if n.op == "While"][0]
+loop = [n for n in e.left_out if "While" in n.op][0]
 parts = e.in_parts[0]
-report(reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
+
+def until_large(x):
+    rows, i = tf.TensorArray(tf.float32, 0, dynamic_size=True), 0
+    while tf.reduce_sum(x) < 1e6:
+        rows, x, i = rows.write(i, x), x * 2.0 + 1.0, i + 1
+    return rows.stack()
+unbounded = [n.detail for n in tektite.explain(until_large, tf.TensorSpec([512, 1024])).left_out if "While" in n.op]
+report(unbounded=unbounded, reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
        parts=[parts.ops, parts.clustered, parts.clusters])
 """
     values = run_program(text).values
     assert values["reason"] == "FUNCTION_BODY" and "NO_IMPORTER: StringFormat" in values["detail"]
     assert values["parts"][1:] == [6, 1] and values["parts"][0] > 6
+    assert values["unbounded"] == ["a list grows in it, and nothing bounds how often it turns"]
     assert "a turn calls 1 cluster (6 of" in values["text"]
     assert values["where"].endswith(":5") or values["where"].split(":")[-1].isdigit()
 

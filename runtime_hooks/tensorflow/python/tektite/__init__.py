@@ -84,7 +84,9 @@ def stats() -> dict[str, Any]:
 
     The compiler's own entries (``clusters``, ``compiles``, ``loaded_plans``, which were read from the disk
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
-    ``left_out``, ...) are missing until the first graph needed the compiler.
+    ``left_out``, ...) are missing until the first graph needed the compiler. ``loops_in_parts`` says of each loop that
+    TensorFlow steers how many clusters a turn calls, and how many ops of how many are in them; ``FUNCTION_BODY`` in
+    ``left_out`` why one was not compiled whole.
     ``host`` holds the hook's: ``graphs`` seen, ``repeated_graphs`` (of these, equal to earlier ones; the compiler
     counts their ops no more), ``clusters_placed``, ``ops_placed``, ``kept_loops`` and ``xla_calls`` among
     these, ``lowered_loops`` that were kept for no cluster, ``rebuilt_loops`` of TensorFlow 1 and ``unrebuilt_graphs``,
