@@ -99,6 +99,7 @@ def place_onednn(onednn: Path, output: Path) -> None:
         sys.exit(f"link_portable: {source} names libgomp.so.1 {data.count(OPENMP)} times, not once")
     (output / source.name).write_bytes(data.replace(OPENMP, OWN_OPENMP))
     (output / source.name).chmod(0o755)
+    run(["strip", "--strip-unneeded", str(output / source.name)], output)
     code = compile_here(HERE / "one_thread_openmp.c", output / "one_thread_openmp.o")
     run(["gcc", "-shared", "-nostdlib", "-Wl,-s", "-Wl,-soname,libtkomp.so",
          f"-Wl,--version-script={HERE / 'one_thread_openmp.map'}", "-o", str(output / "libtkomp.so"), code], output)

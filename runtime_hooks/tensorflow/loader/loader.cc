@@ -42,7 +42,10 @@ void StayOffWithoutHook(const char* version, const char* folder) {
   DIR* const listing = opendir(folder);
   while (const dirent* const entry = listing == nullptr ? nullptr : readdir(listing)) {
     int minor = 0;
+    char whole[sizeof(kHookPattern) + 64];
     if (count == kMostHooks || sscanf(entry->d_name, kHookPattern, &major, &minor) != 2) continue;
+    snprintf(whole, sizeof(whole), kHookPattern, major, minor);
+    if (strcmp(whole, entry->d_name) != 0) continue;  // something half installed
     int place = count++;
     for (; place > 0 && minors[place - 1] > minor; --place) minors[place] = minors[place - 1];
     minors[place] = minor;

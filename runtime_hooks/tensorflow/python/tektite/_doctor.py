@@ -113,7 +113,7 @@ def _cache() -> Line:
         return Line("cache", OFF, "neither HOME nor XDG_CACHE_HOME is set", "TEKTITE_FLAGS=--cache_dir=DIR")
     folder = Path(named[-1]) if named else Path(str(home)) / "tektite"
     present = folder
-    while not present.exists():
+    while not os.path.exists(present):  # false, too, below a folder that cannot be entered
         present = present.parent
     if not os.access(present, os.W_OK):
         return Line("cache", OFF, f"{present} cannot be written: every process compiles anew",
