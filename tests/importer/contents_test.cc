@@ -25,7 +25,8 @@ TEST(Contents, WrongShapesAreNotFolded) {
   FunctionLibrary functions(graph);
   FuncBuilder builder;
   std::vector<Value> checks;
-  const Scope scope{builder, checks, functions};
+  std::vector<absl::Status> doubts;
+  const Scope scope{builder, checks, doubts, functions};
   TensorInfo row = Known({Dim(1), Dim(2)}, {Dim(0), Dim(1)});
   TensorInfo column = Known({Dim(2), Dim(1)}, {Dim(0), Dim(1)});
   NodeImport op(graph.nodes[0], {&row, &column}, scope);
