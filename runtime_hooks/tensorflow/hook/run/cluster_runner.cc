@@ -236,8 +236,9 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
   if (code != TEKTITE_OK) {
     const auto why = static_cast<tektite_fallback>(prepared_->library().fallback_of(code));
-    // Calls to be reproducible do not depend on those before them.
-    if (IsFailure(why) && !reproducible) giving_way_.Failed();
+    // A direct call that failed is made again in the ordinary way.  Calls to be reproducible do not
+    // depend on those before them.
+    if (IsFailure(why) && fallback != nullptr && !reproducible) giving_way_.Failed();
     if (why == TEKTITE_FALLBACK_NO_CODE && message != nullptr) *message = status.message;
     return why;
   }
