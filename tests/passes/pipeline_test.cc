@@ -73,9 +73,10 @@ TEST(Pipeline, DumpsUnderStableNames) {
   EXPECT_THAT(names, testing::UnorderedElementsAre(
                          "my_cluster.00_input.tir", "my_cluster.01_canonicalize.tir",
                          "my_cluster.02_fold_constants.tir", "my_cluster.03_eliminate_common.tir",
-                         "my_cluster.04_eliminate_dead.tir", "my_cluster.05_eliminate_carried.tir",
-                         "my_cluster.06_split_checks.tir", "my_cluster.07_hoist_products.tir",
-                         "my_cluster.08_hoist_invariants.tir", "my_cluster.09_sink_products.tir"));
+                         "my_cluster.04_eliminate_dead.tir", "my_cluster.05_split_carried.tir",
+                         "my_cluster.06_eliminate_carried.tir", "my_cluster.07_split_checks.tir",
+                         "my_cluster.08_hoist_products.tir", "my_cluster.09_hoist_invariants.tir",
+                         "my_cluster.10_sink_products.tir"));
   std::ifstream stream(dir / "my_cluster.01_canonicalize.tir");
   const std::string text((std::istreambuf_iterator<char>(stream)), {});
   auto graph = ir::Parse(text);
