@@ -92,8 +92,8 @@ def assertion(d: Draw) -> Case:
 
 
 LISTS = """EmptyTensorList TensorListPushBack TensorListPopBack TensorListLength TensorListStack TensorListFromTensor
-TensorListElementShape TensorListGather TensorListGetItem TensorListSetItem TensorListReserve TensorListSplit
-TensorListConcatV2"""
+TensorListElementShape TensorListGather TensorListGetItem TensorListSetItem TensorListReserve TensorListResize
+TensorListSplit TensorListConcatV2"""
 
 
 @rows(LISTS)
@@ -103,7 +103,7 @@ def lists(d: Draw) -> Case:
     shape, of = np.array(tail, np.int32), dict(element_dtype=tf.as_dtype(dtype))
     pushes = d.between(1, 3)
 
-    parts, part = d.between(1, 3), d.between(1, 3)
+    parts, part, grows, more = d.between(1, 3), d.between(1, 3), d.chance(0.5), d.pick(-1, 0, 2)
 
     def inputs() -> list[np.ndarray]:
         n = parts * part if d.op in ("TensorListSplit", "TensorListConcatV2") else d.size(1, 5)
@@ -137,7 +137,10 @@ def lists(d: Draw) -> Case:
         if d.op == "TensorListGetItem":
             return tf.raw_ops.TensorListGetItem(input_handle=of_tensor(x), index=n - 1, element_shape=shape, **of)
         if d.op == "TensorListSetItem":
-            return stack(tf.raw_ops.TensorListSetItem(input_handle=of_tensor(x), index=n // 2, item=y))
+            return stack(tf.raw_ops.TensorListSetItem(input_handle=of_tensor(x), index=n + 1 if grows else n // 2, item=y,
+                                                      resize_if_index_out_of_bounds=grows))
+        if d.op == "TensorListResize":
+            return stack(tf.raw_ops.TensorListResize(input_handle=of_tensor(x), size=n + more))
         if d.op == "TensorListReserve":
             handle = tf.raw_ops.TensorListReserve(element_shape=shape, num_elements=n + 1, **of)
             return stack(tf.raw_ops.TensorListSetItem(input_handle=handle, index=n, item=y))

@@ -185,7 +185,7 @@ def until_large(x):
         rows, x, i = rows.write(i, x), x * 2.0 + 1.0, i + 1
     return rows.stack()
 unbounded = [n.detail for n in tektite.explain(until_large, tf.TensorSpec([512, 1024])).left_out if "While" in n.op]
-report(unbounded=unbounded, reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
+report(unbounded=unbounded, first=f.__code__.co_firstlineno, reason=loop.reason, detail=loop.detail, where=loop.where, text=str(e),
        parts=[parts.ops, parts.clustered, parts.clusters])
 """
     values = run_program(text).values
