@@ -21,8 +21,8 @@ def limit_threads(threads: int) -> None:
 
 def to_numpy(results: Any) -> Arrays:
     import tensorflow as tf
-    wide = [tf.cast(r, tf.float32) if r.dtype == tf.bfloat16 else r for r in tf.nest.flatten(results)]  # for NumPy's files
-    return [np.asarray(r) for r in wide]
+    wide = [tf.cast(r, tf.float32) if getattr(r, "dtype", None) == tf.bfloat16 else r for r in tf.nest.flatten(results)]
+    return [np.asarray(r) for r in wide]  # NumPy's files hold no bfloat16
 
 
 def signature(workload: Workload) -> list:
