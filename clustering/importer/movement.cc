@@ -242,18 +242,18 @@ absl::Status ImportRoll(NodeImport& op) {
     return op.Refuse("shift and axis differ in length");
   }
   Value x = op.Input(0);
-  if (!op.RequireInts(1).ok()) {
+  const absl::StatusOr<std::vector<int64_t>> shifts = op.RequireInts(1);
+  if (!shifts.ok()) {
     for (size_t i = 0; x && i < axes.size(); ++i) {
       TEKTITE_ASSIGN_OR_RETURN(const Position shift, PositionOf(op, 1, static_cast<int64_t>(i)));
       x = Rolled(op, x, static_cast<int>(axes[i]), ValueOf(op, shift));
     }
     return op.Return(x);
   }
-  TEKTITE_ASSIGN_OR_RETURN(std::vector<int64_t> shifts, op.RequireInts(1));
   for (size_t i = 0; i < axes.size(); ++i) {
     int axis = static_cast<int>(axes[i]);
     Dim n = op.InputDims(0)[axis];
-    Dim split = n - ir::Mod(Dim(shifts[i]), n);
+    Dim split = n - ir::Mod(Dim((*shifts)[i]), n);
     if (n == Dim(0) || split == n) continue;
     Value head = op.b().SliceDim(x, axis, split, n);
     x = op.b().Concatenate({head, op.b().SliceDim(x, axis, Dim(0), split)}, axis);

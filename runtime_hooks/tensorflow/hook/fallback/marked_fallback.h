@@ -10,8 +10,8 @@
 //                       AddMarkedFallback({body, constants, message}, runtime, &functions));
 //
 // It takes as long as the graph pass does, so it is done in the background.  A cluster inside may
-// be refused in turn, and is made again without any node of that op: so it ends soon. Limits: large
-// constants are no constants to the clusters inside: they are arguments there.
+// be refused in turn, and is made again without any node of that op: so it ends soon.
+// Limits: large constants are no constants to the clusters inside: they are arguments there.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_MARKED_FALLBACK_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_FALLBACK_MARKED_FALLBACK_H_
 
