@@ -83,10 +83,9 @@ absl::Status ImportAssertions(NodeImport& op, Value which, const GraphIndex& the
       if (!info->value) info->value = Materialize(b, *info);
     }
     // Branches that hand on tensors of other sizes have results of other sizes.
-    const Dims &dims = first.value.shape().dims(), &others = second.value.shape().dims();
-    bool same = dims.size() == others.size();
-    for (size_t d = 0; same && d < dims.size(); ++d) same = b.AssumeEqual(dims[d], others[d]);
-    if (!same) return op.Refuse("result ", i, " has another shape in each branch");
+    if (!AssumeSameDims(b, first.value.shape().dims(), second.value.shape().dims())) {
+      return op.Refuse("result ", i, " has another shape in each branch");
+    }
     TEKTITE_RETURN_IF_ERROR(op.Return(b.SelectImplicit(which, first.value, second.value)));
   }
   return absl::OkStatus();

@@ -54,11 +54,14 @@ std::vector<Value> NodeImport::Inputs(int first, int last) {
   return values;
 }
 
-absl::Status NodeImport::RequireSameDims(int i, int j) {
-  const Dims &x = InputDims(i), &y = InputDims(j);
+bool AssumeSameDims(FuncBuilder& b, absl::Span<const Dim> x, absl::Span<const Dim> y) {
   bool same = x.size() == y.size();
-  for (size_t d = 0; same && d < x.size(); ++d) same = builder_.AssumeEqual(x[d], y[d]);
-  if (same) return absl::OkStatus();
+  for (size_t d = 0; same && d < x.size(); ++d) same = b.AssumeEqual(x[d], y[d]);
+  return same;
+}
+
+absl::Status NodeImport::RequireSameDims(int i, int j) {
+  if (AssumeSameDims(builder_, InputDims(i), InputDims(j))) return absl::OkStatus();
   return Refuse("inputs ", i, " and ", j, " are ", InputShape(i).ToString(), " and ",
                 InputShape(j).ToString());
 }

@@ -41,6 +41,9 @@ struct Scope {
   bool for_xla = false;  // in the body of a function that is XLA's: values are XLA's (xla_values.h)
 };
 
+// Whether two shapes have one rank and may have the same sizes, which calls then check.
+bool AssumeSameDims(FuncBuilder& b, absl::Span<const Dim> x, absl::Span<const Dim> y);
+
 class NodeImport {
  public:
   NodeImport(const graph_def::NodeDef& node, std::vector<TensorInfo*> inputs, const Scope& scope)
