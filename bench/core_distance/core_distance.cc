@@ -19,8 +19,8 @@
 
 namespace {
 
-constexpr int kRounds = 10;          // the least counts: other programs only add to it
-constexpr int kTransfers = 2'000;    // in each direction
+constexpr int kRounds = 10;        // the least counts: other programs only add to it
+constexpr int kTransfers = 2'000;  // in each direction
 
 using Clock = std::chrono::steady_clock;
 

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "clustering/graph_def/tensor.h"
+#include "jit/base/wrapping.h"
 
 namespace tektite::graph_def {
 namespace {
 
 using Edge = GraphIndex::Edge;
 
+constexpr Edge kNone = {};        // what stands for an input that a node lacks; its `node` is -1
 constexpr int kMostSteps = 64;    // of one walk; programs take a few
 constexpr int kMostEntries = 64;  // no tensor has so many dimensions
 constexpr int kRankUnknown = -1;
@@ -21,10 +23,11 @@ constexpr int kRankUnknown = -1;
 // Beside a known part: (node, output, element) -> factor. No factor is 0.
 using Unknowns = std::map<std::tuple<int, int, int64_t>, int64_t>;
 
+// Factors wrap as the integers of a graph do.
 void AddTo(Unknowns* sum, const Unknowns& other, int64_t factor) {
   for (const auto& [unknown, times] : other) {
     const auto [it, is_new] = sum->emplace(unknown, 0);
-    it->second += factor * times;
+    it->second = WrappingAdd(it->second, WrappingMul(factor, times));
     if (it->second == 0) sum->erase(it);
   }
 }
@@ -53,14 +56,17 @@ class Walk {
 
   // What is unknown of an element of `node`'s input, a tensor of that rank.
   Unknowns Of(int node, int input, int64_t element, int rank) {
-    return At(index_.inputs(node)[input], node, element, rank);
+    const Edge edge = Input(node, input);
+    if (edge.node < 0) return {{{node, -1 - input, element}, 1}};
+    return At(edge, node, element, rank);
   }
 
   bool IsKnown(int node, int input, int64_t element) { return Of(node, input, element, 1).empty(); }
 
   // Whether the element's value is known to be a constant, and which one.
   std::optional<int64_t> Constant(int node, int input, int64_t element) {
-    const Edge& edge = index_.inputs(node)[input];
+    const Edge edge = Input(node, input);
+    if (edge.node < 0) return std::nullopt;
     if (const auto elements = ConstantOf(index_.node(edge.node))) {
       if (elements->size() == 1) return elements->front();
       if (element < static_cast<int64_t>(elements->size())) return (*elements)[element];
@@ -73,14 +79,17 @@ class Walk {
 
   // The number of elements of a vector; nothing where the graph does not tell.
   std::optional<int64_t> Length(int node, int input) {
-    const Edge& edge = index_.inputs(node)[input];
+    const Edge edge = Input(node, input);
+    if (edge.node < 0) return std::nullopt;
     const NodeDef& from = index_.node(edge.node);
     if (const auto elements = ConstantOf(from)) return static_cast<int64_t>(elements->size());
     if (!together_(edge.node, node)) return std::nullopt;
     if (from.op == "Pack") return from.NumDataInputs();
     if (from.op == "ExpandDims") return 1;  // of a scalar
     if (from.op == "Reshape") {
-      const auto shape = ConstantOf(index_.node(index_.inputs(edge.node)[1].node));
+      const Edge sizes = Input(edge.node, 1);
+      if (sizes.node < 0) return std::nullopt;
+      const auto shape = ConstantOf(index_.node(sizes.node));
       if (shape && shape->size() == 1 && shape->front() >= 0) return shape->front();
     }
     if (from.op == "ConcatV2") {
@@ -97,7 +106,8 @@ class Walk {
 
   // Element (row, column) of a matrix that a Pack or a concatenation of columns makes.
   std::optional<Unknowns> InRow(int node, int input, int64_t row, int column) {
-    const Edge& edge = index_.inputs(node)[input];
+    const Edge edge = Input(node, input);
+    if (edge.node < 0) return std::nullopt;
     const NodeDef& from = index_.node(edge.node);
     if (knows_(edge.node, node)) return Unknowns();
     if (!together_(edge.node, node)) return std::nullopt;
@@ -110,7 +120,8 @@ class Walk {
 
   // The rows of such a matrix of two columns.
   std::optional<int64_t> Rows(int node, int input) {
-    const Edge& edge = index_.inputs(node)[input];
+    const Edge edge = Input(node, input);
+    if (edge.node < 0) return std::nullopt;
     const NodeDef& from = index_.node(edge.node);
     if (!together_(edge.node, node)) return std::nullopt;
     if (from.op == "Pack") return from.NumDataInputs();
@@ -127,10 +138,16 @@ class Walk {
   }
 
  private:
+  // A graph that nobody has checked may have nodes with fewer inputs than their op takes.
+  Edge Input(int node, int input) const {
+    return input < index_.node(node).NumDataInputs() ? index_.inputs(node)[input] : kNone;
+  }
+
   // A vector that is reshaped to [rows, 1].
   std::optional<int64_t> ColumnRows(int node, int input) {
-    const Edge& edge = index_.inputs(node)[input];
-    if (index_.node(edge.node).op != "Reshape" || !together_(edge.node, node)) return std::nullopt;
+    const Edge edge = Input(node, input);
+    if (edge.node < 0 || index_.node(edge.node).op != "Reshape" || !together_(edge.node, node))
+      return std::nullopt;
     if (Length(edge.node, 1) != 2 || Constant(edge.node, 1, 1) != 1) return std::nullopt;
     return Constant(edge.node, 1, 0);
   }
@@ -163,7 +180,7 @@ class Walk {
                           !Bit(def, "new_axis_mask", 0) && !Bit(def, "ellipsis_mask", 0);
     const bool shrinks = Bit(def, "shrink_axis_mask", 0);
     if (!is_plain || !begin || *begin < 0 || rank != (shrinks ? 0 : 1)) return std::nullopt;
-    return *begin + element;
+    return WrappingAdd(*begin, element);
   }
 
   Unknowns At(const Edge& edge, int user, int64_t element, int rank) {

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "jit/base/wrapping.h"
+
 namespace tektite::importer {
 namespace {
 
@@ -10,7 +12,7 @@ using ir::Attr;
 
 constexpr int kMostSteps = 256;  // of one walk; programs take a few
 
-// known + factor * element + ...
+// known + factor * element + ...  Factors wrap as the integers of a graph do.
 struct Sum {
   struct Term {
     Value tensor;
@@ -22,12 +24,13 @@ struct Sum {
 
   void Add(const Sum& other, int64_t factor) {
     known = known + other.known * Dim(factor);
-    for (const Term& term : other.terms) AddTerm({term.tensor, term.element, term.factor * factor});
+    for (const Term& term : other.terms)
+      AddTerm({term.tensor, term.element, WrappingMul(term.factor, factor)});
   }
   void AddTerm(const Term& added) {
     for (auto it = terms.begin(); it != terms.end(); ++it) {
       if (it->tensor != added.tensor || it->element != added.element) continue;
-      it->factor += added.factor;
+      it->factor = WrappingAdd(it->factor, added.factor);
       if (it->factor == 0) terms.erase(it);
       return;
     }

@@ -109,8 +109,6 @@ DType TypeOf(size_t number) {
   return kTypes[number % std::size(kTypes)];
 }
 
-
-
 // Each size of a group meets some windows, and each window all kinds of groups.
 CONFORMANCE_TEST(GroupedConvolutions) {
   size_t number = 0;

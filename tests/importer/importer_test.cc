@@ -39,8 +39,7 @@ TEST(Importer, MakesBroadcastsExplicit) {
 
 // It had two parts, so that the result had one more dimension.
 TEST(Importer, ConjugatesRealNumbersAsTheyAre) {
-  const std::string text =
-      Arg(0, "DT_FLOAT") + Node("y", "Conj", {"arg0"}) + Retval(0, "y");
+  const std::string text = Arg(0, "DT_FLOAT") + Node("y", "Conj", {"arg0"}) + Retval(0, "y");
   EXPECT_THAT(Import(text, {F32({Dim::Symbol("n")})}), HasSubstr("return %arg0"));
 }
 

@@ -92,8 +92,8 @@ void ReplaceOneLaneStores(llvm::Module& module) {
   }
 }
 
-// The passes that make machine code of a module, and what they write.  LLVM's `llc -run-twice` tests
-// that they can run again.
+// The passes that make machine code of a module, and what they write.  LLVM's `llc -run-twice`
+// tests that they can run again.
 class MachinePasses {
  public:
   absl::Status Add(llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
@@ -207,7 +207,8 @@ absl::StatusOr<std::string> ObjectEmitter::Emit(const loop::Kernel& kernel,
   const absl::Status fatal =
       loop::CatchFatalErrors([&] { object = tools->EmitObject(kernel, target_, dump_dir); });
   if (!fatal.ok()) {
-    tools.release();  // a fatal error may have left them in any state, in which nothing can end them
+    tools
+        .release();  // a fatal error may have left them in any state, in which nothing can end them
     return Internal("kernel ", kernel.name(), ": ", fatal.message());
   }
   Keep(std::move(tools));

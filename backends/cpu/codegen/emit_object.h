@@ -3,10 +3,10 @@
 //   ObjectEmitter emitter(target);
 //   TEKTITE_ASSIGN_OR_RETURN(std::string object, emitter.Emit(kernel, /*dump_dir=*/""));
 //
-// Kept from kernel to kernel are LLVM's description of the machine (instructions, registers, costs),
-// whose making takes 5 % of the time of small kernels, and the list of its passes, which takes a
-// fourth of it: 200 kernels that add two vectors took 460 ms of processor time, and take 355.
-// Thread-safe: of kernels that are made at once, each has tools of its own.
+// Kept from kernel to kernel are LLVM's description of the machine (instructions, registers,
+// costs), whose making takes 5 % of the time of small kernels, and the list of its passes, which
+// takes a fourth of it: 200 kernels that add two vectors took 460 ms of processor time, and take
+// 355. Thread-safe: of kernels that are made at once, each has tools of its own.
 #ifndef TEKTITE_BACKENDS_CPU_CODEGEN_EMIT_OBJECT_H_
 #define TEKTITE_BACKENDS_CPU_CODEGEN_EMIT_OBJECT_H_
 

@@ -28,11 +28,11 @@ absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const Target&
 
 // Convolution of groups, depthwise ones among them, vectorized over features.
 absl::StatusOr<EmittedKernel> EmitGrouped(const ir::Node& fusion, const Target& target,
-                                            const std::string& name);
+                                          const std::string& name);
 
 // The gradient of the filter of one, vectorized over features.
 absl::StatusOr<EmittedKernel> EmitGroupedFilter(const ir::Node& fusion, const Target& target,
-                                                  const std::string& name);
+                                                const std::string& name);
 
 // EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.
 bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);

@@ -113,7 +113,7 @@ struct ContractionPlan {
   // (packed_rows.h).
   bool packed_rows = false;
   ir::Dim unpacked_k_stride = 0;
-  ir::Dim cost;              // see Cost in chunking.h
+  ir::Dim cost;  // see Cost in chunking.h
 
   ir::Dim m_blocks() const { return CeilDiv(m, block_rows); }
   ir::Dim n_blocks() const { return CeilDiv(panels(), block_panels); }

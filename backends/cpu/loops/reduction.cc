@@ -106,8 +106,7 @@ class Sweeper {
       blocks += 2;
       const Value last = r.Folded(accumulators);
       totals.push_back(r.Finish(b_.IfElse(
-          ended,
-          [&] { return std::vector<Value>{loop::Total(b_, Plus(b_, before, last))}; },
+          ended, [&] { return std::vector<Value>{loop::Total(b_, Plus(b_, before, last))}; },
           [&] { return std::vector<Value>{last}; })[0]));
     }
     return totals;

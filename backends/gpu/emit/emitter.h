@@ -90,8 +90,8 @@ absl::StatusOr<EmittedKernel> EmitWindowGradient(const ir::Node& fusion, const s
 inline constexpr int64_t kVectorBytes = 16;
 // Elements of the region's widest parameter or output in one access: a power of two.
 int64_t VectorElements(const ir::Graph& region);
-// Whether neighbours in a row of the node's result are computed from neighbours, or at least without
-// a choice between operands in the middle of a vector.
+// Whether neighbours in a row of the node's result are computed from neighbours, or at least
+// without a choice between operands in the middle of a vector.
 bool KeepsVectors(const ir::Node& node);
 
 }  // namespace tektite::gpu
