@@ -17,7 +17,7 @@ function(tektite_library name)
   if(ARG_SRCS)
     add_library(${name} STATIC ${ARG_SRCS})
     target_link_libraries(${name} PRIVATE tektite_options PUBLIC ${ARG_DEPS})
-    target_compile_options(${name} PRIVATE -ffunction-sections)  # TektiteLinkOrder.cmake
+    target_compile_options(${name} PRIVATE -ffunction-sections)  # for --gc-sections
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
     if(NOT name STREQUAL tektite_base)
       tektite_precompile(${name} REUSE_FROM tektite_base)

@@ -29,6 +29,7 @@ LIBRARY = "runtime_hooks/c_api/libtektite.so"
 COMMAND = "runtime_hooks/standalone/CMakeFiles/tektite_command.dir"
 ARCHIVED = {"libsodium.so": "sodium", "libz.so": "z", "libzstd.so": "zstd"}
 LEFT_OUT = re.compile(r"-Wl,-z,pack-relative-relocs|-fuse-ld=mold|-Wl,-rpath.*|.*/libz3\.so")  # LLVM uses no z3 here
+LLD = ["-B/usr/lib/llvm-22/bin", "-fuse-ld=lld"]  # the last -fuse-ld counts
 # Of one length, so that one can stand in the other's place in a library's table of names.
 OPENMP, OWN_OPENMP = b"\0libgomp.so.1\0", b"\0libtkomp.so\0\0"
 
@@ -78,14 +79,14 @@ def link_library(args: argparse.Namespace, output: Path, common: list[str]) -> N
     no_paths = compile_here(HERE / "no_build_paths.cc", output / "no_build_paths.o")
     place = words.index("-o")
     words[place:place + 2] = ["-o", str(output / "libtektite.so"), no_paths]
-    run(words + common, args.build)
+    run(words + LLD + common, args.build)
     archives = {Path(word).name.removeprefix("-l:") for word in words if word.endswith(".a")} | {"libstdc++.a", "libgcc.a"}
     (output / "archives.txt").write_text("\n".join(sorted(archives)) + "\n")
 
 
 def link_command(args: argparse.Namespace, output: Path, common: list[str]) -> None:
     objects = sorted(str(path.relative_to(args.build)) for path in (args.build / COMMAND).glob("*.o"))
-    run(["g++", "-shared", "-O2", "-B/usr/lib/llvm-22/bin", "-fuse-ld=lld", "-Wl,--build-id=sha1", "-Wl,--exclude-libs,ALL",
+    run(["g++", "-shared", "-O2", *LLD, "-Wl,--build-id=sha1", "-Wl,--exclude-libs,ALL",
          "-Wl,-Bsymbolic", "-Wl,-soname,libtektite_command.so", "-o", str(output / "libtektite_command.so"), *objects,
          str(output / "libtektite.so"), *common], args.build)
 

@@ -17,11 +17,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def anywhere() -> bool:
-    """The test itself finds out, and nothing else can."""
-    return True
-
-
 def is_no_root() -> bool:
     return os.geteuid() != 0
 
@@ -32,10 +27,6 @@ def has_no_avx512() -> bool:
 
 def has_no_onednn() -> bool:
     return not (ROOT / "build" / "onednn" / ".tektite-packages").exists()
-
-
-def has_no_lld() -> bool:
-    return not Path("/usr/lib/llvm-22/bin/ld.lld").exists()
 
 
 def names_no_cuda_tensorflow() -> bool:
@@ -54,9 +45,6 @@ ALLOWED = (
     Allowed("tests/end_to_end/test_onednn.py", "built without oneDNN", has_no_onednn),
     Allowed("tests/end_to_end/test_onednn.py", "oneDNN is used with AVX-512 alone", has_no_avx512),
     Allowed("tests/hook_on_card/test_cuda_wheel.py", "TEKTITE_CUDA_TENSORFLOW", names_no_cuda_tensorflow),
-    Allowed("tests/scripts/test_order_functions.py", "was not linked by LLVM's linker", has_no_lld),
-    # A container may forbid it.
-    Allowed("tests/scripts/test_order_functions.py", "does not let a process be traced", anywhere),
 )
 
 

@@ -1,4 +1,4 @@
-// Returns free memory to the system before and after a burst of compiling.
+// Returns the heap's free pages to the system before and after a burst of compiling.
 //
 // Why: the packing of weights follows a burst, and a process's peak would otherwise hold the
 // compiler's free memory beside the packed weights.  Of ResNet50's peak that is some 40 MB.  Before
@@ -8,13 +8,7 @@
 //   for (...) { ReleaseFreeMemoryAtTimes(); ... compile a kernel ... }
 //   ReleaseFreeMemory();
 //
-// Two things are given back:
-//   the heap's free pages
-//   the pages of this library's code and constant tables, and of the libraries it brings along.
-//   LLVM is the most of them, and hardly any is needed to run kernels.  They are the file's, so
-//   a page that is needed again is mapped again, out of the page cache, at some 0.1 us.
-// Limits: walks the whole heap, milliseconds where it is large.  A debugger's breakpoints in this
-// library's code are pages of their own, and lost unless KeepLibraryPages has been called.
+// Limits: walks the whole heap, milliseconds where it is large.
 #ifndef TEKTITE_JIT_BASE_RELEASE_MEMORY_H_
 #define TEKTITE_JIT_BASE_RELEASE_MEMORY_H_
 
@@ -24,11 +18,8 @@ void ReleaseFreeMemory();
 
 // Only once in 50 ms of the calling thread's processor time, or less often where the heap is large:
 // for places that are passed often, such as between kernels, where what was freed meanwhile is the
-// host's and the compiler's own.  The library's pages only once in a second of it.
+// host's and the compiler's own.
 void ReleaseFreeMemoryAtTimes();
-
-// From now on only the heap's pages are given back.
-void KeepLibraryPages();
 
 }  // namespace tektite
 

@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 
 namespace tektite {
@@ -85,38 +84,6 @@ TEST(ReleaseMemory, AtTimesIsNotAlways) {
   WorkAWhile();
   ReleaseFreeMemoryAtTimes();
   EXPECT_LT(Kilobytes("RssAnon"), before - 20000);
-}
-
-// Code whose pages were dropped is read from its file again, and data is left as it was.
-TEST(ReleaseMemory, DropsPagesOfCodeAndRunsOn) {
-  static int data = 7;
-  data = 8;
-  const int64_t before = Kilobytes("RssFile");
-  ReleaseFreeMemory();
-  EXPECT_LT(Kilobytes("RssFile"), before);
-  EXPECT_EQ(data, 8);
-}
-
-// Resident kilobytes of the code of libraries that are called so; by abseil's functions, abseil's
-// would be.
-int64_t ResidentCode(const std::string& name) {
-  std::ifstream file("/proc/self/smaps");
-  int64_t sum = 0;
-  bool is_wanted = false;
-  for (std::string line; std::getline(file, line);) {
-    const bool is_mapping = line.find('-') < line.find(' ');
-    if (is_mapping) is_wanted = line.find(" r-xp ") != line.npos && line.find(name) != line.npos;
-    if (is_wanted && line.rfind("Rss:", 0) == 0) sum += std::stoll(line.substr(4));
-  }
-  return sum;
-}
-
-TEST(ReleaseMemory, DropsPagesOfLibrariesItBringsAlong) {
-  std::vector<std::string> words = absl::StrSplit("a b", ' ');  // runs code of abseil's
-  const int64_t before = ResidentCode("/libabsl_");
-  if (before == 0) GTEST_SKIP() << "abseil is not in libraries of its own";
-  ReleaseFreeMemory();
-  EXPECT_LT(ResidentCode("/libabsl_"), before);
 }
 
 }  // namespace

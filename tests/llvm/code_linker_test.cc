@@ -20,7 +20,6 @@
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "jit/base/release_memory.h"
 #include "llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h"
 
 extern "C" jit_descriptor __jit_debug_descriptor;
@@ -192,7 +191,6 @@ TEST(CodeLinker, GdbListsKernelsWithTheFlagOnly) {
   const auto target = DetectTarget("native");
   ASSERT_TRUE(target.ok()) << target.status();
   ASSERT_TRUE(KernelCompiler::Create(*target, options).ok());
-  ReleaseFreeMemory();  // must leave GDB's breakpoints
   auto code = NewLinker(options)->Link("copies", object);
   ASSERT_TRUE(code.ok()) << code.status();
   EXPECT_EQ(RunCopies(*code), kCopies);

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "jit/base/release_memory.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -19,7 +18,6 @@ CompiledFunction FunctionIn(LoadedCode code) {
 
 absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(
     const backend::TargetInfo& target, const CodeLinker::Options& linking) {
-  if (linking.gdb) KeepLibraryPages();  // they hold GDB's breakpoint, where it learns of a kernel
   return std::unique_ptr<KernelCompiler>(new KernelCompiler(target, linking));
 }
 
