@@ -123,10 +123,8 @@ class CpuKernel : public backend::HostKernel {
 
 class CpuBackend : public backend::Backend, public backend::Candidates {
  public:
-  CpuBackend(std::unique_ptr<KernelCompiler> compiler, const Flags& flags, bool keeps_images)
-      : compiler_(std::move(compiler)),
-        keeps_images_(keeps_images),
-        column_groups_(flags.column_groups) {}
+  CpuBackend(std::unique_ptr<KernelCompiler> compiler, bool keeps_images)
+      : compiler_(std::move(compiler)), keeps_images_(keeps_images) {}
 
   absl::string_view name() const override { return "cpu"; }
   const backend::TargetInfo& target() const override { return compiler_->target(); }
@@ -175,17 +173,11 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
     return ContractionPairs(contraction, target());
   }
   int64_t RunsToPack(const ir::Node& contraction) const override {
-    return StreamsAlone(contraction, target()) ? kRunsToPackFewRows : 1;
+    return StreamsRightHandSide(contraction, target()) ? kRunsToPackFewRows : 1;
   }
   bool ReadsPanelsLater(const ir::Node& contraction) const override {
     return StreamsPanelsLater(contraction, target());
   }
-  bool FusesColumnGroups(const ir::Node& product, int64_t groups, int64_t runs) const override {
-    if (column_groups_ == "off" || !CanFuseColumnGroups(product)) return false;
-    if (column_groups_ == "on") return true;
-    return runs >= kRunsToPackFewRows && ColumnGroupsPay(product, groups, target());
-  }
-
   bool SplitsGroups(const ir::Node& convolution) const override {
     return cpu::SplitsGroups(convolution, target());
   }
@@ -213,7 +205,6 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
  private:
   std::unique_ptr<KernelCompiler> compiler_;
   const bool keeps_images_;
-  const std::string column_groups_;
 };
 
 }  // namespace
@@ -230,7 +221,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& 
                            KernelCompiler::Create(target, linking));
   // The linker tells debuggers and profilers of code that it links, not of code from the disk.
   const bool keeps_images = !linking.gdb && !linking.perf;
-  return std::make_unique<CpuBackend>(std::move(compiler), flags, keeps_images);
+  return std::make_unique<CpuBackend>(std::move(compiler), keeps_images);
 }
 
 }  // namespace tektite::cpu

@@ -67,12 +67,6 @@ class Backend {
   // Where panels hold neighbouring k in pairs, [ceil(n / width), pairs, width, 2], how many: at
   // least k / 2, zero-padded; 0: they do not.
   virtual int64_t RhsPairs(const ir::Node& contraction) const { return 0; }
-  // Whether a kernel of this product, a dot_general, gains from elementwise nodes behind it that
-  // read its columns in groups (jit/ir/column_groups.h): they become its epilogue then.
-  // `runs`: how often a call runs products of the same weights, as far as that is known.
-  virtual bool FusesColumnGroups(const ir::Node& product, int64_t groups, int64_t runs) const {
-    return false;
-  }
   // Whether a convolution of a few groups of several channels, or the gradient of its filter, is
   // faster as one for each group: channels last, shapes may be symbolic.
   virtual bool SplitsGroups(const ir::Node& convolution) const { return true; }

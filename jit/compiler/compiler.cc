@@ -199,9 +199,6 @@ passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures)
     return primary().ReadsPanelsLater(node);
   };
   context.splits_groups = [this](const Node& node) { return primary().SplitsGroups(node); };
-  context.fuses_column_groups = [this](const Node& product, int64_t groups, int64_t runs) {
-    return primary().FusesColumnGroups(product, groups, runs);
-  };
   context.operand_alignment = primary().operand_alignment();
   if (tuner_ != nullptr && measures) {
     context.choose_candidate = [this](const Node& node, bool packs_rhs) {

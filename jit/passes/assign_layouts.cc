@@ -6,8 +6,7 @@
 //           fusion(%x, %p) {kind = contraction, rhs_packed = width}
 //
 // A back end may want neighbouring k side by side: panels are [ceil(n/width),pairs,width,2] then,
-// with zeros behind the last k.  Where the contraction's result is read in groups of columns
-// (jit/ir/column_groups.h), a panel holds the same columns of each group, group after group.
+// with zeros behind the last k.
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still defines the computation; a back end that knows `rhs_packed` reads the panels as they
@@ -33,7 +32,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
-#include "jit/ir/column_groups.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
@@ -93,34 +91,11 @@ MatrixView RhsAsMatrix(const Node& root) {
 // How the back end reads panels: so many columns, and so many pairs of k; 0: k one by one.
 struct Panels {
   int64_t width = 0, pairs = 0;
-  int64_t groups = 1;  // of columns
 
   friend bool operator==(const Panels& a, const Panels& b) {
-    return a.width == b.width && a.pairs == b.pairs && a.groups == b.groups;
+    return a.width == b.width && a.pairs == b.pairs;
   }
 };
-
-// [k, n] -> [panels, k, width], zero-padded, with the same columns of each group in a panel.
-Value PackGroups(ops::FuncBuilder& b, Value v, const Panels& layout) {
-  const int64_t columns = v.shape().dim(1).value() / layout.groups;
-  const int64_t step = layout.width / layout.groups, panels = CeilDiv(columns, step);
-  const Dim k = v.shape().dim(0), groups = layout.groups;
-  v = b.Reshape(v, {k, groups, Dim(columns)});
-  const int64_t more = panels * step - columns;
-  if (more > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0, 0}, {0, 0, more});
-  v = b.Reshape(v, {k, groups, Dim(panels), Dim(step)});
-  return b.Reshape(b.Transpose(v, {2, 0, 1, 3}), {Dim(panels), k, Dim(layout.width)});
-}
-
-// The inverse, for `n` columns.
-Value UnpackGroups(ops::FuncBuilder& b, Value packed, int64_t n, int64_t groups) {
-  const Dim panels = packed.shape().dim(0), k = packed.shape().dim(1);
-  const Dim step = packed.shape().dim(2).value() / groups, columns = n / groups;
-  Value v = b.Reshape(packed, {panels, k, Dim(groups), step});
-  v = b.Reshape(b.Transpose(v, {1, 2, 0, 3}), {k, Dim(groups), panels * step});
-  if (panels * step != columns) v = b.SliceDim(v, 2, Dim(0), columns);
-  return b.Reshape(v, {k, Dim(n)});
-}
 
 // [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), pairs, width, 2], zero-padded.
 Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const Panels& layout) {
@@ -132,7 +107,6 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const P
   }
   const int64_t panels = CeilDiv(n, width);
   v = b.Reshape(v, {Dim(k), Dim(n)});
-  if (layout.groups > 1) return PackGroups(b, v, layout);
   const int64_t more_k = pairs > 0 ? 2 * pairs - k : 0, more_n = panels * width - n;
   if (more_k + more_n > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {more_k, more_n});
   if (pairs > 0) {
@@ -144,8 +118,8 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const P
 }
 
 // The inverse.
-Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original, const MatrixView& view,
-                   int64_t groups) {
+Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
+                   const MatrixView& view) {
   Dims permuted;
   std::vector<int64_t> inverse(view.permutation.size());
   int64_t k = 1, n = 1;
@@ -159,8 +133,6 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original, con
     v = b.Transpose(packed, {1, 3, 0, 2});
     v = b.Reshape(v, {v.shape().dim(0) * Dim(2), v.shape().dim(2) * v.shape().dim(3)});
     if (v.shape().dim(0) != Dim(k)) v = b.SliceDim(v, 0, Dim(0), Dim(k));
-  } else if (groups > 1) {
-    v = UnpackGroups(b, packed, n, groups);
   } else {
     v = b.Transpose(packed, {1, 0, 2});
     v = b.Reshape(v, {Dim(k), v.shape().dim(1) * v.shape().dim(2)});
@@ -227,7 +199,7 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels, b
   }
   rhs.node->set_shape(0, packing.shape());
   ops::FuncBuilder inside(&region, root);
-  Value unpacked = UnpackPanels(inside, rhs, original, view, panels.groups);
+  Value unpacked = UnpackPanels(inside, rhs, original, view);
   TEKTITE_RETURN_IF_ERROR(inside.status());
   root->SetOperand(1, unpacked);
   fusion->SetOperand(operand, packing);
@@ -260,10 +232,8 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     const int64_t width = context.rhs_panel_width(*fusion);
     if (width <= 0) continue;
     const int64_t pairs = context.rhs_pairs ? context.rhs_pairs(*fusion) : 0;
-    const int64_t groups = ir::ColumnGroupsOf(*root).count;
-    if (width % groups != 0) continue;
-    TEKTITE_ASSIGN_OR_RETURN(
-        bool packed, PackRhs(graph, fusion, {width, pairs, groups}, deferred, &packed_weights));
+    TEKTITE_ASSIGN_OR_RETURN(bool packed,
+                             PackRhs(graph, fusion, {width, pairs}, deferred, &packed_weights));
     changed |= packed;
   }
   return changed;

@@ -11,9 +11,7 @@
 // another had just written.
 //
 // Two fusions are joined where one reads the other's results place by place or both update lists,
-// and where nothing between them depends on the one and leads to the other.  The first one may be a
-// product whose epilogue reads groups of columns (jit/ir/column_groups.h): its kernel writes what
-// it computes into the lists.
+// and where nothing between them depends on the one and leads to the other.
 //
 // Limits: a fusion whose dimensions have become one (collapse_dims.h) has another space than the
 // rows that its results are written into.
@@ -25,11 +23,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "jit/ir/column_groups.h"
 #include "jit/ir/control.h"
 #include "jit/ir/in_place.h"
 #include "jit/ir/writes.h"
-#include "jit/ops/ops.h"
 #include "jit/passes/fusion_nodes.h"
 #include "jit/passes/pass.h"
 
@@ -56,16 +52,9 @@ Value Behind(Value value) {
   return value;
 }
 
-// A product whose columns its epilogue reads in groups.
-bool IsGroupedProduct(const Node& fusion) {
-  if (!fusion.IsFusion(ir::FusionKind::kContraction)) return false;
-  const Node* const product = ops::FindContraction(fusion.region());
-  return product->op() == Op::kDotGeneral && ir::ColumnGroupsOf(*product).count > 1;
-}
-
 // What the fusion computes is written from one space, and nothing in it moves elements of another.
 bool IsPlain(const Node& fusion) {
-  if (!fusion.IsFusion(ir::FusionKind::kLoop) && !IsGroupedProduct(fusion)) return false;
+  if (!fusion.IsFusion(ir::FusionKind::kLoop)) return false;
   const Graph& region = fusion.region();
   return std::all_of(region.nodes().begin(), region.nodes().end(), [](const auto& node) {
     switch (node->op()) {
@@ -75,7 +64,6 @@ bool IsPlain(const Node& fusion) {
       case Op::kIota:
       case Op::kSlice:
       case Op::kDynamicSlice:
-      case Op::kDotGeneral:
         return true;
       case Op::kReshape:
         return IsView(*node);
@@ -236,12 +224,6 @@ class Joiner {
     return false;
   }
 
-  static bool Feeds(const Node* parameter, const Node& product) {
-    const auto& uses = parameter->uses();
-    return std::any_of(uses.begin(), uses.end(),
-                       [&](const ir::Use& use) { return use.user == &product; });
-  }
-
   void Join(Node* first, Node* second) {
     auto region = std::make_unique<Graph>("fused");
     std::vector<Value> operands;
@@ -262,18 +244,8 @@ class Joiner {
       }
       return seen_as(it->second, operand.shape());
     };
-    const Node* const product = ops::FindContraction(first->region());
     std::vector<Value> arguments;
-    for (int i = 0; i < first->num_operands(); ++i) {
-      const Value operand = first->operand(i);
-      if (product == nullptr || !Feeds(first->region().parameter(i), *product)) {
-        arguments.push_back(read(operand));
-        continue;
-      }
-      // A product's operands are its own, and its layouts are those that it sees.
-      operands.push_back(operand);
-      arguments.push_back(region->AddParameter(operand.shape(), operand.node->name()));
-    }
+    for (const Value operand : first->operands()) arguments.push_back(read(operand));
     const std::vector<Value> computed = region->Inline(first->region(), arguments);
     arguments.clear();
     for (const Value operand : second->operands()) {

@@ -43,8 +43,6 @@ struct PassContext {
   std::function<int64_t(const ir::Node&)> runs_to_pack;
   // Backend::ReadsPanelsLater.  Null: never.
   std::function<bool(const ir::Node&)> reads_panels_later;
-  // Backend::FusesColumnGroups.  Null: it does not.
-  std::function<bool(const ir::Node& product, int64_t groups, int64_t runs)> fuses_column_groups;
   // Backend::SplitsGroups.  Null: always.
   std::function<bool(const ir::Node& convolution)> splits_groups;
   // Values of so many bytes or more may be computed again (fusion_recompute.h): smaller ones stay

@@ -139,19 +139,7 @@ void Launch::JoinRounds() {
     while (end < steps_.size() && steps_[end].round == first.round) ++end;
     if (end == begin + 1) continue;  // almost all, and this is done for each new set of sizes
     first.round_steps = static_cast<int>(end - begin);
-    if (first.control >= 0) {
-      for (size_t i = begin + 1; i < end; ++i) first.launch.cost_ns += steps_[i].launch.cost_ns;
-      continue;
-    }
-    std::vector<Round::Member> members;
-    for (size_t i = begin; i < end; ++i) {
-      const Planned& step = steps_[i];
-      members.push_back({static_cast<const backend::HostKernel*>(step.kernel), step.launch,
-                         step.first_slot - first.first_slot, step.first_size - first.first_size});
-    }
-    first.whole = std::make_shared<const Round>(std::move(members));
-    first.launch = first.whole->Plan({});
-    scratch_bytes_ = std::max(scratch_bytes_, first.launch.scratch_bytes);
+    for (size_t i = begin + 1; i < end; ++i) first.launch.cost_ns += steps_[i].launch.cost_ns;
   }
 }
 
@@ -203,19 +191,18 @@ bool Launch::RunSteps(Range range, const Context& context) const {
       if (slots[0] != slots[1]) context.stream.CopyWithin(slots[1], slots[0], step.bytes);
       continue;
     }
-    const int next = i + step.round_steps;
+    const int next = i + 1;
     const absl::Span<void* const> buffers(slots,
                                           static_cast<size_t>(EndOfSlots(next) - step.first_slot));
     const absl::Span<const int64_t> sizes(sizes_.data() + step.first_size,
                                           static_cast<size_t>(EndOfSizes(next) - step.first_size));
-    const backend::Kernel* const kernel = step.whole != nullptr ? step.whole.get() : step.kernel;
     const StepClock clock(!context.times.empty(), step.is_host_side, context.stream);
     if (step.is_host_side) {
-      context.status = static_cast<const HostSideKernel*>(kernel)->Run(buffers, sizes, context.pool,
-                                                                       context.stream);
+      context.status = static_cast<const HostSideKernel*>(step.kernel)
+                           ->Run(buffers, sizes, context.pool, context.stream);
       if (!context.status.ok()) return false;
     } else {
-      context.stream.Launch(*kernel, step.launch, buffers, sizes);
+      context.stream.Launch(*step.kernel, step.launch, buffers, sizes);
     }
     if (context.times.empty()) continue;
     const int64_t took = clock.NanosecondsUntilItHasRun();

@@ -119,8 +119,6 @@ class Launch {
     int control = -1;
     int bytes_place = -1;  // of a copy, in the program's table
     int64_t bytes = 0;
-    // Of the first step of a round of several: the launch of all of them, none of loops.
-    std::shared_ptr<const Round> whole;
     int round_steps = 1;
   };
   // A slot that turns of a loop find in turn at a result's two places, `part` bytes into each.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
-#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -12,15 +10,9 @@
 namespace tektite::runtime {
 namespace {
 
-using backend::KernelFrame;
 using backend::LaunchPlan;
 
-// A step that takes longer has chunks enough for all threads, and results that are larger had
-// better be read while they are in a cache.
-constexpr double kSmallNs = 15e3;
-constexpr int64_t kSmallBytes = 64 << 10;
-constexpr int kMostSideBySide = 32;
-// How far ahead small steps are looked for.
+// How far ahead other loops are looked for.
 constexpr int kLookAhead = 64;
 
 class Former {
@@ -38,7 +30,7 @@ class Former {
     int round = 0;
     for (int begin = 0, end = 0; begin < num_steps; begin = end, ++round) {
       end = begin + 1;
-      if (begin < end_) end = IsLoop(steps_[begin]) ? GatherLoops(begin) : GatherSmall(begin);
+      if (begin < end_ && IsLoop(steps_[begin])) end = GatherLoops(begin);
       rounds.insert(rounds.end(), end - begin, round);
     }
     return rounds;
@@ -46,41 +38,6 @@ class Former {
 
  private:
   const Step& StepAt(int position) const { return graph_.steps[steps_[position]]; }
-
-  const LaunchPlan& PlanOf(int s) {
-    if (plans_.empty()) plans_.resize(graph_.steps.size());
-    if (!plans_[s]) plans_[s] = PlanAtTypicalSizes(graph_, graph_.steps[s]);
-    return *plans_[s];
-  }
-
-  bool IsSmall(int s) {
-    if (graph_.steps[s].kernel == nullptr) return false;
-    int64_t bytes = 0;
-    for (int b : graph_.steps[s].results) bytes += graph_.buffers[b].typical_bytes;
-    return bytes <= kSmallBytes && PlanOf(s).cost_ns <= kSmallNs;
-  }
-
-  // Moves small steps whose operands all exist before `begin` behind it.
-  int GatherSmall(int begin) {
-    if (!IsSmall(steps_[begin])) return begin + 1;
-    int end = begin + 1;
-    const int last = std::min(end_, begin + kLookAhead);
-    // Results of all that was seen from `begin` on, taken or not.
-    const auto see = [&](const Step& step) {
-      for (int b : step.results) seen_by_[b] = begin;
-    };
-    see(StepAt(begin));
-    for (int t = end; t < last && end < begin + kMostSideBySide; ++t) {
-      const Step& step = StepAt(t);
-      const bool waits = std::any_of(step.operands.begin(), step.operands.end(),
-                                     [&](int b) { return seen_by_[b] == begin; });
-      see(step);
-      if (waits || !IsSmall(steps_[t])) continue;
-      std::rotate(steps_.begin() + end, steps_.begin() + t, steps_.begin() + t + 1);
-      ++end;
-    }
-    return end;
-  }
 
   // A loop without loops inside, whose turns can be cancelled in between.
   bool IsLoop(int s) const {
@@ -134,13 +91,12 @@ class Former {
     to = std::copy(loops.begin(), loops.end(), to);
     std::copy(behind.rbegin(), behind.rend(), to);
     if (before.empty()) return begin + static_cast<int>(loops.size());
-    return GatherSmall(begin);
+    return begin + 1;
   }
 
   const StepGraph& graph_;
   const int end_;
   std::vector<int>& steps_;
-  std::vector<std::optional<LaunchPlan>> plans_;  // by step, at typical sizes, once asked for
   std::vector<int> seen_by_;  // by buffer, the latest search that came past its step
 };
 
@@ -172,29 +128,6 @@ std::string RoundsText(absl::Span<const int> steps, absl::Span<const int> rounds
                     " side by side\n");
   }
   return text;
-}
-
-Round::Round(std::vector<Member> members) : members_(std::move(members)) {
-  plan_.num_chunks = 0;
-  for (const Member& member : members_) {
-    plan_.num_chunks += member.plan.num_chunks;
-    plan_.scratch_bytes = std::max(plan_.scratch_bytes, member.plan.scratch_bytes);
-    plan_.cost_ns += member.plan.cost_ns;
-  }
-}
-
-void Round::Run(const KernelFrame& frame, int64_t begin, int64_t end) const {
-  int64_t first = 0;  // of the member's chunks among all
-  for (const Member& member : members_) {
-    const int64_t chunks = member.plan.num_chunks;
-    const int64_t from = std::max(begin - first, int64_t{0}), to = std::min(end - first, chunks);
-    if (from < to) {
-      member.kernel->Run(
-          {frame.buffers + member.first_slot, frame.sizes + member.first_size, frame.scratch}, from,
-          to);
-    }
-    first += chunks;
-  }
 }
 
 }  // namespace tektite::runtime

@@ -273,7 +273,6 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32, bool warp
     options.flags.verify = true;
     options.flags.tuning = "off";
     options.flags.winograd = "on";
-    options.flags.column_groups = "on";
     if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
     if (const char* directory = std::getenv("TEKTITE_CONFORMANCE_DUMP")) {
       options.flags.dump_to = directory;

@@ -46,7 +46,6 @@ absl::StatusOr<std::vector<Literal>> Evaluate(const ir::Graph& graph,
 
 passes::PassContext MakeContext(const Flags& flags) {
   passes::PassContext context(flags);
-  context.fuses_column_groups = [](const ir::Node&, int64_t, int64_t) { return true; };
   context.evaluate = &Evaluate;
   context.rhs_panel_width = [](const ir::Node&) { return int64_t{4}; };
   context.recomputed_bytes = 1;

@@ -36,8 +36,6 @@ absl::StatusOr<EmittedKernel> EmitGroupedFilter(const ir::Node& fusion, const Ta
 
 // EmitStreamedProduct has code for this contraction if its right-hand side stays as it is.
 bool StreamsRightHandSide(const ir::Node& fusion, const Target& target);
-// It does, and reads no columns in groups, which are packed in any case.
-bool StreamsAlone(const ir::Node& fusion, const Target& target);
 // Packing weights takes as long as some three products of few rows, each of which then saves a
 // third.
 inline constexpr int64_t kRunsToPackFewRows = 8;
@@ -45,13 +43,6 @@ inline constexpr int64_t kRunsToPackFewRows = 8;
 int64_t StreamedPanelWidth(const ir::Node& fusion, const Target& target);
 // Whether its kernel has code for both, and looks in each call which of them is there.
 bool StreamsPanelsLater(const ir::Node& fusion, const Target& target);
-
-// Whether this dot_general has code for groups of columns (jit/ir/column_groups.h): those of a few
-// rows do.
-bool CanFuseColumnGroups(const ir::Node& product);
-// Whether one kernel for a dot_general and for what reads its columns in groups
-// (jit/ir/column_groups.h) is faster than two.
-bool ColumnGroupsPay(const ir::Node& product, int64_t groups, const Target& target);
 
 // The panel width EmitContraction needs for the right-hand side of `fusion`; 0: row-major.
 int64_t ContractionPanelWidth(const ir::Node& fusion, const Target& target);

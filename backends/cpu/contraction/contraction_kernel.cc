@@ -10,9 +10,7 @@
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/emit/emitter.h"
-#include "jit/base/rounding.h"
 #include "jit/base/status.h"
-#include "jit/ir/column_groups.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -32,20 +30,6 @@ Dim RowsOf(const Node& dot) {
 
 }  // namespace
 
-bool CanFuseColumnGroups(const Node& product) {
-  const Dim rows = RowsOf(product);
-  return ir::IsFloat(product.shape().dtype()) && ops::GetDotDims(product).lhs_batch.empty() &&
-         rows.is_constant() && rows.value() >= 1 && rows.value() <= kFewRows;
-}
-
-bool ColumnGroupsPay(const Node& product, int64_t groups, const Target& target) {
-  if (product.shape().dtype() != ir::DType::kF32) return false;
-  const int64_t n = product.shape().dims().back().value(), lanes = target.lanes(sizeof(float));
-  // Each group ends with empty columns.
-  const int64_t padded = groups * RoundUp(n / groups, lanes), alone = RoundUp(n, lanes);
-  return padded <= alone + alone / 4;
-}
-
 int64_t ContractionPanelWidth(const Node& fusion, const Target& target) {
   if (StreamsRightHandSide(fusion, target)) return StreamedPanelWidth(fusion, target);
   const auto pairs = PlanPairs(fusion, target, /*will_be_packed=*/true);
@@ -63,9 +47,6 @@ int64_t ContractionPairs(const Node& fusion, const Target& target) {
 
 absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& target,
                                               const std::string& name) {
-  if (ir::ColumnGroupsOf(*ops::FindContraction(fusion.region())).count > 1) {
-    return Unimplemented("groups of columns of many rows");
-  }
   absl::StatusOr<ContractionCode> several_rows = CodeForPairs(fusion, target);
   if (absl::IsUnimplemented(several_rows.status()) && !HasPairs(fusion))
     several_rows = CodeForTiles(fusion, target);
@@ -73,7 +54,7 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& 
   const absl::StatusOr<ContractionCode> row = CodeForOneRow(fusion, target);
   const Node& root = *ops::FindContraction(fusion.region());
   EmittedKernel result;
-  result.in_place = EpilogueInPlace(fusion);
+  result.in_place = EpilogueInPlace(fusion.region(), root);
   result.kernel = MakeKernel(fusion, name, result.in_place);
   result.num_chunks = tiles.num_chunks;
   result.cost = tiles.cost;

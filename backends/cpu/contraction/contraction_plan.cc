@@ -211,8 +211,6 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
   plan.accumulator = narrow ? DType::kF32 : plan.dtype;
   plan.lanes = target.lanes(std::max(4, ir::DTypeBytes(plan.accumulator)));
   if (will_be_packed || fusion.attrs().Has(Attr::rhs_packed)) plan.rhs = RhsMode::kPacked;
-  plan.groups = ir::ColumnGroupsOf(*plan.root);
-  if (plan.groups.count > 1) plan.writes = ir::WritesOf(fusion);
   TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral  ? PlanDot(plan)
                           : ops::IsFilterGradient(*plan.root) ? PlanFilterGradient(plan)
                                                               : PlanConvolution(plan));

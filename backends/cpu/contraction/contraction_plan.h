@@ -13,9 +13,6 @@
 // large one, an unknown n gets panels of two vectors, which waste less of a ragged end.  Block
 // sizes are expressions like any other.  How tiles and blocks are chosen is in contraction_tiles.h
 // and contraction_blocks.h.
-//
-// Where an epilogue reads groups of columns (jit/ir/column_groups.h), a panel holds the same
-// `step` columns of every group, group after group.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
 
@@ -25,9 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "jit/backend/target_info.h"
-#include "jit/ir/column_groups.h"
 #include "jit/ir/graph.h"
-#include "jit/ir/writes.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
@@ -89,19 +84,7 @@ struct ContractionPlan {
   int lanes = 16, vectors = 3, rows = 8;
   bool has_aligned_vectors = true;  // whose first column is a multiple of the lanes
   int64_t panel() const { return static_cast<int64_t>(lanes) * vectors; }
-  ir::Dim panels() const { return CeilDiv(columns(), step()); }
-
-  ir::ColumnGroups groups;  // of dot_general
-  ir::Writes writes;        // where an epilogue of groups, or with updates, writes its results
-  int num_groups() const { return static_cast<int>(groups.count); }
-  ir::Dim columns() const { return num_groups() == 1 ? n : ir::Dim(groups.columns); }  // of a group
-  int vectors_of_group() const { return vectors / num_groups(); }
-  int64_t step() const { return panel() / num_groups(); }  // columns of a panel in each group
-  // Columns from a panel's first to those of its vector `v`, and the same within a group.
-  ir::Dim ColumnOf(int v) const {
-    return ir::Dim(v / vectors_of_group()) * columns() + ir::Dim(ColumnInGroup(v));
-  }
-  int64_t ColumnInGroup(int v) const { return int64_t{v % vectors_of_group()} * lanes; }
+  ir::Dim panels() const { return CeilDiv(n, panel()); }
 
   bool reads_pairs = false;  // of bf16, a word each
 

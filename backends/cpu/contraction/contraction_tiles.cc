@@ -141,8 +141,8 @@ bool HasFewRows(const ContractionPlan& plan) {
 int StreamedVectors(const ContractionPlan& plan, int64_t rows, const backend::TargetInfo& target) {
   const bool many_registers = target.vector_registers >= 32;
   const int64_t sums = rows == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
-  const int64_t most = std::max<int64_t>(sums / rows / plan.num_groups(), 1);
-  const int64_t needed = CeilDiv(plan.columns().value_or(kManyColumns), plan.lanes);
+  const int64_t most = std::max<int64_t>(sums / rows, 1);
+  const int64_t needed = CeilDiv(plan.n.value_or(kManyColumns), plan.lanes);
   int64_t vectors = std::clamp<int64_t>(needed / kWantedPanels, 1, most);
   // The last panel's empty columns are read as well.
   if (plan.rhs == RhsMode::kPacked) {
@@ -151,7 +151,7 @@ int StreamedVectors(const ContractionPlan& plan, int64_t rows, const backend::Ta
       if (RoundUp(needed, fewer) < RoundUp(needed, vectors)) vectors = fewer;
     }
   }
-  return static_cast<int>(vectors) * plan.num_groups();
+  return static_cast<int>(vectors);
 }
 
 void ChooseTile(const Node& fusion, ContractionPlan& plan, const backend::TargetInfo& target) {

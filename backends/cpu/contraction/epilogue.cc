@@ -51,12 +51,6 @@ std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const 
   return pairs;
 }
 
-std::vector<std::pair<int, int>> EpilogueInPlace(const Node& fusion) {
-  const ir::Writes writes = ir::WritesOf(fusion);
-  if (writes.moves) return loop::InPlacePairs(fusion, writes);
-  return EpilogueInPlace(fusion.region(), *ops::FindContraction(fusion.region()));
-}
-
 namespace {
 
 // 0 if that is not known.
@@ -82,19 +76,10 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
   Epilogue e;
   e.region_ = &region;
   e.plan_ = &plan;
-  e.moves_ = plan.num_groups() > 1 || plan.writes.moves;
-  if (e.moves_) {
-    e.space_ = plan.root->shape().dims();
-    e.space_.back() = plan.columns();
-    if (ir::WithoutOnes(e.space_) != plan.writes.space) {
-      return Unimplemented(plan.root->Describe(), ": results of another space");
-    }
-  } else {
-    e.space_ = region.outputs()[0].shape().dims();
-    for (ir::Value v : region.outputs()) {
-      if (v.shape().dims() != e.space_) {
-        return Unimplemented(plan.root->Describe(), ": results of different shapes");
-      }
+  e.space_ = region.outputs()[0].shape().dims();
+  for (ir::Value v : region.outputs()) {
+    if (v.shape().dims() != e.space_) {
+      return Unimplemented(plan.root->Describe(), ": results of different shapes");
     }
   }
   // The fewest of the next dimensions whose product is `product`, and any 1 behind them.
@@ -111,11 +96,11 @@ absl::StatusOr<Epilogue> Epilogue::Create(const ir::Graph& region, const Contrac
   };
   // A convolution's batch and pixels may be one dimension.
   bool split = take(plan.batch, &e.batch_dims_) && take(plan.m, &e.row_dims_) &&
-               take(plan.columns(), &e.column_dims_);
+               take(plan.n, &e.column_dims_);
   if (!split || next != e.space_.size()) {
     next = 0;
     e.batch_dims_ = e.row_dims_ = e.column_dims_ = 0;
-    split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.columns(), &e.column_dims_);
+    split = take(plan.batch * plan.m, &e.row_dims_) && take(plan.n, &e.column_dims_);
   }
   split = split && next == e.space_.size();
   if (!split && !e.space_.empty() && Product(e.space_) == Dim(0)) {
@@ -139,21 +124,18 @@ bool Epilogue::PlanPrefetch(int64_t l2_bytes) {
     if (node->shape().dims() != space_ || !is_read_here(*node)) continue;
     if (node->op() == ir::Op::kParameter) {
       streamed_.emplace_back(static_cast<int>(node->Int(ir::Attr::index)), node->shape().dtype());
-    } else if (const Node* array = ArrayOfPart(*node); array != nullptr &&
-                                                       plan_->columns() != Dim(1) &&
-                                                       BytesOf(array->shape()) > kStreamedBytes) {
+    } else if (const Node* array = ArrayOfPart(*node);
+               array != nullptr && plan_->n != Dim(1) && BytesOf(array->shape()) > kStreamedBytes) {
       parts_.push_back(node->result());
     }
   }
-  if (!moves_) {
-    int buffer = region_->num_parameters();
-    for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
-  }
+  int buffer = region_->num_parameters();
+  for (ir::Value v : region_->outputs()) streamed_.emplace_back(buffer++, v.dtype());
   int64_t bytes = 0;
   for (const auto& [buffer, dtype] : streamed_) bytes += ir::DTypeBytes(dtype);
-  bytes *= (plan_->batch * plan_->m * plan_->columns()).value_or(0);
+  bytes *= (plan_->batch * plan_->m * plan_->n).value_or(0);
   // A single result of less keeps up with the stores.
-  const bool is_alone = streamed_.size() == 1 && !moves_;
+  const bool is_alone = streamed_.size() == 1;
   if (bytes <= (is_alone ? l2_bytes / 2 : kStreamedBytes)) streamed_.clear();
   return !streamed_.empty() || !parts_.empty();
 }
@@ -161,16 +143,16 @@ bool Epilogue::PlanPrefetch(int64_t l2_bytes) {
 TilePlace Epilogue::PlaceOf(loop::Builder& b, Value batch, const RowTile& tile,
                             Value column) const {
   const Value row = b.Add(b.Mul(batch, b.Index(plan_->m)), tile.first);
-  return {batch, tile.first, column, b.Add(b.Mul(row, b.Index(plan_->columns())), column)};
+  return {batch, tile.first, column, b.Add(b.Mul(row, b.Index(plan_->n)), column)};
 }
 
 void Epilogue::Prefetch(loop::Builder& b, const TilePlace& tile, Value row) const {
   constexpr int64_t kLineBytes = 64;
   const auto for_each_line = [&](ir::DType dtype, const std::function<void(Value)>& body) {
     const int64_t step = kLineBytes / ir::DTypeBytes(dtype);
-    for (int64_t i = 0; i < plan_->step(); i += step) body(b.Index(i));
+    for (int64_t i = 0; i < plan_->panel(); i += step) body(b.Index(i));
   };
-  const Value at = b.Add(tile.element, b.Mul(row, b.Index(plan_->columns())));
+  const Value at = b.Add(tile.element, b.Mul(row, b.Index(plan_->n)));
   for (const auto& [buffer, dtype] : streamed_) {
     for_each_line(dtype, [&, buffer = buffer, dtype = dtype](Value i) {
       b.Prefetch(b.Buffer(buffer), dtype, b.Add(at, i));
@@ -187,9 +169,9 @@ void Epilogue::Prefetch(loop::Builder& b, const TilePlace& tile, Value row) cons
 
 std::vector<Value> Epilogue::ColumnMasks(loop::Builder& b, Value column) const {
   std::vector<Value> masks(plan_->vectors);
-  if (Mod(plan_->columns(), plan_->step()) == Dim(0)) return masks;
+  if (Mod(plan_->n, plan_->panel()) == Dim(0)) return masks;
   for (int v = 0; v < plan_->vectors; ++v) {
-    Value left = b.Sub(b.Index(plan_->columns() - Dim(plan_->ColumnInGroup(v))), column);
+    Value left = b.Sub(b.Index(plan_->n - Dim(int64_t{v} * plan_->lanes)), column);
     masks[v] = b.MaskUpTo(left, plan_->lanes);
   }
   return masks;
@@ -218,54 +200,19 @@ Indices Epilogue::PositionOf(loop::Builder& b, Value batch, Value m, Value n) co
   return at;
 }
 
-void Epilogue::BindSums(ElementEmitter& e, const Indices& at,
-                        const std::vector<Value>& sums) const {
-  const ir::Value root{const_cast<Node*>(plan_->root), 0};
-  const auto bind = [&](Value sum) {
-    e.BindValue(root, sum.dtype() == root.dtype() ? sum : e.builder().Convert(sum, root.dtype()));
-    return e.Emit(root, at);
-  };
-  if (plan_->num_groups() == 1) {
-    const Value sum = bind(sums[0]);
-    for (const ir::Use& use : root.node->uses()) {
-      if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), sum);
-    }
-    return;
-  }
-  for (Node* slice : plan_->groups.slices) {
-    bind(sums[plan_->groups.GroupOf(*slice)]);
-    e.UnbindValue(slice->result());
-    e.BindValue(slice->result(), e.Emit(slice->result(), at));
-  }
-}
-
-void Epilogue::WriteResults(ElementEmitter& e, const Indices& at) const {
+void Epilogue::WriteRow(ElementEmitter& e, const Indices& at, Value sum) const {
   loop::Builder& b = e.builder();
-  struct Result {
-    int output;
-    Value value;
-    Indices at;
-  };
-  std::vector<Result> results;  // all of them before the first is stored
-  if (moves_) {
-    const LaneIndex zero = At(b.Index(0));
-    Indices index;
-    for (size_t d = 0; d < space_.size(); ++d) {
-      if (space_[d] != Dim(1)) index.push_back(at[d]);
-    }
-    for (const ir::Write& write : plan_->writes.list) {
-      const Indices own = loop::WithOnes(write.value.shape(), index, zero);
-      const Value value = e.Emit(write.value, own);
-      results.push_back({write.result, value, loop::WrittenAt(e, write, own)});
-    }
-  } else {
-    for (int o = 0; o < static_cast<int>(region_->outputs().size()); ++o) {
-      results.push_back({o, e.Emit(region_->outputs()[o], at), at});
-    }
+  const ir::Value root{const_cast<Node*>(plan_->root), 0};
+  e.BindValue(root, sum.dtype() == root.dtype() ? sum : b.Convert(sum, root.dtype()));
+  sum = e.Emit(root, at);
+  for (const ir::Use& use : root.node->uses()) {
+    if (use.user->op() == ir::Op::kReshape) e.BindValue(use.user->result(), sum);
   }
-  for (const Result& r : results) {
-    e.StoreAt(b.Buffer(OutputBuffer(*region_, r.output)), region_->outputs()[r.output].shape(),
-              r.at, r.value);
+  std::vector<Value> results;  // all of them before the first is stored
+  for (ir::Value output : region_->outputs()) results.push_back(e.Emit(output, at));
+  for (size_t o = 0; o < results.size(); ++o) {
+    e.StoreAt(b.Buffer(OutputBuffer(*region_, static_cast<int>(o))), region_->outputs()[o].shape(),
+              at, results[o]);
   }
 }
 
@@ -273,7 +220,7 @@ absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile, 
                             const std::vector<Value>& accumulators) const {
   const std::vector<Value> masks = ColumnMasks(b, column);
   std::vector<VectorColumns> columns;
-  for (int v = 0; v < plan_->vectors_of_group(); ++v) {
+  for (int v = 0; v < plan_->vectors; ++v) {
     columns.push_back({b.Add(column, b.Index(static_cast<int64_t>(v) * plan_->lanes)), masks[v]});
   }
   return Emit(b, batch, tile, columns, accumulators);
@@ -285,16 +232,11 @@ absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile,
   ElementEmitter e(&b, plan_->lanes);
   BindParameters(e, *region_);
   auto emit_row = [&](int r) {
-    for (int v = 0; v < plan_->vectors_of_group(); ++v) {
+    for (int v = 0; v < plan_->vectors; ++v) {
       e.Clear();
       e.SetMask(columns[v].mask);
       Indices at = PositionOf(b, batch, b.Add(tile.first, b.Index(r)), columns[v].first);
-      std::vector<Value> sums;
-      for (int g = 0; g < plan_->num_groups(); ++g) {
-        sums.push_back(accumulators[r * plan_->vectors + g * plan_->vectors_of_group() + v]);
-      }
-      BindSums(e, at, sums);
-      WriteResults(e, at);
+      WriteRow(e, at, accumulators[r * plan_->vectors + v]);
     }
   };
   for (int r = 0; r < tile.rows; ++r) {
@@ -305,36 +247,6 @@ absl::Status Epilogue::Emit(loop::Builder& b, Value batch, const RowTile& tile,
     }
   }
   return e.status();
-}
-
-absl::Status Epilogue::EmitInTurn(loop::Builder& b, Value batch, const RowTile& tile, Value column,
-                                  const std::vector<Value>& accumulators, Value sums) const {
-  const int own = plan_->vectors_of_group();
-  const int64_t lanes = plan_->lanes;
-  for (size_t i = 0; i < accumulators.size(); ++i) {
-    b.Store(sums, b.Index(static_cast<int64_t>(i) * lanes), accumulators[i]);
-  }
-  const bool is_ragged = Mod(plan_->columns(), plan_->step()) != Dim(0);
-  absl::Status status;
-  const auto emit = [&](Value r, Value v) {
-    std::vector<Value> of_groups;
-    for (int g = 0; g < plan_->num_groups(); ++g) {
-      const Value vector = b.Add(b.Add(b.Mul(r, b.Index(plan_->vectors)), b.Index(g * own)), v);
-      const Value from = b.Mul(vector, b.Index(lanes));
-      of_groups.push_back(b.Load(sums, plan_->accumulator, from, plan_->lanes));
-    }
-    ElementEmitter e(&b, plan_->lanes);
-    BindParameters(e, *region_);
-    const Value n = b.Add(column, b.Mul(v, b.Index(lanes)));
-    if (is_ragged) e.SetMask(b.MaskUpTo(b.Sub(b.Index(plan_->columns()), n), plan_->lanes));
-    const Indices at = PositionOf(b, batch, b.Add(tile.first, r), n);
-    BindSums(e, at, of_groups);
-    WriteResults(e, at);
-    if (status.ok()) status = e.status();
-  };
-  b.For(b.Index(0), b.Index(tile.rows), 1,
-        [&](Value r) { b.For(b.Index(0), b.Index(own), 1, [&](Value v) { emit(r, v); }); });
-  return status;
 }
 
 }  // namespace tektite::cpu

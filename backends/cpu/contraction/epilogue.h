@@ -3,9 +3,7 @@
 //
 // The results' space is [batch dims..., row dims..., column dims...] (collapse_dims has merged
 // dimensions); a tile's row m and column n are turned into an index of that space, and
-// ElementEmitter does the rest with the contraction bound to the accumulator.  Where groups of
-// columns are read (jit/ir/column_groups.h), the space has the columns of one group, and each slice
-// of the contraction is bound to the accumulator of its group.
+// ElementEmitter does the rest with the contraction bound to the accumulator.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_EPILOGUE_H_
 
@@ -22,8 +20,6 @@ namespace tektite::cpu {
 // Pairs of a parameter and an output that may share memory: the epilogue reads the parameter's
 // element right before it writes the output's, and nothing else reads it.
 std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Graph& region, const ir::Node& root);
-// The same of a fusion that may write updates.
-std::vector<std::pair<int, int>> EpilogueInPlace(const ir::Node& fusion);
 
 // The columns of a vector: one after the other from `first`, those that the mask has, if it is one.
 struct VectorColumns {
@@ -45,7 +41,7 @@ class Epilogue {
   // Unimplemented when the results' dimensions do not split into batch, rows and columns.
   static absl::StatusOr<Epilogue> Create(const ir::Graph& region, const ContractionPlan& plan);
 
-  // Finishes a tile: its rows of one batch, plan.step() columns from `column` on; accumulators row
+  // Finishes a tile: its rows of one batch, plan.panel() columns from `column` on; accumulators row
   // by row.  Rows that do not exist and columns beyond n are not stored.
   absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile, loop::Value column,
                     const std::vector<loop::Value>& accumulators) const;
@@ -53,13 +49,6 @@ class Epilogue {
   absl::Status Emit(loop::Builder& b, loop::Value batch, const RowTile& tile,
                     absl::Span<const VectorColumns> columns,
                     const std::vector<loop::Value>& accumulators) const;
-  // The same as the first for a tile of groups whose rows all exist, in a loop: a vector of each
-  // group at a time, out of `sums`, scratch for a tile.  (The gates of an LSTM's four vectors of
-  // units side by side were 24 KB of code, which took 20 ms longer to compile than this and ran no
-  // faster.)
-  absl::Status EmitInTurn(loop::Builder& b, loop::Value batch, const RowTile& tile,
-                          loop::Value column, const std::vector<loop::Value>& accumulators,
-                          loop::Value sums) const;
   // Chooses what Prefetch asks for: arrays that the caches of a core, of which L2 has `l2_bytes`,
   // do not hold beside the rest.  Returns whether there are any.
   bool PlanPrefetch(int64_t l2_bytes);
@@ -72,14 +61,12 @@ class Epilogue {
 
  private:
   Indices PositionOf(loop::Builder& b, loop::Value batch, loop::Value m, loop::Value n) const;
-  // `sums`: one of each group.
-  void BindSums(ElementEmitter& e, const Indices& at, const std::vector<loop::Value>& sums) const;
-  void WriteResults(ElementEmitter& e, const Indices& at) const;
+  // Elements of a row from `at` on, of which the accumulator holds the product's.
+  void WriteRow(ElementEmitter& e, const Indices& at, loop::Value sum) const;
 
   const ir::Graph* region_ = nullptr;
   const ContractionPlan* plan_ = nullptr;
   ir::Dims space_;
-  bool moves_ = false;  // results are written as plan.writes says, and not all at their own index
   // What is prefetched: buffers with the results' own shape, and parts of larger ones.
   std::vector<std::pair<int, ir::DType>> streamed_;
   std::vector<ir::Value> parts_;

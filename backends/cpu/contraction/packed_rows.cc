@@ -36,7 +36,7 @@ bool IsCandidate(const ContractionPlan& plan) {
   }
   const AddressLoop &m = plan.m_loops[0], &k = plan.k_loops[0];
   return m.lhs_stride == Dim(1) && k.lhs_stride != Dim(1) && k.trips.is_constant() &&
-         plan.num_groups() == 1 && !SharesLastVector(plan) && plan.m.value() >= 4 * plan.rows &&
+         !SharesLastVector(plan) && plan.m.value() >= 4 * plan.rows &&
          plan.rows * plan.vectors >= kEnoughAccumulators;
 }
 

@@ -27,8 +27,8 @@ bool HasWholeTiles(const ContractionPlan& plan) {
 bool FirstTilePacks(const ContractionPlan& plan) {
   return plan.rhs == RhsMode::kPackInKernel && HasContiguousColumns(plan) && !plan.packed_rows &&
          plan.blocked_k_loops == 0 && plan.k_loops.size() == 1 && plan.k.is_constant() &&
-         plan.n.is_constant() && plan.num_groups() == 1 && !plan.reads_pairs &&
-         !SharesLastVector(plan) && HasWholeTiles(plan);
+         plan.n.is_constant() && !plan.reads_pairs && !SharesLastVector(plan) &&
+         HasWholeTiles(plan);
 }
 
 PackingTile::PackingTile(loop::Builder& b, const ContractionPlan& plan, Value rhs, Value column,

@@ -84,10 +84,6 @@ class StreamedProduct {
     const int sums = along_k_ ? ColumnsTogether() : plan_.vectors;
     cascade_ = SumCascade(&b, plan_.accumulator, plan_.lanes, int64_t{rows_} * sums, blocks_.count);
     for (int m = 0; m < rows_; ++m) row_displacement_.push_back(RowDisplacement(m));
-    if (plan_.num_groups() > 1 && rows_ * plan_.vectors_of_group() > 1) {
-      sums_ =
-          b.AllocateScratch(plan_.accumulator, Dim(int64_t{rows_} * plan_.vectors * plan_.lanes));
-    }
     ForEachUnit(b, units(), UnitsPerChunk(units(), cost_), [&](Value unit) {
       EmitPanel(b.Div(unit, b.Index(plan_.panels())), b.Rem(unit, b.Index(plan_.panels())));
     });
@@ -100,8 +96,6 @@ class StreamedProduct {
   Dim RhsStride(const AddressLoop& loop) const {
     return packed() ? loop.rhs_stride * Dim(plan_.panel()) : loop.rhs_stride;
   }
-  // From a panel's first vector to vector `v`.
-  Dim VectorAt(int v) const { return packed() ? Dim(int64_t{v} * plan_.lanes) : plan_.ColumnOf(v); }
   Dim units() const { return plan_.batch * plan_.panels(); }
 
   void ChoosePanel() {
@@ -110,7 +104,7 @@ class StreamedProduct {
       plan_.vectors = static_cast<int>(later_panel_ / plan_.lanes);
       return;
     }
-    plan_.vectors = along_k_ ? plan_.num_groups() : StreamedVectors(plan_, rows_, target_);
+    plan_.vectors = along_k_ ? 1 : StreamedVectors(plan_, rows_, target_);
   }
 
   // Whether there are panels, and the strides that follow from that.
@@ -138,16 +132,15 @@ class StreamedProduct {
     const BatchOperands operands = OperandsOf(b, plan_, parameters_, batch);
     lhs_ = operands.lhs;
     const Value rhs = operands.rhs;
-    Value column = b.Mul(panel, b.Index(plan_.step()));
+    Value column = b.Mul(panel, b.Index(plan_.panel()));
     auto finish = [&](bool ragged) {
       std::vector<Value> acc =
           along_k_ ? AlongK(rhs, column, ragged) : AlongN(rhs, panel, column, ragged);
       const RowTile tile = {b.Index(0), rows_, rows_, {}};
-      absl::Status status = sums_ ? epilogue_.EmitInTurn(b, batch, tile, column, acc, sums_)
-                                  : epilogue_.Emit(b, batch, tile, column, acc);
+      const absl::Status status = epilogue_.Emit(b, batch, tile, column, acc);
       if (status_.ok()) status_ = status;
     };
-    const Dim whole = FloorDiv(plan_.columns(), plan_.step());
+    const Dim whole = FloorDiv(plan_.n, plan_.panel());
     if (whole == plan_.panels()) return finish(false);
     if (whole == Dim(0)) return finish(true);
     b.If(
@@ -271,7 +264,7 @@ class StreamedProduct {
       spread.push_back(b.Splat(Widened(x), plan_.lanes));
     }
     for (int v = 0; v < plan_.vectors; ++v) {
-      Value at = b.Add(right, b.Index(VectorAt(v)));
+      Value at = b.Add(right, b.Index(int64_t{v} * plan_.lanes));
       Value w = Widened(b.Load(rhs_, plan_.dtype, at, plan_.lanes, masks_[v]));
       for (int m = 0; m < rows_; ++m) {
         Value& sum = sums[m * plan_.vectors + v];
@@ -291,18 +284,16 @@ class StreamedProduct {
     const bool worth = matrix.is_constant() ? matrix.value() >= target_.l2_bytes / 2
                                             : loop.rhs_stride != Dim(plan_.panel());
     if (!worth) return;
-    const int64_t width = plan_.step() * bytes;  // of a group
+    const int64_t width = plan_.panel() * bytes;
     const int64_t ahead = std::max<int64_t>(kPrefetchBytes / (plan_.panel() * bytes), 1);
     Value at = b.Add(k, b.Index(ahead)), trips = b.Index(loop.trips);
     Value here = b.Mul(at, b.Index(loop.rhs_stride));
-    Value next = b.Add(b.Mul(b.Sub(at, trips), b.Index(loop.rhs_stride)), b.Index(plan_.step()));
+    Value next = b.Add(b.Mul(b.Sub(at, trips), b.Index(loop.rhs_stride)), b.Index(plan_.panel()));
     Value from = b.Add(rhs_at, b.Select(b.Compare("lt", at, trips), here, next));
     for (int64_t i = 0; i < steps; ++i) {
-      for (int group = 0; group < plan_.num_groups(); ++group) {
-        const Dim row = Dim(i) * loop.rhs_stride + Dim(group) * plan_.columns();
-        for (int64_t line = 0; line < width; line += kLineBytes) {
-          b.Prefetch(rhs_, plan_.dtype, b.Add(from, b.Index(row + Dim(line / bytes))));
-        }
+      for (int64_t line = 0; line < width; line += kLineBytes) {
+        const Dim at_line = Dim(i) * loop.rhs_stride + Dim(line / bytes);
+        b.Prefetch(rhs_, plan_.dtype, b.Add(from, b.Index(at_line)));
       }
     }
   }
@@ -326,8 +317,8 @@ class StreamedProduct {
     for (int j = 0; j < lanes; ++j) {
       Value n = b.Add(column, b.Index(j));
       // Columns beyond n repeat the last one; their results are never stored.
-      if (ragged) n = b.Min(n, b.Index(plan_.columns() - Dim(1)));
-      n = b.Add(n, b.Index(plan_.ColumnOf(v)));
+      if (ragged) n = b.Min(n, b.Index(plan_.n - Dim(1)));
+      n = b.Add(n, b.Index(int64_t{v} * plan_.lanes));
       pointers.push_back(b.Offset(rhs, plan_.dtype, b.Mul(n, b.Index(plan_.rhs_n_stride))));
     }
     const int together = ColumnsTogether();
@@ -406,7 +397,6 @@ class StreamedProduct {
   OperandParameters parameters_;
   Value panels_, lacks_panels_, row_stride_;  // with later_panel_
   Value lhs_, rhs_;                           // of the current batch and panel
-  Value sums_;  // see Epilogue::EmitInTurn; null: all vectors side by side
   std::vector<Value> masks_;
   KBlocks blocks_;
   SumCascade cascade_;
@@ -443,17 +433,11 @@ bool StreamsRightHandSide(const Node& fusion, const Target& target) {
   return plan.ok() && plan->m.is_constant();
 }
 
-bool StreamsAlone(const Node& fusion, const Target& target) {
-  return StreamsRightHandSide(fusion, target) &&
-         ir::ColumnGroupsOf(*ops::FindContraction(fusion.region())).count == 1;
-}
-
 int64_t StreamedPanelWidth(const Node& fusion, const Target& target) {
   const auto plan = PlanStreamed(fusion, target);
   if (!plan.ok() || !HasFewRows(*plan)) return 0;
   const auto packed = PlanContraction(fusion, target, /*will_be_packed=*/true);
   if (!packed.ok() || !packed->n.is_constant() || !packed->k.is_constant()) return 0;
-  if (packed->num_groups() > 1) return packed->panel();
   const int64_t n = packed->n.value(), bytes = packed->k.value() * n * ir::DTypeBytes(plan->dtype);
   const int64_t padded = packed->panels().value() * packed->panel();
   const bool along_n = plan->rhs_n_stride == Dim(1);
@@ -464,8 +448,8 @@ int64_t StreamedPanelWidth(const Node& fusion, const Target& target) {
 bool StreamsPanelsLater(const Node& fusion, const Target& target) {
   const auto plan = PlanStreamed(fusion, target);
   // Rows of k must be one stride apart in either layout.
-  return plan.ok() && plan->batch == Dim(1) && plan->num_groups() == 1 &&
-         plan->k_loops.size() == 1 && StreamedPanelWidth(fusion, target) > 0;
+  return plan.ok() && plan->batch == Dim(1) && plan->k_loops.size() == 1 &&
+         StreamedPanelWidth(fusion, target) > 0;
 }
 
 absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Target& target,
@@ -477,7 +461,7 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Targ
   const int rows = static_cast<int>(plan.m.value());
   StreamedProduct product(fusion, target, std::move(plan), rows);
   EmittedKernel result;
-  result.in_place = EpilogueInPlace(fusion);
+  result.in_place = EpilogueInPlace(fusion.region(), *ops::FindContraction(fusion.region()));
   result.kernel = MakeKernel(fusion, name, result.in_place);
   result.num_chunks = product.num_chunks();
   result.cost = product.cost();
