@@ -6,18 +6,12 @@
 #include "absl/container/fixed_array.h"
 #include "backends/cpu/codegen/cpu_features.h"
 #include "backends/cpu/codegen/kernel_compiler.h"
-#include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_tiles.h"
-#include "backends/cpu/contraction/grouped_plan.h"
-#include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/contraction/winograd_plan.h"
-#include "backends/cpu/emitter_list.h"
+#include "backends/cpu/implementation_list.h"
 #include "backends/cpu/library/library_kernels.h"
 #include "backends/cpu/onednn/onednn_kernels.h"
-#include "jit/backend/candidates.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
-#include "jit/ir/symbols.h"
 
 namespace tektite::cpu {
 namespace {
@@ -121,19 +115,19 @@ class CpuKernel : public backend::HostKernel {
   backend::LaunchPlan fixed_;  // without symbols
 };
 
-class CpuBackend : public backend::Backend, public backend::Candidates {
+class CpuBackend : public backend::Backend {
  public:
   CpuBackend(std::unique_ptr<KernelCompiler> compiler, bool keeps_images)
       : compiler_(std::move(compiler)), keeps_images_(keeps_images) {}
 
   absl::string_view name() const override { return "cpu"; }
-  const backend::TargetInfo& target() const override { return compiler_->target(); }
+  const target::TargetInfo& target() const override { return compiler_->target(); }
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
     auto library = MakeLibraryKernel(fusion);
     if (!absl::IsUnimplemented(library.status())) return library;
-    if (fusion.String(ir::Attr::target) == kOneDnn) {
+    if (target::ScheduleOf(fusion).implementation == kOneDnn) {
       auto kernel = MakeOneDnnKernel(fusion, target());
       if (!absl::IsUnimplemented(kernel.status())) return kernel;
     }
@@ -162,45 +156,12 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
     return kernels;
   }
 
-  int64_t RhsPanelWidth(const ir::Node& contraction) const override {
-    if (contraction.String(ir::Attr::target) == kOneDnn) {
-      const absl::StatusOr<int64_t> width = OneDnnPanelWidth(contraction, target());
-      if (width.ok()) return *width;
-    }
-    return ContractionPanelWidth(contraction, target());
+  std::vector<target::Offer> Schedules(const ir::Node& fusion,
+                                       const target::Facts& facts) const override {
+    return SchedulesFor(fusion, facts, target());
   }
-  int64_t RhsPairs(const ir::Node& contraction) const override {
-    return ContractionPairs(contraction, target());
-  }
-  int64_t RunsToPack(const ir::Node& contraction) const override {
-    return StreamsRightHandSide(contraction, target()) ? kRunsToPackFewRows : 1;
-  }
-  bool ReadsPanelsLater(const ir::Node& contraction) const override {
-    return StreamsPanelsLater(contraction, target());
-  }
-  bool SplitsGroups(const ir::Node& convolution) const override {
-    return cpu::SplitsGroups(convolution, target());
-  }
-
-  // Winograd's algorithm where it is the usual way, register tiles, and oneDNN for convolutions
-  // whose weights are packed.
-  std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool packs_rhs) const override {
-    std::vector<std::string> names;
-    if (ir::HasSymbols(fusion.region()) || StreamsRightHandSide(fusion, target()) ||
-        ContractionPanelWidth(fusion, target()) == 0 || PlanPairs(fusion, target()).ok()) {
-      return names;
-    }
-    const absl::StatusOr<std::vector<Tile>> tiles = CandidateTiles(fusion, target());
-    if (!tiles.ok()) return names;
-    if (packs_rhs && PlanWinograd(fusion, target(), /*will_be_packed=*/true).ok()) {
-      names.emplace_back(kWinograd);
-    }
-    for (const Tile& tile : *tiles) names.push_back(TileName(tile));
-    if (packs_rhs && OneDnnPanelWidth(fusion, target()).ok()) names.emplace_back(kOneDnn);
-    return names;
-  }
-  bool StandsAlone(absl::string_view candidate) const override { return candidate == kOneDnn; }
-  std::string Version() const override { return OneDnnVersion(); }
+  bool HasAlternatives() const override { return true; }
+  std::string LibraryVersion() const override { return OneDnnVersion(); }
 
  private:
   std::unique_ptr<KernelCompiler> compiler_;
@@ -210,7 +171,7 @@ class CpuBackend : public backend::Backend, public backend::Candidates {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& flags) {
-  TEKTITE_ASSIGN_OR_RETURN(backend::TargetInfo target, DetectTarget(flags.cpu));
+  TEKTITE_ASSIGN_OR_RETURN(target::TargetInfo target, DetectTarget(flags.cpu));
   target.winograd_channels = flags.winograd == "on"    ? 1
                              : flags.winograd == "off" ? 0
                                                        : kWinogradChannels;

@@ -20,7 +20,6 @@
 #include "backends/gpu/emit/warpgroup_attention.h"
 #include "backends/gpu/emit/warpgroup_contraction.h"
 #include "backends/gpu/libraries.h"
-#include "jit/backend/candidates.h"
 #include "jit/base/log.h"
 #include "jit/base/replace_file.h"
 #include "jit/base/status.h"
@@ -43,7 +42,7 @@ void Dump(const std::string& directory, const loop::Kernel& kernel, const Device
   }
 }
 
-class CardBackend final : public backend::Backend, public backend::Candidates {
+class CardBackend final : public backend::Backend {
  public:
   CardBackend(std::shared_ptr<Card> card, std::string architecture, const Assembler* assembler,
               CardOptions options)
@@ -64,6 +63,7 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
       options_.warpgroups = options.warpgroups;
     }
     options_.multiprocessors = card_->multiprocessors();
+    DescribeKernels(&target_);
     target_.cpu = architecture_;
     // Not for the code: whose kernels are faster, the host's or the card's, is kept under it, too.
     target_.features = card_->model();
@@ -77,9 +77,7 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
   }
 
   absl::string_view name() const override { return "gpu"; }
-  bool Attends(ir::DType dtype) const override { return gpu::Attends(dtype); }
-  int64_t operand_alignment() const override { return kVectorBytes; }
-  const backend::TargetInfo& target() const override { return target_; }
+  const target::TargetInfo& target() const override { return target_; }
   std::shared_ptr<backend::Device> device() const override { return card_; }
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
@@ -120,45 +118,46 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
     return kernels;
   }
 
-  bool HasChoices() const override {
+  bool HasAlternatives() const override {
     return !libraries_.empty() || options_.warpgroups != Warpgroups::kNever;
   }
-  std::vector<std::string> CandidatesFor(const ir::Node& fusion, bool) const override {
-    std::vector<std::string> ways = {kOwnWay};
+  std::vector<target::Offer> Schedules(const ir::Node& fusion,
+                                       const target::Facts& facts) const override {
+    std::vector<target::Offer> offers = {{target::kOwn, target::Schedule()}};
+    if (!facts.alternatives) return offers;
+    const auto offer = [&](absl::string_view name, bool stands_alone, bool features_first) {
+      target::Schedule schedule;
+      schedule.implementation = std::string(name);
+      schedule.stands_alone = stands_alone;
+      schedule.features_first = features_first;
+      offers.push_back({name, std::move(schedule)});
+    };
     if (fusion.IsFusion(ir::FusionKind::kAttention)) {
-      for (std::string& way : OtherAttentionWays(fusion, options_)) ways.push_back(std::move(way));
+      for (const char* way : OtherAttentionWays(fusion, options_)) offer(way, false, false);
       if (libraries_.cudnn != nullptr && AttentionCall::Of(fusion).ok()) {
-        ways.emplace_back(kCudnnAttention);
+        offer(kCudnnAttention, false, false);
       }
-      if (ways.size() < 2) ways.clear();
-      return ways;
+      return offers;
     }
-    for (std::string& way : OtherWays(fusion, options_)) ways.push_back(std::move(way));
+    for (const char* way : OtherWays(fusion, options_)) offer(way, false, false);
     if (libraries_.products != nullptr && MatrixProduct::OfContraction(fusion).ok()) {
       const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
       const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
-      ways.emplace_back(has_bias ? kCublasLtWithBias : kCublasLt);
+      offer(has_bias ? kCublasLtWithBias : kCublasLt, !has_bias, false);
     } else if (libraries_.cudnn != nullptr &&
                ConvolutionCall::OfContraction(fusion, options_.tf32).ok()) {
-      ways.emplace_back(kCudnn);
+      offer(kCudnn, true, true);
       // Which the library may turn out not to have.
-      if (ConvolutionCall::HasFusedEpilogue(fusion)) ways.emplace_back(kCudnnFused);
+      if (ConvolutionCall::HasFusedEpilogue(fusion)) offer(kCudnnFused, false, true);
     }
-    if (ways.size() < 2) ways.clear();
-    return ways;
+    return offers;
   }
-  bool StandsAlone(absl::string_view candidate) const override {
-    return candidate == kCublasLt || candidate == kCudnn;
-  }
-  bool ReadsFeaturesFirst(absl::string_view candidate) const override {
-    return candidate == kCudnn || candidate == kCudnnFused;
-  }
-  std::string Version() const override { return libraries_.version_text(); }
+  std::string LibraryVersion() const override { return libraries_.version_text(); }
 
  private:
   // Null: it is for our own code.
   std::shared_ptr<const LibraryCall> MakeCall(const ir::Node& fusion) const {
-    const std::string& way = fusion.String(ir::Attr::target);
+    const std::string way = target::ScheduleOf(fusion).implementation;
     if (libraries_.products != nullptr && (way == kCublasLt || way == kCublasLtWithBias)) {
       const absl::StatusOr<MatrixProduct> product = MatrixProduct::Of(fusion);
       if (!product.ok()) return nullptr;
@@ -183,7 +182,7 @@ class CardBackend final : public backend::Backend, public backend::Candidates {
   const CompiledHook hook_;
   EmitOptions options_;
   Libraries libraries_;
-  backend::TargetInfo target_;
+  target::TargetInfo target_;
 };
 
 // "gpu" and "auto" mean the first card; what names none means it, too.

@@ -52,12 +52,11 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_
                                                                     const Assembler* assembler,
                                                                     CardOptions options = {});
 
-// The ways to make a contraction's kernel (jit/backend/candidates.h): our own, by the rule or by
+// The ways to make a contraction's kernel (jit/target/schedules.h): our own, by the rule or by
 // name (emit/warpgroup_contraction.h); a library's, with the epilogue in a kernel of its own; a
 // library's with a bias, or a bias and ReLU.  Attention's: our own, by the rule or by name
 // (emit/warpgroup_attention.h), and a library's.  A kernel that a library turns out not to have is
 // made in our own way.
-inline constexpr char kOwnWay[] = "own";
 inline constexpr char kCublasLt[] = "cublaslt";
 inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";
 inline constexpr char kCudnn[] = "cudnn";

@@ -14,13 +14,12 @@ class InterpretedGpu final : public backend::Backend {
  public:
   InterpretedGpu(HostCompiler compile, KernelCheck check, const EmitOptions& options)
       : functions_(std::move(compile)), check_(std::move(check)), options_(options) {
+    DescribeKernels(&target_);
     target_.cpu = "interpreted gpu";
   }
 
   absl::string_view name() const override { return "gpu"; }
-  bool Attends(ir::DType dtype) const override { return gpu::Attends(dtype); }
-  int64_t operand_alignment() const override { return kVectorBytes; }
-  const backend::TargetInfo& target() const override { return target_; }
+  const target::TargetInfo& target() const override { return target_; }
   std::shared_ptr<backend::Device> device() const override { return device_; }
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
@@ -41,7 +40,7 @@ class InterpretedGpu final : public backend::Backend {
   LaneFunctions functions_;
   const KernelCheck check_;
   const EmitOptions options_;
-  backend::TargetInfo target_;
+  target::TargetInfo target_;
   const std::shared_ptr<InterpretedDevice> device_ = std::make_shared<InterpretedDevice>();
 };
 

@@ -93,7 +93,7 @@ def parse_peaks(text: str) -> Peaks:
 
 def parse_name(name: str) -> tuple[str, str, str]:
     """k3_contraction_convolution 'block1/conv' -> (k3, contraction_convolution, block1/conv)."""
-    found = re.fullmatch(r"(k\d+)_(\S+)(?: '(.*)')?", name)
+    found = re.fullmatch(r"(k\d+)_(\S+?)(?:_by_\S+)?(?: '(.*)')?", name)
     return (found[1], found[2], found[3] or "") if found else ("", name, "")
 
 

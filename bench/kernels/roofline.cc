@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<Reading>> Readings(cpu::KernelCompiler& compiler, int
 
 }  // namespace
 
-absl::StatusOr<Roofline> MeasureRoofline(const backend::TargetInfo& target) {
+absl::StatusOr<Roofline> MeasureRoofline(const target::TargetInfo& target) {
   TEKTITE_ASSIGN_OR_RETURN(auto compiler, cpu::KernelCompiler::Create(target));
   const int lanes = target.lanes(4);
   Roofline r;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::bench {
 
@@ -29,7 +29,7 @@ struct Roofline {
 };
 
 // The best of several short runs.
-absl::StatusOr<Roofline> MeasureRoofline(const backend::TargetInfo& target);
+absl::StatusOr<Roofline> MeasureRoofline(const target::TargetInfo& target);
 
 }  // namespace tektite::bench
 

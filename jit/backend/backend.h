@@ -24,8 +24,9 @@
 #include "absl/types/span.h"
 #include "jit/backend/kernel.h"
 #include "jit/backend/stream.h"
-#include "jit/backend/target_info.h"
 #include "jit/ir/graph.h"
+#include "jit/target/schedules.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::backend {
 
@@ -38,7 +39,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual absl::string_view name() const = 0;
-  virtual const TargetInfo& target() const = 0;
+  virtual const target::TargetInfo& target() const = 0;
   // Where its kernels run; null: on the host.  The same object as long as the back end exists; a
   // caller that keeps the pointer may use it longer.
   virtual std::shared_ptr<Device> device() const { return nullptr; }
@@ -54,27 +55,17 @@ class Backend {
       absl::Span<const absl::string_view> images) {
     return absl::UnimplementedError("this back end keeps no images");
   }
-  // The panel width (columns) in which this back end reads the right-hand side of a contraction [m,
-  // k] x [k, n] packed as [ceil(n / width), k, width], zero-padded; 0: leave it row-major.  m may
-  // be symbolic, and then the width does not depend on it.
-  virtual int64_t RhsPanelWidth(const ir::Node& contraction) const { return 0; }
-  // How often a call must run products of the same weights before panels pay in calls that find the
-  // weights changed, and so pack them again; 1: always.
-  virtual int64_t RunsToPack(const ir::Node& contraction) const { return 1; }
-  // Whether the kernel of a contraction with fewer runs reads panels once they are there, and the
-  // weights until then (attribute rhs_panels, see assign_layouts.cc).
-  virtual bool ReadsPanelsLater(const ir::Node& contraction) const { return false; }
-  // Where panels hold neighbouring k in pairs, [ceil(n / width), pairs, width, 2], how many: at
-  // least k / 2, zero-padded; 0: they do not.
-  virtual int64_t RhsPairs(const ir::Node& contraction) const { return 0; }
-  // Whether a convolution of a few groups of several channels, or the gradient of its filter, is
-  // faster as one for each group: channels last, shapes may be symbolic.
-  virtual bool SplitsGroups(const ir::Node& convolution) const { return true; }
-  // Bytes of which the addresses of operands must be multiples.  A part of a buffer that begins
-  // elsewhere is copied; all buffers begin at multiples of kAlignment.
-  virtual int64_t operand_alignment() const { return 1; }
-  // Whether it has kernels for attention of this type: fusions of kind `attention` are made then.
-  virtual bool Attends(ir::DType dtype) const { return dtype == ir::DType::kF32; }
+  // What it offers for a contraction or an attention, in order of preference: each an
+  // implementation's schedule, or the reason why it does not fit.  Empty: it has one way to make
+  // any kernel.  Shapes may be symbolic.  Thread-safe.
+  virtual std::vector<target::Offer> Schedules(const ir::Node& fusion,
+                                               const target::Facts& facts) const {
+    return {};
+  }
+  // The version of the libraries among them, whose speed depends on it beside the target.
+  virtual std::string LibraryVersion() const { return ""; }
+  // Whether measuring can find anything that Schedules would not prefer by itself.
+  virtual bool HasAlternatives() const { return false; }
 };
 
 }  // namespace tektite::backend

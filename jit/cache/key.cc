@@ -117,7 +117,7 @@ PartPrints PrintsOf(const PartTexts& parts) {
 std::shared_ptr<const KeyEnvironment> KeyEnvironment::Create(const backend::Backend& backend,
                                                              const Flags& flags,
                                                              absl::string_view host) {
-  const backend::TargetInfo& target = backend.target();
+  const target::TargetInfo& target = backend.target();
   auto environment = std::make_shared<KeyEnvironment>();
   PartTexts& parts = environment->parts_;
   const std::string sizes = absl::StrCat(

@@ -21,6 +21,7 @@
 #include "jit/ops/ops.h"
 #include "jit/passes/pipeline.h"
 #include "jit/runtime/host_side_kernel.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::compiler {
 namespace {
@@ -191,24 +192,14 @@ std::string Compiler::DumpDirectory(absl::string_view cluster) const {
 passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures) {
   passes::PassContext context(flags);
   context.evaluate = &Evaluate;
-  context.rhs_panel_width = [this](const Node& node) { return primary().RhsPanelWidth(node); };
-  context.rhs_pairs = [this](const Node& node) { return primary().RhsPairs(node); };
-  context.attends = [this](ir::DType dtype) { return primary().Attends(dtype); };
-  context.runs_to_pack = [this](const Node& node) { return primary().RunsToPack(node); };
-  context.reads_panels_later = [this](const Node& node) {
-    return primary().ReadsPanelsLater(node);
+  context.target = primary().target();
+  Tuner* const tuner = measures ? tuner_.get() : nullptr;
+  context.alternatives = tuner != nullptr;
+  context.schedules = [this, tuner](const Node& fusion, const target::Facts& facts) {
+    std::vector<target::Offer> offers = primary().Schedules(fusion, facts);
+    if (tuner != nullptr) tuner->Prefer(fusion, facts, &offers);
+    return offers;
   };
-  context.splits_groups = [this](const Node& node) { return primary().SplitsGroups(node); };
-  context.operand_alignment = primary().operand_alignment();
-  if (tuner_ != nullptr && measures) {
-    context.choose_candidate = [this](const Node& node, bool packs_rhs) {
-      return tuner_->Choose(node, packs_rhs);
-    };
-    context.stands_alone = [this](absl::string_view name) { return tuner_->StandsAlone(name); };
-    context.reads_features_first = [this](absl::string_view name) {
-      return tuner_->ReadsFeaturesFirst(name);
-    };
-  }
   return context;
 }
 
@@ -240,7 +231,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
-  FuseLeftovers(*graph, context.operand_alignment);
+  FuseLeftovers(*graph, context.target.operand_alignment);
 
   const bool keep = job.plan != nullptr && keeps_plans();
   KernelNames names;
@@ -302,9 +293,8 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     ReleaseFreeMemoryAtTimes();
     options.name = absl::StrCat("k", kernels.size(), "_", ir::FusionKindName(node->fusion_kind()),
                                 "_", HeadOp(node->region()));
-    if (node->attrs().Has(Attr::target)) {
-      absl::StrAppend(&options.name, "_by_", node->String(Attr::target));
-    }
+    const target::Schedule schedule = target::ScheduleOf(*node);
+    if (!schedule.IsOwn()) absl::StrAppend(&options.name, "_by_", schedule.Name());
     TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
                              CompileKernel(*node, options, primary_only, &key));
     if (names != nullptr) {
@@ -329,7 +319,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
       if (status.ok()) continue;
       if (!absl::IsUnimplemented(status)) return status;
       // Op by op there may be a kernel for all of it.
-      std::vector<Node*> parts = SplitFusion(in, node, primary().operand_alignment());
+      std::vector<Node*> parts = SplitFusion(in, node, primary().target().operand_alignment);
       if (parts.empty()) {
         TEKTITE_RETURN_IF_ERROR(compile(node, /*primary_only=*/false));
         continue;

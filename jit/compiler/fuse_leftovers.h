@@ -5,7 +5,7 @@
 //
 // After the fuse pass there is hardly any; with --disable_passes=fuse it is every op, which is how
 // a kernel is tested alone.  Parameters, constants, reshapes, and parts of memory that are aligned
-// as the back end wants them (Backend::operand_alignment) stay as they are.
+// as the back end wants them (TargetInfo::operand_alignment) stay as they are.
 //
 // SplitFusion is for a fusion that a back end has no kernel for: its ops become fusions of their
 // own, which it may have kernels for.

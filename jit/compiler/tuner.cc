@@ -19,9 +19,8 @@
 #include "jit/compiler/background.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/apply_schedule.h"
 #include "jit/passes/pipeline.h"
-#include "jit/passes/split_epilogue.h"
-#include "jit/passes/store_features_first.h"
 #include "jit/runtime/host_device.h"
 
 namespace tektite::compiler {
@@ -107,9 +106,8 @@ int64_t Bytes(const Node& fusion) {
 // One candidate, ready to run on memory of its own.
 class Trial {
  public:
-  absl::Status Prepare(const Graph& isolated, const std::string& candidate,
-                       const backend::Candidates& ways, backend::Backend& backend,
-                       const Flags& flags) {
+  absl::Status Prepare(const Graph& isolated, const target::Schedule& schedule,
+                       backend::Backend& backend, const Flags& flags) {
     device_ = backend.device();
     if (device_ == nullptr) device_ = std::make_shared<runtime::HostDevice>();
     graph_ = isolated.Clone();
@@ -117,15 +115,9 @@ class Trial {
     for (Node* node : graph_->NodeList()) {
       if (node->op() == Op::kFusion) fusion = node;
     }
-    if (ways.StandsAlone(candidate)) fusion = passes::SplitEpilogue(*graph_, fusion);
+    TEKTITE_ASSIGN_OR_RETURN(fusion, passes::ApplySchedule(*graph_, fusion, schedule));
     if (fusion == nullptr) return Unimplemented("the contraction does not stand alone");
-    if (ways.ReadsFeaturesFirst(candidate)) {
-      TEKTITE_ASSIGN_OR_RETURN(fusion, passes::StoreFeaturesFirst(*graph_, fusion));
-    }
-    fusion->attrs().Set(Attr::target, candidate);
     passes::PassContext context(flags);
-    context.rhs_panel_width = [&](const Node& node) { return backend.RhsPanelWidth(node); };
-    context.rhs_pairs = [&](const Node& node) { return backend.RhsPairs(node); };
     TEKTITE_RETURN_IF_ERROR(passes::RunPasses(*graph_, {"assign_layouts"}, context));
     return Build(backend);
   }
@@ -283,11 +275,10 @@ class Trial {
 
 }  // namespace
 
-Tuner::Tuner(std::unique_ptr<backend::Backend> backend, const backend::Candidates& ways,
-             const Flags& flags, std::shared_ptr<const cache::KeyEnvironment> environment,
+Tuner::Tuner(std::unique_ptr<backend::Backend> backend, const Flags& flags,
+             std::shared_ptr<const cache::KeyEnvironment> environment,
              std::shared_ptr<cache::DiskStore> disk)
     : backend_(std::move(backend)),
-      ways_(ways),
       flags_(flags),
       environment_(std::move(environment)),
       disk_(std::move(disk)) {}
@@ -295,10 +286,9 @@ Tuner::Tuner(std::unique_ptr<backend::Backend> backend, const backend::Candidate
 std::shared_ptr<Tuner> Tuner::Create(std::unique_ptr<backend::Backend> backend, const Flags& flags,
                                      std::shared_ptr<const cache::KeyEnvironment> environment,
                                      std::shared_ptr<cache::DiskStore> disk) {
-  const auto* const ways = dynamic_cast<const backend::Candidates*>(backend.get());
-  if (ways == nullptr || !ways->HasChoices()) return nullptr;
+  if (backend == nullptr || !backend->HasAlternatives()) return nullptr;
   return std::shared_ptr<Tuner>(
-      new Tuner(std::move(backend), *ways, flags, std::move(environment), std::move(disk)));
+      new Tuner(std::move(backend), flags, std::move(environment), std::move(disk)));
 }
 
 std::string Tuner::Encode(const Result& result) {
@@ -324,21 +314,30 @@ bool Tuner::Decode(absl::string_view text, Result* result) {
   return measured;
 }
 
-std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
+void Tuner::Prefer(const Node& fusion, const target::Facts& facts,
+                   std::vector<target::Offer>* offers) {
+  std::vector<std::string> names;
+  for (const target::Offer& offer : *offers) {
+    if (offer.schedule.ok()) names.push_back(offer.schedule->Name());
+  }
+  if (names.size() < 2) return;
+  const std::string fastest = Fastest(fusion, facts, names);
+  const auto is_fastest = [&](const target::Offer& offer) {
+    return offer.schedule.ok() && offer.schedule->Name() == fastest;
+  };
+  std::stable_partition(offers->begin(), offers->end(), is_fastest);
+}
+
+std::string Tuner::Fastest(const Node& fusion, const target::Facts& facts,
+                           const std::vector<std::string>& names) {
   const Node* const contraction = ops::FindContraction(fusion.region());
   if (contraction == nullptr || ir::HasSymbols(fusion.region())) return "";
   Result result;
   const bool on_card = backend_->device() != nullptr;
-  // The CPU has one way for attention.
-  if (IsAttention(fusion) && !on_card) return "";
   result.name = NameOf(fusion);
-  std::string text = ClassOf(fusion, packs_rhs, on_card, ways_.Version());
-  // There the ways follow from the epilogue, too.
-  if (on_card) {
-    const std::vector<std::string> names = ways_.CandidatesFor(fusion, packs_rhs);
-    if (names.size() < 2) return "";
-    absl::StrAppend(&text, "\n", absl::StrJoin(names, " "));
-  }
+  std::string text = ClassOf(fusion, facts.rhs_is_weights, on_card, backend_->LibraryVersion());
+  // There what is offered follows from the epilogue, too.
+  if (on_card) absl::StrAppend(&text, "\n", absl::StrJoin(names, " "));
   {
     std::lock_guard<std::mutex> lock(mutex_);
     auto [it, added] = results_.emplace(text, result);
@@ -356,7 +355,7 @@ std::string Tuner::Choose(const Node& fusion, bool packs_rhs) {
   if (Bytes(fusion) > (on_card ? kMostBytesOnCard : kMostBytes)) return "";
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    waiting_.push_back({text, Isolated(fusion, *contraction, packs_rhs), packs_rhs});
+    waiting_.push_back({text, Isolated(fusion, *contraction, facts.rhs_is_weights), facts});
   }
   MeasureNextInBackground();
   return "";
@@ -423,33 +422,37 @@ void Tuner::Measure(const Waiting& job) {
   for (const auto& node : job.graph->nodes()) {
     if (node->op() == Op::kFusion) fusion = node.get();
   }
-  std::vector<std::string> names;
-  if (spent() < budget) names = ways_.CandidatesFor(*fusion, job.packs_rhs);
-  if (names.size() >= 2) {
+  std::vector<target::Schedule> schedules;
+  if (spent() < budget) {
+    for (target::Offer& offer : backend_->Schedules(*fusion, job.facts)) {
+      if (offer.schedule.ok()) schedules.push_back(*std::move(offer.schedule));
+    }
+  }
+  if (schedules.size() >= 2) {
     Result result;
     result.name = NameOf(*fusion);
     const absl::Status status = Compare(
-        job, names, [&] { return spent() < budget; }, &result);
+        job, schedules, [&] { return spent() < budget; }, &result);
     if (status.ok()) Remember(job.text, std::move(result), /*keep=*/true);
   }
   spent_us_ += ThreadMicroseconds() - began;
 }
 
-absl::Status Tuner::Compare(const Waiting& job, const std::vector<std::string>& names,
+absl::Status Tuner::Compare(const Waiting& job, const std::vector<target::Schedule>& schedules,
                             const std::function<bool()>& may_go_on, Result* result) const {
-  auto prepare = [&](const std::string& name, Trial* trial) {
-    return trial->Prepare(*job.graph, name, ways_, *backend_, flags_);
+  auto prepare = [&](const target::Schedule& schedule, Trial* trial) {
+    return trial->Prepare(*job.graph, schedule, *backend_, flags_);
   };
   constexpr double kNever = std::numeric_limits<double>::infinity();
   Trial usual;
-  TEKTITE_RETURN_IF_ERROR(prepare(names[0], &usual));
-  result->chosen = names[0];
-  result->microseconds.emplace_back(names[0], kNever);
+  TEKTITE_RETURN_IF_ERROR(prepare(schedules[0], &usual));
+  result->chosen = schedules[0].Name();
+  result->microseconds.emplace_back(result->chosen, kNever);
   std::vector<double> ratios = {1};  // to the usual way, in the same turns
-  for (size_t i = 1; i < names.size(); ++i) {
+  for (size_t i = 1; i < schedules.size(); ++i) {
     // Memory for two of them at a time.
     Trial other;
-    const absl::Status status = prepare(names[i], &other);
+    const absl::Status status = prepare(schedules[i], &other);
     if (absl::IsCancelled(status)) return status;
     if (!status.ok()) continue;  // one that cannot be made is left out
     double usual_us = kNever, other_us = kNever;
@@ -464,7 +467,7 @@ absl::Status Tuner::Compare(const Waiting& job, const std::vector<std::string>& 
     }
     double& usual_least = result->microseconds[0].second;
     usual_least = std::min(usual_least, usual_us);
-    result->microseconds.emplace_back(names[i], other_us);
+    result->microseconds.emplace_back(schedules[i].Name(), other_us);
     ratios.push_back(other_us / usual_us);
   }
   // Better in the turns they took, and than the usual way ever was: a neighbour who slows down one

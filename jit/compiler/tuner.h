@@ -1,7 +1,7 @@
 // Which of a back end's ways to make a kernel is the fastest on this machine: measured once, kept.
 //
 // Example(Tuner& tuner, const ir::Node& fusion):
-//   std::string way = tuner.Choose(fusion, /*packs_rhs=*/true);  // "2x12", or "" for the usual one
+//   tuner.Prefer(fusion, facts, &offers);  // the fastest comes first, if it is known
 //
 // Why: no rule says which register tile, or whether a library, is best for a shape on every
 // machine; a few milliseconds of running them does.  Choose answers from memory or from the disk
@@ -12,7 +12,7 @@
 // Code made later takes the result, most often in the next process.
 //
 // A class of shapes is the contraction with its shapes, whatever is fused around it, or all of an
-// attention; a result holds for one CPU or model of card, build and version of the candidates.
+// attention; a result holds for one CPU or model of card, build and version of the libraries.
 //
 // Limits: static shapes; operands of at most kMostBytes, on a card kMostBytesOnCard;
 // --tuning_budget_ms of processor time in a process, compiling included, after which no further
@@ -34,7 +34,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "jit/backend/backend.h"
-#include "jit/backend/candidates.h"
 #include "jit/base/flags.h"
 #include "jit/cache/disk_store.h"
 #include "jit/cache/key.h"
@@ -63,12 +62,10 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
                                        std::shared_ptr<const cache::KeyEnvironment> environment,
                                        std::shared_ptr<cache::DiskStore> disk);
 
-  // The best attribute `target` of this contraction fusion; empty: none.  Thread-safe.
-  std::string Choose(const ir::Node& fusion, bool packs_rhs);
-  bool StandsAlone(absl::string_view candidate) const { return ways_.StandsAlone(candidate); }
-  bool ReadsFeaturesFirst(absl::string_view candidate) const {
-    return ways_.ReadsFeaturesFirst(candidate);
-  }
+  // Moves the fastest of what the back end offers for this fusion to the front, if it is known.
+  // Thread-safe.
+  void Prefer(const ir::Node& fusion, const target::Facts& facts,
+              std::vector<target::Offer>* offers);
   std::vector<Result> results() const;
   // Something that was asked for is being measured, or waits for it.
   bool IsMeasuring() const;
@@ -78,23 +75,25 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
   static bool Decode(absl::string_view text, Result* result);
 
  private:
-  Tuner(std::unique_ptr<backend::Backend> backend, const backend::Candidates& ways,
-        const Flags& flags, std::shared_ptr<const cache::KeyEnvironment> environment,
+  Tuner(std::unique_ptr<backend::Backend> backend, const Flags& flags,
+        std::shared_ptr<const cache::KeyEnvironment> environment,
         std::shared_ptr<cache::DiskStore> disk);
   struct Waiting {
     std::string text;
     std::shared_ptr<const ir::Graph> graph;  // the fusion alone
-    bool packs_rhs = false;
+    target::Facts facts;
   };
   void MeasureNextInBackground();
   void Measure(const Waiting& job);
-  absl::Status Compare(const Waiting& job, const std::vector<std::string>& names,
+  // The name of the fastest known of these; empty: none, or the usual one.
+  std::string Fastest(const ir::Node& fusion, const target::Facts& facts,
+                      const std::vector<std::string>& names);
+  absl::Status Compare(const Waiting& job, const std::vector<target::Schedule>& schedules,
                        const std::function<bool()>& may_go_on, Result* result) const;
   bool LoadFromDisk(const std::string& text, Result* result);
   void Remember(const std::string& text, Result result, bool keep);
 
   const std::unique_ptr<backend::Backend> backend_;
-  const backend::Candidates& ways_;  // backend_
   const Flags flags_;
   const std::shared_ptr<const cache::KeyEnvironment> environment_;
   const std::shared_ptr<cache::DiskStore> disk_;

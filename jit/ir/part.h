@@ -25,7 +25,7 @@ namespace tektite::ir {
 std::optional<int64_t> PartOffset(const Node& slice);
 
 // A slice that may stand for a part of its operand's memory, which begins at a multiple of so many
-// bytes in that (Backend::operand_alignment).
+// bytes in that (TargetInfo::operand_alignment).
 bool IsPart(const Node& node, int64_t alignment = 1);
 
 }  // namespace tektite::ir

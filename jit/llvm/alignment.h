@@ -15,7 +15,7 @@ namespace tektite::loop {
 // At most 64.
 int64_t KnownMultiple(Value index);
 // Scratch begins at a multiple of 64, buffers and shared memory at one of 16: a buffer may be a
-// part of another one (Backend::operand_alignment).
+// part of another one (TargetInfo::operand_alignment).
 int64_t KnownAlignment(Value pointer, DType dtype, Value index);
 // The buffer that a pointer leads into, or null where that is open (a choice between pointers), for
 // scratch and shared memory.

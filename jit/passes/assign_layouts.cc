@@ -35,9 +35,9 @@
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
-#include "jit/passes/fusion_groups.h"
-#include "jit/passes/fusion_nodes.h"
 #include "jit/passes/pass.h"
+#include "jit/passes/weight_layout.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::passes {
 namespace {
@@ -51,55 +51,11 @@ using ir::Node;
 using ir::Op;
 using ir::Shape;
 using ir::Value;
-
-// The right-hand side as a matrix [k, n]: a permutation of its dimensions, and how many of them, in
-// the new order, make up k.
-struct MatrixView {
-  std::vector<int64_t> permutation;
-  int k_dims = 0;
-  bool valid = false;
-};
-
-MatrixView RhsAsMatrix(const Node& root) {
-  MatrixView view;
-  if (root.op() == Op::kDotGeneral) {
-    ops::DotDims dims = ops::GetDotDims(root);
-    if (!dims.rhs_batch.empty()) return view;
-    // k runs through the contracting dimensions in the order the left-hand side stores them.
-    std::vector<size_t> order(dims.lhs_contracting.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return dims.lhs_contracting[a] < dims.lhs_contracting[b];
-    });
-    for (size_t i : order) view.permutation.push_back(dims.rhs_contracting[i]);
-    view.k_dims = static_cast<int>(order.size());
-    for (int64_t d : dims.rhs_free) view.permutation.push_back(d);
-    view.valid = true;
-    return view;
-  }
-  if (ops::IsFilterGradient(root)) return view;
-  auto conv = ops::GetConvDims(root.operand_shape(0).rank(), root.attrs());
-  if (!conv.ok() || conv->feature_groups != 1 || conv->batch_groups != 1) return view;
-  for (int d : conv->kernel_spatial) view.permutation.push_back(d);
-  view.permutation.push_back(conv->kernel_input);
-  view.k_dims = static_cast<int>(view.permutation.size());
-  view.permutation.push_back(conv->kernel_output);
-  view.valid = true;
-  return view;
-}
-
-// How the back end reads panels: so many columns, and so many pairs of k; 0: k one by one.
-struct Panels {
-  int64_t width = 0, pairs = 0;
-
-  friend bool operator==(const Panels& a, const Panels& b) {
-    return a.width == b.width && a.pairs == b.pairs;
-  }
-};
+using target::RhsLayout;
 
 // [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), pairs, width, 2], zero-padded.
-Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const Panels& layout) {
-  const int64_t width = layout.width, pairs = layout.pairs;
+Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const RhsLayout& layout) {
+  const int64_t width = layout.columns, pairs = layout.pairs;
   Value v = b.Transpose(rhs, view.permutation);
   int64_t k = 1, n = 1;
   for (int i = 0; i < v.shape().rank(); ++i) {
@@ -146,56 +102,51 @@ struct Packed {
   Value weights;
   std::vector<int64_t> permutation;
   int k_dims = 0;
-  Panels panels;
-  bool deferred = false;
+  RhsLayout layout;
   Value result;
 };
 
 absl::StatusOr<Value> PackWeights(Graph& graph, Node* fusion, Value weights,
                                   const std::string& name, const MatrixView& view,
-                                  const Panels& panels, bool deferred,
-                                  std::vector<Packed>* packed) {
+                                  const RhsLayout& layout, std::vector<Packed>* packed) {
   for (const Packed& p : *packed) {
     if (p.weights == weights && p.permutation == view.permutation && p.k_dims == view.k_dims &&
-        p.panels == panels && p.deferred == deferred) {
+        p.layout == layout) {
       return p.result;
     }
   }
   auto pack = std::make_unique<Graph>("pack");
   const Value x = pack->AddParameter(weights.shape(), name);
   ops::FuncBuilder b(pack.get(), nullptr);
-  const Value result = PackPanels(b, x, view, panels);
+  const Value result = PackPanels(b, x, view, layout);
   TEKTITE_RETURN_IF_ERROR(b.status());
   pack->SetOutputs({result});
   Node* packing = graph.Append(Op::kFusion, {weights}, {{Attr::kind, ir::FusionKind::kLoop}},
                                {result.shape()}, fusion);
   packing->set_name(fusion->name() + "/pack");
-  if (deferred) packing->attrs().Set(Attr::deferred, true);
+  if (layout.later) packing->attrs().Set(Attr::deferred, true);
   packing->AddRegion(std::move(pack));
-  packed->push_back({weights, view.permutation, view.k_dims, panels, deferred, packing->result()});
+  packed->push_back({weights, view.permutation, view.k_dims, layout, packing->result()});
   return packing->result();
 }
 
-// `deferred`: the kernel reads the weights until the panels are there.
-absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels, bool deferred,
-                             std::vector<Packed>* packed) {
+absl::Status PackRhs(Graph& graph, Node* fusion, const RhsLayout& layout,
+                     std::vector<Packed>* packed) {
   Graph& region = fusion->region();
   Node* root = ops::FindContraction(region);
-  Value rhs = root->operand(1);
-  if (rhs.node->op() != Op::kParameter || !rhs.shape().is_static()) return false;
-  MatrixView view = RhsAsMatrix(*root);
-  if (!view.valid || rhs.shape().num_elements() == 0) return false;
+  const Value rhs = root->operand(1);
+  const MatrixView view = RhsAsMatrix(*root);
   const int operand = static_cast<int>(rhs.node->Int(Attr::index));
   const Shape original = rhs.shape();
 
   TEKTITE_ASSIGN_OR_RETURN(const Value packing,
                            PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(),
-                                       view, panels, deferred, packed));
-  if (deferred) {
+                                       view, layout, packed));
+  if (layout.later) {
     region.AddParameter(packing.shape(), rhs.node->name() + "_panels");
     fusion->AddOperand(packing);
-    fusion->attrs().Set(Attr::rhs_panels, panels.width);
-    return true;
+    fusion->attrs().Set(Attr::rhs_panels, layout.columns);
+    return absl::OkStatus();
   }
   rhs.node->set_shape(0, packing.shape());
   ops::FuncBuilder inside(&region, root);
@@ -203,38 +154,23 @@ absl::StatusOr<bool> PackRhs(Graph& graph, Node* fusion, const Panels& panels, b
   TEKTITE_RETURN_IF_ERROR(inside.status());
   root->SetOperand(1, unpacked);
   fusion->SetOperand(operand, packing);
-  fusion->attrs().Set(Attr::rhs_packed, panels.width);
-  return true;
+  fusion->attrs().Set(Attr::rhs_packed, layout.columns);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
-  if (!context.rhs_panel_width) return false;
   bool changed = false;
   std::vector<Packed> packed_weights;
-  absl::flat_hash_map<Value, int64_t> runs_of;  // readers of weights
-  auto stable = StableNodes(graph);
   for (Node* fusion : graph.NodeList()) {
     if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
     if (fusion->attrs().Has(Attr::rhs_packed) || fusion->attrs().Has(Attr::rhs_panels)) continue;
-    Node* root = ops::FindContraction(fusion->region());
-    if (root == nullptr || root->operand(1).node->op() != Op::kParameter) continue;
-    Value rhs = fusion->operand(static_cast<int>(root->operand(1).node->Int(Attr::index)));
-    // What depends on weights alone runs once, and would read the panels once.
-    if (stable.count(rhs.node) == 0 || stable.count(fusion) > 0) continue;
-    // As it was before any of the readers was given panels.
-    const auto [known, is_first] = runs_of.try_emplace(rhs, 0);
-    if (is_first) known->second = RunsOfReaders(rhs, context.in_loop);
-    const int64_t runs = known->second;
-    const bool deferred = context.runs_to_pack && runs < context.runs_to_pack(*fusion);
-    if (deferred && !(context.reads_panels_later && context.reads_panels_later(*fusion))) continue;
-    const int64_t width = context.rhs_panel_width(*fusion);
-    if (width <= 0) continue;
-    const int64_t pairs = context.rhs_pairs ? context.rhs_pairs(*fusion) : 0;
-    TEKTITE_ASSIGN_OR_RETURN(bool packed,
-                             PackRhs(graph, fusion, {width, pairs}, deferred, &packed_weights));
-    changed |= packed;
+    const RhsLayout layout = target::ScheduleOf(*fusion).rhs;
+    if (layout.columns == 0) continue;
+    if (!PackableRhs(*fusion)) return InvalidArgument(fusion->Describe(), ": its right-hand side cannot be packed");
+    TEKTITE_RETURN_IF_ERROR(PackRhs(graph, fusion, layout, &packed_weights));
+    changed = true;
   }
   return changed;
 }

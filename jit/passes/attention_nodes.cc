@@ -24,7 +24,7 @@ bool KnownWidth(const Dim& d) {
 }
 
 bool HasKernels(const NodeFacts& facts, ir::DType dtype) {
-  return facts.attends == nullptr ? dtype == ir::DType::kF32 : facts.attends(dtype);
+  return facts.target.Attends(dtype);
 }
 
 bool KnownWidths(const ops::Attention& a) {

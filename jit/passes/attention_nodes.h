@@ -6,7 +6,7 @@
 // never writes them.  The rules, each with the name that tests/passes/attention.test knows:
 //
 //   is_attention     the nodes are those that jit/ops/attention.h finds
-//   has_kernels      the back end attends in their type (Backend::Attends)
+//   has_kernels      the back end attends in their type (TargetInfo::attention_types)
 //   known_widths     the widths of queries and values are constant and at most kWidestHead
 //   many_rows        more than kMostStreamedRows rows, or an unknown number: with fewer nothing of
 //                    the keys and values is used again, and each product streams its own
@@ -22,14 +22,15 @@
 #include <vector>
 
 #include "jit/ir/graph.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::passes {
 
 // The caller's facts about a node: it belongs to no kernel and is copied to its readers; it depends
-// on weights alone.  And about a type: the back end has kernels for attention of it (null: f32).
+// on weights alone.  And about the machine: which types it has kernels for attention of.
 struct NodeFacts {
   std::function<bool(const ir::Node*)> is_free, is_stable;
-  std::function<bool(ir::DType)> attends;
+  const target::TargetInfo& target;
 };
 
 // The nodes of the attention that ends in the product `context`, in no particular order, without

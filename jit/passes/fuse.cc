@@ -201,7 +201,7 @@ class FusionBuilder {
 }  // namespace
 
 absl::StatusOr<bool> Fuse(Graph& graph, PassContext& context) {
-  SpreadPositions(graph, context.attends);
+  SpreadPositions(graph, context.target);
   graph.EraseDead();  // a group without users would be a kernel without results
   return FusionBuilder(graph, context).Run();
 }

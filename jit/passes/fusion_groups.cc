@@ -198,7 +198,7 @@ FusionGroup* FusionGroups::GroupOf(const Node* node) const {
 void FusionGroups::SeedAttention(Node* node) {
   const NodeFacts facts = {[this](const Node* n) { return free_.count(n) > 0; },
                            [this](const Node* n) { return stable_.count(n) > 0; },
-                           context_.attends};
+                           context_.target};
   std::vector<Node*> nodes = AttentionNodes(node, facts);
   if (nodes.empty()) return;
   auto group = std::make_unique<FusionGroup>();
@@ -216,7 +216,7 @@ void FusionGroups::Seed(Node* node) {
   if (node->op() == Op::kParameter || node->op() == Op::kConstant) return;
   if (node->op() == Op::kSizeValue) return;                // the runtime provides it
   if (node->op() == Op::kReshape || IsFree(node)) return;  // a view, or copied to its users
-  if (!stable_.count(node) && IsPartOfMemory(*node, context_.operand_alignment)) {
+  if (!stable_.count(node) && IsPartOfMemory(*node, context_.target.operand_alignment)) {
     views_.insert(node);
     return;
   }

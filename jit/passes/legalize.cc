@@ -6,7 +6,7 @@
 //
 // Convolutions become channels-last; zeros between their inputs and negative padding become a pad;
 // a few groups of several channels become convolutions side by side where the back end says that
-// this is faster (Backend::SplitsGroups), and others stay; those of volumes become convolutions of
+// this is faster (TargetInfo::groups), and others stay; those of volumes become convolutions of
 // images.  A dot_general whose columns are not one
 // stride apart gets its right-hand side transposed.  The gradients of convolutions need these
 // rewrites: Conv2DBackpropInput dilates its input, and the gradients of filters get the form of
@@ -141,6 +141,21 @@ Value SideBySide(Node* node, Attr grouped, int64_t groups, FuncBuilder& b) {
   return b.Concatenate(parts, last);
 }
 
+bool IsFasterSplit(const Node& node, const ops::ConvDims& d, int64_t groups,
+                   const target::TargetInfo& target) {
+  const ir::DType dtype = node.shape().dtype();
+  if (d.spatial > 2 || !ir::IsFloat(dtype)) return true;
+  const int64_t least = std::min(node.operand_shape(0).dims().back().value_or(0),
+                                 node.shape().dims().back().value_or(0)) /
+                        groups;
+  const target::GroupSplitting& rule = target.groups;
+  const bool has_many_taps =
+      rule.many_taps > 0 && d.batch_groups == 1 &&
+      node.operand_shape(1).dim(d.kernel_spatial.back()).value_or(0) >= rule.many_taps;
+  if (has_many_taps && least >= rule.channels_of_many_taps) return true;
+  return least >= (dtype == ir::DType::kBF16 ? rule.channels_of_bf16 : rule.channels);
+}
+
 Value SplitGroups(Node* node, const ops::ConvDims& d, const PassContext& context, FuncBuilder& b) {
   const bool gives_filter = ops::GivesFilter(d) && d.feature_groups == 1;
   const int64_t groups = gives_filter ? d.batch_groups : d.feature_groups;
@@ -150,7 +165,7 @@ Value SplitGroups(Node* node, const ops::ConvDims& d, const PassContext& context
       !channels.is_constant() || !features.is_constant() || channels == Dim(groups)) {
     return {};
   }
-  if (context.splits_groups != nullptr && !context.splits_groups(*node)) return {};
+  if (!IsFasterSplit(*node, d, groups, context.target)) return {};
   return SideBySide(node, gives_filter ? Attr::batch_group_count : Attr::feature_group_count,
                     groups, b);
 }

@@ -21,6 +21,8 @@
 #include "absl/types/span.h"
 #include "jit/base/flags.h"
 #include "jit/ir/graph.h"
+#include "jit/target/schedules.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::passes {
 
@@ -33,31 +35,15 @@ struct PassContext {
   std::function<absl::StatusOr<std::vector<ir::Literal>>(const ir::Graph&,
                                                          absl::Span<const ir::Literal>)>
       evaluate;
-  // Backend::RhsPanelWidth of the back end the graph is compiled for.  Null: row-major.
-  std::function<int64_t(const ir::Node&)> rhs_panel_width;
-  // Backend::RhsPairs.  Null: none.
-  std::function<int64_t(const ir::Node&)> rhs_pairs;
-  // Backend::Attends of that back end.  Null: f32 alone.
-  std::function<bool(ir::DType)> attends;
-  // Backend::RunsToPack.  Null: 1.
-  std::function<int64_t(const ir::Node&)> runs_to_pack;
-  // Backend::ReadsPanelsLater.  Null: never.
-  std::function<bool(const ir::Node&)> reads_panels_later;
-  // Backend::SplitsGroups.  Null: always.
-  std::function<bool(const ir::Node& convolution)> splits_groups;
+  // The machine that the graph is compiled for.
+  target::TargetInfo target;
+  // What its back end offers.  Null: it has one way to make any kernel.
+  target::Schedules schedules;
+  // schedules is to offer what only measurements prefer, too.
+  bool alternatives = false;
   // Values of so many bytes or more may be computed again (fusion_recompute.h): smaller ones stay
   // in caches.
   int64_t recomputed_bytes = 256 << 10;
-  // Backend::operand_alignment.
-  int64_t operand_alignment = 1;
-  // Which of the back end's ways to make the kernel of this contraction fusion, as its attribute
-  // `target` says it; empty: the usual one.  `packs_rhs`: its right-hand side will be packed.
-  // Null: always the usual one.
-  std::function<std::string(const ir::Node&, bool packs_rhs)> choose_candidate;
-  // backend::Candidates::StandsAlone.
-  std::function<bool(absl::string_view candidate)> stands_alone;
-  // backend::Candidates::ReadsFeaturesFirst.
-  std::function<bool(absl::string_view candidate)> reads_features_first;
   // Asked before each pass whether to go on.  Null: always.
   std::function<absl::Status()> checkpoint;
   // Stem of dump file names; the graph's name when empty.

@@ -72,7 +72,7 @@ Node* SplitEpilogue(Graph& graph, Node* fusion) {
   rest->SetOutputs(outputs);
   ir::Attributes attrs = fusion->attrs();
   attrs.Set(Attr::kind, ir::FusionKind::kLoop);
-  attrs.Erase(Attr::target);
+  attrs.Erase(Attr::schedule);
   Node* const epilogue = graph.Append(Op::kFusion, operands, attrs,
                                       {fusion->shapes().begin(), fusion->shapes().end()}, fusion);
   epilogue->set_name(fusion->name() + "/epilogue");

@@ -4,7 +4,7 @@
 //   after   fusion(%x, %w) {kind = contraction}: convolution(%x, %w)
 //           fusion(that, %b) {kind = loop}: max(add(%0, %b), 0)
 //
-// For a way to make the kernel that can do nothing else (backend::Candidates::StandsAlone).
+// For a way to make the kernel that can do nothing else (Schedule::stands_alone).
 #ifndef TEKTITE_JIT_PASSES_SPLIT_EPILOGUE_H_
 #define TEKTITE_JIT_PASSES_SPLIT_EPILOGUE_H_
 

@@ -213,12 +213,11 @@ bool SpreadMasks(Graph& graph, const ops::Attention& attention) {
 
 }  // namespace
 
-bool SpreadPositions(Graph& graph, const std::function<bool(DType)>& attends) {
-  if (attends == nullptr) return false;
+bool SpreadPositions(Graph& graph, const target::TargetInfo& target) {
   bool changed = false;
   for (Node* node : graph.NodeList()) {
     if (node->op() != Op::kDotGeneral || node->shape().dtype() == DType::kF32 ||
-        !attends(node->shape().dtype())) {
+        !target.Attends(node->shape().dtype())) {
       continue;
     }
     if (const auto attention = ops::FindAttention(node)) changed |= SpreadMasks(graph, *attention);

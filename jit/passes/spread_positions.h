@@ -12,14 +12,13 @@
 #ifndef TEKTITE_JIT_PASSES_SPREAD_POSITIONS_H_
 #define TEKTITE_JIT_PASSES_SPREAD_POSITIONS_H_
 
-#include <functional>
-
 #include "jit/ir/graph.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::passes {
 
-// Whether it has changed anything.  `attends`: PassContext's.
-bool SpreadPositions(ir::Graph& graph, const std::function<bool(ir::DType)>& attends);
+// Whether it has changed anything.  
+bool SpreadPositions(ir::Graph& graph, const target::TargetInfo& target);
 
 }  // namespace tektite::passes
 

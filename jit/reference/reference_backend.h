@@ -21,12 +21,12 @@ class ReferenceBackend : public backend::Backend {
   static absl::StatusOr<std::unique_ptr<backend::Backend>> Create(const Flags& flags);
 
   absl::string_view name() const override { return "reference"; }
-  const backend::TargetInfo& target() const override { return target_; }
+  const target::TargetInfo& target() const override { return target_; }
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override;
 
  private:
-  backend::TargetInfo target_;
+  target::TargetInfo target_;
 };
 
 }  // namespace tektite::reference

@@ -15,12 +15,12 @@ namespace {
 class FakeBackend : public backend::Backend {
  public:
   absl::string_view name() const override { return "fake"; }
-  const backend::TargetInfo& target() const override { return info; }
+  const target::TargetInfo& target() const override { return info; }
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node&, const backend::CompileOptions&) override {
     return absl::UnimplementedError("fake");
   }
-  backend::TargetInfo info;
+  target::TargetInfo info;
 };
 
 struct Parsed {
@@ -96,8 +96,8 @@ TEST_F(KeyTest, PartsOfTheEnvironment) {
     back();
     return differing;
   };
-  backend::TargetInfo& info = backend_.info;
-  const backend::TargetInfo before = info;
+  target::TargetInfo& info = backend_.info;
+  const target::TargetInfo before = info;
   const auto restore = [&] { info = before; };
   EXPECT_EQ(with([&] { info.cpu = "other"; }, restore), "cpu ");
   EXPECT_EQ(with([&] { info.features = "+more"; }, restore), "cpu ");
@@ -143,7 +143,7 @@ class PlanKeyTest : public KeyTest {
     const CacheKey key = DescribeIt();
     const PlanText text = text_;
     const Flags flags = flags_;
-    const backend::TargetInfo info = backend_.info;
+    const target::TargetInfo info = backend_.info;
     const std::string host = host_;
     change();
     const std::string differing = Differing(key, DescribeIt());

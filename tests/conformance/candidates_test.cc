@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/cpu_backend.h"
 #include "gmock/gmock.h"
-#include "jit/backend/candidates.h"
 #include "jit/base/status.h"
 #include "jit/compiler/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
 #include "jit/runtime/executable.h"
 #include "tests/conformance/harness.h"
+#include "tests/conformance/offers.h"
 
 namespace tektite::testing {
 namespace {
@@ -58,12 +58,10 @@ absl::StatusOr<Outcome> Run(const ir::Graph& graph, const std::vector<Literal>& 
   auto owned = graph.Clone();
   passes::PassContext context(flags);
   context.evaluate = &reference::Evaluate;
-  context.rhs_panel_width = [&](const ir::Node& node) { return backend->RhsPanelWidth(node); };
-  const auto& ways = dynamic_cast<const backend::Candidates&>(*backend);
-  context.stands_alone = [&](absl::string_view name) { return ways.StandsAlone(name); };
-  context.choose_candidate = [&](const ir::Node& node, bool packs_rhs) {
-    candidates = ways.CandidatesFor(node, packs_rhs);
-    return candidate;
+  context.target = backend->target();
+  context.alternatives = true;
+  context.schedules = [&](const ir::Node& node, const target::Facts& facts) {
+    return Preferred(backend->Schedules(node, facts), candidate, &candidates);
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*owned, context));
   compiler::FuseLeftovers(*owned);

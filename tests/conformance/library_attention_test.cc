@@ -35,7 +35,7 @@ class LibraryAttention : public LibraryWaysOn<FakeCudnn> {
 
 #define EXPECT_BOTH_WAYS(names)                                                    \
   if (const std::vector<std::string> ways = names; !IsOnCard() || !ways.empty()) { \
-    EXPECT_THAT(ways, ElementsAre(gpu::kOwnWay, gpu::kCudnnAttention));            \
+    EXPECT_THAT(ways, ElementsAre(target::kOwn, gpu::kCudnnAttention));            \
   }
 
 // Our kernel rounds scores and weights to the type on the way, cuDNN neither.

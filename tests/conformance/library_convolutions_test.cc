@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/cudnn/prepared_convolution.h"
 #include "gmock/gmock.h"
-#include "jit/backend/candidates.h"
 #include "jit/base/status.h"
 #include "jit/reference/interpreter.h"
 #include "tests/conformance/library_ways.h"
@@ -91,7 +90,7 @@ TEST_F(LibraryConvolutions, OfImagesAndVolumes_gpu_card) {
       FuncBuilder b;
       b.Return({Convolve(b, dtype, all[i])});
       const std::vector<std::string> names = CheckAll(b, ToleranceOf(dtype));
-      EXPECT_WAYS(names, gpu::kOwnWay, gpu::kCudnn);
+      EXPECT_WAYS(names, target::kOwn, gpu::kCudnn);
     }
   }
   if (!IsOnCard()) {
@@ -111,9 +110,9 @@ TEST_F(LibraryConvolutions, WithEpilogues_gpu_card) {
       const std::vector<std::string> names = CheckAll(b, ToleranceOf(dtype));
       // A bias of bf16 is added to a rounded sum.
       if (dtype == DType::kF32) {
-        EXPECT_WAYS(names, gpu::kOwnWay, gpu::kCudnn, gpu::kCudnnFused);
+        EXPECT_WAYS(names, target::kOwn, gpu::kCudnn, gpu::kCudnnFused);
       } else {
-        EXPECT_WAYS(names, gpu::kOwnWay, gpu::kCudnn);
+        EXPECT_WAYS(names, target::kOwn, gpu::kCudnn);
       }
     }
   }
@@ -124,7 +123,7 @@ TEST_F(LibraryConvolutions, WithEpilogues_gpu_card) {
   Value y = Convolve(b, DType::kF32, kPlain);
   y = b.Add(b.Tanh(y), b.Parameter(y.shape()));
   b.Return({y});
-  EXPECT_WAYS(CheckAll(b, Tolerance::Relative(1e-5)), gpu::kOwnWay, gpu::kCudnn);
+  EXPECT_WAYS(CheckAll(b, Tolerance::Relative(1e-5)), target::kOwn, gpu::kCudnn);
 }
 
 // Whose input is spread out so far that canonicalize leaves them whole.
@@ -144,7 +143,7 @@ TEST_F(LibraryConvolutions, GradientsOfInputs_gpu_card) {
           options.high.push_back((n - 1) * dilation - 2);
         }
         b.Return({b.Convolution(dy, k, options)});
-        EXPECT_WAYS(CheckAll(b, ToleranceOf(dtype)), gpu::kOwnWay, gpu::kCudnn);
+        EXPECT_WAYS(CheckAll(b, ToleranceOf(dtype)), target::kOwn, gpu::kCudnn);
       }
     }
   }
@@ -180,7 +179,7 @@ TEST_F(LibraryConvolutions, GradientsOfFilters_gpu_card) {
       b.Return({b.Sub(b.Parameter(df.shape()), df)});
       EXPECT_WAYS(
           CheckAll(b, dtype == DType::kF32 ? Tolerance::Relative(1e-6) : Tolerance::Ulps(2)),
-          gpu::kOwnWay, gpu::kCudnn);
+          target::kOwn, gpu::kCudnn);
     }
   }
   if (!IsOnCard()) {

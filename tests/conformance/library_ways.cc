@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "jit/backend/candidates.h"
 #include "jit/base/status.h"
 #include "jit/compiler/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
+#include "tests/conformance/offers.h"
 
 namespace tektite::testing {
 namespace {
@@ -77,20 +77,13 @@ absl::StatusOr<CompiledWay> LibraryWays::Compile(const ir::Graph& graph,
   compiled.graph = graph.Clone();
   passes::PassContext context(flags);
   context.evaluate = &reference::Evaluate;
-  context.splits_groups = [this](const ir::Node& node) { return backend_->SplitsGroups(node); };
-  context.attends = [this](ir::DType dtype) { return backend_->Attends(dtype); };
-  context.operand_alignment = backend_->operand_alignment();
-  const auto& ways = dynamic_cast<const backend::Candidates&>(*backend_);
-  context.stands_alone = [&](absl::string_view name) { return ways.StandsAlone(name); };
-  context.reads_features_first = [&](absl::string_view name) {
-    return ways.ReadsFeaturesFirst(name);
-  };
-  context.choose_candidate = [&](const ir::Node& node, bool packs_rhs) {
-    compiled.candidates = ways.CandidatesFor(node, packs_rhs);
-    return candidate;
+  context.target = backend_->target();
+  context.alternatives = true;
+  context.schedules = [&](const ir::Node& node, const target::Facts& facts) {
+    return Preferred(backend_->Schedules(node, facts), candidate, &compiled.candidates);
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*compiled.graph, context));
-  compiler::FuseLeftovers(*compiled.graph, context.operand_alignment);
+  compiler::FuseLeftovers(*compiled.graph, context.target.operand_alignment);
   for (ir::Node* node : compiled.graph->NodeList()) {
     if (node->op() != ir::Op::kFusion) continue;
     TEKTITE_ASSIGN_OR_RETURN(compiled.kernels[node], backend_->Compile(*node, {"k", ""}));
@@ -124,7 +117,7 @@ std::vector<std::string> LibraryWays::CheckAll(const ir::Graph& graph,
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     if (!compiled.ok()) continue;
     // What a real library has is for it to say.
-    if (!IsOnCard() && candidate != gpu::kOwnWay && candidate != refused) {
+    if (!IsOnCard() && candidate != target::kOwn && candidate != refused) {
       EXPECT_THAT(compiled->images, HasSubstr(library_));
     }
     const auto executable = compiled->NewExecutable(*backend_);

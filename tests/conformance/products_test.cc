@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/cublaslt/prepared_product.h"
 #include "gmock/gmock.h"
-#include "jit/backend/candidates.h"
 #include "jit/base/status.h"
 #include "jit/reference/interpreter.h"
 #include "tests/conformance/library_ways.h"
@@ -48,7 +47,7 @@ const Sides kPlain = {{65, 40}, {40, 33}, {{}, {}, {1}, {0}, {}, {}}};
 
 #define EXPECT_WAYS(names, way)                                    \
   if (!IsOnCard() || !(names).empty()) {                           \
-    EXPECT_THAT(names, ::testing::ElementsAre(gpu::kOwnWay, way)); \
+    EXPECT_THAT(names, ::testing::ElementsAre(target::kOwn, way)); \
   }
 
 TEST_F(Products, OfAllLayoutsAndTypes_gpu_card) {

@@ -121,7 +121,7 @@ TEST(TunerOnCard, TheFasterWayByEventsIsKept) {
     EXPECT_EQ(results[0].chosen, gpu::kCublasLt);
     EXPECT_FALSE(results[0].from_disk);
     ASSERT_EQ(results[0].microseconds.size(), 2);
-    EXPECT_EQ(results[0].microseconds[0].first, gpu::kOwnWay);
+    EXPECT_EQ(results[0].microseconds[0].first, target::kOwn);
     EXPECT_NEAR(results[0].microseconds[0].second, 10, 0.01);
     EXPECT_NEAR(results[0].microseconds[1].second, 4, 0.01);
     EXPECT_GT(FakeCublasLt::Opened().products(), 0);
@@ -144,7 +144,7 @@ TEST(TunerOnCard, OurOwnKernelStaysUnlessTheOtherGains) {
     process.Compile(kProduct);
     const auto results = process.Results();
     ASSERT_EQ(results.size(), 1);
-    EXPECT_EQ(results[0].chosen, gpu::kOwnWay) << microseconds;
+    EXPECT_EQ(results[0].chosen, target::kOwn) << microseconds;
     EXPECT_THAT(process.Compile(kProduct), Not(HasSubstr("_by_")));
   }
 }
@@ -158,7 +158,7 @@ TEST(TunerOnCard, TheEpilogueCounts) {
   process.Compile(kWithEpilogue);
   const auto results = process.Results();
   ASSERT_EQ(results.size(), 1);
-  EXPECT_EQ(results[0].chosen, gpu::kOwnWay);
+  EXPECT_EQ(results[0].chosen, target::kOwn);
   ASSERT_EQ(results[0].microseconds.size(), 2);
   EXPECT_NEAR(results[0].microseconds[1].second, 14, 0.01);
 }
@@ -174,7 +174,7 @@ TEST(TunerOnCard, WhatFollowsAProductIsMeasuredWithIt) {
   process.Compile(kWithEpilogue);
   std::vector<std::string> chosen;
   for (const auto& result : process.Results()) chosen.push_back(result.chosen);
-  EXPECT_THAT(chosen, ::testing::UnorderedElementsAre(gpu::kCublasLt, gpu::kOwnWay));
+  EXPECT_THAT(chosen, ::testing::UnorderedElementsAre(gpu::kCublasLt, target::kOwn));
 }
 
 // Of all ways that were measured, our own being the faster one.
@@ -189,7 +189,7 @@ std::vector<std::string> WaysMeasured(const std::string& program, bool has_libra
   const auto results = process.Results();
   EXPECT_EQ(results.size(), 1);
   for (const auto& result : results) {
-    EXPECT_EQ(result.chosen, gpu::kOwnWay);
+    EXPECT_EQ(result.chosen, target::kOwn);
     for (const auto& [way, microseconds] : result.microseconds) ways.push_back(way);
   }
   return ways;
@@ -204,9 +204,9 @@ graph @f(%x: bf16[64,64], %w: bf16[64,64]) -> (bf16[64,64]) {
 }
 )";
   EXPECT_THAT(WaysMeasured(kHalves, true),
-              ElementsAre(gpu::kOwnWay, "wgmma_128x128", "wgmma_128x256", gpu::kCublasLt));
+              ElementsAre(target::kOwn, "wgmma_128x128", "wgmma_128x256", gpu::kCublasLt));
   EXPECT_THAT(WaysMeasured(kHalves, false),
-              ElementsAre(gpu::kOwnWay, "wgmma_128x128", "wgmma_128x256"));
+              ElementsAre(target::kOwn, "wgmma_128x128", "wgmma_128x256"));
 }
 
 TEST(TunerOnCard, AttentionByWarpgroupsIsMeasured) {
@@ -214,8 +214,8 @@ TEST(TunerOnCard, AttentionByWarpgroupsIsMeasured) {
   // The type's name is as it was.
   const std::string program = absl::StrReplaceAll(wide, {{"bf64", "bf16"}});
   EXPECT_THAT(WaysMeasured(program, true),
-              ElementsAre(gpu::kOwnWay, "wgmma", gpu::kCudnnAttention));
-  EXPECT_THAT(WaysMeasured(program, false), ElementsAre(gpu::kOwnWay, "wgmma"));
+              ElementsAre(target::kOwn, "wgmma", gpu::kCudnnAttention));
+  EXPECT_THAT(WaysMeasured(program, false), ElementsAre(target::kOwn, "wgmma"));
 }
 
 TEST(TunerOnCard, AWayThatFailsIsNotTaken) {
@@ -235,8 +235,8 @@ TEST(TunerOnCard, ConvolutionsAreTheLibrarysWhereThatGains) {
     const char* chosen;
   };
   for (const Case& c : {Case{10, 4, true, gpu::kCudnnFused},
-                        {10, 4, false, gpu::kOwnWay},
-                        {10, 30, true, gpu::kOwnWay}}) {
+                        {10, 4, false, target::kOwn},
+                        {10, 30, true, target::kOwn}}) {
     cache::TestFolder folder;
     Process process(folder.path());
     FakeDriver::Opened().set_launch_microseconds(c.own);
@@ -267,7 +267,7 @@ TEST(TunerOnCard, AttentionIsTheLibrarysWhereThatGains) {
       EXPECT_THAT(first.Compile(kAttention), Not(HasSubstr("_by_")));
       const auto results = first.Results();
       ASSERT_EQ(results.size(), 1);
-      EXPECT_EQ(results[0].chosen, library < 10 ? gpu::kCudnnAttention : gpu::kOwnWay);
+      EXPECT_EQ(results[0].chosen, library < 10 ? gpu::kCudnnAttention : target::kOwn);
       EXPECT_THAT(results[0].name, HasSubstr("attention"));
       ASSERT_EQ(results[0].microseconds.size(), 2);
       EXPECT_NEAR(results[0].microseconds[0].second, 10, 0.01);

@@ -37,7 +37,7 @@ std::unique_ptr<loop::Kernel> Emit(const AttentionGraph& g, const std::string& w
                                    const EmitOptions& options = Options()) {
   const auto graph = testing::MakeAttention(g);
   ir::Node* const fusion = graph->outputs()[0].node;
-  if (!way.empty()) fusion->attrs().Set(ir::Attr::target, way);
+  if (!way.empty()) fusion->attrs().Set(ir::Attr::schedule, way);
   auto emitted = EmitKernel(*fusion, "attention", options);
   EXPECT_TRUE(emitted.ok()) << emitted.status();
   return std::move(emitted->then.empty() ? emitted->kernel : emitted->then[0]);

@@ -74,7 +74,7 @@ EmitOptions Options(Warpgroups warpgroups = Warpgroups::kWhereLarge) {
 std::unique_ptr<loop::Kernel> Emit(ir::Graph& graph, const std::string& way,
                                    const EmitOptions& options = Options()) {
   ir::Node* const fusion = graph.outputs()[0].node;
-  if (!way.empty()) fusion->attrs().Set(ir::Attr::target, way);
+  if (!way.empty()) fusion->attrs().Set(ir::Attr::schedule, way);
   auto emitted = EmitKernel(*fusion, "product", options);
   EXPECT_TRUE(emitted.ok()) << emitted.status();
   return std::move(emitted->kernel);

@@ -76,7 +76,7 @@ class IslandBackend final : public backend::Backend {
  public:
   IslandBackend();
   absl::string_view name() const override { return "island"; }
-  const backend::TargetInfo& target() const override { return reference_->target(); }
+  const target::TargetInfo& target() const override { return reference_->target(); }
   std::shared_ptr<backend::Device> device() const override { return device_; }
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "backends/cpu/emitter_list.h"
+#include "backends/cpu/implementation_list.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::cpu {

@@ -110,16 +110,19 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
   Flags flags;
   flags.verify = true;
   passes::PassContext context(flags);
-  context.rhs_panel_width = [](const ir::Node&) { return 16; };
-  // Convolutions of 9 channels keep their groups.
-  context.splits_groups = [](const ir::Node& node) {
-    return node.operand_shape(0).dims().back() != ir::Dim(9);
+  // Groups of one feature stay.
+  context.target.groups.channels = 2;
+  context.schedules = [](const ir::Node& fusion, const target::Facts& facts) {
+    std::vector<target::Offer> offers;
+    if (!facts.rhs_is_weights) return offers;
+    target::Schedule schedule;
+    schedule.rhs.columns = 16;
+    // Products of three rows are those whose weights are packed later.
+    const bool has_three_rows = fusion.shape().rank() > 0 && fusion.shape().dim(0) == ir::Dim(3);
+    schedule.rhs.later = has_three_rows && facts.runs < 3;
+    offers.push_back({target::kOwn, schedule});
+    return offers;
   };
-  // Products of three rows are those whose weights are packed later.
-  context.runs_to_pack = [](const ir::Node& fusion) {
-    return fusion.shape().rank() > 0 && fusion.shape().dim(0) == ir::Dim(3) ? 3 : 1;
-  };
-  context.reads_panels_later = [](const ir::Node&) { return true; };
   context.evaluate = [](const ir::Graph& g, absl::Span<const ir::Literal> arguments) {
     return reference::Evaluate(g, arguments);
   };

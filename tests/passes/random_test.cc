@@ -47,7 +47,11 @@ absl::StatusOr<std::vector<Literal>> Evaluate(const ir::Graph& graph,
 passes::PassContext MakeContext(const Flags& flags) {
   passes::PassContext context(flags);
   context.evaluate = &Evaluate;
-  context.rhs_panel_width = [](const ir::Node&) { return int64_t{4}; };
+  context.schedules = [](const ir::Node&, const target::Facts& facts) {
+    target::Schedule schedule;
+    schedule.rhs.columns = facts.rhs_is_weights ? 4 : 0;
+    return std::vector<target::Offer>{{target::kOwn, schedule}};
+  };
   context.recomputed_bytes = 1;
   return context;
 }

@@ -90,7 +90,7 @@ absl::Status FindAddresses(AttentionPlan& plan) {
   return absl::OkStatus();
 }
 
-void ChooseTile(AttentionPlan& plan, const backend::TargetInfo& target) {
+void ChooseTile(AttentionPlan& plan, const target::TargetInfo& target) {
   plan.lanes = target.lanes(4);
   plan.vectors = 2;
   const int most = (target.vector_registers >= 32 ? 24 : 12) / plan.vectors;
@@ -107,7 +107,7 @@ void ChooseTile(AttentionPlan& plan, const backend::TargetInfo& target) {
   }
 }
 
-void ChooseKeyBlock(AttentionPlan& plan, const backend::TargetInfo& target) {
+void ChooseKeyBlock(AttentionPlan& plan, const target::TargetInfo& target) {
   // A block's keys and values, packed, take a third of L2 at most; of one tile of rows, its scores
   // two thirds of L1 at most.
   const int64_t key_bytes =
@@ -143,7 +143,7 @@ void ChooseRowBlock(AttentionPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const backend::TargetInfo& target) {
+absl::StatusOr<AttentionPlan> PlanAttention(const Node& fusion, const target::TargetInfo& target) {
   AttentionPlan plan;
   TEKTITE_RETURN_IF_ERROR(FindNodes(fusion.region(), plan));
   TEKTITE_RETURN_IF_ERROR(FindAddresses(plan));

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
 #include "jit/ops/attention.h"
 
@@ -70,7 +70,7 @@ struct AttentionPlan {
 
 // Unimplemented with a reason for a fusion without code.
 absl::StatusOr<AttentionPlan> PlanAttention(const ir::Node& fusion,
-                                            const backend::TargetInfo& target);
+                                            const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 

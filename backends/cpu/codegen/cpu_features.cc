@@ -19,6 +19,12 @@ namespace tektite::cpu {
 
 namespace {
 
+// Channels and features of a group from which on a product of its own is faster: it knows
+// Winograd's algorithm, or products of pairs of bf16.
+constexpr int64_t kWideGroup = 128, kWideGroupOfPairs = 16;
+// The same for kernels of so many taps in a row, all of which are in the code of a part.
+constexpr int64_t kManyTaps = 13, kWideGroupOfManyTaps = 8;
+
 constexpr const char* kAvx2Needs[] = {"avx2", "bmi",   "bmi2",  "f16c",
                                       "fma",  "lzcnt", "movbe", "popcnt"};
 constexpr const char* kAvx512Needs[] = {"avx512bw", "avx512dq", "avx512f", "avx512vl"};
@@ -42,7 +48,7 @@ int64_t ParseSize(std::string text) {
 }
 
 // Data and unified caches of the first CPU; what sysfs does not say keeps its default.
-void ReadCaches(backend::TargetInfo* target) {
+void ReadCaches(target::TargetInfo* target) {
   for (int i = 0; i < 8; ++i) {
     const std::string dir = absl::StrCat("/sys/devices/system/cpu/cpu0/cache/index", i, "/");
     if (ReadLine(dir + "type") == "Instruction") continue;
@@ -66,7 +72,7 @@ bool MayUseTiles() {
 
 }  // namespace
 
-absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
+absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag) {
   if (flag != "native" && flag != "avx2" && flag != "avx512") {
     return InvalidArgument("--cpu=", flag, ": expected native, avx512 or avx2");
   }
@@ -82,7 +88,7 @@ absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
     avx512 = false;
   }
 
-  backend::TargetInfo target;
+  target::TargetInfo target;
   target.code_generator = absl::StrCat("llvm ", LLVM_VERSION_STRING);
   ReadCaches(&target);
   if (flag == "avx2") {
@@ -101,6 +107,8 @@ absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag) {
   }
   target.vector_bytes = avx512 ? 64 : 32;
   target.vector_registers = avx512 ? 32 : 16;
+  target.groups = {kWideGroup, target.has_bf16_dot ? kWideGroupOfPairs : kWideGroup, kManyTaps,
+                   kWideGroupOfManyTaps};
   return target;
 }
 

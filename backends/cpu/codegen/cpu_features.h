@@ -10,11 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 
-absl::StatusOr<backend::TargetInfo> DetectTarget(absl::string_view flag);
+absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag);
 
 }  // namespace tektite::cpu
 

@@ -37,7 +37,7 @@ void InitializeTarget() {
   });
 }
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const backend::TargetInfo& info) {
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const target::TargetInfo& info) {
   InitializeTarget();
   const llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string error;
@@ -119,13 +119,13 @@ class MachinePasses {
 
 class ObjectEmitter::Tools {
  public:
-  static absl::StatusOr<std::unique_ptr<Tools>> Create(const backend::TargetInfo& target) {
+  static absl::StatusOr<std::unique_ptr<Tools>> Create(const target::TargetInfo& target) {
     auto tools = std::make_unique<Tools>();
     TEKTITE_ASSIGN_OR_RETURN(tools->machine_, MakeMachine(target));
     return tools;
   }
   absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
-                                         const backend::TargetInfo& target,
+                                         const target::TargetInfo& target,
                                          const std::string& dump_dir);
 
  private:
@@ -149,7 +149,7 @@ class ObjectEmitter::Tools {
 };
 
 absl::StatusOr<std::string> ObjectEmitter::Tools::EmitObject(const loop::Kernel& kernel,
-                                                             const backend::TargetInfo& target,
+                                                             const target::TargetInfo& target,
                                                              const std::string& dump_dir) {
   TEKTITE_RETURN_IF_ERROR(Renew());
   llvm::TargetMachine& machine = *machine_;
@@ -182,7 +182,7 @@ absl::StatusOr<std::string> ObjectEmitter::Tools::EmitObject(const loop::Kernel&
   return passes_->Run(module);
 }
 
-ObjectEmitter::ObjectEmitter(const backend::TargetInfo& target) : target_(target) {}
+ObjectEmitter::ObjectEmitter(const target::TargetInfo& target) : target_(target) {}
 
 ObjectEmitter::~ObjectEmitter() = default;
 

@@ -15,20 +15,20 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
 
 class ObjectEmitter {
  public:
-  explicit ObjectEmitter(const backend::TargetInfo& target);
+  explicit ObjectEmitter(const target::TargetInfo& target);
   ~ObjectEmitter();
 
   // With a dump directory, also writes the loop IR, the LLVM IR after the passes, and the assembly.
   absl::StatusOr<std::string> Emit(const loop::Kernel& kernel, const std::string& dump_dir);
 
-  const backend::TargetInfo& target() const { return target_; }
+  const target::TargetInfo& target() const { return target_; }
 
  private:
   class Tools;
@@ -36,7 +36,7 @@ class ObjectEmitter {
   absl::StatusOr<std::unique_ptr<Tools>> Take();
   void Keep(std::unique_ptr<Tools> tools);
 
-  const backend::TargetInfo target_;
+  const target::TargetInfo target_;
   std::mutex mutex_;
   std::unique_ptr<Tools> tools_;  // null while a thread uses them
 };

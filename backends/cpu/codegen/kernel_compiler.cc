@@ -17,7 +17,7 @@ CompiledFunction FunctionIn(LoadedCode code) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<KernelCompiler>> KernelCompiler::Create(
-    const backend::TargetInfo& target, const CodeLinker::Options& linking) {
+    const target::TargetInfo& target, const CodeLinker::Options& linking) {
   return std::unique_ptr<KernelCompiler>(new KernelCompiler(target, linking));
 }
 

@@ -44,7 +44,7 @@ struct CompileOptions {
 class KernelCompiler {
  public:
   static absl::StatusOr<std::unique_ptr<KernelCompiler>> Create(
-      const backend::TargetInfo& target, const CodeLinker::Options& linking = {});
+      const target::TargetInfo& target, const CodeLinker::Options& linking = {});
 
   absl::StatusOr<CompiledFunction> Compile(const loop::Kernel& kernel,
                                            const CompileOptions& options = {});
@@ -52,10 +52,10 @@ class KernelCompiler {
   static absl::StatusOr<std::vector<CompiledFunction>> Load(
       absl::Span<const absl::string_view> images);
 
-  const backend::TargetInfo& target() const { return emitter_.target(); }
+  const target::TargetInfo& target() const { return emitter_.target(); }
 
  private:
-  KernelCompiler(const backend::TargetInfo& target, const CodeLinker::Options& linking)
+  KernelCompiler(const target::TargetInfo& target, const CodeLinker::Options& linking)
       : emitter_(target), linking_(linking) {}
   // Of this process.
   absl::StatusOr<std::shared_ptr<CodeLinker>> Linker();

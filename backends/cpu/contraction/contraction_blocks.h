@@ -12,7 +12,7 @@
 namespace tektite::cpu {
 
 // Of a plan with its tile.
-void ChooseBlocks(ContractionPlan& plan, const backend::TargetInfo& target);
+void ChooseBlocks(ContractionPlan& plan, const target::TargetInfo& target);
 
 // Sums over k that are long are sums of blocks (long_sum.h): trips of one of the k loops in a
 // block.

@@ -28,29 +28,9 @@ Dim RowsOf(const Node& dot) {
   return rows;
 }
 
-}  // namespace
-
-int64_t ContractionPanelWidth(const Node& fusion, const Target& target) {
-  if (StreamsRightHandSide(fusion, target)) return StreamedPanelWidth(fusion, target);
-  const auto pairs = PlanPairs(fusion, target, /*will_be_packed=*/true);
-  if (pairs.ok()) return pairs->contraction.panel();
-  if (PlanPairs(fusion, target).ok()) return 0;
-  auto plan = PlanContraction(fusion, target, /*will_be_packed=*/true);
-  return plan.ok() ? plan->panel() : 0;
-}
-
-int64_t ContractionPairs(const Node& fusion, const Target& target) {
-  if (StreamsRightHandSide(fusion, target)) return 0;
-  const auto pairs = PlanPairs(fusion, target, /*will_be_packed=*/true);
-  return pairs.ok() ? pairs->words.value() : 0;
-}
-
-absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& target,
-                                              const std::string& name) {
-  absl::StatusOr<ContractionCode> several_rows = CodeForPairs(fusion, target);
-  if (absl::IsUnimplemented(several_rows.status()) && !HasPairs(fusion))
-    several_rows = CodeForTiles(fusion, target);
-  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode tiles, std::move(several_rows));
+// Beside that code, where the number of rows is not known, code for one.
+absl::StatusOr<EmittedKernel> KernelOf(const ContractionCode& tiles, const Node& fusion,
+                                       const Target& target, const std::string& name) {
   const absl::StatusOr<ContractionCode> row = CodeForOneRow(fusion, target);
   const Node& root = *ops::FindContraction(fusion.region());
   EmittedKernel result;
@@ -74,6 +54,21 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const Target& 
   TEKTITE_RETURN_IF_ERROR(of_row);
   TEKTITE_RETURN_IF_ERROR(of_tiles);
   return result;
+}
+
+}  // namespace
+
+absl::StatusOr<EmittedKernel> EmitTiles(const Node& fusion, const Target& target,
+                                        const std::string& name) {
+  if (HasPairs(fusion)) return Unimplemented("panels of pairs");
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode code, CodeForTiles(fusion, target));
+  return KernelOf(code, fusion, target, name);
+}
+
+absl::StatusOr<EmittedKernel> EmitPairs(const Node& fusion, const Target& target,
+                                        const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode code, CodeForPairs(fusion, target));
+  return KernelOf(code, fusion, target, name);
 }
 
 }  // namespace tektite::cpu

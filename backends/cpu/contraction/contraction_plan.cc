@@ -198,7 +198,7 @@ bool HasPairs(const Node& fusion) {
 }
 
 absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
-                                                const backend::TargetInfo& target,
+                                                const target::TargetInfo& target,
                                                 bool will_be_packed) {
   ContractionPlan plan;
   plan.root = ops::FindContraction(fusion.region());

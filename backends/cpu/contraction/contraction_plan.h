@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
 #include "jit/ops/ops.h"
 
@@ -105,7 +105,7 @@ struct ContractionPlan {
 // Unimplemented with a reason for layouts and types that have no code.
 // `will_be_packed`: plan as if assign_layouts had packed the right-hand side already.
 absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
-                                                const backend::TargetInfo& target,
+                                                const target::TargetInfo& target,
                                                 bool will_be_packed = false);
 
 // Whether assign_layouts has packed the right-hand side in pairs of k (pair_plan.h).

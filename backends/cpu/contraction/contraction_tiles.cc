@@ -8,11 +8,11 @@
 #include "absl/strings/str_split.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::cpu {
 namespace {
 
-using ir::Attr;
 using ir::Dim;
 using ir::DType;
 using ir::Node;
@@ -39,18 +39,18 @@ constexpr int kWays = 8;
 constexpr int64_t kManyRows = 32;
 
 // Accumulators that fit beside a panel row and a broadcast value.
-int MaxAccumulators(const backend::TargetInfo& target) {
+int MaxAccumulators(const target::TargetInfo& target) {
   return target.vector_registers >= 32 ? 24 : 12;
 }
 
 // Panels of at most so many vectors.  Pairs of bf16 (ReadsPairs) take two panel rows at once.
-int WidestPanel(const ContractionPlan& plan, const backend::TargetInfo& target) {
+int WidestPanel(const ContractionPlan& plan, const target::TargetInfo& target) {
   return target.vector_registers >= 32 && plan.dtype != DType::kBF16 ? 3 : 2;
 }
 
 // Rows an unknown distance apart take a pointer each, of which there are registers for eight.
 // ([12, 128, 128] x [12, 128, 64] of unknown length: 0.63 of the static speed with twelve.)
-int MostRows(const ContractionPlan& plan, const backend::TargetInfo& target, int vectors) {
+int MostRows(const ContractionPlan& plan, const target::TargetInfo& target, int vectors) {
   const int most = std::min(MaxAccumulators(target) / vectors, 14);
   const bool known_rows =
       plan.is_convolution || plan.m_loops.empty() || plan.m_loops[0].lhs_stride.is_constant();
@@ -65,7 +65,7 @@ bool RowsShareSet(const ContractionPlan& plan) {
          apart.value() * ir::DTypeBytes(plan.dtype) % kWayBytes == 0;
 }
 
-int BestVectors(const ContractionPlan& plan, const backend::TargetInfo& target) {
+int BestVectors(const ContractionPlan& plan, const target::TargetInfo& target) {
   if (!plan.n.is_constant()) return 2;
   const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
   double best_waste = 1e9;
@@ -87,7 +87,7 @@ int BestVectors(const ContractionPlan& plan, const backend::TargetInfo& target) 
 
 // Rows that divide the extent leave no ragged tile; in a convolution tiles should not cross rows,
 // in the gradient of a filter they should not cross taps.
-int BestRows(const ContractionPlan& plan, const backend::TargetInfo& target, int vectors) {
+int BestRows(const ContractionPlan& plan, const target::TargetInfo& target, int vectors) {
   int most = MostRows(plan, target, vectors);
   if (vectors > 1 && plan.m.value_or(kManyRows) >= kManyRows && RowsShareSet(plan)) {
     most = std::min(most, kWays);
@@ -116,9 +116,11 @@ int BestRows(const ContractionPlan& plan, const backend::TargetInfo& target, int
 }
 
 // The tile that the fusion names, if it does and this machine has the registers for it.
-bool ReadTile(const Node& fusion, const backend::TargetInfo& target, ContractionPlan& plan) {
+bool ReadTile(const Node& fusion, const target::TargetInfo& target, ContractionPlan& plan) {
+  const target::Schedule schedule = target::ScheduleOf(fusion);
+  if (schedule.implementation != target::kOwn) return false;
   const std::pair<std::string, std::string> parts =
-      absl::StrSplit(fusion.String(Attr::target), absl::MaxSplits('x', 1));
+      absl::StrSplit(schedule.variant, absl::MaxSplits('x', 1));
   Tile tile;
   if (!absl::SimpleAtoi(parts.first, &tile.vectors) ||
       !absl::SimpleAtoi(parts.second, &tile.rows) || tile.vectors < 1 ||
@@ -138,7 +140,7 @@ bool HasFewRows(const ContractionPlan& plan) {
          plan.m.value() <= kFewRows;
 }
 
-int StreamedVectors(const ContractionPlan& plan, int64_t rows, const backend::TargetInfo& target) {
+int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target) {
   const bool many_registers = target.vector_registers >= 32;
   const int64_t sums = rows == 1 ? (many_registers ? 16 : 8) : (many_registers ? 24 : 8);
   const int64_t most = std::max<int64_t>(sums / rows, 1);
@@ -154,7 +156,7 @@ int StreamedVectors(const ContractionPlan& plan, int64_t rows, const backend::Ta
   return static_cast<int>(vectors);
 }
 
-void ChooseTile(const Node& fusion, ContractionPlan& plan, const backend::TargetInfo& target) {
+void ChooseTile(const Node& fusion, ContractionPlan& plan, const target::TargetInfo& target) {
   if (plan.rhs == RhsMode::kPacked && HasFewRows(plan)) {
     plan.rows = static_cast<int>(plan.m.value());
     plan.vectors = StreamedVectors(plan, plan.rows, target);
@@ -168,7 +170,7 @@ void ChooseTile(const Node& fusion, ContractionPlan& plan, const backend::Target
 std::string TileName(const Tile& tile) { return absl::StrCat(tile.vectors, "x", tile.rows); }
 
 absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
-                                                 const backend::TargetInfo& target) {
+                                                 const target::TargetInfo& target) {
   TEKTITE_ASSIGN_OR_RETURN(const ContractionPlan plan,
                            PlanContraction(fusion, target, /*will_be_packed=*/true));
   const Tile usual = {plan.vectors, plan.rows};
@@ -189,7 +191,7 @@ absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
   return tiles;
 }
 
-bool ReadsPairs(const ContractionPlan& plan, const backend::TargetInfo& target) {
+bool ReadsPairs(const ContractionPlan& plan, const target::TargetInfo& target) {
   if (plan.dtype != DType::kBF16 || plan.k_loops.empty() || SharesLastVector(plan) ||
       plan.rows * plan.vectors + 2 * plan.vectors + 3 > target.vector_registers) {
     return false;

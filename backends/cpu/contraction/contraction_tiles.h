@@ -19,7 +19,7 @@ namespace tektite::cpu {
 // With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
 inline constexpr int kEnoughAccumulators = 8;
 
-// A register tile as the attribute `target` names it: vectors x rows, "3x8".
+// A register tile as a schedule's variant names it: vectors x rows, "3x8".
 struct Tile {
   int vectors = 0, rows = 0;
   friend bool operator==(const Tile& a, const Tile& b) {
@@ -30,16 +30,16 @@ std::string TileName(const Tile& tile);
 // The tiles worth trying for a contraction of static shapes, the one that is taken unasked first.
 // All add up k in the same order, so results do not depend on which it is.
 absl::StatusOr<std::vector<Tile>> CandidateTiles(const ir::Node& fusion,
-                                                 const backend::TargetInfo& target);
+                                                 const target::TargetInfo& target);
 
 // Of a plan with its sizes: the tile that the fusion names, or the best by the plan's sizes.
-void ChooseTile(const ir::Node& fusion, ContractionPlan& plan, const backend::TargetInfo& target);
+void ChooseTile(const ir::Node& fusion, ContractionPlan& plan, const target::TargetInfo& target);
 
 // A dot_general of so few rows that its right-hand side sets the pace (streamed_product.cc).
 inline constexpr int64_t kFewRows = 4;
 bool HasFewRows(const ContractionPlan& plan);
 // Vectors of its panels, as many of each group of columns.
-int StreamedVectors(const ContractionPlan& plan, int64_t rows, const backend::TargetInfo& target);
+int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target);
 
 // Two rows share the only panel's last vector, since it is half empty.  (24 columns: three
 // multiply-adds for two rows instead of four.)
@@ -47,7 +47,7 @@ bool SharesLastVector(const ContractionPlan& plan);
 
 // Of a plan with its tile: the rows' elements of two neighbouring k make an aligned word of 32 bits
 // each, and there are registers for two panel rows, the word and both its halves.
-bool ReadsPairs(const ContractionPlan& plan, const backend::TargetInfo& target);
+bool ReadsPairs(const ContractionPlan& plan, const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 

@@ -47,7 +47,7 @@ absl::Status PlanFilterGradient(ContractionPlan& plan) {
   return absl::OkStatus();
 }
 
-void BlockPixels(ContractionPlan& plan, const backend::TargetInfo& target) {
+void BlockPixels(ContractionPlan& plan, const target::TargetInfo& target) {
   constexpr int64_t kLeastSteps = 32;  // of a tile, to be worth loading and storing its sums
   const int64_t most = target.l2_bytes / 4 / (plan.panel() * ir::DTypeBytes(plan.dtype));
   const int loops = static_cast<int>(plan.k_loops.size());

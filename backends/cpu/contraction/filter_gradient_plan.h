@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "backends/cpu/contraction/contraction_plan.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 
@@ -15,7 +15,7 @@ absl::Status PlanFilterGradient(ContractionPlan& plan);
 // It goes through all images once for each block of rows: as many of the pixels as stay in cache
 // while the block's tiles read them one after the other, the rest outside. An image of unknown size
 // is taken for one that does.
-void BlockPixels(ContractionPlan& plan, const backend::TargetInfo& target);
+void BlockPixels(ContractionPlan& plan, const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 #endif  // TEKTITE_BACKENDS_CPU_CONTRACTION_FILTER_GRADIENT_PLAN_H_

@@ -12,7 +12,7 @@
 namespace tektite::cpu {
 namespace {
 
-using backend::TargetInfo;
+using target::TargetInfo;
 using ir::Dim;
 using ir::Node;
 

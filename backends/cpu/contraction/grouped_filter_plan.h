@@ -40,7 +40,7 @@ struct GroupedFilterPlan {
 
 // Unimplemented with a reason for what has no code.
 absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const ir::Node& fusion,
-                                                    const backend::TargetInfo& target);
+                                                    const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 

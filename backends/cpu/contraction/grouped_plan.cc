@@ -9,7 +9,7 @@
 namespace tektite::cpu {
 namespace {
 
-using backend::TargetInfo;
+using target::TargetInfo;
 using ir::Node;
 
 // The assumed width, where it is not known, for the choice of a part's size.
@@ -91,12 +91,6 @@ class PartChoice {
   const GroupLanes& lanes_;
 };
 
-// Channels and features of a group from which on a product of its own is faster: it knows
-// Winograd's algorithm, or products of pairs of bf16.
-constexpr int64_t kWideGroup = 128, kWideGroupOfPairs = 16;
-// The same for kernels of so many taps in a row, all of which are in the code of a part.
-constexpr int64_t kManyTaps = 13, kWideGroupOfManyTaps = 8;
-
 }  // namespace
 
 absl::Status TakeOperands(const Node& root, const TargetInfo& target, ContractionPlan* plan) {
@@ -145,22 +139,6 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const TargetInfo& ta
   plan.vectors = static_cast<int>(part.vectors);
   plan.rows = static_cast<int>(part.pixels);
   return grouped;
-}
-
-bool SplitsGroups(const Node& convolution, const TargetInfo& target) {
-  const auto dims = ops::GetConvDims(convolution.operand_shape(0).rank(), convolution.attrs());
-  const ir::DType dtype = convolution.shape().dtype();
-  if (!dims.ok() || dims->spatial > 2 || !ir::IsFloat(dtype)) return true;
-  const int64_t groups = dims->feature_groups * dims->batch_groups;
-  const int64_t least = std::min(convolution.operand_shape(0).dims().back().value_or(0),
-                                 convolution.shape().dims().back().value_or(0)) /
-                        groups;
-  const bool has_many_taps =
-      dims->batch_groups == 1 &&
-      convolution.operand_shape(1).dim(dims->kernel_spatial.back()).value_or(0) >= kManyTaps;
-  if (has_many_taps && least >= kWideGroupOfManyTaps) return true;
-  const bool has_pairs = dtype == ir::DType::kBF16 && target.has_bf16_dot;
-  return least >= (has_pairs ? kWideGroupOfPairs : kWideGroup);
 }
 
 }  // namespace tektite::cpu

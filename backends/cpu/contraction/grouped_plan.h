@@ -16,15 +16,12 @@ struct GroupedPlan {
 };
 
 // Unimplemented with a reason for what has no code.
-absl::StatusOr<GroupedPlan> PlanGrouped(const ir::Node& fusion, const backend::TargetInfo& target);
+absl::StatusOr<GroupedPlan> PlanGrouped(const ir::Node& fusion, const target::TargetInfo& target);
 
 // Sets what a plan says of the operands of a convolution of groups, or of the gradient of its
 // filter: types and lanes.  Unimplemented where there is no code for them.
-absl::Status TakeOperands(const ir::Node& root, const backend::TargetInfo& target,
+absl::Status TakeOperands(const ir::Node& root, const target::TargetInfo& target,
                           ContractionPlan* plan);
-
-// Whether a convolution of groups, or the gradient of its filter, is faster as one for each group.
-bool SplitsGroups(const ir::Node& convolution, const backend::TargetInfo& target);
 
 }  // namespace tektite::cpu
 

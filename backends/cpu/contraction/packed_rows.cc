@@ -42,7 +42,7 @@ bool IsCandidate(const ContractionPlan& plan) {
 
 }  // namespace
 
-bool PlanPackedRows(ContractionPlan& plan, const backend::TargetInfo& target) {
+bool PlanPackedRows(ContractionPlan& plan, const target::TargetInfo& target) {
   if (!IsCandidate(plan)) return false;
   const AddressLoop k = plan.k_loops[0];
   const int64_t m = plan.m.value(), panels = plan.panels().value();

@@ -21,7 +21,7 @@ namespace tektite::cpu {
 
 // Decides on packed rows (ContractionPlan::packed_rows), and on blocks for them; false where they
 // do not pay.  For products of known sizes that pack their columns and whose k divides into pieces.
-bool PlanPackedRows(ContractionPlan& plan, const backend::TargetInfo& target);
+bool PlanPackedRows(ContractionPlan& plan, const target::TargetInfo& target);
 
 // Packs `count` rows of a piece.  `from` is the first row's first element.
 void PackRows(loop::Builder& b, const ContractionPlan& plan, const TiledRows& tiled,

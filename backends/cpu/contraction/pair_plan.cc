@@ -93,7 +93,7 @@ bool ReadsInPlace(const PairPlan& plan) {
   return !bytes.is_constant() || bytes.value() % kAliasBytes != 0;
 }
 
-void ChoosePairBlocks(PairPlan& plan, const backend::TargetInfo& target) {
+void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
   ContractionPlan& c = plan.contraction;
   const Dim &m = c.m, &n = c.n, &k = c.k;
   const double multiply_ns = plan.has_tiles ? target.ns(1 / target.tile_fmas_per_cycle)
@@ -148,7 +148,7 @@ Dim PairPlan::lhs_stride() const {
   return c.is_convolution ? Dim(c.conv.stride_w * c.conv.channels) : c.m_loops.back().lhs_stride;
 }
 
-absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const backend::TargetInfo& target,
+absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const target::TargetInfo& target,
                                    bool will_be_packed) {
   if (!target.has_bf16_dot) return Unimplemented("the machine multiplies no pairs of bf16");
   const Node* root = ops::FindContraction(fusion.region());

@@ -19,7 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "backends/cpu/contraction/contraction_plan.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::cpu {
@@ -56,7 +56,7 @@ int VectorRows(int tile_rows);
 // Unimplemented for other types and machines, for sizes that do not pay, and for layouts in which
 // neither rows (columns) nor k are contiguous.  `will_be_packed`: as if assign_layouts had packed
 // the right-hand side, which it does where runs of k are even, or there is one run.
-absl::StatusOr<PairPlan> PlanPairs(const ir::Node& fusion, const backend::TargetInfo& target,
+absl::StatusOr<PairPlan> PlanPairs(const ir::Node& fusion, const target::TargetInfo& target,
                                    bool will_be_packed = false);
 
 }  // namespace tektite::cpu

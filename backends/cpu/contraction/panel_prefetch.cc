@@ -16,7 +16,7 @@ int64_t TilesOf(const ContractionPlan& plan) { return CeilDiv(plan.block_rows.va
 
 }  // namespace
 
-bool FetchesPanels(const ContractionPlan& plan, const backend::TargetInfo& target) {
+bool FetchesPanels(const ContractionPlan& plan, const target::TargetInfo& target) {
   if (plan.rhs != RhsMode::kPackInKernel || plan.is_convolution || plan.is_filter_gradient ||
       plan.k_loops.empty() || (plan.k_loops.size() > 1 && !plan.packed_rows) ||
       !plan.k.is_constant() || !plan.n.is_constant() || !plan.m.is_constant() ||

@@ -14,7 +14,7 @@ namespace tektite::cpu {
 
 // Whether it pays: for panels of known sizes that are packed in the kernel, out of more than the
 // caches of a core hold beside the rest.
-bool FetchesPanels(const ContractionPlan& plan, const backend::TargetInfo& target);
+bool FetchesPanels(const ContractionPlan& plan, const target::TargetInfo& target);
 
 class PanelPrefetch {
  public:

@@ -27,6 +27,7 @@
 #include "backends/cpu/contraction/contraction_code.h"
 #include "backends/cpu/contraction/contraction_emitters.h"
 #include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/contraction/contraction_schedules.h"
 #include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/operands.h"
@@ -402,6 +403,8 @@ class StreamedProduct {
   SumCascade cascade_;
 };
 
+}  // namespace
+
 absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& target) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
@@ -424,32 +427,6 @@ absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& t
     return Unimplemented(root->Describe(), ": neither columns nor k are contiguous");
   }
   return plan;
-}
-
-}  // namespace
-
-bool StreamsRightHandSide(const Node& fusion, const Target& target) {
-  const auto plan = PlanStreamed(fusion, target);
-  return plan.ok() && plan->m.is_constant();
-}
-
-int64_t StreamedPanelWidth(const Node& fusion, const Target& target) {
-  const auto plan = PlanStreamed(fusion, target);
-  if (!plan.ok() || !HasFewRows(*plan)) return 0;
-  const auto packed = PlanContraction(fusion, target, /*will_be_packed=*/true);
-  if (!packed.ok() || !packed->n.is_constant() || !packed->k.is_constant()) return 0;
-  const int64_t n = packed->n.value(), bytes = packed->k.value() * n * ir::DTypeBytes(plan->dtype);
-  const int64_t padded = packed->panels().value() * packed->panel();
-  const bool along_n = plan->rhs_n_stride == Dim(1);
-  const bool pays = along_n && bytes >= target.l2_bytes / 2 && padded <= n + n / 8;
-  return pays ? packed->panel() : 0;
-}
-
-bool StreamsPanelsLater(const Node& fusion, const Target& target) {
-  const auto plan = PlanStreamed(fusion, target);
-  // Rows of k must be one stride apart in either layout.
-  return plan.ok() && plan->batch == Dim(1) && plan->k_loops.size() == 1 &&
-         StreamedPanelWidth(fusion, target) > 0;
 }
 
 absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Target& target,

@@ -33,7 +33,7 @@ bool HasContiguousRows(const ContractionPlan& plan) {
 
 }  // namespace
 
-RowPrefetch::RowPrefetch(const ContractionPlan& plan, const backend::TargetInfo& target) {
+RowPrefetch::RowPrefetch(const ContractionPlan& plan, const target::TargetInfo& target) {
   if (!HasContiguousRows(plan) || !plan.k.is_constant()) return;
   const int64_t row_bytes = plan.k.value() * ir::DTypeBytes(plan.dtype);
   const int64_t rows = (plan.batch * plan.m).value_or(0);

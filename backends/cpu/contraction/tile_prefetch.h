@@ -21,7 +21,7 @@
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/row_tiles.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 #include "jit/llvm/loop_ir.h"
 
 namespace tektite::cpu {
@@ -30,7 +30,7 @@ class RowPrefetch {
  public:
   // Of nothing where rows do not lie one after the other, where the left-hand side may be in L2, or
   // where a tile's rows take more than three quarters of L1.
-  RowPrefetch(const ContractionPlan& plan, const backend::TargetInfo& target);
+  RowPrefetch(const ContractionPlan& plan, const target::TargetInfo& target);
   // At row `first` of the rows that begin at `lhs`.
   void EnterTile(loop::Builder& b, const ContractionPlan& plan, loop::Value lhs, loop::Value first);
   void Emit(loop::Builder& b, const ContractionPlan& plan, loop::Value k, int64_t steps) const;

@@ -7,11 +7,11 @@
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::cpu {
 namespace {
 
-using ir::Attr;
 using ir::Dim;
 using ir::DType;
 using ir::Node;
@@ -27,7 +27,7 @@ constexpr int64_t kMostBlockChannels = 128;
 constexpr double kLeastGain = 1.15;
 
 absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
-                              const backend::TargetInfo& target) {
+                              const target::TargetInfo& target) {
   const ConvolutionGeometry& g = plan.conv;
   const auto refuse = [&](const char* why) {
     return Unimplemented(node.Describe(), ": Winograd's algorithm is not used for ", why);
@@ -50,7 +50,7 @@ absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
 // Squares of a block: their transformed inputs and products may take somewhat more than L2, since
 // the fewer blocks there are, the more rarely kernels are transformed (28x28x128: 98 squares take
 // 0.9 of the time of 50; 14x14x256: 49 take 0.83 of that of 27).
-int64_t MostSquares(const WinogradPlan& plan, const backend::TargetInfo& target) {
+int64_t MostSquares(const WinogradPlan& plan, const target::TargetInfo& target) {
   const int64_t bytes = 4 * WinogradPlan::kProducts * (plan.input_stride() + plan.direct.panel());
   return std::max<int64_t>(target.l2_bytes * 5 / 4 / bytes, 48);
 }
@@ -72,7 +72,7 @@ struct UsualImages {
   int64_t results, squares;
 };
 
-UsualImages UsualFor(const WinogradPlan& plan, const backend::TargetInfo& target) {
+UsualImages UsualFor(const WinogradPlan& plan, const target::TargetInfo& target) {
   if (!plan.height.is_constant() || !plan.width.is_constant()) {
     const int64_t squares = MostSquares(plan, target);
     return {4 * squares, squares};
@@ -89,7 +89,7 @@ Dim EvenSquares(const Dim& squares, int64_t most, int rows) {
 }
 
 // Returns how many blocks there are of the usual images.
-int64_t ChooseBlocks(WinogradPlan& plan, int64_t usual, const backend::TargetInfo& target) {
+int64_t ChooseBlocks(WinogradPlan& plan, int64_t usual, const target::TargetInfo& target) {
   plan.block_channels = plan.channels();
   while (plan.block_channels > kMostBlockChannels || plan.channels() % plan.block_channels != 0) {
     plan.block_channels -= plan.direct.lanes;
@@ -114,7 +114,7 @@ struct Costs {
   double products, inputs, kernels, results;
 };
 
-Costs CostsOf(const WinogradPlan& plan, const backend::TargetInfo& target, double squares,
+Costs CostsOf(const WinogradPlan& plan, const target::TargetInfo& target, double squares,
               double blocks) {
   const double lanes = plan.direct.lanes, vectors = plan.direct.vectors;
   const double channels = static_cast<double>(plan.channels());
@@ -130,18 +130,15 @@ Costs CostsOf(const WinogradPlan& plan, const backend::TargetInfo& target, doubl
 
 }  // namespace
 
-absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::TargetInfo& target,
+absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const target::TargetInfo& target,
                                           bool will_be_packed) {
-  const std::string& asked = fusion.String(Attr::target);
+  const bool is_asked = target::ScheduleOf(fusion).implementation == kWinograd;
   const Node* const root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kConvolution) {
     return Unimplemented("Winograd's algorithm is for convolutions");
   }
   if (target.winograd_channels == 0) {
     return Unimplemented(root->Describe(), ": --winograd=off rules out Winograd's algorithm");
-  }
-  if (!asked.empty() && asked != kWinograd) {
-    return Unimplemented(root->Describe(), ": it is to be computed by ", asked);
   }
   WinogradPlan plan;
   TEKTITE_ASSIGN_OR_RETURN(plan.direct, PlanContraction(fusion, target, will_be_packed));
@@ -162,7 +159,7 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const backend::Tar
   const double direct_ns = static_cast<double>(usual.results * 9 * plan.channels() * plan.panels() *
                                                plan.direct.vectors) /
                            target.vector_fmas_per_ns();
-  if (asked != kWinograd && direct_ns < kLeastGain * winograd_ns) {
+  if (!is_asked && direct_ns < kLeastGain * winograd_ns) {
     return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
   }
   // Threads share blocks; a chunk that has its own panels only transforms its block's inputs again,

@@ -68,7 +68,7 @@ struct WinogradPlan {
 
 // Unimplemented with a reason where there is no code, or where the direct kernel is taken for
 // faster and the fusion's `target` does not ask for this one.
-absl::StatusOr<WinogradPlan> PlanWinograd(const ir::Node& fusion, const backend::TargetInfo& target,
+absl::StatusOr<WinogradPlan> PlanWinograd(const ir::Node& fusion, const target::TargetInfo& target,
                                           bool will_be_packed = false);
 
 }  // namespace tektite::cpu

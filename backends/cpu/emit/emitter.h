@@ -21,7 +21,7 @@
 
 #include "backends/cpu/emit/chunking.h"
 #include "backends/cpu/emit/elements.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/loop_ir.h"
 
@@ -34,7 +34,7 @@ struct EmittedKernel {
   std::vector<std::pair<int, int>> in_place;  // operand, result that may share a buffer
 };
 
-using Target = backend::TargetInfo;
+using Target = target::TargetInfo;
 
 // Lanes for work on this region's element types: a full vector of the widest type.
 int RegionLanes(const ir::Graph& region, const Target& target);

@@ -1,4 +1,4 @@
-// Kernels that run loops over the elements, rows or windows of arrays; backends/cpu/emitter_list.cc
+// Kernels that run loops over the elements, rows or windows of arrays; backends/cpu/implementation_list.cc
 // says in which order they are tried.
 #ifndef TEKTITE_BACKENDS_CPU_LOOPS_LOOP_EMITTERS_H_
 #define TEKTITE_BACKENDS_CPU_LOOPS_LOOP_EMITTERS_H_

@@ -5,11 +5,11 @@
 namespace tektite::cpu {
 
 absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeOneDnnKernel(
-    const ir::Node&, const backend::TargetInfo&) {
+    const ir::Node&, const target::TargetInfo&) {
   return Unimplemented("built without oneDNN");
 }
 
-absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node&, const backend::TargetInfo&) {
+absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node&, const target::TargetInfo&) {
   return Unimplemented("built without oneDNN");
 }
 

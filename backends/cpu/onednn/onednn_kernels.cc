@@ -57,7 +57,7 @@ struct Problem {
   }
 };
 
-absl::StatusOr<Problem> ReadProblem(const Node& fusion, const backend::TargetInfo& target) {
+absl::StatusOr<Problem> ReadProblem(const Node& fusion, const target::TargetInfo& target) {
   Problem p;
   p.root = ops::FindContraction(fusion.region());
   if (p.root == nullptr || p.root->op() != Op::kConvolution) {
@@ -346,7 +346,7 @@ class OneDnnConvolution : public backend::HostKernel {
 }  // namespace
 
 absl::StatusOr<KernelPtr> MakeOneDnnKernel(const Node& contraction,
-                                           const backend::TargetInfo& target) {
+                                           const target::TargetInfo& target) {
   TEKTITE_ASSIGN_OR_RETURN(const Problem p, ReadProblem(contraction, target));
   const ir::Graph& region = contraction.region();
   if (region.outputs().size() != 1 || region.outputs()[0].node != p.root ||
@@ -363,7 +363,7 @@ absl::StatusOr<KernelPtr> MakeOneDnnKernel(const Node& contraction,
   return kernel;
 }
 
-absl::StatusOr<int64_t> OneDnnPanelWidth(const Node& fusion, const backend::TargetInfo& target) {
+absl::StatusOr<int64_t> OneDnnPanelWidth(const Node& fusion, const target::TargetInfo& target) {
   TEKTITE_ASSIGN_OR_RETURN(const Problem p, ReadProblem(fusion, target));
   TEKTITE_ASSIGN_OR_RETURN(const auto kernel, OneDnnConvolution::Create(p, 0));
   return kernel->panel_width();

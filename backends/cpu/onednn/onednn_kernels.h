@@ -21,7 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
-#include "jit/backend/target_info.h"
+#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::cpu {
@@ -30,11 +30,11 @@ inline constexpr char kOneDnn[] = "onednn";
 
 // `contraction` is a fusion whose region holds the convolution alone, its weights packed.
 absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeOneDnnKernel(
-    const ir::Node& contraction, const backend::TargetInfo& target);
+    const ir::Node& contraction, const target::TargetInfo& target);
 
 // The panel width it needs for the convolution of `fusion`, whatever else is in the region;
 // Unimplemented with a reason when it has no kernel.
-absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node& fusion, const backend::TargetInfo& target);
+absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node& fusion, const target::TargetInfo& target);
 
 // Of the headers it was built against, "3.2.0"; empty: built without.
 std::string OneDnnVersion();

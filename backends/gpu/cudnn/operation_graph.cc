@@ -8,7 +8,7 @@
 namespace tektite::gpu {
 namespace {
 
-// Of the buffers, as far as engines ask for it: Backend::operand_alignment.
+// Of the buffers, as far as engines ask for it: TargetInfo::operand_alignment.
 constexpr int64_t kTensorAlignment = 16;
 constexpr int64_t kMostProposals = 16;
 

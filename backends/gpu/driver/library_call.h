@@ -24,7 +24,7 @@ namespace tektite::gpu {
 class LibraryCall {
  public:
   // Operands and workspaces begin at such addresses; results at multiples of backend::kAlignment.
-  static constexpr int64_t kOperandAlignment = 16;  // Backend::operand_alignment
+  static constexpr int64_t kOperandAlignment = 16;  // TargetInfo::operand_alignment
   static constexpr int64_t kWorkspaceAlignment = 256;
 
   virtual ~LibraryCall() = default;

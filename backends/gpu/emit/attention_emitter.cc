@@ -29,6 +29,7 @@
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::gpu {
 namespace {
@@ -338,8 +339,9 @@ class AttentionEmitter {
 
 }  // namespace
 
-bool Attends(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+void DescribeKernels(target::TargetInfo* target) {
+  target->operand_alignment = kVectorBytes;
+  target->attention_types = {DType::kF32, DType::kF16, DType::kBF16};
 }
 
 absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::string& name,
@@ -351,7 +353,7 @@ absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::strin
     TEKTITE_RETURN_IF_ERROR(AttentionEmitter(view, emitted.kernel.get()).Run());
     return emitted;
   }
-  const auto plan = WarpgroupAttentionPlan::Of(view, fusion.String(ir::Attr::target), options);
+  const auto plan = WarpgroupAttentionPlan::Of(view, target::ScheduleOf(fusion).implementation, options);
   const auto emit = [&](CausalSkip* skip, loop::Kernel* kernel) {
     return plan.has_value() ? EmitWarpgroupAttention(view, *plan, skip, kernel)
                             : EmitMatrixAttention(view, options, skip, kernel);

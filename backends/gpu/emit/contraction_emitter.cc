@@ -33,6 +33,7 @@
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::gpu {
 namespace {
@@ -464,7 +465,7 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
     TEKTITE_RETURN_IF_ERROR(EmitFewRows(region, view, result.kernel.get()));
     return result;
   }
-  if (const auto plan = WarpgroupPlan::Of(view, fusion.String(ir::Attr::target), options)) {
+  if (const auto plan = WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation, options)) {
     TEKTITE_RETURN_IF_ERROR(EmitWarpgroups(region, view, *plan, result.kernel.get()));
     return result;
   }

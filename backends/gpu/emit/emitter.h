@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/loop_ir.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::gpu {
 
@@ -50,8 +51,8 @@ struct EmittedKernel {
 // By the fusion's kind.
 absl::StatusOr<EmittedKernel> EmitKernel(const ir::Node& fusion, const std::string& name,
                                          const EmitOptions& options = {});
-// Whether there is a kernel for attention of this type.
-bool Attends(ir::DType dtype);
+// Sets what passes must know of these kernels: their types of attention, and how operands lie.
+void DescribeKernels(target::TargetInfo* target);
 
 // softmax(query x key) x value: scores never reach memory.
 absl::StatusOr<EmittedKernel> EmitAttention(const ir::Node& fusion, const std::string& name,

@@ -21,7 +21,7 @@
 
 namespace tektite::gpu {
 
-// The way to make such a kernel (jit/backend/candidates.h) beside kWarpMatrices
+// The way to make such a kernel (jit/target/schedules.h) beside kWarpMatrices
 // (warpgroup_contraction.h).
 inline constexpr char kWarpgroupAttention[] = "wgmma";
 
@@ -58,7 +58,7 @@ inline constexpr int64_t kStagedPadding = 8;
 
 // The ways to make a kernel of attention beside the one that the rule takes: the tuner measures
 // them.
-std::vector<std::string> OtherAttentionWays(const ir::Node& fusion, const EmitOptions& options);
+std::vector<const char*> OtherAttentionWays(const ir::Node& fusion, const EmitOptions& options);
 
 // `skip`: null, or what a launch before it has prepared.
 absl::Status EmitWarpgroupAttention(const AttentionView& view, const WarpgroupAttentionPlan& plan,

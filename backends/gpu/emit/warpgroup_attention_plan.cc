@@ -96,15 +96,14 @@ std::optional<WarpgroupAttentionPlan> WarpgroupAttentionPlan::Of(const Attention
   return plan;
 }
 
-std::vector<std::string> OtherAttentionWays(const ir::Node& fusion, const EmitOptions& options) {
+std::vector<const char*> OtherAttentionWays(const ir::Node& fusion, const EmitOptions& options) {
   const absl::StatusOr<AttentionView> view = AttentionView::Create(fusion.region());
   if (!view.ok() || !WarpgroupAttentionPlan::Of(*view, kWarpgroupAttention, options).has_value()) {
     return {};
   }
   if (WarpgroupAttentionPlan::Of(*view, "", options).has_value()) return {kWarpMatrices};
-  return view->rows().value_or(kUsual) < kFewestRows
-             ? std::vector<std::string>{}
-             : std::vector<std::string>{kWarpgroupAttention};
+  if (view->rows().value_or(kUsual) < kFewestRows) return {};
+  return {kWarpgroupAttention};
 }
 
 }  // namespace tektite::gpu

@@ -363,7 +363,7 @@ std::optional<WarpgroupPlan> WarpgroupPlan::Of(const ContractionView& view, absl
   return WarpgroupPlan{{*lhs, *rhs}, columns, stages, options.multiprocessors};
 }
 
-std::vector<std::string> OtherWays(const ir::Node& fusion, const EmitOptions& options) {
+std::vector<const char*> OtherWays(const ir::Node& fusion, const EmitOptions& options) {
   const absl::StatusOr<ContractionView> view = ContractionView::Create(fusion.region());
   if (!view.ok() || Product(view->m()).value_or(kUsual) < kFewest ||
       Product(view->n()).value_or(kUsual) < kFewest) {
@@ -373,7 +373,7 @@ std::vector<std::string> OtherWays(const ir::Node& fusion, const EmitOptions& op
     const std::optional<WarpgroupPlan> plan = WarpgroupPlan::Of(*view, way, options);
     return plan.has_value() ? plan->columns : 0;
   };
-  std::vector<std::string> ways;
+  std::vector<const char*> ways;
   const int64_t usual = columns("");
   if (usual != 0) ways.emplace_back(kWarpMatrices);
   for (const char* way : {kSquareTiles, kWideTiles}) {

@@ -1,6 +1,6 @@
 // Products of f16 and bf16 with the instructions that sm_90a has for warpgroups.
 //
-//   if (const auto plan = WarpgroupPlan::Of(view, fusion.String(Attr::target), options)) {
+//   if (const auto plan = WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation, options)) {
 //     TEKTITE_RETURN_IF_ERROR(EmitWarpgroups(region, view, *plan, kernel));
 //   }
 //
@@ -20,7 +20,7 @@
 
 namespace tektite::gpu {
 
-// The ways to make such a product's kernel (jit/backend/candidates.h), beside the usual rule.
+// The ways to make such a product's kernel (jit/target/schedules.h), beside the usual rule.
 inline constexpr char kWarpMatrices[] = "mma";
 inline constexpr char kSquareTiles[] = "wgmma_128x128";
 inline constexpr char kWideTiles[] = "wgmma_128x256";
@@ -43,7 +43,7 @@ struct WarpgroupPlan {
 
 // The ways to make a contraction's kernel beside the one that the rule takes: the tuner measures
 // them.  None where there is nothing to choose.
-std::vector<std::string> OtherWays(const ir::Node& fusion, const EmitOptions& options);
+std::vector<const char*> OtherWays(const ir::Node& fusion, const EmitOptions& options);
 
 absl::Status EmitWarpgroups(const ir::Graph& region, const ContractionView& view,
                             const WarpgroupPlan& plan, loop::Kernel* kernel);

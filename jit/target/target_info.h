@@ -2,13 +2,26 @@
 //
 // A back end fills it from the machine, or from --cpu=avx2; no other code asks the machine.
 // Limits: the instruction set varies, the architecture does not: code is for the host's triple.
-#ifndef TEKTITE_JIT_BACKEND_TARGET_INFO_H_
-#define TEKTITE_JIT_BACKEND_TARGET_INFO_H_
+#ifndef TEKTITE_JIT_TARGET_TARGET_INFO_H_
+#define TEKTITE_JIT_TARGET_TARGET_INFO_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-namespace tektite::backend {
+#include "jit/ir/dtype.h"
+
+namespace tektite::target {
+
+// Which convolutions of groups, and gradients of their filters, are faster as one for each group:
+// those whose groups have so many channels on the narrower side.  1: all.
+struct GroupSplitting {
+  int64_t channels = 1;
+  int64_t channels_of_bf16 = 1;
+  // The same for kernels of so many taps along the last dimension; 0: no such rule.
+  int64_t many_taps = 0, channels_of_many_taps = 1;
+};
 
 struct TargetInfo {
   std::string cpu;            // LLVM's name, such as "znver5"
@@ -20,6 +33,12 @@ struct TargetInfo {
   int64_t l3_bytes = 8 << 20;
   bool has_bf16_dot = false;    // AVX512-BF16: products of pairs of bf16, sums of f32
   bool has_bf16_tiles = false;  // AMX-BF16, and this process may use it
+  // Bytes of which the addresses of operands must be multiples.  A part of a buffer that begins
+  // elsewhere is copied; all buffers begin at multiples of kAlignment.
+  int64_t operand_alignment = 1;
+  // Types of attention that there are kernels for: fusions of kind `attention` are made then.
+  std::vector<ir::DType> attention_types = {ir::DType::kF32};
+  GroupSplitting groups;
   // Input channels from which on Winograd's algorithm is considered; 0: never.
   int64_t winograd_channels = 0;
   std::string code_generator;  // "llvm 22.1.8"; empty where code is not generated
@@ -32,12 +51,15 @@ struct TargetInfo {
   double memory_bytes_per_ns = 20;   // to or from memory
   double l2_bytes_per_ns = 400;      // out of L2 beside multiply-adds, without taking longer
 
+  bool Attends(ir::DType dtype) const {
+    return std::find(attention_types.begin(), attention_types.end(), dtype) != attention_types.end();
+  }
   int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
   double ns(double cycles) const { return cycles / clock_ghz; }
   // The rate that one core is expected to reach: nine tenths of its units' peak.
   double vector_fmas_per_ns() const { return clock_ghz * vector_fmas_per_cycle * 0.9; }
 };
 
-}  // namespace tektite::backend
+}  // namespace tektite::target
 
-#endif  // TEKTITE_JIT_BACKEND_TARGET_INFO_H_
+#endif  // TEKTITE_JIT_TARGET_TARGET_INFO_H_
