@@ -139,9 +139,9 @@ absl::Status PackRhs(Graph& graph, Node* fusion, const RhsLayout& layout,
   const int operand = static_cast<int>(rhs.node->Int(Attr::index));
   const Shape original = rhs.shape();
 
-  TEKTITE_ASSIGN_OR_RETURN(const Value packing,
-                           PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(),
-                                       view, layout, packed));
+  TEKTITE_ASSIGN_OR_RETURN(
+      const Value packing,
+      PackWeights(graph, fusion, fusion->operand(operand), rhs.node->name(), view, layout, packed));
   if (layout.later) {
     region.AddParameter(packing.shape(), rhs.node->name() + "_panels");
     fusion->AddOperand(packing);
@@ -168,7 +168,8 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
     if (fusion->attrs().Has(Attr::rhs_packed) || fusion->attrs().Has(Attr::rhs_panels)) continue;
     const RhsLayout layout = target::ScheduleOf(*fusion).rhs;
     if (layout.columns == 0) continue;
-    if (!PackableRhs(*fusion)) return InvalidArgument(fusion->Describe(), ": its right-hand side cannot be packed");
+    if (!PackableRhs(*fusion))
+      return InvalidArgument(fusion->Describe(), ": its right-hand side cannot be packed");
     TEKTITE_RETURN_IF_ERROR(PackRhs(graph, fusion, layout, &packed_weights));
     changed = true;
   }

@@ -23,9 +23,7 @@ bool KnownWidth(const Dim& d) {
   return d.is_constant() && d.value() >= 1 && d.value() <= kWidestHead;
 }
 
-bool HasKernels(const NodeFacts& facts, ir::DType dtype) {
-  return facts.target.Attends(dtype);
-}
+bool HasKernels(const NodeFacts& facts, ir::DType dtype) { return facts.target.Attends(dtype); }
 
 bool KnownWidths(const ops::Attention& a) {
   const ops::DotDims scores = ops::GetDotDims(*a.scores), context = ops::GetDotDims(*a.context);

@@ -197,8 +197,7 @@ FusionGroup* FusionGroups::GroupOf(const Node* node) const {
 
 void FusionGroups::SeedAttention(Node* node) {
   const NodeFacts facts = {[this](const Node* n) { return free_.count(n) > 0; },
-                           [this](const Node* n) { return stable_.count(n) > 0; },
-                           context_.target};
+                           [this](const Node* n) { return stable_.count(n) > 0; }, context_.target};
   std::vector<Node*> nodes = AttentionNodes(node, facts);
   if (nodes.empty()) return;
   auto group = std::make_unique<FusionGroup>();

@@ -17,7 +17,7 @@
 
 namespace tektite::passes {
 
-// Whether it has changed anything.  
+// Whether it has changed anything.
 bool SpreadPositions(ir::Graph& graph, const target::TargetInfo& target);
 
 }  // namespace tektite::passes

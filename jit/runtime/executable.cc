@@ -83,9 +83,6 @@ void Executable::SetState(std::shared_ptr<const WeightState> state) {
 
 HostPool Executable::PoolOf(CallHost& host) const {
   HostPool pool = host.Pool();
-  if (options_.max_parallelism > 0) {
-    pool.num_threads = std::min(pool.num_threads, options_.max_parallelism - 1);
-  }
   if (!pool.is_shared) pool.spin_ns = options_.spin_ns;
   return pool;
 }

@@ -91,9 +91,8 @@ class Executable : private WeightHolder {
     std::shared_ptr<ArenaPool> arenas;
     std::shared_ptr<WeightStore> weights;
     OutputRoles roles;
-    int max_parallelism = 0;  // 0: as many threads as the host's pool has
-    int64_t spin_ns = 0;      // HostPool::spin_ns
-    bool profile = false;     // measure every step, and so join none
+    int64_t spin_ns = 0;   // HostPool::spin_ns
+    bool profile = false;  // measure every step, and so join none
   };
   static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
   ~Executable() override;

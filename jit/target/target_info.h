@@ -52,7 +52,8 @@ struct TargetInfo {
   double l2_bytes_per_ns = 400;      // out of L2 beside multiply-adds, without taking longer
 
   bool Attends(ir::DType dtype) const {
-    return std::find(attention_types.begin(), attention_types.end(), dtype) != attention_types.end();
+    return std::find(attention_types.begin(), attention_types.end(), dtype) !=
+           attention_types.end();
   }
   int lanes(int element_bytes) const { return vector_bytes / element_bytes; }
   double ns(double cycles) const { return cycles / clock_ghz; }

@@ -18,6 +18,7 @@
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
 #include "runtime_hooks/c_api/known_fields.h"
+#include "runtime_hooks/c_api/marking_options.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 struct tektite_marking {
@@ -43,12 +44,8 @@ constexpr size_t kLeastOptionBytes = offsetof(tektite_mark_options, inline_calls
 
 absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
                                         const tektite_mark_options* given) {
-  MarkOptions options;
-  options.min_cluster_ops = flags.min_cluster_ops;
-  options.min_cluster_cost = flags.min_cluster_cost;
-  options.min_lone_cost = flags.min_lone_cost;
-  options.keep_loops = flags.keep_loops;
-  options.take_over_xla = flags.take_over_xla;
+  MarkOptions options = tektite::c_api::MarkOptionsOf(flags);
+  options.has_direct_calls = false;  // but for functions, below
   if (given == nullptr) return options;
   if (given->struct_size < kLeastOptionBytes) {
     return tektite::InvalidArgument("tektite_mark_options: struct_size is too small");

@@ -280,7 +280,7 @@ typedef struct tektite_call {
                              far: with --compile=async code is made when compiling is likely to pay;
                              NULL: it is made at the first call */
   int32_t among_others;   /* not 0: other work of the host's follows on the same threads, so that no
-                             worker stays for the next call (--spin_us) */
+                             worker stays for the next call */
   int32_t result_space;   /* tektite_space: where `allocate` takes memory from */
   const int32_t* result_spaces; /* the same for each result; NULL: result_space for all */
   void* stream; /* the host's stream (a CUstream) of the card that the cluster's code is for: what

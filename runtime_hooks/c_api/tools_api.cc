@@ -19,6 +19,7 @@
 #include "runtime_hooks/c_api/call_memory.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
+#include "runtime_hooks/c_api/marking_options.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -31,13 +32,7 @@ using tektite::clustering::Explanation;
 // `sizes` null: without what memory calls need.
 absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_view model,
                                     const char* sizes, int32_t format) {
-  tektite::clustering::MarkOptions options;
-  options.min_cluster_ops = compiler->state->flags().min_cluster_ops;
-  options.keep_loops = compiler->state->flags().keep_loops;
-  options.take_over_xla = compiler->state->flags().take_over_xla;
-  options.min_cluster_cost = compiler->state->flags().min_cluster_cost;
-  options.min_lone_cost = compiler->state->flags().min_lone_cost;
-  options.has_direct_calls = compiler->state->flags().direct_calls;
+  const auto options = tektite::c_api::MarkOptionsOf(compiler->state->flags());
   TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));
   if (sizes != nullptr) {
     TEKTITE_RETURN_IF_ERROR(

@@ -26,8 +26,7 @@ TEST(Schedule, IsReadAsItIsPrinted) {
   schedule.rhs = {48, 24, true};
   schedule.stands_alone = schedule.features_first = true;
   const std::string text = schedule.Print();
-  EXPECT_EQ(text,
-            "onednn, variant = 2x12, columns = 48, pairs = 24, later, alone, features_first");
+  EXPECT_EQ(text, "onednn, variant = 2x12, columns = 48, pairs = 24, later, alone, features_first");
   const auto read = Schedule::Parse(text);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Print(), text);
@@ -66,8 +65,8 @@ std::vector<std::string> Answers(const std::string& text, const Facts& facts) {
 }
 
 std::string Product(int rows) {
-  return absl::StrCat("graph @f(%x: f32[", rows,
-                      ",64], %w: f32[64,48]) -> (f32[", rows, ",48]) {\n  %2: f32[", rows,
+  return absl::StrCat("graph @f(%x: f32[", rows, ",64], %w: f32[64,48]) -> (f32[", rows,
+                      ",48]) {\n  %2: f32[", rows,
                       ",48] = dot_general(%x, %w) {lhs_contracting = [1], rhs_contracting = [0]}\n"
                       "  return %2\n}\n");
 }

@@ -8,9 +8,9 @@
 #include "jit/compiler/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
+#include "tests/conformance/offers.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
-#include "tests/conformance/offers.h"
 
 namespace tektite::testing {
 namespace {

@@ -263,7 +263,7 @@ TEST_F(Products, AMachineWithoutTheLibraryHasNoWays) {
   gpu::CardOptions options;
   options.warpgroups = gpu::Warpgroups::kNever;
   auto without = gpu::CreateCardBackend(card_, nullptr, std::move(options));
-  EXPECT_FALSE(dynamic_cast<const backend::Candidates&>(**without).HasChoices());
+  EXPECT_FALSE((*without)->HasAlternatives());
 }
 
 }  // namespace

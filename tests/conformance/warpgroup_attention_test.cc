@@ -42,8 +42,8 @@ int AttentionByWarpgroups(compiler::Compiler& compiler, const ir::Graph& graph) 
   int count = 0;
   for (const auto& node : copy->nodes()) {
     if (!node->IsFusion(ir::FusionKind::kAttention)) continue;
-    const std::vector<std::string> others = gpu::OtherAttentionWays(*node, options);
-    count += others == std::vector<std::string>{gpu::kWarpMatrices};
+    const std::vector<const char*> others = gpu::OtherAttentionWays(*node, options);
+    count += others.size() == 1 && others[0] == std::string(gpu::kWarpMatrices);
   }
   return count;
 }

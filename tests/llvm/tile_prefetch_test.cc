@@ -30,7 +30,7 @@ int Prefetches(const std::string& text) {
   EXPECT_TRUE(graph.ok()) << graph.status();
   for (const auto& node : (*graph)->nodes()) {
     if (node->op() != ir::Op::kFusion) continue;
-    auto kernel = EmitContraction(*node, Avx512(), "k");
+    auto kernel = EmitTiles(*node, Avx512(), "k");
     EXPECT_TRUE(kernel.ok()) << kernel.status();
     const std::string code = kernel->kernel->ToString();
     return static_cast<int>(std::vector<std::string>(absl::StrSplit(code, "prefetch")).size()) - 1;

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "jit/target/target_info.h"
 #include "jit/llvm/loop_ir.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 

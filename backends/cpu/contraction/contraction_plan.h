@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
 #include "jit/ops/ops.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 

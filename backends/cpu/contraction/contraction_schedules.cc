@@ -89,8 +89,7 @@ absl::StatusOr<Schedule> FitsGrouped(const Node& fusion, const Facts&, const Tar
   return Of("grouped");
 }
 
-absl::StatusOr<Schedule> FitsGroupedFilter(const Node& fusion, const Facts&,
-                                           const Target& target) {
+absl::StatusOr<Schedule> FitsGroupedFilter(const Node& fusion, const Facts&, const Target& target) {
   TEKTITE_RETURN_IF_ERROR(PlanGroupedFilter(fusion, target).status());
   return Of("grouped_filter");
 }

@@ -12,9 +12,9 @@
 namespace tektite::cpu {
 namespace {
 
-using target::TargetInfo;
 using ir::Dim;
 using ir::Node;
+using target::TargetInfo;
 
 // A step takes the taps of a row together, up to so many.
 constexpr int64_t kMostTaps = 12;

@@ -9,8 +9,8 @@
 namespace tektite::cpu {
 namespace {
 
-using target::TargetInfo;
 using ir::Node;
+using target::TargetInfo;
 
 // The assumed width, where it is not known, for the choice of a part's size.
 constexpr int64_t kUsualWidth = 56;

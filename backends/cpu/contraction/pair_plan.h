@@ -19,8 +19,8 @@
 
 #include "absl/status/statusor.h"
 #include "backends/cpu/contraction/contraction_plan.h"
-#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 

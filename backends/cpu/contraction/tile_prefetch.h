@@ -21,8 +21,8 @@
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/contraction/row_tiles.h"
-#include "jit/target/target_info.h"
 #include "jit/llvm/loop_ir.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 

@@ -21,9 +21,9 @@
 
 #include "backends/cpu/emit/chunking.h"
 #include "backends/cpu/emit/elements.h"
-#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/loop_ir.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 

@@ -1,5 +1,5 @@
-// Kernels that run loops over the elements, rows or windows of arrays; backends/cpu/implementation_list.cc
-// says in which order they are tried.
+// Kernels that run loops over the elements, rows or windows of arrays;
+// backends/cpu/implementation_list.cc says in which order they are tried.
 #ifndef TEKTITE_BACKENDS_CPU_LOOPS_LOOP_EMITTERS_H_
 #define TEKTITE_BACKENDS_CPU_LOOPS_LOOP_EMITTERS_H_
 

@@ -4,8 +4,8 @@
 
 namespace tektite::cpu {
 
-absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeOneDnnKernel(
-    const ir::Node&, const target::TargetInfo&) {
+absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeOneDnnKernel(const ir::Node&,
+                                                                        const target::TargetInfo&) {
   return Unimplemented("built without oneDNN");
 }
 

@@ -21,8 +21,8 @@
 
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
-#include "jit/target/target_info.h"
 #include "jit/ir/graph.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 

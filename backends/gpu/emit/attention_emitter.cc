@@ -353,7 +353,8 @@ absl::StatusOr<EmittedKernel> EmitAttention(const Node& fusion, const std::strin
     TEKTITE_RETURN_IF_ERROR(AttentionEmitter(view, emitted.kernel.get()).Run());
     return emitted;
   }
-  const auto plan = WarpgroupAttentionPlan::Of(view, target::ScheduleOf(fusion).implementation, options);
+  const auto plan =
+      WarpgroupAttentionPlan::Of(view, target::ScheduleOf(fusion).implementation, options);
   const auto emit = [&](CausalSkip* skip, loop::Kernel* kernel) {
     return plan.has_value() ? EmitWarpgroupAttention(view, *plan, skip, kernel)
                             : EmitMatrixAttention(view, options, skip, kernel);

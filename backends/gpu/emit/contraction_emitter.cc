@@ -465,7 +465,8 @@ absl::StatusOr<EmittedKernel> EmitContraction(const Node& fusion, const std::str
     TEKTITE_RETURN_IF_ERROR(EmitFewRows(region, view, result.kernel.get()));
     return result;
   }
-  if (const auto plan = WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation, options)) {
+  if (const auto plan =
+          WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation, options)) {
     TEKTITE_RETURN_IF_ERROR(EmitWarpgroups(region, view, *plan, result.kernel.get()));
     return result;
   }

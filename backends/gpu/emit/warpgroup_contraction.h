@@ -1,6 +1,7 @@
 // Products of f16 and bf16 with the instructions that sm_90a has for warpgroups.
 //
-//   if (const auto plan = WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation, options)) {
+//   if (const auto plan = WarpgroupPlan::Of(view, target::ScheduleOf(fusion).implementation,
+//   options)) {
 //     TEKTITE_RETURN_IF_ERROR(EmitWarpgroups(region, view, *plan, kernel));
 //   }
 //

@@ -1,9 +1,7 @@
 #include "runtime_hooks/tensorflow/hook/run/output_allocator.h"
 
-#include <algorithm>
 #include <string>
 
-#include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/run/block_pool.h"
 #include "runtime_hooks/tensorflow/hook/run/host_memory.h"
 #include "tensorflow/core/framework/allocator.h"
@@ -27,14 +25,8 @@ class PoolAllocator : public tensorflow::Allocator {
   BlockPool pool_;
 };
 
-// Null when the flag says so.  Never destroyed: tensors are freed until the process ends.
-tensorflow::Allocator* MakeAllocator() {
-  const CompilerLibrary* const library = CompilerLibrary::Get();
-  if (library == nullptr) return nullptr;
-  const int64_t megabytes = library->flag(library->compiler, "output_pool_mb", 0);
-  if (megabytes <= 0) return nullptr;
-  return new PoolAllocator(static_cast<size_t>(std::min<int64_t>(megabytes, 1 << 20)) << 20);
-}
+// Of freed results that wait for later calls.
+constexpr size_t kMostKeptBytes = size_t{64} << 20;
 
 }  // namespace
 
@@ -44,8 +36,9 @@ bool AllocatePooled(tensorflow::OpKernelContext* context, int index, tensorflow:
   if (bytes < BlockPool::kSmallest || context->track_allocations()) return false;
   const tensorflow::AllocatorAttributes wanted = context->output_alloc_attr(index);
   if (wanted.gpu_compatible() || wanted.nic_compatible() || wanted.scope_id != 0) return false;
-  static tensorflow::Allocator* const allocator = MakeAllocator();
-  if (allocator == nullptr || KeepsBlocks(context->get_allocator(wanted))) return false;
+  if (KeepsBlocks(context->get_allocator(wanted))) return false;
+  // Never destroyed: tensors are freed until the process ends.
+  static tensorflow::Allocator* const allocator = new PoolAllocator(kMostKeptBytes);
   *output = Tensor(allocator, dtype, shape);
   return output->IsInitialized();
 }

@@ -8,8 +8,7 @@
 //   if (!AllocatePooled(ctx, index, dtype, shape, &output)) ctx->allocate_temp(...);
 //
 // Limits: the device's own allocator serves results below 64 KiB, memory that a device wants to
-// reach, steps whose memory is being tracked (profiling), and devices whose allocator pools.  With
-// --output_pool_mb=0 it serves all results.
+// reach, steps whose memory is being tracked (profiling), and devices whose allocator pools.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_OUTPUT_ALLOCATOR_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_OUTPUT_ALLOCATOR_H_
 
