@@ -2,8 +2,8 @@
 // Example(int64_t factor, int64_t times, bool* cancels):
 //   *cancels = WrappingAdd(times, WrappingMul(factor, times)) == 0;
 //
-// Why: C++ leaves the overflow of signed integers undefined, and constants come from a user's
-// graph. Limits: for sizes and counts, which must not wrap, there is saturating.h.
+// Why: C++ leaves the overflow of signed integers undefined, and constants come from a user's graph.
+// Limits: for sizes and counts, which must not wrap, there is saturating.h.
 #ifndef TEKTITE_JIT_BASE_WRAPPING_H_
 #define TEKTITE_JIT_BASE_WRAPPING_H_
 
