@@ -98,7 +98,10 @@ absl::Status ImportTopK(NodeImport& op) {
   FuncBuilder& b = op.b();
   const bool for_xla = op.scope().for_xla;
   Value x = for_xla ? TotalOrder(b, op.Input(0)) : op.Input(0);
-  const std::vector<Value> both = b.AddMulti(Op::kTopK, {x}, {{ir::Attr::k, k}});
+  ir::Attributes attrs = {{ir::Attr::k, k}};
+  // XLA sorts in any case.
+  if (!for_xla && !op.attrs().Bool("sorted", true)) attrs.Set(ir::Attr::heap, true);
+  const std::vector<Value> both = b.AddMulti(Op::kTopK, {x}, attrs);
   if (both.size() != 2) return op.Return(Value());
   Value values = for_xla ? FromTotalOrder(b, both[0], op.InputDType(0)) : both[0];
   const Value results[] = {values, b.Convert(both[1], index_type)};
