@@ -1,8 +1,8 @@
 // Draws of classes by their logits, bit for bit TensorFlow's for CPUs.
 //
 // A row's weights are added one after the other; a number below their sum falls to the class up to
-// which they exceed it.  The numbers of a row follow those of the row before, but each piece of rows
-// that one of the host's threads works on begins a stretch of its own (host_shards.h).
+// which they exceed it.  The numbers of a row follow those of the row before, but each piece of
+// rows that one of the host's threads works on begins a stretch of its own (host_shards.h).
 //
 // Limits: sizes are known, and so is how many threads the host has (the node's attribute
 // _tektite_threads), unless it makes no difference.
@@ -72,9 +72,10 @@ absl::Status ImportStatelessMultinomial(NodeImport& op) {
   const Dims drawn = {Dim(d.rows), Dim(d.samples)};
   if (d.rows == 0 || d.samples == 0) return op.Return(b.Full(dtype, 0, drawn));
   // TensorFlow's estimate.
-  const auto cycles = static_cast<int64_t>(
-      50 * (static_cast<double>(d.samples) * std::log(static_cast<double>(d.classes)) / std::log(2) +
-            static_cast<double>(d.classes)));
+  const auto cycles =
+      static_cast<int64_t>(50 * (static_cast<double>(d.samples) *
+                                     std::log(static_cast<double>(d.classes)) / std::log(2) +
+                                 static_cast<double>(d.classes)));
   const int64_t threads = op.attrs().Int("_tektite_threads", 0);
   if (threads < 1 && !IsOneHostShard(d.rows, cycles)) {
     return op.Refuse("its numbers depend on how many threads the host has");

@@ -50,7 +50,10 @@ absl::Status ImportReduce(NodeImport& op) {
   if (op.op() == "EuclideanNorm") x = b.Mul(x, x);
   bool keep = op.attrs().Bool("keep_dims", false);
   absl::string_view reducer = ReducerFor(op.op());
-  if (op.scope().for_xla) x = WithoutNan(b, x, reducer);
+  const Dims& dims = op.InputDims(0);
+  const bool is_only_moved =
+      std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return dims[axis] == Dim(1); });
+  if (op.scope().for_xla && !is_only_moved) x = WithoutNan(b, x, reducer);
   if (!axes.empty()) x = keep ? b.ReduceKeep(x, axes, reducer) : b.Reduce(x, axes, reducer);
   if (mean) {
     Dim count(1);
