@@ -256,10 +256,6 @@ Refusal Compilability(const GraphIndex& index, int i, const MarkOptions& options
   if (IsSpreadVolume(node))
     return {Reason::kHOST_IS_FASTER,
             absl::StrCat("strides of more than ", ops::kMostPhases, " together")};
-  // What is drawn from these by place, as a sampler of text does, would be another token.
-  if (node.op == "TopKV2" && !node.attrs.Bool("sorted", true) && !options.in_xla_body) {
-    return {Reason::kNO_IMPORTER, "not sorted: in the order of TensorFlow's heap"};
-  }
   if (Refusal refusal = CheckAssignment(index, i, options); refusal.reason != Reason::kNone)
     return refusal;
   if (Refusal refusal = CheckArray(index, i); refusal.reason != Reason::kNone) return refusal;

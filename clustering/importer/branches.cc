@@ -202,6 +202,7 @@ absl::Status ImportCall(NodeImport& op) {
 absl::Status ImportIf(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* then_branch, FunctionOf(op, "then_branch"));
   TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* else_branch, FunctionOf(op, "else_branch"));
+  if (IsLowered(op)) TEKTITE_RETURN_IF_ERROR(op.RequireScalar(0));
   const absl::StatusOr<TensorInfo> which = TruthOf(op.InputInfo(0), &op.b());
   if (!which.ok()) return op.Refuse(which.status().message());
   if (which->contents) {
@@ -217,6 +218,7 @@ absl::Status ImportCase(NodeImport& op) {
   const graph_def::AttrValue* attr = op.attrs().Find("branches");
   const auto* functions = attr == nullptr ? nullptr : attr->AsListOf<graph_def::FunctionRef>();
   if (functions == nullptr) return op.Refuse("has no branches");
+  TEKTITE_RETURN_IF_ERROR(op.RequireScalar(0));
   std::vector<const GraphIndex*> branches;
   for (const graph_def::FunctionRef& function : *functions) {
     TEKTITE_ASSIGN_OR_RETURN(const GraphIndex* body, BodyOf(op, function));

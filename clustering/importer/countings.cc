@@ -1,33 +1,13 @@
 // Ops that count how many elements compare so: classes with larger logits, boundaries below, and
 // elements before a place in sorted rows.
-#include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/row_search.h"
 
 namespace tektite::importer {
 namespace {
 
-// How many elements of each sorted row [b, n] come before each value [b, m]: s64[b, m].  A binary
-// search with the comparisons that C++'s lower_bound makes, so that rows which are not sorted have
-// its answer, too.  `before` says which elements those are.
-template <typename Before>
-Value SearchRows(FuncBuilder& b, Value rows, Value values, int64_t n, Before before) {
-  const Dims dims = values.shape().dims();
-  Value first = b.Full(DType::kS64, 0, dims), length = b.Full(DType::kS64, n, dims);
-  const Value row = b.Iota(DType::kS64, {dims[0], dims[1], Dim(1)}, 0);
-  for (int64_t rest = n; rest > 0; rest /= 2) {
-    Value half = b.Binary(Op::kShiftRightArithmetic, length, b.FullLike(length, 1));
-    Value middle = b.Add(first, half);
-    Value column = b.Min(middle, b.FullLike(middle, n - 1));
-    Value points = b.Concatenate({row, b.Reshape(column, {dims[0], dims[1], Dim(1)})}, 2);
-    Value goes_on = b.Binary(Op::kAnd, b.Compare(length, b.FullLike(length, 0), "gt"),
-                             before(Gather(b, rows, points, {0, 1}, {}, 2), values));
-    first = b.Select(goes_on, b.Add(middle, b.FullLike(middle, 1)), first);
-    length = b.Select(goes_on, b.Sub(b.Sub(length, half), b.FullLike(length, 1)), half);
-  }
-  return first;
-}
-
-// The same by counting, where the rows' length is not known.
+// How many elements of each sorted row [b, n] come before each value [b, m]: s64[b, m].  Without a
+// search (row_search.h), where the rows' length is not known.
 template <typename Before>
 Value CountRows(FuncBuilder& b, Value rows, Value values, Before before) {
   const Dims dims = {values.shape().dim(0), values.shape().dim(1), rows.shape().dim(1)};

@@ -152,6 +152,9 @@ absl::Status ImportShift(NodeImport& op) {
 absl::Status ImportPow(NodeImport& op) {
   FuncBuilder& b = op.b();
   if (ir::IsFloat(op.InputDType(0))) {
+    const Value base = op.Input(0);
+    const bool is_rewritten = base && (base.node->op() == Op::kExp || base.node->op() == Op::kPow);
+    if (op.scope().for_xla && is_rewritten) return op.Refuse("XLA rewrites pow(exp) and pow(pow)");
     return op.Return(b.BinaryImplicit(Op::kPow, op.Input(0), op.Input(1)));
   }
   TEKTITE_ASSIGN_OR_RETURN(int64_t exponent, op.RequireInt(1));
@@ -173,8 +176,10 @@ Value RewrittenForXla(NodeImport& op) {
   const std::string& name = op.op();
   const bool is_extreme = name == "Maximum" || name == "Minimum";
   const bool is_product = name == "Mul" || name == "RealDiv" || name == "Div";
-  if ((!is_extreme && !is_product) || !ir::IsFloat(op.InputDType(0))) return {};
+  const bool is_sum = name == "Add" || name == "AddV2" || name == "Sub";
+  if ((!is_extreme && !is_product && !is_sum) || !ir::IsFloat(op.InputDType(0))) return {};
   Value x = op.Input(0), y = op.Input(1);
+  if (is_sum) return XlaSum(b, x, y, name == "Sub");
   if (is_extreme) return XlaExtreme(b, x, y, name == "Maximum" ? "lt" : "gt");
   return name == "Mul" ? XlaMul(b, x, y) : XlaDiv(b, x, y);
 }
@@ -214,7 +219,8 @@ absl::Status ImportUnary(NodeImport& op) {
     return op.Return(b.Add(b.Unary(Op::kSign, x), b.FullLike(x, 0)));  // 0 for -0
   }
   if (op.scope().for_xla) {
-    Value rewritten = name == "Sqrt" ? XlaSqrt(b, x) : name == "Log" ? XlaLog(x) : Value();
+    Value rewritten = name == "Sqrt" ? XlaSqrt(b, x) : name == "Log" ? XlaLog(b, x) : Value();
+    if (name == "Log" && x.node->op() == Op::kPow) return op.Refuse("XLA rewrites log(pow)");
     if (rewritten) return op.Return(rewritten);
   }
   auto simple = SimpleUnaries().find(name);

@@ -58,6 +58,17 @@ Value XlaSeluGrad(FuncBuilder& b, Value dy, Value y) {
   return b.Select(b.Compare(y, Full(b, y, 0), "gt"), above, below);
 }
 
+// No 0 of theirs is kept from an infinite slope.
+Value XlaSqrtGrad(FuncBuilder& b, Value dy, Value y) {
+  return b.Div(b.Mul(dy, Full(b, dy, 0.5)), y);
+}
+
+Value XlaRsqrtGrad(FuncBuilder& b, Value dy, Value y) {
+  return b.Mul(b.Mul(b.Mul(y, y), y), b.Mul(dy, Full(b, dy, -0.5)));
+}
+
+Value XlaReciprocalGrad(FuncBuilder& b, Value dy, Value y) { return b.Mul(b.Neg(b.Mul(y, y)), dy); }
+
 Value SoftplusGrad(FuncBuilder& b, Value dy, Value x) {
   return b.Div(dy, b.Add(b.Exp(b.Neg(x)), Full(b, x, 1)));
 }
@@ -114,9 +125,13 @@ const absl::flat_hash_map<absl::string_view, Gradient>& Gradients() {
 const absl::flat_hash_map<absl::string_view, Gradient>& XlaGradients() {
   static const auto& map = *new absl::flat_hash_map<absl::string_view, Gradient>({
       {"EluGrad", XlaEluGrad},
+      {"InvGrad", XlaReciprocalGrad},
+      {"ReciprocalGrad", XlaReciprocalGrad},
       {"Relu6Grad", XlaRelu6Grad},
       {"ReluGrad", XlaReluGrad},
+      {"RsqrtGrad", XlaRsqrtGrad},
       {"SeluGrad", XlaSeluGrad},
+      {"SqrtGrad", XlaSqrtGrad},
   });
   return map;
 }

@@ -129,6 +129,12 @@ absl::StatusOr<Value> ScatterPoints(NodeImport& op, Value operand, Value indices
     return op.Refuse("updates of shape ", updates.shape().ToString());
   }
   const Dims& dims = operand.shape().dims();
+  // A row for each point, as the op asks for: nothing is broadcast.
+  Dims wanted(indices.shape().dims().begin(), indices.shape().dims().end() - 1);
+  wanted.insert(wanted.end(), dims.begin() + d, dims.end());
+  if (!AssumeSameDims(op.b(), updates.shape().dims(), wanted)) {
+    return op.Refuse("updates of shape ", updates.shape().ToString());
+  }
   TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
   return ScatterRows(op.b(), operand, indices, updates, d, rank - 1, reducer);
 }

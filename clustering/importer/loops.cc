@@ -81,6 +81,9 @@ class LoopImport {
     for (size_t i = 0; i < facts_.size(); ++i) {
       if (region->Assigned(i)) return op_.Refuse("its condition assigns to a variable");
     }
+    const Shape& shape = region->results()[0].shape;
+    if (IsLowered(op_) && shape.rank() > 0)
+      return op_.Refuse("its condition is ", shape.ToString());
     absl::StatusOr<TensorInfo> result = TruthOf(region->results()[0], &region->b());
     if (!result.ok()) return op_.Refuse(result.status().message());
     if (!region->b().status().ok()) return op_.Refuse(region->b().status().message());

@@ -56,6 +56,12 @@ ops::WindowDims WholeWindow(const Pooling& p) {
   return w;
 }
 
+// The shape of the result for an image.
+Dims PooledDims(const Pooling& p, Dims image) {
+  for (int i = 0; i < p.format.spatial_dims; ++i) image[p.format.spatial(i)] = p.window[i].output;
+  return image;
+}
+
 bool HasPadding(const Pooling& p) {
   return std::any_of(p.window.begin(), p.window.end(),
                      [](const WindowDim& w) { return w.low != 0 || w.high != 0; });
@@ -105,11 +111,8 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Dims image, op.RequireContents(0));
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, image));
   TEKTITE_RETURN_IF_ERROR(RequireKnownPadding(op, p.window));
-  if (op.InputRank(1) != p.format.rank()) return op.Refuse("a gradient of rank ", op.InputRank(1));
-  Dims pooled = image;
-  for (int i = 0; i < p.format.spatial_dims; ++i) pooled[p.format.spatial(i)] = p.window[i].output;
-  for (int i = 0; i < p.format.rank(); ++i) {
-    if (!b.AssumeEqual(op.InputDims(1)[i], pooled[i])) return op.Refuse(b.status().message());
+  if (!AssumeSameDims(b, op.InputDims(1), PooledDims(p, image))) {
+    return op.Refuse("a gradient of shape ", op.InputShape(1).ToString());
   }
   Value dy = op.Input(1);
   if (!dy) return op.Return(dy);
@@ -140,6 +143,9 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
 absl::Status ImportMaxPoolGrad(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(Pooling p, ResolvePooling(op, op.InputDims(0)));
   TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(1, 2));
+  if (!AssumeSameDims(op.b(), op.InputDims(2), PooledDims(p, op.InputDims(0)))) {
+    return op.Refuse("a gradient of shape ", op.InputShape(2).ToString());
+  }
   if (p.format.spatial_dims == 3 && op.InputDType(0) == DType::kF64) {
     return op.Refuse("in double precision every largest element of a window receives the gradient");
   }
@@ -163,12 +169,10 @@ absl::Status ImportMaxPoolGradGrad(NodeImport& op) {
   for (const WindowDim& w : p.window) taps *= w.size;
   constexpr int64_t kMostTaps = 256;  // each is a comparison in the kernel's body
   if (taps > kMostTaps) return op.Refuse("windows of ", taps, " elements");
-  for (const int input : {1, 2}) {
-    if (op.InputRank(input) != p.format.rank()) return op.Refuse("ranks");
+  if (!AssumeSameDims(b, op.InputDims(1), PooledDims(p, op.InputDims(0)))) {
+    return op.Refuse("a result of shape ", op.InputShape(1).ToString());
   }
-  for (int i = 0; i < p.format.rank(); ++i) {
-    if (!b.AssumeEqual(op.InputDims(2)[i], op.InputDims(0)[i])) return op.Return(Value());
-  }
+  TEKTITE_RETURN_IF_ERROR(op.RequireSameDims(2, 0));
   Value x = op.Input(0), y = op.Input(1), dy = op.Input(2);
   if (!x || !y || !dy) return op.Return(Value());
   // What is no number is equal to nothing, so padding is never taken.

@@ -50,7 +50,10 @@ absl::Status ImportReduce(NodeImport& op) {
   if (op.op() == "EuclideanNorm") x = b.Mul(x, x);
   bool keep = op.attrs().Bool("keep_dims", false);
   absl::string_view reducer = ReducerFor(op.op());
-  if (op.scope().for_xla) x = WithoutNan(b, x, reducer);
+  const Dims& dims = op.InputDims(0);
+  const bool is_only_moved =
+      std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return dims[axis] == Dim(1); });
+  if (op.scope().for_xla && !is_only_moved) x = WithoutNan(b, x, reducer);
   if (!axes.empty()) x = keep ? b.ReduceKeep(x, axes, reducer) : b.Reduce(x, axes, reducer);
   if (mean) {
     Dim count(1);
@@ -98,7 +101,10 @@ absl::Status ImportTopK(NodeImport& op) {
   FuncBuilder& b = op.b();
   const bool for_xla = op.scope().for_xla;
   Value x = for_xla ? TotalOrder(b, op.Input(0)) : op.Input(0);
-  const std::vector<Value> both = b.AddMulti(Op::kTopK, {x}, {{ir::Attr::k, k}});
+  ir::Attributes attrs = {{ir::Attr::k, k}};
+  // XLA sorts in any case.
+  if (!for_xla && !op.attrs().Bool("sorted", true)) attrs.Set(ir::Attr::heap, true);
+  const std::vector<Value> both = b.AddMulti(Op::kTopK, {x}, attrs);
   if (both.size() != 2) return op.Return(Value());
   Value values = for_xla ? FromTotalOrder(b, both[0], op.InputDType(0)) : both[0];
   const Value results[] = {values, b.Convert(both[1], index_type)};

@@ -101,6 +101,11 @@ absl::Status AssignVariable(NodeImport& op, int i, Value content) {
   return op.SetVariable(i, content);
 }
 
+bool IsLowered(const NodeImport& op) {
+  return op.attrs().Bool("_lower_using_switch_merge", false) ||
+         op.attrs().Bool("_tektite_kept", false);
+}
+
 absl::StatusOr<TensorInfo> TruthOf(const TensorInfo& info, FuncBuilder* b) {
   if (!info.unusable.empty() || info.is_resource || info.is_complex)
     return Unimplemented("the condition is no number");

@@ -62,6 +62,10 @@ absl::StatusOr<const graph_def::GraphIndex*> FunctionOf(NodeImport& op, absl::st
 // with two names among the inputs.
 absl::Status AssignVariable(NodeImport& op, int i, Value content);
 
+// Whether TensorFlow runs the loop or the branches by switches, which raise an error for a
+// condition that is no scalar.
+bool IsLowered(const NodeImport& op);
+
 // TensorFlow's truth: a scalar that is not 0, another tensor that has elements.
 absl::StatusOr<TensorInfo> TruthOf(const TensorInfo& info, FuncBuilder* b);
 

@@ -1,7 +1,10 @@
 #include "clustering/importer/xla_values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace tektite::importer {
 namespace {
@@ -12,10 +15,77 @@ Value Full(FuncBuilder& b, Value like, const Literal& one) {
   return b.BroadcastTo(b.Constant(one), like.shape().dims());
 }
 
-// Whether every element is the constant 1.
-bool IsOne(Value v) {
+// The number that every element is, where that is known.
+std::optional<double> UniformConstant(Value v) {
   while (Is(v, Op::kBroadcastInDim) || Is(v, Op::kReshape)) v = v.node->operand(0);
-  return Is(v, Op::kConstant) && v.node->attrs().GetLiteral(ir::Attr::value).IsAll(1);
+  if (!Is(v, Op::kConstant)) return std::nullopt;
+  const Literal& literal = v.node->attrs().GetLiteral(ir::Attr::value);
+  if (!literal.IsSplat()) return std::nullopt;
+  return literal.AsDouble(0);
+}
+
+// Whether every dimension of y beside x's is 1, so that a result has x's shape.
+bool KeepsShape(const Shape& x, const Shape& y) {
+  if (y.rank() > x.rank()) return false;
+  return std::all_of(y.dims().begin(), y.dims().end(), [](const Dim& d) { return d == Dim(1); }) ||
+         x == y;
+}
+
+// As XLA's code has it, which takes denormals for 0.
+double Rounded(DType dtype, double number) {
+  if (dtype != DType::kF32) return number;
+  const auto rounded = static_cast<float>(number);
+  return std::abs(rounded) < std::numeric_limits<float>::min() ? std::copysign(0, number) : rounded;
+}
+
+// v is base * factor.
+struct Scaled {
+  Value base;
+  double factor = 1;
+};
+Scaled ScaledOf(Value v) {
+  if (!Is(v, Op::kMul)) return {v};
+  for (const int i : {0, 1}) {
+    const std::optional<double> factor = UniformConstant(v.node->operand(i));
+    if (factor) return {v.node->operand(1 - i), *factor};
+  }
+  return {v};
+}
+
+// x * factor, of which the factor of x is a part.
+Value TimesConstant(FuncBuilder& b, Value x, double factor) {
+  const Scaled scaled = ScaledOf(x);
+  const double all = Rounded(x.dtype(), scaled.factor * factor);
+  return all == 1 ? scaled.base : b.Mul(scaled.base, b.FullLike(scaled.base, all));
+}
+
+// v is base + constant.
+struct Shifted {
+  Value base;
+  double constant = 0;
+};
+Shifted ShiftedOf(Value v) {
+  if (!Is(v, Op::kAdd) && !Is(v, Op::kSub)) return {v};
+  const double sign = Is(v, Op::kSub) ? -1 : 1;
+  const std::optional<double> constant = UniformConstant(v.node->operand(1));
+  if (constant) return {v.node->operand(0), sign * *constant};
+  const std::optional<double> first = UniformConstant(v.node->operand(0));
+  if (first && sign > 0) return {v.node->operand(1), *first};
+  return {v};
+}
+
+// Of what v is a sum of one element each; v itself where it is none.
+Value OnlyTerm(Value v) {
+  while (v && (Is(v, Op::kReshape) || Is(v, Op::kReduce))) {
+    if (Is(v, Op::kReduce) &&
+        (v.node->num_operands() != 1 || v.node->attrs().String(ir::Attr::reducer) != "add")) {
+      break;
+    }
+    const Value of = v.node->operand(0);
+    if (of.shape().NumElements() != v.shape().NumElements()) break;
+    v = of;
+  }
+  return v;
 }
 
 DType IntegerOf(DType dtype) {
@@ -40,6 +110,8 @@ Value TurnNegative(FuncBuilder& b, Value bits) {
 
 Value XlaExtreme(FuncBuilder& b, Value x, Value y, absl::string_view direction) {
   if (!x || !y) return {};
+  // A constant is the second operand there.
+  if (UniformConstant(x) && !UniformConstant(y)) std::swap(x, y);
   return b.SelectImplicit(b.CompareImplicit(x, y, direction), y, x);
 }
 
@@ -95,28 +167,69 @@ Value FromTotalOrder(FuncBuilder& b, Value keys, DType dtype) {
 }
 
 Value XlaSqrt(FuncBuilder& b, Value x) {
-  if (!Is(x, Op::kMul) || x.node->operand(0) != x.node->operand(1)) return {};
-  return b.Abs(x.node->operand(0));
+  const Value term = OnlyTerm(x);
+  if (!Is(term, Op::kMul) || term.node->operand(0) != term.node->operand(1)) return {};
+  const Value magnitude = b.Abs(term.node->operand(0));
+  return term == x ? magnitude : b.Reshape(magnitude, x.shape().dims());
 }
 
-Value XlaLog(Value x) { return Is(x, Op::kExp) ? x.node->operand(0) : Value(); }
+Value XlaLog(FuncBuilder& b, Value x) {
+  if (Is(x, Op::kExp)) return x.node->operand(0);
+  if (!Is(x, Op::kRsqrt)) return {};
+  const Value log = b.Log(x.node->operand(0));
+  return b.Mul(log, b.FullLike(log, -0.5));
+}
+
+Value XlaSum(FuncBuilder& b, Value x, Value y, bool subtracts) {
+  if (!x || !y) return {};
+  if (!subtracts && UniformConstant(x)) std::swap(x, y);
+  const std::optional<double> constant = UniformConstant(y);
+  if (!constant || !KeepsShape(x.shape(), y.shape())) return {};
+  const Shifted shifted = ShiftedOf(x);
+  if (shifted.base == x || UniformConstant(shifted.base)) return {};
+  const double both = shifted.constant + (subtracts ? -*constant : *constant);
+  return b.Add(shifted.base, b.FullLike(x, Rounded(x.dtype(), both)));
+}
 
 Value XlaMul(FuncBuilder& b, Value x, Value y) {
-  if (!x || !y || x.shape() != y.shape()) return {};
-  if (IsOne(x)) return y;
-  if (IsOne(y)) return x;
-  if (!Is(x, Op::kExp) || !Is(y, Op::kExp)) return {};
+  if (!x || !y) return {};
+  if (UniformConstant(x)) std::swap(x, y);
+  const std::optional<double> factor = UniformConstant(y);
+  if (factor && !UniformConstant(x) && KeepsShape(x.shape(), y.shape())) {
+    return *factor == 1 || ScaledOf(x).base != x ? TimesConstant(b, x, *factor) : Value();
+  }
+  if (x.shape() != y.shape() || !Is(x, Op::kExp) || !Is(y, Op::kExp)) return {};
   return b.Exp(b.Add(x.node->operand(0), y.node->operand(0)));
 }
 
 Value XlaDiv(FuncBuilder& b, Value x, Value y) {
-  if (!x || !y || x.shape() != y.shape()) return {};
+  if (!x || !y) return {};
+  const std::optional<double> divisor = UniformConstant(y);
+  if (divisor && !UniformConstant(x) && KeepsShape(x.shape(), y.shape())) {
+    return TimesConstant(b, x, Rounded(x.dtype(), 1 / *divisor));
+  }
+  // Constants of these stay apart.
+  const auto product = [&b](Value v, Value w) {
+    if (UniformConstant(v) == 1 && KeepsShape(w.shape(), v.shape())) return w;
+    if (UniformConstant(w) == 1 && KeepsShape(v.shape(), w.shape())) return v;
+    return b.BinaryImplicit(Op::kMul, v, w);
+  };
+  const auto quotient = [&b](Value v, Value w) {
+    if (UniformConstant(w) == 1 && KeepsShape(v.shape(), w.shape())) return v;
+    return b.BinaryImplicit(Op::kDiv, v, w);
+  };
   if (Is(y, Op::kExp)) {
-    Value inverse = b.Exp(b.Neg(y.node->operand(0)));
-    return IsOne(x) ? inverse : b.Mul(x, inverse);
+    const Value inverse = b.Exp(b.Neg(y.node->operand(0)));
+    const Value joined = XlaMul(b, x, inverse);
+    return joined ? joined : product(x, inverse);
+  }
+  if (Is(y, Op::kDiv)) {  // x / (a / c)
+    const Value a = y.node->operand(0), c = y.node->operand(1);
+    if (!Is(x, Op::kDiv)) return quotient(product(x, c), a);
+    return quotient(product(x.node->operand(0), c), product(x.node->operand(1), a));
   }
   if (!Is(x, Op::kDiv)) return {};
-  return b.Div(x.node->operand(0), b.Mul(x.node->operand(1), y));
+  return quotient(x.node->operand(0), product(x.node->operand(1), y));
 }
 
 }  // namespace tektite::importer

@@ -9,7 +9,7 @@
 //   if (op.scope().for_xla) return op.Return(XlaExtreme(op.b(), x, y, "lt"));
 //
 // What XLA rewrites before it compiles is here, too, where the rewritten form has other values:
-// sqrt(x * x) is |x|, and log(exp(x)) is x.
+// sqrt(x * x) is |x|, log(exp(x)) is x, x / 3 is x times the third, and x * 1e30 * 1e30 overflows.
 // Limits: clustering/xla_differences.h has the ops of which this is not done; they stay XLA's.
 #ifndef TEKTITE_CLUSTERING_IMPORTER_XLA_VALUES_H_
 #define TEKTITE_CLUSTERING_IMPORTER_XLA_VALUES_H_
@@ -40,7 +40,8 @@ Value FromTotalOrder(FuncBuilder& b, Value keys, DType dtype);
 
 // ---- rewritten forms; null where XLA rewrites nothing ----
 Value XlaSqrt(FuncBuilder& b, Value x);
-Value XlaLog(Value x);
+Value XlaLog(FuncBuilder& b, Value x);
+Value XlaSum(FuncBuilder& b, Value x, Value y, bool subtracts);
 Value XlaMul(FuncBuilder& b, Value x, Value y);
 Value XlaDiv(FuncBuilder& b, Value x, Value y);
 

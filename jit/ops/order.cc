@@ -1,5 +1,6 @@
 // sort and top_k.  NaN counts as greater than everything, -0 as equal to 0; top_k keeps the order
-// of equal values.
+// of equal values.  With `heap` its results are in the order of a heap (jit/base/heap_order.h),
+// which compares as C++ does.
 #include "jit/ops/infer.h"
 
 namespace tektite::ops {

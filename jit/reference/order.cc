@@ -1,7 +1,8 @@
-// sort and top_k; always stable, NaN is the greatest value.
+// sort and top_k; always stable, NaN is the greatest value, but in a heap's order.
 #include <algorithm>
 #include <numeric>
 
+#include "jit/base/heap_order.h"
 #include "jit/reference/eval.h"
 #include "jit/reference/scalar_ops.h"
 
@@ -64,13 +65,29 @@ Literals Sort(const EvalContext& c) {
   return results;
 }
 
+// The first k of `length` elements from x[base] on, as a heap has them.
+Ints HeapOf(const Literal& x, int64_t base, int64_t length, int64_t k) {
+  Ints order;
+  DispatchDType(x.dtype(), [&](auto zero) {
+    const auto* const line = x.data<decltype(zero)>() + base;
+    const std::vector<int32_t> heap = HeapOrder(length, k, [line](int32_t a, int32_t b) {
+      const auto first = Widen(line[a]), second = Widen(line[b]);
+      return first > second || (!(first < second) && a < b);
+    });
+    order.assign(heap.begin(), heap.end());
+  });
+  return order;
+}
+
 Literals TopK(const EvalContext& c) {
   const Literal& x = c.operand(0);
   const int64_t k = c.node.Int(Attr::k), length = x.sizes().back();
   Literal values = c.AllocateResult(0), indices = c.AllocateResult(1);
   const int64_t rows = k == 0 ? 0 : values.num_elements() / k;
   for (int64_t row = 0; row < rows; ++row) {
-    const Ints order = SortedOrder(x, row * length, 1, length, /*descending=*/true);
+    const Ints order = c.node.Bool(Attr::heap) && k > 1 && k < length
+                           ? HeapOf(x, row * length, length, k)
+                           : SortedOrder(x, row * length, 1, length, /*descending=*/true);
     DispatchBytes(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       for (int64_t i = 0; i < k; ++i) {

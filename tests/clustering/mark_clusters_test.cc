@@ -248,17 +248,6 @@ TEST(MarkClusters, LeavesTransposedConvolutionsOfVolumesWithManyPhases) {
   EXPECT_EQ(WhyNot(graph("1, 1, 1, 1, 1"), "a"), "NONE");
 }
 
-// Its results came sorted, so a sampler that draws from them by place drew other tokens.
-TEST(MarkClusters, LeavesTheGreatestInAnyOrder) {
-  const auto graph = [](absl::string_view sorted) {
-    return Input("x") + Ints("k", {3}) +
-           Node("a", "TopKV2", {"x", "k"}, Attr("sorted", absl::StrCat("b: ", sorted))) +
-           Node("b", "Neg", {"a"});
-  };
-  EXPECT_EQ(WhyNot(graph("false"), "a"), "NO_IMPORTER");
-  EXPECT_EQ(WhyNot(graph("true"), "a"), "NONE");
-}
-
 TEST(MarkClusters, IsCutWhereShapesDependOnValuesAndGoesOnBehind) {
   const std::string graph = Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}) +
                             Node("rows", "RaggedRange", {"b", "b", "b"}) +

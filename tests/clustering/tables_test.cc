@@ -78,7 +78,8 @@ TEST(Tables, ClassesOfOpsAreWhatTheyWere) {
   EXPECT_EQ(OpsThat(OpFacts::kReadsVariable), "ReadVariableOp");
   EXPECT_EQ(OpsThat(OpFacts::kRandom),
             "RngReadAndSkip RngSkip StatefulStandardNormalV2 StatefulTruncatedNormal "
-            "StatefulUniform StatefulUniformFullInt StatefulUniformInt StatelessRandomGetAlg "
+            "StatefulUniform StatefulUniformFullInt StatefulUniformInt StatelessMultinomial "
+            "StatelessRandomGetAlg "
             "StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomNormal "
             "StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt "
             "StatelessRandomUniformFullIntV2 StatelessRandomUniformInt "

@@ -41,6 +41,19 @@ CONFORMANCE_TEST(TopK) {
   }
 }
 
+// In the order of a heap, which the reference has of the same algorithm; tests/importer compares it
+// with TensorFlow.
+CONFORMANCE_TEST(TopKOfAHeap) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kU8, DType::kS64}) {
+    for (int64_t k : {0, 1, 2, 9, 32, 33}) {
+      FuncBuilder b;
+      Value x = b.Parameter(Of(dtype, {3, 5, 33}));
+      b.Return(b.AddMulti(Op::kTopK, {x}, {{Attr::k, k}, {Attr::heap, true}}));
+      Check(b);
+    }
+  }
+}
+
 // Rows that are searched rather than sorted, most of whose elements are passed over in blocks.
 CONFORMANCE_TEST(TopKOfLongRows) {
   for (DType dtype : {DType::kF32, DType::kS64, DType::kBF16}) {

@@ -176,6 +176,32 @@ def f(x):
         z = tf.reduce_sum(y * y)
     return tape.gradient(z, [x, w])
 """,
+    "a gradient of slices at places that are data": """
+def f(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.zeros([tf.shape(x)[0], 2])
+        for i in tf.range(5):
+            y = tf.tanh(y + x[:, i:i + 2]) + tf.slice(x, [0, i], [tf.shape(x)[0], 1]) * tf.cast(i, tf.float32)
+        z = tf.reduce_sum(y * y)
+    return y, tape.gradient(z, x)
+""",
+    # A size that is data: the loop is TensorFlow's, and its turns are compiled in part.
+    "prefixes that grow": """
+def f(x):
+    y = tf.zeros([tf.shape(x)[0]])
+    for i in tf.range(6):
+        y += tf.reduce_mean(tf.tanh(x[:, :i + 1]) * x[:, i:i + 1], 1)
+    return y
+""",
+    # The last block is shorter: a check fails, and after some calls the host runs the loop at once.
+    "blocks of which the last is cut": """
+def f(x):
+    y = tf.zeros([tf.shape(x)[0]])
+    for i in tf.range(2):
+        y += tf.reduce_sum(tf.tanh(x[:, i * 4:i * 4 + 4] @ w[i * 4:i * 4 + 4]), 1)
+    return y
+""",
     "a gradient of a loop of unknown turns": """
 def f(x):
     with tf.GradientTape() as tape:

@@ -69,6 +69,23 @@ def top_k(logits, index):
     noise = tf.random.stateless_uniform(tf.shape(best), tf.stack([index, 7]), 1e-6, 1.0)
     return tf.gather(tokens, tf.argmax(best - tf.math.log(-tf.math.log(noise)), -1), batch_dims=1)
 
+# As KerasHub's samplers draw.
+def draws(probabilities, index):
+    return tf.random.stateless_categorical(tf.math.log(probabilities), 1, tf.stack([index, 5]), tf.int32)[:, 0]
+
+def random(logits, index):
+    return draws(tf.nn.softmax(logits), index)
+
+def top_k_of_heap(logits, index):
+    best, tokens = tf.math.top_k(tf.nn.softmax(logits), 5, sorted=False)
+    return tf.gather(tokens, draws(best, index), batch_dims=1)
+
+def top_p(logits, index):
+    best, tokens = tf.math.top_k(tf.nn.softmax(logits), VOCABULARY)
+    below = tf.cumsum(best, -1) <= .7
+    kept = tf.concat([tf.ones_like(below[:, :1]), below[:, :-1]], -1)
+    return tf.gather(tokens, draws(tf.where(kept, best, 0.), index), batch_dims=1)
+
 def beam(prompt, width=3):
     batch = prompt.shape[0]
     wide = lambda x: tf.repeat(x, width, 0)
@@ -99,17 +116,27 @@ prompts = tf.constant(np.random.default_rng(5).integers(1, VOCABULARY, (2, LENGT
 PROGRAMS = {
     "greedy": "lambda p: generate(p, greedy)",
     "greedy, stops": "lambda p: generate(p, greedy, 94)",
+    "random": "lambda p: generate(p, random)",
     "top k": "lambda p: generate(p, top_k)",
+    "top k of a heap": "lambda p: generate(p, top_k_of_heap)",
+    "top p": "lambda p: generate(p, top_p)",
     "beam": "lambda p: beam(p)",
     "scatter": "by_scatter",
 }
+DRAWS = ("random", "top k", "top k of a heap", "top p")
 TEXT = """
 f = tf.function({program}, jit_compile={jit})
 report(y=[f(prompts) for _ in range(4)])
 """
 TEXTS = {f"{name}, jit_compile={jit}": TEXT.format(program=program, jit=jit) for name, program in PROGRAMS.items()
-         for jit in (False, True) if name != "top k" or not jit}  # XLA draws other numbers
-BATCH = Batch("generation", TEXTS, MODEL)
+         for jit in (False, True) if name not in DRAWS or not jit}  # XLA draws other numbers
+# The numbers of a row depend on how TensorFlow divides the rows among its threads.
+CLASSES = """
+f = tf.function(lambda x, s: [tf.random.stateless_categorical(x + 0, n, s) for n in (1, 3)])
+cases = [(2, 20000), (3, 9000), (7, 20000), (33, 1000), (200, 77), (600, 7), (5000, 33)]
+report(y=[f(tf.constant(normal(*shape)), [k, 8])[i] for k, shape in enumerate(cases) for i in range(2)])
+"""
+BATCH = Batch("generation", {**TEXTS, "classes": CLASSES}, MODEL)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -120,3 +147,10 @@ def test_generation(run_batch, name):
         np.testing.assert_array_equal(ours, theirs)
     assert compiled.host["clusters_placed"] == 1 and compiled.host["runs"] > 0
     assert "NOT_COMPILE_TIME" not in compiled.stats["left_out"]
+
+
+def test_classes_are_drawn_as_by_tensorflows_threads(run_batch):
+    plain, compiled = run_batch(BATCH, "classes")
+    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert compiled.host["runs"] >= 7 and compiled.host["clusters_placed"] >= 7

@@ -51,6 +51,33 @@ report(y=answer(lambda x: gradients([tf.nn.relu, tf.nn.relu6, tf.nn.elu, tf.nn.s
 report(y=answer(lambda x: [tf.sqrt(tf.square(x * 1e20)), tf.math.log(tf.exp(x)), tf.exp(x) * tf.exp(-x),
     *gradients([lambda x: tf.sqrt(tf.square(x * 1e20)), lambda x: tf.math.log(tf.exp(x))], x)], S))
 """),
+    # What XLA makes of these before it compiles overflows elsewhere on the way, or nowhere.
+    "more rewritten forms": (1, """
+report(y=answer(lambda x: [x * 1e20 * 1e20, x * 1e-30 * 1e-30, x * 1e30 * 1e-30, x / 3e38, x / 3, x / 1e20 / 1e20, x * 1e20 / 1e20, x / 1e20 * 1e20,
+    x * 2 / 2, (1e20 / x) / 1e20, 1e20 / (1e30 / x), 1 / (1 / x), tf.math.reciprocal(1 / x), (x + 1e20) - 1e20, (x - 3e38) + 3e38,
+    tf.pow(x, .5), tf.pow(x, -.5), tf.pow(x, 2.), tf.pow(x, 3.), tf.pow(x, 0.), tf.pow(x, 1.5),
+    tf.sqrt(x) * tf.sqrt(x), tf.math.rsqrt(x) * tf.math.rsqrt(x), x / tf.sqrt(x), 1 / tf.math.rsqrt(x), tf.exp(x) / tf.exp(x), 1 / tf.exp(x),
+    tf.exp(tf.math.log(x)), tf.math.log(tf.math.rsqrt(x)), tf.math.log(tf.sqrt(x)), tf.math.log(1 / x), tf.math.rsqrt(x * x), tf.maximum(0., x),
+    tf.minimum(1., x), tf.maximum(tf.minimum(x, 1.), -1.), x - x, x / x, x * 0., 0. * x], S))
+"""),
+    "more rewritten forms of two": (1, """
+report(y=answer(lambda x, y: [x / (y / 3e30), x / (y / x), (x / y) / (y / x), x / tf.sqrt(y), x / tf.math.rsqrt(y), x / tf.exp(y), tf.exp(x) / tf.exp(y),
+    (x * 1e20) * (y * 1e20), x * 1e30 * y * 1e-30, (x / y) * y, (x * y) / y, x - (x - y), 1 - (1 - x) * (1 - y), tf.sqrt(x * x + y * y),
+    tf.sqrt(x) * tf.sqrt(y)], X, Y))
+"""),
+    "reductions of one element": (1, """
+report(y=answer(lambda x: [f(x) for f in (lambda x: tf.norm(x, axis=1), lambda x: tf.norm(x, axis=1, keepdims=True),
+    *(lambda x, f=f: f(x, 1) for f in (tf.reduce_sum, tf.reduce_max, tf.reduce_min, tf.reduce_prod,
+    tf.reduce_mean, tf.reduce_logsumexp, tf.math.reduce_std, tf.cumsum)), tf.nn.softmax, lambda x: tf.nn.l2_normalize(x, axis=1))], S[:, None]))
+"""),
+    "gradients of rewritten forms": (1, """
+report(y=answer(lambda x: gradients([lambda x: tf.sqrt(x) * tf.sqrt(x), lambda x: tf.square(tf.sqrt(x)), lambda x: 1 / tf.math.rsqrt(x),
+    lambda x: x * tf.math.rsqrt(x), lambda x: tf.math.reciprocal(tf.math.reciprocal(x)), lambda x: tf.math.log(1 / x),
+    lambda x: x * 1e20 * 1e20], x), S))
+"""),
+    "powers of powers, which are given back": (1, """
+report(y=answer(lambda x: [tf.pow(tf.pow(x, 2.), .5), tf.pow(tf.exp(x), 2.5), tf.math.log(tf.pow(x, 1.3))], S))
+"""),
     "functions of two numbers": (1, """
 report(y=answer(lambda x, y: [f(x, y) for f in (tf.add, tf.multiply, tf.divide, tf.maximum, tf.minimum, tf.math.xlogy, tf.math.divide_no_nan,
     tf.math.multiply_no_nan, tf.less, tf.equal, lambda x, y: tf.raw_ops.ApproximateEqual(x=x, y=y, tolerance=1.0))], X, Y))

@@ -10,6 +10,7 @@ import itertools
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
 from import_oracle import Case
 
 raw = tf.raw_ops
@@ -68,6 +69,13 @@ def ones(*shape):
     return np.ones(shape, np.float32)
 
 
+def lowered_branches(condition, x):
+    branches = [tf.function(f).get_concrete_function(tf.TensorSpec([None])) for f in (lambda x: x + 1, lambda x: x * 2)]
+    result, = raw.If(cond=condition > 0, input=[x], Tout=[x.dtype], then_branch=branches[0], else_branch=branches[1])
+    result.op._set_attr("_lower_using_switch_merge", attr_value_pb2.AttrValue(b=True))
+    return result
+
+
 def misfits():
     five, one = ones(5), ones(1)
     for name in ("SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "InvGrad", "ReciprocalGrad"):
@@ -90,6 +98,17 @@ def misfits():
     yield ("FusedBatchNormScale", lambda x, y: raw.FusedBatchNormV3(x=x, scale=y, offset=x[0, 0, 0], mean=y[:0], variance=y[:0])[0],
            [ones(2, 2, 2, 5), one])
     yield "OneHotValues", lambda x, y: raw.OneHot(indices=tf.cast(x, tf.int32), depth=3, on_value=y, off_value=y), [five, one]
+    # The scatter took rows of other sizes, the pooling's gradient a result of another pooling, and a condition with
+    # dimensions was whether it has elements, as where TensorFlow does not lower branches and loops to switches.
+    yield ("TensorScatterRows", lambda x, y: raw.TensorScatterMin(tensor=x, indices=[[0, 0], [1, 2]], updates=y),
+           [ones(4, 3, 5), ones(2, 1)])
+    yield ("TensorScatterPoints", lambda x, y: raw.TensorScatterAdd(tensor=x, indices=[[0], [1]], updates=y),
+           [ones(4, 3), ones(1, 3)])
+    yield ("MaxPoolGradGradResult", lambda x, y: raw.MaxPoolGradGrad(
+        orig_input=x, orig_output=y, grad=x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID"), [ones(1, 4, 4, 2), ones(1, 2, 1, 2)])
+    yield ("MaxPoolGradResult", lambda x, y: raw.MaxPoolGrad(
+        orig_input=x, orig_output=y, grad=y, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID"), [ones(1, 4, 4, 2), ones(1, 1, 2, 2)])
+    yield "ConditionSizes", lowered_branches, [one, five]
     yield ("QuantizeAndDequantizeV4GradSizes",
            lambda g, x: raw.QuantizeAndDequantizeV4Grad(gradients=g, input=x, input_min=0.0, input_max=1.0)[0], [five, one])
 

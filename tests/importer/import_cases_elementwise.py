@@ -375,6 +375,14 @@ def reduction_cases():
     ties = np.round(x)
     for k in (0, 1, x.shape[-1]):
         yield Case(f"TopKV2_{k}", lambda x, k=k: tf.math.top_k(x, k), [ties])
+    # Not sorted: in the order of TensorFlow's heap, by which samplers of text draw.
+    rng = np.random.default_rng(4)
+    for k, n in ((0, 9), (1, 9), (2, 9), (5, 9), (8, 9), (9, 9), (3, 4), (50, 1000), (7, 5000)):
+        for dtype in (np.float32, np.float16, np.int32, np.uint8):
+            lines = (rng.standard_normal([4, n]) * (40 if np.dtype(dtype).kind != "f" else 1)).astype(dtype)
+            yield Case(f"TopKV2Heap{k}Of{n}{np.dtype(dtype)}", lambda x, k=k: raw.TopKV2(input=x, k=k, sorted=False), [lines])
+    wild = rng.choice(np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1, 2, 3], np.float32), [6, 40])
+    yield Case("TopKV2HeapSpecial", lambda x: raw.TopKV2(input=x, k=6, sorted=False), [wild])
     yield Case("TopKV2Int64", lambda x: raw.TopKV2(input=x, k=2, index_type=tf.int64), [ties])
     for name in ("Cumsum", "Cumprod"):
         for exclusive in (False, True):

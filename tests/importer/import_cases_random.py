@@ -30,6 +30,21 @@ def stream_cases():
     yield Case("RandomThreeFry", numbers(THREEFRY), [key, counter], refused="algorithm 2")
 
 
+def class_cases():
+    """One thread's work in TensorFlow; tests/end_to_end has more of it."""
+    rng = np.random.default_rng(9)
+    for rows, classes, samples in ((1, 7, 1), (1, 50257, 1), (3, 10, 1), (9, 33, 2), (40, 20, 5), (2, 1, 3), (5, 9, 4), (0, 4, 2), (3, 4, 0)):
+        for t in (np.float32, np.float64, np.float16):
+            logits = (rng.standard_normal([rows, classes]) * 3).astype(t)
+            for dtype in (tf.int32, tf.int64):
+                yield Case(f"Classes{logits.shape}x{samples}{np.dtype(t)}{dtype.name}", lambda x, s, n=samples, d=dtype:
+                           tf.random.stateless_categorical(x, n, s, dtype=d), [logits, SEED])
+    wild = rng.choice(np.array([np.nan, np.inf, -np.inf, 0, 1, 2, -3e38, 3e38], np.float32), [30, 6])
+    yield Case("ClassesSpecial", lambda x, s: tf.random.stateless_categorical(x, 9, s), [wild, SEED])
+    yield Case("ClassesOfManyThreads", lambda x, s: tf.random.stateless_categorical(x, 1, s), [np.zeros([30, 5000], np.float32), SEED],
+               refused="how many threads")
+
+
 def distribution_cases():
     for shape in SHAPES:
         for t in FLOATS if shape else FLOATS[:2]:  # NumPy makes no scalar of bfloat16
@@ -114,4 +129,4 @@ def state_cases():
                [np.array(states[0], np.int64)], ulps=0)
 
 
-CASES = [*stream_cases(), *distribution_cases(), *truncated_cases(), *older_cases(), *state_cases()]
+CASES = [*stream_cases(), *class_cases(), *distribution_cases(), *truncated_cases(), *older_cases(), *state_cases()]

@@ -15,7 +15,7 @@ from typing import Iterator
 
 import numpy as np
 
-from tests.properties.known import ENDS_TENSORFLOW, is_known
+from tests.properties.known import ENDS_TENSORFLOW, READS_BEYOND, is_known
 from tests.properties.result import Result
 from tests.random_programs.programs import mistakes
 
@@ -92,7 +92,7 @@ def judge(report: Report, number: int, stock: Result | str, compiled: Result | s
         report.calls += 1
         report.errors += isinstance(want, str)
         found = differences(got, want, allowed, stock.signs)
-        if found and not is_known(report.op, stock.text, found):
+        if found and not (lane == "misfit" and report.op in READS_BEYOND) and not is_known(report.op, stock.text, found):
             report.differences.append(f"{stock.text}: call {call}: {found}")
             return
 

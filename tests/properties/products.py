@@ -306,7 +306,9 @@ def resize(d: Draw) -> Case:
     if d.op.endswith("Grad"):
         # TensorFlow's weights are f32 for f64, too.
         return Case(lambda g, x: raw(d.op, g, x, **options), inputs, exact=False, gradient=False, absolute=1e-5)
-    return Case(lambda x: raw(d.op, x, tf.constant(to), **options), inputs, exact="Nearest" in d.op, gradient=dtype in FLOATS)
+    # The gradient adds along one axis and then along the other, TensorFlow's all taps of a pixel; its products are f32 for f64, too.
+    return Case(lambda x: raw(d.op, x, tf.constant(to), **options), inputs, exact="Nearest" in d.op, gradient=dtype in FLOATS,
+                slack=4 if d.op == "ResizeBicubic" else 1, absolute=1e-5 if "Bi" in d.op and d.with_gradient else 0)
 
 
 @rows("ImageProjectiveTransformV2 ImageProjectiveTransformV3")

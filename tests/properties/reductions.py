@@ -61,8 +61,8 @@ def loss(d: Draw) -> Case:
 
 @rows("TopKV2")
 def largest(d: Draw) -> Case:
-    dtype, rank, k = d.number(), d.rank(1), d.pick(0, 1, 2, 5)
-    return Case(lambda x: raw(d.op, x, k=k), lambda: [d.values(dtype, [*d.shape(rank)[:-1], d.size(max(k, 1), 100)], tame=True)],
+    dtype, rank, k, ordered = d.number(), d.rank(1), d.pick(0, 1, 2, 5), d.chance(0.6)
+    return Case(lambda x: raw(d.op, x, k=k, sorted=ordered), lambda: [d.values(dtype, [*d.shape(rank)[:-1], d.size(max(k, 1), 100)], tame=True)],
                 gradient=dtype in FLOATS)
 
 

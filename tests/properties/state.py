@@ -214,6 +214,18 @@ def random_numbers(d: Draw) -> Case:
     return Case(function, lambda: [seed_of(d)], exact="Normal" not in d.op, gradient=False)
 
 
+@rows("StatelessMultinomial")
+def classes(d: Draw) -> Case:
+    """Sizes are known where code is made; half of the draws are more than one thread's work in TensorFlow."""
+    dtype, samples, rows = tf.as_dtype(d.pick(*FLOATS)), d.pick(0, 1, 2, 7), d.size(0, 5)
+    count = d.pick(3, 50) * d.size(1, 9) if d.chance(0.5) else 20000
+
+    def function(logits: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+        return raw(d.op, logits, samples, seed, output_dtype=d.index_type)
+
+    return Case(function, lambda: [d.values(dtype.as_numpy_dtype, [rows, count], tame=True), seed_of(d)], gradient=False, unknown=False)
+
+
 @rows("StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomGetAlg")
 def keys(d: Draw) -> Case:
     if d.op == "StatelessRandomGetAlg":

@@ -46,6 +46,9 @@ absl::StatusOr<KernelPtr> MakeMatrixKernel(const ir::Node& op, Buffers buffers);
 absl::StatusOr<KernelPtr> MakeSpectrumKernel(const ir::Node& op, Buffers buffers);
 // long_spectrum_kernels.cc: null where lines are short, or enough to fill a vector.
 KernelPtr MakeLongSpectrum(const ir::Node& op, Buffers buffers);
+// heap_kernels.cc: top_k with static shapes and the attribute heap, of more than one element, but
+// not of all.
+KernelPtr MakeHeapTopK(const ir::Node& op, Buffers buffers);
 // order_kernels.cc: sort and top_k with static shapes.
 absl::StatusOr<KernelPtr> MakeOrderKernel(const ir::Node& op, Buffers buffers);
 // selection_kernels.cc: an op of the family `selection` with static shapes.

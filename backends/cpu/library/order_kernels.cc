@@ -333,6 +333,15 @@ class TopK : public LineKernel<T> {
   }
 };
 
+// Whether the order of results is a heap's: one result, or all of them, are in descending order.
+bool IsHeap(const Node& op) {
+  if (op.op() != Op::kTopK || !op.Bool(Attr::heap) || op.shape(0).NumElements() == ir::Dim(0)) {
+    return false;
+  }
+  const int64_t k = op.Int(Attr::k);
+  return k > 1 && k < op.operand_shape(0).sizes().back();
+}
+
 }  // namespace
 
 absl::StatusOr<KernelPtr> MakeOrderKernel(const Node& op, Buffers buffers) {
@@ -341,6 +350,7 @@ absl::StatusOr<KernelPtr> MakeOrderKernel(const Node& op, Buffers buffers) {
   if (x.dim(static_cast<int>(dimension)).value() >= kMostElements) {
     return Unimplemented("no order kernel for lines as long as ", op.Describe());
   }
+  if (IsHeap(op)) return MakeHeapTopK(op, std::move(buffers));
   KernelPtr kernel;
   ir::DispatchDType(x.dtype(), [&](auto zero) {
     using T = decltype(zero);

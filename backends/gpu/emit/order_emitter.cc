@@ -89,6 +89,7 @@ class OrderEmitter {
 absl::StatusOr<EmittedKernel> EmitOrder(const Node& fusion, const std::string& name) {
   TEKTITE_ASSIGN_OR_RETURN(const Node* root, RootOp(fusion.region()));
   if (root->op() != Op::kSort && root->op() != Op::kTopK) return Unimplemented("no sort or top_k");
+  if (root->op() == Op::kTopK && root->Bool(Attr::heap)) return Unimplemented("top_k of a heap");
   Phases phases(fusion, name);
   TEKTITE_RETURN_IF_ERROR(OrderEmitter(*root, &phases).Run());
   return phases.Take();

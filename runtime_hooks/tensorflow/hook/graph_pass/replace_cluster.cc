@@ -20,6 +20,7 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "runtime_hooks/tensorflow/hook/run/cluster_op.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
+#include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -286,6 +287,28 @@ void NoteFusedKernels(tensorflow::GraphDef* def) {
   }
 }
 
+// Some random numbers depend on how many threads the CPU's kernels have.
+void NoteThreads(int64_t threads, tensorflow::GraphDef* def) {
+  const auto note = [threads](NodeDef* node) {
+    if (node->op() == "StatelessMultinomial") {
+      tensorflow::AddNodeAttr("_tektite_threads", threads, node);
+    }
+  };
+  for (NodeDef& node : *def->mutable_node()) note(&node);
+  for (tensorflow::FunctionDef& function : *def->mutable_library()->mutable_function()) {
+    for (NodeDef& node : *function.mutable_node_def()) note(&node);
+  }
+}
+
+// Of the CPU of that name; 0 for other devices.
+int64_t ThreadsOf(const tensorflow::DeviceSet* devices, const std::string& name) {
+  const tensorflow::Device* const device =
+      devices == nullptr ? nullptr : devices->FindDeviceByName(name);
+  if (device == nullptr || device->device_type() != tensorflow::DEVICE_CPU) return 0;
+  const auto* const pool = device->tensorflow_cpu_worker_threads();
+  return pool == nullptr ? 0 : pool->num_threads;
+}
+
 // For the fallback, which must be the graph that TensorFlow would have run.
 void LowerLoopsOfBody(const std::string& device,
                       const tensorflow::GraphOptimizationPassOptions& options,
@@ -315,6 +338,7 @@ std::shared_ptr<const ClusterBody> MakeBody(
     *def.mutable_library() = FunctionsRun(*body, *options.flib_def);
     LowerLoopsOfBody(nodes.front()->assigned_device_name(), options, &body);
   }
+  NoteThreads(ThreadsOf(options.device_set, nodes.front()->assigned_device_name()), &def);
   auto made = std::make_shared<ClusterBody>();
   // The same bytes each time, since they are keys (prepared_cluster.h).
   if (!tensorflow::SerializeToStringDeterministic(def, &made->bytes)) return nullptr;
