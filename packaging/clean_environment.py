@@ -6,11 +6,12 @@
         here.run(["tektite", "doctor"], seconds=300, TEKTITE="1")
 
 No compiler is found by a command's PATH, and nothing of the caller's variables reaches it. pip runs with the caller's, so that
-its index, its certificates and its cache are used.
+its index, its certificates and its cache are used. A folder that holds an environment already is used again, with a new home.
 """
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -24,8 +25,9 @@ class CleanEnvironment:
         self.root = root
         self.home = folder / "home"
         self.installed = folder / "installed"  # what pip writes, which the user only reads
+        shutil.rmtree(self.home, ignore_errors=True)
         for part in (self.home, self.installed):
-            part.mkdir(parents=True)
+            part.mkdir(parents=True, exist_ok=True)
         if root is not None:
             os.chown(self.home, USER, USER)
             self.python = f"/usr/bin/python{root.python}"
@@ -64,10 +66,9 @@ class CleanEnvironment:
     def install(self, wheel: Path, *packages: str) -> str:
         """Why it did not succeed; empty where it did."""
         place = f"/shown/wheel/{wheel.name}" if self.root else str(wheel)
-        pre = ["--pre"] if any("rc" in package for package in packages) else []
-        for words in ([self.python, "-m", "venv", self.venv],
-                      [f"{self.venv}/bin/python", "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-compile",
-                       *pre, *packages, place]):
+        pip = [f"{self.venv}/bin/python", "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-compile"]
+        venv = [] if (self.installed / "venv").exists() else [[self.python, "-m", "venv", self.venv]]
+        for words in (*venv, [*pip, *packages], [*pip, "--force-reinstall", "--no-deps", place]):
             done = self._install(words, wheel.parent)
             if done.returncode != 0:
                 return (done.stderr.strip().splitlines() or [f"{words[-1]} failed"])[-1]
