@@ -45,6 +45,12 @@ ALLOWED = (
     Allowed("tests/end_to_end/test_onednn.py", "built without oneDNN", has_no_onednn),
     Allowed("tests/end_to_end/test_onednn.py", "oneDNN is used with AVX-512 alone", has_no_avx512),
     Allowed("tests/hook_on_card/test_cuda_wheel.py", "TEKTITE_CUDA_TENSORFLOW", names_no_cuda_tensorflow),
+    # scripts/test --wheel makes one.
+    Allowed("tests/packaging/test_as_a_user.py", "no wheel of these sources", anywhere),
+    Allowed("tests/packaging/test_as_a_user.py", "only root can make an empty root", is_no_root),
+    Allowed("tests/packaging/test_as_a_user.py", "no keys of Debian's archive", anywhere),
+    # A container may forbid it.
+    Allowed("tests/packaging/test_as_a_user.py", "does not let a process have mounts", anywhere),
 )
 
 

@@ -45,7 +45,7 @@ using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-constexpr int kPhase = 9;
+constexpr int kBeforePlacementPhase = 9;
 constexpr int kMostDepth = 32;  // of calls in calls
 
 // The loops of a graph or a function, and those behind its calls.
@@ -292,7 +292,8 @@ class KeepLoopsPass : public tensorflow::GraphOptimizationPass {
   }
 };
 
-REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::PRE_PLACEMENT, kPhase, KeepLoopsPass);
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::PRE_PLACEMENT, kBeforePlacementPhase,
+                      KeepLoopsPass);
 
 }  // namespace
 }  // namespace tektite::tf_hook

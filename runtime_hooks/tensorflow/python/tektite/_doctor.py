@@ -146,7 +146,8 @@ def _try_out() -> Line:
     if not answer["active"] or not compiled:
         return Line("a function", FAILED, "; ".join(said) or "nothing was compiled")
     calls = f"{host.get('direct_runs', 0)} of {host.get('runs', 0)} calls direct"
-    text = f"compiled, {calls}, {answer['error']:.1e} from TensorFlow's result"
+    how = "compiled" if stats.get("compiles", 0) else "from the cache"
+    text = f"{how}, {calls}, {answer['error']:.1e} from TensorFlow's result"
     off = host.get("direct_calls_off", "")
     return Line("a function", OK if answer["error"] < 1e-5 else FAILED, text + (f" ({off})" if off else ""))
 
