@@ -6,7 +6,7 @@
 namespace tektite::importer {
 namespace {
 
-bool Is(Value v, Op op) { return v && v.node->op() == op; }
+bool IsOp(Value v, Op op) { return v && v.node->op() == op; }
 
 Value Full(FuncBuilder& b, Value like, const Literal& one) {
   return b.BroadcastTo(b.Constant(one), like.shape().dims());
@@ -14,8 +14,8 @@ Value Full(FuncBuilder& b, Value like, const Literal& one) {
 
 // Whether every element is the constant 1.
 bool IsOne(Value v) {
-  while (Is(v, Op::kBroadcastInDim) || Is(v, Op::kReshape)) v = v.node->operand(0);
-  return Is(v, Op::kConstant) && v.node->attrs().GetLiteral(ir::Attr::value).IsAll(1);
+  while (IsOp(v, Op::kBroadcastInDim) || IsOp(v, Op::kReshape)) v = v.node->operand(0);
+  return IsOp(v, Op::kConstant) && v.node->attrs().GetLiteral(ir::Attr::value).IsAll(1);
 }
 
 DType IntegerOf(DType dtype) {
@@ -95,27 +95,27 @@ Value FromTotalOrder(FuncBuilder& b, Value keys, DType dtype) {
 }
 
 Value XlaSqrt(FuncBuilder& b, Value x) {
-  if (!Is(x, Op::kMul) || x.node->operand(0) != x.node->operand(1)) return {};
+  if (!IsOp(x, Op::kMul) || x.node->operand(0) != x.node->operand(1)) return {};
   return b.Abs(x.node->operand(0));
 }
 
-Value XlaLog(Value x) { return Is(x, Op::kExp) ? x.node->operand(0) : Value(); }
+Value XlaLog(Value x) { return IsOp(x, Op::kExp) ? x.node->operand(0) : Value(); }
 
 Value XlaMul(FuncBuilder& b, Value x, Value y) {
   if (!x || !y || x.shape() != y.shape()) return {};
   if (IsOne(x)) return y;
   if (IsOne(y)) return x;
-  if (!Is(x, Op::kExp) || !Is(y, Op::kExp)) return {};
+  if (!IsOp(x, Op::kExp) || !IsOp(y, Op::kExp)) return {};
   return b.Exp(b.Add(x.node->operand(0), y.node->operand(0)));
 }
 
 Value XlaDiv(FuncBuilder& b, Value x, Value y) {
   if (!x || !y || x.shape() != y.shape()) return {};
-  if (Is(y, Op::kExp)) {
+  if (IsOp(y, Op::kExp)) {
     Value inverse = b.Exp(b.Neg(y.node->operand(0)));
     return IsOne(x) ? inverse : b.Mul(x, inverse);
   }
-  if (!Is(x, Op::kDiv)) return {};
+  if (!IsOp(x, Op::kDiv)) return {};
   return b.Div(x.node->operand(0), b.Mul(x.node->operand(1), y));
 }
 
