@@ -46,7 +46,7 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 
 constexpr int kPhase = 9;
-constexpr int kMostCallDepth = 32;  // of calls in calls
+constexpr int kMostDepth = 32;  // of calls in calls
 
 // The loops of a graph or a function, and those behind its calls.
 struct Loops {
@@ -101,7 +101,7 @@ class LoopFinder {
       return;
     }
     const std::string called = CalledFunction(op, attributes, functions_);
-    if (called.empty() || depth >= kMostCallDepth) return;
+    if (called.empty() || depth >= kMostDepth) return;
     Loops behind = Behind(called, depth);
     if (!behind.empty()) loops->calls.emplace_back(name, std::move(behind));
   }
