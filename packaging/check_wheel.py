@@ -1,6 +1,6 @@
 """Checks a wheel: what each library asks of a system, size, licences, paths of the machine that built it, bytes.
 
-    check_wheel.py build/wheel/tektite-0.1.0-py3-none-manylinux_2_27_x86_64.whl
+    check_wheel.py build/wheel/tektite-*.whl build/wheel/tektite_cuda-*.whl
 
 The limits are those of the name: glibc 2.27 and the C++ library of its day, which TensorFlow itself asks for. Needs readelf.
 auditwheel, where it is installed for this Python, checks the name as well (scripts/wheel installs it).
@@ -98,7 +98,26 @@ def check_auditwheel(path: Path) -> list[str]:
             return [f"auditwheel: would add {name}" for name in wheel.namelist() if "tektite.libs/" in name]
 
 
+def check_cuda(path: Path) -> list[str]:
+    """The second wheel: a description alone, since what it is for may be handed out by NVIDIA only."""
+    with zipfile.ZipFile(path) as wheel:
+        version = path.name.split("-")[1]
+        info = f"tektite_cuda-{version}.dist-info"
+        errors = check_record(wheel, info)
+        for name in wheel.namelist():
+            errors += check_paths(name, wheel.read(name))
+            if not name.startswith(f"{info}/"):
+                errors.append(f"{name}: is no part of a description")
+        if f"{info}/licenses/LICENSE" not in wheel.namelist():
+            errors.append("no licenses/LICENSE")
+        if f"\nRequires-Dist: tektite=={version}\n" not in wheel.read(f"{info}/METADATA").decode():
+            errors.append(f"does not require tektite=={version}")
+    return errors
+
+
 def check(path: Path) -> list[str]:
+    if path.name.startswith("tektite_cuda-"):
+        return check_cuda(path)
     errors = []
     if path.stat().st_size > MOST_BYTES:
         errors.append(f"{path.stat().st_size / 1e6:.1f} MB, over {MOST_BYTES / 1e6:.0f}")
@@ -121,14 +140,16 @@ def check(path: Path) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("wheel", type=Path)
-    path = parser.parse_args().wheel
-    errors = check(path)
-    for error in errors:
-        print(f"check_wheel: {error}", file=sys.stderr)
-    if errors:
-        sys.exit(1)
-    print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}")
+    parser.add_argument("wheels", type=Path, nargs="+")
+    failed = False
+    for path in parser.parse_args().wheels:
+        errors = check(path)
+        failed = failed or bool(errors)
+        for error in errors:
+            print(f"check_wheel: {error}", file=sys.stderr)
+        if not errors:
+            print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}")
+    sys.exit(int(failed))
 
 
 if __name__ == "__main__":

@@ -84,8 +84,15 @@ def link_library(args: argparse.Namespace, output: Path, common: list[str]) -> N
     (output / "archives.txt").write_text("\n".join(sorted(archives)) + "\n")
 
 
+def objects_of_command(build: Path) -> list[str]:
+    """Those that ninja makes now: older ones may lie beside them."""
+    commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "tektite_command"], check=True, text=True,
+                              capture_output=True).stdout
+    return sorted(set(re.findall(rf"-o ({re.escape(COMMAND)}/\S+\.o) -c ", commands)))
+
+
 def link_command(args: argparse.Namespace, output: Path, common: list[str]) -> None:
-    objects = sorted(str(path.relative_to(args.build)) for path in (args.build / COMMAND).glob("*.o"))
+    objects = objects_of_command(args.build)
     run(["g++", "-shared", "-O2", *LLD, "-Wl,--build-id=sha1", "-Wl,--exclude-libs,ALL",
          "-Wl,-Bsymbolic", "-Wl,-soname,libtektite_command.so", "-o", str(output / "libtektite_command.so"), *objects,
          str(output / "libtektite.so"), *common], args.build)

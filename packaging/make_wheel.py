@@ -44,7 +44,7 @@ def contents(parts: Path) -> dict[str, bytes]:
 
 
 def metadata(version: str, licences: list[str]) -> str:
-    project = tomllib.loads((PYTHON / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {version}",
              f"Summary: {project['description']}", f"License-Expression: {project['license']}",
              *(f"License-File: {name}" for name in licences), f"Requires-Python: {project['requires-python']}",

@@ -23,6 +23,19 @@ PROGRAMS = ("clang-tidy-14", "clang-tidy")
 FINDING = re.compile(r"^(?P<file>/[^:]+):(?P<place>\d+:\d+): (?:warning|error): (?P<text>.*)$")
 
 
+def take_apart(build: Path) -> Path:
+    """A folder with a compile_commands.json in which each file has a row of its own, where the build compiles several as one."""
+    rows = []
+    for row in json.loads((build / "compile_commands.json").read_text()):
+        whole = Path(row["directory"], row["file"])
+        parts = re.findall(r'^#include "(.+)"$', whole.read_text(), re.M) if whole.parent.name == "Unity" else [row["file"]]
+        rows += [{**row, "file": part, "command": row["command"].replace(f" -c {row['file']}", f" -c {part}")} for part in parts]
+    folder = build / "tidy"
+    folder.mkdir(exist_ok=True)
+    (folder / "compile_commands.json").write_text(json.dumps(rows))
+    return folder
+
+
 def compiled_files(build: Path) -> list[Path]:
     """The project's own, from compile_commands.json."""
     rows = json.loads((build / "compile_commands.json").read_text())
@@ -81,6 +94,7 @@ def main() -> int:
         sys.exit("tidy: no clang-tidy here: apt-get install clang-tidy")
     if not (args.build / "compile_commands.json").exists():
         sys.exit(f"tidy: no compile_commands.json in {args.build}: run scripts/setup --all first")
+    args.build = take_apart(args.build)
     files, begin, bad, seen = choose(args), time.monotonic(), 0, set()
     with ThreadPoolExecutor(args.jobs) as pool:
         jobs = {pool.submit(findings, program, args.build, file): file for file in files}

@@ -17,6 +17,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def anywhere() -> bool:
+    """The test itself finds out, and nothing else can."""
+    return True
+
+
 def is_no_root() -> bool:
     return os.geteuid() != 0
 

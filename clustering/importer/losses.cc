@@ -25,7 +25,7 @@ Value Probabilities(FuncBuilder& b, const Rows& rows) {
   return b.Mul(rows.exponentials, b.Div(b.FullLike(rows.sums, 1), rows.sums));
 }
 
-DType WideType(DType dtype) { return ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype; }
+DType WideLossType(DType dtype) { return ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype; }
 
 }  // namespace
 
@@ -33,7 +33,7 @@ absl::Status ImportSoftmax(NodeImport& op) {
   FuncBuilder& b = op.b();
   if (op.InputRank(0) < 1) return op.Refuse("a scalar");
   DType dtype = op.InputDType(0);
-  Rows rows = Exponentiate(b, b.Convert(op.Input(0), WideType(dtype)));
+  Rows rows = Exponentiate(b, b.Convert(op.Input(0), WideLossType(dtype)));
   Value y = op.op() == "Softmax" ? Probabilities(b, rows) : b.Sub(rows.shifted, b.Log(rows.sums));
   return op.Return(b.Convert(y, dtype));
 }
@@ -48,7 +48,7 @@ absl::Status ImportSoftmaxCrossEntropy(NodeImport& op) {
   if (!both) return op.Return(both);
   const Dims dims = both.shape().dims();
   if (dims[1] == Dim(0)) return op.Refuse("no classes");
-  DType dtype = logits.dtype(), wide = WideType(dtype);
+  DType dtype = logits.dtype(), wide = WideLossType(dtype);
   Rows rows = Exponentiate(b, b.Convert(b.BroadcastTo(logits, dims), wide));
   labels = b.Convert(b.BroadcastTo(labels, dims), wide);
   Value terms = b.Mul(labels, b.Sub(b.Log(rows.sums), rows.shifted));
@@ -65,7 +65,7 @@ absl::Status ImportSparseSoftmaxCrossEntropy(NodeImport& op) {
   const Dims dims = logits.shape().dims();
   if (dims[1] == Dim(0)) return op.Refuse("no classes");
   if (!b.AssumeEqual(labels.shape().dim(0), dims[0])) return op.Return(Value());
-  DType dtype = logits.dtype(), wide = WideType(dtype);
+  DType dtype = logits.dtype(), wide = WideLossType(dtype);
   Value below = b.CompareImplicit(labels, op.DimValue(dims[1], labels.dtype()), "lt");
   op.Check(b.Binary(Op::kAnd, below, b.Compare(labels, b.FullLike(labels, 0), "ge")));
   Rows rows = Exponentiate(b, b.Convert(logits, wide));

@@ -9,7 +9,7 @@
 namespace tektite::importer {
 namespace {
 
-bool Is(Value v, Op op) { return v && v.node->op() == op; }
+bool IsOp(Value v, Op op) { return v && v.node->op() == op; }
 
 Value Full(FuncBuilder& b, Value like, const Literal& one) {
   return b.BroadcastTo(b.Constant(one), like.shape().dims());
@@ -17,8 +17,8 @@ Value Full(FuncBuilder& b, Value like, const Literal& one) {
 
 // The number that every element is, where that is known.
 std::optional<double> UniformConstant(Value v) {
-  while (Is(v, Op::kBroadcastInDim) || Is(v, Op::kReshape)) v = v.node->operand(0);
-  if (!Is(v, Op::kConstant)) return std::nullopt;
+  while (IsOp(v, Op::kBroadcastInDim) || IsOp(v, Op::kReshape)) v = v.node->operand(0);
+  if (!IsOp(v, Op::kConstant)) return std::nullopt;
   const Literal& literal = v.node->attrs().GetLiteral(ir::Attr::value);
   if (!literal.IsSplat()) return std::nullopt;
   return literal.AsDouble(0);
@@ -44,7 +44,7 @@ struct Scaled {
   double factor = 1;
 };
 Scaled ScaledOf(Value v) {
-  if (!Is(v, Op::kMul)) return {v};
+  if (!IsOp(v, Op::kMul)) return {v};
   for (const int i : {0, 1}) {
     const std::optional<double> factor = UniformConstant(v.node->operand(i));
     if (factor) return {v.node->operand(1 - i), *factor};
@@ -65,8 +65,8 @@ struct Shifted {
   double constant = 0;
 };
 Shifted ShiftedOf(Value v) {
-  if (!Is(v, Op::kAdd) && !Is(v, Op::kSub)) return {v};
-  const double sign = Is(v, Op::kSub) ? -1 : 1;
+  if (!IsOp(v, Op::kAdd) && !IsOp(v, Op::kSub)) return {v};
+  const double sign = IsOp(v, Op::kSub) ? -1 : 1;
   const std::optional<double> constant = UniformConstant(v.node->operand(1));
   if (constant) return {v.node->operand(0), sign * *constant};
   const std::optional<double> first = UniformConstant(v.node->operand(0));
@@ -76,8 +76,8 @@ Shifted ShiftedOf(Value v) {
 
 // Of what v is a sum of one element each; v itself where it is none.
 Value OnlyTerm(Value v) {
-  while (v && (Is(v, Op::kReshape) || Is(v, Op::kReduce))) {
-    if (Is(v, Op::kReduce) &&
+  while (v && (IsOp(v, Op::kReshape) || IsOp(v, Op::kReduce))) {
+    if (IsOp(v, Op::kReduce) &&
         (v.node->num_operands() != 1 || v.node->attrs().String(ir::Attr::reducer) != "add")) {
       break;
     }
@@ -168,14 +168,14 @@ Value FromTotalOrder(FuncBuilder& b, Value keys, DType dtype) {
 
 Value XlaSqrt(FuncBuilder& b, Value x) {
   const Value term = OnlyTerm(x);
-  if (!Is(term, Op::kMul) || term.node->operand(0) != term.node->operand(1)) return {};
+  if (!IsOp(term, Op::kMul) || term.node->operand(0) != term.node->operand(1)) return {};
   const Value magnitude = b.Abs(term.node->operand(0));
   return term == x ? magnitude : b.Reshape(magnitude, x.shape().dims());
 }
 
 Value XlaLog(FuncBuilder& b, Value x) {
-  if (Is(x, Op::kExp)) return x.node->operand(0);
-  if (!Is(x, Op::kRsqrt)) return {};
+  if (IsOp(x, Op::kExp)) return x.node->operand(0);
+  if (!IsOp(x, Op::kRsqrt)) return {};
   const Value log = b.Log(x.node->operand(0));
   return b.Mul(log, b.FullLike(log, -0.5));
 }
@@ -198,7 +198,7 @@ Value XlaMul(FuncBuilder& b, Value x, Value y) {
   if (factor && !UniformConstant(x) && KeepsShape(x.shape(), y.shape())) {
     return *factor == 1 || ScaledOf(x).base != x ? TimesConstant(b, x, *factor) : Value();
   }
-  if (x.shape() != y.shape() || !Is(x, Op::kExp) || !Is(y, Op::kExp)) return {};
+  if (x.shape() != y.shape() || !IsOp(x, Op::kExp) || !IsOp(y, Op::kExp)) return {};
   return b.Exp(b.Add(x.node->operand(0), y.node->operand(0)));
 }
 
@@ -218,17 +218,17 @@ Value XlaDiv(FuncBuilder& b, Value x, Value y) {
     if (UniformConstant(w) == 1 && KeepsShape(v.shape(), w.shape())) return v;
     return b.BinaryImplicit(Op::kDiv, v, w);
   };
-  if (Is(y, Op::kExp)) {
+  if (IsOp(y, Op::kExp)) {
     const Value inverse = b.Exp(b.Neg(y.node->operand(0)));
     const Value joined = XlaMul(b, x, inverse);
     return joined ? joined : product(x, inverse);
   }
-  if (Is(y, Op::kDiv)) {  // x / (a / c)
+  if (IsOp(y, Op::kDiv)) {  // x / (a / c)
     const Value a = y.node->operand(0), c = y.node->operand(1);
-    if (!Is(x, Op::kDiv)) return quotient(product(x, c), a);
+    if (!IsOp(x, Op::kDiv)) return quotient(product(x, c), a);
     return quotient(product(x.node->operand(0), c), product(x.node->operand(1), a));
   }
-  if (!Is(x, Op::kDiv)) return {};
+  if (!IsOp(x, Op::kDiv)) return {};
   return quotient(x.node->operand(0), product(x.node->operand(1), y));
 }
 

@@ -174,6 +174,7 @@ bool Directory::Remove(absl::string_view name) const {
   return unlinkat(descriptor_, std::string(name).c_str(), 0) == 0;
 }
 
+bool Directory::RemoveIfEmpty() const { return rmdir(path_.c_str()) == 0; }
 bool Directory::RemoveUnlessLocked(absl::string_view name) const {
   const std::string target(name);
   const Descriptor fd(

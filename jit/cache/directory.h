@@ -61,6 +61,8 @@ class Directory {
   // If no process holds a lock on it (flock), which the system drops with the process that took it.
   // Where a file system knows no locks: if it was not written for a week.
   bool RemoveUnlessLocked(absl::string_view name) const;
+  // The directory itself, where nothing is left in it.
+  bool RemoveIfEmpty() const;
   // Makes it the last used.  Files that were used within `granularity_us` are left alone.
   void Touch(absl::string_view name, int64_t granularity_us) const;
   // Plain files whose names end so.

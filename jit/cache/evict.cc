@@ -13,21 +13,19 @@
 namespace tektite::cache {
 namespace {
 
-constexpr char kNotes[] = "evicted";
-
 // Losing notes costs a worse explanation, so nothing here is an error.
 void Note(const Directory& directory, absl::string_view lines, size_t most_bytes) {
   std::string notes;
-  directory.Read(kNotes, &notes);
+  directory.Read(kEvictedFile, &notes);
   if (notes.size() + lines.size() <= most_bytes) {
-    directory.Append(kNotes, lines).IgnoreError();
+    directory.Append(kEvictedFile, lines).IgnoreError();
     return;
   }
   // Down to half of it, so that this is rare.
   absl::StrAppend(&notes, lines);
   notes.erase(0, notes.size() - std::min(notes.size(), most_bytes / 2));
   notes.erase(0, notes.find('\n') + 1);
-  directory.Write(kNotes, notes).IgnoreError();
+  directory.Write(kEvictedFile, notes).IgnoreError();
 }
 
 // The bytes of the counter files, of which dead processes' are removed where they do not fit.
@@ -70,7 +68,7 @@ Evicted EvictTo(const Directory& directory, int64_t max_bytes, int64_t most_note
 absl::flat_hash_set<std::string> EvictedKeys(const Directory& directory) {
   absl::flat_hash_set<std::string> keys;
   std::string notes;
-  if (directory.Read(kNotes, &notes) != Directory::ReadResult::kOk) return keys;
+  if (directory.Read(kEvictedFile, &notes) != Directory::ReadResult::kOk) return keys;
   for (absl::string_view line : absl::StrSplit(notes, '\n', absl::SkipEmpty())) keys.emplace(line);
   return keys;
 }

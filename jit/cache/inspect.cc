@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "jit/base/status.h"
+#include "jit/cache/counter_files.h"
 #include "jit/cache/location.h"
 #include "jit/cache/pack_signature.h"
 
@@ -158,6 +159,25 @@ Evicted Inspector::Collect(int64_t max_bytes) const {
 }
 
 bool Inspector::Remove(const std::string& key) const { return directory_->Remove(FileOf(key)); }
+
+int64_t Inspector::RemoveAll() const {
+  int64_t removed = 0;
+  for (const Directory::File& file : directory_->List(kEntrySuffix)) {
+    removed += directory_->Remove(file.name);
+  }
+  directory_->Remove(kEvictedFile);
+  directory_->Sweep();
+  const auto runs =
+      Directory::Open(absl::StrCat(path(), "/", kRunFolder), Directory::Use::kReadIfThere);
+  if (runs.ok()) {
+    for (const Directory::File& file : (*runs)->List(kLogSuffix)) (*runs)->Remove(file.name);
+    RemoveCounterFiles(**runs, /*kept=*/0);
+    (*runs)->Sweep();
+    (*runs)->RemoveIfEmpty();
+  }
+  directory_->RemoveIfEmpty();
+  return removed;
+}
 
 absl::StatusOr<Inspector::Packed> Inspector::Pack(const std::vector<std::string>& keys,
                                                   const std::string& destination,

@@ -60,6 +60,9 @@ class Inspector {
   std::vector<Explanation> Why(const LoggedRun& run) const;
   Evicted Collect(int64_t max_bytes) const;  // also sweeps
   bool Remove(const std::string& key) const;
+  // All entries, all that processes wrote down which are gone, and the directory where nothing is
+  // left in it.  Returns the number of entries.
+  int64_t RemoveAll() const;
   struct Packed {
     int64_t entries = 0;  // that were copied
     int64_t held = 0;     // left out: another packed entry holds their contents

@@ -21,6 +21,8 @@ inline constexpr char kPackFolder[] = "tektite_pack";
 inline constexpr char kRunFolder[] = "run";
 inline constexpr char kEntrySuffix[] = ".entry";
 inline constexpr char kStatsSuffix[] = ".stats";
+inline constexpr char kLogSuffix[] = ".log";
+inline constexpr char kEvictedFile[] = "evicted";
 
 std::string CacheDirectory(const Flags& flags);
 // The directories of --cache_pack; for a model's folder, the pack inside it.

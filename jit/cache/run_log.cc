@@ -17,12 +17,11 @@
 namespace tektite::cache {
 namespace {
 
-constexpr char kSuffix[] = ".log";
 constexpr size_t kMostRuns = 32;
 constexpr absl::string_view kFromNames[] = {"hit", "pack", "compiled"};
 
 std::vector<Directory::File> NewestFirst(const Directory& directory) {
-  std::vector<Directory::File> files = directory.List(kSuffix);
+  std::vector<Directory::File> files = directory.List(kLogSuffix);
   // A name begins with its time, of fixed width.
   std::sort(files.begin(), files.end(),
             [](const auto& a, const auto& b) { return a.name > b.name; });
@@ -135,7 +134,7 @@ void RunLog::Flush() {
   }
   if (file_.empty() || pid_ != getpid()) {
     pid_ = getpid();
-    file_ = absl::StrFormat("%020d-%d%s", start_us_, pid_, kSuffix);
+    file_ = absl::StrFormat("%020d-%d%s", start_us_, pid_, kLogSuffix);
     pending_ = absl::StrCat("run ", start_us_, " ", pid_, "\n", pending_);
     size_t kept = 0;
     int64_t kept_bytes = 0;

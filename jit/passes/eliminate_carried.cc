@@ -85,10 +85,10 @@ bool JoinEqual(Graph& graph, Node* loop) {
   return changed;
 }
 
-bool EliminateIn(Graph& graph) {
+bool EliminateCarriedIn(Graph& graph) {
   bool changed = false;
   for (Node* node : graph.NodeList()) {
-    for (int r = 0; r < node->num_regions(); ++r) changed |= EliminateIn(node->region(r));
+    for (int r = 0; r < node->num_regions(); ++r) changed |= EliminateCarriedIn(node->region(r));
     if (node->op() != Op::kWhile) continue;
     changed |= JoinEqual(graph, node);
     const std::vector<bool> needed = NeededValues().ForResults(*node, ReadResults(*node));
@@ -104,7 +104,7 @@ bool EliminateIn(Graph& graph) {
 }  // namespace
 
 absl::StatusOr<bool> EliminateCarried(ir::Graph& graph, PassContext& context) {
-  return EliminateIn(graph);
+  return EliminateCarriedIn(graph);
 }
 
 }  // namespace tektite::passes

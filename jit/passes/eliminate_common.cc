@@ -90,11 +90,11 @@ size_t NodeHash(const Node& node) {
                       node.Ints(ir::Attr::dimensions));
 }
 
-bool EliminateIn(Graph& graph) {
+bool EliminateCommonIn(Graph& graph) {
   bool changed = false;
   absl::flat_hash_map<size_t, std::vector<Node*>> seen;
   for (Node* node : graph.NodeList()) {
-    for (int i = 0; i < node->num_regions(); ++i) changed |= EliminateIn(node->region(i));
+    for (int i = 0; i < node->num_regions(); ++i) changed |= EliminateCommonIn(node->region(i));
     if (node->op() == Op::kParameter) continue;
     std::vector<Node*>& candidates = seen[NodeHash(*node)];
     auto same = std::find_if(candidates.begin(), candidates.end(), [&](Node* other) {
@@ -116,7 +116,7 @@ bool EliminateIn(Graph& graph) {
 }  // namespace
 
 absl::StatusOr<bool> EliminateCommon(Graph& graph, PassContext& context) {
-  return EliminateIn(graph);
+  return EliminateCommonIn(graph);
 }
 
 }  // namespace tektite::passes

@@ -9,10 +9,10 @@
 namespace tektite::passes {
 namespace {
 
-bool EliminateIn(ir::Graph& graph) {
+bool EliminateDeadIn(ir::Graph& graph) {
   bool changed = graph.EraseDead();
   for (const auto& node : graph.nodes()) {
-    for (int i = 0; i < node->num_regions(); ++i) changed |= EliminateIn(node->region(i));
+    for (int i = 0; i < node->num_regions(); ++i) changed |= EliminateDeadIn(node->region(i));
   }
   return changed;
 }
@@ -20,7 +20,7 @@ bool EliminateIn(ir::Graph& graph) {
 }  // namespace
 
 absl::StatusOr<bool> EliminateDead(ir::Graph& graph, PassContext& context) {
-  return EliminateIn(graph);
+  return EliminateDeadIn(graph);
 }
 
 }  // namespace tektite::passes

@@ -94,11 +94,11 @@ bool HoistProduct(const Node& loop, Graph& body, Node* dot) {
   return true;
 }
 
-bool HoistIn(Graph& graph) {
+bool HoistProductsIn(Graph& graph) {
   bool changed = false;
   for (const auto& node : graph.nodes()) {
     if (!ir::IsControl(*node)) continue;
-    for (int r = 0; r < node->num_regions(); ++r) changed |= HoistIn(node->region(r));
+    for (int r = 0; r < node->num_regions(); ++r) changed |= HoistProductsIn(node->region(r));
     if (node->op() != Op::kWhile) continue;
     Graph& body = Body(*node);
     for (Node* inside : body.NodeList()) changed |= HoistProduct(*node, body, inside);
@@ -109,6 +109,6 @@ bool HoistIn(Graph& graph) {
 
 }  // namespace
 
-absl::StatusOr<bool> HoistProducts(Graph& graph, PassContext&) { return HoistIn(graph); }
+absl::StatusOr<bool> HoistProducts(Graph& graph, PassContext&) { return HoistProductsIn(graph); }
 
 }  // namespace tektite::passes

@@ -87,18 +87,18 @@ absl::StatusOr<std::string> Diff(const char* flags, const char* a, const char* b
 
 absl::StatusOr<std::string> Remove(const char* flags, const char* keys, bool json) {
   TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-  std::vector<std::string> found;
+  int64_t removed = 0;
   if (keys == nullptr) {
-    for (const ListedEntry& entry : inspector.List()) found.push_back(entry.key);
+    removed = inspector.RemoveAll();
   } else {
     // All are looked up before any goes.
+    std::vector<std::string> found;
     for (absl::string_view key : absl::StrSplit(keys, ',', absl::SkipEmpty())) {
       TEKTITE_ASSIGN_OR_RETURN(ListedEntry entry, inspector.Find(key));
       found.push_back(std::move(entry.key));
     }
+    for (const std::string& key : found) removed += inspector.Remove(key);
   }
-  int64_t removed = 0;
-  for (const std::string& key : found) removed += inspector.Remove(key);
   if (json) return tektite::JsonObject().Add("removed", removed).Text();
   return absl::StrCat(removed, " entries removed\n");
 }

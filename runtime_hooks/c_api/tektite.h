@@ -387,7 +387,7 @@ TEKTITE_API char* tektite_cache_gc(const char* flags, int64_t max_bytes, int32_t
 /* *differences gets the number of parts in which the keys of two entries differ. */
 TEKTITE_API char* tektite_cache_diff(const char* flags, const char* a, const char* b,
                                      int32_t format, int64_t* differences, tektite_status* status);
-/* `keys`: first digits of keys, separated by commas; NULL: all. */
+/* `keys`: first digits of keys, separated by commas; NULL: all, and the directory. */
 TEKTITE_API char* tektite_cache_remove(const char* flags, const char* keys, int32_t format,
                                        tektite_status* status);
 /* Writes a new secret key for packs to `path`, and its public half, for --pack_key, to `path`.pub.

@@ -30,7 +30,7 @@ constexpr size_t kFewestCalls = 10, kMostCalls = 100000;
 constexpr int kProfiledCalls = 30;
 constexpr double kQuietSeconds = 2, kProgressSeconds = 2;
 
-struct Options : CallOptions {
+struct BenchOptions : CallOptions {
   int repeat = 0, warmup = 5;
   double seconds = 2;
   bool profile = false, json = false;
@@ -71,7 +71,7 @@ class Progress {
   bool has_said_ = false;
 };
 
-Times Measure(const Options& options, Caller& caller) {
+Times Measure(const BenchOptions& options, Caller& caller) {
   Times times;
   times.first = caller.Call();
   // Ways to make a kernel may still be compared; the next call would share the machine with that.
@@ -117,7 +117,7 @@ double NumberField(const std::string& object, const std::string& field) {
 }
 
 // By a compiler of its own: what times kernels is made for it.
-std::vector<KernelTime> Profile(const Options& options, Globals globals) {
+std::vector<KernelTime> Profile(const BenchOptions& options, Globals globals) {
   globals.flags += " --profile_kernels";
   const CompilerPtr compiler = MakeCompiler(globals, options.backend);
   const Program program = LoadProgram(options.file, options.outputs, compiler.get());
@@ -157,7 +157,7 @@ double Rate(double amount, double microseconds) {
   return microseconds == 0 ? 0 : amount / microseconds / 1e3;
 }
 
-void PrintTable(const Options& options, const Times& times, const std::vector<Array>& results,
+void PrintTable(const BenchOptions& options, const Times& times, const std::vector<Array>& results,
                 const std::vector<KernelTime>& kernels) {
   std::printf("%s on %s, %d thread%s\n", options.file.c_str(),
               options.device.empty() ? "the usual device" : options.device.c_str(), options.threads,
@@ -184,7 +184,7 @@ void PrintTable(const Options& options, const Times& times, const std::vector<Ar
   std::printf("%7.1f  of kernels in a call\n", sum);
 }
 
-std::string Quoted(const std::string& text) {
+std::string JsonText(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -193,18 +193,18 @@ std::string Quoted(const std::string& text) {
   return out + '"';
 }
 
-void PrintJson(const Options& options, const Times& times, const std::vector<Array>& results,
+void PrintJson(const BenchOptions& options, const Times& times, const std::vector<Array>& results,
                const std::vector<KernelTime>& kernels) {
   std::printf(
       "{\"model\": %s, \"device\": %s, \"threads\": %d, \"calls\": %zu, \"warmup\": %d, "
       "\"first_ms\": %.6f, \"median_ms\": %.6f, \"p10_ms\": %.6f, \"p90_ms\": %.6f, "
       "\"least_ms\": %.6f, \"results\": [",
-      Quoted(options.file).c_str(), Quoted(options.device).c_str(), options.threads,
+      JsonText(options.file).c_str(), JsonText(options.device).c_str(), options.threads,
       times.seconds.size(), options.warmup, times.first * 1e3, times.At(0.5) * 1e3,
       times.At(0.1) * 1e3, times.At(0.9) * 1e3, times.At(0) * 1e3);
   const char* comma = "";
   for (const Array& result : results) {
-    std::printf("%s%s", comma, Quoted(Describe(result)).c_str());
+    std::printf("%s%s", comma, JsonText(Describe(result)).c_str());
     comma = ", ";
   }
   std::printf("]");
@@ -216,7 +216,7 @@ void PrintJson(const Options& options, const Times& times, const std::vector<Arr
       std::printf(
           "%s{\"kernel\": %s, \"microseconds\": %.3f, \"per_call\": %.3f, \"share\": %.4f, "
           "\"flops\": %.0f, \"bytes\": %.0f}",
-          comma, Quoted(kernel.name).c_str(), kernel.microseconds, kernel.per_call,
+          comma, JsonText(kernel.name).c_str(), kernel.microseconds, kernel.per_call,
           Share(kernel, sum), kernel.flops, kernel.bytes);
       comma = ", ";
     }
@@ -225,7 +225,7 @@ void PrintJson(const Options& options, const Times& times, const std::vector<Arr
   std::printf("}\n");
 }
 
-void Bench(const Options& options, Globals globals) {
+void Bench(const BenchOptions& options, Globals globals) {
   globals = OnDevice(std::move(globals), options);
   std::vector<Array> results;
   Times times;
@@ -247,7 +247,7 @@ void Bench(const Options& options, Globals globals) {
 void AddBench(CLI::App& app, const Globals& globals) {
   CLI::App* command =
       app.add_subcommand("bench", "Time calls of IR text, a frozen graph or a SavedModel");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   AddCallOptions(command,
                  "An input: FILE.npy, or a type as f32[8,128], for numbers that are made; in the "
                  "graph's order or as NAME=...; one for each",

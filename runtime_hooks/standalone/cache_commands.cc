@@ -14,13 +14,13 @@
 namespace tektite::standalone {
 namespace {
 
-struct Options {
+struct CacheOptions {
   bool json = false, all = false, remove = false;
   std::string key, other, directory, max_size, sign;
   std::vector<std::string> keys;
   int32_t format() const { return json ? TEKTITE_JSON : TEKTITE_TEXT; }
 };
-using OptionsPtr = std::shared_ptr<Options>;
+using CacheOptionsPtr = std::shared_ptr<CacheOptions>;
 
 // 1048576, 512K, 100M, 2G; -1 for nothing.
 int64_t ParseSize(const std::string& text) {
@@ -52,7 +52,7 @@ void PrintTable(const Text& text, bool json, bool has_head) {
 // A sub-command of `cache` with --json; `run` gets its options and the compiler's flags.
 template <typename Run>
 CLI::App* Add(CLI::App* cache, const Globals& globals, const char* name, const char* sentence,
-              OptionsPtr options, Run run) {
+              CacheOptionsPtr options, Run run) {
   CLI::App* command = cache->add_subcommand(name, sentence);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &globals, run] { run(*options, AllFlags(globals)); });
@@ -60,16 +60,16 @@ CLI::App* Add(CLI::App* cache, const Globals& globals, const char* name, const c
 }
 
 void AddReaders(CLI::App* cache, const Globals& globals) {
-  Add(cache, globals, "ls", "List the entries, the last used first", std::make_shared<Options>(),
-      [](const Options& o, const std::string& flags) {
+  Add(cache, globals, "ls", "List the entries, the last used first",
+      std::make_shared<CacheOptions>(), [](const CacheOptions& o, const std::string& flags) {
         PrintTable(Checked([&](tektite_status* s) {
                      return Text(tektite_cache_list(flags.c_str(), o.format(), s));
                    }),
                    o.json, true);
       });
-  auto show = std::make_shared<Options>();
+  auto show = std::make_shared<CacheOptions>();
   Add(cache, globals, "show", "Print an entry's whole key", show,
-      [](const Options& o, const std::string& flags) {
+      [](const CacheOptions& o, const std::string& flags) {
         PrintTable(Checked([&](tektite_status* s) {
                      return Text(tektite_cache_show(flags.c_str(), o.key.c_str(), o.format(), s));
                    }),
@@ -77,11 +77,11 @@ void AddReaders(CLI::App* cache, const Globals& globals) {
       })
       ->add_option("KEY", show->key, "The first digits of its key")
       ->required();
-  auto diff = std::make_shared<Options>();
+  auto diff = std::make_shared<CacheOptions>();
   CLI::App* command = Add(
       cache, globals, "diff",
       "Compare the keys of two entries part by part; exits with 3 if they differ", diff,
-      [](const Options& o, const std::string& flags) {
+      [](const CacheOptions& o, const std::string& flags) {
         int64_t differences = 0;
         PrintTable(Checked([&](tektite_status* s) {
                      return Text(tektite_cache_diff(flags.c_str(), o.key.c_str(), o.other.c_str(),
@@ -95,7 +95,7 @@ void AddReaders(CLI::App* cache, const Globals& globals) {
   Add(cache, globals, "why",
       "Print the entries that the last run missed, and which part of the key differed from the "
       "nearest entry",
-      std::make_shared<Options>(), [](const Options& o, const std::string& flags) {
+      std::make_shared<CacheOptions>(), [](const CacheOptions& o, const std::string& flags) {
         PrintTable(Checked([&](tektite_status* s) {
                      return Text(tektite_cache_why(flags.c_str(), o.format(), s));
                    }),
@@ -104,9 +104,9 @@ void AddReaders(CLI::App* cache, const Globals& globals) {
 }
 
 void AddKeepers(CLI::App* cache, const Globals& globals) {
-  auto verify = std::make_shared<Options>();
+  auto verify = std::make_shared<CacheOptions>();
   Add(cache, globals, "verify", "Read every entry; exits with 3 if one is damaged", verify,
-      [](const Options& o, const std::string& flags) {
+      [](const CacheOptions& o, const std::string& flags) {
         int64_t bad = 0;
         PrintTable(
             Checked([&](tektite_status* s) {
@@ -116,9 +116,9 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
         if (bad > 0) throw AnswerIsNo();
       })
       ->add_flag("--remove", verify->remove, "Remove damaged entries");
-  auto gc = std::make_shared<Options>();
+  auto gc = std::make_shared<CacheOptions>();
   Add(cache, globals, "gc", "Remove leftover files, and the entries unused for longest", gc,
-      [](const Options& o, const std::string& flags) {
+      [](const CacheOptions& o, const std::string& flags) {
         const int64_t most = ParseSize(o.max_size);
         PrintTable(Checked([&](tektite_status* s) {
                      return Text(tektite_cache_gc(flags.c_str(), most, o.format(), s));
@@ -127,25 +127,26 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
       })
       ->add_option("--max-size", gc->max_size,
                    "Size to keep: a number with K, M or G; default: --cache_mb");
-  auto rm = std::make_shared<Options>();
-  CLI::App* command = Add(
-      cache, globals, "rm", "Remove entries", rm, [](const Options& o, const std::string& flags) {
-        if (o.keys.empty() == !o.all) throw CLI::RequiredError("KEY, or else --all,");
-        std::string keys;
-        for (const std::string& key : o.keys) keys += key + ",";
-        PrintTable(Checked([&](tektite_status* s) {
-                     return Text(tektite_cache_remove(flags.c_str(), o.all ? nullptr : keys.c_str(),
-                                                      o.format(), s));
-                   }),
-                   o.json, false);
-      });
+  auto rm = std::make_shared<CacheOptions>();
+  CLI::App* command =
+      Add(cache, globals, "rm", "Remove entries", rm,
+          [](const CacheOptions& o, const std::string& flags) {
+            if (o.keys.empty() == !o.all) throw CLI::RequiredError("KEY, or else --all,");
+            std::string keys;
+            for (const std::string& key : o.keys) keys += key + ",";
+            PrintTable(Checked([&](tektite_status* s) {
+                         return Text(tektite_cache_remove(
+                             flags.c_str(), o.all ? nullptr : keys.c_str(), o.format(), s));
+                       }),
+                       o.json, false);
+          });
   command->add_option("KEY", rm->keys, "The first digits of keys");
-  command->add_flag("--all", rm->all, "Remove everything");
-  auto pack = std::make_shared<Options>();
+  command->add_flag("--all", rm->all, "Remove everything, and the directory");
+  auto pack = std::make_shared<CacheOptions>();
   command = Add(
       cache, globals, "pack",
       "Copy what the last run used to DIR/tektite_pack, for --cache_pack=DIR to serve", pack,
-      [](const Options& o, const std::string& flags) {
+      [](const CacheOptions& o, const std::string& flags) {
         const Text packed = Checked([&](tektite_status* s) {
           return Text(tektite_cache_pack(flags.c_str(), o.directory.c_str(), o.all, o.format(), s));
         });
@@ -160,7 +161,7 @@ void AddKeepers(CLI::App* cache, const Globals& globals) {
       ->required();
   command->add_flag("--all", pack->all, "Copy every entry of the cache");
   command->add_option("--sign", pack->sign, "Sign it with the secret key in this file");
-  auto key = std::make_shared<Options>();
+  auto key = std::make_shared<CacheOptions>();
   command = cache->add_subcommand("key", "Create a key for signing packs, and its public half");
   command->callback([key] {
     PrintTable(Checked([&](tektite_status* s) {

@@ -18,7 +18,7 @@ std::vector<const CLI::App*> Subcommands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-std::vector<const CLI::Option*> Options(const CLI::App& app) {
+std::vector<const CLI::Option*> OptionsOf(const CLI::App& app) {
   return app.get_options([](const CLI::Option*) { return true; });
 }
 
@@ -26,7 +26,7 @@ std::vector<const CLI::Option*> Options(const CLI::App& app) {
 std::string Words(const CLI::App& app) {
   std::string words;
   for (const CLI::App* command : Subcommands(app)) words += command->get_name() + " ";
-  for (const CLI::Option* option : Options(app)) {
+  for (const CLI::Option* option : OptionsOf(app)) {
     for (const std::string& name : option->get_lnames()) words += "--" + name + " ";
   }
   return words;
@@ -68,7 +68,7 @@ std::string Zsh(const CLI::App& app) {
          "  compadd -- ${=choices}\n  _files\n}\ncompdef _tektite tektite\n";
 }
 
-std::string Quoted(const std::string& text) {
+std::string InFishQuotes(const std::string& text) {
   std::string out = "'";
   for (char c : text) out += c == '\'' ? std::string("\\'") : std::string(1, c);
   return out + "'";
@@ -85,13 +85,14 @@ std::string Fish(const CLI::App& app) {
     for (const CLI::App* sub : Subcommands(command)) below += " " + sub->get_name();
     const std::string here =
         seen + (below.empty() ? "true" : "not __fish_seen_subcommand_from" + below);
-    const std::string line = "complete -c tektite -n " + Quoted(here);
+    const std::string line = "complete -c tektite -n " + InFishQuotes(here);
     for (const CLI::App* sub : Subcommands(command)) {
-      text += line + " -a " + sub->get_name() + " -d " + Quoted(sub->get_description()) + "\n";
+      text +=
+          line + " -a " + sub->get_name() + " -d " + InFishQuotes(sub->get_description()) + "\n";
     }
-    for (const CLI::Option* option : Options(command)) {
+    for (const CLI::Option* option : OptionsOf(command)) {
       for (const std::string& name : option->get_lnames()) {
-        text += line + " -l " + name + " -d " + Quoted(option->get_description()) + "\n";
+        text += line + " -l " + name + " -d " + InFishQuotes(option->get_description()) + "\n";
       }
     }
   });
@@ -122,7 +123,7 @@ std::string Man(const CLI::App& app) {
     std::string name = "tektite" + path;
     for (char& c : name) c = c == '/' ? ' ' : c;
     text += ".SS " + Troff(name) + "\n" + Troff(command.get_description()) + "\n";
-    for (const CLI::Option* option : Options(command)) {
+    for (const CLI::Option* option : OptionsOf(command)) {
       text += ".TP\n.B " + Troff(option->get_name(false, true)) + "\n" +
               Troff(option->get_description()) + "\n";
     }

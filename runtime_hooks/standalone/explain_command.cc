@@ -10,13 +10,13 @@
 namespace tektite::standalone {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string model, output = "-";
   bool json = false, dot = false, memory = false;
   std::vector<std::string> sizes;
 };
 
-void Explain(const Options& options, const Globals& globals) {
+void Explain(const ExplainOptions& options, const Globals& globals) {
   const std::string model = ReadModel(options.model);
   const CompilerPtr compiler = MakeCompiler(globals);
   const int32_t format = options.json ? TEKTITE_JSON : options.dot ? TEKTITE_DOT : TEKTITE_TEXT;
@@ -39,7 +39,7 @@ void Explain(const Options& options, const Globals& globals) {
 void AddExplain(CLI::App& app, const Globals& globals) {
   CLI::App* command = app.add_subcommand(
       "explain", "Show which parts of a model would be compiled, and why the rest would not");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   command
       ->add_option("MODEL", options->model,
                    "SavedModel directory, or a GraphDef as .pb or .pbtxt; - reads standard input")

@@ -9,11 +9,11 @@
 namespace tektite::standalone {
 namespace {
 
-struct Options {
+struct OptOptions {
   std::string file, passes, backend, output = "-";
 };
 
-void Optimize(const Options& options, const Globals& globals) {
+void Optimize(const OptOptions& options, const Globals& globals) {
   const std::string text = ReadFile(options.file);
   const CompilerPtr compiler = MakeCompiler(globals, options.backend);
   tektite_status status = {};
@@ -27,7 +27,7 @@ void Optimize(const Options& options, const Globals& globals) {
 
 void AddOpt(CLI::App& app, const Globals& globals) {
   CLI::App* command = app.add_subcommand("opt", "Run passes over IR text");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptOptions>();
   command->add_option("FILE", options->file, "IR text; - reads standard input")->required();
   command->add_option("--passes", options->passes,
                       "Comma-separated passes (see tektite passes); without it, all in order");

@@ -19,7 +19,7 @@
 namespace tektite::standalone {
 namespace {
 
-struct Options : CallOptions {
+struct RunOptions : CallOptions {
   std::string output_dir;
   int repeat = 1;
   bool time = false, profile = false, stats = false;
@@ -47,7 +47,7 @@ std::string OutputName(const Program& program, size_t i) {
   return name;
 }
 
-void WriteOutputs(const Options& options, const Program& program,
+void WriteOutputs(const RunOptions& options, const Program& program,
                   const std::vector<Array>& results) {
   std::error_code error;
   if (!options.output_dir.empty()) {
@@ -65,7 +65,7 @@ void WriteOutputs(const Options& options, const Program& program,
   }
 }
 
-void Run(const Options& options, Globals globals) {
+void Run(const RunOptions& options, Globals globals) {
   if (options.profile) globals.flags += " --profile_kernels";
   const CompilerPtr compiler = MakeCompiler(OnDevice(globals, options), options.backend);
   const Program program = LoadProgram(options.file, options.outputs, compiler.get());
@@ -93,7 +93,7 @@ void Run(const Options& options, Globals globals) {
 void AddRun(CLI::App& app, const Globals& globals) {
   CLI::App* command =
       app.add_subcommand("run", "Execute IR text or a frozen graph, with .npy in and out");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   AddCallOptions(command, "An input, FILE.npy in the graph's order or NAME=FILE.npy; one for each",
                  options.get());
   command->add_option("-d,--output-dir", options->output_dir, "Results go there as NAME.npy");

@@ -9,12 +9,12 @@
 namespace tektite::standalone {
 namespace {
 
-struct Options {
+struct StatsOptions {
   std::string which, output = "-";
   bool json = false, prometheus = false;
 };
 
-void PrintStats(const Options& options, const Globals& globals) {
+void PrintStats(const StatsOptions& options, const Globals& globals) {
   const int32_t format = options.json         ? TEKTITE_JSON
                          : options.prometheus ? TEKTITE_PROMETHEUS
                                               : TEKTITE_TEXT;
@@ -33,7 +33,7 @@ void PrintStats(const Options& options, const Globals& globals) {
 void AddStats(CLI::App& app, const Globals& globals) {
   CLI::App* command =
       app.add_subcommand("stats", "Print the counters of a process that runs, or ran last");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatsOptions>();
   command->add_option("PROCESS", options->which,
                       "Its number, or its --stats_file; without it, the newest process");
   auto* json = command->add_flag("--json", options->json, "Print JSON");

@@ -108,8 +108,12 @@ def test_ls_show_rm(cache):
     assert "no entry's key begins 'zz'" in cache("cache", "show", "zz", code=1)
     assert cache.json("rm", key)["removed"] == 1
     assert len(cache.entries()) == len(listed) - 1
+    assert cache.json("rm", "--all")["removed"] == len(listed) - 1
+    assert not cache.directory.exists(), "what it kept of runs stayed"
+    cache.run()
+    (cache.directory / "of the user").touch()
     cache("cache", "rm", "--all")
-    assert not cache.entries()
+    assert [path.name for path in cache.directory.iterdir()] == ["of the user"]
 
 
 def test_why_names_what_differed(cache):
@@ -147,6 +151,14 @@ def test_why_names_another_build(cache, tmp_path):
     # Both lie side by side.
     assert cache.run()[0]["disk"]["misses"] == 0
     assert cache.run(LD_LIBRARY_PATH=str(tmp_path))[0]["disk"]["misses"] == 0
+    # A pack of another build serves nothing, and is no error.
+    cache.run()
+    cache("cache", "pack", tmp_path / "model")
+    served = "--cache_dir=off --cache_pack=" + str(tmp_path / "model")
+    assert cache.run(flags=served)[0]["disk"]["pack_hits"] == 1
+    upgraded, result = cache.run(flags=served, LD_LIBRARY_PATH=str(tmp_path))
+    assert upgraded["disk"]["pack_hits"] == upgraded["disk"]["damaged"] == upgraded["disk"]["refused"] == 0
+    assert upgraded["kernels"] == first["kernels"] and result == expected
 
 
 # Rows that values decide on: those of x whose sum is at most 0, and the rest.

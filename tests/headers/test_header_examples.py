@@ -2,6 +2,7 @@
 import json
 import shlex
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,8 +11,12 @@ import pytest
 from tests.headers.header_examples import Example, examples_of
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from tidy import take_apart  # noqa: E402
+
 FOLDERS = ("jit", "clustering", "backends", "runtime_hooks")
-COMMANDS = ROOT / "build" / "cmake" / "compile_commands.json"
+BUILD = ROOT / "build" / "cmake"
 # Options that belong to the file itself; those of one argument, and those of two.
 OWN_OPTIONS, OWN_PAIRS = ("-c", "-MD", "-MMD"), ("-o", "-MF", "-MT", "-MQ")
 
@@ -44,14 +49,15 @@ def options_for(header: str, commands: list[dict]) -> list[str]:
 
 def compile_example(header: str, example: Example, commands: list[dict]) -> str:
     """The compiler's messages; empty where it has none."""
-    done = subprocess.run([*options_for(header, commands), "-fsyntax-only", "-w", "-x", "c++", "-"], cwd=COMMANDS.parent,
+    done = subprocess.run([*options_for(header, commands), "-fsyntax-only", "-w", "-x", "c++", "-"], cwd=BUILD,
                           input=example.source, text=True, capture_output=True, check=False)
     return f"{header}:{example.line}:\n{done.stderr[:2000]}\n{example.source}" if done.returncode else ""
 
 
 @pytest.mark.slow
 def test_every_marked_example_compiles():
-    commands, examples = json.loads(COMMANDS.read_text()), all_examples()
+    commands = json.loads((take_apart(BUILD) / "compile_commands.json").read_text())
+    examples = all_examples()
     assert len(examples) >= 10
     with ThreadPoolExecutor(2) as pool:
         errors = list(filter(None, pool.map(lambda job: compile_example(*job, commands), examples)))
@@ -85,5 +91,5 @@ def test_c_comments_and_examples_without_parameters():
 @pytest.mark.parametrize("line, says", [("Flags flags;", ""), ("Flagz flags;", "Flagz")])
 def test_a_broken_example_is_found(line, says):
     (example,) = examples_of("jit/base/flags.h", f"// Example:\n//   {line}\nnamespace tektite {{\n")
-    answer = compile_example("jit/base/flags.h", example, json.loads(COMMANDS.read_text()))
+    answer = compile_example("jit/base/flags.h", example, json.loads((BUILD / "compile_commands.json").read_text()))
     assert bool(answer) == bool(says) and says in answer

@@ -14,6 +14,8 @@ NAME = "tektite-0.1.0-py3-none-manylinux_2_27_x86_64.whl"
 sys.path.insert(0, str(PACKAGING))
 
 import check_wheel  # noqa: E402
+import link_portable  # noqa: E402
+import make_cuda_wheel  # noqa: E402
 
 PARTS = ("fast_calls-2.21.cpython-311-x86_64-linux-gnu.so", "libtektite.so", "libtektite_loader.so", "libtektite_tf-2.16.so",
          "libtektite_tf-2.21.so")
@@ -61,6 +63,18 @@ def test_it_holds_what_an_environment_needs(inputs):
     assert (inputs / "site/bin/tektite").exists()
 
 
+def test_uninstalling_leaves_nothing(inputs):
+    venv = inputs / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    before = set(venv.rglob("*"))
+    pip = [sys.executable, "-m", "pip", "-q", "--python", venv / "bin/python"]
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", make(inputs, "out"), make_cuda_wheel.make(inputs)], check=True)
+    assert (venv / "bin/tektite").exists()
+    subprocess.run([venv / "bin/python", "-c", "import tektite, tektite._command, tektite._doctor"], check=True)
+    subprocess.run([*pip, "uninstall", "-y", "tektite", "tektite-cuda"], check=True)
+    assert set(venv.rglob("*")) == before
+
+
 def test_equal_inputs_make_equal_bytes(inputs):
     first = make(inputs, "first", SOURCE_DATE_EPOCH="1790000000").read_bytes()
     shutil.copytree(inputs / "parts", inputs / "copies")  # with times of their own, and in another order
@@ -93,6 +107,14 @@ def test_the_check_misses_licences_and_names_symbols_that_were_left_in(inputs):
     subprocess.run(["gcc", "-shared", "-fPIC", "-nostdlib", source, "-o", inputs / "parts/libtektite_tf-2.21.so"], check=True)
     assert check_wheel.check(make(inputs, "out")) == [
         "no licenses/inside/zstd.txt", "tektite/lib/libtektite_tf-2.21.so: is not stripped"]
+
+
+def test_the_command_is_linked_from_what_ninja_makes_now():
+    """All objects of its folder were taken, and older ones may lie there."""
+    build = ROOT / "build/cmake"
+    objects = link_portable.objects_of_command(build)
+    assert objects and all((build / name).exists() for name in objects)
+    assert len({Path(name).parent.name for name in objects}) == 1, objects
 
 
 def test_an_archive_without_a_known_licence_fails(tmp_path):

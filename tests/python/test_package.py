@@ -9,7 +9,7 @@ PYTHON = ROOT / "runtime_hooks/tensorflow/python"
 
 
 def test_types_are_strict():
-    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir",
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir",
                            ROOT / "build/.mypy_cache"], cwd=PYTHON, text=True, capture_output=True)
     assert done.returncode == 0, done.stdout
 

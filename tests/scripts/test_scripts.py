@@ -39,7 +39,7 @@ def test_a_run_that_tested_nothing_is_no_success(tmp_path, text):
     assert count(write(tmp_path, "a.xml", text)).returncode == 1
 
 
-@pytest.mark.parametrize("script", ["setup", "test", "demo", "format"])
+@pytest.mark.parametrize("script", ["setup", "test", "demo", "format", "release"])
 def test_help_is_printed_and_bad_options_are_named(script):
     done = subprocess.run([SCRIPTS / script, "--help"], text=True, capture_output=True)
     assert done.returncode == 0 and done.stdout.startswith(f"Usage: scripts/{script}")

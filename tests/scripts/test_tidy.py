@@ -40,6 +40,18 @@ def test_findings_of_ours_are_printed_and_fail(tidy):
     assert {line.split(",")[0][6:] for line in lines if line.startswith("[")} == {"jit/ir/dim.cc", "jit/ir/shape.cc"}
 
 
+def test_files_that_are_compiled_as_one_are_looked_at_each(tidy, tmp_path):
+    """A united build names the whole alone, and its parts were "not compiled"."""
+    whole = tmp_path / "Unity/unity_0_cxx.cxx"
+    whole.parent.mkdir()
+    whole.write_text("/* generated */\n" + "".join(f'\n#include "{file}"\n' for file in FILES))
+    row = {"directory": str(tmp_path), "file": str(whole), "command": f"c++ -o Unity/unity_0_cxx.cxx.o -c {whole}"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([row]))
+    assert tidy("--all").stdout.splitlines()[-1] == "2 files, 1 with findings"
+    rows = json.loads((tmp_path / "tidy/compile_commands.json").read_text())
+    assert [row["command"] for row in rows] == [f"c++ -o Unity/unity_0_cxx.cxx.o -c {file}" for file in FILES]
+
+
 def test_a_clean_file_passes_and_an_unknown_one_is_named(tidy):
     done = tidy(FILES[1])
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "1 files, 0 with findings"

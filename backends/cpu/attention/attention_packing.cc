@@ -14,14 +14,12 @@ using ir::Dim;
 using ir::DType;
 using loop::Value;
 
-constexpr DType kF32 = DType::kF32;
-
 // `lanes` elements a stride apart, the first at `at`.
 Value LoadStrided(loop::Builder& b, Value from, Value at, const Dim& stride, int lanes,
                   Value mask) {
-  if (stride == Dim(1)) return b.Load(from, kF32, at, lanes, mask);
+  if (stride == Dim(1)) return b.Load(from, DType::kF32, at, lanes, mask);
   Value lane = b.Mul(b.Iota(DType::kS64, lanes), b.Splat(b.Index(stride), lanes));
-  return b.Gather(b.Offset(from, kF32, at), kF32, lane, mask);
+  return b.Gather(b.Offset(from, DType::kF32, at), DType::kF32, lane, mask);
 }
 
 // A vector of keys' panel is `lanes` keys; squares of lanes x lanes are transposed in registers.
@@ -33,11 +31,11 @@ void PackKeySquares(loop::Builder& b, const AttentionPlan& plan, Value key, Valu
     Value k = b.Add(first, b.Index(j));
     // Keys that do not exist repeat the last one; their scores are masked.
     if (ragged) k = b.Min(k, b.Index(plan.keys - Dim(1)));
-    pointers.push_back(b.Offset(key, kF32, b.Mul(k, b.Index(plan.key_stride))));
+    pointers.push_back(b.Offset(key, DType::kF32, b.Mul(k, b.Index(plan.key_stride))));
   }
   ForEachVector(b, plan.width, lanes, [&](Value at, Value mask) {
     std::vector<Value> square;
-    for (Value pointer : pointers) square.push_back(b.Load(pointer, kF32, at, lanes, mask));
+    for (Value pointer : pointers) square.push_back(b.Load(pointer, DType::kF32, at, lanes, mask));
     square = TransposeSquare(b, std::move(square));
     // Rows beyond the width go where the next vector's rows will be, or into room at the end.
     for (int i = 0; i < lanes; ++i) {
@@ -58,7 +56,7 @@ void FetchShareOfRows(loop::Builder& b, Value from, int64_t rows, const Dim& str
     // The last shares ask for the last row again.
     Value row = b.Min(b.Div(at, b.Index(lines)), b.Index(rows - 1));
     Value line = b.Rem(at, b.Index(lines));
-    b.Prefetch(from, kF32, b.Add(b.Mul(row, b.Index(stride)), b.Mul(line, b.Index(kLine))));
+    b.Prefetch(from, DType::kF32, b.Add(b.Mul(row, b.Index(stride)), b.Mul(line, b.Index(kLine))));
   }
 }
 
@@ -101,8 +99,9 @@ AttentionOperands OperandsOf(loop::Builder& b, const AttentionPlan& plan,
   if (plan.queries_in_place) {
     query = b.Add(query, b.Mul(unit.first_row, b.Index(plan.row_loops[0].query_stride)));
   }
-  return {b.Offset(b.Buffer(plan.query), kF32, query), b.Offset(b.Buffer(plan.key), kF32, key),
-          b.Offset(b.Buffer(plan.value), kF32, value)};
+  return {b.Offset(b.Buffer(plan.query), DType::kF32, query),
+          b.Offset(b.Buffer(plan.key), DType::kF32, key),
+          b.Offset(b.Buffer(plan.value), DType::kF32, value)};
 }
 
 std::function<void(Value)> FetchDuring(loop::Builder& b, const AttentionPlan& plan,
@@ -154,8 +153,8 @@ void PackQueries(loop::Builder& b, const AttentionPlan& plan, Value query, Value
     for (size_t i = 0; i < index.size(); ++i) {
       offset = b.Add(offset, b.Mul(index[i], b.Index(plan.row_loops[i].query_stride)));
     }
-    Value from = b.Offset(query, kF32, offset);
-    Value line = b.Offset(to, kF32, b.Mul(r, b.Index(QueryStride(plan))));
+    Value from = b.Offset(query, DType::kF32, offset);
+    Value line = b.Offset(to, DType::kF32, b.Mul(r, b.Index(QueryStride(plan))));
     ForEachVector(b, plan.width, plan.lanes, [&](Value at, Value mask) {
       b.Store(line, at,
               LoadStrided(b, from, b.Mul(at, b.Index(plan.query_width_stride)),
@@ -169,7 +168,7 @@ void PackKeyPanel(loop::Builder& b, const AttentionPlan& plan, Value key, Value 
   const int panel_width = vectors * plan.lanes;
   for (int v = 0; v < vectors; ++v) {
     Value before = b.Add(at, b.Index(int64_t{v} * plan.lanes));
-    Value vector_to = b.Offset(to, kF32, b.Index(int64_t{v} * plan.lanes));
+    Value vector_to = b.Offset(to, DType::kF32, b.Index(int64_t{v} * plan.lanes));
     Value key_at = b.Add(first, before);
     if (plan.key_width_stride == Dim(1) && plan.width > 1) {
       PackKeySquares(b, plan, key, key_at, vector_to, panel_width, ragged);
@@ -193,7 +192,7 @@ void PackValues(loop::Builder& b, const AttentionPlan& plan, Value value, Value 
     ForEachPanel(b, plan, b.Index(plan.columns), [&](Value panel, int vectors, bool ragged) {
       const int64_t panel_width = int64_t{vectors} * plan.lanes;
       Value column = b.Mul(panel, b.Index(plan.panel()));
-      Value panel_to = b.Offset(to, kF32, b.Mul(column, b.Index(plan.key_block)));
+      Value panel_to = b.Offset(to, DType::kF32, b.Mul(column, b.Index(plan.key_block)));
       for (int v = 0; v < vectors; ++v) {
         Value c = b.Add(column, b.Index(int64_t{v} * plan.lanes));
         Value mask;

@@ -27,6 +27,9 @@
 
 namespace tektite::cpu {
 
+// Of a line of the caches.
+inline constexpr int64_t kLineBytes = 64;
+
 // One loop of an address: trips, and elements moved per trip on either side.
 struct AddressLoop {
   ir::Dim trips = 1;

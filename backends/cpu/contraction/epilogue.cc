@@ -147,7 +147,6 @@ TilePlace Epilogue::PlaceOf(loop::Builder& b, Value batch, const RowTile& tile,
 }
 
 void Epilogue::Prefetch(loop::Builder& b, const TilePlace& tile, Value row) const {
-  constexpr int64_t kLineBytes = 64;
   const auto for_each_line = [&](ir::DType dtype, const std::function<void(Value)>& body) {
     const int64_t step = kLineBytes / ir::DTypeBytes(dtype);
     for (int64_t i = 0; i < plan_->panel(); i += step) body(b.Index(i));

@@ -40,7 +40,7 @@ using loop::Value;
 using Values = std::vector<Value>;
 
 // Additions, one after the other, into a sum before a block ends (long_sum.h).
-constexpr int64_t kBlockSteps = 512;
+constexpr int64_t kRowSteps = 512;
 
 class GroupedFilterEmitter {
  public:
@@ -87,10 +87,10 @@ class GroupedFilterEmitter {
     Value tap_y, tap_x, channel;
   };
 
-  Dim TripsOfRow() const { return CeilDiv(p_.x.out, kBlockSteps); }
+  Dim TripsOfRow() const { return CeilDiv(p_.x.out, kRowSteps); }
   Dim Trips() const { return p_.images * p_.y.out * TripsOfRow(); }
   Dim BlockOfTrips() const {
-    return BlockTrips(TripsOfRow() == Dim(1) ? p_.x.out : Dim(kBlockSteps), kBlockSteps);
+    return BlockTrips(TripsOfRow() == Dim(1) ? p_.x.out : Dim(kRowSteps), kRowSteps);
   }
 
   // Sums of blocks, upper parts and lower ones, of all steps of a unit.
@@ -203,8 +203,8 @@ class GroupedFilterEmitter {
     const Value x = b.Add(b.Mul(b.Add(b.Mul(at[0], b.Index(p_.y.in)), y), b.Index(p_.x.in)),
                           b.Mul(step.tap_x, b.Index(p_.x.tap_step)));
     const Value dy = b.Mul(b.Add(b.Mul(at[0], b.Index(p_.y.out)), at[1]), b.Index(p_.x.out));
-    const Value begin = b.Mul(at[2], b.Index(kBlockSteps));
-    const Value end = b.Min(b.Add(begin, b.Index(kBlockSteps)), b.Index(p_.x.out));
+    const Value begin = b.Mul(at[2], b.Index(kRowSteps));
+    const Value end = b.Min(b.Add(begin, b.Index(kRowSteps)), b.Index(p_.x.out));
     auto pixels = [&](Value from, Value to, int64_t count, Values s) {
       return b.For(from, to, count, std::move(s), [&](Value p, absl::Span<const Value> carried) {
         const Value first_x = b.Add(x, b.Mul(p, b.Index(p_.x.step)));

@@ -8,8 +8,6 @@ namespace {
 using ir::Dim;
 using loop::Value;
 
-constexpr int64_t kLineBytes = 64;
-
 }  // namespace
 
 ImagePrefetch::ImagePrefetch(const ContractionPlan& plan) {

@@ -16,7 +16,6 @@ constexpr int64_t kLongestPiece = 256, kShortestPiece = 128;
 constexpr int64_t kMostRows = 128;  // of a chunk: a piece of them takes a quarter of L2
 // Panels of a chunk: packing a piece of rows takes a seventh of the time of one panel.
 constexpr int64_t kMostPanels = 4;
-constexpr int64_t kLineBytes = 64;
 // For teams of up to eight threads.
 constexpr int64_t kLeastChunks = 8;
 

@@ -52,7 +52,6 @@ std::vector<Value> PackingTile::PanelRow(Value k, Value panel_offset) const {
 }
 
 void PackingTile::Fetch(Value k, int64_t steps) const {
-  constexpr int64_t kLineBytes = 64;
   const Value trips = b_.Index(plan_.k), stride = b_.Index(plan_.k_loops[0].rhs_stride);
   const Value ahead = b_.Add(k, b_.Index(kFetchedAhead));
   const Value is_here = b_.Compare("lt", ahead, trips);

@@ -10,8 +10,6 @@ using loop::Value;
 
 namespace {
 
-constexpr int64_t kLineBytes = 64;
-
 int64_t TilesOf(const ContractionPlan& plan) { return CeilDiv(plan.block_rows.value(), plan.rows); }
 
 }  // namespace

@@ -48,7 +48,6 @@ using loop::Value;
 
 // Bytes between a read and the prefetch of the same step.
 constexpr int64_t kPrefetchBytes = 8 << 10;
-constexpr int64_t kLineBytes = 64;
 // Independent sums that hide the latency of an FMA.
 constexpr int kEnoughSums = 8;
 

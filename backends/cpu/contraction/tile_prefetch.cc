@@ -10,7 +10,6 @@ namespace {
 using ir::Dim;
 using loop::Value;
 
-constexpr int64_t kLineBytes = 64;
 // Steps of k that give what is asked for at a tile's start the time to come.
 constexpr int64_t kStepsToFetch = 16;
 // Steps of k that are enough to fetch a row of the tile after the other.  All at once fill the

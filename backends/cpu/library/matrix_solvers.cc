@@ -6,7 +6,6 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
 #include <Eigen/QR>
-#include <Eigen/SVD>
 
 namespace tektite::cpu {
 namespace {
@@ -93,29 +92,12 @@ bool EigenvaluesOf(const T* a, int64_t n, T* values, T* vectors) {
   return true;
 }
 
-template <typename T>
-bool SvdOf(const T* a, int64_t m, int64_t n, SvdRequest request, T* s, T* u, T* v) {
-  unsigned options = 0;
-  if (request.vectors) {
-    options = request.full ? Eigen::ComputeFullU | Eigen::ComputeFullV
-                           : Eigen::ComputeThinU | Eigen::ComputeThinV;
-  }
-  const Eigen::BDCSVD<Matrix<T>> svd(In<T>(a, m, n), options);
-  const int64_t p = m < n ? m : n;
-  if (svd.info() != Eigen::Success) return false;
-  if (s != nullptr) Out<T>(s, p, 1) = svd.singularValues();
-  if (u != nullptr) Out<T>(u, m, request.full ? m : p) = svd.matrixU();
-  if (v != nullptr) Out<T>(v, n, request.full ? n : p) = svd.matrixV();
-  return true;
-}
-
 #define TEKTITE_INSTANTIATE(T)                                                        \
   template bool CholeskyOf<T>(const T*, int64_t, T*);                                 \
   template bool SolveTriangle<T>(const T*, const T*, int64_t, int64_t, Triangle, T*); \
   template bool SolveByLu<T>(const T*, const T*, int64_t, int64_t, T*);               \
   template void QrOf<T>(const T*, int64_t, int64_t, bool, T*, T*);                    \
-  template bool EigenvaluesOf<T>(const T*, int64_t, T*, T*);                          \
-  template bool SvdOf<T>(const T*, int64_t, int64_t, SvdRequest, T*, T*, T*);
+  template bool EigenvaluesOf<T>(const T*, int64_t, T*, T*);
 TEKTITE_INSTANTIATE(float)
 TEKTITE_INSTANTIATE(double)
 #undef TEKTITE_INSTANTIATE

@@ -24,7 +24,7 @@ constexpr int64_t kWord = 8;
 constexpr int64_t kPiece = int64_t{1} << 15;
 constexpr int64_t kMostPieces = 8;
 // Places that are found before they become coordinates.
-constexpr int64_t kBlock = 512;
+constexpr int64_t kPositionsInBlock = 512;
 
 uint64_t LoadWord(const bool* mask) {
   uint64_t word;
@@ -164,11 +164,11 @@ class Nonzero : public MaskKernel {
       place[d] = rest % sizes_[d];
       rest /= sizes_[d];
     }
-    std::array<int64_t, kBlock> found;
-    for (int64_t i = p.first; i < p.last; i += kBlock) {
-      const int64_t size = std::min(kBlock, p.last - i);
+    std::array<int64_t, kPositionsInBlock> found;
+    for (int64_t i = p.first; i < p.last; i += kPositionsInBlock) {
+      const int64_t size = std::min(kPositionsInBlock, p.last - i);
       const int64_t count = CountTrue(p.mask + i, size);
-      CompressPlaces(p.mask + i, size, i, found.data(), kBlock);
+      CompressPlaces(p.mask + i, size, i, found.data(), kPositionsInBlock);
       for (int64_t k = 0; k < count; ++k) {
         for (; found[k] >= line + length; line += length) Advance(place);
         if (rank == 2) {

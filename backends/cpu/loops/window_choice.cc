@@ -12,11 +12,6 @@ using ir::DType;
 using ir::Node;
 using loop::Value;
 
-// Elements of a window up to which its code has no loops.
-constexpr int64_t kMostUnrolled = 32;
-
-bool IsAtMost(const Dim& a, const Dim& b) { return (a - b).value_or(1) <= 0; }
-
 }  // namespace
 
 std::vector<WindowAxis> WindowAxesOf(const Node& root) {

@@ -16,6 +16,12 @@
 
 namespace tektite::cpu {
 
+// Elements of a window up to which its code has no loops.
+inline constexpr int64_t kMostUnrolled = 32;
+
+// For all values of the symbols, as far as the difference tells.
+inline bool IsAtMost(const ir::Dim& a, const ir::Dim& b) { return (a - b).value_or(1) <= 0; }
+
 // One dimension of the image.
 struct WindowAxis {
   int64_t window = 1, stride = 1, low = 0;

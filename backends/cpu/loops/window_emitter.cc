@@ -13,6 +13,7 @@
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
+#include "backends/cpu/loops/window_choice.h"
 #include "backends/cpu/loops/window_epilogue.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -29,13 +30,8 @@ using ir::Node;
 using ir::Op;
 using loop::Value;
 
-// Elements of a window up to which its code has no loops.
-constexpr int64_t kMostUnrolled = 32;
 // Rows up to which single results are shared out, and not rows.
 constexpr int64_t kFewRows = 64;
-
-// For all values of the symbols, as far as the difference tells.
-bool IsAtMost(const Dim& a, const Dim& b) { return (a - b).value_or(1) <= 0; }
 
 // One dimension of the image.
 struct Axis {

@@ -5,8 +5,9 @@
 //   cubin.resources.spilled_bytes();                               // 0, one hopes
 //
 // In order of preference: NVIDIA's PTX compiler library (libtektite_ptx.so, which scripts/setup
-// makes from a package; it needs no driver and no process), then ptxas of the CUDA toolkit.  With
-// neither, the driver assembles PTX when it loads it.
+// makes from a package; it needs no driver and no process), then ptxas: in PATH, in a
+// package of NVIDIA's beside Tektite's, of the CUDA toolkit.  With neither, the driver assembles
+// PTX when it loads it.
 #ifndef TEKTITE_BACKENDS_GPU_CODEGEN_ASSEMBLER_H_
 #define TEKTITE_BACKENDS_GPU_CODEGEN_ASSEMBLER_H_
 

@@ -16,13 +16,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "backends/gpu/codegen/assembler.h"
+#include "backends/gpu/codegen/python_packages.h"
 #include "jit/base/status.h"
 
 namespace tektite::gpu {
 namespace {
 
-// Where the toolkit puts it.
+// Where the toolkit puts it, and NVIDIA's packages of CUDA 12 and 13.
 constexpr const char* kUsualPath = "/usr/local/cuda/bin/ptxas";
+constexpr const char* kInPackages[] = {"nvidia/cuda_nvcc/bin/ptxas", "nvidia/cu13/bin/ptxas"};
 constexpr const char *kPtx = "kernel.ptx", *kCubin = "kernel.cubin", *kLog = "log";
 
 // A folder that this user alone can enter, removed at the end.
@@ -117,6 +119,10 @@ std::vector<std::string> PlacesToLook() {
     // It runs in a folder of its own, where a relative path would mean another file.
     if (absl::StartsWith(folder, "/")) places.push_back(absl::StrCat(folder, "/ptxas"));
   }
+  const std::string packages = PythonPackages();
+  for (const char* file : kInPackages) {
+    if (!packages.empty()) places.push_back(absl::StrCat(packages, "/", file));
+  }
   places.push_back(kUsualPath);
   return places;
 }
@@ -139,7 +145,8 @@ absl::StatusOr<std::unique_ptr<Assembler>> FindPtxas(const std::string& path) {
     return std::make_unique<Ptxas>(
         program, "ptxas " + text.substr(begin, text.find_first_of(",\n", begin) - begin));
   }
-  return Unimplemented("no ptxas in PATH, nor ", path.empty() ? kUsualPath : path);
+  if (!path.empty()) return Unimplemented("no ptxas at ", path);
+  return Unimplemented("no ptxas in PATH, nor in NVIDIA's packages, nor ", kUsualPath);
 }
 
 }  // namespace tektite::gpu

@@ -18,7 +18,7 @@ using tensorflow::DataType;
 using tensorflow::DT_RESOURCE;
 using tensorflow::FunctionLibraryDefinition;
 
-constexpr int kMostDepth = 32;  // of functions in functions
+constexpr int kMostFunctionDepth = 32;  // of functions in functions
 
 std::vector<std::string> FunctionsOf(const std::string& op, AttrSlice attributes,
                                      const FunctionLibraryDefinition& functions) {
@@ -40,7 +40,7 @@ bool IsBranch(AttrSlice attributes) {
 DataType TypeAt(const std::string& op, AttrSlice attributes, int input,
                 const FunctionLibraryDefinition& functions, int depth) {
   if (const AttrValue* type = attributes.Find("dtype"); type != nullptr) return type->type();
-  if (depth >= kMostDepth) return DT_RESOURCE;
+  if (depth >= kMostFunctionDepth) return DT_RESOURCE;
   const int argument = IsBranch(attributes) ? input - 1 : input;
   for (const std::string& name : FunctionsOf(op, attributes, functions)) {
     const tensorflow::FunctionDef* const function = functions.Find(name);
@@ -86,7 +86,7 @@ bool IsAssignedAt(const std::string& op, AttrSlice attributes, int input,
                   const FunctionLibraryDefinition& functions, int depth) {
   const CompilerLibrary* const library = CompilerLibrary::IfOpen();
   if (library != nullptr && library->op_assigns(op.c_str()) != 0) return true;
-  if (depth >= kMostDepth) return false;
+  if (depth >= kMostFunctionDepth) return false;
   const int argument = IsBranch(attributes) ? input - 1 : input;
   for (const std::string& name : FunctionsOf(op, attributes, functions)) {
     const tensorflow::FunctionDef* const function = functions.Find(name);

@@ -15,13 +15,14 @@ import platform
 import subprocess
 import sys
 import sysconfig
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tektite import _cards
+from tektite._doctor_line import FAILED, OFF, OK, Line
 from tektite._hook import HOOKS, LIBRARY_FOLDER, version_of
 
-OK, OFF, FAILED = "ok", "off", "FAILED"
 _NAMES = ("tensorflow-cpu", "tensorflow", "tf-nightly-cpu", "tf-nightly")
 _SECONDS = 300
 _PROGRAM = """
@@ -38,14 +39,6 @@ for _ in range(200):
 stats = tektite.stats()
 print("\\n" + json.dumps({"active": tektite.is_active(), "stats": stats, "error": float(tf.reduce_max(tf.abs(y - plain)))}))
 """
-
-
-@dataclass
-class Line:
-    subject: str
-    state: str
-    text: str
-    cure: str = ""
 
 
 def hooks() -> list[str]:
@@ -155,7 +148,7 @@ def _try_out() -> Line:
 def examine() -> list[Line]:
     libc, libc_version = platform.libc_ver()
     lines = [_compiler(), Line("python", OK, f"{platform.python_version()}, {libc} {libc_version}, {platform.machine()}"),
-             _processor(), *_tensorflow_lines(), _cache(), _switches()]
+             _processor(), *_tensorflow_lines(), _cache(), _switches(), *_cards.lines()]
     return lines if any(line.state == FAILED for line in lines) else [*lines, _try_out()]
 
 
