@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "backends/cpu/library/comparable.h"
 #include "backends/cpu/library/library_kernel.h"
 #include "jit/base/heap_order.h"
 #include "jit/base/rounding.h"
@@ -18,15 +19,6 @@ using ir::Node;
 // Elements that are compared with the root at once.
 constexpr int64_t kBlock = 32;
 constexpr int64_t kElementsPerChunk = 4096;
-
-template <typename T>
-auto Comparable(T value) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return value;
-  } else {
-    return static_cast<float>(value);
-  }
-}
 
 template <typename T>
 class HeapTopK : public LibraryKernel {

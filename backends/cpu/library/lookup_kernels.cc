@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/library/comparable.h"
 #include "backends/cpu/library/library_kernel.h"
 
 namespace tektite::cpu {
@@ -13,18 +14,6 @@ namespace {
 using backend::KernelFrame;
 using ir::Node;
 using ir::Op;
-
-template <typename T>
-constexpr bool kIsNarrowFloat = std::is_same_v<T, ir::Half> || std::is_same_v<T, ir::BFloat16>;
-
-template <typename T>
-auto Comparable(T value) {
-  if constexpr (kIsNarrowFloat<T>) {
-    return static_cast<float>(value);
-  } else {
-    return value;
-  }
-}
 
 template <typename T>
 uint64_t HashOf(T x) {
