@@ -65,12 +65,23 @@ def may_be_made() -> str:
     return "" if tried.returncode == 0 else "the machine does not let a process have mounts of its own"
 
 
+def _archive() -> str:
+    """Where this machine's apt has Debian from; the variable DEBIAN_MIRROR names another place."""
+    if mirror := os.environ.get("DEBIAN_MIRROR"):
+        return mirror
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages", "Component: main"]
+    lines = subprocess.run(command, check=True, text=True, capture_output=True).stdout.splitlines()
+    places = [place for place, name in map(str.split, lines) if "-" not in name]  # no updates, no backports
+    if not places:
+        raise RuntimeError("apt knows no archive of Debian's: DEBIAN_MIRROR names one")
+    return places[0]
+
+
 def _download(suite: str, folder: Path) -> list[Path]:
     for part in ("state/lists", "cache/archives/partial"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     (folder / "status").touch()
-    mirror = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
-    (folder / "sources.list").write_text(f"deb [signed-by={KEYS}] {mirror} {suite} main\n")
+    (folder / "sources.list").write_text(f"deb [signed-by={KEYS}] {_archive()} {suite} main\n")
     (folder / "apt.conf").write_text(CONFIGURATION.format(folder))
     environment = {**os.environ, "APT_CONFIG": str(folder / "apt.conf")}
     packages = ["libc6", "libstdc++6", f"python{PYTHONS[suite]}-venv"]
