@@ -1,10 +1,11 @@
 // Which of a back end's ways to make a kernel is the fastest on this machine: measured once, kept.
 //
-// Example(Tuner& tuner, const ir::Node& fusion):
-//   tuner.Prefer(fusion, facts, &offers);  // the fastest comes first, if it is known
+// Example(Tuner& tuner, const ir::Node& fusion, const target::Facts& facts,
+//         std::vector<target::Offer>* offers):
+//   tuner.Prefer(fusion, facts, offers);  // the fastest comes first, if it is known
 //
 // Why: no rule says which register tile, or whether a library, is best for a shape on every
-// machine; a few milliseconds of running them does.  Choose answers from memory or from the disk
+// machine; a few milliseconds of running them does.  Prefer answers from memory or from the disk
 // cache (entries of kind "tuning") and never measures: an unknown class is submitted to the
 // Background, compiled in each way, and run on scratch buffers there, the usual way and one other
 // in turns, on one thread.  The least time of that thread's processor decides, on a card the least

@@ -56,7 +56,7 @@ ZEROS = r"egment|uantize|Logsumexp|Relu|Max|Min|Clip|Grad|Xdivy|Xlog|LinSpace|Ei
 # Ops without floats, or whose values do not pass through arithmetic.
 NO_FLOATS = set("""AssignAddVariableOp AssignSubVariableOp AssignVariableOp BitwiseAnd BitwiseOr LogicalAnd LogicalNot
 LogicalOr OneHot PopulationCount ReadVariableOp ResourceGather ResourceGatherNd Size VariableShape Case If
-PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessRandomGetKeyCounter StatelessRandomNormal
+PartitionedCall StatefulPartitionedCall StatelessCase StatelessIf StatelessMultinomial StatelessRandomGetKeyCounter StatelessRandomNormal
 StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2
 StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessWhile While EmptyTensorList
 TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack

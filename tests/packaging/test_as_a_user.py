@@ -74,7 +74,7 @@ def user(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if wheel is None:
         pytest.skip("no wheel of these sources in build/wheel: scripts/wheel makes one")
     if why := may_be_made():
-        pytest.skip(why)
+        pytest.skip(f"no empty root: {why}")
     suite, version = request.param
     folder = tmp_path_factory.mktemp(suite)
     here = CleanEnvironment(folder, root=EmptyRoot.make(suite, ROOT / "build/wheel/roots"))
