@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = "runtime_hooks/c_api/libtektite.so"
 COMMAND = "runtime_hooks/standalone/CMakeFiles/tektite_command.dir"
 ARCHIVED = {"libsodium.so": "sodium", "libz.so": "z", "libzstd.so": "zstd"}
-LEFT_OUT = re.compile(r"-Wl,-z,pack-relative-relocs|-fuse-ld=mold|-Wl,-rpath.*|.*/libz3\.so")  # LLVM uses no z3 here
+LEFT_OUT = re.compile(r"-fuse-ld=mold|-Wl,-rpath.*|.*/libz3\.so")  # LLVM uses no z3 here
 LLD = ["-B/usr/lib/llvm-22/bin", "-fuse-ld=lld"]  # the last -fuse-ld counts
 # Of one length, so that one can stand in the other's place in a library's table of names.
 OPENMP, OWN_OPENMP = b"\0libgomp.so.1\0", b"\0libtkomp.so\0\0"

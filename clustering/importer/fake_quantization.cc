@@ -23,8 +23,6 @@ struct Range {
   Value low, high;
 };
 
-Value NumberLike(FuncBuilder& b, Value x, double value) { return b.FullLike(x, value); }
-
 // A scalar as it is, a vector along dimension `axis`, for each element of x.
 Value Spread(FuncBuilder& b, Value v, const Dims& dims, int axis) {
   if (!v) return v;
@@ -41,11 +39,11 @@ struct Grid {
 // The range moved so that 0 is one of its numbers.
 Grid Nudge(FuncBuilder& b, const Range& range, double least, double greatest) {
   if (!range.low || !range.high) return {};
-  Value step = b.Div(b.Sub(range.high, range.low), NumberLike(b, range.low, greatest - least));
-  Value first = NumberLike(b, step, least), last = NumberLike(b, step, greatest);
+  Value step = b.Div(b.Sub(range.high, range.low), b.FullLike(range.low, greatest - least));
+  Value first = b.FullLike(step, least), last = b.FullLike(step, greatest);
   Value zero = b.Sub(first, b.Div(range.low, step));
   Value rounded = b.Unary(Op::kRoundAway, zero);
-  rounded = b.Select(b.Compare(zero, zero, "eq"), rounded, NumberLike(b, zero, 0));
+  rounded = b.Select(b.Compare(zero, zero, "eq"), rounded, b.FullLike(zero, 0));
   rounded = b.Select(b.Compare(zero, last, "gt"), last, rounded);
   rounded = b.Select(b.Compare(zero, first, "lt"), first, rounded);
   return {b.Mul(b.Sub(first, rounded), step), b.Mul(b.Sub(last, rounded), step), step, Value()};
@@ -82,15 +80,15 @@ absl::StatusOr<Grid> RequireGrid(NodeImport& op, const Range& range) {
   Grid grid = Nudge(b, range, least, greatest);
   if (grid.step && (absl::StrContains(op.op(), "Args") || IsPerChannel(op))) {
     Value size = b.Sub(range.high, range.low);
-    grid.scale = b.Div(NumberLike(b, size, greatest - least), size);
+    grid.scale = b.Div(b.FullLike(size, greatest - least), size);
   }
   return grid;
 }
 
 // Where nothing was measured yet, the range is from 0 to 0.
 Value IsUnset(FuncBuilder& b, const Range& range) {
-  return b.Binary(Op::kAnd, b.Compare(range.low, NumberLike(b, range.low, 0), "eq"),
-                  b.Compare(range.high, NumberLike(b, range.high, 0), "eq"));
+  return b.Binary(Op::kAnd, b.Compare(range.low, b.FullLike(range.low, 0), "eq"),
+                  b.Compare(range.high, b.FullLike(range.high, 0), "eq"));
 }
 
 // ---- QuantizeAndDequantize* ----
@@ -106,19 +104,19 @@ Scales ScaleOf(FuncBuilder& b, const Range& range, double least, double greatest
   const double none =
       dtype == DType::kF32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
   const auto scale_of = [&](Value bound, double number) {
-    Value integer = NumberLike(b, bound, number);
-    Value has_room = b.Compare(b.Mul(integer, bound), NumberLike(b, bound, 0), "gt");
-    return b.Select(has_room, b.Div(integer, bound), NumberLike(b, bound, none));
+    Value integer = b.FullLike(bound, number);
+    Value has_room = b.Compare(b.Mul(integer, bound), b.FullLike(bound, 0), "gt");
+    return b.Select(has_room, b.Div(integer, bound), b.FullLike(bound, none));
   };
   Value from_low = scale_of(range.low, least), from_high = scale_of(range.high, greatest);
   Value by_low = b.Compare(from_low, from_high, "lt");
-  Value inverse_low = b.Div(range.low, NumberLike(b, range.low, least));
-  Value inverse_high = b.Div(range.high, NumberLike(b, range.high, greatest));
+  Value inverse_low = b.Div(range.low, b.FullLike(range.low, least));
+  Value inverse_high = b.Div(range.high, b.FullLike(range.high, greatest));
   Scales s;
   s.scale = b.Select(by_low, from_low, from_high);
   s.inverse = b.Select(by_low, inverse_low, inverse_high);
-  s.high = b.Select(by_low, b.Mul(NumberLike(b, inverse_low, greatest), inverse_low), range.high);
-  s.low = b.Select(by_low, range.low, b.Mul(NumberLike(b, inverse_high, least), inverse_high));
+  s.high = b.Select(by_low, b.Mul(b.FullLike(inverse_low, greatest), inverse_low), range.high);
+  s.low = b.Select(by_low, range.low, b.Mul(b.FullLike(inverse_high, least), inverse_high));
   return s;
 }
 
@@ -159,17 +157,17 @@ absl::Status ImportFakeQuant(NodeImport& op) {
   const int last = x.shape().rank() - 1;
   Value zero = b.Neg(grid.low);
   zero = grid.scale ? b.Mul(zero, grid.scale) : b.Div(zero, grid.step);
-  zero = b.Add(zero, NumberLike(b, zero, 0.5));
+  zero = b.Add(zero, b.FullLike(zero, 0.5));
   zero = b.Unary(Op::kFloor, zero);
   const auto spread = [&](Value v) { return Spread(b, v, dims, last); };
   Value low = spread(grid.low);
   Value clamped = b.Max(b.Min(x, spread(grid.high)), low);
   Value steps = b.Sub(clamped, low);
   steps = grid.scale ? b.Mul(steps, spread(grid.scale)) : b.Div(steps, spread(grid.step));
-  steps = b.Add(b.Sub(steps, spread(zero)), NumberLike(b, x, 0.5));
+  steps = b.Add(b.Sub(steps, spread(zero)), b.FullLike(x, 0.5));
   Value y = b.Mul(b.Unary(Op::kFloor, steps), spread(grid.step));
   if (absl::StrContains(op.op(), "Args")) return op.Return(y);
-  return op.Return(b.Select(spread(IsUnset(b, range)), NumberLike(b, y, 0), y));
+  return op.Return(b.Select(spread(IsUnset(b, range)), b.FullLike(y, 0), y));
 }
 
 // Inside the range the gradient is x's, outside that of the bound.
@@ -189,7 +187,7 @@ absl::Status ImportFakeQuantGradient(NodeImport& op) {
   const auto masked = [&](Value mask, bool of_bound) {
     Value part = b.Mul(dy, b.Convert(mask, DType::kF32));
     if (!has_inputs) return part;
-    return b.Select(unset, of_bound ? NumberLike(b, part, 0) : dy, part);
+    return b.Select(unset, of_bound ? b.FullLike(part, 0) : dy, part);
   };
   Value inside = b.Binary(Op::kAnd, b.Compare(x, low, "ge"), b.Compare(x, high, "le"));
   TEKTITE_RETURN_IF_ERROR(op.Return(masked(inside, false)));
@@ -238,7 +236,7 @@ absl::Status ImportQuantizeAndDequantize(NodeImport& op) {
   if (is_given) x = b.Max(b.Min(x, spread(s.high)), spread(s.low));
   x = b.Mul(x, spread(s.scale));
   if (mode == "HALF_UP") {
-    x = b.Unary(Op::kFloor, b.Add(x, NumberLike(b, x, 0.5)));
+    x = b.Unary(Op::kFloor, b.Add(x, b.FullLike(x, 0.5)));
   } else {
     x = b.Unary(Op::kRoundEven, x);
   }
@@ -256,7 +254,7 @@ absl::Status ImportQuantizeAndDequantizeGrad(NodeImport& op) {
   const Dims& dims = x.shape().dims();
   Value inside = b.Binary(Op::kAnd, b.Compare(x, Spread(b, range.low, dims, axis), "ge"),
                           b.Compare(x, Spread(b, range.high, dims, axis), "le"));
-  const Value none = NumberLike(b, range.low, 0);
+  const Value none = b.FullLike(range.low, 0);
   return op.Return({b.Mul(dy, b.Convert(inside, dy.dtype())), none, none});
 }
 

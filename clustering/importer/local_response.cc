@@ -47,15 +47,13 @@ Value Factors(FuncBuilder& b, const Response& r, Value norms) {
   return b.Exp(b.Mul(b.Log(norms), b.FullLike(norms, -r.beta)));
 }
 
-DType WideType(DType dtype) { return ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype; }
-
 }  // namespace
 
 absl::Status ImportLrn(NodeImport& op) {
   FuncBuilder& b = op.b();
   TEKTITE_ASSIGN_OR_RETURN(const Response r, RequireResponse(op));
   const DType dtype = op.InputDType(0);
-  Value x = b.Convert(op.Input(0), WideType(dtype));
+  Value x = b.Convert(op.Input(0), AccumulatorType(dtype));
   Value norms = x ? Norms(b, r, x) : x;
   if (!norms) return op.Return(norms);
   return op.Return(b.Convert(b.Mul(x, Factors(b, r, norms)), dtype));
@@ -69,7 +67,7 @@ absl::Status ImportLrnGrad(NodeImport& op) {
   for (int d = 0; d < 4; ++d) {
     for (const int input : {1, 2}) b.AssumeEqual(op.InputDims(0)[d], op.InputDims(input)[d]);
   }
-  const DType dtype = op.InputDType(0), wide = WideType(dtype);
+  const DType dtype = op.InputDType(0), wide = AccumulatorType(dtype);
   Value dy = b.Convert(op.Input(0), wide), x = b.Convert(op.Input(1), wide);
   Value y = b.Convert(op.Input(2), wide);
   if (!dy || !x || !y) return op.Return(Value());

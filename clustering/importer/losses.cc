@@ -25,15 +25,13 @@ Value Probabilities(FuncBuilder& b, const Rows& rows) {
   return b.Mul(rows.exponentials, b.Div(b.FullLike(rows.sums, 1), rows.sums));
 }
 
-DType WideLossType(DType dtype) { return ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype; }
-
 }  // namespace
 
 absl::Status ImportSoftmax(NodeImport& op) {
   FuncBuilder& b = op.b();
   if (op.InputRank(0) < 1) return op.Refuse("a scalar");
   DType dtype = op.InputDType(0);
-  Rows rows = Exponentiate(b, b.Convert(op.Input(0), WideLossType(dtype)));
+  Rows rows = Exponentiate(b, b.Convert(op.Input(0), AccumulatorType(dtype)));
   Value y = op.op() == "Softmax" ? Probabilities(b, rows) : b.Sub(rows.shifted, b.Log(rows.sums));
   return op.Return(b.Convert(y, dtype));
 }
@@ -48,7 +46,7 @@ absl::Status ImportSoftmaxCrossEntropy(NodeImport& op) {
   if (!both) return op.Return(both);
   const Dims dims = both.shape().dims();
   if (dims[1] == Dim(0)) return op.Refuse("no classes");
-  DType dtype = logits.dtype(), wide = WideLossType(dtype);
+  DType dtype = logits.dtype(), wide = AccumulatorType(dtype);
   Rows rows = Exponentiate(b, b.Convert(b.BroadcastTo(logits, dims), wide));
   labels = b.Convert(b.BroadcastTo(labels, dims), wide);
   Value terms = b.Mul(labels, b.Sub(b.Log(rows.sums), rows.shifted));
@@ -65,7 +63,7 @@ absl::Status ImportSparseSoftmaxCrossEntropy(NodeImport& op) {
   const Dims dims = logits.shape().dims();
   if (dims[1] == Dim(0)) return op.Refuse("no classes");
   if (!b.AssumeEqual(labels.shape().dim(0), dims[0])) return op.Return(Value());
-  DType dtype = logits.dtype(), wide = WideLossType(dtype);
+  DType dtype = logits.dtype(), wide = AccumulatorType(dtype);
   Value below = b.CompareImplicit(labels, op.DimValue(dims[1], labels.dtype()), "lt");
   op.Check(b.Binary(Op::kAnd, below, b.Compare(labels, b.FullLike(labels, 0), "ge")));
   Rows rows = Exponentiate(b, b.Convert(logits, wide));

@@ -54,6 +54,10 @@ std::vector<Value> NodeImport::Inputs(int first, int last) {
   return values;
 }
 
+DType AccumulatorType(DType dtype) {
+  return ir::IsFloat(dtype) && ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
+}
+
 bool AssumeSameDims(FuncBuilder& b, absl::Span<const Dim> x, absl::Span<const Dim> y) {
   bool same = x.size() == y.size();
   for (size_t d = 0; same && d < x.size(); ++d) same = b.AssumeEqual(x[d], y[d]);

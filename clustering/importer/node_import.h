@@ -41,6 +41,9 @@ struct Scope {
   bool for_xla = false;  // in the body of a function that is XLA's: values are XLA's (xla_values.h)
 };
 
+// The type in which elements are added up: f32 for narrower floats.
+DType AccumulatorType(DType dtype);
+
 // Whether two shapes have one rank and may have the same sizes, which calls then check.
 bool AssumeSameDims(FuncBuilder& b, absl::Span<const Dim> x, absl::Span<const Dim> y);
 

@@ -241,8 +241,6 @@ const absl::flat_hash_map<absl::string_view, Rule>& Rules() {
   return rules;
 }
 
-DType WideOf(DType dtype) { return ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype; }
-
 }  // namespace
 
 absl::Status ImportOptimizer(NodeImport& op) {
@@ -255,7 +253,7 @@ absl::Status ImportOptimizer(NodeImport& op) {
   const Shape shape = variable.shape();
   const DType dtype = shape.dtype();
   if (!ir::IsFloat(dtype)) return op.Refuse(ir::DTypeName(dtype));
-  const DType wide = WideOf(dtype);
+  const DType wide = AccumulatorType(dtype);
   Terms in;
   for (int i = 0; i < op.num_inputs(); ++i) {
     Value v;
@@ -308,7 +306,7 @@ absl::Status ImportSparseOptimizer(NodeImport& op) {
   if (!ir::IsFloat(dtype)) return op.Refuse(ir::DTypeName(dtype));
   const RowRule step = [&](FuncBuilder& b, const std::vector<Value>& elements) {
     Terms in;
-    for (const Value v : elements) in.push_back(Term(&b, b.Convert(v, WideOf(dtype))));
+    for (const Value v : elements) in.push_back(Term(&b, b.Convert(v, AccumulatorType(dtype))));
     std::vector<Value> updated;
     for (const Term& term : rule.step(op, in)) updated.push_back(b.Convert(term.value(), dtype));
     return updated;

@@ -96,7 +96,7 @@ absl::Status ImportPool(NodeImport& op) {
     const Value lowest = b.BroadcastTo(LastFinite(b, y.dtype(), true), y.shape().dims());
     return op.Return(b.Select(b.Compare(y, lowest, "gt"), y, lowest));
   }
-  DType dtype = x.dtype(), sum_type = ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
+  DType dtype = x.dtype(), sum_type = AccumulatorType(dtype);
   Value counts = Counts(b, p, sum_type);
   x = PadImage(b, b.Convert(x, sum_type), b.Scalar(sum_type, 0), p.format, &p.window);
   Value sum = b.ReduceWindow(x, "add", WholeWindow(p));
@@ -116,7 +116,7 @@ absl::Status ImportAvgPoolGrad(NodeImport& op) {
   }
   Value dy = op.Input(1);
   if (!dy) return op.Return(dy);
-  const DType dtype = dy.dtype(), sum_type = ir::DTypeBytes(dtype) == 2 ? DType::kF32 : dtype;
+  const DType dtype = dy.dtype(), sum_type = AccumulatorType(dtype);
   ops::WindowDims window;
   window.window = Spread(p, &WindowDim::size, 1);
   window.lhs_dilation = Spread(p, &WindowDim::stride, 1);

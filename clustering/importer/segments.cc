@@ -17,11 +17,6 @@ absl::string_view ReducerOf(absl::string_view op) {
   return absl::EndsWith(op, "Min") ? "min" : "add";
 }
 
-DType WideType(DType dtype) {
-  const bool is_narrow = ir::IsFloat(dtype) && ir::DTypeBytes(dtype) == 2;
-  return is_narrow ? DType::kF32 : dtype;
-}
-
 // A row for each of x's, so that it may stand before them.
 Value Columns(FuncBuilder& b, Value x, const Dims& dims) { return b.BroadcastInDim(x, dims, {0}); }
 
@@ -47,7 +42,7 @@ absl::Status ReduceSegments(NodeImport& op, Value data, Value ids) {
   op.Check(b.Compare(last, op.DimValue(n, DType::kS64), "lt"));
 
   const absl::string_view reducer = ReducerOf(op.op());
-  data = b.Convert(data, WideType(dtype));
+  data = b.Convert(data, AccumulatorType(dtype));
   Value identity = b.Scalar(data.dtype(), reducer == "mul" ? 1 : 0);
   if (reducer == "max" || reducer == "min") {
     identity = b.Constant(ops::ReducerIdentity(reducer, data.dtype()));

@@ -28,6 +28,12 @@ uint64_t NextNumber() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+backend::LaunchPlan PlanAtTypicalSizes(const StepGraph& graph, const Step& step) {
+  std::vector<int64_t> sizes;
+  for (int symbol : step.symbols) sizes.push_back(graph.typical_sizes[symbol]);
+  return step.kernel->Plan(sizes);
+}
+
 }  // namespace
 
 Executable::Executable(StepGraph graph, Options options)

@@ -10,8 +10,6 @@
 namespace tektite::runtime {
 namespace {
 
-using backend::LaunchPlan;
-
 // How far ahead other loops are looked for.
 constexpr int kLookAhead = 64;
 
@@ -111,12 +109,6 @@ std::vector<int> SeparateRounds(size_t num_steps) {
   std::vector<int> rounds(num_steps);
   std::iota(rounds.begin(), rounds.end(), 0);
   return rounds;
-}
-
-LaunchPlan PlanAtTypicalSizes(const StepGraph& graph, const Step& step) {
-  std::vector<int64_t> sizes;
-  for (int symbol : step.symbols) sizes.push_back(graph.typical_sizes[symbol]);
-  return step.kernel->Plan(sizes);
 }
 
 std::string RoundsText(absl::Span<const int> steps, absl::Span<const int> rounds) {

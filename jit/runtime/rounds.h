@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "jit/backend/backend.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::runtime {
@@ -28,7 +27,6 @@ std::vector<int> FormRounds(const StepGraph& graph, int num_before_updates,
 // A round of its own for each step.
 std::vector<int> SeparateRounds(size_t num_steps);
 
-backend::LaunchPlan PlanAtTypicalSizes(const StepGraph& graph, const Step& step);
 // The rounds of more than one step, for people: a line each.
 std::string RoundsText(absl::Span<const int> steps, absl::Span<const int> rounds);
 

@@ -45,7 +45,6 @@ constexpr size_t kLeastOptionBytes = offsetof(tektite_mark_options, inline_calls
 absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
                                         const tektite_mark_options* given) {
   MarkOptions options = tektite::c_api::MarkOptionsOf(flags);
-  options.has_direct_calls = false;  // but for functions, below
   if (given == nullptr) return options;
   if (given->struct_size < kLeastOptionBytes) {
     return tektite::InvalidArgument("tektite_mark_options: struct_size is too small");

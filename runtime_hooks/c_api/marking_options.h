@@ -1,4 +1,4 @@
-// What flags say about marking, once for the host's graphs and for explain.
+// What flags say about marking any graph, once for the host's graphs and for explain.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_MARKING_OPTIONS_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_MARKING_OPTIONS_H_
 
@@ -14,7 +14,6 @@ inline clustering::MarkOptions MarkOptionsOf(const Flags& flags) {
   options.min_lone_cost = flags.min_lone_cost;
   options.keep_loops = flags.keep_loops;
   options.take_over_xla = flags.take_over_xla;
-  options.has_direct_calls = flags.direct_calls;
   return options;
 }
 

@@ -32,7 +32,9 @@ using tektite::clustering::Explanation;
 // `sizes` null: without what memory calls need.
 absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_view model,
                                     const char* sizes, int32_t format) {
-  const auto options = tektite::c_api::MarkOptionsOf(compiler->state->flags());
+  const tektite::Flags& flags = compiler->state->flags();
+  tektite::clustering::MarkOptions options = tektite::c_api::MarkOptionsOf(flags);
+  options.has_direct_calls = flags.direct_calls;
   TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));
   if (sizes != nullptr) {
     TEKTITE_RETURN_IF_ERROR(

@@ -38,7 +38,7 @@ void ChooseTile(const ir::Node& fusion, ContractionPlan& plan, const target::Tar
 // A dot_general of so few rows that its right-hand side sets the pace (streamed_product.cc).
 inline constexpr int64_t kFewRows = 4;
 bool HasFewRows(const ContractionPlan& plan);
-// Vectors of its panels, as many of each group of columns.
+// Vectors of its panels.
 int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target);
 
 // Two rows share the only panel's last vector, since it is half empty.  (24 columns: three

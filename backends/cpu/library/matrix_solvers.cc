@@ -1,7 +1,7 @@
 #include "backends/cpu/library/matrix_solvers.h"
 
-#define EIGEN_NO_DEBUG
-#define EIGEN_MPL2_ONLY
+#include "backends/cpu/library/eigen_matrices.h"
+// The decompositions.
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
@@ -9,13 +9,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-template <typename T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <typename T>
-using In = Eigen::Map<const Matrix<T>>;
-template <typename T>
-using Out = Eigen::Map<Matrix<T>>;
 
 // NaN on a triangle's diagonal is a number like any other than 0.
 template <typename Diagonal>

@@ -1,18 +1,12 @@
 // Apart from the other solvers, since it alone takes the compiler as long as some seventy usual
 // files.
-#define EIGEN_NO_DEBUG
-#define EIGEN_MPL2_ONLY
+#include "backends/cpu/library/eigen_matrices.h"
+// The decomposition.
 #include <Eigen/SVD>
 
 #include "backends/cpu/library/matrix_solvers.h"
 
 namespace tektite::cpu {
-namespace {
-
-template <typename T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-}  // namespace
 
 template <typename T>
 bool SvdOf(const T* a, int64_t m, int64_t n, SvdRequest request, T* s, T* u, T* v) {
@@ -21,12 +15,12 @@ bool SvdOf(const T* a, int64_t m, int64_t n, SvdRequest request, T* s, T* u, T* 
     options = request.full ? Eigen::ComputeFullU | Eigen::ComputeFullV
                            : Eigen::ComputeThinU | Eigen::ComputeThinV;
   }
-  const Eigen::BDCSVD<Matrix<T>> svd(Eigen::Map<const Matrix<T>>(a, m, n), options);
+  const Eigen::BDCSVD<Matrix<T>> svd(In<T>(a, m, n), options);
   const int64_t p = m < n ? m : n;
   if (svd.info() != Eigen::Success) return false;
-  if (s != nullptr) Eigen::Map<Matrix<T>>(s, p, 1) = svd.singularValues();
-  if (u != nullptr) Eigen::Map<Matrix<T>>(u, m, request.full ? m : p) = svd.matrixU();
-  if (v != nullptr) Eigen::Map<Matrix<T>>(v, n, request.full ? n : p) = svd.matrixV();
+  if (s != nullptr) Out<T>(s, p, 1) = svd.singularValues();
+  if (u != nullptr) Out<T>(u, m, request.full ? m : p) = svd.matrixU();
+  if (v != nullptr) Out<T>(v, n, request.full ? n : p) = svd.matrixV();
   return true;
 }
 
