@@ -166,7 +166,10 @@ absl::StatusOr<bool> AssignLayouts(Graph& graph, PassContext& context) {
   for (Node* fusion : graph.NodeList()) {
     if (!fusion->IsFusion(ir::FusionKind::kContraction)) continue;
     if (fusion->attrs().Has(Attr::rhs_packed) || fusion->attrs().Has(Attr::rhs_panels)) continue;
-    const RhsLayout layout = target::ScheduleOf(*fusion).rhs;
+    if (!fusion->attrs().Has(Attr::schedule)) continue;
+    TEKTITE_ASSIGN_OR_RETURN(const target::Schedule schedule,
+                             target::Schedule::Parse(fusion->String(Attr::schedule)));
+    const RhsLayout& layout = schedule.rhs;
     if (layout.columns == 0) continue;
     if (!PackableRhs(*fusion))
       return InvalidArgument(fusion->Describe(), ": its right-hand side cannot be packed");

@@ -40,6 +40,25 @@ TEST(Schedule, NonsenseIsNoSchedule) {
   }
 }
 
+// An attribute that somebody has written by hand.
+TEST(Schedule, NonsenseInAGraphIsAnError) {
+  auto graph = ir::Parse(R"(
+graph @f(%x: f32[4,8]) -> (f32[4,8]) {
+  %1: f32[4,8] = fusion(%x) {kind = contraction, schedule = "own, rows = 3"}
+    graph @fused(%x: f32[4,8]) -> (f32[4,8]) {
+      %1: f32[4,8] = tanh(%x)
+      return %1
+    }
+  return %1
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Flags flags;
+  passes::PassContext context(flags);
+  EXPECT_THAT(passes::RunPasses(**graph, {"assign_layouts"}, context).message(),
+              HasSubstr("'own, rows = 3' is no schedule"));
+}
+
 // The implementations that fit the only contraction of the graph, or why not.
 std::vector<std::string> Answers(const std::string& text, const Facts& facts) {
   Flags flags;
