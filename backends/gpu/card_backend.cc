@@ -17,8 +17,7 @@
 #include "backends/gpu/cudnn/prepared_convolution.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "backends/gpu/driver/driver.h"
-#include "backends/gpu/emit/warpgroup_attention.h"
-#include "backends/gpu/emit/warpgroup_contraction.h"
+#include "backends/gpu/implementation_list.h"
 #include "backends/gpu/libraries.h"
 #include "jit/base/log.h"
 #include "jit/base/replace_file.h"
@@ -123,34 +122,7 @@ class CardBackend final : public backend::Backend {
   }
   std::vector<target::Offer> Schedules(const ir::Node& fusion,
                                        const target::Facts& facts) const override {
-    std::vector<target::Offer> offers = {{target::kOwn, target::Schedule()}};
-    if (!facts.alternatives) return offers;
-    const auto offer = [&](absl::string_view name, bool stands_alone, bool features_first) {
-      target::Schedule schedule;
-      schedule.implementation = std::string(name);
-      schedule.stands_alone = stands_alone;
-      schedule.features_first = features_first;
-      offers.push_back({name, std::move(schedule)});
-    };
-    if (fusion.IsFusion(ir::FusionKind::kAttention)) {
-      for (const char* way : OtherAttentionWays(fusion, options_)) offer(way, false, false);
-      if (libraries_.cudnn != nullptr && AttentionCall::Of(fusion).ok()) {
-        offer(kCudnnAttention, false, false);
-      }
-      return offers;
-    }
-    for (const char* way : OtherWays(fusion, options_)) offer(way, false, false);
-    if (libraries_.products != nullptr && MatrixProduct::OfContraction(fusion).ok()) {
-      const absl::StatusOr<MatrixProduct> whole = MatrixProduct::Of(fusion);
-      const bool has_bias = whole.ok() && whole->bias != MatrixProduct::kNone;
-      offer(has_bias ? kCublasLtWithBias : kCublasLt, !has_bias, false);
-    } else if (libraries_.cudnn != nullptr &&
-               ConvolutionCall::OfContraction(fusion, options_.tf32).ok()) {
-      offer(kCudnn, true, true);
-      // Which the library may turn out not to have.
-      if (ConvolutionCall::HasFusedEpilogue(fusion)) offer(kCudnnFused, false, true);
-    }
-    return offers;
+    return SchedulesFor(fusion, facts, options_, libraries_);
   }
   std::string LibraryVersion() const override { return libraries_.version_text(); }
 
@@ -229,11 +201,8 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
   CardOptions options;
   options.tf32 = flags.tf32;
-  // Opening a library takes 100 ms, and without the tuner nothing asks for it.
-  if (flags.tuning == "auto") {
-    options.products = CublasLt::OfThisMachine();
-    options.cudnn = Cudnn::OfThisMachine();
-  }
+  options.products = CublasLt::OfThisMachine();
+  options.cudnn = Cudnn::OfThisMachine();
   return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), std::move(options));
 }
 

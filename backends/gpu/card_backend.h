@@ -5,11 +5,11 @@
 //
 // Kernels are emitted (emit/emitter.h), become PTX and, where an assembler is at hand, a cubin
 // (codegen/device_code.h), and are loaded by the driver (driver/card.h).  Products may be
-// cuBLASLt's, convolutions and attention cuDNN's where the machine has these libraries: the tuner
-// measures.
+// cuBLASLt's, convolutions and attention cuDNN's where the machine has these libraries and a rule
+// says that they are faster (implementation_list.h).
 // All back ends of a process for the same card and bound on its memory share one Card.
 //
-// Reads the flags --device, --device_memory_mb, --tf32 and --tuning.  Unavailable with one line
+// Reads the flags --device, --device_memory_mb and --tf32.  Unavailable with one line
 // where there is no card or no driver for it; Unimplemented for a card of a generation that no code
 // is made for.
 #ifndef TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_
@@ -51,17 +51,6 @@ struct CardOptions {
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCardBackend(std::shared_ptr<Card> card,
                                                                     const Assembler* assembler,
                                                                     CardOptions options = {});
-
-// The ways to make a contraction's kernel (jit/target/schedules.h): our own, by the rule or by
-// name (emit/warpgroup_contraction.h); a library's, with the epilogue in a kernel of its own; a
-// library's with a bias, or a bias and ReLU.  Attention's: our own, by the rule or by name
-// (emit/warpgroup_attention.h), and a library's.  A kernel that a library turns out not to have is
-// made in our own way.
-inline constexpr char kCublasLt[] = "cublaslt";
-inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";
-inline constexpr char kCudnn[] = "cudnn";
-inline constexpr char kCudnnAttention[] = "cudnn_attention";
-inline constexpr char kCudnnFused[] = "cudnn_fused";
 
 }  // namespace tektite::gpu
 

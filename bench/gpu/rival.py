@@ -1,17 +1,20 @@
-"""One rival on the card: `rival.py torch|jax|copy EXPRESSION FOLDER` or `rival.py torch|jax model NAME` prints a line of
-JSON.
+"""One rival on the card: `rival.py torch|jax NAME ...` prints a line of JSON for each case and model named, as it goes.
 
-The arrays x0.npy, x1.npy, ... of FOLDER lie on the card before the clock starts, and results stay there.  torch is
-torch.compile with max-autotune, jax is jax.jit, both in strict single precision; copy is the card's bandwidth.
+    rival.py torch softmax_1k bert_base       cases of cases.py, models of rival_models.py
+    rival.py copy                             the card's bandwidth
+
+Arguments are random numbers that lie on the card before the clock starts, and results stay there.  torch is torch.compile
+with max-autotune (single cases without CUDA graphs, which copy arguments), jax is jax.jit, both in strict single precision.
+Of f32 products and convolutions torch asks its libraries alone: without TF32 Triton's have no matrix instructions, and
+trying them takes minutes.
 """
 import argparse
 import json
 import statistics
 import sys
 import time
-from pathlib import Path
 
-import numpy as np
+from cases import CASES, Case
 
 ROUNDS, CALLS = 15, 10
 
@@ -31,108 +34,104 @@ def microseconds(run, wait) -> float:
     return statistics.median(rounds)
 
 
-def in_torch(array: np.ndarray):
-    import torch
+class Torch:
+    def __init__(self) -> None:
+        import torch
 
-    if array.dtype == np.dtype("V2"):
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).cuda()
-    return torch.from_numpy(array).cuda()
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        self.torch, self.version = torch, torch.__version__
 
+    def time(self, function, given: list, dtype: str, mode: str) -> float:
+        import torch._inductor.config as inductor
 
-def in_jax(array: np.ndarray):
-    import jax
+        backends = "ATEN" if dtype == "f32" else "ATEN,TRITON"
+        inductor.max_autotune_gemm_backends = inductor.max_autotune_conv_backends = backends
+        self.torch._dynamo.reset()
+        compiled = self.torch.compile(function, mode=mode)
+        with self.torch.inference_mode():
+            return microseconds(lambda: compiled(*given), self.torch.cuda.synchronize)
 
-    if array.dtype == np.dtype("V2"):
-        return jax.device_put(array.view(np.uint16)).view(jax.numpy.bfloat16)
-    return jax.device_put(array)
+    def case(self, case: Case) -> float:
+        import torch.nn.functional as F
 
+        dtype = {"f32": self.torch.float32, "f16": self.torch.float16, "bf16": self.torch.bfloat16}[case.dtype]
+        given = [self.torch.randn(shape, dtype=dtype, device="cuda") for shape in case.inputs(*case.measure)]
+        return self.time(function_of(case.torch, len(given), {"torch": self.torch, "F": F}), given, case.dtype,
+                         "max-autotune-no-cudagraphs")
 
-def with_torch(expression: str, arrays: list) -> dict:
-    import torch
-    import torch.nn.functional as F
+    def model(self, name: str) -> float:
+        from rival_models import NAMED
+        from rival_models import Torch as Operations
 
-    torch.backends.cuda.matmul.allow_tf32 = False
-    given = [in_torch(array) for array in arrays]
-    names = ", ".join(f"x{n}" for n in range(len(given)))
-    function = torch.compile(eval(f"lambda {names}: {expression}", {"torch": torch, "F": F}), mode="max-autotune")
-    return {"microseconds": microseconds(lambda: function(*given), torch.cuda.synchronize), "version": torch.__version__}
+        o, rival = Operations(), NAMED[name]
+        weights = o.arrays(rival.weights)
+        given = [self.torch.from_numpy(array).cuda() for array in rival.inputs()]
+        return self.time(lambda *inputs: rival.function(o, weights, list(inputs)), given, "f32", "max-autotune")
 
-
-def with_jax(expression: str, arrays: list) -> dict:
-    import jax
-    import jax.numpy as jnp
-
-    jax.config.update("jax_default_matmul_precision", "highest")
-    given = [in_jax(array) for array in arrays]
-    names = ", ".join(f"x{n}" for n in range(len(given)))
-    function = jax.jit(eval(f"lambda {names}: {expression}", {"jax": jax, "jnp": jnp}))
-    last: list = []
-
-    def run() -> None:
-        last[:] = [function(*given)]
-
-    return {"microseconds": microseconds(run, lambda: jax.block_until_ready(last[0])), "version": jax.__version__}
+    def copy(self) -> float:
+        x, y = (self.torch.empty(COPIED, device="cuda") for _ in range(2))
+        return microseconds(lambda: y.copy_(x), self.torch.cuda.synchronize)
 
 
-def model_with_torch(name: str) -> dict:
-    import torch
+class Jax:
+    def __init__(self) -> None:
+        import jax
 
-    from rival_models import NAMED, Torch
+        jax.config.update("jax_default_matmul_precision", "highest")
+        self.jax, self.version = jax, jax.__version__
 
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    o, rival = Torch(), NAMED[name]
-    weights = o.arrays(rival.weights)
-    given = [torch.from_numpy(array).cuda() for array in rival.inputs()]
-    function = torch.compile(lambda *inputs: rival.function(o, weights, list(inputs)), mode="max-autotune")
-    with torch.inference_mode():
-        took = microseconds(lambda: function(*given), torch.cuda.synchronize)
-    return {"microseconds": took, "version": torch.__version__}
+    def time(self, function, given: list) -> float:
+        compiled = self.jax.jit(function)
+        last: list = []
 
+        def run() -> None:
+            last[:] = [compiled(*given)]
 
-def model_with_jax(name: str) -> dict:
-    import jax
+        return microseconds(run, lambda: self.jax.block_until_ready(last[0]))
 
-    from rival_models import NAMED, Jax
+    def case(self, case: Case) -> float:
+        dtype = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}[case.dtype]
+        given = [self.jax.random.normal(self.jax.random.key(n), shape, dtype)
+                 for n, shape in enumerate(case.inputs(*case.measure))]
+        return self.time(function_of(case.jax, len(given), {"jax": self.jax, "jnp": self.jax.numpy}), given)
 
-    jax.config.update("jax_default_matmul_precision", "highest")
-    o, rival = Jax(), NAMED[name]
-    weights, given = o.arrays(rival.weights), [jax.device_put(array) for array in rival.inputs()]
-    function = jax.jit(lambda weights, inputs: rival.function(o, weights, inputs))
-    last: list = []
+    def model(self, name: str) -> float:
+        from rival_models import NAMED
+        from rival_models import Jax as Operations
 
-    def run() -> None:
-        last[:] = [function(weights, given)]
-
-    return {"microseconds": microseconds(run, lambda: jax.block_until_ready(last[0])), "version": jax.__version__}
+        o, rival = Operations(), NAMED[name]
+        weights, given = o.arrays(rival.weights), [self.jax.device_put(array) for array in rival.inputs()]
+        return self.time(lambda weights, inputs: rival.function(o, weights, inputs), [weights, given])
 
 
-def copy() -> dict:
-    import torch
+COPIED = 1 << 28  # f32
 
-    size = 1 << 28
-    x, y = torch.empty(size, device="cuda"), torch.empty(size, device="cuda")
-    took = microseconds(lambda: y.copy_(x), torch.cuda.synchronize)
-    return {"microseconds": took, "gb_per_s": 2 * 4 * size / took / 1e3}
+
+def function_of(expression: str, inputs: int, names: dict):
+    return eval(f"lambda {', '.join(f'x{n}' for n in range(inputs))}: {expression}", names)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine", choices=("torch", "jax", "copy"))
-    parser.add_argument("expression", help="over x0, x1, ..., or `model`")
-    parser.add_argument("folder", help="of the arrays, or the model's name")
+    parser.add_argument("names", nargs="*", help="cases and models")
     given = parser.parse_args()
-    engine, expression, folder = given.engine, given.expression, given.folder
-    package = "jax" if engine == "jax" else "torch"
+    package = "jax" if given.engine == "jax" else "torch"
     try:
-        __import__(package)
+        engine = {"torch": Torch, "jax": Jax}[package]()
     except ImportError:
         sys.exit(f"{package} is not installed on this machine")
-    if expression == "model":
-        return print(json.dumps({"torch": model_with_torch, "jax": model_with_jax}[engine](folder)))
-    files = sorted(Path(folder).glob("x*.npy"), key=lambda file: int(file.stem[1:]))
-    arrays = [np.load(file) for file in files]
-    print(json.dumps(copy() if engine == "copy" else
-                     {"torch": with_torch, "jax": with_jax}[engine](expression, arrays)))
+    cases = {case.name: case for case in CASES}
+    for name in given.names or ["copy"]:
+        said: dict = {"version": engine.version}
+        try:
+            took = engine.copy() if name == "copy" else engine.case(cases[name]) if name in cases else engine.model(name)
+            said["microseconds"] = took
+            if name == "copy":
+                said["gb_per_s"] = 2 * 4 * COPIED / took / 1e3
+        except Exception as error:  # pylint: disable=broad-except
+            said["failed"] = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(json.dumps({"name": name, **said}), flush=True)
 
 
 if __name__ == "__main__":

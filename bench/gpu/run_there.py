@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -201,22 +202,21 @@ def model(name: str) -> dict:
             "kernel_microseconds": sum(kernel["per_call"] for kernel in kernels), "slowest": kernels[:8]}
 
 
-def rival_model(engine: str, name: str) -> dict:
-    return last_line(call([sys.executable, HERE / "rival.py", engine, "model", name], 1800))
-
-
-def rival(engine: str, expression: str, case: Case | None) -> dict:
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
-        for number, array in enumerate(case.arrays(case.measure) if case else []):
-            np.save(folder / f"x{number}.npy", array)
-        return last_line(call([sys.executable, HERE / "rival.py", engine, expression, folder], 900))
-
-
-def last_line(said: subprocess.CompletedProcess) -> dict:
-    if said.returncode != 0:
-        return {"failed": (said.stderr.strip().splitlines() or ["no word"])[-1]}
-    return json.loads(said.stdout.splitlines()[-1])
+def rivals(keep, engine: str, names: list[str], seconds: float) -> None:
+    """Whatever is there when its time is up: compiling a model can take a rival minutes."""
+    with tempfile.TemporaryFile("w+") as errors:  # autotuning fills a pipe
+        process = subprocess.Popen([sys.executable, HERE / "rival.py", engine, *names], stdout=subprocess.PIPE,
+                                   stderr=errors, text=True, env=LOADER)
+        bound = threading.Timer(seconds, process.kill)
+        bound.start()
+        for line in process.stdout:
+            said = json.loads(line)
+            keep("rivals", {f"{said.pop('name')} {engine}".removesuffix(" copy"): said})
+        code = process.wait()
+        bound.cancel()
+        if code > 0:
+            errors.seek(0)
+            keep("rivals", {engine: {"failed": (errors.read().strip().splitlines() or ["no word"])[-1]}})
 
 
 def main() -> int:
@@ -226,6 +226,7 @@ def main() -> int:
     parser.add_argument("--tests", default="", help="of the suite, those with this in their names")
     parser.add_argument("--cases", default=",".join(case.name for case in CASES), help="some of them")
     parser.add_argument("--models", default=",".join(models.names(MODELS)), help="some of them")
+    parser.add_argument("--rival-seconds", type=float, default=600, help="of each rival, whatever it has not measured then")
     options = parser.parse_args()
     steps = options.steps.split(",")
     cases = [case for case in CASES if case.name in options.cases.split(",")]
@@ -254,13 +255,9 @@ def main() -> int:
         for name in named:
             keep("models", {name: model(name)})
     if "rivals" in steps:
-        keep("rivals", {"copy": rival("copy", "", None)})
-        for case in [case for case in cases if not case.own]:
-            for engine in ("torch", "jax"):
-                keep("rivals", {f"{case.name} {engine}": rival(engine, getattr(case, engine), case)})
-        for name in named:
-            for engine in ("torch", "jax"):
-                keep("rivals", {f"{name} {engine}": rival_model(engine, name)})
+        rivals(keep, "copy", [], 60)
+        for engine in ("jax", "torch"):
+            rivals(keep, engine, [*named, *(case.name for case in cases if not case.own)], options.rival_seconds)
     if "sanitizer" in steps:
         keep("sanitizer", sanitizer(600, suite(), ["memcheck", "racecheck", "initcheck"]))
     bad = [name for step in ("checks", "models") for name, outcome in results.get(step, {}).items()

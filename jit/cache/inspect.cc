@@ -80,7 +80,8 @@ ListedEntry Inspector::Look(const Directory::File& file, bool keeps_image) const
   listed.parts = std::move(entry.parts);
   listed.payload_bytes = static_cast<int64_t>(entry.payload.size());
   if (entry.header.kind == EntryKind::kVerdict) listed.verdicts = std::string(entry.payload);
-  if (entry.header.kind == EntryKind::kKernel && keeps_image) {
+  const EntryKind kind = entry.header.kind;
+  if ((kind == EntryKind::kKernel || kind == EntryKind::kTuning) && keeps_image) {
     listed.image = std::string(entry.payload);
   }
   return listed;

@@ -14,6 +14,7 @@
 #include "jit/cache/pack_signature.h"
 #include "jit/compiler/backend_list.h"
 #include "jit/compiler/program.h"
+#include "jit/compiler/tuner.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
@@ -53,9 +54,16 @@ absl::StatusOr<std::string> Verify(const char* flags, bool remove, bool json, in
   return tektite::c_api::VerifyText(bad, good, removed, json);
 }
 
-// What the back end that made a kernel says of its code.
+// What the back end that made a kernel says of its code, and what the tuner measured.
 std::string CodeOf(const ListedEntry& entry) {
   if (entry.image.empty()) return "";
+  if (entry.header.kind == tektite::cache::EntryKind::kTuning) {
+    tektite::compiler::Tuner::Result result;
+    if (!tektite::compiler::Tuner::Decode(entry.image, &result)) return "";
+    std::string text = absl::StrCat(result.chosen, "; us:");
+    for (const auto& [way, us] : result.microseconds) absl::StrAppend(&text, " ", way, " ", us);
+    return text;
+  }
   const std::string& cpu = entry.parts[static_cast<size_t>(tektite::cache::KeyPart::kCpu)];
   return tektite::compiler::DescribeImage(cpu.substr(0, cpu.find(':')), entry.image);
 }

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/cudnn/attention_call.h"
+#include "backends/gpu/implementation_list.h"
 #include "gmock/gmock.h"
 #include "jit/base/status.h"
 #include "jit/reference/interpreter.h"

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/cublaslt/prepared_product.h"
+#include "backends/gpu/implementation_list.h"
 #include "gmock/gmock.h"
 #include "jit/base/status.h"
 #include "jit/reference/interpreter.h"

@@ -2,6 +2,7 @@
 // it.
 #include "absl/strings/str_replace.h"
 #include "backends/gpu/card_backend.h"
+#include "backends/gpu/implementation_list.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/compiler/background.h"

@@ -1,4 +1,4 @@
-// cuBLASLt, NVIDIA's library of products, as a file that is opened when a card is (--tuning=auto).
+// cuBLASLt, NVIDIA's library of products, as a file that is opened when a card is.
 //
 //   const CublasLt* lt = CublasLt::OfThisMachine();      // null: there is none
 //   lt->version_text();                                  // "130100", as the library counts

@@ -1,4 +1,4 @@
-// cuDNN, NVIDIA's library of convolutions, as a file that is opened when a card is (--tuning=auto).
+// cuDNN, NVIDIA's library of convolutions, as a file that is opened when a card is.
 //
 //   const Cudnn* dnn = Cudnn::OfThisMachine();           // null: there is none
 //   dnn->version_text();                                 // "91900", as the library counts
