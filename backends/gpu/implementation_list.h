@@ -23,10 +23,10 @@
 namespace tektite::gpu {
 
 // Implementations of a contraction: our own, by the rule or by name
-// (emit/warpgroup_contraction.h); a library's, with the epilogue in a kernel of its own; a
-// library's with a bias, or a bias and ReLU.  Of attention: our own, by the rule or by name
-// (emit/warpgroup_attention.h), and a library's.  A kernel that a library turns out not to have is
-// made in our own way.
+// (emit/contraction/warpgroup_contraction.h); a library's, with the epilogue in a kernel of its
+// own; a library's with a bias, or a bias and ReLU.  Of attention: our own, by the rule or by name
+// (emit/attention/warpgroup_attention.h), and a library's.  A kernel that a library turns out not
+// to have is made in our own way.
 inline constexpr char kCublasLt[] = "cublaslt";
 inline constexpr char kCublasLtWithBias[] = "cublaslt_bias";
 inline constexpr char kCudnn[] = "cudnn";

@@ -1,6 +1,6 @@
 // Attention with causal masks: keys that a GPU's kernel leaves out
-// (backends/gpu/emit/causal_skip.h) must not be missed, and masks that programs keep in memory
-// become comparisons.
+// (backends/gpu/emit/attention/causal_skip.h) must not be missed, and masks that programs keep in
+// memory become comparisons.
 #include <limits>
 
 #include "absl/strings/str_cat.h"

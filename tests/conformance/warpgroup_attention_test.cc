@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/codegen/emit_ptx.h"
-#include "backends/gpu/emit/warpgroup_attention.h"
-#include "backends/gpu/emit/warpgroup_contraction.h"
+#include "backends/gpu/emit/attention/warpgroup_attention.h"
+#include "backends/gpu/emit/contraction/warpgroup_contraction.h"
 #include "tests/conformance/attention_case.h"
 
 namespace tektite::testing {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/gpu/emit/matrix_tile.h"
+#include "backends/gpu/emit/contraction/matrix_tile.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

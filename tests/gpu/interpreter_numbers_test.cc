@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "backends/gpu/emit/weight_exp.h"
+#include "backends/gpu/emit/attention/weight_exp.h"
 #include "gtest/gtest.h"
 #include "tests/gpu/interpreting.h"
 

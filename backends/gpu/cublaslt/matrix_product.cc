@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backends/gpu/emit/matrix_layout.h"
+#include "backends/gpu/emit/contraction/matrix_layout.h"
 #include "backends/gpu/row_bias.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/gpu/emit/contraction/padded_sum.h"
 #include "backends/gpu/emit/emitter.h"
-#include "backends/gpu/emit/padded_sum.h"
 #include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"

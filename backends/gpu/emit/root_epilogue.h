@@ -13,7 +13,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "backends/gpu/emit/contraction_view.h"
+#include "backends/gpu/emit/contraction/contraction_view.h"
 #include "jit/ir/graph.h"
 #include "jit/llvm/emit/element_emitter.h"
 
