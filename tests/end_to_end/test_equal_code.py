@@ -1,0 +1,58 @@
+"""Compilation is a function of the graph, the machine and the flags: two processes that compile the same programs, in turn and with
+four threads, store the same bytes.  Guards against code that depends on addresses, on the order of a hash table or on a clock."""
+import os
+
+from tests.conftest import run
+
+HEADER_TIME = slice(24, 32)  # when an entry was written (jit/cache/entry.h)
+DIGEST_BYTES = 16
+
+PROGRAM = """
+tf.keras.utils.set_random_seed(1)
+x = tf.random.stateless_normal([8, 16, 16, 3], [1, 2])
+t = tf.random.stateless_normal([8, 12, 32], [3, 4])
+images = tf.keras.Sequential([tf.keras.layers.Conv2D(8, 3, activation="relu"), tf.keras.layers.DepthwiseConv2D(3),
+                              tf.keras.layers.MaxPooling2D(), tf.keras.layers.BatchNormalization(),
+                              tf.keras.layers.Flatten(), tf.keras.layers.Dense(10, activation="softmax")])
+series = tf.keras.Sequential([tf.keras.layers.LSTM(24, return_sequences=True), tf.keras.layers.Dense(5, activation="gelu")])
+attend = tf.keras.layers.MultiHeadAttention(4, 8)
+attend(t, t)
+images.compile("adam", "sparse_categorical_crossentropy")
+
+@tf.function(jit_compile=False)
+def order(a):
+    values, places = tf.math.top_k(a, 5)
+    return tf.sort(a), tf.argsort(a), values, places, tf.cumsum(a, 1), tf.linalg.inv(a[:, :8] @ tf.transpose(a[:, :8]) + tf.eye(8))
+
+@tf.function
+def mixed(a):
+    b = tf.cast(a, tf.bfloat16)
+    return tf.cast(b @ tf.transpose(b), tf.float32), tf.signal.fft(tf.cast(a, tf.complex64)), tf.cast(a, tf.float64) ** 2
+
+for batch in (8, 5):
+    tf.function(images)(x[:batch])
+    tf.function(series)(t[:batch])
+    tf.function(attend)(t[:batch], t[:batch])
+images.fit(x, tf.range(8) % 10, epochs=2, batch_size=4, verbose=0, shuffle=False)
+order(t[:, 0, :])
+mixed(t[:, 0, :])
+report(done=True)
+"""
+
+
+def stored(folder, threads: int) -> dict[str, bytes]:
+    run(PROGRAM, "1", fresh=True, XDG_CACHE_HOME=str(folder), TF_NUM_INTEROP_THREADS="1",
+        TF_NUM_INTRAOP_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
+    entries = {}
+    for entry in sorted((folder / "tektite").glob("*.entry")):
+        content = bytearray(entry.read_bytes()[:-DIGEST_BYTES])
+        content[HEADER_TIME] = bytes(8)
+        entries[entry.name] = bytes(content)
+    return entries
+
+
+def test_two_processes_store_the_same_bytes(tmp_path):
+    first, second = stored(tmp_path / "first", 1), stored(tmp_path / "second", 4)
+    assert len(first) > 40 and set(first) == set(second)
+    different = [name for name in first if first[name] != second[name]]
+    assert not different, different
