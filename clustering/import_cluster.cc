@@ -51,7 +51,7 @@ class ClusterImport {
     if (shape == nullptr && node >= 0) shape = &cost_.Shape(node);
     const bool is_complex = graph_def::PartType(type).has_value();
     type = graph_def::PartType(type).value_or(type);
-    const std::optional<ir::DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(type));
+    const std::optional<ir::DType> dtype = graph_def::DTypeOf(type);
     if (!dtype) return Unimplemented("'", tensor, "': ", graph_def::DataTypeName(type));
     if (shape == nullptr || shape->unknown_rank) {
       return Unimplemented("the shape of '", tensor, "' is unknown");

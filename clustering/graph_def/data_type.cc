@@ -19,7 +19,36 @@ constexpr Row kRows[] = {
 #undef TEKTITE_DATA_TYPE
 };
 
+struct Pair {
+  ir::DType dtype;
+  DataType type;
+};
+
+constexpr Pair kPairs[] = {
+    {ir::DType::kBool, DataType::kBool},     {ir::DType::kS8, DataType::kInt8},
+    {ir::DType::kS16, DataType::kInt16},     {ir::DType::kS32, DataType::kInt32},
+    {ir::DType::kS64, DataType::kInt64},     {ir::DType::kU8, DataType::kUint8},
+    {ir::DType::kU16, DataType::kUint16},    {ir::DType::kU32, DataType::kUint32},
+    {ir::DType::kU64, DataType::kUint64},    {ir::DType::kF16, DataType::kHalf},
+    {ir::DType::kBF16, DataType::kBfloat16}, {ir::DType::kF32, DataType::kFloat},
+    {ir::DType::kF64, DataType::kDouble},
+};
+
 }  // namespace
+
+std::optional<ir::DType> DTypeOf(DataType type) {
+  for (const Pair& pair : kPairs) {
+    if (pair.type == type) return pair.dtype;
+  }
+  return std::nullopt;
+}
+
+DataType DataTypeOf(ir::DType dtype) {
+  for (const Pair& pair : kPairs) {
+    if (pair.dtype == dtype) return pair.type;
+  }
+  return DataType::kInvalid;
+}
 
 int64_t ElementSize(DataType type) {
   for (const Row& row : kRows) {

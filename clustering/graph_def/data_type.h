@@ -16,6 +16,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "jit/ir/dtype.h"
 
 namespace tektite::graph_def {
 
@@ -34,6 +35,10 @@ std::string DataTypeName(DataType type);
 
 // The type of a complex type's two parts; nullopt for any other type.
 std::optional<DataType> PartType(DataType type);
+
+// The tensor IR's type of such elements, and back; nullopt where the IR has none.
+std::optional<ir::DType> DTypeOf(DataType type);
+DataType DataTypeOf(ir::DType dtype);
 
 // The type called `name`, reference types included.
 std::optional<DataType> DataTypeFromName(absl::string_view name);

@@ -54,7 +54,7 @@ absl::Status ImportConst(NodeImport& op) {
   const auto* proto = attr == nullptr ? nullptr : attr->As<graph_def::TensorProto>();
   if (proto == nullptr) return op.Refuse("no value");
   if (graph_def::PartType(proto->dtype)) return ImportComplexConst(op, *proto);
-  std::optional<DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(proto->dtype));
+  std::optional<DType> dtype = graph_def::DTypeOf(proto->dtype);
   if (!dtype) {
     TensorInfo info;
     info.unusable = absl::StrCat("is of type ", graph_def::DataTypeName(proto->dtype));

@@ -135,7 +135,7 @@ absl::StatusOr<DType> NodeImport::Type(absl::string_view attr, DType otherwise) 
   graph_def::DataType type = node_.attrs.Type(attr);
   if (type == graph_def::DataType::kInvalid) return otherwise;
   type = graph_def::PartType(type).value_or(type);
-  std::optional<DType> dtype = ir::DTypeFromTensorFlow(static_cast<int>(type));
+  std::optional<DType> dtype = graph_def::DTypeOf(type);
   if (!dtype) return Refuse("type ", graph_def::DataTypeName(type), " is not supported");
   return *dtype;
 }

@@ -59,8 +59,8 @@ BFloat16::operator float() const { return FromBits(static_cast<uint32_t>(bits) <
 
 absl::string_view DTypeName(DType dtype) {
   switch (dtype) {
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) \
-  case DType::enumerator:                                \
+#define TEKTITE_DTYPE(enumerator, text, bytes, type) \
+  case DType::enumerator:                            \
     return text;
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE
@@ -69,36 +69,25 @@ absl::string_view DTypeName(DType dtype) {
 }
 
 std::optional<DType> DTypeFromName(absl::string_view name) {
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) \
+#define TEKTITE_DTYPE(enumerator, text, bytes, type) \
   if (name == text) return DType::enumerator;
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE
   return std::nullopt;
 }
 
-std::optional<DType> DTypeFromTensorFlow(int number) {
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) \
-  if (number == tf) return DType::enumerator;
+std::optional<DType> DTypeFromNumber(uint32_t number) {
+#define TEKTITE_DTYPE(enumerator, text, bytes, type) \
+  if (number == static_cast<uint32_t>(DType::enumerator)) return DType::enumerator;
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE
   return std::nullopt;
 }
 
-int DTypeToTensorFlow(DType dtype) {
-  switch (dtype) {
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) \
-  case DType::enumerator:                                \
-    return tf;
-#include "jit/ir/dtype_list.inc"
-#undef TEKTITE_DTYPE
-  }
-  return 0;
-}
-
 int DTypeBytes(DType dtype) {
   switch (dtype) {
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) \
-  case DType::enumerator:                                \
+#define TEKTITE_DTYPE(enumerator, text, bytes, type) \
+  case DType::enumerator:                            \
     return bytes;
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE

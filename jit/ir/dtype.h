@@ -30,15 +30,14 @@ struct BFloat16 {
 };
 
 enum class DType : uint8_t {
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) enumerator,
+#define TEKTITE_DTYPE(enumerator, text, bytes, type) enumerator,
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE
 };
 
 absl::string_view DTypeName(DType dtype);  // "f32"
 std::optional<DType> DTypeFromName(absl::string_view name);
-std::optional<DType> DTypeFromTensorFlow(int number);  // 1 -> kF32
-int DTypeToTensorFlow(DType dtype);
+std::optional<DType> DTypeFromNumber(uint32_t number);  // of static_cast<uint32_t>(dtype)
 int DTypeBytes(DType dtype);
 
 inline bool IsFloat(DType d) { return d >= DType::kF16; }
@@ -49,10 +48,10 @@ inline bool IsInteger(DType d) { return d >= DType::kS8 && d <= DType::kU64; }
 // DType of a C++ storage type: DTypeOf<float>() == DType::kF32.
 template <typename T>
 DType DTypeOf();
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) \
-  template <>                                            \
-  inline DType DTypeOf<type>() {                         \
-    return DType::enumerator;                            \
+#define TEKTITE_DTYPE(enumerator, text, bytes, type) \
+  template <>                                        \
+  inline DType DTypeOf<type>() {                     \
+    return DType::enumerator;                        \
   }
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE
@@ -62,8 +61,8 @@ DType DTypeOf();
 template <typename F>
 auto DispatchDType(DType dtype, F&& f) {
   switch (dtype) {
-#define TEKTITE_DTYPE(enumerator, text, bytes, tf, type) \
-  case DType::enumerator:                                \
+#define TEKTITE_DTYPE(enumerator, text, bytes, type) \
+  case DType::enumerator:                            \
     return f(type());
 #include "jit/ir/dtype_list.inc"
 #undef TEKTITE_DTYPE

@@ -77,7 +77,7 @@ class Writer {
       Number(source.parameter);
       Number(source.dimension + 1);
       Number(source.element + 1);
-      body_.U32(ir::DTypeToTensorFlow(source.dtype));
+      body_.U32(static_cast<uint32_t>(source.dtype));
     }
     body_.Size(graph.checks.size());
     for (const SizeCheck& check : graph.checks) {
@@ -111,7 +111,7 @@ class Writer {
     return it->second;
   }
   void Write(const Shape& shape) {
-    body_.U32(ir::DTypeToTensorFlow(shape.dtype()));
+    body_.U32(static_cast<uint32_t>(shape.dtype()));
     body_.Size(shape.rank());
     for (const Dim& dim : shape.dims()) Number(Place(dim));
   }
@@ -201,7 +201,7 @@ class Reader {
     return in_.ok() ? dims_[place] : Dim();
   }
   DType ReadType() {
-    const auto dtype = ir::DTypeFromTensorFlow(static_cast<int>(in_.U32()));
+    const auto dtype = ir::DTypeFromNumber(in_.U32());
     if (!dtype) in_.Fail();
     return dtype.value_or(DType::kF32);
   }

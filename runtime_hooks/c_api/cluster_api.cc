@@ -80,7 +80,7 @@ class AbiHost : public tektite::runtime::CallHost {
     return pool;
   }
   void* Allocate(int result, const tektite::runtime::TensorType& type) override {
-    int32_t dtype = tektite::ir::DTypeToTensorFlow(type.dtype);
+    auto dtype = static_cast<int32_t>(tektite::graph_def::DataTypeOf(type.dtype));
     auto rank = static_cast<int32_t>(type.dims.size());
     if (source_.IsComplexResult(result)) {
       dtype = type.dtype == tektite::ir::DType::kF64 ? kComplex128 : kComplex64;
@@ -144,7 +144,7 @@ absl::Status Run(Cluster& cluster, const tektite_call& call) {
     const tektite_tensor& tensor = call.args[i];
     const std::optional<DataType> part = PartTypeOf(tensor.dtype);
     const std::optional<tektite::ir::DType> dtype =
-        tektite::ir::DTypeFromTensorFlow(part ? static_cast<int32_t>(*part) : tensor.dtype);
+        tektite::graph_def::DTypeOf(part.value_or(static_cast<DataType>(tensor.dtype)));
     if (!dtype)
       return cluster.Refuse(
           tektite::Unimplemented("argument ", i, ": element type ", tensor.dtype));
