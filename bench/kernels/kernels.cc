@@ -22,6 +22,7 @@
 #include "jit/base/timing.h"
 #include "jit/compiler/compiler.h"
 #include "jit/runtime/executable.h"
+#include "runtime_hooks/c_api/backend_list.h"
 
 namespace tektite::bench {
 namespace {
@@ -125,6 +126,7 @@ int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   compiler::CompilerOptions options;
+  options.backends = tektite::c_api::AllBackends();
   options.backend = "cpu";
   auto compiler = compiler::Compiler::Create(std::move(options));
   if (!compiler.ok()) {

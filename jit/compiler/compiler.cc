@@ -15,7 +15,6 @@
 #include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
-#include "jit/compiler/backend_list.h"
 #include "jit/compiler/fuse_leftovers.h"
 #include "jit/ir/control.h"
 #include "jit/ops/ops.h"
@@ -105,6 +104,7 @@ absl::string_view HeadOp(const Graph& region) {
 
 absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions options) {
   std::unique_ptr<Compiler> compiler(new Compiler(std::move(options.flags)));
+  compiler->list_ = options.backends;
   absl::Status refused;
   if (options.own_backend) {
     compiler->backends_.push_back(options.own_backend());
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
   }
   const std::string& asked = compiler->flags_.device;
   const bool may_be_host = asked == "cpu" || asked == "auto";
-  for (const BackendInfo& info : AllBackends()) {
+  for (const BackendInfo& info : compiler->list_.rows) {
     bool wanted = info.name == options.backend && !options.own_backend;
     if (options.backend.empty()) wanted = info.is_for_card ? asked != "cpu" : may_be_host;
     // The interpreter stands behind every other back end, for what is tiny and rare, and the host's
@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(CompilerOptions optio
     if (!refused.ok()) return refused;
     return absl::NotFoundError(absl::StrCat(
         "no back end is called '", options.backend, "'; there are: ",
-        absl::StrJoin(AllBackends(), ", ", [](std::string* out, const BackendInfo& info) {
+        absl::StrJoin(compiler->list_.rows, ", ", [](std::string* out, const BackendInfo& info) {
           absl::StrAppend(out, info.name);
         })));
   }
@@ -171,7 +171,7 @@ absl::Status Compiler::CreateTuner(
     tuner_ = Tuner::Create(own_backend(), flags_, environments_.front(), disk_);
     return absl::OkStatus();
   }
-  for (const BackendInfo& info : AllBackends()) {
+  for (const BackendInfo& info : list_.rows) {
     if (info.name != primary().name()) continue;
     TEKTITE_ASSIGN_OR_RETURN(auto backend, info.create(flags_));
     tuner_ = Tuner::Create(std::move(backend), flags_, environments_.front(), disk_);
@@ -195,7 +195,7 @@ std::string Compiler::DumpDirectory(absl::string_view cluster) const {
 
 passes::PassContext Compiler::MakePassContext(const Flags& flags, bool measures) {
   passes::PassContext context(flags);
-  context.evaluate = &Evaluate;
+  context.evaluate = list_.evaluate;
   context.target = primary().target();
   Tuner* const tuner = measures ? tuner_.get() : nullptr;
   context.alternatives = tuner != nullptr;

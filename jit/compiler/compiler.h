@@ -33,6 +33,7 @@
 #include "jit/cache/disk_store.h"
 #include "jit/cache/kernel_store.h"
 #include "jit/cache/key.h"
+#include "jit/compiler/backend_info.h"
 #include "jit/compiler/compile_budget.h"
 #include "jit/compiler/kernel_work.h"
 #include "jit/compiler/program.h"
@@ -45,6 +46,7 @@ namespace tektite::compiler {
 
 struct CompilerOptions {
   Flags flags;
+  BackendList backends;
   // Empty: the first of the list that --device allows and that can be made on this machine.
   std::string backend;
   std::string host;                        // "tensorflow 2.21.0": caches keep hosts apart
@@ -192,6 +194,7 @@ class Compiler {
                                                  const backend::CompileOptions& options);
 
   const Flags flags_;
+  BackendList list_;
   std::vector<std::unique_ptr<backend::Backend>> backends_;
   std::vector<std::shared_ptr<const cache::KeyEnvironment>> environments_;  // by back end
   std::shared_ptr<cache::DiskStore> disk_;                                  // may be null

@@ -12,9 +12,9 @@
 #include "jit/cache/inspect.h"
 #include "jit/cache/location.h"
 #include "jit/cache/pack_signature.h"
-#include "jit/compiler/backend_list.h"
 #include "jit/compiler/program.h"
 #include "jit/compiler/tuner.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
@@ -65,7 +65,7 @@ std::string CodeOf(const ListedEntry& entry) {
     return text;
   }
   const std::string& cpu = entry.parts[static_cast<size_t>(tektite::cache::KeyPart::kCpu)];
-  return tektite::compiler::DescribeImage(cpu.substr(0, cpu.find(':')), entry.image);
+  return tektite::c_api::DescribeImage(cpu.substr(0, cpu.find(':')), entry.image);
 }
 
 absl::StatusOr<LoggedRun> LastRun(const std::string& path) {

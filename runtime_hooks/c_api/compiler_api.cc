@@ -16,6 +16,7 @@
 #include "jit/cache/disk_store.h"
 #include "jit/compiler/background.h"
 #include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
 #include "runtime_hooks/c_api/known_fields.h"
@@ -47,6 +48,7 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   }
   std::vector<std::string> errors;
   tektite::compiler::CompilerOptions compiler_options;
+  compiler_options.backends = tektite::c_api::AllBackends();
   compiler_options.flags =
       tektite::Flags::Parse(given.flags == nullptr ? "" : given.flags, &errors);
   for (const std::string& error : errors) tektite::WarnOnce(error);

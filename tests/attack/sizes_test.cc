@@ -14,6 +14,7 @@
 #include "jit/ir/dim_expr.h"
 #include "jit/runtime/call_plan.h"
 #include "jit/runtime/executable.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/passes/random_graph.h"
 
 namespace tektite::compiler {
@@ -152,6 +153,7 @@ class SizesAttack : public testing::TestWithParam<const char*> {};
 
 TEST_P(SizesAttack, PlansAreExactOrRefused) {
   CompilerOptions options;
+  options.backends = tektite::c_api::AllBackends();
   options.backend = GetParam();
   auto compiler = Compiler::Create(std::move(options));
   ASSERT_TRUE(compiler.ok()) << compiler.status();

@@ -12,6 +12,7 @@
 #include "jit/cache/location.h"
 #include "jit/compiler/compiler.h"
 #include "jit/compiler/specialize.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/cache/testing.h"
 
 namespace tektite::cache {
@@ -56,6 +57,7 @@ class VectorHost : public runtime::CallHost {
 
 std::unique_ptr<compiler::Compiler> NewCompiler(const std::string& path, const char* flags = "") {
   compiler::CompilerOptions options;
+  options.backends = tektite::c_api::AllBackends();
   std::vector<std::string> errors;
   options.flags = Flags::Parse(flags, &errors);
   options.backend = "cpu";

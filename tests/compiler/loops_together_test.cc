@@ -13,6 +13,7 @@
 #include "jit/compiler/compiler.h"
 #include "jit/compiler/specialize.h"
 #include "jit/reference/interpreter.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/runtime/test_pool.h"
 
 namespace tektite::compiler {
@@ -121,6 +122,7 @@ class LoopsTogether : public testing::Test {
  protected:
   LoopsTogether() {
     CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     options.backend = "cpu";
     options.flags.verify = true;
     compiler_ = *Compiler::Create(options);

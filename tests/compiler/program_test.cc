@@ -10,6 +10,7 @@
 #include "jit/compiler/compiler.h"
 #include "jit/compiler/specialize.h"
 #include "jit/runtime/step_graph_bytes.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/cache/testing.h"
 
 namespace tektite::compiler {
@@ -32,6 +33,7 @@ graph @model(%x: f32[n,8], %w: f32[8,4] {weight = true}, %y: f32[n,8]) -> (f32[n
 std::string CompiledProgram() {
   const cache::TestFolder folder;
   CompilerOptions options;
+  options.backends = tektite::c_api::AllBackends();
   options.backend = "cpu";
   cache::DiskStoreOptions disk;
   disk.directory = folder / "cache";

@@ -8,6 +8,7 @@
 #include "jit/compiler/compiler.h"
 #include "jit/compiler/specialize.h"
 #include "jit/reference/interpreter.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/passes/random_graph.h"
 
 namespace tektite::compiler {
@@ -88,6 +89,7 @@ class SymbolicCode : public testing::TestWithParam<Target> {
 
 TEST_P(SymbolicCode, RandomGraphsForSomeSizes) {
   CompilerOptions options;
+  options.backends = tektite::c_api::AllBackends();
   options.backend = GetParam().backend;
   options.flags.verify = true;
   auto compiler = Compiler::Create(options);

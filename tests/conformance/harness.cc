@@ -14,7 +14,6 @@
 #include "gmock/gmock.h"
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
-#include "jit/compiler/backend_list.h"
 #include "jit/ops/ops.h"
 #include "jit/runtime/executable.h"
 #include "tests/conformance/gpu_targets.h"
@@ -182,7 +181,7 @@ absl::StatusOr<SizedCase> CaseAt(const ir::Graph& fixed, const std::vector<Liter
 const std::vector<ConformanceTarget>& ConformanceTargets() {
   static const auto& targets = *new std::vector<ConformanceTarget>([] {
     std::vector<ConformanceTarget> list;
-    for (const compiler::BackendInfo& info : compiler::AllBackends()) {
+    for (const compiler::BackendInfo& info : c_api::AllBackends().rows) {
       if (info.is_for_card) continue;
       const std::string name(info.name);
       list.push_back({name, name, "native"});
@@ -240,6 +239,7 @@ bool ConformanceTest::IsRefusal(const absl::Status& status) {
 void ConformanceTest::TearDown() {
   static const auto& expected = *new std::map<std::string, int>{
 #define TEKTITE_GPU_REFUSED(test, graphs) {#test, graphs},
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/conformance/gpu_refusal_list.inc"
 #undef TEKTITE_GPU_REFUSED
   };
@@ -259,6 +259,7 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32, bool warp
   auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, tf32, warpgroups)];
   if (compiler == nullptr) {
     compiler::CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     if (GetParam().backend == kIsland) {
       options.own_backend = [] { return std::make_unique<IslandBackend>(); };
     } else if (GetParam().backend == kGpu) {

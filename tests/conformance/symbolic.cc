@@ -10,11 +10,11 @@
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "jit/cache/key.h"
-#include "jit/compiler/backend_list.h"
 #include "jit/compiler/fuse_leftovers.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
+#include "runtime_hooks/c_api/backend_list.h"
 
 namespace tektite::testing {
 namespace {
@@ -135,7 +135,7 @@ SymbolicCase Symbolize(const Graph& graph) {
 
 KernelRunner::KernelRunner(compiler::Compiler* compiler, const std::string& backend)
     : compiler_(compiler) {
-  for (const compiler::BackendInfo& info : compiler::AllBackends()) {
+  for (const compiler::BackendInfo& info : c_api::AllBackends().rows) {
     if (info.name == backend) backend_ = *info.create(compiler->flags());
     if (info.name == compiler::kReference) reference_ = *info.create(compiler->flags());
   }

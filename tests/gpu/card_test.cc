@@ -17,6 +17,7 @@
 #include "jit/base/bytes.h"
 #include "jit/compiler/compiler.h"
 #include "jit/ops/builder.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 
@@ -61,6 +62,7 @@ class CardTest : public ::testing::Test {
     auto backend = gpu::CreateCardBackend(card_, nullptr, {InterpretOnFakeDriver()});
     EXPECT_TRUE(backend.ok()) << backend.status();
     compiler::CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     options.own_backend = [&] { return *std::move(backend); };
     auto compiler = compiler::Compiler::Create(std::move(options));
     EXPECT_TRUE(compiler.ok()) << compiler.status();

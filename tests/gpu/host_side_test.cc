@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "jit/compiler/compiler.h"
 #include "jit/reference/interpreter.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/cache/testing.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
@@ -84,6 +85,7 @@ class HostSide : public ::testing::Test {
 
   static std::unique_ptr<compiler::Compiler> NewCompiler(const std::string& directory = "") {
     compiler::CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     if (!directory.empty()) {
       cache::DiskStoreOptions disk;
       disk.directory = directory;

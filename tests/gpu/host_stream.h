@@ -22,6 +22,7 @@
 #include "backends/gpu/card_backend.h"
 #include "gtest/gtest.h"
 #include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 
@@ -75,6 +76,7 @@ class HostStream : public ::testing::Test {
 
   std::unique_ptr<compiler::Compiler> NewCompiler() {
     compiler::CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     options.own_backend = [&] {
       return *gpu::CreateCardBackend(card_, nullptr, {InterpretOnFakeDriver()});
     };

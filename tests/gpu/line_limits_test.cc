@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 
@@ -16,6 +17,7 @@ constexpr int64_t kMost = int64_t{1} << 31;
 bool Fits(const char* text, int64_t length) {
   auto card = *gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
   compiler::CompilerOptions options;
+  options.backends = tektite::c_api::AllBackends();
   options.own_backend = [card] {
     return *gpu::CreateCardBackend(card, nullptr, {InterpretOnFakeDriver()});
   };

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "jit/compiler/compiler.h"
 #include "jit/ops/builder.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 
@@ -38,6 +39,7 @@ class TensorMaps : public ::testing::Test {
     b.Return({b.MatMul(x, w)});
     std::unique_ptr<ir::Graph> graph = *b.Build();
     compiler::CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     options.own_backend = [this] { return MakeBackend(); };
     auto compiler = compiler::Compiler::Create(std::move(options));
     ASSERT_TRUE(compiler.ok()) << compiler.status();
@@ -186,6 +188,7 @@ TEST_F(TensorMaps, AreForCardsAndDriversThatKnowThem) {
     const ir::Value w = b.Parameter(ir::Shape(ir::DType::kBF16, {kDepth, kColumns}));
     b.Return({b.MatMul(x, w)});
     compiler::CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     options.own_backend = [this] { return MakeBackend(); };
     auto compiler = *compiler::Compiler::Create(std::move(options));
     std::unique_ptr<ir::Graph> graph = *b.Build();

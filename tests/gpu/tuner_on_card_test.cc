@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "jit/compiler/background.h"
 #include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/cache/testing.h"
 #include "tests/gpu/fake_cublaslt/fake_cublaslt.h"
 #include "tests/gpu/fake_cudnn/fake_cudnn.h"
@@ -67,6 +68,7 @@ class Process {
     FakeDriver::Opened().reset();
     std::vector<std::string> errors;
     compiler::CompilerOptions options;
+    options.backends = tektite::c_api::AllBackends();
     options.flags = Flags::Parse("--tuning=auto", &errors);
     cache::DiskStoreOptions disk;
     disk.directory = directory;

@@ -1,18 +1,18 @@
-// In the place of jit/compiler/backend_list.cc: the back end for cards has those of the stand-in
-// driver, whose kernels the device interpreter computes.
+// In the place of runtime_hooks/c_api/backend_list.cc: the back end for cards has those of the
+// stand-in driver, whose kernels the device interpreter computes.
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/gpu/card_backend.h"
 #include "backends/gpu/driver/card_kernel.h"
 #include "jit/base/status.h"
-#include "jit/compiler/backend_list.h"
 #include "jit/reference/interpreter.h"
 #include "jit/reference/reference_backend.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
 
-namespace tektite::compiler {
+namespace tektite::c_api {
 namespace {
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateOnStandIn(const Flags& flags) {
@@ -30,20 +30,15 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateOnStandIn(const Flags& f
 
 }  // namespace
 
-absl::Span<const BackendInfo> AllBackends() {
-  static constexpr BackendInfo kBackends[] = {
+compiler::BackendList AllBackends() {
+  static constexpr compiler::BackendInfo kBackends[] = {
       {"gpu", &CreateOnStandIn, /*is_for_card=*/true, &gpu::DescribeImage},
       {"cpu", &cpu::CreateCpuBackend},
-      {kReference, &reference::ReferenceBackend::Create},
+      {compiler::kReference, &reference::ReferenceBackend::Create},
   };
-  return kBackends;
+  return {kBackends, &reference::Evaluate};
 }
 
 std::string DescribeImage(absl::string_view backend, absl::string_view image) { return ""; }
 
-absl::StatusOr<std::vector<ir::Literal>> Evaluate(const ir::Graph& graph,
-                                                  absl::Span<const ir::Literal> parameters) {
-  return reference::Evaluate(graph, parameters);
-}
-
-}  // namespace tektite::compiler
+}  // namespace tektite::c_api

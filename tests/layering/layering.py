@@ -40,7 +40,7 @@ VISIBLE: dict[str, set[str]] = {
 }
 
 # The one file that lists all back ends may name them.
-BACKEND_LIST = "jit/compiler/backend_list.cc"
+BACKEND_LIST = "runtime_hooks/c_api/backend_list.cc"
 BACKENDS = {"jit/reference", "backends/cpu", "backends/gpu"}
 
 # A library that only some rooms may include, and those rooms.

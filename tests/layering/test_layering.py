@@ -56,7 +56,7 @@ GOOD_INCLUDES = [
     ("jit/ir/graph.h", '#include "jit/base/hash.h"'),
     ("jit/ir/graph.cc", '#include "jit/ir/graph.h"'),
     ("jit/ir/graph.cc", '#include "absl/status/status.h"'),
-    ("jit/compiler/backend_list.cc", '#include "backends/cpu/cpu.h"'),
+    ("runtime_hooks/c_api/backend_list.cc", '#include "backends/cpu/cpu.h"'),
     ("backends/cpu/orc.cc", "#include <llvm/ExecutionEngine/Orc/LLJIT.h>"),
     ("runtime_hooks/standalone/run.cc", '#include "runtime_hooks/c_api/tektite.h"'),
     ("runtime_hooks/tensorflow/hook.cc", '#include "tensorflow/core/framework/op.h"'),

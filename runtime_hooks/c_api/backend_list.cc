@@ -1,4 +1,4 @@
-#include "jit/compiler/backend_list.h"
+#include "runtime_hooks/c_api/backend_list.h"
 
 #include "jit/reference/interpreter.h"
 #include "jit/reference/reference_backend.h"
@@ -10,31 +10,26 @@
 #include "backends/gpu/driver/card_kernel.h"
 #endif
 
-namespace tektite::compiler {
+namespace tektite::c_api {
 
-absl::Span<const BackendInfo> AllBackends() {
-  static constexpr BackendInfo kBackends[] = {
+compiler::BackendList AllBackends() {
+  static constexpr compiler::BackendInfo kBackends[] = {
 #ifdef TEKTITE_HAS_GPU_BACKEND
       {"gpu", &gpu::CreateGpuBackend, /*is_for_card=*/true, &gpu::DescribeImage},
 #endif
 #ifdef TEKTITE_HAS_CPU_BACKEND
       {"cpu", &cpu::CreateCpuBackend},
 #endif
-      {kReference, &reference::ReferenceBackend::Create},
+      {compiler::kReference, &reference::ReferenceBackend::Create},
   };
-  return kBackends;
+  return {kBackends, &reference::Evaluate};
 }
 
 std::string DescribeImage(absl::string_view backend, absl::string_view image) {
-  for (const BackendInfo& info : AllBackends()) {
+  for (const compiler::BackendInfo& info : AllBackends().rows) {
     if (info.name == backend && info.describe_image != nullptr) return info.describe_image(image);
   }
   return "";
 }
 
-absl::StatusOr<std::vector<ir::Literal>> Evaluate(const ir::Graph& graph,
-                                                  absl::Span<const ir::Literal> parameters) {
-  return reference::Evaluate(graph, parameters);
-}
-
-}  // namespace tektite::compiler
+}  // namespace tektite::c_api
