@@ -54,14 +54,18 @@ exec "$@"
 """
 
 
+class Unavailable(RuntimeError):
+    """Debian's packages cannot be had."""
+
+
 def may_be_made() -> str:
     """Why not; empty where one can be made."""
     if os.geteuid() != 0:
         return "only root can make an empty root"
     if not Path(KEYS).exists():
         return "no keys of Debian's archive"
-    mount = ["mount", "-t", "tmpfs", "tmpfs", "/mnt"]
-    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", *mount], capture_output=True)
+    mount = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/proc && mount -t proc proc /mnt/proc"
+    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", "/bin/sh", "-c", mount], capture_output=True)
     return "" if tried.returncode == 0 else "the machine does not let a process have mounts of its own"
 
 
@@ -73,7 +77,7 @@ def _archive() -> str:
     lines = subprocess.run(command, check=True, text=True, capture_output=True).stdout.splitlines()
     places = [place for place, name in map(str.split, lines) if "-" not in name]  # no updates, no backports
     if not places:
-        raise RuntimeError("apt knows no archive of Debian's: DEBIAN_MIRROR names one")
+        raise Unavailable("apt knows no archive of Debian's: DEBIAN_MIRROR names one")
     return places[0]
 
 
@@ -86,7 +90,9 @@ def _download(suite: str, folder: Path) -> list[Path]:
     environment = {**os.environ, "APT_CONFIG": str(folder / "apt.conf")}
     packages = ["libc6", "libstdc++6", f"python{PYTHONS[suite]}-venv"]
     for command in (["update"], ["-y", "--no-install-recommends", "--download-only", "install", *packages]):
-        subprocess.run(["apt-get", "-q", *command], env=environment, check=True, capture_output=True)
+        done = subprocess.run(["apt-get", "-q", *command], env=environment, text=True, capture_output=True)
+        if done.returncode != 0:
+            raise Unavailable(f"apt-get {command[0]} for {suite}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     return sorted(path for path in (folder / "cache/archives").glob("*.deb") if not LEFT_OUT.match(path.name))
 
 
@@ -97,6 +103,7 @@ class EmptyRoot:
 
     @classmethod
     def make(cls, suite: str, place: Path) -> EmptyRoot:
+        """Raises Unavailable."""
         root = cls(place.resolve() / suite, suite)
         if not (root.folder / "etc/passwd").exists():
             root._fill(place.resolve())
