@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
 
 from clean_environment import CleanEnvironment  # noqa: E402
-from empty_root import EmptyRoot, Unavailable, may_be_made  # noqa: E402
+from debian_suite import Unavailable  # noqa: E402
+from empty_root import EmptyRoot, may_be_made  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
