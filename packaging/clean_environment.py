@@ -2,7 +2,7 @@
 
     with tempfile.TemporaryDirectory() as folder:
         here = CleanEnvironment(Path(folder), python=Path("/usr/bin/python3"))         # or root=EmptyRoot.make(...)
-        why_not = here.install(wheel, "tensorflow-cpu==2.16.2")
+        why_not = here.install_packages("tensorflow-cpu==2.16.2") or here.install_wheel(wheel)
         here.run(["tektite", "doctor"], seconds=300, TEKTITE="1")
 
 No compiler is found by a command's PATH, and nothing of the caller's variables reaches it. pip runs with the caller's, so that
@@ -50,7 +50,8 @@ class CleanEnvironment:
             clean = dict(os.environ)
         return subprocess.run(words, env=clean, text=True, capture_output=True, timeout=seconds)
 
-    def _install(self, words: list[str], wheels: Path) -> subprocess.CompletedProcess[str]:
+    def _run_pip(self, words: list[str], wheels: Path | None) -> str:
+        """Why it did not succeed; empty where it did."""
         environment = {name: value for name, value in os.environ.items()
                        if name.startswith("PIP_") or name.lower().endswith("_proxy")} | {"PIP_ROOT_USER_ACTION": "ignore"}
         of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -59,20 +60,25 @@ class CleanEnvironment:
             environment = {**os.environ, **environment}
         else:
             cache.mkdir(parents=True, exist_ok=True)
-            words = self.root.command(words, self.home, shown={wheels: "/shown/wheel"}, user=0, environment={
+            words = self.root.command(words, self.home, shown={wheels: "/shown/wheel"} if wheels else {}, user=0, environment={
                 **environment, "PIP_CACHE_DIR": CACHE}, written={self.installed: "/installed", cache: CACHE})
-        return subprocess.run(words, env=environment, text=True, capture_output=True, timeout=1800)
+        done = subprocess.run(words, env=environment, text=True, capture_output=True, timeout=1800)
+        return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"{words[-1]} failed"])[-1]
 
-    def install(self, wheel: Path, *packages: str) -> str:
-        """Why it did not succeed; empty where it did."""
+    def _install(self, words: list[str], wheels: Path | None = None) -> str:
+        return self._run_pip([f"{self.venv}/bin/python", "-m", "pip", "--disable-pip-version-check", "install", "-q",
+                              "--no-compile", *words], wheels)
+
+    def install_packages(self, *packages: str) -> str:
+        """Why it did not succeed, which is pip's or its index's fault; empty where it did."""
+        if not (self.installed / "venv").exists() and (why := self._run_pip([self.python, "-m", "venv", self.venv], None)):
+            return why
+        return self._install(list(packages))
+
+    def install_wheel(self, wheel: Path) -> str:
+        """As install_packages, and the wheel's fault."""
         place = f"/shown/wheel/{wheel.name}" if self.root else str(wheel)
-        pip = [f"{self.venv}/bin/python", "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-compile"]
-        venv = [] if (self.installed / "venv").exists() else [[self.python, "-m", "venv", self.venv]]
-        for words in (*venv, [*pip, *packages], [*pip, "--force-reinstall", "--no-deps", place]):
-            done = self._install(words, wheel.parent)
-            if done.returncode != 0:
-                return (done.stderr.strip().splitlines() or [f"{words[-1]} failed"])[-1]
-        return ""
+        return self._install(["--force-reinstall", "--no-deps", place], wheel.parent)
 
     def version_of(self, package: str) -> str:
         program = f"import importlib.metadata as m; print(m.version({package!r}))"

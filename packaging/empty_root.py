@@ -3,10 +3,7 @@
     root = EmptyRoot.make("bullseye", Path("build/wheel/roots"))
     subprocess.run(root.command(["/usr/bin/python3.9", "-c", "..."], home=Path("home"), shown={Path("wheels"): "/shown"}))
 
-    suite      glibc   Python
-    bullseye   2.31    3.9
-    bookworm   2.36    3.11
-    trixie     2.41    3.13
+The suites are those of debian_suite.py.
 
 Why: on the machine that built a wheel everything that it could ask for is there. In the root are no compiler, no package
 of the kind -dev, no library but what Python and TensorFlow ask for, and no path of this machine.
@@ -24,22 +21,13 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-PYTHONS = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13"}
-KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+from debian_suite import KEYS, PYTHONS, DebianSuite
+
 NETWORK = ("/etc/hosts", "/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt")
 HOME = "/user"
 USER = 1000
 # What Debian's base system has of these is no use to a wheel.
 LEFT_OUT = re.compile(r"(debconf|dpkg|perl-base|tar|openssl|gcc-\d+-base|init-system-helpers)_")
-CONFIGURATION = """
-Dir::State "{0}/state";
-Dir::State::status "{0}/status";
-Dir::Cache "{0}/cache";
-Dir::Etc::sourcelist "{0}/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-APT::Architecture "amd64";
-APT::Sandbox::User "";
-"""
 # $1: the root, $2: more mounts; the command follows.
 ENTER = """
 set -e
@@ -60,34 +48,9 @@ def may_be_made() -> str:
         return "only root can make an empty root"
     if not Path(KEYS).exists():
         return "no keys of Debian's archive"
-    mount = ["mount", "-t", "tmpfs", "tmpfs", "/mnt"]
-    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", *mount], capture_output=True)
+    mount = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/proc && mount -t proc proc /mnt/proc"
+    tried = subprocess.run(["unshare", "--mount", "--pid", "--fork", "/bin/sh", "-c", mount], capture_output=True)
     return "" if tried.returncode == 0 else "the machine does not let a process have mounts of its own"
-
-
-def _archive() -> str:
-    """Where this machine's apt has Debian from; the variable DEBIAN_MIRROR names another place."""
-    if mirror := os.environ.get("DEBIAN_MIRROR"):
-        return mirror
-    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages", "Component: main"]
-    lines = subprocess.run(command, check=True, text=True, capture_output=True).stdout.splitlines()
-    places = [place for place, name in map(str.split, lines) if "-" not in name]  # no updates, no backports
-    if not places:
-        raise RuntimeError("apt knows no archive of Debian's: DEBIAN_MIRROR names one")
-    return places[0]
-
-
-def _download(suite: str, folder: Path) -> list[Path]:
-    for part in ("state/lists", "cache/archives/partial"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
-    (folder / "status").touch()
-    (folder / "sources.list").write_text(f"deb [signed-by={KEYS}] {_archive()} {suite} main\n")
-    (folder / "apt.conf").write_text(CONFIGURATION.format(folder))
-    environment = {**os.environ, "APT_CONFIG": str(folder / "apt.conf")}
-    packages = ["libc6", "libstdc++6", f"python{PYTHONS[suite]}-venv"]
-    for command in (["update"], ["-y", "--no-install-recommends", "--download-only", "install", *packages]):
-        subprocess.run(["apt-get", "-q", *command], env=environment, check=True, capture_output=True)
-    return sorted(path for path in (folder / "cache/archives").glob("*.deb") if not LEFT_OUT.match(path.name))
 
 
 @dataclass
@@ -97,6 +60,7 @@ class EmptyRoot:
 
     @classmethod
     def make(cls, suite: str, place: Path) -> EmptyRoot:
+        """Raises debian_suite.Unavailable."""
         root = cls(place.resolve() / suite, suite)
         if not (root.folder / "etc/passwd").exists():
             root._fill(place.resolve())
@@ -107,8 +71,10 @@ class EmptyRoot:
         return root
 
     def _fill(self, place: Path) -> None:
-        for package in _download(self.suite, place / f"{self.suite}-packages"):
-            subprocess.run(["dpkg-deb", "-x", package, self.folder], check=True)
+        packages = ["libc6", "libstdc++6", f"python{PYTHONS[self.suite]}-venv"]
+        for package in DebianSuite(self.suite, place / f"{self.suite}-packages").download(*packages):
+            if not LEFT_OUT.match(package.name):
+                subprocess.run(["dpkg-deb", "-x", package, self.folder], check=True)
         for part in ("bin", "sbin", "lib", "lib64"):  # as Debian itself has merged them
             if not (self.folder / part).exists() and (self.folder / "usr" / part).exists():
                 (self.folder / part).symlink_to(f"usr/{part}")

@@ -5,6 +5,11 @@
 #
 # Needs bash and what a bare Debian has (no awk but mawk, no python).
 
+# Exit code where nothing is wrong here, but the network or an archive does not have what it takes.
+UNAVAILABLE=3
+
+unavailable() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit $UNAVAILABLE; }
+
 die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 
 step() { printf '[%d/%d] %s\n' "$1" "$2" "$3"; }

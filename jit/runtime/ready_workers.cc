@@ -6,6 +6,7 @@
 
 #include "jit/base/timing.h"
 #include "jit/runtime/backoff.h"
+#include "jit/runtime/crowd.h"
 
 namespace tektite::runtime {
 namespace {
@@ -20,6 +21,7 @@ constexpr int64_t kAskNs = 10'000;
 constexpr int64_t kForgetting = 64;
 // A thread that sleeps takes 10 to 150 us to come.
 constexpr int64_t kPromptNs = 200'000;
+constexpr int64_t kLateNs = 1'000'000;
 constexpr int kTurnsPerLook = 32;  // at the clock
 
 // One long pause among many short ones is not to count for all of them.
@@ -59,12 +61,20 @@ bool ReadyWorkers::PaysToAsk(double cost_ns, int64_t most_ns) {
   if (pause_ns_.load(std::memory_order_relaxed) <= most_ns) return true;
   const int64_t arrival = arrival_ns_.load(std::memory_order_relaxed);
   if (cost_ns > static_cast<double>(arrival + kAskNs)) return true;
+  // In a crowd a call takes longer than its cost, and a worker is as likely to have a core as the
+  // caller.
+  if (cost_ns > kPromptNs && arrival > kLateNs) {
+    const int64_t now = Nanoseconds();
+    NoteLateness(now);
+    if (IsCrowded(now)) return true;
+  }
   arrival_ns_.store(arrival - arrival / kForgetting, std::memory_order_relaxed);
   return false;
 }
 
 void ReadyWorkers::Arrived(int64_t ns) {
   AddTo(arrival_ns_, ns);
+  if (ns > kLateNs) NoteLateness(Nanoseconds());
   const int prompt = ns > kPromptNs ? 0 : std::min(prompt_arrivals() + 1, kMostPrompt);
   prompt_arrivals_.store(prompt, std::memory_order_relaxed);
 }

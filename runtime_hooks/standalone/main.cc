@@ -23,6 +23,7 @@ int Run(int argc, char** argv) {
   CLI::App app("Compiles TensorFlow graphs: explain a model, run a graph, run passes over IR text.",
                "tektite");
   app.require_subcommand(1);
+  app.set_version_flag("--version", tektite_version());
   tektite::standalone::Globals globals;
   app.add_option("--flags", globals.flags,
                  "Flags of the compiler, \"--name=value ...\" (see tektite flags), applied after "

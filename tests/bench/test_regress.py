@@ -57,9 +57,9 @@ def test_the_program_refuses_what_it_cannot_compare(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_build_is_compared_with_itself(run_program, tmp_path):
-    build, kept = ROOT / "build" / "cmake", tmp_path / "regress.json"
-    done = subprocess.run([PROGRAM, build, build, "--models", "softmax_chain", "--repeat", "2", "--seconds", "0.1",
+def test_a_build_is_compared_with_the_environment_that_has_it(run_program, tmp_path):
+    build, environment, kept = ROOT / "build" / "cmake", ROOT / "build" / "venv", tmp_path / "regress.json"
+    done = subprocess.run([PROGRAM, build, environment, "--models", "softmax_chain", "--repeat", "2", "--seconds", "0.1",
                            "--json", kept], text=True, capture_output=True, timeout=300, check=False)
     result = json.loads(kept.read_text())
     assert done.returncode in (0, 1) and not result["failed"], done.stderr

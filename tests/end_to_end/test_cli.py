@@ -150,7 +150,7 @@ def test_lists():
     passes = tektite("passes").split("\n")
     assert passes[0].startswith("canonicalize ")
     assert "--compile=async" in tektite("flags")
-    assert tektite("version").strip()
+    assert tektite("version").strip() and tektite("--version") == tektite("version")
     assert "explain" in tektite("--help")
 
 

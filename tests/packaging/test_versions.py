@@ -6,7 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+
+from debian_suite import DebianSuite, Unavailable, headers_of  # noqa: E402
+
 VERSIONS = [line.split() for line in (ROOT / "packaging/versions.txt").read_text().splitlines()
             if line and not line.startswith("#")]
 # All of TensorFlow that the loader knows.
@@ -107,3 +113,17 @@ def test_private_state_that_is_not_as_it_was_is_named():
         "arguments of ConcreteFunction._call_flat: self, inputs",
         "TensorFlow has no eager.polymorphic_function.concrete_function.ConcreteFunction._captured_inputs",
     ]
+
+
+def test_what_apt_does_not_have_is_unavailable_and_no_error(tmp_path, monkeypatch):
+    """A mirror without an older suite failed the tests that want an empty root."""
+    apt = tmp_path / "bin/apt-get"
+    apt.parent.mkdir()
+    apt.write_text("#!/bin/sh\necho 'E: no such suite' >&2\nexit 100\n")
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{apt.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("DEBIAN_MIRROR", "mirror")
+    with pytest.raises(Unavailable, match="apt-get update for bullseye: E: no such suite"):
+        DebianSuite("bullseye", tmp_path / "suite")
+    with pytest.raises(Unavailable, match=r"no Debian has Python 3\.10"):
+        headers_of("3.10", tmp_path)

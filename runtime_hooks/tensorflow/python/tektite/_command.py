@@ -49,6 +49,7 @@ def run(arguments: list[str]) -> int:
     words = [b"tektite", *map(os.fsencode, arguments)]
     code: int = main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None))
     if arguments[:1] in (["--help"], ["-h"]):
+        ctypes.CDLL(None).fflush(None)  # a pipe would get what Python prints first
         print(_HELP)
     return code
 

@@ -123,8 +123,10 @@ class _Process:
         environment = {**os.environ, "TEKTITE": switch, "TF_CPP_MIN_LOG_LEVEL": "3"}
         self.folder = folder / switch
         self.folder.mkdir()
-        self.process = subprocess.Popen([sys.executable, "-m", "tektite", "demo", "--worker"], env=environment, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.said = self.folder / "stderr"  # TensorFlow has something to say at any level
+        with self.said.open("w") as said:
+            self.process = subprocess.Popen([sys.executable, "-m", "tektite", "demo", "--worker"], env=environment, text=True,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
 
     def turn(self, name: str) -> dict[str, Any]:
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -134,7 +136,7 @@ class _Process:
             if line.startswith("{"):
                 answer: dict[str, Any] = json.loads(line)
                 return answer
-        raise SystemExit(f"tektite demo: a process ended with code {self.process.wait()}")
+        raise SystemExit(f"{self.said.read_text(errors='replace')}tektite demo: a process ended with code {self.process.wait()}")
 
     def result(self, name: str) -> Any:
         return np.load(self.folder / f"{name}.npy")
