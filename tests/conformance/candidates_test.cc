@@ -8,7 +8,6 @@
 #include "backends/cpu/cpu_backend.h"
 #include "gmock/gmock.h"
 #include "jit/base/status.h"
-#include "jit/compiler/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
 #include "jit/runtime/executable.h"
@@ -64,7 +63,6 @@ absl::StatusOr<Outcome> Run(const ir::Graph& graph, const std::vector<Literal>& 
     return Preferred(backend->Schedules(node, facts), candidate, &candidates);
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*owned, context));
-  compiler::FuseLeftovers(*owned);
   runtime::KernelMap kernels;
   for (ir::Node* node : owned->NodeList()) {
     if (node->op() != ir::Op::kFusion) continue;
