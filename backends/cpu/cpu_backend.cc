@@ -8,7 +8,6 @@
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/contraction/winograd_plan.h"
 #include "backends/cpu/implementation_list.h"
-#include "backends/cpu/onednn/onednn_kernels.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 
@@ -154,8 +153,6 @@ class CpuBackend : public backend::Backend {
                                        const target::Facts& facts) const override {
     return SchedulesFor(fusion, facts, target());
   }
-  bool HasAlternatives() const override { return true; }
-  std::string LibraryVersion() const override { return OneDnnVersion(); }
 
  private:
   std::unique_ptr<KernelCompiler> compiler_;

@@ -17,8 +17,7 @@
 
 namespace tektite::cpu {
 
-// The answers of the rows of the fusion's kind, up to the first that fits.  With
-// facts.alternatives, also what only a measurement would prefer to it.
+// The answers of the rows of the fusion's kind, up to the first that fits.
 std::vector<target::Offer> SchedulesFor(const ir::Node& fusion, const target::Facts& facts,
                                         const Target& target);
 

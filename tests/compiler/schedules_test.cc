@@ -16,9 +16,9 @@ namespace tektite::target {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(Schedule, IsReadAsItIsPrinted) {
   Schedule schedule;
@@ -113,9 +113,29 @@ TEST(SchedulesOfACpu, WeightsAreInPanels) {
   facts.rhs_is_weights = true;
   EXPECT_THAT(Answers(Product(256), facts).back(),
               AllOf(HasSubstr("own, tile = "), HasSubstr(", columns = ")));
-  EXPECT_THAT(Answers(Product(256), facts), Not(Contains(HasSubstr("variant"))));
-  facts.alternatives = true;
-  EXPECT_THAT(Answers(Product(256), facts), Contains(HasSubstr("own, variant = ")));
+}
+
+// Volumes of 16 channels and more are the class in which oneDNN is faster.
+TEST(SchedulesOfACpu, VolumesGoToOneDnn) {
+  Facts facts;
+  facts.rhs_is_weights = true;
+  const auto of_kernel = [&](const std::string& sizes) {
+    return Answers(
+        absl::StrCat("graph @f(%x: f32[1,8,8,8,16], %w: f32[", sizes,
+                     ",16,16]) -> (f32[1,8,8,8,16]) {\n  %2: f32[1,8,8,8,16] = "
+                     "convolution(%x, %w) {high = [",
+                     sizes[0] == '3' ? "1" : "0",
+                     ", 1, 1], input_layout = \"b012f\", kernel_layout = \"012io\", low = "
+                     "[",
+                     sizes[0] == '3' ? "1" : "0",
+                     ", 1, 1], output_layout = \"b012f\", strides = [1, 1, 1]}\n  return "
+                     "%2\n}\n"),
+        facts);
+  };
+  EXPECT_THAT(of_kernel("1,3,3").back(), HasSubstr("own, tile = "));
+  EXPECT_THAT(of_kernel("3,3,3"),
+              Contains(AnyOf(HasSubstr("onednn, columns = "), HasSubstr("built without oneDNN"),
+                             HasSubstr("AVX-512 alone"))));
 }
 
 // Passes and code: the tile is chosen for the schedule, and blocks for the tile by the emitter.

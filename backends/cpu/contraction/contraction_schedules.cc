@@ -80,6 +80,8 @@ absl::StatusOr<Schedule> FitsTiles(const Question& q) {
   schedule.tile = q.TileOf(packed);
   if (packed) {
     schedule.rhs.columns = view.lanes * schedule.tile.vectors;
+    const int64_t columns = q.fusion.Int(Attr::rhs_packed, schedule.rhs.columns);
+    if (columns != schedule.rhs.columns) return Unimplemented("panels of ", columns, " columns");
   } else {
     schedule.copies_rhs = CopiesRhs(view, schedule.tile);
     schedule.blocks.row_vectors = VectorsForOneRow(q);
@@ -157,18 +159,6 @@ absl::StatusOr<Schedule> FitsGroupedFilter(const Question& q) {
   schedule.blocks.steps = plan.unit_steps;
   schedule.blocks.taps = plan.taps;
   return schedule;
-}
-
-std::vector<Schedule> WithOtherTiles(const Schedule& usual, const Question& q) {
-  std::vector<Schedule> schedules;
-  const bool packed = usual.rhs.columns > 0;
-  for (const target::Tile& tile : OtherTiles(*q.View(packed), usual.tile, q.target)) {
-    Schedule& schedule = schedules.emplace_back(usual);
-    schedule.variant = tile.ToString();
-    schedule.tile = tile;
-    if (packed) schedule.rhs.columns = q.View(packed)->lanes * tile.vectors;
-  }
-  return schedules;
 }
 
 }  // namespace tektite::cpu

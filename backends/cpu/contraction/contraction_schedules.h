@@ -10,7 +10,6 @@
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_SCHEDULES_H_
 
 #include <optional>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "backends/cpu/contraction/contraction_plan.h"
@@ -49,10 +48,6 @@ absl::StatusOr<target::Schedule> FitsStreamed(const Question& question);
 absl::StatusOr<target::Schedule> FitsWinograd(const Question& question);
 absl::StatusOr<target::Schedule> FitsGrouped(const Question& question);
 absl::StatusOr<target::Schedule> FitsGroupedFilter(const Question& question);
-
-// `usual`, a schedule of register tiles, with other tiles: each is a variant of it.
-std::vector<target::Schedule> WithOtherTiles(const target::Schedule& usual,
-                                             const Question& question);
 
 // OK for a view of a dot_general whose right-hand side can be streamed (streamed_product.cc).
 absl::Status CheckStreamed(const ir::Node& fusion, const ContractionPlan& view);

@@ -155,25 +155,6 @@ bool CopiesRhs(const ContractionPlan& view, const Tile& tile) {
   return !contiguous || !(few_rows || view.is_convolution || view.is_filter_gradient || narrow);
 }
 
-std::vector<Tile> OtherTiles(const ContractionPlan& view, const Tile& usual,
-                             const target::TargetInfo& target) {
-  std::vector<Tile> tiles;
-  if (!view.m.is_constant() || !view.n.is_constant() || !view.k.is_constant()) return tiles;
-  const int64_t needed = CeilDiv(view.n.value(), view.lanes);
-  auto add = [&](const Tile& tile) {
-    // With few accumulators k is taken in interleaved sums, which is another order.
-    const bool few = tile.vectors * tile.rows < kEnoughAccumulators;
-    if (few || tile.vectors > needed || tile.rows > view.m.value() || tile == usual) return;
-    if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
-  };
-  if (usual.vectors * usual.rows < kEnoughAccumulators) return tiles;
-  for (int vectors = WidestPanel(view, target); vectors >= 1; --vectors) {
-    add({vectors, BestRows(view, target, vectors)});
-    add({vectors, MostRows(view, target, vectors)});
-  }
-  return tiles;
-}
-
 absl::Status TakeTile(const Node& fusion, const target::Schedule& schedule, ContractionPlan& plan) {
   plan.vectors = static_cast<int>(schedule.tile.vectors);
   plan.rows = static_cast<int>(schedule.tile.rows);

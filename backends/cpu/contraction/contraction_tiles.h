@@ -1,14 +1,11 @@
 // Register tiles of a contraction: how many rows and vectors of accumulators.
 //
 //   target::Tile tile = ChooseTile(view, target);    // {3, 8}
-//   OtherTiles(view, tile, target)                   // {2, 12}, {1, 14}: worth measuring
 //
 // With 32 vector registers 8x3, 12x2 or 14x1 accumulators leave room for a panel row and a
 // broadcast; 7 x 4 and more spill and run at half speed.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_TILES_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_TILES_H_
-
-#include <vector>
 
 #include "absl/status/status.h"
 #include "backends/cpu/contraction/contraction_plan.h"
@@ -23,10 +20,6 @@ inline constexpr int kEnoughAccumulators = 8;
 target::Tile ChooseTile(const ContractionPlan& view, const target::TargetInfo& target);
 // Whether a chunk copies its part of a right-hand side that is not packed.
 bool CopiesRhs(const ContractionPlan& view, const target::Tile& tile);
-// Other tiles that are worth trying for a contraction of static shapes.  All add up k in the order
-// of `usual`, so results do not depend on which it is.
-std::vector<target::Tile> OtherTiles(const ContractionPlan& view, const target::Tile& usual,
-                                     const target::TargetInfo& target);
 
 // Copies the schedule's tile into the plan; InvalidArgument if there is none, or the fusion's
 // panels are of another width.
