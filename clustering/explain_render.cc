@@ -150,7 +150,8 @@ void AppendMemoryText(const CallMemory& memory, std::string* out) {
       out, "  memory of a call: %.2f MiB, %.2fx of the most that is live at once",
       static_cast<double>(memory.arena_bytes) / kMiB,
       memory.arena_bytes == 0 ? 1 : static_cast<double>(memory.arena_bytes) / least);
-  absl::StrAppend(out, memory.sizes.empty() ? "" : "; at ", SizesText(memory.sizes), "\n");
+  absl::StrAppend(out, memory.sizes.empty() ? "" : "; at ", SizesText(memory.sizes), "\n",
+                  memory.kernels);
 }
 
 std::string MemoryJson(const CallMemory& memory) {

@@ -8,8 +8,6 @@
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/contraction/winograd_plan.h"
 #include "backends/cpu/implementation_list.h"
-#include "backends/cpu/library/library_kernels.h"
-#include "backends/cpu/onednn/onednn_kernels.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 
@@ -125,16 +123,11 @@ class CpuBackend : public backend::Backend {
 
   absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
       const ir::Node& fusion, const backend::CompileOptions& options) override {
-    auto library = MakeLibraryKernel(fusion);
-    if (!absl::IsUnimplemented(library.status())) return library;
-    if (target::ScheduleOf(fusion).implementation == kOneDnn) {
-      auto kernel = MakeOneDnnKernel(fusion, target());
-      if (!absl::IsUnimplemented(kernel.status())) return kernel;
-    }
-    TEKTITE_ASSIGN_OR_RETURN(EmittedKernel emitted, EmitKernel(fusion, target(), options.name));
+    TEKTITE_ASSIGN_OR_RETURN(MadeKernel made, MakeKernel(fusion, target(), options.name));
+    if (made.ready != nullptr) return made.ready;
     TEKTITE_ASSIGN_OR_RETURN(CompiledFunction function,
-                             compiler_->Compile(*emitted.kernel, {options.dump_dir}));
-    return std::make_shared<CpuKernel>(std::move(function), FactsOf(emitted));
+                             compiler_->Compile(*made.code.kernel, {options.dump_dir}));
+    return std::make_shared<CpuKernel>(std::move(function), FactsOf(made.code));
   }
 
   bool keeps_images() const override { return keeps_images_; }
@@ -160,8 +153,6 @@ class CpuBackend : public backend::Backend {
                                        const target::Facts& facts) const override {
     return SchedulesFor(fusion, facts, target());
   }
-  bool HasAlternatives() const override { return true; }
-  std::string LibraryVersion() const override { return OneDnnVersion(); }
 
  private:
   std::unique_ptr<KernelCompiler> compiler_;

@@ -8,7 +8,6 @@
 #include "backends/cpu/cpu_backend.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
-#include "jit/compiler/fuse_leftovers.h"
 #include "jit/ir/symbols.h"
 
 namespace tektite::bench {
@@ -33,7 +32,6 @@ absl::StatusOr<std::unique_ptr<FusedProgram>> FusedProgram::Create(const ir::Gra
   auto program = std::make_unique<FusedProgram>();
   program->graph_ = graph.Clone();
   TEKTITE_RETURN_IF_ERROR(compiler.RunPasses(*program->graph_, {}));
-  compiler::FuseLeftovers(*program->graph_);
   TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(compiler.flags()));
   TEKTITE_RETURN_IF_ERROR(program->Build(sizes, *backend));
   return program;

@@ -15,9 +15,9 @@
 #include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
-#include "jit/compiler/fuse_leftovers.h"
 #include "jit/ir/control.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/runtime/host_side_kernel.h"
 #include "jit/target/schedules.h"
@@ -98,6 +98,21 @@ absl::string_view HeadOp(const Graph& region) {
     }
   }
   return head;
+}
+
+// "  kernel 'dense': contraction", and a line for each implementation, the chosen one last.
+void AppendAnswers(const Node& fusion, const std::vector<target::Offer>& offers,
+                   std::string* text) {
+  absl::StrAppend(text, "  kernel '", fusion.name(),
+                  "': ", ir::FusionKindName(fusion.fusion_kind()), " of ", HeadOp(fusion.region()),
+                  "\n");
+  for (const target::Offer& offer : offers) {
+    absl::StrAppend(text, "    ", offer.implementation, ": ",
+                    offer.schedule.ok() ? absl::StrCat("chosen as ", offer.schedule->Print())
+                                        : offer.schedule.status().message(),
+                    "\n");
+    if (offer.schedule.ok()) break;
+  }
 }
 
 }  // namespace
@@ -228,6 +243,14 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   flags.dump_to = DumpDirectory(job.cluster);
   passes::PassContext context = MakePassContext(flags, job.measures);
   context.dump_name = job.variant;
+  if (job.schedules != nullptr) {
+    context.schedules = [ask = context.schedules, text = job.schedules](
+                            const Node& fusion, const target::Facts& facts) {
+      std::vector<target::Offer> offers = ask(fusion, facts);
+      AppendAnswers(fusion, offers, text);
+      return offers;
+    };
+  }
   const CompileBudget::Session session(job.budget);
   context.checkpoint = [&session] {
     ReleaseFreeMemoryAtTimes();  // a long program's passes take time and memory, too
@@ -235,7 +258,6 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
-  FuseLeftovers(*graph, context.target.operand_alignment);
 
   const bool keep = job.plan != nullptr && keeps_plans();
   KernelNames names;
@@ -322,7 +344,8 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
       if (status.ok()) continue;
       if (!absl::IsUnimplemented(status)) return status;
       // Op by op there may be a kernel for all of it.
-      std::vector<Node*> parts = SplitFusion(in, node, primary().target().operand_alignment);
+      std::vector<Node*> parts =
+          passes::SplitFusion(in, node, primary().target().operand_alignment);
       if (parts.empty()) {
         TEKTITE_RETURN_IF_ERROR(compile(node, /*primary_only=*/false));
         continue;

@@ -1,16 +1,19 @@
-// choose_schedules: decides how the kernel of each contraction, and of each attention, is made.
+// choose_schedules: decides how the kernel of each fusion is made.
 //
 //   before  fusion(%x, %w) {kind = contraction}
-//   after   fusion(%x, %w) {kind = contraction, schedule = "own, columns = 48"}
+//   after   fusion(%x, %w) {kind = contraction, schedule = "own, tile = 3x8, columns = 48"}
 //
 // The target's list of implementations is asked once (jit/target/schedules.h), and the first that
 // fits is kept.  Later passes and the back end read the attribute, which is part of the key that
 // the kernel is kept under.  A contraction that has to stand alone leaves its epilogue to a fusion
 // of its own, and a filter that has to be stored by features is transposed by one.
 //
-// Limits: fusions that are made after this pass have no schedule, and are compiled by the first
-// implementation that fits them as they are.
+// Nothing is written where a target has one way to make a kernel.
+//
+// Limits: fusions that are made after this pass, such as those that pack weights, have no schedule;
+// the first implementation that fits compiles them.
 #include <optional>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -62,13 +65,11 @@ absl::StatusOr<bool> ChooseSchedules(Graph& graph, PassContext& context) {
   bool changed = false;
   FactsOfGraph facts(graph, context);
   for (Node* fusion : graph.NodeList()) {
-    if (!fusion->IsFusion(ir::FusionKind::kContraction) &&
-        !fusion->IsFusion(ir::FusionKind::kAttention)) {
-      continue;
-    }
-    if (fusion->attrs().Has(Attr::schedule)) continue;
-    for (const target::Offer& offer : context.schedules(*fusion, facts.Of(*fusion))) {
+    if (fusion->op() != ir::Op::kFusion || fusion->attrs().Has(Attr::schedule)) continue;
+    const std::vector<target::Offer> offers = context.schedules(*fusion, facts.Of(*fusion));
+    for (const target::Offer& offer : offers) {
       if (!offer.schedule.ok()) continue;
+      if (offers.size() == 1 && *offer.schedule == target::Schedule()) break;
       TEKTITE_ASSIGN_OR_RETURN(const Node* const scheduled,
                                ApplySchedule(graph, fusion, *offer.schedule));
       if (scheduled == nullptr) continue;

@@ -1,5 +1,16 @@
-#include "jit/passes/collapse_dims.h"
-
+// collapse_dims: merges neighbouring dimensions of a fusion that are never told apart, and drops
+// those of size 1.
+//
+//   before  fusion(x: f32[1,128,768], bias: f32[768])      iterates over [1,128,768]
+//   after   fusion(x: f32[128,768], bias: f32[768])        iterates over [128,768]
+//
+// so that emitters see long inner loops.  Operands and results change shape through reshapes
+// outside the fusion, which are views and cost nothing.  A contraction or window keeps its own
+// shape inside; a reshape follows it, and the epilogue runs over the merged dimensions.  Of data
+// movement only columns (jit/ir/columns.h) stay, in loops.
+//
+// A fusion whose region holds other data movement, which tells every dimension apart, stays as it
+// is, and so does attention: its products tell apart what a loop over one space would merge.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,6 +21,7 @@
 #include "jit/ir/columns.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion_groups.h"
+#include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
@@ -31,9 +43,10 @@ class Collapser {
   Collapser(Graph& graph, Node* fusion)
       : graph_(graph), fusion_(fusion), region_(fusion->region()) {}
 
-  Node* Run() {
-    if (!FindSpace() || !AssignAxes() || !FindMerges()) return nullptr;
-    return Rebuild();
+  // Whether the fusion was replaced by one over merged dimensions.
+  bool Run() {
+    if (!FindSpace() || !AssignAxes() || !FindMerges()) return false;
+    return Rebuild() != nullptr;
   }
 
  private:
@@ -442,6 +455,13 @@ class Collapser {
 
 }  // namespace
 
-Node* CollapseDims(Graph& graph, Node* fusion) { return Collapser(graph, fusion).Run(); }
+absl::StatusOr<bool> CollapseDims(Graph& graph, PassContext&) {
+  bool changed = false;
+  for (Node* node : graph.NodeList()) {
+    if (node->op() != Op::kFusion || node->IsFusion(ir::FusionKind::kAttention)) continue;
+    changed |= Collapser(graph, node).Run();
+  }
+  return changed;
+}
 
 }  // namespace tektite::passes

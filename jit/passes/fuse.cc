@@ -15,11 +15,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/base/status.h"
 #include "jit/ir/control.h"
-#include "jit/passes/collapse_dims.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/fusion_recompute.h"
 #include "jit/passes/pass.h"
-#include "jit/passes/spread_positions.h"
 
 namespace tektite::passes {
 namespace {
@@ -41,18 +39,11 @@ class FusionBuilder {
     RecomputeInReaders(graph_, groups_, recomputed_bytes_);
     std::vector<FusionGroup*> order = groups_.InOrder();
     if (order.empty()) return false;
-    std::vector<Node*> fusions;
-    for (FusionGroup* group : order) fusions.push_back(Build(*group));
+    for (FusionGroup* group : order) Build(*group);
     std::vector<Value> outputs;
     for (Value v : graph_.outputs()) outputs.push_back(Outside(v));
     graph_.SetOutputs(outputs);
     graph_.EraseDead();
-    for (Node* fusion : fusions) {
-      // Attention's products tell apart what a loop over one space would merge.
-      if (fusion->op() == Op::kFusion && !fusion->IsFusion(FusionKind::kAttention)) {
-        CollapseDims(graph_, fusion);
-      }
-    }
     return true;
   }
 
@@ -201,7 +192,6 @@ class FusionBuilder {
 }  // namespace
 
 absl::StatusOr<bool> Fuse(Graph& graph, PassContext& context) {
-  SpreadPositions(graph, context.target);
   graph.EraseDead();  // a group without users would be a kernel without results
   return FusionBuilder(graph, context).Run();
 }

@@ -13,7 +13,7 @@
 // Two fusions are joined where one reads the other's results place by place or both update lists,
 // and where nothing between them depends on the one and leads to the other.
 //
-// Limits: a fusion whose dimensions have become one (collapse_dims.h) has another space than the
+// Limits: a fusion whose dimensions have become one (collapse_dims) has another space than the
 // rows that its results are written into.
 #include <algorithm>
 #include <memory>

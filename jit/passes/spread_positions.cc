@@ -1,11 +1,21 @@
-#include "jit/passes/spread_positions.h"
-
+// spread_positions: causal masks that attention reads from memory, worked out where they are used.
+//
+//   before  %late: bool[6,6] = compare(iota, iota)  %m: bool[2,3,6,6] = broadcast_in_dim(%late)
+//           select(%m, ...) in attention's logits
+//   after   %m: bool[2,3,6,6] = compare(iota, iota)     of the logits' own shape
+//
+// A back end's kernel then sees which keys no row attends to (jit/ops/logit_form.h), and reads no
+// mask.  What depends on positions alone is a comparison, sum, choice or truth value of iotas,
+// running sums of ones, and constants that are triangles of two values, however it is broadcast.
+//
+// For attention in the narrow types that a back end has kernels for.
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "jit/ops/attention.h"
+#include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
@@ -213,11 +223,11 @@ bool SpreadMasks(Graph& graph, const ops::Attention& attention) {
 
 }  // namespace
 
-bool SpreadPositions(Graph& graph, const target::TargetInfo& target) {
+absl::StatusOr<bool> SpreadPositions(Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : graph.NodeList()) {
     if (node->op() != Op::kDotGeneral || node->shape().dtype() == DType::kF32 ||
-        !target.Attends(node->shape().dtype())) {
+        !context.target.Attends(node->shape().dtype())) {
       continue;
     }
     if (const auto attention = ops::FindAttention(node)) changed |= SpreadMasks(graph, *attention);

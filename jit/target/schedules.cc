@@ -11,10 +11,41 @@ namespace tektite::target {
 namespace {
 
 constexpr std::pair<absl::string_view, bool Schedule::*> kWords[] = {
-    {"alone", &Schedule::stands_alone}, {"features_first", &Schedule::features_first}};
-constexpr std::pair<absl::string_view, int64_t RhsLayout::*> kNumbers[] = {
+    {"alone", &Schedule::stands_alone},
+    {"copies_rhs", &Schedule::copies_rhs},
+    {"features_first", &Schedule::features_first},
+    {"lhs_in_place", &Schedule::lhs_in_place}};
+constexpr std::pair<absl::string_view, int64_t RhsLayout::*> kOfRhs[] = {
     {"columns", &RhsLayout::columns}, {"pairs", &RhsLayout::pairs}};
+constexpr std::pair<absl::string_view, int64_t Blocks::*> kOfBlocks[] = {
+    {"channels", &Blocks::channels},
+    {"panels", &Blocks::panels},
+    {"piece", &Blocks::piece},
+    {"pixels", &Blocks::pixels},
+    {"row_vectors", &Blocks::row_vectors},
+    {"squares", &Blocks::squares},
+    {"steps", &Blocks::steps},
+    {"taps", &Blocks::taps}};
 constexpr absl::string_view kLater = "later";
+
+bool ReadPositive(absl::string_view text, int64_t* number) {
+  return absl::SimpleAtoi(text, number) && *number > 0;
+}
+
+template <typename Owner, typename Names>
+bool ReadNumber(const Names& names, absl::string_view name, absl::string_view text, Owner* owner) {
+  for (const auto& [known, member] : names) {
+    if (name == known) return ReadPositive(text, &(owner->*member));
+  }
+  return false;
+}
+
+template <typename Owner, typename Names>
+void PrintNumbers(const Names& names, const Owner& owner, std::string* text) {
+  for (const auto& [name, member] : names) {
+    if (owner.*member > 0) absl::StrAppend(text, ", ", name, " = ", owner.*member);
+  }
+}
 
 // Reads one part of the text that Print has written.
 bool ReadPart(absl::string_view part, Schedule* schedule) {
@@ -28,15 +59,19 @@ bool ReadPart(absl::string_view part, Schedule* schedule) {
     schedule->variant = std::string(named.second);
     return !schedule->variant.empty();
   }
-  for (const auto& [word, member] : kNumbers) {
-    if (named.first == word) {
-      return absl::SimpleAtoi(named.second, &(schedule->rhs.*member)) && schedule->rhs.*member > 0;
-    }
+  if (named.first == "tile") {
+    const std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(named.second, absl::MaxSplits('x', 1));
+    return ReadPositive(sides.first, &schedule->tile.vectors) &&
+           ReadPositive(sides.second, &schedule->tile.rows);
   }
-  return false;
+  return ReadNumber(kOfRhs, named.first, named.second, &schedule->rhs) ||
+         ReadNumber(kOfBlocks, named.first, named.second, &schedule->blocks);
 }
 
 }  // namespace
+
+std::string Tile::ToString() const { return absl::StrCat(vectors, "x", rows); }
 
 std::string Schedule::Name() const {
   return variant.empty() ? implementation : absl::StrCat(implementation, "_", variant);
@@ -45,9 +80,9 @@ std::string Schedule::Name() const {
 std::string Schedule::Print() const {
   std::string text = implementation;
   if (!variant.empty()) absl::StrAppend(&text, ", variant = ", variant);
-  for (const auto& [word, member] : kNumbers) {
-    if (rhs.*member > 0) absl::StrAppend(&text, ", ", word, " = ", rhs.*member);
-  }
+  if (tile.rows > 0) absl::StrAppend(&text, ", tile = ", tile.ToString());
+  PrintNumbers(kOfRhs, rhs, &text);
+  PrintNumbers(kOfBlocks, blocks, &text);
   if (rhs.later) absl::StrAppend(&text, ", ", kLater);
   for (const auto& [word, member] : kWords) {
     if (this->*member) absl::StrAppend(&text, ", ", word);

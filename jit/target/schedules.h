@@ -1,13 +1,16 @@
 // How the kernel of a fusion is made, and what a target offers.
 //
 //   for (const target::Offer& offer : backend.Schedules(fusion, facts)) {
-//     offer.schedule.ok()     // Schedule{"winograd", "", {48}}, or why it does not fit
+//     offer.schedule.ok()     // "winograd, tile = 3x8, columns = 48, ...", or why it does not fit
 //   }
 //
 // Why: implementations differ in what they need to be decided before code is made: how weights lie,
 // whether the epilogue is a kernel of its own.  A target has one ordered list of them.  The pass
-// choose_schedules asks it once for each contraction and each attention, and keeps the first that
-// fits as the fusion's attribute `schedule`; what comes later reads that.
+// choose_schedules asks it once for each fusion, and keeps the first that fits as the fusion's
+// attribute `schedule`; what comes later reads that.
+//
+// Limits: a schedule holds what does not depend on sizes that may be unknown.  What does, such as
+// the rows of a chunk, is an expression over sizes that the emitter computes from the schedule.
 #ifndef TEKTITE_JIT_TARGET_SCHEDULES_H_
 #define TEKTITE_JIT_TARGET_SCHEDULES_H_
 
@@ -39,19 +42,46 @@ struct RhsLayout {
   }
 };
 
+// Accumulators of a register tile: "3x8" are three vectors in each of eight rows.
+struct Tile {
+  int64_t vectors = 0, rows = 0;
+
+  std::string ToString() const;
+  friend bool operator==(const Tile& a, const Tile& b) {
+    return a.vectors == b.vectors && a.rows == b.rows;
+  }
+};
+
+// What single implementations decide beside a tile; 0: nothing.
+struct Blocks {
+  int64_t channels = 0;     // whose kernels or sums are held at once
+  int64_t panels = 0;       // of a chunk
+  int64_t piece = 0;        // trips of the outermost loop of k in a piece
+  int64_t pixels = 0;       // of a row that are computed at once
+  int64_t row_vectors = 0;  // vectors of a tile of the code for one row, if there is such code
+  int64_t squares = 0;      // of 2 x 2 results, at most, in a chunk
+  int64_t steps = 0;        // of a sum that a unit of work takes
+  int64_t taps = 0;         // that are summed at once
+};
+
 struct Schedule {
   std::string implementation = kOwn;
-  std::string variant;  // such as a register tile, "2x12"; empty: the implementation's own choice
+  std::string variant;  // tells apart schedules of one implementation; empty: the usual one
   RhsLayout rhs;
+  Tile tile;
+  Blocks blocks;
+  bool copies_rhs = false;      // each chunk copies its part of the right-hand side into panels
+  bool lhs_in_place = false;    // rows of pairs are read where they lie
   bool stands_alone = false;    // the epilogue is a fusion of its own (passes/split_epilogue.h)
   bool features_first = false;  // a filter's channels are innermost (passes/store_features_first.h)
 
   // "winograd", "own_2x12"
   std::string Name() const;
   bool IsOwn() const { return implementation == kOwn && variant.empty(); }
-  // "winograd, columns = 48": the attribute's text.
+  // "winograd, tile = 3x8, columns = 48": the attribute's text.
   std::string Print() const;
   static absl::StatusOr<Schedule> Parse(absl::string_view text);
+  friend bool operator==(const Schedule& a, const Schedule& b) { return a.Print() == b.Print(); }
 };
 
 // What the graph around a fusion says.

@@ -35,7 +35,8 @@ absl::StatusOr<Sizes> ParseSizes(absl::string_view text) {
 }
 
 absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
-                     ImportedCluster imported, const Sizes& given, CallMemory* memory) {
+                     ImportedCluster imported, const Sizes& given, bool kernels,
+                     CallMemory* memory) {
   if (imported.code.graph == nullptr) return Unimplemented(imported.refused);
   for (const std::string& symbol : ir::SymbolsOf(*imported.code.graph)) {
     const auto it = given.find(symbol);
@@ -47,6 +48,7 @@ absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
   job.roles = {std::move(imported.code.counted), imported.code.num_checks,
                std::move(imported.code.updated)};
   job.typical_sizes = memory->sizes;
+  if (kernels) job.schedules = &memory->kernels;
   compiler::UnifySymbols(*imported.code.graph, &job.typical_sizes);
   TEKTITE_ASSIGN_OR_RETURN(const auto code, compiler.Compile(std::move(imported.code.graph), job));
   memory->arena_bytes = code->arena_bytes();
@@ -56,7 +58,7 @@ absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
 
 }  // namespace
 
-absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes,
+absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes, bool kernels,
                            clustering::Explanation* explanation) {
   TEKTITE_ASSIGN_OR_RETURN(Sizes given, ParseSizes(sizes));
   TEKTITE_ASSIGN_OR_RETURN(const graph_def::GraphIndex index,
@@ -65,8 +67,8 @@ absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes
   std::set<std::string> names;
   for (const clustering::MarkedCluster& cluster : explanation->marking.clusters) {
     CallMemory memory;
-    const absl::Status status =
-        Measure(compiler, cluster.name, ImportCluster(index, cost, cluster), given, &memory);
+    const absl::Status status = Measure(compiler, cluster.name, ImportCluster(index, cost, cluster),
+                                        given, kernels, &memory);
     memory.refused = std::string(status.message());
     for (const auto& [name, size] : memory.sizes) names.insert(name);
     explanation->memory.push_back(std::move(memory));

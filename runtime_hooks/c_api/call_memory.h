@@ -16,8 +16,9 @@ namespace tektite::c_api {
 
 // `sizes`: "n0=8,n1=128", of what the graph leaves open; those that are not named are taken as the
 // compiler takes them.  InvalidArgument for text that cannot be read or names no size of any
-// cluster.  An error of one cluster stands in its entry.
-absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes,
+// cluster.  An error of one cluster stands in its entry.  `kernels`: also says how each kernel is
+// made.
+absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes, bool kernels,
                            clustering::Explanation* explanation);
 
 }  // namespace tektite::c_api

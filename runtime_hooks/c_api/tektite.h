@@ -413,7 +413,8 @@ typedef enum tektite_format {
   TEKTITE_TEXT = 0,
   TEKTITE_JSON = 1,
   TEKTITE_DOT = 2,
-  TEKTITE_PROMETHEUS = 3
+  TEKTITE_PROMETHEUS = 3,
+  TEKTITE_KERNELS = 4 /* of tektite_explain_memory: text, with how each kernel is made */
 } tektite_format;
 
 /* Reports what would be compiled of a model file's bytes (GraphDef binary or text, or

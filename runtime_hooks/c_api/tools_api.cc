@@ -37,10 +37,11 @@ absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_vie
   options.has_direct_calls = flags.direct_calls;
   TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));
   if (sizes != nullptr) {
-    TEKTITE_RETURN_IF_ERROR(
-        tektite::c_api::AddCallMemory(compiler->state->compiler(), sizes, &explanation));
+    TEKTITE_RETURN_IF_ERROR(tektite::c_api::AddCallMemory(compiler->state->compiler(), sizes,
+                                                          format == TEKTITE_KERNELS, &explanation));
   }
   switch (format) {
+    case TEKTITE_KERNELS:
     case TEKTITE_TEXT:
       return tektite::clustering::RenderText(explanation);
     case TEKTITE_JSON:

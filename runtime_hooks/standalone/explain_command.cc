@@ -12,22 +12,26 @@ namespace {
 
 struct ExplainOptions {
   std::string model, output = "-";
-  bool json = false, dot = false, memory = false;
+  bool json = false, dot = false, memory = false, kernels = false;
   std::vector<std::string> sizes;
 };
 
 void Explain(const ExplainOptions& options, const Globals& globals) {
+  const bool compiles = options.memory || options.kernels;
+  if (!options.sizes.empty() && !compiles) throw Failure("--size requires --memory or --kernels");
   const std::string model = ReadModel(options.model);
   const CompilerPtr compiler = MakeCompiler(globals);
-  const int32_t format = options.json ? TEKTITE_JSON : options.dot ? TEKTITE_DOT : TEKTITE_TEXT;
+  const int32_t format = options.kernels ? TEKTITE_KERNELS
+                         : options.json  ? TEKTITE_JSON
+                         : options.dot   ? TEKTITE_DOT
+                                         : TEKTITE_TEXT;
   tektite_status status = {};
   std::string sizes;
   for (const std::string& size : options.sizes) sizes += size + ",";
   const Text text(
-      options.memory
-          ? tektite_explain_memory(compiler.get(), model.data(), model.size(), sizes.c_str(),
-                                   format, &status)
-          : tektite_explain(compiler.get(), model.data(), model.size(), format, &status));
+      compiles ? tektite_explain_memory(compiler.get(), model.data(), model.size(), sizes.c_str(),
+                                        format, &status)
+               : tektite_explain(compiler.get(), model.data(), model.size(), format, &status));
   if (text == nullptr) throw Failure("'" + options.model + "': " + status.message);
   std::string out = text.get();
   if (!HasSuffix(out, "\n")) out += '\n';
@@ -46,12 +50,15 @@ void AddExplain(CLI::App& app, const Globals& globals) {
       ->required();
   auto* json = command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--dot", options->dot, "Print a Graphviz graph")->excludes(json);
-  CLI::Option* memory = command->add_flag(
-      "--memory", options->memory, "Compile each cluster and print the memory that a call needs");
-  command
-      ->add_option("--size", options->sizes,
-                   "NAME=NUMBER, such as n0=8: a size that the graph leaves open; may be repeated")
-      ->needs(memory);
+  command->add_flag("--memory", options->memory,
+                    "Compile each cluster and print the memory that a call needs");
+  CLI::Option* kernels = command->add_flag(
+      "--kernels", options->kernels,
+      "Compile each cluster and print how each kernel is made, and why not otherwise");
+  kernels->excludes(json);
+  command->add_option(
+      "--size", options->sizes,
+      "NAME=NUMBER, such as n0=8: a size that the graph leaves open; may be repeated");
   command->add_option("-o,--output", options->output, "Write to this file");
   command->callback([options, &globals] { Explain(*options, globals); });
 }

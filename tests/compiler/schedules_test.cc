@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/cpu_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,9 +15,10 @@
 namespace tektite::target {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(Schedule, IsReadAsItIsPrinted) {
   Schedule schedule;
@@ -24,9 +26,15 @@ TEST(Schedule, IsReadAsItIsPrinted) {
   schedule.implementation = "onednn";
   schedule.variant = "2x12";
   schedule.rhs = {48, 24, true};
+  schedule.tile = {2, 12};
+  schedule.blocks = {128, 4, 96, 7, 16, 98, 3, 5};
   schedule.stands_alone = schedule.features_first = true;
+  schedule.copies_rhs = schedule.lhs_in_place = true;
   const std::string text = schedule.Print();
-  EXPECT_EQ(text, "onednn, variant = 2x12, columns = 48, pairs = 24, later, alone, features_first");
+  EXPECT_EQ(text,
+            "onednn, variant = 2x12, tile = 2x12, columns = 48, pairs = 24, channels = 128, "
+            "panels = 4, piece = 96, pixels = 7, row_vectors = 16, squares = 98, steps = 3, "
+            "taps = 5, later, alone, copies_rhs, features_first, lhs_in_place");
   const auto read = Schedule::Parse(text);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Print(), text);
@@ -35,7 +43,8 @@ TEST(Schedule, IsReadAsItIsPrinted) {
 
 TEST(Schedule, NonsenseIsNoSchedule) {
   for (const char* text : {"", ", alone", "own, alone,", "own, columns = -3", "own, columns = many",
-                           "own, columns = 0", "own, rows = 3", "own, variant = "}) {
+                           "own, columns = 0", "own, rows = 3", "own, variant = ", "own, tile = 3",
+                           "own, tile = 0x8", "own, taps = "}) {
     EXPECT_THAT(Schedule::Parse(text).status().message(), HasSubstr("is no schedule")) << text;
   }
 }
@@ -92,20 +101,81 @@ std::string Product(int rows) {
 
 TEST(SchedulesOfACpu, EachRowFitsOrSaysWhyNot) {
   const std::vector<std::string> large = Answers(Product(256), Facts());
-  EXPECT_EQ(large.back(), "own");
+  EXPECT_THAT(large.back(), HasSubstr("own, tile = "));
   EXPECT_THAT(large, Contains(HasSubstr("streamed: ")));
   EXPECT_THAT(large, Contains(HasSubstr("winograd: Winograd's algorithm is for convolutions")));
   EXPECT_THAT(large, Contains(HasSubstr("pairs: ")));
-  EXPECT_THAT(Answers(Product(1), Facts()), Contains("streamed"));
+  EXPECT_THAT(Answers(Product(1), Facts()).back(), HasSubstr("streamed, tile = "));
 }
 
 TEST(SchedulesOfACpu, WeightsAreInPanels) {
   Facts facts;
   facts.rhs_is_weights = true;
-  EXPECT_THAT(Answers(Product(256), facts).back(), HasSubstr("own, columns = "));
-  EXPECT_THAT(Answers(Product(256), facts), Not(Contains(HasSubstr("variant"))));
-  facts.alternatives = true;
-  EXPECT_THAT(Answers(Product(256), facts), Contains(HasSubstr("own, variant = ")));
+  EXPECT_THAT(Answers(Product(256), facts).back(),
+              AllOf(HasSubstr("own, tile = "), HasSubstr(", columns = ")));
+}
+
+// Volumes of 16 channels and more are the class in which oneDNN is faster.
+TEST(SchedulesOfACpu, VolumesGoToOneDnn) {
+  Facts facts;
+  facts.rhs_is_weights = true;
+  const auto of_kernel = [&](const std::string& sizes) {
+    return Answers(
+        absl::StrCat("graph @f(%x: f32[1,8,8,8,16], %w: f32[", sizes,
+                     ",16,16]) -> (f32[1,8,8,8,16]) {\n  %2: f32[1,8,8,8,16] = "
+                     "convolution(%x, %w) {high = [",
+                     sizes[0] == '3' ? "1" : "0",
+                     ", 1, 1], input_layout = \"b012f\", kernel_layout = \"012io\", low = "
+                     "[",
+                     sizes[0] == '3' ? "1" : "0",
+                     ", 1, 1], output_layout = \"b012f\", strides = [1, 1, 1]}\n  return "
+                     "%2\n}\n"),
+        facts);
+  };
+  EXPECT_THAT(of_kernel("1,3,3").back(), HasSubstr("own, tile = "));
+  EXPECT_THAT(of_kernel("3,3,3"),
+              Contains(AnyOf(HasSubstr("onednn, columns = "), HasSubstr("built without oneDNN"),
+                             HasSubstr("AVX-512 alone"))));
+}
+
+// Passes and code: the tile is chosen for the schedule, and blocks for the tile by the emitter.
+// Each contraction was planned some ten times when emitters, passes and the tuner each did it anew.
+TEST(SchedulesOfACpu, AContractionIsPlannedOnce) {
+  const std::string dot = " = dot_general(%x, %w) {lhs_contracting = [1], rhs_contracting = [0]}";
+  const std::string convolution =
+      " = convolution(%x, %w) {high = [1, 1], input_layout = \"b01f\", kernel_layout = \"01io\", "
+      "low = [1, 1], output_layout = \"b01f\", strides = [1, 1]}";
+  const auto program = [](const std::string& x, const std::string& w, const std::string& y,
+                          const std::string& op) {
+    return absl::StrCat("graph @f(%x: ", x, ", %w: ", w, " {weight = true}) -> (", y,
+                        ") {\n  %0: ", y, op, "\n  %1: ", y, " = tanh(%0)\n  return %1\n}\n");
+  };
+  const std::string programs[] = {
+      program("f32[256,64]", "f32[64,48]", "f32[256,48]", dot),
+      program("f32[n,64]", "f32[64,48]", "f32[n,48]", dot),
+      program("f32[1,2048]", "f32[2048,1024]", "f32[1,1024]", dot),
+      program("bf16[256,64]", "bf16[64,48]", "bf16[256,48]", dot),
+      program("f32[1,28,28,128]", "f32[3,3,128,128]", "f32[1,28,28,128]", convolution),
+      program("f32[1,28,28,32]", "f32[3,3,32,32]", "f32[1,28,28,32]", convolution)};
+  for (const std::string& text : programs) {
+    Flags flags;
+    auto backend = cpu::CreateCpuBackend(flags);
+    auto graph = ir::Parse(text);
+    ASSERT_TRUE(backend.ok() && graph.ok()) << graph.status() << text;
+    passes::PassContext context(flags);
+    context.target = (*backend)->target();
+    context.schedules = [&](const ir::Node& fusion, const Facts& facts) {
+      return (*backend)->Schedules(fusion, facts);
+    };
+    const int64_t tiles = cpu::PlanCounts::tiles, blocks = cpu::PlanCounts::blocks;
+    ASSERT_TRUE(passes::RunPipeline(**graph, context).ok());
+    for (const ir::Node* node : (*graph)->NodeList()) {
+      if (node->op() != ir::Op::kFusion) continue;
+      EXPECT_TRUE((*backend)->Compile(*node, {"k", ""}).ok()) << ir::Print(**graph);
+    }
+    EXPECT_EQ(cpu::PlanCounts::tiles - tiles, 1) << ir::Print(**graph);
+    EXPECT_LE(cpu::PlanCounts::blocks - blocks, 1) << ir::Print(**graph);
+  }
 }
 
 }  // namespace

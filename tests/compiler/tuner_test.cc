@@ -1,6 +1,7 @@
 // The choice among ways to make a kernel: measured in the background, kept, honoured, optional.
 #include "jit/compiler/tuner.h"
 
+#include "backends/cpu/cpu_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/cache/inspect.h"
@@ -22,6 +23,38 @@ graph @f(%x: f32[64,48], %w: f32[48,72] {weight = true}) -> (f32[64,72]) {
 }
 )";
 
+// The CPU's, with another tile of the usual kernel to measure.
+class TwoTiles : public backend::Backend {
+ public:
+  TwoTiles() : cpu_(*cpu::CreateCpuBackend(Flags())) {}
+  absl::string_view name() const override { return "cpu"; }
+  const target::TargetInfo& target() const override { return cpu_->target(); }
+  absl::StatusOr<std::shared_ptr<const backend::Kernel>> Compile(
+      const ir::Node& fusion, const backend::CompileOptions& options) override {
+    return cpu_->Compile(fusion, options);
+  }
+  bool keeps_images() const override { return true; }
+  absl::StatusOr<std::vector<std::shared_ptr<const backend::Kernel>>> Load(
+      absl::Span<const absl::string_view> images) override {
+    return cpu_->Load(images);
+  }
+  std::vector<target::Offer> Schedules(const ir::Node& fusion,
+                                       const target::Facts& facts) const override {
+    std::vector<target::Offer> offers = cpu_->Schedules(fusion, facts);
+    if (!facts.alternatives || !fusion.IsFusion(ir::FusionKind::kContraction)) return offers;
+    target::Schedule narrow = *offers.back().schedule;
+    narrow.variant = "narrow";
+    narrow.rhs.columns /= narrow.tile.vectors;
+    narrow.tile = {1, 14};
+    offers.push_back({target::kOwn, narrow});
+    return offers;
+  }
+  bool HasAlternatives() const override { return true; }
+
+ private:
+  std::unique_ptr<backend::Backend> cpu_;
+};
+
 // A process's tuner, with this cache directory and these flags.
 class Process {
  public:
@@ -31,7 +64,12 @@ class Process {
     cache::DiskStoreOptions disk;
     disk.directory = directory;
     disk_ = cache::DiskStore::Open(disk);
-    auto compiler = Compiler::Create({flags, "cpu", "test", disk_});
+    CompilerOptions options;
+    options.flags = flags;
+    options.host = "test";
+    options.disk = disk_;
+    options.own_backend = [] { return std::make_unique<TwoTiles>(); };
+    auto compiler = Compiler::Create(std::move(options));
     EXPECT_TRUE(compiler.ok()) << compiler.status();
     compiler_ = *std::move(compiler);
   }

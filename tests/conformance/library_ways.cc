@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "jit/base/status.h"
-#include "jit/compiler/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
 #include "tests/conformance/offers.h"
@@ -83,7 +82,6 @@ absl::StatusOr<CompiledWay> LibraryWays::Compile(const ir::Graph& graph,
     return Preferred(backend_->Schedules(node, facts), candidate, &compiled.candidates);
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*compiled.graph, context));
-  compiler::FuseLeftovers(*compiled.graph, context.target.operand_alignment);
   for (ir::Node* node : compiled.graph->NodeList()) {
     if (node->op() != ir::Op::kFusion) continue;
     TEKTITE_ASSIGN_OR_RETURN(compiled.kernels[node], backend_->Compile(*node, {"k", ""}));

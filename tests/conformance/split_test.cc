@@ -1,7 +1,7 @@
 // Fusions that a back end has no kernel for are compiled op by op.
 #include "tests/conformance/harness.h"
 
-#include "jit/compiler/fuse_leftovers.h"
+#include "jit/passes/fuse_leftovers.h"
 #include "jit/reference/interpreter.h"
 
 namespace tektite::testing {
@@ -34,7 +34,7 @@ TEST(SplitFusion, AContractionKeepsItsPanelsAndAnAddItsBroadcast) {
   const auto before = reference::Evaluate(**graph, inputs);
   ASSERT_TRUE(before.ok()) << before.status();
   ir::Node* fusion = (*graph)->NodeList().back();
-  const auto parts = compiler::SplitFusion(**graph, fusion);
+  const auto parts = passes::SplitFusion(**graph, fusion);
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(parts[0]->Int(Attr::rhs_packed), 4);
   EXPECT_FALSE(parts[1]->attrs().Has(Attr::rhs_packed));
@@ -58,7 +58,7 @@ graph @f(%x: f32[5]) -> (f32[5]) {
 )");
   ASSERT_TRUE(graph.ok()) << graph.status();
   const std::string before = ir::Print(**graph);
-  EXPECT_TRUE(compiler::SplitFusion(**graph, (*graph)->NodeList().back()).empty());
+  EXPECT_TRUE(passes::SplitFusion(**graph, (*graph)->NodeList().back()).empty());
   EXPECT_EQ(ir::Print(**graph), before);
 }
 

@@ -10,10 +10,10 @@
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "jit/cache/key.h"
-#include "jit/compiler/fuse_leftovers.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/fuse_leftovers.h"
 #include "runtime_hooks/c_api/backend_list.h"
 
 namespace tektite::testing {
@@ -162,7 +162,6 @@ absl::Status KernelRunner::Compile(const Graph& graph) {
   refusals_.clear();
   num_fusions_ = 0;
   TEKTITE_RETURN_IF_ERROR(compiler_->RunPasses(*graph_, {}));
-  compiler::FuseLeftovers(*graph_);
   for (Node* node : graph_->NodeList()) {
     if (node->op() == Op::kFusion) TEKTITE_RETURN_IF_ERROR(CompileFusion(node));
   }
@@ -174,7 +173,7 @@ absl::Status KernelRunner::CompileFusion(Node* fusion) {
   TEKTITE_RETURN_IF_ERROR(KernelFor(*fusion).status());
   ++num_fusions_;
   if (refusals_.size() == refused) return absl::OkStatus();
-  const std::vector<Node*> parts = compiler::SplitFusion(*graph_, fusion);
+  const std::vector<Node*> parts = passes::SplitFusion(*graph_, fusion);
   if (parts.empty()) return absl::OkStatus();
   refusals_.resize(refused);
   --num_fusions_;

@@ -133,6 +133,9 @@ node {{ name: "roots" op: "Cumsum" input: "scaled" input: "axis" {attr} }}
         assert 4 * 3 * size <= memory["max_live_bytes"] <= memory["arena_bytes"]
         assert memory["arena_bytes"] <= 3 * (4 * 3 * size + 64)
     assert "memory of a call: " in tektite("explain", chain, "--memory", flags=flags)
+    kernels = tektite("explain", chain, "--kernels", flags=flags)
+    assert "\n    transposing: a loop that reads in the order in which it writes\n    own: chosen as own\n" in kernels
+    assert "\n    library: no library kernel for " in kernels
     assert "no size is called 'm'" in tektite("explain", frozen, "--memory", "--size", "m=3",
                                               flags=flags, code=1)
     assert "not a size: 'n0=-3'" in tektite("explain", frozen, "--memory", "--size", "n0=-3",

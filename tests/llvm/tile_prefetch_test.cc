@@ -8,8 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "backends/cpu/contraction/contraction_emitters.h"
-#include "backends/cpu/contraction/contraction_plan.h"
+#include "backends/cpu/implementation_list.h"
 #include "jit/ir/graph.h"
 
 namespace tektite::cpu {
@@ -30,9 +29,9 @@ int Prefetches(const std::string& text) {
   EXPECT_TRUE(graph.ok()) << graph.status();
   for (const auto& node : (*graph)->nodes()) {
     if (node->op() != ir::Op::kFusion) continue;
-    auto kernel = EmitTiles(*node, Avx512(), "k");
+    auto kernel = MakeKernel(*node, Avx512(), "k");
     EXPECT_TRUE(kernel.ok()) << kernel.status();
-    const std::string code = kernel->kernel->ToString();
+    const std::string code = kernel->code.kernel->ToString();
     return static_cast<int>(std::vector<std::string>(absl::StrSplit(code, "prefetch")).size()) - 1;
   }
   ADD_FAILURE() << "no fusion";

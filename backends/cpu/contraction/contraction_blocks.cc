@@ -23,6 +23,7 @@ Dim IfAtMost(const Dim& a, const Dim& b, const Dim& then, const Dim& otherwise) 
 }  // namespace
 
 void ChooseBlocks(ContractionPlan& plan, const target::TargetInfo& target) {
+  ++PlanCounts::blocks;
   const int64_t bytes = ir::DTypeBytes(plan.dtype);
   const double multiply_ns = 1 / (target.vector_fmas_per_ns() * plan.lanes);
   const Dim &m = plan.m, &n = plan.n, &k = plan.k;

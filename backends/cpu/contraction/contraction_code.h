@@ -19,12 +19,18 @@ struct ContractionCode {
 };
 
 // Register tiles (contraction_plan.h).
-absl::StatusOr<ContractionCode> CodeForTiles(const ir::Node& fusion, const Target& target);
+absl::StatusOr<ContractionCode> CodeForTiles(const ir::Node& fusion,
+                                             const target::Schedule& schedule,
+                                             const Target& target);
 // Pairs of bf16 (pair_plan.h), Unimplemented for any other.
-absl::StatusOr<ContractionCode> CodeForPairs(const ir::Node& fusion, const Target& target);
+absl::StatusOr<ContractionCode> CodeForPairs(const ir::Node& fusion,
+                                             const target::Schedule& schedule,
+                                             const Target& target);
 // One row that streams the right-hand side, for a dot_general of an unknown number of rows;
 // Unimplemented for any other.
-absl::StatusOr<ContractionCode> CodeForOneRow(const ir::Node& fusion, const Target& target);
+absl::StatusOr<ContractionCode> CodeForOneRow(const ir::Node& fusion,
+                                              const target::Schedule& schedule,
+                                              const Target& target);
 
 }  // namespace tektite::cpu
 

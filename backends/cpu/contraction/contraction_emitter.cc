@@ -460,8 +460,9 @@ class ContractionEmitter {
 
 }  // namespace
 
-absl::StatusOr<ContractionCode> CodeForTiles(const Node& fusion, const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
+absl::StatusOr<ContractionCode> CodeForTiles(const Node& fusion, const target::Schedule& schedule,
+                                             const Target& target) {
+  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, schedule, target));
   auto emitter = std::make_shared<ContractionEmitter>(fusion, std::move(plan), target);
   return ContractionCode{emitter->num_chunks(), emitter->cost(),
                          [emitter](loop::Builder& b) { return emitter->Emit(b); }};

@@ -13,29 +13,31 @@ namespace tektite::cpu {
 
 // dot_general, and convolution as a matrix product over addressed rows: register tiles, epilogue on
 // the accumulators.
-absl::StatusOr<EmittedKernel> EmitTiles(const ir::Node& fusion, const Target& target,
-                                        const std::string& name);
+absl::StatusOr<EmittedKernel> EmitTiles(const ir::Node& fusion, const target::Schedule& schedule,
+                                        const Target& target, const std::string& name);
 
 // The same for pairs of bf16 (pair_plan.h).
-absl::StatusOr<EmittedKernel> EmitPairs(const ir::Node& fusion, const Target& target,
-                                        const std::string& name);
+absl::StatusOr<EmittedKernel> EmitPairs(const ir::Node& fusion, const target::Schedule& schedule,
+                                        const Target& target, const std::string& name);
 
 // dot_general with at most four rows, whose right-hand side is read once, from where it lies or in
 // panels.
-absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion, const Target& target,
-                                                  const std::string& name);
+absl::StatusOr<EmittedKernel> EmitStreamedProduct(const ir::Node& fusion,
+                                                  const target::Schedule& schedule,
+                                                  const Target& target, const std::string& name);
 
 // 3x3 convolution by Winograd's algorithm, where that is estimated to be faster (winograd_plan.h).
-absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const Target& target,
-                                           const std::string& name);
+absl::StatusOr<EmittedKernel> EmitWinograd(const ir::Node& fusion, const target::Schedule& schedule,
+                                           const Target& target, const std::string& name);
 
 // Convolution of groups, depthwise ones among them, vectorized over features.
-absl::StatusOr<EmittedKernel> EmitGrouped(const ir::Node& fusion, const Target& target,
-                                          const std::string& name);
+absl::StatusOr<EmittedKernel> EmitGrouped(const ir::Node& fusion, const target::Schedule& schedule,
+                                          const Target& target, const std::string& name);
 
 // The gradient of the filter of one, vectorized over features.
-absl::StatusOr<EmittedKernel> EmitGroupedFilter(const ir::Node& fusion, const Target& target,
-                                                const std::string& name);
+absl::StatusOr<EmittedKernel> EmitGroupedFilter(const ir::Node& fusion,
+                                                const target::Schedule& schedule,
+                                                const Target& target, const std::string& name);
 
 }  // namespace tektite::cpu
 

@@ -30,8 +30,8 @@ Dim RowsOf(const Node& dot) {
 
 // Beside that code, where the number of rows is not known, code for one.
 absl::StatusOr<EmittedKernel> KernelOf(const ContractionCode& tiles, const Node& fusion,
-                                       const Target& target, const std::string& name) {
-  const absl::StatusOr<ContractionCode> row = CodeForOneRow(fusion, target);
+                                       const target::Schedule& schedule, const Target& target,
+                                       const std::string& name) {
   const Node& root = *ops::FindContraction(fusion.region());
   EmittedKernel result;
   result.in_place = EpilogueInPlace(fusion.region(), root);
@@ -39,17 +39,18 @@ absl::StatusOr<EmittedKernel> KernelOf(const ContractionCode& tiles, const Node&
   result.num_chunks = tiles.num_chunks;
   result.cost = tiles.cost;
   loop::Builder b(result.kernel.get());
-  if (!row.ok()) {
+  if (schedule.blocks.row_vectors == 0) {
     TEKTITE_RETURN_IF_ERROR(tiles.emit(b));
     return result;
   }
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode row, CodeForOneRow(fusion, schedule, target));
   const Dim rows = RowsOf(root);
   const Dim several = Min(Max(rows - Dim(1), 0), 1);  // 0 or 1
-  result.num_chunks = row->num_chunks + several * (tiles.num_chunks - row->num_chunks);
-  result.cost = row->cost + several * (tiles.cost - row->cost);
+  result.num_chunks = row.num_chunks + several * (tiles.num_chunks - row.num_chunks);
+  result.cost = row.cost + several * (tiles.cost - row.cost);
   absl::Status of_row, of_tiles;
   b.If(
-      b.Compare("eq", b.Index(rows), b.Index(1)), [&] { of_row = row->emit(b); },
+      b.Compare("eq", b.Index(rows), b.Index(1)), [&] { of_row = row.emit(b); },
       [&] { of_tiles = tiles.emit(b); });
   TEKTITE_RETURN_IF_ERROR(of_row);
   TEKTITE_RETURN_IF_ERROR(of_tiles);
@@ -58,17 +59,16 @@ absl::StatusOr<EmittedKernel> KernelOf(const ContractionCode& tiles, const Node&
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitTiles(const Node& fusion, const Target& target,
-                                        const std::string& name) {
-  if (HasPairs(fusion)) return Unimplemented("panels of pairs");
-  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode code, CodeForTiles(fusion, target));
-  return KernelOf(code, fusion, target, name);
+absl::StatusOr<EmittedKernel> EmitTiles(const Node& fusion, const target::Schedule& schedule,
+                                        const Target& target, const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode code, CodeForTiles(fusion, schedule, target));
+  return KernelOf(code, fusion, schedule, target, name);
 }
 
-absl::StatusOr<EmittedKernel> EmitPairs(const Node& fusion, const Target& target,
-                                        const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode code, CodeForPairs(fusion, target));
-  return KernelOf(code, fusion, target, name);
+absl::StatusOr<EmittedKernel> EmitPairs(const Node& fusion, const target::Schedule& schedule,
+                                        const Target& target, const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(const ContractionCode code, CodeForPairs(fusion, schedule, target));
+  return KernelOf(code, fusion, schedule, target, name);
 }
 
 }  // namespace tektite::cpu

@@ -197,9 +197,8 @@ bool HasPairs(const Node& fusion) {
   return parameter >= 0 && fusion.region().parameter(parameter)->shape().rank() == kPairsRank;
 }
 
-absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
-                                                const target::TargetInfo& target,
-                                                bool will_be_packed) {
+absl::StatusOr<ContractionPlan> ViewContraction(const Node& fusion,
+                                                const target::TargetInfo& target, bool packed) {
   ContractionPlan plan;
   plan.root = ops::FindContraction(fusion.region());
   if (plan.root == nullptr) return Unimplemented("a contraction fusion without a contraction");
@@ -210,23 +209,23 @@ absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
   const bool narrow = plan.dtype == DType::kF16 || plan.dtype == DType::kBF16;
   plan.accumulator = narrow ? DType::kF32 : plan.dtype;
   plan.lanes = target.lanes(std::max(4, ir::DTypeBytes(plan.accumulator)));
-  if (will_be_packed || fusion.attrs().Has(Attr::rhs_packed)) plan.rhs = RhsMode::kPacked;
+  if (packed) plan.rhs = RhsMode::kPacked;
   TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral  ? PlanDot(plan)
                           : ops::IsFilterGradient(*plan.root) ? PlanFilterGradient(plan)
                                                               : PlanConvolution(plan));
-  ChooseTile(fusion, plan, target);
-  if (plan.rhs != RhsMode::kPacked) {
-    const bool contiguous = plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
-    const bool few_rows = plan.m.value_or(4 * plan.rows) < 4 * plan.rows;
-    const bool in_place = few_rows || plan.is_convolution || plan.is_filter_gradient || narrow;
-    plan.rhs = contiguous && in_place ? RhsMode::kRowMajor : RhsMode::kPackInKernel;
-  } else if (!will_be_packed && !HasPairs(fusion) && fusion.Int(Attr::rhs_packed) != plan.panel()) {
-    return Internal("panels of ", fusion.Int(Attr::rhs_packed), " columns where ", plan.panel(),
-                    " are read");
-  }
-  if (plan.rhs != RhsMode::kPacked && plan.rhs_n_stride == Dim(0)) {
+  if (!packed && plan.rhs_n_stride == Dim(0)) {
     return Unimplemented(plan.root->Describe(), ": a right-hand side without columns");
   }
+  return plan;
+}
+
+absl::StatusOr<ContractionPlan> PlanContraction(const Node& fusion,
+                                                const target::Schedule& schedule,
+                                                const target::TargetInfo& target) {
+  const bool packed = fusion.attrs().Has(Attr::rhs_packed);
+  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, ViewContraction(fusion, target, packed));
+  TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, schedule, plan));
+  if (!packed) plan.rhs = schedule.copies_rhs ? RhsMode::kPackInKernel : RhsMode::kRowMajor;
   ChooseBlocks(plan, target);
   AddressCopiedSlices(plan);
   plan.reads_pairs = ReadsPairs(plan, target);

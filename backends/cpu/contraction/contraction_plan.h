@@ -9,13 +9,17 @@
 // whose left-hand side overlaps itself.  Columns come in panels of `panel` = vectors x lanes, and a
 // register tile is `rows` x `vectors` accumulators.
 //
-// Sizes may be symbolic.  Tiles are chosen here and so for good: an unknown m or k is taken for a
-// large one, an unknown n gets panels of two vectors, which waste less of a ragged end.  Block
-// sizes are expressions like any other.  How tiles and blocks are chosen is in contraction_tiles.h
-// and contraction_blocks.h.
+// A plan is made in two steps.  View reads sizes and addresses off the fusion; contraction_tiles.h
+// chooses a tile for the view once, which becomes part of the fusion's schedule.  The emitter's
+// plan is the view with that tile, and blocks for it (contraction_blocks.h).
+//
+// Sizes may be symbolic.  Tiles are chosen for good: an unknown m or k is taken for a large one, an
+// unknown n gets panels of two vectors, which waste less of a ragged end.  Block sizes are
+// expressions like any other.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_PLAN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "jit/ir/graph.h"
 #include "jit/ops/ops.h"
+#include "jit/target/schedules.h"
 #include "jit/target/target_info.h"
 
 namespace tektite::cpu {
@@ -105,11 +110,20 @@ struct ContractionPlan {
   ir::Dim n_blocks() const { return CeilDiv(panels(), block_panels); }
 };
 
+// Sizes and addresses, with a right-hand side in panels if `packed`, otherwise as it is;
 // Unimplemented with a reason for layouts and types that have no code.
-// `will_be_packed`: plan as if assign_layouts had packed the right-hand side already.
+absl::StatusOr<ContractionPlan> ViewContraction(const ir::Node& fusion,
+                                                const target::TargetInfo& target, bool packed);
+
+// The plan that the schedule of register tiles names.
 absl::StatusOr<ContractionPlan> PlanContraction(const ir::Node& fusion,
-                                                const target::TargetInfo& target,
-                                                bool will_be_packed = false);
+                                                const target::Schedule& schedule,
+                                                const target::TargetInfo& target);
+
+// For tests: how many tiles, and how many blocks for them, this process has chosen.
+struct PlanCounts {
+  static inline std::atomic<int64_t> tiles{0}, blocks{0};
+};
 
 // Whether assign_layouts has packed the right-hand side in pairs of k (pair_plan.h).
 bool HasPairs(const ir::Node& fusion);

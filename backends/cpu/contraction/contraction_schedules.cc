@@ -7,15 +7,14 @@
 #include "backends/cpu/contraction/grouped_plan.h"
 #include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/contraction/winograd_plan.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
-#include "jit/ir/symbols.h"
 
 namespace tektite::cpu {
 namespace {
 
+using ir::Attr;
 using ir::Dim;
-using ir::Node;
-using target::Facts;
 using target::RhsLayout;
 using target::Schedule;
 
@@ -23,90 +22,143 @@ using target::Schedule;
 // third.
 constexpr int64_t kRunsToPackFewRows = 8;
 
-Schedule Of(const char* implementation, RhsLayout rhs = {}) {
+Schedule Of(const char* implementation) {
   Schedule schedule;
   schedule.implementation = implementation;
-  schedule.rhs = rhs;
   return schedule;
 }
 
+// Vectors of a panel of a right-hand side that is streamed as it is.
+int64_t StreamedInPlace(const ContractionPlan& view, int64_t rows, const Target& target) {
+  return StreamsAlongK(view) ? 1 : StreamedVectors(view, rows, target);
+}
+
 // The columns of panels that a streamed product reads faster than weights as they are; 0: none.
-int64_t StreamedColumns(const Node& fusion, const ContractionPlan& plan, const Target& target) {
-  if (!HasFewRows(plan)) return 0;
-  const auto packed = PlanContraction(fusion, target, /*will_be_packed=*/true);
+int64_t StreamedColumns(const Question& q, const ContractionPlan& view) {
+  const auto& packed = q.View(/*packed=*/true);
   if (!packed.ok() || !packed->n.is_constant() || !packed->k.is_constant()) return 0;
-  const int64_t n = packed->n.value(), bytes = packed->k.value() * n * ir::DTypeBytes(plan.dtype);
-  const int64_t padded = packed->panels().value() * packed->panel();
-  const bool along_n = plan.rhs_n_stride == Dim(1);
-  const bool pays = along_n && bytes >= target.l2_bytes / 2 && padded <= n + n / 8;
-  return pays ? packed->panel() : 0;
+  const int64_t columns = packed->lanes * q.TileOf(/*packed=*/true).vectors;
+  const int64_t n = packed->n.value(), bytes = packed->k.value() * n * ir::DTypeBytes(view.dtype);
+  const int64_t padded = RoundUp(n, columns);
+  const bool along_n = view.rhs_n_stride == Dim(1);
+  const bool pays = along_n && bytes >= q.target.l2_bytes / 2 && padded <= n + n / 8;
+  return pays ? columns : 0;
+}
+
+// Vectors of the code for one row beside that for an unknown number of them; 0: there is none.
+int64_t VectorsForOneRow(const Question& q) {
+  const auto& view = q.View(/*packed=*/false);
+  if (!view.ok() || view->m.is_constant() || !CheckStreamed(q.fusion, *view).ok()) return 0;
+  return StreamedInPlace(*view, 1, q.target);
 }
 
 }  // namespace
 
-absl::StatusOr<Schedule> FitsTiles(const Node& fusion, const Facts& facts, const Target& target) {
-  if (HasPairs(fusion)) return Unimplemented("panels of pairs");
-  if (facts.rhs_is_weights) {
-    const auto packed = PlanContraction(fusion, target, /*will_be_packed=*/true);
-    if (packed.ok()) return Of(target::kOwn, {packed->panel()});
+bool Question::is_packed() const {
+  return facts.rhs_is_weights || fusion.attrs().Has(Attr::rhs_packed);
+}
+
+const absl::StatusOr<ContractionPlan>& Question::View(bool packed) const {
+  auto& view = views_[packed];
+  if (!view) view = ViewContraction(fusion, target, packed);
+  return *view;
+}
+
+target::Tile Question::TileOf(bool packed) const {
+  auto& tile = tiles_[packed];
+  if (!tile) tile = ChooseTile(*View(packed), target);
+  return *tile;
+}
+
+absl::StatusOr<Schedule> FitsTiles(const Question& q) {
+  if (HasPairs(q.fusion)) return Unimplemented("panels of pairs");
+  // Weights that cannot be packed are read as they are.
+  const bool packed = q.is_packed() && q.View().ok();
+  TEKTITE_RETURN_IF_ERROR(q.View(packed).status());
+  const ContractionPlan& view = *q.View(packed);
+  Schedule schedule;
+  schedule.tile = q.TileOf(packed);
+  if (packed) {
+    schedule.rhs.columns = view.lanes * schedule.tile.vectors;
+    const int64_t columns = q.fusion.Int(Attr::rhs_packed, schedule.rhs.columns);
+    if (columns != schedule.rhs.columns) return Unimplemented("panels of ", columns, " columns");
+  } else {
+    schedule.copies_rhs = CopiesRhs(view, schedule.tile);
+    schedule.blocks.row_vectors = VectorsForOneRow(q);
   }
-  TEKTITE_RETURN_IF_ERROR(PlanContraction(fusion, target).status());
-  return Schedule();
+  return schedule;
 }
 
-absl::StatusOr<Schedule> FitsPairs(const Node& fusion, const Facts& facts, const Target& target) {
-  if (facts.rhs_is_weights) {
-    const auto packed = PlanPairs(fusion, target, /*will_be_packed=*/true);
-    if (packed.ok()) return Of("pairs", {packed->contraction.panel(), packed->words.value()});
+absl::StatusOr<Schedule> FitsPairs(const Question& q) {
+  Schedule schedule = Of("pairs");
+  for (const bool packed : {true, false}) {
+    if (packed && !q.facts.rhs_is_weights && !HasPairs(q.fusion)) continue;
+    const absl::StatusOr<PairPlan> plan = PlanPairs(q.fusion, q.View(packed), nullptr, q.target);
+    if (packed && !plan.ok()) continue;
+    TEKTITE_RETURN_IF_ERROR(plan.status());
+    schedule.tile = {plan->contraction.vectors, plan->contraction.rows};
+    schedule.lhs_in_place = plan->lhs_in_place;
+    schedule.blocks.piece = plan->piece;
+    if (packed) schedule.rhs = {plan->contraction.panel(), plan->words.value()};
+    if (!packed) schedule.blocks.row_vectors = VectorsForOneRow(q);
+    return schedule;
   }
-  TEKTITE_RETURN_IF_ERROR(PlanPairs(fusion, target).status());
-  return Of("pairs");
+  return Internal("no layout");
 }
 
-absl::StatusOr<Schedule> FitsStreamed(const Node& fusion, const Facts& facts,
-                                      const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(const ContractionPlan plan, PlanStreamed(fusion, target));
-  if (!plan.m.is_constant()) return Unimplemented("an unknown number of rows");
-  RhsLayout rhs;
-  if (!facts.rhs_is_weights) return Of("streamed");
-  rhs.later = facts.runs < kRunsToPackFewRows;
-  // Rows of k must be one stride apart in either layout.
-  const bool reads_both = plan.batch == Dim(1) && plan.k_loops.size() == 1;
-  if (!rhs.later || reads_both) rhs.columns = StreamedColumns(fusion, plan, target);
-  if (rhs.columns == 0) rhs.later = false;
-  return Of("streamed", rhs);
-}
-
-absl::StatusOr<Schedule> FitsWinograd(const Node& fusion, const Facts& facts,
-                                      const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(const WinogradPlan plan,
-                           PlanWinograd(fusion, target, facts.rhs_is_weights));
-  return Of(kWinograd, {facts.rhs_is_weights ? plan.direct.panel() : 0});
-}
-
-absl::StatusOr<Schedule> FitsGrouped(const Node& fusion, const Facts&, const Target& target) {
-  TEKTITE_RETURN_IF_ERROR(PlanGrouped(fusion, target).status());
-  return Of("grouped");
-}
-
-absl::StatusOr<Schedule> FitsGroupedFilter(const Node& fusion, const Facts&, const Target& target) {
-  TEKTITE_RETURN_IF_ERROR(PlanGroupedFilter(fusion, target).status());
-  return Of("grouped_filter");
-}
-
-std::vector<Schedule> OtherTiles(const Node& fusion, const Facts& facts, const Target& target) {
-  std::vector<Schedule> schedules;
-  if (ir::HasSymbols(fusion.region())) return schedules;
-  const auto plan = PlanContraction(fusion, target, /*will_be_packed=*/true);
-  const absl::StatusOr<std::vector<Tile>> tiles = CandidateTiles(fusion, target);
-  if (!plan.ok() || !tiles.ok()) return schedules;
-  for (size_t i = 1; i < tiles->size(); ++i) {
-    const Tile& tile = (*tiles)[i];
-    const int64_t columns = facts.rhs_is_weights ? int64_t{plan->lanes} * tile.vectors : 0;
-    schedules.push_back(Of(target::kOwn, {columns}));
-    schedules.back().variant = TileName(tile);
+absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
+  const bool is_packed = q.fusion.attrs().Has(Attr::rhs_packed);
+  TEKTITE_RETURN_IF_ERROR(q.View(is_packed).status());
+  const ContractionPlan& view = *q.View(is_packed);
+  TEKTITE_RETURN_IF_ERROR(CheckStreamed(q.fusion, view));
+  if (!view.m.is_constant()) return Unimplemented("an unknown number of rows");
+  Schedule schedule = Of("streamed");
+  schedule.tile.rows = view.m.value();
+  if (q.facts.rhs_is_weights) {
+    RhsLayout& rhs = schedule.rhs;
+    rhs.later = q.facts.runs < kRunsToPackFewRows;
+    // Rows of k must be one stride apart in either layout.
+    const bool reads_both = view.batch == Dim(1) && view.k_loops.size() == 1;
+    if (!rhs.later || reads_both) rhs.columns = StreamedColumns(q, view);
+    if (rhs.columns == 0) rhs.later = false;
   }
-  return schedules;
+  schedule.tile.vectors = is_packed ? q.TileOf(is_packed).vectors
+                          : schedule.rhs.columns > 0
+                              ? schedule.rhs.columns / view.lanes
+                              : StreamedInPlace(view, view.m.value(), q.target);
+  return schedule;
+}
+
+absl::StatusOr<Schedule> FitsWinograd(const Question& q) {
+  TEKTITE_RETURN_IF_ERROR(CheckWinograd(q.fusion, q.View(), q.target));
+  WinogradPlan plan;
+  plan.direct = *q.View();
+  plan.direct.vectors = static_cast<int>(q.TileOf(q.is_packed()).vectors);
+  TEKTITE_RETURN_IF_ERROR(ChooseWinograd(plan, q.target));
+  Schedule schedule = Of(kWinograd);
+  schedule.tile = {plan.direct.vectors, plan.rows};
+  schedule.rhs.columns = plan.direct.panel();
+  schedule.blocks.channels = plan.block_channels;
+  schedule.blocks.panels = plan.block_panels;
+  return schedule;
+}
+
+absl::StatusOr<Schedule> FitsGrouped(const Question& q) {
+  TEKTITE_ASSIGN_OR_RETURN(const GroupedPlan plan, PlanGrouped(q.fusion, nullptr, q.target));
+  Schedule schedule = Of("grouped");
+  schedule.tile = {plan.contraction.vectors, plan.contraction.rows};
+  return schedule;
+}
+
+absl::StatusOr<Schedule> FitsGroupedFilter(const Question& q) {
+  TEKTITE_ASSIGN_OR_RETURN(const GroupedFilterPlan plan,
+                           PlanGroupedFilter(q.fusion, nullptr, q.target));
+  Schedule schedule = Of("grouped_filter");
+  schedule.tile = {plan.contraction.vectors, plan.contraction.rows};
+  schedule.blocks.pixels = plan.pixels;
+  schedule.blocks.steps = plan.unit_steps;
+  schedule.blocks.taps = plan.taps;
+  return schedule;
 }
 
 }  // namespace tektite::cpu

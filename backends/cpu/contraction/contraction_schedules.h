@@ -1,15 +1,15 @@
-// Whether an implementation of contractions fits a fusion, and with which layout of weights: the
-// first half of each row of backends/cpu/implementation_list.cc.
+// Whether an implementation of contractions fits a fusion, and how it is made then: the first half
+// of each row of backends/cpu/implementation_list.cc.
 //
-//   absl::StatusOr<target::Schedule> schedule = FitsWinograd(fusion, facts, target);
+//   Question question(fusion, facts, target);
+//   absl::StatusOr<target::Schedule> schedule = FitsWinograd(question);
 //
 // All return Unimplemented with the reason where they do not fit.  With facts.rhs_is_weights they
 // answer for the fusion as assign_layouts will have made it.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_SCHEDULES_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_SCHEDULES_H_
 
-#include <cstdint>
-#include <vector>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "backends/cpu/contraction/contraction_plan.h"
@@ -19,26 +19,38 @@
 
 namespace tektite::cpu {
 
-absl::StatusOr<target::Schedule> FitsTiles(const ir::Node& fusion, const target::Facts& facts,
-                                           const Target& target);
-absl::StatusOr<target::Schedule> FitsPairs(const ir::Node& fusion, const target::Facts& facts,
-                                           const Target& target);
-absl::StatusOr<target::Schedule> FitsStreamed(const ir::Node& fusion, const target::Facts& facts,
-                                              const Target& target);
-absl::StatusOr<target::Schedule> FitsWinograd(const ir::Node& fusion, const target::Facts& facts,
-                                              const Target& target);
-absl::StatusOr<target::Schedule> FitsGrouped(const ir::Node& fusion, const target::Facts& facts,
-                                             const Target& target);
-absl::StatusOr<target::Schedule> FitsGroupedFilter(const ir::Node& fusion,
-                                                   const target::Facts& facts,
-                                                   const Target& target);
+// A question to all rows of the list, which share what they find out: how the contraction is
+// addressed, and its register tile.
+class Question {
+ public:
+  Question(const ir::Node& fusion, const target::Facts& facts, const Target& target)
+      : fusion(fusion), facts(facts), target(target) {}
 
-// Register tiles other than the usual one, each as a variant of that schedule.
-std::vector<target::Schedule> OtherTiles(const ir::Node& fusion, const target::Facts& facts,
-                                         const Target& target);
+  const ir::Node& fusion;
+  const target::Facts& facts;
+  const Target& target;
 
-// A plan of a dot_general whose right-hand side is streamed (streamed_product.cc).
-absl::StatusOr<ContractionPlan> PlanStreamed(const ir::Node& fusion, const Target& target);
+  // With the right-hand side in panels, or as it is.
+  const absl::StatusOr<ContractionPlan>& View(bool packed) const;
+  // As the kernel will find it: packed if it is, or will be.
+  const absl::StatusOr<ContractionPlan>& View() const { return View(is_packed()); }
+  target::Tile TileOf(bool packed) const;  // of a view that is ok
+  bool is_packed() const;
+
+ private:
+  mutable std::optional<absl::StatusOr<ContractionPlan>> views_[2];
+  mutable std::optional<target::Tile> tiles_[2];
+};
+
+absl::StatusOr<target::Schedule> FitsTiles(const Question& question);
+absl::StatusOr<target::Schedule> FitsPairs(const Question& question);
+absl::StatusOr<target::Schedule> FitsStreamed(const Question& question);
+absl::StatusOr<target::Schedule> FitsWinograd(const Question& question);
+absl::StatusOr<target::Schedule> FitsGrouped(const Question& question);
+absl::StatusOr<target::Schedule> FitsGroupedFilter(const Question& question);
+
+// OK for a view of a dot_general whose right-hand side can be streamed (streamed_product.cc).
+absl::Status CheckStreamed(const ir::Node& fusion, const ContractionPlan& view);
 
 }  // namespace tektite::cpu
 

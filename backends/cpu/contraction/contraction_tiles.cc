@@ -1,14 +1,9 @@
 #include "backends/cpu/contraction/contraction_tiles.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
-#include "jit/target/schedules.h"
 
 namespace tektite::cpu {
 namespace {
@@ -16,6 +11,7 @@ namespace {
 using ir::Dim;
 using ir::DType;
 using ir::Node;
+using target::Tile;
 
 // Panels to have at least where rows are few, since the work is shared by panels.  Not more: wide
 // ones are read faster (Zen 5, [1,256] x [256,1024] twice in turn, from L3: 90 GB/s in panels of 16
@@ -115,29 +111,16 @@ int BestRows(const ContractionPlan& plan, const target::TargetInfo& target, int 
   return best_rows;
 }
 
-// The tile that the fusion names, if it does and this machine has the registers for it.
-bool ReadTile(const Node& fusion, const target::TargetInfo& target, ContractionPlan& plan) {
-  const target::Schedule schedule = target::ScheduleOf(fusion);
-  if (schedule.implementation != target::kOwn) return false;
-  const std::pair<std::string, std::string> parts =
-      absl::StrSplit(schedule.variant, absl::MaxSplits('x', 1));
-  Tile tile;
-  if (!absl::SimpleAtoi(parts.first, &tile.vectors) ||
-      !absl::SimpleAtoi(parts.second, &tile.rows) || tile.vectors < 1 ||
-      tile.vectors > WidestPanel(plan, target) || tile.rows < 1 ||
-      tile.rows > MostRows(plan, target, tile.vectors)) {
-    return false;
-  }
-  plan.vectors = tile.vectors;
-  plan.rows = tile.rows;
-  return true;
-}
-
 }  // namespace
 
 bool HasFewRows(const ContractionPlan& plan) {
   return plan.root->op() == ir::Op::kDotGeneral && plan.m.is_constant() && plan.m.value() >= 1 &&
          plan.m.value() <= kFewRows;
+}
+
+bool StreamsAlongK(const ContractionPlan& view) {
+  return view.rhs != RhsMode::kPacked && view.rhs_n_stride != Dim(1) && view.n != Dim(1) &&
+         view.n != Dim(0);
 }
 
 int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target) {
@@ -156,39 +139,31 @@ int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::Tar
   return static_cast<int>(vectors);
 }
 
-void ChooseTile(const Node& fusion, ContractionPlan& plan, const target::TargetInfo& target) {
-  if (plan.rhs == RhsMode::kPacked && HasFewRows(plan)) {
-    plan.rows = static_cast<int>(plan.m.value());
-    plan.vectors = StreamedVectors(plan, plan.rows, target);
-    return;
+Tile ChooseTile(const ContractionPlan& view, const target::TargetInfo& target) {
+  ++PlanCounts::tiles;
+  if (view.rhs == RhsMode::kPacked && HasFewRows(view)) {
+    return {StreamedVectors(view, view.m.value(), target), view.m.value()};
   }
-  if (ReadTile(fusion, target, plan)) return;
-  plan.vectors = BestVectors(plan, target);
-  plan.rows = BestRows(plan, target, plan.vectors);
+  const int vectors = BestVectors(view, target);
+  return {vectors, BestRows(view, target, vectors)};
 }
 
-std::string TileName(const Tile& tile) { return absl::StrCat(tile.vectors, "x", tile.rows); }
+bool CopiesRhs(const ContractionPlan& view, const Tile& tile) {
+  const bool contiguous = view.rhs_n_stride == Dim(1) || view.n == Dim(1);
+  const bool few_rows = view.m.value_or(4 * tile.rows) < 4 * tile.rows;
+  const bool narrow = view.accumulator != view.dtype;
+  return !contiguous || !(few_rows || view.is_convolution || view.is_filter_gradient || narrow);
+}
 
-absl::StatusOr<std::vector<Tile>> CandidateTiles(const Node& fusion,
-                                                 const target::TargetInfo& target) {
-  TEKTITE_ASSIGN_OR_RETURN(const ContractionPlan plan,
-                           PlanContraction(fusion, target, /*will_be_packed=*/true));
-  const Tile usual = {plan.vectors, plan.rows};
-  std::vector<Tile> tiles = {usual};
-  if (!plan.m.is_constant() || !plan.n.is_constant() || !plan.k.is_constant()) return tiles;
-  const int64_t needed = CeilDiv(plan.n.value(), plan.lanes);
-  auto add = [&](const Tile& tile) {
-    // With few accumulators k is taken in interleaved sums, which is another order.
-    const bool few = tile.vectors * tile.rows < kEnoughAccumulators;
-    if (few || tile.vectors > needed || tile.rows > plan.m.value()) return;
-    if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
-  };
-  if (usual.vectors * usual.rows < kEnoughAccumulators) return tiles;
-  for (int vectors = WidestPanel(plan, target); vectors >= 1; --vectors) {
-    add({vectors, BestRows(plan, target, vectors)});
-    add({vectors, MostRows(plan, target, vectors)});
+absl::Status TakeTile(const Node& fusion, const target::Schedule& schedule, ContractionPlan& plan) {
+  plan.vectors = static_cast<int>(schedule.tile.vectors);
+  plan.rows = static_cast<int>(schedule.tile.rows);
+  const int64_t columns = fusion.Int(ir::Attr::rhs_packed);
+  if (plan.rows == 0 || (columns > 0 && columns != plan.panel())) {
+    return InvalidArgument("'", schedule.Print(), "' has no tile for panels of ", columns,
+                           " columns");
   }
-  return tiles;
+  return absl::OkStatus();
 }
 
 bool ReadsPairs(const ContractionPlan& plan, const target::TargetInfo& target) {

@@ -1,43 +1,36 @@
 // Register tiles of a contraction: how many rows and vectors of accumulators.
 //
-//   ChooseTile(fusion, plan, target);     // plan.vectors == 3, plan.rows == 8
-//   CandidateTiles(fusion, target)        // {3, 8}, {2, 12}, {1, 14}: worth measuring
+//   target::Tile tile = ChooseTile(view, target);    // {3, 8}
 //
 // With 32 vector registers 8x3, 12x2 or 14x1 accumulators leave room for a panel row and a
 // broadcast; 7 x 4 and more spill and run at half speed.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_TILES_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_CONTRACTION_TILES_H_
 
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "backends/cpu/contraction/contraction_plan.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::cpu {
 
 // With fewer accumulators than this, k is taken in several interleaved sums to hide FMA latency.
 inline constexpr int kEnoughAccumulators = 8;
 
-// A register tile as a schedule's variant names it: vectors x rows, "3x8".
-struct Tile {
-  int vectors = 0, rows = 0;
-  friend bool operator==(const Tile& a, const Tile& b) {
-    return a.vectors == b.vectors && a.rows == b.rows;
-  }
-};
-std::string TileName(const Tile& tile);
-// The tiles worth trying for a contraction of static shapes, the one that is taken unasked first.
-// All add up k in the same order, so results do not depend on which it is.
-absl::StatusOr<std::vector<Tile>> CandidateTiles(const ir::Node& fusion,
-                                                 const target::TargetInfo& target);
+// The best tile by the view's sizes.  Counted by PlanCounts.
+target::Tile ChooseTile(const ContractionPlan& view, const target::TargetInfo& target);
+// Whether a chunk copies its part of a right-hand side that is not packed.
+bool CopiesRhs(const ContractionPlan& view, const target::Tile& tile);
 
-// Of a plan with its sizes: the tile that the fusion names, or the best by the plan's sizes.
-void ChooseTile(const ir::Node& fusion, ContractionPlan& plan, const target::TargetInfo& target);
+// Copies the schedule's tile into the plan; InvalidArgument if there is none, or the fusion's
+// panels are of another width.
+absl::Status TakeTile(const ir::Node& fusion, const target::Schedule& schedule,
+                      ContractionPlan& plan);
 
 // A dot_general of so few rows that its right-hand side sets the pace (streamed_product.cc).
 inline constexpr int64_t kFewRows = 4;
 bool HasFewRows(const ContractionPlan& plan);
+// Whether it is summed along rows of the right-hand side in which k is contiguous.
+bool StreamsAlongK(const ContractionPlan& view);
 // Vectors of its panels.
 int StreamedVectors(const ContractionPlan& plan, int64_t rows, const target::TargetInfo& target);
 

@@ -425,9 +425,9 @@ class GroupedEmitter {
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitGrouped(const Node& fusion, const Target& target,
-                                          const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(GroupedPlan plan, PlanGrouped(fusion, target));
+absl::StatusOr<EmittedKernel> EmitGrouped(const Node& fusion, const target::Schedule& schedule,
+                                          const Target& target, const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(GroupedPlan plan, PlanGrouped(fusion, &schedule, target));
   return GroupedEmitter(fusion, target, name, std::move(plan.contraction), plan.lanes).Run();
 }
 

@@ -299,9 +299,10 @@ class GroupedFilterEmitter {
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitGroupedFilter(const Node& fusion, const Target& target,
-                                                const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(GroupedFilterPlan plan, PlanGroupedFilter(fusion, target));
+absl::StatusOr<EmittedKernel> EmitGroupedFilter(const Node& fusion,
+                                                const target::Schedule& schedule,
+                                                const Target& target, const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(GroupedFilterPlan plan, PlanGroupedFilter(fusion, &schedule, target));
   return GroupedFilterEmitter(fusion, target, name, std::move(plan)).Run();
 }
 

@@ -120,7 +120,9 @@ void ChooseUnit(const TargetInfo& target, GroupedFilterPlan& p) {
 
 }  // namespace
 
-absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion, const TargetInfo& target) {
+absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion,
+                                                    const target::Schedule* schedule,
+                                                    const TargetInfo& target) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != ir::Op::kConvolution) {
     return Unimplemented("not a convolution of groups");
@@ -134,6 +136,15 @@ absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const Node& fusion, const Ta
   plan.n = p.lanes.features();
   plan.k = p.images * p.y.out * p.x.out;
   plan.has_aligned_vectors = p.lanes.IsAligned();
+  if (schedule != nullptr) {
+    TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, *schedule, plan));
+    p.channels = plan.rows;
+    p.pixels = schedule->blocks.pixels;
+    p.unit_steps = schedule->blocks.steps;
+    p.taps = schedule->blocks.taps;
+    return p;
+  }
+  ++PlanCounts::tiles;
   ChooseStep(target, p);
   plan.rows = static_cast<int>(p.channels);
   ChooseUnit(target, p);

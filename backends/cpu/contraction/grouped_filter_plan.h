@@ -40,6 +40,7 @@ struct GroupedFilterPlan {
 
 // Unimplemented with a reason for what has no code.
 absl::StatusOr<GroupedFilterPlan> PlanGroupedFilter(const ir::Node& fusion,
+                                                    const target::Schedule* schedule,
                                                     const target::TargetInfo& target);
 
 }  // namespace tektite::cpu

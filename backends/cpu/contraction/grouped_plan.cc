@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/contraction/contraction_tiles.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
@@ -108,7 +109,8 @@ absl::Status TakeOperands(const Node& root, const TargetInfo& target, Contractio
   return absl::OkStatus();
 }
 
-absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const TargetInfo& target) {
+absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const target::Schedule* schedule,
+                                        const TargetInfo& target) {
   const Node* root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != ir::Op::kConvolution) {
     return Unimplemented("not a convolution of groups");
@@ -135,7 +137,12 @@ absl::StatusOr<GroupedPlan> PlanGrouped(const Node& fusion, const TargetInfo& ta
   plan.n = features;
   plan.k = plan.conv.kernel_height * plan.conv.kernel_width * grouped.lanes.in();
   plan.has_aligned_vectors = grouped.lanes.IsAligned();
+  if (schedule != nullptr) {
+    TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, *schedule, plan));
+    return grouped;
+  }
   const Part part = PartChoice(target, plan.conv, grouped.lanes).Best();
+  ++PlanCounts::tiles;
   plan.vectors = static_cast<int>(part.vectors);
   plan.rows = static_cast<int>(part.pixels);
   return grouped;

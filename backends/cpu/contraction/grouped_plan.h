@@ -16,7 +16,8 @@ struct GroupedPlan {
 };
 
 // Unimplemented with a reason for what has no code.
-absl::StatusOr<GroupedPlan> PlanGrouped(const ir::Node& fusion, const target::TargetInfo& target);
+absl::StatusOr<GroupedPlan> PlanGrouped(const ir::Node& fusion, const target::Schedule* schedule,
+                                        const target::TargetInfo& target);
 
 // Sets what a plan says of the operands of a convolution of groups, or of the gradient of its
 // filter: types and lanes.  Unimplemented where there is no code for them.

@@ -388,8 +388,11 @@ class PairEmitter {
 
 }  // namespace
 
-absl::StatusOr<ContractionCode> CodeForPairs(const Node& fusion, const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(PairPlan plan, PlanPairs(fusion, target));
+absl::StatusOr<ContractionCode> CodeForPairs(const Node& fusion, const target::Schedule& schedule,
+                                             const Target& target) {
+  TEKTITE_ASSIGN_OR_RETURN(
+      PairPlan plan,
+      PlanPairs(fusion, ViewContraction(fusion, target, HasPairs(fusion)), &schedule, target));
   auto emitter = std::make_shared<PairEmitter>(fusion, std::move(plan));
   return ContractionCode{emitter->num_chunks(), emitter->cost(),
                          [emitter](loop::Builder& b) { return emitter->Emit(b); }};

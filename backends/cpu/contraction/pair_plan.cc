@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/emit/chunking.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -29,34 +30,33 @@ constexpr double kPackingCycles = 0.07;
 
 Dim Clamp(const Dim& d, const Dim& least, const Dim& most) { return Max(Min(d, most), least); }
 
-// Cuts the outermost loop so that a piece has about kWordsOfPiece.
-void CutIntoPieces(PairPlan& plan) {
-  ContractionPlan& c = plan.contraction;
-  const AddressLoop outer = c.k_loops.front();
+// Trips of the outermost loop that make a piece of about kWordsOfPiece; 0: k stays whole.
+int64_t ChoosePiece(const ContractionPlan& c) {
+  const AddressLoop& outer = c.k_loops.front();
   const bool is_run = c.k_loops.size() == 1;
+  if (!outer.trips.is_constant()) return is_run ? 0 : 1;
   int64_t inner = 1;  // words of a trip
   for (size_t i = 1; i < c.k_loops.size(); ++i) {
     const int64_t trips = c.k_loops[i].trips.value_or(4 * kWordsOfPiece);
     inner *= i + 1 == c.k_loops.size() ? CeilDiv(trips, 2) : trips;
   }
-  int64_t trips = 0;  // of the loop in a piece
-  if (outer.trips.is_constant()) {
-    const int64_t all = outer.trips.value(), unit = is_run ? 2 : 1;
-    for (int64_t t = unit; t <= all; t += unit) {
-      const int64_t words = is_run ? t / 2 : t * inner;
-      if (all % t == 0 && (words <= kWordsOfPiece || trips == 0)) trips = t;
-      if (words > kWordsOfPiece) break;
-    }
-    if (trips == 0 || (is_run && trips < kWordsOfPiece / 8) || trips == all) return;
-  } else if (is_run) {
-    return;
-  } else {
-    trips = 1;
+  int64_t trips = 0;
+  const int64_t all = outer.trips.value(), unit = is_run ? 2 : 1;
+  for (int64_t t = unit; t <= all; t += unit) {
+    const int64_t words = is_run ? t / 2 : t * inner;
+    if (all % t == 0 && (words <= kWordsOfPiece || trips == 0)) trips = t;
+    if (words > kWordsOfPiece) break;
   }
-  plan.pieces = FloorDiv(outer.trips, trips);
-  plan.piece_lhs_stride = Dim(trips) * outer.lhs_stride;
-  plan.piece_rhs_stride = Dim(trips) * outer.rhs_stride;
-  c.k_loops.front().trips = trips;
+  return (is_run && trips < kWordsOfPiece / 8) || trips == all ? 0 : trips;
+}
+
+void CutIntoPieces(PairPlan& plan) {
+  ContractionPlan& c = plan.contraction;
+  const AddressLoop outer = c.k_loops.front();
+  plan.pieces = FloorDiv(outer.trips, plan.piece);
+  plan.piece_lhs_stride = Dim(plan.piece) * outer.lhs_stride;
+  plan.piece_rhs_stride = Dim(plan.piece) * outer.rhs_stride;
+  c.k_loops.front().trips = plan.piece;
   c.k_loops = Merged(c.k_loops);
 }
 
@@ -94,6 +94,7 @@ bool ReadsInPlace(const PairPlan& plan) {
 }
 
 void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
+  ++PlanCounts::blocks;
   ContractionPlan& c = plan.contraction;
   const Dim &m = c.m, &n = c.n, &k = c.k;
   const double multiply_ns = plan.has_tiles ? target.ns(1 / target.tile_fmas_per_cycle)
@@ -148,20 +149,18 @@ Dim PairPlan::lhs_stride() const {
   return c.is_convolution ? Dim(c.conv.stride_w * c.conv.channels) : c.m_loops.back().lhs_stride;
 }
 
-absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const target::TargetInfo& target,
-                                   bool will_be_packed) {
+absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+                                   const target::Schedule* schedule,
+                                   const target::TargetInfo& target) {
   if (!target.has_bf16_dot) return Unimplemented("the machine multiplies no pairs of bf16");
-  const Node* root = ops::FindContraction(fusion.region());
-  if (root == nullptr || root->operand_shape(0).dtype() != DType::kBF16) {
-    return Unimplemented("no product of bf16");
-  }
-  const bool has_pairs = HasPairs(fusion);
-  if (fusion.attrs().Has(Attr::rhs_packed) && !has_pairs) {
+  TEKTITE_RETURN_IF_ERROR(view.status());
+  if (view->dtype != DType::kBF16) return Unimplemented("no product of bf16");
+  if (fusion.attrs().Has(Attr::rhs_packed) && !HasPairs(fusion)) {
     return Unimplemented("panels without pairs");
   }
   PairPlan plan;
-  plan.rhs_packed = has_pairs || will_be_packed;
-  TEKTITE_ASSIGN_OR_RETURN(plan.contraction, PlanContraction(fusion, target, plan.rhs_packed));
+  plan.contraction = *view;
+  plan.rhs_packed = view->rhs == RhsMode::kPacked;
   ContractionPlan& c = plan.contraction;
   c.k_loops = Merged(c.k_loops);
   if (c.k_loops.empty() || c.m.value_or(kFewestRows) < kFewestRows ||
@@ -172,7 +171,12 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const target::TargetInfo&
     return Unimplemented(c.root->Describe(), ": slices, or a width that is not known");
   }
   const bool lhs_k_contiguous = c.k_loops.back().lhs_stride == Dim(1);
-  if (!lhs_k_contiguous && !will_be_packed && !has_pairs) CutIntoPieces(plan);
+  if (schedule != nullptr) {
+    plan.piece = schedule->blocks.piece;
+  } else if (!lhs_k_contiguous && !plan.rhs_packed) {
+    plan.piece = ChoosePiece(c);
+  }
+  if (plan.piece > 0) CutIntoPieces(plan);
   if (c.k_loops.empty()) return Unimplemented(c.root->Describe(), ": pieces of one k");
   const AddressLoop& inner = c.k_loops.back();
   plan.has_tiles = target.has_bf16_tiles;
@@ -192,17 +196,13 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const target::TargetInfo&
     return Unimplemented(c.root->Describe(), ": neither columns nor k are contiguous on the right");
   }
   c.rhs = plan.rhs_packed ? RhsMode::kPacked : RhsMode::kPackInKernel;
-  c.reads_pairs = false;
-  c.blocked_k_loops = 0;
-  c.vectors = c.n.value_or(2 * kTileSide) <= kTileSide ? 1 : 2;
   plan.run = inner.trips;
   plan.run_words = CeilDiv(plan.run, 2);
   plan.words = plan.run_words;
   for (size_t i = 0; i + 1 < c.k_loops.size(); ++i) plan.words = plan.words * c.k_loops[i].trips;
-  plan.lhs_in_place = ReadsInPlace(plan);
+  plan.lhs_in_place = schedule != nullptr ? schedule->lhs_in_place : ReadsInPlace(plan);
   if (plan.lhs_in_place) {
     plan.step_words = StepWords(plan.run);
-    plan.tile_rows = RowsInPlace(plan);
   } else {
     // At least a step, of zeros where an unknown k is 0.
     plan.words = Max(CeilDiv(plan.words, kTileSide) * Dim(kTileSide), kTileSide);
@@ -211,7 +211,15 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const target::TargetInfo&
       plan.words.value_or(kMostWords + 1) > kMostWords) {
     return Unimplemented(c.root->Describe(), ": a long k, whose rows would have to be packed");
   }
-  c.rows = 2 * plan.tile_rows;
+  if (schedule == nullptr) {
+    ++PlanCounts::tiles;
+    c.vectors = c.n.value_or(2 * kTileSide) <= kTileSide ? 1 : 2;
+    if (plan.lhs_in_place) plan.tile_rows = RowsInPlace(plan);
+    c.rows = 2 * plan.tile_rows;
+    return plan;
+  }
+  TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, *schedule, c));
+  plan.tile_rows = c.rows / 2;
   ChoosePairBlocks(plan, target);
   return plan;
 }

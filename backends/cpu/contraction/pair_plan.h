@@ -42,6 +42,7 @@ struct PairPlan {
   int64_t step_words = kTileSide;
   // A long k whose rows have to be packed is cut into pieces, whose operands lie so many elements
   // apart; loops, runs and words are those of a piece.
+  int64_t piece = 0;  // trips of the outermost loop in one; 0: k is not cut
   ir::Dim pieces = 1, piece_lhs_stride = 0, piece_rhs_stride = 0;
   bool is_cut() const { return pieces != ir::Dim(1); }
   // Between packed rows: the end of a row may be overwritten by a vector that begins in it.
@@ -53,11 +54,14 @@ struct PairPlan {
 // Rows of a tile whose sums are vector registers at a time, where there is no AMX.
 int VectorRows(int tile_rows);
 
+// A plan of the contraction that `view` shows, in pairs on the right where it is packed: with the
+// schedule's tile and blocks for it, or with a tile of its own where the schedule is null.
 // Unimplemented for other types and machines, for sizes that do not pay, and for layouts in which
-// neither rows (columns) nor k are contiguous.  `will_be_packed`: as if assign_layouts had packed
-// the right-hand side, which it does where runs of k are even, or there is one run.
-absl::StatusOr<PairPlan> PlanPairs(const ir::Node& fusion, const target::TargetInfo& target,
-                                   bool will_be_packed = false);
+// neither rows (columns) nor k are contiguous.
+absl::StatusOr<PairPlan> PlanPairs(const ir::Node& fusion,
+                                   const absl::StatusOr<ContractionPlan>& view,
+                                   const target::Schedule* schedule,
+                                   const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 

@@ -56,16 +56,17 @@ constexpr int64_t kLarge = int64_t{1} << 30;
 
 class StreamedProduct {
  public:
-  // `rows`: how many there are, at least where this code runs.
-  StreamedProduct(const Node& fusion, const Target& target, ContractionPlan plan, int rows)
+  // The tile's rows: how many there are, at least where this code runs.
+  StreamedProduct(const Node& fusion, const Target& target, ContractionPlan view,
+                  const target::Tile& tile)
       : region_(fusion.region()),
         target_(target),
-        plan_(std::move(plan)),
-        rows_(rows),
-        along_k_(!packed() && plan_.rhs_n_stride != Dim(1) && plan_.n != Dim(1) &&
-                 plan_.n != Dim(0)),
+        plan_(std::move(view)),
+        rows_(static_cast<int>(tile.rows)),
+        along_k_(StreamsAlongK(plan_)),
         later_panel_(fusion.Int(ir::Attr::rhs_panels)) {
-    ChoosePanel();
+    plan_.rows = rows_;
+    plan_.vectors = static_cast<int>(tile.vectors);
     const Dim columns = plan_.batch * plan_.n;
     cost_ = Cost(columns * plan_.k, ir::DTypeBytes(plan_.dtype) / target.memory_bytes_per_ns) +
             Cost(columns * Dim(rows_), target.ns(1));
@@ -97,15 +98,6 @@ class StreamedProduct {
     return packed() ? loop.rhs_stride * Dim(plan_.panel()) : loop.rhs_stride;
   }
   Dim units() const { return plan_.batch * plan_.panels(); }
-
-  void ChoosePanel() {
-    if (packed()) return;
-    if (later_panel_ > 0) {
-      plan_.vectors = static_cast<int>(later_panel_ / plan_.lanes);
-      return;
-    }
-    plan_.vectors = along_k_ ? 1 : StreamedVectors(plan_, rows_, target_);
-  }
 
   // Whether there are panels, and the strides that follow from that.
   void FindPanels() {
@@ -404,38 +396,39 @@ class StreamedProduct {
 
 }  // namespace
 
-absl::StatusOr<ContractionPlan> PlanStreamed(const Node& fusion, const Target& target) {
-  const Node* root = ops::FindContraction(fusion.region());
-  if (root == nullptr || root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
-  const bool is_packed = fusion.attrs().Has(ir::Attr::rhs_packed);
+absl::Status CheckStreamed(const Node& fusion, const ContractionPlan& view) {
+  const Node* root = view.root;
+  if (root->op() != Op::kDotGeneral) return Unimplemented("not a dot_general");
+  const bool is_packed = view.rhs == RhsMode::kPacked;
   if (root->operand(0).node->op() != Op::kParameter ||
       (root->operand(1).node->op() != Op::kParameter && !is_packed)) {
     return Unimplemented(root->Describe(), ": an operand is not in memory");
   }
-  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanContraction(fusion, target));
-  if (plan.m.is_constant() && (plan.m.value() < 1 || plan.m.value() > kFewRows)) {
+  if (view.m.is_constant() && (view.m.value() < 1 || view.m.value() > kFewRows)) {
     return Unimplemented(root->Describe(), ": not a matrix of a few rows");
   }
-  if (is_packed && !plan.m.is_constant()) {
+  if (is_packed && !view.m.is_constant()) {
     return Unimplemented(root->Describe(), ": panels for an unknown number of rows");
   }
-  const bool columns = is_packed || plan.rhs_n_stride == Dim(1) || plan.n == Dim(1);
-  const bool along_k = plan.k_loops.empty() || (plan.k_loops.back().lhs_stride == Dim(1) &&
-                                                plan.k_loops.back().rhs_stride == Dim(1));
+  const bool columns = is_packed || view.rhs_n_stride == Dim(1) || view.n == Dim(1);
+  const bool along_k = view.k_loops.empty() || (view.k_loops.back().lhs_stride == Dim(1) &&
+                                                view.k_loops.back().rhs_stride == Dim(1));
   if (!columns && !along_k) {
     return Unimplemented(root->Describe(), ": neither columns nor k are contiguous");
   }
-  return plan;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Target& target,
-                                                  const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanStreamed(fusion, target));
-  if (!plan.m.is_constant()) {
-    return Unimplemented(plan.root->Describe(), ": an unknown number of rows");
-  }
-  const int rows = static_cast<int>(plan.m.value());
-  StreamedProduct product(fusion, target, std::move(plan), rows);
+absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion,
+                                                  const target::Schedule& schedule,
+                                                  const Target& target, const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(
+      ContractionPlan plan,
+      ViewContraction(fusion, target, fusion.attrs().Has(ir::Attr::rhs_packed)));
+  TEKTITE_RETURN_IF_ERROR(CheckStreamed(fusion, plan));
+  TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, schedule, plan));
+  if (plan.m != Dim(plan.rows)) return InvalidArgument("'", schedule.Print(), "' of other rows");
+  StreamedProduct product(fusion, target, std::move(plan), schedule.tile);
   EmittedKernel result;
   result.in_place = EpilogueInPlace(fusion.region(), *ops::FindContraction(fusion.region()));
   result.kernel = MakeKernel(fusion, name, result.in_place);
@@ -446,12 +439,12 @@ absl::StatusOr<EmittedKernel> EmitStreamedProduct(const Node& fusion, const Targ
   return result;
 }
 
-absl::StatusOr<ContractionCode> CodeForOneRow(const Node& fusion, const Target& target) {
-  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan plan, PlanStreamed(fusion, target));
-  if (plan.m.is_constant()) {
-    return Unimplemented(plan.root->Describe(), ": a known number of rows");
-  }
-  auto product = std::make_shared<StreamedProduct>(fusion, target, std::move(plan), 1);
+absl::StatusOr<ContractionCode> CodeForOneRow(const Node& fusion, const target::Schedule& schedule,
+                                              const Target& target) {
+  TEKTITE_ASSIGN_OR_RETURN(ContractionPlan view, ViewContraction(fusion, target, /*packed=*/false));
+  TEKTITE_RETURN_IF_ERROR(CheckStreamed(fusion, view));
+  auto product = std::make_shared<StreamedProduct>(fusion, target, std::move(view),
+                                                   target::Tile{schedule.blocks.row_vectors, 1});
   return ContractionCode{product->num_chunks(), product->cost(),
                          [product](loop::Builder& b) { return product->Emit(b); }};
 }

@@ -412,9 +412,9 @@ class WinogradEmitter {
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitWinograd(const Node& fusion, const Target& target,
-                                           const std::string& name) {
-  TEKTITE_ASSIGN_OR_RETURN(const WinogradPlan plan, PlanWinograd(fusion, target));
+absl::StatusOr<EmittedKernel> EmitWinograd(const Node& fusion, const target::Schedule& schedule,
+                                           const Target& target, const std::string& name) {
+  TEKTITE_ASSIGN_OR_RETURN(const WinogradPlan plan, PlanWinograd(fusion, schedule, target));
   return WinogradEmitter(fusion, plan, name).Run();
 }
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/contraction/contraction_tiles.h"
 #include "backends/cpu/emit/chunking.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
-#include "jit/target/schedules.h"
 
 namespace tektite::cpu {
 namespace {
@@ -26,8 +26,8 @@ constexpr int64_t kMostBlockChannels = 128;
 // Where the estimate says less, the direct kernel stays.
 constexpr double kLeastGain = 1.15;
 
-absl::Status CheckConvolution(const ContractionPlan& plan, const Node& node,
-                              const target::TargetInfo& target) {
+absl::Status CheckConvolution(const ContractionPlan& plan, const target::TargetInfo& target) {
+  const Node& node = *plan.root;
   const ConvolutionGeometry& g = plan.conv;
   const auto refuse = [&](const char* why) {
     return Unimplemented(node.Describe(), ": Winograd's algorithm is not used for ", why);
@@ -88,16 +88,26 @@ Dim EvenSquares(const Dim& squares, int64_t most, int rows) {
   return Max(Min(CeilDiv(even, rows) * Dim(rows), squares), 1);
 }
 
-// Returns how many blocks there are of the usual images.
-int64_t ChooseBlocks(WinogradPlan& plan, int64_t usual, const target::TargetInfo& target) {
-  plan.block_channels = plan.channels();
-  while (plan.block_channels > kMostBlockChannels || plan.channels() % plan.block_channels != 0) {
-    plan.block_channels -= plan.direct.lanes;
+void TakeSizes(WinogradPlan& plan) {
+  const ir::Dims& result = plan.direct.root->shape().dims();
+  plan.images = result[0];
+  plan.height = result[1];
+  plan.width = result[2];
+  plan.squares_high = CeilDiv(plan.height, 2);
+  plan.squares_wide = CeilDiv(plan.width, 2);
+}
+
+int64_t ChannelsOfBlock(const WinogradPlan& plan) {
+  int64_t channels = plan.channels();
+  while (channels > kMostBlockChannels || plan.channels() % channels != 0) {
+    channels -= plan.direct.lanes;
   }
+  return channels;
+}
+
+// Cuts squares into blocks of tiles.  Returns how many blocks there are of the usual images.
+int64_t CutSquares(WinogradPlan& plan, int64_t usual, const target::TargetInfo& target) {
   const int64_t most = MostSquares(plan, target);
-  const int most_rows =
-      std::min((target.vector_registers >= 32 ? 24 : 12) / plan.direct.vectors, 14);
-  plan.rows = BestRows(CeilDiv(usual, CeilDiv(usual, std::min(most, usual))), most_rows);
   plan.block_squares = EvenSquares(plan.squares(), most, plan.rows);
   plan.most_squares = plan.block_squares.value_or(CeilDiv(most, plan.rows) * plan.rows);
   const int64_t usual_block = EvenSquares(usual, most, plan.rows).value();
@@ -112,6 +122,7 @@ int64_t ChooseBlocks(WinogradPlan& plan, int64_t usual, const target::TargetInfo
 // Nanoseconds of all products, of one transformation of all inputs, and so on.
 struct Costs {
   double products, inputs, kernels, results;
+  double all() const { return products + inputs + kernels + results; }
 };
 
 Costs CostsOf(const WinogradPlan& plan, const target::TargetInfo& target, double squares,
@@ -130,9 +141,8 @@ Costs CostsOf(const WinogradPlan& plan, const target::TargetInfo& target, double
 
 }  // namespace
 
-absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const target::TargetInfo& target,
-                                          bool will_be_packed) {
-  const bool is_asked = target::ScheduleOf(fusion).implementation == kWinograd;
+absl::Status CheckWinograd(const Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+                           const target::TargetInfo& target) {
   const Node* const root = ops::FindContraction(fusion.region());
   if (root == nullptr || root->op() != Op::kConvolution) {
     return Unimplemented("Winograd's algorithm is for convolutions");
@@ -140,27 +150,28 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const target::Targ
   if (target.winograd_channels == 0) {
     return Unimplemented(root->Describe(), ": --winograd=off rules out Winograd's algorithm");
   }
-  WinogradPlan plan;
-  TEKTITE_ASSIGN_OR_RETURN(plan.direct, PlanContraction(fusion, target, will_be_packed));
-  TEKTITE_RETURN_IF_ERROR(CheckConvolution(plan.direct, *root, target));
-  const ir::Dims& result = root->shape().dims();
-  plan.images = result[0];
-  plan.height = result[1];
-  plan.width = result[2];
-  plan.squares_high = CeilDiv(plan.height, 2);
-  plan.squares_wide = CeilDiv(plan.width, 2);
-  const UsualImages usual = UsualFor(plan, target);
-  const int64_t usual_blocks = ChooseBlocks(plan, usual.squares, target);
+  TEKTITE_RETURN_IF_ERROR(view.status());
+  return CheckConvolution(*view, target);
+}
 
+absl::Status ChooseWinograd(WinogradPlan& plan, const target::TargetInfo& target) {
+  TakeSizes(plan);
+  const UsualImages usual = UsualFor(plan, target);
+  const int64_t most = std::min(MostSquares(plan, target), usual.squares);
+  const int64_t sums = target.vector_registers >= 32 ? 24 : 12;
+  plan.rows = BestRows(CeilDiv(usual.squares, CeilDiv(usual.squares, most)),
+                       static_cast<int>(std::min<int64_t>(sums / plan.direct.vectors, 14)));
+  plan.block_channels = ChannelsOfBlock(plan);
+  const int64_t usual_blocks = CutSquares(plan, usual.squares, target);
   const auto squares = static_cast<double>(usual.squares);
   const auto blocks = static_cast<double>(usual_blocks);
   const Costs costs = CostsOf(plan, target, squares, blocks);
-  const double winograd_ns = costs.products + costs.inputs + costs.kernels + costs.results;
   const double direct_ns = static_cast<double>(usual.results * 9 * plan.channels() * plan.panels() *
                                                plan.direct.vectors) /
                            target.vector_fmas_per_ns();
-  if (!is_asked && direct_ns < kLeastGain * winograd_ns) {
-    return Unimplemented(root->Describe(), ": Winograd's algorithm would gain too little");
+  if (direct_ns < kLeastGain * costs.all()) {
+    return Unimplemented(plan.direct.root->Describe(),
+                         ": Winograd's algorithm would gain too little");
   }
   // Threads share blocks; a chunk that has its own panels only transforms its block's inputs again,
   // which must be a small part of it.
@@ -173,7 +184,26 @@ absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const target::Targ
   plan.block_panels = EvenBlock({usual_blocks, plan.panels(), plan.block_panels, Cost(1, panel_ns),
                                  block_inputs_ns})
                           .value();
-  plan.cost = Cost(plan.squares(), (winograd_ns - costs.kernels) / squares) +
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WinogradPlan> PlanWinograd(const Node& fusion, const target::Schedule& schedule,
+                                          const target::TargetInfo& target) {
+  const auto view = ViewContraction(fusion, target, fusion.attrs().Has(ir::Attr::rhs_packed));
+  TEKTITE_RETURN_IF_ERROR(CheckWinograd(fusion, view, target));
+  ++PlanCounts::blocks;
+  WinogradPlan plan;
+  plan.direct = *view;
+  TEKTITE_RETURN_IF_ERROR(TakeTile(fusion, schedule, plan.direct));
+  plan.rows = plan.direct.rows;
+  plan.block_channels = schedule.blocks.channels;
+  plan.block_panels = schedule.blocks.panels;
+  TakeSizes(plan);
+  const UsualImages usual = UsualFor(plan, target);
+  const auto blocks = static_cast<double>(CutSquares(plan, usual.squares, target));
+  const auto squares = static_cast<double>(usual.squares);
+  const Costs costs = CostsOf(plan, target, squares, blocks);
+  plan.cost = Cost(plan.squares(), (costs.all() - costs.kernels) / squares) +
               Cost(plan.blocks(), costs.kernels / blocks);
   return plan;
 }

@@ -1,6 +1,7 @@
 // Which 3x3 convolutions are computed by Winograd's F(2x2, 3x3), and in which blocks.
 //
-//   absl::StatusOr<WinogradPlan> plan = PlanWinograd(fusion, target);    // Unimplemented: direct
+//   TEKTITE_RETURN_IF_ERROR(ChooseWinograd(plan, target));    // Unimplemented: direct
+//   absl::StatusOr<WinogradPlan> plan = PlanWinograd(fusion, schedule, target);
 //
 // Four results of a 3x3 convolution of stride 1, a square of 2 x 2, take 36 multiplications
 // directly and 16 by S. Winograd's minimal filtering ("Fast Algorithms for Convolutional Neural
@@ -34,7 +35,6 @@
 
 namespace tektite::cpu {
 
-// The attribute `target` of a contraction that must be computed this way whatever it costs.
 inline constexpr char kWinograd[] = "winograd";
 
 // Input channels from which on --winograd=auto uses it.  A sum has as many terms then, where a
@@ -45,7 +45,7 @@ inline constexpr int64_t kWinogradChannels = 128;
 struct WinogradPlan {
   static constexpr int64_t kProducts = 16;  // 4 x 4 positions, a matrix product each
 
-  ContractionPlan direct;                      // its panels and geometry; its `rows` do not matter
+  ContractionPlan direct;                      // its panels and geometry
   ir::Dim images = 1, height = 1, width = 1;   // of the result
   ir::Dim squares_high = 1, squares_wide = 1;  // 2 x 2 results each
   int rows = 8;                                // squares in a register tile
@@ -66,10 +66,17 @@ struct WinogradPlan {
   int64_t input_stride() const { return channels() + direct.lanes; }
 };
 
-// Unimplemented with a reason where there is no code, or where the direct kernel is taken for
-// faster and the fusion's `target` does not ask for this one.
-absl::StatusOr<WinogradPlan> PlanWinograd(const ir::Node& fusion, const target::TargetInfo& target,
-                                          bool will_be_packed = false);
+// OK for a convolution that there is code for; Unimplemented with a reason for any other.
+absl::Status CheckWinograd(const ir::Node& fusion, const absl::StatusOr<ContractionPlan>& view,
+                           const target::TargetInfo& target);
+
+// Chooses the rows of a tile and a chunk's panels and channels for plan.direct with its vectors;
+// Unimplemented where the direct kernel is taken for faster.
+absl::Status ChooseWinograd(WinogradPlan& plan, const target::TargetInfo& target);
+
+// The plan that the schedule names.
+absl::StatusOr<WinogradPlan> PlanWinograd(const ir::Node& fusion, const target::Schedule& schedule,
+                                          const target::TargetInfo& target);
 
 }  // namespace tektite::cpu
 

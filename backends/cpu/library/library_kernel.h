@@ -53,8 +53,6 @@ KernelPtr MakeHeapTopK(const ir::Node& op, Buffers buffers);
 absl::StatusOr<KernelPtr> MakeOrderKernel(const ir::Node& op, Buffers buffers);
 // selection_kernels.cc: an op of the family `selection` with static shapes.
 absl::StatusOr<KernelPtr> MakeSelectionKernel(const ir::Node& op, Buffers buffers);
-// weight_panels.cc: a deferred fusion that packs a matrix; null for any other fusion.
-KernelPtr MakeWeightPanels(const ir::Node& fusion);
 // lookup_kernels.cc: unique, is_member.
 KernelPtr MakeLookup(const ir::Node& op, Buffers buffers);
 // suppression_kernel.cc

@@ -32,23 +32,35 @@ FamilyMaker MakerOf(ir::OpFamily family) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
-  const ir::Graph& region = fusion.region();
-  if (fusion.Bool(ir::Attr::deferred)) {
-    KernelPtr packing = MakeWeightPanels(fusion);
-    if (packing != nullptr) return packing;
-  }
+// The region's only op; null for any other region.
+const Node* OnlyOp(const ir::Graph& region) {
   const Node* op = nullptr;
   for (const auto& node : region.nodes()) {
     if (node->op() == Op::kParameter) continue;
-    if (op != nullptr) return Unimplemented("no library kernel does several ops");
+    if (op != nullptr) return nullptr;
     op = node.get();
   }
-  if (op == nullptr) return Unimplemented("no library kernel for a fusion without ops");
-  const FamilyMaker make = MakerOf(ir::GetOpInfo(op->op()).family);
-  if (make == nullptr) return Unimplemented("no library kernel for ", op->Describe());
+  return op;
+}
+
+}  // namespace
+
+absl::Status CheckWeightPanels(const Node& fusion) {
+  if (fusion.Bool(ir::Attr::deferred)) return absl::OkStatus();
+  return Unimplemented("not weights that are packed later");
+}
+
+absl::Status CheckLibraryKernel(const Node& fusion) {
+  const Node* op = OnlyOp(fusion.region());
+  if (op == nullptr) return Unimplemented("a library kernel does one op");
+  if (MakerOf(ir::GetOpInfo(op->op()).family) != nullptr) return absl::OkStatus();
+  return Unimplemented("no library kernel for ", op->Describe());
+}
+
+absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
+  TEKTITE_RETURN_IF_ERROR(CheckLibraryKernel(fusion));
+  const ir::Graph& region = fusion.region();
+  const Node* op = OnlyOp(region);
   if (ir::HasSymbols(region)) return SizedAtLaunch(fusion, &MakeLibraryKernel);
   Buffers buffers;
   for (ir::Value v : op->operands()) {
@@ -64,7 +76,7 @@ absl::StatusOr<KernelPtr> MakeLibraryKernel(const Node& fusion) {
     }
     buffers.results[output.index] = region.num_parameters() + static_cast<int>(i);
   }
-  return make(*op, std::move(buffers));
+  return MakerOf(ir::GetOpInfo(op->op()).family)(*op, std::move(buffers));
 }
 
 }  // namespace tektite::cpu

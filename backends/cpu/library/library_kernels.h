@@ -21,8 +21,13 @@
 namespace tektite::cpu {
 
 // Unimplemented for anything else.
+absl::Status CheckLibraryKernel(const ir::Node& fusion);
 absl::StatusOr<std::shared_ptr<const backend::HostKernel>> MakeLibraryKernel(
     const ir::Node& fusion);
+
+// Packs weights behind some later call (jit/passes/assign_layouts.cc).
+absl::Status CheckWeightPanels(const ir::Node& fusion);
+absl::StatusOr<std::shared_ptr<const backend::HostKernel>> MakeWeightPanels(const ir::Node& fusion);
 
 }  // namespace tektite::cpu
 

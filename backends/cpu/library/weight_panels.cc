@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "backends/cpu/library/library_kernel.h"
+#include "backends/cpu/library/library_kernels.h"
 #include "jit/base/rounding.h"
+#include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
@@ -68,13 +70,14 @@ bool KeepsOrder(const Node& node) {
 
 }  // namespace
 
-KernelPtr MakeWeightPanels(const Node& fusion) {
+absl::StatusOr<KernelPtr> MakeWeightPanels(const Node& fusion) {
+  const absl::Status refused = Unimplemented("panels of weights that lie in another order");
   const ir::Graph& region = fusion.region();
-  if (region.num_parameters() != 1 || region.outputs().size() != 1) return nullptr;
+  if (region.num_parameters() != 1 || region.outputs().size() != 1) return refused;
   const Node& last = *region.outputs()[0].node;
   if (last.op() != Op::kTranspose ||
       last.Ints(Attr::permutation) != std::vector<int64_t>{1, 0, 2} || !last.shape().is_static()) {
-    return nullptr;
+    return refused;
   }
   const Node* matrix = last.operand(0).node;  // [k, panels, width]
   while (matrix->op() == Op::kReshape) matrix = matrix->operand(0).node;
@@ -86,14 +89,14 @@ KernelPtr MakeWeightPanels(const Node& fusion) {
     const ir::Shape& inside = matrix->operand_shape(0);
     if (inside.rank() != 2 || !inside.is_static() || inside.dim(0) != ir::Dim(k) ||
         matrix->Ints(Attr::low) != std::vector<int64_t>{0, 0}) {
-      return nullptr;
+      return refused;
     }
     n = inside.dim(1).value();
     matrix = matrix->operand(0).node;
   }
-  if (!KeepsOrder(*matrix) || matrix->shape().num_elements() != k * n || k * n == 0) return nullptr;
+  if (!KeepsOrder(*matrix) || matrix->shape().num_elements() != k * n || k * n == 0) return refused;
   const int64_t bytes = ir::DTypeBytes(matrix->shape().dtype());
-  return std::make_shared<WeightPanels>(k, n * bytes, panels, width * bytes);
+  return std::make_shared<const WeightPanels>(k, n * bytes, panels, width * bytes);
 }
 
 }  // namespace tektite::cpu

@@ -16,16 +16,22 @@ namespace tektite::cpu {
 absl::StatusOr<EmittedKernel> EmitLoop(const ir::Node& fusion, const Target& target,
                                        const std::string& name);
 
+// Each kernel that another implementation may stand in for has a check: Unimplemented with the
+// reason where there is no code.
+
 // Reductions over the innermost dimension and all that shares their rows: each row goes through the
 // stages between reductions while it is in L1.
+absl::Status CheckRow(const ir::Node& fusion);
 absl::StatusOr<EmittedKernel> EmitRow(const ir::Node& fusion, const Target& target,
                                       const std::string& name);
 
 // Any other reduction.
+absl::Status CheckReduce(const ir::Node& fusion);
 absl::StatusOr<EmittedKernel> EmitReduce(const ir::Node& fusion, const Target& target,
                                          const std::string& name);
 
 // reduce_window, vectorized over the innermost dimension.
+absl::Status CheckWindow(const ir::Node& fusion);
 absl::StatusOr<EmittedKernel> EmitWindow(const ir::Node& fusion, const Target& target,
                                          const std::string& name);
 

@@ -31,6 +31,10 @@ constexpr int64_t kColumnBlock = 256;
 
 }  // namespace
 
+absl::Status CheckReduce(const Node& fusion) {
+  return loop::ReducePlan::Create(fusion.region()).status();
+}
+
 absl::StatusOr<EmittedKernel> EmitReduce(const Node& fusion, const Target& target,
                                          const std::string& name) {
   const ir::Graph& region = fusion.region();

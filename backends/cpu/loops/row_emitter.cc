@@ -329,6 +329,8 @@ class RowEmitter {
 
 }  // namespace
 
+absl::Status CheckRow(const Node& fusion) { return RowPlan::Create(fusion.region()).status(); }
+
 absl::StatusOr<EmittedKernel> EmitRow(const Node& fusion, const Target& target,
                                       const std::string& name) {
   TEKTITE_ASSIGN_OR_RETURN(RowPlan plan, RowPlan::Create(fusion.region()));

@@ -65,18 +65,26 @@ int ReadDimension(const ir::Graph& region) {
 
 }  // namespace
 
+absl::Status CheckTransposingLoop(const Node& fusion) {
+  const int along = ReadDimension(fusion.region());
+  if (along < 0) return Unimplemented("a loop that reads in the order in which it writes");
+  const Dims& sizes = fusion.region().outputs()[0].shape().dims();
+  if (sizes[along].value_or(kLeastExtent) < kLeastExtent ||
+      sizes.back().value_or(kLeastExtent) < kLeastExtent) {
+    return Unimplemented("a transpose of few rows or columns");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EmittedKernel> EmitTransposingLoop(const Node& fusion, const Target& target,
                                                   const std::string& name) {
   const ir::Graph& region = fusion.region();
+  TEKTITE_RETURN_IF_ERROR(CheckTransposingLoop(fusion));
   const int along = ReadDimension(region);
-  if (along < 0) return Unimplemented("a loop that reads in the order in which it writes");
   const ir::Value output = region.outputs()[0];
   const Dims& sizes = output.shape().dims();
   const size_t last = sizes.size() - 1;
   const Dim &read = sizes[along], &written = sizes[last];
-  if (read.value_or(kLeastExtent) < kLeastExtent || written.value_or(kLeastExtent) < kLeastExtent) {
-    return Unimplemented("a transpose of few rows or columns");
-  }
   const int lanes = RegionLanes(region, target);
 
   EmittedKernel result;

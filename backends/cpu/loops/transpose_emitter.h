@@ -11,6 +11,7 @@ namespace tektite::cpu {
 
 // A transpose that moves the innermost dimension, with elementwise work and reversals before and
 // behind it, of one operand and elements of 4 or 8 bytes.  Unimplemented for anything else.
+absl::Status CheckTransposingLoop(const ir::Node& fusion);
 absl::StatusOr<EmittedKernel> EmitTransposingLoop(const ir::Node& fusion, const Target& target,
                                                   const std::string& name);
 

@@ -295,10 +295,8 @@ class WindowEmitter {
 
 }  // namespace
 
-absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& target,
-                                         const std::string& name) {
-  const ir::Graph& region = fusion.region();
-  const Node* root = FindRoot(region, Op::kReduceWindow);
+absl::Status CheckWindow(const Node& fusion) {
+  const Node* root = FindRoot(fusion.region(), Op::kReduceWindow);
   if (root == nullptr) return Unimplemented("a window fusion without reduce_window");
   if (root->shape().rank() == 0) return Unimplemented(root->Describe(), ": a scalar");
   for (const Axis& a : AxesOf(*root)) {
@@ -306,8 +304,15 @@ absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& targe
       return Unimplemented(root->Describe(), ": a dilated input under strides or dilated windows");
     }
   }
-  TEKTITE_RETURN_IF_ERROR(CheckResults(region, *root));
-  return WindowEmitter(region, *root, target).Run(fusion, target, name);
+  return CheckResults(fusion.region(), *root);
+}
+
+absl::StatusOr<EmittedKernel> EmitWindow(const Node& fusion, const Target& target,
+                                         const std::string& name) {
+  TEKTITE_RETURN_IF_ERROR(CheckWindow(fusion));
+  const ir::Graph& region = fusion.region();
+  return WindowEmitter(region, *FindRoot(region, Op::kReduceWindow), target)
+      .Run(fusion, target, name);
 }
 
 }  // namespace tektite::cpu

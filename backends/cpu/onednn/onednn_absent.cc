@@ -13,6 +13,4 @@ absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node&, const target::TargetIn
   return Unimplemented("built without oneDNN");
 }
 
-std::string OneDnnVersion() { return ""; }
-
 }  // namespace tektite::cpu

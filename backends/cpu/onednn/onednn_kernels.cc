@@ -369,8 +369,4 @@ absl::StatusOr<int64_t> OneDnnPanelWidth(const Node& fusion, const target::Targe
   return kernel->panel_width();
 }
 
-std::string OneDnnVersion() {
-  return absl::StrCat(DNNL_VERSION_MAJOR, ".", DNNL_VERSION_MINOR, ".", DNNL_VERSION_PATCH);
-}
-
 }  // namespace tektite::cpu

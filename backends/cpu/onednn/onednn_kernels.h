@@ -1,10 +1,11 @@
 // Convolutions computed by oneDNN, one thread per call of it, shared out like every other kernel.
 //
-//   fusion(%x, %panels) {kind = contraction, rhs_packed = 64, target = "onednn"}
+//   fusion(%x, %panels) {kind = contraction, rhs_packed = 64, schedule = "onednn, columns = 64,
+//   alone"}
 //
-// A second way beside EmitContraction, which the tuner may choose: for some shapes it is faster (a
-// 3x3x3 convolution of 64 channels 250 GFLOP/s), and it takes one thing more for granted, weights
-// that are packed.  It reads the very panels that assign_layouts makes, of a width that it picks.
+// Where it is used is a rule (backends/cpu/implementation_list.cc).  It takes one thing more for
+// granted than our own code, weights that are packed.  It reads the very panels that assign_layouts
+// makes, of a width that it picks.
 //
 // Chunks are rows of the outermost spatial dimension, by the shape alone; a chunk at the border has
 // a primitive of its own, with that border's padding.
@@ -17,7 +18,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "jit/backend/backend.h"
@@ -35,9 +35,6 @@ absl::StatusOr<std::shared_ptr<const backend::Kernel>> MakeOneDnnKernel(
 // The panel width it needs for the convolution of `fusion`, whatever else is in the region;
 // Unimplemented with a reason when it has no kernel.
 absl::StatusOr<int64_t> OneDnnPanelWidth(const ir::Node& fusion, const target::TargetInfo& target);
-
-// Of the headers it was built against, "3.2.0"; empty: built without.
-std::string OneDnnVersion();
 
 }  // namespace tektite::cpu
 

@@ -1,4 +1,12 @@
-#include "jit/compiler/fuse_leftovers.h"
+// fuse_leftovers: puts every node that is outside a fusion into one of its own.
+//
+//   before  %2 = add(%0, %1)
+//   after   %2 = fusion(%0, %1) {kind = loop} of { add }
+//
+// After the fuse pass there is hardly any; with --disable_passes=fuse it is every op, which is how
+// a kernel is tested alone.  Parameters, constants, reshapes, and parts of memory that are aligned
+// as the back end wants them (TargetInfo::operand_alignment) stay as they are.
+#include "jit/passes/fuse_leftovers.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,8 +16,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
 #include "jit/ir/part.h"
+#include "jit/passes/pass.h"
 
-namespace tektite::compiler {
+namespace tektite::passes {
 namespace {
 
 using ir::FusionKind;
@@ -135,33 +144,33 @@ NodeSet GoAlong(const std::vector<Node*>& nodes, bool packed) {
 }
 
 // Where no pass has done so.
-void OpenCalls(Graph& graph) {
+bool OpenCalls(Graph& graph) {
+  bool changed = false;
   for (Node* node : graph.NodeList()) {
     if (node->op() != Op::kCall) continue;
     OpenCalls(node->region());
     const std::vector<Value> results = graph.Inline(node->region(), node->operands(), node);
     for (int r = 0; r < node->num_results(); ++r) graph.ReplaceAllUses(node->result(r), results[r]);
     graph.Erase(node);
+    changed = true;
   }
+  return changed;
 }
 
 }  // namespace
 
-void FuseLeftovers(Graph& graph, int64_t operand_alignment) {
-  OpenCalls(graph);
+absl::StatusOr<bool> FuseLeftovers(Graph& graph, PassContext& context) {
+  bool changed = OpenCalls(graph);
   for (Node* node : graph.NodeList()) {
-    if (ir::IsControl(*node)) {
-      for (int r = 0; r < node->num_regions(); ++r) {
-        FuseLeftovers(node->region(r), operand_alignment);
-      }
-    }
-    if (StaysOutside(*node, operand_alignment)) continue;
+    if (StaysOutside(*node, context.target.operand_alignment)) continue;
+    changed = true;
     if (node->IsDead()) {
       graph.Erase(node);
     } else {
       Wrapper(graph, {}).Wrap(node, {});
     }
   }
+  return changed;
 }
 
 std::vector<Node*> SplitFusion(Graph& graph, Node* fusion, int64_t operand_alignment) {
@@ -196,10 +205,11 @@ std::vector<Node*> SplitFusion(Graph& graph, Node* fusion, int64_t operand_align
     if (StaysOutside(*node, operand_alignment)) continue;
     ir::Attributes own = attrs;
     if (packed && IsContraction(node->op())) own.Set(ir::Attr::rhs_packed, panel_width);
+    if (!IsContraction(node->op())) own.Erase(ir::Attr::schedule);
     parts.push_back(Wrapper(graph, along).Wrap(node, std::move(own)));
   }
   graph.EraseDead();
   return parts;
 }
 
-}  // namespace tektite::compiler
+}  // namespace tektite::passes
