@@ -34,7 +34,7 @@ namespace tektite::tf_hook {
 class XlaGuard {
  public:
   static constexpr int64_t kFirstCalls = 128;
-  static constexpr int64_t kFirstBytes = int64_t{1} << 30;
+  static constexpr int64_t kFirstBytes = int64_t{1} << 28;
   static constexpr int64_t kEvery = 64;  // for each MiB of results
   static constexpr int kMostComparisons = 8;
 
@@ -87,16 +87,17 @@ class XlaGuard {
 // `exponent`.
 template <typename Bits>
 bool AllFinite(const Bits* bits, size_t count, Bits exponent) {
-  constexpr size_t kBlock = 4096;  // between two looks at what has been found
-  for (size_t begin = 0; begin < count; begin += kBlock) {
-    const size_t end = std::min(count, begin + kBlock);
+  const auto is_finite = [exponent](Bits b) { return (b & exponent) != exponent; };
+  constexpr size_t kBlock = 1024;  // a constant, so that the inner loop becomes one of vectors
+  size_t begin = 0;
+  for (; begin + kBlock <= count; begin += kBlock) {
     Bits found = 0;
-    for (size_t i = begin; i < end; ++i) {
-      found |= static_cast<Bits>((bits[i] & exponent) == exponent ? 1 : 0);
+    for (size_t i = 0; i < kBlock; ++i) {
+      found |= static_cast<Bits>(is_finite(bits[begin + i]) ? 0 : 1);
     }
     if (found != 0) return false;
   }
-  return true;
+  return std::all_of(bits + begin, bits + count, is_finite);
 }
 
 }  // namespace tektite::tf_hook
