@@ -155,6 +155,8 @@ absl::Status ImportPow(NodeImport& op) {
     const Value base = op.Input(0);
     const bool is_rewritten = base && (base.node->op() == Op::kExp || base.node->op() == Op::kPow);
     if (op.scope().for_xla && is_rewritten) return op.Refuse("XLA rewrites pow(exp) and pow(pow)");
+    Value rewritten = op.scope().for_xla ? XlaPow(b, base, op.Input(1)) : Value();
+    if (rewritten) return op.Return(rewritten);
     return op.Return(b.BinaryImplicit(Op::kPow, op.Input(0), op.Input(1)));
   }
   TEKTITE_ASSIGN_OR_RETURN(int64_t exponent, op.RequireInt(1));

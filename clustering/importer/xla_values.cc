@@ -9,15 +9,24 @@
 namespace tektite::importer {
 namespace {
 
+constexpr int kLeastNormalBits = 0x00800000;  // of f32
+
 bool IsOp(Value v, Op op) { return v && v.node->op() == op; }
 
 Value Full(FuncBuilder& b, Value like, const Literal& one) {
   return b.BroadcastTo(b.Constant(one), like.shape().dims());
 }
 
-// The number that every element is, where that is known.
+// The number that every element is, where that is known; of constants' sums and products, too.
 std::optional<double> UniformConstant(Value v) {
   while (IsOp(v, Op::kBroadcastInDim) || IsOp(v, Op::kReshape)) v = v.node->operand(0);
+  if (IsOp(v, Op::kAdd) || IsOp(v, Op::kSub) || IsOp(v, Op::kMul)) {
+    const std::optional<double> x = UniformConstant(v.node->operand(0));
+    const std::optional<double> y = x ? UniformConstant(v.node->operand(1)) : std::nullopt;
+    if (!y) return std::nullopt;
+    const double result = IsOp(v, Op::kMul) ? *x * *y : IsOp(v, Op::kAdd) ? *x + *y : *x - *y;
+    return v.dtype() == DType::kF32 ? static_cast<float>(result) : result;
+  }
   if (!IsOp(v, Op::kConstant)) return std::nullopt;
   const Literal& literal = v.node->attrs().GetLiteral(ir::Attr::value);
   if (!literal.IsSplat()) return std::nullopt;
@@ -230,6 +239,21 @@ Value XlaDiv(FuncBuilder& b, Value x, Value y) {
   }
   if (!IsOp(x, Op::kDiv)) return {};
   return quotient(x.node->operand(0), product(x.node->operand(1), y));
+}
+
+Value XlaPow(FuncBuilder& b, Value x, Value y) {
+  if (!x || !y || x.dtype() != DType::kF32 || !KeepsShape(x.shape(), y.shape())) return {};
+  const std::optional<double> exponent = UniformConstant(y);
+  if (!exponent || *exponent == 0.5 || *exponent == std::floor(*exponent)) return {};
+  // By the bits: a thread that takes denormals for 0 has none.
+  Value bits = b.Bitcast(x, DType::kS32);
+  Value magnitude = b.Binary(Op::kAnd, bits, Full(b, bits, Literal::HighestOf(DType::kS32)));
+  Value is_denormal = b.Binary(Op::kAnd, b.Compare(magnitude, b.FullLike(bits, 0), "gt"),
+                               b.Compare(magnitude, b.FullLike(bits, kLeastNormalBits), "lt"));
+  Value of_denormal = b.Select(b.Compare(bits, b.FullLike(bits, 0), "lt"),
+                               b.FullLike(x, std::numeric_limits<double>::quiet_NaN()),
+                               b.FullLike(x, static_cast<float>(std::exp2(-150 * *exponent))));
+  return b.Select(is_denormal, of_denormal, b.BinaryImplicit(Op::kPow, x, y));
 }
 
 }  // namespace tektite::importer

@@ -44,6 +44,8 @@ Value XlaLog(FuncBuilder& b, Value x);
 Value XlaSum(FuncBuilder& b, Value x, Value y, bool subtracts);
 Value XlaMul(FuncBuilder& b, Value x, Value y);
 Value XlaDiv(FuncBuilder& b, Value x, Value y);
+// Of one fraction as the exponent: of a denormal f32, the power of 2^-150, and NaN below 0.
+Value XlaPow(FuncBuilder& b, Value x, Value y);
 
 }  // namespace tektite::importer
 

@@ -148,6 +148,7 @@ absl::Status ReadAll(OpKernelConstruction* construction, ClusterAttributes* read
   TF_RETURN_IF_ERROR(construction->GetAttr("fallback", &function));
   read->fallback = function.name();
   TF_RETURN_IF_ERROR(CheckFallback(construction, *read));
+  read->holds_xla_calls = construction->def().attr().contains("_tektite_xla_calls");
   TF_ASSIGN_OR_RETURN(read->whole_function, WholeFunction::Of(construction));
   return absl::OkStatus();
 }

@@ -37,6 +37,7 @@ struct ClusterAttributes {
   std::string cluster_name;
   std::string fallback;  // a function of these inputs and outputs
   std::optional<WholeFunction> whole_function;
+  bool holds_xla_calls = false;
 
   static absl::StatusOr<ClusterAttributes> Read(tensorflow::OpKernelConstruction* construction);
 };

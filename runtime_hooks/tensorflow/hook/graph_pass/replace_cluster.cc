@@ -340,6 +340,7 @@ std::shared_ptr<const ClusterBody> MakeBody(
   }
   NoteThreads(ThreadsOf(options.device_set, nodes.front()->assigned_device_name()), &def);
   auto made = std::make_shared<ClusterBody>();
+  made->holds_xla_calls = HoldsXlaCalls(def);
   // The same bytes each time, since they are keys (prepared_cluster.h).
   if (!tensorflow::SerializeToStringDeterministic(def, &made->bytes)) return nullptr;
   FallbackRequest request;
@@ -388,6 +389,7 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   const auto num_loops =
       std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return IsKept(*node); });
   if (num_loops > 0) tensorflow::AddNodeAttr("_tektite_kept_loops", num_loops, &def);
+  if ((*body)->holds_xla_calls) tensorflow::AddNodeAttr("_tektite_xla_calls", true, &def);
   RegisterClusterOp();
   if (place == Place::kCard) RegisterClusterOpForCards();
   if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok())

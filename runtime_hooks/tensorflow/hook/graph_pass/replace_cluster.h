@@ -31,6 +31,7 @@ namespace tektite::tf_hook {
 struct ClusterBody {
   std::string bytes;                 // GraphDef
   tensorflow::FunctionDef fallback;  // without a name of its own yet
+  bool holds_xla_calls = false;      // in its functions, too
 };
 
 class ClusterReplacer {

@@ -25,6 +25,18 @@ bool IsXlaCall(const Node& node) {
   return value != nullptr && value->b();
 }
 
+bool HoldsXlaCalls(const tensorflow::GraphDef& graph) {
+  const auto is_marked = [](const tensorflow::NodeDef& node) {
+    const auto mark = node.attr().find("_XlaMustCompile");
+    return mark != node.attr().end() && mark->second.b();
+  };
+  const auto& functions = graph.library().function();
+  return std::any_of(graph.node().begin(), graph.node().end(), is_marked) ||
+         std::any_of(functions.begin(), functions.end(), [&](const FunctionDef& function) {
+           return std::any_of(function.node_def().begin(), function.node_def().end(), is_marked);
+         });
+}
+
 bool RunsFunctions(const Graph& graph) {
   const auto nodes = graph.op_nodes();
   return std::any_of(nodes.begin(), nodes.end(), StaysWhole);

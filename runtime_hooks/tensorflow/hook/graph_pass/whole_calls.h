@@ -20,6 +20,8 @@
 namespace tektite::tf_hook {
 
 bool IsXlaCall(const tensorflow::Node& node);
+// Whether the graph, or a function in its library, has such a node.
+bool HoldsXlaCalls(const tensorflow::GraphDef& graph);
 
 // Whether the graph has such a loop or a call for XLA.
 bool RunsFunctions(const tensorflow::Graph& graph);

@@ -11,6 +11,7 @@
 //   _tektite_shown_as  the name of a node that it replaced, which messages and profiles show
 //   _tektite_kept_loops  where it replaced loops that were kept (marked_fallback.h)
 //   _tektite_remade  where it is in the fallback of a cluster that could not be compiled
+//   _tektite_xla_calls  where it replaced calls of functions with jit_compile=True (xla_guard.h)
 // and, where it is all that a function does, by whole_function.cc.
 // Stateful, so that nothing folds, merges or prunes it.  Not asynchronous, though the fallback is:
 // the successors of an asynchronous op in a graph go through the pool, 0.8 us more in each turn of
@@ -106,6 +107,9 @@ class ClusterOp : public tensorflow::OpKernel {
     const uint64_t began = tensorflow::EnvTime::NowNanos();
     fallback_->Run(context, runner_->kept_fallback());
     runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));
+    if (refusal == TEKTITE_FALLBACK_HOST_UNLIKE_XLA && context->status().ok()) {
+      runner_->JudgeXla(context);
+    }
     if (turn.is_measured != 0 && turn.is_host != 0 && context->status().ok()) {
       runner_->EndTurn(context, turn);
     }

@@ -8,10 +8,13 @@
 #include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/tensorflow/hook/run/card.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
+#include "runtime_hooks/tensorflow/hook/run/finite_tensor.h"
 #include "runtime_hooks/tensorflow/hook/run/output_allocator.h"
 #include "runtime_hooks/tensorflow/hook/run/variable_updates.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/device_base.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/lib/core/threadpool.h"
 #include "tensorflow/core/util/util.h"
 
@@ -30,6 +33,7 @@ struct HostCall {
   const std::vector<int32_t>& output_spaces;
   tensorflow::thread::ThreadPool* workers;
   VariableUpdates updates;
+  bool is_watched;  // xla_guard.h
   // Not set on the context before the compiler says that the run is good: an output cannot be set
   // twice, and the fallback would.
   absl::InlinedVector<Tensor, 4> outputs;
@@ -82,9 +86,21 @@ struct HostCall {
 
   static int32_t BeginUpdates(void* self, tektite_update* updates, int32_t num_updates) {
     auto* const call = static_cast<HostCall*>(self);
-    return call->updates.Begin(absl::MakeSpan(updates, num_updates)) ? 0 : 1;
+    return call->updates.Begin(absl::MakeSpan(updates, num_updates), call->is_watched) ? 0 : 1;
   }
 };
+
+// Of a watched call, before its updates are committed.  Adds up the bytes of the results.
+bool HasFiniteResults(const HostCall& call, int64_t* bytes) {
+  bool are_finite = true;
+  const auto look = [&](const Tensor& tensor) {
+    are_finite = are_finite && IsFinite(tensor);
+    *bytes += static_cast<int64_t>(tensor.TotalBytes());
+  };
+  for (const Tensor& output : call.outputs) look(output);
+  call.updates.ForEachFresh(look);
+  return are_finite;
+}
 
 // Arguments that determine the shape class of a call; variables keep their shapes.
 constexpr size_t kMostShapeInputs = 16;
@@ -125,7 +141,9 @@ ClusterRunner::ClusterRunner(const ClusterAttributes& attributes)
       cluster_name_(attributes.cluster_name),
       on_card_(attributes.on_card),
       output_spaces_(attributes.output_spaces),
-      constant_inputs_(attributes.constant_inputs) {
+      constant_inputs_(attributes.constant_inputs),
+      updated_inputs_(attributes.updated_inputs),
+      guard_(attributes.holds_xla_calls && !attributes.on_card) {
   const int num_inputs = static_cast<int>(input_types_.size());
   for (int i = 0; i < num_inputs && shape_inputs_.size() < kMostShapeInputs; ++i) {
     if (input_types_[i] != tensorflow::DT_RESOURCE &&
@@ -180,6 +198,24 @@ void ClusterRunner::EndTurn(OpKernelContext* context, const tektite_turn& turn) 
   prepared_->EndTurn(turn);
 }
 
+void ClusterRunner::JudgeXla(OpKernelContext* context) {
+  bool is_finite = true;
+  for (int i = 0; i < context->num_outputs(); ++i) {
+    const Tensor* const output = context->mutable_output(i);
+    is_finite = is_finite && (output == nullptr || IsFinite(*output));
+  }
+  for (const int input : updated_inputs_) {
+    tensorflow::core::RefCountPtr<tensorflow::Var> variable;
+    if (!tensorflow::LookupResource(context, tensorflow::HandleFromInput(context, input), &variable)
+             .ok()) {
+      continue;
+    }
+    const tensorflow::tf_shared_lock lock(*variable->mu());
+    is_finite = is_finite && (!variable->is_initialized || IsFinite(*variable->tensor()));
+  }
+  guard_.Judge(is_finite);
+}
+
 tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
                                     absl::Span<tensorflow::Var* const> variables,
                                     Fallback* fallback, tektite_turn* turn, std::string* message) {
@@ -190,6 +226,8 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
   // Which side wins is up to the clock, and the two may differ in the last bits.
   const bool reproducible = prepared_->IsReproducible(fallback == nullptr);
+  const bool is_guarded = !reproducible && prepared_->guards_xla();
+  if (is_guarded && guard_.LeavesToXla()) return TEKTITE_FALLBACK_HOST_UNLIKE_XLA;
   tektite_contest* const contest = reproducible ? nullptr : prepared_->contest();
   if (contest != nullptr) {
     if (!BeginTurn(context, read, fallback != nullptr, turn)) return TEKTITE_FALLBACK_CONTEST_OPEN;
@@ -205,8 +243,13 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
     }
   }
   const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
-  HostCall host{context,          &read, output_spaces_, pool == nullptr ? nullptr : pool->workers,
-                {context, &read}, {}};
+  HostCall host{context,
+                &read,
+                output_spaces_,
+                pool == nullptr ? nullptr : pool->workers,
+                {context, &read},
+                is_guarded && guard_.Watches(),
+                {}};
   host.outputs.resize(context->num_outputs(), Tensor(tensorflow::DT_INVALID));
 
   void* const stream = on_card_ ? StreamOf(context) : nullptr;
@@ -245,6 +288,14 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   giving_way_.Succeeded();
   for (const Tensor& output : host.outputs) {
     if (output.dtype() == tensorflow::DT_INVALID) return TEKTITE_FALLBACK_HOST_NO_OUTPUT;
+  }
+  if (host.is_watched) {
+    int64_t bytes = 0;
+    if (!HasFiniteResults(host, &bytes)) {
+      guard_.Suspect();
+      return TEKTITE_FALLBACK_HOST_UNLIKE_XLA;
+    }
+    guard_.Watched(bytes);
   }
   if (is_timed) last_run_ns_.store(Nanoseconds() - began, std::memory_order_relaxed);
   host.updates.Commit();

@@ -28,6 +28,7 @@
 #include "runtime_hooks/tensorflow/hook/run/giving_way.h"
 #include "runtime_hooks/tensorflow/hook/run/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/run/prepared_cluster.h"
+#include "runtime_hooks/tensorflow/hook/run/xla_guard.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -58,8 +59,10 @@ class ClusterRunner {
   tektite_fallback Run(tensorflow::OpKernelContext* context, Inputs inputs,
                        absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
                        tektite_turn* turn, std::string* message = nullptr);
-  // Whether calls have failed so often that compiled code is hardly tried any more.
-  bool HasGivenWay() const { return giving_way_.HasGivenWay(); }
+  // Whether calls have failed so often that compiled code is hardly tried any more, or are XLA's.
+  bool HasGivenWay() const { return giving_way_.HasGivenWay() || guard_.IsXlasForGood(); }
+  // XLA has run a call in the place of which Run returned TEKTITE_FALLBACK_HOST_UNLIKE_XLA.
+  void JudgeXla(tensorflow::OpKernelContext* context);
   // The call of the turn ended well.  Run says so itself of compiled code's.
   void EndTurn(tensorflow::OpKernelContext* context, const tektite_turn& turn);
   // TensorFlow's kernels have run instead, and taken so long.
@@ -106,7 +109,7 @@ class ClusterRunner {
   bool is_alone_ = false;
   const bool on_card_;
   const std::vector<int32_t> output_spaces_;  // empty: all in the host's memory
-  std::vector<int> constant_inputs_;
+  std::vector<int> constant_inputs_, updated_inputs_;
   std::vector<int32_t> shape_inputs_;  // whose shapes tell one class of calls from another
   std::unique_ptr<InputReader> reader_;
   absl::once_flag once_;
@@ -117,6 +120,7 @@ class ClusterRunner {
   std::atomic<int64_t> last_run_ns_{-1};  // of compiled code, while the fallback is not prepared
   std::atomic<bool> has_binding_{false};
   GivingWay giving_way_;
+  XlaGuard guard_;
   tensorflow::mutex mu_;
   std::shared_ptr<const void> binding_ TF_GUARDED_BY(mu_);
   std::string body_;  // where the prepared cluster is left to the next that has this body

@@ -64,6 +64,7 @@ void PreparedCluster::DropContest() {
 }
 
 void PreparedCluster::SetContest(const std::string& name, const std::string& topic) {
+  guards_xla_ = library_.flag(compiler_, "xla_guard", 1) != 0;
   has_reproducible_flag_ = library_.flag(compiler_, "reproducible", 0) != 0;
   const bool wanted = library_.flag(compiler_, "contest", 0) != 0;
   if (contest_ != nullptr && wanted && topic == contest_topic_) return;

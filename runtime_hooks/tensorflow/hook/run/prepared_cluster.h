@@ -51,6 +51,8 @@ class PreparedCluster {
   // TensorFlow's answer takes 70 ns, 2 % of the smallest direct call; these go by what it was when
   // it was asked last, and python/tektite/_direct.py has it asked when the switch is turned.
   bool IsReproducible(bool is_direct) const;
+  // Whether calls of functions with jit_compile=True are watched (xla_guard.h).
+  bool guards_xla() const { return guards_xla_; }
   // Null: compiled code always runs.
   tektite_contest* contest() const { return contest_; }
   KeptFallback* kept_fallback() { return &kept_fallback_; }
@@ -74,6 +76,7 @@ class PreparedCluster {
   const CompilerLibrary& library_;
   tektite_compiler* const compiler_;
   tektite_cluster* const cluster_;
+  bool guards_xla_ = true;
   bool has_reproducible_flag_ = false;
   tektite_contest* contest_ = nullptr;
   std::string contest_topic_;

@@ -46,7 +46,7 @@ void VariableUpdates::Unlock() {
   locked_.clear();
 }
 
-bool VariableUpdates::Begin(absl::Span<tektite_update> asked) {
+bool VariableUpdates::Begin(absl::Span<tektite_update> asked, bool keeps_old) {
   updates_.resize(asked.size());
   for (size_t i = 0; i < asked.size(); ++i) {
     updates_[i].input = asked[i].arg;
@@ -66,7 +66,7 @@ bool VariableUpdates::Begin(absl::Span<tektite_update> asked) {
     Update& update = updates_[i];
     const Tensor& old = *update.variable->tensor();
     inputs_.Release(update.input);
-    if (asked[i].in_place != 0 && old.RefCountIsOne() && IsAligned(old)) {
+    if (!keeps_old && asked[i].in_place != 0 && old.RefCountIsOne() && IsAligned(old)) {
       asked[i].memory = old.data();
       continue;
     }

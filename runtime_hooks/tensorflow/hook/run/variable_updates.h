@@ -38,7 +38,15 @@ class VariableUpdates {
   VariableUpdates& operator=(const VariableUpdates&) = delete;
 
   // Fills in `memory`.  Called at most once; `asked` names an argument once.
-  bool Begin(absl::Span<tektite_update> asked);
+  // `keeps_old`: no variable is overwritten, so that nothing has changed before Commit.
+  bool Begin(absl::Span<tektite_update> asked, bool keeps_old);
+  // With keeps_old: calls `visit` with each new value before Commit.
+  template <typename Visit>
+  void ForEachFresh(Visit visit) const {
+    for (const Update& update : updates_) {
+      if (update.is_fresh) visit(update.fresh);
+    }
+  }
   void Commit();
 
  private:
