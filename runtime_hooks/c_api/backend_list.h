@@ -1,4 +1,5 @@
-// All back ends.  The list is backend_list.cc, the one file that names them; a new one is a row there.
+// All back ends.  The list is backend_list.cc, the one file that names them; a new one is a row
+// there.
 //
 //   options.backends = c_api::AllBackends();
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_BACKEND_LIST_H_

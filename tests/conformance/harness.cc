@@ -16,6 +16,7 @@
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 #include "jit/runtime/executable.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/conformance/gpu_targets.h"
 #include "tests/conformance/oracle.h"
 #include "tests/conformance/symbolic.h"
@@ -239,7 +240,6 @@ bool ConformanceTest::IsRefusal(const absl::Status& status) {
 void ConformanceTest::TearDown() {
   static const auto& expected = *new std::map<std::string, int>{
 #define TEKTITE_GPU_REFUSED(test, graphs) {#test, graphs},
-#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/conformance/gpu_refusal_list.inc"
 #undef TEKTITE_GPU_REFUSED
   };
