@@ -62,6 +62,9 @@ def make_training(workload: Workload, model: Any) -> Runner:
 
 def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -> Runner:
     import jax
+    if workload.kind == "program":  # on Keras, which has JAX compile it
+        call = workload.program()
+        return fixed_runner(lambda: jax.block_until_ready(call()), to_numpy)
     jax.config.update("jax_enable_x64", any(x.dtype == np.float64 for x in workload.inputs()))
     without_initializers()
     model = make_model(workload, cache)

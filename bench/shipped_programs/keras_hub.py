@@ -2,56 +2,8 @@
 import numpy as np
 
 from bench.models.workload import integers, noise
+from bench.shipped_programs.generation import LENGTH, VOCABULARY, gemma, generation, gpt2, llama, opt, prompts
 from bench.shipped_programs.program import Program
-
-PROMPT, LENGTH, VOCABULARY = 16, 64, 1000
-
-
-def prompts(rows: int = 2) -> dict:
-    tokens = np.zeros((rows, LENGTH), np.int32)
-    tokens[:, :PROMPT] = integers(VOCABULARY - 10, (rows, PROMPT)) + 5
-    mask = np.zeros((rows, LENGTH), np.bool_)
-    mask[:, :PROMPT] = True
-    return {"token_ids": tokens, "padding_mask": mask}
-
-
-def generation(make_model, sampler: str = "greedy", **compiled):
-    """All tokens from the prompt on: a loop that no stop token ends."""
-    def make():
-        import keras
-        keras.utils.set_random_seed(3)
-        model = make_model()
-        model.compile(sampler=sampler, **compiled)
-        generate = model.make_generate_function()
-        inputs = prompts()
-        return lambda: generate(inputs, stop_token_ids=None)["token_ids"]
-
-    return make
-
-
-def gpt2():
-    import keras_hub
-    backbone = keras_hub.models.GPT2Backbone(VOCABULARY, 4, 4, 256, 1024, max_sequence_length=LENGTH)
-    return keras_hub.models.GPT2CausalLM(backbone=backbone, preprocessor=None)
-
-
-def gemma():
-    import keras_hub
-    backbone = keras_hub.models.GemmaBackbone(VOCABULARY, 3, 4, 2, 256, 1024, head_dim=64)
-    return keras_hub.models.GemmaCausalLM(backbone=backbone, preprocessor=None)
-
-
-def llama():
-    import keras_hub
-    backbone = keras_hub.models.LlamaBackbone(VOCABULARY, 3, 4, 256, 768, 2)
-    return keras_hub.models.LlamaCausalLM(backbone=backbone, preprocessor=None)
-
-
-def opt():
-    import keras_hub
-    backbone = keras_hub.models.OPTBackbone(VOCABULARY, 3, 4, 256, 1024, max_sequence_length=LENGTH)
-    return keras_hub.models.OPTCausalLM(backbone=backbone, preprocessor=None)
-
 
 def classifier():
     import keras
