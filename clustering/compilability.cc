@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "clustering/importer/row_counts.h"
+#include "clustering/importer/movement/row_counts.h"
 #include "clustering/xla_differences.h"
 #include "jit/ops/ops.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "clustering/compile_time.h"
 #include "clustering/importer/live_nodes.h"
-#include "clustering/importer/row_counts.h"
+#include "clustering/importer/movement/row_counts.h"
 
 namespace tektite::clustering {
 namespace {

@@ -25,7 +25,7 @@
 #include "clustering/compilability.h"
 #include "clustering/graph_def/function_graphs.h"
 #include "clustering/graph_def/graph_index.h"
-#include "clustering/importer/list_lengths.h"
+#include "clustering/importer/control/list_lengths.h"
 
 namespace tektite::clustering {
 

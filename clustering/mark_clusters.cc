@@ -13,8 +13,8 @@
 #include "clustering/deadness.h"
 #include "clustering/function_bodies.h"
 #include "clustering/graph_def/output_type.h"
-#include "clustering/importer/list_lengths.h"
-#include "clustering/importer/row_counts.h"
+#include "clustering/importer/control/list_lengths.h"
+#include "clustering/importer/movement/row_counts.h"
 #include "clustering/whole_graph.h"
 
 namespace tektite::clustering {

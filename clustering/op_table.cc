@@ -34,7 +34,7 @@ struct Rows : OpFacts {
 #undef TEKTITE_IMPORT
     row = 0;
 #define TEKTITE_COMPLEX(op, function) table.at(#op).complex_row = row++;
-#include "clustering/importer/complex_list.inc"
+#include "clustering/importer/math/complex_list.inc"
 #undef TEKTITE_COMPLEX
 #define TEKTITE_HOST_OP(op, kind, traits) \
   table.emplace(#op, OpFacts{Kind::kind, Work::kNone, traits});

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/op_coverage.md"
 IMPORTERS = ROOT / "clustering/importer/import_list.inc"
-COMPLEX = ROOT / "clustering/importer/complex_list.inc"
+COMPLEX = ROOT / "clustering/importer/math/complex_list.inc"
 
 HEAD = """# Ops
 

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "clustering/importer/complex.h"
 #include "clustering/importer/contents/contents.h"
 #include "clustering/importer/import_table.h"
 #include "clustering/importer/live_nodes.h"
-#include "clustering/importer/row_counts.h"
+#include "clustering/importer/math/complex.h"
+#include "clustering/importer/movement/row_counts.h"
 
 namespace tektite::importer {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "clustering/graph_def/positions.h"
 #include "clustering/importer/contents/contents.h"
+#include "clustering/importer/control/list_lengths.h"
 #include "clustering/importer/importer.h"
-#include "clustering/importer/list_lengths.h"
 #include "clustering/importer/live_nodes.h"
 
 namespace tektite::importer {

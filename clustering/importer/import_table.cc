@@ -11,7 +11,7 @@ constexpr ImportFunction kFunctions[] = {
 
 constexpr ImportFunction kComplexFunctions[] = {
 #define TEKTITE_COMPLEX(op, function) function,
-#include "clustering/importer/complex_list.inc"
+#include "clustering/importer/math/complex_list.inc"
 #undef TEKTITE_COMPLEX
 };
 

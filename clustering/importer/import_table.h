@@ -21,7 +21,7 @@ namespace tektite::importer {
 
 // Those of complex numbers (complex_list.inc, complex.h).
 #define TEKTITE_COMPLEX(op, function) absl::Status function(NodeImport& op_import);
-#include "clustering/importer/complex_list.inc"
+#include "clustering/importer/math/complex_list.inc"
 #undef TEKTITE_COMPLEX
 
 using ImportFunction = absl::Status (*)(NodeImport& op);

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "clustering/importer/body_import.h"
-#include "clustering/importer/complex.h"
 #include "clustering/importer/live_nodes.h"
+#include "clustering/importer/math/complex.h"
 #include "jit/ir/updates.h"
 
 namespace tektite::importer {

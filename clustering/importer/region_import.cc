@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "clustering/importer/body_import.h"
-#include "clustering/importer/carried_values.h"
-#include "clustering/importer/tensor_arrays.h"
+#include "clustering/importer/control/carried_values.h"
+#include "clustering/importer/control/tensor_arrays.h"
 
 namespace tektite::importer {
 namespace {

@@ -1,7 +1,7 @@
 // Variables: a resource argument stands for the variable's content, which an assignment replaces
 // for all that is ordered behind it.
-#include "clustering/importer/gathering.h"
 #include "clustering/importer/import_table.h"
+#include "clustering/importer/movement/gathering.h"
 
 namespace tektite::importer {
 

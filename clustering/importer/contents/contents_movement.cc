@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "clustering/importer/contents/contents.h"
-#include "clustering/importer/movement.h"
-#include "clustering/importer/strided_slice.h"
+#include "clustering/importer/movement/movement.h"
+#include "clustering/importer/movement/strided_slice.h"
 
 namespace tektite::importer {
 
