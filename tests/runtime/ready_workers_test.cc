@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "jit/base/timing.h"
+#include "tests/runtime/crowd_of_threads.h"
 
 namespace tektite::runtime {
 namespace {
@@ -115,6 +116,19 @@ TEST(ReadyWorkers, WhetherAskingPaysIsMeasured) {
   for (int i = 0; i < 50; ++i) workers.Arrived(200'000);
   CallsWithPauses(100, std::chrono::microseconds(0));
   EXPECT_TRUE(workers.PaysToAsk(50e3, 300'000));
+}
+
+// A caller that had learned that they come late asked for none, and ran alone with its share of one
+// core.
+TEST(ReadyWorkers, InACrowdLateWorkersAreAskedFor) {
+  ReadyWorkers& workers = ReadyWorkers::Get();
+  CallsWithPauses(30, std::chrono::milliseconds(2));
+  {
+    const CrowdOfThreads crowd;
+    for (int i = 0; i < 50; ++i) workers.Arrived(10'000'000);
+    EXPECT_TRUE(workers.PaysToAsk(1e6, 300'000));
+  }
+  for (int i = 0; i < 50; ++i) workers.Arrived(5'000);
 }
 
 // Workers that come at once may stay longer the next time; one that something has kept ends that.
