@@ -1,5 +1,7 @@
 #include "jit/serving/cluster.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -32,6 +34,15 @@ bool HasNoElements(const Call& call) {
     }
   }
   return false;
+}
+
+// That the process may run on.
+int NumCpus() {
+  static const int number = [] {
+    cpu_set_t cpus;
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 2;
+  }();
+  return number;
 }
 
 size_t AtLeastOne(int64_t n) { return static_cast<size_t>(std::max<int64_t>(n, 1)); }
@@ -321,7 +332,7 @@ bool Cluster::Submit(std::function<void()> task) const {
 bool Cluster::IsWorthCompiling(const Call& call) const {
   if (call.host_ns == nullptr) return true;
   const double cost = static_cast<double>(EstimateCompileNs(source_->num_ops()));
-  const double part = static_cast<double>(state_->flags().compile_after_percent) / 100;
+  const double part = PartToWaitFor(state_->flags().compile_after_percent, NumCpus());
   return static_cast<double>(*call.host_ns) >= cost * part;
 }
 

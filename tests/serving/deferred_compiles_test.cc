@@ -27,6 +27,12 @@ TEST(EstimateCompileNs, IsNearWhatWasMeasured) {
   }
 }
 
+TEST(PartToWaitFor, IsAQuarterOnOneCpu) {
+  EXPECT_EQ(PartToWaitFor(100, 1), 0.25);
+  EXPECT_EQ(PartToWaitFor(100, 2), 1);
+  EXPECT_EQ(PartToWaitFor(25, 8), 0.25);
+}
+
 // Those of 256 clusters that had gone kept all later ones from waiting.
 TEST(DeferredCompiles, ThoseWhoseOwnersHaveGoneMakeRoom) {
   DeferredCompiles deferred;

@@ -14,7 +14,8 @@
 //
 //   LowerLoops(KeptLoops(graph), options);
 //
-// Limits: values that Grappler would have carried into a loop from outside it no longer does.
+// Grappler sees the loop's constants, what is known of its shapes, and which results are read.
+// Limits: what it would have known from other nodes around the loop it does not know.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_KEPT_LOOPS_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_KEPT_LOOPS_H_
 

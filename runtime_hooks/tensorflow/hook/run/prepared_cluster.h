@@ -16,13 +16,13 @@
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_PREPARED_CLUSTER_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_PREPARED_CLUSTER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_preparation.h"
+#include "runtime_hooks/tensorflow/hook/run/host_time.h"
 #include "tensorflow/core/framework/device_base.h"
 
 namespace tektite::tf_hook {
@@ -56,9 +56,9 @@ class PreparedCluster {
   // Null: compiled code always runs.
   tektite_contest* contest() const { return contest_; }
   KeptFallback* kept_fallback() { return &kept_fallback_; }
-  // The time that TensorFlow's kernels have taken for this cluster, instantiating them included.
-  int64_t host_ns() const { return host_ns_.load(std::memory_order_relaxed); }
-  void CountHostTime(int64_t ns) { host_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  // The time that TensorFlow's kernels have taken for this cluster.
+  int64_t host_ns() const { return host_time_.total(); }
+  void CountHostTime(int64_t ns) { host_time_.Add(ns); }
   // Whether compiled code has won some class of shapes, here or in an earlier process.
   bool HasWon() const { return contest_ != nullptr && library_.contest_has_won(contest_) != 0; }
   void EndTurn(const tektite_turn& turn) { library_.contest_end(contest_, &turn); }
@@ -81,7 +81,7 @@ class PreparedCluster {
   tektite_contest* contest_ = nullptr;
   std::string contest_topic_;
   KeptFallback kept_fallback_;
-  std::atomic<int64_t> host_ns_{0};
+  HostTime host_time_;
 };
 
 // Asks TensorFlow whether it has been told to be deterministic, for the direct calls to come.
