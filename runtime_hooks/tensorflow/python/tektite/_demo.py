@@ -25,6 +25,7 @@ import numpy as np
 _MOST_APART = 2e-5  # of the largest output
 _ROUNDS = 5
 _TURN_SECONDS = 0.4
+_BUSY = 1.0  # threads of other programs that change times
 _SETTLING_SECONDS = 1.5  # in which Tektite finds out whether code or TensorFlow's kernels are faster
 
 
@@ -146,14 +147,24 @@ class _Process:
         self.process.wait()
 
 
+def _threads_of_others() -> int:
+    """How many threads of other programs run or want to, while both processes wait for a turn; Linux's answer."""
+    try:
+        return int(Path("/proc/loadavg").read_text().split()[3].split("/")[0]) - 1
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def measure() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         plain, compiled = _Process("0", Path(folder)), _Process("1", Path(folder))
         models = {}
         stats: dict[str, Any] = {}
+        others: list[int] = []
         for name in MODELS:
             times: tuple[list[float], list[float]] = ([], [])
             for _ in range(_ROUNDS):
+                others.append(_threads_of_others())
                 times[0].extend(plain.turn(name)["times"])
                 answer = compiled.turn(name)
                 times[1].extend(answer["times"])
@@ -165,7 +176,8 @@ def measure() -> dict[str, Any]:
         plain.end()
         compiled.end()
     host = stats.get("host", {})
-    return {"models": models, "clusters": stats.get("clusters", 0), "runs": host.get("runs", 0),
+    return {"models": models, "threads_of_others": statistics.fmean(others),
+            "clusters": stats.get("clusters", 0), "runs": host.get("runs", 0),
             "compiled_or_loaded": stats.get("compiles", 0) + stats.get("loaded_plans", 0),
             "loaded_plans": stats.get("loaded_plans", 0), "direct_runs": host.get("direct_runs", 0)}
 
@@ -187,5 +199,8 @@ def main(arguments: list[str]) -> int:
                   f"{row['apart']:>10.1e}")
         print(f"{result['clusters']} clusters, {result['direct_runs']} of {result['runs']} calls direct, "
               f"{result['loaded_plans']} read from the cache")
+        if result["threads_of_others"] >= _BUSY:
+            print(f"the machine was busy: {result['threads_of_others']:.0f} threads of other programs wanted its "
+                  f"{os.cpu_count()} CPUs; at rest the times would be others")
     right = all(row["apart"] <= _MOST_APART for row in result["models"].values())
     return 0 if right and result["compiled_or_loaded"] > 0 else 1
