@@ -412,11 +412,11 @@ def test_what_follows_waits_for_all_effects(run_pair, name, flags):
 # What nothing reads behind a loop is not computed in it by TensorFlow.  It was in a cluster's fallback, which waited for all
 # of the loop, and knew neither its constants nor its shapes: TensorFlow's kernels ran half as many nodes again.
 UNREAD = """
-w = tf.constant(normal(64, 64) / 8)
+weights = normal(64, 64) / 8
 
 @tf.function
 def f(x, n):
-    unread, one = [x, x + 1.0], tf.ones([64, 64])
+    w, unread, one = tf.constant(weights), [x, x + 1.0], tf.ones([64, 64])
     for i in tf.range(n):
         x = tf.tanh(x @ w) * one
         unread = [tf.sin(u) * 0.5 for u in unread]
@@ -436,7 +436,7 @@ report(y=value, nodes=len(labels), sines=sum("= Sin(" in l for l in labels), pro
 def test_a_fallback_runs_as_few_nodes_of_a_loop_as_tensorflow(run_pair):
     plain, compiled = run_pair(UNREAD, TEKTITE_FLAGS=f"{KEEP} --compile=async --compile_after_percent=1000000")
     np.testing.assert_allclose(compiled.values["y"], plain.values["y"], rtol=1e-5)
-    assert compiled.host["kept_loops"] == 1 and compiled.stats["runs"] == 0
+    assert compiled.host["kept_loops"] == 1 and compiled.stats["fallbacks"] == {"NOT_COMPILED": 2}
     assert compiled.values["products"] == plain.values["products"] == 7
     assert compiled.values["sines"] == plain.values["sines"] == 0
     assert compiled.values["nodes"] <= plain.values["nodes"] + 20, plain.values["nodes"]
