@@ -72,9 +72,9 @@ TEST(XlaGuard, SeesOneNumberThatIsNotFinite) {
     std::memcpy(&bits.back(), &finite, sizeof(finite));
     EXPECT_TRUE(AllFinite<uint32_t>(bits.data(), bits.size(), kExponent)) << finite;
   }
-  for (const float other : {std::numeric_limits<float>::infinity(),
-                            -std::numeric_limits<float>::infinity(),
-                            std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float other :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN()}) {
     for (const size_t place : {size_t{0}, size_t{4096}, bits.size() - 1}) {
       std::vector<uint32_t> with = bits;
       std::memcpy(&with[place], &other, sizeof(other));
