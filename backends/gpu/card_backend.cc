@@ -124,7 +124,9 @@ class CardBackend final : public backend::Backend {
   std::vector<target::Offer> Schedules(const ir::Node& fusion,
                                        const target::Facts& facts) const override {
     std::vector<target::Offer> offers = {{target::kOwn, target::Schedule()}};
-    if (!facts.alternatives) return offers;
+    const bool is_product = fusion.IsFusion(ir::FusionKind::kContraction) ||
+                            fusion.IsFusion(ir::FusionKind::kAttention);
+    if (!facts.alternatives || !is_product) return offers;
     const auto offer = [&](absl::string_view name, bool stands_alone, bool features_first) {
       target::Schedule schedule;
       schedule.implementation = std::string(name);
