@@ -201,8 +201,9 @@ std::vector<target::Offer> SchedulesFor(const Node& fusion, const target::Facts&
     }
   }
   offers.push_back({target::kOwn, Schedule()});
-  if (!facts.alternatives) return offers;
   const bool is_attention = fusion.IsFusion(FusionKind::kAttention);
+  const bool has_ways = is_attention || fusion.IsFusion(FusionKind::kContraction);
+  if (!facts.alternatives || !has_ways) return offers;
   for (const char* name :
        is_attention ? OtherAttentionWays(fusion, options) : OtherWays(fusion, options)) {
     Schedule schedule;

@@ -55,7 +55,7 @@ class Backend {
       absl::Span<const absl::string_view> images) {
     return absl::UnimplementedError("this back end keeps no images");
   }
-  // What it offers for a contraction or an attention, in order of preference: each an
+  // What it offers for a fusion, in order of preference, up to the first that fits: each an
   // implementation's schedule, or the reason why it does not fit.  Empty: it has one way to make
   // any kernel.  Shapes may be symbolic.  Thread-safe.
   virtual std::vector<target::Offer> Schedules(const ir::Node& fusion,
