@@ -17,20 +17,21 @@ Value Full(FuncBuilder& b, Value like, const Literal& one) {
   return b.BroadcastTo(b.Constant(one), like.shape().dims());
 }
 
-// The number that every element is, where that is known; of constants' sums and products, too.
+// The number that every element is, where that is known.
 std::optional<double> UniformConstant(Value v) {
   while (IsOp(v, Op::kBroadcastInDim) || IsOp(v, Op::kReshape)) v = v.node->operand(0);
-  if (IsOp(v, Op::kAdd) || IsOp(v, Op::kSub) || IsOp(v, Op::kMul)) {
-    const std::optional<double> x = UniformConstant(v.node->operand(0));
-    const std::optional<double> y = x ? UniformConstant(v.node->operand(1)) : std::nullopt;
-    if (!y) return std::nullopt;
-    const double result = IsOp(v, Op::kMul) ? *x * *y : IsOp(v, Op::kAdd) ? *x + *y : *x - *y;
-    return v.dtype() == DType::kF32 ? static_cast<float>(result) : result;
-  }
   if (!IsOp(v, Op::kConstant)) return std::nullopt;
   const Literal& literal = v.node->attrs().GetLiteral(ir::Attr::value);
   if (!literal.IsSplat()) return std::nullopt;
   return literal.AsDouble(0);
+}
+
+// The same of a difference of two such numbers, as in the gradient of a power.
+std::optional<double> ConstantExponent(Value v) {
+  if (!IsOp(v, Op::kSub)) return UniformConstant(v);
+  const std::optional<double> x = UniformConstant(v.node->operand(0));
+  const std::optional<double> y = UniformConstant(v.node->operand(1));
+  return x && y ? std::optional<double>(static_cast<float>(*x - *y)) : std::nullopt;
 }
 
 // Whether every dimension of y beside x's is 1, so that a result has x's shape.
@@ -243,7 +244,7 @@ Value XlaDiv(FuncBuilder& b, Value x, Value y) {
 
 Value XlaPow(FuncBuilder& b, Value x, Value y) {
   if (!x || !y || x.dtype() != DType::kF32 || !KeepsShape(x.shape(), y.shape())) return {};
-  const std::optional<double> exponent = UniformConstant(y);
+  const std::optional<double> exponent = ConstantExponent(y);
   if (!exponent || *exponent == 0.5 || *exponent == std::floor(*exponent)) return {};
   // By the bits: a thread that takes denormals for 0 has none.
   Value bits = b.Bitcast(x, DType::kS32);
