@@ -27,8 +27,7 @@ struct CallMemory {
   int64_t max_live_bytes = 0;  // of it alive at once: no arena can be smaller
   std::map<std::string, int64_t> sizes;
   std::string refused;  // why it is not known
-  std::string
-      kernels;  // lines about each kernel: which implementations there are, and which is taken
+  std::string kernels;  // lines about each: the implementations that there are, and the one taken
 };
 
 // A loop or a branch that is in no cluster: what would be compiled of a turn, or of a branch.

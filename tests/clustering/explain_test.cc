@@ -96,7 +96,7 @@ TEST(Explain, MemoryOfCallsWhereItIsKnown) {
       Explain(Input("x") + Node("a", "Exp", {"x"}) + Node("b", "Neg", {"a"}), MarkOptions());
   ASSERT_TRUE(e.ok()) << e.status();
   EXPECT_THAT(RenderText(*e), Not(HasSubstr("memory")));
-  e->memory = {{3 << 20, 2 << 20, {{"n0", 8}, {"n1", 64}}, ""}};
+  e->memory = {{3 << 20, 2 << 20, {{"n0", 8}, {"n1", 64}}, "", ""}};
   EXPECT_THAT(RenderText(*e),
               HasSubstr("memory of a call: 3.00 MiB, 1.50x of the most that is live at "
                         "once; at n0 = 8, n1 = 64\n"));

@@ -7,6 +7,7 @@
 #include "jit/cache/inspect.h"
 #include "jit/compiler/background.h"
 #include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/backend_list.h"
 #include "tests/cache/testing.h"
 
 namespace tektite::compiler {
@@ -65,6 +66,7 @@ class Process {
     disk.directory = directory;
     disk_ = cache::DiskStore::Open(disk);
     CompilerOptions options;
+    options.backends = c_api::AllBackends();
     options.flags = flags;
     options.host = "test";
     options.disk = disk_;
