@@ -1,6 +1,8 @@
 #include "tests/conformance/library_ways.h"
 
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -79,7 +81,10 @@ absl::StatusOr<CompiledWay> LibraryWays::Compile(const ir::Graph& graph,
   context.target = backend_->target();
   context.alternatives = true;
   context.schedules = [&](const ir::Node& node, const target::Facts& facts) {
-    return Preferred(backend_->Schedules(node, facts), candidate, &compiled.candidates);
+    std::vector<std::string> names;  // of this fusion, where there is a choice
+    auto offers = Preferred(backend_->Schedules(node, facts), candidate, &names);
+    if (!names.empty()) compiled.candidates = std::move(names);
+    return offers;
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*compiled.graph, context));
   for (ir::Node* node : compiled.graph->NodeList()) {
