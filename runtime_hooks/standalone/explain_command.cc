@@ -18,7 +18,9 @@ struct ExplainOptions {
 
 void Explain(const ExplainOptions& options, const Globals& globals) {
   const bool compiles = options.memory || options.kernels;
-  if (!options.sizes.empty() && !compiles) throw Failure("--size requires --memory or --kernels");
+  if (!options.sizes.empty() && !compiles) {
+    throw CLI::RequiresError("--size", "--memory or --kernels");
+  }
   const std::string model = ReadModel(options.model);
   const CompilerPtr compiler = MakeCompiler(globals);
   const int32_t format = options.kernels ? TEKTITE_KERNELS
