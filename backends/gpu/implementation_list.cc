@@ -9,6 +9,7 @@
 #include "backends/gpu/cudnn/convolution_call.h"
 #include "backends/gpu/emit/attention/warpgroup_attention.h"
 #include "backends/gpu/emit/contraction/warpgroup_contraction.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ir/op.h"
 #include "jit/ops/ops.h"
@@ -106,8 +107,8 @@ absl::Status RuleForProduct(const Node& fusion, const MatrixProduct& product,
     case Epilogue::kCheap:
       break;
   }
-  const int64_t tiles = product.batch * ((product.m + kTileRows - 1) / kTileRows) *
-                        ((product.n + kTileColumns - 1) / kTileColumns);
+  const int64_t tiles =
+      product.batch * CeilDiv(product.m, kTileRows) * CeilDiv(product.n, kTileColumns);
   if (product.k < kLongSum ||
       static_cast<double>(tiles) >=
           kPartOfCard * static_cast<double>(target.options.multiprocessors)) {

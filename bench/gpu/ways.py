@@ -6,6 +6,7 @@ The tuner measures (jit/compiler/tuner.h), by the card's events; a family of sha
 """
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -86,7 +87,6 @@ SIZES = [(1, 768, 768), (1, 4096, 4096), (16, 1024, 1024), (64, 768, 3072), (128
 IMAGES = [(56, 64, 1, 64, 1), (56, 64, 3, 64, 1), (56, 64, 1, 256, 1), (56, 256, 1, 128, 2), (28, 128, 3, 128, 1),
           (28, 512, 1, 128, 1), (14, 256, 3, 256, 1), (14, 1024, 1, 256, 1), (7, 512, 3, 512, 1), (7, 2048, 1, 512, 1),
           (224, 3, 7, 64, 2)]
-TAILS = ["", "bias", "bias+relu", "bias+tanh", "bias+rest+relu"]
 
 
 def products(t: str) -> list:
@@ -136,13 +136,17 @@ def measure(name: str, text: str) -> dict:
 
 
 def main() -> int:
-    out, wanted = Path(sys.argv[1]), sys.argv[2:]
-    chosen = {name: text for name, text in families().items() if not wanted or any(part in name for part in wanted)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("families", nargs="*", help="those with one of these in their names; without it, all")
+    options = parser.parse_args()
+    chosen = {name: text for name, text in families().items()
+              if not options.families or any(part in name for part in options.families)}
     found: dict = {}
     with ThreadPoolExecutor(5) as pool:  # compiling takes most of the time; the least of seven turns counts
         for name, made in zip(chosen, pool.map(lambda name: measure(name, chosen[name]), chosen)):
             found[name] = made
-            out.write_text(json.dumps(found, indent=1))
+            options.out.write_text(json.dumps(found, indent=1))
             print(name, made["seconds"], "s,", len(made["table"]), "classes", made["said"], flush=True)
     return 0
 

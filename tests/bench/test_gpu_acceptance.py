@@ -132,7 +132,7 @@ def test_a_rival_that_is_not_there_is_named_in_one_line(tmp_path, engine, packag
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{package} is not installed on this machine\n")
 
 
-@pytest.mark.parametrize("script", ["rival.py", "run_there.py"])
+@pytest.mark.parametrize("script", ["rival.py", "run_there.py", "ways.py"])
 def test_scripts_say_what_they_do(script):
     done = subprocess.run([sys.executable, THERE / script, "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and "usage:" in done.stdout and done.stderr == ""
