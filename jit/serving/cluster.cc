@@ -55,7 +55,12 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
       name_(state_->RegisterCluster(name)),
       source_(std::move(source)),
       weights_(state_->compiler().NewWeightStore()),
-      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}) {}
+      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}),
+      sides_(SideOptions()) {
+  state_->AddCluster(name_, &sides_);
+}
+
+Cluster::~Cluster() { state_->RemoveCluster(&sides_); }
 
 std::shared_ptr<Cluster> Cluster::Create(std::shared_ptr<CompilerState> state,
                                          absl::string_view name,
@@ -71,10 +76,9 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
   if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
-absl::Status Cluster::Run(const Call& call) {
+absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, uint64_t* artifact) {
   const bool profile = state_->flags().profile_kernels;
   const int64_t began = profile ? Nanoseconds() : 0;
-  if (call.host_ns != nullptr && *call.host_ns > 0 && !host_has_run()) host_has_run_.store(true);
   absl::Status status = CatchAll([&]() -> absl::Status {
     // Kept from call to call: a model has hundreds of arguments.
     static thread_local CallKey key;
@@ -86,13 +90,13 @@ absl::Status Cluster::Run(const Call& call) {
       arguments[i] = {arg.data, arg.version, arg.dims.data(), arg.space};
     }
     auto run = [&](runtime::Executable& executable) {
-      if (call.artifact != nullptr) *call.artifact = executable.number();
+      *artifact = executable.number();
       absl::Status status = executable.Run(arguments, *call.host);
       NotePacking(executable.num_unpacked() > 0);
       if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
       return status;
     };
-    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key));
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key, host_ns));
     absl::Status ran = run(*executable);
     if (!absl::IsOutOfRange(ran)) return ran;
     // Nothing was asked of the host yet.
@@ -103,11 +107,11 @@ absl::Status Cluster::Run(const Call& call) {
       shape.never_generic = true;
       if (shape.tier == Tier::kGeneric) shape.DropCode();
     }
-    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key));
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key, host_ns));
     ran = run(*own);
     return absl::IsOutOfRange(ran) ? absl::UnimplementedError(ran.message()) : ran;
   });
-  if (!status.ok()) return Refuse(std::move(status));
+  if (!status.ok()) return Count(std::move(status));
   state_->CountRun();
   return status;
 }
@@ -120,7 +124,7 @@ void Cluster::NotePacking(bool is_packing) {
   }
 }
 
-absl::Status Cluster::Refuse(absl::Status status) {
+absl::Status Cluster::Count(absl::Status status) {
   state_->CountRun();
   state_->CountFallback(name_, status);
   return status;
@@ -130,7 +134,8 @@ bool Cluster::IsReproducible(const Call& call) const {
   return call.reproducible || state_->flags().reproducible;
 }
 
-absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const CallKey& key) {
+absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const CallKey& key,
+                                                     const int64_t* host_ns) {
   const bool async = state_->flags().compile == "async" && !IsReproducible(call);
   for (int choice = 0;; ++choice) {
     ShapePtr shape;
@@ -150,12 +155,12 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const Cal
         state_->CountRequestCompile();
         Compile(*code, key, args);
       } else if (!LoadAtOnce(*code, key, args) &&
-                 (IsWorthCompiling(call) || !Defer(code, shape, args)) &&
+                 (IsWorthCompiling(host_ns) || !Defer(code, shape, args)) &&
                  !Start(code, shape, std::move(args))) {
         Drop(code);
         return absl::UnavailableError("not compiled yet: the queue is full");
       }
-    } else if (code->deferred.load(std::memory_order_relaxed) && IsWorthCompiling(call)) {
+    } else if (code->deferred.load(std::memory_order_relaxed) && IsWorthCompiling(host_ns)) {
       if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
     }
     std::unique_lock<std::mutex> lock(code->mutex);
@@ -329,11 +334,11 @@ bool Cluster::Submit(std::function<void()> task) const {
                                                                  : Priority::kBelowCallers);
 }
 
-bool Cluster::IsWorthCompiling(const Call& call) const {
-  if (call.host_ns == nullptr) return true;
+bool Cluster::IsWorthCompiling(const int64_t* host_ns) const {
+  if (host_ns == nullptr) return true;
   const double cost = static_cast<double>(EstimateCompileNs(source_->num_ops()));
   const double part = PartToWaitFor(state_->flags().compile_after_percent, NumCpus());
-  return static_cast<double>(*call.host_ns) >= cost * part;
+  return static_cast<double>(*host_ns) >= cost * part;
 }
 
 bool Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
