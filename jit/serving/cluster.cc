@@ -140,16 +140,15 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const Cal
   for (int choice = 0;; ++choice) {
     ShapePtr shape;
     CodePtr code;
-    bool added = false;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       shape = ShapeOfLocked(call, key);
       CountCallLocked(*shape, call);
       if (shape->ready != nullptr) return shape->ready;
-      code = ChooseLocked(*shape, &added);
+      code = ChooseLocked(*shape);
     }
     if (code == nullptr) return absl::UnavailableError("not compiled: --compile=off");
-    if (added) {
+    if (code->Moves(Stage::kNew, Stage::kCompiling)) {
       std::vector<ArgInfo> args = Describe(call);
       if (!async) {
         state_->CountRequestCompile();
@@ -160,12 +159,12 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const Cal
         Drop(code);
         return absl::UnavailableError("not compiled yet: the queue is full");
       }
-    } else if (code->deferred.load(std::memory_order_relaxed) && IsWorthCompiling(host_ns)) {
+    } else if (code->is_in(Stage::kWaiting) && IsWorthCompiling(host_ns)) {
       if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
     }
     std::unique_lock<std::mutex> lock(code->mutex);
-    if (!async) code->changed.wait(lock, [&] { return code->settled; });
-    if (!code->settled) return code->executable.status();
+    if (!async) code->changed.wait(lock, [&] { return code->is_in(Stage::kMade); });
+    if (!code->is_in(Stage::kMade)) return code->executable.status();
     const absl::StatusOr<ExecutablePtr> executable = code->executable;
     const bool serves = executable.ok() && (!code->generic || code->rules.Match(key));
     lock.unlock();
@@ -214,12 +213,12 @@ Cluster::ShapePtr Cluster::ShapeOfLocked(const Call& call, const CallKey& key) {
   return latest_;
 }
 
-Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
-  if (shape.code != nullptr && !shape.code->dropped) return shape.code;
+Cluster::CodePtr Cluster::ChooseLocked(Shape& shape) {
+  if (shape.code != nullptr && !shape.code->is_in(Stage::kDropped)) return shape.code;
   shape.DropCode();
   const Flags& flags = state_->flags();
   if (flags.tier != "specialized" && !shape.never_generic) {
-    if (CodePtr code = GenericLocked(shape, added)) {
+    if (CodePtr code = GenericLocked(shape)) {
       shape.tier = Tier::kGeneric;
       return shape.code = code;
     }
@@ -227,11 +226,10 @@ Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
   if (flags.compile == "off") return nullptr;
   LimitLocked(Tier::kOwn, AtLeastOne(flags.max_executables) - 1);
   shape.tier = Tier::kOwn;
-  *added = true;
   return shape.code = AddLocked(/*generic=*/false, shape.reproducible);
 }
 
-Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
+Cluster::CodePtr Cluster::GenericLocked(Shape& shape) {
   for (auto it = generic_.rbegin(); it != generic_.rend(); ++it) {
     if ((*it)->rules.Match(shape.key)) return *it;
   }
@@ -245,7 +243,6 @@ Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
   choice.everything = flags.tier == "generic";
   const std::vector<int> symbols = history_->ChooseSymbols(shape.key, choice);
   if (std::all_of(symbols.begin(), symbols.end(), [](int s) { return s < 0; })) return nullptr;
-  *added = true;
   return generic_at_work_ = AddLocked(/*generic=*/true, /*reproducible=*/false);
 }
 
@@ -313,7 +310,7 @@ void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_gene
 
 void Cluster::Drop(const CodePtr& code) {
   std::lock_guard<std::mutex> lock(mutex_);
-  code->dropped = true;
+  code->stage.store(Stage::kDropped);
   if (generic_at_work_ == code) generic_at_work_ = nullptr;
 }
 
@@ -342,15 +339,17 @@ bool Cluster::IsWorthCompiling(const int64_t* host_ns) const {
 }
 
 bool Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
-  code->deferred.store(true, std::memory_order_relaxed);
-  return DeferredCompiles::Get().Add(
+  code->stage.store(Stage::kWaiting);
+  const bool waits = DeferredCompiles::Get().Add(
       code.get(), weak_from_this(),
       [cluster = weak_from_this(), code, shape, args = std::move(args)] {
         const std::shared_ptr<Cluster> self = cluster.lock();
         if (self == nullptr) return;
-        code->deferred.store(false, std::memory_order_relaxed);
+        code->stage.store(Stage::kCompiling);
         if (!self->Start(code, shape, args)) self->Drop(code);
       });
+  if (!waits) code->stage.store(Stage::kCompiling);
+  return waits;
 }
 
 Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) {
@@ -358,9 +357,9 @@ Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) 
   if (!code->generic || (made && code->rules.Match(shape->key))) return nullptr;
   GiveUp(shape, code, /*never_generic=*/!made);
   std::lock_guard<std::mutex> lock(mutex_);
-  bool added = false;
-  CodePtr other = ChooseLocked(*shape, &added);
-  return added ? other : nullptr;
+  CodePtr other = ChooseLocked(*shape);
+  const bool is_new = other != nullptr && other->Moves(Stage::kNew, Stage::kCompiling);
+  return is_new ? other : nullptr;
 }
 
 bool Cluster::IsOvertaken(const ShapePtr& shape, const CodePtr& code) {

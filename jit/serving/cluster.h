@@ -107,19 +107,29 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // After a call: whether weights are still to be packed behind it.
   void NotePacking(bool is_packing);
   using ExecutablePtr = std::shared_ptr<runtime::Executable>;
-  // The result of one compilation, or why it failed; Unavailable until it is settled.
+  // The stages of code, up to those of calls that have it (faster_side.h).  The call that takes it
+  // out of kNew loads it, or sees to it that it is compiled.
+  enum class Stage : uint8_t {
+    kNew,
+    kWaiting,    // until compiling is likely to pay (deferred_compiles.h)
+    kCompiling,  // or loading, or in the queue
+    kMade,       // or refused
+    kDropped     // no task will make it
+  };
+  // The result of one compilation, or why it failed; Unavailable until it is made.
   struct Code {
     bool generic = false;
     bool reproducible = false;
     int number = 0;
-    bool dropped = false;  // no task will make it; under the cluster's mutex
-    // A hint: its start may wait among the deferred compilations.
-    std::atomic<bool> deferred{false};
+    std::atomic<Stage> stage{Stage::kNew};
     std::mutex mutex;  // guards the members below
     std::condition_variable changed;
-    bool settled = false;
     absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
-    ShapeRules rules;  // of generic code, once it is settled
+    ShapeRules rules;  // of generic code, once it is made
+
+    // Whether it was in the first stage; true for one thread.
+    bool Moves(Stage from, Stage to) { return stage.compare_exchange_strong(from, to); }
+    bool is_in(Stage which) const { return stage.load(std::memory_order_relaxed) == which; }
   };
   using CodePtr = std::shared_ptr<Code>;
   enum class Tier { kNone, kGeneric, kOwn, kHot };
@@ -151,8 +161,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   absl::StatusOr<ExecutablePtr> Find(const Call& call, const CallKey& key, const int64_t* host_ns);
   ShapePtr ShapeOfLocked(const Call& call, const CallKey& key);
   // Null with --compile=off.
-  CodePtr ChooseLocked(Shape& shape, bool* added);
-  CodePtr GenericLocked(Shape& shape, bool* added);
+  CodePtr ChooseLocked(Shape& shape);
+  CodePtr GenericLocked(Shape& shape);
   CodePtr AddLocked(bool generic, bool reproducible);
   // Keeps at most `most` shapes of that tier with code of their own.
   void LimitLocked(Tier tier, size_t most);

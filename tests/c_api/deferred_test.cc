@@ -180,6 +180,30 @@ TEST(DeferredCompiles, TheComparisonKnowsThatTheHostHasRun) {
   EXPECT_EQ(measured, 4);
 }
 
+// The stages of docs/design/contests.md, as a host sees them.
+TEST(DeferredCompiles, ACallsWayFromWaitingToASettledSide) {
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  BusyBackground busy;
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);  // waiting
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(RunWith(cluster, kHalf), TEKTITE_FALLBACK_NOT_COMPILED);
+  }
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);  // compiling, in the queue
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
+  busy.End();
+  EXPECT_EQ(RunUntilReady(cluster, kNoTime), TEKTITE_FALLBACK_NONE);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"open\": 1"));  // comparing
+  constexpr int kSlow = 20;
+  bool was_measured = false;
+  for (int i = 0; i < 100 && tektite_cluster_has_won(cluster.get()) == 0; ++i) {
+    was_measured |= RunWith(cluster, kSlow) == TEKTITE_FALLBACK_MEASURING_HOST;
+  }
+  EXPECT_TRUE(was_measured);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"contest\": {\"compiled\": 1, \"host\": 0"));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(RunWith(cluster, kSlow), TEKTITE_FALLBACK_NONE);
+}
+
 TEST(DeferredCompiles, AClusterMayGoWhileItWaits) {
   CompilerPtr compiler = MakeCompiler(kAsync);
   ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());

@@ -90,6 +90,35 @@ TEST_F(FasterSideTest, CodeThatIsFasterRunsAndIsRemembered) {
   EXPECT_EQ(sides.log, "ccccc");
 }
 
+// The table of docs/design/contests.md, row by row.
+TEST_F(FasterSideTest, AClassOfCallsPassesItsStages) {
+  FasterSide faster(Options());
+  const auto log_of = [&](int calls) {
+    sides.log.clear();
+    Run(faster, calls);
+    return std::exchange(sides.log, "");
+  };
+  sides.code = absl::UnavailableError("waiting, or being compiled");
+  EXPECT_EQ(log_of(2), "hh");
+  EXPECT_EQ(Run(faster), Fallback::NOT_COMPILED);
+  sides.code = absl::OkStatus();
+  call.is_packing = true;
+  EXPECT_EQ(log_of(5), "ccccc");
+  call.is_packing = false;
+  EXPECT_EQ(log_of(3), "ccc");
+  const std::string sample = "shsshsscsscs";  // two calls of either side, each settled
+  EXPECT_EQ(log_of(12), sample + sample + sample);
+  EXPECT_EQ(faster.Summary().compiled, 1);
+  EXPECT_EQ(log_of(999), std::string(999, 'c'));
+  EXPECT_EQ(log_of(4), sample) << "a check";
+  sides.code_ns = 500;
+  Run(faster, 40000);
+  EXPECT_EQ(Run(faster), Fallback::SLOWER_THAN_HOST) << "checks, a comparison, and its result";
+  call.code_generation = 1;
+  sides.code_ns = 20;
+  EXPECT_EQ(Run(faster), Fallback::MEASURING_HOST) << "new code";
+}
+
 TEST_F(FasterSideTest, CodeThatIsSlowerDoesNotRun) {
   FasterSide faster(Options());
   sides.code_ns = 500;
