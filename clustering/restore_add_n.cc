@@ -131,9 +131,10 @@ NodeDef Sum(const Chain& chain, const std::vector<bool>& removed, const GraphInd
 
 }  // namespace
 
-absl::StatusOr<int> RestoreAddN(GraphDef* graph) {
+absl::StatusOr<std::vector<std::string>> RestoreAddN(GraphDef* graph) {
   // Nearly all graphs have none: no need to index them for that.
-  if (std::none_of(graph->nodes.begin(), graph->nodes.end(), IsDestroy)) return 0;
+  std::vector<std::string> names;
+  if (std::none_of(graph->nodes.begin(), graph->nodes.end(), IsDestroy)) return names;
   TEKTITE_ASSIGN_OR_RETURN(const GraphIndex index, GraphIndex::Create(*graph));
   std::vector<Chain> chains;
   std::vector<bool> removed(graph->nodes.size(), false);
@@ -147,7 +148,10 @@ absl::StatusOr<int> RestoreAddN(GraphDef* graph) {
   for (const Chain& chain : chains) sums.push_back(Sum(chain, removed, index));
 
   // The index points into the graph's names: from here on it is not asked any more.
-  for (size_t i = 0; i < chains.size(); ++i) graph->nodes[chains[i].destroy] = std::move(sums[i]);
+  for (size_t i = 0; i < chains.size(); ++i) {
+    names.push_back(sums[i].name);
+    graph->nodes[chains[i].destroy] = std::move(sums[i]);
+  }
   size_t kept = 0;
   for (size_t i = 0; i < removed.size(); ++i) {
     if (removed[i]) continue;
@@ -155,7 +159,7 @@ absl::StatusOr<int> RestoreAddN(GraphDef* graph) {
     ++kept;
   }
   graph->nodes.resize(kept);
-  return static_cast<int>(chains.size());
+  return names;
 }
 
 }  // namespace tektite::clustering

@@ -13,19 +13,22 @@
 // first, is now fixed. A chain that another node reads, that does not start from zero, or whose
 // parts disagree on a name or a type, is left alone.
 //
-// Limits: for marking only. The host does the same to its own graph (restore_add_n.h of the hook)
-// for those sums that end up in a cluster, and leaves all other sums as they are.
+// Limits: for marking only. The host takes over those sums that end up in a cluster
+// (tektite_marked_node), and leaves all other sums as they are.
 #ifndef TEKTITE_CLUSTERING_RESTORE_ADD_N_H_
 #define TEKTITE_CLUSTERING_RESTORE_ADD_N_H_
+
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "clustering/graph_def/graph_def.h"
 
 namespace tektite::clustering {
 
-// How many were turned back. The sum keeps its node's name and place; the nodes that only served it
-// are gone. An error is that of a graph that cannot be indexed.
-absl::StatusOr<int> RestoreAddN(graph_def::GraphDef* graph);
+// The names of the sums. A sum keeps its node's name and place; the nodes that only served it are
+// gone. An error is that of a graph that cannot be indexed.
+absl::StatusOr<std::vector<std::string>> RestoreAddN(graph_def::GraphDef* graph);
 
 }  // namespace tektite::clustering
 

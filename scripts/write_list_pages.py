@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = ROOT / "jit/base/flag_list.inc"
 OPS_LEFT_OUT, FALLBACKS = ROOT / "clustering/reason_list.inc", ROOT / "jit/serving/fallback_list.inc"
+HOST_REASONS = ROOT / "runtime_hooks/tensorflow/reasons/host_reason_list.inc"
 
 FLAGS_HEAD = """# Flags
 
@@ -27,8 +28,8 @@ REASONS_HEAD = """# Reasons
 Where the host's own kernels run, one of these codes says why; `tektite reasons` prints the list. Codes are
 stable: scripts may rely on them.
 
-Written by `scripts/write_list_pages.py` out of `clustering/reason_list.inc` and
-`jit/serving/fallback_list.inc`; do not edit it here.
+Written by `scripts/write_list_pages.py` out of `clustering/reason_list.inc`, `jit/serving/fallback_list.inc` and
+`runtime_hooks/tensorflow/reasons/host_reason_list.inc`; do not edit it here.
 
 ## Why an op is in no cluster
 
@@ -38,10 +39,18 @@ Written by `scripts/write_list_pages.py` out of `clustering/reason_list.inc` and
 |---|---|
 """
 FALLBACKS_HEAD = """
-## Why a call or a cluster is the host's
+## Why a call is the host's
 
 In `tektite.stats()`, `fallbacks` counts calls that the compiler refused, and `fallbacks` under `host` all
-calls that the host's kernels ran instead; `not_placed` there counts clusters that were not put into a graph.
+calls that the host's kernels ran instead.
+
+| code | why |
+|---|---|
+"""
+HOST_HEAD = """
+## Why TensorFlow keeps a call or a cluster before the compiler is asked
+
+`fallbacks` under `host` counts calls; `not_placed` there counts clusters that were not put into a graph.
 
 | code | why |
 |---|---|
@@ -73,7 +82,8 @@ def reasons_page() -> str:
         return "".join(f"| `{code}` | {why} |\n" for code, why in found)
 
     return (REASONS_HEAD + table(rows(OPS_LEFT_OUT, "TEKTITE_REASON", r'(\w+), "(.*)"'))
-            + FALLBACKS_HEAD + table(rows(FALLBACKS, "TEKTITE_FALLBACK", r'(\w+), \w+, "(.*)"')))
+            + FALLBACKS_HEAD + table(rows(FALLBACKS, "TEKTITE_FALLBACK", r'(\w+), \w+, "(.*)"'))
+            + HOST_HEAD + table(rows(HOST_REASONS, "TEKTITE_HOST_REASON", r'(\w+), "(.*)"')))
 
 
 def main(arguments: list[str]) -> int:

@@ -179,6 +179,13 @@ Compiler::~Compiler() {
   if (!backends_.empty() && primary().device() != nullptr) primary().device()->Drain();
 }
 
+void Compiler::WaitForStream(void* host_stream) {
+  backend::StreamOptions options;
+  options.host_stream = host_stream;
+  const auto wait = [](backend::Stream& stream) { return stream.Synchronize(); };
+  arenas_->device()->WithStream(options, wait).IgnoreError();
+}
+
 absl::Status Compiler::CreateTuner(
     const std::function<std::unique_ptr<backend::Backend>()>& own_backend) {
   if (flags_.tuning != "auto") return absl::OkStatus();

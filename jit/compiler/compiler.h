@@ -116,6 +116,8 @@ class Compiler {
   }
   // For a moment at which something else needs as much memory as calls of compiled code do.
   void ReleaseLargeArenas() { arenas_->ReleaseLargeIdle(); }
+  // Until the host's stream of the device has run all that it was told.
+  void WaitForStream(void* host_stream);
   // The disk cache's log of this run.  Compile writes it itself; a caller that loads on a request's
   // thread does so later.
   void FlushDisk();

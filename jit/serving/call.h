@@ -4,15 +4,18 @@
 //   Call call;
 //   call.args = {&x, 1};
 //   call.host = &host;                                   // its threads and its memory
-//   TEKTITE_RETURN_IF_ERROR(cluster->Run(call));
+//   call.host_kernels = &kernels;                        // if it can run the call by itself, too
+//   TEKTITE_RETURN_IF_ERROR(cluster->Run(call, &why));
 #ifndef TEKTITE_JIT_SERVING_CALL_H_
 #define TEKTITE_JIT_SERVING_CALL_H_
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/ir/dtype.h"
 #include "jit/runtime/executable.h"
+#include "jit/serving/fallback.h"
 
 namespace tektite::serving {
 
@@ -27,17 +30,27 @@ struct Tensor {
       runtime::MemorySpace::kHost;  // values that code depends on: the host
 };
 
+// The kernels that a host has of its own for one call.
+class HostKernels {
+ public:
+  virtual ~HostKernels() = default;
+  // Runs the call, and returns how it failed if it did.  `refusal`: the compiler's, if it refused
+  // the call.  Of Fallback::MEASURING_HOST, Unavailable says that the kernels are still to be made,
+  // and nothing has happened.  The call's arguments are not read afterwards.
+  virtual absl::Status Run(Fallback why, const absl::Status& refusal) = 0;
+};
+
 // Borrows everything.
 struct Call {
   absl::Span<const Tensor> args;
   runtime::CallHost* host = nullptr;
-  // Set to the number of the code that ran, newer code's being higher; may be null.
-  uint64_t* artifact = nullptr;
+  HostKernels* host_kernels = nullptr;  // null: code runs whatever it can
+  // Without kernels here: the caller can make the call in another way, which has them, and is
+  // served only where code is known to be faster, and no comparison is due.
+  bool if_won = false;
+  double host_extra_ns = 0;  // nanoseconds that such a call takes beside the kernels
   // The code that runs must depend on the graph and the sizes alone.
   bool reproducible = false;
-  // Nanoseconds that the host's own kernels have taken for this cluster so far; null: unknown, and
-  // code is made at the first call (deferred_compiles.h).
-  const int64_t* host_ns = nullptr;
 };
 
 }  // namespace tektite::serving

@@ -55,7 +55,12 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
       name_(state_->RegisterCluster(name)),
       source_(std::move(source)),
       weights_(state_->compiler().NewWeightStore()),
-      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}) {}
+      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}),
+      sides_(SideOptions()) {
+  state_->AddCluster(name_, &sides_);
+}
+
+Cluster::~Cluster() { state_->RemoveCluster(&sides_); }
 
 std::shared_ptr<Cluster> Cluster::Create(std::shared_ptr<CompilerState> state,
                                          absl::string_view name,
@@ -71,10 +76,9 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
   if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
-absl::Status Cluster::Run(const Call& call) {
+absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, uint64_t* artifact) {
   const bool profile = state_->flags().profile_kernels;
   const int64_t began = profile ? Nanoseconds() : 0;
-  if (call.host_ns != nullptr && *call.host_ns > 0 && !host_has_run()) host_has_run_.store(true);
   absl::Status status = CatchAll([&]() -> absl::Status {
     // Kept from call to call: a model has hundreds of arguments.
     static thread_local CallKey key;
@@ -86,13 +90,13 @@ absl::Status Cluster::Run(const Call& call) {
       arguments[i] = {arg.data, arg.version, arg.dims.data(), arg.space};
     }
     auto run = [&](runtime::Executable& executable) {
-      if (call.artifact != nullptr) *call.artifact = executable.number();
+      *artifact = executable.number();
       absl::Status status = executable.Run(arguments, *call.host);
       NotePacking(executable.num_unpacked() > 0);
       if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
       return status;
     };
-    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key));
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr executable, Find(call, key, host_ns));
     absl::Status ran = run(*executable);
     if (!absl::IsOutOfRange(ran)) return ran;
     // Nothing was asked of the host yet.
@@ -103,11 +107,11 @@ absl::Status Cluster::Run(const Call& call) {
       shape.never_generic = true;
       if (shape.tier == Tier::kGeneric) shape.DropCode();
     }
-    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key));
+    TEKTITE_ASSIGN_OR_RETURN(const ExecutablePtr own, Find(call, key, host_ns));
     ran = run(*own);
     return absl::IsOutOfRange(ran) ? absl::UnimplementedError(ran.message()) : ran;
   });
-  if (!status.ok()) return Refuse(std::move(status));
+  if (!status.ok()) return Count(std::move(status));
   state_->CountRun();
   return status;
 }
@@ -120,7 +124,7 @@ void Cluster::NotePacking(bool is_packing) {
   }
 }
 
-absl::Status Cluster::Refuse(absl::Status status) {
+absl::Status Cluster::Count(absl::Status status) {
   state_->CountRun();
   state_->CountFallback(name_, status);
   return status;
@@ -130,37 +134,37 @@ bool Cluster::IsReproducible(const Call& call) const {
   return call.reproducible || state_->flags().reproducible;
 }
 
-absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const CallKey& key) {
+absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const CallKey& key,
+                                                     const int64_t* host_ns) {
   const bool async = state_->flags().compile == "async" && !IsReproducible(call);
   for (int choice = 0;; ++choice) {
     ShapePtr shape;
     CodePtr code;
-    bool added = false;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       shape = ShapeOfLocked(call, key);
       CountCallLocked(*shape, call);
       if (shape->ready != nullptr) return shape->ready;
-      code = ChooseLocked(*shape, &added);
+      code = ChooseLocked(*shape);
     }
     if (code == nullptr) return absl::UnavailableError("not compiled: --compile=off");
-    if (added) {
+    if (code->Moves(Stage::kNew, Stage::kCompiling)) {
       std::vector<ArgInfo> args = Describe(call);
       if (!async) {
         state_->CountRequestCompile();
         Compile(*code, key, args);
       } else if (!LoadAtOnce(*code, key, args) &&
-                 (IsWorthCompiling(call) || !Defer(code, shape, args)) &&
+                 (IsWorthCompiling(host_ns) || !Defer(code, shape, args)) &&
                  !Start(code, shape, std::move(args))) {
         Drop(code);
         return absl::UnavailableError("not compiled yet: the queue is full");
       }
-    } else if (code->deferred.load(std::memory_order_relaxed) && IsWorthCompiling(call)) {
+    } else if (code->is_in(Stage::kWaiting) && IsWorthCompiling(host_ns)) {
       if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
     }
     std::unique_lock<std::mutex> lock(code->mutex);
-    if (!async) code->changed.wait(lock, [&] { return code->settled; });
-    if (!code->settled) return code->executable.status();
+    if (!async) code->changed.wait(lock, [&] { return code->is_in(Stage::kMade); });
+    if (!code->is_in(Stage::kMade)) return code->executable.status();
     const absl::StatusOr<ExecutablePtr> executable = code->executable;
     const bool serves = executable.ok() && (!code->generic || code->rules.Match(key));
     lock.unlock();
@@ -209,12 +213,12 @@ Cluster::ShapePtr Cluster::ShapeOfLocked(const Call& call, const CallKey& key) {
   return latest_;
 }
 
-Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
-  if (shape.code != nullptr && !shape.code->dropped) return shape.code;
+Cluster::CodePtr Cluster::ChooseLocked(Shape& shape) {
+  if (shape.code != nullptr && !shape.code->is_in(Stage::kDropped)) return shape.code;
   shape.DropCode();
   const Flags& flags = state_->flags();
   if (flags.tier != "specialized" && !shape.never_generic) {
-    if (CodePtr code = GenericLocked(shape, added)) {
+    if (CodePtr code = GenericLocked(shape)) {
       shape.tier = Tier::kGeneric;
       return shape.code = code;
     }
@@ -222,11 +226,10 @@ Cluster::CodePtr Cluster::ChooseLocked(Shape& shape, bool* added) {
   if (flags.compile == "off") return nullptr;
   LimitLocked(Tier::kOwn, AtLeastOne(flags.max_executables) - 1);
   shape.tier = Tier::kOwn;
-  *added = true;
   return shape.code = AddLocked(/*generic=*/false, shape.reproducible);
 }
 
-Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
+Cluster::CodePtr Cluster::GenericLocked(Shape& shape) {
   for (auto it = generic_.rbegin(); it != generic_.rend(); ++it) {
     if ((*it)->rules.Match(shape.key)) return *it;
   }
@@ -240,7 +243,6 @@ Cluster::CodePtr Cluster::GenericLocked(Shape& shape, bool* added) {
   choice.everything = flags.tier == "generic";
   const std::vector<int> symbols = history_->ChooseSymbols(shape.key, choice);
   if (std::all_of(symbols.begin(), symbols.end(), [](int s) { return s < 0; })) return nullptr;
-  *added = true;
   return generic_at_work_ = AddLocked(/*generic=*/true, /*reproducible=*/false);
 }
 
@@ -308,7 +310,7 @@ void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_gene
 
 void Cluster::Drop(const CodePtr& code) {
   std::lock_guard<std::mutex> lock(mutex_);
-  code->dropped = true;
+  code->stage.store(Stage::kDropped);
   if (generic_at_work_ == code) generic_at_work_ = nullptr;
 }
 
@@ -329,23 +331,25 @@ bool Cluster::Submit(std::function<void()> task) const {
                                                                  : Priority::kBelowCallers);
 }
 
-bool Cluster::IsWorthCompiling(const Call& call) const {
-  if (call.host_ns == nullptr) return true;
+bool Cluster::IsWorthCompiling(const int64_t* host_ns) const {
+  if (host_ns == nullptr) return true;
   const double cost = static_cast<double>(EstimateCompileNs(source_->num_ops()));
   const double part = PartToWaitFor(state_->flags().compile_after_percent, NumCpus());
-  return static_cast<double>(*call.host_ns) >= cost * part;
+  return static_cast<double>(*host_ns) >= cost * part;
 }
 
 bool Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
-  code->deferred.store(true, std::memory_order_relaxed);
-  return DeferredCompiles::Get().Add(
+  code->stage.store(Stage::kWaiting);
+  const bool waits = DeferredCompiles::Get().Add(
       code.get(), weak_from_this(),
       [cluster = weak_from_this(), code, shape, args = std::move(args)] {
         const std::shared_ptr<Cluster> self = cluster.lock();
         if (self == nullptr) return;
-        code->deferred.store(false, std::memory_order_relaxed);
+        code->stage.store(Stage::kCompiling);
         if (!self->Start(code, shape, args)) self->Drop(code);
       });
+  if (!waits) code->stage.store(Stage::kCompiling);
+  return waits;
 }
 
 Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) {
@@ -353,9 +357,9 @@ Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) 
   if (!code->generic || (made && code->rules.Match(shape->key))) return nullptr;
   GiveUp(shape, code, /*never_generic=*/!made);
   std::lock_guard<std::mutex> lock(mutex_);
-  bool added = false;
-  CodePtr other = ChooseLocked(*shape, &added);
-  return added ? other : nullptr;
+  CodePtr other = ChooseLocked(*shape);
+  const bool is_new = other != nullptr && other->Moves(Stage::kNew, Stage::kCompiling);
+  return is_new ? other : nullptr;
 }
 
 bool Cluster::IsOvertaken(const ShapePtr& shape, const CodePtr& code) {

@@ -1,7 +1,8 @@
 // A graph that a host runs, and the code made for the shapes its calls have.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "cluster_0", std::move(source)));
-//   absl::Status status = cluster->Run(call);
+//   Fallback why = Fallback::NONE;
+//   absl::Status status = cluster->Run(call, &why);
 //
 // Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when
 // a second one differs, or when the graph says from the start that sizes vary, *generic* code is
@@ -18,8 +19,8 @@
 // exactly their sizes, waits for nothing, measures nothing and has no budget, so that neither the
 // calls before nor the clock decide which code runs.
 //
-// Where the host says how long its own kernels have taken (Call::host_ns), nothing is
-// compiled before it is likely to pay.
+// Where the host has kernels of its own (Call::host_kernels), each call runs on its faster side
+// (faster_side.h), and nothing is compiled before it is likely to pay.
 //
 // A program of an earlier process is read back from the disk cache, whole (jit/compiler/program.h).
 // Where that takes less than --load_ms, the call that needs it does so itself, so that the first
@@ -47,6 +48,8 @@
 #include "jit/serving/call.h"
 #include "jit/serving/call_key.h"
 #include "jit/serving/compiler_state.h"
+#include "jit/serving/fallback.h"
+#include "jit/serving/faster_side.h"
 #include "jit/serving/graph_source.h"
 #include "jit/serving/shape_history.h"
 
@@ -57,30 +60,23 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   static std::shared_ptr<Cluster> Create(std::shared_ptr<CompilerState> state,
                                          absl::string_view name,
                                          std::unique_ptr<GraphSource> source);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
 
   const GraphSource& source() const { return *source_; }
   const std::string& name() const { return name_; }
   // Leaves what the cluster was made from in the dump directory, if there is one.
   void Dump(absl::string_view file, absl::string_view bytes) const;
 
-  absl::Status Run(const Call& call);
-  // Counts a call that cannot be made as one left to the host; returns `status`.
-  absl::Status Refuse(absl::Status status);
-  // Whether the host's kernels have run in place of some call.
-  bool host_has_run() const { return host_has_run_.load(std::memory_order_relaxed); }
-  // Before the host's kernels run where compiled code runs otherwise.
-  void ReleaseLargeArenas() { state_->compiler().ReleaseLargeArenas(); }
-  // ---- cluster_verdicts.cc: what the host found out about the speed of a cluster like this ----
-  std::optional<std::string> Recall(absl::string_view topic);
-  void Keep(absl::string_view topic, absl::string_view summary, std::string text);
-  // Whether calls are going to be faster soon, since weights are packed behind them: at most
-  // kMostPackingCalls calls say so.
-  bool is_packing() const {
-    return is_packing_.load(std::memory_order_relaxed) &&
-           packing_calls_.load(std::memory_order_relaxed) < kMostPackingCalls;
-  }
-  // Changes whenever more code is ready.
-  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
+  // ---- cluster_sides.cc: which side runs a call ----
+  // OK when code, or the host's kernels (`why` says which and why), have run it.
+  absl::Status Run(const Call& call, Fallback* why);
+  // Counts a call that cannot be made as one left to the host, and has its kernels run it if it has
+  // any; otherwise returns `refusal`.  The arguments of `call` may be missing.
+  absl::Status Refuse(absl::Status refusal, const Call& call, Fallback* why);
+  // As FasterSide's.
+  bool HasWon() { return sides_.HasWon(); }
 
   static constexpr size_t kMostShapes = 1024;
   static constexpr size_t kMostGeneric = 8;
@@ -89,22 +85,51 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   static constexpr int64_t kMostPackingCalls = 64;
 
  private:
+  // ---- cluster_sides.cc ----
+  class CallSides;
+  FasterSide::Options SideOptions();
+  CallFacts FactsOf(const Call& call) const;
+  // Of what was found out about the sides' speed; nothing where it is not kept.
+  std::optional<std::string> VerdictKey();
+
+  // ---- cluster.cc ----
+  // `host_ns`: what the host's kernels have taken for this cluster; null: there are none.
+  // `artifact` gets the number of the code that ran.
+  absl::Status RunCode(const Call& call, const int64_t* host_ns, uint64_t* artifact);
+  // Counts a call that no code ran; returns `status`.
+  absl::Status Count(absl::Status status);
+  // Whether calls are going to be faster soon, since weights are packed behind them: at most
+  // kMostPackingCalls calls say so.
+  bool is_packing() const {
+    return is_packing_.load(std::memory_order_relaxed) &&
+           packing_calls_.load(std::memory_order_relaxed) < kMostPackingCalls;
+  }
   // After a call: whether weights are still to be packed behind it.
   void NotePacking(bool is_packing);
   using ExecutablePtr = std::shared_ptr<runtime::Executable>;
-  // The result of one compilation, or why it failed; Unavailable until it is settled.
+  // The stages of code, up to those of calls that have it (faster_side.h).  The call that takes it
+  // out of kNew loads it, or sees to it that it is compiled.
+  enum class Stage : uint8_t {
+    kNew,
+    kWaiting,    // until compiling is likely to pay (deferred_compiles.h)
+    kCompiling,  // or loading, or in the queue
+    kMade,       // or refused
+    kDropped     // no task will make it
+  };
+  // The result of one compilation, or why it failed; Unavailable until it is made.
   struct Code {
     bool generic = false;
     bool reproducible = false;
     int number = 0;
-    bool dropped = false;  // no task will make it; under the cluster's mutex
-    // A hint: its start may wait among the deferred compilations.
-    std::atomic<bool> deferred{false};
+    std::atomic<Stage> stage{Stage::kNew};
     std::mutex mutex;  // guards the members below
     std::condition_variable changed;
-    bool settled = false;
     absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
-    ShapeRules rules;  // of generic code, once it is settled
+    ShapeRules rules;  // of generic code, once it is made
+
+    // Whether it was in the first stage; true for one thread.
+    bool Moves(Stage from, Stage to) { return stage.compare_exchange_strong(from, to); }
+    bool is_in(Stage which) const { return stage.load(std::memory_order_relaxed) == which; }
   };
   using CodePtr = std::shared_ptr<Code>;
   enum class Tier { kNone, kGeneric, kOwn, kHot };
@@ -133,11 +158,11 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   // ---- cluster.cc: which code serves a call; names ending in Locked want mutex_ held ----
   bool IsReproducible(const Call& call) const;
-  absl::StatusOr<ExecutablePtr> Find(const Call& call, const CallKey& key);
+  absl::StatusOr<ExecutablePtr> Find(const Call& call, const CallKey& key, const int64_t* host_ns);
   ShapePtr ShapeOfLocked(const Call& call, const CallKey& key);
   // Null with --compile=off.
-  CodePtr ChooseLocked(Shape& shape, bool* added);
-  CodePtr GenericLocked(Shape& shape, bool* added);
+  CodePtr ChooseLocked(Shape& shape);
+  CodePtr GenericLocked(Shape& shape);
   CodePtr AddLocked(bool generic, bool reproducible);
   // Keeps at most `most` shapes of that tier with code of their own.
   void LimitLocked(Tier tier, size_t most);
@@ -151,7 +176,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   bool Submit(std::function<void()> task) const;
   // Whether compiling is likely to pay by now (deferred_compiles.h).
-  bool IsWorthCompiling(const Call& call) const;
+  bool IsWorthCompiling(const int64_t* host_ns) const;
   // False when too much waits already.
   bool Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   // The code to compile for the shape now that generic code turned out not to serve it; null: none.
@@ -186,7 +211,6 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   // Nothing where nothing is kept.
   std::optional<compiler::PlanKey> KeyOf(const Recipe& recipe);
   std::optional<Fingerprint> SourceFingerprint();
-  std::optional<std::string> VerdictKey(absl::string_view topic);
   // On a request's thread, when that takes next to no time; false: it has to be compiled, or
   // loaded elsewhere.
   bool LoadAtOnce(Code& code, const CallKey& key, const std::vector<ArgInfo>& args);
@@ -203,10 +227,10 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   compiler::CompileBudget budget_;
   std::once_flag fingerprinted_;
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
-  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint64_t> generation_{0};     // changes whenever more code is ready
   std::atomic<bool> is_packing_{false};
   std::atomic<int64_t> packing_calls_{0};
-  std::atomic<bool> host_has_run_{false};
+  FasterSide sides_;
 
   std::mutex mutex_;  // guards the members below, and shapes
   absl::flat_hash_map<CallKey, ShapePtr> shapes_;

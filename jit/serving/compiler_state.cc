@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "jit/base/json.h"
 #include "jit/base/log.h"
 #include "jit/cache/counter_files.h"
 #include "jit/serving/fallback.h"
@@ -93,8 +92,8 @@ JsonObject DiskJson(const cache::DiskCounters& counters) {
 
 }  // namespace
 
-CompilerState::CompilerState(std::unique_ptr<compiler::Compiler> compiler)
-    : compiler_(std::move(compiler)) {
+CompilerState::CompilerState(std::unique_ptr<compiler::Compiler> compiler, std::string host_kernels)
+    : compiler_(std::move(compiler)), host_kernels_(std::move(host_kernels)) {
   if (flags().metrics_file.empty()) return;
   metrics_ = std::make_unique<MetricsFile>(flags().metrics_file, [this] {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -107,6 +106,33 @@ std::string CompilerState::RegisterCluster(absl::string_view name) {
   ++clusters_;
   const int64_t earlier = names_[std::string(name)]++;
   return earlier == 0 ? std::string(name) : absl::StrCat(name, "_", earlier);
+}
+
+void CompilerState::AddCluster(const std::string& name, const FasterSide* sides) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  sides_[sides] = name;
+}
+
+void CompilerState::RemoveCluster(const FasterSide* sides) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  sides_.erase(sides);
+}
+
+JsonObject CompilerState::ContestJson() const {
+  Contest::Report all;
+  JsonObject lost;
+  for (const auto& [sides, name] : sides_) {
+    const Contest::Report report = sides->Summary();
+    all.compiled += report.compiled;
+    all.host += report.host;
+    all.open += report.open;
+    if (report.host > 0) lost.Add(name, report.worst_ratio);
+  }
+  return JsonObject()
+      .Add("compiled", int64_t{all.compiled})
+      .Add("host", int64_t{all.host})
+      .Add("open", int64_t{all.open})
+      .Add("lost", lost);
 }
 
 void CompilerState::CountFallback(absl::string_view cluster, const absl::Status& status) {
@@ -244,6 +270,7 @@ std::string CompilerState::StatsJson() const {
       .Add("clustered_ops", clustered_ops_)
       .Add("weight_bytes", c.weight_bytes)
       .Add("arena_bytes", c.arena_bytes)
+      .Add("contest", ContestJson())
       .Add("left_out", left_out)
       .Add("loops_in_parts", loops);
   stats.AddArray("tuning", TuningJson(compiler_->Tunings()));

@@ -6,6 +6,28 @@
 //   state->CountRun();
 //   state->StatsJson()
 //
+// StatsJson has
+//   {"clusters": n, "compiles": n, "request_compiles": n (by calls, which waited for them),
+//    "compile_seconds": x, "load_seconds": x (for programs that were found on disk),
+//    "kernels": n (compiled by this process), "loaded_kernels": n (from the disk cache or a pack),
+//    "kernel_cache_hits": n, "disk": {...} (jit/cache/disk_counter_list.inc),
+//    "generic_artifacts": n, "specialized_artifacts": n (code for many shapes, for one),
+//    "generic_refusals": n, "generic_refusal_example": "..." (code for many could not be made),
+//    "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
+//    "contest": {"compiled": n, "host": n, "open": n, "lost": {"cluster": x}} (classes of shapes
+//        that code, or the host's kernels, have won, and that are undecided; by how much the worst
+//        one lost),
+//    "runs": n, "ops": n, "clustered_ops": n, "fallbacks": {"REASON_CODE": n},
+//    "fallback_examples": {"REASON_CODE": "message of the first"},
+//    "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
+//    "split_fusions": n, "interpreted_kernels": n, "unsettled_graphs": n (rewriting was cut off),
+//    "host_side_kernels": n (steps of a card's programs that the host runs),
+//    "weight_bytes": n, "arena_bytes": n, ...}
+// and with --profile_kernels, the longest first,
+//    "profile": [{"cluster": "name and number of the shape", "kernel": "...", "runs": n,
+//        "microseconds": x, "flops": x, "bytes": n (at least to be moved in a run),
+//        "weight_bytes": n (of them weights), "shape": "for people"}]
+//
 // Clusters share it and keep it alive.  Thread-safe.
 #ifndef TEKTITE_JIT_SERVING_COMPILER_STATE_H_
 #define TEKTITE_JIT_SERVING_COMPILER_STATE_H_
@@ -22,20 +44,28 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "jit/base/counter_file.h"
+#include "jit/base/json.h"
 #include "jit/compiler/compiler.h"
+#include "jit/serving/faster_side.h"
 #include "jit/serving/metrics_file.h"
 
 namespace tektite::serving {
 
 class CompilerState {
  public:
-  explicit CompilerState(std::unique_ptr<compiler::Compiler> compiler);
+  // `host_kernels`: what the speed of the host's own kernels depends on, such as "TensorFlow with
+  // oneDNN".
+  explicit CompilerState(std::unique_ptr<compiler::Compiler> compiler, std::string host_kernels);
 
   compiler::Compiler& compiler() { return *compiler_; }
   const Flags& flags() const { return compiler_->flags(); }
+  const std::string& host_kernels() const { return host_kernels_; }
 
   // A cluster's name made unique among all of this compiler's: "cluster_0", "cluster_0_1", ...
   std::string RegisterCluster(absl::string_view name);
+  // While a cluster lives, what its sides have shown is counted.
+  void AddCluster(const std::string& name, const FasterSide* sides);
+  void RemoveCluster(const FasterSide* sides);
   void CountRun() {
     const int64_t runs = runs_.fetch_add(1, std::memory_order_relaxed) + 1;
     std::atomic<uint64_t>* const live = live_runs_.load(std::memory_order_acquire);
@@ -75,7 +105,12 @@ class CompilerState {
   // The counters that are published.  mutex_ is held.
   std::vector<std::pair<std::string, uint64_t>> PublicCounters() const;
 
+  // How many classes of shapes each side has won, and by how much the worst of each cluster lost.
+  // mutex_ is held.
+  JsonObject ContestJson() const;
+
   std::unique_ptr<compiler::Compiler> compiler_;
+  const std::string host_kernels_;
   std::unique_ptr<CounterFile> counter_file_;
   std::atomic<std::atomic<uint64_t>*> live_runs_{nullptr};
   bool counter_file_tried_ = false;  // under mutex_
@@ -88,6 +123,7 @@ class CompilerState {
   int64_t guard_failures_ = 0, generic_refusals_ = 0;
   std::string guard_failure_example_, generic_refusal_example_;
   std::map<std::string, int64_t> names_;
+  std::map<const FasterSide*, std::string> sides_;
   std::map<std::string, int64_t> fallbacks_;
   std::map<std::string, std::string> fallback_examples_;
   LeftOutOps left_out_;

@@ -1,5 +1,5 @@
 // Where a cluster's IR comes from: a host's graph to import for given shapes
-// (runtime_hooks/c_api/graph_def_source.h), or a graph of the IR.
+// (clustering/source/graph_def_source.h), or a graph of the IR.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<GraphSource> source, IrSource(text));
 //   TEKTITE_ASSIGN_OR_RETURN(SourceGraph graph, source->Specialize(args));
@@ -59,6 +59,10 @@ class GraphSource {
   int num_ops() const { return num_ops_; }
   // It assigns to variables, as a training step does.
   bool updates_variables() const { return updates_variables_; }
+  // Whether the argument is a variable's value.
+  bool IsVariable(int arg) const {
+    return arg < static_cast<int>(variables_.size()) && variables_[arg];
+  }
   // Arguments whose values the code depends on, ascending.
   const std::vector<int>& compile_time_args() const { return compile_time_args_; }
   // The graph's statement about a size: that it is not always the same, or that it cannot be
@@ -75,6 +79,7 @@ class GraphSource {
   int num_ops_ = 0;
   bool updates_variables_ = false;
   std::vector<bool> complex_results_;  // missing: not complex
+  std::vector<bool> variables_;        // by argument; missing: it is none
   std::vector<int> compile_time_args_;
   std::vector<std::vector<Size>> sizes_;  // by argument; empty: nothing is said
 };

@@ -1,21 +1,22 @@
 // The disk cache's part of tektite.h: its entries, whether they are whole, why a run missed, packs.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "jit/base/flags.h"
 #include "jit/base/json.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
 #include "jit/cache/inspect.h"
+#include "jit/cache/inspect_text.h"
 #include "jit/cache/location.h"
 #include "jit/cache/pack_signature.h"
 #include "jit/compiler/program.h"
 #include "jit/compiler/tuner.h"
 #include "runtime_hooks/c_api/backend_list.h"
-#include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
 
@@ -34,25 +35,17 @@ Flags ParseFlags(const char* text) {
   return flags;
 }
 
-absl::StatusOr<Inspector> OpenCache(const char* flags) {
-  return Inspector::Open(tektite::cache::CacheDirectory(ParseFlags(flags)));
-}
+struct Question {
+  const char* flags;
+  std::vector<std::string> words;  // without the first
+  bool json = false;
+  int64_t count = 0;
 
-absl::StatusOr<std::string> Verify(const char* flags, bool remove, bool json, int64_t* bad_count) {
-  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-  std::vector<ListedEntry> bad;
-  int64_t good = 0, removed = 0;
-  for (ListedEntry& entry : inspector.List()) {
-    if (entry.good) {
-      ++good;
-      continue;
-    }
-    removed += remove && inspector.Remove(entry.key);
-    bad.push_back(std::move(entry));
+  std::string Word(size_t i) const { return i < words.size() ? words[i] : ""; }
+  absl::StatusOr<Inspector> Open() const {
+    return Inspector::Open(tektite::cache::CacheDirectory(ParseFlags(flags)));
   }
-  *bad_count = static_cast<int64_t>(bad.size());
-  return tektite::c_api::VerifyText(bad, good, removed, json);
-}
+};
 
 // What the back end that made a kernel says of its code, and what the tuner measured.
 std::string CodeOf(const ListedEntry& entry) {
@@ -74,43 +67,6 @@ absl::StatusOr<LoggedRun> LastRun(const std::string& path) {
   return std::move(runs.front());
 }
 
-absl::StatusOr<std::string> Why(const char* flags, bool json) {
-  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-  TEKTITE_ASSIGN_OR_RETURN(const LoggedRun run, LastRun(inspector.path()));
-  return tektite::c_api::WhyText(run, inspector.Why(run), json);
-}
-
-absl::StatusOr<std::string> Diff(const char* flags, const char* a, const char* b, bool json,
-                                 int64_t* differences) {
-  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-  TEKTITE_ASSIGN_OR_RETURN(const ListedEntry first, inspector.Find(a));
-  TEKTITE_ASSIGN_OR_RETURN(const ListedEntry second, inspector.Find(b));
-  for (const ListedEntry* entry : {&first, &second}) {
-    if (!entry->good) {
-      return tektite::InvalidArgument("entry ", entry->key, " is ", entry->fault);
-    }
-  }
-  return tektite::c_api::DiffText(first, second, json, differences);
-}
-
-absl::StatusOr<std::string> Remove(const char* flags, const char* keys, bool json) {
-  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-  int64_t removed = 0;
-  if (keys == nullptr) {
-    removed = inspector.RemoveAll();
-  } else {
-    // All are looked up before any goes.
-    std::vector<std::string> found;
-    for (absl::string_view key : absl::StrSplit(keys, ',', absl::SkipEmpty())) {
-      TEKTITE_ASSIGN_OR_RETURN(ListedEntry entry, inspector.Find(key));
-      found.push_back(std::move(entry.key));
-    }
-    for (const std::string& key : found) removed += inspector.Remove(key);
-  }
-  if (json) return tektite::JsonObject().Add("removed", removed).Text();
-  return absl::StrCat(removed, " entries removed\n");
-}
-
 // A program brings the code of its kernels along, so their own entries would repeat it.
 std::vector<std::string> KernelsOf(const tektite::cache::Entry& entry) {
   std::vector<std::string> keys;
@@ -125,20 +81,88 @@ std::vector<std::string> KernelsOf(const tektite::cache::Entry& entry) {
   return keys;
 }
 
-absl::StatusOr<std::string> Pack(const char* flags, const char* directory, bool all, bool json) {
-  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
+absl::StatusOr<std::string> List(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
+  return tektite::cache::ListText(inspector.List(), question.json);
+}
+
+absl::StatusOr<std::string> Show(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
+  TEKTITE_ASSIGN_OR_RETURN(const ListedEntry entry, inspector.Find(question.Word(0)));
+  return tektite::cache::ShowText(entry, CodeOf(entry), question.json);
+}
+
+absl::StatusOr<std::string> Why(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
+  TEKTITE_ASSIGN_OR_RETURN(const LoggedRun run, LastRun(inspector.path()));
+  return tektite::cache::WhyText(run, inspector.Why(run), question.json);
+}
+
+absl::StatusOr<std::string> Verify(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
+  std::vector<ListedEntry> bad;
+  int64_t good = 0, removed = 0;
+  for (ListedEntry& entry : inspector.List()) {
+    if (entry.good) {
+      ++good;
+      continue;
+    }
+    removed += !question.words.empty() && inspector.Remove(entry.key);
+    bad.push_back(std::move(entry));
+  }
+  question.count = static_cast<int64_t>(bad.size());
+  return tektite::cache::VerifyText(bad, good, removed, question.json);
+}
+
+absl::StatusOr<std::string> Collect(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
+  int64_t bound = ParseFlags(question.flags).cache_mb << 20;
+  if (!question.words.empty() && !absl::SimpleAtoi(question.Word(0), &bound)) {
+    return tektite::InvalidArgument("no number of bytes: ", question.Word(0));
+  }
+  return tektite::cache::CollectText(inspector.Collect(bound), question.json);
+}
+
+absl::StatusOr<std::string> Diff(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
+  TEKTITE_ASSIGN_OR_RETURN(const ListedEntry first, inspector.Find(question.Word(0)));
+  TEKTITE_ASSIGN_OR_RETURN(const ListedEntry second, inspector.Find(question.Word(1)));
+  for (const ListedEntry* entry : {&first, &second}) {
+    if (!entry->good) {
+      return tektite::InvalidArgument("entry ", entry->key, " is ", entry->fault);
+    }
+  }
+  return tektite::cache::DiffText(first, second, question.json, &question.count);
+}
+
+absl::StatusOr<std::string> Remove(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
+  int64_t removed = question.words.empty() ? inspector.RemoveAll() : 0;
+  // All are looked up before any goes.
+  std::vector<std::string> found;
+  for (const std::string& key : question.words) {
+    TEKTITE_ASSIGN_OR_RETURN(ListedEntry entry, inspector.Find(key));
+    found.push_back(std::move(entry.key));
+  }
+  for (const std::string& key : found) removed += inspector.Remove(key);
+  if (question.json) return tektite::JsonObject().Add("removed", removed).Text();
+  return absl::StrCat(removed, " entries removed\n");
+}
+
+absl::StatusOr<std::string> Pack(Question& question) {
+  TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, question.Open());
   std::vector<std::string> keys;
-  if (all) {
+  if (question.words.size() > 1) {
     for (const ListedEntry& entry : inspector.List()) keys.push_back(entry.key);
   } else {
     TEKTITE_ASSIGN_OR_RETURN(LoggedRun run, LastRun(inspector.path()));
     keys = std::move(run.used);
   }
-  const std::string destination = absl::StrCat(directory, "/", tektite::cache::kPackFolder);
+  const std::string destination = absl::StrCat(question.Word(0), "/", tektite::cache::kPackFolder);
   TEKTITE_ASSIGN_OR_RETURN(const Inspector::Packed packed,
                            inspector.Pack(keys, destination, KernelsOf));
   const auto missing = static_cast<int64_t>(keys.size()) - packed.entries - packed.held;
-  if (json) {
+  if (question.json) {
     return tektite::JsonObject()
         .Add("packed", packed.entries)
         .Add("held", packed.held)
@@ -152,78 +176,48 @@ absl::StatusOr<std::string> Pack(const char* flags, const char* directory, bool 
                       "\n");
 }
 
+absl::StatusOr<std::string> Sign(Question& question) {
+  using tektite::cache::Directory;
+  TEKTITE_ASSIGN_OR_RETURN(
+      const auto pack,
+      Directory::Open(absl::StrCat(question.Word(0), "/", tektite::cache::kPackFolder),
+                      Directory::Use::kReadIfThere));
+  TEKTITE_RETURN_IF_ERROR(tektite::cache::SignPack(*pack, question.Word(1)));
+  return absl::StrCat("signed with ", question.Word(1), "\n");
+}
+
+absl::StatusOr<std::string> MakeKey(Question& question) {
+  const std::string path = question.Word(0);
+  TEKTITE_RETURN_IF_ERROR(tektite::cache::MakeSigningKey(path));
+  return absl::StrCat(path, ": the secret key; ", path, ".pub: for --pack_key\n");
+}
+
+struct Command {
+  absl::string_view name;
+  size_t least_words;  // after it
+  absl::StatusOr<std::string> (*answer)(Question&);
+};
+constexpr Command kCommands[] = {
+    {"diff", 2, &Diff},     {"gc", 0, &Collect}, {"key", 1, &MakeKey}, {"ls", 0, &List},
+    {"pack", 1, &Pack},     {"rm", 0, &Remove},  {"show", 1, &Show},   {"sign", 2, &Sign},
+    {"verify", 0, &Verify}, {"why", 0, &Why},
+};
+
 }  // namespace
 
-extern "C" {
-
-char* tektite_cache_list(const char* flags, int32_t format, tektite_status* status) {
+extern "C" char* tektite_cache(const char* flags, const char* const* words, int32_t num_words,
+                               int32_t format, int64_t* count, tektite_status* status) {
   return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
-    TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-    return tektite::c_api::ListText(inspector.List(), format == TEKTITE_JSON);
+    const absl::string_view name = num_words > 0 ? words[0] : "";
+    for (const Command& command : kCommands) {
+      if (command.name != name) continue;
+      Question question{flags, {words + 1, words + num_words}, format == TEKTITE_JSON};
+      if (question.words.size() < command.least_words) break;
+      const absl::StatusOr<std::string> answer = command.answer(question);
+      if (count != nullptr) *count = question.count;
+      return answer;
+    }
+    return tektite::InvalidArgument("no question about the cache: '", name, "' and ",
+                                    std::max(num_words - 1, 0), " words");
   });
 }
-
-char* tektite_cache_show(const char* flags, const char* key, int32_t format,
-                         tektite_status* status) {
-  return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
-    TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-    TEKTITE_ASSIGN_OR_RETURN(const ListedEntry entry, inspector.Find(key));
-    return tektite::c_api::ShowText(entry, CodeOf(entry), format == TEKTITE_JSON);
-  });
-}
-
-char* tektite_cache_why(const char* flags, int32_t format, tektite_status* status) {
-  return GuardedText(status, [&] { return Why(flags, format == TEKTITE_JSON); });
-}
-
-char* tektite_cache_verify(const char* flags, int32_t remove, int32_t format, int64_t* bad,
-                           tektite_status* status) {
-  return GuardedText(status,
-                     [&] { return Verify(flags, remove != 0, format == TEKTITE_JSON, bad); });
-}
-
-char* tektite_cache_gc(const char* flags, int64_t max_bytes, int32_t format,
-                       tektite_status* status) {
-  return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
-    TEKTITE_ASSIGN_OR_RETURN(const Inspector inspector, OpenCache(flags));
-    const int64_t bound = max_bytes >= 0 ? max_bytes : ParseFlags(flags).cache_mb << 20;
-    return tektite::c_api::CollectText(inspector.Collect(bound), format == TEKTITE_JSON);
-  });
-}
-
-char* tektite_cache_diff(const char* flags, const char* a, const char* b, int32_t format,
-                         int64_t* differences, tektite_status* status) {
-  return GuardedText(status,
-                     [&] { return Diff(flags, a, b, format == TEKTITE_JSON, differences); });
-}
-
-char* tektite_cache_remove(const char* flags, const char* keys, int32_t format,
-                           tektite_status* status) {
-  return GuardedText(status, [&] { return Remove(flags, keys, format == TEKTITE_JSON); });
-}
-
-char* tektite_cache_pack(const char* flags, const char* directory, int32_t all, int32_t format,
-                         tektite_status* status) {
-  return GuardedText(status,
-                     [&] { return Pack(flags, directory, all != 0, format == TEKTITE_JSON); });
-}
-
-char* tektite_cache_make_key(const char* path, tektite_status* status) {
-  return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
-    TEKTITE_RETURN_IF_ERROR(tektite::cache::MakeSigningKey(path));
-    return absl::StrCat(path, ": the secret key; ", path, ".pub: for --pack_key\n");
-  });
-}
-
-char* tektite_cache_sign(const char* directory, const char* secret_key, tektite_status* status) {
-  return GuardedText(status, [&]() -> absl::StatusOr<std::string> {
-    using tektite::cache::Directory;
-    TEKTITE_ASSIGN_OR_RETURN(
-        const auto pack, Directory::Open(absl::StrCat(directory, "/", tektite::cache::kPackFolder),
-                                         Directory::Use::kReadIfThere));
-    TEKTITE_RETURN_IF_ERROR(tektite::cache::SignPack(*pack, secret_key));
-    return absl::StrCat("signed with ", secret_key, "\n");
-  });
-}
-
-}  // extern "C"

@@ -1,6 +1,5 @@
 // The clusters' part of tektite.h.
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,11 +9,12 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "clustering/graph_def/data_type.h"
+#include "clustering/source/graph_def_source.h"
 #include "jit/base/status.h"
 #include "jit/compiler/background.h"
 #include "jit/serving/cluster.h"
 #include "jit/serving/deferred_compiles.h"
-#include "runtime_hooks/c_api/graph_def_source.h"
+#include "jit/serving/fallback.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
 #include "runtime_hooks/c_api/known_fields.h"
@@ -28,9 +28,16 @@ using tektite::c_api::SetStatus;
 using tektite::graph_def::DataType;
 using tektite::runtime::MemorySpace;
 using tektite::serving::Cluster;
+using tektite::serving::Fallback;
 using tektite::serving::GraphSource;
 
 namespace {
+
+#define TEKTITE_FALLBACK(code, status, sentence)                             \
+  static_assert(static_cast<int>(Fallback::code) == TEKTITE_FALLBACK_##code, \
+                "tektite_fallback has the codes of fallback_list.inc, in its order");
+#include "jit/serving/fallback_list.inc"
+#undef TEKTITE_FALLBACK
 
 using MakeSource = absl::StatusOr<std::unique_ptr<GraphSource>> (*)(absl::string_view);
 
@@ -117,6 +124,23 @@ class AbiHost : public tektite::runtime::CallHost {
   const GraphSource& source_;
 };
 
+class AbiKernels : public tektite::serving::HostKernels {
+ public:
+  explicit AbiKernels(const tektite_call& call) : call_(call) {}
+
+  absl::Status Run(Fallback why, const absl::Status& refusal) override {
+    tektite_status status;
+    SetStatus(refusal, &status);
+    status.fallback = static_cast<int32_t>(why);
+    const int32_t code = call_.run_host(call_.context, &status);
+    if (code == TEKTITE_OK) return absl::OkStatus();
+    return absl::Status(static_cast<absl::StatusCode>(code), "the host's kernels failed");
+  }
+
+ private:
+  const tektite_call& call_;
+};
+
 // The size of the struct in the first header of this ABI version.
 constexpr size_t kLeastCallBytes = offsetof(tektite_call, reproducible);
 
@@ -131,49 +155,56 @@ absl::Status CheckCall(const tektite_call& call) {
   return absl::OkStatus();
 }
 
-absl::Status Run(Cluster& cluster, const tektite_call& call) {
-  const int num_spaces = call.result_spaces == nullptr ? 0 : cluster.source().num_results();
+using Args = absl::InlinedVector<tektite::serving::Tensor, 16>;
+
+absl::Status ReadArgs(const tektite_call& call, int num_results, Args* args,
+                      std::vector<std::vector<int64_t>>* complex_dims) {
+  const int num_spaces = call.result_spaces == nullptr ? 0 : num_results;
   for (int i = 0; i < num_spaces; ++i) {
     if (SpaceOf(call.result_spaces[i])) continue;
-    return cluster.Refuse(
-        tektite::InvalidArgument("result ", i, ": no space ", call.result_spaces[i]));
+    return tektite::InvalidArgument("result ", i, ": no space ", call.result_spaces[i]);
   }
-  absl::InlinedVector<tektite::serving::Tensor, 16> args(call.num_args);
-  std::deque<std::vector<int64_t>> complex_dims;
+  args->resize(call.num_args);
   for (int i = 0; i < call.num_args; ++i) {
     const tektite_tensor& tensor = call.args[i];
     const std::optional<DataType> part = PartTypeOf(tensor.dtype);
     const std::optional<tektite::ir::DType> dtype =
         tektite::graph_def::DTypeOf(part.value_or(static_cast<DataType>(tensor.dtype)));
-    if (!dtype)
-      return cluster.Refuse(
-          tektite::Unimplemented("argument ", i, ": element type ", tensor.dtype));
+    if (!dtype) return tektite::Unimplemented("argument ", i, ": element type ", tensor.dtype);
     if (tensor.rank < 0) {
-      return cluster.Refuse(tektite::InvalidArgument("argument ", i, ": bad rank ", tensor.rank));
+      return tektite::InvalidArgument("argument ", i, ": bad rank ", tensor.rank);
     }
     const std::optional<MemorySpace> space = SpaceOf(tensor.space);
-    if (!space) {
-      return cluster.Refuse(tektite::InvalidArgument("argument ", i, ": no space ", tensor.space));
-    }
-    args[i] = {tensor.data, absl::MakeConstSpan(tensor.dims, tensor.rank), *dtype, tensor.version,
-               *space};
+    if (!space) return tektite::InvalidArgument("argument ", i, ": no space ", tensor.space);
+    (*args)[i] = {tensor.data, absl::MakeConstSpan(tensor.dims, tensor.rank), *dtype,
+                  tensor.version, *space};
     if (!part) continue;
     std::vector<int64_t>& dims =
-        complex_dims.emplace_back(args[i].dims.begin(), args[i].dims.end());
+        complex_dims->emplace_back((*args)[i].dims.begin(), (*args)[i].dims.end());
     dims.push_back(2);
-    args[i].dims = dims;
+    (*args)[i].dims = dims;
   }
-  AbiHost host(call, cluster.source());
-  tektite::serving::Call translated;
-  translated.args = args;
-  translated.host = &host;
-  translated.artifact = call.artifact;
-  translated.reproducible = call.reproducible != 0;
-  translated.host_ns = call.host_ns;
-  return cluster.Run(translated);
+  return absl::OkStatus();
 }
 
-absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
+absl::Status Run(Cluster& cluster, const tektite_call& call, Fallback* why) {
+  AbiHost host(call, cluster.source());
+  AbiKernels kernels(call);
+  tektite::serving::Call translated;
+  translated.host = &host;
+  translated.host_kernels = call.run_host == nullptr ? nullptr : &kernels;
+  translated.if_won = call.if_won != 0;
+  translated.host_extra_ns = call.host_extra_ns;
+  translated.reproducible = call.reproducible != 0;
+  Args args;
+  std::vector<std::vector<int64_t>> complex_dims;
+  absl::Status read = ReadArgs(call, cluster.source().num_results(), &args, &complex_dims);
+  if (!read.ok()) return cluster.Refuse(std::move(read), translated, why);
+  translated.args = args;
+  return cluster.Run(translated, why);
+}
+
+absl::Status Run(tektite_cluster* cluster, const tektite_call* call, Fallback* why) {
   if (call->struct_size < kLeastCallBytes) {
     return tektite::InvalidArgument("tektite_call: struct_size is too small");
   }
@@ -183,7 +214,7 @@ absl::Status Run(tektite_cluster* cluster, const tektite_call* call) {
     call = &whole;
   }
   TEKTITE_RETURN_IF_ERROR(CheckCall(*call));
-  return Run(*cluster->cluster, *call);
+  return Run(*cluster->cluster, *call, why);
 }
 
 }  // namespace
@@ -193,8 +224,8 @@ extern "C" {
 tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
                                         const void* graph_def, size_t size,
                                         tektite_status* status) {
-  return CreateCluster(compiler, name, graph_def, size, "graph.pb", &tektite::c_api::GraphDefSource,
-                       status);
+  return CreateCluster(compiler, name, graph_def, size, "graph.pb",
+                       &tektite::clustering::GraphDefSource, status);
 }
 
 tektite_cluster* tektite_cluster_create_from_ir(tektite_compiler* compiler, const char* name,
@@ -232,9 +263,24 @@ int32_t tektite_cluster_num_results(const tektite_cluster* cluster) {
 
 int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                             tektite_status* status) {
-  const absl::Status outcome = CatchAll([&] { return Run(cluster, call); });
+  Fallback why = Fallback::NONE;
+  const absl::Status outcome = CatchAll([&] { return Run(cluster, call, &why); });
   SetStatus(outcome, status);
+  if (status != nullptr) status->fallback = static_cast<int32_t>(why);
   return static_cast<int32_t>(outcome.code());
+}
+
+int32_t tektite_cluster_has_won(tektite_cluster* cluster) {
+  bool has_won = false;
+  CatchAll([&] {
+    has_won = cluster->cluster->HasWon();
+    return absl::OkStatus();
+  }).IgnoreError();
+  return has_won ? 1 : 0;
+}
+
+const char* tektite_fallback_code(int32_t fallback) {
+  return tektite::serving::FallbackCode(static_cast<Fallback>(fallback));
 }
 
 }  // extern "C"

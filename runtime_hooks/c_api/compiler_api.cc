@@ -79,7 +79,9 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   compiler_options.disk = tektite::cache::DiskStore::Open(compiler_options.flags);
   TEKTITE_ASSIGN_OR_RETURN(auto compiler,
                            tektite::compiler::Compiler::Create(std::move(compiler_options)));
-  return new tektite_compiler{std::make_shared<CompilerState>(std::move(compiler))};
+  const char* const kernels = given.host_kernels;
+  return new tektite_compiler{std::make_shared<CompilerState>(
+      std::move(compiler), kernels == nullptr ? "the host's kernels" : kernels)};
 }
 
 }  // namespace

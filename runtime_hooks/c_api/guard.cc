@@ -8,6 +8,7 @@ namespace tektite::c_api {
 void SetStatus(const absl::Status& status, tektite_status* out) {
   if (out == nullptr) return;
   out->code = static_cast<int32_t>(status.code());
+  out->fallback = TEKTITE_FALLBACK_NONE;
   const absl::string_view message = status.message();
   // An empty view may have no data, which memcpy must not be given.
   const size_t length = message.copy(out->message, sizeof(out->message) - 1);

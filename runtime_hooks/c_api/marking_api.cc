@@ -11,6 +11,7 @@
 #include "clustering/graph_def/graph_index.h"
 #include "clustering/graph_def/inline_functions.h"
 #include "clustering/graph_def/reader.h"
+#include "clustering/graph_def/writer.h"
 #include "clustering/mark_clusters.h"
 #include "clustering/op_table.h"
 #include "clustering/restore_add_n.h"
@@ -21,15 +22,37 @@
 #include "runtime_hooks/c_api/marking_options.h"
 #include "runtime_hooks/c_api/tektite.h"
 
-struct tektite_marking {
+namespace {
+
+// What a tektite_marking points to.
+struct OwnedMarking : tektite_marking {
+  struct Node {
+    std::string name, rewritten;
+  };
   struct Cluster {
     std::string name;
-    std::vector<std::string> nodes;
+    std::vector<Node> nodes;
+    std::vector<tektite_marked_node> views;
   };
-  std::vector<Cluster> clusters;
-};
+  std::vector<Cluster> owned;
+  std::vector<tektite_marked_cluster> views;
 
-namespace {
+  // Once all is there.
+  tektite_marking* View() {
+    for (Cluster& cluster : owned) {
+      for (const Node& node : cluster.nodes) {
+        const bool is_rewritten = !node.rewritten.empty();
+        cluster.views.push_back({node.name.c_str(), is_rewritten ? node.rewritten.data() : nullptr,
+                                 node.rewritten.size()});
+      }
+      views.push_back(
+          {cluster.name.c_str(), cluster.views.data(), static_cast<int32_t>(cluster.views.size())});
+    }
+    clusters = views.data();
+    num_clusters = static_cast<int32_t>(views.size());
+    return this;
+  }
+};
 
 using tektite::c_api::Guarded;
 using tektite::c_api::KnownFields;
@@ -124,29 +147,34 @@ absl::StatusOr<tektite_marking*> Mark(tektite_compiler* compiler, absl::string_v
   TEKTITE_ASSIGN_OR_RETURN(const MarkOptions options, ReadOptions(compiler->state->flags(), given));
   // A cluster that never gets code would only cost its host a function call (6 us of 98 us in a
   // small graph).
-  if (compiler->state->flags().compile == "off") return new tektite_marking;
+  if (compiler->state->flags().compile == "off") return (new OwnedMarking)->View();
   TEKTITE_ASSIGN_OR_RETURN(GraphDef graph, tektite::graph_def::ReadGraphDef(
                                                bytes, tektite::graph_def::TensorStorage::kBorrow));
   const bool inlines_calls = given != nullptr && KnownFields(*given).inline_calls != 0;
   if (inlines_calls) {
     tektite::graph_def::InlineFunctions({}, tektite::graph_def::InlineLimits(), &graph);
   }
-  TEKTITE_RETURN_IF_ERROR(tektite::clustering::RestoreAddN(&graph).status());
+  TEKTITE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                           tektite::clustering::RestoreAddN(&graph));
+  const std::set<std::string> rewritten(names.begin(), names.end());
   TEKTITE_ASSIGN_OR_RETURN(const Marking marking,
                            tektite::clustering::MarkClusters(graph, options));
   Count(graph, marking, inlines_calls, *compiler->state);
   if (!inlines_calls) CountLoops(graph, marking, *compiler->state);
-  auto result = std::make_unique<tektite_marking>();
+  auto result = std::make_unique<OwnedMarking>();
   for (const auto& cluster : marking.clusters) {
-    result->clusters.push_back({cluster.name, {}});
+    result->owned.push_back({cluster.name, {}, {}});
     for (int node : cluster.nodes) {
       // A constant may belong to several clusters, and outsiders may read it too: it is never taken
       // out of the graph but copied (or passed, if large) along with the nodes that read it.
-      if (graph.nodes[node].op == "Const") continue;
-      result->clusters.back().nodes.push_back(graph.nodes[node].name);
+      const tektite::graph_def::NodeDef& def = graph.nodes[node];
+      if (def.op == "Const") continue;
+      const bool is_rewritten = rewritten.count(def.name) > 0;
+      result->owned.back().nodes.push_back(
+          {def.name, is_rewritten ? tektite::graph_def::SerializeNode(def) : ""});
     }
   }
-  return result.release();
+  return result.release()->View();
 }
 
 }  // namespace
@@ -160,23 +188,9 @@ tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
   });
 }
 
-int32_t tektite_marking_num_clusters(const tektite_marking* marking) {
-  return static_cast<int32_t>(marking->clusters.size());
+void tektite_marking_destroy(tektite_marking* marking) {
+  delete static_cast<OwnedMarking*>(marking);
 }
-
-const char* tektite_marking_cluster_name(const tektite_marking* marking, int32_t cluster) {
-  return marking->clusters[cluster].name.c_str();
-}
-
-int32_t tektite_marking_num_nodes(const tektite_marking* marking, int32_t cluster) {
-  return static_cast<int32_t>(marking->clusters[cluster].nodes.size());
-}
-
-const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster, int32_t node) {
-  return marking->clusters[cluster].nodes[node].c_str();
-}
-
-void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
 
 int32_t tektite_op_assigns(const char* op) {
   const OpFacts& facts = tektite::clustering::FactsOf(op);

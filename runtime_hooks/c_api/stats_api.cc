@@ -9,8 +9,8 @@
 #include "jit/base/json.h"
 #include "jit/base/status.h"
 #include "jit/cache/counter_files.h"
+#include "jit/cache/inspect_text.h"
 #include "jit/serving/metrics_file.h"
-#include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
 
@@ -22,7 +22,7 @@ std::string Table(const CounterSnapshot& snapshot) {
   size_t width = 0;
   for (const auto& counter : snapshot.counters) width = std::max(width, counter.first.size());
   std::string text = absl::StrCat("process ", snapshot.pid, ", begun ",
-                                  tektite::c_api::TimeText(snapshot.start_us), "\n");
+                                  tektite::cache::TimeText(snapshot.start_us), "\n");
   for (const auto& [name, value] : snapshot.counters) {
     absl::StrAppend(&text, name, std::string(width - name.size() + 2, ' '), value, "\n");
   }

@@ -1,4 +1,4 @@
-// The tools' part of tektite.h: explaining models, closing graphs, running passes over text.
+// The tools' part of tektite.h: explaining models, closing graphs, running passes over text, lists.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -84,6 +84,27 @@ absl::StatusOr<std::string> Transform(tektite_compiler* compiler, absl::string_v
   return absl::StrJoin(printed, "\n");
 }
 
+std::string Flags() {
+  std::string text;
+  for (const tektite::FlagInfo& flag : tektite::AllFlags()) {
+    // The table holds C++ text: a string's default is in quotes.
+    absl::string_view value = flag.default_value;
+    while (absl::ConsumePrefix(&value, "\"") || absl::ConsumeSuffix(&value, "\"")) {
+    }
+    absl::StrAppend(&text, "--", flag.name, "=", value, "\t", flag.help, "\n");
+  }
+  return text;
+}
+
+constexpr char kReasons[] =
+#define TEKTITE_REASON(code, sentence) #code "\t" sentence "\n"
+#include "clustering/reason_list.inc"
+#undef TEKTITE_REASON
+#define TEKTITE_FALLBACK(code, status, sentence) #code "\t" sentence "\n"
+#include "jit/serving/fallback_list.inc"
+#undef TEKTITE_FALLBACK
+    ;
+
 absl::string_view View(const void* data, size_t size) {
   return absl::string_view(static_cast<const char*>(data), size);
 }
@@ -92,16 +113,9 @@ absl::string_view View(const void* data, size_t size) {
 
 extern "C" {
 
-char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size, int32_t format,
-                      tektite_status* status) {
-  return GuardedText(status, [&] { return Explain(compiler, View(model, size), nullptr, format); });
-}
-
-char* tektite_explain_memory(tektite_compiler* compiler, const void* model, size_t size,
-                             const char* sizes, int32_t format, tektite_status* status) {
-  return GuardedText(status, [&] {
-    return Explain(compiler, View(model, size), sizes == nullptr ? "" : sizes, format);
-  });
+char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size, const char* sizes,
+                      int32_t format, tektite_status* status) {
+  return GuardedText(status, [&] { return Explain(compiler, View(model, size), sizes, format); });
 }
 
 char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,
@@ -119,23 +133,13 @@ char* tektite_transform_ir(tektite_compiler* compiler, const char* text, size_t 
   });
 }
 
-char* tektite_list_passes(void) {
-  return GuardedText(nullptr, []() -> absl::StatusOr<std::string> {
-    return tektite::compiler::Compiler::ListPasses();
-  });
-}
-
-char* tektite_list_flags(void) {
-  return GuardedText(nullptr, []() -> absl::StatusOr<std::string> {
-    std::string text;
-    for (const tektite::FlagInfo& flag : tektite::AllFlags()) {
-      // The table holds C++ text: a string's default is in quotes.
-      absl::string_view value = flag.default_value;
-      while (absl::ConsumePrefix(&value, "\"") || absl::ConsumeSuffix(&value, "\"")) {
-      }
-      absl::StrAppend(&text, "--", flag.name, "=", value, "\t", flag.help, "\n");
-    }
-    return text;
+char* tektite_list(const char* what) {
+  return GuardedText(nullptr, [what]() -> absl::StatusOr<std::string> {
+    const absl::string_view list = what;
+    if (list == "passes") return tektite::compiler::Compiler::ListPasses();
+    if (list == "reasons") return kReasons;
+    if (list == "flags") return Flags();
+    return tektite::InvalidArgument("no list of ", list);
   });
 }
 

@@ -22,9 +22,8 @@ struct CacheOptions {
 };
 using CacheOptionsPtr = std::shared_ptr<CacheOptions>;
 
-// 1048576, 512K, 100M, 2G; -1 for nothing.
+// 1048576, 512K, 100M, 2G.
 int64_t ParseSize(const std::string& text) {
-  if (text.empty()) return -1;
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   const std::string unit = end;
@@ -59,116 +58,98 @@ CLI::App* Add(CLI::App* cache, const Globals& globals, const char* name, const c
   return command;
 }
 
+Text AnswerTo(const CacheOptions& options, const std::string& flags,
+              const std::vector<std::string>& words, int64_t* count) {
+  std::vector<const char*> texts;
+  for (const std::string& word : words) texts.push_back(word.c_str());
+  return Checked([&](tektite_status* s) {
+    return Text(tektite_cache(flags.c_str(), texts.data(), static_cast<int32_t>(texts.size()),
+                              options.format(), count, s));
+  });
+}
+
+// Prints the answer to the question of these words, and returns its count.
+int64_t Ask(const CacheOptions& options, const std::string& flags,
+            const std::vector<std::string>& words, bool has_head = false) {
+  int64_t count = 0;
+  PrintTable(AnswerTo(options, flags, words, &count), options.json, has_head);
+  return count;
+}
+
 void AddReaders(CLI::App* cache, const Globals& globals) {
   Add(cache, globals, "ls", "List the entries, the last used first",
-      std::make_shared<CacheOptions>(), [](const CacheOptions& o, const std::string& flags) {
-        PrintTable(Checked([&](tektite_status* s) {
-                     return Text(tektite_cache_list(flags.c_str(), o.format(), s));
-                   }),
-                   o.json, true);
-      });
+      std::make_shared<CacheOptions>(),
+      [](const CacheOptions& o, const std::string& flags) { Ask(o, flags, {"ls"}, true); });
   auto show = std::make_shared<CacheOptions>();
   Add(cache, globals, "show", "Print an entry's whole key", show,
       [](const CacheOptions& o, const std::string& flags) {
-        PrintTable(Checked([&](tektite_status* s) {
-                     return Text(tektite_cache_show(flags.c_str(), o.key.c_str(), o.format(), s));
-                   }),
-                   o.json, false);
+        Ask(o, flags, {"show", o.key});
       })
       ->add_option("KEY", show->key, "The first digits of its key")
       ->required();
   auto diff = std::make_shared<CacheOptions>();
-  CLI::App* command = Add(
-      cache, globals, "diff",
-      "Compare the keys of two entries part by part; exits with 3 if they differ", diff,
-      [](const CacheOptions& o, const std::string& flags) {
-        int64_t differences = 0;
-        PrintTable(Checked([&](tektite_status* s) {
-                     return Text(tektite_cache_diff(flags.c_str(), o.key.c_str(), o.other.c_str(),
-                                                    o.format(), &differences, s));
-                   }),
-                   o.json, false);
-        if (differences > 0) throw AnswerIsNo();
-      });
+  CLI::App* command =
+      Add(cache, globals, "diff",
+          "Compare the keys of two entries part by part; exits with 3 if they differ", diff,
+          [](const CacheOptions& o, const std::string& flags) {
+            if (Ask(o, flags, {"diff", o.key, o.other}) > 0) throw AnswerIsNo();
+          });
   command->add_option("A", diff->key, "The first digits of a key")->required();
   command->add_option("B", diff->other, "The first digits of another")->required();
   Add(cache, globals, "why",
       "Print the entries that the last run missed, and which part of the key differed from the "
       "nearest entry",
-      std::make_shared<CacheOptions>(), [](const CacheOptions& o, const std::string& flags) {
-        PrintTable(Checked([&](tektite_status* s) {
-                     return Text(tektite_cache_why(flags.c_str(), o.format(), s));
-                   }),
-                   o.json, true);
-      });
+      std::make_shared<CacheOptions>(),
+      [](const CacheOptions& o, const std::string& flags) { Ask(o, flags, {"why"}, true); });
 }
 
 void AddKeepers(CLI::App* cache, const Globals& globals) {
   auto verify = std::make_shared<CacheOptions>();
   Add(cache, globals, "verify", "Read every entry; exits with 3 if one is damaged", verify,
       [](const CacheOptions& o, const std::string& flags) {
-        int64_t bad = 0;
-        PrintTable(
-            Checked([&](tektite_status* s) {
-              return Text(tektite_cache_verify(flags.c_str(), o.remove, o.format(), &bad, s));
-            }),
-            o.json, false);
-        if (bad > 0) throw AnswerIsNo();
+        std::vector<std::string> words = {"verify"};
+        if (o.remove) words.emplace_back("1");
+        if (Ask(o, flags, words) > 0) throw AnswerIsNo();
       })
       ->add_flag("--remove", verify->remove, "Remove damaged entries");
   auto gc = std::make_shared<CacheOptions>();
   Add(cache, globals, "gc", "Remove leftover files, and the entries unused for longest", gc,
       [](const CacheOptions& o, const std::string& flags) {
-        const int64_t most = ParseSize(o.max_size);
-        PrintTable(Checked([&](tektite_status* s) {
-                     return Text(tektite_cache_gc(flags.c_str(), most, o.format(), s));
-                   }),
-                   o.json, false);
+        std::vector<std::string> words = {"gc"};
+        if (!o.max_size.empty()) words.push_back(std::to_string(ParseSize(o.max_size)));
+        Ask(o, flags, words);
       })
       ->add_option("--max-size", gc->max_size,
                    "Size to keep: a number with K, M or G; default: --cache_mb");
   auto rm = std::make_shared<CacheOptions>();
-  CLI::App* command =
-      Add(cache, globals, "rm", "Remove entries", rm,
-          [](const CacheOptions& o, const std::string& flags) {
-            if (o.keys.empty() == !o.all) throw CLI::RequiredError("KEY, or else --all,");
-            std::string keys;
-            for (const std::string& key : o.keys) keys += key + ",";
-            PrintTable(Checked([&](tektite_status* s) {
-                         return Text(tektite_cache_remove(
-                             flags.c_str(), o.all ? nullptr : keys.c_str(), o.format(), s));
-                       }),
-                       o.json, false);
-          });
+  CLI::App* command = Add(cache, globals, "rm", "Remove entries", rm,
+                          [](const CacheOptions& o, const std::string& flags) {
+                            if (o.keys.empty() == !o.all)
+                              throw CLI::RequiredError("KEY, or else --all,");
+                            std::vector<std::string> words = {"rm"};
+                            words.insert(words.end(), o.keys.begin(), o.keys.end());
+                            Ask(o, flags, words);
+                          });
   command->add_option("KEY", rm->keys, "The first digits of keys");
   command->add_flag("--all", rm->all, "Remove everything, and the directory");
   auto pack = std::make_shared<CacheOptions>();
-  command = Add(
-      cache, globals, "pack",
-      "Copy what the last run used to DIR/tektite_pack, for --cache_pack=DIR to serve", pack,
-      [](const CacheOptions& o, const std::string& flags) {
-        const Text packed = Checked([&](tektite_status* s) {
-          return Text(tektite_cache_pack(flags.c_str(), o.directory.c_str(), o.all, o.format(), s));
-        });
-        PrintTable(packed, o.json, false);
-        if (o.sign.empty()) return;
-        const Text line = Checked([&](tektite_status* s) {
-          return Text(tektite_cache_sign(o.directory.c_str(), o.sign.c_str(), s));
-        });
-        if (!o.json) PrintTable(line, false, false);
-      });
+  command = Add(cache, globals, "pack",
+                "Copy what the last run used to DIR/tektite_pack, for --cache_pack=DIR to serve",
+                pack, [](const CacheOptions& o, const std::string& flags) {
+                  std::vector<std::string> words = {"pack", o.directory};
+                  if (o.all) words.emplace_back("1");
+                  Ask(o, flags, words);
+                  if (o.sign.empty()) return;
+                  const Text line = AnswerTo(o, flags, {"sign", o.directory, o.sign}, nullptr);
+                  if (!o.json) PrintTable(line, false, false);
+                });
   command->add_option("DIR", pack->directory, "Directory, such as that of a SavedModel")
       ->required();
   command->add_flag("--all", pack->all, "Copy every entry of the cache");
   command->add_option("--sign", pack->sign, "Sign it with the secret key in this file");
   auto key = std::make_shared<CacheOptions>();
   command = cache->add_subcommand("key", "Create a key for signing packs, and its public half");
-  command->callback([key] {
-    PrintTable(Checked([&](tektite_status* s) {
-                 return Text(tektite_cache_make_key(key->key.c_str(), s));
-               }),
-               false, false);
-  });
+  command->callback([key] { Ask(*key, "", {"key", key->key}); });
   command->add_option("FILE", key->key, "The secret key; FILE.pub is for --pack_key")->required();
 }
 

@@ -30,10 +30,8 @@ void Explain(const ExplainOptions& options, const Globals& globals) {
   tektite_status status = {};
   std::string sizes;
   for (const std::string& size : options.sizes) sizes += size + ",";
-  const Text text(
-      compiles ? tektite_explain_memory(compiler.get(), model.data(), model.size(), sizes.c_str(),
-                                        format, &status)
-               : tektite_explain(compiler.get(), model.data(), model.size(), format, &status));
+  const Text text(tektite_explain(compiler.get(), model.data(), model.size(),
+                                  compiles ? sizes.c_str() : nullptr, format, &status));
   if (text == nullptr) throw Failure("'" + options.model + "': " + status.message);
   std::string out = text.get();
   if (!HasSuffix(out, "\n")) out += '\n';

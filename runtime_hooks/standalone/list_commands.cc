@@ -30,29 +30,36 @@ std::string InColumns(const std::string& table) {
   return out;
 }
 
-void Print(char* text) {
-  const Text owned(text);
-  if (owned == nullptr) throw Failure("out of memory");
-  WriteFile("-", InColumns(owned.get()));
+// `more`: lines of the same form.
+void Print(const char* what, const char* more = "") {
+  const Text text(tektite_list(what));
+  if (text == nullptr) throw Failure("out of memory");
+  WriteFile("-", InColumns(std::string(text.get()) + more));
 }
+
+constexpr char kHostReasons[] =
+#define TEKTITE_HOST_REASON(code, sentence) #code "\t" sentence "\n"
+#include "runtime_hooks/tensorflow/reasons/host_reason_list.inc"
+#undef TEKTITE_HOST_REASON
+    ;
 
 }  // namespace
 
 void AddPasses(CLI::App& app, const Globals&) {
   app.add_subcommand("passes", "List the passes in pipeline order")->callback([] {
-    Print(tektite_list_passes());
+    Print("passes");
   });
 }
 
 void AddFlags(CLI::App& app, const Globals&) {
   app.add_subcommand("flags", "List the compiler's flags (TEKTITE_FLAGS, --flags)")->callback([] {
-    Print(tektite_list_flags());
+    Print("flags");
   });
 }
 
 void AddReasons(CLI::App& app, const Globals&) {
   app.add_subcommand("reasons", "List the reasons why ops, calls and clusters are left to the host")
-      ->callback([] { Print(tektite_list_reasons()); });
+      ->callback([] { Print("reasons", kHostReasons); });
 }
 
 void AddVersion(CLI::App& app, const Globals&) {

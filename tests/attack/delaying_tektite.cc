@@ -81,13 +81,6 @@ FORWARD(tektite_marking*, tektite_mark,
         (tektite_compiler * compiler, const void* graph_def, size_t size,
          const tektite_mark_options* options, tektite_status* status),
         (compiler, graph_def, size, options, status))
-FORWARD(int32_t, tektite_marking_num_clusters, (const tektite_marking* marking), (marking))
-FORWARD(const char*, tektite_marking_cluster_name,
-        (const tektite_marking* marking, int32_t cluster), (marking, cluster))
-FORWARD(int32_t, tektite_marking_num_nodes, (const tektite_marking* marking, int32_t cluster),
-        (marking, cluster))
-FORWARD(const char*, tektite_marking_node,
-        (const tektite_marking* marking, int32_t cluster, int32_t node), (marking, cluster, node))
 FORWARD(void, tektite_marking_destroy, (tektite_marking * marking), (marking))
 FORWARD(int32_t, tektite_op_assigns, (const char* op), (op))
 FORWARD(tektite_cluster*, tektite_cluster_create,
@@ -98,27 +91,8 @@ FORWARD(void, tektite_cluster_destroy, (tektite_cluster * cluster), (cluster))
 FORWARD(int32_t, tektite_cluster_run,
         (tektite_cluster * cluster, const tektite_call* call, tektite_status* status),
         (cluster, call, status))
-FORWARD(int32_t, tektite_fallback_of, (int32_t code), (code))
+FORWARD(int32_t, tektite_cluster_has_won, (tektite_cluster * cluster), (cluster))
 FORWARD(const char*, tektite_fallback_code, (int32_t fallback), (fallback))
-FORWARD(tektite_contest*, tektite_contest_create, (tektite_cluster * cluster, const char* topic),
-        (cluster, topic))
-FORWARD(void, tektite_contest_destroy, (tektite_contest * contest), (contest))
-FORWARD(int32_t, tektite_contest_begin,
-        (tektite_contest * contest, const tektite_tensor* args, const int32_t* which,
-         int32_t num_which, double host_extra_ns, tektite_turn* turn),
-        (contest, args, which, num_which, host_extra_ns, turn))
-FORWARD(int32_t, tektite_contest_begin_if_won,
-        (tektite_contest * contest, const tektite_tensor* args, const int32_t* which,
-         int32_t num_which, tektite_turn* turn),
-        (contest, args, which, num_which, turn))
-FORWARD(void, tektite_contest_postpone, (tektite_turn * turn), (turn))
-FORWARD(void, tektite_contest_restart, (const tektite_contest* contest, tektite_turn* turn),
-        (contest, turn))
-FORWARD(void, tektite_contest_end, (tektite_contest * contest, const tektite_turn* turn),
-        (contest, turn))
-FORWARD(int32_t, tektite_contest_has_won, (const tektite_contest* contest), (contest))
-FORWARD(void, tektite_contest_summary,
-        (const tektite_contest* contest, tektite_contest_report* report), (contest, report))
 FORWARD(int32_t, tektite_run_in_background, (void (*fn)(void*), void* arg), (fn, arg))
 FORWARD(void, tektite_wait_until_compiled, (void), ())
 FORWARD(void, tektite_stop_background, (void), ())

@@ -176,8 +176,8 @@ TEST(BadInput, GraphDefBytes) {
     EXPECT_EQ(cluster == nullptr, status.code != TEKTITE_OK);
     MarkingPtr marking(tektite_mark(compiler.get(), bytes.data(), bytes.size(), nullptr, &status));
     EXPECT_EQ(marking == nullptr, status.code != TEKTITE_OK);
-    TextPtr text(
-        tektite_explain(compiler.get(), bytes.data(), bytes.size(), TEKTITE_JSON, &status));
+    TextPtr text(tektite_explain(compiler.get(), bytes.data(), bytes.size(), nullptr, TEKTITE_JSON,
+                                 &status));
     EXPECT_EQ(text == nullptr, status.code != TEKTITE_OK);
     size_t size = 0;
     char* signature = nullptr;
@@ -214,8 +214,8 @@ TEST(BadInput, DamagedModels) {
       }
     }
     tektite_status status = {};
-    const TextPtr memory(tektite_explain_memory(compiler.get(), bytes.data(), bytes.size(), nullptr,
-                                                TEKTITE_JSON, &status));
+    const TextPtr memory(
+        tektite_explain(compiler.get(), bytes.data(), bytes.size(), "", TEKTITE_JSON, &status));
     EXPECT_EQ(memory == nullptr, status.code != TEKTITE_OK) << i;
     EXPECT_THAT(status.message, Not(HasSubstr("\n")));
     compiled += memory != nullptr;
@@ -238,24 +238,31 @@ TEST(Tools, PassesOverText) {
   TextPtr text(tektite_transform_ir(compiler.get(), kGood, sizeof(kGood) - 1, "", &status));
   ASSERT_NE(text, nullptr) << status.message;
   EXPECT_THAT(text.get(), HasSubstr("fusion"));
-  EXPECT_THAT(TextPtr(tektite_list_passes()).get(), HasSubstr("canonicalize\t"));
-  EXPECT_THAT(TextPtr(tektite_list_flags()).get(), HasSubstr("--compile="));
-  EXPECT_THAT(TextPtr(tektite_list_reasons()).get(), HasSubstr("NO_IMPORTER\tThere is no"));
-  EXPECT_THAT(TextPtr(tektite_list_reasons()).get(), HasSubstr("HOST_CYCLE\tThe cluster would"));
+  EXPECT_THAT(TextPtr(tektite_list("passes")).get(), HasSubstr("canonicalize\t"));
+  EXPECT_THAT(TextPtr(tektite_list("flags")).get(), HasSubstr("--compile="));
+  EXPECT_THAT(TextPtr(tektite_list("reasons")).get(), HasSubstr("NO_IMPORTER\tThere is no"));
+  EXPECT_THAT(TextPtr(tektite_list("reasons")).get(), HasSubstr("NO_CODE\tNo code can"));
+  EXPECT_EQ(TextPtr(tektite_list("rooms")), nullptr);
 }
 
 // The host counts under the keys that the compiler counts under.
 TEST(BadInput, FallbacksHaveCodes) {
-  EXPECT_STREQ(tektite_fallback_code(tektite_fallback_of(TEKTITE_UNIMPLEMENTED)), "NO_CODE");
-  EXPECT_STREQ(tektite_fallback_code(tektite_fallback_of(TEKTITE_CANCELLED)), "CANCELLED");
-  EXPECT_STREQ(tektite_fallback_code(tektite_fallback_of(TEKTITE_NOT_FOUND)), "INTERNAL_ERROR");
-  EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_HOST_CYCLE), "HOST_CYCLE");
+  EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_NO_CODE), "NO_CODE");
   EXPECT_STREQ(tektite_fallback_code(TEKTITE_FALLBACK_SLOWER_THAN_HOST), "SLOWER_THAN_HOST");
-  EXPECT_EQ(tektite_fallback_of(TEKTITE_OK), TEKTITE_FALLBACK_NONE);
   for (const int32_t wrong : {-1, TEKTITE_FALLBACK_SLOWER_THAN_HOST + 1, 1 << 30}) {
     EXPECT_EQ(tektite_fallback_code(wrong), nullptr);
   }
   EXPECT_EQ(tektite_abi_version(), TEKTITE_ABI_VERSION);
+}
+
+TEST(BadInput, QuestionsAboutTheCache) {
+  tektite_status status = {};
+  const char* const words[] = {"diff", "one key"};
+  EXPECT_EQ(TextPtr(tektite_cache("", words, 2, TEKTITE_TEXT, nullptr, &status)), nullptr);
+  EXPECT_THAT(status.message, HasSubstr("'diff' and 1 words"));
+  EXPECT_EQ(TextPtr(tektite_cache("", words + 1, 1, TEKTITE_TEXT, nullptr, &status)), nullptr);
+  EXPECT_EQ(TextPtr(tektite_cache("", nullptr, 0, TEKTITE_TEXT, nullptr, &status)), nullptr);
+  EXPECT_EQ(status.code, TEKTITE_INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 
-// Three ops, so an estimated 6 ms, of which a process on one CPU waits for 1.5.
 constexpr char kThree[] = R"(
 graph @three(%x: f32[n]) -> (f32[n]) {
   %a: f32[n] = mul(%x, %x)
@@ -26,38 +25,56 @@ graph @three(%x: f32[n]) -> (f32[n]) {
   return %c
 }
 )";
-constexpr int64_t kTooLittle = 1'400'000;
-constexpr int64_t kEnough = 6'100'000;
+
+// An estimated 200 ms, of which a process on one CPU waits for 50.
+std::string Hundred() {
+  std::string text = "graph @hundred(%x0: f32[n]) -> (f32[n]) {\n";
+  for (int i = 0; i < 100; ++i) {
+    absl::StrAppend(&text, "  %x", i + 1, ": f32[n] = tanh(%x", i, ")\n");
+  }
+  return text + "  return %x100\n}\n";
+}
+
+constexpr char kAsync[] = "--compile=async --contest=false";
+constexpr int kNoTime = 0;
+constexpr int kHalf = 110;  // milliseconds: more than half of what compiling is estimated to take
 
 std::string Stats(const CompilerPtr& compiler) {
   return TextPtr(tektite_stats_json(compiler.get())).get();
 }
 
-int RunWith(const ClusterPtr& cluster, const int64_t* host_ns, int64_t n = 1) {
+// The call's fallback; the host's kernels take so many milliseconds.
+int RunWith(const ClusterPtr& cluster, int host_ms, int64_t n = 1) {
   Call call;
-  call.host_ns = host_ns;
-  return call.Run(cluster.get(), {{{n}, std::vector<float>(n, 2)}});
+  call.run_host = [host_ms](const tektite_status&) {
+    if (host_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(host_ms));
+    return TEKTITE_OK;
+  };
+  EXPECT_EQ(call.Run(cluster.get(), {{{n}, std::vector<float>(n, 2)}}), TEKTITE_OK);
+  return call.fallback;
 }
 
-// Until it is no longer refused because code is missing.
-int RunUntilReady(const ClusterPtr& cluster, const int64_t* host_ns) {
-  int code = TEKTITE_UNAVAILABLE;
-  for (int i = 0; i < 10000 && code == TEKTITE_UNAVAILABLE; ++i) {
-    code = RunWith(cluster, host_ns);
-    if (code == TEKTITE_UNAVAILABLE) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+// Until code runs it.
+int RunUntilReady(const ClusterPtr& cluster, int host_ms, int64_t n = 1) {
+  int fallback = TEKTITE_FALLBACK_NOT_COMPILED;
+  for (int i = 0; i < 10000 && fallback == TEKTITE_FALLBACK_NOT_COMPILED; ++i) {
+    fallback = RunWith(cluster, host_ms, n);
+    if (host_ms == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return code;
+  return fallback;
 }
 
 // Code for what runs a hundred times only cost more than it saved.
 TEST(DeferredCompiles, NothingIsCompiledBeforeItPays) {
-  CompilerPtr compiler = MakeCompiler("--compile=async");
-  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  CompilerPtr compiler = MakeCompiler(kAsync);
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);
+  }
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
-  EXPECT_EQ(RunUntilReady(cluster, &kEnough), TEKTITE_OK);
+  EXPECT_EQ(RunUntilReady(cluster, kHalf), TEKTITE_FALLBACK_NONE);
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 1"));
 }
 
@@ -93,80 +110,104 @@ TEST(DeferredCompiles, ALoopCountsWithTheOpsOfItsTurns) {
       function("turn", "y", "DT_FLOAT", nodes, "t299:y:0"), "}"));
   ASSERT_TRUE(graph.ok()) << graph.status();
   const std::string bytes = graph_def::WriteGraphDef(*graph);
-  CompilerPtr compiler = MakeCompiler("--compile=async");
+  CompilerPtr compiler = MakeCompiler(kAsync);
   tektite_status status = {};
   const ClusterPtr cluster(
       tektite_cluster_create(compiler.get(), "loop", bytes.data(), bytes.size(), &status));
   ASSERT_NE(cluster, nullptr) << status.message;
-  constexpr int64_t kASixth = 100'000'000;  // of 0.6 s that compiling is estimated to take
-  EXPECT_EQ(RunWith(cluster, &kEnough), TEKTITE_UNAVAILABLE);
-  EXPECT_EQ(RunWith(cluster, &kASixth), TEKTITE_UNAVAILABLE);
+  // Of 0.6 s that compiling is estimated to take; it would be 2 ms without the loop's ops.
+  for (const int host_ms : {6, 50}) {
+    EXPECT_EQ(RunWith(cluster, host_ms), TEKTITE_FALLBACK_NOT_COMPILED);
+  }
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_EQ(RunWith(cluster, &kASixth), TEKTITE_UNAVAILABLE);
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
 }
 
 // The first shape's own code waits as well, and is not made when code for all shapes is there.
 TEST(DeferredCompiles, AnotherShapeStartsWhatServesAll) {
-  CompilerPtr compiler = MakeCompiler("--compile=async --hot_calls=0");
-  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  for (int64_t n : {1, 2, 3}) EXPECT_EQ(RunWith(cluster, &kTooLittle, n), TEKTITE_UNAVAILABLE);
-  while (RunWith(cluster, &kEnough, 3) == TEKTITE_UNAVAILABLE) std::this_thread::yield();
-  EXPECT_EQ(RunUntilReady(cluster, &kEnough), TEKTITE_OK);
+  CompilerPtr compiler = MakeCompiler("--compile=async --contest=false --hot_calls=0");
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  for (int64_t n : {1, 2, 3}) {
+    EXPECT_EQ(RunWith(cluster, kNoTime, n), TEKTITE_FALLBACK_NOT_COMPILED);
+  }
+  EXPECT_EQ(RunUntilReady(cluster, kHalf, 3), TEKTITE_FALLBACK_NONE);
+  EXPECT_EQ(RunUntilReady(cluster, kNoTime), TEKTITE_FALLBACK_NONE);
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 1"));
 }
 
 TEST(DeferredCompiles, WhoeverWaitsGetsTheCode) {
-  CompilerPtr compiler = MakeCompiler("--compile=async");
-  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  CompilerPtr compiler = MakeCompiler(kAsync);
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);
   tektite_wait_until_compiled();
-  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_OK);
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NONE);
 }
 
-TEST(DeferredCompiles, AHostThatSaysNothingDoesNotWait) {
-  CompilerPtr compiler = MakeCompiler("--compile=async");
-  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  EXPECT_EQ(RunUntilReady(cluster, nullptr), TEKTITE_OK);
+TEST(DeferredCompiles, AHostWithoutKernelsDoesNotWait) {
+  CompilerPtr compiler = MakeCompiler(kAsync);
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  Call call;
+  int code = TEKTITE_UNAVAILABLE;
+  for (int i = 0; i < 10000 && code == TEKTITE_UNAVAILABLE; ++i) {
+    code = call.Run(cluster.get(), {{{1}, {2}}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(code, TEKTITE_OK);
 }
 
 TEST(DeferredCompiles, NoPartIsAtOnceAndSyncNeverWaits) {
-  const int64_t nothing = 0;
-  for (const char* flags : {"--compile=async --compile_after_percent=0", "--compile=sync"}) {
+  for (const char* flags : {"--compile=async --contest=false --compile_after_percent=0",
+                            "--compile=sync --contest=false"}) {
     CompilerPtr compiler = MakeCompiler(flags);
-    ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-    EXPECT_EQ(RunUntilReady(cluster, &nothing), TEKTITE_OK) << flags;
+    ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+    EXPECT_EQ(RunUntilReady(cluster, kNoTime), TEKTITE_FALLBACK_NONE) << flags;
   }
 }
 
 // Calls that were left to the host while code was missing have made its kernels: a trial needs four
 // calls of the host's, and not one before them.
-TEST(DeferredCompiles, TheContestKnowsThatTheHostHasRun) {
-  CompilerPtr compiler = MakeCompiler("--compile=sync");
-  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  EXPECT_EQ(RunWith(cluster, &kEnough), TEKTITE_OK);
-  tektite_contest* const contest = tektite_contest_create(cluster.get(), "sleeping");
-  const int64_t dims[] = {1};
-  const tektite_tensor arg = {nullptr, dims, 1, 1, 0, TEKTITE_HOST};
-  const int32_t which = 0;
-  int host_calls = 0;
-  for (int i = 0; i < 100 && tektite_contest_has_won(contest) == 0; ++i) {
-    tektite_turn turn = {};
-    ASSERT_EQ(tektite_contest_begin(contest, &arg, &which, 1, 0, &turn), TEKTITE_OK);
-    if (turn.is_host != 0) {
-      ++host_calls;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    tektite_contest_end(contest, &turn);
+TEST(DeferredCompiles, TheComparisonKnowsThatTheHostHasRun) {
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  constexpr int kSlow = 20;
+  EXPECT_EQ(RunWith(cluster, kSlow), TEKTITE_FALLBACK_NOT_COMPILED);
+  tektite_wait_until_compiled();
+  int measured = 0;
+  for (int i = 0; i < 100 && tektite_cluster_has_won(cluster.get()) == 0; ++i) {
+    measured += RunWith(cluster, kSlow) == TEKTITE_FALLBACK_MEASURING_HOST ? 1 : 0;
   }
-  tektite_contest_destroy(contest);
-  EXPECT_EQ(host_calls, 4);
+  EXPECT_EQ(measured, 4);
+}
+
+// The stages of docs/design/contests.md, as a host sees them.
+TEST(DeferredCompiles, ACallsWayFromWaitingToASettledSide) {
+  CompilerPtr compiler = MakeCompiler("--compile=async");
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  BusyBackground busy;
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);  // waiting
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(RunWith(cluster, kHalf), TEKTITE_FALLBACK_NOT_COMPILED);
+  }
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);  // compiling, in the queue
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
+  busy.End();
+  EXPECT_EQ(RunUntilReady(cluster, kNoTime), TEKTITE_FALLBACK_NONE);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"open\": 1"));  // comparing
+  constexpr int kSlow = 20;
+  bool was_measured = false;
+  for (int i = 0; i < 100 && tektite_cluster_has_won(cluster.get()) == 0; ++i) {
+    was_measured |= RunWith(cluster, kSlow) == TEKTITE_FALLBACK_MEASURING_HOST;
+  }
+  EXPECT_TRUE(was_measured);
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"contest\": {\"compiled\": 1, \"host\": 0"));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(RunWith(cluster, kSlow), TEKTITE_FALLBACK_NONE);
 }
 
 TEST(DeferredCompiles, AClusterMayGoWhileItWaits) {
-  CompilerPtr compiler = MakeCompiler("--compile=async");
-  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  EXPECT_EQ(RunWith(cluster, &kTooLittle), TEKTITE_UNAVAILABLE);
+  CompilerPtr compiler = MakeCompiler(kAsync);
+  ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
+  EXPECT_EQ(RunWith(cluster, kNoTime), TEKTITE_FALLBACK_NOT_COMPILED);
   cluster.reset();
   tektite_wait_until_compiled();
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
@@ -174,12 +215,15 @@ TEST(DeferredCompiles, AClusterMayGoWhileItWaits) {
 
 // More shapes than may wait: those beyond are compiled as before, and none is lost.
 TEST(DeferredCompiles, TooManyDoNotWait) {
-  CompilerPtr compiler = MakeCompiler("--compile=async --tier=specialized --max_executables=400");
+  CompilerPtr compiler =
+      MakeCompiler("--compile=async --contest=false --tier=specialized --max_executables=400");
   ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  for (int64_t n = 1; n <= 300; ++n) RunWith(cluster, &kTooLittle, n);
+  for (int64_t n = 1; n <= 300; ++n) RunWith(cluster, kNoTime, n);
   tektite_wait_until_compiled();
   int ready = 0;
-  for (int64_t n = 1; n <= 300; ++n) ready += RunWith(cluster, &kTooLittle, n) == TEKTITE_OK;
+  for (int64_t n = 1; n <= 300; ++n) {
+    ready += RunWith(cluster, kNoTime, n) == TEKTITE_FALLBACK_NONE ? 1 : 0;
+  }
   EXPECT_GE(ready, 256);
 }
 
@@ -189,7 +233,7 @@ TEST(DeferredCompiles, NothingIsMarkedWhereNothingIsCompiled) {
   tektite_status status = {};
   MarkingPtr marking(tektite_mark(compiler.get(), "", 0, nullptr, &status));
   ASSERT_NE(marking, nullptr) << status.message;
-  EXPECT_EQ(tektite_marking_num_clusters(marking.get()), 0);
+  EXPECT_EQ(marking->num_clusters, 0);
 }
 
 }  // namespace

@@ -222,21 +222,6 @@ graph @twice(%x: f32[n,4], %y: f32[2*n,4]) -> (f32[3*n,4]) {
   EXPECT_THAT(Stats(compiler), HasSubstr("\"generic_refusals\": 1"));
 }
 
-// Newer code has the higher number.
-TEST_P(ShapesTest, CallsTellWhichCodeRan) {
-  CompilerPtr compiler = MakeCompiler("--hot_calls=0", GetParam());
-  ClusterPtr cluster = MakeCluster(compiler.get(), kTwo);
-  std::vector<uint64_t> artifacts;
-  for (int64_t n : {2, 3, 4, 2}) {
-    Call call;
-    ASSERT_EQ(call.Run(cluster.get(), {Floats({n, 4}), Floats({n + 1, 4})}), TEKTITE_OK);
-    artifacts.push_back(call.artifact);
-  }
-  EXPECT_LT(artifacts[0], artifacts[1]);
-  EXPECT_EQ(artifacts[1], artifacts[2]);
-  EXPECT_EQ(artifacts[0], artifacts[3]);
-}
-
 int64_t ResidentKb() {
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   long pages = 0, resident = 0;

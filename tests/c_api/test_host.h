@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -58,8 +59,9 @@ struct Call {
   std::string message;
   bool refuse_memory = false;
   int threads = 0;
-  uint64_t artifact = 0;
-  const int64_t* host_ns = nullptr;
+  std::function<int32_t(const tektite_status&)> run_host;  // none: the host has no kernels
+  bool if_won = false;
+  int32_t fallback = TEKTITE_FALLBACK_NONE;
   int32_t space = TEKTITE_HOST, result_space = TEKTITE_HOST;
   const int32_t* result_spaces = nullptr;
   void* stream = nullptr;
@@ -93,8 +95,12 @@ struct Call {
     call.context = this;
     call.schedule = [](void*, void (*fn)(void*), void* arg) { std::thread(fn, arg).detach(); };
     call.allocate = &Call::Allocate;
-    call.artifact = &artifact;
-    call.host_ns = host_ns;
+    if (run_host) {
+      call.run_host = [](void* self, const tektite_status* why) {
+        return static_cast<Call*>(self)->run_host(*why);
+      };
+    }
+    call.if_won = if_won ? 1 : 0;
     call.result_space = result_space;
     call.result_spaces = result_spaces;
     call.stream = stream;
@@ -105,6 +111,7 @@ struct Call {
     tektite_status status = {};
     const int code = tektite_cluster_run(cluster, &call, &status);
     message = status.message;
+    fallback = status.fallback;
     return code;
   }
 

@@ -100,7 +100,7 @@ def test_the_flag_makes_bits_independent_of_what_came_before(run_program, tmp_pa
     assert first.values["y"] == second.values["y"] == second.values["more"]
     for result in (first, second):
         assert result.host["fallbacks"] == {} and result.stats["fallbacks"] == {}
-        assert result.host["contest"]["compiled"] == 0
+        assert result.stats["contest"]["compiled"] == 0
 
 
 def test_threads_get_the_same_bits(run_program):

@@ -73,4 +73,6 @@ def test_the_host_in_cpp_prints_what_it_computed():
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert [line.split(":")[0] for line in lines[:3]] == ["4 rows", "7 rows", "1000 rows"]
-    assert '"runs": 3' in lines[-1]
+    assert all(line.endswith("by compiled code") for line in lines[:3])
+    assert re.fullmatch(r"compiled code ran [1-9]\d* of 100 calls", lines[3])
+    assert '"contest": {' in lines[-1]

@@ -7,7 +7,7 @@
 //   FAKE_TEKTITE_CODE=12   every run answers with this status code
 //   FAKE_TEKTITE_ABI=99    the ABI version it claims
 //   FAKE_TEKTITE_ONE=1     all candidates are one cluster, cycles or not
-//   FAKE_TEKTITE_CONTEST=1 the value of the flag "contest"
+//   FAKE_TEKTITE_CONTEST=1 the sides of a call are compared
 //   FAKE_TEKTITE_KEEP=1    functional loops are candidates when the hook asks which to keep, but
 //                          not when they have been kept; with 2 they still are
 //                          (FAKE_TEKTITE_CODE=12, since nothing here can run them)
@@ -29,9 +29,9 @@
 
 #include <protozero/pbf_reader.hpp>
 
-#include "jit/serving/contest.h"
+#include "absl/status/status.h"
 #include "jit/serving/fallback.h"
-#include "runtime_hooks/c_api/contest_turn.h"
+#include "jit/serving/faster_side.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -171,18 +171,30 @@ bool IsCandidate(const FakeNode& node) {
 
 struct tektite_compiler {
   std::mutex mu;
+  std::set<const tektite::serving::FasterSide*> sides;  // of the clusters that live
   int64_t runs = 0, refusals = 0, markings = 0, clusters = 0, clustered_ops = 0, versioned_args = 0,
           new_versions = 0;
   int host_memory = 0;  // blocks that the host had memory for, of a large and a small one
 };
 
-struct tektite_marking {
+struct OwnedMarking : tektite_marking {
   std::vector<std::string> names;
   std::vector<std::vector<std::string>> nodes;
+  std::vector<std::vector<tektite_marked_node>> node_views;
+  std::vector<tektite_marked_cluster> views;
 };
 
+// The real comparison, with code that never changes.
 struct tektite_cluster {
-  tektite_compiler* compiler;
+  explicit tektite_cluster(tektite_compiler* made_by) : compiler(made_by), faster(Options()) {}
+  static tektite::serving::FasterSide::Options Options() {
+    tektite::serving::FasterSide::Options options;
+    options.compares = Environment("FAKE_TEKTITE_CONTEST", 0) != 0;
+    return options;
+  }
+
+  tektite_compiler* const compiler;
+  tektite::serving::FasterSide faster;
   std::map<std::string, FakeNode> nodes;
   std::vector<FakeNode> results;
   std::map<int, uint64_t> last_version;
@@ -239,14 +251,6 @@ bool Evaluate(const tektite_cluster& cluster, const tektite_call& call, const st
   return true;
 }
 
-int32_t Answer(tektite_status* status, int code, const char* message) {
-  if (status != nullptr) {
-    status->code = code;
-    std::snprintf(status->message, sizeof(status->message), "%s", message);
-  }
-  return code;
-}
-
 }  // namespace
 
 int32_t tektite_abi_version(void) { return Environment("FAKE_TEKTITE_ABI", TEKTITE_ABI_VERSION); }
@@ -272,13 +276,23 @@ void tektite_compiler_destroy(tektite_compiler* compiler) { delete compiler; }
 
 char* tektite_stats_json(tektite_compiler* compiler) {
   std::lock_guard<std::mutex> lock(compiler->mu);
-  char text[512];
+  tektite::serving::Contest::Report all;
+  for (const tektite::serving::FasterSide* sides : compiler->sides) {
+    const auto report = sides->Summary();
+    all.compiled += report.compiled;
+    all.host += report.host;
+    all.open += report.open;
+    all.worst_ratio = std::max(all.worst_ratio, report.worst_ratio);
+  }
+  char text[768];
   std::snprintf(
       text, sizeof(text),
       "{\"markings\": %ld, \"clusters\": %ld, \"clustered_ops\": %ld, \"runs\": %ld, "
-      "\"refusals\": %ld, \"versioned_args\": %ld, \"new_versions\": %ld, \"host_memory\": %d}",
+      "\"refusals\": %ld, \"versioned_args\": %ld, \"new_versions\": %ld, \"host_memory\": %d, "
+      "\"contest\": {\"compiled\": %d, \"host\": %d, \"open\": %d, \"lost\": {\"worst\": %f}}}",
       compiler->markings, compiler->clusters, compiler->clustered_ops, compiler->runs,
-      compiler->refusals, compiler->versioned_args, compiler->new_versions, compiler->host_memory);
+      compiler->refusals, compiler->versioned_args, compiler->new_versions, compiler->host_memory,
+      all.compiled, all.host, all.open, all.worst_ratio);
   return strdup(text);
 }
 
@@ -321,7 +335,7 @@ tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
   for (const auto& [name, parent] : group) members[find(name)].push_back(name);
   std::lock_guard<std::mutex> lock(compiler->mu);
   ++compiler->markings;
-  auto* marking = new tektite_marking;
+  auto* marking = new OwnedMarking;
   for (auto& [root, names] : members) {
     bool work = false;
     for (const std::string& name : names) {
@@ -332,21 +346,22 @@ tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def,
     marking->names.push_back("cluster_" + std::to_string(marking->names.size()));
     marking->nodes.push_back(names);
   }
+  for (const auto& names : marking->nodes) {
+    auto& views = marking->node_views.emplace_back();
+    for (const std::string& name : names) views.push_back({name.c_str(), nullptr, 0});
+  }
+  for (size_t i = 0; i < marking->nodes.size(); ++i) {
+    const auto& views = marking->node_views[i];
+    marking->views.push_back(
+        {marking->names[i].c_str(), views.data(), static_cast<int32_t>(views.size())});
+  }
+  marking->clusters = marking->views.data();
+  marking->num_clusters = static_cast<int32_t>(marking->views.size());
   return marking;
 }
-int32_t tektite_marking_num_clusters(const tektite_marking* marking) {
-  return static_cast<int32_t>(marking->names.size());
+void tektite_marking_destroy(tektite_marking* marking) {
+  delete static_cast<OwnedMarking*>(marking);
 }
-const char* tektite_marking_cluster_name(const tektite_marking* marking, int32_t cluster) {
-  return marking->names[cluster].c_str();
-}
-int32_t tektite_marking_num_nodes(const tektite_marking* marking, int32_t cluster) {
-  return static_cast<int32_t>(marking->nodes[cluster].size());
-}
-const char* tektite_marking_node(const tektite_marking* marking, int32_t cluster, int32_t node) {
-  return marking->nodes[cluster][node].c_str();
-}
-void tektite_marking_destroy(tektite_marking* marking) { delete marking; }
 
 int32_t tektite_op_assigns(const char* op) {
   return std::string(op).rfind("Assign", 0) == 0 ? 1 : 0;
@@ -354,73 +369,34 @@ int32_t tektite_op_assigns(const char* op) {
 
 int64_t tektite_flag(const tektite_compiler* compiler, const char* name, int64_t otherwise) {
   if (std::string(name) == "keep_loops") return Environment("FAKE_TEKTITE_KEEP", 0);
-  return std::string(name) == "contest" ? Environment("FAKE_TEKTITE_CONTEST", 0) : otherwise;
+  return otherwise;
 }
 
 tektite_cluster* tektite_cluster_create(tektite_compiler* compiler, const char* name,
                                         const void* graph_def, size_t size,
                                         tektite_status* status) {
-  auto* cluster = new tektite_cluster;
-  cluster->compiler = compiler;
+  auto* cluster = new tektite_cluster(compiler);
   for (FakeNode& node : ReadGraph(graph_def, size)) {
     if (node.op == "_Retval") cluster->results.push_back(node);
     cluster->nodes[node.name] = std::move(node);
   }
   std::lock_guard<std::mutex> lock(compiler->mu);
   ++compiler->clusters;
+  compiler->sides.insert(&cluster->faster);
   return cluster;
 }
-void tektite_cluster_destroy(tektite_cluster* cluster) { delete cluster; }
-
-// The real contest, with a generation that never changes.
-struct tektite_contest {
-  tektite::serving::Contest contest{[] {
-    return static_cast<int64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  }};
-};
-tektite_contest* tektite_contest_create(tektite_cluster* cluster, const char* topic) {
-  return new tektite_contest;
-}
-void tektite_contest_destroy(tektite_contest* contest) { delete contest; }
-int32_t tektite_contest_begin(tektite_contest* contest, const tektite_tensor* args,
-                              const int32_t* which, int32_t num_which, double host_extra_ns,
-                              tektite_turn* turn) {
-  const auto of = tektite::c_api::ClassOf(args, which, num_which);
-  tektite::c_api::WriteTurn(contest->contest.Begin(of.shape_class, of.work, 0, host_extra_ns),
-                            turn);
-  return TEKTITE_OK;
-}
-int32_t tektite_contest_begin_if_won(tektite_contest* contest, const tektite_tensor* args,
-                                     const int32_t* which, int32_t num_which, tektite_turn* turn) {
-  const auto of = tektite::c_api::ClassOf(args, which, num_which);
-  const auto won = contest->contest.BeginIfWon(of.shape_class, of.work);
-  if (won) tektite::c_api::WriteTurn(*won, turn);
-  return won ? 1 : 0;
-}
-void tektite_contest_postpone(tektite_turn* turn) {
-  auto postponed = tektite::c_api::ReadTurn(*turn);
-  tektite::serving::Contest::Postpone(&postponed);
-  tektite::c_api::WriteTurn(postponed, turn);
-}
-void tektite_contest_restart(const tektite_contest* contest, tektite_turn* turn) {
-  auto restarted = tektite::c_api::ReadTurn(*turn);
-  contest->contest.Restart(&restarted);
-  tektite::c_api::WriteTurn(restarted, turn);
-}
-void tektite_contest_end(tektite_contest* contest, const tektite_turn* turn) {
-  contest->contest.End(tektite::c_api::ReadTurn(*turn));
-}
-int32_t tektite_contest_has_won(const tektite_contest* contest) {
-  return contest->contest.HasWonAny() ? 1 : 0;
-}
-void tektite_contest_summary(const tektite_contest* contest, tektite_contest_report* report) {
-  const auto summary = contest->contest.Summary();
-  *report = {summary.compiled, summary.host, summary.open, summary.worst_ratio};
+void tektite_cluster_destroy(tektite_cluster* cluster) {
+  {
+    std::lock_guard<std::mutex> lock(cluster->compiler->mu);
+    cluster->compiler->sides.erase(&cluster->faster);
+  }
+  delete cluster;
 }
 
-int32_t tektite_fallback_of(int32_t code) {
-  return static_cast<int32_t>(tektite::serving::FallbackOf(static_cast<absl::StatusCode>(code)));
+int32_t tektite_cluster_has_won(tektite_cluster* cluster) {
+  return cluster->faster.HasWon() ? 1 : 0;
 }
+
 const char* tektite_fallback_code(int32_t fallback) {
   return tektite::serving::FallbackCode(static_cast<tektite::serving::Fallback>(fallback));
 }
@@ -434,8 +410,9 @@ void tektite_stop_background(void) {
   if (Environment("FAKE_TEKTITE_STOP", 0) != 0) std::fputs("fake: stopped\n", stderr);
 }
 
-int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
-                            tektite_status* status) {
+namespace {
+
+absl::Status RunCode(tektite_cluster* cluster, const tektite_call* call) {
   {
     std::lock_guard<std::mutex> lock(cluster->compiler->mu);
     ++cluster->compiler->runs;
@@ -457,15 +434,63 @@ int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
   if (!possible) {
     std::lock_guard<std::mutex> lock(cluster->compiler->mu);
     ++cluster->compiler->refusals;
-    return Answer(status, code == TEKTITE_OK ? TEKTITE_UNIMPLEMENTED : code, "refused");
+    const int refusal = code == TEKTITE_OK ? TEKTITE_UNIMPLEMENTED : code;
+    return absl::Status(static_cast<absl::StatusCode>(refusal), "refused");
   }
   for (const FakeNode& result : cluster->results) {
     const Value& value = done[Source(result.inputs[0])];
     if (value.arg >= 0 && call->forward(call->context, result.index, value.arg) == 0) continue;
     void* out = call->allocate(call->context, result.index, kFloat,
                                static_cast<int32_t>(value.dims.size()), value.dims.data());
-    if (out == nullptr) return Answer(status, TEKTITE_RESOURCE_EXHAUSTED, "no memory");
+    if (out == nullptr) return absl::ResourceExhaustedError("no memory");
     std::memcpy(out, value.data.data(), value.data.size() * sizeof(float));
   }
-  return Answer(status, TEKTITE_OK, "");
+  return absl::OkStatus();
+}
+
+int32_t Answer(const absl::Status& outcome, tektite::serving::Fallback why,
+               tektite_status* status) {
+  status->code = static_cast<int32_t>(outcome.code());
+  status->fallback = static_cast<int32_t>(why);
+  std::snprintf(status->message, sizeof(status->message), "%s",
+                std::string(outcome.message()).c_str());
+  return status->code;
+}
+
+class CallSides : public tektite::serving::Sides {
+ public:
+  CallSides(tektite_cluster* cluster, const tektite_call* call) : cluster_(cluster), call_(call) {}
+  absl::Status RunCode(const int64_t*, uint64_t*) override { return ::RunCode(cluster_, call_); }
+  absl::Status RunHost(tektite::serving::Fallback why, const absl::Status& refusal) override {
+    tektite_status status;
+    Answer(refusal, why, &status);
+    const int32_t code = call_->run_host(call_->context, &status);
+    return absl::Status(static_cast<absl::StatusCode>(code), "");
+  }
+
+ private:
+  tektite_cluster* const cluster_;
+  const tektite_call* const call_;
+};
+
+}  // namespace
+
+int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
+                            tektite_status* status) {
+  using Host = tektite::serving::CallFacts::Host;
+  tektite::serving::CallFacts facts;
+  for (int i = 0; i < call->num_args; ++i) {
+    if (call->args[i].version != 0) continue;
+    for (int32_t d = 0; d < call->args[i].rank; ++d) {
+      facts.shape_class =
+          tektite::serving::AddToShapeClass(facts.shape_class, call->args[i].dims[d]);
+    }
+  }
+  facts.host = call->run_host != nullptr ? Host::kRuns : Host::kAbsent;
+  facts.host_extra_ns = call->host_extra_ns;
+  facts.reproducible = call->reproducible != 0;
+  CallSides sides(cluster, call);
+  auto why = tektite::serving::Fallback::NONE;
+  const absl::Status outcome = cluster->faster.Run(facts, sides, &why);
+  return Answer(outcome, why, status);
 }

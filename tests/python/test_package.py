@@ -145,7 +145,7 @@ def test_after_a_warmup_no_request_is_compared_with_tensorflow(run_program):
 f = tf.function(lambda x: tf.nn.softmax(tf.tanh(x) * 2.0 + 1.0))
 x = tf.constant(normal(64, 512))
 tektite.warmup(f, [x])
-contest = tektite.stats()["host"]["contest"]
+contest = tektite.stats()["contest"]
 report(contest=contest)
 """
     result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --contest=true")

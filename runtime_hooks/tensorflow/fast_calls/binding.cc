@@ -84,11 +84,11 @@ PyObject* CallBound(PyObject*, PyObject* args) {
   if (context == nullptr) return nullptr;
   Tensors tensors;
   std::vector<Reference> outputs;
-  const tektite_fallback refusal =
+  const tf_hook::Reason refusal =
       num_outputs < 0 || !AddAll(list, &tensors)
-          ? TEKTITE_FALLBACK_HOST_NO_TENSORS
+          ? tf_hook::Reason::HOST_NO_TENSORS
           : CallBinding(context, binding, num_outputs, &tensors, &outputs);
-  if (refusal != TEKTITE_FALLBACK_NONE) return PyLong_FromLong(refusal);
+  if (refusal != tf_hook::Reason::NONE) return PyLong_FromLong(static_cast<long>(refusal));
   if (PyErr_Occurred()) return nullptr;
   Reference result(PyList_New(static_cast<Py_ssize_t>(outputs.size())));
   for (size_t i = 0; result != nullptr && i < outputs.size(); ++i) {

@@ -24,12 +24,12 @@
 #include <utility>
 #include <vector>
 
-#include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/tensorflow/fast_calls/binding.h"
 #include "runtime_hooks/tensorflow/fast_calls/detour.h"
 #include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "runtime_hooks/tensorflow/fast_calls/route.h"
+#include "runtime_hooks/tensorflow/hook/reason.h"
 
 namespace tektite::fast_calls {
 namespace {
@@ -300,7 +300,8 @@ PyObject* CreateModule() {
     }
   }
   // The value that `call` returns where the binding is gone.
-  if (PyModule_AddIntConstant(module.get(), "NO_BINDING", TEKTITE_FALLBACK_HOST_NO_BINDING) < 0) {
+  constexpr auto kNoBinding = static_cast<long>(tf_hook::Reason::HOST_NO_BINDING);
+  if (PyModule_AddIntConstant(module.get(), "NO_BINDING", kNoBinding) < 0) {
     return nullptr;
   }
   return module.release();

@@ -116,7 +116,7 @@ PyObject* Route::Run(TFE_Context* context, PyObject* const* args) const {
     if (!tensors.Add(EagerTensor_Handle(args[place]))) return nullptr;
   }
   std::vector<Reference> outputs;
-  if (CallBinding(context, binding_, num_outputs_, &tensors, &outputs) != TEKTITE_FALLBACK_NONE) {
+  if (CallBinding(context, binding_, num_outputs_, &tensors, &outputs) != tf_hook::Reason::NONE) {
     return nullptr;
   }
   if (PyErr_Occurred()) return nullptr;

@@ -16,22 +16,22 @@ bool Tensors::Add(TFE_TensorHandle* handle) {
   return true;
 }
 
-tektite_fallback CallBinding(TFE_Context* context, int64_t binding, int num_outputs,
-                             Tensors* tensors, std::vector<Reference>* outputs) {
+tf_hook::Reason CallBinding(TFE_Context* context, int64_t binding, int num_outputs,
+                            Tensors* tensors, std::vector<Reference>* outputs) {
   absl::InlinedVector<tensorflow::Tensor, 4> results(num_outputs);
-  tektite_fallback refusal = TEKTITE_FALLBACK_NONE;
+  tf_hook::Reason refusal = tf_hook::Reason::NONE;
   Py_BEGIN_ALLOW_THREADS;
   refusal = tf_hook::CallDirectly(binding, tensors->all(), absl::MakeSpan(results));
   tensors->Release();
   Py_END_ALLOW_THREADS;
-  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
+  if (refusal != tf_hook::Reason::NONE) return refusal;
   for (tensorflow::Tensor& result : results) {
     auto* const handle =
         tensorflow::unwrap(context)->CreateLocalHandleFromTFTensor(result, /*d_name=*/nullptr);
     outputs->emplace_back(EagerTensorFromHandle(tensorflow::wrap(handle)));
     if (outputs->back() == nullptr) break;
   }
-  return TEKTITE_FALLBACK_NONE;
+  return tf_hook::Reason::NONE;
 }
 
 TFE_Context* ContextIn(PyObject* capsule) {

@@ -9,8 +9,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
+#include "runtime_hooks/tensorflow/hook/reason.h"
 #include "tensorflow/c/eager/c_api.h"
 #include "tensorflow/c/tensor_interface.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -35,8 +35,8 @@ class Tensors {
 // Runs a binding with them (hook/direct_calls.h), lets other threads have the interpreter
 // meanwhile, and releases them.  Why not, where the hook declines; a Python error where there is no
 // memory.
-tektite_fallback CallBinding(TFE_Context* context, int64_t binding, int num_outputs,
-                             Tensors* tensors, std::vector<Reference>* outputs);
+tf_hook::Reason CallBinding(TFE_Context* context, int64_t binding, int num_outputs,
+                            Tensors* tensors, std::vector<Reference>* outputs);
 
 // From a capsule; null, with a Python error, if it is none.
 TFE_Context* ContextIn(PyObject* capsule);

@@ -38,6 +38,7 @@ tektite_compiler* Make(const CompilerLibrary& library, const Card& card) {
   options.struct_size = sizeof(options);
   options.flags = all_flags.c_str();
   options.host = host.c_str();
+  options.host_kernels = "TensorFlow on the card";
   card.OfferMemory(&options);
   tektite_status status = {};
   tektite_compiler* const compiler = library.compiler_create(&options, &status);

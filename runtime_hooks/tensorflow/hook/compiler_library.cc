@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/run/host_memory.h"
+#include "tensorflow/core/util/util.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -37,41 +38,17 @@ bool Find(void* handle, const char* name, Function* function) {
 std::string Open(const std::string& path, CompilerLibrary* library) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return dlerror();
-  if (!Find(handle, "tektite_abi_version", &library->abi_version)) {
+  decltype(&tektite_abi_version) abi_version = nullptr;
+  if (!Find(handle, "tektite_abi_version", &abi_version)) {
     return absl::StrCat(path, " is not a Tektite compiler");
   }
-  if (const int abi = library->abi_version(); abi != TEKTITE_ABI_VERSION) {
+  if (const int abi = abi_version(); abi != TEKTITE_ABI_VERSION) {
     return absl::StrCat(path, " speaks ABI ", abi, ", the hook speaks ", TEKTITE_ABI_VERSION);
   }
-  const bool complete =
-      Find(handle, "tektite_string_free", &library->string_free) &&
-      Find(handle, "tektite_compiler_create", &library->compiler_create) &&
-      Find(handle, "tektite_flag", &library->flag) &&
-      Find(handle, "tektite_stats_json", &library->stats_json) &&
-      Find(handle, "tektite_mark", &library->mark) &&
-      Find(handle, "tektite_marking_num_clusters", &library->marking_num_clusters) &&
-      Find(handle, "tektite_marking_cluster_name", &library->marking_cluster_name) &&
-      Find(handle, "tektite_marking_num_nodes", &library->marking_num_nodes) &&
-      Find(handle, "tektite_marking_node", &library->marking_node) &&
-      Find(handle, "tektite_marking_destroy", &library->marking_destroy) &&
-      Find(handle, "tektite_op_assigns", &library->op_assigns) &&
-      Find(handle, "tektite_cluster_create", &library->cluster_create) &&
-      Find(handle, "tektite_cluster_destroy", &library->cluster_destroy) &&
-      Find(handle, "tektite_cluster_run", &library->cluster_run) &&
-      Find(handle, "tektite_fallback_of", &library->fallback_of) &&
-      Find(handle, "tektite_fallback_code", &library->fallback_code) &&
-      Find(handle, "tektite_contest_create", &library->contest_create) &&
-      Find(handle, "tektite_contest_destroy", &library->contest_destroy) &&
-      Find(handle, "tektite_contest_begin", &library->contest_begin) &&
-      Find(handle, "tektite_contest_begin_if_won", &library->contest_begin_if_won) &&
-      Find(handle, "tektite_contest_postpone", &library->contest_postpone) &&
-      Find(handle, "tektite_contest_restart", &library->contest_restart) &&
-      Find(handle, "tektite_contest_end", &library->contest_end) &&
-      Find(handle, "tektite_contest_has_won", &library->contest_has_won) &&
-      Find(handle, "tektite_contest_summary", &library->contest_summary) &&
-      Find(handle, "tektite_run_in_background", &library->run_in_background) &&
-      Find(handle, "tektite_wait_until_compiled", &library->wait_until_compiled) &&
-      Find(handle, "tektite_stop_background", &library->stop_background);
+  bool complete = true;
+#define TEKTITE_FIND(name) complete = complete && Find(handle, "tektite_" #name, &library->name);
+  TEKTITE_LIBRARY_FUNCTIONS(TEKTITE_FIND)
+#undef TEKTITE_FIND
   if (!complete) return absl::StrCat(path, " lacks a function of the C interface: ", dlerror());
 
   tektite_options options = {};
@@ -79,6 +56,8 @@ std::string Open(const std::string& path, CompilerLibrary* library) {
   options.flags = std::getenv("TEKTITE_FLAGS");
   const std::string host = CompilerLibrary::HostName();
   options.host = host.c_str();
+  options.host_kernels =
+      tensorflow::IsMKLEnabled() ? "TensorFlow with oneDNN" : "TensorFlow without oneDNN";
   OfferMemory(&options);
   tektite_status status = {};
   library->compiler = library->compiler_create(&options, &status);

@@ -19,37 +19,18 @@
 
 namespace tektite::tf_hook {
 
-struct CompilerLibrary {
-  decltype(&tektite_abi_version) abi_version = nullptr;
-  decltype(&tektite_string_free) string_free = nullptr;
-  decltype(&tektite_compiler_create) compiler_create = nullptr;
-  decltype(&tektite_flag) flag = nullptr;
-  decltype(&tektite_stats_json) stats_json = nullptr;
-  decltype(&tektite_mark) mark = nullptr;
-  decltype(&tektite_marking_num_clusters) marking_num_clusters = nullptr;
-  decltype(&tektite_marking_cluster_name) marking_cluster_name = nullptr;
-  decltype(&tektite_marking_num_nodes) marking_num_nodes = nullptr;
-  decltype(&tektite_marking_node) marking_node = nullptr;
-  decltype(&tektite_marking_destroy) marking_destroy = nullptr;
-  decltype(&tektite_op_assigns) op_assigns = nullptr;
-  decltype(&tektite_cluster_create) cluster_create = nullptr;
-  decltype(&tektite_cluster_destroy) cluster_destroy = nullptr;
-  decltype(&tektite_cluster_run) cluster_run = nullptr;
-  decltype(&tektite_fallback_of) fallback_of = nullptr;
-  decltype(&tektite_fallback_code) fallback_code = nullptr;
-  decltype(&tektite_contest_create) contest_create = nullptr;
-  decltype(&tektite_contest_destroy) contest_destroy = nullptr;
-  decltype(&tektite_contest_begin) contest_begin = nullptr;
-  decltype(&tektite_contest_begin_if_won) contest_begin_if_won = nullptr;
-  decltype(&tektite_contest_postpone) contest_postpone = nullptr;
-  decltype(&tektite_contest_restart) contest_restart = nullptr;
-  decltype(&tektite_contest_end) contest_end = nullptr;
-  decltype(&tektite_contest_has_won) contest_has_won = nullptr;
-  decltype(&tektite_contest_summary) contest_summary = nullptr;
-  decltype(&tektite_run_in_background) run_in_background = nullptr;
-  decltype(&tektite_wait_until_compiled) wait_until_compiled = nullptr;
-  decltype(&tektite_stop_background) stop_background = nullptr;
+// The functions of the C interface that the hook calls.
+// clang-format off
+#define TEKTITE_LIBRARY_FUNCTIONS(F) \
+  F(cluster_create) F(cluster_destroy) F(cluster_has_won) F(cluster_run) F(compiler_create) \
+  F(fallback_code) F(flag) F(mark) F(marking_destroy) F(op_assigns) F(run_in_background) \
+  F(stats_json) F(stop_background) F(string_free) F(wait_until_compiled)
+// clang-format on
 
+struct CompilerLibrary {
+#define TEKTITE_POINTER(name) decltype(&tektite_##name) name = nullptr;
+  TEKTITE_LIBRARY_FUNCTIONS(TEKTITE_POINTER)
+#undef TEKTITE_POINTER
   tektite_compiler* compiler = nullptr;
 
   // Opens the library at the first call; null, after one line on stderr, when that cannot be done.

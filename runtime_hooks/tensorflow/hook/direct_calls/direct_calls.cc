@@ -149,23 +149,21 @@ std::shared_ptr<const Binding> FindBinding(int64_t id) {
   return found == tables.bindings.end() ? nullptr : found->second.lock();
 }
 
-// Sets the outputs of `context`, which has the binding's kernel, and returns TEKTITE_FALLBACK_NONE,
+// Sets the outputs of `context`, which has the binding's kernel, and returns Reason::NONE,
 // or says why not.
-tektite_fallback RunBinding(OpKernelContext* context, const Binding& binding,
-                            absl::Span<const Tensor* const> args) {
+Reason RunBinding(OpKernelContext* context, const Binding& binding,
+                  absl::Span<const Tensor* const> args) {
   const std::shared_ptr<ClusterRunner> runner = binding.runner.lock();
-  if (runner == nullptr) return TEKTITE_FALLBACK_HOST_NO_BINDING;
+  if (runner == nullptr) return Reason::HOST_NO_BINDING;
   absl::InlinedVector<const Tensor*, 8> inputs(binding.arg_of.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int arg = binding.arg_of[i];
-    if (arg >= static_cast<int>(args.size())) return TEKTITE_FALLBACK_HOST_NO_BINDING;
+    if (arg >= static_cast<int>(args.size())) return Reason::HOST_NO_BINDING;
     inputs[i] = arg == kCaptured ? &binding.captured[i] : args[arg];
-    if (inputs[i]->dtype() != runner->input_types()[i]) return TEKTITE_FALLBACK_HOST_NO_BINDING;
+    if (inputs[i]->dtype() != runner->input_types()[i]) return Reason::HOST_NO_BINDING;
   }
-  tektite_turn turn = {};
-  const tektite_fallback refusal =
-      runner->Run(context, inputs, binding.variables, /*fallback=*/nullptr, &turn);
-  if (refusal == TEKTITE_FALLBACK_NONE) {
+  const Reason refusal = runner->Run(context, inputs, binding.variables, /*kernels=*/nullptr);
+  if (refusal == Reason::NONE) {
     HookCounters().runs.fetch_add(1, std::memory_order_relaxed);
     HookCounters().direct_runs.fetch_add(1, std::memory_order_relaxed);
   }
@@ -224,11 +222,10 @@ std::vector<int64_t> Bind(const BindRequest& request) {
   return plan;
 }
 
-tektite_fallback CallDirectly(int64_t id, absl::Span<const Tensor* const> args,
-                              absl::Span<Tensor> outputs) {
+Reason CallDirectly(int64_t id, absl::Span<const Tensor* const> args, absl::Span<Tensor> outputs) {
   const std::shared_ptr<const Binding> binding = FindBinding(id);
   if (binding == nullptr || outputs.size() != binding->output_attributes.size()) {
-    return TEKTITE_FALLBACK_HOST_NO_BINDING;
+    return Reason::HOST_NO_BINDING;
   }
   // As TensorFlow has it around kernels.
   const tensorflow::port::ScopedFlushDenormal flush;
@@ -239,13 +236,13 @@ tektite_fallback CallDirectly(int64_t id, absl::Span<const Tensor* const> args,
   params.resource_manager = binding->resources;
   params.output_attr_array = binding->output_attributes.data();
   OpKernelContext context(&params, static_cast<int>(outputs.size()));
-  const tektite_fallback refusal = RunBinding(&context, *binding, args);
-  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
+  const Reason refusal = RunBinding(&context, *binding, args);
+  if (refusal != Reason::NONE) return refusal;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::unique_ptr<Tensor> output(context.release_output(static_cast<int>(i)).tensor);
     outputs[i] = std::move(*output);
   }
-  return TEKTITE_FALLBACK_NONE;
+  return Reason::NONE;
 }
 
 void OfferToDirectCalls(const WholeFunction& function, const DeviceBase* device,

@@ -4,7 +4,7 @@
 // 262 variables.  So the caller (fast_calls, python/tektite/_direct.py) learns once which cluster a
 // function is and its captures, and from then on runs the cluster itself:
 //   std::vector<int64_t> plan = Bind(request);                    // once
-//   tektite_fallback why = CallDirectly(plan[0], args, outputs);  // each time
+//   Reason why = CallDirectly(plan[0], args, outputs);  // each time
 // plan[0] names the binding, 0 if there is none.  The outputs of the cluster follow, one for each
 // result of the function.
 // CallDirectly serves what compiled code has already won in the contest.  It declines, and nothing
@@ -53,8 +53,8 @@ bool HasGivenWay(const std::string& function);
 // Whether compiled code is known to be faster than a function's kernels at some shapes.
 __attribute__((visibility("default"))) bool HasWon(const std::string& function);
 
-// Sets the outputs and returns TEKTITE_FALLBACK_NONE, or says why not, and nothing has happened.
-__attribute__((visibility("default"))) tektite_fallback CallDirectly(
+// Sets the outputs and returns Reason::NONE, or says why not, and nothing has happened.
+__attribute__((visibility("default"))) Reason CallDirectly(
     int64_t id, absl::Span<const tensorflow::Tensor* const> args,
     absl::Span<tensorflow::Tensor> outputs);
 

@@ -1,6 +1,6 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/compile_graph.h"
 
-#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/rebuild_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/repeat_cache.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/replace_cluster.h"
-#include "runtime_hooks/tensorflow/hook/graph_pass/restore_add_n.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/rewrite_node.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
@@ -35,6 +35,7 @@ struct Replacement {
   struct Cluster {
     std::string name;
     std::vector<int> nodes;                   // places among the graph's op_nodes()
+    std::map<int, std::string> rewritten;     // NodeDef bytes, by place
     std::shared_ptr<const ClusterBody> body;  // null until it has been made
   };
   std::vector<Cluster> clusters;
@@ -46,31 +47,33 @@ RepeatCache<Replacement>& Replacements() {
 }
 
 // Without the bodies.
-Replacement ToReplacement(const CompilerLibrary& library, const tektite_marking* marking,
-                          const std::vector<Node*>& nodes) {
+Replacement ToReplacement(const tektite_marking& marking, const std::vector<Node*>& nodes) {
   absl::flat_hash_map<std::string_view, int> place_by_name;
   for (size_t i = 0; i < nodes.size(); ++i) {
     place_by_name.emplace(nodes[i]->name(), static_cast<int>(i));
   }
   Replacement replacement;
-  for (int cluster = 0; cluster < library.marking_num_clusters(marking); ++cluster) {
-    replacement.clusters.push_back({library.marking_cluster_name(marking, cluster), {}, nullptr});
-    for (int i = 0; i < library.marking_num_nodes(marking, cluster); ++i) {
-      const auto it = place_by_name.find(library.marking_node(marking, cluster, i));
-      if (it != place_by_name.end()) replacement.clusters.back().nodes.push_back(it->second);
+  for (const tektite_marked_cluster& cluster : ClustersOf(marking)) {
+    Replacement::Cluster& added = replacement.clusters.emplace_back();
+    added.name = cluster.name;
+    for (const tektite_marked_node& node : MembersOf(cluster)) {
+      const auto it = place_by_name.find(node.name);
+      if (it == place_by_name.end()) continue;
+      added.nodes.push_back(it->second);
+      if (node.rewritten == nullptr) continue;
+      const auto* const bytes = static_cast<const char*>(node.rewritten);
+      added.rewritten.emplace(it->second, std::string(bytes, node.rewritten_size));
     }
   }
   return replacement;
 }
 
-// Members of clusters that the marking saw as AddN become just that.
-void RestoreSums(const Replacement& replacement, Graph* graph, std::vector<Node*>* nodes) {
+// Members of clusters become what the marking has made of them.
+void RewriteMembers(const Replacement& replacement, Graph* graph, std::vector<Node*>* nodes) {
   for (const Replacement::Cluster& cluster : replacement.clusters) {
-    for (const int place : cluster.nodes) {
-      Node*& node = (*nodes)[place];
-      if (!IsSpelledOutSum(*node)) continue;
-      Node* const sum = RestoreAddN(node, graph);
-      if (sum != nullptr) node = sum;
+    for (const auto& [place, bytes] : cluster.rewritten) {
+      Node* const rewritten = RewriteNode((*nodes)[place], bytes, graph);
+      if (rewritten != nullptr) (*nodes)[place] = rewritten;
     }
   }
 }
@@ -79,15 +82,14 @@ void RestoreSums(const Replacement& replacement, Graph* graph, std::vector<Node*
 void Apply(Replacement* replacement, const GraphOptimizationPassOptions& options,
            std::vector<Node*> nodes) {
   if (replacement->clusters.empty()) return;
-  // First of all: a replaced cluster remembers constants that a restored sum has no use for.
-  RestoreSums(*replacement, options.graph->get(), &nodes);
+  // First of all: a replaced cluster remembers constants that a rewritten node has no use for.
+  RewriteMembers(*replacement, options.graph->get(), &nodes);
   ClusterReplacer replacer(options);
   for (Replacement::Cluster& cluster : replacement->clusters) {
     std::vector<Node*> members;
     for (const int place : cluster.nodes) members.push_back(nodes[place]);
-    const tektite_fallback refusal =
-        replacer.Replace(cluster.name, std::move(members), &cluster.body);
-    if (refusal != TEKTITE_FALLBACK_NONE) CountNotPlaced(refusal);
+    const Reason refusal = replacer.Replace(cluster.name, std::move(members), &cluster.body);
+    if (refusal != Reason::NONE) CountNotPlaced(refusal);
   }
   replacer.Finish();
   OrderLoops(options.graph->get());
@@ -136,7 +138,7 @@ std::shared_ptr<Replacement> MarkGraph(const CompilerLibrary& library,
                        .cards = CardsOf(library, options)};
     const Marking marking = Mark(library, ToGraphDef(options), extent, of);
     if (marking == nullptr) return nullptr;
-    auto replacement = std::make_shared<Replacement>(ToReplacement(library, marking.get(), *nodes));
+    auto replacement = std::make_shared<Replacement>(ToReplacement(*marking, *nodes));
     const std::vector<Node*> outside = LoopsOutside(*replacement, *nodes);
     if (outside.empty()) return replacement;
     LowerAndCount(outside, options);

@@ -16,7 +16,7 @@ Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Ext
              const MarkingOf& of) {
   std::string bytes;
   if (!graph_def.SerializeToString(&bytes)) {
-    CountNotPlaced(TEKTITE_FALLBACK_HOST_GRAPH_TOO_LARGE);
+    CountNotPlaced(Reason::HOST_GRAPH_TOO_LARGE);
     return Marking(nullptr, MarkingDeleter{&library});
   }
   graph_def.Clear();
@@ -32,7 +32,7 @@ Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Ext
   tektite_status status = {};
   Marking marking(library.mark(library.compiler, bytes.data(), bytes.size(), &options, &status),
                   MarkingDeleter{&library});
-  if (marking == nullptr) CountNotPlaced(TEKTITE_FALLBACK_HOST_MARKING_FAILED);
+  if (marking == nullptr) CountNotPlaced(Reason::HOST_MARKING_FAILED);
   return marking;
 }
 

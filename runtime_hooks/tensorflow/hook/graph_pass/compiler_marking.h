@@ -2,7 +2,7 @@
 //
 //   const Marking marking = Mark(library, std::move(graph_def), extent, {.is_function = true});
 //   if (marking == nullptr) ...   // and counted: too large for a message, or not to be read
-//   library.marking_num_clusters(marking.get())
+//   for (const tektite_marked_cluster& cluster : ClustersOf(*marking)) ...
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_COMPILER_MARKING_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_GRAPH_PASS_COMPILER_MARKING_H_
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/switches.h"
 #include "tensorflow/core/common_runtime/device_set.h"
@@ -31,6 +32,12 @@ struct MarkingOf {
 };
 Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Extent extent,
              const MarkingOf& of);
+inline absl::Span<const tektite_marked_cluster> ClustersOf(const tektite_marking& marking) {
+  return absl::MakeConstSpan(marking.clusters, marking.num_clusters);
+}
+inline absl::Span<const tektite_marked_node> MembersOf(const tektite_marked_cluster& cluster) {
+  return absl::MakeConstSpan(cluster.nodes, cluster.num_nodes);
+}
 
 // Whether TensorFlow may place a node of the graph on a card.
 bool HasCards(const tensorflow::GraphOptimizationPassOptions& options);

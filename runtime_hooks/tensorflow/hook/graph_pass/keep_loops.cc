@@ -167,10 +167,8 @@ class Keeper {
         Mark(library_, std::move(graph_def), Extent::kEverything, {.inlines_calls = true});
     Names marked;
     if (marking == nullptr) return marked;
-    for (int cluster = 0; cluster < library_.marking_num_clusters(marking.get()); ++cluster) {
-      for (int i = 0; i < library_.marking_num_nodes(marking.get(), cluster); ++i) {
-        marked.insert(library_.marking_node(marking.get(), cluster, i));
-      }
+    for (const tektite_marked_cluster& cluster : ClustersOf(*marking)) {
+      for (const tektite_marked_node& node : MembersOf(cluster)) marked.insert(node.name);
     }
     return marked;
   }

@@ -244,10 +244,8 @@ class Rebuilt {
     absl::flat_hash_set<std::string> refused;
     for (const auto& [name, frame] : frames_.Outermost()) refused.insert(frame.condition);
     if (marking == nullptr) return refused;
-    for (int cluster = 0; cluster < library.marking_num_clusters(marking.get()); ++cluster) {
-      for (int i = 0; i < library.marking_num_nodes(marking.get(), cluster); ++i) {
-        refused.erase(library.marking_node(marking.get(), cluster, i));
-      }
+    for (const tektite_marked_cluster& cluster : ClustersOf(*marking)) {
+      for (const tektite_marked_node& node : MembersOf(cluster)) refused.erase(node.name);
     }
     return refused;
   }

@@ -38,24 +38,24 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// TEKTITE_FALLBACK_NONE, or why these nodes cannot be taken out of the graph.
-tektite_fallback CheckNodes(const std::vector<Node*>& nodes, Place place) {
+// Reason::NONE, or why these nodes cannot be taken out of the graph.
+Reason CheckNodes(const std::vector<Node*>& nodes, Place place) {
   const std::string& device = nodes.front()->assigned_device_name();
-  if (place == Place::kElsewhere) return TEKTITE_FALLBACK_HOST_DEVICE;
+  if (place == Place::kElsewhere) return Reason::HOST_DEVICE;
   for (const Node* node : nodes) {
-    if (node->assigned_device_name() != device) return TEKTITE_FALLBACK_HOST_DEVICE;
+    if (node->assigned_device_name() != device) return Reason::HOST_DEVICE;
     if (node->IsArg() || node->IsRetval() || node->IsControlFlow() || node->IsSend() ||
         node->IsRecv()) {
-      return TEKTITE_FALLBACK_HOST_CONTROL_FLOW;
+      return Reason::HOST_CONTROL_FLOW;
     }
     for (const DataType type : node->output_types()) {
-      if (tensorflow::IsRefType(type)) return TEKTITE_FALLBACK_HOST_REF_TYPE;
+      if (tensorflow::IsRefType(type)) return Reason::HOST_REF_TYPE;
     }
     for (const DataType type : node->input_types()) {
-      if (tensorflow::IsRefType(type)) return TEKTITE_FALLBACK_HOST_REF_TYPE;
+      if (tensorflow::IsRefType(type)) return Reason::HOST_REF_TYPE;
     }
   }
-  return TEKTITE_FALLBACK_NONE;
+  return Reason::NONE;
 }
 
 // A copy for the body.  Devices and colocations speak of the graph outside; _XlaCompile=false keeps
@@ -355,26 +355,26 @@ std::shared_ptr<const ClusterBody> MakeBody(
 
 }  // namespace
 
-tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<Node*> nodes,
-                                          std::shared_ptr<const ClusterBody>* body) {
+Reason ClusterReplacer::Replace(const std::string& name, std::vector<Node*> nodes,
+                                std::shared_ptr<const ClusterBody>* body) {
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
                              [](const Node* node) { return IsLargeConstant(*node); }),
               nodes.end());
-  if (nodes.empty()) return TEKTITE_FALLBACK_HOST_EMPTY_CLUSTER;
+  if (nodes.empty()) return Reason::HOST_EMPTY_CLUSTER;
   std::sort(nodes.begin(), nodes.end(),
             [](const Node* a, const Node* b) { return a->id() < b->id(); });
   const CompilerLibrary* const library = CompilerLibrary::IfOpen();
-  if (library == nullptr) return TEKTITE_FALLBACK_HOST_NO_CLUSTER;
+  if (library == nullptr) return Reason::HOST_NO_CLUSTER;
   const Place place = PlaceOf(*library, nodes.front()->assigned_device_name(), options_.device_set);
-  const tektite_fallback refusal = CheckNodes(nodes, place);
-  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
+  const Reason refusal = CheckNodes(nodes, place);
+  if (refusal != Reason::NONE) return refusal;
   const NodeSet inside(nodes.begin(), nodes.end());
-  if (MakesCycle(nodes, inside)) return TEKTITE_FALLBACK_HOST_CYCLE;
+  if (MakesCycle(nodes, inside)) return Reason::HOST_CYCLE;
 
   Boundary boundary = FindBoundary(nodes, inside, *options_.flib_def);
   if (place == Place::kCard) SortByMemory(&boundary);
   if (*body == nullptr) *body = MakeBody(nodes, boundary, options_);
-  if (*body == nullptr) return TEKTITE_FALLBACK_HOST_BODY;
+  if (*body == nullptr) return Reason::HOST_BODY;
 
   // Kernels of stateful nodes are shared by name within a session, so no two clusters of a process
   // may have one name, though they may be called alike in reports.
@@ -392,10 +392,9 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   if ((*body)->holds_xla_calls) tensorflow::AddNodeAttr("_tektite_xla_calls", true, &def);
   RegisterClusterOp();
   if (place == Place::kCard) RegisterClusterOpForCards();
-  if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok())
-    return TEKTITE_FALLBACK_HOST_BODY;
+  if (!options_.flib_def->AddFunctionDef(std::move(fallback)).ok()) return Reason::HOST_BODY;
   absl::StatusOr<Node*> cluster = graph_->AddNode(std::move(def));
-  if (!cluster.ok()) return TEKTITE_FALLBACK_HOST_BODY;
+  if (!cluster.ok()) return Reason::HOST_BODY;
   (*cluster)->set_assigned_device_name(nodes.front()->assigned_device_name());
   for (const Node* node : nodes) gone_.insert(absl::StrCat("loc:@", node->name()));
   copied_.insert(boundary.copied_constants.begin(), boundary.copied_constants.end());
@@ -408,7 +407,7 @@ tektite_fallback ClusterReplacer::Replace(const std::string& name, std::vector<N
   HookCounters().xla_calls.fetch_add(num_xla_calls, std::memory_order_relaxed);
   HookCounters().ops_placed.fetch_add(static_cast<int64_t>(nodes.size()),
                                       std::memory_order_relaxed);
-  return TEKTITE_FALLBACK_NONE;
+  return Reason::NONE;
 }
 
 void ClusterReplacer::Finish() {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/tensorflow/hook/reason.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/graph/graph.h"
@@ -41,11 +41,11 @@ class ClusterReplacer {
   explicit ClusterReplacer(const tensorflow::GraphOptimizationPassOptions& options)
       : options_(options), graph_(options.graph->get()) {}
 
-  // Replaces `nodes` by one TektiteCluster node.  Returns TEKTITE_FALLBACK_NONE when done,
+  // Replaces `nodes` by one TektiteCluster node.  Returns Reason::NONE when done,
   // otherwise why not; the graph is then as it was.  No other node is removed before Finish.
   // `body`: that of the same cluster of an equal graph; where it is null it is made, and set.
-  tektite_fallback Replace(const std::string& name, std::vector<tensorflow::Node*> nodes,
-                           std::shared_ptr<const ClusterBody>* body);
+  Reason Replace(const std::string& name, std::vector<tensorflow::Node*> nodes,
+                 std::shared_ptr<const ClusterBody>* body);
 
   // Removes constants that nothing reads any more and repairs what spoke of the nodes that are
   // gone.

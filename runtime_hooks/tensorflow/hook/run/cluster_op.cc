@@ -41,7 +41,6 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/platform/env_time.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -92,35 +91,46 @@ class ClusterOp : public tensorflow::OpKernel {
     absl::InlinedVector<const Tensor*, 8> inputs(context->num_inputs());
     for (int i = 0; i < context->num_inputs(); ++i) inputs[i] = &context->input(i);
     runner_->Prepare(context, body_, inputs);
-    tektite_turn turn = {};
-    std::string message;
-    const tektite_fallback refusal =
-        runner_->Run(context, inputs, {}, fallback_.get(), &turn, &message);
-    if (refusal == TEKTITE_FALLBACK_NONE) return;
-    CountFallback(refusal);
-    // TensorFlow's kernels have nothing to do then, either.
-    OP_REQUIRES(context, refusal != TEKTITE_FALLBACK_CANCELLED,
-                absl::CancelledError("Operation was cancelled"));
-    if (IsToBeRemade(refusal)) {
-      fallback_->MarkInBackground(context, {body_, constant_inputs_, message, is_remade_});
-    }
-    const uint64_t began = tensorflow::EnvTime::NowNanos();
-    fallback_->Run(context, runner_->kept_fallback());
-    runner_->CountHostTime(static_cast<int64_t>(tensorflow::EnvTime::NowNanos() - began));
-    if (refusal == TEKTITE_FALLBACK_HOST_UNLIKE_XLA && context->status().ok()) {
-      runner_->JudgeXla(context);
-    }
-    if (turn.is_measured != 0 && turn.is_host != 0 && context->status().ok()) {
-      runner_->EndTurn(context, turn);
-    }
+    Kernels kernels(*this, context);
+    const Reason refusal = runner_->Run(context, inputs, {}, &kernels);
+    if (refusal == Reason::NONE) return;
+    kernels.Run(refusal, "");
+    if (refusal == Reason::HOST_UNLIKE_XLA && context->status().ok()) runner_->JudgeXla(context);
   }
 
  private:
+  class Kernels : public TensorFlowKernels {
+   public:
+    Kernels(ClusterOp& op, OpKernelContext* context) : op_(op), context_(context) {}
+
+    bool AreReady(int64_t compiled_ns) override {
+      return op_.fallback_->PrepareInBackground(context_, op_.runner_->kept_fallback(),
+                                                compiled_ns);
+    }
+    bool is_ready() const override { return op_.fallback_->is_prepared(); }
+    void Run(Reason why, const char* message) override {
+      CountFallback(why);
+      // TensorFlow's kernels have nothing to do then, either.
+      OP_REQUIRES(context_, why != OfCompiler(TEKTITE_FALLBACK_CANCELLED),
+                  absl::CancelledError("Operation was cancelled"));
+      if (op_.IsToBeRemade(why)) {
+        op_.fallback_->MarkInBackground(context_,
+                                        {op_.body_, op_.constant_inputs_, message, op_.is_remade_});
+      }
+      op_.fallback_->Run(context_, op_.runner_->kept_fallback());
+    }
+
+   private:
+    ClusterOp& op_;
+    OpKernelContext* const context_;
+  };
+
   // Whether later calls will most likely have the same answer, and another cluster another one.
-  bool IsToBeRemade(tektite_fallback refusal) const {
-    const bool has_no_code = refusal == TEKTITE_FALLBACK_NO_CODE;
+  bool IsToBeRemade(Reason refusal) const {
+    const bool has_no_code = refusal == OfCompiler(TEKTITE_FALLBACK_NO_CODE);
     if (has_no_code && runner_->HasGivenWay()) return true;
-    return has_kept_loops_ && (has_no_code || refusal == TEKTITE_FALLBACK_SLOWER_THAN_HOST);
+    const bool is_slower = refusal == OfCompiler(TEKTITE_FALLBACK_SLOWER_THAN_HOST);
+    return has_kept_loops_ && (has_no_code || is_slower);
   }
 
   std::string body_;

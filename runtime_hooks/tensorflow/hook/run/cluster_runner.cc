@@ -1,10 +1,9 @@
 #include "runtime_hooks/tensorflow/hook/run/cluster_runner.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/tensorflow/hook/run/card.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
@@ -16,7 +15,6 @@
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/lib/core/threadpool.h"
-#include "tensorflow/core/util/util.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -26,17 +24,43 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
+// The least that a direct call saves, of some 100 us (direct_calls.h): the comparison cannot see
+// it, and times of the smallest clusters differ by less.
+constexpr double kDirectCallSparesNs = 40e3;
+
+// Whether calls after this one are likely to end in the same way, and all their work is lost.
+bool IsFailure(int32_t why) {
+  switch (why) {
+    case TEKTITE_FALLBACK_CHECK_FAILED:
+    case TEKTITE_FALLBACK_DEVICE_LOST:
+    case TEKTITE_FALLBACK_INTERNAL_ERROR:
+    case TEKTITE_FALLBACK_NO_CODE:
+    case TEKTITE_FALLBACK_NO_MEMORY:
+    case TEKTITE_FALLBACK_OVER_BUDGET:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 // The data that the compiler's callbacks need during one call.
-struct HostCall {
+struct ClusterRunner::HostCall {
+  ClusterRunner& runner;
   OpKernelContext* context;
-  const InputReader::Call* inputs;
-  const std::vector<int32_t>& output_spaces;
-  tensorflow::thread::ThreadPool* workers;
-  VariableUpdates updates;
-  bool is_watched;  // xla_guard.h
+  TensorFlowKernels* kernels;  // may be null
+  bool reproducible = false;
+  bool is_guarded = false;  // xla_guard.h
+  std::optional<bool> is_watched = {};
+  tensorflow::thread::ThreadPool* workers = nullptr;
+  // Nothing once TensorFlow's kernels run: they must not find variables locked, or tensors referred
+  // to that they would update in place.
+  std::optional<InputReader::Call> inputs{std::in_place};
+  std::optional<VariableUpdates> updates = {};
   // Not set on the context before the compiler says that the run is good: an output cannot be set
-  // twice, and the fallback would.
-  absl::InlinedVector<Tensor, 4> outputs;
+  // twice, and TensorFlow's kernels would.
+  absl::InlinedVector<Tensor, 4> outputs = {};
 
   static void Schedule(void* self, void (*fn)(void*), void* arg) {
     static_cast<HostCall*>(self)->workers->Schedule([fn, arg] { fn(arg); });
@@ -54,8 +78,8 @@ struct HostCall {
       return nullptr;
     }
     Tensor& output = call->outputs[index];
-    const bool is_pooled =
-        call->output_spaces.empty() && AllocatePooled(context, index, wanted, shape, &output);
+    const bool is_pooled = call->runner.output_spaces_.empty() &&
+                           AllocatePooled(context, index, wanted, shape, &output);
     if (!is_pooled &&
         !context->allocate_temp(wanted, shape, &output, context->output_alloc_attr(index)).ok()) {
       return nullptr;
@@ -70,8 +94,8 @@ struct HostCall {
       return 1;
     }
     // From one memory to the other it has to be copied.
-    if (!call->output_spaces.empty() &&
-        call->output_spaces[index] != call->inputs->args[arg].space) {
+    if (!call->runner.output_spaces_.empty() &&
+        call->runner.output_spaces_[index] != call->inputs->args[arg].space) {
       return 1;
     }
     call->outputs[index] = *tensor;
@@ -86,54 +110,48 @@ struct HostCall {
 
   static int32_t BeginUpdates(void* self, tektite_update* updates, int32_t num_updates) {
     auto* const call = static_cast<HostCall*>(self);
-    return call->updates.Begin(absl::MakeSpan(updates, num_updates), call->is_watched) ? 0 : 1;
+    return call->updates->Begin(absl::MakeSpan(updates, num_updates), call->IsWatched()) ? 0 : 1;
+  }
+
+  // Asked when compiled code runs the call: the guard counts those.
+  bool IsWatched() {
+    if (!is_watched) is_watched = is_guarded && runner.guard_.Watches();
+    return *is_watched;
+  }
+
+  static int32_t RunHost(void* self, const tektite_status* why) {
+    auto* const call = static_cast<HostCall*>(self);
+    ClusterRunner& runner = call->runner;
+    if (why->fallback == TEKTITE_FALLBACK_MEASURING_HOST &&
+        !call->kernels->AreReady(runner.last_run_ns_.load(std::memory_order_relaxed))) {
+      return TEKTITE_UNAVAILABLE;
+    }
+    // Calls to be reproducible do not depend on those before them.
+    if (IsFailure(why->fallback) && !call->reproducible) runner.giving_way_.Failed();
+    call->Release();
+    call->kernels->Run(OfCompiler(why->fallback), why->message);
+    return call->context->status().ok() ? TEKTITE_OK : TEKTITE_INTERNAL;
+  }
+
+  void Release() {
+    updates.reset();
+    inputs.reset();
+    outputs.clear();
+  }
+  bool is_released() const { return !inputs.has_value(); }
+
+  // Of a watched call, before its updates are committed.  Adds up the bytes of the results.
+  bool HasFiniteResults(int64_t* bytes) const {
+    bool are_finite = true;
+    const auto look = [&](const Tensor& tensor) {
+      are_finite = are_finite && IsFinite(tensor);
+      *bytes += static_cast<int64_t>(tensor.TotalBytes());
+    };
+    for (const Tensor& output : outputs) look(output);
+    updates->ForEachFresh(look);
+    return are_finite;
   }
 };
-
-// Of a watched call, before its updates are committed.  Adds up the bytes of the results.
-bool HasFiniteResults(const HostCall& call, int64_t* bytes) {
-  bool are_finite = true;
-  const auto look = [&](const Tensor& tensor) {
-    are_finite = are_finite && IsFinite(tensor);
-    *bytes += static_cast<int64_t>(tensor.TotalBytes());
-  };
-  for (const Tensor& output : call.outputs) look(output);
-  call.updates.ForEachFresh(look);
-  return are_finite;
-}
-
-// Arguments that determine the shape class of a call; variables keep their shapes.
-constexpr size_t kMostShapeInputs = 16;
-
-// The least that a direct call saves, of some 100 us (direct_calls.h): the contest cannot see it,
-// and times of the smallest clusters differ by less.
-constexpr double kDirectCallSparesNs = 40e3;
-
-// Whether calls after this one are likely to end in the same way, and all their work is lost.
-bool IsFailure(tektite_fallback why) {
-  switch (why) {
-    case TEKTITE_FALLBACK_CHECK_FAILED:
-    case TEKTITE_FALLBACK_DEVICE_LOST:
-    case TEKTITE_FALLBACK_INTERNAL_ERROR:
-    case TEKTITE_FALLBACK_NO_CODE:
-    case TEKTITE_FALLBACK_NO_MEMORY:
-    case TEKTITE_FALLBACK_OVER_BUDGET:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// The conditions that a verdict depends on beside the cluster, its shapes, the build and the
-// machine.
-std::string ContestTopic(OpKernelContext* context, bool on_card) {
-  if (on_card) return "against TensorFlow on the card";
-  const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
-  return absl::StrCat("against TensorFlow", tensorflow::IsMKLEnabled() ? " with oneDNN, " : ", ",
-                      pool == nullptr ? 1 : pool->num_threads, " threads");
-}
-
-}  // namespace
 
 ClusterRunner::ClusterRunner(const ClusterAttributes& attributes)
     : input_types_(attributes.input_types),
@@ -144,13 +162,6 @@ ClusterRunner::ClusterRunner(const ClusterAttributes& attributes)
       constant_inputs_(attributes.constant_inputs),
       updated_inputs_(attributes.updated_inputs),
       guard_(attributes.holds_xla_calls && !attributes.on_card) {
-  const int num_inputs = static_cast<int>(input_types_.size());
-  for (int i = 0; i < num_inputs && shape_inputs_.size() < kMostShapeInputs; ++i) {
-    if (input_types_[i] != tensorflow::DT_RESOURCE &&
-        std::find(constant_inputs_.begin(), constant_inputs_.end(), i) == constant_inputs_.end()) {
-      shape_inputs_.push_back(i);
-    }
-  }
   reader_ = std::make_unique<InputReader>(
       std::vector<DataType>(input_types_.begin(), input_types_.end()), attributes.variable_types,
       constant_inputs_, attributes.updated_inputs, attributes.input_spaces);
@@ -161,8 +172,7 @@ ClusterRunner::~ClusterRunner() {
 }
 
 void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& body, Inputs inputs) {
-  prepared_ = PreparedCluster::Obtain(cluster_name_, body, ContestTopic(context, on_card_),
-                                      on_card_ ? context->device() : nullptr);
+  prepared_ = PreparedCluster::Obtain(cluster_name_, body, on_card_ ? context->device() : nullptr);
   // The compiler keeps results computed from held inputs, by versions that only we know.
   if (prepared_ != nullptr && !reader_->has_held_inputs() && PreparedCluster::CanLeave(body)) {
     body_ = body;
@@ -170,32 +180,6 @@ void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& bo
   constants_.resize(inputs.size());
   for (const int index : constant_inputs_) constants_[index] = *inputs[index];
   is_prepared_.store(prepared_ != nullptr, std::memory_order_release);
-}
-
-bool ClusterRunner::BeginTurn(OpKernelContext* context, const InputReader::Call& call,
-                              bool has_fallback, tektite_turn* turn) {
-  const CompilerLibrary& library = prepared_->library();
-  const auto num_shape_inputs = static_cast<int32_t>(shape_inputs_.size());
-  if (!has_fallback) {
-    return library.contest_begin_if_won(prepared_->contest(), call.args.data(),
-                                        shape_inputs_.data(), num_shape_inputs, turn) != 0;
-  }
-  const bool has_binding = has_binding_.load(std::memory_order_relaxed);
-  if (library.contest_begin(prepared_->contest(), call.args.data(), shape_inputs_.data(),
-                            num_shape_inputs, has_binding ? kDirectCallSparesNs : 0,
-                            turn) != TEKTITE_OK) {
-    return false;
-  }
-  if (on_card_ && turn->is_measured != 0) {
-    WaitForStream(context);
-    library.contest_restart(prepared_->contest(), turn);
-  }
-  return true;
-}
-
-void ClusterRunner::EndTurn(OpKernelContext* context, const tektite_turn& turn) {
-  if (on_card_ && turn.is_measured != 0) WaitForStream(context);
-  prepared_->EndTurn(turn);
 }
 
 void ClusterRunner::JudgeXla(OpKernelContext* context) {
@@ -216,48 +200,29 @@ void ClusterRunner::JudgeXla(OpKernelContext* context) {
   guard_.Judge(is_finite);
 }
 
-tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
-                                    absl::Span<tensorflow::Var* const> variables,
-                                    Fallback* fallback, tektite_turn* turn, std::string* message) {
-  if (prepared_ == nullptr) return TEKTITE_FALLBACK_HOST_NO_CLUSTER;
-  if (giving_way_.Skips()) return TEKTITE_FALLBACK_HOST_GAVE_WAY;
-  InputReader::Call read;
-  const tektite_fallback refusal = reader_->Read(context, inputs, variables, &read);
-  if (refusal != TEKTITE_FALLBACK_NONE) return refusal;
+Reason ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
+                          absl::Span<tensorflow::Var* const> variables,
+                          TensorFlowKernels* kernels) {
+  if (prepared_ == nullptr) return Reason::HOST_NO_CLUSTER;
+  if (giving_way_.Skips()) return Reason::HOST_GAVE_WAY;
+  HostCall host{*this, context, kernels};
+  const Reason refusal = reader_->Read(context, inputs, variables, &*host.inputs);
+  if (refusal != Reason::NONE) return refusal;
   // Which side wins is up to the clock, and the two may differ in the last bits.
-  const bool reproducible = prepared_->IsReproducible(fallback == nullptr);
-  const bool is_guarded = !reproducible && prepared_->guards_xla();
-  if (is_guarded && guard_.LeavesToXla()) return TEKTITE_FALLBACK_HOST_UNLIKE_XLA;
-  tektite_contest* const contest = reproducible ? nullptr : prepared_->contest();
-  if (contest != nullptr) {
-    if (!BeginTurn(context, read, fallback != nullptr, turn)) return TEKTITE_FALLBACK_CONTEST_OPEN;
-    // No request waits for kernels that only a comparison needs.
-    if (turn->is_host != 0 && turn->is_measured != 0 &&
-        !fallback->PrepareInBackground(context, kept_fallback(),
-                                       last_run_ns_.load(std::memory_order_relaxed))) {
-      prepared_->library().contest_postpone(turn);
-    }
-    if (turn->is_host != 0) {
-      return turn->is_demoted != 0 ? TEKTITE_FALLBACK_SLOWER_THAN_HOST
-                                   : TEKTITE_FALLBACK_MEASURING_HOST;
-    }
-  }
+  host.reproducible = prepared_->IsReproducible(kernels == nullptr);
+  host.is_guarded = !host.reproducible && prepared_->guards_xla();
+  if (host.is_guarded && guard_.LeavesToXla()) return Reason::HOST_UNLIKE_XLA;
+  void* const stream = on_card_ ? StreamOf(context) : nullptr;
+  if (on_card_ && stream == nullptr) return Reason::HOST_DEVICE;
   const auto* const pool = context->device()->tensorflow_cpu_worker_threads();
-  HostCall host{context,
-                &read,
-                output_spaces_,
-                pool == nullptr ? nullptr : pool->workers,
-                {context, &read},
-                is_guarded && guard_.Watches(),
-                {}};
+  host.workers = pool == nullptr ? nullptr : pool->workers;
+  host.updates.emplace(context, &*host.inputs);
   host.outputs.resize(context->num_outputs(), Tensor(tensorflow::DT_INVALID));
 
-  void* const stream = on_card_ ? StreamOf(context) : nullptr;
-  if (on_card_ && stream == nullptr) return TEKTITE_FALLBACK_HOST_DEVICE;
   tektite_call call = {};
   call.struct_size = sizeof(call);
-  call.args = read.args.data();
-  call.num_args = static_cast<int32_t>(read.args.size());
+  call.args = host.inputs->args.data();
+  call.num_args = static_cast<int32_t>(host.inputs->args.size());
   // TensorFlow counts the thread that calls among the pool's: one thread means no helper.
   call.num_threads = host.workers == nullptr ? 0 : pool->num_threads - 1;
   call.context = &host;
@@ -266,48 +231,37 @@ tektite_fallback ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   call.forward = &HostCall::Forward;
   call.begin_updates = &HostCall::BeginUpdates;
   call.is_cancelled = &HostCall::IsCancelled;
-  call.artifact = &turn->artifact;
-  call.reproducible = reproducible ? 1 : 0;
-  const int64_t host_ns = prepared_->host_ns();
-  call.host_ns = &host_ns;
+  call.reproducible = host.reproducible ? 1 : 0;
+  call.run_host = kernels == nullptr ? nullptr : &HostCall::RunHost;
+  call.if_won = 1;
+  if (has_binding_.load(std::memory_order_relaxed)) call.host_extra_ns = kDirectCallSparesNs;
   call.among_others = is_alone_ ? 0 : 1;
   call.result_spaces = output_spaces_.empty() ? nullptr : output_spaces_.data();
   call.stream = stream;
   tektite_status status;
-  const bool is_timed = contest != nullptr && fallback != nullptr && !fallback->is_prepared();
+  const bool is_timed = kernels != nullptr && !kernels->is_ready();
   const int64_t began = is_timed ? Nanoseconds() : 0;
   const int code = prepared_->library().cluster_run(prepared_->cluster(), &call, &status);
-  if (code != TEKTITE_OK) {
-    const auto why = static_cast<tektite_fallback>(prepared_->library().fallback_of(code));
-    // A direct call that failed is made again in the ordinary way.  Calls to be reproducible do not
-    // depend on those before them.
-    if (IsFailure(why) && fallback != nullptr && !reproducible) giving_way_.Failed();
-    if (why == TEKTITE_FALLBACK_NO_CODE && message != nullptr) *message = status.message;
-    return why;
-  }
+  if (host.is_released()) return Reason::NONE;  // by TensorFlow's kernels
+  if (code != TEKTITE_OK) return OfCompiler(status.fallback);
   giving_way_.Succeeded();
   for (const Tensor& output : host.outputs) {
-    if (output.dtype() == tensorflow::DT_INVALID) return TEKTITE_FALLBACK_HOST_NO_OUTPUT;
+    if (output.dtype() == tensorflow::DT_INVALID) return Reason::HOST_NO_OUTPUT;
   }
-  if (host.is_watched) {
+  if (host.IsWatched()) {
     int64_t bytes = 0;
-    if (!HasFiniteResults(host, &bytes)) {
+    if (!host.HasFiniteResults(&bytes)) {
       guard_.Suspect();
-      return TEKTITE_FALLBACK_HOST_UNLIKE_XLA;
+      return Reason::HOST_UNLIKE_XLA;
     }
     guard_.Watched(bytes);
   }
   if (is_timed) last_run_ns_.store(Nanoseconds() - began, std::memory_order_relaxed);
-  host.updates.Commit();
+  host.updates->Commit();
   for (int i = 0; i < context->num_outputs(); ++i) {
     context->set_output(i, std::move(host.outputs[i]));
   }
-  if (contest != nullptr) {
-    EndTurn(context, *turn);
-  } else if (!has_run_.load(std::memory_order_relaxed)) {
-    has_run_.store(true, std::memory_order_relaxed);
-  }
-  return TEKTITE_FALLBACK_NONE;
+  return Reason::NONE;
 }
 
 }  // namespace tektite::tf_hook

@@ -3,14 +3,13 @@
 //
 //   auto runner = std::make_shared<ClusterRunner>(attributes);       // with the kernel
 //   runner->Prepare(context, body, inputs);                          // at each run from a graph
-//   tektite_turn turn = {};
-//   const tektite_fallback why = runner->Run(context, inputs, {}, &fallback, &turn);
-//   if (why != nullptr) { ... nothing is set: TensorFlow's kernels; then EndTurn(context, turn) ...
-//   }
+//   const Reason why = runner->Run(context, inputs, {}, &kernels);
+//   if (why != Reason::NONE) kernels.Run(why, "");   // nothing is set: TensorFlow's kernels
 //
-// On a card (card.h) the compiler tells TensorFlow's stream what to do, and nothing waits for it
-// but calls that a contest measures: these begin when the stream has nothing to do, and end when it
-// has again.
+// The compiler decides which side runs a call, and asks `kernels` for TensorFlow's.  The hook
+// leaves calls to TensorFlow before it asks the compiler where inputs cannot be read
+// (held_inputs.h), where compiled code has given way (giving_way.h), and where XLA's results count
+// (xla_guard.h).
 //
 // Thread-safe.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CLUSTER_RUNNER_H_
@@ -23,8 +22,9 @@
 
 #include "absl/base/call_once.h"
 #include "runtime_hooks/c_api/tektite.h"
-#include "runtime_hooks/tensorflow/hook/fallback/fallback.h"
+#include "runtime_hooks/tensorflow/hook/fallback/fallback_preparation.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/cluster_attributes.h"
+#include "runtime_hooks/tensorflow/hook/reason.h"
 #include "runtime_hooks/tensorflow/hook/run/giving_way.h"
 #include "runtime_hooks/tensorflow/hook/run/held_inputs.h"
 #include "runtime_hooks/tensorflow/hook/run/prepared_cluster.h"
@@ -35,6 +35,20 @@
 #include "tensorflow/core/platform/mutex.h"
 
 namespace tektite::tf_hook {
+
+// TensorFlow's kernels for one call.
+class TensorFlowKernels {
+ public:
+  virtual ~TensorFlowKernels() = default;
+  // Whether they are made, so that Run takes their own time alone; otherwise that has begun, in the
+  // background.  `compiled_ns`: what a call like this one took compiled code; negative: not known.
+  virtual bool AreReady(int64_t compiled_ns) = 0;
+  // Whether AreReady has nothing more to do, and needs to know no time.
+  virtual bool is_ready() const = 0;
+  // Sets the outputs of the context, or its status.  `message`: the compiler's, where no code can
+  // be made.
+  virtual void Run(Reason why, const char* message) = 0;
+};
 
 class ClusterRunner {
  public:
@@ -50,25 +64,16 @@ class ClusterRunner {
     absl::call_once(once_, [&] { PrepareFirst(context, body, inputs); });
   }
 
-  // Sets the outputs of `context`, which are the cluster's, and returns TEKTITE_FALLBACK_NONE;
-  // otherwise why not.
-  // Where no code can be compiled, `message` has the compiler's reason.
-  // `variables`: see InputReader::Read.  `fallback`: with which the caller will run TensorFlow's
-  // kernels; null where it cannot: it is served only where compiled code has won, and no trial or
-  // check is due.
-  tektite_fallback Run(tensorflow::OpKernelContext* context, Inputs inputs,
-                       absl::Span<tensorflow::Var* const> variables, Fallback* fallback,
-                       tektite_turn* turn, std::string* message = nullptr);
+  // Sets the outputs of `context`, which are the cluster's, or has `kernels` do so, and returns
+  // Reason::NONE; otherwise why not.
+  // `variables`: see InputReader::Read.  `kernels` null: the caller has none, and is served only
+  // where compiled code has won, and no trial or check is due.
+  Reason Run(tensorflow::OpKernelContext* context, Inputs inputs,
+             absl::Span<tensorflow::Var* const> variables, TensorFlowKernels* kernels);
   // Whether calls have failed so often that compiled code is hardly tried any more, or are XLA's.
   bool HasGivenWay() const { return giving_way_.HasGivenWay() || guard_.IsXlasForGood(); }
-  // XLA has run a call in the place of which Run returned TEKTITE_FALLBACK_HOST_UNLIKE_XLA.
+  // XLA has run a call in the place of which Run returned Reason::HOST_UNLIKE_XLA.
   void JudgeXla(tensorflow::OpKernelContext* context);
-  // The call of the turn ended well.  Run says so itself of compiled code's.
-  void EndTurn(tensorflow::OpKernelContext* context, const tektite_turn& turn);
-  // TensorFlow's kernels have run instead, and taken so long.
-  void CountHostTime(int64_t ns) {
-    if (is_prepared()) prepared_->CountHostTime(ns);
-  }
 
   // Nothing else is in the cluster's function.  Before the first run.
   void SetAlone() { is_alone_ = true; }
@@ -78,11 +83,8 @@ class ClusterRunner {
   // The values of the inputs that come from constants, once prepared; those of all other inputs are
   // empty.
   const std::vector<tensorflow::Tensor>& constants() const { return constants_; }
-  // Whether compiled code is known to be faster at some shapes; without a contest, whether it has
-  // run.
-  bool HasWon() const {
-    return has_run_.load(std::memory_order_relaxed) || (is_prepared() && prepared_->HasWon());
-  }
+  // Whether compiled code is known to be faster at some shapes.
+  bool HasWon() const { return is_prepared() && prepared_->HasWon(); }
   // Where a fallback of this cluster may wait for the next op; null where the cluster itself does
   // not.  Once prepared.
   KeptFallback* kept_fallback() const {
@@ -98,11 +100,8 @@ class ClusterRunner {
   }
 
  private:
+  struct HostCall;
   void PrepareFirst(tensorflow::OpKernelContext* context, const std::string& body, Inputs inputs);
-  // False where a caller without a fallback may not be served.  With true and without a fallback
-  // the turn is compiled code's, and not measured.
-  bool BeginTurn(tensorflow::OpKernelContext* context, const InputReader::Call& call,
-                 bool has_fallback, tektite_turn* turn);
 
   tensorflow::DataTypeVector input_types_, output_types_;
   std::string cluster_name_;
@@ -110,14 +109,12 @@ class ClusterRunner {
   const bool on_card_;
   const std::vector<int32_t> output_spaces_;  // empty: all in the host's memory
   std::vector<int> constant_inputs_, updated_inputs_;
-  std::vector<int32_t> shape_inputs_;  // whose shapes tell one class of calls from another
   std::unique_ptr<InputReader> reader_;
   absl::once_flag once_;
   std::unique_ptr<PreparedCluster> prepared_;
   std::vector<tensorflow::Tensor> constants_;
   std::atomic<bool> is_prepared_{false};
-  std::atomic<bool> has_run_{false};      // without a contest
-  std::atomic<int64_t> last_run_ns_{-1};  // of compiled code, while the fallback is not prepared
+  std::atomic<int64_t> last_run_ns_{-1};  // of compiled code, while TensorFlow's are not ready
   std::atomic<bool> has_binding_{false};
   GivingWay giving_way_;
   XlaGuard guard_;

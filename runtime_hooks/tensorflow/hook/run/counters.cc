@@ -15,7 +15,6 @@ namespace {
 
 struct Reasons {
   tensorflow::mutex mu;
-  std::map<const tektite_contest*, std::string> contests;
   std::map<std::string_view, int64_t> not_placed;  // by code
   std::map<std::string_view, int64_t> fallbacks;
 };
@@ -25,32 +24,12 @@ Reasons& HookReasons() {
   return *reasons;
 }
 
-// There is a compiler: its absence is no reason to count anything.
-std::string_view Code(tektite_fallback why) { return CompilerLibrary::Get()->fallback_code(why); }
-
 std::string ToJson(const std::map<std::string_view, int64_t>& counts) {
   std::string out = "{";
   for (const auto& [code, count] : counts) {
     absl::StrAppend(&out, out.size() == 1 ? "" : ", ", "\"", code, "\": ", count);
   }
   return out + "}";
-}
-
-// How many shape classes each side has won, and by how much the worst of each losing cluster lost.
-std::string ContestsToJson(const std::map<const tektite_contest*, std::string>& contests) {
-  tektite_contest_report all = {};
-  std::string lost;
-  for (const auto& [contest, cluster] : contests) {
-    tektite_contest_report report;
-    CompilerLibrary::Get()->contest_summary(contest, &report);  // there is one: it made the contest
-    all.compiled += report.compiled;
-    all.host += report.host;
-    all.open += report.open;
-    if (report.host == 0) continue;
-    absl::StrAppend(&lost, lost.empty() ? "" : ", ", "\"", cluster, "\": ", report.worst_ratio);
-  }
-  return absl::StrCat("{\"compiled\": ", all.compiled, ", \"host\": ", all.host,
-                      ", \"open\": ", all.open, ", \"lost\": {", lost, "}}");
 }
 
 }  // namespace
@@ -60,28 +39,16 @@ Counters& HookCounters() {
   return *counters;
 }
 
-void CountNotPlaced(tektite_fallback why) {
+void CountNotPlaced(Reason why) {
   Reasons& reasons = HookReasons();
   tensorflow::mutex_lock lock(reasons.mu);
-  ++reasons.not_placed[Code(why)];
+  ++reasons.not_placed[CodeOf(why)];
 }
 
-void CountFallback(tektite_fallback why) {
+void CountFallback(Reason why) {
   Reasons& reasons = HookReasons();
   tensorflow::mutex_lock lock(reasons.mu);
-  ++reasons.fallbacks[Code(why)];
-}
-
-void AddContest(const tektite_contest* contest, const std::string& cluster) {
-  Reasons& reasons = HookReasons();
-  tensorflow::mutex_lock lock(reasons.mu);
-  reasons.contests[contest] = cluster;
-}
-
-void RemoveContest(const tektite_contest* contest) {
-  Reasons& reasons = HookReasons();
-  tensorflow::mutex_lock lock(reasons.mu);
-  reasons.contests.erase(contest);
+  ++reasons.fallbacks[CodeOf(why)];
 }
 
 std::string HookCountersJson() {
@@ -106,8 +73,7 @@ std::string HookCountersJson() {
       ", \"updates\": ", counters.updates.load(),
       ", \"copied_updates\": ", counters.copied_updates.load(),
       ", \"not_placed\": ", ToJson(reasons.not_placed),
-      ", \"fallbacks\": ", ToJson(reasons.fallbacks),
-      ", \"contest\": ", ContestsToJson(reasons.contests), "}");
+      ", \"fallbacks\": ", ToJson(reasons.fallbacks), "}");
 }
 
 }  // namespace tektite::tf_hook

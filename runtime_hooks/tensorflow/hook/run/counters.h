@@ -4,8 +4,7 @@
 // (docs/reasons.md).  Example, from
 // tektite.stats()["host"]:
 //   {"graphs": 3, "clusters_placed": 2, "runs": 40,
-//    "not_placed": {"HOST_CYCLE": 1}, "fallbacks": {"HOST_VARIABLE_UNINITIALIZED": 1},
-//    "contest": {"compiled": 2, "host": 0, "open": 1, "lost": {}}}    # by shape class
+//    "not_placed": {"HOST_CYCLE": 1}, "fallbacks": {"HOST_VARIABLE_UNINITIALIZED": 1}}
 // Limits: counts are for the process and never reset.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_COUNTERS_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_COUNTERS_H_
@@ -14,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/tensorflow/hook/reason.h"
 
 namespace tektite::tf_hook {
 
@@ -42,12 +41,8 @@ struct Counters {
 Counters& HookCounters();
 
 // Counts one cluster that was not placed, or one run that went to TensorFlow's kernels.
-void CountNotPlaced(tektite_fallback why);
-void CountFallback(tektite_fallback why);
-
-// A cluster's contest is in the counters, under "contest", while it lives.
-void AddContest(const tektite_contest* contest, const std::string& cluster);
-void RemoveContest(const tektite_contest* contest);
+void CountNotPlaced(Reason why);
+void CountFallback(Reason why);
 
 // The counters above as a JSON object.
 std::string HookCountersJson();

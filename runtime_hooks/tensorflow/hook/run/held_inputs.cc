@@ -134,9 +134,8 @@ void InputReader::LockUnshareable(const VariableList& sparse, Call* call) {
 
 // Of all inputs first, so that cold cache lines are fetched side by side: a lock keeps the
 // processor from looking ahead.
-tektite_fallback InputReader::FindVariables(OpKernelContext* context, absl::Span<Var* const> known,
-                                            Call* call, VariableList* variables,
-                                            VariableList* named) {
+Reason InputReader::FindVariables(OpKernelContext* context, absl::Span<Var* const> known,
+                                  Call* call, VariableList* variables, VariableList* named) {
   const int n = static_cast<int>(kinds_.size());
   variables->reserve(n);
   for (int i = 0; i < n; ++i) {
@@ -145,14 +144,13 @@ tektite_fallback InputReader::FindVariables(OpKernelContext* context, absl::Span
     Var* const variable = !known.empty() && known[i] != nullptr
                               ? known[i]
                               : FindVariable(context, i, call, &found_by_name);
-    if (variable == nullptr) return TEKTITE_FALLBACK_HOST_VARIABLE_MISSING;
+    if (variable == nullptr) return Reason::HOST_VARIABLE_MISSING;
     Prefetch(variable);
     variables->emplace_back(i, variable);
     if (kinds_[i] == Kind::kUpdated) call->updated_.emplace_back(i, variable);
     if (found_by_name) named->emplace_back(i, variable);
   }
-  return HasAliases(*variables, *call) ? TEKTITE_FALLBACK_HOST_VARIABLE_ALIASED
-                                       : TEKTITE_FALLBACK_NONE;
+  return HasAliases(*variables, *call) ? Reason::HOST_VARIABLE_ALIASED : Reason::NONE;
 }
 
 bool InputReader::HasAliases(const VariableList& variables, const Call& call) {
@@ -168,8 +166,8 @@ bool InputReader::HasAliases(const VariableList& variables, const Call& call) {
          }) != all.end();
 }
 
-tektite_fallback InputReader::Read(OpKernelContext* context, Inputs inputs,
-                                   absl::Span<Var* const> known, Call* call) {
+Reason InputReader::Read(OpKernelContext* context, Inputs inputs, absl::Span<Var* const> known,
+                         Call* call) {
   const int n = static_cast<int>(kinds_.size());
   call->inputs_ = inputs;
   call->args.resize(n);
@@ -181,8 +179,8 @@ tektite_fallback InputReader::Read(OpKernelContext* context, Inputs inputs,
       tensorflow::tf_shared_lock lock(mu_);
       call->snapshot_ = snapshot_;
     }
-    const tektite_fallback missing = FindVariables(context, known, call, &variables, &named);
-    if (missing != TEKTITE_FALLBACK_NONE) return missing;
+    const Reason missing = FindVariables(context, known, call, &variables, &named);
+    if (missing != Reason::NONE) return missing;
   }
 
   Tensors tensors(n);
@@ -205,17 +203,17 @@ tektite_fallback InputReader::Read(OpKernelContext* context, Inputs inputs,
     tensorflow::tf_shared_lock lock(*variable->mu());
     if (variable->copy_on_read_mode.load()) {  // under the lock: the mode is changed under it
       if (kinds_[i] == Kind::kUpdated && !spaces_.empty()) {
-        return TEKTITE_FALLBACK_HOST_VARIABLE_SPARSE;
+        return Reason::HOST_VARIABLE_SPARSE;
       }
       sparse.emplace_back(i, variable);
       if (held.version != 0) changed.push_back(i);
       continue;
     }
-    if (!variable->is_initialized) return TEKTITE_FALLBACK_HOST_VARIABLE_UNINITIALIZED;
+    if (!variable->is_initialized) return Reason::HOST_VARIABLE_UNINITIALIZED;
     const Tensor& now = *variable->tensor();
     const DataType wanted = variable_types_[i];
     if (wanted != tensorflow::DT_RESOURCE && now.dtype() != wanted)
-      return TEKTITE_FALLBACK_HOST_VARIABLE_TYPE;
+      return Reason::HOST_VARIABLE_TYPE;
     if (held.version != 0 && IsSameContent(held.tensor, now)) {
       call->args[i] = held.arg;
       continue;
@@ -228,17 +226,17 @@ tektite_fallback InputReader::Read(OpKernelContext* context, Inputs inputs,
   if (!sparse.empty()) {
     LockUnshareable(sparse, call);
     for (const auto& [index, variable] : sparse) {
-      if (!variable->is_initialized) return TEKTITE_FALLBACK_HOST_VARIABLE_UNINITIALIZED;
+      if (!variable->is_initialized) return Reason::HOST_VARIABLE_UNINITIALIZED;
       const DataType wanted = variable_types_[index];
       if (wanted != tensorflow::DT_RESOURCE && variable->tensor()->dtype() != wanted) {
-        return TEKTITE_FALLBACK_HOST_VARIABLE_TYPE;
+        return Reason::HOST_VARIABLE_TYPE;
       }
       tensors[index] = variable->tensor();
     }
   }
   if (!changed.empty() || !named.empty()) Update(changed, named, call);
   Describe(tensors, call);
-  return TEKTITE_FALLBACK_NONE;
+  return Reason::NONE;
 }
 
 int32_t InputReader::SpaceOf(int index, const Tensor& tensor) const {

@@ -8,8 +8,8 @@
 //
 // Example(tensorflow::OpKernelContext* context, InputReader& reader, InputReader::Inputs inputs):
 //   InputReader::Call call;  // one for each run; there is one reader for each kernel
-//   const tektite_fallback why = reader.Read(context, inputs, {}, &call);
-//   if (why != TEKTITE_FALLBACK_NONE) return;  // TensorFlow's kernels run
+//   const Reason why = reader.Read(context, inputs, {}, &call);
+//   if (why != Reason::NONE) return;  // TensorFlow's kernels run
 //   tektite_call arguments = {};
 //   arguments.args = call.args.data();  // valid while `call` lives
 //
@@ -39,6 +39,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/tensorflow/hook/reason.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -107,10 +108,10 @@ class InputReader {
 
   // Fills `call` from `inputs`, which must outlive it; `context` finds variables that have names.
   // `known`: for each input the variable that its handle keeps alive, or null; or nothing at all.
-  // Returns TEKTITE_FALLBACK_NONE, or why TensorFlow's own kernels must run (and tell the user what
+  // Returns Reason::NONE, or why TensorFlow's own kernels must run (and tell the user what
   // is wrong).
-  tektite_fallback Read(tensorflow::OpKernelContext* context, Inputs inputs,
-                        absl::Span<tensorflow::Var* const> known, Call* call);
+  Reason Read(tensorflow::OpKernelContext* context, Inputs inputs,
+              absl::Span<tensorflow::Var* const> known, Call* call);
 
  private:
   using VariableList = std::vector<std::pair<int, tensorflow::Var*>>;  // with their inputs' indices
@@ -142,9 +143,9 @@ class InputReader {
 
   tensorflow::Var* FindVariable(tensorflow::OpKernelContext* context, int index, Call* call,
                                 bool* found_by_name);
-  tektite_fallback FindVariables(tensorflow::OpKernelContext* context,
-                                 absl::Span<tensorflow::Var* const> known, Call* call,
-                                 VariableList* variables, VariableList* named);
+  Reason FindVariables(tensorflow::OpKernelContext* context,
+                       absl::Span<tensorflow::Var* const> known, Call* call,
+                       VariableList* variables, VariableList* named);
   bool IsVariable(int index) const {
     return kinds_[index] == Kind::kVariable || kinds_[index] == Kind::kUpdated;
   }

@@ -8,7 +8,6 @@
 
 #include "absl/memory/memory.h"
 #include "runtime_hooks/tensorflow/hook/card_compilers.h"
-#include "runtime_hooks/tensorflow/hook/run/counters.h"
 #include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/util/determinism.h"
 
@@ -51,29 +50,15 @@ int64_t Nanoseconds() {
       .count();
 }
 
-PreparedCluster::~PreparedCluster() {
-  DropContest();
-  library_.cluster_destroy(cluster_);
-}
+PreparedCluster::PreparedCluster(const CompilerLibrary& library, tektite_compiler* compiler,
+                                 tektite_cluster* cluster)
+    : library_(library),
+      compiler_(compiler),
+      cluster_(cluster),
+      guards_xla_(library.flag(compiler, "xla_guard", 1) != 0),
+      has_reproducible_flag_(library.flag(compiler, "reproducible", 0) != 0) {}
 
-void PreparedCluster::DropContest() {
-  if (contest_ == nullptr) return;
-  RemoveContest(contest_);
-  library_.contest_destroy(contest_);
-  contest_ = nullptr;
-}
-
-void PreparedCluster::SetContest(const std::string& name, const std::string& topic) {
-  guards_xla_ = library_.flag(compiler_, "xla_guard", 1) != 0;
-  has_reproducible_flag_ = library_.flag(compiler_, "reproducible", 0) != 0;
-  const bool wanted = library_.flag(compiler_, "contest", 0) != 0;
-  if (contest_ != nullptr && wanted && topic == contest_topic_) return;
-  DropContest();
-  if (!wanted) return;
-  contest_topic_ = topic;
-  contest_ = library_.contest_create(cluster_, topic.c_str());
-  if (contest_ != nullptr) AddContest(contest_, name);
-}
+PreparedCluster::~PreparedCluster() { library_.cluster_destroy(cluster_); }
 
 bool PreparedCluster::IsReproducible(bool is_direct) const {
   if (has_reproducible_flag_) return true;
@@ -82,14 +67,12 @@ bool PreparedCluster::IsReproducible(bool is_direct) const {
 
 std::unique_ptr<PreparedCluster> PreparedCluster::Obtain(const std::string& name,
                                                          const std::string& body,
-                                                         const std::string& topic,
                                                          tensorflow::DeviceBase* card) {
   const CompilerLibrary* const library = CompilerLibrary::Get();
   if (library == nullptr) return nullptr;
   tektite_compiler* const compiler =
       card == nullptr ? library->compiler : CompilerForCard(*library, *card);
   if (compiler == nullptr) return nullptr;
-  std::unique_ptr<PreparedCluster> prepared;
   {
     LeftClusters& left = AllLeft();
     tensorflow::mutex_lock lock(left.mu);
@@ -97,19 +80,16 @@ std::unique_ptr<PreparedCluster> PreparedCluster::Obtain(const std::string& name
         left.latest_first.begin(), left.latest_first.end(),
         [&](const Left& one) { return one.body == body && one.cluster->compiler_ == compiler; });
     if (found != left.latest_first.end()) {
-      prepared = std::move(found->cluster);
+      std::unique_ptr<PreparedCluster> prepared = std::move(found->cluster);
       left.latest_first.erase(found);
+      return prepared;
     }
   }
-  if (prepared == nullptr) {
-    tektite_status status = {};
-    tektite_cluster* const cluster =
-        library->cluster_create(compiler, name.c_str(), body.data(), body.size(), &status);
-    if (cluster == nullptr) return nullptr;
-    prepared = absl::WrapUnique(new PreparedCluster(*library, compiler, cluster));
-  }
-  prepared->SetContest(name, topic);
-  return prepared;
+  tektite_status status = {};
+  tektite_cluster* const cluster =
+      library->cluster_create(compiler, name.c_str(), body.data(), body.size(), &status);
+  if (cluster == nullptr) return nullptr;
+  return absl::WrapUnique(new PreparedCluster(*library, compiler, cluster));
 }
 
 void PreparedCluster::Leave(const std::string& body, std::unique_ptr<PreparedCluster> cluster) {

@@ -1,12 +1,12 @@
-// A cluster as the compiler has it, with its contest and TensorFlow's kernels for it; kept when its
-// op goes.
+// A cluster as the compiler has it, with what it found out about it, and TensorFlow's kernels for
+// it; kept when its op goes.
 //
 // Why: tf.data instantiates its functions anew with each iterator, so with each epoch.  An op that
 // began from nothing would look all its code up again and try it against TensorFlow's kernels
 // again, for which the fallback function has to be instantiated: that alone made a pipeline of 32
 // small elements take 1.15 times as long.
 //
-//   std::unique_ptr<PreparedCluster> cluster = PreparedCluster::Obtain(name, body, topic);
+//   std::unique_ptr<PreparedCluster> cluster = PreparedCluster::Obtain(name, body, card);
 //   if (cluster == nullptr) { ... there is no compiler, or it cannot read the body ... }
 //   PreparedCluster::Leave(body, std::move(cluster));   // to the next that obtains this body
 //
@@ -22,7 +22,6 @@
 
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_preparation.h"
-#include "runtime_hooks/tensorflow/hook/run/host_time.h"
 #include "tensorflow/core/framework/device_base.h"
 
 namespace tektite::tf_hook {
@@ -31,10 +30,8 @@ int64_t Nanoseconds();  // of a clock that only goes forward
 
 class PreparedCluster {
  public:
-  // `topic`: what a verdict depends on beside the cluster, its shapes, the build and the machine.
   // `card`: the device on whose card it runs; null: on the host.
   static std::unique_ptr<PreparedCluster> Obtain(const std::string& name, const std::string& body,
-                                                 const std::string& topic,
                                                  tensorflow::DeviceBase* card);
   static bool CanLeave(const std::string& body) { return body.size() <= kMostBodyBytes; }
   // If CanLeave(body).
@@ -53,35 +50,22 @@ class PreparedCluster {
   bool IsReproducible(bool is_direct) const;
   // Whether calls of functions with jit_compile=True are watched (xla_guard.h).
   bool guards_xla() const { return guards_xla_; }
-  // Null: compiled code always runs.
-  tektite_contest* contest() const { return contest_; }
   KeptFallback* kept_fallback() { return &kept_fallback_; }
-  // The time that TensorFlow's kernels have taken for this cluster.
-  int64_t host_ns() const { return host_time_.total(); }
-  void CountHostTime(int64_t ns) { host_time_.Add(ns); }
-  // Whether compiled code has won some class of shapes, here or in an earlier process.
-  bool HasWon() const { return contest_ != nullptr && library_.contest_has_won(contest_) != 0; }
-  void EndTurn(const tektite_turn& turn) { library_.contest_end(contest_, &turn); }
+  // Whether compiled code is known to be faster at some shapes.
+  bool HasWon() const { return library_.cluster_has_won(cluster_) != 0; }
 
  private:
   static constexpr size_t kMostBodyBytes = 64 << 10;
 
   PreparedCluster(const CompilerLibrary& library, tektite_compiler* compiler,
-                  tektite_cluster* cluster)
-      : library_(library), compiler_(compiler), cluster_(cluster) {}
-  // By what the flags say now.
-  void SetContest(const std::string& name, const std::string& topic);
-  void DropContest();
+                  tektite_cluster* cluster);
 
   const CompilerLibrary& library_;
   tektite_compiler* const compiler_;
   tektite_cluster* const cluster_;
-  bool guards_xla_ = true;
-  bool has_reproducible_flag_ = false;
-  tektite_contest* contest_ = nullptr;
-  std::string contest_topic_;
+  const bool guards_xla_;
+  const bool has_reproducible_flag_;
   KeptFallback kept_fallback_;
-  HostTime host_time_;
 };
 
 // Asks TensorFlow whether it has been told to be deterministic, for the direct calls to come.

@@ -86,7 +86,8 @@ def stats() -> dict[str, Any]:
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
     ``left_out``, ...) are missing until the first graph needed the compiler. ``loops_in_parts`` says of each loop that
     TensorFlow steers how many clusters a turn calls, and how many ops of how many are in them; ``FUNCTION_BODY`` in
-    ``left_out`` why one was not compiled whole.
+    ``left_out`` why one was not compiled whole. ``contest`` says how many classes of shapes compiled code has won
+    against TensorFlow's kernels, and lost.
     ``host`` holds the hook's: ``graphs`` seen, ``repeated_graphs`` (of these, equal to earlier ones; the compiler
     counts their ops no more), ``clusters_placed``, ``ops_placed``, ``kept_loops`` and ``xla_calls`` among
     these, ``lowered_loops`` that were kept for no cluster, ``rebuilt_loops`` of TensorFlow 1 and ``unrebuilt_graphs``,
@@ -94,8 +95,7 @@ def stats() -> dict[str, Any]:
     TensorFlow's function runtime, ``prepared_fallbacks`` (TensorFlow's kernels of a cluster, made in the background), ``remade_clusters`` and
     ``runs_in_advance`` of these,
     ``holds`` and ``releases`` of variables, ``updates`` of variables by compiled code and ``copied_updates``, those of
-    them that took new memory, ``direct_calls_off``, why no call is direct, where that is so, ``not_placed`` and ``fallbacks`` by reason, and ``contest``: how many classes of shapes
-    compiled code won against TensorFlow's kernels, and lost. Empty when not active.
+    them that took new memory, ``direct_calls_off``, why no call is direct, where that is so, ``not_placed`` and ``fallbacks`` by reason. Empty when not active.
     """
     hook = open_hook()
     return {} if hook is None else read_stats(hook)

@@ -161,7 +161,7 @@ class _Binding(_Skips):
     def run(self, handle: Any, plan: _Plan, arguments: list[Any]) -> list[Any] | None:
         """The function's flat results; None where the call has to be made in the ordinary way."""
         results: list[Any] | int = _fast_calls.call(handle, plan.id, plan.num_outputs, arguments)
-        if isinstance(results, int):  # why not: a tektite_fallback
+        if isinstance(results, int):  # why not: the number of a reason
             if results == _fast_calls.NO_BINDING and self.plan is plan:
                 self.plan = None
             self._pause(_MOST_DECLINED)

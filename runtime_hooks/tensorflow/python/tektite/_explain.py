@@ -19,7 +19,7 @@ _NAMED = re.compile(r"'([^']+)'")
 
 
 class _Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char * 508)]
+    _fields_ = [("code", ctypes.c_int32), ("fallback", ctypes.c_int32), ("message", ctypes.c_char * 504)]
 
 
 class _Options(ctypes.Structure):
@@ -88,7 +88,8 @@ class _Compiler:
         self._library.tektite_compiler_create.restype = ctypes.c_void_p
         self._library.tektite_explain.restype = ctypes.c_void_p
         self._library.tektite_explain.argtypes = [
-            ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int32, ctypes.POINTER(_Status)]
+            ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_int32,
+            ctypes.POINTER(_Status)]
         self._library.tektite_string_free.argtypes = [ctypes.c_void_p]
         flags = f"--compile=off {os.environ.get('TEKTITE_FLAGS', '')}".encode()
         options = _Options(ctypes.sizeof(_Options), flags, None)
@@ -100,7 +101,7 @@ class _Compiler:
 
     def explain(self, graph: bytes, form: int) -> str:
         status = _Status()
-        address = self._library.tektite_explain(self._compiler, graph, len(graph), form, ctypes.byref(status))
+        address = self._library.tektite_explain(self._compiler, graph, len(graph), None, form, ctypes.byref(status))
         if not address:
             raise ValueError(f"tektite: {status.message.decode()}")
         try:

@@ -1,4 +1,4 @@
-#include "runtime_hooks/c_api/cache_text.h"
+#include "jit/cache/inspect_text.h"
 
 #include <algorithm>
 #include <ctime>
@@ -12,11 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "jit/base/json.h"
 
-namespace tektite::c_api {
+namespace tektite::cache {
 namespace {
-
-using cache::Explanation;
-using cache::ListedEntry;
 
 // Digits of a key in tables: enough for any cache, and for show, diff and rm.
 constexpr size_t kKeyDigits = 12;
@@ -108,9 +105,9 @@ std::string ListText(const std::vector<ListedEntry>& entries, bool json) {
 std::string ShowText(const ListedEntry& entry, const std::string& code, bool json) {
   if (json) {
     JsonObject object = EntryJson(entry), parts;
-    for (size_t i = 0; i < cache::kNumKeyParts; ++i) {
+    for (size_t i = 0; i < kNumKeyParts; ++i) {
       if (!entry.parts[i].empty()) {
-        parts.Add(cache::KeyPartName(i), absl::string_view(entry.parts[i]));
+        parts.Add(KeyPartName(i), absl::string_view(entry.parts[i]));
       }
     }
     if (!entry.verdicts.empty()) object.Add("verdicts", absl::string_view(entry.verdicts));
@@ -129,16 +126,14 @@ std::string ShowText(const ListedEntry& entry, const std::string& code, bool jso
   rows.push_back({"size", absl::StrCat(SizeText(entry.bytes), ", of it ",
                                        SizeText(entry.payload_bytes), " code")});
   if (!code.empty()) rows.push_back({"code", code});
-  for (size_t i = 0; i < cache::kNumKeyParts; ++i) {
-    if (i == static_cast<size_t>(cache::KeyPart::kIr) || entry.parts[i].empty()) continue;
-    rows.push_back({std::string(cache::KeyPartName(i)), entry.parts[i]});
+  for (size_t i = 0; i < kNumKeyParts; ++i) {
+    if (i == static_cast<size_t>(KeyPart::kIr) || entry.parts[i].empty()) continue;
+    rows.push_back({std::string(KeyPartName(i)), entry.parts[i]});
   }
-  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(cache::KeyPart::kIr)],
-                      entry.verdicts);
+  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(KeyPart::kIr)], entry.verdicts);
 }
 
-std::string WhyText(const cache::LoggedRun& run, const std::vector<Explanation>& misses,
-                    bool json) {
+std::string WhyText(const LoggedRun& run, const std::vector<Explanation>& misses, bool json) {
   if (json) {
     return JsonObject()
         .Add("start_us", run.start_us)
@@ -194,7 +189,7 @@ std::string VerifyText(const std::vector<ListedEntry>& bad, int64_t good, int64_
                       removed, " removed\n");
 }
 
-std::string CollectText(const cache::Evicted& evicted, bool json) {
+std::string CollectText(const Evicted& evicted, bool json) {
   if (json) {
     return JsonObject()
         .Add("removed", evicted.entries)
@@ -208,27 +203,27 @@ std::string CollectText(const cache::Evicted& evicted, bool json) {
 }
 
 std::string DiffText(const ListedEntry& a, const ListedEntry& b, bool json, int64_t* differences) {
-  const std::vector<size_t> parts = cache::DifferingParts(a.header.prints, b.header.prints);
+  const std::vector<size_t> parts = DifferingParts(a.header.prints, b.header.prints);
   *differences = static_cast<int64_t>(parts.size());
   if (json) {
     return JsonObject()
         .Add("a", absl::string_view(a.key))
         .Add("b", absl::string_view(b.key))
         .AddArray("differing",
-                  JsonArray(parts, [](size_t p) { return JsonString(cache::KeyPartName(p)); }))
+                  JsonArray(parts, [](size_t p) { return JsonString(KeyPartName(p)); }))
         .Text();
   }
   if (parts.empty()) return "the keys are equal in every part\n";
   std::string text;
   for (size_t part : parts) {
-    absl::StrAppend(&text, cache::KeyPartName(part), ":\n");
+    absl::StrAppend(&text, KeyPartName(part), ":\n");
     // ops and types are read off the code's text.
     const bool is_view = a.parts[part].empty() && b.parts[part].empty();
-    const size_t shown = is_view ? static_cast<size_t>(cache::KeyPart::kIr) : part;
+    const size_t shown = is_view ? static_cast<size_t>(KeyPart::kIr) : part;
     absl::StrAppend(&text, LinesOnlyIn("-", a.parts[shown], b.parts[shown]),
                     LinesOnlyIn("+", b.parts[shown], a.parts[shown]));
   }
   return text;
 }
 
-}  // namespace tektite::c_api
+}  // namespace tektite::cache

@@ -1,4 +1,4 @@
-#include "runtime_hooks/c_api/graph_def_source.h"
+#include "clustering/source/graph_def_source.h"
 
 #include <algorithm>
 #include <string>
@@ -13,10 +13,9 @@
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
 
-namespace tektite::c_api {
+namespace tektite::clustering {
 namespace {
 
-using clustering::OpFacts;
 using graph_def::DataType;
 using graph_def::NodeDef;
 
@@ -47,7 +46,7 @@ class FromGraphDef : public serving::GraphSource {
     std::vector<importer::ArgType> types(args.size());
     for (size_t i = 0; i < args.size(); ++i) {
       types[i].shape = args[i].shape;
-      types[i].weight = is_variable_[i] || args[i].versioned;
+      types[i].weight = IsVariable(static_cast<int>(i)) || args[i].versioned;
       types[i].value = args[i].value;
       types[i].elements = args[i].elements;
     }
@@ -81,7 +80,7 @@ class FromGraphDef : public serving::GraphSource {
 
   void CountOp(const NodeDef& node) {
     if (node.op != "Const") ++num_ops_;
-    const OpFacts& facts = clustering::FactsOf(node.op);
+    const OpFacts& facts = FactsOf(node.op);
     // The state of a generator is no weight.
     updates_variables_ |= facts.Is(OpFacts::kWritesVariable) && !facts.Is(OpFacts::kRandom);
   }
@@ -99,8 +98,8 @@ class FromGraphDef : public serving::GraphSource {
     int& count = is_arg ? num_args_ : num_results_;
     count = std::max(count, static_cast<int>(index) + 1);
     if (is_arg) {
-      is_variable_.resize(num_args_);
-      is_variable_[index] = node.attrs.Type("T") == DataType::kResource;
+      variables_.resize(num_args_);
+      variables_[index] = node.attrs.Type("T") == DataType::kResource;
       sizes_.resize(num_args_);
       sizes_[index] = KnownSizes(node);
     } else {
@@ -111,7 +110,6 @@ class FromGraphDef : public serving::GraphSource {
   }
 
   graph_def::GraphDef graph_;
-  std::vector<bool> is_variable_;
 };
 
 }  // namespace
@@ -120,4 +118,4 @@ absl::StatusOr<std::unique_ptr<serving::GraphSource>> GraphDefSource(absl::strin
   return FromGraphDef::Create(bytes);
 }
 
-}  // namespace tektite::c_api
+}  // namespace tektite::clustering

@@ -1,5 +1,5 @@
-// The time that TensorFlow's kernels have taken for a cluster, by which it is decided when
-// compiling it is likely to pay.
+// The time that the host's kernels have taken for a cluster, by which it is decided when compiling
+// it is likely to pay (deferred_compiles.h).
 //
 // Why: a first call makes kernels, oneDNN's among them, and touches memory for the first time.
 // Compiled code does not save that, and it is several times what a call takes: a step of two small
@@ -13,14 +13,14 @@
 //   time.total();   // 2 * second, where the first took longer
 //
 // Thread-safe: of first calls that overlap, one is corrected.
-#ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_HOST_TIME_H_
-#define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_HOST_TIME_H_
+#ifndef TEKTITE_JIT_SERVING_HOST_TIME_H_
+#define TEKTITE_JIT_SERVING_HOST_TIME_H_
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 
-namespace tektite::tf_hook {
+namespace tektite::serving {
 
 class HostTime {
  public:
@@ -36,6 +36,8 @@ class HostTime {
     }
     total_.fetch_add(ns, std::memory_order_relaxed);
   }
+  // Whether a call has ended.
+  bool has_begun() const { return has_begun_.load(std::memory_order_relaxed); }
   // Nanoseconds.
   int64_t total() const { return total_.load(std::memory_order_relaxed); }
 
@@ -45,5 +47,5 @@ class HostTime {
   std::atomic<int64_t> total_{0};
 };
 
-}  // namespace tektite::tf_hook
-#endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_HOST_TIME_H_
+}  // namespace tektite::serving
+#endif  // TEKTITE_JIT_SERVING_HOST_TIME_H_

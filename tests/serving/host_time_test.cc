@@ -1,11 +1,11 @@
-#include "runtime_hooks/tensorflow/hook/run/host_time.h"
+#include "jit/serving/host_time.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-namespace tektite::tf_hook {
+namespace tektite::serving {
 namespace {
 
 // What a first call makes was taken for time that compiled code would save.
@@ -47,4 +47,4 @@ TEST(HostTime, CallsThatOverlapAllCount) {
 }
 
 }  // namespace
-}  // namespace tektite::tf_hook
+}  // namespace tektite::serving

@@ -1,0 +1,116 @@
+// The part of a cluster that runs calls on their faster side, and keeps what was found out about
+// it.
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "jit/compiler/background.h"
+#include "jit/serving/cluster.h"
+
+namespace tektite::serving {
+namespace {
+
+// Arguments that tell one class of calls from another: those beyond rarely do.
+constexpr int kMostShapeArgs = 16;
+
+int64_t SecondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+class Cluster::CallSides : public Sides {
+ public:
+  CallSides(Cluster& cluster, const Call& call) : cluster_(cluster), call_(call) {}
+
+  absl::Status RunCode(const int64_t* host_ns, uint64_t* artifact) override {
+    return cluster_.RunCode(call_, host_ns, artifact);
+  }
+  absl::Status RunHost(Fallback why, const absl::Status& refusal) override {
+    return call_.host_kernels->Run(why, refusal);
+  }
+  void Settle(Contest::Side side) override {
+    compiler::Compiler& compiler = cluster_.state_->compiler();
+    // The host's kernels would need their memory beside an arena of hundreds of megabytes.
+    if (side == Contest::Side::kHost) compiler.ReleaseLargeArenas();
+    void* const stream = call_.host->DeviceStream();
+    if (stream != nullptr) compiler.WaitForStream(stream);
+  }
+
+ private:
+  Cluster& cluster_;
+  const Call& call_;
+};
+
+FasterSide::Options Cluster::SideOptions() {
+  FasterSide::Options options;
+  options.compares = state_->flags().contest;
+  options.recall = [this] {
+    const std::optional<std::string> key = VerdictKey();
+    const auto kept = key ? state_->compiler().FindVerdict(*key) : std::nullopt;
+    return ReadVerdicts(kept.value_or(""), SecondsNow());
+  };
+  options.keep = [this](const Contest& contest) {
+    std::optional<std::string> key = VerdictKey();
+    if (!key) return;
+    const std::vector<Verdict> verdicts = contest.Verdicts(SecondsNow());
+    std::string name =
+        absl::StrCat(name_, ": ", SummaryOf(verdicts), " against ", state_->host_kernels());
+    compiler::Background::Get().Submit(
+        [state = state_, key = *std::move(key), name = std::move(name),
+         text = WriteVerdicts(verdicts)] { state->compiler().StoreVerdict(key, name, text); });
+  };
+  return options;
+}
+
+std::optional<std::string> Cluster::VerdictKey() {
+  if (!state_->compiler().keeps_plans()) return std::nullopt;
+  const std::optional<Fingerprint> source = SourceFingerprint();
+  if (!source) return std::nullopt;
+  return absl::StrCat("graph ", source->Hex(), "\nagainst ", state_->host_kernels(), "\n");
+}
+
+// The shapes of variables and of other arguments that stay as they are tell no call from another,
+// and their sizes say nothing of its work.
+CallFacts Cluster::FactsOf(const Call& call) const {
+  CallFacts facts;
+  facts.host = call.host_kernels != nullptr ? CallFacts::Host::kRuns
+               : call.if_won                ? CallFacts::Host::kAbsent
+                                            : CallFacts::Host::kNone;
+  if (facts.host == CallFacts::Host::kNone) return facts;
+  facts.host_extra_ns = call.host_extra_ns;
+  facts.reproducible = IsReproducible(call);
+  facts.is_packing = is_packing();
+  facts.code_generation = generation_.load(std::memory_order_relaxed);
+  // With other threads both sides are other programs.
+  facts.shape_class = static_cast<uint64_t>(call.host->Pool().num_threads);
+  facts.work = 0;
+  int counted = 0;
+  for (int i = 0; i < static_cast<int>(call.args.size()) && counted < kMostShapeArgs; ++i) {
+    if (call.args[i].version != 0 || source_->IsVariable(i)) continue;
+    ++counted;
+    double elements = 1;
+    for (const int64_t size : call.args[i].dims) {
+      facts.shape_class = AddToShapeClass(facts.shape_class, size);
+      elements *= static_cast<double>(size);
+    }
+    facts.work += elements;
+  }
+  return facts;
+}
+
+absl::Status Cluster::Run(const Call& call, Fallback* why) {
+  CallSides sides(*this, call);
+  return sides_.Run(FactsOf(call), sides, why);
+}
+
+absl::Status Cluster::Refuse(absl::Status refusal, const Call& call, Fallback* why) {
+  CallSides sides(*this, call);
+  return sides_.RunRefused(FactsOf(call), Count(std::move(refusal)), sides, why);
+}
+
+}  // namespace tektite::serving

@@ -1,0 +1,96 @@
+#include "jit/serving/faster_side.h"
+
+#include <optional>
+#include <utility>
+
+namespace tektite::serving {
+
+using Side = Contest::Side;
+
+Contest& FasterSide::contest() {
+  Contest* const known = contest_.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  std::call_once(once_, [this] {
+    owned_ = std::make_unique<Contest>(options_.clock, options_.recall());
+    contest_.store(owned_.get(), std::memory_order_release);
+  });
+  return *owned_;
+}
+
+absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why) {
+  using Host = CallFacts::Host;
+  *why = Fallback::NONE;
+  const bool compares = options_.compares && call.host != Host::kNone && !call.reproducible;
+  Contest::Turn turn;  // code's, and part of no comparison
+  if (compares && call.host == Host::kAbsent) {
+    const std::optional<Contest::Turn> won = contest().BeginIfWon(call.shape_class, call.work);
+    if (!won) {
+      *why = Fallback::CONTEST_OPEN;
+      return absl::UnavailableError("compiled code is not known to be faster, or is checked again");
+    }
+    turn = *won;
+  } else if (compares && !call.is_packing) {
+    // A comparison of calls that are not yet as fast as they will be would say nothing.
+    if (host_time_.has_begun()) contest().KnowHostHasRun();
+    turn = contest().Begin(call.shape_class, call.work, call.code_generation, call.host_extra_ns);
+    if (turn.is_measured) {
+      sides.Settle(turn.side);
+      contest().Restart(&turn);
+    }
+  }
+  if (turn.side == Side::kHost) {
+    *why = turn.is_demoted ? Fallback::SLOWER_THAN_HOST : Fallback::MEASURING_HOST;
+    const absl::Status ran = RunHost(*why, absl::OkStatus(), sides);
+    if (turn.is_demoted || !absl::IsUnavailable(ran)) {
+      if (ran.ok() && turn.is_measured) End(turn, sides);
+      return ran;
+    }
+    Contest::Postpone(&turn);
+  }
+  const int64_t host_ns = host_time_.total();
+  absl::Status status =
+      sides.RunCode(call.host == Host::kNone ? nullptr : &host_ns, &turn.artifact);
+  if (!status.ok()) return RunRefused(call, std::move(status), sides, why);
+  *why = Fallback::NONE;
+  if (turn.shape_class != nullptr) {
+    End(turn, sides);
+  } else if (!compares && !has_run_.load(std::memory_order_relaxed)) {
+    has_run_.store(true, std::memory_order_relaxed);
+  }
+  return status;
+}
+
+absl::Status FasterSide::RunRefused(const CallFacts& call, absl::Status refusal, Sides& sides,
+                                    Fallback* why) {
+  *why = FallbackOf(refusal.code());
+  if (call.host != CallFacts::Host::kRuns || absl::IsCancelled(refusal)) return refusal;
+  return RunHost(*why, refusal, sides);
+}
+
+absl::Status FasterSide::RunHost(Fallback why, const absl::Status& refusal, Sides& sides) {
+  const int64_t began = options_.clock();
+  absl::Status ran = sides.RunHost(why, refusal);
+  const bool has_run = why != Fallback::MEASURING_HOST || !absl::IsUnavailable(ran);
+  if (has_run) host_time_.Add(options_.clock() - began);
+  return ran;
+}
+
+void FasterSide::End(const Contest::Turn& turn, Sides& sides) {
+  if (turn.is_measured) sides.Settle(turn.side);
+  contest().End(turn);
+  if (!turn.is_measured || !contest().HasNews()) return;
+  // By one thread at a time, so that earlier news do not overwrite later ones.
+  std::lock_guard<std::mutex> lock(keep_mutex_);
+  options_.keep(contest());
+}
+
+bool FasterSide::HasWon() {
+  return has_run_.load(std::memory_order_relaxed) || (options_.compares && contest().HasWonAny());
+}
+
+Contest::Report FasterSide::Summary() const {
+  const Contest* const contest = contest_.load(std::memory_order_acquire);
+  return contest == nullptr ? Contest::Report() : contest->Summary();
+}
+
+}  // namespace tektite::serving

@@ -1,0 +1,118 @@
+// Runs each call of a cluster on its faster side: compiled code, or the host's own kernels.
+//
+// Why: a host must not have to know how a comparison goes.  It says how its kernels run a call, and
+// this class decides, times both sides and remembers (contest.h), and runs the host's kernels where
+// there is no code, or none yet.
+//
+// Example(FasterSide& faster, Sides& sides):
+//   CallFacts call;
+//   call.shape_class = 7;               // of calls like this one
+//   call.work = 1024;                   // elements, by which times are divided
+//   call.host = CallFacts::Host::kRuns;
+//   Fallback why = Fallback::NONE;
+//   const absl::Status status = faster.Run(call, sides, &why);
+//   // OK: one side has run the call, the host's if `why` is not NONE.
+//
+//   the call is            who runs it                               `why`
+//   settled for code       code; the host's kernels where it fails   NONE; the failure's
+//   settled for the host   the host's kernels                        SLOWER_THAN_HOST
+//   compared               the two in turns, timed                   NONE; MEASURING_HOST
+//   of a packing cluster   code: later calls are faster              NONE
+//   reproducible           code, or the host where there is none     NONE; the failure's
+//   cancelled meanwhile    neither                                   CANCELLED
+//
+// A comparison never makes a request wait for the host's kernels to be made: RunHost says that they
+// are not ready, code runs the call, and the comparison follows later.
+// Where the host has no kernels at all (kNone), code runs every call.  A caller that cannot reach
+// the host's kernels, and can make the call in another way (kAbsent), is served only where code has
+// won and nothing is to be measured: its call would otherwise be one that the comparison lacks.
+// Thread-safe.  Limits: as contest.h.
+#ifndef TEKTITE_JIT_SERVING_FASTER_SIDE_H_
+#define TEKTITE_JIT_SERVING_FASTER_SIDE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "jit/base/timing.h"
+#include "jit/serving/contest.h"
+#include "jit/serving/fallback.h"
+#include "jit/serving/host_time.h"
+
+namespace tektite::serving {
+
+// How to run one call.
+class Sides {
+ public:
+  virtual ~Sides() = default;
+  // `host_ns`: what the host's kernels have taken for this cluster so far; null: there are none.
+  // `artifact` gets the number of the code that ran.
+  virtual absl::Status RunCode(const int64_t* host_ns, uint64_t* artifact) = 0;
+  // `refusal`: of the code.  Of MEASURING_HOST, Unavailable says that the kernels are still to be
+  // made, and nothing has happened.
+  virtual absl::Status RunHost(Fallback why, const absl::Status& refusal) = 0;
+  // A call of that side that is measured begins, or has ended: what earlier calls have told a
+  // device must have run, and what they left in memory must not lie beside what the side needs.
+  virtual void Settle(Contest::Side side) {}
+};
+
+struct CallFacts {
+  enum class Host : uint8_t { kNone, kAbsent, kRuns };
+  uint64_t shape_class = 0;
+  double work = 1;
+  Host host = Host::kNone;
+  double host_extra_ns = 0;      // what the host's side takes beside RunHost
+  bool reproducible = false;     // the clock must not decide
+  bool is_packing = false;       // weights are packed behind calls (Cluster::is_packing)
+  uint64_t code_generation = 0;  // changes when new code has been made
+};
+
+class FasterSide {
+ public:
+  struct Options {
+    Contest::Clock clock = &Nanoseconds;
+    bool compares = true;  // false: code runs what it can
+    // The results of earlier processes, and what keeps those of this one.  `recall` is called once,
+    // at the first comparison, `keep` by one thread at a time.
+    std::function<std::vector<Verdict>()> recall = [] { return std::vector<Verdict>(); };
+    std::function<void(const Contest&)> keep = [](const Contest&) {};
+  };
+
+  explicit FasterSide(Options options) : options_(std::move(options)) {}
+  FasterSide(const FasterSide&) = delete;
+  FasterSide& operator=(const FasterSide&) = delete;
+
+  // OK when a side has run the call; otherwise nothing has happened, except where RunHost failed,
+  // whose error this is then.
+  absl::Status Run(const CallFacts& call, Sides& sides, Fallback* why);
+  // A call that code cannot even be asked about.
+  absl::Status RunRefused(const CallFacts& call, absl::Status refusal, Sides& sides, Fallback* why);
+
+  // Whether code is known to be faster for some class of shapes, here or from an earlier process;
+  // without a comparison, whether it has run.
+  bool HasWon();
+  // Of the classes that have come up.
+  Contest::Report Summary() const;
+
+ private:
+  Contest& contest();
+  absl::Status RunHost(Fallback why, const absl::Status& refusal, Sides& sides);
+  // The call of the turn ended well.
+  void End(const Contest::Turn& turn, Sides& sides);
+
+  const Options options_;
+  HostTime host_time_;
+  std::atomic<bool> has_run_{false};  // code, without a comparison
+  std::once_flag once_;
+  std::unique_ptr<Contest> owned_;
+  std::atomic<Contest*> contest_{nullptr};
+  std::mutex keep_mutex_;
+};
+
+}  // namespace tektite::serving
+#endif  // TEKTITE_JIT_SERVING_FASTER_SIDE_H_
