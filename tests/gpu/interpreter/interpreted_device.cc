@@ -1,4 +1,4 @@
-#include "backends/gpu/interpreter/interpreted_device.h"
+#include "tests/gpu/interpreter/interpreted_device.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,7 +7,7 @@
 
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
-#include "jit/runtime/serial_thread.h"
+#include "tests/island/serial_thread.h"
 
 namespace tektite::gpu {
 namespace {
@@ -89,7 +89,7 @@ class InterpretedStream final : public backend::Stream {
 
   const backend::StreamOptions options_;
   absl::Status status_;           // the thread's; the caller's after it has waited
-  runtime::SerialThread thread_;  // last: it uses the others
+  testing::SerialThread thread_;  // last: it uses the others
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 // The addresses that the memory hands out are not the host's: reading or writing through one
 // crashes.  A stream runs its launches and copies in order on a thread of its own.  A launch with a
 // fault (interpreted_kernel.h) is an error of its stream.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_DEVICE_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_DEVICE_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_DEVICE_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_DEVICE_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "backends/gpu/emit/emitter.h"
-#include "backends/gpu/interpreter/interpreted_kernel.h"
 #include "jit/backend/kernel.h"
 #include "jit/backend/stream.h"
 #include "jit/ir/dim_program.h"
+#include "tests/gpu/interpreter/interpreted_kernel.h"
 
 namespace tektite::gpu {
 
@@ -62,4 +62,4 @@ class InterpretedDevice final : public backend::Device {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_DEVICE_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_DEVICE_H_

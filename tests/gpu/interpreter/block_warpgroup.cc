@@ -3,9 +3,9 @@
 #include <cstring>
 #include <thread>
 
-#include "backends/gpu/interpreter/block_execution.h"
 #include "jit/base/status.h"
 #include "jit/llvm/warpgroup.h"
+#include "tests/gpu/interpreter/block_execution.h"
 
 namespace tektite::gpu {
 

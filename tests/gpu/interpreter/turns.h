@@ -6,8 +6,8 @@
 //   turns.End(role, ok);
 //
 // Each role runs on a thread of its own, never at the same time as the other.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_TURNS_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_TURNS_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_TURNS_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_TURNS_H_
 
 #include <condition_variable>
 #include <cstdint>
@@ -56,4 +56,4 @@ class Turns {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_TURNS_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_TURNS_H_

@@ -5,8 +5,8 @@
 //   thread.Wait();                  // until all of it is done
 //
 // The destructor waits, too.  Enqueue and Wait may be called on any thread but this one.
-#ifndef TEKTITE_JIT_RUNTIME_SERIAL_THREAD_H_
-#define TEKTITE_JIT_RUNTIME_SERIAL_THREAD_H_
+#ifndef TEKTITE_TESTS_ISLAND_SERIAL_THREAD_H_
+#define TEKTITE_TESTS_ISLAND_SERIAL_THREAD_H_
 
 #include <condition_variable>
 #include <deque>
@@ -14,7 +14,7 @@
 #include <mutex>
 #include <thread>
 
-namespace tektite::runtime {
+namespace tektite::testing {
 
 class SerialThread {
  public:
@@ -37,6 +37,6 @@ class SerialThread {
   std::thread thread_;  // last: it uses the members above
 };
 
-}  // namespace tektite::runtime
+}  // namespace tektite::testing
 
-#endif  // TEKTITE_JIT_RUNTIME_SERIAL_THREAD_H_
+#endif  // TEKTITE_TESTS_ISLAND_SERIAL_THREAD_H_

@@ -1,4 +1,4 @@
-#include "backends/gpu/interpreter/asynchronous.h"
+#include "tests/gpu/interpreter/asynchronous.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // How the threads of a block read and write memory.
 #include <algorithm>
 
-#include "backends/gpu/interpreter/block_execution.h"
 #include "jit/base/status.h"
 #include "jit/llvm/alignment.h"
+#include "tests/gpu/interpreter/block_execution.h"
 
 namespace tektite::gpu {
 

@@ -9,8 +9,8 @@
 // CPU's by construction: the same polynomials, conversions, and results for special values.  The
 // compiler should be one for AVX2, since with AVX-512 some functions use instructions that no
 // device has.  Equal instructions share their code.  Thread-safe.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_LANE_FUNCTIONS_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_LANE_FUNCTIONS_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_LANE_FUNCTIONS_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_LANE_FUNCTIONS_H_
 
 #include <cstdint>
 #include <functional>
@@ -57,4 +57,4 @@ class LaneFunctions {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_LANE_FUNCTIONS_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_LANE_FUNCTIONS_H_

@@ -1,11 +1,11 @@
-#include "backends/gpu/gpu_backend.h"
+#include "tests/gpu/interpreter/interpreted_gpu.h"
 
 #include <utility>
 #include <vector>
 
 #include "backends/gpu/emit/emitter.h"
-#include "backends/gpu/interpreter/interpreted_device.h"
 #include "jit/base/status.h"
+#include "tests/gpu/interpreter/interpreted_device.h"
 
 namespace tektite::gpu {
 namespace {

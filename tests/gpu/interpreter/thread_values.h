@@ -1,16 +1,16 @@
 // A value of the loop IR in all threads of a block: an array, thread by thread, lane by lane.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_THREAD_VALUES_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_THREAD_VALUES_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_THREAD_VALUES_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_THREAD_VALUES_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#include "backends/gpu/interpreter/checked_memory.h"
-#include "backends/gpu/interpreter/lane_functions.h"
 #include "jit/base/rounding.h"
 #include "jit/llvm/loop_ir.h"
+#include "tests/gpu/interpreter/checked_memory.h"
+#include "tests/gpu/interpreter/lane_functions.h"
 
 namespace tektite::gpu {
 
@@ -77,4 +77,4 @@ class ThreadValues {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_THREAD_VALUES_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_THREAD_VALUES_H_

@@ -5,8 +5,8 @@
 // an exchange sees at once which threads are missing.
 //
 // Roles (jit/llvm/warpgroup.h) take turns: one runs until it waits for a signal that has not come.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
 
 #include <array>
 #include <set>
@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "backends/gpu/interpreter/asynchronous.h"
-#include "backends/gpu/interpreter/checked_memory.h"
-#include "backends/gpu/interpreter/lane_functions.h"
-#include "backends/gpu/interpreter/thread_values.h"
-#include "backends/gpu/interpreter/turns.h"
 #include "jit/llvm/instr.h"
 #include "jit/llvm/warp_matrix.h"
+#include "tests/gpu/interpreter/asynchronous.h"
+#include "tests/gpu/interpreter/checked_memory.h"
+#include "tests/gpu/interpreter/lane_functions.h"
+#include "tests/gpu/interpreter/thread_values.h"
+#include "tests/gpu/interpreter/turns.h"
 
 namespace tektite::gpu {
 
@@ -128,4 +128,4 @@ class BlockExecution {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_BLOCK_EXECUTION_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_BLOCK_EXECUTION_H_

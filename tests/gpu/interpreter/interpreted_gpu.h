@@ -8,16 +8,16 @@
 // Who wants to see the kernels, such as a test that assembles them for a card, passes a check.
 //
 // Limits: for tests; no images; ways to make a kernel are not offered for choice.
-#ifndef TEKTITE_BACKENDS_GPU_GPU_BACKEND_H_
-#define TEKTITE_BACKENDS_GPU_GPU_BACKEND_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_GPU_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_GPU_H_
 
 #include <functional>
 #include <memory>
 
 #include "backends/gpu/emit/emitter.h"
-#include "backends/gpu/interpreter/lane_functions.h"
 #include "jit/backend/backend.h"
 #include "jit/llvm/loop_ir.h"
+#include "tests/gpu/interpreter/lane_functions.h"
 
 namespace tektite::gpu {
 
@@ -31,4 +31,4 @@ std::unique_ptr<backend::Backend> CreateInterpretedGpu(HostCompiler compile,
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_GPU_BACKEND_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_GPU_H_

@@ -1,10 +1,10 @@
-#include "backends/gpu/interpreter/interpreted_kernel.h"
+#include "tests/gpu/interpreter/interpreted_kernel.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "backends/gpu/interpreter/block_execution.h"
 #include "jit/base/status.h"
+#include "tests/gpu/interpreter/block_execution.h"
 
 namespace tektite::gpu {
 

@@ -1,4 +1,4 @@
-#include "backends/gpu/interpreter/block_execution.h"
+#include "tests/gpu/interpreter/block_execution.h"
 
 #include <algorithm>
 #include <utility>

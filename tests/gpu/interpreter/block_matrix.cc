@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/gpu/interpreter/block_execution.h"
 #include "jit/base/status.h"
+#include "tests/gpu/interpreter/block_execution.h"
 
 namespace tektite::gpu {
 

@@ -1,4 +1,4 @@
-#include "backends/gpu/interpreter/lane_functions.h"
+#include "tests/gpu/interpreter/lane_functions.h"
 
 #include <vector>
 

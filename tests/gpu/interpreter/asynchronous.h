@@ -14,8 +14,8 @@
 //     that warp has come since
 //   - more arrivals in a phase than its signal counts, a signal that is not there.
 // Reads of bytes while a copy to them is under way are checked_memory.h's.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_ASYNCHRONOUS_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_ASYNCHRONOUS_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_ASYNCHRONOUS_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_ASYNCHRONOUS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -108,4 +108,4 @@ class Asynchronous {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_ASYNCHRONOUS_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_ASYNCHRONOUS_H_

@@ -20,8 +20,8 @@
 // has written the next may read.
 //
 // Limits: a fault ends the launch, which then has written part of its results.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
 
 #include <array>
 #include <memory>
@@ -29,8 +29,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "backends/gpu/interpreter/lane_functions.h"
 #include "jit/llvm/loop_ir.h"
+#include "tests/gpu/interpreter/lane_functions.h"
 
 namespace tektite::gpu {
 
@@ -80,4 +80,4 @@ class InterpretedKernel {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_INTERPRETED_KERNEL_H_

@@ -18,8 +18,8 @@
 //
 // Limits: the order in which the interpreter runs threads hides no race, but a race that depends on
 // data shows with that data only.
-#ifndef TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_
-#define TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_
+#ifndef TEKTITE_TESTS_GPU_INTERPRETER_CHECKED_MEMORY_H_
+#define TEKTITE_TESTS_GPU_INTERPRETER_CHECKED_MEMORY_H_
 
 #include <array>
 #include <cstddef>
@@ -30,8 +30,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "backends/gpu/interpreter/asynchronous.h"
 #include "jit/llvm/loop_ir.h"
+#include "tests/gpu/interpreter/asynchronous.h"
 
 namespace tektite::gpu {
 
@@ -139,4 +139,4 @@ class CheckedMemory {
 
 }  // namespace tektite::gpu
 
-#endif  // TEKTITE_BACKENDS_GPU_INTERPRETER_CHECKED_MEMORY_H_
+#endif  // TEKTITE_TESTS_GPU_INTERPRETER_CHECKED_MEMORY_H_

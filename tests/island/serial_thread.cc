@@ -1,8 +1,8 @@
-#include "jit/runtime/serial_thread.h"
+#include "tests/island/serial_thread.h"
 
 #include <utility>
 
-namespace tektite::runtime {
+namespace tektite::testing {
 
 SerialThread::~SerialThread() {
   Enqueue(nullptr);
@@ -37,4 +37,4 @@ void SerialThread::Serve() {
   }
 }
 
-}  // namespace tektite::runtime
+}  // namespace tektite::testing

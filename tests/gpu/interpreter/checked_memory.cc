@@ -1,12 +1,12 @@
-#include "backends/gpu/interpreter/checked_memory.h"
+#include "tests/gpu/interpreter/checked_memory.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "backends/gpu/interpreter/thread_values.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/llvm/warpgroup.h"
+#include "tests/gpu/interpreter/thread_values.h"
 
 namespace tektite::gpu {
 
