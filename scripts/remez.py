@@ -1,7 +1,7 @@
 """Minimax polynomials for jit/llvm/math, by Remez's second exchange algorithm in mpmath.
 
-    python3 jit/llvm/tools/remez.py > jit/llvm/math/coefficients.h     (minutes)
-    python3 jit/llvm/tools/remez.py exp_f32 log_f64 ...                (these alone)
+    python3 scripts/remez.py > jit/llvm/math/coefficients.h     (minutes)
+    python3 scripts/remez.py exp_f32 log_f64 ...                (these alone)
 
 A fit is a row of FITS: g on [a, b], the degree, and a weight w; the polynomial P of that degree that
 makes max |P(x) - g(x)| w(x) smallest is printed with that maximum.  The weight turns the error of P
@@ -215,7 +215,7 @@ FITS = {
 }
 
 
-HEADER = """// Made by jit/llvm/tools/remez.py: minimax polynomials, lowest power first, each with the largest
+HEADER = """// Made by scripts/remez.py: minimax polynomials, lowest power first, each with the largest
 // weighted error on its interval.
 #ifndef TEKTITE_JIT_LLVM_MATH_COEFFICIENTS_H_
 #define TEKTITE_JIT_LLVM_MATH_COEFFICIENTS_H_
