@@ -23,7 +23,6 @@
 #include "absl/strings/string_view.h"
 #include "jit/base/counter_file.h"
 #include "jit/compiler/compiler.h"
-#include "jit/serving/metrics_file.h"
 
 namespace tektite::serving {
 
@@ -92,7 +91,6 @@ class CompilerState {
   std::map<std::string, std::string> fallback_examples_;
   LeftOutOps left_out_;
   std::map<std::string, LoopInParts> loops_;
-  std::unique_ptr<MetricsFile> metrics_;  // last: its thread reads the members above
 };
 
 }  // namespace tektite::serving

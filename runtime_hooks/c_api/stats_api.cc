@@ -9,7 +9,7 @@
 #include "jit/base/json.h"
 #include "jit/base/status.h"
 #include "jit/cache/counter_files.h"
-#include "jit/serving/metrics_file.h"
+#include "jit/serving/prometheus_text.h"
 #include "runtime_hooks/c_api/cache_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
