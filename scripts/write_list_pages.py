@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ that are tables out of the compiler's lists: flags.md and reasons.md.
+"""Writes the pages of docs/ that are tables out of the compiler's lists: flags.md, reasons.md and ir/loop_ir.md.
 
     python3 scripts/write_list_pages.py            after a change of a list
     python3 scripts/write_list_pages.py --check    change nothing; exit code 1 where a page is not current
@@ -38,6 +38,28 @@ Written by `scripts/write_list_pages.py` out of `clustering/reason_list.inc`, `j
 | code | why |
 |---|---|
 """
+LOOP_CODES = ROOT / "jit/llvm/code_list.inc"
+LOOP_IR_HEAD = """# The loop IR
+
+What kernel emitters write, and `jit/llvm` lowers to LLVM IR: a structured program over scalars and explicit vectors, with loops that
+carry values, loads and stores with masks, and arithmetic named by the tensor IR's ops. `jit/llvm/loop_ir.h` has the
+semantics and the builder's calls; `--dump_to=DIR` leaves the program of each kernel as text.
+
+- **Types**: an element type and a number of lanes, or a pointer. Index arithmetic is s64; indices count elements. f16 and bf16
+  have no arithmetic. Masks are vectors of bool.
+- **Numbers**: IEEE without reassociation or contraction; `fma` is the only fused operation. Division, shifts, `max` and `min` are
+  those of the [tensor IR](ops.md).
+- **Sizes**: `size` is an entry of a table that a launch fills from the call's sizes.
+- **The host** runs chunks `chunk_begin` to `chunk_end` of a kernel. **A device** runs blocks of threads, each of which runs all of
+  the program; they meet at barriers. Warps, signals and copies in the background are in `jit/llvm/warp_matrix.h` and
+  `jit/llvm/warpgroup.h`.
+
+Written by `scripts/write_list_pages.py` out of `jit/llvm/code_list.inc`; do not edit it here. Operands in brackets may be left
+out.
+
+| instruction | operands; immediate |
+|---|---|
+"""
 FALLBACKS_HEAD = """
 ## Why a call is the host's
 
@@ -57,9 +79,9 @@ HOST_HEAD = """
 """
 
 
-def rows(path: Path, macro: str, pattern: str) -> list[tuple[str, ...]]:
+def rows(path: Path, macro: str, pattern: str, end: str = r"\)") -> list[tuple[str, ...]]:
     text = path.read_text(encoding="utf-8")
-    found = re.findall(rf"^{macro}\({pattern}\)$", text, re.MULTILINE)
+    found = re.findall(rf"^{macro}\({pattern}{end}$", text, re.MULTILINE)
     if len(found) != text.count(f"\n{macro}("):
         raise ValueError(f"{path}: a row that this script cannot read")
     return found
@@ -86,8 +108,14 @@ def reasons_page() -> str:
             + HOST_HEAD + table(rows(HOST_REASONS, "TEKTITE_HOST_REASON", r'(\w+), "(.*)"')))
 
 
+def loop_ir_page() -> str:
+    found = rows(LOOP_CODES, "TEKTITE_LOOP_CODE", r'(\w+), "(\w+)"\)(?: *// (.*))?', end="")
+    return LOOP_IR_HEAD + "".join(f"| `{name}` | {what} |\n" for _, name, what in found)
+
+
 def main(arguments: list[str]) -> int:
-    pages = {ROOT / "docs/flags.md": flags_page(), ROOT / "docs/reasons.md": reasons_page()}
+    pages = {ROOT / "docs/flags.md": flags_page(), ROOT / "docs/reasons.md": reasons_page(),
+             ROOT / "docs/ir/loop_ir.md": loop_ir_page()}
     if arguments == ["--check"]:
         return 0 if all(page.exists() and page.read_text(encoding="utf-8") == wanted
                         for page, wanted in pages.items()) else 1

@@ -6,7 +6,6 @@
 #include "absl/container/fixed_array.h"
 #include "backends/cpu/codegen/cpu_features.h"
 #include "backends/cpu/codegen/kernel_compiler.h"
-#include "backends/cpu/contraction/winograd_plan.h"
 #include "backends/cpu/implementation_list.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
@@ -163,12 +162,14 @@ class CpuBackend : public backend::Backend {
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& flags) {
   TEKTITE_ASSIGN_OR_RETURN(target::TargetInfo target, DetectTarget(flags.cpu));
-  target.winograd_channels = flags.winograd == "on"    ? 1
-                             : flags.winograd == "off" ? 0
-                                                       : kWinogradChannels;
   CodeLinker::Options linking;
   linking.gdb = flags.jit_gdb;
   linking.perf = flags.jit_perf;
+  return CreateCpuBackendFor(target, linking);
+}
+
+absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackendFor(
+    const target::TargetInfo& target, const CodeLinker::Options& linking) {
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<KernelCompiler> compiler,
                            KernelCompiler::Create(target, linking));
   // The linker tells debuggers and profilers of code that it links, not of code from the disk.

@@ -4,19 +4,24 @@
 //   TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(flags));
 //   auto kernel = backend->Compile(fusion, options);    // Unimplemented: ask the next back end
 //
-// Reads the flag --cpu.
+// From flags it reads --cpu, --jit_gdb and --jit_perf.
 #ifndef TEKTITE_BACKENDS_CPU_CPU_BACKEND_H_
 #define TEKTITE_BACKENDS_CPU_CPU_BACKEND_H_
 
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "backends/cpu/codegen/code_linker.h"
 #include "jit/backend/backend.h"
 #include "jit/base/flags.h"
+#include "jit/target/target_info.h"
 
 namespace tektite::cpu {
 
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& flags);
+// For a machine like this one but for what `target` says of it (codegen/cpu_features.h).
+absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackendFor(
+    const target::TargetInfo& target, const CodeLinker::Options& linking = {});
 
 }  // namespace tektite::cpu
 

@@ -117,9 +117,6 @@ class CardBackend final : public backend::Backend {
     return kernels;
   }
 
-  bool HasAlternatives() const override {
-    return !libraries_.empty() || options_.warpgroups != Warpgroups::kNever;
-  }
   std::vector<target::Offer> Schedules(const ir::Node& fusion,
                                        const target::Facts& facts) const override {
     return SchedulesFor(fusion, facts, options_, libraries_);

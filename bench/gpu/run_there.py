@@ -39,7 +39,7 @@ SUITE = HERE / "bin/conformance_test"
 FILTER = "--gtest_filter=*gpu_card"
 PROCESSES = max(1, (os.cpu_count() or 1) - 2)
 # A library or our own kernels: whichever is faster.
-TUNING = "--tuning=auto --tuning_budget_ms=60000"
+TUNING = "--tuning=auto"
 
 
 def call(command: list, timeout: float, **environment: str) -> subprocess.CompletedProcess:

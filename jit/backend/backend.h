@@ -64,8 +64,6 @@ class Backend {
   }
   // The version of the libraries among them, whose speed depends on it beside the target.
   virtual std::string LibraryVersion() const { return ""; }
-  // Whether measuring can find anything that Schedules would not prefer by itself.
-  virtual bool HasAlternatives() const { return false; }
 };
 
 }  // namespace tektite::backend

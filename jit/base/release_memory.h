@@ -1,5 +1,4 @@
-// Returns the heap's free pages to the system before and after a burst of compiling, and after it
-// the pages of our own code.
+// Returns the heap's free pages to the system before and after a burst of compiling.
 //
 // Why: the packing of weights follows a burst, and a process's peak would otherwise hold the
 // compiler's free memory beside the packed weights.  Of ResNet50's peak that is some 40 MB.  Before

@@ -190,13 +190,13 @@ absl::Status Compiler::CreateTuner(
     const std::function<std::unique_ptr<backend::Backend>()>& own_backend) {
   if (flags_.tuning != "auto") return absl::OkStatus();
   if (own_backend) {
-    tuner_ = Tuner::Create(own_backend(), flags_, environments_.front(), disk_);
+    tuner_ = Tuner::Create(own_backend(), environments_.front(), disk_);
     return absl::OkStatus();
   }
   for (const BackendInfo& info : list_.rows) {
     if (info.name != primary().name()) continue;
     TEKTITE_ASSIGN_OR_RETURN(auto backend, info.create(flags_));
-    tuner_ = Tuner::Create(std::move(backend), flags_, environments_.front(), disk_);
+    tuner_ = Tuner::Create(std::move(backend), environments_.front(), disk_);
   }
   return absl::OkStatus();
 }
@@ -326,7 +326,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     options.name = absl::StrCat("k", kernels.size(), "_", ir::FusionKindName(node->fusion_kind()),
                                 "_", HeadOp(node->region()));
     const target::Schedule schedule = target::ScheduleOf(*node);
-    if (!schedule.IsOwn()) absl::StrAppend(&options.name, "_by_", schedule.Name());
+    if (!schedule.IsOwn()) absl::StrAppend(&options.name, "_by_", schedule.implementation);
     TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
                              CompileKernel(*node, options, primary_only, &key));
     if (names != nullptr) {

@@ -20,8 +20,6 @@
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/apply_schedule.h"
-#include "jit/passes/pipeline.h"
-#include "jit/runtime/host_device.h"
 
 namespace tektite::compiler {
 namespace {
@@ -34,7 +32,7 @@ using ir::Op;
 // Candidates take turns so often, if the first turn is not long already.
 constexpr int kTurns = 7;
 constexpr double kLongTurnUs = 20000;
-// A run shorter than this is repeated: the clock's call takes a fifth of a microsecond.
+// A turn shorter than this launches more often the next time.
 constexpr double kTurnUs = 200;
 // Launches on a card between two events: enough that what the first waits for does not count.
 constexpr int kMostLaunches = 32;
@@ -57,26 +55,8 @@ std::string NameOf(const Node& fusion) {
   return name;
 }
 
-// The contraction alone, or all of an attention, as text.  On a card all of a contraction, too:
-// what follows a library's product is a kernel of its own, which reads and writes all results
-// again.
-std::string ClassOf(const Node& fusion, bool packs_rhs, bool on_card, absl::string_view version) {
-  const std::string prefix = absl::StrCat(packs_rhs ? "packed " : "", version, "\n");
-  if (on_card || IsAttention(fusion)) return prefix + ir::PrintCanonical(fusion.region());
-  const Node& contraction = *ops::FindContraction(fusion.region());
-  Graph alone("class");
-  std::vector<ir::Value> operands;
-  for (int i = 0; i < contraction.num_operands(); ++i) {
-    operands.push_back(alone.AddParameter(contraction.operand_shape(i)));
-  }
-  alone.SetOutputs(
-      {alone.Append(contraction.op(), operands, contraction.attrs(), {contraction.shape()})
-           ->result()});
-  return prefix + ir::PrintCanonical(alone);
-}
-
 // A graph of the fusion alone, its operands parameters.
-std::unique_ptr<Graph> Isolated(const Node& fusion, const Node& contraction, bool packs_rhs) {
+std::unique_ptr<Graph> Isolated(const Node& fusion, const Node& contraction, bool rhs_is_weights) {
   auto graph = std::make_unique<Graph>("trial");
   const int rhs = contraction.operand(1).node->op() == Op::kParameter
                       ? static_cast<int>(contraction.operand(1).node->Int(Attr::index))
@@ -84,7 +64,7 @@ std::unique_ptr<Graph> Isolated(const Node& fusion, const Node& contraction, boo
   std::vector<ir::Value> operands;
   for (int i = 0; i < fusion.num_operands(); ++i) {
     ir::Value p = graph->AddParameter(fusion.operand_shape(i));
-    if (packs_rhs && i == rhs) p.node->attrs().Set(Attr::weight, true);
+    if (rhs_is_weights && i == rhs) p.node->attrs().Set(Attr::weight, true);
     operands.push_back(p);
   }
   Node* copy = graph->Append(Op::kFusion, operands, fusion.attrs(),
@@ -107,9 +87,8 @@ int64_t Bytes(const Node& fusion) {
 class Trial {
  public:
   absl::Status Prepare(const Graph& isolated, const target::Schedule& schedule,
-                       backend::Backend& backend, const Flags& flags) {
+                       backend::Backend& backend) {
     device_ = backend.device();
-    if (device_ == nullptr) device_ = std::make_shared<runtime::HostDevice>();
     graph_ = isolated.Clone();
     Node* fusion = nullptr;
     for (Node* node : graph_->NodeList()) {
@@ -117,31 +96,11 @@ class Trial {
     }
     TEKTITE_ASSIGN_OR_RETURN(fusion, passes::ApplySchedule(*graph_, fusion, schedule));
     if (fusion == nullptr) return Unimplemented("the contraction does not stand alone");
-    passes::PassContext context(flags);
-    TEKTITE_RETURN_IF_ERROR(passes::RunPasses(*graph_, {"assign_layouts"}, context));
     return Build(backend);
   }
 
-  // Microseconds of a run: of this thread's processor time, or of the card's.
+  // The card's microseconds of a run.
   double Turn() {
-    if (!device_->is_host()) return TurnOnCard();
-    int64_t runs = 0, used = 0;
-    const int64_t begin = ThreadMicroseconds();
-    do {
-      if (!Run(steps_).ok()) return std::numeric_limits<double>::infinity();
-      ++runs;
-      used = ThreadMicroseconds() - begin;
-    } while (static_cast<double>(used) < kTurnUs);
-    return static_cast<double>(used) / static_cast<double>(runs);
-  }
-
- private:
-  struct Step {
-    std::shared_ptr<const backend::Kernel> kernel;
-    std::vector<void*> buffers;
-  };
-
-  double TurnOnCard() {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     absl::StatusOr<double> us = kNever;
     backend::StreamOptions options;
@@ -165,6 +124,12 @@ class Trial {
     return std::max(once, 0.01);
   }
 
+ private:
+  struct Step {
+    std::shared_ptr<const backend::Kernel> kernel;
+    std::vector<void*> buffers;
+  };
+
   static void Launch(const std::vector<Step>& steps, backend::Stream& stream) {
     for (const Step& step : steps) {
       stream.Launch(*step.kernel, step.kernel->Plan({}), step.buffers, {});
@@ -176,7 +141,6 @@ class Trial {
     return blocks_.back().data();
   }
 
-  // On this thread alone, where the device is the host.
   absl::Status Run(const std::vector<Step>& steps) const {
     backend::StreamOptions options;
     options.scratch = scratch_;
@@ -270,25 +234,22 @@ class Trial {
   std::vector<Step> steps_;
   void* scratch_ = nullptr;
   int64_t scratch_bytes_ = 0;
-  int launches_ = 1;  // of a turn on a card
+  int launches_ = 1;  // of a turn
 };
 
 }  // namespace
 
-Tuner::Tuner(std::unique_ptr<backend::Backend> backend, const Flags& flags,
+Tuner::Tuner(std::unique_ptr<backend::Backend> backend,
              std::shared_ptr<const cache::KeyEnvironment> environment,
              std::shared_ptr<cache::DiskStore> disk)
-    : backend_(std::move(backend)),
-      flags_(flags),
-      environment_(std::move(environment)),
-      disk_(std::move(disk)) {}
+    : backend_(std::move(backend)), environment_(std::move(environment)), disk_(std::move(disk)) {}
 
-std::shared_ptr<Tuner> Tuner::Create(std::unique_ptr<backend::Backend> backend, const Flags& flags,
+std::shared_ptr<Tuner> Tuner::Create(std::unique_ptr<backend::Backend> backend,
                                      std::shared_ptr<const cache::KeyEnvironment> environment,
                                      std::shared_ptr<cache::DiskStore> disk) {
-  if (backend == nullptr || !backend->HasAlternatives()) return nullptr;
+  if (backend == nullptr || backend->device() == nullptr) return nullptr;
   return std::shared_ptr<Tuner>(
-      new Tuner(std::move(backend), flags, std::move(environment), std::move(disk)));
+      new Tuner(std::move(backend), std::move(environment), std::move(disk)));
 }
 
 std::string Tuner::Encode(const Result& result) {
@@ -318,12 +279,12 @@ void Tuner::Prefer(const Node& fusion, const target::Facts& facts,
                    std::vector<target::Offer>* offers) {
   std::vector<std::string> names;
   for (const target::Offer& offer : *offers) {
-    if (offer.schedule.ok()) names.push_back(offer.schedule->Name());
+    if (offer.schedule.ok()) names.push_back(offer.schedule->implementation);
   }
   if (names.size() < 2) return;
   const std::string fastest = Fastest(fusion, facts, names);
   const auto is_fastest = [&](const target::Offer& offer) {
-    return offer.schedule.ok() && offer.schedule->Name() == fastest;
+    return offer.schedule.ok() && offer.schedule->implementation == fastest;
   };
   std::stable_partition(offers->begin(), offers->end(), is_fastest);
 }
@@ -333,11 +294,10 @@ std::string Tuner::Fastest(const Node& fusion, const target::Facts& facts,
   const Node* const contraction = ops::FindContraction(fusion.region());
   if (contraction == nullptr || ir::HasSymbols(fusion.region())) return "";
   Result result;
-  const bool on_card = backend_->device() != nullptr;
   result.name = NameOf(fusion);
-  std::string text = ClassOf(fusion, facts.rhs_is_weights, on_card, backend_->LibraryVersion());
-  // There what is offered follows from the epilogue, too.
-  if (on_card) absl::StrAppend(&text, "\n", absl::StrJoin(names, " "));
+  const std::string text =
+      absl::StrCat(facts.rhs_is_weights ? "packed " : "", backend_->LibraryVersion(), "\n",
+                   ir::PrintCanonical(fusion.region()), "\n", absl::StrJoin(names, " "));
   {
     std::lock_guard<std::mutex> lock(mutex_);
     auto [it, added] = results_.emplace(text, result);
@@ -352,7 +312,7 @@ std::string Tuner::Fastest(const Node& fusion, const target::Facts& facts,
     Remember(text, result, /*keep=*/false);
     return result.chosen == result.microseconds.front().first ? "" : result.chosen;
   }
-  if (Bytes(fusion) > (on_card ? kMostBytesOnCard : kMostBytes)) return "";
+  if (Bytes(fusion) > kMostBytes) return "";
   {
     std::lock_guard<std::mutex> lock(mutex_);
     waiting_.push_back({text, Isolated(fusion, *contraction, facts.rhs_is_weights), facts});
@@ -416,14 +376,13 @@ void Tuner::Remember(const std::string& text, Result result, bool keep) {
 
 void Tuner::Measure(const Waiting& job) {
   const int64_t began = ThreadMicroseconds();
-  const int64_t budget = std::max<int64_t>(flags_.tuning_budget_ms, 0) * 1000;
   auto spent = [&] { return spent_us_.load() + ThreadMicroseconds() - began; };
   const Node* fusion = nullptr;
   for (const auto& node : job.graph->nodes()) {
     if (node->op() == Op::kFusion) fusion = node.get();
   }
   std::vector<target::Schedule> schedules;
-  if (spent() < budget) {
+  if (spent() < kBudgetUs) {
     for (target::Offer& offer : backend_->Schedules(*fusion, job.facts)) {
       if (offer.schedule.ok()) schedules.push_back(*std::move(offer.schedule));
     }
@@ -432,7 +391,7 @@ void Tuner::Measure(const Waiting& job) {
     Result result;
     result.name = NameOf(*fusion);
     const absl::Status status = Compare(
-        job, schedules, [&] { return spent() < budget; }, &result);
+        job, schedules, [&] { return spent() < kBudgetUs; }, &result);
     if (status.ok()) Remember(job.text, std::move(result), /*keep=*/true);
   }
   spent_us_ += ThreadMicroseconds() - began;
@@ -441,12 +400,12 @@ void Tuner::Measure(const Waiting& job) {
 absl::Status Tuner::Compare(const Waiting& job, const std::vector<target::Schedule>& schedules,
                             const std::function<bool()>& may_go_on, Result* result) const {
   auto prepare = [&](const target::Schedule& schedule, Trial* trial) {
-    return trial->Prepare(*job.graph, schedule, *backend_, flags_);
+    return trial->Prepare(*job.graph, schedule, *backend_);
   };
   constexpr double kNever = std::numeric_limits<double>::infinity();
   Trial usual;
   TEKTITE_RETURN_IF_ERROR(prepare(schedules[0], &usual));
-  result->chosen = schedules[0].Name();
+  result->chosen = schedules[0].implementation;
   result->microseconds.emplace_back(result->chosen, kNever);
   std::vector<double> ratios = {1};  // to the usual way, in the same turns
   for (size_t i = 1; i < schedules.size(); ++i) {
@@ -467,7 +426,7 @@ absl::Status Tuner::Compare(const Waiting& job, const std::vector<target::Schedu
     }
     double& usual_least = result->microseconds[0].second;
     usual_least = std::min(usual_least, usual_us);
-    result->microseconds.emplace_back(schedules[i].Name(), other_us);
+    result->microseconds.emplace_back(schedules[i].implementation, other_us);
     ratios.push_back(other_us / usual_us);
   }
   // Better in the turns they took, and than the usual way ever was: a neighbour who slows down one

@@ -1,23 +1,24 @@
-// Which of a back end's ways to make a kernel is the fastest on this machine: measured once, kept.
+// Which of a card's ways to make a kernel is the fastest: measured once, kept.
 //
 // Example(Tuner& tuner, const ir::Node& fusion, const target::Facts& facts,
 //         std::vector<target::Offer>* offers):
 //   tuner.Prefer(fusion, facts, offers);  // the fastest comes first, if it is known
 //
-// Why: no rule says which register tile, or whether a library, is best for a shape on every
-// machine; a few milliseconds of running them does.  Prefer answers from memory or from the disk
-// cache (entries of kind "tuning") and never measures: an unknown class is submitted to the
-// Background, compiled in each way, and run on scratch buffers there, the usual way and one other
-// in turns, on one thread.  The least time of that thread's processor decides, on a card the least
-// time between two of its events, and the usual way stays unless another one is kLeastGain faster.
+// Why: no rule says which tile, or whether a library, is best for a shape on every card; a few
+// milliseconds of running them does.  Prefer answers from memory or from the disk cache (entries of
+// kind "tuning") and never measures: an unknown class is submitted to the Background, compiled in
+// each way, and run on scratch buffers there, the usual way and one other in turns.  The least time
+// between two events decides, and the usual way stays unless another one is kLeastGain faster.
 // Code made later takes the result, most often in the next process.
 //
-// A class of shapes is the contraction with its shapes, whatever is fused around it, or all of an
-// attention; a result holds for one CPU or model of card, build and version of the libraries.
+// A class of shapes is a fusion around a contraction, or an attention, with its shapes and the ways
+// that it can be made; a result holds for one model of card, build and version of the libraries.
+// What follows a library's product is a kernel of its own, which reads and writes all results
+// again: so all of the fusion counts.
 //
-// Limits: static shapes; operands of at most kMostBytes, on a card kMostBytesOnCard;
-// --tuning_budget_ms of processor time in a process, compiling included, after which no further
-// class is measured.
+// Limits: static shapes; operands of at most kMostBytes; kBudgetUs of processor time in a process,
+// compiling included, after which no further class is measured.  Nothing is measured for CPUs
+// (docs/design/schedules.md).
 #ifndef TEKTITE_JIT_COMPILER_TUNER_H_
 #define TEKTITE_JIT_COMPILER_TUNER_H_
 
@@ -35,7 +36,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "jit/backend/backend.h"
-#include "jit/base/flags.h"
 #include "jit/cache/disk_store.h"
 #include "jit/cache/key.h"
 #include "jit/ir/graph.h"
@@ -46,8 +46,8 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
  public:
   // Another way must need this part of the usual way's time less.
   static constexpr double kLeastGain = 0.03;
-  static constexpr int64_t kMostBytes = int64_t{32} << 20;
-  static constexpr int64_t kMostBytesOnCard = int64_t{512} << 20;
+  static constexpr int64_t kMostBytes = int64_t{512} << 20;
+  static constexpr int64_t kBudgetUs = 60'000'000;
 
   struct Result {
     std::string name;    // "convolution f32[1,56,56,64] f32[3,3,64,64]"
@@ -56,10 +56,9 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
     bool from_disk = false;
   };
 
-  // `backend` is the tuner's own; `disk` may be null.  Null for a back end with one way only,
-  // and for no back end.
+  // `backend` is the tuner's own; `disk` may be null.  Null for a back end without a
+  // device, and for no back end.
   static std::shared_ptr<Tuner> Create(std::unique_ptr<backend::Backend> backend,
-                                       const Flags& flags,
                                        std::shared_ptr<const cache::KeyEnvironment> environment,
                                        std::shared_ptr<cache::DiskStore> disk);
 
@@ -76,7 +75,7 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
   static bool Decode(absl::string_view text, Result* result);
 
  private:
-  Tuner(std::unique_ptr<backend::Backend> backend, const Flags& flags,
+  Tuner(std::unique_ptr<backend::Backend> backend,
         std::shared_ptr<const cache::KeyEnvironment> environment,
         std::shared_ptr<cache::DiskStore> disk);
   struct Waiting {
@@ -95,7 +94,6 @@ class Tuner : public std::enable_shared_from_this<Tuner> {
   void Remember(const std::string& text, Result result, bool keep);
 
   const std::unique_ptr<backend::Backend> backend_;
-  const Flags flags_;
   const std::shared_ptr<const cache::KeyEnvironment> environment_;
   const std::shared_ptr<cache::DiskStore> disk_;
   std::atomic<int64_t> spent_us_{0};

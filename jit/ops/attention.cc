@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "jit/ops/names.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::ops {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 
 // Elementwise work between the product and the softmax; more is no mask.
 constexpr int kMostLogitNodes = 32;

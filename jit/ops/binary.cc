@@ -1,11 +1,8 @@
 // Elementwise ops of two operands of one shape; compare returns bool.
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::DType;
-using ir::Op;
 
 namespace {
 

@@ -24,21 +24,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "jit/ir/graph.h"
+#include "jit/ops/names.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Attributes;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Graph;
-using ir::Literal;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 
 class FuncBuilder {
  public:

@@ -1,17 +1,14 @@
 // dot_general and convolution.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Op;
-using ir::Shape;
 
 namespace {
 
@@ -149,6 +146,19 @@ absl::StatusOr<Shapes> Convolution(const InferContext& c) {
 
 DotDims GetDotDims(const ir::Node& dot) {
   return MakeDotDims(dot.operand_shape(0).rank(), dot.operand_shape(1).rank(), dot.attrs());
+}
+
+DotDims GetDotDimsInOrder(const ir::Node& dot) {
+  DotDims dims = GetDotDims(dot);
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
+    pairs.emplace_back(dims.lhs_contracting[i], dims.rhs_contracting[i]);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    std::tie(dims.lhs_contracting[i], dims.rhs_contracting[i]) = pairs[i];
+  }
+  return dims;
 }
 
 absl::StatusOr<ConvDims> GetConvDims(int rank, const ir::Attributes& attrs) {

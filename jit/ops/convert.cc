@@ -1,10 +1,8 @@
 // Changes of the element type.
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::DType;
 
 absl::StatusOr<Shapes> InferConvert(const InferContext& c) {
   const ir::Shape& x = c.operand(0);

@@ -17,13 +17,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Shape;
 
 namespace {
 

@@ -5,16 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/base/saturating.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
 
-using ir::Attr;
 using ir::AttrName;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
 using ir::OpFamily;
-using ir::Shape;
 
 bool ProvablyDifferent(const Dim& a, const Dim& b) {
   const Dim difference = a - b;

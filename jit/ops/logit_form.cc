@@ -1,17 +1,13 @@
 #include "jit/ops/logit_form.h"
 
+#include "jit/ops/names.h"
+
 #include <map>
 #include <optional>
 #include <utility>
 
 namespace tektite::ops {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 // An integer that is a row's number, a key's, or a constant, with a constant added.
 struct Place {

@@ -15,15 +15,9 @@
 // diagonal above (its last number is not read), the main one, and the one below (its first number
 // is not read).
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Op;
-using ir::Shape;
 
 namespace {
 

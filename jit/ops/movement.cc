@@ -2,15 +2,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Op;
-using ir::Shape;
 
 namespace {
 

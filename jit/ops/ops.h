@@ -42,6 +42,9 @@ struct DotDims {
 };
 // Result dimensions of dot_general: batch, lhs_free, rhs_free.
 DotDims GetDotDims(const ir::Node& dot);
+// The same, the contracting pairs in the order in which the left-hand side stores them: so kernels
+// and packed weights run through k.
+DotDims GetDotDimsInOrder(const ir::Node& dot);
 
 // Convolution: layouts are strings over 'b' batch, 'f' feature, 'i'/'o' kernel input/output
 // feature, and '0','1','2' spatial dimensions, as "b01f", "01io".

@@ -2,13 +2,9 @@
 // of equal values.  With `heap` its results are in the order of a heap (jit/base/heap_order.h),
 // which compares as C++ does.
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::DType;
-using ir::Shape;
 
 absl::StatusOr<Shapes> InferOrder(const InferContext& c) {
   const Shape& x = c.operand(0);

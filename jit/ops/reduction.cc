@@ -7,15 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Literal;
-using ir::Op;
-using ir::Shape;
 
 bool IsReducer(absl::string_view name) {
   return name == "add" || name == "mul" || name == "max" || name == "min" || name == "and" ||

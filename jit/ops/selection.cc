@@ -14,14 +14,9 @@
 // like, and how often each occurs. NaN is unlike anything, 0 is like -0. non_max_suppression.h says
 // which boxes stay: `most` at most, and as many as there is room for.
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Shape;
 
 namespace {
 

@@ -9,14 +9,9 @@
 // all.  The way back takes the others to be their mirror image, so that it ignores the imaginary
 // part of the first and, for an even n, of the last.
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Shape;
 
 namespace {
 

@@ -7,15 +7,9 @@
 #include <variant>
 
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Op;
-using ir::Shape;
 
 namespace {
 

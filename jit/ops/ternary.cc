@@ -1,10 +1,8 @@
 // clamp and select: three operands of one shape.
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::DType;
-using ir::Shape;
 
 absl::StatusOr<Shapes> InferTernary(const InferContext& c) {
   if (c.op == ir::Op::kClamp) {

@@ -1,10 +1,8 @@
 // Elementwise ops of one operand.
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::DType;
-using ir::Op;
 
 namespace {
 

@@ -3,14 +3,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "jit/ops/infer.h"
+#include "jit/ops/names.h"
 
 namespace tektite::ops {
-
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 
 namespace {
 

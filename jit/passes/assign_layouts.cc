@@ -35,6 +35,7 @@
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/weight_layout.h"
 #include "jit/target/schedules.h"
@@ -42,15 +43,6 @@
 namespace tektite::passes {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 using target::RhsLayout;
 
 // [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), pairs, width, 2], zero-padded.

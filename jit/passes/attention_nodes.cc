@@ -5,15 +5,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "jit/ops/attention.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 using NodeSet = absl::flat_hash_set<const Node*>;
 
 constexpr int64_t kWidestHead = 256;

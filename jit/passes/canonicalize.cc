@@ -15,12 +15,11 @@
 #include "absl/strings/str_split.h"
 #include "jit/passes/canonicalize/rewriter.h"
 #include "jit/passes/canonicalize/rules.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Op;
 
 // The ops that a row of the rule list names: one op, or all elementwise ones.
 enum ElementwiseOps { Elementwise };

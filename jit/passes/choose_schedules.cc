@@ -21,16 +21,12 @@
 #include "jit/passes/apply_schedule.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/fusion_nodes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/weight_layout.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Value;
 
 class FactsOfGraph {
  public:

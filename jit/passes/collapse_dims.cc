@@ -21,20 +21,11 @@
 #include "jit/ir/columns.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fusion_groups.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Attributes;
-using ir::Dim;
-using ir::Dims;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 
 using Axes = std::vector<int>;  // which dimensions of the space a value's dimensions are
 

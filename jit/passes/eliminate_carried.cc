@@ -19,17 +19,12 @@
 
 #include "jit/ir/control.h"
 #include "jit/passes/loop_nodes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/needed_values.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 constexpr int kMostDepth = 8;
 

@@ -11,15 +11,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
 
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 using Operands = absl::InlinedVector<Value, 3>;
 
 bool IsCommutative(Op op) {

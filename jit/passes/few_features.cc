@@ -1,15 +1,13 @@
 #include "jit/passes/few_features.h"
 
+#include "jit/passes/names.h"
+
 #include <algorithm>
 #include <vector>
 
 namespace tektite::passes {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Value;
 using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMostFeatures = 4, kFewestChannels = 16;

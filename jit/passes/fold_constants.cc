@@ -10,17 +10,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/base/status.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Literal;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 constexpr int64_t kMaxElements = 64 << 10;
 // The interpreter runs some 10^7 simple operations a second: keep one fold below a tenth of that.

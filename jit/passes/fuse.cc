@@ -17,18 +17,11 @@
 #include "jit/ir/control.h"
 #include "jit/passes/fusion_groups.h"
 #include "jit/passes/fusion_recompute.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::FusionKind;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 
 class FusionBuilder {
  public:

@@ -16,17 +16,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
 #include "jit/ir/part.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
 
-using ir::FusionKind;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
 using ir::OpFamily;
-using ir::Value;
 
 bool StaysOutside(const Node& node, int64_t operand_alignment) {
   const Op op = node.op();

@@ -10,18 +10,13 @@
 #include "jit/ops/ops.h"
 #include "jit/passes/attention_nodes.h"
 #include "jit/passes/fusion_nodes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/update_nodes.h"
 
 namespace tektite::passes {
 namespace {
 
-using ir::Attr;
-using ir::Dims;
-using ir::FusionKind;
-using ir::Node;
-using ir::Op;
 using ir::OpFamily;
-using ir::Value;
 
 // Recomputing this many cheap operations per use costs less than storing and loading the value.
 constexpr int kMaxRecomputedNodes = 4;

@@ -4,14 +4,10 @@
 
 #include "jit/ir/part.h"
 #include "jit/ir/writes.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
 
 // The row emitter keeps values of a row in scratch: longer ones would not stay in any near cache.
 constexpr int64_t kMaxRowLength = 1 << 17;

@@ -7,14 +7,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "jit/passes/fusion_nodes.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
 
-using ir::FusionKind;
-using ir::Graph;
-using ir::Node;
-using ir::Value;
 using NodeSet = absl::flat_hash_set<const Node*>;
 
 // Operations that a reader repeats for a value at most.

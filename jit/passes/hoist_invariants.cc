@@ -20,16 +20,11 @@
 #include "jit/ir/control.h"
 #include "jit/passes/fusion_nodes.h"
 #include "jit/passes/loop_nodes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 bool IsCheap(const Node& node) {
   return node.op() == Op::kConstant || node.op() == Op::kBroadcastInDim || node.op() == Op::kIota ||

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include "jit/base/status.h"
+#include "jit/passes/names.h"
 
 #include "jit/ir/control.h"
 #include "jit/ops/builder.h"
@@ -23,14 +24,6 @@
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 bool IsInvariantParameter(const Node& loop, Value v) {
   return v.node->op() == Op::kParameter &&

@@ -27,16 +27,11 @@
 #include "jit/ir/in_place.h"
 #include "jit/ir/writes.h"
 #include "jit/passes/fusion_nodes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 // A kernel with more takes long to compile and gains nothing, as with more than kMaxNodes.
 constexpr int kMaxBuffers = 40;

@@ -23,20 +23,12 @@
 #include "jit/ops/infer.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/few_features.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
 
-using ir::Attr;
-using ir::Attributes;
-using ir::Dim;
-using ir::Dims;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 using Ints = std::vector<int64_t>;
 
 // Side by side, each group is a kernel of its own.

@@ -6,17 +6,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
+#include "jit/passes/names.h"
 #include "jit/passes/needed_values.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 
 // A loop or a choice on these operands with the regions of `control`, before it.
 Node* Rebuilt(Graph& graph, Node* control, absl::Span<const Value> operands) {

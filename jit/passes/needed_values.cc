@@ -4,15 +4,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 void Unite(const std::vector<bool>& from, std::vector<bool>* to) {
   for (size_t i = 0; i < from.size(); ++i) {

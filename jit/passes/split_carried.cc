@@ -19,19 +19,11 @@
 #include "jit/ops/builder.h"
 #include "jit/passes/canonicalize/match.h"
 #include "jit/passes/loop_nodes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
-using ops::FuncBuilder;
 
 constexpr int64_t kLeastElements = 64;
 constexpr int kMostParts = 256;

@@ -32,16 +32,12 @@
 #include "jit/ir/control.h"
 #include "jit/ir/updates.h"
 #include "jit/passes/loop_nodes.h"
+#include "jit/passes/names.h"
 #include "jit/passes/needed_values.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 // Elements that the checks of a turn may compute; values of unknown size count as some.
 constexpr int64_t kMostElements = 1 << 16;

@@ -1,5 +1,6 @@
 #include "jit/passes/split_epilogue.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 
 #include <memory>
 #include <string>
@@ -10,12 +11,6 @@
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 Node* Copy(const Node& node, const std::vector<Value>& operands, Graph* into) {
   Node* copy =

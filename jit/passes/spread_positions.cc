@@ -15,20 +15,11 @@
 #include <vector>
 
 #include "jit/ops/attention.h"
+#include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::DType;
-using ir::Graph;
-using ir::Literal;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
 
 // More is no mask.
 constexpr int kMostNodes = 24;

@@ -10,15 +10,10 @@
 #include "jit/ops/builder.h"
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Attr;
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 // "01": the dimensions of pixels.
 std::string Digits(int spatial) {

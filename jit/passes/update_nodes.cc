@@ -5,12 +5,11 @@
 
 #include "jit/ir/updates.h"
 #include "jit/passes/fusion_nodes.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
 
-using ir::Node;
-using ir::Op;
 using NodeSet = absl::flat_hash_set<const Node*>;
 
 // Computes each element of its result from the elements at the same place.

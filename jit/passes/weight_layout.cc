@@ -1,28 +1,18 @@
 #include "jit/passes/weight_layout.h"
 
-#include <algorithm>
-
 #include "jit/ops/filter_gradient.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
-
-using ir::Node;
-using ir::Op;
 
 MatrixView RhsAsMatrix(const Node& root) {
   MatrixView view;
   if (root.op() == Op::kDotGeneral) {
-    ops::DotDims dims = ops::GetDotDims(root);
+    const ops::DotDims dims = ops::GetDotDimsInOrder(root);
     if (!dims.rhs_batch.empty()) return view;
-    // k runs through the contracting dimensions in the order the left-hand side stores them.
-    std::vector<size_t> order(dims.lhs_contracting.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return dims.lhs_contracting[a] < dims.lhs_contracting[b];
-    });
-    for (size_t i : order) view.permutation.push_back(dims.rhs_contracting[i]);
-    view.k_dims = static_cast<int>(order.size());
+    view.permutation = dims.rhs_contracting;
+    view.k_dims = static_cast<int>(view.permutation.size());
     for (int64_t d : dims.rhs_free) view.permutation.push_back(d);
     view.valid = true;
     return view;

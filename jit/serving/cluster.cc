@@ -294,7 +294,7 @@ void Cluster::CountCallLocked(Shape& shape, const Call& call) {
         std::lock_guard<std::mutex> lock(self->mutex_);
         // A shape without faster code stays with the generic one.
         if (!code->executable.ok() || shape->tier != Tier::kGeneric) return;
-        self->LimitLocked(Tier::kHot, AtLeastOne(self->state_->flags().max_specialized) - 1);
+        self->LimitLocked(Tier::kHot, kMostHot - 1);
         shape->tier = Tier::kHot;
         shape->code = code;
         shape->ready = *code->executable;

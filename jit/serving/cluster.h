@@ -13,8 +13,8 @@
 // The cluster remembers a key that cannot be compiled, so that it costs one attempt and not one a
 // call.  With --compile=async a call that finds no code is answered with Unavailable while a
 // background thread makes it.  Memory is bounded whatever the number of shapes: the last
-// kMostShapes keys are known, --max_executables of them with code of their own, --max_specialized
-// of those for being hot.  A cluster whose compilations together take more than their budget gets
+// kMostShapes keys are known, --max_executables of them with code of their own, kMostHot of
+// those for being hot.  A cluster whose compilations together take more than their budget gets
 // no more code.  Calls that are to be reproducible have shapes of their own: their code is for
 // exactly their sizes, waits for nothing, measures nothing and has no budget, so that neither the
 // calls before nor the clock decide which code runs.
@@ -80,6 +80,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   static constexpr size_t kMostShapes = 1024;
   static constexpr size_t kMostGeneric = 8;
+  static constexpr size_t kMostHot = 8;
   // Packing takes some 50 calls, however many weights there are: an eighth of calls that read all
   // of them (late_packing.h).
   static constexpr int64_t kMostPackingCalls = 64;

@@ -1,7 +1,5 @@
 #include "jit/serving/compiler_state.h"
 
-#include <unistd.h>
-
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -93,13 +91,7 @@ JsonObject DiskJson(const cache::DiskCounters& counters) {
 }  // namespace
 
 CompilerState::CompilerState(std::unique_ptr<compiler::Compiler> compiler, std::string host_kernels)
-    : compiler_(std::move(compiler)), host_kernels_(std::move(host_kernels)) {
-  if (flags().metrics_file.empty()) return;
-  metrics_ = std::make_unique<MetricsFile>(flags().metrics_file, [this] {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return CounterSnapshot{getpid(), 0, PublicCounters()};
-  });
-}
+    : compiler_(std::move(compiler)), host_kernels_(std::move(host_kernels)) {}
 
 std::string CompilerState::RegisterCluster(absl::string_view name) {
   std::lock_guard<std::mutex> lock(mutex_);

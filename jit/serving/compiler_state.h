@@ -47,7 +47,6 @@
 #include "jit/base/json.h"
 #include "jit/compiler/compiler.h"
 #include "jit/serving/faster_side.h"
-#include "jit/serving/metrics_file.h"
 
 namespace tektite::serving {
 
@@ -128,7 +127,6 @@ class CompilerState {
   std::map<std::string, std::string> fallback_examples_;
   LeftOutOps left_out_;
   std::map<std::string, LoopInParts> loops_;
-  std::unique_ptr<MetricsFile> metrics_;  // last: its thread reads the members above
 };
 
 }  // namespace tektite::serving

@@ -55,10 +55,6 @@ bool ReadPart(absl::string_view part, Schedule* schedule) {
   }
   const std::pair<absl::string_view, absl::string_view> named =
       absl::StrSplit(part, absl::MaxSplits(" = ", 1));
-  if (named.first == "variant") {
-    schedule->variant = std::string(named.second);
-    return !schedule->variant.empty();
-  }
   if (named.first == "tile") {
     const std::pair<absl::string_view, absl::string_view> sides =
         absl::StrSplit(named.second, absl::MaxSplits('x', 1));
@@ -73,13 +69,8 @@ bool ReadPart(absl::string_view part, Schedule* schedule) {
 
 std::string Tile::ToString() const { return absl::StrCat(vectors, "x", rows); }
 
-std::string Schedule::Name() const {
-  return variant.empty() ? implementation : absl::StrCat(implementation, "_", variant);
-}
-
 std::string Schedule::Print() const {
   std::string text = implementation;
-  if (!variant.empty()) absl::StrAppend(&text, ", variant = ", variant);
   if (tile.rows > 0) absl::StrAppend(&text, ", tile = ", tile.ToString());
   PrintNumbers(kOfRhs, rhs, &text);
   PrintNumbers(kOfBlocks, blocks, &text);

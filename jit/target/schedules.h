@@ -66,7 +66,6 @@ struct Blocks {
 
 struct Schedule {
   std::string implementation = kOwn;
-  std::string variant;  // tells apart schedules of one implementation; empty: the usual one
   RhsLayout rhs;
   Tile tile;
   Blocks blocks;
@@ -75,9 +74,7 @@ struct Schedule {
   bool stands_alone = false;    // the epilogue is a fusion of its own (passes/split_epilogue.h)
   bool features_first = false;  // a filter's channels are innermost (passes/store_features_first.h)
 
-  // "winograd", "own_2x12"
-  std::string Name() const;
-  bool IsOwn() const { return implementation == kOwn && variant.empty(); }
+  bool IsOwn() const { return implementation == kOwn; }
   // "winograd, tile = 3x8, columns = 48": the attribute's text.
   std::string Print() const;
   static absl::StatusOr<Schedule> Parse(absl::string_view text);

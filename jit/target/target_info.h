@@ -39,8 +39,11 @@ struct TargetInfo {
   // Types of attention that there are kernels for: fusions of kind `attention` are made then.
   std::vector<ir::DType> attention_types = {ir::DType::kF32};
   GroupSplitting groups;
-  // Input channels from which on Winograd's algorithm is considered; 0: never.
-  int64_t winograd_channels = 0;
+  // Input channels from which on Winograd's algorithm is considered.  A sum has as many terms then,
+  // where a direct one has nine times as many, and its rounding error is 0.55 to 0.75 of the direct
+  // sum's (random weights and inputs, in order, f32); with few channels the transforms' own weigh
+  // more.
+  int64_t winograd_channels = 128;
   std::string code_generator;  // "llvm 22.1.8"; empty where code is not generated
 
   // The cost model's rates of one core, chosen on Zen 5 servers (bench/kernels prints a machine's

@@ -61,7 +61,6 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   KeepKnown("tier", {"auto", "generic", "specialized"}, &tektite::Flags::tier,
             &compiler_options.flags);
   KeepKnown("tuning", {"auto", "off"}, &tektite::Flags::tuning, &compiler_options.flags);
-  KeepKnown("winograd", {"auto", "on", "off"}, &tektite::Flags::winograd, &compiler_options.flags);
   if (compiler_options.flags.compile == "async") {
     const int64_t threads = std::min<int64_t>(compiler_options.flags.compile_threads, 64);
     tektite::compiler::Background::Get().SetThreads(static_cast<int>(threads));

@@ -11,7 +11,6 @@ inline clustering::MarkOptions MarkOptionsOf(const Flags& flags) {
   clustering::MarkOptions options;
   options.min_cluster_ops = flags.min_cluster_ops;
   options.min_cluster_cost = flags.min_cluster_cost;
-  options.min_lone_cost = flags.min_lone_cost;
   options.keep_loops = flags.keep_loops;
   options.take_over_xla = flags.take_over_xla;
   return options;

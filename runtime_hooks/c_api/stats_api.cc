@@ -10,7 +10,7 @@
 #include "jit/base/status.h"
 #include "jit/cache/counter_files.h"
 #include "jit/cache/inspect_text.h"
-#include "jit/serving/metrics_file.h"
+#include "jit/serving/prometheus_text.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
 

@@ -32,7 +32,7 @@ TEST(BadInput, Options) {
   EXPECT_THAT(status.message, HasSubstr("no back end is called 'abacus'; there are: "));
   testing::internal::CaptureStderr();
   EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --tier=top --tuning=often "
-                         "--max_executables=many --cache_mb=-3 --contest=perhaps --winograd=1"),
+                         "--max_executables=many --cache_mb=-3 --contest=perhaps"),
             nullptr);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("'--no_such_flag=3' ignored"));
@@ -42,7 +42,6 @@ TEST(BadInput, Options) {
   EXPECT_THAT(said, HasSubstr("'--max_executables=many' ignored: expected a number of at"));
   EXPECT_THAT(said, HasSubstr("'--cache_mb=-3' ignored: expected a number of at least 0"));
   EXPECT_THAT(said, HasSubstr("'--contest=perhaps' ignored: expected true or false"));
-  EXPECT_THAT(said, HasSubstr("'--winograd=1' ignored: expected auto, on, off"));
   tektite_compiler* const plain = tektite_compiler_create(nullptr, nullptr);
   EXPECT_NE(plain, nullptr);
   tektite_compiler_destroy(plain);

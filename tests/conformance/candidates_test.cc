@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "backends/cpu/cpu_backend.h"
 #include "jit/base/status.h"
 #include "jit/passes/pipeline.h"
 #include "jit/reference/interpreter.h"
@@ -45,8 +44,7 @@ struct Outcome {
 
 absl::StatusOr<Outcome> Run(const ir::Graph& graph, const std::vector<Literal>& inputs) {
   Flags flags;
-  flags.winograd = "on";
-  TEKTITE_ASSIGN_OR_RETURN(auto backend, cpu::CreateCpuBackend(flags));
+  const auto backend = CreateTested({"cpu", "cpu"}, {});
   auto owned = graph.Clone();
   passes::PassContext context(flags);
   context.evaluate = &reference::Evaluate;

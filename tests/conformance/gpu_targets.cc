@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/card_backend.h"
 #include "backends/gpu/codegen/emit_ptx.h"
-#include "backends/gpu/gpu_backend.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/harness.h"
 #include "tests/gpu/assembly_check.h"
 #include "tests/gpu/card_interpreter.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
+#include "tests/gpu/interpreter/interpreted_gpu.h"
 #include "tests/gpu/interpreting.h"
 
 namespace tektite::testing {

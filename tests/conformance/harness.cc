@@ -16,11 +16,8 @@
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 #include "jit/runtime/executable.h"
-#include "runtime_hooks/c_api/backend_list.h"
-#include "tests/conformance/gpu_targets.h"
 #include "tests/conformance/oracle.h"
 #include "tests/conformance/symbolic.h"
-#include "tests/island/island.h"
 #include "tests/long_tests.h"
 #include "tests/runtime/test_pool.h"
 
@@ -179,23 +176,6 @@ absl::StatusOr<SizedCase> CaseAt(const ir::Graph& fixed, const std::vector<Liter
 
 }  // namespace
 
-const std::vector<ConformanceTarget>& ConformanceTargets() {
-  static const auto& targets = *new std::vector<ConformanceTarget>([] {
-    std::vector<ConformanceTarget> list;
-    for (const compiler::BackendInfo& info : c_api::AllBackends().rows) {
-      if (info.is_for_card) continue;
-      const std::string name(info.name);
-      list.push_back({name, name, "native"});
-      if (name == "cpu") list.push_back({"cpu_avx2", name, "avx2"});
-    }
-    list.push_back({kIsland, kIsland, "native"});
-    list.push_back({kGpu, kGpu, "native"});
-    list.push_back({kGpuCard, kGpuCard, "native"});
-    return list;
-  }());
-  return targets;
-}
-
 bool HasTurn(size_t places) { return TestsAreLong() || places % 2 == 0; }
 
 std::string Difference(const Literal& got, const Literal& want, const Tolerance& tolerance) {
@@ -232,26 +212,16 @@ std::vector<Literal> PlainInputs(const ir::Graph& graph, uint64_t seed) {
 }
 
 bool ConformanceTest::IsRefusal(const absl::Status& status) {
-  if (!is_gpu() || !absl::IsUnimplemented(status)) return false;
+  if (!GetParam().may_refuse || !absl::IsUnimplemented(status)) return false;
   ++refused_;
   return true;
 }
 
 void ConformanceTest::TearDown() {
-  static const auto& expected = *new std::map<std::string, int>{
-#define TEKTITE_GPU_REFUSED(test, graphs) {#test, graphs},
-#include "tests/conformance/gpu_refusal_list.inc"
-#undef TEKTITE_GPU_REFUSED
-  };
-  if (!is_gpu() || HasFailure()) return;
+  if (!GetParam().may_refuse || HasFailure()) return;
   std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   name.resize(name.find('/'));
-  const auto row = expected.find(name);
-  const int most = row == expected.end() ? 0 : row->second;
-  // Code for every size may be all that is refused of a graph, and half of all graphs have it.
-  EXPECT_TRUE(refused_ == most || (!TestsAreLong() && refused_ < most))
-      << "graphs without a kernel for GPUs: gpu_refusal_list.inc should have\n"
-      << "TEKTITE_GPU_REFUSED(" << name << ", " << refused_ << ")";
+  NoteRefusals(GetParam(), name, refused_);
 }
 
 compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32, bool warpgroups) {
@@ -259,21 +229,12 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32, bool warp
   auto& compiler = compilers[absl::StrCat(GetParam().name, fuse, tf32, warpgroups)];
   if (compiler == nullptr) {
     compiler::CompilerOptions options;
-    options.backends = tektite::c_api::AllBackends();
-    if (GetParam().backend == kIsland) {
-      options.own_backend = [] { return std::make_unique<IslandBackend>(); };
-    } else if (GetParam().backend == kGpu) {
-      options.own_backend = [=] { return CreateCheckedGpu(tf32, warpgroups); };
-    } else if (GetParam().backend == kGpuCard) {
-      options.own_backend = [=] { return CreateBackendOfCard(tf32, warpgroups); };
-    } else {
-      options.backend = GetParam().backend;
-    }
+    options.backends = BackendsBehind();
+    options.own_backend = [=] { return CreateTested(GetParam(), {tf32, warpgroups}); };
     options.flags.cpu = GetParam().cpu;
     options.flags.tf32 = tf32;
     options.flags.verify = true;
     options.flags.tuning = "off";
-    options.flags.winograd = "on";
     if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";
     if (const char* directory = std::getenv("TEKTITE_CONFORMANCE_DUMP")) {
       options.flags.dump_to = directory;
@@ -293,8 +254,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> ConformanceTest::Compile(
   job.cluster = "conformance";
   job.variant = variant;
   auto executable = compiler.Compile(graph.Clone(), job);
-  // The host's kernels ran what the GPU has none for.
-  if (is_gpu() && compiler.counters().host_side_kernels != host_side) ++refused_;
+  // The host's kernels ran what the device has none for.
+  if (GetParam().may_refuse && compiler.counters().host_side_kernels != host_side) ++refused_;
   return executable;
 }
 
@@ -304,7 +265,11 @@ absl::StatusOr<std::vector<Literal>> ConformanceTest::CompileAndRun(
   const int64_t interpreted = compiler.counters().interpreted_kernels;
   TEKTITE_ASSIGN_OR_RETURN(auto executable, Compile(graph, "shape0", options));
   if (!options.may_interpret && compiler.counters().interpreted_kernels != interpreted) {
-    ADD_FAILURE() << "a kernel was left to the interpreter\n" << executable->PlanText();
+    if (GetParam().may_refuse) {
+      ++refused_;
+    } else {
+      ADD_FAILURE() << "a kernel was left to the interpreter\n" << executable->PlanText();
+    }
   }
   static runtime::Pool& pool = *new runtime::Pool(2);
   const auto run = [&](const runtime::HostPool& threads) -> absl::StatusOr<std::vector<Literal>> {
@@ -404,10 +369,12 @@ void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeV
                                  const Tolerance& tolerance, const CompileOptions& options,
                                  const std::vector<Literal>* first_inputs) {
   if (is_device()) return CheckSizesOfCalls(graph, sizes, tolerance, options);
-  KernelRunner runner(&CompilerFor(options), GetParam().backend);
+  KernelRunner runner(&CompilerFor(options),
+                      CreateTested(GetParam(), {options.tf32, options.warpgroups}));
   const absl::Status status = runner.Compile(graph);
   ASSERT_TRUE(status.ok()) << status << "\n" << ir::Print(graph);
-  if (options.must_be_symbolic) {
+  if (GetParam().may_refuse && !runner.refusals().empty()) ++refused_;
+  if (options.must_be_symbolic && !GetParam().may_refuse) {
     EXPECT_THAT(runner.refusals(), ::testing::IsEmpty());
   }
   const int64_t compiled = runner.compiled();
@@ -437,6 +404,7 @@ void ConformanceTest::CheckSizes(const ir::Graph& graph, const std::vector<SizeV
   EXPECT_GT(runs, 0);
   EXPECT_EQ(runner.compiled(), compiled) << "a kernel was made for some sizes";
 }
+
 void ConformanceTest::CheckSizesOfCalls(const ir::Graph& graph,
                                         const std::vector<SizeValues>& sizes,
                                         const Tolerance& tolerance, const CompileOptions& options) {

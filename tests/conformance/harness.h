@@ -7,13 +7,11 @@
 //     Check(b, Tolerance::Relative(1e-6));
 //   }
 //
-// A target is a back end of jit/compiler/backend_list, the cpu twice: as the machine is, and
-// --cpu=avx2, the island, the interpreted GPU, and a card of the stand-in driver.  Each graph runs
-// with no threads and with two, which must give the same bits (once on the interpreted GPU, which
-// uses none of them).  Check expects machine code for every kernel, so that the interpreter never
-// stands in for a back end unnoticed.  It then compiles the graph once more, with symbols for its
-// sizes, and runs that code for the same sizes and for others, ones and zeros among them (not every
-// graph on every target: WaysOf).
+// A target is a back end (targets.h).  Each graph runs with no threads and with two, which must
+// give the same bits (once on the interpreted GPU, which uses none of them).  Check expects machine
+// code for every kernel, so that the interpreter never stands in for a back end unnoticed.  It then
+// compiles the graph once more, with symbols for its sizes, and runs that code for the same sizes
+// and for others, ones and zeros among them (not every graph on every target: WaysOf).
 //
 // The GPU's kernels are also assembled (tests/gpu/assembly_check.h), with no spills.
 //
@@ -24,7 +22,6 @@
 #define TEKTITE_TESTS_CONFORMANCE_HARNESS_H_
 
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -32,6 +29,7 @@
 #include "jit/compiler/compiler.h"
 #include "jit/ops/builder.h"
 #include "tests/conformance/symbolic.h"
+#include "tests/conformance/targets.h"
 
 namespace tektite::testing {
 
@@ -39,13 +37,6 @@ inline ir::Shape Of(ir::DType dtype, const std::vector<int64_t>& sizes) {
   return ir::Shape(dtype, absl::MakeConstSpan(sizes));
 }
 
-struct ConformanceTarget {
-  std::string name, backend, cpu;
-  friend std::ostream& operator<<(std::ostream& out, const ConformanceTarget& t) {
-    return out << t.name;
-  }
-};
-const std::vector<ConformanceTarget>& ConformanceTargets();
 // The target whose memory the host cannot reach (tests/island).  It shows that the runtime touches
 // buffers through streams alone; its kernels are the interpreter's, so results are equal.
 inline constexpr char kIsland[] = "island";
@@ -118,12 +109,13 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   compiler::Compiler& CompilerFor(const CompileOptions& options) {
     return CompilerFor(options.fuse, options.tf32, options.warpgroups);
   }
-  // Counts what the GPU has no kernels for.
+  // Counts what a device has no kernels for.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Compile(const ir::Graph& graph,
                                                                const std::string& variant,
                                                                const CompileOptions& options);
   // The target's kernels run on its own streams alone.
-  bool is_device() const { return GetParam().backend == kIsland || is_gpu(); }
+  bool is_device() const { return GetParam().is_device; }
+  bool is_gpu() const { return GetParam().backend == kGpu || GetParam().backend == kGpuCard; }
   // Which code a graph has on this target: for its own sizes, for every size.  Without --long each
   // of two targets that share their emitters or kernels has code for every size of one half of all
   // graphs: the cpu and AVX2, kGpu and the stand-in driver.  The second of these, and the island,
@@ -135,7 +127,6 @@ class ConformanceTest : public ::testing::TestWithParam<ConformanceTarget> {
   // Whether interpreted kernels run for long at these sizes: then they are compiled alone.
   bool TakesLong(const ir::Graph& fixed) const;
   bool IsStandIn() const;
-  bool is_gpu() const { return GetParam().backend == kGpu || GetParam().backend == kGpuCard; }
 
  private:
   int refused_ = 0;

@@ -20,11 +20,11 @@ inline std::vector<target::Offer> Preferred(std::vector<target::Offer> offers,
                                             std::vector<std::string>* names) {
   names->clear();
   for (const target::Offer& offer : offers) {
-    if (offer.schedule.ok()) names->push_back(offer.schedule->Name());
+    if (offer.schedule.ok()) names->push_back(offer.schedule->implementation);
   }
   if (names->size() < 2) names->clear();
   std::stable_partition(offers.begin(), offers.end(), [&](const target::Offer& offer) {
-    return offer.schedule.ok() && offer.schedule->Name() == name;
+    return offer.schedule.ok() && offer.schedule->implementation == name;
   });
   return offers;
 }

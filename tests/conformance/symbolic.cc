@@ -14,7 +14,7 @@
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fuse_leftovers.h"
-#include "runtime_hooks/c_api/backend_list.h"
+#include "jit/reference/reference_backend.h"
 
 namespace tektite::testing {
 namespace {
@@ -133,13 +133,10 @@ SymbolicCase Symbolize(const Graph& graph) {
   return result;
 }
 
-KernelRunner::KernelRunner(compiler::Compiler* compiler, const std::string& backend)
-    : compiler_(compiler) {
-  for (const compiler::BackendInfo& info : c_api::AllBackends().rows) {
-    if (info.name == backend) backend_ = *info.create(compiler->flags());
-    if (info.name == compiler::kReference) reference_ = *info.create(compiler->flags());
-  }
-}
+KernelRunner::KernelRunner(compiler::Compiler* compiler, std::unique_ptr<backend::Backend> backend)
+    : compiler_(compiler),
+      backend_(std::move(backend)),
+      reference_(*reference::ReferenceBackend::Create({})) {}
 
 absl::StatusOr<cache::KernelPtr> KernelRunner::KernelFor(const Node& fusion) {
   for (backend::Backend* backend : {backend_.get(), reference_.get()}) {

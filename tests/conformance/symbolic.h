@@ -1,7 +1,7 @@
 // A static graph with symbols for its sizes, and a runner of kernels that serve all of them.
 //
 //   SymbolicCase c = Symbolize(graph);                       // f32[8,768] -> f32[n0,768]
-//   KernelRunner runner(backend, options);
+//   KernelRunner runner(compiler, std::move(backend));
 //   TEKTITE_RETURN_IF_ERROR(runner.Compile(*c.graph));       // once
 //   runner.Run(c.values, inputs);  runner.Run(others, ...);  // for any sizes
 //
@@ -40,7 +40,7 @@ std::unique_ptr<ir::Graph> WithSizes(const ir::Graph& graph, const SizeValues& v
 
 class KernelRunner {
  public:
-  KernelRunner(compiler::Compiler* compiler, const std::string& backend);
+  KernelRunner(compiler::Compiler* compiler, std::unique_ptr<backend::Backend> backend);
 
   // Runs the passes on `graph` and compiles its fusions.  A fusion that the back end refuses is
   // taken apart; what it refuses then is left to the interpreter and named in refusals().

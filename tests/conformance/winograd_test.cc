@@ -164,7 +164,7 @@ CONFORMANCE_TEST(WinogradOfUnknownSizes) {
       CheckSizes(**graph, sizes, Tolerance::Relative(1e-6), options);
     }
     if (is_device()) continue;  // its kernels run on its own streams alone
-    KernelRunner runner(&CompilerFor(/*fuse=*/true), GetParam().backend);
+    KernelRunner runner(&CompilerFor(/*fuse=*/true), CreateTested(GetParam(), {}));
     const absl::Status status = runner.Compile(**graph);
     ASSERT_TRUE(status.ok()) << status;
     for (const SizeValues& values : cases[i].equal) {

@@ -40,7 +40,7 @@ def f(x, n):
 report(y=[f(tf.constant(0.5), n) for n in (5, 8)])
 """,
 }
-ALL = Batch("effects in loops", PROGRAMS, TEKTITE_FLAGS="--min_lone_cost=0")
+ALL = Batch("effects in loops", PROGRAMS, TEKTITE_FLAGS="--min_cluster_ops=1")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

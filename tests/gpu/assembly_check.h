@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "backends/gpu/codegen/assembler.h"
-#include "backends/gpu/gpu_backend.h"
+#include "tests/gpu/interpreter/interpreted_gpu.h"
 
 namespace tektite::testing {
 

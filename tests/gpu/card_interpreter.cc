@@ -11,11 +11,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/gpu/driver/card_kernel.h"
-#include "backends/gpu/interpreter/interpreted_kernel.h"
 #include "jit/base/bytes.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "tests/gpu/fake_driver/fake_driver.h"
+#include "tests/gpu/interpreter/interpreted_kernel.h"
 #include "tests/gpu/interpreting.h"
 
 namespace tektite::testing {

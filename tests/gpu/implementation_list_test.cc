@@ -39,7 +39,7 @@ std::vector<target::Offer> Offers(const backend::Backend& backend, const std::st
 
 std::string First(const backend::Backend& backend, const std::string& text) {
   for (const target::Offer& offer : Offers(backend, text)) {
-    if (offer.schedule.ok()) return offer.schedule->Name();
+    if (offer.schedule.ok()) return offer.schedule->implementation;
   }
   return "";
 }
@@ -112,7 +112,7 @@ TEST(CardImplementations, WhatARuleLeavesOutHasAReasonAndIsAnAlternative) {
   EXPECT_THAT(offers.front().schedule.status().message(),
               HasSubstr("our own kernel is faster below 0.3"));
   ASSERT_TRUE(offers.back().schedule.ok());
-  EXPECT_EQ(offers.back().schedule->Name(), "cublaslt");
+  EXPECT_EQ(offers.back().schedule->implementation, "cublaslt");
 }
 
 TEST(CardImplementations, WithoutLibrariesAllIsOurOwn) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/gpu/interpreter/interpreted_kernel.h"
+#include "tests/gpu/interpreter/interpreted_kernel.h"
 #include "tests/llvm/kernel_runner.h"
 
 namespace tektite::testing {

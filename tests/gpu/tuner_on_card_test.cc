@@ -5,6 +5,7 @@
 #include "backends/gpu/implementation_list.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "jit/cache/inspect.h"
 #include "jit/compiler/background.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/backend_list.h"
@@ -64,15 +65,16 @@ graph @f(%q: bf16[6,20,16], %k: bf16[6,32,16], %v: bf16[6,32,16]) -> (bf16[6,20,
 // A process whose card's kernels compute nothing and take as long as the test says.
 class Process {
  public:
-  explicit Process(const std::string& directory, bool has_libraries = true) {
+  explicit Process(const std::string& directory, bool has_libraries = true,
+                   const char* flags = "--tuning=auto") {
     FakeDriver::Opened().reset();
     std::vector<std::string> errors;
     compiler::CompilerOptions options;
     options.backends = tektite::c_api::AllBackends();
-    options.flags = Flags::Parse("--tuning=auto", &errors);
+    options.flags = Flags::Parse(flags, &errors);
     cache::DiskStoreOptions disk;
     disk.directory = directory;
-    options.disk = cache::DiskStore::Open(disk);
+    options.disk = disk_ = cache::DiskStore::Open(disk);
     auto card = *gpu::Card::Open(*gpu::Driver::Open(FakeDriver::path()), 0);
     gpu::CardOptions on_card;
     if (has_libraries) {
@@ -108,9 +110,27 @@ class Process {
     return compiler_->Tunings();
   }
 
+  compiler::Compiler& compiler() { return *compiler_; }
+  cache::DiskStore& disk() { return *disk_; }
+
  private:
+  std::shared_ptr<cache::DiskStore> disk_;
   std::unique_ptr<compiler::Compiler> compiler_;
 };
+
+cache::CacheKey KeyOfTuning(const std::string& directory) {
+  cache::CacheKey key;
+  auto inspector = cache::Inspector::Open(directory);
+  EXPECT_TRUE(inspector.ok()) << inspector.status();
+  int found = 0;
+  for (const cache::ListedEntry& entry : inspector->List()) {
+    if (entry.header.kind != cache::EntryKind::kTuning) continue;
+    key = {entry.header.kind, entry.name, entry.header.key, entry.parts};
+    ++found;
+  }
+  EXPECT_EQ(found, 1);
+  return key;
+}
 
 TEST(TunerOnCard, TheFasterWayByEventsIsKept) {
   cache::TestFolder folder;
@@ -136,6 +156,25 @@ TEST(TunerOnCard, TheFasterWayByEventsIsKept) {
   const auto kept = second.Results();
   ASSERT_EQ(kept.size(), 1);
   EXPECT_TRUE(kept[0].from_disk);
+  // Nor is it asked when nothing is to be measured, or taken.
+  Process off(folder.path(), true, "--tuning=off");
+  EXPECT_THAT(off.Compile(kProduct), Not(HasSubstr("_by_")));
+  EXPECT_THAT(off.Results(), IsEmpty());
+}
+
+TEST(TunerOnCard, ADamagedResultIsMeasuredAnew) {
+  cache::TestFolder folder;
+  Process first(folder.path());
+  first.Compile(kProduct);
+  ASSERT_EQ(first.Results().size(), 1);
+  for (const char* nonsense : {"", "own", "own\nown -1", "own\nown nan", "x\nown 5", "a b\nc"}) {
+    first.disk().Store(KeyOfTuning(folder.path()), nonsense);
+    Process second(folder.path());
+    second.Compile(kProduct);
+    ASSERT_EQ(second.Results().size(), 1);
+    EXPECT_FALSE(second.Results()[0].from_disk) << nonsense;
+    EXPECT_EQ(second.compiler().counters().disk.damaged, 1) << nonsense;
+  }
 }
 
 TEST(TunerOnCard, OurOwnKernelStaysUnlessTheOtherGains) {

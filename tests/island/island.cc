@@ -10,7 +10,7 @@
 
 #include "jit/base/status.h"
 #include "jit/reference/reference_backend.h"
-#include "jit/runtime/serial_thread.h"
+#include "tests/island/serial_thread.h"
 
 namespace tektite::testing {
 namespace {
@@ -91,7 +91,7 @@ class IslandStream final : public backend::Stream {
   const backend::StreamOptions options_;
   int64_t num_enqueued_ = 0;
   std::atomic<bool> is_cancelled_{false};
-  runtime::SerialThread thread_;  // last: it uses the members above
+  SerialThread thread_;  // last: it uses the members above
 };
 
 }  // namespace

@@ -160,5 +160,18 @@ TEST(Builder, InsertsIntoAGraphSomebodyElseOwns) {
   EXPECT_THAT(ir::Print(*graph), HasSubstr("neg(%1)"));
 }
 
+// Six places sorted the pairs for themselves, and those that pack weights and read them must agree.
+TEST(DotDims, ContractingPairsInTheOrderOfTheLeftHandSide) {
+  auto graph =
+      tektite::testing::ParseOrDie(R"(graph @g(%x: f32[2,3,4], %w: f32[4,2,5]) -> (f32[3,5]) {
+  %2: f32[3,5] = dot_general(%x, %w) {lhs_contracting = [2, 0], rhs_contracting = [0, 1]}
+  return %2
+})");
+  const DotDims dims = GetDotDimsInOrder(*graph->NodeList().back());
+  EXPECT_EQ(dims.lhs_contracting, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(dims.rhs_contracting, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(dims.lhs_free, (std::vector<int64_t>{1}));
+}
+
 }  // namespace
 }  // namespace tektite::ops

@@ -13,18 +13,13 @@
 #include "backends/cpu/contraction/epilogue.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/lane_reduction.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 using Values = std::vector<Value>;
 
 constexpr DType kF32 = DType::kF32;

@@ -5,14 +5,11 @@
 #include "backends/cpu/contraction/panel_packing.h"
 #include "backends/cpu/emit/elements.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::DType;
-using loop::Value;
 
 // `lanes` elements a stride apart, the first at `at`.
 Value LoadStrided(loop::Builder& b, Value from, Value at, const Dim& stride, int lanes,

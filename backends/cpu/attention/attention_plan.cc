@@ -4,18 +4,13 @@
 
 #include "backends/cpu/contraction/contraction_plan.h"
 #include "backends/cpu/emit/chunking.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
 
 // Keys that are taken in one block although they are more than usual_keys: a second block would
 // cost more than the longer strip.

@@ -25,7 +25,7 @@ constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not
 
 absl::Status PlanDot(ContractionPlan& plan) {
   const Node& dot = *plan.root;
-  const ops::DotDims dims = ops::GetDotDims(dot);
+  const ops::DotDims dims = ops::GetDotDimsInOrder(dot);
   const Dims &lhs = dot.operand_shape(0).dims(), &rhs = dot.operand_shape(1).dims();
   const Dims lhs_strides = ir::RowMajorStrides(lhs), rhs_strides = ir::RowMajorStrides(rhs);
   for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
@@ -33,12 +33,7 @@ absl::Status PlanDot(ContractionPlan& plan) {
         {lhs[dims.lhs_batch[i]], lhs_strides[dims.lhs_batch[i]], rhs_strides[dims.rhs_batch[i]]});
   }
   for (int64_t d : dims.lhs_free) plan.m_loops.push_back({lhs[d], lhs_strides[d], 0});
-  // k in the order in which the left-hand side stores it, as in assign_layouts.
-  std::vector<size_t> order(dims.lhs_contracting.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return dims.lhs_contracting[a] < dims.lhs_contracting[b]; });
-  for (size_t i : order) {
+  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
     const int64_t l = dims.lhs_contracting[i], r = dims.rhs_contracting[i];
     plan.k_loops.push_back({lhs[l], lhs_strides[l], rhs_strides[r]});
   }

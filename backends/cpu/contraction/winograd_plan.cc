@@ -147,9 +147,6 @@ absl::Status CheckWinograd(const Node& fusion, const absl::StatusOr<ContractionP
   if (root == nullptr || root->op() != Op::kConvolution) {
     return Unimplemented("Winograd's algorithm is for convolutions");
   }
-  if (target.winograd_channels == 0) {
-    return Unimplemented(root->Describe(), ": --winograd=off rules out Winograd's algorithm");
-  }
   TEKTITE_RETURN_IF_ERROR(view.status());
   return CheckConvolution(*view, target);
 }

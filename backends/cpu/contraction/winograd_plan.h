@@ -37,11 +37,6 @@ namespace tektite::cpu {
 
 inline constexpr char kWinograd[] = "winograd";
 
-// Input channels from which on --winograd=auto uses it.  A sum has as many terms then, where a
-// direct one has nine times as many, and its rounding error is 0.55 to 0.75 of the direct sum's
-// (random weights and inputs, in order, f32); with few channels the transforms' own weigh more.
-inline constexpr int64_t kWinogradChannels = 128;
-
 struct WinogradPlan {
   static constexpr int64_t kProducts = 16;  // 4 x 4 positions, a matrix product each
 

@@ -5,13 +5,11 @@
 #include <vector>
 
 #include "absl/numeric/bits.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using loop::Value;
 
 // Nanoseconds a chunk should take at least: claiming one costs about 50 ns, waking a thread far
 // more.

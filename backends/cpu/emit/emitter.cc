@@ -1,14 +1,11 @@
 #include "backends/cpu/emit/emitter.h"
 
+#include "backends/cpu/emit/names.h"
+
 #include <algorithm>
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // Of a parameter: all of it, or the part that is gathered or cut out of it.
 Dim ElementsRead(const Node& parameter) {

@@ -1,10 +1,10 @@
 #include "backends/cpu/emit/lane_reduction.h"
 
+#include "backends/cpu/emit/names.h"
+
 #include <utility>
 
 namespace tektite::cpu {
-
-using loop::Value;
 
 Value ReduceLanesOfEach(loop::Builder& b, std::vector<Value> vectors,
                         const std::function<Value(Value, Value)>& combine) {

@@ -1,12 +1,11 @@
 #include "backends/cpu/loops/long_sum.h"
 
+#include "backends/cpu/emit/names.h"
+
 #include <utility>
 
 namespace tektite::cpu {
 
-using ir::Dim;
-using ir::DType;
-using loop::Value;
 using Values = std::vector<Value>;
 
 Dim BlockTrips(const Dim& inner, int64_t steps) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "jit/base/status.h"
 #include "jit/ir/columns.h"
@@ -12,13 +13,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // Innermost extents above this are cut into segments, so that one long row has many chunks.
 constexpr int64_t kSegment = 16384;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
@@ -16,13 +17,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // Vectors of accumulators side by side: a cache line or more per step, and latency hidden.
 constexpr int kColumns = 4;

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/long_sum.h"
 #include "jit/llvm/emit/reducer.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using loop::Value;
 
 // Vectors of partial results: four hide the latency of an addition.
 constexpr int kAccumulators = 4;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
 #include "jit/base/status.h"
@@ -26,13 +27,7 @@
 namespace tektite::cpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
 using loop::RowPlan;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // How many elements ahead is fetched at least, so that short rows are fetched in time.

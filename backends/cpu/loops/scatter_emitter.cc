@@ -4,19 +4,13 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/reduction.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // Each chunk looks at all indices, so there are few, and long ones.
 constexpr int64_t kMostChunks = 8;

@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
 #include "backends/cpu/loops/scatter_emitter.h"
@@ -16,13 +17,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // The one op that computes; null when there are several.
 const Node* OnlyOp(const ir::Graph& region) {

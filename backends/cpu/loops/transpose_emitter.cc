@@ -11,16 +11,11 @@
 #include <utility>
 
 #include "backends/cpu/contraction/panel_packing.h"
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // With fewer elements on either side most of a square is empty.
 constexpr int64_t kLeastExtent = 8;

@@ -2,17 +2,11 @@
 
 #include <utility>
 
+#include "backends/cpu/emit/names.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::cpu {
-namespace {
-
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using loop::Value;
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<WindowAxis> WindowAxesOf(const Node& root) {
   const int rank = root.shape().rank();

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/reduction.h"
 #include "backends/cpu/loops/window_choice.h"
@@ -21,14 +22,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // Rows up to which single results are shared out, and not rows.
 constexpr int64_t kFewRows = 64;

@@ -1,13 +1,9 @@
 #include "backends/cpu/loops/window_epilogue.h"
 
+#include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
-
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 const Node* FindRoot(const ir::Graph& region, Op op) {
   for (const auto& node : region.nodes()) {

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "backends/cpu/emit/emitter.h"
+#include "backends/cpu/emit/names.h"
 #include "backends/cpu/loops/loop_emitters.h"
 #include "backends/cpu/loops/window_choice.h"
 #include "backends/cpu/loops/window_epilogue.h"
@@ -23,14 +24,6 @@
 
 namespace tektite::cpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Value;
 
 // A unit of work in which windows overlap chooses some rows that its neighbour chooses too, so it
 // takes this long at least.

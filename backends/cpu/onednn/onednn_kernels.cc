@@ -74,6 +74,8 @@ absl::StatusOr<Problem> ReadProblem(const Node& fusion, const target::TargetInfo
   if (dims.feature_groups != 1 || dims.batch_groups != 1) {
     return Unimplemented(node.Describe(), ": oneDNN is not used for groups");
   }
+  if (dims.spatial != 3)
+    return Unimplemented(node.Describe(), ": oneDNN is used for volumes alone");
   TEKTITE_RETURN_IF_ERROR(GeometryOf(node, dims).status());  // channels last, and no dilated input
   p.products_per_ns = target.vector_fmas_per_ns() * kLanes;
   p.images = image.sizes().front();
@@ -121,19 +123,12 @@ std::vector<Block> BlocksOf(const Problem& p) {
   return blocks;
 }
 
-// oneDNN's names for channels-last images, and for panels [n / width, k, width] of the weights.
-dnnl_format_tag_t ImageTag(size_t axes) {
-  constexpr dnnl_format_tag_t kTags[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc};
-  return kTags[axes - 1];
-}
-
-dnnl_format_tag_t PanelTag(size_t axes, int64_t width) {
-  constexpr dnnl_format_tag_t kTags[3][4] = {
-      {dnnl_Owi16o, dnnl_Owi32o, dnnl_Owi48o, dnnl_Owi64o},
-      {dnnl_Ohwi16o, dnnl_Ohwi32o, dnnl_Ohwi48o, dnnl_Ohwi64o},
-      {dnnl_Odhwi16o, dnnl_Odhwi32o, dnnl_Odhwi48o, dnnl_Odhwi64o}};
+// oneDNN's name for panels [n / width, k, width] of the weights.
+dnnl_format_tag_t PanelTag(int64_t width) {
+  constexpr dnnl_format_tag_t kTags[] = {dnnl_Odhwi16o, dnnl_Odhwi32o, dnnl_Odhwi48o,
+                                         dnnl_Odhwi64o};
   if (width % 16 != 0 || width < 16 || width > 64) return dnnl_format_tag_undef;
-  return kTags[axes - 1][width / 16 - 1];
+  return kTags[width / 16 - 1];
 }
 
 struct Compiled {
@@ -185,11 +180,10 @@ absl::StatusOr<Compiled> CompileBlock(const OneDnn& dnn, const Problem& p, const
     high[i] = (axes[i].out - 1) * axes[i].stride + (axes[i].kernel - 1) * axes[i].dilation + 1 -
               axes[i].in - axes[i].low;
   }
-  const dnnl_format_tag_t tag = width == 0 ? dnnl_format_tag_any : PanelTag(axes.size(), width);
-  const dnnl_format_tag_t image_tag = ImageTag(axes.size());
-  TEKTITE_ASSIGN_OR_RETURN(Description image_desc, Describe(dnn, p, image, image_tag));
+  const dnnl_format_tag_t tag = width == 0 ? dnnl_format_tag_any : PanelTag(width);
+  TEKTITE_ASSIGN_OR_RETURN(Description image_desc, Describe(dnn, p, image, dnnl_ndhwc));
   TEKTITE_ASSIGN_OR_RETURN(Description weights_desc, Describe(dnn, p, weights, tag));
-  TEKTITE_ASSIGN_OR_RETURN(Description result_desc, Describe(dnn, p, result, image_tag));
+  TEKTITE_ASSIGN_OR_RETURN(Description result_desc, Describe(dnn, p, result, dnnl_ndhwc));
 
   dnnl_primitive_attr_t attr = nullptr;
   TEKTITE_RETURN_IF_ERROR(Check(dnn.dnnl_primitive_attr_create(&attr), *p.root, "attributes"));
@@ -213,7 +207,7 @@ absl::StatusOr<Compiled> CompileBlock(const OneDnn& dnn, const Problem& p, const
   const const_dnnl_memory_desc_t chosen =
       dnn.dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
   const int64_t chosen_width = WidthOf(dnn, chosen);
-  const dnnl_format_tag_t chosen_tag = PanelTag(axes.size(), chosen_width);
+  const dnnl_format_tag_t chosen_tag = PanelTag(chosen_width);
   if (chosen_tag == dnnl_format_tag_undef) {
     return Unimplemented(p.root->Describe(), ": oneDNN needs its weights in another layout");
   }

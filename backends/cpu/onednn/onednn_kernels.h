@@ -1,4 +1,4 @@
-// Convolutions computed by oneDNN, one thread per call of it, shared out like every other kernel.
+// Convolutions of volumes computed by oneDNN, one thread per call of it, shared out like every other kernel.
 //
 //   fusion(%x, %panels) {kind = contraction, rhs_packed = 64, schedule = "onednn, columns = 64,
 //   alone"}
@@ -10,7 +10,7 @@
 // Chunks are rows of the outermost spatial dimension, by the shape alone; a chunk at the border has
 // a primitive of its own, with that border's padding.
 //
-// Limits: f32, static shapes, one to three spatial dimensions, channels last, no groups, AVX-512;
+// Limits: f32, static shapes, three spatial dimensions, channels last, no groups, AVX-512;
 // nothing beside the convolution in the region (passes/split_epilogue.h makes it so).  Where oneDNN
 // has no fast code for such weights it returns Unimplemented with the name of the code that it has.
 #ifndef TEKTITE_BACKENDS_CPU_ONEDNN_ONEDNN_KERNELS_H_

@@ -34,21 +34,11 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
       rhs.dtype() != product.dtype) {
     return Unimplemented(dot.Describe(), ": not of f32, f16 or bf16 throughout");
   }
-  const ops::DotDims dims = ops::GetDotDims(dot);
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
-    pairs.emplace_back(dims.lhs_contracting[i], dims.rhs_contracting[i]);
-  }
-  std::sort(pairs.begin(), pairs.end());
-  std::vector<int64_t> lhs_summed, rhs_summed;
-  for (const auto& [l, r] : pairs) {
-    lhs_summed.push_back(l);
-    rhs_summed.push_back(r);
-  }
+  const ops::DotDims dims = ops::GetDotDimsInOrder(dot);
   bool rhs_summed_first = false;
-  if (pairs.empty() ||
-      !IsRowOfMatrices(lhs.rank(), dims.lhs_batch, lhs_summed, &product.lhs_transposed) ||
-      !IsRowOfMatrices(rhs.rank(), dims.rhs_batch, rhs_summed, &rhs_summed_first)) {
+  if (dims.lhs_contracting.empty() ||
+      !IsRowOfMatrices(lhs.rank(), dims.lhs_batch, dims.lhs_contracting, &product.lhs_transposed) ||
+      !IsRowOfMatrices(rhs.rank(), dims.rhs_batch, dims.rhs_contracting, &rhs_summed_first)) {
     return Unimplemented(dot.Describe(), ": operands are no matrices in a row");
   }
   // A matrix of one row or column is stored in both ways; what is summed comes last in lhs.
@@ -57,7 +47,7 @@ absl::StatusOr<MatrixProduct> OfDot(const Node& dot) {
   product.batch = SizeOf(lhs, dims.lhs_batch);
   product.m = SizeOf(lhs, dims.lhs_free);
   product.n = SizeOf(rhs, dims.rhs_free);
-  product.k = SizeOf(lhs, lhs_summed);
+  product.k = SizeOf(lhs, dims.lhs_contracting);
   for (int64_t size : {product.batch, product.m, product.n, product.k}) {
     if (size < 1 || size > LibraryOperands::kMostSize)
       return Unimplemented(dot.Describe(), ": a size of ", size);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/transposed_tiles.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -19,14 +20,6 @@
 
 namespace tektite::gpu {
 namespace {
-
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::ElementEmitter;
-using loop::Indices;
-using loop::Value;
 
 constexpr int64_t kThreads = 256;
 // Vectors of a thread, and blocks from which on it takes several: some for each multiprocessor.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/gpu/emit/names.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
 
@@ -12,10 +13,6 @@ namespace {
 constexpr int64_t kThreads = 256;
 
 }  // namespace
-
-using ir::Dim;
-using ir::Node;
-using loop::Value;
 
 int Phases::AddScratch(ir::DType dtype, Dim elements) {
   arrays_.push_back({dtype, std::move(elements)});

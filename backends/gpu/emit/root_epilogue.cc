@@ -6,6 +6,7 @@
 
 #include "backends/gpu/emit/contraction/padded_sum.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -17,12 +18,6 @@ namespace {
 constexpr int64_t kFreeBits = int64_t{1} << 32, kMostRounding = 1024;
 
 }  // namespace
-
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using loop::Indices;
-using loop::Value;
 
 absl::Status CheckResults(const ir::Graph& region, const Node& root) {
   const Dims& space = region.outputs()[0].shape().dims();

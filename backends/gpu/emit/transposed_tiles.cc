@@ -5,20 +5,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "jit/llvm/emit/element_emitter.h"
 #include "jit/llvm/emit/region_kernel.h"
 
 namespace tektite::gpu {
 namespace {
-
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::ElementEmitter;
-using loop::Indices;
-using loop::kWarpThreads;
-using loop::Value;
 
 constexpr int64_t kWarps = 8;
 // What a thread reads at once: 4 bytes, so that a warp reads a line.

@@ -57,6 +57,18 @@ absl::StatusOr<TensorList> NewList(NodeImport& op, int element_shape) {
   return list;
 }
 
+// A list of the parts of input 0 along its first dimension, seen as `dims`.
+absl::Status ReturnParts(NodeImport& op, const Dims& dims) {
+  TEKTITE_ASSIGN_OR_RETURN(TensorList list, NewList(op, 1));
+  if (dims.empty() || op.InputDType(0) != list.dtype) return op.Refuse("input 0 has no elements");
+  list.length = list.capacity = dims[0];
+  TEKTITE_RETURN_IF_ERROR(Admit(op, Dims(dims.begin() + 1, dims.end()), &list));
+  list.has_buffer = true;
+  list.buffer = op.Input(0);
+  if (list.buffer) list.buffer = op.b().Reshape(list.buffer, BufferShape(list).dims());
+  return op.ReturnList(std::move(list));
+}
+
 }  // namespace
 
 absl::Status ImportListReserve(NodeImport& op) {
@@ -78,17 +90,7 @@ absl::Status ImportEmptyList(NodeImport& op) {
   return op.ReturnList(std::move(list));
 }
 
-absl::Status ImportListFromTensor(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(TensorList list, NewList(op, 1));
-  const Dims& dims = op.InputDims(0);
-  if (dims.empty() || op.InputDType(0) != list.dtype) return op.Refuse("input 0 has no elements");
-  list.length = list.capacity = dims[0];
-  TEKTITE_RETURN_IF_ERROR(Admit(op, Dims(dims.begin() + 1, dims.end()), &list));
-  list.has_buffer = true;
-  list.buffer = op.Input(0);
-  if (list.buffer) list.buffer = op.b().Reshape(list.buffer, BufferShape(list).dims());
-  return op.ReturnList(std::move(list));
-}
+absl::Status ImportListFromTensor(NodeImport& op) { return ReturnParts(op, op.InputDims(0)); }
 
 absl::Status ImportListSetItem(NodeImport& op) {
   TEKTITE_ASSIGN_OR_RETURN(TensorList list, op.List(0));
@@ -248,15 +250,8 @@ absl::Status ImportListConcat(NodeImport& op) {
 
 // The parts of a tensor along its first dimension.
 absl::Status ImportListSplit(NodeImport& op) {
-  TEKTITE_ASSIGN_OR_RETURN(TensorList list, NewList(op, 1));
   TEKTITE_ASSIGN_OR_RETURN(const Dims dims, EqualParts(op, 0, 2));
-  if (op.InputDType(0) != list.dtype) return op.Refuse("input 0 has no elements");
-  list.length = list.capacity = dims[0];
-  TEKTITE_RETURN_IF_ERROR(Admit(op, Dims(dims.begin() + 1, dims.end()), &list));
-  list.has_buffer = true;
-  list.buffer = op.Input(0);
-  if (list.buffer) list.buffer = op.b().Reshape(list.buffer, BufferShape(list).dims());
-  return op.ReturnList(std::move(list));
+  return ReturnParts(op, dims);
 }
 
 // The elements behind the new length are gone; new ones are not set.

@@ -1,4 +1,4 @@
-// Made by jit/llvm/tools/remez.py: minimax polynomials, lowest power first, each with the largest
+// Made by scripts/remez.py: minimax polynomials, lowest power first, each with the largest
 // weighted error on its interval.
 #ifndef TEKTITE_JIT_LLVM_MATH_COEFFICIENTS_H_
 #define TEKTITE_JIT_LLVM_MATH_COEFFICIENTS_H_

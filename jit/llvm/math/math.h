@@ -2,7 +2,7 @@
 //
 // Bounds on the error, in units in the last place of the result, are in each file and checked by
 // bench/math; results at zeros, infinities, NaN and denormals follow C's Annex F.  Constants come
-// from tools/remez.py, which fits a polynomial to a function of mpmath's by Remez's exchange.
+// from scripts/remez.py, which fits a polynomial to a function of mpmath's by Remez's exchange.
 //
 //   if (UnaryFunction f = FindUnary(ir::Op::kTanh)) result = f(x);
 //

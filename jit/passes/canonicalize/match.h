@@ -15,21 +15,10 @@
 #include "jit/ir/graph.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/ops.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes::rules {
 
-using ir::Attr;
-using ir::Attributes;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Graph;
-using ir::Literal;
-using ir::Node;
-using ir::Op;
-using ir::Shape;
-using ir::Value;
-using ops::FuncBuilder;
 using Ints = std::vector<int64_t>;
 
 // The node that makes `value` if it is an `op`, otherwise null.

@@ -6,14 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
 #include "jit/passes/canonicalize/match.h"
+#include "jit/passes/names.h"
 
 namespace tektite::passes {
 namespace {
-
-using ir::Graph;
-using ir::Node;
-using ir::Op;
-using ir::Value;
 
 // A bound on time, not on meaning: rules simplify, so that a handful of sweeps is enough.
 constexpr int kMaxSweeps = 32;

@@ -3,10 +3,9 @@
 //   Routes            the known routes of one tf.function; in its dictionary as "_tektite_routes"
 //     .add(...)       see Route::Create; takes the place of a route for the same arguments
 //     .take_calls()   how many calls went this way since it was asked last
-//   PlainCalls                         see plain_call.h
-//   Dispatcher(otherwise, plain)       called in the place of Function.__call__
+//   watch, plain_handle                see plain_call.h
+//   Dispatcher(otherwise)              called in the place of Function.__call__
 //   stand_behind(function, callable)   calls of a Python function become those of `callable`
-//   Skips, Detour         see detour.h
 //   has_won, bind, call   see binding.h
 //
 // A call with eager tensors alone, for which there is a route and which is plain (plain_call.h),
@@ -25,7 +24,6 @@
 #include <vector>
 
 #include "runtime_hooks/tensorflow/fast_calls/binding.h"
-#include "runtime_hooks/tensorflow/fast_calls/detour.h"
 #include "runtime_hooks/tensorflow/fast_calls/plain_call.h"
 #include "runtime_hooks/tensorflow/fast_calls/reference.h"
 #include "runtime_hooks/tensorflow/fast_calls/route.h"
@@ -134,25 +132,19 @@ struct Dispatcher {
   PyObject_HEAD;
   vectorcallfunc call;
   PyObject* otherwise;
-  PyObject* plain;  // that holds plain_calls
-  const PlainCalls* plain_calls;
   PyObject* routes_name;
 };
 
 PyObject* CallDispatcher(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* names);
 
 PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *otherwise = nullptr, *plain = nullptr;
-  if (!PyArg_ParseTuple(args, "OO", &otherwise, &plain)) return nullptr;
-  const PlainCalls* const plain_calls = PlainCallsIn(plain);
-  if (plain_calls == nullptr) return nullptr;
+  PyObject* otherwise = nullptr;
+  if (!PyArg_ParseTuple(args, "O", &otherwise)) return nullptr;
   auto* const self = reinterpret_cast<Dispatcher*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   self->call = CallDispatcher;
   self->otherwise = Hold(otherwise).release();
   self->routes_name = PyUnicode_InternFromString("_tektite_routes");
-  self->plain = Hold(plain).release();
-  self->plain_calls = plain_calls;
   if (self->routes_name == nullptr) {
     Py_DECREF(self);
     return nullptr;
@@ -163,7 +155,6 @@ PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
 void FreeDispatcher(PyObject* object) {
   auto* const self = reinterpret_cast<Dispatcher*>(object);
   Py_XDECREF(self->otherwise);
-  Py_XDECREF(self->plain);
   Py_XDECREF(self->routes_name);
   PyTypeObject* const type = Py_TYPE(object);
   type->tp_free(object);
@@ -186,7 +177,7 @@ PyObject* TryRoutes(const Dispatcher& self, PyObject* const* args, Py_ssize_t nu
   });
   if (found == all.end()) return nullptr;
   const std::shared_ptr<const Route> route = *found;  // another thread may replace it
-  TFE_Context* const context = self.plain_calls->Context(route->graph(), route->strategies());
+  TFE_Context* const context = PlainContext(route->graph(), route->strategies());
   if (context == nullptr) return nullptr;
   PyObject* const result = route->IsCurrent() ? route->Run(context, args + 1) : nullptr;
   if (result != nullptr) {
@@ -265,6 +256,9 @@ PyMethodDef functions[] = {
     {"bind", Bind, METH_VARARGS, "Which cluster a function is."},
     {"call", CallBound, METH_VARARGS, "Runs what bind found."},
     {"stand_behind", StandBehind, METH_VARARGS, "Calls of a function become another callable's."},
+    {"watch", Watch, METH_VARARGS, "Where TensorFlow says whether calls are plain."},
+    {"plain_handle", PlainHandle, METH_NOARGS,
+     "The eager context's handle; None where a call means more than running a function here."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef module_definition = {PyModuleDef_HEAD_INIT,
@@ -290,10 +284,7 @@ PyObject* CreateModule() {
   if (module == nullptr) return nullptr;
   using Creator = PyObject* (*)();
   for (const auto& [name, create] : {std::pair<const char*, Creator>("Routes", CreateRoutesType),
-                                     {"PlainCalls", CreatePlainCallsType},
-                                     {"Dispatcher", CreateDispatcherType},
-                                     {"Skips", CreateSkipsType},
-                                     {"Detour", CreateDetourType}}) {
+                                     {"Dispatcher", CreateDispatcherType}}) {
     const Reference type(create());
     if (type == nullptr || PyObject_SetAttrString(module.get(), name, type.get()) < 0) {
       return nullptr;

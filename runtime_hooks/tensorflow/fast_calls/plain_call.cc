@@ -141,17 +141,17 @@ TFE_Context* PlainCalls::Context(PyObject* graph, PyObject* strategies) const {
   return handle == nullptr ? nullptr : ContextIn(handle.get());
 }
 
-// ---- the type ----
-
 namespace {
 
-struct PlainCallsObject {
-  PyObject_HEAD;
-  PlainCalls* calls;
-};
-PyTypeObject* plain_calls_type = nullptr;
+PlainCalls* plain_calls = nullptr;  // what Watch has made, for good
 
-PyObject* NewPlainCalls(PyTypeObject* type, PyObject* args, PyObject*) {
+}  // namespace
+
+TFE_Context* PlainContext(PyObject* graph, PyObject* strategies) {
+  return plain_calls == nullptr ? nullptr : plain_calls->Context(graph, strategies);
+}
+
+PyObject* Watch(PyObject*, PyObject* args) {
   Places places;
   if (!PyArg_ParseTuple(args, "O!O!O!OO", &PyDict_Type, &places.eager_context, &PyDict_Type,
                         &places.cancellation, &PyDict_Type, &places.run_eagerly,
@@ -160,57 +160,17 @@ PyObject* NewPlainCalls(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   auto calls = std::make_unique<PlainCalls>();
   if (!calls->Create(places)) return nullptr;
-  auto* const self = reinterpret_cast<PlainCallsObject*>(type->tp_alloc(type, 0));
-  if (self == nullptr) return nullptr;
   for (PyObject* place : {places.eager_context, places.cancellation, places.run_eagerly,
                           places.default_graphs, places.save_context}) {
-    Py_INCREF(place);  // for good, as TensorFlow is
+    Py_INCREF(place);
   }
-  self->calls = calls.release();
-  return reinterpret_cast<PyObject*>(self);
+  plain_calls = calls.release();
+  Py_RETURN_NONE;
 }
 
-void FreePlainCalls(PyObject* object) {
-  delete reinterpret_cast<PlainCallsObject*>(object)->calls;
-  PyTypeObject* const type = Py_TYPE(object);
-  type->tp_free(object);
-  Py_DECREF(type);
-}
-
-PyObject* HandleOf(PyObject* object, PyObject*) {
-  Reference handle = reinterpret_cast<PlainCallsObject*>(object)->calls->Handle();
+PyObject* PlainHandle(PyObject*, PyObject*) {
+  Reference handle = plain_calls == nullptr ? nullptr : plain_calls->Handle();
   return handle == nullptr ? Hold(Py_None).release() : handle.release();
-}
-
-PyMethodDef plain_calls_methods[] = {
-    {"handle", HandleOf, METH_NOARGS,
-     "The eager context's handle; None where a call means more than running a function here."},
-    {nullptr, nullptr, 0, nullptr},
-};
-PyType_Slot plain_calls_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Tells whether calls are plain.")},
-    {Py_tp_new, reinterpret_cast<void*>(NewPlainCalls)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(FreePlainCalls)},
-    {Py_tp_methods, plain_calls_methods},
-    {0, nullptr},
-};
-PyType_Spec plain_calls_spec = {"tektite._fast_calls.PlainCalls", sizeof(PlainCallsObject), 0,
-                                Py_TPFLAGS_DEFAULT, plain_calls_slots};
-
-}  // namespace
-
-PyObject* CreatePlainCallsType() {
-  PyObject* const type = PyType_FromSpec(&plain_calls_spec);
-  plain_calls_type = reinterpret_cast<PyTypeObject*>(Hold(type).release());
-  return type;
-}
-
-const PlainCalls* PlainCallsIn(PyObject* object) {
-  if (Py_TYPE(object) == plain_calls_type) {
-    return reinterpret_cast<PlainCallsObject*>(object)->calls;
-  }
-  PyErr_SetString(PyExc_TypeError, "not a tektite._fast_calls.PlainCalls");
-  return nullptr;
 }
 
 }  // namespace tektite::fast_calls

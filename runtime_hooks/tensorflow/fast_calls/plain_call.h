@@ -1,9 +1,6 @@
 // Whether a call means nothing more than running a function on this machine: no graph under
 // construction, tape, device scope, strategy, profiler, callback, cancellation or asynchronous
-// executor.  module.cc asks for itself, and _direct.py through the type PlainCalls:
-//
-//   plain = _fast_calls.PlainCalls(...)   # Places, in their order
-//   plain.handle()                        # the eager context's, or None
+// executor.  module.cc asks for itself, and _direct.py by two functions of the module.
 #ifndef TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_PLAIN_CALL_H_
 #define TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_PLAIN_CALL_H_
 
@@ -47,9 +44,13 @@ class PlainCalls {
       *strategies_name_, *saving_name_, *managers_name_;
 };
 
-PyObject* CreatePlainCallsType();
-// Null, with a Python error, for an object of another type.
-const PlainCalls* PlainCallsIn(PyObject* object);
+// The same of what Watch was told; null before that.
+TFE_Context* PlainContext(PyObject* graph, PyObject* strategies);
+
+// watch(...) says where to look: Places, in their order.
+PyObject* Watch(PyObject* module, PyObject* args);
+// plain_handle() -> the eager context's handle; None where a call is not plain.
+PyObject* PlainHandle(PyObject* module, PyObject*);
 
 }  // namespace tektite::fast_calls
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_FAST_CALLS_PLAIN_CALL_H_

@@ -25,6 +25,7 @@
 #include "backends/gpu/emit/attention/warpgroup_attention.h"
 #include "backends/gpu/emit/contraction/contraction_sizes.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -34,13 +35,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Indices;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 constexpr int64_t kWarps = 4, kThreads = kWarps * kWarpThreads;
@@ -74,7 +68,7 @@ class AttentionEmitter {
   }
 
   absl::Status Run() {
-    for (const Dim& size : {rows_, keys_}) Note(RequireNarrow(kernel_, size));
+    for (const Dim& size : {rows_, keys_}) status_.Update(RequireNarrow(kernel_, size));
     const Dim batch = view_.batch(), row_blocks = CeilDiv(rows_, block_rows());
     kernel_.launch.threads = kThreads;
     kernel_.launch.blocks = batch * row_blocks;
@@ -133,7 +127,7 @@ class AttentionEmitter {
       read.emplace_back(b_.Add(b_.Mul(row, b_.Index(kStride)), column),
                         b_.Select(exists, v, b_.Float(DType::kF32, 0)));
     }
-    Note(e.status());
+    status_.Update(e.status());
     for (const auto& [where, v] : read) b_.Store(to, where, v);
   }
 
@@ -208,7 +202,7 @@ class AttentionEmitter {
     loop::ElementEmitter e(&b_, 1);
     loop::BindParameters(e, region_);
     const Value logit = view_.Logits(e, view_.ScoreAt(b_, batch_, row, loop::At(key)), score);
-    Note(e.status());
+    status_.Update(e.status());
     return logit;
   }
 
@@ -316,11 +310,7 @@ class AttentionEmitter {
     loop::ElementEmitter e(&b_, 1);
     e.StoreAt(b_.Buffer(region_.num_parameters()), region_.outputs()[0].shape(),
               view_.ResultAt(b_, batch_, row, loop::At(column)), v);
-    Note(e.status());
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
+    status_.Update(e.status());
   }
 
   const AttentionView& view_;

@@ -3,18 +3,14 @@
 #include <optional>
 #include <utility>
 
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::gpu {
 
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::Indices;
 using loop::LaneIndex;
-using loop::Value;
 
 absl::StatusOr<AttentionView> AttentionView::Create(const ir::Graph& region) {
   std::optional<ops::Attention> nodes;

@@ -3,17 +3,13 @@
 #include <utility>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/llvm/emit/region_kernel.h"
 #include "jit/ops/logit_form.h"
 
 namespace tektite::gpu {
 
-using ir::Dim;
-using ir::DType;
-using loop::Builder;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 namespace {

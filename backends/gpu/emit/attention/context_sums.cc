@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "backends/gpu/emit/names.h"
 #include "jit/llvm/warp_matrix.h"
 
 namespace tektite::gpu {
 
-using ir::DType;
-using loop::Builder;
-using loop::Value;
 using Values = std::vector<Value>;
 
 Values WeightParts(Builder& b, absl::Span<const Value> tiles, DType dtype) {

@@ -35,6 +35,7 @@
 #include "backends/gpu/emit/contraction/matrix_tile.h"
 #include "backends/gpu/emit/contraction/operand_reader.h"
 #include "backends/gpu/emit/contraction/tile_loader.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -44,14 +45,8 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::DType;
-using ir::Op;
-using loop::Indices;
 using loop::kMatrixColumns;
 using loop::kMatrixRows;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 constexpr int64_t kWarps = 4, kThreads = kWarps * kWarpThreads;
@@ -110,7 +105,7 @@ class MatrixAttention {
         value_(ValueLoader()) {}
 
   absl::Status Run() {
-    for (const Dim& size : {rows_, keys_}) Note(RequireNarrow(kernel_, size));
+    for (const Dim& size : {rows_, keys_}) status_.Update(RequireNarrow(kernel_, size));
     const Dim row_blocks = CeilDiv(rows_, plan_.block_rows());
     kernel_.launch.threads = kThreads;
     kernel_.launch.blocks = view_.batch() * row_blocks;
@@ -133,8 +128,8 @@ class MatrixAttention {
         skip_ == nullptr ? Walk(b_.Index(0), b_.Index(keys_), Zeros()) : WalkSeen(block[0].base);
     b_.WaitForCopies(0);
     Finish(std::move(state));
-    Note(reader_.status());
-    Note(logits_.status());
+    status_.Update(reader_.status());
+    status_.Update(logits_.status());
     return status_;
   }
 
@@ -376,10 +371,6 @@ class MatrixAttention {
         b_.Store(b_.Buffer(view_.region().num_parameters()), LinearIndex(b_, shape, at), context);
       });
     });
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
   }
 
   const AttentionView& view_;

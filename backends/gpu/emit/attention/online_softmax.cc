@@ -3,13 +3,9 @@
 #include <limits>
 
 #include "backends/gpu/emit/attention/weight_exp.h"
+#include "backends/gpu/emit/names.h"
 
 namespace tektite::gpu {
-
-using ir::DType;
-using ir::Op;
-using loop::Builder;
-using loop::Value;
 
 namespace {
 

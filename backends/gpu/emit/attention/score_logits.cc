@@ -4,17 +4,12 @@
 #include <utility>
 
 #include "backends/gpu/emit/attention/online_softmax.h"
+#include "backends/gpu/emit/names.h"
 #include "jit/llvm/emit/region_kernel.h"
 #include "jit/llvm/warp_matrix.h"
 
 namespace tektite::gpu {
 
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Indices;
-using loop::Value;
 using Values = std::vector<Value>;
 
 namespace {

@@ -30,6 +30,7 @@
 #include "backends/gpu/emit/attention/online_softmax.h"
 #include "backends/gpu/emit/attention/score_logits.h"
 #include "backends/gpu/emit/contraction/operand_reader.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
 #include "jit/llvm/warp_matrix.h"
@@ -38,16 +39,11 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::DType;
-using loop::Indices;
 using loop::kGroupThreads;
 using loop::kMatrixRows;
 using loop::kProductColumnsStep;
 using loop::kProductDepth;
 using loop::kProductRows;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // A warpgroup copies, two multiply.
@@ -82,7 +78,7 @@ class WarpgroupAttention {
   absl::Status Run() {
     const Dim row_blocks = CeilDiv(rows_, kAttentionRows);
     for (const Dim& size : {rows_, keys_, view_.batch(), view_.batch() * row_blocks}) {
-      Note(RequireNarrow(kernel_, size));
+      status_.Update(RequireNarrow(kernel_, size));
     }
     kernel_.launch.threads = kThreads;
     kernel_.launch.blocks = view_.batch() * row_blocks;
@@ -113,7 +109,7 @@ class WarpgroupAttention {
     b_.Roles(
         kGroupThreads, {kProducerRegisters, kConsumerRegisters}, [&] { Produce(); },
         [&] { Consume(); });
-    Note(logits_.status());
+    status_.Update(logits_.status());
     return status_;
   }
 
@@ -403,10 +399,6 @@ class WarpgroupAttention {
         b_.Store(b_.Buffer(view_.region().num_parameters()), LinearIndex(b_, shape, to), context);
       });
     });
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
   }
 
   const AttentionView& view_;

@@ -3,13 +3,10 @@
 #include "backends/gpu/emit/attention/warpgroup_attention.h"
 #include "backends/gpu/emit/contraction/contraction_sizes.h"
 #include "backends/gpu/emit/contraction/warpgroup_contraction.h"
+#include "backends/gpu/emit/names.h"
 #include "jit/llvm/warpgroup.h"
 
 namespace tektite::gpu {
-
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
 
 namespace {
 

@@ -1,12 +1,10 @@
 #include "backends/gpu/emit/attention/weight_exp.h"
 
+#include "backends/gpu/emit/names.h"
+
 #include <iterator>
 
 namespace tektite::gpu {
-
-using ir::DType;
-using ir::Op;
-using loop::Value;
 
 namespace {
 

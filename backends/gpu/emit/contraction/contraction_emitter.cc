@@ -29,6 +29,7 @@
 #include "backends/gpu/emit/contraction/sum_chains.h"
 #include "backends/gpu/emit/contraction/warpgroup_contraction.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -38,13 +39,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using loop::ElementEmitter;
-using loop::Indices;
-using loop::Value;
 using Along = ContractionView::Along;
 using Values = std::vector<Value>;
 
@@ -108,7 +102,7 @@ class ContractionEmitter {
 
   absl::Status Run(bool by_tiles) {
     kernel_.launch.resident_threads = kResidentThreads;
-    for (const Dim& size : {m_, n_, k_}) Note(RequireNarrow(kernel_, size));
+    for (const Dim& size : {m_, n_, k_}) status_.Update(RequireNarrow(kernel_, size));
     if (by_tiles) {
       EmitTile();
     } else {
@@ -166,7 +160,7 @@ class ContractionEmitter {
         return b_.IfElse(lhs.inside, multiply, [&] { return Values{carried[0]}; });
       };
       const Values sum = b_.For(b_.Index(0), b_.Index(k_), 1, {b_.Constant(accumulator_, 0)}, add);
-      Note(StoreResults(b_, region_, view_.root(), position, sum[0], 1));
+      status_.Update(StoreResults(b_, region_, view_.root(), position, sum[0], 1));
     });
   }
 
@@ -215,7 +209,7 @@ class ContractionEmitter {
       ElementEmitter e(&b_, static_cast<int>(lanes));
       loop::BindParameters(e, region_);
       Value v = lanes > 1 ? e.EmitVector(operand, element.at) : e.Emit(operand, element.at);
-      Note(e.status());
+      status_.Update(e.status());
       return v.dtype() == accumulator_ ? v : b_.Convert(v, accumulator_);
     };
     const Value condition = Both(exists, element.inside);
@@ -419,17 +413,13 @@ class ContractionEmitter {
                  b_.Store(sums_->scratch(), sums_->At(slice_, batch_index_, m, n), sum);
                  return;
                }
-               Note(StoreSum(b_, region_, view_, index_, m, n, sum, lanes));
+               status_.Update(StoreSum(b_, region_, view_, index_, m, n, sum, lanes));
              });
            });
   }
 
   int64_t StoredLanes() const {
     return sums_.has_value() ? sums_->lanes() : ResultLanes(region_, view_, kLanes);
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
   }
 
   const ir::Graph& region_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/gpu/emit/names.h"
 #include "jit/base/status.h"
 #include "jit/ops/filter_gradient.h"
 
@@ -13,14 +14,8 @@ constexpr int64_t kFewFeatures = 16;
 
 }  // namespace
 
-using ir::Dim;
-using ir::Dims;
-using ir::Op;
 using loop::At;
-using loop::Builder;
-using loop::Indices;
 using loop::LaneIndex;
-using loop::Value;
 
 absl::StatusOr<ContractionView> ContractionView::Create(const ir::Graph& region) {
   ContractionView view;
@@ -46,25 +41,20 @@ ContractionView ContractionView::OfDot(const ir::Node& dot) {
 }
 
 void ContractionView::TakeDot() {
-  dot_ = ops::GetDotDims(*root_);
+  dot_ = ops::GetDotDimsInOrder(*root_);
   const Dims &lhs = root_->operand_shape(0).dims(), &rhs = root_->operand_shape(1).dims();
-  for (size_t i = 0; i < dot_.lhs_contracting.size(); ++i) {
-    contracting_.emplace_back(dot_.lhs_contracting[i], dot_.rhs_contracting[i]);
-  }
-  std::sort(contracting_.begin(), contracting_.end());
   for (int64_t d : dot_.lhs_batch) batch_.push_back(lhs[static_cast<size_t>(d)]);
   for (int64_t d : dot_.lhs_free) m_.push_back(lhs[static_cast<size_t>(d)]);
   for (int64_t d : dot_.rhs_free) n_.push_back(rhs[static_cast<size_t>(d)]);
-  for (const auto& [l, r] : contracting_) k_.push_back(lhs[static_cast<size_t>(l)]);
+  for (int64_t d : dot_.lhs_contracting) k_.push_back(lhs[static_cast<size_t>(d)]);
 
   const auto ends_with = [](const std::vector<int64_t>& dims, const Dims& shape) {
     return !dims.empty() && dims.back() == static_cast<int64_t>(shape.size()) - 1;
   };
-  const bool sums = !contracting_.empty();
   if (ends_with(dot_.lhs_free, lhs)) lhs_along_ = Along::kM;
-  if (sums && ends_with({contracting_.back().first}, lhs)) lhs_along_ = Along::kK;
+  if (ends_with(dot_.lhs_contracting, lhs)) lhs_along_ = Along::kK;
   if (ends_with(dot_.rhs_free, rhs)) rhs_along_ = Along::kN;
-  if (sums && ends_with({contracting_.back().second}, rhs)) rhs_along_ = Along::kK;
+  if (ends_with(dot_.rhs_contracting, rhs)) rhs_along_ = Along::kK;
   if (!dot_.rhs_free.empty()) result_along_ = Along::kN;
 }
 
@@ -117,7 +107,7 @@ ContractionView::Element ContractionView::Lhs(Builder& b, const ContractionIndex
   if (!is_convolution_) {
     for (size_t i = 0; i < dot_.lhs_batch.size(); ++i) at(dot_.lhs_batch[i]) = index.batch[i];
     for (size_t i = 0; i < dot_.lhs_free.size(); ++i) at(dot_.lhs_free[i]) = index.m[i];
-    for (size_t i = 0; i < contracting_.size(); ++i) at(contracting_[i].first) = index.k[i];
+    for (size_t i = 0; i < index.k.size(); ++i) at(dot_.lhs_contracting[i]) = index.k[i];
     return element;
   }
   at(conv_.input_batch) = index.m[0];
@@ -165,7 +155,7 @@ ContractionView::Element ContractionView::Rhs(Builder& b, const ContractionIndex
   }
   for (size_t i = 0; i < dot_.rhs_batch.size(); ++i) at(dot_.rhs_batch[i]) = index.batch[i];
   for (size_t i = 0; i < dot_.rhs_free.size(); ++i) at(dot_.rhs_free[i]) = index.n[i];
-  for (size_t i = 0; i < contracting_.size(); ++i) at(contracting_[i].second) = index.k[i];
+  for (size_t i = 0; i < index.k.size(); ++i) at(dot_.rhs_contracting[i]) = index.k[i];
   return element;
 }
 

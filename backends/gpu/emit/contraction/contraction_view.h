@@ -74,7 +74,6 @@ class ContractionView {
   const ir::Node* root_ = nullptr;
   bool is_convolution_ = false;
   ops::DotDims dot_;
-  std::vector<std::pair<int64_t, int64_t>> contracting_;  // lhs and rhs, as lhs stores them
   ops::ConvDims conv_;
   ir::Dim group_features_;  // of the result
   ir::Dims batch_, m_, n_, k_;

@@ -11,6 +11,7 @@
 
 #include "backends/gpu/emit/contraction/contraction_sizes.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -18,12 +19,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using loop::Indices;
-using loop::kWarpThreads;
-using loop::Value;
 using Along = ContractionView::Along;
 using Values = std::vector<Value>;
 
@@ -56,7 +51,7 @@ class FewRows {
         lanes_(Lanes(dtype_)) {}
 
   absl::Status Run() {
-    for (const Dim& size : {n_, k_}) Note(RequireNarrow(kernel_, size));
+    for (const Dim& size : {n_, k_}) status_.Update(RequireNarrow(kernel_, size));
     kernel_.launch.threads = kThreads;
     kernel_.launch.resident_threads = kThreads;
     view_.rhs_along() == Along::kN ? EmitAcross() : EmitAlong();
@@ -197,7 +192,7 @@ class FewRows {
     loop::BindParameters(e, region_);
     const ir::Value v = view_.root().operand(operand);
     const Value read = lanes > 1 ? e.EmitVector(v, element.at) : e.Emit(v, element.at);
-    Note(e.status());
+    status_.Update(e.status());
     return read.dtype() == sum_ ? read : b_.Convert(read, sum_);
   }
 
@@ -230,11 +225,7 @@ class FewRows {
   }
 
   void Store(Value row, Value column, Value sum, int64_t lanes) {
-    Note(StoreSum(b_, region_, view_, index_, row, column, sum, lanes));
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
+    status_.Update(StoreSum(b_, region_, view_, index_, row, column, sum, lanes));
   }
 
   const ir::Graph& region_;

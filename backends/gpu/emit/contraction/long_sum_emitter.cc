@@ -7,6 +7,7 @@
 // Limits: convolutions in groups, since other products fill tiles (contraction_emitter.cc).
 #include "backends/gpu/emit/contraction/contraction_view.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
@@ -15,13 +16,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using loop::Builder;
-using loop::Indices;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 constexpr int64_t kSlices = 8;

@@ -18,6 +18,7 @@
 #include "backends/gpu/emit/contraction/operand_reader.h"
 #include "backends/gpu/emit/contraction/split_sums.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
@@ -27,13 +28,8 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using loop::Indices;
 using loop::kMatrixColumns;
 using loop::kMatrixRows;
-using loop::Value;
 using Along = ContractionView::Along;
 using Values = std::vector<Value>;
 
@@ -95,7 +91,7 @@ class MatrixContraction {
 
   // Returns how many blocks share a result's terms.
   absl::StatusOr<int64_t> Run() {
-    for (const Dim& size : {m_, n_, k_}) Note(RequireNarrow(kernel_, size));
+    for (const Dim& size : {m_, n_, k_}) status_.Update(RequireNarrow(kernel_, size));
     const Dim row_tiles = CeilDiv(m_, tile_.rows()), column_tiles = CeilDiv(n_, tile_.columns());
     kernel_.launch.threads = static_cast<int>(tile_.threads());
     const Dim blocks = batch_ * row_tiles * column_tiles;
@@ -121,7 +117,7 @@ class MatrixContraction {
                 b_.Splat(b_.Float(DType::kF32, 0), loop::kSumLanes));
     if (k_ != Dim(0)) sums = Accumulate(std::move(sums));
     Finish(sums);
-    Note(reader_.status());
+    status_.Update(reader_.status());
     TEKTITE_RETURN_IF_ERROR(status_);
     return slices_;
   }
@@ -345,7 +341,7 @@ class MatrixContraction {
           b_.Store(sums_->scratch(), sums_->At(slice_, batch_index_, m, n), sum);
           return;
         }
-        Note(StoreSum(b_, region_, view_, index_, m, n, sum, lanes));
+        status_.Update(StoreSum(b_, region_, view_, index_, m, n, sum, lanes));
       });
     });
   }
@@ -353,10 +349,6 @@ class MatrixContraction {
   int64_t StoredLanes() const {
     return sums_.has_value() ? sums_->lanes()
                              : ResultLanes(region_, view_, VectorElements(region_));
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
   }
 
   const ir::Graph& region_;

@@ -1,11 +1,10 @@
 #include "backends/gpu/emit/contraction/matrix_tile.h"
 
+#include "backends/gpu/emit/names.h"
+
 #include <algorithm>
 
 namespace tektite::gpu {
-
-using ir::Op;
-using loop::Value;
 
 namespace {
 

@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "jit/llvm/alignment.h"
 #include "jit/llvm/emit/region_kernel.h"
 #include "jit/llvm/warp_matrix.h"
 
 namespace tektite::gpu {
 
-using ir::Dim;
-using loop::Value;
 using Values = std::vector<Value>;
 
 Value LinearIndex(loop::Builder& b, const ir::Shape& shape, const loop::Indices& at) {

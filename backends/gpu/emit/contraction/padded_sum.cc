@@ -3,15 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/llvm/emit/element_emitter.h"
 #include "jit/llvm/emit/region_kernel.h"
 
 namespace tektite::gpu {
 
-using ir::DType;
-using loop::Builder;
-using loop::Value;
 using Values = std::vector<Value>;
 
 namespace {

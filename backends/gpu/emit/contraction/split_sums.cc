@@ -5,15 +5,12 @@
 
 #include "backends/gpu/emit/contraction/contraction_sizes.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/root_epilogue.h"
 
 namespace tektite::gpu {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using loop::Value;
 using Values = std::vector<Value>;
 
 namespace {

@@ -1,8 +1,9 @@
 #include "backends/gpu/emit/contraction/sum_chains.h"
 
+#include "backends/gpu/emit/names.h"
+
 namespace tektite::gpu {
 
-using loop::Value;
 using Values = std::vector<Value>;
 
 Values EndOfChains(loop::Builder& b, const Values& state) {

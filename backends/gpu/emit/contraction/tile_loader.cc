@@ -2,13 +2,11 @@
 
 #include <vector>
 
+#include "backends/gpu/emit/names.h"
 #include "jit/base/rounding.h"
 
 namespace tektite::gpu {
 
-using ir::Dim;
-using loop::Builder;
-using loop::Value;
 using Values = std::vector<Value>;
 
 namespace {

@@ -19,6 +19,7 @@
 
 #include "backends/gpu/emit/contraction/contraction_sizes.h"
 #include "backends/gpu/emit/contraction/matrix_layout.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
 #include "jit/llvm/emit/region_kernel.h"
@@ -28,15 +29,10 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::DType;
-using loop::Indices;
 using loop::kGroupThreads;
 using loop::kMatrixRows;
 using loop::kProductDepth;
 using loop::kProductRows;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // A warpgroup copies, two multiply.
@@ -73,14 +69,8 @@ int64_t StagesIn(int64_t columns, int64_t shared_bytes) {
 // Of an operand, stored as [batch, across, k] or [batch, k, across].
 std::optional<WarpgroupPlan::Side> SideOf(const ContractionView& view, bool is_lhs) {
   const ir::Node& root = view.root();
-  const ops::DotDims dims = ops::GetDotDims(root);
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
-    pairs.emplace_back(dims.lhs_contracting[i], dims.rhs_contracting[i]);
-  }
-  std::sort(pairs.begin(), pairs.end());
-  std::vector<int64_t> summed;
-  for (const auto& [l, r] : pairs) summed.push_back(is_lhs ? l : r);
+  const ops::DotDims dims = ops::GetDotDimsInOrder(root);
+  const std::vector<int64_t>& summed = is_lhs ? dims.lhs_contracting : dims.rhs_contracting;
   const int number = is_lhs ? 0 : 1;
   const ir::Node& operand = *root.operand(number).node;
   bool summed_first = false;
@@ -117,7 +107,7 @@ class WarpgroupContraction {
   absl::Status Run() {
     // Blocks count their steps, too.
     for (const Dim& size : {m_, n_, k_, tiles_, CeilDiv(tiles_, plan_.multiprocessors) * steps_}) {
-      Note(RequireNarrow(kernel_, size));
+      status_.Update(RequireNarrow(kernel_, size));
     }
     kernel_.launch.threads = kThreads;
     kernel_.launch.blocks = blocks_;
@@ -308,13 +298,9 @@ class WarpgroupContraction {
       b_.If(exists, [&] {
         const Value at = b_.Add(own, b_.Add(b_.Mul(row, b_.Index(kStagedStride)), column));
         const Value sum = b_.Load(staged_, DType::kF32, at, static_cast<int>(lanes));
-        Note(StoreSum(b_, region_, view_, batch, m, n, sum, lanes));
+        status_.Update(StoreSum(b_, region_, view_, batch, m, n, sum, lanes));
       });
     });
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
   }
 
   const ir::Graph& region_;

@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/root_epilogue.h"
 
 namespace tektite::gpu {
-
-using ir::Dim;
-using ir::DType;
-using ir::Op;
-using loop::Builder;
-using loop::kWarpThreads;
-using loop::Value;
 
 namespace {
 

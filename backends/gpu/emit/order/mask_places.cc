@@ -2,14 +2,11 @@
 
 #include <utility>
 
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/reduction/group_scan.h"
 
 namespace tektite::gpu {
 
-using ir::Dim;
-using ir::DType;
-using loop::Builder;
-using loop::Value;
 using Values = std::vector<Value>;
 
 namespace {

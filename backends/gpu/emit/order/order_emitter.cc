@@ -3,6 +3,7 @@
 //
 // Limits: no epilogue; along other dimensions than the innermost neighbours are far apart.
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/order/line_sorter.h"
 #include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
@@ -10,16 +11,6 @@
 
 namespace tektite::gpu {
 namespace {
-
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Builder;
-using loop::Indices;
-using loop::Value;
 
 constexpr int64_t kMostElements = (int64_t{1} << 31) - 1;
 

@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/order/line_sorter.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/reduction/group_reduction.h"
@@ -23,15 +24,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Builder;
-using loop::Indices;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // What a key of 32 bits can tell apart, beside the places that are outside.

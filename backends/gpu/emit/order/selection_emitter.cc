@@ -5,6 +5,7 @@
 //
 // Limits: is_member compares each element with each member.
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/order/mask_places.h"
 #include "backends/gpu/emit/phases.h"
 #include "jit/base/status.h"
@@ -13,14 +14,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Builder;
-using loop::Indices;
-using loop::Value;
 using Values = std::vector<Value>;
 
 class SelectionEmitter {

@@ -1,13 +1,10 @@
 #include "backends/gpu/emit/order/sort_key.h"
 
+#include "backends/gpu/emit/names.h"
+
 #include <limits>
 
 namespace tektite::gpu {
-
-using ir::DType;
-using ir::Op;
-using loop::Builder;
-using loop::Value;
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/order/sort_key.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/reduction/group_reduction.h"
@@ -19,13 +20,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::DType;
-using ir::Node;
-using ir::Op;
-using loop::Builder;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 constexpr int64_t kThreads = 128, kWarps = kThreads / kWarpThreads;

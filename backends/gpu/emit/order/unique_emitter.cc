@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/order/line_sorter.h"
 #include "backends/gpu/emit/order/mask_places.h"
 #include "backends/gpu/emit/phases.h"
@@ -21,14 +22,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::DType;
-using ir::Node;
-using loop::Builder;
-using loop::Indices;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // Element `k` of row `row`.

@@ -7,6 +7,7 @@
 //
 // Limits: no epilogue.
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/reduction/group_scan.h"
 #include "backends/gpu/emit/reduction/thread_group.h"
@@ -17,13 +18,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using loop::Indices;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // Elements of a piece of a row, and of a column; a row up to which a warp takes it.

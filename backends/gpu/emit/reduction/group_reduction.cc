@@ -1,13 +1,10 @@
 #include "backends/gpu/emit/reduction/group_reduction.h"
 
+#include "backends/gpu/emit/names.h"
 #include "jit/llvm/emit/reducer.h"
 #include "jit/ops/ops.h"
 
 namespace tektite::gpu {
-
-using ir::DType;
-using loop::kWarpThreads;
-using loop::Value;
 
 GroupReduction::GroupReduction(loop::Builder* builder, const std::string& reducer, DType dtype,
                                int threads)

@@ -1,9 +1,8 @@
 #include "backends/gpu/emit/reduction/group_scan.h"
 
-namespace tektite::gpu {
+#include "backends/gpu/emit/names.h"
 
-using loop::kWarpThreads;
-using loop::Value;
+namespace tektite::gpu {
 
 GroupScan::GroupScan(loop::Builder* builder, const GroupReduction* reduction, int threads)
     : b_(*builder),

@@ -6,19 +6,14 @@
 
 #include "backends/gpu/emit/contraction/contraction_sizes.h"
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/reduction/term_sums.h"
 #include "jit/llvm/emit/reducer.h"
 
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using ir::Op;
-using loop::kWarpThreads;
 using loop::ReducePlan;
-using loop::Value;
 
 // Blocks in all, where terms are cut: four on every multiprocessor, whose loads are enough for all
 // of a card's bandwidth.  With half as many there is no need to cut.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/reduction/group_reduction.h"
 #include "backends/gpu/emit/reduction/reduce_cut.h"
@@ -24,13 +25,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::ElementEmitter;
-using loop::Indices;
-using loop::Value;
 using Reductions = std::vector<GroupReduction>;
 using Values = std::vector<Value>;
 

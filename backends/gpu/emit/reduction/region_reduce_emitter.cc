@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/reduction/thread_group.h"
 #include "jit/base/status.h"
@@ -17,14 +18,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Dims;
-using ir::Node;
-using loop::Builder;
-using loop::Indices;
-using loop::kWarpThreads;
-using loop::Value;
 using Values = std::vector<Value>;
 
 class RegionReduceEmitter {

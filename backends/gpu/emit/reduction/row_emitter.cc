@@ -9,6 +9,7 @@
 #include <set>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/reduction/group_reduction.h"
 #include "backends/gpu/emit/reduction/thread_group.h"
 #include "jit/base/status.h"
@@ -19,14 +20,7 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Attr;
-using ir::Dim;
-using ir::Node;
-using ir::Op;
-using loop::ElementEmitter;
-using loop::Indices;
 using loop::RowPlan;
-using loop::Value;
 using Values = std::vector<Value>;
 
 // Elements of one value that a thread keeps in registers.

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/gpu/emit/names.h"
 #include "jit/llvm/emit/long_sum.h"
 
 namespace tektite::gpu {
 namespace {
 
-using ir::Dim;
 using loop::LongSum;
-using loop::Value;
 using Values = std::vector<Value>;
 using Reductions = std::vector<GroupReduction>;
 

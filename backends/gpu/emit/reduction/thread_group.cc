@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 
 namespace tektite::gpu {
 namespace {
-
-using ir::Dim;
-using loop::kWarpThreads;
-using loop::Value;
 
 // The longest row of a warp, and of a block of the given threads.
 constexpr int64_t kWarpRow = 1024, kBlockRow = 8192, kLongRow = 16384;

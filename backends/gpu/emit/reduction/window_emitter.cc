@@ -3,6 +3,7 @@
 //
 // Limits: windows that overlap are read once for each result; no select_and_scatter.
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/reduction/group_reduction.h"
 #include "backends/gpu/emit/reduction/window_place.h"
 #include "backends/gpu/emit/root_epilogue.h"
@@ -13,12 +14,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::Attr;
-using ir::Node;
-using ir::Op;
-using loop::ElementEmitter;
-using loop::Indices;
-using loop::Value;
 using Values = std::vector<Value>;
 
 class WindowEmitter {
@@ -42,7 +37,7 @@ class WindowEmitter {
     ForEachResult(b_, root_, [&](const Indices& at) {
       Indices from;
       const Value total = Reduce(at, {}, &from, reduction_.Identity(1));
-      Note(StoreResults(b_, region_, root_, at, reduction_.Narrow(total), 1));
+      status_.Update(StoreResults(b_, region_, root_, at, reduction_.Narrow(total), 1));
     });
     return status_;
   }
@@ -73,14 +68,10 @@ class WindowEmitter {
     ElementEmitter e(&b_, 1);
     loop::BindParameters(e, region_);
     const Value x = b_.Convert(e.Emit(root_.operand(0), from), reduction_.accumulator());
-    Note(e.status());
+    status_.Update(e.status());
     if (op_ != Op::kMax && op_ != Op::kMin) return reduction_.Combine(total, x);
     // NaN is neither greater nor less than anything.
     return b_.Select(b_.Compare(op_ == Op::kMax ? "gt" : "lt", x, total), x, total);
-  }
-
-  void Note(const absl::Status& status) {
-    if (status_.ok()) status_ = status;
   }
 
   const ir::Graph& region_;

@@ -7,6 +7,7 @@
 //
 // Limits: windows are not dilated.
 #include "backends/gpu/emit/emitter.h"
+#include "backends/gpu/emit/names.h"
 #include "backends/gpu/emit/phases.h"
 #include "backends/gpu/emit/root_epilogue.h"
 #include "jit/base/status.h"
@@ -16,11 +17,6 @@
 namespace tektite::gpu {
 namespace {
 
-using ir::DType;
-using ir::Node;
-using loop::Builder;
-using loop::Indices;
-using loop::Value;
 using Values = std::vector<Value>;
 
 class WindowGradientEmitter {

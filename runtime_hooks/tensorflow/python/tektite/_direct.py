@@ -13,8 +13,7 @@ Two places of TensorFlow's are wrapped, each asking for less than the one below 
                         StatefulPartitionedCall ── graph ── cluster
 
 A route avoids the rest of Python in a call: where the arguments are tensors, a direct call that went well leaves a
-*route*, and calls like it are made by fast_calls/module.cc, which stands before ``call``. Calls that nothing is known
-of, for now, go past this file as well (fast_calls/detour.h).
+*route*, and calls like it are made by fast_calls/module.cc, which stands before ``call``.
 
 Every way out leads to what stood there before: a call that is not plain (a tape, a device scope, a strategy,
 a profiler, a callback, ...), a type of argument not seen before, a new trace, other captures, and whatever
@@ -31,7 +30,7 @@ import importlib
 import operator
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,21 +51,7 @@ _RESOURCE, _VARIANT = 20, 21  # of DataType
 _FRAMES = f"{__file__} (of tensorflow/python)"
 _LITERALS = (bool, int, float, str, type(None))
 
-
 _fast_calls = import_fast_calls()
-
-if TYPE_CHECKING or _fast_calls is None:  # then nothing here is installed
-
-    class _Skips:
-        """Stands in for fast_calls' type of that name."""
-
-        __slots__ = ("skip",)
-
-        def __init__(self) -> None:
-            self.skip = 0
-
-else:
-    _Skips = _fast_calls.Skips
 
 
 class _Learning(threading.local):
@@ -95,9 +80,9 @@ class _TensorFlow:
         self.function = _part(functions + "polymorphic_function").Function
         self.detector = _part(functions + "polymorphic_function")._frequent_tracing_detector_manager
         # Of the eager context in which a call means no more than running a function on this machine: its handle.
-        self.plain = _fast_calls.PlainCalls(vars(context), vars(cancellation), vars(self.run_eagerly),
-                                            ops._default_graph_stack, _part("saved_model.save_context")._save_context)
-        self.plain_handle = self.plain.handle
+        self.plain_handle = _fast_calls.plain_handle
+        _fast_calls.watch(vars(context), vars(cancellation), vars(self.run_eagerly), ops._default_graph_stack,
+                          _part("saved_model.save_context")._save_context)
 
     def plain_graph(self) -> Any:
         """The default graph, or None where more than the arguments decides which trace is called
@@ -118,16 +103,15 @@ class _Plan(NamedTuple):
         return _are_same(captures, self.captures)
 
 
-class _Binding(_Skips):
+class _Binding:
     """The hook's answer about a ConcreteFunction, and the record of its calls."""
 
-    __slots__ = ("early", "is_hopeless", "pause", "plan", "times")
+    __slots__ = ("early", "is_hopeless", "pause", "plan", "skip", "times")
 
     def __init__(self) -> None:
-        super().__init__()
         self.plan: _Plan | None = None  # None: not bound
         self.early = _CALLS_BEFORE_BINDING  # calls before the first question which cluster it is
-        self.pause = 0
+        self.skip = self.pause = 0  # calls to be made in the ordinary way: now, and the last time
         self.times = 0
         self.is_hopeless = False
 
@@ -186,16 +170,15 @@ class _Entry:
         self.shapes = shapes  # those of the leaves that a signature asks for; None: one has to be as it was
 
 
-class _Memo(_Skips):
+class _Memo:
     """The memory of a Function's calls."""
 
-    __slots__ = ("entries", "of_any_size", "pause")
+    __slots__ = ("entries", "of_any_size", "pause", "skip")
 
     def __init__(self) -> None:
-        super().__init__()
         self.entries: dict[Any, _Entry] = {}
         self.of_any_size: dict[Any, _Entry] = {}  # those with shapes, by dtypes and ranks
-        self.pause = 0
+        self.skip = self.pause = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Memo, ())
@@ -320,7 +303,7 @@ def _wrap_call_flat(tf: _TensorFlow, learning: _Learning) -> None:
         return ordinary(self, tensor_inputs, captured_inputs)
 
     _leave_out_of_messages(call_flat)
-    tf.concrete_function._call_flat = _past(call_flat, ordinary, learning)
+    tf.concrete_function._call_flat = call_flat
 
 
 def _add_route(tf: _TensorFlow, function: Any, entry: _Entry, plan: _Plan, leaves: list[Any]) -> None:
@@ -419,13 +402,7 @@ def _wrap_call(tf: _TensorFlow, learning: _Learning) -> None:
 
     _leave_out_of_messages(learn)
     _leave_out_of_messages(call)
-    behind = _fast_calls.Dispatcher(_past(call, ordinary, None), tf.plain)
-    tf.function.__call__ = _as_function(behind, ordinary)
-
-
-def _past(otherwise: Any, ordinary: Any, listener: _Learning | None) -> Any:
-    """``otherwise``, which is left out where it would only count."""
-    return _fast_calls.Detour(otherwise, ordinary, _KEY, listener)
+    tf.function.__call__ = _as_function(_fast_calls.Dispatcher(call), ordinary)
 
 
 def _as_function(behind: Any, ordinary: Any) -> Any:
