@@ -1,6 +1,6 @@
 // A graph that a host runs, and the code made for the shapes its calls have.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "cluster_0", std::move(source)));
+//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step", std::move(source)));
 //   absl::Status status = cluster->Run(call);
 //
 // Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when

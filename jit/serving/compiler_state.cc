@@ -25,6 +25,7 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
                                                .Add("runs", time.runs)
                                                .Add("microseconds", time.microseconds)
                                                .Add("least_microseconds", time.least_microseconds)
+                                               .Add("latest_ns", time.latest_ns)
                                                .Add("flops", time.work.flops)
                                                .Add("bytes", time.work.bytes)
                                                .Add("weight_bytes", time.work.weight_bytes)
@@ -48,6 +49,8 @@ std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profil
                       absl::StrAppend(
                           out, JsonObject()
                                    .Add("cluster", absl::string_view(profile.cluster))
+                                   .Add("entered", profile.executable->num_calls())
+                                   .Add("timed", profile.executable->num_timed_calls())
                                    .Add("calls", times.calls.load(std::memory_order_relaxed))
                                    .Add("unhelped", times.unhelped.load(std::memory_order_relaxed))
                                    .Add("whole", microseconds(times.whole))
@@ -57,6 +60,8 @@ std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profil
                                    .Add("waiting", microseconds(times.waiting))
                                    .Add("helping", microseconds(times.helping))
                                    .Add("absent", microseconds(times.absent))
+                                   .Add("compile_seconds", profile.compile_seconds)
+                                   .Add("arena_bytes", profile.executable->arena_bytes())
                                    .Text());
                     }),
       "]");
@@ -105,8 +110,8 @@ CompilerState::CompilerState(std::unique_ptr<compiler::Compiler> compiler)
 std::string CompilerState::RegisterCluster(absl::string_view name) {
   std::lock_guard<std::mutex> lock(mutex_);
   ++clusters_;
-  const int64_t earlier = names_[std::string(name)]++;
-  return earlier == 0 ? std::string(name) : absl::StrCat(name, "_", earlier);
+  const int64_t number = ++names_[std::string(name)];
+  return number == 1 ? std::string(name) : absl::StrCat(name, "#", number);
 }
 
 void CompilerState::CountFallback(absl::string_view cluster, const absl::Status& status) {

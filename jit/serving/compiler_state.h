@@ -2,7 +2,7 @@
 // stats`.
 //
 //   auto state = std::make_shared<CompilerState>(std::move(compiler));
-//   const std::string name = state->RegisterCluster("cluster_0");
+//   const std::string name = state->RegisterCluster("model/train_step");
 //   state->CountRun();
 //   state->StatsJson()
 //
@@ -34,7 +34,7 @@ class CompilerState {
   compiler::Compiler& compiler() { return *compiler_; }
   const Flags& flags() const { return compiler_->flags(); }
 
-  // A cluster's name made unique among all of this compiler's: "cluster_0", "cluster_0_1", ...
+  // A cluster's name made unique among all of this compiler's: "f", "f#2", ...
   std::string RegisterCluster(absl::string_view name);
   void CountRun() {
     const int64_t runs = runs_.fetch_add(1, std::memory_order_relaxed) + 1;

@@ -79,7 +79,8 @@ int32_t tektite_contest_has_won(const tektite_contest* contest) {
 
 void tektite_contest_summary(const tektite_contest* contest, tektite_contest_report* report) {
   const Contest::Report summary = contest->contest.contest().Summary();
-  *report = {summary.compiled, summary.host, summary.open, summary.worst_ratio};
+  *report = {summary.compiled, summary.host, summary.open, summary.worst_ratio,
+             summary.compiled == 0 ? 0 : summary.won_ratios / summary.compiled};
 }
 
 }  // extern "C"

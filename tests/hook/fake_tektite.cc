@@ -415,7 +415,7 @@ int32_t tektite_contest_has_won(const tektite_contest* contest) {
 }
 void tektite_contest_summary(const tektite_contest* contest, tektite_contest_report* report) {
   const auto summary = contest->contest.Summary();
-  *report = {summary.compiled, summary.host, summary.open, summary.worst_ratio};
+  *report = {summary.compiled, summary.host, summary.open, summary.worst_ratio, 0};
 }
 
 int32_t tektite_fallback_of(int32_t code) {

@@ -1,5 +1,6 @@
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -15,7 +16,11 @@ namespace {
 
 struct Reasons {
   tensorflow::mutex mu;
-  std::map<const tektite_contest*, std::string> contests;
+  struct Contest {
+    std::string cluster;
+    const HostTime* host_time;
+  };
+  std::map<const tektite_contest*, Contest> contests;
   std::map<std::string_view, int64_t> not_placed;  // by code
   std::map<std::string_view, int64_t> fallbacks;
 };
@@ -36,21 +41,53 @@ std::string ToJson(const std::map<std::string_view, int64_t>& counts) {
   return out + "}";
 }
 
-// How many shape classes each side has won, and by how much the worst of each losing cluster lost.
-std::string ContestsToJson(const std::map<const tektite_contest*, std::string>& contests) {
-  tektite_contest_report all = {};
-  std::string lost;
-  for (const auto& [contest, cluster] : contests) {
+// Clusters' names are TensorFlow's names of functions and nodes, which may hold anything.
+std::string Quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return out + '"';
+}
+
+// How many shape classes each side has won, and by how much the worst of each losing cluster lost;
+// then the same by cluster, those of one name together, with the time of TensorFlow's kernels.
+std::string ContestsToJson(const std::map<const tektite_contest*, Reasons::Contest>& contests) {
+  struct Sum {
+    tektite_contest_report report = {};
+    int64_t host_ns = 0;
+    double won_ratios = 0;
+  };
+  Sum all;
+  std::map<std::string_view, Sum> by_cluster;
+  for (const auto& [contest, about] : contests) {
     tektite_contest_report report;
     CompilerLibrary::Get()->contest_summary(contest, &report);  // there is one: it made the contest
-    all.compiled += report.compiled;
-    all.host += report.host;
-    all.open += report.open;
-    if (report.host == 0) continue;
-    absl::StrAppend(&lost, lost.empty() ? "" : ", ", "\"", cluster, "\": ", report.worst_ratio);
+    for (Sum* sum : {&all, &by_cluster[about.cluster]}) {
+      sum->report.compiled += report.compiled;
+      sum->report.host += report.host;
+      sum->report.open += report.open;
+      sum->report.worst_ratio = std::max(sum->report.worst_ratio, report.worst_ratio);
+      sum->won_ratios += report.won_ratio * report.compiled;
+      sum->host_ns += about.host_time->total();
+    }
   }
-  return absl::StrCat("{\"compiled\": ", all.compiled, ", \"host\": ", all.host,
-                      ", \"open\": ", all.open, ", \"lost\": {", lost, "}}");
+  const auto counts = [](const tektite_contest_report& report) {
+    return absl::StrCat("\"compiled\": ", report.compiled, ", \"host\": ", report.host,
+                        ", \"open\": ", report.open);
+  };
+  std::string lost, clusters;
+  for (const auto& [name, sum] : by_cluster) {
+    absl::StrAppend(&clusters, clusters.empty() ? "" : ", ", Quoted(name), ": {",
+                    counts(sum.report), ", \"host_ms\": ", static_cast<double>(sum.host_ns) / 1e6,
+                    ", \"won_ratio\": ",
+                    sum.report.compiled == 0 ? 0 : sum.won_ratios / sum.report.compiled, "}");
+    if (sum.report.host == 0) continue;
+    absl::StrAppend(&lost, lost.empty() ? "" : ", ", Quoted(name), ": ", sum.report.worst_ratio);
+  }
+  return absl::StrCat("{", counts(all.report), ", \"lost\": {", lost, "}, \"clusters\": {",
+                      clusters, "}}");
 }
 
 }  // namespace
@@ -72,10 +109,11 @@ void CountFallback(tektite_fallback why) {
   ++reasons.fallbacks[Code(why)];
 }
 
-void AddContest(const tektite_contest* contest, const std::string& cluster) {
+void AddContest(const tektite_contest* contest, const std::string& cluster,
+                const HostTime& host_time) {
   Reasons& reasons = HookReasons();
   tensorflow::mutex_lock lock(reasons.mu);
-  reasons.contests[contest] = cluster;
+  reasons.contests[contest] = {cluster, &host_time};
 }
 
 void RemoveContest(const tektite_contest* contest) {

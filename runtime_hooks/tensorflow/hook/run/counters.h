@@ -15,6 +15,7 @@
 #include <string>
 
 #include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/tensorflow/hook/run/host_time.h"
 
 namespace tektite::tf_hook {
 
@@ -45,8 +46,10 @@ Counters& HookCounters();
 void CountNotPlaced(tektite_fallback why);
 void CountFallback(tektite_fallback why);
 
-// A cluster's contest is in the counters, under "contest", while it lives.
-void AddContest(const tektite_contest* contest, const std::string& cluster);
+// A cluster's contest is in the counters, under "contest", while it lives; `host_time` lives as
+// long.
+void AddContest(const tektite_contest* contest, const std::string& cluster,
+                const HostTime& host_time);
 void RemoveContest(const tektite_contest* contest);
 
 // The counters above as a JSON object.

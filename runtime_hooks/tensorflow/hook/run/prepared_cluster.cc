@@ -72,7 +72,7 @@ void PreparedCluster::SetContest(const std::string& name, const std::string& top
   if (!wanted) return;
   contest_topic_ = topic;
   contest_ = library_.contest_create(cluster_, topic.c_str());
-  if (contest_ != nullptr) AddContest(contest_, name);
+  if (contest_ != nullptr) AddContest(contest_, name, host_time_);
 }
 
 bool PreparedCluster::IsReproducible(bool is_direct) const {
