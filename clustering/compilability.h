@@ -47,6 +47,8 @@ struct MarkOptions {
   // The graph is a function's. Where one cluster is all it does, the host calls that past its own
   // function runtime.
   bool has_direct_calls = false;
+  // TensorFlow's name of that function, after which clusters are named.
+  std::string function;
 };
 
 struct Refusal {  // kNone: it can

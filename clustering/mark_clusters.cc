@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "clustering/cluster_names.h"
 #include "clustering/compile_time.h"
 #include "clustering/cost.h"
 #include "clustering/deadness.h"
@@ -313,6 +314,7 @@ class Marker {
     }
     std::vector<int> position(n_, 0);
     for (int i = 0; i < n_; ++i) position[index_.order()[i]] = i;
+    ClusterNames names(index_.graph(), options_.function);
     for (auto& [part, cluster] : parts) {
       if (!IsWorthIt(cluster)) {
         for (int node : cluster.nodes) {
@@ -325,7 +327,7 @@ class Marker {
       std::sort(cluster.nodes.begin(), cluster.nodes.end(),
                 [&](int a, int b) { return position[a] < position[b]; });
       const int number = static_cast<int>(out_.clusters.size());
-      cluster.name = absl::StrCat("cluster_", number);
+      cluster.name = names.NameOf(cluster.nodes);
       for (int node : cluster.nodes) {
         if (out_.cluster_of[node] < 0) out_.cluster_of[node] = number;
       }

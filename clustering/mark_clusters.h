@@ -38,7 +38,7 @@
 namespace tektite::clustering {
 
 struct MarkedCluster {
-  std::string name;        // "cluster_0", in the order of the graph
+  std::string name;        // for people, unique in the graph (cluster_names.h)
   std::vector<int> nodes;  // indices into GraphDef::nodes, each after those it uses
   int64_t ops = 0;         // those that count (CountsAsOp)
   int64_t cost = 0;

@@ -7,6 +7,7 @@ tests/conftest.py takes the two hooks; tests/test_main.cc does the same for Goog
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,10 @@ def has_no_onednn() -> bool:
     return not (ROOT / "build" / "onednn" / ".tektite-packages").exists()
 
 
+def has_no_chromium() -> bool:
+    return not (shutil.which("chromium-headless-shell") or shutil.which("chromium"))
+
+
 def names_no_cuda_tensorflow() -> bool:
     return not os.environ.get("TEKTITE_CUDA_TENSORFLOW")
 
@@ -49,6 +54,7 @@ ALLOWED = (
     Allowed("tests/end_to_end/test_cache_cli.py::test_a_pack_is_the_users", "only root can give files away", is_no_root),
     Allowed("tests/end_to_end/test_onednn.py", "built without oneDNN", has_no_onednn),
     Allowed("tests/end_to_end/test_onednn.py", "oneDNN is used with AVX-512 alone", has_no_avx512),
+    Allowed("tests/end_to_end/test_profile.py", "no headless Chromium", has_no_chromium),
     Allowed("tests/hook_on_card/test_cuda_wheel.py", "TEKTITE_CUDA_TENSORFLOW", names_no_cuda_tensorflow),
     # scripts/test makes one, where it can download what that takes.
     Allowed("tests/packaging/test_as_a_user.py", "no wheel of these sources", anywhere),

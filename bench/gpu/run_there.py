@@ -131,7 +131,7 @@ def check(case: Case) -> dict:
 
 def routes(kernels: list[dict]) -> list[str]:
     """How each kernel is made: by our rule, or in the way that the tuner has found to be faster."""
-    return [k["kernel"].partition("_by_")[2] or "own" for k in kernels]
+    return [k["kernel"].partition("_by_")[2].partition("]")[0] or "own" for k in kernels]
 
 
 def measure(case: Case, folder: Path) -> dict:

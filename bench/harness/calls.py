@@ -31,16 +31,17 @@ def calls_between(before: dict, after: dict, call_us: float) -> Split | None:
     """None where no compiled code ran. A model of several clusters: all of them together, a call being as many runs
     as the cluster that ran most had."""
     earlier = {c["cluster"]: c for c in before.get("calls", [])}
-    sums, runs, unhelped = dict.fromkeys(PARTS, 0.0), 0, 0
+    sums, runs, entered, unhelped = dict.fromkeys(PARTS, 0.0), 0, 0, 0
     for c in after.get("calls", []):
-        old = earlier.get(c["cluster"], dict.fromkeys(("calls", "unhelped", *PARTS), 0))
-        runs = max(runs, c["calls"] - old["calls"])
+        old = earlier.get(c["cluster"], dict.fromkeys(("entered", "timed", "unhelped", *PARTS), 0))
+        runs = max(runs, c["timed"] - old["timed"])
+        entered = max(entered, c["entered"] - old["entered"])
         unhelped += c["unhelped"] - old["unhelped"]
         for part in PARTS:
             sums[part] += c[part] - old[part]
     if runs == 0:
         return None
-    mean = {part: total / runs for part, total in sums.items()}
+    mean = {part: total / (entered if part == "whole" else runs) for part, total in sums.items()}
     kernels = mean["shared"] + mean["alone"]
     return Split(call_us, call_us - mean["whole"], mean["whole"] - kernels, kernels, mean["alone"], mean["waiting"],
                  mean["helping"], mean["absent"], unhelped / runs)

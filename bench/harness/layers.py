@@ -92,9 +92,9 @@ def parse_peaks(text: str) -> Peaks:
 
 
 def parse_name(name: str) -> tuple[str, str, str]:
-    """k3_contraction_convolution 'block1/conv' -> (k3, contraction_convolution, block1/conv)."""
-    found = re.fullmatch(r"(k\d+)_(\S+?)(?:_by_\S+)?(?: '(.*)')?", name)
-    return (found[1], found[2], found[3] or "") if found else ("", name, "")
+    """conv1: conv 3x3 [k3_contraction_convolution] -> (k3, contraction_convolution, conv1: conv 3x3)."""
+    found = re.fullmatch(r"(?:(.*) )?\[?(k\d+)_([^\s\]]+?)(?:_by_[^\s\]]+)?\]?(?: on the host)?", name)
+    return (found[2], found[3], found[1] or "") if found else ("", name, "")
 
 
 def kernels_between(before: dict, after: dict, mean: bool = False) -> list[Kernel]:

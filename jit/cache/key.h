@@ -67,7 +67,7 @@ class KeyEnvironment {
 
 struct CacheKey {
   EntryKind kind = EntryKind::kKernel;
-  std::string name;  // for people: "k3_row_softmax", "cluster_0"
+  std::string name;  // for people: "block1: softmax", "model/train_step"
   Fingerprint fingerprint;
   PartTexts parts;
 };

@@ -15,6 +15,7 @@
 #include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/base/timing.h"
+#include "jit/compiler/kernel_names.h"
 #include "jit/ir/control.h"
 #include "jit/ops/ops.h"
 #include "jit/passes/fuse_leftovers.h"
@@ -82,28 +83,10 @@ void DumpText(const std::string& path, absl::string_view text) {
   if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
-// The op that says most about a fusion: its contraction, window, reduction, or else its last op.
-absl::string_view HeadOp(const Graph& region) {
-  absl::string_view head = "copy";
-  for (const auto& node : region.nodes()) {
-    switch (ir::GetOpInfo(node->op()).family) {
-      case ir::OpFamily::contraction:
-      case ir::OpFamily::indexed:
-      case ir::OpFamily::matrix:
-      case ir::OpFamily::order:
-      case ir::OpFamily::spectrum:
-        return ir::OpName(node->op());
-      default:
-        if (node->op() != Op::kParameter) head = ir::OpName(node->op());
-    }
-  }
-  return head;
-}
-
-// "  kernel 'dense': contraction", and a line for each implementation, the chosen one last.
+// "  kernel 'dense: matmul': contraction", and a line for each implementation, the chosen one last.
 void AppendAnswers(const Node& fusion, const std::vector<target::Offer>& offers,
                    std::string* text) {
-  absl::StrAppend(text, "  kernel '", fusion.name(),
+  absl::StrAppend(text, "  kernel '", LayerOf(fusion.name()), ": ", DescribeFusion(fusion),
                   "': ", ir::FusionKindName(fusion.fusion_kind()), " of ", HeadOp(fusion.region()),
                   "\n");
   for (const target::Offer& offer : offers) {
@@ -286,8 +269,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
     for (const auto& [symbol, size] : job.typical_sizes) sizes.emplace(symbol, size);
     graph->Substitute(sizes);
     std::lock_guard<std::mutex> lock(profiled_mutex_);
-    profiled_.push_back(
-        {absl::StrCat(job.cluster, "/", job.variant), executable, WorkOfKernels(*graph)});
+    profiled_.push_back({absl::StrCat(job.cluster, "/", job.variant), executable,
+                         WorkOfKernels(*graph), watch.Seconds()});
   }
   graph.reset();
   if (watch.Seconds() >= kBurstSeconds) ReleaseFreeMemory();
@@ -323,10 +306,8 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
   auto compile = [&](Node* node, bool primary_only) -> absl::Status {
     TEKTITE_RETURN_IF_ERROR(session.Check());
     ReleaseFreeMemoryAtTimes();
-    options.name = absl::StrCat("k", kernels.size(), "_", ir::FusionKindName(node->fusion_kind()),
-                                "_", HeadOp(node->region()));
-    const target::Schedule schedule = target::ScheduleOf(*node);
-    if (!schedule.IsOwn()) absl::StrAppend(&options.name, "_by_", schedule.implementation);
+    const KernelName name = NameOfKernel(*node, kernels.size());
+    options.name = name.symbol;
     TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
                              CompileKernel(*node, options, primary_only, &key));
     if (names != nullptr) {
@@ -334,8 +315,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
       if (kernel->Image().empty()) named.fusion = FusionText(*node);
       names->try_emplace(kernel.get(), std::move(named));
     }
-    node->set_name(absl::StrCat(options.name, kernel->is_host_side() ? " on the host" : "", " '",
-                                node->name(), "'"));
+    node->set_name(absl::StrCat(name.shown, kernel->is_host_side() ? " on the host" : ""));
     kernels[node] = std::move(kernel);
     return absl::OkStatus();
   };
@@ -391,7 +371,9 @@ absl::StatusOr<cache::KernelPtr> Compiler::CompileKernel(const Node& fusion,
     if (kernel.ok() || kernel.status().code() != absl::StatusCode::kUnimplemented) return kernel;
     if (refused.ok()) refused = kernel.status();
   }
-  return absl::Status(refused.code(), absl::StrCat(options.name, ": ", refused.message()));
+  return absl::Status(refused.code(),
+                      absl::StrCat("kernel '", LayerOf(fusion.name()), ": ", DescribeFusion(fusion),
+                                   "': ", refused.message()));
 }
 
 absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& fusion,
@@ -399,7 +381,9 @@ absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& f
                                                          const backend::CompileOptions& options) {
   backend::Backend& backend = *backends_[b];
   const bool on_disk = disk_ != nullptr && backend.keeps_images();
-  auto describe = [&] { return cache::DescribeKernel(fusion, options.name, *environments_[b]); };
+  auto describe = [&] {
+    return cache::DescribeKernel(fusion, NameOfKernel(fusion, 0).title, *environments_[b]);
+  };
   // A dump shows what compiling does, so with one the program is compiled.
   if (on_disk && options.dump_dir.empty()) {
     if (const std::optional<std::string> image = disk_->Load(key, describe)) {
@@ -450,7 +434,8 @@ std::vector<Compiler::CallProfile> Compiler::CallProfiles() const {
   std::lock_guard<std::mutex> lock(profiled_mutex_);
   for (const Profiled& profiled : profiled_) {
     std::shared_ptr<const runtime::Executable> executable = profiled.executable.lock();
-    if (executable != nullptr) profiles.push_back({profiled.name, std::move(executable)});
+    if (executable == nullptr) continue;
+    profiles.push_back({profiled.name, std::move(executable), profiled.compile_seconds});
   }
   return profiles;
 }
@@ -469,7 +454,7 @@ std::vector<Compiler::KernelTime> Compiler::Profile() const {
       times.push_back({profiled.name, names[s], time.runs.load(std::memory_order_relaxed),
                        static_cast<double>(time.nanoseconds.load(std::memory_order_relaxed)) / 1e3,
                        static_cast<double>(time.least.load(std::memory_order_relaxed)) / 1e3,
-                       profiled.work[kernel++]});
+                       time.latest.load(std::memory_order_relaxed), profiled.work[kernel++]});
     }
   }
   std::stable_sort(times.begin(), times.end(), [](const KernelTime& a, const KernelTime& b) {

@@ -159,6 +159,7 @@ class Compiler {
     int64_t runs;
     double microseconds;        // all runs together
     double least_microseconds;  // of one run
+    int64_t latest_ns;          // when the latest run began, by a clock of this process's
     KernelWork work;            // of one run
   };
   std::vector<KernelTime> Profile() const;
@@ -166,6 +167,7 @@ class Compiler {
   struct CallProfile {
     std::string cluster;
     std::shared_ptr<const runtime::Executable> executable;  // which has call_times()
+    double compile_seconds;
   };
   std::vector<CallProfile> CallProfiles() const;
 
@@ -211,6 +213,7 @@ class Compiler {
     std::string name;
     std::weak_ptr<runtime::Executable> executable;
     std::vector<KernelWork> work;  // by step that has a kernel
+    double compile_seconds;
   };
   std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};

@@ -93,6 +93,16 @@ HostPool Executable::PoolOf(CallHost& host) const {
   return pool;
 }
 
+int Executable::WeightOfCall() const {
+  constexpr int64_t kAll = 100;
+  constexpr int kOneIn = 8;
+  if (!options_.profile) return 0;
+  const int64_t call = calls_.fetch_add(1, std::memory_order_relaxed);
+  if (call >= kAll && call % kOneIn != 0) return 0;
+  timed_calls_.fetch_add(1, std::memory_order_relaxed);
+  return call < kAll ? 1 : kOneIn;
+}
+
 // The host's kernels read the graph's own; a device is given a copy.
 absl::Status Executable::PlaceConstants() {
   residence_.memory = &device_->memory();
@@ -306,8 +316,9 @@ std::shared_ptr<const WeightBlock> Executable::ComputeGroup(int group,
   options.scratch = arena.data() + plan.arena.bytes;
   const absl::Status status = device_->WithStream(options, [&](backend::Stream& stream) {
     staged.CopyIn(stream, arena.data(), arguments);
+    Watch watch(*this, host, /*weight=*/options_.profile ? 1 : 0);
     TEKTITE_RETURN_IF_ERROR(launch.Run(0, launch.num_steps(), bases.data(), pointers.data(), stream,
-                                       pool, step_times_));
+                                       pool, watch.IfAsked()));
     return stream.Synchronize();
   });
   return status.ok() ? block : nullptr;

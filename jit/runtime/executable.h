@@ -77,6 +77,10 @@ class CallHost {
     bool in_place = false;   // the argument's own memory will do
     void* memory = nullptr;  // the host's answer, in the argument's memory space
   };
+  // Whether TraceStep is to be told what runs; each step is then waited for.
+  virtual bool TracesSteps() { return false; }
+  // A step of that name begins on the calling thread; null: it has ended.
+  virtual void TraceStep(const char* name) {}
   // Whether the call's results are needed no more.  Asked on any thread.
   virtual bool IsCancelled() { return false; }
   // From here on nothing fails, and values written into `memory` count when Run returns.  False:
@@ -92,7 +96,7 @@ class Executable : private WeightHolder {
     std::shared_ptr<WeightStore> weights;
     OutputRoles roles;
     int64_t spin_ns = 0;   // HostPool::spin_ns
-    bool profile = false;  // measure every step, and so join none
+    bool profile = false;  // measure steps, and so join none
   };
   static std::shared_ptr<Executable> Create(StepGraph graph, Options options);
   ~Executable() override;
@@ -117,13 +121,17 @@ class Executable : private WeightHolder {
 
   // By step; empty without Options::profile.
   const std::vector<StepTime>& step_times() const { return step_times_; }
-  // Null without Options::profile.  `whole` is its callers' to add to.
+  // Null without Options::profile.  `whole` is its callers' to add to, in every call; all else is
+  // of timed calls.
   CallTimes* call_times() const { return call_times_.get(); }
+  int64_t num_calls() const { return calls_.load(std::memory_order_relaxed); }
+  int64_t num_timed_calls() const { return timed_calls_.load(std::memory_order_relaxed); }
   // The steps of a call and where their buffers lie, for people: a line each.
   std::string PlanText() const;
 
  private:
   class Call;
+  class Watch;
   struct WeightState;
   using Sizes = absl::InlinedVector<int64_t, 8>;
 
@@ -157,6 +165,9 @@ class Executable : private WeightHolder {
   absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;
   absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments, CallHost& host) const;
   HostPool PoolOf(CallHost& host) const;
+  // How many calls the next one stands for in the times of steps; 0: it is not timed.  All of the
+  // first are, then every eighth, since a profile may cost calls of small kernels some per cent.
+  int WeightOfCall() const;
 
   const uint64_t number_;
   const StepGraph graph_;
@@ -178,6 +189,7 @@ class Executable : private WeightHolder {
   int64_t max_live_bytes_ = 0;
   mutable std::vector<StepTime> step_times_;  // empty without Options::profile
   std::unique_ptr<CallTimes> call_times_;
+  mutable std::atomic<int64_t> calls_{0}, timed_calls_{0};  // with Options::profile
 
   // Under the weight store's mutex: plans by which groups are kept.
   std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;

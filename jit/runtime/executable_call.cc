@@ -26,6 +26,7 @@ Executable::Call::Call(const Executable& executable,
       host_(host),
       host_stream_(executable.is_host_ ? nullptr : host.DeviceStream()),
       num_results_(num_outputs() - static_cast<int>(buffers_.updates.size())),
+      weight_(executable.WeightOfCall()),
       pool_(executable.PoolOf(host)),
       bases_(plan.launch.num_bases()),
       pointers_(plan.launch.num_slots()),
@@ -176,7 +177,7 @@ backend::StreamOptions Executable::Call::OptionsFor(int begin, int end,
           plan_.launch.CostNs(begin, end),
           plan_.launch.scratch_bytes(),
           arena_ + plan_.arena_bytes,
-          e_.call_times_.get(),
+          weight_ > 0 ? e_.call_times_.get() : nullptr,
           plan_.launch.has_loops(),
           is_cancelled,
           host_stream_};
@@ -190,8 +191,18 @@ void Executable::Call::KeepFor(backend::Stream& stream) const {
 }
 
 absl::Status Executable::Call::Launch(backend::Stream& stream, int begin, int end) {
+  Watch watch(e_, host_, weight_);
   return plan_.launch.Run(begin, end, bases_.data(), pointers_.data(), stream, pool_,
-                          e_.step_times_);
+                          watch.IfAsked());
+}
+
+void Executable::Watch::Begins(int step) {
+  if (host_.TracesSteps()) host_.TraceStep(e_.graph_.names[step].c_str());
+}
+
+void Executable::Watch::Ran(int step, int64_t began, int64_t took) {
+  if (host_.TracesSteps()) host_.TraceStep(nullptr);
+  if (weight_ > 0) e_.step_times_[step].Add(began, took, weight_);
 }
 
 void Executable::Call::CopyIn(backend::Stream& stream) const {

@@ -24,6 +24,21 @@ struct Executable::WeightState {
   std::vector<int> unpacked;  // deferred groups that may still get a block
 };
 
+// What --profile_kernels and a host's tracer are told of steps.
+class Executable::Watch final : public StepWatch {
+ public:
+  Watch(const Executable& executable, CallHost& host, int weight)
+      : e_(executable), host_(host), weight_(weight) {}
+  StepWatch* IfAsked() { return weight_ > 0 || host_.TracesSteps() ? this : nullptr; }
+  void Begins(int step) override;
+  void Ran(int step, int64_t began, int64_t took) override;
+
+ private:
+  const Executable& e_;
+  CallHost& host_;
+  const int weight_;  // Executable::WeightOfCall
+};
+
 // Borrows everything.
 class Executable::Call {
  public:
@@ -70,6 +85,7 @@ class Executable::Call {
   CallHost& host_;
   void* const host_stream_;
   const int num_results_;  // outputs before the updates
+  const int weight_;
   HostPool pool_;
 
   absl::FixedArray<uintptr_t, kOnStack> bases_;

@@ -172,10 +172,10 @@ void Launch::SetPointers(Range range, const uintptr_t* bases, void** pointers) c
 
 absl::Status Launch::Run(int begin, int end, const uintptr_t* bases, void** pointers,
                          backend::Stream& stream, const backend::HostPool& pool,
-                         std::vector<StepTime>& times) const {
+                         StepWatch* watch) const {
   SetPointers({begin, end}, bases, pointers);
   absl::Status status;
-  RunSteps({begin, end}, {pointers, stream, pool, times, status});
+  RunSteps({begin, end}, {pointers, stream, pool, watch, status});
   return status;
 }
 
@@ -196,7 +196,8 @@ bool Launch::RunSteps(Range range, const Context& context) const {
                                           static_cast<size_t>(EndOfSlots(next) - step.first_slot));
     const absl::Span<const int64_t> sizes(sizes_.data() + step.first_size,
                                           static_cast<size_t>(EndOfSizes(next) - step.first_size));
-    const StepClock clock(!context.times.empty(), step.is_host_side, context.stream);
+    if (context.watch != nullptr) context.watch->Begins(step.step);
+    const StepClock clock(context.watch != nullptr, step.is_host_side, context.stream);
     if (step.is_host_side) {
       context.status = static_cast<const HostSideKernel*>(step.kernel)
                            ->Run(buffers, sizes, context.pool, context.stream);
@@ -204,10 +205,10 @@ bool Launch::RunSteps(Range range, const Context& context) const {
     } else {
       context.stream.Launch(*step.kernel, step.launch, buffers, sizes);
     }
-    if (context.times.empty()) continue;
+    if (context.watch == nullptr) continue;
     const int64_t took = clock.NanosecondsUntilItHasRun();
     if (took < 0) return false;  // and the caller sees it
-    context.times[step.step].Add(took);
+    context.watch->Ran(step.step, clock.began(), took);
   }
   return true;
 }
@@ -227,13 +228,14 @@ int64_t StepClock::NanosecondsUntilItHasRun() const {
   return by_device.ok() ? static_cast<int64_t>(*by_device * 1e3) : by_host;
 }
 
-void StepTime::Add(int64_t took) {
-  nanoseconds.fetch_add(took, std::memory_order_relaxed);
+void StepTime::Add(int64_t began, int64_t took, int64_t weight) {
+  latest.store(began, std::memory_order_relaxed);
+  nanoseconds.fetch_add(took * weight, std::memory_order_relaxed);
   int64_t so_far = least.load(std::memory_order_relaxed);
   while ((so_far == 0 || took < so_far) &&
          !least.compare_exchange_weak(so_far, took, std::memory_order_relaxed)) {
   }
-  runs.fetch_add(1, std::memory_order_relaxed);
+  runs.fetch_add(weight, std::memory_order_relaxed);
 }
 
 }  // namespace tektite::runtime

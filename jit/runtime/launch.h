@@ -2,7 +2,7 @@
 //
 //   Launch launch(graph, residence, plan.steps, plan.rounds, plan.locations);
 //   if (!launch.Place(sizes, offsets, table)) ...
-//   launch.Run(0, launch.num_steps(), bases, pointers, stream, times);
+//   launch.Run(0, launch.num_steps(), bases, pointers, stream, pool, /*watch=*/nullptr);
 //
 // A turn of a loop costs its launches, one copy of a bool to the host, and some nanoseconds for
 // each operand that changes places: nothing is planned or allocated.  A value that a loop carries
@@ -29,8 +29,19 @@ namespace tektite::runtime {
 // With Executable::Options::profile, what a step took so far.
 struct StepTime {
   std::atomic<int64_t> runs{0}, nanoseconds{0};
-  std::atomic<int64_t> least{0};  // of one run: the least disturbed by other threads
-  void Add(int64_t took);
+  std::atomic<int64_t> least{0};   // of one run: the least disturbed by other threads
+  std::atomic<int64_t> latest{0};  // when the latest run began, by Nanoseconds()
+  // Of a run that stands for `weight` runs.
+  void Add(int64_t began, int64_t took, int64_t weight);
+};
+
+// Is told of the steps of a launch, loops' turns included, which are then waited for one by one.
+// Not of those of loops that run side by side.
+class StepWatch {
+ public:
+  virtual ~StepWatch() = default;
+  virtual void Begins(int step) = 0;
+  virtual void Ran(int step, int64_t began, int64_t took) = 0;
 };
 
 // Measures one step by the device's own events where the stream has them: a wait of the host for a
@@ -41,6 +52,7 @@ class StepClock {
   StepClock(bool runs, bool on_host, backend::Stream& stream);
   // Waits for the stream.  Negative: it failed.
   int64_t NanosecondsUntilItHasRun() const;
+  int64_t began() const { return begin_nanoseconds_; }
 
  private:
   backend::Stream& stream_;
@@ -96,12 +108,10 @@ class Launch {
   double CostNs(int begin, int end) const;
   // Launches steps [begin, end), which are whole rounds.  `bases` are num_bases() addresses in the
   // device's memory; `pointers` has room for num_slots(), which it fills, and must stay until the
-  // stream has been synchronized.  `times` is by step, or empty; with it, there must be no rounds
-  // of several steps, and each step is waited for.  `pool` is for steps of another device that the
-  // host runs; an error is theirs, the stream's own are returned when it is synchronized.
+  // stream has been synchronized.  `watch` may be null.  `pool` is for steps of another device that
+  // the host runs; an error is theirs, the stream's own are returned when it is synchronized.
   absl::Status Run(int begin, int end, const uintptr_t* bases, void** pointers,
-                   backend::Stream& stream, const backend::HostPool& pool,
-                   std::vector<StepTime>& times) const;
+                   backend::Stream& stream, const backend::HostPool& pool, StepWatch* watch) const;
 
  private:
   // Positions in steps_.
@@ -162,7 +172,7 @@ class Launch {
     void** pointers;
     backend::Stream& stream;
     const backend::HostPool& pool;
-    std::vector<StepTime>& times;
+    StepWatch* watch;      // may be null
     absl::Status& status;  // of steps on the host's side
   };
 

@@ -75,7 +75,7 @@ class Launch::Turns final : public backend::HostKernel {
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
     ThreadStream stream(frame.scratch);
     absl::Status status;  // no step is the host's own on a device that is the host
-    const Context context{context_.pointers, stream, {}, context_.times, status};
+    const Context context{context_.pointers, stream, {}, /*watch=*/nullptr, status};
     for (int64_t i = begin; i < end; ++i) launch_.RunTurn(&loops_[i], context);
   }
 

@@ -1,6 +1,6 @@
 // A graph that a host runs, and the code made for the shapes its calls have.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "cluster_0", std::move(source)));
+//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step", std::move(source)));
 //   Fallback why = Fallback::NONE;
 //   absl::Status status = cluster->Run(call, &why);
 //

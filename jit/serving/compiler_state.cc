@@ -22,6 +22,7 @@ std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times
                                                .Add("runs", time.runs)
                                                .Add("microseconds", time.microseconds)
                                                .Add("least_microseconds", time.least_microseconds)
+                                               .Add("latest_ns", time.latest_ns)
                                                .Add("flops", time.work.flops)
                                                .Add("bytes", time.work.bytes)
                                                .Add("weight_bytes", time.work.weight_bytes)
@@ -45,6 +46,8 @@ std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profil
                       absl::StrAppend(
                           out, JsonObject()
                                    .Add("cluster", absl::string_view(profile.cluster))
+                                   .Add("entered", profile.executable->num_calls())
+                                   .Add("timed", profile.executable->num_timed_calls())
                                    .Add("calls", times.calls.load(std::memory_order_relaxed))
                                    .Add("unhelped", times.unhelped.load(std::memory_order_relaxed))
                                    .Add("whole", microseconds(times.whole))
@@ -54,6 +57,8 @@ std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profil
                                    .Add("waiting", microseconds(times.waiting))
                                    .Add("helping", microseconds(times.helping))
                                    .Add("absent", microseconds(times.absent))
+                                   .Add("compile_seconds", profile.compile_seconds)
+                                   .Add("arena_bytes", profile.executable->arena_bytes())
                                    .Text());
                     }),
       "]");
@@ -96,8 +101,8 @@ CompilerState::CompilerState(std::unique_ptr<compiler::Compiler> compiler, std::
 std::string CompilerState::RegisterCluster(absl::string_view name) {
   std::lock_guard<std::mutex> lock(mutex_);
   ++clusters_;
-  const int64_t earlier = names_[std::string(name)]++;
-  return earlier == 0 ? std::string(name) : absl::StrCat(name, "_", earlier);
+  const int64_t number = ++names_[std::string(name)];
+  return number == 1 ? std::string(name) : absl::StrCat(name, "#", number);
 }
 
 void CompilerState::AddCluster(const std::string& name, const FasterSide* sides) {
@@ -111,20 +116,27 @@ void CompilerState::RemoveCluster(const FasterSide* sides) {
 }
 
 JsonObject CompilerState::ContestJson() const {
+  const auto counts = [](const Contest::Report& report) {
+    return std::move(JsonObject()
+                         .Add("compiled", int64_t{report.compiled})
+                         .Add("host", int64_t{report.host})
+                         .Add("open", int64_t{report.open}));
+  };
   Contest::Report all;
-  JsonObject lost;
+  JsonObject lost, clusters;
   for (const auto& [sides, name] : sides_) {
     const Contest::Report report = sides->Summary();
     all.compiled += report.compiled;
     all.host += report.host;
     all.open += report.open;
     if (report.host > 0) lost.Add(name, report.worst_ratio);
+    clusters.Add(name, counts(report)
+                           .Add("host_ms", static_cast<double>(sides->host_ns()) / 1e6)
+                           .Add("won_ratio", report.compiled == 0
+                                                 ? 0.0
+                                                 : report.won_ratios / report.compiled));
   }
-  return JsonObject()
-      .Add("compiled", int64_t{all.compiled})
-      .Add("host", int64_t{all.host})
-      .Add("open", int64_t{all.open})
-      .Add("lost", lost);
+  return std::move(counts(all).Add("lost", lost).Add("clusters", clusters));
 }
 
 void CompilerState::CountFallback(absl::string_view cluster, const absl::Status& status) {

@@ -2,7 +2,7 @@
 // stats`.
 //
 //   auto state = std::make_shared<CompilerState>(std::move(compiler));
-//   const std::string name = state->RegisterCluster("cluster_0");
+//   const std::string name = state->RegisterCluster("model/train_step");
 //   state->CountRun();
 //   state->StatsJson()
 //
@@ -60,7 +60,7 @@ class CompilerState {
   const Flags& flags() const { return compiler_->flags(); }
   const std::string& host_kernels() const { return host_kernels_; }
 
-  // A cluster's name made unique among all of this compiler's: "cluster_0", "cluster_0_1", ...
+  // A cluster's name made unique among all of this compiler's: "f", "f#2", ...
   std::string RegisterCluster(absl::string_view name);
   // While a cluster lives, what its sides have shown is counted.
   void AddCluster(const std::string& name, const FasterSide* sides);
@@ -104,8 +104,8 @@ class CompilerState {
   // The counters that are published.  mutex_ is held.
   std::vector<std::pair<std::string, uint64_t>> PublicCounters() const;
 
-  // How many classes of shapes each side has won, and by how much the worst of each cluster lost.
-  // mutex_ is held.
+  // How many classes of shapes each side has won, and by how much the worst of each cluster lost;
+  // then the same by cluster, with the time of the host's kernels.  mutex_ is held.
   JsonObject ContestJson() const;
 
   std::unique_ptr<compiler::Compiler> compiler_;

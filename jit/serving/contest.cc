@@ -224,6 +224,7 @@ class Contest::ShapeClass {
     switch (phase_.load(std::memory_order_relaxed)) {
       case Phase::kCompiledWon:
         ++report->compiled;
+        report->won_ratios += ratio_;
         break;
       case Phase::kHostWon:
         ++report->host;

@@ -149,6 +149,7 @@ class Contest {
     int host = 0;            // that it lost
     int open = 0;            // not decided yet
     double worst_ratio = 0;  // compiled over host time, of those that lost
+    double won_ratios = 0;   // the sum of the others that are decided
   };
   Report Summary() const;
 

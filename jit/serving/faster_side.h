@@ -98,6 +98,8 @@ class FasterSide {
   bool HasWon();
   // Of the classes that have come up.
   Contest::Report Summary() const;
+  // What the host's kernels have taken.
+  int64_t host_ns() const { return host_time_.total(); }
 
  private:
   Contest& contest();

@@ -80,6 +80,8 @@ class AbiHost : public tektite::runtime::CallHost {
     return space == TEKTITE_HOST ? MemorySpace::kHost : MemorySpace::kDevice;
   }
   void* DeviceStream() override { return call_.stream; }
+  bool TracesSteps() override { return call_.trace != nullptr; }
+  void TraceStep(const char* name) override { call_.trace(call_.context, name); }
 
   tektite::runtime::HostPool Pool() override {
     tektite::runtime::HostPool pool{call_.num_threads, call_.context, call_.schedule};

@@ -133,8 +133,10 @@ typedef struct tektite_mark_options {
                                       clusters the host gives to a compiler for that card; nodes
                                       on other cards are left out */
   int32_t num_card_devices;
-  int32_t is_function; /* not 0: the graph is a function's, which the host can call past its own
-                          runtime where one cluster is all that it does */
+  int32_t is_function;  /* not 0: the graph is a function's, which the host can call past its own
+                           runtime where one cluster is all that it does */
+  const char* function; /* the host's name of the function that the graph is, for the names of
+                           clusters; may be NULL */
 } tektite_mark_options;
 
 typedef struct tektite_marked_node {
@@ -264,6 +266,9 @@ typedef struct tektite_call {
                    run it, unless results lie in the host's memory or it has to know a value.
                    The stream must be idle when the host destroys it.
                    NULL: all arguments are ready, and all results when the call returns */
+  void (*trace)(void* context, const char* name); /* for a profiler: a kernel of that name begins on
+                                                     the calling thread; NULL as a name: it has
+                                                     ended.  May be NULL, and then costs nothing */
 } tektite_call;
 
 /* Runs a call on the calling thread (and on the pool), by compiled code or by run_host, whichever
@@ -330,8 +335,8 @@ typedef enum tektite_format {
 TEKTITE_API char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size,
                                   const char* sizes, int32_t format, tektite_status* status);
 /* Turns a frozen GraphDef into a closed one (placeholders become _Arg, `outputs` or else the sinks
- * become _Retval) for tektite_cluster_create; the names come back comma-separated in `signature`
- * ("x,y->out"). Both strings are released by the caller; *closed_size gets the bytes' size. */
+ * become _Retval) for tektite_cluster_create; the names come back semicolon-separated in `signature`
+ * ("x=f32[?,3];y->out"; an input's type follows its name where it is known). Both strings are released by the caller; *closed_size gets the bytes' size. */
 TEKTITE_API char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,
                                       size_t* closed_size, char** signature,
                                       tektite_status* status);

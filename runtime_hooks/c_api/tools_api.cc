@@ -11,11 +11,13 @@
 #include "absl/strings/strip.h"
 #include "clustering/explain.h"
 #include "clustering/extract_cluster.h"
+#include "clustering/graph_def/data_type.h"
 #include "clustering/graph_def/writer.h"
 #include "clustering/load_model.h"
 #include "jit/base/flags.h"
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
+#include "jit/ir/dtype.h"
 #include "runtime_hooks/c_api/call_memory.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
@@ -53,6 +55,46 @@ absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_vie
   }
 }
 
+// "f32[?,3]" of an _Arg, or of the variable that it stands for; "" where it is not known.
+std::string TypeText(const tektite::graph_def::NodeDef& arg) {
+  using tektite::graph_def::PartialShape;
+  tektite::graph_def::DataType type = arg.attrs.Type("T");
+  const char* shapes_name = "_output_shapes";
+  if (type == tektite::graph_def::DataType::kResource) {
+    const auto* types = arg.attrs.Find("_handle_dtypes");
+    const auto* list = types == nullptr ? nullptr : types->AsListOf<tektite::graph_def::DataType>();
+    if (list == nullptr || list->size() != 1) return "";
+    type = list->front();
+    shapes_name = "_handle_shapes";
+  }
+  const auto dtype = tektite::graph_def::DTypeOf(type);
+  const auto* value = arg.attrs.Find(shapes_name);
+  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
+  if (!dtype || shapes == nullptr || shapes->size() != 1 || shapes->front().unknown_rank) return "";
+  return absl::StrCat(tektite::ir::DTypeName(*dtype), "[",
+                      absl::StrJoin(shapes->front().dims, ",",
+                                    [](std::string* out, int64_t size) {
+                                      if (size < 0) {
+                                        out->push_back('?');
+                                      } else {
+                                        absl::StrAppend(out, size);
+                                      }
+                                    }),
+                      "]");
+}
+
+// "x=f32[?,3];y", in the order of the closed graph's arguments.
+std::string InputsText(const tektite::clustering::ClosedGraph& closed) {
+  std::vector<std::string> inputs = closed.inputs;
+  for (const auto& node : closed.graph.nodes) {
+    const int64_t index = node.op == "_Arg" ? node.attrs.Int("index", -1) : -1;
+    if (index < 0 || index >= static_cast<int64_t>(inputs.size())) continue;
+    const std::string type = TypeText(node);
+    if (!type.empty()) absl::StrAppend(&inputs[index], "=", type);
+  }
+  return absl::StrJoin(inputs, ";");
+}
+
 absl::StatusOr<char*> CloseGraph(absl::string_view bytes, absl::string_view outputs,
                                  size_t* closed_size, char** signature) {
   TEKTITE_ASSIGN_OR_RETURN(const auto graph, tektite::clustering::LoadModel(bytes));
@@ -60,8 +102,8 @@ absl::StatusOr<char*> CloseGraph(absl::string_view bytes, absl::string_view outp
   TEKTITE_ASSIGN_OR_RETURN(const auto closed, tektite::clustering::CloseGraph(graph, names));
   const std::string written = tektite::graph_def::WriteGraphDef(closed.graph);
   char* copy = CopyString(written);
-  char* names_copy = CopyString(
-      absl::StrCat(absl::StrJoin(closed.inputs, ","), "->", absl::StrJoin(closed.outputs, ",")));
+  char* names_copy =
+      CopyString(absl::StrCat(InputsText(closed), "->", absl::StrJoin(closed.outputs, ";")));
   if (copy == nullptr || names_copy == nullptr) {
     std::free(copy);
     std::free(names_copy);

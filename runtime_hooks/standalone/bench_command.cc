@@ -1,6 +1,7 @@
 // tektite bench FILE: how long calls of IR text, a frozen graph or a SavedModel take.
 //
 //   tektite bench softmax.ir --input f32[64,1000] --threads 2
+//   tektite bench resnet/ --batch 8
 //   tektite bench model.pb --input x=photo.npy --device gpu:0 --profile --json
 //
 // Calls are timed one by one, arguments and results in the host's memory.  The first call compiles;
@@ -32,6 +33,7 @@ constexpr double kQuietSeconds = 2, kProgressSeconds = 2;
 
 struct BenchOptions : CallOptions {
   int repeat = 0, warmup = 5;
+  int64_t batch = 1;
   double seconds = 2;
   bool profile = false, json = false;
 };
@@ -121,7 +123,7 @@ std::vector<KernelTime> Profile(const BenchOptions& options, Globals globals) {
   globals.flags += " --profile_kernels";
   const CompilerPtr compiler = MakeCompiler(globals, options.backend);
   const Program program = LoadProgram(options.file, options.outputs, compiler.get());
-  Caller caller(program, ReadInputs(options.inputs, program, /*makes_arrays=*/true),
+  Caller caller(program, ReadInputs(options.inputs, program, /*makes_arrays=*/true, options.batch),
                 options.threads);
   for (int i = 0; i < kProfiledCalls; ++i) caller.Call();
   std::vector<KernelTime> kernels;
@@ -232,7 +234,8 @@ void Bench(const BenchOptions& options, Globals globals) {
   {
     const CompilerPtr compiler = MakeCompiler(globals, options.backend);
     const Program program = LoadProgram(options.file, options.outputs, compiler.get());
-    Caller caller(program, ReadInputs(options.inputs, program, /*makes_arrays=*/true),
+    Caller caller(program,
+                  ReadInputs(options.inputs, program, /*makes_arrays=*/true, options.batch),
                   options.threads);
     times = Measure(options, caller);
     results = caller.results();
@@ -248,10 +251,15 @@ void AddBench(CLI::App& app, const Globals& globals) {
   CLI::App* command =
       app.add_subcommand("bench", "Time calls of IR text, a frozen graph or a SavedModel");
   auto options = std::make_shared<BenchOptions>();
-  AddCallOptions(command,
-                 "An input: FILE.npy, or a type as f32[8,128], for numbers that are made; in the "
-                 "graph's order or as NAME=...; one for each",
-                 options.get());
+  AddCallOptions(
+      command,
+      "An input: FILE.npy, or a type as f32[8,128], for numbers that are made; in the "
+      "graph's order or as NAME=...; those that are missing are made for the graph's types",
+      options.get());
+  command
+      ->add_option("--batch", options->batch,
+                   "First size of made inputs, where it is open; others are 1")
+      ->check(CLI::Range(1, 1 << 20));
   command->add_option("--warmup", options->warmup, "Calls before the clock starts")
       ->check(CLI::Range(0, 1000000));
   auto* seconds = command->add_option("--seconds", options->seconds, "How long to time calls")

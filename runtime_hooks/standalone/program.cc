@@ -99,6 +99,34 @@ void Fill(const Array& array, size_t number) {
   }
 }
 
+// The types of the parameters of the first graph of IR text: "graph @f(%x: f32[n,10]) -> ...".
+std::vector<std::string> ParameterTypes(const std::string& text) {
+  std::vector<std::string> types;
+  size_t at = text.find("graph @");
+  if (at == std::string::npos) return types;
+  const size_t end = text.find(") ->", at);
+  while ((at = text.find(": ", at)) != std::string::npos && at < end) {
+    at += 2;
+    types.push_back(text.substr(at, text.find(']', at) + 1 - at));
+  }
+  return types;
+}
+
+// "f32[8,1,3]" for "f32[?,n,3]" and a batch of 8.
+std::string KnownType(const std::string& type, int64_t batch) {
+  const size_t open = type.find('[');
+  if (open == std::string::npos || type.back() != ']') return "";
+  std::string known = type.substr(0, open + 1);
+  bool is_first = true;
+  for (const std::string& size : Split(type.substr(open + 1, type.size() - open - 2), ',')) {
+    const bool is_number = size.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_first) known += ',';
+    known += is_number ? size : is_first ? std::to_string(batch) : "1";
+    is_first = false;
+  }
+  return known + ']';
+}
+
 }  // namespace
 
 Program LoadProgram(const std::string& file, const std::string& outputs,
@@ -112,6 +140,7 @@ Program LoadProgram(const std::string& file, const std::string& outputs,
   if (program.is_ir) {
     program.cluster.reset(tektite_cluster_create_from_ir(compiler, name.c_str(), bytes.data(),
                                                          bytes.size(), &status));
+    program.input_types = ParameterTypes(bytes);
   } else {
     size_t size = 0;
     char* signature_text = nullptr;
@@ -121,8 +150,12 @@ Program LoadProgram(const std::string& file, const std::string& outputs,
     if (closed != nullptr) {
       const std::string text = signature.get();
       const size_t arrow = text.find("->");
-      program.input_names = Split(text.substr(0, arrow), ',');
-      program.output_names = Split(text.substr(arrow + 2), ',');
+      for (const std::string& input : Split(text.substr(0, arrow), ';')) {
+        const size_t equals = std::min(input.find('='), input.size());
+        program.input_names.push_back(input.substr(0, equals));
+        program.input_types.push_back(input.substr(std::min(equals + 1, input.size())));
+      }
+      program.output_names = Split(text.substr(arrow + 2), ';');
       program.cluster.reset(
           tektite_cluster_create(compiler, name.c_str(), closed.get(), size, &status));
     }
@@ -132,7 +165,7 @@ Program LoadProgram(const std::string& file, const std::string& outputs,
 }
 
 std::vector<Array> ReadInputs(const std::vector<std::string>& inputs, const Program& program,
-                              bool makes_arrays) {
+                              bool makes_arrays, int64_t batch) {
   const auto count = static_cast<size_t>(tektite_cluster_num_args(program.cluster.get()));
   std::vector<Array> arrays(count);
   std::vector<bool> given(count, false);
@@ -165,6 +198,13 @@ std::vector<Array> ReadInputs(const std::vector<std::string>& inputs, const Prog
   }
   for (size_t i = 0; i < count; ++i) {
     if (given[i]) continue;
+    if (makes_arrays && i < program.input_types.size()) {
+      arrays[i] = ArrayOf(KnownType(program.input_types[i], batch));
+      if (arrays[i].data != nullptr) {
+        Fill(arrays[i], i);
+        continue;
+      }
+    }
     std::string message = "input " + std::to_string(i);
     if (i < program.input_names.size()) message += " '" + program.input_names[i] + "'";
     throw Failure(message + " of '" + program.file + "' is missing: --input FILE.npy" +

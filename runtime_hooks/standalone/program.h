@@ -22,6 +22,7 @@ struct Program {
   std::string file;
   ClusterPtr cluster;
   std::vector<std::string> input_names, output_names;
+  std::vector<std::string> input_types;  // "f32[?,3]"; empty where one is not known
   bool is_ir = false;
 };
 
@@ -31,9 +32,11 @@ Program LoadProgram(const std::string& file, const std::string& outputs,
                     tektite_compiler* compiler);
 
 // Each of `inputs` is "a.npy" in order, or "name=a.npy"; with `makes_arrays` also "f32[2,3]" in a
-// file's place: an array of such a type, of numbers from -1 to 1, or of zeros and ones.
+// file's place: an array of such a type, of numbers from -1 to 1, or of zeros and ones; and one of
+// the program's own type for each input that is missing, where sizes that are open are 1, the first
+// of an input `batch`.
 std::vector<Array> ReadInputs(const std::vector<std::string>& inputs, const Program& program,
-                              bool makes_arrays = false);
+                              bool makes_arrays = false, int64_t batch = 1);
 
 // Borrows the program.
 class Caller {

@@ -6,7 +6,7 @@ from bench.harness.calls import HEADS, calls_between, table
 
 def calls(cluster, runs, unhelped=0, **parts):
     whole = {"whole": 0.0, "team": 0.0, "shared": 0.0, "alone": 0.0, "waiting": 0.0, "helping": 0.0, "absent": 0.0}
-    return {"cluster": cluster, "calls": runs, "unhelped": unhelped, **whole, **parts}
+    return {"cluster": cluster, "calls": runs, "entered": runs, "timed": runs, "unhelped": unhelped, **whole, **parts}
 
 
 def test_parts_of_the_mean_call_between():

@@ -27,8 +27,8 @@ def test_the_lines_of_bench_kernels_are_read():
 
 
 def test_names_are_taken_apart():
-    assert layers.parse_name("k3_contraction_convolution 'block1/conv'") == (
-        "k3", "contraction_convolution", "block1/conv")
+    assert layers.parse_name("block1/conv: conv 3x3 [k3_contraction_convolution]") == (
+        "k3", "contraction_convolution", "block1/conv: conv 3x3")
     assert layers.parse_name("something") == ("", "something", "")
 
 

@@ -30,6 +30,10 @@ using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::Node;
 
+std::string FunctionOf(const GraphOptimizationPassOptions& options) {
+  return options.function_def == nullptr ? "" : options.function_def->signature().name();
+}
+
 // The nodes that are put into a graph: equal graphs get equal ones.
 struct Replacement {
   struct Cluster {
@@ -135,6 +139,7 @@ std::shared_ptr<Replacement> MarkGraph(const CompilerLibrary& library,
                                        std::vector<Node*>* nodes, bool* is_changed) {
   for (;;) {
     const MarkingOf of{.is_function = options.is_function_graph,
+                       .function = FunctionOf(options),
                        .cards = CardsOf(library, options)};
     const Marking marking = Mark(library, ToGraphDef(options), extent, of);
     if (marking == nullptr) return nullptr;

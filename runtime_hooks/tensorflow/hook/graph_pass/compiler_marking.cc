@@ -25,6 +25,7 @@ Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Ext
   options.mode = extent == Extent::kEverything ? TEKTITE_MARK_ALL : TEKTITE_MARK_SCOPED;
   options.inline_calls = of.inlines_calls ? 1 : 0;
   options.is_function = of.is_function ? 1 : 0;
+  options.function = of.function.c_str();
   std::vector<const char*> card_names;
   for (const std::string& card : of.cards) card_names.push_back(card.c_str());
   options.card_devices = card_names.data();

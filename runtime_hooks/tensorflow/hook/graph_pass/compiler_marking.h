@@ -28,6 +28,7 @@ using Marking = std::unique_ptr<tektite_marking, MarkingDeleter>;
 struct MarkingOf {
   bool inlines_calls = false;  // as if the bodies of called functions stood in the calls' places
   bool is_function = false;    // the graph is a function's
+  std::string function = {};   // its name, where it is known
   std::vector<std::string> cards = {};  // the devices of CardsOf
 };
 Marking Mark(const CompilerLibrary& library, tensorflow::GraphDef graph_def, Extent extent,

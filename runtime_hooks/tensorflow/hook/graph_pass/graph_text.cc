@@ -11,6 +11,7 @@
 #include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/full_type.pb.h"
+#include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/versions.pb.h"
 #include "tensorflow/core/graph/graph.h"
@@ -128,6 +129,13 @@ void WriteEdges(const Node& node, const std::vector<int>& position, Writer* writ
   }
 }
 
+// Clusters are named after the function; the number behind its name differs from trace to trace.
+std::string_view FunctionStem(const tensorflow::GraphOptimizationPassOptions& options) {
+  if (options.function_def == nullptr) return "";
+  const std::string_view name = options.function_def->signature().name();
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
 }  // namespace
 
 std::string GraphText(const tensorflow::GraphOptimizationPassOptions& options, Extent extent) {
@@ -138,6 +146,7 @@ std::string GraphText(const tensorflow::GraphOptimizationPassOptions& options, E
   writer.Number(options.is_function_graph);
   writer.Message(graph.versions());
   writer.Text(options.session_handle);
+  writer.Text(FunctionStem(options));
   writer.Number(options.session_options != nullptr);
   if (options.session_options != nullptr) writer.MessageWithMaps(options.session_options->config);
   std::vector<int> position(graph.num_node_ids(), -1);

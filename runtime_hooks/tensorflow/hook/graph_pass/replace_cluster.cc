@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime_hooks/tensorflow/hook/fallback/fallback_body.h"
@@ -181,6 +182,14 @@ Node* StandInFor(const Node& node, Node* cluster, int output, DataType type, Gra
   (*added)->set_assigned_device_name(cluster->assigned_device_name());
   graph->AddEdge(cluster, output, *added, 0);
   return *added;
+}
+
+// A cluster's name is for people, and may have any letters; a node's and a function's may not.
+std::string NameForNodes(std::string name) {
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
+  }
+  return name;
 }
 
 NodeDef ClusterDef(const std::string& name, const std::string& node_name,
@@ -379,7 +388,7 @@ Reason ClusterReplacer::Replace(const std::string& name, std::vector<Node*> node
   // Kernels of stateful nodes are shared by name within a session, so no two clusters of a process
   // may have one name, though they may be called alike in reports.
   static std::atomic<int64_t> serial{0};
-  const std::string unique = absl::StrCat(name, "_", serial.fetch_add(1));
+  const std::string unique = absl::StrCat(NameForNodes(name), "_", serial.fetch_add(1));
   tensorflow::FunctionDef fallback = (*body)->fallback;
   const std::string fallback_name = absl::StrCat("__tektite_fallback_", unique, "_", getpid());
   fallback.mutable_signature()->set_name(fallback_name);

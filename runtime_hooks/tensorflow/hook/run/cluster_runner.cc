@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime_hooks/c_api/tektite.h"
 #include "runtime_hooks/tensorflow/hook/run/card.h"
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
@@ -15,6 +17,7 @@
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/lib/core/threadpool.h"
+#include "tensorflow/core/profiler/lib/traceme.h"
 
 namespace tektite::tf_hook {
 namespace {
@@ -27,6 +30,16 @@ using tensorflow::TensorShape;
 // The least that a direct call saves, of some 100 us (direct_calls.h): the comparison cannot see
 // it, and times of the smallest clusters differ by less.
 constexpr double kDirectCallSparesNs = 40e3;
+
+// What a profiler of TensorFlow's shows of a call: "model/train_step", with its arguments' shapes.
+std::string TraceName(const std::string& cluster, const InputReader::Call& call) {
+  std::string shapes;
+  for (const tektite_tensor& arg : call.args) {
+    absl::StrAppend(&shapes, shapes.empty() ? "" : ";", "[",
+                    absl::StrJoin(absl::MakeConstSpan(arg.dims, arg.rank), ","), "]");
+  }
+  return tsl::profiler::TraceMeEncode(cluster, {{"shapes", shapes}});
+}
 
 // Whether calls after this one are likely to end in the same way, and all their work is lost.
 bool IsFailure(int32_t why) {
@@ -61,6 +74,7 @@ struct ClusterRunner::HostCall {
   // Not set on the context before the compiler says that the run is good: an output cannot be set
   // twice, and TensorFlow's kernels would.
   absl::InlinedVector<Tensor, 4> outputs = {};
+  int64_t traced = 0;  // the kernel that a profiler has been told of
 
   static void Schedule(void* self, void (*fn)(void*), void* arg) {
     static_cast<HostCall*>(self)->workers->Schedule([fn, arg] { fn(arg); });
@@ -106,6 +120,15 @@ struct ClusterRunner::HostCall {
     tensorflow::CancellationManager* const manager =
         static_cast<HostCall*>(self)->context->cancellation_manager();
     return manager != nullptr && manager->IsCancelled() ? 1 : 0;
+  }
+
+  static void Trace(void* self, const char* name) {
+    auto* const call = static_cast<HostCall*>(self);
+    if (name != nullptr) {
+      call->traced = tsl::profiler::TraceMe::ActivityStart(name);
+    } else {
+      tsl::profiler::TraceMe::ActivityEnd(call->traced);
+    }
   }
 
   static int32_t BeginUpdates(void* self, tektite_update* updates, int32_t num_updates) {
@@ -238,6 +261,8 @@ Reason ClusterRunner::Run(OpKernelContext* context, Inputs inputs,
   call.among_others = is_alone_ ? 0 : 1;
   call.result_spaces = output_spaces_.empty() ? nullptr : output_spaces_.data();
   call.stream = stream;
+  if (tsl::profiler::TraceMe::Active()) call.trace = &HostCall::Trace;
+  const tsl::profiler::TraceMe trace([&] { return TraceName(cluster_name_, *host.inputs); });
   tektite_status status;
   const bool is_timed = kernels != nullptr && !kernels->is_ready();
   const int64_t began = is_timed ? Nanoseconds() : 0;

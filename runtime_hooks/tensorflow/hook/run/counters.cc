@@ -1,5 +1,6 @@
 #include "runtime_hooks/tensorflow/hook/run/counters.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>

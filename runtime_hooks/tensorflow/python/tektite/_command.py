@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from tektite._hook import LIBRARY_FOLDER
 
@@ -29,11 +30,36 @@ def _demo(arguments: list[str]) -> int:
     return _demo.main(arguments)
 
 
-_OF_PYTHON: dict[str, Callable[[list[str]], int]] = {"demo": _demo, "doctor": _doctor}
+def _profile(arguments: list[str]) -> int:
+    from tektite import _profile
+
+    return _profile.main(arguments)
+
+
+def _bench(arguments: list[str]) -> int:
+    from tektite import _bench, _models
+
+    words = [word for word in arguments if not word.startswith("-")]
+    # IR text and frozen graphs are the compiler's command's.
+    is_file = any(Path(word).is_file() and not _models.is_model(word) for word in words)
+    return run(["bench", *arguments]) if is_file else _bench.main(arguments)
+
+
+def _top(arguments: list[str]) -> int:
+    from tektite import _top
+
+    return _top.main(arguments)
+
+
+_OF_PYTHON: dict[str, Callable[[list[str]], int]] = {
+    "bench": _bench, "demo": _demo, "doctor": _doctor, "profile": _profile, "top": _top}
 _HELP = """
 Of the Python package:
   doctor                      What is installed, what is off, why, and the cure
   demo                        Small models, plain and compiled: times and differences
+  bench                       Of a SavedModel or a file of Keras's: how long calls take, beside what else is installed
+  profile                     Where the time of a program or a model goes: functions, clusters, kernels
+  top                         The processes that run with Tektite now, live
 """
 
 

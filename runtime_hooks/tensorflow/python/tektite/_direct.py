@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tektite import _private_state, _xla_calls
+from tektite import _hook, _private_state, _report, _xla_calls
 from tektite._hook import DirectCalls, import_fast_calls, open_hook, stop_background_before_exit
 
 # In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
@@ -442,6 +442,15 @@ def _wrap_determinism() -> None:
 
 
 def install() -> None:
+    """What happens when TensorFlow has been imported with ``TEKTITE=1``."""
+    _report.install()
+    _wrap_calls()
+    for then in _hook.after_install:
+        then()
+    _hook.after_install.clear()
+
+
+def _wrap_calls() -> None:
     """Wraps TensorFlow's calls; does nothing the second time. Without ``_fast_calls`` those for XLA alone, and none where
     what they read of TensorFlow is not as it was."""
     stop_background_before_exit()

@@ -21,7 +21,7 @@ from typing import Any
 
 from tektite import _cards
 from tektite._doctor_line import FAILED, OFF, OK, Line
-from tektite._hook import HOOKS, LIBRARY_FOLDER, version_of
+from tektite._hook import HOOKS, LIBRARY_FOLDER, cache_folder, version_of
 
 _NAMES = ("tensorflow-cpu", "tensorflow", "tf-nightly-cpu", "tf-nightly")
 _SECONDS = 300
@@ -97,14 +97,11 @@ def _tensorflow_lines() -> list[Line]:
 
 
 def _cache() -> Line:
-    flags = os.environ.get("TEKTITE_FLAGS", "").split()
-    named = [flag.partition("=")[2] for flag in flags if flag.startswith("--cache_dir=")]
-    home = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("HOME") and os.path.join(os.environ["HOME"], ".cache"))
-    if named and named[-1] == "off":
+    folder = cache_folder()
+    if folder == Path("off"):
         return Line("cache", OFF, "by --cache_dir=off")
-    if not named and not home:
+    if folder is None:
         return Line("cache", OFF, "neither HOME nor XDG_CACHE_HOME is set", "TEKTITE_FLAGS=--cache_dir=DIR")
-    folder = Path(named[-1]) if named else Path(str(home)) / "tektite"
     present = folder
     while not os.path.exists(present):  # false, too, below a folder that cannot be entered
         present = present.parent

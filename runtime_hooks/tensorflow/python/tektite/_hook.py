@@ -9,9 +9,12 @@ import json
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# Called once TensorFlow's calls have been wrapped, while its import ends; with TEKTITE=1 alone.
+after_install: list[Callable[[], None]] = []
 LIBRARY_FOLDER = Path(__file__).parent / "lib"
 HOOKS = "libtektite_tf-*.so"
 
@@ -87,3 +90,13 @@ def stop_background_before_exit() -> None:
     hook = open_hook()
     if hook is not None:
         atexit.register(hook.tektite_hook_stop_background)
+
+
+def cache_folder() -> Path | None:
+    """The disk cache's, whether it is there or not (jit/cache/location.cc); "off" by a flag, None where nothing names one."""
+    flags = os.environ.get("TEKTITE_FLAGS", "").split()
+    named = [flag.partition("=")[2] for flag in flags if flag.startswith("--cache_dir=")]
+    home = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("HOME") and os.path.join(os.environ["HOME"], ".cache"))
+    if named:
+        return Path(named[-1])
+    return Path(home) / "tektite" if home else None

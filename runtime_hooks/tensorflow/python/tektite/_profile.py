@@ -1,0 +1,129 @@
+"""``tektite profile SCRIPT|MODEL``: where the time of a Python program, or of a model, goes.
+
+    tektite profile train.py --epochs 2       # the program runs as it is, with TEKTITE=1
+    tektite profile resnet/                   # a SavedModel or a file of Keras's, with inputs that are made
+    tektite profile --json out.json --html out.html -m package.module
+
+Prints per function, cluster and kernel: time, share, calls, how near it comes to what the machine can do, memory, what ran
+in TensorFlow and why, what compiling cost, and which side won a comparison. ``--json`` writes the same for programs,
+``--html`` one page with pictures that needs no network (``pip install plotly`` once). Compiled code is made anew in each
+profile. Options of the command stand before the script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import runpy
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tektite import _hook
+
+_CALLS = 200  # of a model, or as many as fit
+_SECONDS = 5.0
+
+
+def _arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tektite profile", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE", help="write the report there; -: print it in the table's place")
+    parser.add_argument("--html", metavar="FILE", help="write a page there: flame graph, roofline, timeline")
+    parser.add_argument("--batch", type=int, default=1, help="of a model's inputs, where it is open (1)")
+    parser.add_argument("--signature", default="", help="of a SavedModel (serving_default)")
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help=f"at most so long calls of a model ({_SECONDS})")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
+    parser.add_argument("script", metavar="SCRIPT|MODEL")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
+    options = parser.parse_args(arguments)
+    if options.batch < 1:
+        parser.error("--batch must be positive")
+    return options
+
+
+def _switch_on() -> None:
+    """Before TensorFlow is imported."""
+    os.environ["TEKTITE"] = os.environ.get("TEKTITE") or "1"
+    os.environ["TEKTITE_FLAGS"] = f"{os.environ.get('TEKTITE_FLAGS', '')} --profile_kernels".strip()
+
+
+def _run_model(options: argparse.Namespace) -> None:
+    from tektite import _models, wait_until_compiled
+
+    model = _models.load(options.script, options.batch, options.signature)
+    model.call()
+    wait_until_compiled()
+    begin = time.monotonic()
+    for call in range(_CALLS):
+        model.call()
+        if time.monotonic() - begin > options.seconds and call >= 10:
+            break
+
+
+def _run_script(options: argparse.Namespace) -> int:
+    """The program's exit code."""
+    sys.argv = [options.script, *options.rest]
+    try:
+        if options.module:
+            sys.path.insert(0, os.getcwd())
+            runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+        else:
+            sys.path.insert(0, str(Path(options.script).resolve().parent))
+            runpy.run_path(options.script, run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _report(options: argparse.Namespace, seconds: float, times: Any) -> dict[str, Any]:
+    from tektite import _peaks, _profile_data, stats
+
+    counters = stats()  # before the peaks are measured, which is work as well
+    return _profile_data.make_report(options.script, seconds, counters, times, _peaks.measure())
+
+
+def main(arguments: list[str]) -> int:
+    options = _arguments(arguments)
+    from tektite import _models
+    from tektite._function_times import FunctionTimes
+
+    is_model = not options.module and _models.is_model(options.script)
+    if not is_model and not options.module and not Path(options.script).is_file():
+        print(f"tektite: '{options.script}' is neither a script nor a model", file=sys.stderr)
+        return 1
+    if options.html:
+        from tektite import _profile_page
+
+        _profile_page.library()  # or an error before the program runs
+    _switch_on()
+    times = FunctionTimes()
+    _hook.after_install.append(times.install)
+    begin = time.perf_counter()
+    code = 0
+    if is_model:
+        _run_model(options)
+    else:
+        code = _run_script(options)
+    seconds = time.perf_counter() - begin
+    if "tensorflow" not in sys.modules:
+        print(f"tektite: '{options.script}' did not import TensorFlow", file=sys.stderr)
+        return code or 1
+    report = _report(options, seconds, times)
+    if options.json == "-":
+        print(json.dumps(report, indent=1))
+    else:
+        from tektite import _profile_text
+
+        print(_profile_text.render(report))
+    if options.json and options.json != "-":
+        Path(options.json).write_text(json.dumps(report, indent=1))
+    if options.html:
+        Path(options.html).write_text(_profile_page.render(report), encoding="utf-8")
+        print(f"\n{options.html} has the pictures.", file=sys.stderr)
+    return code

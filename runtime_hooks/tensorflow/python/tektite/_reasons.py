@@ -1,0 +1,66 @@
+"""Reasons for which ops and calls are TensorFlow's, with what each means and what can be done, for people.
+
+    of_ops(tektite.stats())     # [{"reason": "NO_IMPORTER", "ops": 3, "example": "...", "meaning": "...", "cure": "..."}]
+    of_calls(tektite.stats())   # [{"reason": "SLOWER_THAN_HOST", "calls": 12, ...}]
+
+Meanings are the compiler's (``tektite reasons``). Reasons that say nothing about a model, such as a graph's arguments,
+are left out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from tektite._hook import LIBRARY_FOLDER
+
+_EXPECTED = {"HOST_BOUNDARY", "CHEAP_OUTPUT", "FETCHED"}
+_CURES = {
+    "CONTEST_OPEN": "nothing: later calls are compiled code's",
+    "CONTROL_FLOW": "tektite explain names the op inside that is in the way",
+    "FUNCTION_BODY": "tektite explain names the op inside that is in the way; move it out of the loop",
+    "NOT_COMPILED": "tektite.warmup before the first request, or --compile=sync",
+    "NO_CODE": "see the example; please report it",
+    "NO_IMPORTER": "an op that Tektite lacks (docs/op_coverage.md); keep it out of inner loops",
+    "OVER_BUDGET": "--compile_budget_ms=0",
+    "SLOWER_THAN_HOST": "nothing: TensorFlow's kernels were measured to be faster",
+    "TOO_SMALL": "nothing: a cluster of so little work would not pay; --min_cluster_cost decides",
+    "UNSUPPORTED_TYPE": "another type, where the model allows it",
+}
+
+
+@functools.lru_cache(maxsize=1)
+def meanings() -> dict[str, str]:
+    """By code; empty where the compiler's library is not there."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY_FOLDER / "libtektite.so"))
+    except OSError:
+        return {}
+    library.tektite_list_reasons.restype = ctypes.c_void_p
+    library.tektite_string_free.argtypes = [ctypes.c_void_p]
+    address = library.tektite_list_reasons()
+    if not address:
+        return {}
+    try:
+        lines = ctypes.string_at(address).decode("utf-8", "replace").splitlines()
+    finally:
+        library.tektite_string_free(address)
+    return {code: meaning for code, _, meaning in (line.partition("\t") for line in lines)}
+
+
+def _row(reason: str, example: str) -> dict[str, Any]:
+    return {"reason": reason, "example": example, "meaning": meanings().get(reason, ""), "cure": _CURES.get(reason, "")}
+
+
+def of_ops(stats: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = [{"ops": entry["ops"], **_row(reason, entry["example"])} for reason, entry in
+            stats.get("left_out", {}).items() if reason not in _EXPECTED and entry["ops"]]
+    return sorted(rows, key=lambda row: -row["ops"])
+
+
+def of_calls(stats: dict[str, Any]) -> list[dict[str, Any]]:
+    calls: dict[str, int] = stats.get("host", {}).get("fallbacks", {})
+    examples = stats.get("fallback_examples", {})
+    rows = [{"calls": count, **_row(reason, examples.get(reason, ""))} for reason, count in calls.items()]
+    return sorted(rows, key=lambda row: -row["calls"])
