@@ -436,6 +436,22 @@ TEKTITE_API char* tektite_close_graph(const void* graph_def, size_t size, const 
 /* Runs passes ("canonicalize,fuse"; NULL or "": the whole pipeline) over IR text. */
 TEKTITE_API char* tektite_transform_ir(tektite_compiler* compiler, const char* text, size_t size,
                                        const char* passes, tektite_status* status);
+/* A model as a library in C, compiled ahead of time (docs/ahead_of_time.md). */
+typedef struct tektite_aot_options {
+  size_t struct_size;
+  const char* flags;   /* as in tektite_options; may be NULL */
+  const char* name;    /* of the library, an identifier of C: NAME.h, libNAME.a, NAME_run */
+  const char* cpu;     /* "native", "x86-64-v3", "x86-64-v4"; NULL: native */
+  int32_t is_ir;       /* not 0: the model is IR text, not a GraphDef or saved_model.pb */
+  const char* inputs;  /* types of inputs, "x=f32[n,224,224,3];y=s32[4]", where n is a size that calls
+                          choose; may be NULL: as the model says */
+  const char* outputs; /* tensors, separated by commas; NULL: what nothing in the graph uses */
+  const char* typical; /* "n=8": open sizes to lay memory out for; may be NULL */
+  int32_t with_python; /* not 0: NAME.py, too, which calls libNAME.so */
+} tektite_aot_options;
+/* Writes the library into `directory`, which it makes where there is none; returns a report. */
+TEKTITE_API char* tektite_aot(const void* model, size_t size, const char* directory,
+                              const tektite_aot_options* options, tektite_status* status);
 /* One name per line, in pipeline order, with a tab and a sentence. */
 TEKTITE_API char* tektite_list_passes(void);
 /* Why an op is in no cluster, then why a call or a cluster was left to the host, in the same form.
