@@ -60,8 +60,8 @@ def build(*words):
 @pytest.fixture(scope="module")
 def dense(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dense")
-    (folder / "dense.ir").write_text(mlp("n"))
-    tektite("aot", folder / "dense.ir", "--out", folder)
+    (folder / "dense.pbtxt").write_text(mlp(-1))
+    tektite("aot", folder / "dense.pbtxt", "--out", folder, "--input", "x=f32[n,24]")
     (folder / "main.c").write_text(PROGRAM)
     build(compiler("CC", "cc"), "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", folder / "main.c",
           "-o", folder / "main", folder / "libdense.a", "-lm", "-lc")
