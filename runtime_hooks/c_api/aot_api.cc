@@ -86,7 +86,7 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   const std::string cpu = options.cpu == nullptr ? "native" : options.cpu;
   TEKTITE_ASSIGN_OR_RETURN(const auto writer, tektite::c_api::LibraryWriter(cpu));
   AotInputs inputs;
-  inputs.is_ir = options.is_ir != 0;
+  inputs.form = options.form;
   inputs.inputs = TextOf(options.inputs);
   inputs.outputs = TextOf(options.outputs);
   inputs.typical = TextOf(options.typical);

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "clustering/extract_cluster.h"
 #include "clustering/graph_def/data_type.h"
+#include "clustering/graph_def/reader.h"
 #include "clustering/importer/importer.h"
 #include "clustering/load_model.h"
 #include "jit/base/status.h"
@@ -19,10 +20,12 @@
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
 #include "jit/ir/value_parser.h"
+#include "runtime_hooks/c_api/tektite.h"
 
 namespace tektite::c_api {
 namespace {
 
+using clustering::ClosedGraph;
 using graph_def::DataType;
 using graph_def::NodeDef;
 using graph_def::PartialShape;
@@ -61,8 +64,8 @@ absl::StatusOr<std::map<std::string, int64_t>> ParseTypical(const std::string& t
   return sizes;
 }
 
-const PartialShape* KnownShape(const NodeDef& arg) {
-  const graph_def::AttrValue* value = arg.attrs.Find("_output_shapes");
+const PartialShape* KnownShape(const NodeDef& arg, absl::string_view attr) {
+  const graph_def::AttrValue* value = arg.attrs.Find(attr);
   const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
   return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
 }
@@ -71,15 +74,38 @@ class GraphDefAot {
  public:
   explicit GraphDefAot(std::map<std::string, ir::Shape> given) : given_(std::move(given)) {}
 
-  absl::StatusOr<AotSource> Load(absl::string_view model, const std::string& outputs) {
+  absl::StatusOr<AotSource> LoadModel(absl::string_view model, const std::string& outputs) {
     TEKTITE_ASSIGN_OR_RETURN(const auto graph, clustering::LoadModel(model));
     const std::vector<std::string> names = absl::StrSplit(outputs, ',', absl::SkipWhitespace());
-    TEKTITE_ASSIGN_OR_RETURN(const auto closed, clustering::CloseGraph(graph, names));
+    TEKTITE_ASSIGN_OR_RETURN(const ClosedGraph closed, clustering::CloseGraph(graph, names));
+    return Load(closed);
+  }
+
+  // Arguments and results have the names of their nodes.
+  absl::StatusOr<AotSource> LoadCluster(absl::string_view bytes) {
+    ClosedGraph closed;
+    TEKTITE_ASSIGN_OR_RETURN(closed.graph, graph_def::ReadGraphDef(bytes));
+    for (const NodeDef& node : closed.graph.nodes) {
+      if (node.op != "_Arg" && node.op != "_Retval") continue;
+      std::vector<std::string>& names = node.op == "_Arg" ? closed.inputs : closed.outputs;
+      const int64_t index = node.attrs.Int("index", -1);
+      if (index < 0 || index > kMostArgs) return InvalidArgument(node.name, ": bad index ", index);
+      if (names.size() <= static_cast<size_t>(index)) names.resize(static_cast<size_t>(index) + 1);
+      names[index] = node.name;
+    }
+    return Load(closed);
+  }
+
+ private:
+  static constexpr int64_t kMostArgs = 1 << 20;
+
+  absl::StatusOr<AotSource> Load(const ClosedGraph& closed) {
     std::vector<importer::ArgType> args(closed.inputs.size());
     for (const NodeDef& node : closed.graph.nodes) {
       const int64_t i = node.attrs.Int("index", -1);
       if (node.op != "_Arg" || i < 0 || i >= static_cast<int64_t>(args.size())) continue;
       TEKTITE_ASSIGN_OR_RETURN(args[i].shape, TypeOf(closed.inputs[i], node));
+      args[i].weight = node.attrs.Type("T") == DataType::kResource;
     }
     for (const auto& [name, shape] : given_) {
       if (used_.count(name) == 0) return InvalidArgument("the graph has no input '", name, "'");
@@ -102,13 +128,14 @@ class GraphDefAot {
     return source;
   }
 
- private:
   absl::StatusOr<ir::Shape> TypeOf(const std::string& tensor, const NodeDef& arg) {
-    const DataType type = arg.attrs.Type("T");
+    DataType type = arg.attrs.Type("T");
+    const PartialShape* shape = KnownShape(arg, "_output_shapes");
     if (type == DataType::kResource) {
-      return Unimplemented("'", tensor,
-                           "' is a variable or another resource; freeze the model first "
-                           "(tektite.aot of the Python package does), or cut the graph with --outputs");
+      const graph_def::AttrValue* types = arg.attrs.Find("_handle_dtypes");
+      const auto* list = types == nullptr ? nullptr : types->AsListOf<DataType>();
+      if (list != nullptr && !list->empty()) type = list->front();
+      shape = KnownShape(arg, "_handle_shapes");
     }
     const std::string name = WithoutOutput(tensor);
     const bool is_complex = graph_def::PartType(type).has_value();
@@ -127,7 +154,6 @@ class GraphDefAot {
       }
       dims = it->second.dims();
     } else {
-      const PartialShape* shape = KnownShape(arg);
       if (shape == nullptr || shape->unknown_rank) {
         return Unimplemented("the shape of '", tensor, "' is unknown; say it with --input ", name,
                              "=", ir::DTypeName(*dtype), "[...]");
@@ -171,9 +197,11 @@ absl::StatusOr<AotSource> LoadIr(absl::string_view text,
 absl::StatusOr<AotSource> LoadAotSource(absl::string_view model, const AotInputs& inputs) {
   TEKTITE_ASSIGN_OR_RETURN(auto given, ParseInputs(inputs.inputs));
   TEKTITE_ASSIGN_OR_RETURN(const auto typical, ParseTypical(inputs.typical));
-  absl::StatusOr<AotSource> source = inputs.is_ir
-                                         ? LoadIr(model, given)
-                                         : GraphDefAot(std::move(given)).Load(model, inputs.outputs);
+  absl::StatusOr<AotSource> source =
+      inputs.form == TEKTITE_AOT_IR        ? LoadIr(model, given)
+      : inputs.form == TEKTITE_AOT_CLUSTER ? GraphDefAot(std::move(given)).LoadCluster(model)
+                                           : GraphDefAot(std::move(given))
+                                                 .LoadModel(model, inputs.outputs);
   TEKTITE_RETURN_IF_ERROR(source.status());
   const std::vector<std::string> symbols = ir::SymbolsOf(*source->graph);
   for (const std::string& symbol : symbols) {

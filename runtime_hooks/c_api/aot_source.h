@@ -3,8 +3,10 @@
 //   TEKTITE_ASSIGN_OR_RETURN(AotSource source, LoadAotSource(bytes, options));
 //   source.graph, source.roles, source.names
 //
-// Limits: an argument of a type or a rank that is not known, and a variable, are refused by name,
-// with what to do about it.
+// A variable is an argument: one that the graph changes is a state of the caller's.
+//
+// Limits: an argument of a type or a rank that is not known is refused by name, with what to do
+// about it.
 #ifndef TEKTITE_RUNTIME_HOOKS_C_API_AOT_SOURCE_H_
 #define TEKTITE_RUNTIME_HOOKS_C_API_AOT_SOURCE_H_
 
@@ -27,7 +29,7 @@ struct AotSource {
 };
 
 struct AotInputs {
-  bool is_ir = false;
+  int32_t form = 0;     // tektite_aot_form
   std::string inputs;   // "x=f32[n,224,224,3];y=s32[4]": types that the model leaves open
   std::string outputs;  // tensors, separated by commas; empty: the graph's sinks
   std::string typical;  // "n=8"

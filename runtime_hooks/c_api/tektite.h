@@ -437,12 +437,17 @@ TEKTITE_API char* tektite_close_graph(const void* graph_def, size_t size, const 
 TEKTITE_API char* tektite_transform_ir(tektite_compiler* compiler, const char* text, size_t size,
                                        const char* passes, tektite_status* status);
 /* A model as a library in C, compiled ahead of time (docs/ahead_of_time.md). */
+typedef enum tektite_aot_form {
+  TEKTITE_AOT_MODEL = 0,   /* GraphDef (binary or text) or saved_model.pb */
+  TEKTITE_AOT_IR = 1,      /* the text form of the tensor IR */
+  TEKTITE_AOT_CLUSTER = 2, /* a closed GraphDef, as tektite_cluster_create takes it */
+} tektite_aot_form;
 typedef struct tektite_aot_options {
   size_t struct_size;
   const char* flags;   /* as in tektite_options; may be NULL */
   const char* name;    /* of the library, an identifier of C: NAME.h, libNAME.a, NAME_run */
   const char* cpu;     /* "native", "x86-64-v3", "x86-64-v4"; NULL: native */
-  int32_t is_ir;       /* not 0: the model is IR text, not a GraphDef or saved_model.pb */
+  int32_t form;        /* tektite_aot_form: what the model is */
   const char* inputs;  /* types of inputs, "x=f32[n,224,224,3];y=s32[4]", where n is a size that calls
                           choose; may be NULL: as the model says */
   const char* outputs; /* tensors, separated by commas; NULL: what nothing in the graph uses */

@@ -68,7 +68,8 @@ void MakeLibrary(const AotOptions& options, const Globals& globals) {
   given.flags = flags.c_str();
   given.name = name.c_str();
   given.cpu = options.cpu.c_str();
-  given.is_ir = HasSuffix(options.file, ".ir") || HasSuffix(options.file, ".tir") ? 1 : 0;
+  const bool is_ir = HasSuffix(options.file, ".ir") || HasSuffix(options.file, ".tir");
+  given.form = is_ir ? TEKTITE_AOT_IR : TEKTITE_AOT_MODEL;
   given.inputs = inputs.c_str();
   given.outputs = options.outputs.c_str();
   given.typical = options.typical.c_str();
