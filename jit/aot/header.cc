@@ -125,11 +125,7 @@ std::string Structs(const Library& library) {
   }
   for (const Tensor& tensor : library.results) {
     absl::StrAppend(&results, "  ", CType(tensor.shape.dtype()), "* ", tensor.name, "; /* ",
-                    Describe(tensor), tensor.is_counted ? " at most" : "", " */\n");
-    if (tensor.is_counted) {
-      absl::StrAppend(&results, "  int64_t ", tensor.name,
-                      "_rows; /* set by the call: so many rows are there */\n");
-    }
+                    Describe(tensor), " */\n");
   }
   for (const std::string& size : library.sizes) absl::StrAppend(&sizes, "  int64_t ", size, ";\n");
   if (!sizes.empty()) {

@@ -14,7 +14,6 @@ namespace {
 
 using runtime::Buffer;
 using runtime::Location;
-using runtime::OutputPlan;
 using runtime::Step;
 
 bool IsKeyword(const std::string& text) {
@@ -115,7 +114,6 @@ void AddTensors(const runtime::OutputRoles& roles, const Names& names, Library* 
     tensor.name = results.Make(tensor.original, absl::StrCat("result_", k));
     tensor.shape = graph.outputs[k].shape;
     tensor.bytes_place = graph.buffers[graph.outputs[k].buffer].place;
-    tensor.is_counted = library->plan.outputs[k].kind == OutputPlan::Kind::kRows;
     library->results.push_back(std::move(tensor));
   }
   for (const std::string& symbol : graph.program.symbols()) {

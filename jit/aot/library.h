@@ -38,7 +38,6 @@ struct Tensor {
   ir::Shape shape;
   int bytes_place = 0;     // in the size program's table
   bool is_state = false;   // an argument that the call changes
-  bool is_counted = false;  // a result of which the call says how many rows it has
 };
 
 // The first byte of a code that a library's functions return; the rest is the number of a sentence.

@@ -20,7 +20,6 @@ import numpy
 ARGUMENTS = [$arguments]
 STATE = [$state]
 RESULTS = [$results]
-COUNTED = {$counted}  # results of which a call says how many rows they have
 # Open sizes: the tensor and the dimension that each is read from.
 SIZES = {$sizes}
 
@@ -40,16 +39,9 @@ def _struct(fields):
     return type("Struct", (ctypes.Structure,), {"_fields_": fields or [("nothing", ctypes.c_char)]})
 
 
-def _result_fields():
-    for name, _, _ in RESULTS:
-        yield name, ctypes.c_void_p
-        if name in COUNTED:
-            yield name + "_rows", ctypes.c_int64
-
-
 _Args = _struct([(name, ctypes.c_void_p) for name, _, _ in ARGUMENTS])
 _State = _struct([(name, ctypes.c_void_p) for name, _, _ in STATE])
-_Results = _struct(list(_result_fields()))
+_Results = _struct([(name, ctypes.c_void_p) for name, _, _ in RESULTS])
 _Sizes = _struct([(name, ctypes.c_int64) for name in SIZES])
 _library = ctypes.CDLL(str(pathlib.Path(__file__).resolve().parent / "lib$name.so"))
 _arena_bytes, _run, _message = _library.$name_arena_bytes, _library.$name_run, _library.$name_message
@@ -121,8 +113,6 @@ def run(*, threads=1, **tensors):
                 ctypes.byref(out), _Arena(arena.ctypes.data, needed), pool)
     if code:
         raise Error(code)
-    for name in COUNTED:
-        results[name] = results[name][:getattr(out, name + "_rows")]
     return results
 )py";
 
@@ -160,14 +150,13 @@ std::string PythonTensor(const Tensor& tensor) {
 }  // namespace
 
 std::string WritePythonModule(const Library& library) {
-  std::string arguments, state, results, counted, sizes, call;
+  std::string arguments, state, results, sizes, call;
   for (const Tensor& tensor : library.arguments) {
     absl::StrAppend(tensor.is_state ? &state : &arguments, PythonTensor(tensor));
     absl::StrAppend(&call, call.empty() ? "" : ", ", tensor.name, "=...");
   }
   for (const Tensor& tensor : library.results) {
     absl::StrAppend(&results, PythonTensor(tensor));
-    if (tensor.is_counted) absl::StrAppend(&counted, "\"", tensor.name, "\": True, ");
   }
   for (size_t i = 0; i < library.sizes.size(); ++i) {
     const runtime::SymbolSource& source = library.graph.sources[i];
@@ -177,7 +166,6 @@ std::string WritePythonModule(const Library& library) {
   return absl::StrReplaceAll(kText, {{"$arguments", arguments},
                                      {"$state", state},
                                      {"$results", results},
-                                     {"$counted", counted},
                                      {"$sizes", sizes},
                                      {"$call", call},
                                      {"$name", library.name}});

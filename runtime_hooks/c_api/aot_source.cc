@@ -1,5 +1,6 @@
 #include "runtime_hooks/c_api/aot_source.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "clustering/extract_cluster.h"
 #include "clustering/graph_def/data_type.h"
 #include "clustering/graph_def/reader.h"
+#include "clustering/graph_def/tensor.h"
 #include "clustering/importer/importer.h"
 #include "clustering/load_model.h"
 #include "jit/base/status.h"
@@ -122,10 +124,44 @@ class GraphDefAot {
     for (const std::string& name : closed.inputs) {
       source.names.arguments.push_back(WithoutOutput(name));
     }
+    TEKTITE_RETURN_IF_ERROR(FoldValues(closed, &source));
     for (const std::string& name : closed.outputs) {
       source.names.results.push_back(WithoutOutput(name));
     }
     return source;
+  }
+
+  // Arguments whose values the graph brings along, as variables that it does not change, become
+  // constants.
+  static absl::Status FoldValues(const ClosedGraph& closed, AotSource* source) {
+    std::map<int, const graph_def::TensorProto*> values;
+    for (const NodeDef& node : closed.graph.nodes) {
+      const graph_def::AttrValue* value = node.attrs.Find("_tektite_value");
+      if (node.op != "_Arg" || value == nullptr) continue;
+      values[static_cast<int>(node.attrs.Int("index", -1))] = value->As<graph_def::TensorProto>();
+    }
+    std::vector<int>& updated = source->roles.updated;
+    for (auto it = values.rbegin(); it != values.rend(); ++it) {
+      const int p = it->first;
+      if (it->second == nullptr || std::count(updated.begin(), updated.end(), p) > 0) continue;
+      TEKTITE_ASSIGN_OR_RETURN(const graph_def::TensorValue value,
+                               graph_def::MaterializeTensor(*it->second));
+      const ir::Shape shape = source->graph->parameter(p)->shape();
+      if (!shape.is_static() ||
+          static_cast<int64_t>(value.bytes.view().size()) != shape.num_bytes()) {
+        return InvalidArgument("the value of '", closed.inputs[p], "' is no ", shape.ToString());
+      }
+      const ir::Literal literal =
+          ir::Literal::CopyOf(shape.dtype(), shape.sizes(), value.bytes.view().data());
+      ir::Node* const first = source->graph->nodes().front().get();
+      ir::Node* const constant = source->graph->Append(
+          ir::Op::kConstant, {}, {{ir::Attr::value, literal}}, {shape}, first);
+      source->graph->ReplaceAllUses(source->graph->parameter(p)->result(), constant->result());
+      source->graph->EraseParameter(p);
+      source->names.arguments.erase(source->names.arguments.begin() + p);
+      for (int& other : updated) other -= other > p;
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<ir::Shape> TypeOf(const std::string& tensor, const NodeDef& arg) {

@@ -215,7 +215,7 @@ class ProgramEmitter {
     llvm::Value* const sizes = has_sizes() ? argument() : nullptr;
     llvm::Value* const args = argument();
     llvm::Value* const state = has_state_ ? argument() : nullptr;
-    results_struct_ = argument();
+    llvm::Value* const results = argument();
     arena_ = argument();
     llvm::Value* const arena_bytes = argument();
     llvm::Value* const offered = argument();
@@ -225,13 +225,13 @@ class ProgramEmitter {
     if (has_sizes()) FailIfNull(sizes, "sizes");
     FailIfNull(args, "args");
     if (has_state_) FailIfNull(state, "state");
-    FailIfNull(results_struct_, "results");
+    FailIfNull(results, "results");
     CallSizes call = ComputeSizes(sizes);
     call_ = &call;
     llvm::Value* const threads = b_.CreateCall(team_.threads(), {offered});
     CheckArena(arena_bytes, call.ArenaBytes(threads));
     LoadArguments(args, state);
-    LoadResults();
+    LoadResults(results);
 
     llvm::Value* const is_small = b_.CreateICmpULT(
         call.cost(), b_.getInt64(static_cast<uint64_t>(kSerialCallNs * call.CostPerNs())));
@@ -276,14 +276,12 @@ class ProgramEmitter {
   }
 
   // By output of the graph: where it is written, or null.
-  void LoadResults() {
+  void LoadResults(llvm::Value* results) {
     results_.assign(library_.plan.outputs.size(), nullptr);
     int64_t at = 0;
     for (size_t k = 0; k < library_.results.size(); ++k) {
-      results_[k] = LoadTensor(results_struct_, at, library_.results[k]);
+      results_[k] = LoadTensor(results, at, library_.results[k]);
       at += sizeof(void*);
-      rows_at_.push_back(at);
-      if (library_.results[k].is_counted) at += sizeof(int64_t);
     }
     for (size_t i = 0; i < library_.plan.updates.size(); ++i) {
       const runtime::UpdatePlan& update = library_.plan.updates[i];
@@ -383,7 +381,7 @@ class ProgramEmitter {
     b_.SetInsertPoint(next);
   }
 
-  // What values decide: checks, and how many rows there are.
+  // What values decide.
   void CheckValues() {
     const std::vector<OutputPlan>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
@@ -391,20 +389,6 @@ class ProgramEmitter {
       llvm::Value* const holds = b_.CreateLoad(b_.getInt8Ty(), Pointer(library_.graph.outputs[k].buffer));
       Fail(b_.CreateICmpEQ(holds, b_.getInt8(0)), aot::kCheckFailed,
            "a value is out of its range, an index for example");
-    }
-    for (size_t k = 0; k < library_.results.size(); ++k) {
-      if (outputs[k].kind != OutputPlan::Kind::kRows) continue;
-      llvm::Value* const rows =
-          b_.CreateLoad(i64_, Pointer(library_.graph.outputs[outputs[k].from].buffer));
-      const int buffer = library_.graph.outputs[k].buffer;
-      llvm::Value* const most = call_->table()[library_.graph.outputs[k].dims[0]];
-      Fail(b_.CreateICmpUGT(rows, most), aot::kCheckFailed, "a result has too many rows");
-      llvm::Value* const divisor =
-          b_.CreateSelect(b_.CreateICmpEQ(most, b_.getInt64(0)), b_.getInt64(1), most);
-      llvm::Value* const bytes =
-          b_.CreateMul(b_.CreateUDiv(call_->Bytes(buffer), divisor), rows);
-      b_.CreateMemCpy(results_[k], llvm::MaybeAlign(), Pointer(buffer), llvm::MaybeAlign(), bytes);
-      b_.CreateStore(rows, At(results_struct_, rows_at_[k]));
     }
   }
 
@@ -471,9 +455,8 @@ class ProgramEmitter {
   // Of the function at hand.
   llvm::Function* function_ = nullptr;
   const CallSizes* call_ = nullptr;
-  llvm::Value *arena_ = nullptr, *results_struct_ = nullptr;
+  llvm::Value* arena_ = nullptr;
   std::vector<llvm::Value*> arguments_, results_;
-  std::vector<int64_t> rows_at_;  // by result
 };
 
 }  // namespace

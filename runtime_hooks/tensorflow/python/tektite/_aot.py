@@ -41,7 +41,7 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
         function = tf.function(function)
     concrete = function.get_concrete_function(*specs)
     name = name or re.sub(r"\W", "_", getattr(concrete, "name", "model").removeprefix("__inference_"))
-    graph = _closed_graph(tf, _frozen(concrete))
+    graph = _closed_graph(tf, concrete)
     inputs = ";".join(f"{tensor}={_type_of(graph, tensor)}[{','.join(map(str, dims))}]"
                       for tensor, dims in (sizes or {}).items())
     options = _Options(ctypes.sizeof(_Options), os.environ.get("TEKTITE_FLAGS", "").encode(), name.encode(),
@@ -54,19 +54,8 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
     return report
 
 
-def _frozen(concrete: Any) -> Any:
-    """With the values of variables as constants, where none of them changes."""
-    functions = {f.signature.name: f for f in concrete.graph.as_graph_def().library.function}
-    nodes = [node for f in functions.values() for node in f.node_def] + list(concrete.graph.as_graph_def().node)
-    if any(node.op.startswith(("Assign", "ResourceApply", "ResourceScatter", "Stateful")) and
-           node.op not in ("StatefulPartitionedCall",) for node in nodes):
-        return concrete
-    convert = importlib.import_module("tensorflow.python.framework.convert_to_constants")
-    return convert.convert_variables_to_constants_v2(concrete, lower_control_flow=False)
-
-
 def _closed_graph(tf: Any, concrete: Any) -> Any:
-    """Its graph with _Arg and _Retval nodes in the places of arguments and results; all that has effects stays."""
+    """Its graph with _Arg and _Retval nodes in the places of arguments and results, and the values of variables."""
     graph = concrete.graph.as_graph_def(add_shapes=True)
     captures = {inner.op.name: outer for outer, inner in concrete.graph.captures}
     index = {tensor.op.name: i for i, tensor in enumerate(concrete.inputs)}
@@ -81,6 +70,7 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
             variable = next(v for v in concrete.graph.variables if v.handle is outer)
             node.attr["_handle_dtypes"].list.type.append(variable.dtype.as_datatype_enum)
             node.attr["_handle_shapes"].list.shape.append(variable.shape.as_proto())
+            node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(variable.numpy()))
     taken = {node.name for node in graph.node}
     for i, tensor in enumerate(concrete.outputs):
         result = graph.node.add(op="_Retval", input=[tensor.name.removesuffix(":0")])
