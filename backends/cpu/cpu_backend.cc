@@ -1,38 +1,19 @@
 #include "backends/cpu/cpu_backend.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/container/fixed_array.h"
 #include "backends/cpu/codegen/cpu_features.h"
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/implementation_list.h"
+#include "backends/cpu/kernel_facts.h"
 #include "jit/base/bytes.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
 namespace {
 
-// The facts about a kernel that the runtime needs beside its code.
-struct KernelFacts {
-  ir::DimProgram sizes;   // the table that the code reads
-  ir::DimProgram launch;  // what a launch needs, at these places of its table:
-  int num_chunks = 0, scratch_bytes = 0, cost = 0;
-  std::vector<std::pair<int, int>> in_place;
-};
 constexpr int KernelFacts::*kPlaces[] = {&KernelFacts::num_chunks, &KernelFacts::scratch_bytes,
                                          &KernelFacts::cost};
-
-KernelFacts FactsOf(const EmittedKernel& emitted) {
-  KernelFacts facts;
-  facts.sizes = emitted.kernel->sizes;
-  facts.launch = ir::DimProgram(facts.sizes.symbols());
-  facts.num_chunks = facts.launch.Add(emitted.num_chunks);
-  facts.scratch_bytes = facts.launch.Add(emitted.kernel->scratch_bytes);
-  facts.cost = facts.launch.Add(emitted.cost);
-  facts.in_place = emitted.in_place;
-  return facts;
-}
 
 // An image: these facts, then the code.
 std::string WriteImage(const KernelFacts& facts, absl::string_view code) {
@@ -66,19 +47,15 @@ bool ReadImage(absl::string_view image, KernelFacts* facts, absl::string_view* c
   return r.AtEnd() && facts->sizes.num_symbols() == facts->launch.num_symbols();
 }
 
-// The entries of a launch's table of sizes; usual kernels have a few dozen.
-constexpr size_t kTableOnStack = 128;
-using SizeTable = absl::FixedArray<int64_t, kTableOnStack>;
-
 class CpuKernel : public backend::HostKernel {
  public:
   CpuKernel(CompiledFunction function, KernelFacts facts)
       : function_(std::move(function)), facts_(std::move(facts)) {
-    if (IsStatic()) fixed_ = Launch(nullptr);
+    if (facts_.IsStatic()) fixed_ = facts_.Plan(nullptr);
   }
 
   backend::LaunchPlan Plan(absl::Span<const int64_t> sizes) const override {
-    return IsStatic() ? fixed_ : Launch(sizes.data());
+    return facts_.IsStatic() ? fixed_ : facts_.Plan(sizes.data());
   }
 
   void Run(const backend::KernelFrame& frame, int64_t begin, int64_t end) const override {
@@ -93,20 +70,10 @@ class CpuKernel : public backend::HostKernel {
   }
 
   bool CanRunInPlace(int operand, int result) const override {
-    const auto& pairs = facts_.in_place;
-    return std::find(pairs.begin(), pairs.end(), std::pair(operand, result)) != pairs.end();
+    return facts_.CanRunInPlace(operand, result);
   }
 
  private:
-  bool IsStatic() const { return facts_.launch.num_symbols() == 0; }
-  backend::LaunchPlan Launch(const int64_t* sizes) const {
-    SizeTable table(std::max(facts_.launch.table_size(), facts_.sizes.table_size()));
-    bool fits = facts_.sizes.Run(sizes, table.data());
-    fits = facts_.launch.Run(sizes, table.data()) && fits;
-    return {table[facts_.num_chunks], table[facts_.scratch_bytes],
-            static_cast<double>(table[facts_.cost]) / kCostPerNs, fits};
-  }
-
   CompiledFunction function_;
   KernelFacts facts_;
   backend::LaunchPlan fixed_;  // without symbols

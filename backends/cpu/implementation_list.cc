@@ -119,11 +119,15 @@ ir::Dim AnyElement(const ir::Graph& region) {
 }  // namespace
 
 std::vector<target::Offer> SchedulesFor(const Node& fusion, const target::Facts& facts,
-                                        const Target& target) {
+                                        const Target& target, bool emitted_only) {
   std::vector<target::Offer> offers;
   const Question question(fusion, facts, target);
   for (const Implementation& row : kImplementations) {
     if (fusion.fusion_kind() != row.kind) continue;
+    if (emitted_only && row.name == kOneDnn) {
+      offers.push_back({row.name, Unimplemented("oneDNN is a library of its own")});
+      continue;
+    }
     offers.push_back({row.name, Ask(row, question)});
     if (offers.back().schedule.ok()) break;
   }

@@ -3,6 +3,7 @@
 #include "jit/reference/interpreter.h"
 #include "jit/reference/reference_backend.h"
 #ifdef TEKTITE_HAS_CPU_BACKEND
+#include "backends/cpu/aot/cpu_code_writer.h"
 #include "backends/cpu/cpu_backend.h"
 #endif
 #ifdef TEKTITE_HAS_GPU_BACKEND
@@ -23,6 +24,14 @@ compiler::BackendList AllBackends() {
       {compiler::kReference, &reference::ReferenceBackend::Create},
   };
   return {kBackends, &reference::Evaluate};
+}
+
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> LibraryWriter(const std::string& cpu) {
+#ifdef TEKTITE_HAS_CPU_BACKEND
+  return cpu::CreateCpuCodeWriter(cpu);
+#else
+  return absl::UnimplementedError("this build makes no code for CPUs");
+#endif
 }
 
 std::string DescribeImage(absl::string_view backend, absl::string_view image) {

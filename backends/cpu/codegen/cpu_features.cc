@@ -112,4 +112,29 @@ absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag) {
   return target;
 }
 
+absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name) {
+  NamedTarget named;
+  if (name == "native") {
+    TEKTITE_ASSIGN_OR_RETURN(named.info, DetectTarget(name));
+    named.info.has_bf16_tiles = false;
+    named.runs_here = true;
+    return named;
+  }
+  if (name != "x86-64-v3" && name != "x86-64-v4") {
+    return InvalidArgument("no CPU is called '", name,
+                           "'; there are: native, x86-64-v3, x86-64-v4");
+  }
+  const bool avx512 = name == "x86-64-v4";
+  named.info.cpu = std::string(name);
+  named.info.code_generator = absl::StrCat("llvm ", LLVM_VERSION_STRING);
+  named.info.vector_bytes = avx512 ? 64 : 32;
+  named.info.vector_registers = avx512 ? 32 : 16;
+  named.info.groups = {kWideGroup, kWideGroup, kManyTaps, kWideGroupOfManyTaps};
+  const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  const auto has = [&](const char* feature) { return host.lookup(feature); };
+  named.runs_here = std::all_of(std::begin(kAvx2Needs), std::end(kAvx2Needs), has) &&
+                    (!avx512 || std::all_of(std::begin(kAvx512Needs), std::end(kAvx512Needs), has));
+  return named;
+}
+
 }  // namespace tektite::cpu

@@ -16,6 +16,15 @@ namespace tektite::cpu {
 
 absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag);
 
+// A target of code that may run on another machine.
+struct NamedTarget {
+  target::TargetInfo info;
+  bool runs_here = false;
+};
+// "native" (as DetectTarget, but for tiles, which a program must ask the system for), "x86-64-v3"
+// or "x86-64-v4" (which are the same on every machine, whatever its caches).
+absl::StatusOr<NamedTarget> TargetNamed(absl::string_view name);
+
 }  // namespace tektite::cpu
 
 #endif  // TEKTITE_BACKENDS_CPU_CODEGEN_CPU_FEATURES_H_

@@ -17,6 +17,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
@@ -127,10 +128,21 @@ class ObjectEmitter::Tools {
   absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
                                          const target::TargetInfo& target,
                                          const std::string& dump_dir);
+  absl::StatusOr<std::string> EmitModule(const std::string& name, const target::TargetInfo& target,
+                                         absl::FunctionRef<absl::Status(llvm::Module&)> fill);
 
  private:
   // What a context has made of types and constants lasts as long as it does.
   static constexpr int kMostKernels = 64;
+
+  void SetTarget(llvm::Module* module) const {
+    module->setDataLayout(machine_->createDataLayout());
+    module->setTargetTriple(machine_->getTargetTriple());
+  }
+  static void SetInstructions(const target::TargetInfo& target, llvm::Function* function) {
+    function->addFnAttr("target-cpu", target.cpu);
+    function->addFnAttr("target-features", target.features);
+  }
 
   absl::Status Renew() {
     if (passes_ != nullptr && kernels_++ < kMostKernels) return absl::OkStatus();
@@ -154,15 +166,13 @@ absl::StatusOr<std::string> ObjectEmitter::Tools::EmitObject(const loop::Kernel&
   TEKTITE_RETURN_IF_ERROR(Renew());
   llvm::TargetMachine& machine = *machine_;
   llvm::Module module(kernel.name(), *context_);
-  module.setDataLayout(machine.createDataLayout());
-  module.setTargetTriple(machine.getTargetTriple());
+  SetTarget(&module);
   loop::LowerOptions options;
   options.vector_bytes = target.vector_bytes;
   TEKTITE_RETURN_IF_ERROR(loop::Lower(kernel, options, &module).status());
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
-    function.addFnAttr("target-cpu", target.cpu);
-    function.addFnAttr("target-features", target.features);
+    SetInstructions(target, &function);
     function.addFnAttr("prefer-vector-width", absl::StrCat(8 * target.vector_bytes));
     function.addFnAttr("min-legal-vector-width", absl::StrCat(8 * target.vector_bytes));
   }
@@ -179,6 +189,23 @@ absl::StatusOr<std::string> ObjectEmitter::Tools::EmitObject(const loop::Kernel&
     TEKTITE_RETURN_IF_ERROR(listing.Add(machine, llvm::CodeGenFileType::AssemblyFile));
     Dump(dump_dir, kernel.name(), ".s", listing.Run(*copy));
   }
+  return passes_->Run(module);
+}
+
+absl::StatusOr<std::string> ObjectEmitter::Tools::EmitModule(
+    const std::string& name, const target::TargetInfo& target,
+    absl::FunctionRef<absl::Status(llvm::Module&)> fill) {
+  TEKTITE_RETURN_IF_ERROR(Renew());
+  llvm::Module module(name, *context_);
+  SetTarget(&module);
+  TEKTITE_RETURN_IF_ERROR(fill(module));
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration()) SetInstructions(target, &function);
+  }
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (llvm::verifyModule(module, &stream)) return Internal(name, ": bad LLVM IR: ", problem);
+  loop::Optimize(module, *machine_);
   return passes_->Run(module);
 }
 
@@ -199,20 +226,31 @@ void ObjectEmitter::Keep(std::unique_ptr<Tools> tools) {
   if (tools_ == nullptr) tools_ = std::move(tools);
 }
 
-absl::StatusOr<std::string> ObjectEmitter::Emit(const loop::Kernel& kernel,
-                                                const std::string& dump_dir) {
-  Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
+absl::StatusOr<std::string> ObjectEmitter::With(
+    const std::string& name, absl::FunctionRef<absl::StatusOr<std::string>(Tools&)> emit) {
   TEKTITE_ASSIGN_OR_RETURN(std::unique_ptr<Tools> tools, Take());
   absl::StatusOr<std::string> object = Internal("not run");
-  const absl::Status fatal =
-      loop::CatchFatalErrors([&] { object = tools->EmitObject(kernel, target_, dump_dir); });
+  const absl::Status fatal = loop::CatchFatalErrors([&] { object = emit(*tools); });
   if (!fatal.ok()) {
     tools
         .release();  // a fatal error may have left them in any state, in which nothing can end them
-    return Internal("kernel ", kernel.name(), ": ", fatal.message());
+    return Internal(name, ": ", fatal.message());
   }
   Keep(std::move(tools));
   return object;
+}
+
+absl::StatusOr<std::string> ObjectEmitter::Emit(const loop::Kernel& kernel,
+                                                const std::string& dump_dir) {
+  Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
+  return With(absl::StrCat("kernel ", kernel.name()), [&](Tools& tools) {
+    return tools.EmitObject(kernel, target_, dump_dir);
+  });
+}
+
+absl::StatusOr<std::string> ObjectEmitter::EmitModule(
+    const std::string& name, absl::FunctionRef<absl::Status(llvm::Module&)> fill) {
+  return With(name, [&](Tools& tools) { return tools.EmitModule(name, target_, fill); });
 }
 
 }  // namespace tektite::cpu

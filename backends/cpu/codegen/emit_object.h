@@ -14,9 +14,14 @@
 #include <mutex>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "jit/llvm/loop_ir.h"
 #include "jit/target/target_info.h"
+
+namespace llvm {
+class Module;
+}
 
 namespace tektite::cpu {
 
@@ -28,6 +33,11 @@ class ObjectEmitter {
   // With a dump directory, also writes the loop IR, the LLVM IR after the passes, and the assembly.
   absl::StatusOr<std::string> Emit(const loop::Kernel& kernel, const std::string& dump_dir);
 
+  // The same of a module that `fill` fills with functions that are no kernels, for the instructions
+  // of the target.
+  absl::StatusOr<std::string> EmitModule(const std::string& name,
+                                         absl::FunctionRef<absl::Status(llvm::Module&)> fill);
+
   const target::TargetInfo& target() const { return target_; }
 
  private:
@@ -35,6 +45,9 @@ class ObjectEmitter {
 
   absl::StatusOr<std::unique_ptr<Tools>> Take();
   void Keep(std::unique_ptr<Tools> tools);
+  // Catches LLVM's fatal errors.
+  absl::StatusOr<std::string> With(const std::string& name,
+                                   absl::FunctionRef<absl::StatusOr<std::string>(Tools&)> emit);
 
   const target::TargetInfo target_;
   std::mutex mutex_;

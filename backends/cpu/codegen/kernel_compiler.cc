@@ -31,9 +31,14 @@ absl::StatusOr<std::shared_ptr<CodeLinker>> KernelCompiler::Linker() {
 
 absl::StatusOr<CompiledFunction> KernelCompiler::Compile(const loop::Kernel& kernel,
                                                          const CompileOptions& options) {
-  TEKTITE_ASSIGN_OR_RETURN(const std::string object, emitter_.Emit(kernel, options.dump_dir));
+  TEKTITE_ASSIGN_OR_RETURN(const std::string object, EmitObject(kernel, options));
+  return Link(kernel.name(), object);
+}
+
+absl::StatusOr<CompiledFunction> KernelCompiler::Link(absl::string_view name,
+                                                      absl::string_view object) {
   TEKTITE_ASSIGN_OR_RETURN(const std::shared_ptr<CodeLinker> linker, Linker());
-  TEKTITE_ASSIGN_OR_RETURN(LoadedCode code, linker->Link(kernel.name(), object));
+  TEKTITE_ASSIGN_OR_RETURN(LoadedCode code, linker->Link(name, object));
   return FunctionIn(std::move(code));
 }
 

@@ -48,6 +48,12 @@ class KernelCompiler {
 
   absl::StatusOr<CompiledFunction> Compile(const loop::Kernel& kernel,
                                            const CompileOptions& options = {});
+  // Its two steps.  `name` is the kernel's.
+  absl::StatusOr<std::string> EmitObject(const loop::Kernel& kernel,
+                                         const CompileOptions& options = {}) {
+    return emitter_.Emit(kernel, options.dump_dir);
+  }
+  absl::StatusOr<CompiledFunction> Link(absl::string_view name, absl::string_view object);
   // Code that Compile made for the same target, from its serialized images.
   static absl::StatusOr<std::vector<CompiledFunction>> Load(
       absl::Span<const absl::string_view> images);

@@ -37,9 +37,10 @@ def meanings() -> dict[str, str]:
         library = ctypes.CDLL(str(LIBRARY_FOLDER / "libtektite.so"))
     except OSError:
         return {}
-    library.tektite_list_reasons.restype = ctypes.c_void_p
+    library.tektite_list.restype = ctypes.c_void_p
+    library.tektite_list.argtypes = [ctypes.c_char_p]
     library.tektite_string_free.argtypes = [ctypes.c_void_p]
-    address = library.tektite_list_reasons()
+    address = library.tektite_list(b"reasons")
     if not address:
         return {}
     try:

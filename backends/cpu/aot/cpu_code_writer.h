@@ -1,0 +1,22 @@
+// Static libraries for CPUs.
+//
+//   TEKTITE_ASSIGN_OR_RETURN(auto writer, CreateCpuCodeWriter("x86-64-v4"));
+//
+// The names are those of TargetNamed (cpu_features.h).  A library is an archive of an object for each kernel, one
+// of the calling program, and one of the weights.
+#ifndef TEKTITE_BACKENDS_CPU_AOT_CPU_CODE_WRITER_H_
+#define TEKTITE_BACKENDS_CPU_AOT_CPU_CODE_WRITER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "jit/aot/code_writer.h"
+
+namespace tektite::cpu {
+
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::string& cpu);
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_AOT_CPU_CODE_WRITER_H_

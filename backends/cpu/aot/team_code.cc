@@ -1,0 +1,158 @@
+#include "backends/cpu/aot/team_code.h"
+
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
+
+namespace tektite::cpu {
+namespace {
+
+// Words of a step's counters: the chunks that are done, then what is claimed of each part.
+constexpr uint64_t kDone = 0, kFirstPart = 1, kMostParts = 7;
+// Looks for the end of a step between which a thread lets others run.
+constexpr uint64_t kLooks = 1024;
+static_assert((kFirstPart + kMostParts) * sizeof(int64_t) == kCounterBytes);
+
+llvm::Function* MakeInternal(llvm::Module& module, llvm::FunctionType* type, const std::string& name) {
+  llvm::Function* function =
+      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr(llvm::Attribute::NoInline);
+  return function;
+}
+
+}  // namespace
+
+TeamCode::TeamCode(llvm::Module* module, const std::string& library)
+    : module_(*module), context_(module->getContext()), b_(context_) {
+  ptr_ = b_.getPtrTy();
+  i64_ = b_.getInt64Ty();
+  kernel_type_ = llvm::FunctionType::get(b_.getVoidTy(), {ptr_, ptr_, ptr_, i64_, i64_}, false);
+  step_ = MakeInternal(module_,
+                   llvm::FunctionType::get(
+                       b_.getVoidTy(), {ptr_, ptr_, ptr_, ptr_, i64_, i64_, i64_, i64_, ptr_}, false),
+                   library + ".step");
+  threads_ = MakeInternal(module_, llvm::FunctionType::get(i64_, {ptr_}, false), library + ".threads");
+  MakeStep();
+  MakeThreads();
+}
+
+void TeamCode::MakeStep() {
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(context_, name, step_);
+  };
+  auto *entry = block("entry"), *serial = block("serial"), *alone = block("alone"),
+       *team = block("team"), *part = block("part"), *claim = block("claim"), *run = block("run"),
+       *next = block("next"), *wait = block("wait"), *look = block("look"),
+       *yield = block("yield"), *done = block("done");
+  llvm::Value *frame = step_->getArg(0), *kernel = step_->getArg(1), *buffers = step_->getArg(2),
+              *table = step_->getArg(3), *chunks = step_->getArg(4), *each = step_->getArg(5),
+              *number = step_->getArg(6), *index = step_->getArg(7), *scratch = step_->getArg(8);
+  const auto word = [&](llvm::Type* type, int64_t offset) {
+    return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame,
+                                                             static_cast<uint64_t>(offset)));
+  };
+  const auto call = [&](llvm::Value* begin, llvm::Value* end) {
+    b_.CreateCall(kernel_type_, kernel, {buffers, table, scratch, begin, end});
+  };
+
+  b_.SetInsertPoint(entry);
+  llvm::Value* const threads = word(i64_, FrameHeader::kThreads);
+  b_.CreateCondBr(b_.CreateICmpSLE(threads, b_.getInt64(1)), serial, team);
+  b_.SetInsertPoint(serial);
+  b_.CreateCondBr(b_.CreateICmpSGT(chunks, b_.getInt64(0)), alone, done);
+  b_.SetInsertPoint(alone);
+  call(b_.getInt64(0), chunks);
+  b_.CreateBr(done);
+
+  b_.SetInsertPoint(team);
+  llvm::Value* const counters =
+      b_.CreateInBoundsGEP(b_.getInt8Ty(), word(ptr_, FrameHeader::kCounters),
+                           b_.CreateMul(number, b_.getInt64(kCounterBytes)));
+  const auto counter = [&](llvm::Value* i) { return b_.CreateInBoundsGEP(i64_, counters, i); };
+  llvm::Value* const few = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, threads,
+                                                    b_.getInt64(kMostParts));
+  llvm::Value* const parts =
+      b_.CreateSelect(b_.CreateICmpSGE(each, chunks), b_.getInt64(1), few);
+  const llvm::Align align(8);
+  const auto load_done = [&] {
+    llvm::LoadInst* load = b_.CreateAlignedLoad(i64_, counter(b_.getInt64(kDone)), align);
+    load->setAtomic(llvm::AtomicOrdering::Acquire);
+    return load;
+  };
+  b_.CreateCondBr(b_.CreateICmpSGE(load_done(), chunks), done, part);
+
+  b_.SetInsertPoint(part);
+  llvm::PHINode* const turn = b_.CreatePHI(i64_, 2);
+  turn->addIncoming(b_.getInt64(0), team);
+  llvm::Value* const which = b_.CreateURem(b_.CreateAdd(index, turn), parts);
+  llvm::Value* const begin = b_.CreateUDiv(b_.CreateMul(which, chunks), parts);
+  llvm::Value* const end =
+      b_.CreateUDiv(b_.CreateMul(b_.CreateAdd(which, b_.getInt64(1)), chunks), parts);
+  b_.CreateBr(claim);
+
+  b_.SetInsertPoint(claim);
+  llvm::Value* const taken = b_.CreateAtomicRMW(
+      llvm::AtomicRMWInst::Add, counter(b_.CreateAdd(which, b_.getInt64(kFirstPart))), each, align,
+      llvm::AtomicOrdering::Monotonic);
+  llvm::Value* const first = b_.CreateAdd(begin, taken);
+  b_.CreateCondBr(b_.CreateICmpSLT(first, end), run, next);
+
+  b_.SetInsertPoint(run);
+  llvm::Value* const last =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, each), end);
+  call(first, last);
+  b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, counter(b_.getInt64(kDone)),
+                     b_.CreateSub(last, first), align, llvm::AtomicOrdering::Release);
+  b_.CreateBr(claim);
+
+  b_.SetInsertPoint(next);
+  llvm::Value* const turns = b_.CreateAdd(turn, b_.getInt64(1));
+  turn->addIncoming(turns, next);
+  b_.CreateCondBr(b_.CreateICmpULT(turns, parts), part, wait);
+
+  b_.SetInsertPoint(wait);
+  llvm::PHINode* const looks = b_.CreatePHI(i64_, 3);
+  looks->addIncoming(b_.getInt64(1), next);
+  b_.CreateCondBr(b_.CreateICmpSGE(load_done(), chunks), done, look);
+  b_.SetInsertPoint(look);
+  if (module_.getTargetTriple().isX86_64()) {
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse2_pause, llvm::ArrayRef<llvm::Type*>(),
+                       llvm::ArrayRef<llvm::Value*>());
+  }
+  llvm::Value* const more = b_.CreateAdd(looks, b_.getInt64(1));
+  looks->addIncoming(more, look);
+  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAnd(looks, b_.getInt64(kLooks - 1)), b_.getInt64(0)),
+                  yield, wait);
+  b_.SetInsertPoint(yield);
+  b_.CreateCall(module_.getOrInsertFunction("sched_yield",
+                                            llvm::FunctionType::get(b_.getInt32Ty(), {}, false)));
+  looks->addIncoming(more, yield);
+  b_.CreateBr(wait);
+  b_.SetInsertPoint(done);
+  b_.CreateRetVoid();
+}
+
+void TeamCode::MakeThreads() {
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(context_, name, threads_);
+  };
+  auto *entry = block("entry"), *given = block("given"), *none = block("none");
+  llvm::Value* const offered = threads_->getArg(0);
+  llvm::StructType* const type =
+      llvm::StructType::get(context_, {b_.getInt32Ty(), ptr_, ptr_});
+  b_.SetInsertPoint(entry);
+  b_.CreateCondBr(b_.CreateIsNull(offered), none, given);
+  b_.SetInsertPoint(given);
+  llvm::Value* const count =
+      b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateStructGEP(type, offered, 0)), i64_);
+  llvm::Value* const bounded = b_.CreateBinaryIntrinsic(
+      llvm::Intrinsic::smin,
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(1)),
+      b_.getInt64(kMostThreads));
+  llvm::Value* const run = b_.CreateLoad(ptr_, b_.CreateStructGEP(type, offered, 2));
+  b_.CreateRet(b_.CreateSelect(b_.CreateIsNull(run), b_.getInt64(1), bounded));
+  b_.SetInsertPoint(none);
+  b_.CreateRet(b_.getInt64(1));
+}
+
+}  // namespace tektite::cpu

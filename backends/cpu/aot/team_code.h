@@ -1,0 +1,63 @@
+// The part of a library's code that shares a kernel's chunks among the caller's threads.
+//
+//   TeamCode team(&module, "mlp");
+//   builder.CreateCall(team.step(), {frame, kernel, buffers, table, chunks, claim, number, index,
+//                                    scratch});
+//
+// A library has no threads: the caller's parallel_for runs the whole program on each of them.  A
+// step is done when its chunks are, and a thread claims them by atomic additions: first those of
+// its own part, so that it reads what it wrote in the step before, then what is left of others'.
+// Nobody waits for a thread that has not come: one that comes late finds the steps done, and a
+// parallel_for that runs its bodies one after the other works, too.
+//
+// A frame is memory that the threads of one call share.  It begins with these words.
+#ifndef TEKTITE_BACKENDS_CPU_AOT_TEAM_CODE_H_
+#define TEKTITE_BACKENDS_CPU_AOT_TEAM_CODE_H_
+
+#include <string>
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace tektite::cpu {
+
+// Offsets in a frame, in bytes.
+struct FrameHeader {
+  static constexpr int64_t kThreads = 0;        // i64
+  static constexpr int64_t kScratch = 8;        // a pointer: of thread 0
+  static constexpr int64_t kScratchBytes = 16;  // i64, of each thread
+  static constexpr int64_t kCounters = 24;      // a pointer: kCounterBytes for each step, zeros
+  static constexpr int64_t kBytes = 64;
+};
+inline constexpr int64_t kCounterBytes = 64;
+inline constexpr int64_t kMostThreads = 1024;
+// Kernels that take less are one claim (ThreadTeam::kShareWithPresentNs).
+inline constexpr double kSharedNs = 3e3;
+
+class TeamCode {
+ public:
+  TeamCode(llvm::Module* module, const std::string& library);
+
+  // void(ptr frame, ptr kernel, ptr buffers, ptr table, i64 chunks, i64 claim, i64 number,
+  //      i64 index, ptr scratch): returns when all chunks of step `number` are done.  `claim`: the
+  // chunks of one claim; with all of them, one thread runs the kernel.
+  llvm::Function* step() const { return step_; }
+  // i64(ptr): the number of threads that a tektite_aot_threads offers, 1 for null.
+  llvm::Function* threads() const { return threads_; }
+  llvm::FunctionType* kernel_type() const { return kernel_type_; }
+
+ private:
+  void MakeStep();
+  void MakeThreads();
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  llvm::Type *ptr_, *i64_;
+  llvm::FunctionType* kernel_type_;
+  llvm::Function *step_, *threads_;
+};
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_AOT_TEAM_CODE_H_

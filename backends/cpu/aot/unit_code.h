@@ -1,0 +1,68 @@
+// Steps of a library that one thread runs: copies, loops and choices, with all that is in them.
+//
+//   UnitCode units(&module, library, frame, kernels);
+//   llvm::Function* unit = units.Make(step);    // as a kernel whose buffers are the frame
+//
+// A value that a loop carries lies in two places in turn (jit/runtime/launch.h); here the two
+// addresses are carried by the loop.  Kernels in a unit run all of their chunks one after the other.
+#ifndef TEKTITE_BACKENDS_CPU_AOT_UNIT_CODE_H_
+#define TEKTITE_BACKENDS_CPU_AOT_UNIT_CODE_H_
+
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/aot/frame_layout.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace tektite::cpu {
+
+// What code that runs kernels needs to know of them.
+struct KernelCode {
+  llvm::FunctionType* type = nullptr;
+  std::map<int, llvm::Function*> functions;   // by step
+  std::map<int, llvm::Constant*> tables;      // of kernels whose sizes are all known
+  std::map<int, int64_t> chunks;              // the same
+};
+
+class UnitCode {
+ public:
+  UnitCode(llvm::Module* module, const aot::Library& library, const FrameLayout& frame,
+           const KernelCode& kernels)
+      : module_(*module),
+        library_(library),
+        frame_(frame),
+        kernels_(kernels),
+        b_(module->getContext()) {}
+
+  llvm::Function* Make(int step);
+
+ private:
+  using Location = runtime::Location;
+
+  void Steps(const std::vector<int>& steps);
+  void OneStep(int step);
+  void RunKernel(int step);
+  void Loop(const runtime::Step& step);
+  void Choice(const runtime::Step& step);
+  llvm::BasicBlock* Block(const char* name);
+  llvm::Value* FrameAt(int64_t offset);
+  // Where a buffer lies in the present turn of the loops around.
+  llvm::Value* Pointer(int buffer);
+  llvm::Value* Operand(const runtime::Step& step, size_t o);
+  llvm::Value* Bytes(int buffer);
+  // Unless they are one place.
+  void Copy(llvm::Value* to, llvm::Value* from, llvm::Value* bytes);
+
+  llvm::Module& module_;
+  const aot::Library& library_;
+  const FrameLayout& frame_;
+  const KernelCode& kernels_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_ = nullptr;
+  std::vector<std::pair<Location, llvm::Value*>> moved_;  // the innermost loop's last
+};
+
+}  // namespace tektite::cpu
+
+#endif  // TEKTITE_BACKENDS_CPU_AOT_UNIT_CODE_H_

@@ -1,0 +1,197 @@
+#include "jit/aot/header.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace tektite::aot {
+namespace {
+
+// Types that the headers of all libraries share.
+constexpr char kSharedTypes[] = R"(#ifndef TEKTITE_AOT_TYPES
+#define TEKTITE_AOT_TYPES
+/* The low byte of a code that is not 0. */
+enum tektite_aot_error {
+  TEKTITE_AOT_BAD_ARGUMENT = 1, /* null, or not aligned to its elements */
+  TEKTITE_AOT_BAD_SIZES = 2,    /* that the code does not serve */
+  TEKTITE_AOT_BAD_ARENA = 3,    /* null, not aligned to 64 bytes, or too short */
+  TEKTITE_AOT_CHECK_FAILED = 4, /* a value, an index for example, is out of its range */
+  TEKTITE_AOT_WRONG_CPU = 5
+};
+/* Memory that a call works in: 64-byte aligned, of one call at a time, with any content. */
+typedef struct tektite_aot_arena {
+  void* data;
+  int64_t bytes;
+} tektite_aot_arena;
+/* Threads of the caller's.  parallel_for calls body(argument, 0) to body(argument, count - 1), at
+ * once or one after the other, on any threads, and returns when all have returned. */
+typedef struct tektite_aot_threads {
+  int32_t count; /* more than 1024 count as 1024 */
+  void* context;
+  void (*parallel_for)(void* context, int32_t count, void (*body)(void* argument, int32_t index),
+                       void* argument);
+} tektite_aot_threads;
+#endif
+)";
+
+constexpr char kText[] = R"(/* $name: a model as a library, made ahead of time.
+ * $made_by, for $cpu.
+ *
+$usage *
+ * Functions return 0, or a code whose low byte is a tektite_aot_error and for which $name_message
+ * has a sentence; nothing has then been written but the arena, and, after
+ * TEKTITE_AOT_CHECK_FAILED, results.  They allocate nothing, start no thread and keep no state of
+ * calls, so that threads may call at once, each with an arena of its own.
+ * Tensors are row-major; f16 and bf16 are given as their bits, a bool as a byte, 0 or 1.
+ * Arguments, results and the arena must not overlap.
+ */
+#ifndef TEKTITE_AOT_$GUARD_H_
+#define TEKTITE_AOT_$GUARD_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+$types
+$structs/* The bytes of an arena for a call, or minus a code; `threads` as in the call, NULL: none. */
+int64_t $name_arena_bytes($sizes_argconst tektite_aot_threads* threads);
+/* `threads` NULL: the calling thread alone.  The results are the same for every number. */
+int32_t $name_run($sizes_argconst $name_args* args, $state_arg$name_results* results,
+    tektite_aot_arena arena, const tektite_aot_threads* threads);
+/* "no error" for 0; a static string. */
+const char* $name_message(int32_t code);
+
+#ifdef __cplusplus
+}  /* extern "C" */
+
+#include <new>
+
+/* Calls with an arena of its own, which grows as needed.  One call at a time. */
+class $name_model {
+ public:
+  explicit $name_model(const tektite_aot_threads* threads = nullptr) : threads_(threads) {}
+  $name_model(const $name_model&) = delete;
+  $name_model& operator=(const $name_model&) = delete;
+  ~$name_model() { Free(); }
+  /* As $name_run. */
+  int32_t Run($cc_sizes_argconst $name_args& args, $cc_state_arg$name_results& results) {
+    const int64_t bytes = $name_arena_bytes($cc_sizesthreads_);
+    if (bytes < 0) return static_cast<int32_t>(-bytes);
+    if (bytes > arena_.bytes) {
+      Free();
+      arena_ = {::operator new(static_cast<unsigned long>(bytes), std::align_val_t(64)), bytes};
+    }
+    return $name_run($cc_sizes&args, $cc_state&results, arena_, threads_);
+  }
+  static const char* Message(int32_t code) { return $name_message(code); }
+
+ private:
+  void Free() {
+    if (arena_.data != nullptr) ::operator delete(arena_.data, std::align_val_t(64));
+    arena_ = {};
+  }
+  const tektite_aot_threads* threads_;
+  tektite_aot_arena arena_ = {};
+};
+#endif
+#endif
+)";
+
+// "f32[n,1000], the tensor 'Identity'".
+std::string Describe(const Tensor& tensor) {
+  std::string text = tensor.shape.ToString();
+  // What stands in a comment must not end it.
+  const std::string original =
+      absl::StrReplaceAll(tensor.original, {{"*/", "* /"}, {"\n", " "}, {"\\", "/"}});
+  if (!original.empty() && original != tensor.name) absl::StrAppend(&text, ", '", original, "'");
+  return text;
+}
+
+// An empty struct is no C.
+std::string Struct(const std::string& name, const std::string& about, const std::string& fields) {
+  return absl::StrCat("/* ", about, " */\ntypedef struct ", name, " {\n",
+                      fields.empty() ? "  char nothing;\n" : fields, "} ", name, ";\n");
+}
+
+std::string Structs(const Library& library) {
+  std::string arguments, state, results, sizes, text;
+  for (const Tensor& tensor : library.arguments) {
+    const std::string type = CType(tensor.shape.dtype());
+    absl::StrAppend(tensor.is_state ? &state : &arguments, tensor.is_state ? "  " : "  const ",
+                    type, "* ", tensor.name, "; /* ", Describe(tensor), " */\n");
+  }
+  for (const Tensor& tensor : library.results) {
+    absl::StrAppend(&results, "  ", CType(tensor.shape.dtype()), "* ", tensor.name, "; /* ",
+                    Describe(tensor), " */\n");
+  }
+  for (const std::string& size : library.sizes) absl::StrAppend(&sizes, "  int64_t ", size, ";\n");
+  if (!sizes.empty()) {
+    text = Struct(library.name + "_sizes", "Sizes that each call may choose.", sizes);
+  }
+  text += Struct(library.name + "_args", "Arguments, which a call reads.", arguments);
+  if (!state.empty()) {
+    text += Struct(library.name + "_state", "Values that a call reads and changes.", state);
+  }
+  return text + Struct(library.name + "_results", "Where a call writes its results.", results);
+}
+
+std::string Usage(const Library& library, bool has_state) {
+  const std::string& name = library.name;
+  std::string sizes, args, results;
+  for (const std::string& size : library.sizes) absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", size);
+  const std::string passed = sizes.empty() ? "" : "&sizes, ";
+  std::string text;
+  if (!sizes.empty()) absl::StrAppend(&text, " *   ", name, "_sizes sizes = {", sizes, "};\n");
+  absl::StrAppend(&text, " *   tektite_aot_arena arena = {0, ", name, "_arena_bytes(", passed,
+                  "NULL)};\n *   arena.data = aligned_alloc(64, arena.bytes);\n", " *   int32_t code = ",
+                  name, "_run(", passed, "&args, ", has_state ? "&state, " : "",
+                  "&results, arena, NULL);\n *   if (code != 0) puts(", name, "_message(code));\n");
+  return text;
+}
+
+}  // namespace
+
+std::string CType(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kF32:
+      return "float";
+    case ir::DType::kF64:
+      return "double";
+    case ir::DType::kBool:
+      return "uint8_t";
+    case ir::DType::kF16:
+    case ir::DType::kBF16:
+      return "uint16_t";
+    default: {
+      const std::string name(ir::DTypeName(dtype));  // "s32", "u8"
+      return absl::StrCat(name[0] == 'u' ? "uint" : "int", name.substr(1), "_t");
+    }
+  }
+}
+
+std::string WriteHeader(const Library& library, const Origin& origin) {
+  bool has_state = false;
+  for (const Tensor& tensor : library.arguments) has_state |= tensor.is_state;
+  const bool has_sizes = !library.sizes.empty();
+  const std::string& name = library.name;
+  return absl::StrReplaceAll(
+      kText,
+      {{"$usage", Usage(library, has_state)},
+       {"$types", kSharedTypes},
+       {"$structs", Structs(library)},
+       {"$sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes* sizes, ") : ""},
+       {"$state_arg", has_state ? absl::StrCat("const ", name, "_state* state, ") : ""},
+       {"$cc_sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes& sizes, ") : ""},
+       {"$cc_sizes", has_sizes ? "&sizes, " : ""},
+       {"$cc_state_arg", has_state ? absl::StrCat("const ", name, "_state& state, ") : ""},
+       {"$cc_state", has_state ? "&state, " : ""},
+       {"$GUARD", absl::AsciiStrToUpper(name)},
+       {"$made_by", origin.made_by},
+       {"$cpu", origin.cpu},
+       {"$name", name}});
+}
+
+}  // namespace tektite::aot

@@ -1,0 +1,48 @@
+// A kernel as relocatable code: what a library made ahead of time is put together from.
+//
+//   const auto* kernel = dynamic_cast<const aot::ObjectKernel*>(step.kernel.get());
+//   if (kernel == nullptr) ...                       // compiled with Tektite: not in a library
+//   kernel->symbol(), kernel->object(), kernel->facts().sizes
+//
+// The function has the signature
+//   void symbol(void* const* buffers, const int64_t* table, void* scratch, int64_t begin,
+//               int64_t end)
+// and runs chunks [begin, end); `table` is what facts().sizes leaves for the values of the kernel's
+// symbols.  It calls nothing but memcpy, memmove and memset.
+#ifndef TEKTITE_JIT_AOT_OBJECT_KERNEL_H_
+#define TEKTITE_JIT_AOT_OBJECT_KERNEL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "jit/backend/kernel.h"
+#include "jit/ir/dim_program.h"
+
+namespace tektite::aot {
+
+// Programs over the kernel's symbols, in the order of a step's.
+struct LaunchFacts {
+  ir::DimProgram sizes;   // the table that the code reads
+  ir::DimProgram launch;  // what a launch needs, at these places of its table:
+  int num_chunks = 0, scratch_bytes = 0, cost = 0;
+  double cost_per_ns = 1;
+};
+
+class ObjectKernel : public backend::Kernel {
+ public:
+  virtual const std::string& symbol() const = 0;
+  // An ELF object in which `symbol` is the function.
+  virtual absl::string_view object() const = 0;
+  virtual const LaunchFacts& facts() const = 0;
+  // An operand that the kernel does not read where its last operand, panels of the same weights,
+  // has another address; -1: none.
+  virtual int operand_replaced_by_panels() const { return -1; }
+  // The same kernel in this process; Unimplemented where this machine lacks what it needs.
+  virtual absl::StatusOr<std::shared_ptr<const backend::HostKernel>> Link() const = 0;
+};
+
+}  // namespace tektite::aot
+
+#endif  // TEKTITE_JIT_AOT_OBJECT_KERNEL_H_

@@ -1,0 +1,135 @@
+// The libraries' part of tektite.h: models compiled ahead of time.
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "jit/aot/code_writer.h"
+#include "jit/aot/header.h"
+#include "jit/aot/package.h"
+#include "jit/aot/python_module.h"
+#include "jit/base/flags.h"
+#include "jit/base/log.h"
+#include "jit/base/replace_file.h"
+#include "jit/base/status.h"
+#include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/aot.h"
+#include "runtime_hooks/c_api/aot_source.h"
+#include "runtime_hooks/c_api/backend_list.h"
+#include "runtime_hooks/c_api/guard.h"
+#include "runtime_hooks/c_api/known_fields.h"
+
+namespace {
+
+using tektite::aot::Library;
+using tektite::c_api::AotInputs;
+using tektite::c_api::AotSource;
+using Written = tektite::aot::CodeWriter::Written;
+
+std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
+
+// What decides which code is made is the model, the CPU and the flags: nothing is measured, kept or
+// found on disk.
+tektite::Flags FlagsOf(const char* text) {
+  std::vector<std::string> errors;
+  tektite::Flags flags = tektite::Flags::Parse(TextOf(text), &errors);
+  for (const std::string& error : errors) tektite::WarnOnce(error);
+  flags.tuning = "off";
+  flags.device = "cpu";
+  return flags;
+}
+
+absl::StatusOr<Library> Compile(AotSource source, const tektite::Flags& flags,
+                                tektite::aot::CodeWriter& writer) {
+  TEKTITE_ASSIGN_OR_RETURN(auto backend, writer.NewBackend(source.names.library + "__"));
+  tektite::compiler::CompilerOptions options;
+  options.flags = flags;
+  options.backends = tektite::c_api::AllBackends();
+  options.own_backend = [&] { return std::move(backend); };
+  TEKTITE_ASSIGN_OR_RETURN(const auto compiler,
+                           tektite::compiler::Compiler::Create(std::move(options)));
+  tektite::compiler::CompileJob job;
+  job.cluster = source.names.library;
+  job.variant = "library";
+  job.typical_sizes = source.typical_sizes;
+  job.roles = source.roles;
+  job.measures = false;
+  TEKTITE_ASSIGN_OR_RETURN(const auto executable,
+                           compiler->Compile(std::move(source.graph), job));
+  return tektite::aot::MakeLibrary(executable->graph(), source.roles, source.names);
+}
+
+std::string Report(const Library& library, const Written& written, const std::string& directory) {
+  std::string text = absl::StrCat("wrote ", directory, "/", library.name, ".h and ", directory,
+                                  "/lib", library.name, ".a\n", "code ", written.code_bytes,
+                                  " bytes, weights ", written.data_bytes, " bytes\n");
+  for (const auto& tensor : library.arguments) {
+    absl::StrAppend(&text, tensor.is_state ? "state " : "argument ", tensor.name, ": ",
+                    tensor.shape.ToString(), "\n");
+  }
+  for (const auto& tensor : library.results) {
+    absl::StrAppend(&text, "result ", tensor.name, ": ", tensor.shape.ToString(), "\n");
+  }
+  for (const auto& size : library.sizes) absl::StrAppend(&text, "size ", size, "\n");
+  return text;
+}
+
+absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std::string& directory,
+                                             const tektite_aot_options& options) {
+  const std::string name = TextOf(options.name);
+  if (!tektite::aot::IsIdentifier(name)) {
+    return tektite::InvalidArgument("'", name, "' is no name of a library: it must be an "
+                                    "identifier of C");
+  }
+  const std::string cpu = options.cpu == nullptr ? "native" : options.cpu;
+  TEKTITE_ASSIGN_OR_RETURN(const auto writer, tektite::c_api::LibraryWriter(cpu));
+  AotInputs inputs;
+  inputs.form = options.form;
+  inputs.inputs = TextOf(options.inputs);
+  inputs.outputs = TextOf(options.outputs);
+  inputs.typical = TextOf(options.typical);
+  TEKTITE_ASSIGN_OR_RETURN(AotSource source, tektite::c_api::LoadAotSource(model, inputs));
+  source.names.library = name;
+  TEKTITE_ASSIGN_OR_RETURN(Library library,
+                           Compile(std::move(source), FlagsOf(options.flags), *writer));
+  TEKTITE_ASSIGN_OR_RETURN(const Written written, writer->Write(&library));
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    return tektite::InvalidArgument("cannot make directory '", directory, "': ", error.message());
+  }
+  const std::string version(tektite_version());
+  const tektite::aot::Origin origin{absl::StrCat("tektite ", version), writer->cpu()};
+  std::vector<std::pair<std::string, std::string>> files = {
+      {name + ".h", tektite::aot::WriteHeader(library, origin)},
+      {name + "Config.cmake", tektite::aot::WriteCmakePackage(library)},
+      {name + ".pc", tektite::aot::WritePkgConfig(library, version.substr(0, version.find(' ')))}};
+  if (options.with_python != 0) {
+    files.emplace_back(name + ".py", tektite::aot::WritePythonModule(library));
+  }
+  for (const auto& [file, text] : files) {
+    TEKTITE_RETURN_IF_ERROR(tektite::ReplaceFile(absl::StrCat(directory, "/", file), text));
+  }
+  TEKTITE_RETURN_IF_ERROR(
+      tektite::ReplaceFile(absl::StrCat(directory, "/lib", name, ".a"), written.archive));
+  return Report(library, written, directory);
+}
+
+}  // namespace
+
+extern "C" {
+
+char* tektite_aot(const void* model, size_t size, const char* directory,
+                  const tektite_aot_options* options, tektite_status* status) {
+  return tektite::c_api::GuardedText(status, [&]() -> absl::StatusOr<std::string> {
+    if (options == nullptr || options->struct_size < sizeof(size_t)) {
+      return tektite::InvalidArgument("tektite_aot_options: struct_size is not set");
+    }
+    return MakeLibraryFiles({static_cast<const char*>(model), size}, directory,
+                            tektite::c_api::KnownFields(*options));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,260 @@
+#include "runtime_hooks/c_api/aot_source.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "clustering/extract_cluster.h"
+#include "clustering/graph_def/data_type.h"
+#include "clustering/graph_def/reader.h"
+#include "clustering/graph_def/tensor.h"
+#include "clustering/importer/importer.h"
+#include "clustering/load_model.h"
+#include "jit/base/status.h"
+#include "jit/compiler/compiler.h"
+#include "jit/compiler/specialize.h"
+#include "jit/ir/symbols.h"
+#include "jit/ir/value_parser.h"
+#include "runtime_hooks/c_api/tektite.h"
+
+namespace tektite::c_api {
+namespace {
+
+using clustering::ClosedGraph;
+using graph_def::DataType;
+using graph_def::NodeDef;
+using graph_def::PartialShape;
+
+// "x" of "x:0".
+std::string WithoutOutput(const std::string& tensor) {
+  return std::string(absl::StripSuffix(tensor, ":0"));
+}
+
+absl::StatusOr<std::map<std::string, ir::Shape>> ParseInputs(const std::string& text) {
+  std::map<std::string, ir::Shape> inputs;
+  for (absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> both =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    ir::ValueParser parser(both.second);
+    absl::StatusOr<ir::Shape> shape = parser.ParseShape();
+    if (both.first.empty() || !shape.ok()) {
+      return InvalidArgument("not an input: '", part, "'; write NAME=TYPE[SIZES], such as x=f32[n,8]");
+    }
+    inputs[WithoutOutput(std::string(absl::StripAsciiWhitespace(both.first)))] = *shape;
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> ParseTypical(const std::string& text) {
+  std::map<std::string, int64_t> sizes;
+  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> both =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    int64_t value = 0;
+    if (both.first.empty() || !absl::SimpleAtoi(both.second, &value) || value < 0) {
+      return InvalidArgument("not a size: '", part, "'; write NAME=NUMBER, such as n=8");
+    }
+    sizes[std::string(both.first)] = value;
+  }
+  return sizes;
+}
+
+const PartialShape* KnownShape(const NodeDef& arg, absl::string_view attr) {
+  const graph_def::AttrValue* value = arg.attrs.Find(attr);
+  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
+  return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
+}
+
+class GraphDefAot {
+ public:
+  explicit GraphDefAot(std::map<std::string, ir::Shape> given) : given_(std::move(given)) {}
+
+  absl::StatusOr<AotSource> LoadModel(absl::string_view model, const std::string& outputs) {
+    TEKTITE_ASSIGN_OR_RETURN(const auto graph, clustering::LoadModel(model));
+    const std::vector<std::string> names = absl::StrSplit(outputs, ',', absl::SkipWhitespace());
+    TEKTITE_ASSIGN_OR_RETURN(const ClosedGraph closed, clustering::CloseGraph(graph, names));
+    return Load(closed);
+  }
+
+  // Arguments and results have the names of their nodes.
+  absl::StatusOr<AotSource> LoadCluster(absl::string_view bytes) {
+    ClosedGraph closed;
+    TEKTITE_ASSIGN_OR_RETURN(closed.graph, graph_def::ReadGraphDef(bytes));
+    for (const NodeDef& node : closed.graph.nodes) {
+      if (node.op != "_Arg" && node.op != "_Retval") continue;
+      std::vector<std::string>& names = node.op == "_Arg" ? closed.inputs : closed.outputs;
+      const int64_t index = node.attrs.Int("index", -1);
+      if (index < 0 || index > kMostArgs) return InvalidArgument(node.name, ": bad index ", index);
+      if (names.size() <= static_cast<size_t>(index)) names.resize(static_cast<size_t>(index) + 1);
+      names[index] = node.name;
+    }
+    return Load(closed);
+  }
+
+ private:
+  static constexpr int64_t kMostArgs = 1 << 20;
+
+  absl::StatusOr<AotSource> Load(const ClosedGraph& closed) {
+    std::vector<importer::ArgType> args(closed.inputs.size());
+    for (const NodeDef& node : closed.graph.nodes) {
+      const int64_t i = node.attrs.Int("index", -1);
+      if (node.op != "_Arg" || i < 0 || i >= static_cast<int64_t>(args.size())) continue;
+      TEKTITE_ASSIGN_OR_RETURN(args[i].shape, TypeOf(closed.inputs[i], node));
+      args[i].weight = node.attrs.Type("T") == DataType::kResource;
+    }
+    for (const auto& [name, shape] : given_) {
+      if (used_.count(name) == 0) return InvalidArgument("the graph has no input '", name, "'");
+    }
+    for (int arg : importer::CompileTimeArgs(closed.graph)) {
+      return Unimplemented("the values of '", closed.inputs[arg],
+                           "' decide what code is made; make it a constant of the model");
+    }
+    TEKTITE_ASSIGN_OR_RETURN(importer::ImportedGraph imported,
+                             importer::ImportGraph(closed.graph, args));
+    AotSource source;
+    source.graph = std::move(imported.graph);
+    source.roles = {std::move(imported.counted), imported.num_checks, std::move(imported.updated)};
+    for (const std::string& name : closed.inputs) {
+      source.names.arguments.push_back(WithoutOutput(name));
+    }
+    TEKTITE_RETURN_IF_ERROR(FoldValues(closed, &source));
+    for (const std::string& name : closed.outputs) {
+      source.names.results.push_back(WithoutOutput(name));
+    }
+    return source;
+  }
+
+  // Arguments whose values the graph brings along, as variables that it does not change, become
+  // constants.
+  static absl::Status FoldValues(const ClosedGraph& closed, AotSource* source) {
+    std::map<int, const graph_def::TensorProto*> values;
+    for (const NodeDef& node : closed.graph.nodes) {
+      const graph_def::AttrValue* value = node.attrs.Find("_tektite_value");
+      if (node.op != "_Arg" || value == nullptr) continue;
+      values[static_cast<int>(node.attrs.Int("index", -1))] = value->As<graph_def::TensorProto>();
+    }
+    std::vector<int>& updated = source->roles.updated;
+    for (auto it = values.rbegin(); it != values.rend(); ++it) {
+      const int p = it->first;
+      if (it->second == nullptr || std::count(updated.begin(), updated.end(), p) > 0) continue;
+      TEKTITE_ASSIGN_OR_RETURN(const graph_def::TensorValue value,
+                               graph_def::MaterializeTensor(*it->second));
+      const ir::Shape shape = source->graph->parameter(p)->shape();
+      if (!shape.is_static() ||
+          static_cast<int64_t>(value.bytes.view().size()) != shape.num_bytes()) {
+        return InvalidArgument("the value of '", closed.inputs[p], "' is no ", shape.ToString());
+      }
+      const ir::Literal literal =
+          ir::Literal::CopyOf(shape.dtype(), shape.sizes(), value.bytes.view().data());
+      ir::Node* const first = source->graph->nodes().front().get();
+      ir::Node* const constant = source->graph->Append(
+          ir::Op::kConstant, {}, {{ir::Attr::value, literal}}, {shape}, first);
+      source->graph->ReplaceAllUses(source->graph->parameter(p)->result(), constant->result());
+      source->graph->EraseParameter(p);
+      source->names.arguments.erase(source->names.arguments.begin() + p);
+      for (int& other : updated) other -= other > p;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<ir::Shape> TypeOf(const std::string& tensor, const NodeDef& arg) {
+    DataType type = arg.attrs.Type("T");
+    const PartialShape* shape = KnownShape(arg, "_output_shapes");
+    if (type == DataType::kResource) {
+      const graph_def::AttrValue* types = arg.attrs.Find("_handle_dtypes");
+      const auto* list = types == nullptr ? nullptr : types->AsListOf<DataType>();
+      if (list != nullptr && !list->empty()) type = list->front();
+      shape = KnownShape(arg, "_handle_shapes");
+    }
+    const std::string name = WithoutOutput(tensor);
+    const bool is_complex = graph_def::PartType(type).has_value();
+    const std::optional<ir::DType> dtype =
+        graph_def::DTypeOf(graph_def::PartType(type).value_or(type));
+    if (!dtype) {
+      return Unimplemented("'", tensor, "' is of type ", graph_def::DataTypeName(type),
+                           "; cut the graph behind it with --outputs");
+    }
+    ir::Dims dims;
+    if (const auto it = given_.find(name); it != given_.end()) {
+      used_.insert(name);
+      if (it->second.dtype() != *dtype) {
+        return InvalidArgument("'", name, "' is of type ", ir::DTypeName(*dtype), ", not ",
+                               ir::DTypeName(it->second.dtype()));
+      }
+      dims = it->second.dims();
+    } else {
+      if (shape == nullptr || shape->unknown_rank) {
+        return Unimplemented("the shape of '", tensor, "' is unknown; say it with --input ", name,
+                             "=", ir::DTypeName(*dtype), "[...]");
+      }
+      for (size_t i = 0; i < shape->dims.size(); ++i) {
+        const int64_t size = shape->dims[i];
+        dims.push_back(size >= 0 ? ir::Dim(size)
+                                 : ir::Dim::Symbol(absl::StrCat(aot::Identifier(name), "_", i)));
+      }
+    }
+    if (is_complex) dims.push_back(ir::Dim(2));
+    return ir::Shape(*dtype, dims);
+  }
+
+  const std::map<std::string, ir::Shape> given_;
+  std::set<std::string> used_;
+};
+
+absl::StatusOr<AotSource> LoadIr(absl::string_view text,
+                                 const std::map<std::string, ir::Shape>& given) {
+  AotSource source;
+  TEKTITE_ASSIGN_OR_RETURN(source.graph, compiler::ParseGraph(text));
+  std::vector<ir::Shape> shapes;
+  size_t used = 0;
+  for (const ir::Node* parameter : source.graph->parameters()) {
+    const auto it = given.find(parameter->name());
+    used += it != given.end();
+    shapes.push_back(it == given.end() ? parameter->shape() : it->second);
+    source.names.arguments.push_back(parameter->name());
+  }
+  if (used != given.size()) return InvalidArgument("--input names no parameter of the graph");
+  for (const ir::Value output : source.graph->outputs()) {
+    source.names.results.push_back(output.node->name());
+  }
+  if (!given.empty()) TEKTITE_RETURN_IF_ERROR(compiler::Specialize(*source.graph, shapes));
+  return source;
+}
+
+}  // namespace
+
+absl::StatusOr<AotSource> LoadAotSource(absl::string_view model, const AotInputs& inputs) {
+  TEKTITE_ASSIGN_OR_RETURN(auto given, ParseInputs(inputs.inputs));
+  TEKTITE_ASSIGN_OR_RETURN(const auto typical, ParseTypical(inputs.typical));
+  absl::StatusOr<AotSource> source =
+      inputs.form == TEKTITE_AOT_IR        ? LoadIr(model, given)
+      : inputs.form == TEKTITE_AOT_CLUSTER ? GraphDefAot(std::move(given)).LoadCluster(model)
+                                           : GraphDefAot(std::move(given))
+                                                 .LoadModel(model, inputs.outputs);
+  TEKTITE_RETURN_IF_ERROR(source.status());
+  const std::vector<std::string> symbols = ir::SymbolsOf(*source->graph);
+  for (const std::string& symbol : symbols) {
+    const auto it = typical.find(symbol);
+    source->typical_sizes[symbol] =
+        it == typical.end() ? compiler::CompileJob::kAssumedSize : it->second;
+  }
+  for (const auto& [name, size] : typical) {
+    if (source->typical_sizes.count(name) == 0) {
+      return InvalidArgument("no open size is called '", name, "'");
+    }
+  }
+  compiler::UnifySymbols(*source->graph, &source->typical_sizes);
+  if (!ir::HasSymbols(*source->graph)) {
+    TEKTITE_RETURN_IF_ERROR(compiler::CheckGuards(*source->graph));
+  }
+  return source;
+}
+
+}  // namespace tektite::c_api

@@ -1,0 +1,112 @@
+"""Functions compiled ahead of time, as libraries in C (docs/ahead_of_time.md)."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tektite._hook import LIBRARY_FOLDER
+
+_CLUSTER = 2  # TEKTITE_AOT_CLUSTER
+
+
+class _Status(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char * 508)]
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("flags", ctypes.c_char_p), ("name", ctypes.c_char_p),
+                ("cpu", ctypes.c_char_p), ("form", ctypes.c_int32), ("inputs", ctypes.c_char_p),
+                ("outputs", ctypes.c_char_p), ("typical", ctypes.c_char_p), ("with_python", ctypes.c_int32)]
+
+
+def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = None, cpu: str = "native",
+        sizes: dict[str, Iterable[Any]] | None = None, typical: dict[str, int] | None = None,
+        python: bool = False) -> str:
+    """Compiles ``function`` for arguments like ``specs`` into NAME.h and libNAME.a in the folder ``out``.
+
+    Sizes that a ``tf.TensorSpec`` leaves open are chosen in each call of the library; ``sizes`` names them, as in
+    ``{"x": ("n", 224, 224, 3)}``, and ``typical`` says for which of them memory is laid out. Values of variables are
+    inside the library, unless the function assigns to one: then variables are arguments of the library, and those that
+    change are its caller's state. With ``python``, NAME.py calls the library, for which a C compiler links libNAME.so.
+    Returns a report; ``ValueError`` says what cannot be compiled.
+    """
+    tf = importlib.import_module("tensorflow")
+    if not hasattr(function, "get_concrete_function"):
+        function = tf.function(function)
+    concrete = function.get_concrete_function(*specs)
+    name = name or re.sub(r"\W", "_", getattr(concrete, "name", "model").removeprefix("__inference_"))
+    graph = _closed_graph(tf, concrete)
+    inputs = ";".join(f"{tensor}={_type_of(graph, tensor)}[{','.join(map(str, dims))}]"
+                      for tensor, dims in (sizes or {}).items())
+    options = _Options(ctypes.sizeof(_Options), os.environ.get("TEKTITE_FLAGS", "").encode(), name.encode(),
+                       cpu.encode(), _CLUSTER, inputs.encode(), b"",
+                       ",".join(f"{size}={n}" for size, n in (typical or {}).items()).encode(), int(python))
+    report = _call(graph.SerializeToString(), out, options)
+    if python:
+        subprocess.run([os.environ.get("CC") or "cc", "-shared", "-o", f"{out}/lib{name}.so", "-Wl,--whole-archive",
+                        f"{out}/lib{name}.a", "-Wl,--no-whole-archive,-z,defs,--gc-sections", "-lm", "-lc"], check=True)
+    return report
+
+
+def _closed_graph(tf: Any, concrete: Any) -> Any:
+    """Its graph with _Arg and _Retval nodes in the places of arguments and results, and the values of variables."""
+    graph = concrete.graph.as_graph_def(add_shapes=True)
+    captures = {inner.op.name: outer for outer, inner in concrete.graph.captures}
+    index = {tensor.op.name: i for i, tensor in enumerate(concrete.inputs)}
+    for node in graph.node:
+        if node.name not in index:
+            continue
+        node.attr["T"].CopyFrom(node.attr["dtype"])
+        node.attr["index"].i = index[node.name]
+        node.op = "_Arg"
+        outer = captures.get(node.name)
+        if outer is not None and outer.dtype == tf.resource:
+            variable = next(v for v in concrete.graph.variables if v.handle is outer)
+            node.attr["_handle_dtypes"].list.type.append(variable.dtype.as_datatype_enum)
+            node.attr["_handle_shapes"].list.shape.append(variable.shape.as_proto())
+            node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(variable.numpy()))
+    taken = {node.name for node in graph.node}
+    for i, tensor in enumerate(concrete.outputs):
+        result = graph.node.add(op="_Retval", input=[tensor.name.removesuffix(":0")])
+        result.name = next(n for n in _names(tensor.op.name, i) if n not in taken)
+        taken.add(result.name)
+        result.attr["T"].type = tensor.dtype.as_datatype_enum
+        result.attr["index"].i = i
+    return graph
+
+
+def _names(base: str, i: int) -> Iterable[str]:
+    yield f"result_{i}"
+    yield from (f"{base}_result_{i}_{k}" for k in range(1000))
+
+
+def _type_of(graph: Any, tensor: str) -> str:
+    types = {1: "f32", 2: "f64", 3: "s32", 4: "u8", 5: "s16", 6: "s8", 9: "s64", 10: "bool", 14: "bf16", 17: "u16",
+             19: "f16", 22: "u32", 23: "u64"}
+    for node in graph.node:
+        if node.name == tensor and node.op == "_Arg":
+            return types.get(node.attr["T"].type, "f32")
+    raise ValueError(f"tektite: the function has no argument '{tensor}'")
+
+
+def _call(graph: bytes, out: str, options: _Options) -> str:
+    path = os.environ.get("TEKTITE_LIBRARY") or str(LIBRARY_FOLDER / "libtektite.so")
+    library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    library.tektite_aot.restype = ctypes.c_void_p
+    library.tektite_aot.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.POINTER(_Options),
+                                    ctypes.POINTER(_Status)]
+    library.tektite_string_free.argtypes = [ctypes.c_void_p]
+    status = _Status()
+    report = library.tektite_aot(graph, len(graph), out.encode(), ctypes.byref(options), ctypes.byref(status))
+    if not report:
+        raise ValueError(f"tektite: {status.message.decode()}")
+    try:
+        return ctypes.string_at(report).decode()
+    finally:
+        library.tektite_string_free(report)

@@ -1,0 +1,114 @@
+"""`tektite.aot`: functions of TensorFlow as libraries, against TensorFlow: loops, branches, random numbers, state.
+
+Kernels give the JIT's bits (tests/ahead_of_time); here what a library does around them is compared with TensorFlow.
+"""
+import pytest
+
+PROGRAM = """
+import importlib.util, pathlib, tempfile
+folder = tempfile.mkdtemp()
+
+def library(function, *specs, name, **options):
+    tektite.aot(function, *specs, out=folder, name=name, python=True, **options)
+    spec = importlib.util.spec_from_file_location(name, f"{folder}/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+def close(a, b):
+    return bool(np.allclose(a, b, rtol=2e-5, atol=2e-5)) and a.shape == np.shape(b)
+
+f32 = lambda *shape: tf.TensorSpec(shape, tf.float32)
+x = normal(5, 6)
+
+@tf.function
+def loop(x, n):
+    a = tf.zeros_like(x)
+    b = x
+    for i in tf.range(n):
+        a, b = tf.tanh(a + b), a * .5 + tf.cast(i, tf.float32)
+    return a, b
+module = library(loop, tf.TensorSpec([None, 6], tf.float32, "x"), tf.TensorSpec([], tf.int32, "n"), name="loop",
+                 sizes={"x": ("rows", 6)})
+turns = {}
+for n in (0, 1, 2, 7):
+    got, want = module.run(x=x, n=np.int32(n)), loop(x, n)
+    turns[n] = all(close(g, w) for g, w in zip(got.values(), want))
+    shared = module.run(x=x, n=np.int32(n), threads=3)
+    turns[n] &= all(g.tobytes() == s.tobytes() for g, s in zip(got.values(), shared.values()))
+
+@tf.function
+def choice(x, which):
+    return tf.cond(which, lambda: tf.exp(x), lambda: tf.nn.softmax(x) * 2)
+module = library(choice, tf.TensorSpec([5, 6], tf.float32, "x"), tf.TensorSpec([], tf.bool, "which"), name="choice")
+branches = [close(*module.run(x=x, which=np.bool_(w)).values(), choice(x, tf.constant(w))) for w in (True, False)]
+
+@tf.function
+def cases(x, which):
+    return tf.switch_case(which, [lambda: x + 1, lambda: x * 2, lambda: tf.sqrt(tf.abs(x))])
+module = library(cases, tf.TensorSpec([5, 6], tf.float32, "x"), tf.TensorSpec([], tf.int32, "which"), name="cases")
+switches = [close(*module.run(x=x, which=np.int32(w)).values(), cases(x, tf.constant(w))) for w in (0, 1, 2, 9, -1)]
+
+@tf.function
+def draw(seed):
+    return tf.random.stateless_normal([4, 7], seed)
+module = library(draw, tf.TensorSpec([2], tf.int32, "seed"), name="draw")
+seed = np.array([3, 8], np.int32)
+random = close(*module.run(seed=seed).values(), draw(seed))
+
+@tf.function
+def look_up(table, ids):
+    return tf.gather(table, ids)
+module = library(look_up, tf.TensorSpec([None, 6], tf.float32, "table"), tf.TensorSpec([None], tf.int32, "ids"),
+                 name="look_up")
+checked = close(*module.run(table=x, ids=np.array([4, 0], np.int32)).values(), look_up(x, [4, 0]))
+try:
+    module.run(table=x, ids=np.array([4, 5], np.int32))
+    out_of_range = 0
+except module.Error as error:
+    out_of_range = error.code & 0xff
+
+weight, step = tf.Variable(normal(6, 3), name="weight"), tf.Variable(0, name="steps")
+@tf.function
+def train(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weight - y) ** 2)
+    weight.assign_sub(.1 * tape.gradient(loss, weight))
+    step.assign_add(1)
+    return loss
+y = normal(5, 3)
+module = library(train, tf.TensorSpec([None, 6], tf.float32, "x"), tf.TensorSpec([None, 3], tf.float32, "y"), name="train",
+                 sizes={"x": ("n", 6), "y": ("n", 3)})
+state = {name: v.numpy().copy() if v.shape.rank else np.array(v.numpy())
+         for name, _, dims in module.STATE for v in [weight if dims else step]}
+losses = []
+for _ in range(4):
+    [loss] = module.run(x=x, y=y, **state).values()
+    losses.append(close(loss, train(x, y)))
+after = [close(state[name], (weight if dims else step).numpy()) for name, _, dims in module.STATE]
+
+try:
+    library(lambda x: tf.sort(x), f32(4, 300), name="sorts")
+    refused = ""
+except ValueError as error:
+    refused = str(error)
+try:
+    library(lambda x: tf.strings.length(x), tf.TensorSpec([4], tf.string, "x"), name="texts")
+    text = ""
+except ValueError as error:
+    text = str(error)
+report(turns=turns, branches=branches, switches=switches, random=random, checked=checked, out_of_range=out_of_range,
+       losses=losses, after=after, refused=refused, text=text)
+"""
+
+
+@pytest.mark.slow
+def test_libraries_of_functions_do_what_tensorflow_does(run_program):
+    values = run_program(PROGRAM, tektite="0").values
+    assert all(values["turns"].values()), values["turns"]
+    assert all(values["branches"]) and all(values["switches"]), (values["branches"], values["switches"])
+    assert values["random"] and values["checked"]
+    assert values["out_of_range"] == 4  # TEKTITE_AOT_CHECK_FAILED
+    assert all(values["losses"]) and values["after"] == [True, True]
+    assert "sort" in values["refused"] and "libraries do not have it yet" in values["refused"]
+    assert "type" in values["text"] or "string" in values["text"].lower()
