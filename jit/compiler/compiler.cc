@@ -100,12 +100,32 @@ absl::string_view HeadOp(const Graph& region) {
   return head;
 }
 
+// A product whose sums have a type of their own; null where there is none.
+const Node* NarrowProduct(const Graph& region) {
+  const Node* const root = ops::FindContraction(region);
+  return root != nullptr && root->attrs().Has(ir::Attr::dtype) ? root : nullptr;
+}
+
+// "_of_bf16": what kernels of such products are counted by when they are loaded.
+std::string NarrowName(const Graph& region) {
+  const Node* const root = NarrowProduct(region);
+  return root == nullptr ? "" : absl::StrCat("_of_", ir::DTypeName(root->operand_shape(0).dtype()));
+}
+
+// ", bf16 summed in f32"
+std::string NarrowTypes(const Graph& region) {
+  const Node* const root = NarrowProduct(region);
+  if (root == nullptr) return "";
+  return absl::StrCat(", ", ir::DTypeName(root->operand_shape(0).dtype()), " summed in ",
+                      ir::DTypeName(root->shape().dtype()));
+}
+
 // "  kernel 'dense': contraction", and a line for each implementation, the chosen one last.
 void AppendAnswers(const Node& fusion, const std::vector<target::Offer>& offers,
                    std::string* text) {
   absl::StrAppend(text, "  kernel '", fusion.name(),
                   "': ", ir::FusionKindName(fusion.fusion_kind()), " of ", HeadOp(fusion.region()),
-                  "\n");
+                  NarrowTypes(fusion.region()), "\n");
   for (const target::Offer& offer : offers) {
     absl::StrAppend(text, "    ", offer.implementation, ": ",
                     offer.schedule.ok() ? absl::StrCat("chosen as ", offer.schedule->Print())
@@ -247,7 +267,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
     context.schedules = [ask = context.schedules, text = job.schedules](
                             const Node& fusion, const target::Facts& facts) {
       std::vector<target::Offer> offers = ask(fusion, facts);
-      AppendAnswers(fusion, offers, text);
+      if (!facts.is_supposed) AppendAnswers(fusion, offers, text);
       return offers;
     };
   }
@@ -258,6 +278,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
+  bf16_products_.fetch_add(context.bf16_products, std::memory_order_relaxed);
+  byte_products_.fetch_add(context.byte_products, std::memory_order_relaxed);
 
   const bool keep = job.plan != nullptr && keeps_plans();
   KernelNames names;
@@ -317,7 +339,7 @@ absl::StatusOr<runtime::KernelMap> Compiler::CompileKernels(Graph& graph, const 
     TEKTITE_RETURN_IF_ERROR(session.Check());
     ReleaseFreeMemoryAtTimes();
     options.name = absl::StrCat("k", kernels.size(), "_", ir::FusionKindName(node->fusion_kind()),
-                                "_", HeadOp(node->region()));
+                                "_", HeadOp(node->region()), NarrowName(node->region()));
     const target::Schedule schedule = target::ScheduleOf(*node);
     if (!schedule.IsOwn()) absl::StrAppend(&options.name, "_by_", schedule.Name());
     TEKTITE_ASSIGN_OR_RETURN(cache::KernelPtr kernel,
@@ -428,6 +450,8 @@ Compiler::Counters Compiler::counters() const {
   c.kernel_cache_hits = kernels_.hits();
   c.split_fusions = split_fusions_.load(std::memory_order_relaxed);
   c.unsettled_graphs = unsettled_graphs_.load(std::memory_order_relaxed);
+  c.bf16_products = bf16_products_.load(std::memory_order_relaxed);
+  c.byte_products = byte_products_.load(std::memory_order_relaxed);
   c.host_side_kernels = host_side_kernels_.load(std::memory_order_relaxed);
   c.interpreted_kernels = interpreted_kernels_.load(std::memory_order_relaxed);
   c.weight_bytes = weight_budget_->used();

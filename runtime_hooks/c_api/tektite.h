@@ -144,6 +144,8 @@ TEKTITE_API int64_t tektite_flag(const tektite_compiler* compiler, const char* n
  *  "runs": n, "fallbacks": {"REASON_CODE": n, ...}, "ops": n, "clustered_ops": n,
  *  "loaded_kernels": n, "disk": {"hits": n, "misses": n, ...},
  *  "split_fusions": n, "interpreted_kernels": n, "unsettled_graphs": n (simplifying was cut off),
+ *  "bf16_products": n, "byte_products": n (steps of programs that multiply f32 in bf16 by
+ * --f32_products, and integers as bytes),
  *  "host_side_kernels": n (steps of a card's programs that the host runs),
  *  "weight_bytes": n, "arena_bytes": n,
  *  "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
