@@ -3,7 +3,7 @@ none of those there are runs it.
 
 An engine always gets a process of its own, since its environment must be set before it is imported.
 Every engine computes in the precision of the workload: where one would take bfloat16 for float32 when
-the processor has it, its row or runner says no.
+the processor has it, its row or runner says no. Those with `low_precision` may, and run only when they are named.
 """
 import os
 import sys
@@ -26,6 +26,7 @@ class Engine:
     reads_onnx: bool = False   # the workload is exported first
     warm_seconds: float = 1.0  # how long it runs before its time counts: more, if it compiles meanwhile
     rival: bool = False        # runs only with --rivals
+    low_precision: bool = False  # computes float32 in bfloat16 where that is faster
     kinds: frozenset[str] = EVERY_KIND  # of workloads that it can run
 
 
@@ -41,10 +42,14 @@ ENGINES = {e.name: e for e in [
            family="onnx", reads_onnx=True, rival=True, kinds=INFERENCE),
     Engine("openvino", "OpenVINO", runner="openvino_runner", family="onnx", reads_onnx=True, rival=True,
            kinds=INFERENCE),
+    Engine("tektite_bf16", "Tektite, bf16", {"TEKTITE": "1", "TEKTITE_FLAGS": "--f32_products=bf16"}, warm_seconds=3.0,
+           rival=True, low_precision=True),
+    Engine("openvino_bf16", "OpenVINO, bf16", runner="openvino_runner", family="onnx", reads_onnx=True, rival=True,
+           low_precision=True, kinds=INFERENCE),
     Engine("zentf", "zentf (AMD)", {"TF_ENABLE_ZENDNN_OPTS": "1", "TF_ENABLE_ONEDNN_OPTS": "0",
                                     "OMP_NUM_THREADS": "{threads}"}, family="zentf", rival=True),
 ]}
-RIVALS = {name: engine for name, engine in ENGINES.items() if engine.rival}
+RIVALS = {name: engine for name, engine in ENGINES.items() if engine.rival and not engine.low_precision}
 # Whatever starts with one of these would steer an engine by accident.
 STEERING = ("TF_", "XLA_", "JAX_", "KERAS_", "OMP_", "KMP_", "GOMP_", "ONEDNN_", "DNNL_",
             "ZENDNN_", "OV_", "PYTHONPATH")

@@ -12,10 +12,11 @@ from bench.harness.runners import Runner, dynamic_runner, fixed_runner
 from bench.models.workload import Arrays, Workload
 
 
-def settings(threads: int, profile: bool) -> dict[str, Any]:
-    """For one request at a time; by itself it would take bfloat16 where the processor has it."""
+def settings(threads: int, profile: bool, low_precision: bool) -> dict[str, Any]:
+    """For one request at a time; by itself it takes bfloat16 where the processor has it."""
+    precision = {} if low_precision else {"INFERENCE_PRECISION_HINT": "f32"}
     return {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
-            "ENABLE_CPU_PINNING": False, "INFERENCE_PRECISION_HINT": "f32", "PERF_COUNT": profile}
+            "ENABLE_CPU_PINNING": False, "PERF_COUNT": profile, **precision}
 
 
 def compile_model(workload: Workload, cache: Path, config: dict[str, Any]) -> Any:
@@ -32,9 +33,10 @@ def compile_model(workload: Workload, cache: Path, config: dict[str, Any]) -> An
 class Model:
     """Compiled at the first call, whose time includes that."""
 
-    def __init__(self, workload: Workload, cache: Path, threads: int, profile: bool = False):
+    def __init__(self, workload: Workload, cache: Path, threads: int, profile: bool = False,
+                 low_precision: bool = False):
         self.workload, self.cache = workload, cache
-        self.config, self.request = settings(threads, profile), None
+        self.config, self.request = settings(threads, profile, low_precision), None
 
     def load(self) -> None:
         compiled = compile_model(self.workload, self.cache, self.config)
@@ -66,7 +68,7 @@ def to_numpy(results: Any) -> Arrays:
 
 
 def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -> Runner:
-    model = Model(workload, cache, threads)
+    model = Model(workload, cache, threads, low_precision=engine.low_precision)
     if workload.kind == "dynamic":
         return dynamic_runner(workload, model, to_numpy)
     inputs = workload.inputs()
@@ -74,7 +76,7 @@ def make_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -
 
 
 def make_profiling_runner(workload: Workload, engine: Engine, threads: int, cache: Path) -> Runner:
-    model, inputs = Model(workload, cache, threads, profile=True), workload.inputs()
+    model, inputs = Model(workload, cache, threads, True, engine.low_precision), workload.inputs()
     runner = fixed_runner(lambda: model(inputs), to_numpy)
     runner.layers = lambda: model.layers(inputs)
     return runner

@@ -83,12 +83,20 @@ void DumpText(const std::string& path, absl::string_view text) {
   if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
+// ", bf16 summed in f32"
+std::string NarrowTypes(const Graph& region) {
+  const Node* const root = NarrowProduct(region);
+  if (root == nullptr) return "";
+  return absl::StrCat(", ", ir::DTypeName(root->operand_shape(0).dtype()), " summed in ",
+                      ir::DTypeName(root->shape().dtype()));
+}
+
 // "  kernel 'dense: matmul': contraction", and a line for each implementation, the chosen one last.
 void AppendAnswers(const Node& fusion, const std::vector<target::Offer>& offers,
                    std::string* text) {
   absl::StrAppend(text, "  kernel '", LayerOf(fusion.name()), ": ", DescribeFusion(fusion),
                   "': ", ir::FusionKindName(fusion.fusion_kind()), " of ", HeadOp(fusion.region()),
-                  "\n");
+                  NarrowTypes(fusion.region()), "\n");
   for (const target::Offer& offer : offers) {
     absl::StrAppend(text, "    ", offer.implementation, ": ",
                     offer.schedule.ok() ? absl::StrCat("chosen as ", offer.schedule->Print())
@@ -237,7 +245,7 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
     context.schedules = [ask = context.schedules, text = job.schedules](
                             const Node& fusion, const target::Facts& facts) {
       std::vector<target::Offer> offers = ask(fusion, facts);
-      AppendAnswers(fusion, offers, text);
+      if (!facts.is_supposed) AppendAnswers(fusion, offers, text);
       return offers;
     };
   }
@@ -248,6 +256,8 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Compile(std::uniq
   };
   TEKTITE_RETURN_IF_ERROR(passes::RunPipeline(*graph, context));
   if (context.unsettled > 0) unsettled_graphs_.fetch_add(1, std::memory_order_relaxed);
+  bf16_products_.fetch_add(context.bf16_products, std::memory_order_relaxed);
+  byte_products_.fetch_add(context.byte_products, std::memory_order_relaxed);
 
   const bool keep = job.plan != nullptr && keeps_plans();
   KernelNames names;
@@ -419,6 +429,8 @@ Compiler::Counters Compiler::counters() const {
   c.kernel_cache_hits = kernels_.hits();
   c.split_fusions = split_fusions_.load(std::memory_order_relaxed);
   c.unsettled_graphs = unsettled_graphs_.load(std::memory_order_relaxed);
+  c.bf16_products = bf16_products_.load(std::memory_order_relaxed);
+  c.byte_products = byte_products_.load(std::memory_order_relaxed);
   c.host_side_kernels = host_side_kernels_.load(std::memory_order_relaxed);
   c.interpreted_kernels = interpreted_kernels_.load(std::memory_order_relaxed);
   c.weight_bytes = weight_budget_->used();

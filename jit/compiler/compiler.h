@@ -144,6 +144,8 @@ class Compiler {
     int64_t interpreted_kernels;  // tiny ones that it has none for op by op either
     int64_t host_side_kernels;    // that a card lacks, and the host runs in its graphs
     int64_t unsettled_graphs;     // that rewriting could not come to rest on
+    int64_t bf16_products;        // of f32 that --f32_products rounds the operands of
+    int64_t byte_products;        // of integers that are multiplied as bytes
     double compile_seconds;
     double load_seconds;  // for finding and loading such programs
     cache::DiskCounters disk;
@@ -218,6 +220,7 @@ class Compiler {
   std::vector<Profiled> profiled_;
   std::atomic<int64_t> compiles_{0}, compile_microseconds_{0}, load_microseconds_{0};
   std::atomic<int64_t> split_fusions_{0}, interpreted_kernels_{0}, unsettled_graphs_{0};
+  std::atomic<int64_t> bf16_products_{0}, byte_products_{0};
   std::atomic<int64_t> host_side_kernels_{0};
   std::atomic<int64_t> compiled_kernels_{0}, loaded_kernels_{0}, loaded_plans_{0};
 };

@@ -140,6 +140,11 @@ absl::string_view HeadOp(const Graph& region) {
   return head;
 }
 
+const Node* NarrowProduct(const Graph& region) {
+  const Node* const root = ops::FindContraction(region);
+  return root != nullptr && root->attrs().Has(Attr::dtype) ? root : nullptr;
+}
+
 std::string DescribeFusion(const Node& fusion) {
   const FusionKind kind = fusion.fusion_kind();
   const Node* const root = ops::FindContraction(fusion.region());
@@ -186,9 +191,14 @@ KernelName NameOfKernel(const Node& fusion, size_t number) {
                                 HeadOp(fusion.region()));
   KernelName names;
   names.title = absl::StrCat(layer, layer.empty() ? "" : ": ", DescribeFusion(fusion));
+  if (const Node* const product = NarrowProduct(fusion.region()); product != nullptr) {
+    const std::string dtype(ir::DTypeName(product->operand_shape(0).dtype()));
+    absl::StrAppend(&id, "_in_", dtype);  // programs that are loaded count such steps by it
+    absl::StrAppend(&names.title, " in ", dtype);
+  }
   if (!schedule.IsOwn()) {
-    absl::StrAppend(&id, "_by_", schedule.Name());
-    absl::StrAppend(&names.title, " by ", schedule.Name());
+    absl::StrAppend(&id, "_by_", schedule.implementation);
+    absl::StrAppend(&names.title, " by ", schedule.implementation);
   }
   names.shown = absl::StrCat(names.title, " [", id, "]");
   names.symbol = id;

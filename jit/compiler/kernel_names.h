@@ -29,6 +29,10 @@ KernelName NameOfKernel(const ir::Node& fusion, size_t number);
 // The op that says most about a fusion: its contraction, window, reduction, or else its last op.
 absl::string_view HeadOp(const ir::Graph& region);
 
+// The product of a region whose sums have a type of their own, such as bf16 summed in f32; null
+// where there is none.
+const ir::Node* NarrowProduct(const ir::Graph& region);
+
 // "block_3_expand" for the node "StatefulPartitionedCall/mobilenet/block_3_expand/convolution": the
 // innermost two of its scopes, without the outermost one, which is the model's; a node outside of
 // any scope stands for itself.  "dense gradient" for "gradient_tape/model/dense/MatMul".

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "jit/base/log.h"
 #include "jit/base/status.h"
@@ -172,7 +173,11 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program prog
   program.bytes = nullptr;  // memory that is mapped, for what follows
   for (size_t s = 0; s < steps.steps.size(); ++s) {
     const int kernel = program.kernel_of_step[s];
-    if (kernel != Program::kNoKernel) steps.steps[s].kernel = kernels[kernel];
+    if (kernel == Program::kNoKernel) continue;
+    steps.steps[s].kernel = kernels[kernel];
+    const std::string& name = program.kernels[kernel].name;
+    if (absl::StrContains(name, "_in_bf16")) bf16_products_.fetch_add(1, std::memory_order_relaxed);
+    if (absl::StrContains(name, "_in_s8")) byte_products_.fetch_add(1, std::memory_order_relaxed);
   }
   steps.FindGroups();
   auto executable = MakeExecutable(std::move(steps), job, program.roles);

@@ -1,10 +1,17 @@
-// Builder's instructions for pairs of bf16 and for matrix tiles of a CPU.
+// Builder's instructions for words of bf16 and s8 and for matrix tiles of a CPU.
 #include "jit/llvm/instr.h"
 
 namespace tektite::loop {
 
 Value Builder::DotPairs(Value a, Value b, Value sums) {
   Instr* instr = kernel_->body().arena->New(Code::kDotPairs);
+  instr->operands = {a, b, sums};
+  instr->results.push_back(sums.type());
+  return Emit(instr);
+}
+
+Value Builder::DotBytes(Value a, Value b, Value sums) {
+  Instr* instr = kernel_->body().arena->New(Code::kDotBytes);
   instr->operands = {a, b, sums};
   instr->results.push_back(sums.type());
   return Emit(instr);
@@ -43,9 +50,10 @@ void Builder::StoreTile(int tile, Value pointer, DType dtype, Value index, Value
   Emit(instr);
 }
 
-void Builder::MultiplyTiles(int sums, int a, int b) {
+void Builder::MultiplyTiles(int sums, int a, int b, DType dtype) {
   Instr* instr = kernel_->body().arena->New(Code::kTileMultiply);
   instr->lanes = {sums, a, b};
+  instr->access = dtype;
   Emit(instr);
 }
 

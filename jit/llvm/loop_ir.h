@@ -301,10 +301,13 @@ class Builder {
   // front of all that does not need the sums.
   std::vector<Value> WaitForProducts(int under_way, absl::Span<const Value> sums, Value after = {});
 
-  // ---- pairs of bf16 and matrix tiles of a CPU (TargetInfo says which the machine has) ----
-  // Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a and b hold pairs of bf16 as s32, the
-  // sums are f32.  Denormals are 0, and what rounds in between is the instruction's own affair.
+  // ---- words of bf16 and s8, and matrix tiles of a CPU (TargetInfo says which the machine has)
+  // ---- Lane i: sums + a[2i] * b[2i] + a[2i + 1] * b[2i + 1]; a and b hold pairs of bf16 as s32,
+  // the sums are f32.  Denormals are 0, and what rounds in between is the instruction's own affair.
   Value DotPairs(Value a, Value b, Value sums);
+  // Lane i: sums + the products of four bytes each, of u8 in a and of s8 in b; all are s32 and wrap
+  // round.
+  Value DotBytes(Value a, Value b, Value sums);
   // Eight tiles of up to 16 rows of 64 bytes, numbered from 0, which hold zeros at first.  A kernel
   // configures them before it uses any and releases them at its end.
   struct TileShape {
@@ -316,8 +319,9 @@ class Builder {
   // Rows lie `stride` elements of `dtype` apart.
   void LoadTile(int tile, Value pointer, DType dtype, Value index, Value stride);
   void StoreTile(int tile, Value pointer, DType dtype, Value index, Value stride);
-  // sums[m][n] += a[m][k] * b[k / 2][n][k % 2]: a and b of bf16, the sums of f32.
-  void MultiplyTiles(int sums, int a, int b);
+  // sums[m][n] += a[m][k] * b[k / w][n][k % w]: a and b of bf16, the sums of f32, and w = 2; or a
+  // and b of s8, the sums of s32, and w = 4.
+  void MultiplyTiles(int sums, int a, int b, DType dtype);
 
   // ---- memory ----
   Value Offset(Value pointer, DType dtype, Value index);

@@ -262,6 +262,8 @@ class Lowering {
         return math::Fma(math::Num(&c_, Operand(instr, 0)), math::Num(&c_, Operand(instr, 1)),
                          math::Num(&c_, Operand(instr, 2)))
             .value();
+      case Code::kDotBytes:
+        return LowerDotBytes(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
       case Code::kDotPairs:
         return LowerDotPairs(c_, Operand(instr, 0), Operand(instr, 1), Operand(instr, 2));
       case Code::kCompare:

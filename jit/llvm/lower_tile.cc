@@ -1,4 +1,4 @@
-// Pairs of bf16 as AVX512-BF16 multiplies them, and matrix tiles as AMX does.
+// Words of bf16 and s8 as AVX512-BF16 and AVX512-VNNI multiply them, and matrix tiles as AMX does.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -45,6 +45,19 @@ llvm::Value* LowerDotPairs(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm
       {sums, builder.CreateBitCast(a, pairs), builder.CreateBitCast(b, pairs)});
 }
 
+llvm::Value* LowerDotBytes(LowerContext& c, llvm::Value* a, llvm::Value* b, llvm::Value* sums) {
+  llvm::IRBuilder<>& builder = c.builder;
+  const int lanes = LanesOf(sums);
+  // LLVM's intrinsics take vectors of bytes.
+  auto* bytes = llvm::FixedVectorType::get(builder.getInt8Ty(), static_cast<unsigned>(4 * lanes));
+  const Intrinsic::ID id = lanes == 16  ? Intrinsic::x86_avx512_vpdpbusd_512
+                           : lanes == 8 ? Intrinsic::x86_avx512_vpdpbusd_256
+                                        : Intrinsic::x86_avx512_vpdpbusd_128;
+  return builder.CreateIntrinsic(
+      sums->getType(), id,
+      {sums, builder.CreateBitCast(a, bytes), builder.CreateBitCast(b, bytes)});
+}
+
 void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand) {
   llvm::IRBuilder<>& b = c.builder;
   const auto call = [&](Intrinsic::ID id, std::initializer_list<llvm::Value*> arguments) {
@@ -62,8 +75,9 @@ void LowerTile(LowerContext& c, const Instr& instr, const OperandOf& operand) {
       call(Intrinsic::x86_tilezero, {tile(instr.immediate)});
       return;
     case Code::kTileMultiply:
-      b.CreateIntrinsic(Intrinsic::x86_tdpbf16ps, {},
-                        {tile(instr.lanes[0]), tile(instr.lanes[1]), tile(instr.lanes[2])});
+      b.CreateIntrinsic(
+          instr.access == ir::DType::kS8 ? Intrinsic::x86_tdpbssd : Intrinsic::x86_tdpbf16ps, {},
+          {tile(instr.lanes[0]), tile(instr.lanes[1]), tile(instr.lanes[2])});
       return;
     default: {
       llvm::Value* address =

@@ -215,6 +215,9 @@ class Printer {
     if (instr.code == Code::kShuffle || instr.code == Code::kTileConfigure ||
         instr.code == Code::kTileMultiply)
       absl::StrAppend(&text, " [", absl::StrJoin(instr.lanes, " "), "]");
+    if (instr.code == Code::kTileMultiply) {
+      absl::StrAppend(&text, " of ", ir::DTypeName(instr.access));
+    }
     Line(depth, text);
   }
 

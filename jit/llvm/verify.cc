@@ -60,6 +60,7 @@ class Verifier {
       case Code::kChunkBegin:
       case Code::kChunkEnd:
       case Code::kCopy:
+      case Code::kDotBytes:
       case Code::kDotPairs:
       case Code::kTileConfigure:
       case Code::kTileLoad:
@@ -293,15 +294,16 @@ class Verifier {
     return instr.operands.size() == 4 ? absl::OkStatus() : IsMask(instr, instr.operands[4], 1);
   }
 
-  absl::Status CheckDotPairs(const Instr& instr) {
+  absl::Status CheckDotOfWords(const Instr& instr) {
     TEKTITE_RETURN_IF_ERROR(Count(instr, 3, 3));
     const int lanes = instr.operands[0].lanes();
-    const Type pairs = {DType::kS32, lanes}, sums = {DType::kF32, lanes};
+    const Type pairs = {DType::kS32, lanes};
+    const Type sums = {instr.code == Code::kDotPairs ? DType::kF32 : DType::kS32, lanes};
     if (lanes != 4 && lanes != 8 && lanes != 16) return Error(instr, lanes, " lanes");
     return instr.operands[0].type() == pairs && instr.operands[1].type() == pairs &&
                    instr.operands[2].type() == sums
                ? absl::OkStatus()
-               : Error(instr, "pairs must be s32 and sums f32");
+               : Error(instr, "words must be s32 and sums ", ir::DTypeName(sums.dtype));
   }
 
   absl::Status CheckTile(const Instr& instr) {
@@ -323,6 +325,9 @@ class Verifier {
         if (instr.lanes.size() != 3) return Error(instr, "must have three tiles");
         for (int tile : instr.lanes) {
           if (!is_tile(tile)) return Error(instr, "tile ", tile);
+        }
+        if (instr.access != DType::kBF16 && instr.access != DType::kS8) {
+          return Error(instr, "tiles of ", ir::DTypeName(instr.access));
         }
         return Count(instr, 0, 0);
       case Code::kTileRelease:
@@ -368,8 +373,9 @@ class Verifier {
         TEKTITE_RETURN_IF_ERROR(CheckBlock(*instr.body));
         return CheckBlock(*instr.otherwise);
       }
+      case Code::kDotBytes:
       case Code::kDotPairs:
-        return CheckDotPairs(instr);
+        return CheckDotOfWords(instr);
       case Code::kTileConfigure:
       case Code::kTileLoad:
       case Code::kTileMultiply:

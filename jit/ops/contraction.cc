@@ -52,6 +52,19 @@ absl::Status CheckPair(const InferContext& c, const Shape& lhs, const Shape& rhs
   return absl::OkStatus();
 }
 
+// The type of the sums: that of the operands, or what the attribute `dtype` says, which holds every
+// product of two of them.
+absl::StatusOr<DType> TypeOfSums(const InferContext& c) {
+  const DType operands = c.operand(0).dtype();
+  if (!c.attrs.Has(Attr::dtype)) return operands;
+  TEKTITE_ASSIGN_OR_RETURN(const DType sums, c.GetDType(Attr::dtype));
+  const bool holds_products = (operands == DType::kBF16 && sums == DType::kF32) ||
+                              (operands == DType::kS8 && sums == DType::kS32);
+  if (holds_products) return sums;
+  return InvalidArgument("products of ", ir::DTypeName(operands), " are not summed in ",
+                         ir::DTypeName(sums));
+}
+
 absl::StatusOr<Shapes> DotGeneral(const InferContext& c) {
   const Shape &lhs = c.operand(0), &rhs = c.operand(1);
   if (lhs.dtype() != rhs.dtype() || !IsNumber(lhs.dtype())) {
@@ -82,7 +95,8 @@ absl::StatusOr<Shapes> DotGeneral(const InferContext& c) {
   }
   for (int64_t i : d.lhs_free) dims.push_back(lhs.dim(static_cast<int>(i)));
   for (int64_t i : d.rhs_free) dims.push_back(rhs.dim(static_cast<int>(i)));
-  return One(Shape(lhs.dtype(), dims));
+  TEKTITE_ASSIGN_OR_RETURN(const DType sums, TypeOfSums(c));
+  return One(Shape(sums, dims));
 }
 
 // Places of `a`, `b` and of '0', '1', ... in a layout string; false if it is no permutation of
@@ -129,7 +143,8 @@ absl::StatusOr<Shapes> Convolution(const InferContext& c) {
     return InvalidArgument("batch ", x.dim(d.input_batch).ToString(), " does not divide by ",
                            batches.ToString(), " batch groups");
   }
-  Shape result = x;
+  TEKTITE_ASSIGN_OR_RETURN(const DType sums, TypeOfSums(c));
+  Shape result = x.WithDType(sums);
   result.set_dim(d.output_batch, FloorDiv(x.dim(d.input_batch), batches));
   result.set_dim(d.output_feature, features);
   for (int i = 0; i < d.spatial; ++i) {

@@ -6,7 +6,7 @@
 //           fusion(%x, %p) {kind = contraction, rhs_packed = width}
 //
 // A back end may want neighbouring k side by side: panels are [ceil(n/width),pairs,width,2] then,
-// with zeros behind the last k.
+// or fours of k, with zeros behind the last one.
 //
 // Inside the contraction's region the panels are turned back into the plain matrix, so that the
 // region still defines the computation; a back end that knows `rhs_packed` reads the panels as they
@@ -45,9 +45,9 @@ namespace {
 
 using target::RhsLayout;
 
-// [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), pairs, width, 2], zero-padded.
+// [k, n] -> [ceil(n / width), k, width] or [ceil(n / width), words, width, 2 or 4], zero-padded.
 Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const RhsLayout& layout) {
-  const int64_t width = layout.columns, pairs = layout.pairs;
+  const int64_t width = layout.columns, words = layout.words();
   Value v = b.Transpose(rhs, view.permutation);
   int64_t k = 1, n = 1;
   for (int i = 0; i < v.shape().rank(); ++i) {
@@ -55,10 +55,10 @@ Value PackPanels(ops::FuncBuilder& b, Value rhs, const MatrixView& view, const R
   }
   const int64_t panels = CeilDiv(n, width);
   v = b.Reshape(v, {Dim(k), Dim(n)});
-  const int64_t more_k = pairs > 0 ? 2 * pairs - k : 0, more_n = panels * width - n;
+  const int64_t more_k = words > 0 ? words * layout.word() - k : 0, more_n = panels * width - n;
   if (more_k + more_n > 0) v = b.Pad(v, b.Scalar(v.dtype(), 0), {0, 0}, {more_k, more_n});
-  if (pairs > 0) {
-    v = b.Reshape(v, {Dim(pairs), Dim(2), Dim(panels), Dim(width)});
+  if (words > 0) {
+    v = b.Reshape(v, {Dim(words), Dim(layout.word()), Dim(panels), Dim(width)});
     return b.Transpose(v, {2, 0, 3, 1});
   }
   v = b.Reshape(v, {Dim(k), Dim(panels), Dim(width)});
@@ -79,7 +79,7 @@ Value UnpackPanels(ops::FuncBuilder& b, Value packed, const Shape& original,
   Value v;
   if (packed.shape().rank() == 4) {
     v = b.Transpose(packed, {1, 3, 0, 2});
-    v = b.Reshape(v, {v.shape().dim(0) * Dim(2), v.shape().dim(2) * v.shape().dim(3)});
+    v = b.Reshape(v, {v.shape().dim(0) * v.shape().dim(1), v.shape().dim(2) * v.shape().dim(3)});
     if (v.shape().dim(0) != Dim(k)) v = b.SliceDim(v, 0, Dim(0), Dim(k));
   } else {
     v = b.Transpose(packed, {1, 0, 2});

@@ -63,6 +63,8 @@ struct PassContext {
   std::map<absl::string_view, int> rules_applied;
   // How often a repetition was cut off before it had come to rest.
   int unsettled = 0;
+  // Products of s32 or f32 that take operands of s8, and of f32 that take bf16 (narrow_products).
+  int byte_products = 0, bf16_products = 0;
 };
 
 // Reports that rewriting has not come to rest "after <after> <rules>": those applied since

@@ -14,6 +14,17 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
+// Calls f(zero of the operands' type, zero of the sums'), which is the same unless `dtype` is set.
+template <typename F>
+void DispatchSums(const EvalContext& c, F&& f) {
+  const ir::DType operands = c.operand(0).dtype(), sums = c.node.shape().dtype();
+  if (operands == ir::DType::kBF16 && sums == ir::DType::kF32) {
+    return f(ir::BFloat16(), float{0});
+  }
+  if (operands == ir::DType::kS8 && sums == ir::DType::kS32) return f(int8_t{0}, int32_t{0});
+  DispatchDType(operands, [&](auto zero) { f(zero, zero); });
+}
+
 template <typename T>
 void MultiplyAdd(Wide<T>* sum, Wide<T> a, Wide<T> b) {
   using ir::Op;
@@ -46,20 +57,21 @@ Literal DotGeneral(const EvalContext& c) {
   const Ints lhs_free = Offsets(lhs, d.lhs_free), rhs_free = Offsets(rhs, d.rhs_free);
   const Ints lhs_sum = Offsets(lhs, d.lhs_contracting), rhs_sum = Offsets(rhs, d.rhs_contracting);
   Literal result = c.AllocateResult();
-  DispatchDType(lhs.dtype(), [&](auto zero) {
+  DispatchSums(c, [&](auto zero, auto sum_zero) {
     using T = decltype(zero);
+    using S = decltype(sum_zero);
     if constexpr (!std::is_same_v<T, bool>) {
-      T* to = result.mutable_data<T>();
+      S* to = result.mutable_data<S>();
       for (size_t b = 0; b < lhs_batch.size(); ++b) {
         for (int64_t row : lhs_free) {
           for (int64_t column : rhs_free) {
             const T* x = lhs.data<T>() + lhs_batch[b] + row;
             const T* y = rhs.data<T>() + rhs_batch[b] + column;
-            Wide<T> sum = 0;
+            Wide<S> sum = 0;
             for (size_t k = 0; k < lhs_sum.size(); ++k) {
-              MultiplyAdd<T>(&sum, Widen(x[lhs_sum[k]]), Widen(y[rhs_sum[k]]));
+              MultiplyAdd<S>(&sum, Widen(x[lhs_sum[k]]), Widen(y[rhs_sum[k]]));
             }
-            *to++ = Narrow<T>(sum);
+            *to++ = Narrow<S>(sum);
           }
         }
       }
@@ -82,10 +94,11 @@ Literal Convolution(const EvalContext& c) {
   const Ints window = Pick(kernel.sizes(), kernel_spatial);
   Literal result = c.AllocateResult();
   const int64_t batches = result.sizes()[d.output_batch];
-  DispatchDType(x.dtype(), [&](auto zero) {
+  DispatchSums(c, [&](auto zero, auto sum_zero) {
     using T = decltype(zero);
+    using S = decltype(sum_zero);
     if constexpr (!std::is_same_v<T, bool>) {
-      T* to = result.mutable_data<T>();
+      S* to = result.mutable_data<S>();
       ForEachIndex(result.sizes(), [&](const Ints& place) {
         const int64_t feature = place[d.output_feature];
         const int64_t batch = feature / per_batch_group * batches + place[d.output_batch];
@@ -93,7 +106,7 @@ Literal Convolution(const EvalContext& c) {
         const T* x_base =
             x.data<T>() + batch * x_strides[d.input_batch] + first * x_strides[d.input_feature];
         const T* k_base = kernel.data<T>() + feature * k_strides[d.kernel_output];
-        Wide<T> sum = 0;
+        Wide<S> sum = 0;
         ForEachIndex(window, [&](const Ints& tap) {
           int64_t x_at = 0, k_at = 0;
           for (int i = 0; i < d.spatial; ++i) {
@@ -106,11 +119,11 @@ Literal Convolution(const EvalContext& c) {
             k_at += tap[i] * k_strides[d.kernel_spatial[i]];
           }
           for (int64_t k = 0; k < depth; ++k) {
-            MultiplyAdd<T>(&sum, Widen(x_base[x_at + k * x_strides[d.input_feature]]),
+            MultiplyAdd<S>(&sum, Widen(x_base[x_at + k * x_strides[d.input_feature]]),
                            Widen(k_base[k_at + k * k_strides[d.kernel_input]]));
           }
         });
-        *to++ = Narrow<T>(sum);
+        *to++ = Narrow<S>(sum);
       });
     }
   });

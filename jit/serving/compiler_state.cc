@@ -267,6 +267,8 @@ std::string CompilerState::StatsJson() const {
       .Add("interpreted_kernels", c.interpreted_kernels)
       .Add("host_side_kernels", c.host_side_kernels)
       .Add("unsettled_graphs", c.unsettled_graphs)
+      .Add("bf16_products", c.bf16_products)
+      .Add("byte_products", c.byte_products)
       .Add("runs", runs_.load(std::memory_order_relaxed))
       .Add("fallbacks", fallbacks)
       .Add("fallback_examples", examples)

@@ -14,13 +14,15 @@
 //    "generic_artifacts": n, "specialized_artifacts": n (code for many shapes, for one),
 //    "generic_refusals": n, "generic_refusal_example": "..." (code for many could not be made),
 //    "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
-//    "contest": {"compiled": n, "host": n, "open": n, "lost": {"cluster": x}} (classes of shapes
-//        that code, or the host's kernels, have won, and that are undecided; by how much the worst
-//        one lost),
+//    "contest": {"compiled": n, "host": n, "open": n, "lost": {"cluster": x}, "clusters": {...}}
+//        (classes of shapes that code, or the host's kernels, have won, and that are undecided; by
+//        how much the worst one lost; the same by cluster, with "host_ms": x and "won_ratio": x),
 //    "runs": n, "ops": n, "clustered_ops": n, "fallbacks": {"REASON_CODE": n},
 //    "fallback_examples": {"REASON_CODE": "message of the first"},
 //    "left_out": {"REASON_CODE": {"ops": n, "example": "..."}},
 //    "split_fusions": n, "interpreted_kernels": n, "unsettled_graphs": n (rewriting was cut off),
+//    "bf16_products": n, "byte_products": n (steps that multiply f32 in bf16, by --f32_products,
+//        and integers as bytes),
 //    "host_side_kernels": n (steps of a card's programs that the host runs),
 //    "weight_bytes": n, "arena_bytes": n, ...}
 // and with --profile_kernels, the longest first,

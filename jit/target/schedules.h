@@ -27,18 +27,26 @@ namespace tektite::target {
 
 // The general implementation of a target, which comes last.
 inline constexpr char kOwn[] = "own";
+// The one that multiplies 16-bit floats and bytes by instructions for them.
+inline constexpr char kPairs[] = "pairs";
+// Products of few rows, whose pace the memory sets that holds the right-hand side.
+inline constexpr char kStreamed[] = "streamed";
 
 // How a contraction's right-hand side [k, n] lies in memory if it is weights: in panels
 // [ceil(n / columns), k, columns], or [ceil(n / columns), pairs, columns, 2] with pairs of k
-// (at least k / 2 of them), zero-padded.
+// (at least k / 2 of them), zero-padded, or the same with fours of k.
 struct RhsLayout {
   int64_t columns = 0;  // 0: as it is
-  int64_t pairs = 0;    // 0: k one by one
+  int64_t pairs = 0;    // 0: k one by one, or
+  int64_t fours = 0;
+  // Neighbouring k that lie together, and how many times that; 1 and 0: k one by one.
+  int64_t word() const { return fours > 0 ? 4 : pairs > 0 ? 2 : 1; }
+  int64_t words() const { return fours > 0 ? fours : pairs; }
   // Packed once many calls have found the weights unchanged; the kernel reads both.
   bool later = false;
 
   friend bool operator==(const RhsLayout& a, const RhsLayout& b) {
-    return a.columns == b.columns && a.pairs == b.pairs && a.later == b.later;
+    return a.columns == b.columns && a.pairs == b.pairs && a.fours == b.fours && a.later == b.later;
   }
 };
 
@@ -88,6 +96,7 @@ struct Facts {
   int64_t runs = 1;  // how often a call runs products of the same weights, as far as that is known
   // Also what only a measurement would prefer: other tiles, libraries.
   bool alternatives = false;
+  bool is_supposed = false;  // no graph holds the fusion yet
 };
 
 struct Offer {

@@ -38,6 +38,15 @@ void KeepKnown(absl::string_view name, const std::vector<std::string>& words,
   value = tektite::Flags().*flag;
 }
 
+// TensorFlow's permission to round operands is ours, where the flag does not say otherwise.
+void TakePermission(absl::string_view text, tektite::Flags* flags) {
+  const char* const mode = std::getenv("TF_SET_ONEDNN_FPMATH_MODE");
+  if (mode != nullptr && absl::EqualsIgnoreCase(mode, "bf16") &&
+      !absl::StrContains(text, "--f32_products")) {
+    flags->f32_products = "bf16";
+  }
+}
+
 absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options) {
   tektite_options given = {};
   if (options != nullptr) {
@@ -58,6 +67,9 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   } else if (!absl::StartsWith(device, "gpu:")) {
     KeepKnown("device", {"auto", "cpu", "gpu:N"}, &tektite::Flags::device, &compiler_options.flags);
   }
+  TakePermission(given.flags == nullptr ? "" : given.flags, &compiler_options.flags);
+  KeepKnown("f32_products", {"exact", "bf16"}, &tektite::Flags::f32_products,
+            &compiler_options.flags);
   KeepKnown("tier", {"auto", "generic", "specialized"}, &tektite::Flags::tier,
             &compiler_options.flags);
   KeepKnown("tuning", {"auto", "off"}, &tektite::Flags::tuning, &compiler_options.flags);

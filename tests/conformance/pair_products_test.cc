@@ -1,6 +1,6 @@
-// Products of bf16 in pairs of k (backends/cpu/contraction/pair_plan.h): every kind of ragged end,
-// rows that are read in place and rows that are packed, either order of either operand, and special
-// values, which must stay in their own rows and columns.
+// Products of bf16 and s8 in words of k (backends/cpu/contraction/pair_plan.h): every kind of
+// ragged end, rows that are read in place and rows that are packed, either order of either operand,
+// and special values, which must stay in their own rows and columns.
 #include <cmath>
 #include <limits>
 
@@ -15,7 +15,7 @@ using ir::Literal;
 using ir::Value;
 using ops::FuncBuilder;
 
-// The CPU's targets, and AVX512-BF16 where the machine has AMX beside it.
+// The CPU's targets, and AVX512-BF16 and VNNI where the machine has AMX beside them.
 class PairProducts : public ConformanceTest {};
 
 std::vector<ConformanceTarget> Targets() {
@@ -23,7 +23,7 @@ std::vector<ConformanceTarget> Targets() {
   for (const ConformanceTarget& target : ConformanceTargets()) {
     if (target.backend == "cpu") targets.push_back(target);
   }
-  if (__builtin_cpu_supports("avx512bf16")) targets.push_back({"cpu_avx512", "cpu", "avx512"});
+  if (__builtin_cpu_supports("avx512vnni")) targets.push_back({"cpu_avx512", "cpu", "avx512"});
   return targets;
 }
 
@@ -179,6 +179,84 @@ TEST_P(PairProducts, PairsOfSpecialValues) {
       set(inputs[1], 0, 5, rhs_transposed, std::nanf(""));
       Check(**graph, inputs, Tolerance::Ulps(1));
     }
+  }
+}
+
+// Sums in a type of their own: of f32 over bf16, and of s32 over s8.
+Value WithSums(FuncBuilder& b, Value product, DType sums) {
+  ir::Attributes attrs = product.node->attrs();
+  attrs.Set(ir::Attr::dtype, sums);
+  return b.AddOne(product.node->op(), product.node->operands(), attrs);
+}
+
+TEST_P(PairProducts, SumsOfTheirOwnType) {
+  const Case cases[] = {{6, 8, 8},    {17, 15, 31}, {33, 33, 65},   {70, 64, 1},   {64, 96, 34},
+                        {7, 200, 96}, {1, 48, 40},  {129, 24, 200}, {40, 48, 256}, {3, 0, 8}};
+  int count = 0;
+  for (const Case& c : cases) {
+    for (const DType dtype : {DType::kBF16, DType::kS8}) {
+      SCOPED_TRACE(absl::StrCat(c.m, "x", c.k, "x", c.n, ", ", ir::DTypeName(dtype)));
+      FuncBuilder b;
+      const Value x = b.Parameter(Of(dtype, {c.m, c.k})), w = b.Parameter(Of(dtype, {c.k, c.n}));
+      w.node->attrs().Set(ir::Attr::weight, ++count % 4 != 0);
+      const DType sums = dtype == DType::kS8 ? DType::kS32 : DType::kF32;
+      const Value y = WithSums(b, b.MatMul(x, w), sums);
+      const Value scale = b.Parameter(Of(DType::kF32, {c.n}));
+      b.Return({b.Mul(b.Convert(y, DType::kF32), b.BroadcastInDim(scale, y.shape().dims(), {1}))});
+      CompileOptions options;
+      options.symbolic = count % 3 == 0;
+      Check(b, Tolerance::Ulps(1), options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// The least bytes on both sides: instructions that add pairs of products in 16 bits would limit
+// them, and those that take the rows as u8 must not see a sign.
+TEST_P(PairProducts, BytesDoNotSaturate) {
+  for (const Case& c : {Case{33, 33, 65}, Case{40, 48, 1024}}) {
+    FuncBuilder b;
+    const Value x = b.Parameter(Of(DType::kS8, {c.m, c.k})),
+                w = b.Parameter(Of(DType::kS8, {c.k, c.n}));
+    w.node->attrs().Set(ir::Attr::weight, true);
+    b.Return({WithSums(b, b.MatMul(x, w), DType::kS32)});
+    const auto graph = b.Build();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    for (const auto& [left, right] : {std::pair(-128, -128), {127, -128}, {-128, 127}}) {
+      std::vector<Literal> inputs = PlainInputs(**graph, 5);
+      const auto fill = [](Literal& x, int value) {
+        int8_t* const to = x.mutable_data<int8_t>();
+        for (int64_t i = 0; i < x.num_elements(); ++i) to[i] = static_cast<int8_t>(value);
+      };
+      fill(inputs[0], left);
+      fill(inputs[1], right);
+      Check(**graph, inputs);
+    }
+  }
+}
+
+TEST_P(PairProducts, BytesInConvolutions) {
+  struct Image {
+    std::vector<int64_t> image, kernel;
+    int64_t stride, padding;
+  };
+  const Image cases[] = {
+      {{2, 8, 16, 64}, {3, 3, 64, 24}, 1, 1},  // in place
+      {{1, 9, 7, 16}, {3, 3, 16, 24}, 2, 1},   // rows of other sizes
+      {{2, 9, 9, 3}, {3, 3, 3, 16}, 1, 0},     // a run that is no whole word
+      {{1, 6, 6, 64}, {1, 1, 64, 64}, 1, 0},
+  };
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(i);
+    const Image& c = cases[i];
+    FuncBuilder b;
+    const Value x = b.Parameter(Of(DType::kS8, c.image)), w = b.Parameter(Of(DType::kS8, c.kernel));
+    w.node->attrs().Set(ir::Attr::weight, true);
+    FuncBuilder::ConvOptions options;
+    options.strides = {c.stride, c.stride};
+    options.low = options.high = {c.padding, c.padding};
+    b.Return({WithSums(b, b.Convolution(x, w, options), DType::kS32)});
+    Check(b);
   }
 }
 

@@ -63,7 +63,7 @@ TEST(LoopIr, PrintsAndVerifiesTiles) {
   b.ConfigureTiles({{16, 64}, {16, 32}, {8, 64}});
   b.ZeroTile(0);
   b.LoadTile(1, b.Buffer(0), DType::kS32, b.Index(4), b.Index(8));
-  b.MultiplyTiles(0, 1, 2);
+  b.MultiplyTiles(0, 1, 2, DType::kBF16);
   b.StoreTile(0, b.Buffer(1), DType::kF32, b.Index(0), b.Index(16));
   b.ReleaseTiles();
   EXPECT_TRUE(Verify(k).ok()) << Verify(k);

@@ -60,8 +60,8 @@ TEST(Tiles, MultiplyPairs) {
   b.ZeroTile(0);
   b.LoadTile(1, b.Buffer(0), DType::kBF16, b.Index(2), b.Index(kStride));
   b.LoadTile(2, b.Buffer(1), DType::kS32, b.Index(0), b.Index(kColumns));
-  b.MultiplyTiles(0, 1, 2);
-  b.MultiplyTiles(0, 1, 2);
+  b.MultiplyTiles(0, 1, 2, DType::kBF16);
+  b.MultiplyTiles(0, 1, 2, DType::kBF16);
   b.StoreTile(0, b.Buffer(2), DType::kF32, b.Index(1), b.Index(kColumns + 2));
   b.ReleaseTiles();
   auto f = testing::CompilerFor("native").Compile(kernel, {});
@@ -79,6 +79,65 @@ TEST(Tiles, MultiplyPairs) {
         sum += float(x[2 + m * kStride + k]) * float(y[(k / 2 * kColumns + n) * 2 + k % 2]);
       }
       want[1 + m * (kColumns + 2) + n] = 2 * sum;
+    }
+  }
+  EXPECT_EQ(got, want);
+}
+
+// Four bytes each, of u8 by s8 in vectors and of s8 by s8 in tiles.
+TEST(Bytes, AddUpFourProducts) {
+  if (!cpu::DetectTarget("native")->has_int8_dot) return;
+  for (int lanes : {4, 8, 16}) {
+    loop::Kernel kernel(
+        "f", {{DType::kU8, "a", false}, {DType::kS8, "b", false}, {DType::kS32, "c", true}});
+    loop::Builder b(&kernel);
+    const auto words = [&](int buffer) {
+      return b.Load(b.Buffer(buffer), DType::kS32, b.Index(0), lanes);
+    };
+    b.Store(b.Buffer(2), b.Index(0), b.DotBytes(words(0), words(1), words(2)));
+    auto f = testing::CompilerFor("native").Compile(kernel, {});
+    ASSERT_TRUE(f.ok()) << f.status();
+    std::vector<uint8_t> x(4 * lanes);
+    std::vector<int8_t> y(4 * lanes);
+    std::vector<int32_t> got(lanes, 3), want(lanes, 3);
+    for (int i = 0; i < 4 * lanes; ++i) {
+      x[i] = static_cast<uint8_t>(255 - i % 7);
+      y[i] = static_cast<int8_t>(i % 2 == 0 ? -128 + i : 127 - i);
+      want[i / 4] += int{x[i]} * int{y[i]};
+    }
+    void* buffers[] = {x.data(), y.data(), got.data()};
+    f->fn(buffers, nullptr, nullptr, 0, 1);
+    EXPECT_EQ(got, want) << lanes << " lanes";
+  }
+}
+
+TEST(Tiles, MultiplyBytes) {
+  if (!cpu::DetectTarget("native")->has_int8_tiles) return;
+  constexpr int kRows = 3, kWords = 2, kColumns = 5;
+  loop::Kernel kernel(
+      "f", {{DType::kS8, "a", false}, {DType::kS8, "b", false}, {DType::kS32, "c", true}});
+  loop::Builder b(&kernel);
+  b.ConfigureTiles({{kRows, kColumns * 4}, {kRows, kWords * 4}, {kWords, kColumns * 4}});
+  b.ZeroTile(0);
+  b.LoadTile(1, b.Buffer(0), DType::kS8, b.Index(0), b.Index(4 * kWords));
+  b.LoadTile(2, b.Buffer(1), DType::kS32, b.Index(0), b.Index(kColumns));
+  b.MultiplyTiles(0, 1, 2, DType::kS8);
+  b.StoreTile(0, b.Buffer(2), DType::kS32, b.Index(0), b.Index(kColumns));
+  b.ReleaseTiles();
+  auto f = testing::CompilerFor("native").Compile(kernel, {});
+  ASSERT_TRUE(f.ok()) << f.status();
+  std::vector<int8_t> x(kRows * 4 * kWords), y(4 * kWords * kColumns);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int8_t>(i % 3 == 0 ? -128 : 50 + i);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = static_cast<int8_t>(i % 4 == 0 ? -128 : 60 + i);
+  std::vector<int32_t> got(kRows * kColumns, -1), want(kRows * kColumns, 0);
+  void* buffers[] = {x.data(), y.data(), got.data()};
+  f->fn(buffers, nullptr, nullptr, 0, 1);
+  for (int m = 0; m < kRows; ++m) {
+    for (int n = 0; n < kColumns; ++n) {
+      for (int k = 0; k < 4 * kWords; ++k) {
+        want[m * kColumns + n] +=
+            int{x[m * 4 * kWords + k]} * int{y[(k / 4 * kColumns + n) * 4 + k % 4]};
+      }
     }
   }
   EXPECT_EQ(got, want);

@@ -109,12 +109,18 @@ absl::StatusOr<std::string> Run(const Case& c, const std::vector<std::string>& p
   const std::string before = ir::Print(*graph);
   Flags flags;
   flags.verify = true;
+  flags.f32_products = "bf16";
   passes::PassContext context(flags);
+  context.target.multiplies_f32_faster = true;
   // Groups of one feature stay.
   context.target.groups.channels = 2;
   context.schedules = [](const ir::Node& fusion, const target::Facts& facts) {
     std::vector<target::Offer> offers;
-    if (!facts.rhs_is_weights) return offers;
+    const ir::Node* const root = ops::FindContraction(fusion.region());
+    if (facts.is_supposed && root->operand_shape(0).dim(0) != ir::Dim(5)) {
+      offers.push_back({target::kPairs, target::Schedule()});  // but not of five rows
+    }
+    if (!facts.rhs_is_weights || facts.is_supposed) return offers;
     target::Schedule schedule;
     schedule.rhs.columns = 16;
     // Products of three rows are those whose weights are packed later.

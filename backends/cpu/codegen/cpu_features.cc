@@ -102,9 +102,13 @@ absl::StatusOr<target::TargetInfo> DetectTarget(absl::string_view flag) {
     std::sort(features.begin(), features.end());
     target.features = absl::StrJoin(features, ",");
     target.has_bf16_dot = avx512 && host.lookup("avx512bf16");
-    target.has_bf16_tiles = target.has_bf16_dot && flag == "native" && host.lookup("amx-bf16") &&
-                            host.lookup("amx-tile") && MayUseTiles();
+    target.has_int8_dot = avx512 && host.lookup("avx512vnni");
+    const bool may_use_tiles =
+        avx512 && flag == "native" && host.lookup("amx-tile") && MayUseTiles();
+    target.has_bf16_tiles = target.has_bf16_dot && host.lookup("amx-bf16") && may_use_tiles;
+    target.has_int8_tiles = target.has_int8_dot && host.lookup("amx-int8") && may_use_tiles;
   }
+  target.multiplies_f32_faster = true;  // by one instruction for a product and a sum
   target.vector_bytes = avx512 ? 64 : 32;
   target.vector_registers = avx512 ? 32 : 16;
   target.groups = {kWideGroup, target.has_bf16_dot ? kWideGroupOfPairs : kWideGroup, kManyTaps,

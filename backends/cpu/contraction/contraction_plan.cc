@@ -20,7 +20,7 @@ using ir::DType;
 using ir::Node;
 using ir::Op;
 
-constexpr int kPairsRank = 4;        // of panels of pairs: [panels, pairs, columns, 2]
+constexpr int kPairsRank = 4;        // of panels of words: [panels, words, columns, 2 or 4]
 constexpr int64_t kUsualRows = 128;  // of a product whose number of rows is not known
 
 absl::Status PlanDot(ContractionPlan& plan) {
@@ -202,7 +202,7 @@ absl::StatusOr<ContractionPlan> ViewContraction(const Node& fusion,
     return Unimplemented(plan.root->Describe(), ": operands of different types");
   }
   const bool narrow = plan.dtype == DType::kF16 || plan.dtype == DType::kBF16;
-  plan.accumulator = narrow ? DType::kF32 : plan.dtype;
+  plan.accumulator = narrow ? DType::kF32 : plan.root->shape().dtype();
   plan.lanes = target.lanes(std::max(4, ir::DTypeBytes(plan.accumulator)));
   if (packed) plan.rhs = RhsMode::kPacked;
   TEKTITE_RETURN_IF_ERROR(plan.root->op() == Op::kDotGeneral  ? PlanDot(plan)

@@ -90,7 +90,7 @@ absl::StatusOr<Schedule> FitsTiles(const Question& q) {
 }
 
 absl::StatusOr<Schedule> FitsPairs(const Question& q) {
-  Schedule schedule = Of("pairs");
+  Schedule schedule = Of(target::kPairs);
   for (const bool packed : {true, false}) {
     if (packed && !q.facts.rhs_is_weights && !HasPairs(q.fusion)) continue;
     const absl::StatusOr<PairPlan> plan = PlanPairs(q.fusion, q.View(packed), nullptr, q.target);
@@ -99,7 +99,10 @@ absl::StatusOr<Schedule> FitsPairs(const Question& q) {
     schedule.tile = {plan->contraction.vectors, plan->contraction.rows};
     schedule.lhs_in_place = plan->lhs_in_place;
     schedule.blocks.piece = plan->piece;
-    if (packed) schedule.rhs = {plan->contraction.panel(), plan->words.value()};
+    if (packed) {
+      schedule.rhs.columns = plan->contraction.panel();
+      (plan->word == 4 ? schedule.rhs.fours : schedule.rhs.pairs) = plan->words.value();
+    }
     if (!packed) schedule.blocks.row_vectors = VectorsForOneRow(q);
     return schedule;
   }
@@ -112,7 +115,7 @@ absl::StatusOr<Schedule> FitsStreamed(const Question& q) {
   const ContractionPlan& view = *q.View(is_packed);
   TEKTITE_RETURN_IF_ERROR(CheckStreamed(q.fusion, view));
   if (!view.m.is_constant()) return Unimplemented("an unknown number of rows");
-  Schedule schedule = Of("streamed");
+  Schedule schedule = Of(target::kStreamed);
   schedule.tile.rows = view.m.value();
   if (q.facts.rhs_is_weights) {
     RhsLayout& rhs = schedule.rhs;

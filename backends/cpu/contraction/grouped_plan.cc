@@ -97,6 +97,8 @@ class PartChoice {
 absl::Status TakeOperands(const Node& root, const TargetInfo& target, ContractionPlan* plan) {
   plan->root = &root;
   plan->dtype = plan->accumulator = root.shape().dtype();
+  if (root.attrs().Has(ir::Attr::dtype))
+    return Unimplemented(root.Describe(), ": sums of their own");
   if (!ir::IsFloat(plan->dtype)) {
     return Unimplemented(root.Describe(), ": groups in ", ir::DTypeName(plan->dtype));
   }

@@ -1,7 +1,9 @@
-// Products of bf16 in pairs of k (pair_plan.h): a block of rows meets one panel of columns after
-// the other.  Two tiles of rows by one or two tiles of columns run through k, in AMX's tiles or in
-// vectors; their sums go through a buffer in L1 to the epilogue, which is that of other products.
+// Products of bf16 and s8 in words of k (pair_plan.h): a block of rows meets one panel of columns
+// after the other.  Two tiles of rows by one or two tiles of columns run through k, in AMX's tiles
+// or in vectors; their sums go through a buffer in L1 to the epilogue, which is that of other
+// products.
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/contraction/panel_packing.h"
 #include "backends/cpu/contraction/row_addresses.h"
+#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -59,7 +62,8 @@ class PairEmitter {
       panel_ = b.AllocateScratch(DType::kS32, (pairs_.words + Dim(kTileSide)) * Dim(plan_.panel()));
     }
     const Dim sums_rows = pairs_.is_cut() ? plan_.block_panels * packed_rows : Dim(2 * kTileSide);
-    sums_ = b.AllocateScratch(DType::kF32, sums_rows * Dim(plan_.panel()));
+    sums_ = b.AllocateScratch(plan_.accumulator, sums_rows * Dim(plan_.panel()));
+    if (pairs_.adds_128()) first_sums_ = b.AllocateScratch(DType::kS32, Dim(plan_.panel()));
     TEKTITE_ASSIGN_OR_RETURN(epilogue_, Epilogue::Create(region_, plan_));
     if (pairs_.has_tiles) Configure();
     ForEachBlock(b, plan_, [this](Value batch, Value m_block, Value n_block) {
@@ -107,11 +111,14 @@ class PairEmitter {
       } else {
         PackPairPanel(b, pairs_, rhs_, column, panel_);
       }
+      if (pairs_.adds_128()) BeginSums();
       b.For(b.Index(0), whole, plan_.rows, [&](Value first) {
+        first_ = first;
         Multiply(pairs_.lhs_in_place ? InPlace(first) : Packed(first, 2), sums_);
         FinishRows(batch, first, b.Index(plan_.rows), sums_, column);
       });
       const Value left = b.Sub(count, whole);
+      first_ = whole;
       MultiplyRest(b.Sub(whole, packed_from), left, sums_);
       FinishRows(batch, whole, left, sums_, column);
     });
@@ -126,7 +133,7 @@ class PairEmitter {
         CeilDiv(plan_.block_rows, plan_.rows) * Dim(plan_.rows) * Dim(plan_.panel());
     const auto sums_of = [&](Value panel, Value row) {
       const Value at = b.Mul(b.Sub(panel, first_panel), b.Index(panel_sums));
-      return b.Offset(sums_, DType::kF32, b.Add(at, b.Mul(row, b.Index(plan_.panel()))));
+      return b.Offset(sums_, plan_.accumulator, b.Add(at, b.Mul(row, b.Index(plan_.panel()))));
     };
     b.Zero(sums_, b.Index(plan_.block_panels * panel_sums * Dim(4)));
     const Value whole = b.Mul(b.Div(count, b.Index(plan_.rows)), b.Index(plan_.rows));
@@ -203,6 +210,28 @@ class PairEmitter {
     }
   }
 
+  // What 128 in each element of a row would add to the panel's columns, subtracted.
+  void BeginSums() {
+    loop::Builder& b = *b_;
+    const Value zero = b.Splat(b.Int(DType::kS32, 0), kTileSide);
+    const Value all_128 = b.Splat(b.Int(DType::kS32, INT32_C(-0x7f7f7f80)), kTileSide);
+    std::vector<Value> sums(plan_.vectors, zero);
+    sums = b.For(b.Index(0), b.Index(pairs_.words), 1, std::move(sums),
+                 [&](Value word, absl::Span<const Value> carried) {
+                   std::vector<Value> next;
+                   for (int c = 0; c < plan_.vectors; ++c) {
+                     const Value index = b.Add(b.Mul(word, b.Index(plan_.panel())),
+                                               b.Index(int64_t{c} * kTileSide));
+                     const Value right = b.Load(panel_, DType::kS32, index, kTileSide);
+                     next.push_back(b.DotBytes(all_128, right, carried[c]));
+                   }
+                   return next;
+                 });
+    for (int c = 0; c < plan_.vectors; ++c) {
+      b.Store(first_sums_, b.Index(int64_t{c} * kTileSide), b.Sub(zero, sums[c]));
+    }
+  }
+
   int64_t PlaceOfTile(int row, int column) const {
     return int64_t{row} * pairs_.tile_rows * plan_.panel() + int64_t{column} * kTileSide;
   }
@@ -214,27 +243,63 @@ class PairEmitter {
     for (int r = 0; r < rows.tiles; ++r) {
       for (int c = 0; c < columns; ++c) {
         if (pairs_.is_cut()) {
-          b.LoadTile(2 * r + c, sums, DType::kF32, b.Index(PlaceOfTile(r, c)), panel_stride);
+          b.LoadTile(2 * r + c, sums, plan_.accumulator, b.Index(PlaceOfTile(r, c)), panel_stride);
         } else {
           b.ZeroTile(2 * r + c);
         }
       }
     }
+    const bool fetches = FetchesPanels();
     ForEachStep(rows, [&](Value at, Value word) {
+      if (fetches) FetchPanels(word);
       for (int c = 0; c < columns; ++c) {
         const Value index = b.Add(b.Mul(word, panel_stride), b.Index(int64_t{c} * kTileSide));
         b.LoadTile(kRightTile + c, panel_, DType::kS32, index, panel_stride);
       }
       for (int r = 0; r < rows.tiles; ++r) {
         b.LoadTile(kLeftTile + r, rows.begin[r], rows.dtype, at, rows.stride);
-        for (int c = 0; c < columns; ++c) b.MultiplyTiles(2 * r + c, kLeftTile + r, kRightTile + c);
+        for (int c = 0; c < columns; ++c) {
+          b.MultiplyTiles(2 * r + c, kLeftTile + r, kRightTile + c, plan_.dtype);
+        }
       }
     });
     for (int r = 0; r < rows.tiles; ++r) {
       for (int c = 0; c < columns; ++c) {
-        b.StoreTile(2 * r + c, sums, DType::kF32, b.Index(PlaceOfTile(r, c)), panel_stride);
+        b.StoreTile(2 * r + c, sums, plan_.accumulator, b.Index(PlaceOfTile(r, c)), panel_stride);
       }
     }
+  }
+
+  // Panels of weights come from beyond L2, and what loads tiles waits for each line.
+  bool FetchesPanels() const {
+    const Dim bytes = plan_.panels() * Dim(plan_.panel()) * pairs_.words * Dim(4);
+    return pairs_.rhs_packed && bytes.value_or(0) > kStreamedBytes;
+  }
+
+  // The first rows of a block fetch the lines of their own panel a few steps ahead, the others
+  // share those of the next panel.
+  void FetchPanels(Value word) {
+    loop::Builder& b = *b_;
+    constexpr int64_t kStepsAhead = 6, kLineWords = kLineBytes / 4;
+    const int64_t lines = pairs_.step_words * plan_.panel() / kLineWords;
+    const int64_t others = std::max<int64_t>(plan_.block_rows.value_or(0) / plan_.rows - 1, 1);
+    const int64_t share = CeilDiv(lines, others);
+    const auto fetch = [&](Value from, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {
+        b.Prefetch(panel_, DType::kS32, b.Add(from, b.Index(i * kLineWords)));
+      }
+    };
+    const Value here = b.Mul(word, b.Index(plan_.panel()));
+    b.If(
+        b.Compare("eq", first_, b.Index(0)),
+        [&] {
+          fetch(b.Add(here, b.Index(kStepsAhead * pairs_.step_words * plan_.panel())), lines);
+        },
+        [&] {
+          const Value row = b.Sub(b.Div(first_, b.Index(plan_.rows)), b.Index(1));
+          const Value next = b.Add(here, b.Index(pairs_.words * Dim(plan_.panel())));
+          fetch(b.Add(next, b.Mul(row, b.Index(share * kLineWords))), share);
+        });
   }
 
   // Steps of k: body(offset in each row, first word of the panel).
@@ -254,7 +319,7 @@ class PairEmitter {
     const AddressLoop& loop = plan_.k_loops[depth];
     if (depth + 1 == plan_.k_loops.size()) {
       b.For(b.Index(0), b.Index(pairs_.run_words), pairs_.step_words,
-            [&](Value i) { body(b.Add(offset, b.Mul(i, b.Index(2))), b.Add(word, i)); });
+            [&](Value i) { body(b.Add(offset, b.Mul(i, b.Index(pairs_.word))), b.Add(word, i)); });
       return;
     }
     Dim words = pairs_.run_words;
@@ -270,7 +335,9 @@ class PairEmitter {
   void MultiplyInVectors(const LeftRows& rows, Value to) {
     loop::Builder& b = *b_;
     const int columns = plan_.vectors;
-    const Value zero = b.Splat(b.Float(DType::kF32, 0), kTileSide);
+    const bool is_bytes = plan_.dtype == DType::kS8;
+    const Value zero =
+        b.Splat(is_bytes ? b.Int(DType::kS32, 0) : b.Float(DType::kF32, 0), kTileSide);
     const auto place_of = [&](Value row, int column) {
       return b.Add(b.Mul(row, b.Index(plan_.panel())), b.Index(int64_t{column} * kTileSide));
     };
@@ -285,6 +352,10 @@ class PairEmitter {
         for (int i = 0; pairs_.is_cut() && i < vector_rows * columns; ++i) {
           sums[i] = b.Load(to, DType::kF32, place_of(row_of(i / columns), i % columns), kTileSide);
         }
+        for (int i = 0; is_bytes && i < vector_rows * columns; ++i) {
+          const Value column = b.Index(int64_t{i % columns} * kTileSide);
+          sums[i] = b.Load(first_sums_, DType::kS32, column, kTileSide);
+        }
         sums = Words(rows, std::move(sums), [&](Value at, Value word, std::vector<Value> sums) {
           std::vector<Value> right;
           for (int c = 0; c < columns; ++c) {
@@ -298,7 +369,7 @@ class PairEmitter {
             const Value left = b.Splat(b.Load(place, DType::kS32, b.Index(0)), kTileSide);
             for (int c = 0; c < columns; ++c) {
               Value& sum = sums[static_cast<size_t>(r) * columns + c];
-              sum = b.DotPairs(left, right[c], sum);
+              sum = is_bytes ? b.DotBytes(left, right[c], sum) : b.DotPairs(left, right[c], sum);
             }
           }
           return sums;
@@ -334,7 +405,7 @@ class PairEmitter {
     if (depth + 1 == plan_.k_loops.size()) {
       return b.For(b.Index(0), b.Index(pairs_.run_words), 1, std::move(sums),
                    [&](Value i, absl::Span<const Value> carried) {
-                     return body(b.Add(offset, b.Mul(i, b.Index(2))), b.Add(word, i),
+                     return body(b.Add(offset, b.Mul(i, b.Index(pairs_.word))), b.Add(word, i),
                                  {carried.begin(), carried.end()});
                    });
     }
@@ -367,7 +438,7 @@ class PairEmitter {
       for (int c = 0; c < plan_.vectors; ++c) {
         const Value index = b.Add(b.Mul(b.Add(sums_row, b.Index(r)), b.Index(plan_.panel())),
                                   b.Index(int64_t{c} * kTileSide));
-        of_rows.push_back(b.Load(sums, DType::kF32, index, kTileSide));
+        of_rows.push_back(b.Load(sums, plan_.accumulator, index, kTileSide));
       }
     }
     const RowTile tile = {b.Add(m_begin_, row), count, count, {}};
@@ -383,7 +454,9 @@ class PairEmitter {
   Epilogue epilogue_;
   OperandParameters parameters_;
   Value padded_input_, rows_, panel_, sums_;
+  Value first_sums_;           // of a panel's columns, see BeginSums
   Value lhs_, rhs_, m_begin_;  // of the current block
+  Value first_;                // of its rows, that are multiplied
 };
 
 }  // namespace

@@ -59,11 +59,11 @@ Value WordsOf(loop::Builder& b, Value v) {
 // k left is none where the group is whole.
 void ForEachGroup(loop::Builder& b, const PairPlan& plan,
                   const std::function<void(Value, Value)>& body) {
-  constexpr int64_t kGroup = 2 * kTileSide;
-  const Value whole = b.Mul(b.Div(b.Index(plan.run), b.Index(kGroup)), b.Index(kTileSide));
+  const int64_t group = plan.word * kTileSide;
+  const Value whole = b.Mul(b.Div(b.Index(plan.run), b.Index(group)), b.Index(kTileSide));
   b.For(b.Index(0), whole, kTileSide, [&](Value word) { body(word, {}); });
-  if (Mod(plan.run, kGroup) == Dim(0)) return;
-  const Value left = b.Sub(b.Index(plan.run), b.Mul(whole, b.Index(2)));
+  if (Mod(plan.run, group) == Dim(0)) return;
+  const Value left = b.Sub(b.Index(plan.run), b.Mul(whole, b.Index(plan.word)));
   b.If(b.Compare("gt", left, b.Index(0)), [&] { body(whole, left); });
 }
 
@@ -83,10 +83,15 @@ void CopyRows(loop::Builder& b, const PairPlan& plan, Value lhs, Value block_beg
     ForEachRun(b, plan, [&](const Run& run) {
       const Value target = b.Offset(to, DType::kS32, b.Add(begin, run.word));
       ForEachGroup(b, plan, [&](Value word, Value left) {
-        const Value k = b.Mul(word, b.Index(2));
-        const Value mask = left ? b.MaskUpTo(left, 2 * kTileSide) : Value();
+        const Value k = b.Mul(word, b.Index(plan.word));
+        const int lanes = static_cast<int>(plan.word) * kTileSide;
+        const Value mask = left ? b.MaskUpTo(left, lanes) : Value();
         const Value from = b.Add(b.Add(run.lhs, k), b.Index(row.displacement));
-        b.Store(target, k, b.Load(row.pointer, c.dtype, from, 2 * kTileSide, mask));
+        Value v = b.Load(row.pointer, c.dtype, from, lanes, mask);
+        if (plan.adds_128()) {
+          v = b.Binary(ir::Op::kXor, v, b.Splat(b.Int(DType::kS8, -128), lanes));
+        }
+        b.Store(target, k, v);
       });
     });
   });

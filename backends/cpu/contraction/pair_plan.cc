@@ -61,10 +61,10 @@ void CutIntoPieces(PairPlan& plan) {
 }
 
 // Words of a step that divides the run, none of which is empty; 0: there is none that is long.
-int64_t StepWords(const Dim& run) {
-  if (!run.is_constant() || run.value() % 2 != 0) return 0;
+int64_t StepWords(const Dim& run, int64_t word) {
+  if (!run.is_constant() || run.value() % word != 0) return 0;
   for (int64_t words = kTileSide; words >= kTileSide / 2; --words) {
-    if (run.value() % (2 * words) == 0) return words;
+    if (run.value() % (word * words) == 0) return words;
   }
   return 0;
 }
@@ -88,7 +88,10 @@ int RowsInPlace(const PairPlan& plan) {
 
 bool ReadsInPlace(const PairPlan& plan) {
   const ContractionPlan& c = plan.contraction;
-  if (!plan.lhs_k_contiguous || StepWords(plan.run) == 0 || RowsInPlace(plan) == 0) return false;
+  if (!plan.lhs_k_contiguous || plan.adds_128() || StepWords(plan.run, plan.word) == 0 ||
+      RowsInPlace(plan) == 0) {
+    return false;
+  }
   const Dim bytes = plan.lhs_stride() * Dim(ir::DTypeBytes(c.dtype));
   return !bytes.is_constant() || bytes.value() % kAliasBytes != 0;
 }
@@ -97,8 +100,10 @@ void ChoosePairBlocks(PairPlan& plan, const target::TargetInfo& target) {
   ++PlanCounts::blocks;
   ContractionPlan& c = plan.contraction;
   const Dim &m = c.m, &n = c.n, &k = c.k;
-  const double multiply_ns = plan.has_tiles ? target.ns(1 / target.tile_fmas_per_cycle)
-                                            : 1 / (target.vector_fmas_per_ns() * c.lanes * 2);
+  const double more = static_cast<double>(plan.word) / 2;  // than of bf16
+  const double multiply_ns =
+      plan.has_tiles ? target.ns(1 / (target.tile_fmas_per_cycle * more))
+                     : 1 / (target.vector_fmas_per_ns() * c.lanes * static_cast<double>(plan.word));
   const double pack_ns = target.ns(kPackingCycles), rhs_ns = plan.rhs_packed ? 0 : pack_ns;
   const double bytes = ir::DTypeBytes(c.dtype);
   c.cost = Cost(c.batch * m * n * k, multiply_ns) +
@@ -152,14 +157,19 @@ Dim PairPlan::lhs_stride() const {
 absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<ContractionPlan>& view,
                                    const target::Schedule* schedule,
                                    const target::TargetInfo& target) {
-  if (!target.has_bf16_dot) return Unimplemented("the machine multiplies no pairs of bf16");
   TEKTITE_RETURN_IF_ERROR(view.status());
-  if (view->dtype != DType::kBF16) return Unimplemented("no product of bf16");
+  const bool is_bytes = view->dtype == DType::kS8 && view->accumulator == DType::kS32;
+  if (view->dtype != DType::kBF16 && !is_bytes) return Unimplemented("no product of bf16 or bytes");
+  if (is_bytes ? !target.has_int8_dot : !target.has_bf16_dot) {
+    return Unimplemented("the machine multiplies no words of ", ir::DTypeName(view->dtype));
+  }
   if (fusion.attrs().Has(Attr::rhs_packed) && !HasPairs(fusion)) {
     return Unimplemented("panels without pairs");
   }
   PairPlan plan;
   plan.contraction = *view;
+  plan.word = is_bytes ? 4 : 2;
+  plan.has_tiles = is_bytes ? target.has_int8_tiles : target.has_bf16_tiles;
   plan.rhs_packed = view->rhs == RhsMode::kPacked;
   ContractionPlan& c = plan.contraction;
   c.k_loops = Merged(c.k_loops);
@@ -171,6 +181,9 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
     return Unimplemented(c.root->Describe(), ": slices, or a width that is not known");
   }
   const bool lhs_k_contiguous = c.k_loops.back().lhs_stride == Dim(1);
+  if (is_bytes && (!lhs_k_contiguous || !plan.rhs_packed)) {
+    return Unimplemented(c.root->Describe(), ": bytes of k apart, or no weights");
+  }
   if (schedule != nullptr) {
     plan.piece = schedule->blocks.piece;
   } else if (!lhs_k_contiguous && !plan.rhs_packed) {
@@ -179,7 +192,6 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   if (plan.piece > 0) CutIntoPieces(plan);
   if (c.k_loops.empty()) return Unimplemented(c.root->Describe(), ": pieces of one k");
   const AddressLoop& inner = c.k_loops.back();
-  plan.has_tiles = target.has_bf16_tiles;
   plan.lhs_k_contiguous = inner.lhs_stride == Dim(1);
   const bool rows_contiguous =
       !c.is_convolution && !c.m_loops.empty() && c.m_loops.back().lhs_stride == Dim(1) &&
@@ -188,8 +200,8 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
     return Unimplemented(c.root->Describe(), ": neither rows nor k are contiguous on the left");
   }
   if (plan.rhs_packed &&
-      (!c.k.is_constant() || (c.k_loops.size() > 1 && Mod(inner.trips, 2) != Dim(0)))) {
-    return Unimplemented(c.root->Describe(), ": runs of k that are not even");
+      (!c.k.is_constant() || (c.k_loops.size() > 1 && Mod(inner.trips, plan.word) != Dim(0)))) {
+    return Unimplemented(c.root->Describe(), ": runs of k that are no whole words");
   }
   plan.rhs_k_contiguous = c.rhs_n_stride != Dim(1);
   if (!plan.rhs_packed && plan.rhs_k_contiguous && inner.rhs_stride != Dim(1)) {
@@ -197,12 +209,12 @@ absl::StatusOr<PairPlan> PlanPairs(const Node& fusion, const absl::StatusOr<Cont
   }
   c.rhs = plan.rhs_packed ? RhsMode::kPacked : RhsMode::kPackInKernel;
   plan.run = inner.trips;
-  plan.run_words = CeilDiv(plan.run, 2);
+  plan.run_words = CeilDiv(plan.run, plan.word);
   plan.words = plan.run_words;
   for (size_t i = 0; i + 1 < c.k_loops.size(); ++i) plan.words = plan.words * c.k_loops[i].trips;
   plan.lhs_in_place = schedule != nullptr ? schedule->lhs_in_place : ReadsInPlace(plan);
   if (plan.lhs_in_place) {
-    plan.step_words = StepWords(plan.run);
+    plan.step_words = StepWords(plan.run, plan.word);
   } else {
     // At least a step, of zeros where an unknown k is 0.
     plan.words = Max(CeilDiv(plan.words, kTileSide) * Dim(kTileSide), kTileSide);

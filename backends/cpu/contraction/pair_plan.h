@@ -1,17 +1,19 @@
-// How a product of bf16 is computed in pairs of k, as the instructions for bf16 take them.
+// How a product of bf16 or s8 is computed in words of k, as the instructions for them take them.
 //
 //   TEKTITE_ASSIGN_OR_RETURN(const PairPlan plan, PlanPairs(fusion, target));
 //
-// A word is two neighbouring values of k of one row, or of one column: 32 bits.  The innermost loop
-// over k is a run of words, the last of which ends in a zero where the run is odd.  Columns are
-// packed in panels, word by word: [words][panel].  Rows are [words] each; they are read where they
-// lie if k is contiguous there and a tile's rows are one stride apart, and packed otherwise.
-// Weights are packed before the call (passes/assign_layouts.cc), other right-hand sides panel by
-// panel in the kernel.
+// A word is two neighbouring values of k of one row, or of one column, four of s8: 32 bits.  The
+// innermost loop over k is a run of words, the last of which ends in a zero where the run is odd.
+// Columns are packed in panels, word by word: [words][panel].  Rows are [words] each; they are read
+// where they lie if k is contiguous there and a tile's rows are one stride apart, and packed
+// otherwise. Weights are packed before the call (passes/assign_layouts.cc), other right-hand sides
+// panel by panel in the kernel.
 //
 // AMX multiplies up to 16 rows of up to 16 words by as many words of 16 columns in one instruction,
 // sums stay in four tiles of 16x16.  AVX512-BF16 multiplies a word of a row, in all lanes, by a
-// vector of columns.  Both keep sums in f32 from the first word to the last.
+// vector of columns.  Both keep sums in f32 (s32) from the first word to the last.  AVX512-VNNI
+// does so for bytes, but takes those of rows as u8: rows are packed with 128 added to each, and
+// sums begin with what that adds to each column, subtracted.
 #ifndef TEKTITE_BACKENDS_CPU_CONTRACTION_PAIR_PLAN_H_
 #define TEKTITE_BACKENDS_CPU_CONTRACTION_PAIR_PLAN_H_
 
@@ -30,6 +32,7 @@ inline constexpr int kTileSide = 16;
 struct PairPlan {
   // Loops and blocks; k in one sweep, vectors one or two, rows of two tiles.
   ContractionPlan contraction;
+  int64_t word = 2;  // values of k in a word
   bool has_tiles = false;
   bool rhs_packed = false;  // by assign_layouts
   bool lhs_in_place = false;
@@ -47,7 +50,9 @@ struct PairPlan {
   bool is_cut() const { return pieces != ir::Dim(1); }
   // Between packed rows: the end of a row may be overwritten by a vector that begins in it.
   ir::Dim pitch() const { return words + ir::Dim(kTileSide); }
-  // Words between the rows of a tile that are read in place, in elements.
+  // Rows are packed with 128 added to each element.
+  bool adds_128() const { return word == 4 && !has_tiles; }
+  // Between the rows of a tile that are read in place, in elements.
   ir::Dim lhs_stride() const;
 };
 

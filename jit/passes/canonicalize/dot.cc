@@ -9,9 +9,10 @@ namespace {
 
 using ops::DotDims;
 
-// Packed operands have left the plain form that rules know.
+// Packed operands, and sums in a type of their own, have left the plain form that rules know.
 bool IsPlain(const Node* dot) {
-  return dot && !dot->attrs().Has(Attr::rhs_packed) && !dot->attrs().Has(Attr::transpose_a);
+  return dot && !dot->attrs().Has(Attr::rhs_packed) && !dot->attrs().Has(Attr::transpose_a) &&
+         !dot->attrs().Has(Attr::dtype);
 }
 
 // Moves the dimension numbers of one operand through `permutation`: operand = transpose(x).

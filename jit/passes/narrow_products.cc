@@ -1,0 +1,272 @@
+// narrow_products: products take their operands in the narrowest type that the machine multiplies
+// faster.
+//
+//   before  dot_general(convert(%x: s8), convert(%w: s8))         of s32, or of f32 with a short k
+//   after   dot_general(%x, %w) {dtype = s32}                     which are the same numbers
+//
+//   after   convert(dot_general(convert(%x), convert(%w)))        of f32, where bytes are no faster,
+//           or a sum of several, each so short that it rounds nothing
+//
+//   before  dot_general(%x: f32, %w: f32)                         with --f32_products=bf16
+//   after   dot_general(convert(%x), convert(%w)) {dtype = f32}   rounded to bf16, by permission
+//
+// and convolutions alike.  The convert joins the kernel that computes %x, which writes both types
+// where something else reads %x; that of weights runs once.  The back end is asked about each
+// product: what it would not compute by its instructions for narrow types stays as it is.
+//
+// Limits: runs behind the rules of canonicalize, which do not know products with a type of their
+// own.  Attention keeps its products.  Types are narrowed through reshapes and transposes alone.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "jit/base/status.h"
+#include "jit/ops/attention.h"
+#include "jit/ops/builder.h"
+#include "jit/ops/ops.h"
+#include "jit/passes/fusion_groups.h"
+#include "jit/passes/pass.h"
+#include "jit/passes/weight_layout.h"
+#include "jit/target/schedules.h"
+
+namespace tektite::passes {
+namespace {
+
+using ir::Attr;
+using ir::DType;
+using ir::Graph;
+using ir::Literal;
+using ir::Node;
+using ir::Op;
+using ir::Value;
+using ops::FuncBuilder;
+
+// Every number that is rounded takes part in as many products as there are columns.
+constexpr int64_t kFewestColumns = 32;
+
+// Sums of so many products of two s8 are exact in f32: 2^14 each, 2^24 together.
+constexpr int64_t kMostExact = 1024;
+constexpr int64_t kMostParts = 16;
+
+bool IsProduct(const Node& node) {
+  return node.op() == Op::kDotGeneral || node.op() == Op::kConvolution;
+}
+
+bool IsMoved(const Node& node) { return node.op() == Op::kReshape || node.op() == Op::kTranspose; }
+
+// Terms of each sum; none where that is not known.
+std::optional<int64_t> TermsOf(const Node& product) {
+  const ir::Shape &rhs = product.operand_shape(1), &result = product.shape();
+  if (product.op() == Op::kDotGeneral) {
+    int64_t terms = 1;
+    for (int64_t d : ops::GetDotDims(product).rhs_contracting) {
+      const int64_t size = rhs.dim(static_cast<int>(d)).value_or(-1);
+      if (size < 0) return std::nullopt;
+      terms *= size;
+    }
+    return terms;
+  }
+  const auto dims = ops::GetConvDims(rhs.rank(), product.attrs());
+  if (!dims.ok() || !rhs.is_static() || result.rank() == 0) return std::nullopt;
+  int64_t terms = rhs.dim(dims->kernel_input).value();
+  for (int d : dims->kernel_spatial) terms *= rhs.dim(d).value();
+  return terms;
+}
+
+// The constant with elements of s8; none where some are not.
+std::optional<Literal> InBytes(const Literal& from) {
+  Literal to = Literal::Allocate(DType::kS8, from.sizes());
+  for (int64_t i = 0; i < from.num_elements(); ++i) {
+    const double v = from.AsDouble(i);
+    if (!(v >= -128 && v <= 127)) return std::nullopt;
+    const auto byte = static_cast<int8_t>(v);
+    if (byte != v) return std::nullopt;
+    to.mutable_data<int8_t>()[i] = byte;
+  }
+  return to;
+}
+
+class Narrower {
+ public:
+  Narrower(Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), stable_(StableNodes(graph)) {
+    for (Node* node : graph.NodeList()) {
+      if (node->op() != Op::kDotGeneral || !context.target.Attends(node->shape().dtype())) continue;
+      const auto attention = ops::FindAttention(node);
+      if (!attention) continue;
+      attends_.insert(attention->scores);
+      attends_.insert(attention->context);
+    }
+  }
+
+  absl::StatusOr<bool> Run() {
+    bool changed = false;
+    for (Node* node : graph_.NodeList()) {
+      if (!IsProduct(*node) || stable_.contains(node) || attends_.contains(node)) continue;
+      if (node->attrs().Has(Attr::dtype)) continue;
+      TEKTITE_ASSIGN_OR_RETURN(const bool narrowed, Narrow(node));
+      changed |= narrowed;
+    }
+    return changed;
+  }
+
+ private:
+  absl::StatusOr<bool> Narrow(Node* product) {
+    const DType dtype = product->shape().dtype();
+    const bool is_exact =
+        dtype == DType::kS32 ||
+        (dtype == DType::kF32 && TermsOf(*product).value_or(kMostExact + 1) <= kMostExact);
+    if (is_exact && HoldsBytes(product->operand(0)) && HoldsBytes(product->operand(1))) {
+      if (IsFaster(*product, DType::kS8, DType::kS32)) {
+        return Replace(product, DType::kS8, DType::kS32);
+      }
+      if (dtype == DType::kS32 && context_.target.multiplies_f32_faster) {
+        return ReplaceByFloats(product);
+      }
+    }
+    if (dtype == DType::kF32 && context_.flags.f32_products == "bf16" && IsWide(*product) &&
+        IsFaster(*product, DType::kBF16, DType::kF32)) {
+      return Replace(product, DType::kBF16, DType::kF32);
+    }
+    return false;
+  }
+
+  // s32 products of bytes as products of f32, each of few enough terms to be exact.
+  absl::StatusOr<bool> ReplaceByFloats(Node* product) {
+    const int64_t terms = TermsOf(*product).value_or(0);
+    const bool is_dot = product->op() == Op::kDotGeneral;
+    const bool has_one_k = is_dot && ops::GetDotDims(*product).lhs_contracting.size() == 1;
+    if (terms < 1 || terms > (has_one_k ? kMostParts : 1) * kMostExact) return false;
+    FuncBuilder b(&graph_, product);
+    b.set_name(product->name());
+    const Value lhs = In(b, DType::kF32, product->operand(0));
+    const Value rhs = In(b, DType::kF32, product->operand(1));
+    Value sum;
+    for (int64_t begin = 0; begin < terms; begin += kMostExact) {
+      const int64_t end = std::min(begin + kMostExact, terms);
+      const auto part = [&](Value v, const std::vector<int64_t>& k) {
+        return end - begin == terms ? v : b.SliceDim(v, static_cast<int>(k[0]), begin, end);
+      };
+      const ops::DotDims dims = is_dot ? ops::GetDotDims(*product) : ops::DotDims();
+      const Value floats = b.AddOne(
+          product->op(), {part(lhs, dims.lhs_contracting), part(rhs, dims.rhs_contracting)},
+          product->attrs());
+      TEKTITE_RETURN_IF_ERROR(b.status());
+      const Value integers = b.Convert(floats, DType::kS32);
+      sum = sum ? b.Add(sum, integers) : integers;
+    }
+    TEKTITE_RETURN_IF_ERROR(b.status());
+    graph_.ReplaceAllUses(product->result(), sum);
+    graph_.Erase(product);
+    return true;
+  }
+
+  absl::StatusOr<bool> Replace(Node* product, DType narrow, DType sums) {
+    FuncBuilder b(&graph_, product);
+    b.set_name(product->name());
+    std::vector<Value> operands;
+    for (Value v : product->operands()) operands.push_back(In(b, narrow, v));
+    ir::Attributes attrs = product->attrs();
+    attrs.Set(Attr::dtype, sums);
+    const Value narrowed = b.AddOne(product->op(), operands, attrs);
+    const Value result = narrowed ? b.Convert(narrowed, product->shape().dtype()) : narrowed;
+    TEKTITE_RETURN_IF_ERROR(b.status());
+    graph_.ReplaceAllUses(product->result(), result);
+    graph_.Erase(product);
+    ++(narrow == DType::kS8 ? context_.byte_products : context_.bf16_products);
+    return true;
+  }
+
+  // Whether each element is one of s8, as far as that shows.
+  static bool HoldsBytes(Value v) {
+    while (IsMoved(*v.node)) v = v.node->operand(0);
+    if (v.node->op() == Op::kConvert) return v.node->operand(0).dtype() == DType::kS8;
+    return v.node->op() == Op::kConstant &&
+           InBytes(v.node->attrs().GetLiteral(Attr::value)).has_value();
+  }
+
+  // `v` in the narrow type: made once, before the first product that reads it.
+  Value In(FuncBuilder& b, DType narrow, Value v) {
+    const auto [it, is_first] = narrowed_.try_emplace({v, narrow}, Value());
+    if (!is_first) return it->second;
+    Value made;
+    if (IsMoved(*v.node)) {
+      const Value from = In(b, narrow, v.node->operand(0));
+      made = v.node->op() == Op::kReshape ? b.Reshape(from, v.shape().dims())
+                                          : b.Transpose(from, v.node->Ints(Attr::permutation));
+    } else if (v.node->op() == Op::kConvert && v.node->operand(0).dtype() == DType::kS8) {
+      made = b.Convert(v.node->operand(0), narrow);
+    } else if (v.node->op() == Op::kConstant && narrow == DType::kS8) {
+      made = b.Constant(*InBytes(v.node->attrs().GetLiteral(Attr::value)));
+    } else {
+      made = b.Convert(v, narrow);
+    }
+    return narrowed_[{v, narrow}] = made;
+  }
+
+  static bool IsWide(const Node& product) {
+    if (product.op() == Op::kConvolution) {
+      return product.shape().dims().back().value_or(kFewestColumns) >= kFewestColumns;
+    }
+    ir::Dim columns(1);
+    for (int64_t d : ops::GetDotDims(product).rhs_free) {
+      columns = columns * product.operand_shape(1).dim(static_cast<int>(d));
+    }
+    return columns.value_or(kFewestColumns) >= kFewestColumns;
+  }
+
+  // Weights that do not stay in caches: of few rows in a narrow type, less memory is read.
+  bool ComesFromMemory(const Node& product) const {
+    const ir::Shape& weights = product.operand_shape(1);
+    const int64_t bytes = ir::DTypeBytes(weights.dtype());
+    return ir::Product(weights.dims()).value_or(0) * bytes >= context_.target.l2_bytes;
+  }
+
+  // Whether the back end's first implementation of the product in the narrow type is the one with
+  // instructions for it.
+  bool IsFaster(const Node& product, DType narrow, DType sums) const {
+    if (!context_.schedules) return false;
+    auto region = std::make_unique<Graph>("product");
+    Graph probe("probe");
+    std::vector<Value> inside, outside;
+    for (Value v : product.operands()) {
+      const ir::Shape shape = v.shape().WithDType(narrow);
+      inside.push_back(region->AddParameter(shape));
+      outside.push_back(probe.AddParameter(shape));
+    }
+    ir::Attributes attrs = product.attrs();
+    attrs.Set(Attr::dtype, sums);
+    const ir::Shape result = product.shape().WithDType(sums);
+    region->SetOutputs({region->Append(product.op(), inside, attrs, {result})->result()});
+    Node* const fusion =
+        probe.Append(Op::kFusion, outside, {{Attr::kind, ir::FusionKind::kContraction}}, {result});
+    fusion->AddRegion(std::move(region));
+    target::Facts facts;
+    facts.is_supposed = true;
+    facts.rhs_is_weights =
+        stable_.contains(product.operand(1).node) && PackableRhs(*fusion).has_value();
+    for (const target::Offer& offer : context_.schedules(*fusion, facts)) {
+      if (!offer.schedule.ok()) continue;
+      if (offer.implementation == target::kPairs) return true;
+      return offer.implementation == target::kStreamed && facts.rhs_is_weights &&
+             ComesFromMemory(product);
+    }
+    return false;
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  const absl::flat_hash_set<const Node*> stable_;
+  absl::flat_hash_set<const Node*> attends_;
+  absl::flat_hash_map<std::pair<Value, DType>, Value> narrowed_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> NarrowProducts(Graph& graph, PassContext& context) {
+  return Narrower(graph, context).Run();
+}
+
+}  // namespace tektite::passes
