@@ -17,16 +17,6 @@
 //   }
 //   contest.End(turn);
 //
-// A caller that has compiled code alone, and no way to the host's kernels, asks one question:
-//
-// Example(Contest& contest, uint64_t (*run_code)(), void (*call_in_another_way)()):
-//   std::optional<Contest::Turn> turn = contest.BeginIfWon(/*shape_class=*/7, /*work=*/1024);
-//   if (turn) {
-//     run_code();  // never the host's turn, never measured
-//   } else {
-//     call_in_another_way();
-//   }
-//
 // Each call runs on one side only, so a call is never made twice.  For each shape class:
 //
 //   phase         a call gets              what ends it                                then

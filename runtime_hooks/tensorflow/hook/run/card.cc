@@ -25,11 +25,6 @@ void Release(void* context, void* block) {
   static_cast<const Card*>(context)->allocator->DeallocateRaw(block);
 }
 
-stream_executor::Stream* StreamBehind(tensorflow::OpKernelContext* context) {
-  tensorflow::DeviceContext* const device = context->op_device_context();
-  return device == nullptr ? nullptr : device->stream();
-}
-
 bool IsCuda(const stream_executor::StreamExecutor& executor) {
 #if TEKTITE_TF_MINOR >= 17
   return executor.GetPlatform()->Name() == "CUDA";
@@ -58,13 +53,9 @@ void Card::OfferMemory(tektite_options* options) const {
 }
 
 void* StreamOf(tensorflow::OpKernelContext* context) {
-  stream_executor::Stream* const stream = StreamBehind(context);
+  tensorflow::DeviceContext* const device = context->op_device_context();
+  stream_executor::Stream* const stream = device == nullptr ? nullptr : device->stream();
   return stream == nullptr ? nullptr : stream->platform_specific_handle().stream;
-}
-
-void WaitForStream(tensorflow::OpKernelContext* context) {
-  stream_executor::Stream* const stream = StreamBehind(context);
-  if (stream != nullptr) stream->BlockHostUntilDone().IgnoreError();
 }
 
 }  // namespace tektite::tf_hook

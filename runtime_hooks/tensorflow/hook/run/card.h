@@ -32,8 +32,6 @@ struct Card {
 
 // The driver's stream of the call's kernels; null where there is none.
 void* StreamOf(tensorflow::OpKernelContext* context);
-// Waits until that stream has run all that it was told.
-void WaitForStream(tensorflow::OpKernelContext* context);
 
 }  // namespace tektite::tf_hook
 #endif  // TEKTITE_RUNTIME_HOOKS_TENSORFLOW_HOOK_RUN_CARD_H_
