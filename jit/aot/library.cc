@@ -142,9 +142,17 @@ bool Library::IsReplaced(int step, size_t o) const {
 }
 
 absl::StatusOr<Library> MakeLibrary(const runtime::StepGraph& graph,
-                                    const runtime::OutputRoles& roles, const Names& names) {
+                                    const runtime::OutputRoles& roles, const Names& names,
+                                    Library* before) {
   Library library;
   library.name = names.library;
+  library.prefix = names.library + names.variant;
+  if (before != nullptr) {
+    library.data = std::move(before->data);
+    library.sentences = before->sentences;
+    before->data.constants = library.data.constants;
+    before->data.groups = library.data.groups;
+  }
   library.graph = graph;
   for (const runtime::SymbolSource& source : graph.sources) {
     if (source.dimension >= 0) continue;

@@ -93,7 +93,9 @@ void AddAot(CLI::App& app, const Globals& globals) {
   command->add_option("-o,--out", options->out, "The directory of the library");
   command->add_option("--name", options->name,
                       "The library's name, a prefix of all names in it; without it, the file's");
-  command->add_option("--cpu", options->cpu, "What the code is for: native, x86-64-v3 or x86-64-v4");
+  command->add_option("--cpu", options->cpu,
+                      "What the code is for: native, x86-64-v3, x86-64-v4, or several of them, "
+                      "separated by commas, of which a call runs the one for its machine");
   command->add_option("--input", options->inputs,
                       "The type of an input, NAME=f32[n,224,224,3]: numbers are sizes that are "
                       "fixed, names are sizes that each call chooses");

@@ -69,28 +69,18 @@ uint32_t SavedRegisters(const std::vector<CpuNeed>& needs) {
 
 class CpuCheckMaker {
  public:
-  CpuCheckMaker(llvm::Module* module, const std::string& library)
+  CpuCheckMaker(llvm::Module* module, const std::string& library, const std::string& prefix)
       : library_(library), b_(module->getContext()) {
-    llvm::Type* const i32 = b_.getInt32Ty();
     function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt1Ty(), {}, false),
-                                       llvm::GlobalValue::InternalLinkage, library + ".cpu", module);
+                                       llvm::GlobalValue::InternalLinkage, prefix + ".cpu", module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
-    answer_ = new llvm::GlobalVariable(*module, i32, false, llvm::GlobalValue::InternalLinkage,
-                                       b_.getInt32(kUnknown), library + ".answer");
   }
 
   llvm::Function* Make(const std::vector<CpuNeed>& needs) {
-    auto *entry = Block("entry"), *known = Block("known"), *ask = Block("ask");
+    auto* const entry = Block("entry");
     no_ = Block("no");
     b_.SetInsertPoint(entry);
     words_ = b_.CreateAlloca(b_.getInt32Ty(), b_.getInt64(4));
-    llvm::LoadInst* const answer = b_.CreateAlignedLoad(b_.getInt32Ty(), answer_, llvm::Align(4));
-    answer->setAtomic(llvm::AtomicOrdering::Monotonic);
-    b_.CreateCondBr(b_.CreateICmpEQ(answer, b_.getInt32(kUnknown)), ask, known);
-    b_.SetInsertPoint(known);
-    b_.CreateRet(b_.CreateICmpEQ(answer, b_.getInt32(kYes)));
-    b_.SetInsertPoint(ask);
-
     std::map<std::pair<uint32_t, uint32_t>, std::vector<CpuNeed>> leaves;
     for (const CpuNeed& need : needs) leaves[{need.leaf, need.subleaf}].push_back(need);
     for (const auto& [place, bits] : leaves) {
@@ -113,15 +103,13 @@ class CpuCheckMaker {
       Require(Word(1, 0, kEcx), kXgetbv);
       Require(SavedWord(), saved);
     }
-    Answer(kYes);
+    b_.CreateRet(b_.getTrue());
     b_.SetInsertPoint(no_);
-    Answer(kNo);
+    b_.CreateRet(b_.getFalse());
     return function_;
   }
 
  private:
-  static constexpr uint32_t kUnknown = 0, kYes = 1, kNo = 2;
-
   llvm::BasicBlock* Block(const char* name) {
     return llvm::BasicBlock::Create(b_.getContext(), name, function_);
   }
@@ -133,11 +121,6 @@ class CpuCheckMaker {
   void Require(llvm::Value* word, uint32_t mask) {
     if (mask == 0) return;
     Unless(b_.CreateICmpEQ(b_.CreateAnd(word, b_.getInt32(mask)), b_.getInt32(mask)));
-  }
-  void Answer(uint32_t answer) {
-    b_.CreateAlignedStore(b_.getInt32(answer), answer_, llvm::Align(4))
-        ->setAtomic(llvm::AtomicOrdering::Monotonic);
-    b_.CreateRet(b_.getInt1(answer == kYes));
   }
   llvm::Value* Word(uint32_t leaf, uint32_t subleaf, int word) {
     llvm::Type* const i32 = b_.getInt32Ty();
@@ -162,7 +145,6 @@ class CpuCheckMaker {
   const std::string library_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
-  llvm::GlobalVariable* answer_ = nullptr;
   llvm::BasicBlock* no_ = nullptr;
   llvm::Value* words_ = nullptr;  // eax, ebx, ecx, edx
 };
@@ -188,8 +170,8 @@ std::vector<CpuNeed> NeedsOf(const target::TargetInfo& target) {
 }
 
 llvm::Function* MakeCpuCheck(llvm::Module* module, const std::string& library,
-                             const std::vector<CpuNeed>& needs) {
-  return CpuCheckMaker(module, library).Make(needs);
+                             const std::string& prefix, const std::vector<CpuNeed>& needs) {
+  return CpuCheckMaker(module, library, prefix).Make(needs);
 }
 
 std::vector<std::pair<std::string, std::string>> CpuCheckObjects(const std::string& library) {
@@ -214,7 +196,7 @@ std::vector<std::pair<std::string, std::string>> CpuCheckObjects(const std::stri
   std::vector<std::pair<std::string, std::string>> objects;
   const auto add = [&](const char* name, absl::string_view code) {
     const aot::DataSymbol symbol{library + name, aot::ElfMachine::kX86_64, /*is_function=*/true};
-    objects.emplace_back(symbol.name + ".o", aot::WriteDataObject(symbol, code));
+    objects.emplace_back(symbol.name, aot::WriteDataObject(symbol, code));
   };
   add("__cpuid", {kCpuid, sizeof(kCpuid) - 1});
   add("__xgetbv", {kXgetbv, sizeof(kXgetbv) - 1});

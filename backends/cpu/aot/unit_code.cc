@@ -11,7 +11,7 @@ using runtime::Step;
 
 llvm::Function* UnitCode::Make(int s) {
   function_ = llvm::Function::Create(kernels_.type, llvm::GlobalValue::InternalLinkage,
-                                     absl::StrCat(library_.name, ".unit", s), module_);
+                                     absl::StrCat(library_.prefix, ".unit", s), module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   b_.SetInsertPoint(Block("entry"));
   OneStep(s);
