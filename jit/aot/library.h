@@ -37,8 +37,8 @@ struct Tensor {
   std::string name;      // an identifier of C
   std::string original;  // as the graph calls it
   ir::Shape shape;
-  int bytes_place = 0;     // in the size program's table
-  bool is_state = false;   // an argument that the call changes
+  int bytes_place = 0;    // in the size program's table
+  bool is_state = false;  // an argument that the call changes
 };
 
 // The first byte of a code that a library's functions return; the rest is the number of a sentence.

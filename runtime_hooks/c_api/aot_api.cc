@@ -43,8 +43,7 @@ tektite::Flags FlagsOf(const char* text) {
 }
 
 absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& flags,
-                                size_t variant, tektite::aot::CodeWriter& writer,
-                                Library* before) {
+                                size_t variant, tektite::aot::CodeWriter& writer, Library* before) {
   tektite::aot::Names names = source.names;
   names.variant = "." + tektite::aot::Identifier(writer.variants()[variant]);
   TEKTITE_ASSIGN_OR_RETURN(auto backend,
@@ -61,8 +60,7 @@ absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& f
   job.typical_sizes = source.typical_sizes;
   job.roles = source.roles;
   job.measures = false;
-  TEKTITE_ASSIGN_OR_RETURN(const auto executable,
-                           compiler->Compile(source.graph->Clone(), job));
+  TEKTITE_ASSIGN_OR_RETURN(const auto executable, compiler->Compile(source.graph->Clone(), job));
   return tektite::aot::MakeLibrary(executable->graph(), source.roles, names, before);
 }
 
@@ -89,7 +87,8 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
                                              const tektite_aot_options& options) {
   const std::string name = TextOf(options.name);
   if (!tektite::aot::IsIdentifier(name)) {
-    return tektite::InvalidArgument("'", name, "' is no name of a library: it must be an "
+    return tektite::InvalidArgument("'", name,
+                                    "' is no name of a library: it must be an "
                                     "identifier of C");
   }
   const std::string cpu = options.cpu == nullptr ? "native" : options.cpu;

@@ -3,6 +3,7 @@
 The JIT runs with --tuning=off: a library's kernels are chosen without measuring.
 TEKTITE_COMMAND names the program; without it, build/bin/tektite.
 """
+import concurrent.futures
 import importlib.util
 import os
 import subprocess
@@ -143,6 +144,15 @@ def test_bad_addresses_are_errors_and_nothing_is_written(open_mlp):
         assert (y == 5).all()
     assert code(x.ctypes.data, y.ctypes.data, good, bytes_needed) == 0
     assert not (y == 5).any()
+
+
+def test_threads_may_call_at_once(open_mlp):
+    _, module = open_mlp
+    inputs = [np.random.default_rng(n).standard_normal((n, 24)).astype(np.float32) for n in range(1, 9)]
+    expected = [module.run(x=x)["r"].tobytes() for x in inputs]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda x: module.run(x=x, threads=2)["r"].tobytes(), inputs * 20))
+    assert results == expected * 20
 
 
 def test_libraries_are_the_same_bytes_each_time(open_mlp, tmp_path):

@@ -18,38 +18,60 @@ constexpr int kEax = 0, kEbx = 1, kEcx = 2, kEdx = 3;
 
 // Intel's and AMD's manuals, volume 2 and 3, the pages of CPUID.
 constexpr CpuNeed kNeeds[] = {
-    {"sse3", 1, 0, kEcx, 0},           {"pclmul", 1, 0, kEcx, 1},
-    {"ssse3", 1, 0, kEcx, 9},          {"fma", 1, 0, kEcx, 12},
-    {"cx16", 1, 0, kEcx, 13},          {"sse4.1", 1, 0, kEcx, 19},
-    {"sse4.2", 1, 0, kEcx, 20},        {"movbe", 1, 0, kEcx, 22},
-    {"popcnt", 1, 0, kEcx, 23},        {"aes", 1, 0, kEcx, 25},
-    {"avx", 1, 0, kEcx, 28},           {"f16c", 1, 0, kEcx, 29},
-    {"bmi", 7, 0, kEbx, 3},            {"avx2", 7, 0, kEbx, 5},
-    {"bmi2", 7, 0, kEbx, 8},           {"avx512f", 7, 0, kEbx, 16},
-    {"avx512dq", 7, 0, kEbx, 17},      {"adx", 7, 0, kEbx, 19},
-    {"avx512ifma", 7, 0, kEbx, 21},    {"avx512cd", 7, 0, kEbx, 28},
-    {"sha", 7, 0, kEbx, 29},           {"avx512bw", 7, 0, kEbx, 30},
-    {"avx512vl", 7, 0, kEbx, 31},      {"avx512vbmi", 7, 0, kEcx, 1},
-    {"avx512vbmi2", 7, 0, kEcx, 6},    {"gfni", 7, 0, kEcx, 8},
-    {"vaes", 7, 0, kEcx, 9},           {"vpclmulqdq", 7, 0, kEcx, 10},
-    {"avx512vnni", 7, 0, kEcx, 11},    {"avx512bitalg", 7, 0, kEcx, 12},
-    {"avx512vpopcntdq", 7, 0, kEcx, 14}, {"avx512vp2intersect", 7, 0, kEdx, 8},
-    {"amx-bf16", 7, 0, kEdx, 22},      {"avx512fp16", 7, 0, kEdx, 23},
-    {"amx-tile", 7, 0, kEdx, 24},      {"amx-int8", 7, 0, kEdx, 25},
-    {"avxvnni", 7, 1, kEax, 4},        {"avx512bf16", 7, 1, kEax, 5},
-    {"avxifma", 7, 1, kEax, 23},       {"avxvnniint8", 7, 1, kEdx, 4},
-    {"avxneconvert", 7, 1, kEdx, 5},   {"avxvnniint16", 7, 1, kEdx, 10},
-    {"lzcnt", kExtended, 0, kEcx, 5},  {"sse4a", kExtended, 0, kEcx, 6},
-    {"xop", kExtended, 0, kEcx, 11},   {"fma4", kExtended, 0, kEcx, 16},
+    {"sse3", 1, 0, kEcx, 0},
+    {"pclmul", 1, 0, kEcx, 1},
+    {"ssse3", 1, 0, kEcx, 9},
+    {"fma", 1, 0, kEcx, 12},
+    {"cx16", 1, 0, kEcx, 13},
+    {"sse4.1", 1, 0, kEcx, 19},
+    {"sse4.2", 1, 0, kEcx, 20},
+    {"movbe", 1, 0, kEcx, 22},
+    {"popcnt", 1, 0, kEcx, 23},
+    {"aes", 1, 0, kEcx, 25},
+    {"avx", 1, 0, kEcx, 28},
+    {"f16c", 1, 0, kEcx, 29},
+    {"bmi", 7, 0, kEbx, 3},
+    {"avx2", 7, 0, kEbx, 5},
+    {"bmi2", 7, 0, kEbx, 8},
+    {"avx512f", 7, 0, kEbx, 16},
+    {"avx512dq", 7, 0, kEbx, 17},
+    {"adx", 7, 0, kEbx, 19},
+    {"avx512ifma", 7, 0, kEbx, 21},
+    {"avx512cd", 7, 0, kEbx, 28},
+    {"sha", 7, 0, kEbx, 29},
+    {"avx512bw", 7, 0, kEbx, 30},
+    {"avx512vl", 7, 0, kEbx, 31},
+    {"avx512vbmi", 7, 0, kEcx, 1},
+    {"avx512vbmi2", 7, 0, kEcx, 6},
+    {"gfni", 7, 0, kEcx, 8},
+    {"vaes", 7, 0, kEcx, 9},
+    {"vpclmulqdq", 7, 0, kEcx, 10},
+    {"avx512vnni", 7, 0, kEcx, 11},
+    {"avx512bitalg", 7, 0, kEcx, 12},
+    {"avx512vpopcntdq", 7, 0, kEcx, 14},
+    {"avx512vp2intersect", 7, 0, kEdx, 8},
+    {"amx-bf16", 7, 0, kEdx, 22},
+    {"avx512fp16", 7, 0, kEdx, 23},
+    {"amx-tile", 7, 0, kEdx, 24},
+    {"amx-int8", 7, 0, kEdx, 25},
+    {"avxvnni", 7, 1, kEax, 4},
+    {"avx512bf16", 7, 1, kEax, 5},
+    {"avxifma", 7, 1, kEax, 23},
+    {"avxvnniint8", 7, 1, kEdx, 4},
+    {"avxneconvert", 7, 1, kEdx, 5},
+    {"avxvnniint16", 7, 1, kEdx, 10},
+    {"lzcnt", kExtended, 0, kEcx, 5},
+    {"sse4a", kExtended, 0, kEcx, 6},
+    {"xop", kExtended, 0, kEcx, 11},
+    {"fma4", kExtended, 0, kEcx, 16},
     {"tbm", kExtended, 0, kEcx, 21},
 };
 
 // The levels of the x86-64 psABI.
-constexpr absl::string_view kLevel3[] = {"sse3", "ssse3", "cx16",  "sse4.1", "sse4.2",
-                                         "popcnt", "avx", "avx2",  "bmi",    "bmi2",
-                                         "f16c",   "fma", "lzcnt", "movbe"};
-constexpr absl::string_view kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
-                                         "avx512vl"};
+constexpr absl::string_view kLevel3[] = {"sse3",   "ssse3", "cx16",  "sse4.1", "sse4.2",
+                                         "popcnt", "avx",   "avx2",  "bmi",    "bmi2",
+                                         "f16c",   "fma",   "lzcnt", "movbe"};
+constexpr absl::string_view kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
 bool HasFeature(const std::vector<absl::string_view>& list, absl::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -127,8 +149,8 @@ class CpuCheckMaker {
     llvm::FunctionCallee const cpuid = Callee(
         "__cpuid", llvm::FunctionType::get(b_.getVoidTy(), {i32, i32, b_.getPtrTy()}, false));
     b_.CreateCall(cpuid, {b_.getInt32(leaf), b_.getInt32(subleaf), words_});
-    return b_.CreateLoad(
-        i32, b_.CreateConstInBoundsGEP1_64(i32, words_, static_cast<uint64_t>(word)));
+    return b_.CreateLoad(i32,
+                         b_.CreateConstInBoundsGEP1_64(i32, words_, static_cast<uint64_t>(word)));
   }
   llvm::Value* SavedWord() {
     return b_.CreateCall(Callee("__xgetbv", llvm::FunctionType::get(b_.getInt32Ty(), {}, false)));

@@ -72,8 +72,8 @@ class CpuCodeWriter : public aot::CodeWriter {
       : names_(std::move(names)), targets_(std::move(targets)), program_(AnyMachine()) {}
 
   const std::vector<std::string>& variants() const override { return names_; }
-  absl::StatusOr<std::unique_ptr<backend::Backend>> NewBackend(
-      size_t variant, const std::string& prefix) override {
+  absl::StatusOr<std::unique_ptr<backend::Backend>> NewBackend(size_t variant,
+                                                               const std::string& prefix) override {
     return MakeObjectBackend(targets_[variant].info, prefix, targets_[variant].runs_here);
   }
 

@@ -41,10 +41,10 @@ class EntryPoints {
  private:
   llvm::Function* Begin(llvm::Type* result, const std::vector<llvm::Type*>& types,
                         const std::string& name, bool is_public) {
-    function_ = llvm::Function::Create(llvm::FunctionType::get(result, types, false),
-                                       is_public ? llvm::GlobalValue::ExternalLinkage
-                                                 : llvm::GlobalValue::InternalLinkage,
-                                       name, module_);
+    function_ = llvm::Function::Create(
+        llvm::FunctionType::get(result, types, false),
+        is_public ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage, name,
+        module_);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(Block("entry"));
     return function_;
@@ -70,8 +70,7 @@ class EntryPoints {
     b_.SetInsertPoint(known);
     b_.CreateRet(earlier);
     b_.SetInsertPoint(found);
-    llvm::PHINode* const number =
-        b_.CreatePHI(i32_, static_cast<unsigned>(checks.size() + 1));
+    llvm::PHINode* const number = b_.CreatePHI(i32_, static_cast<unsigned>(checks.size() + 1));
     b_.CreateAlignedStore(number, answer, llvm::Align(4))
         ->setAtomic(llvm::AtomicOrdering::Monotonic);
     b_.CreateRet(number);
@@ -82,8 +81,7 @@ class EntryPoints {
       b_.CreateCondBr(b_.CreateCall(checks[v]), found, next);
       b_.SetInsertPoint(next);
     }
-    number->addIncoming(b_.getInt32(static_cast<uint32_t>(checks.size() + 1)),
-                        b_.GetInsertBlock());
+    number->addIncoming(b_.getInt32(static_cast<uint32_t>(checks.size() + 1)), b_.GetInsertBlock());
     b_.CreateBr(found);
   }
 
@@ -133,8 +131,8 @@ class EntryPoints {
     b_.CreateCondBr(b_.CreateICmpULT(number, b_.getInt32(static_cast<uint32_t>(offsets.size()))),
                     known, unknown);
     b_.SetInsertPoint(known);
-    llvm::Value* const place = b_.CreateLoad(
-        i32_, b_.CreateInBoundsGEP(i32_, places, b_.CreateZExt(number, i64_)));
+    llvm::Value* const place =
+        b_.CreateLoad(i32_, b_.CreateInBoundsGEP(i32_, places, b_.CreateZExt(number, i64_)));
     b_.CreateRet(b_.CreateInBoundsGEP(b_.getInt8Ty(), texts, b_.CreateZExt(place, i64_)));
     b_.SetInsertPoint(unknown);
     b_.CreateRet(texts);

@@ -62,10 +62,10 @@ class ProgramEmitter {
   // ---- shared by the functions ----
   llvm::Function* Begin(llvm::Type* result, std::vector<llvm::Type*> arguments,
                         const std::string& name, bool is_entry) {
-    function_ = llvm::Function::Create(llvm::FunctionType::get(result, arguments, false),
-                                       is_entry ? llvm::GlobalValue::ExternalLinkage
-                                                : llvm::GlobalValue::InternalLinkage,
-                                       absl::StrCat(library_.prefix, name), module_);
+    function_ = llvm::Function::Create(
+        llvm::FunctionType::get(result, arguments, false),
+        is_entry ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
+        absl::StrCat(library_.prefix, name), module_);
     if (is_entry) function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(Block("entry"));
@@ -151,10 +151,11 @@ class ProgramEmitter {
         Begin(b_.getVoidTy(), {ptr_, i32_}, absl::StrCat(".work", begin), /*is_entry=*/false);
     llvm::Value* const frame = worker->getArg(0);
     llvm::Value* const index = b_.CreateSExt(worker->getArg(1), i64_);
-    const auto word = [&](llvm::Type* type, int64_t at) { return b_.CreateLoad(type, At(frame, at)); };
-    llvm::Value* const scratch =
-        At(word(ptr_, FrameHeader::kScratch),
-           b_.CreateMul(index, word(i64_, FrameHeader::kScratchBytes)));
+    const auto word = [&](llvm::Type* type, int64_t at) {
+      return b_.CreateLoad(type, At(frame, at));
+    };
+    llvm::Value* const scratch = At(word(ptr_, FrameHeader::kScratch),
+                                    b_.CreateMul(index, word(i64_, FrameHeader::kScratchBytes)));
     for (int i = begin; i < end; ++i) {
       const int s = library_.plan.steps[i];
       llvm::Value* const number = b_.getInt64(static_cast<uint64_t>(i));
@@ -187,8 +188,8 @@ class ProgramEmitter {
     std::vector<int64_t> launch(static_cast<size_t>(facts.launch.table_size()));
     static_cast<void>(facts.launch.Run(nullptr, launch.data()));
     const double ns = static_cast<double>(launch[facts.cost]) / facts.cost_per_ns;
-    return b_.getInt64(static_cast<uint64_t>(
-        ns < kSharedNs ? std::max<int64_t>(launch[facts.num_chunks], 1) : 1));
+    return b_.getInt64(
+        static_cast<uint64_t>(ns < kSharedNs ? std::max<int64_t>(launch[facts.num_chunks], 1) : 1));
   }
 
   // ---- int64_t PREFIX.arena_bytes(sizes, threads) ----
@@ -383,7 +384,8 @@ class ProgramEmitter {
     const std::vector<OutputPlan>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (outputs[k].kind != OutputPlan::Kind::kCheck) continue;
-      llvm::Value* const holds = b_.CreateLoad(b_.getInt8Ty(), Pointer(library_.graph.outputs[k].buffer));
+      llvm::Value* const holds =
+          b_.CreateLoad(b_.getInt8Ty(), Pointer(library_.graph.outputs[k].buffer));
       Fail(b_.CreateICmpEQ(holds, b_.getInt8(0)), aot::kCheckFailed,
            "a value is out of its range, an index for example");
     }
@@ -392,7 +394,8 @@ class ProgramEmitter {
   void CopyResults() {
     const std::vector<OutputPlan>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      if (outputs[k].kind != OutputPlan::Kind::kCopy && outputs[k].kind != OutputPlan::Kind::kForward) {
+      if (outputs[k].kind != OutputPlan::Kind::kCopy &&
+          outputs[k].kind != OutputPlan::Kind::kForward) {
         continue;
       }
       const int buffer = library_.graph.outputs[k].buffer;

@@ -5,8 +5,8 @@
 //
 // PREFIX.run checks the sizes, the arena and the addresses, computes where everything lies, and
 // runs the steps; nothing interprets a graph.  Sizes that are the same in every call are
-// constants in it.  Where sizes are open, buffers keep the order in which they lie at typical sizes,
-// and each begins where those below it end: so the layout needs no search.
+// constants in it.  Where sizes are open, buffers keep the order in which they lie at typical
+// sizes, and each begins where those below it end: so the layout needs no search.
 #ifndef TEKTITE_BACKENDS_CPU_AOT_PROGRAM_EMITTER_H_
 #define TEKTITE_BACKENDS_CPU_AOT_PROGRAM_EMITTER_H_
 
