@@ -59,6 +59,7 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
     graph = concrete.graph.as_graph_def(add_shapes=True)
     captures = {inner.op.name: outer for outer, inner in concrete.graph.captures}
     index = {tensor.op.name: i for i, tensor in enumerate(concrete.inputs)}
+    new_names: dict[str, str] = {}
     for node in graph.node:
         if node.name not in index:
             continue
@@ -71,6 +72,8 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
             node.attr["_handle_dtypes"].list.type.append(variable.dtype.as_datatype_enum)
             node.attr["_handle_shapes"].list.shape.append(variable.shape.as_proto())
             node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(variable.numpy()))
+            new_names[node.name] = variable.name.removesuffix(":0")
+    _rename(graph, new_names)
     taken = {node.name for node in graph.node}
     for i, tensor in enumerate(concrete.outputs):
         result = graph.node.add(op="_Retval", input=[tensor.name.removesuffix(":0")])
@@ -79,6 +82,20 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
         result.attr["T"].type = tensor.dtype.as_datatype_enum
         result.attr["index"].i = i
     return graph
+
+
+def _rename(graph: Any, names: dict[str, str]) -> None:
+    """Gives nodes other names, those that are free."""
+    taken = {node.name for node in graph.node}
+    for old, new in list(names.items()):
+        names[old] = next(n for n in [new, *(f"{new}_{k}" for k in range(1, len(taken) + 2))] if n not in taken)
+        taken.add(names[old])
+    for node in graph.node:
+        node.name = names.get(node.name, node.name)
+        for i, text in enumerate(node.input):
+            control, tensor, output = re.fullmatch(r"(\^?)([^:]*)(.*)", text).groups()  # type: ignore[union-attr]
+            if tensor in names:
+                node.input[i] = control + names[tensor] + output
 
 
 def _names(base: str, i: int) -> Iterable[str]:
