@@ -37,9 +37,8 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
     Returns a report; ``ValueError`` says what cannot be compiled.
     """
     tf = importlib.import_module("tensorflow")
-    if not hasattr(function, "get_concrete_function"):
-        function = tf.function(function)
-    concrete = function.get_concrete_function(*specs)
+    traceable: Any = function if hasattr(function, "get_concrete_function") else tf.function(function)
+    concrete = traceable.get_concrete_function(*specs)
     name = name or re.sub(r"\W", "_", getattr(concrete, "name", "model").removeprefix("__inference_"))
     graph = _closed_graph(tf, concrete)
     inputs = ";".join(f"{tensor}={_type_of(graph, tensor)}[{','.join(map(str, dims))}]"
