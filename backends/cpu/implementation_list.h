@@ -17,8 +17,8 @@
 
 namespace tektite::cpu {
 
-// The answers of the rows of the fusion's kind, up to the first that fits.  `emitted_only`: for code
-// that runs where no other library is.
+// The answers of the rows of the fusion's kind, up to the first that fits.  `emitted_only`: for
+// code that runs where no other library is.
 std::vector<target::Offer> SchedulesFor(const ir::Node& fusion, const target::Facts& facts,
                                         const Target& target, bool emitted_only = false);
 

@@ -1,10 +1,13 @@
 // What a back end must provide for libraries: kernels as objects, and machine code for a library's
 // calling program.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto backend, writer.NewBackend("mlp__"));
-//   ... compile a graph with it, MakeLibrary(...) ...
-//   TEKTITE_ASSIGN_OR_RETURN(CodeWriter::Written written, writer.Write(&library));
+//   for (size_t v = 0; v < writer.variants().size(); ++v) {
+//     TEKTITE_ASSIGN_OR_RETURN(auto backend, writer.NewBackend(v, "mlp.v3.kernel."));
+//     ... compile a graph with it, MakeLibrary(...) ...
+//   }
+//   TEKTITE_ASSIGN_OR_RETURN(CodeWriter::Written written, writer.Write(&libraries));
 //
+// A variant is code for one CPU; a call runs the first variant that its machine can run.
 // Equal libraries become equal bytes, whenever and wherever they are written.
 #ifndef TEKTITE_JIT_AOT_CODE_WRITER_H_
 #define TEKTITE_JIT_AOT_CODE_WRITER_H_
@@ -23,19 +26,20 @@ namespace tektite::aot {
 class CodeWriter {
  public:
   virtual ~CodeWriter() = default;
-  // What the code is for, for people: "x86-64-v4".
-  virtual std::string cpu() const = 0;
+  // The CPUs that code is for, in the order in which calls try them: "x86-64-v4".
+  virtual const std::vector<std::string>& variants() const = 0;
   // A back end whose emitted kernels are ObjectKernels, with symbols that begin with `prefix`.
   virtual absl::StatusOr<std::unique_ptr<backend::Backend>> NewBackend(
-      const std::string& prefix) = 0;
+      size_t variant, const std::string& prefix) = 0;
 
   struct Written {
     std::string archive;                                 // a static library
     std::vector<std::pair<std::string, int64_t>> sizes;  // of its members, in bytes of their files
-    int64_t code_bytes = 0;                              // of code and its constants, loaded
+    std::vector<int64_t> code_bytes;                     // by variant: code and its constants
     int64_t data_bytes = 0;                              // of weights
   };
-  virtual absl::StatusOr<Written> Write(Library* library) = 0;
+  // By variant, all of one graph; each has the data and the sentences of those before it, too.
+  virtual absl::StatusOr<Written> Write(std::vector<Library>* libraries) = 0;
 };
 
 }  // namespace tektite::aot

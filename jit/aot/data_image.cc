@@ -66,7 +66,8 @@ absl::Status AddGroup(const runtime::StepGraph& graph, int group, DataImage* ima
     }
     for (int b : step.results) buffers.push_back(pointer(b));
     if (step.kind == Step::Kind::kCopy) {
-      std::memcpy(buffers[1], buffers[0], static_cast<size_t>(graph.buffers[step.results[0]].typical_bytes));
+      std::memcpy(buffers[1], buffers[0],
+                  static_cast<size_t>(graph.buffers[step.results[0]].typical_bytes));
       continue;
     }
     TEKTITE_ASSIGN_OR_RETURN(const auto kernel, Runnable(step));

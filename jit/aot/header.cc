@@ -141,14 +141,16 @@ std::string Structs(const Library& library) {
 std::string Usage(const Library& library, bool has_state) {
   const std::string& name = library.name;
   std::string sizes, args, results;
-  for (const std::string& size : library.sizes) absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", size);
+  for (const std::string& size : library.sizes)
+    absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", size);
   const std::string passed = sizes.empty() ? "" : "&sizes, ";
   std::string text;
   if (!sizes.empty()) absl::StrAppend(&text, " *   ", name, "_sizes sizes = {", sizes, "};\n");
   absl::StrAppend(&text, " *   tektite_aot_arena arena = {0, ", name, "_arena_bytes(", passed,
-                  "NULL)};\n *   arena.data = aligned_alloc(64, arena.bytes);\n", " *   int32_t code = ",
-                  name, "_run(", passed, "&args, ", has_state ? "&state, " : "",
-                  "&results, arena, NULL);\n *   if (code != 0) puts(", name, "_message(code));\n");
+                  "NULL)};\n *   arena.data = aligned_alloc(64, arena.bytes);\n",
+                  " *   int32_t code = ", name, "_run(", passed, "&args, ",
+                  has_state ? "&state, " : "", "&results, arena, NULL);\n *   if (code != 0) puts(",
+                  name, "_message(code));\n");
   return text;
 }
 
@@ -178,20 +180,19 @@ std::string WriteHeader(const Library& library, const Origin& origin) {
   const bool has_sizes = !library.sizes.empty();
   const std::string& name = library.name;
   return absl::StrReplaceAll(
-      kText,
-      {{"$usage", Usage(library, has_state)},
-       {"$types", kSharedTypes},
-       {"$structs", Structs(library)},
-       {"$sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes* sizes, ") : ""},
-       {"$state_arg", has_state ? absl::StrCat("const ", name, "_state* state, ") : ""},
-       {"$cc_sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes& sizes, ") : ""},
-       {"$cc_sizes", has_sizes ? "&sizes, " : ""},
-       {"$cc_state_arg", has_state ? absl::StrCat("const ", name, "_state& state, ") : ""},
-       {"$cc_state", has_state ? "&state, " : ""},
-       {"$GUARD", absl::AsciiStrToUpper(name)},
-       {"$made_by", origin.made_by},
-       {"$cpu", origin.cpu},
-       {"$name", name}});
+      kText, {{"$usage", Usage(library, has_state)},
+              {"$types", kSharedTypes},
+              {"$structs", Structs(library)},
+              {"$sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes* sizes, ") : ""},
+              {"$state_arg", has_state ? absl::StrCat("const ", name, "_state* state, ") : ""},
+              {"$cc_sizes_arg", has_sizes ? absl::StrCat("const ", name, "_sizes& sizes, ") : ""},
+              {"$cc_sizes", has_sizes ? "&sizes, " : ""},
+              {"$cc_state_arg", has_state ? absl::StrCat("const ", name, "_state& state, ") : ""},
+              {"$cc_state", has_state ? "&state, " : ""},
+              {"$GUARD", absl::AsciiStrToUpper(name)},
+              {"$made_by", origin.made_by},
+              {"$cpu", origin.cpu},
+              {"$name", name}});
 }
 
 }  // namespace tektite::aot

@@ -18,12 +18,13 @@ using runtime::Step;
 
 bool IsKeyword(const std::string& text) {
   static const std::set<std::string> words = {
-      "alignas", "auto",   "bool",   "break",  "case",   "catch",    "char",   "class",  "const",
-      "default", "delete", "do",     "double", "else",   "enum",     "extern", "false",  "float",
-      "for",     "friend", "goto",   "if",     "inline", "int",      "long",   "new",    "not",
-      "or",      "private", "public", "return", "short",  "signed",   "sizeof", "static", "struct",
-      "switch",  "this",   "throw",  "true",   "try",    "typedef",  "union",  "unsigned", "using",
-      "virtual", "void",   "while",  "and",    "operator", "register", "template", "volatile"};
+      "alignas", "auto",     "bool",     "break",    "case",    "catch",   "char",   "class",
+      "const",   "default",  "delete",   "do",       "double",  "else",    "enum",   "extern",
+      "false",   "float",    "for",      "friend",   "goto",    "if",      "inline", "int",
+      "long",    "new",      "not",      "or",       "private", "public",  "return", "short",
+      "signed",  "sizeof",   "static",   "struct",   "switch",  "this",    "throw",  "true",
+      "try",     "typedef",  "union",    "unsigned", "using",   "virtual", "void",   "while",
+      "and",     "operator", "register", "template", "volatile"};
   return words.count(text) > 0;
 }
 
@@ -84,8 +85,7 @@ absl::Status AddData(Library* library) {
     const Buffer& buffer = graph.buffers[b];
     if (!read[b] || buffer.kind != Buffer::Kind::kConstant) continue;
     const ir::Literal& constant = graph.constants[buffer.index];
-    library->data.constants[buffer.index] =
-        library->data.Add(constant.raw(), constant.num_bytes());
+    library->data.constants[buffer.index] = library->data.Add(constant.raw(), constant.num_bytes());
   }
   return absl::OkStatus();
 }
@@ -142,9 +142,17 @@ bool Library::IsReplaced(int step, size_t o) const {
 }
 
 absl::StatusOr<Library> MakeLibrary(const runtime::StepGraph& graph,
-                                    const runtime::OutputRoles& roles, const Names& names) {
+                                    const runtime::OutputRoles& roles, const Names& names,
+                                    Library* before) {
   Library library;
   library.name = names.library;
+  library.prefix = names.library + names.variant;
+  if (before != nullptr) {
+    library.data = std::move(before->data);
+    library.sentences = before->sentences;
+    before->data.constants = library.data.constants;
+    before->data.groups = library.data.groups;
+  }
   library.graph = graph;
   for (const runtime::SymbolSource& source : graph.sources) {
     if (source.dimension >= 0) continue;

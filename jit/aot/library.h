@@ -29,6 +29,7 @@ namespace tektite::aot {
 // The names of the graph's tensors, for people, in order; missing ones are made up.
 struct Names {
   std::string library;  // an identifier of C, the prefix of all names
+  std::string variant;  // behind it in names that are not the caller's: ".v3"
   std::vector<std::string> arguments, results;
 };
 
@@ -36,8 +37,8 @@ struct Tensor {
   std::string name;      // an identifier of C
   std::string original;  // as the graph calls it
   ir::Shape shape;
-  int bytes_place = 0;     // in the size program's table
-  bool is_state = false;   // an argument that the call changes
+  int bytes_place = 0;    // in the size program's table
+  bool is_state = false;  // an argument that the call changes
 };
 
 // The first byte of a code that a library's functions return; the rest is the number of a sentence.
@@ -51,6 +52,7 @@ enum ErrorKind : int {
 
 struct Library {
   std::string name;
+  std::string prefix;              // of names that are not the caller's
   std::vector<std::string> sizes;  // identifiers of the graph's symbols
   std::vector<Tensor> arguments, results;
   runtime::StepGraph graph;
@@ -71,8 +73,11 @@ struct Library {
   bool IsReplaced(int step, size_t o) const;
 };
 
+// `before`: another variant of the same library, whose data and sentences this one adds to; null:
+// none.
 absl::StatusOr<Library> MakeLibrary(const runtime::StepGraph& graph,
-                                    const runtime::OutputRoles& roles, const Names& names);
+                                    const runtime::OutputRoles& roles, const Names& names,
+                                    Library* before = nullptr);
 
 // `text` as an identifier: other characters become underscores.
 std::string Identifier(const std::string& text);

@@ -6,7 +6,8 @@
 namespace tektite::aot {
 namespace {
 
-constexpr char kText[] = R"py("""$name: a model compiled ahead of time; needs NumPy and lib$name.so beside this file.
+constexpr char kText[] =
+    R"py("""$name: a model compiled ahead of time; needs NumPy and lib$name.so beside this file.
 
     results = $name.run($call)
 """
@@ -141,10 +142,11 @@ std::string PythonTensor(const Tensor& tensor) {
   for (const ir::Dim& dim : tensor.shape.dims()) {
     const std::string text =
         absl::StrReplaceAll(dim.ToString(), {{" floordiv ", " // "}, {" mod ", " % "}});
-    absl::StrAppend(&dims, dim.is_constant() ? "" : "\"", text, dim.is_constant() ? "" : "\"", ", ");
+    absl::StrAppend(&dims, dim.is_constant() ? "" : "\"", text, dim.is_constant() ? "" : "\"",
+                    ", ");
   }
-  return absl::StrCat("\n    (\"", tensor.name, "\", ", NumpyType(tensor.shape.dtype()), ", (", dims,
-                      ")),");
+  return absl::StrCat("\n    (\"", tensor.name, "\", ", NumpyType(tensor.shape.dtype()), ", (",
+                      dims, ")),");
 }
 
 }  // namespace

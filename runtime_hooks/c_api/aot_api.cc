@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "jit/aot/code_writer.h"
 #include "jit/aot/header.h"
 #include "jit/aot/package.h"
@@ -41,9 +42,12 @@ tektite::Flags FlagsOf(const char* text) {
   return flags;
 }
 
-absl::StatusOr<Library> Compile(AotSource source, const tektite::Flags& flags,
-                                tektite::aot::CodeWriter& writer) {
-  TEKTITE_ASSIGN_OR_RETURN(auto backend, writer.NewBackend(source.names.library + "__"));
+absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& flags,
+                                size_t variant, tektite::aot::CodeWriter& writer, Library* before) {
+  tektite::aot::Names names = source.names;
+  names.variant = "." + tektite::aot::Identifier(writer.variants()[variant]);
+  TEKTITE_ASSIGN_OR_RETURN(auto backend,
+                           writer.NewBackend(variant, names.library + names.variant + "."));
   tektite::compiler::CompilerOptions options;
   options.flags = flags;
   options.backends = tektite::c_api::AllBackends();
@@ -56,15 +60,18 @@ absl::StatusOr<Library> Compile(AotSource source, const tektite::Flags& flags,
   job.typical_sizes = source.typical_sizes;
   job.roles = source.roles;
   job.measures = false;
-  TEKTITE_ASSIGN_OR_RETURN(const auto executable,
-                           compiler->Compile(std::move(source.graph), job));
-  return tektite::aot::MakeLibrary(executable->graph(), source.roles, source.names);
+  TEKTITE_ASSIGN_OR_RETURN(const auto executable, compiler->Compile(source.graph->Clone(), job));
+  return tektite::aot::MakeLibrary(executable->graph(), source.roles, names, before);
 }
 
-std::string Report(const Library& library, const Written& written, const std::string& directory) {
+std::string Report(const Library& library, const std::vector<std::string>& variants,
+                   const Written& written, const std::string& directory) {
   std::string text = absl::StrCat("wrote ", directory, "/", library.name, ".h and ", directory,
-                                  "/lib", library.name, ".a\n", "code ", written.code_bytes,
-                                  " bytes, weights ", written.data_bytes, " bytes\n");
+                                  "/lib", library.name, ".a\n");
+  for (size_t v = 0; v < variants.size(); ++v) {
+    absl::StrAppend(&text, "code for ", variants[v], ": ", written.code_bytes[v], " bytes\n");
+  }
+  absl::StrAppend(&text, "weights: ", written.data_bytes, " bytes\n");
   for (const auto& tensor : library.arguments) {
     absl::StrAppend(&text, tensor.is_state ? "state " : "argument ", tensor.name, ": ",
                     tensor.shape.ToString(), "\n");
@@ -80,7 +87,8 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
                                              const tektite_aot_options& options) {
   const std::string name = TextOf(options.name);
   if (!tektite::aot::IsIdentifier(name)) {
-    return tektite::InvalidArgument("'", name, "' is no name of a library: it must be an "
+    return tektite::InvalidArgument("'", name,
+                                    "' is no name of a library: it must be an "
                                     "identifier of C");
   }
   const std::string cpu = options.cpu == nullptr ? "native" : options.cpu;
@@ -92,16 +100,24 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   inputs.typical = TextOf(options.typical);
   TEKTITE_ASSIGN_OR_RETURN(AotSource source, tektite::c_api::LoadAotSource(model, inputs));
   source.names.library = name;
-  TEKTITE_ASSIGN_OR_RETURN(Library library,
-                           Compile(std::move(source), FlagsOf(options.flags), *writer));
-  TEKTITE_ASSIGN_OR_RETURN(const Written written, writer->Write(&library));
+  const tektite::Flags flags = FlagsOf(options.flags);
+  std::vector<Library> libraries;
+  libraries.reserve(writer->variants().size());
+  for (size_t v = 0; v < writer->variants().size(); ++v) {
+    Library* const before = libraries.empty() ? nullptr : &libraries.back();
+    TEKTITE_ASSIGN_OR_RETURN(Library made, Compile(source, flags, v, *writer, before));
+    libraries.push_back(std::move(made));
+  }
+  TEKTITE_ASSIGN_OR_RETURN(const Written written, writer->Write(&libraries));
+  const Library& library = libraries.back();
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) {
     return tektite::InvalidArgument("cannot make directory '", directory, "': ", error.message());
   }
   const std::string version(tektite_version());
-  const tektite::aot::Origin origin{absl::StrCat("tektite ", version), writer->cpu()};
+  const tektite::aot::Origin origin{absl::StrCat("tektite ", version),
+                                    absl::StrJoin(writer->variants(), ", ")};
   std::vector<std::pair<std::string, std::string>> files = {
       {name + ".h", tektite::aot::WriteHeader(library, origin)},
       {name + "Config.cmake", tektite::aot::WriteCmakePackage(library)},
@@ -114,7 +130,7 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
   }
   TEKTITE_RETURN_IF_ERROR(
       tektite::ReplaceFile(absl::StrCat(directory, "/lib", name, ".a"), written.archive));
-  return Report(library, written, directory);
+  return Report(library, writer->variants(), written, directory);
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ absl::StatusOr<std::map<std::string, ir::Shape>> ParseInputs(const std::string& 
     ir::ValueParser parser(both.second);
     absl::StatusOr<ir::Shape> shape = parser.ParseShape();
     if (both.first.empty() || !shape.ok()) {
-      return InvalidArgument("not an input: '", part, "'; write NAME=TYPE[SIZES], such as x=f32[n,8]");
+      return InvalidArgument("not an input: '", part,
+                             "'; write NAME=TYPE[SIZES], such as x=f32[n,8]");
     }
     inputs[WithoutOutput(std::string(absl::StripAsciiWhitespace(both.first)))] = *shape;
   }
@@ -234,10 +235,10 @@ absl::StatusOr<AotSource> LoadAotSource(absl::string_view model, const AotInputs
   TEKTITE_ASSIGN_OR_RETURN(auto given, ParseInputs(inputs.inputs));
   TEKTITE_ASSIGN_OR_RETURN(const auto typical, ParseTypical(inputs.typical));
   absl::StatusOr<AotSource> source =
-      inputs.form == TEKTITE_AOT_IR        ? LoadIr(model, given)
-      : inputs.form == TEKTITE_AOT_CLUSTER ? GraphDefAot(std::move(given)).LoadCluster(model)
-                                           : GraphDefAot(std::move(given))
-                                                 .LoadModel(model, inputs.outputs);
+      inputs.form == TEKTITE_AOT_IR ? LoadIr(model, given)
+      : inputs.form == TEKTITE_AOT_CLUSTER
+          ? GraphDefAot(std::move(given)).LoadCluster(model)
+          : GraphDefAot(std::move(given)).LoadModel(model, inputs.outputs);
   TEKTITE_RETURN_IF_ERROR(source.status());
   const std::vector<std::string> symbols = ir::SymbolsOf(*source->graph);
   for (const std::string& symbol : symbols) {

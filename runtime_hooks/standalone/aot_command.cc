@@ -43,8 +43,15 @@ void LinkShared(const std::string& stem) {
   const char* const given = std::getenv("CC");
   const std::string compiler = given == nullptr || *given == '\0' ? "cc" : given;
   const std::string archive = stem + ".a", shared = stem + ".so";
-  std::vector<std::string> words = {compiler, "-shared", "-o", shared, "-Wl,--whole-archive",
-                                    archive, "-Wl,--no-whole-archive,-z,defs,--gc-sections", "-lm", "-lc"};
+  std::vector<std::string> words = {compiler,
+                                    "-shared",
+                                    "-o",
+                                    shared,
+                                    "-Wl,--whole-archive",
+                                    archive,
+                                    "-Wl,--no-whole-archive,-z,defs,--gc-sections",
+                                    "-lm",
+                                    "-lc"};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -76,8 +83,7 @@ void MakeLibrary(const AotOptions& options, const Globals& globals) {
   given.typical = options.typical.c_str();
   given.with_python = options.python ? 1 : 0;
   tektite_status status = {};
-  const Text report(
-      tektite_aot(model.data(), model.size(), options.out.c_str(), &given, &status));
+  const Text report(tektite_aot(model.data(), model.size(), options.out.c_str(), &given, &status));
   if (report == nullptr) throw Failure("'" + options.file + "': " + status.message);
   std::printf("%s", report.get());
   if (options.shared || options.python) LinkShared(options.out + "/lib" + name);
@@ -89,12 +95,15 @@ void AddAot(CLI::App& app, const Globals& globals) {
   CLI::App* command =
       app.add_subcommand("aot", "Compile a model ahead of time: a C header and a static library");
   auto options = std::make_shared<AotOptions>();
-  command->add_option("MODEL", options->file, "IR text (.ir, .tir), a frozen GraphDef or a SavedModel")
+  command
+      ->add_option("MODEL", options->file, "IR text (.ir, .tir), a frozen GraphDef or a SavedModel")
       ->required();
   command->add_option("-o,--out", options->out, "The directory of the library");
   command->add_option("--name", options->name,
                       "The library's name, a prefix of all names in it; without it, the file's");
-  command->add_option("--cpu", options->cpu, "What the code is for: native, x86-64-v3 or x86-64-v4");
+  command->add_option("--cpu", options->cpu,
+                      "What the code is for: native, x86-64-v3, x86-64-v4, or several of them, "
+                      "separated by commas, of which a call runs the one for its machine");
   command->add_option("--input", options->inputs,
                       "The type of an input, NAME=f32[n,224,224,3]: numbers are sizes that are "
                       "fixed, names are sizes that each call chooses");

@@ -3,6 +3,7 @@
 The JIT runs with --tuning=off: a library's kernels are chosen without measuring.
 TEKTITE_COMMAND names the program; without it, build/bin/tektite.
 """
+import concurrent.futures
 import importlib.util
 import os
 import subprocess
@@ -145,8 +146,38 @@ def test_bad_addresses_are_errors_and_nothing_is_written(open_mlp):
     assert not (y == 5).any()
 
 
+def test_threads_may_call_at_once(open_mlp):
+    _, module = open_mlp
+    inputs = [np.random.default_rng(n).standard_normal((n, 24)).astype(np.float32) for n in range(1, 9)]
+    expected = [module.run(x=x)["r"].tobytes() for x in inputs]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda x: module.run(x=x, threads=2)["r"].tobytes(), inputs * 20))
+    assert results == expected * 20
+
+
 def test_libraries_are_the_same_bytes_each_time(open_mlp, tmp_path):
     folder, _ = open_mlp
     tektite("aot", folder / "open_mlp.pbtxt", "--out", tmp_path, "--input", "x=f32[n,24]")
     for file in "open_mlp.h", "libopen_mlp.a":
         assert (tmp_path / file).read_bytes() == (folder / "lib" / file).read_bytes(), file
+
+
+def test_one_library_has_code_for_several_cpus(open_mlp, tmp_path):
+    """The bits are those of a library for the CPU that is chosen alone: the most that this machine has."""
+    folder, _ = open_mlp
+    options = ["--input", "x=f32[n,24]", "--python"]
+    names = ["x86-64-v3", "x86-64-v4"] if "avx512vl" in Path("/proc/cpuinfo").read_text() else ["x86-64-v3"]
+    for cpu in names + [",".join(names)]:
+        report = tektite("aot", folder / "open_mlp.pbtxt", "--out", tmp_path / cpu, "--cpu", cpu, *options)
+        assert report.count("code for") == cpu.count(",") + 1
+    x = np.random.default_rng(4).standard_normal((33, 24)).astype(np.float32)
+    alone, both = (load(tmp_path / cpu, "open_mlp").run(x=x)["r"] for cpu in (names[-1], ",".join(names)))
+    assert alone.tobytes() == both.tobytes()
+    size = {cpu: (tmp_path / cpu / "libopen_mlp.a").stat().st_size for cpu in (names[-1], ",".join(names))}
+    assert size[",".join(names)] < 2 * size[names[-1]]
+
+
+def test_a_cpu_that_is_none_is_refused(open_mlp):
+    folder, _ = open_mlp
+    message = tektite("aot", folder / "open_mlp.pbtxt", "--cpu", "pdp11", code=1)
+    assert "no CPU is called 'pdp11'" in message and "x86-64-v3" in message

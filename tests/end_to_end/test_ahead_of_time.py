@@ -87,6 +87,14 @@ for _ in range(4):
     losses.append(close(loss, train(x, y)))
 after = [close(state[name], (weight if dims else step).numpy()) for name, _, dims in module.STATE]
 
+tf.keras.utils.set_random_seed(1)
+network = tf.keras.applications.MobileNetV2(weights=None, alpha=.35, input_shape=(96, 96, 3), classes=10)
+module = library(lambda x: network(x, training=False), tf.TensorSpec([None, 96, 96, 3], tf.float32, "x"), name="network",
+                 sizes={"x": ("n", 96, 96, 3)}, cpu="x86-64-v3,native")
+images = normal(3, 96, 96, 3)
+network_is_close = [close(*module.run(x=images[:n], threads=n).values(), network(images[:n], training=False))
+                    for n in (1, 2, 3)]
+
 try:
     library(lambda x: tf.sort(x), f32(4, 300), name="sorts")
     refused = ""
@@ -98,7 +106,7 @@ try:
 except ValueError as error:
     text = str(error)
 report(turns=turns, branches=branches, switches=switches, random=random, checked=checked, out_of_range=out_of_range,
-       losses=losses, after=after, refused=refused, text=text)
+       losses=losses, after=after, network=network_is_close, refused=refused, text=text)
 """
 
 
@@ -109,6 +117,7 @@ def test_libraries_of_functions_do_what_tensorflow_does(run_program):
     assert all(values["branches"]) and all(values["switches"]), (values["branches"], values["switches"])
     assert values["random"] and values["checked"]
     assert values["out_of_range"] == 4  # TEKTITE_AOT_CHECK_FAILED
+    assert all(values["network"])
     assert all(values["losses"]) and values["after"] == [True, True]
     assert "sort" in values["refused"] and "libraries do not have it yet" in values["refused"]
     assert "type" in values["text"] or "string" in values["text"].lower()

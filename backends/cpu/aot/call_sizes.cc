@@ -41,8 +41,8 @@ void CallSizes::CheckGraph(absl::Span<llvm::Value* const> symbols, FailIf fail) 
   }
   llvm::Value* too_large = b_.getFalse();
   for (const runtime::Buffer& buffer : graph.buffers) {
-    too_large = b_.CreateOr(
-        too_large, b_.CreateICmpUGT(table_[buffer.place], b_.getInt64(kMostBytes)));
+    too_large =
+        b_.CreateOr(too_large, b_.CreateICmpUGT(table_[buffer.place], b_.getInt64(kMostBytes)));
   }
   fail(too_large, kTooLarge);
 }
@@ -86,8 +86,7 @@ void CallSizes::PlaceSlots(FailIf fail) {
   const std::vector<int>& buffers = library_.plan.slots;
   const size_t count = buffers.size();
   const auto end = [&](size_t i) {
-    return typical[i] +
-           runtime::AlignUp(library_.graph.buffers[buffers[i]].typical_bytes);
+    return typical[i] + runtime::AlignUp(library_.graph.buffers[buffers[i]].typical_bytes);
   };
   std::vector<size_t> by_offset(count), by_end;
   std::iota(by_offset.begin(), by_offset.end(), size_t{0});
@@ -97,7 +96,8 @@ void CallSizes::PlaceSlots(FailIf fail) {
   std::vector<size_t> position(count);
   for (size_t i = 0; i < count; ++i) position[by_offset[i]] = i;
   by_end = by_offset;
-  std::stable_sort(by_end.begin(), by_end.end(), [&](size_t a, size_t b) { return end(a) < end(b); });
+  std::stable_sort(by_end.begin(), by_end.end(),
+                   [&](size_t a, size_t b) { return end(a) < end(b); });
 
   slots_.resize(count);
   std::vector<llvm::Value*> ends(count);
@@ -117,8 +117,7 @@ void CallSizes::PlaceSlots(FailIf fail) {
   for (const runtime::UpdatePlan& update : library_.plan.updates) {
     updates_.push_back(update.in_place ? nullptr : all);
     if (update.in_place) continue;
-    all = b_.CreateAdd(
-        all, code.AlignUp(Bytes(library_.graph.outputs[update.output].buffer)));
+    all = b_.CreateAdd(all, code.AlignUp(Bytes(library_.graph.outputs[update.output].buffer)));
   }
   buffers_bytes_ = all;
   // Sums of offsets fit 64 bits as long as there are fewer than 2^15 slots of 2^47 bytes.

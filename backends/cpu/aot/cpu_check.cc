@@ -18,38 +18,60 @@ constexpr int kEax = 0, kEbx = 1, kEcx = 2, kEdx = 3;
 
 // Intel's and AMD's manuals, volume 2 and 3, the pages of CPUID.
 constexpr CpuNeed kNeeds[] = {
-    {"sse3", 1, 0, kEcx, 0},           {"pclmul", 1, 0, kEcx, 1},
-    {"ssse3", 1, 0, kEcx, 9},          {"fma", 1, 0, kEcx, 12},
-    {"cx16", 1, 0, kEcx, 13},          {"sse4.1", 1, 0, kEcx, 19},
-    {"sse4.2", 1, 0, kEcx, 20},        {"movbe", 1, 0, kEcx, 22},
-    {"popcnt", 1, 0, kEcx, 23},        {"aes", 1, 0, kEcx, 25},
-    {"avx", 1, 0, kEcx, 28},           {"f16c", 1, 0, kEcx, 29},
-    {"bmi", 7, 0, kEbx, 3},            {"avx2", 7, 0, kEbx, 5},
-    {"bmi2", 7, 0, kEbx, 8},           {"avx512f", 7, 0, kEbx, 16},
-    {"avx512dq", 7, 0, kEbx, 17},      {"adx", 7, 0, kEbx, 19},
-    {"avx512ifma", 7, 0, kEbx, 21},    {"avx512cd", 7, 0, kEbx, 28},
-    {"sha", 7, 0, kEbx, 29},           {"avx512bw", 7, 0, kEbx, 30},
-    {"avx512vl", 7, 0, kEbx, 31},      {"avx512vbmi", 7, 0, kEcx, 1},
-    {"avx512vbmi2", 7, 0, kEcx, 6},    {"gfni", 7, 0, kEcx, 8},
-    {"vaes", 7, 0, kEcx, 9},           {"vpclmulqdq", 7, 0, kEcx, 10},
-    {"avx512vnni", 7, 0, kEcx, 11},    {"avx512bitalg", 7, 0, kEcx, 12},
-    {"avx512vpopcntdq", 7, 0, kEcx, 14}, {"avx512vp2intersect", 7, 0, kEdx, 8},
-    {"amx-bf16", 7, 0, kEdx, 22},      {"avx512fp16", 7, 0, kEdx, 23},
-    {"amx-tile", 7, 0, kEdx, 24},      {"amx-int8", 7, 0, kEdx, 25},
-    {"avxvnni", 7, 1, kEax, 4},        {"avx512bf16", 7, 1, kEax, 5},
-    {"avxifma", 7, 1, kEax, 23},       {"avxvnniint8", 7, 1, kEdx, 4},
-    {"avxneconvert", 7, 1, kEdx, 5},   {"avxvnniint16", 7, 1, kEdx, 10},
-    {"lzcnt", kExtended, 0, kEcx, 5},  {"sse4a", kExtended, 0, kEcx, 6},
-    {"xop", kExtended, 0, kEcx, 11},   {"fma4", kExtended, 0, kEcx, 16},
+    {"sse3", 1, 0, kEcx, 0},
+    {"pclmul", 1, 0, kEcx, 1},
+    {"ssse3", 1, 0, kEcx, 9},
+    {"fma", 1, 0, kEcx, 12},
+    {"cx16", 1, 0, kEcx, 13},
+    {"sse4.1", 1, 0, kEcx, 19},
+    {"sse4.2", 1, 0, kEcx, 20},
+    {"movbe", 1, 0, kEcx, 22},
+    {"popcnt", 1, 0, kEcx, 23},
+    {"aes", 1, 0, kEcx, 25},
+    {"avx", 1, 0, kEcx, 28},
+    {"f16c", 1, 0, kEcx, 29},
+    {"bmi", 7, 0, kEbx, 3},
+    {"avx2", 7, 0, kEbx, 5},
+    {"bmi2", 7, 0, kEbx, 8},
+    {"avx512f", 7, 0, kEbx, 16},
+    {"avx512dq", 7, 0, kEbx, 17},
+    {"adx", 7, 0, kEbx, 19},
+    {"avx512ifma", 7, 0, kEbx, 21},
+    {"avx512cd", 7, 0, kEbx, 28},
+    {"sha", 7, 0, kEbx, 29},
+    {"avx512bw", 7, 0, kEbx, 30},
+    {"avx512vl", 7, 0, kEbx, 31},
+    {"avx512vbmi", 7, 0, kEcx, 1},
+    {"avx512vbmi2", 7, 0, kEcx, 6},
+    {"gfni", 7, 0, kEcx, 8},
+    {"vaes", 7, 0, kEcx, 9},
+    {"vpclmulqdq", 7, 0, kEcx, 10},
+    {"avx512vnni", 7, 0, kEcx, 11},
+    {"avx512bitalg", 7, 0, kEcx, 12},
+    {"avx512vpopcntdq", 7, 0, kEcx, 14},
+    {"avx512vp2intersect", 7, 0, kEdx, 8},
+    {"amx-bf16", 7, 0, kEdx, 22},
+    {"avx512fp16", 7, 0, kEdx, 23},
+    {"amx-tile", 7, 0, kEdx, 24},
+    {"amx-int8", 7, 0, kEdx, 25},
+    {"avxvnni", 7, 1, kEax, 4},
+    {"avx512bf16", 7, 1, kEax, 5},
+    {"avxifma", 7, 1, kEax, 23},
+    {"avxvnniint8", 7, 1, kEdx, 4},
+    {"avxneconvert", 7, 1, kEdx, 5},
+    {"avxvnniint16", 7, 1, kEdx, 10},
+    {"lzcnt", kExtended, 0, kEcx, 5},
+    {"sse4a", kExtended, 0, kEcx, 6},
+    {"xop", kExtended, 0, kEcx, 11},
+    {"fma4", kExtended, 0, kEcx, 16},
     {"tbm", kExtended, 0, kEcx, 21},
 };
 
 // The levels of the x86-64 psABI.
-constexpr absl::string_view kLevel3[] = {"sse3", "ssse3", "cx16",  "sse4.1", "sse4.2",
-                                         "popcnt", "avx", "avx2",  "bmi",    "bmi2",
-                                         "f16c",   "fma", "lzcnt", "movbe"};
-constexpr absl::string_view kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
-                                         "avx512vl"};
+constexpr absl::string_view kLevel3[] = {"sse3",   "ssse3", "cx16",  "sse4.1", "sse4.2",
+                                         "popcnt", "avx",   "avx2",  "bmi",    "bmi2",
+                                         "f16c",   "fma",   "lzcnt", "movbe"};
+constexpr absl::string_view kLevel4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
 bool HasFeature(const std::vector<absl::string_view>& list, absl::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -69,28 +91,18 @@ uint32_t SavedRegisters(const std::vector<CpuNeed>& needs) {
 
 class CpuCheckMaker {
  public:
-  CpuCheckMaker(llvm::Module* module, const std::string& library)
+  CpuCheckMaker(llvm::Module* module, const std::string& library, const std::string& prefix)
       : library_(library), b_(module->getContext()) {
-    llvm::Type* const i32 = b_.getInt32Ty();
     function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt1Ty(), {}, false),
-                                       llvm::GlobalValue::InternalLinkage, library + ".cpu", module);
+                                       llvm::GlobalValue::InternalLinkage, prefix + ".cpu", module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
-    answer_ = new llvm::GlobalVariable(*module, i32, false, llvm::GlobalValue::InternalLinkage,
-                                       b_.getInt32(kUnknown), library + ".answer");
   }
 
   llvm::Function* Make(const std::vector<CpuNeed>& needs) {
-    auto *entry = Block("entry"), *known = Block("known"), *ask = Block("ask");
+    auto* const entry = Block("entry");
     no_ = Block("no");
     b_.SetInsertPoint(entry);
     words_ = b_.CreateAlloca(b_.getInt32Ty(), b_.getInt64(4));
-    llvm::LoadInst* const answer = b_.CreateAlignedLoad(b_.getInt32Ty(), answer_, llvm::Align(4));
-    answer->setAtomic(llvm::AtomicOrdering::Monotonic);
-    b_.CreateCondBr(b_.CreateICmpEQ(answer, b_.getInt32(kUnknown)), ask, known);
-    b_.SetInsertPoint(known);
-    b_.CreateRet(b_.CreateICmpEQ(answer, b_.getInt32(kYes)));
-    b_.SetInsertPoint(ask);
-
     std::map<std::pair<uint32_t, uint32_t>, std::vector<CpuNeed>> leaves;
     for (const CpuNeed& need : needs) leaves[{need.leaf, need.subleaf}].push_back(need);
     for (const auto& [place, bits] : leaves) {
@@ -113,15 +125,13 @@ class CpuCheckMaker {
       Require(Word(1, 0, kEcx), kXgetbv);
       Require(SavedWord(), saved);
     }
-    Answer(kYes);
+    b_.CreateRet(b_.getTrue());
     b_.SetInsertPoint(no_);
-    Answer(kNo);
+    b_.CreateRet(b_.getFalse());
     return function_;
   }
 
  private:
-  static constexpr uint32_t kUnknown = 0, kYes = 1, kNo = 2;
-
   llvm::BasicBlock* Block(const char* name) {
     return llvm::BasicBlock::Create(b_.getContext(), name, function_);
   }
@@ -134,18 +144,13 @@ class CpuCheckMaker {
     if (mask == 0) return;
     Unless(b_.CreateICmpEQ(b_.CreateAnd(word, b_.getInt32(mask)), b_.getInt32(mask)));
   }
-  void Answer(uint32_t answer) {
-    b_.CreateAlignedStore(b_.getInt32(answer), answer_, llvm::Align(4))
-        ->setAtomic(llvm::AtomicOrdering::Monotonic);
-    b_.CreateRet(b_.getInt1(answer == kYes));
-  }
   llvm::Value* Word(uint32_t leaf, uint32_t subleaf, int word) {
     llvm::Type* const i32 = b_.getInt32Ty();
     llvm::FunctionCallee const cpuid = Callee(
         "__cpuid", llvm::FunctionType::get(b_.getVoidTy(), {i32, i32, b_.getPtrTy()}, false));
     b_.CreateCall(cpuid, {b_.getInt32(leaf), b_.getInt32(subleaf), words_});
-    return b_.CreateLoad(
-        i32, b_.CreateConstInBoundsGEP1_64(i32, words_, static_cast<uint64_t>(word)));
+    return b_.CreateLoad(i32,
+                         b_.CreateConstInBoundsGEP1_64(i32, words_, static_cast<uint64_t>(word)));
   }
   llvm::Value* SavedWord() {
     return b_.CreateCall(Callee("__xgetbv", llvm::FunctionType::get(b_.getInt32Ty(), {}, false)));
@@ -162,7 +167,6 @@ class CpuCheckMaker {
   const std::string library_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
-  llvm::GlobalVariable* answer_ = nullptr;
   llvm::BasicBlock* no_ = nullptr;
   llvm::Value* words_ = nullptr;  // eax, ebx, ecx, edx
 };
@@ -188,8 +192,8 @@ std::vector<CpuNeed> NeedsOf(const target::TargetInfo& target) {
 }
 
 llvm::Function* MakeCpuCheck(llvm::Module* module, const std::string& library,
-                             const std::vector<CpuNeed>& needs) {
-  return CpuCheckMaker(module, library).Make(needs);
+                             const std::string& prefix, const std::vector<CpuNeed>& needs) {
+  return CpuCheckMaker(module, library, prefix).Make(needs);
 }
 
 std::vector<std::pair<std::string, std::string>> CpuCheckObjects(const std::string& library) {
@@ -214,7 +218,7 @@ std::vector<std::pair<std::string, std::string>> CpuCheckObjects(const std::stri
   std::vector<std::pair<std::string, std::string>> objects;
   const auto add = [&](const char* name, absl::string_view code) {
     const aot::DataSymbol symbol{library + name, aot::ElfMachine::kX86_64, /*is_function=*/true};
-    objects.emplace_back(symbol.name + ".o", aot::WriteDataObject(symbol, code));
+    objects.emplace_back(symbol.name, aot::WriteDataObject(symbol, code));
   };
   add("__cpuid", {kCpuid, sizeof(kCpuid) - 1});
   add("__xgetbv", {kXgetbv, sizeof(kXgetbv) - 1});

@@ -1,11 +1,9 @@
 // Code that finds out whether the machine at hand has what a library's code needs.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(std::vector<CpuNeed> needs, NeedsOf(target));
-//   llvm::Function* check = MakeCpuCheck(&module, "mlp", needs);    // i1()
+//   llvm::Function* check = MakeCpuCheck(&module, "mlp", "mlp.v3", NeedsOf(target));    // i1()
 //
-// cpuid is asked in the first call, and its answer, which is always the same, kept in one word:
-// under a hypervisor it takes some 50 us.  LLVM has no intrinsic of it, and an assembler for one
-// instruction would be a megabyte, so it is a function in machine code, in an object of its own.
+// LLVM has no intrinsic of cpuid, and an assembler for one instruction would be a megabyte, so it
+// is a function in machine code, in an object of its own.
 #ifndef TEKTITE_BACKENDS_CPU_AOT_CPU_CHECK_H_
 #define TEKTITE_BACKENDS_CPU_AOT_CPU_CHECK_H_
 
@@ -32,8 +30,9 @@ struct CpuNeed {
 std::vector<CpuNeed> NeedsOf(const target::TargetInfo& target);
 
 // Returns true where the machine has all of them and the system saves the registers.
+// The function is `prefix`.cpu.
 llvm::Function* MakeCpuCheck(llvm::Module* module, const std::string& library,
-                             const std::vector<CpuNeed>& needs);
+                             const std::string& prefix, const std::vector<CpuNeed>& needs);
 
 // The objects of the functions that the check calls, with their files' names.
 std::vector<std::pair<std::string, std::string>> CpuCheckObjects(const std::string& library);

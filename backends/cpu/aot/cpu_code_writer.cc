@@ -1,10 +1,13 @@
 #include "backends/cpu/aot/cpu_code_writer.h"
 
+#include <algorithm>
+#include <deque>
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "backends/cpu/aot/cpu_check.h"
+#include "backends/cpu/aot/entry_points.h"
 #include "backends/cpu/aot/object_backend.h"
 #include "backends/cpu/aot/program_emitter.h"
 #include "backends/cpu/codegen/cpu_features.h"
@@ -65,61 +68,91 @@ class ArchiveMaker {
 
 class CpuCodeWriter : public aot::CodeWriter {
  public:
-  CpuCodeWriter(std::string cpu, NamedTarget target)
-      : cpu_(std::move(cpu)), target_(std::move(target)), program_(AnyMachine()) {}
+  CpuCodeWriter(std::vector<std::string> names, std::vector<NamedTarget> targets)
+      : names_(std::move(names)), targets_(std::move(targets)), program_(AnyMachine()) {}
 
-  std::string cpu() const override {
-    return cpu_ == "native" ? absl::StrCat("this machine's CPU, ", target_.info.cpu) : cpu_;
-  }
-  absl::StatusOr<std::unique_ptr<backend::Backend>> NewBackend(
-      const std::string& prefix) override {
-    return MakeObjectBackend(target_.info, prefix, target_.runs_here);
+  const std::vector<std::string>& variants() const override { return names_; }
+  absl::StatusOr<std::unique_ptr<backend::Backend>> NewBackend(size_t variant,
+                                                               const std::string& prefix) override {
+    return MakeObjectBackend(targets_[variant].info, prefix, targets_[variant].runs_here);
   }
 
-  absl::StatusOr<Written> Write(aot::Library* library) override {
-    TEKTITE_ASSIGN_OR_RETURN(
-        const std::string program,
-        program_.EmitModule(library->name, [&](llvm::Module& module) {
-          return EmitProgram(NeedsOf(target_.info), library, &module);
-        }));
-    const std::string data =
-        aot::WriteDataObject({DataSymbolOf(*library)}, library->data.bytes);
+  absl::StatusOr<Written> Write(std::vector<aot::Library>* libraries) override {
+    const std::string& name = libraries->front().name;
     Written written;
     ArchiveMaker archive;
-    const auto add = [&](const std::string& name, absl::string_view object) {
-      archive.Add(name, object);
-      written.sizes.emplace_back(name, static_cast<int64_t>(object.size()));
+    std::deque<std::string> objects;
+    const auto add = [&](const std::string& member, absl::string_view object) {
+      archive.Add(member + ".o", object);
+      written.sizes.emplace_back(member, static_cast<int64_t>(object.size()));
+      return LoadedBytes(object);
     };
-    add(library->name + ".o", program);
-    written.code_bytes = LoadedBytes(program);
-    std::set<const aot::ObjectKernel*> seen;
-    for (size_t s = 0; s < library->graph.steps.size(); ++s) {
-      const auto* kernel =
-          dynamic_cast<const aot::ObjectKernel*>(library->graph.steps[s].kernel.get());
-      if (kernel == nullptr || !library->runs[s] || !seen.insert(kernel).second) continue;
-      add(kernel->symbol() + ".o", kernel->object());
-      written.code_bytes += LoadedBytes(kernel->object());
+    for (aot::Library& library : *libraries) {
+      // A variant's sentences have the same numbers in the next one.
+      if (&library != &libraries->front()) library.sentences = (&library - 1)->sentences;
+      TEKTITE_ASSIGN_OR_RETURN(std::string program,
+                               program_.EmitModule(library.prefix, [&](llvm::Module& module) {
+                                 EmitProgram(&library, &module);
+                                 return absl::OkStatus();
+                               }));
+      written.code_bytes.push_back(add(library.prefix, objects.emplace_back(std::move(program))));
+      std::set<const aot::ObjectKernel*> seen;
+      for (size_t s = 0; s < library.graph.steps.size(); ++s) {
+        const auto* kernel =
+            dynamic_cast<const aot::ObjectKernel*>(library.graph.steps[s].kernel.get());
+        if (kernel == nullptr || !library.runs[s] || !seen.insert(kernel).second) continue;
+        written.code_bytes.back() += add(kernel->symbol(), kernel->object());
+      }
     }
-    const auto checks = CpuCheckObjects(library->name);
-    for (const auto& [name, object] : checks) add(name, object);
-    add(library->name + "_data.o", data);
-    written.data_bytes = static_cast<int64_t>(library->data.bytes.size());
+    std::vector<std::vector<CpuNeed>> needs;
+    for (const NamedTarget& target : targets_) needs.push_back(NeedsOf(target.info));
+    TEKTITE_ASSIGN_OR_RETURN(std::string entries,
+                             program_.EmitModule(name, [&](llvm::Module& module) {
+                               EmitEntryPoints(needs, libraries, &module);
+                               return absl::OkStatus();
+                             }));
+    add(name, objects.emplace_back(std::move(entries)));
+    for (auto& [member, object] : CpuCheckObjects(name)) {
+      add(member, objects.emplace_back(std::move(object)));
+    }
+    const std::string& data = libraries->back().data.bytes;
+    add(name + "__data", objects.emplace_back(aot::WriteDataObject({name + "__data"}, data)));
+    written.data_bytes = static_cast<int64_t>(data.size());
     TEKTITE_ASSIGN_OR_RETURN(written.archive, archive.Write());
     return written;
   }
 
  private:
-  const std::string cpu_;
-  const NamedTarget target_;
+  const std::vector<std::string> names_;
+  const std::vector<NamedTarget> targets_;
   ObjectEmitter program_;
 };
 
+// The more a CPU must have, the earlier its code is tried.
+size_t NeedsCount(const NamedTarget& target) { return NeedsOf(target.info).size(); }
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::string& cpu) {
-  TEKTITE_ASSIGN_OR_RETURN(NamedTarget target, TargetNamed(cpu));
-  target.info.winograd_channels = kWinogradChannels;
-  return std::make_unique<CpuCodeWriter>(cpu, std::move(target));
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::string& cpus) {
+  std::vector<std::pair<std::string, NamedTarget>> targets;
+  for (absl::string_view cpu : absl::StrSplit(cpus, ',', absl::SkipWhitespace())) {
+    TEKTITE_ASSIGN_OR_RETURN(NamedTarget target, TargetNamed(cpu));
+    target.info.winograd_channels = kWinogradChannels;
+    const bool is_new = std::none_of(targets.begin(), targets.end(),
+                                     [&](const auto& other) { return other.first == cpu; });
+    if (is_new) targets.emplace_back(cpu, std::move(target));
+  }
+  if (targets.empty()) return InvalidArgument("no CPU is named");
+  std::stable_sort(targets.begin(), targets.end(), [](const auto& a, const auto& b) {
+    return NeedsCount(a.second) > NeedsCount(b.second);
+  });
+  std::vector<std::string> names;
+  std::vector<NamedTarget> infos;
+  for (auto& [name, target] : targets) {
+    names.push_back(name);
+    infos.push_back(std::move(target));
+  }
+  return std::make_unique<CpuCodeWriter>(std::move(names), std::move(infos));
 }
 
 }  // namespace tektite::cpu

@@ -1,9 +1,10 @@
 // Static libraries for CPUs.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto writer, CreateCpuCodeWriter("x86-64-v4"));
+//   TEKTITE_ASSIGN_OR_RETURN(auto writer, CreateCpuCodeWriter("x86-64-v3,x86-64-v4"));
 //
-// The names are those of TargetNamed (cpu_features.h).  A library is an archive of an object for each kernel, one
-// of the calling program, and one of the weights.
+// The names are those of TargetNamed (cpu_features.h).  A library is an archive: for each CPU an
+// object of each kernel and one of the calling program, one of the functions that choose, and one
+// of the weights, which the CPUs share where they are packed alike.
 #ifndef TEKTITE_BACKENDS_CPU_AOT_CPU_CODE_WRITER_H_
 #define TEKTITE_BACKENDS_CPU_AOT_CPU_CODE_WRITER_H_
 
@@ -15,7 +16,7 @@
 
 namespace tektite::cpu {
 
-absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::string& cpu);
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::string& cpus);
 
 }  // namespace tektite::cpu
 

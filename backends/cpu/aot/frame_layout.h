@@ -22,10 +22,10 @@ namespace tektite::cpu {
 
 struct KernelPlace {
   const aot::ObjectKernel* kernel = nullptr;
-  bool is_static = true;                // then nothing but slots lies in the frame
-  int64_t chunks = 0, claim = 0;        // chunks, and those of one claim (team_code.h)
+  bool is_static = true;          // then nothing but slots lies in the frame
+  int64_t chunks = 0, claim = 0;  // chunks, and those of one claim (team_code.h)
   int64_t table = 0;
-  int64_t slots = -1;                   // of a step of no region
+  int64_t slots = -1;  // of a step of no region
 };
 
 class FrameLayout {

@@ -29,14 +29,13 @@ constexpr double kSerialCallNs = 20e3;
 
 class ProgramEmitter {
  public:
-  ProgramEmitter(const std::vector<CpuNeed>& needs, aot::Library* library, llvm::Module* module)
+  ProgramEmitter(aot::Library* library, llvm::Module* module)
       : library_(*library),
         module_(*module),
         context_(module->getContext()),
         b_(context_),
         frame_(*library),
-        team_(module, library->name),
-        cpu_(MakeCpuCheck(module, library->name, needs)) {
+        team_(module, library->prefix) {
     ptr_ = b_.getPtrTy();
     i64_ = b_.getInt64Ty();
     i32_ = b_.getInt32Ty();
@@ -55,7 +54,6 @@ class ProgramEmitter {
     if (before_updates < all) workers_.push_back(MakeWorker(before_updates, all));
     EmitArenaBytes();
     EmitRun();
-    EmitMessage();  // the last: now all sentences are there
   }
 
  private:
@@ -63,11 +61,12 @@ class ProgramEmitter {
 
   // ---- shared by the functions ----
   llvm::Function* Begin(llvm::Type* result, std::vector<llvm::Type*> arguments,
-                        const std::string& name, bool is_public) {
-    function_ = llvm::Function::Create(llvm::FunctionType::get(result, arguments, false),
-                                       is_public ? llvm::GlobalValue::ExternalLinkage
-                                                 : llvm::GlobalValue::InternalLinkage,
-                                       absl::StrCat(library_.name, name), module_);
+                        const std::string& name, bool is_entry) {
+    function_ = llvm::Function::Create(
+        llvm::FunctionType::get(result, arguments, false),
+        is_entry ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
+        absl::StrCat(library_.prefix, name), module_);
+    if (is_entry) function_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(Block("entry"));
     return function_;
@@ -149,13 +148,14 @@ class ProgramEmitter {
       made.push_back(library_.graph.steps[s].kernel == nullptr ? units.Make(s) : nullptr);
     }
     llvm::Function* const worker =
-        Begin(b_.getVoidTy(), {ptr_, i32_}, absl::StrCat(".work", begin), /*is_public=*/false);
+        Begin(b_.getVoidTy(), {ptr_, i32_}, absl::StrCat(".work", begin), /*is_entry=*/false);
     llvm::Value* const frame = worker->getArg(0);
     llvm::Value* const index = b_.CreateSExt(worker->getArg(1), i64_);
-    const auto word = [&](llvm::Type* type, int64_t at) { return b_.CreateLoad(type, At(frame, at)); };
-    llvm::Value* const scratch =
-        At(word(ptr_, FrameHeader::kScratch),
-           b_.CreateMul(index, word(i64_, FrameHeader::kScratchBytes)));
+    const auto word = [&](llvm::Type* type, int64_t at) {
+      return b_.CreateLoad(type, At(frame, at));
+    };
+    llvm::Value* const scratch = At(word(ptr_, FrameHeader::kScratch),
+                                    b_.CreateMul(index, word(i64_, FrameHeader::kScratchBytes)));
     for (int i = begin; i < end; ++i) {
       const int s = library_.plan.steps[i];
       llvm::Value* const number = b_.getInt64(static_cast<uint64_t>(i));
@@ -188,14 +188,14 @@ class ProgramEmitter {
     std::vector<int64_t> launch(static_cast<size_t>(facts.launch.table_size()));
     static_cast<void>(facts.launch.Run(nullptr, launch.data()));
     const double ns = static_cast<double>(launch[facts.cost]) / facts.cost_per_ns;
-    return b_.getInt64(static_cast<uint64_t>(
-        ns < kSharedNs ? std::max<int64_t>(launch[facts.num_chunks], 1) : 1));
+    return b_.getInt64(
+        static_cast<uint64_t>(ns < kSharedNs ? std::max<int64_t>(launch[facts.num_chunks], 1) : 1));
   }
 
-  // ---- int64_t NAME_arena_bytes(sizes, threads) ----
+  // ---- int64_t PREFIX.arena_bytes(sizes, threads) ----
   void EmitArenaBytes() {
     std::vector<llvm::Type*> types(has_sizes() ? 2 : 1, ptr_);
-    llvm::Function* const function = Begin(i64_, types, "_arena_bytes", /*is_public=*/true);
+    llvm::Function* const function = Begin(i64_, types, ".arena_bytes", /*is_entry=*/true);
     llvm::Value* const sizes = function->getArg(0);
     if (has_sizes()) FailIfNull(sizes, "sizes");
     const CallSizes call = ComputeSizes(sizes);
@@ -204,12 +204,12 @@ class ProgramEmitter {
     b_.CreateRet(call.ArenaBytes(threads));
   }
 
-  // ---- int32_t NAME_run(sizes, args, state, results, arena, threads) ----
+  // ---- int32_t PREFIX.run(sizes, args, state, results, arena, threads) ----
   void EmitRun() {
     // A struct of a pointer and a number is passed as the two of them.
     std::vector<llvm::Type*> types(2 + (has_sizes() ? 1 : 0) + (has_state_ ? 1 : 0), ptr_);
     types.insert(types.end(), {ptr_, i64_, ptr_});
-    llvm::Function* const function = Begin(i32_, types, "_run", /*is_public=*/true);
+    llvm::Function* const function = Begin(i32_, types, ".run", /*is_entry=*/true);
     unsigned next = 0;
     const auto argument = [&] { return function->getArg(next++); };
     llvm::Value* const sizes = has_sizes() ? argument() : nullptr;
@@ -220,8 +220,6 @@ class ProgramEmitter {
     llvm::Value* const arena_bytes = argument();
     llvm::Value* const offered = argument();
 
-    Fail(b_.CreateNot(b_.CreateCall(cpu_)), aot::kWrongCpu,
-         "this machine's CPU lacks instructions that the code was made for");
     if (has_sizes()) FailIfNull(sizes, "sizes");
     FailIfNull(args, "args");
     if (has_state_) FailIfNull(state, "state");
@@ -386,7 +384,8 @@ class ProgramEmitter {
     const std::vector<OutputPlan>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (outputs[k].kind != OutputPlan::Kind::kCheck) continue;
-      llvm::Value* const holds = b_.CreateLoad(b_.getInt8Ty(), Pointer(library_.graph.outputs[k].buffer));
+      llvm::Value* const holds =
+          b_.CreateLoad(b_.getInt8Ty(), Pointer(library_.graph.outputs[k].buffer));
       Fail(b_.CreateICmpEQ(holds, b_.getInt8(0)), aot::kCheckFailed,
            "a value is out of its range, an index for example");
     }
@@ -395,7 +394,8 @@ class ProgramEmitter {
   void CopyResults() {
     const std::vector<OutputPlan>& outputs = library_.plan.outputs;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      if (outputs[k].kind != OutputPlan::Kind::kCopy && outputs[k].kind != OutputPlan::Kind::kForward) {
+      if (outputs[k].kind != OutputPlan::Kind::kCopy &&
+          outputs[k].kind != OutputPlan::Kind::kForward) {
         continue;
       }
       const int buffer = library_.graph.outputs[k].buffer;
@@ -410,42 +410,12 @@ class ProgramEmitter {
     }
   }
 
-  // ---- const char* NAME_message(int32_t code) ----
-  void EmitMessage() {
-    // One text and offsets into it: a table of addresses would have to be relocated.
-    std::string text = "no such code";
-    text.push_back('\0');
-    std::vector<uint32_t> offsets;
-    for (const std::string& sentence : library_.sentences) {
-      offsets.push_back(static_cast<uint32_t>(text.size()));
-      text.append(sentence.c_str(), sentence.size() + 1);
-    }
-    const auto constant = [&](llvm::Constant* value, const char* name) {
-      return new llvm::GlobalVariable(module_, value->getType(), true,
-                                      llvm::GlobalValue::PrivateLinkage, value, name);
-    };
-    auto* const texts = constant(llvm::ConstantDataArray::getString(context_, text, false), "text");
-    auto* const places = constant(llvm::ConstantDataArray::get(context_, offsets), "places");
-    llvm::Function* const function = Begin(ptr_, {i32_}, "_message", /*is_public=*/true);
-    llvm::Value* const number = b_.CreateLShr(function->getArg(0), 8);
-    auto *known = Block("known"), *unknown = Block("unknown");
-    b_.CreateCondBr(b_.CreateICmpULT(number, b_.getInt32(static_cast<uint32_t>(offsets.size()))),
-                    known, unknown);
-    b_.SetInsertPoint(known);
-    llvm::Value* const place = b_.CreateLoad(
-        i32_, b_.CreateInBoundsGEP(i32_, places, b_.CreateZExt(number, i64_)));
-    b_.CreateRet(At(texts, b_.CreateZExt(place, i64_)));
-    b_.SetInsertPoint(unknown);
-    b_.CreateRet(texts);
-  }
-
   aot::Library& library_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
   const FrameLayout frame_;
   TeamCode team_;
-  llvm::Function* const cpu_;
   llvm::Type *ptr_, *i64_, *i32_;
   llvm::GlobalVariable* data_;
   bool has_state_ = false;
@@ -461,10 +431,8 @@ class ProgramEmitter {
 
 }  // namespace
 
-absl::Status EmitProgram(const std::vector<CpuNeed>& needs, aot::Library* library,
-                         llvm::Module* module) {
-  ProgramEmitter(needs, library, module).Emit();
-  return absl::OkStatus();
+void EmitProgram(aot::Library* library, llvm::Module* module) {
+  ProgramEmitter(library, module).Emit();
 }
 
 std::string DataSymbolOf(const aot::Library& library) { return library.name + "__data"; }

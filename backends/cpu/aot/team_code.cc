@@ -12,7 +12,8 @@ constexpr uint64_t kDone = 0, kFirstPart = 1, kMostParts = 7;
 constexpr uint64_t kLooks = 1024;
 static_assert((kFirstPart + kMostParts) * sizeof(int64_t) == kCounterBytes);
 
-llvm::Function* MakeInternal(llvm::Module& module, llvm::FunctionType* type, const std::string& name) {
+llvm::Function* MakeInternal(llvm::Module& module, llvm::FunctionType* type,
+                             const std::string& name) {
   llvm::Function* function =
       llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
   function->addFnAttr(llvm::Attribute::NoUnwind);
@@ -27,11 +28,13 @@ TeamCode::TeamCode(llvm::Module* module, const std::string& library)
   ptr_ = b_.getPtrTy();
   i64_ = b_.getInt64Ty();
   kernel_type_ = llvm::FunctionType::get(b_.getVoidTy(), {ptr_, ptr_, ptr_, i64_, i64_}, false);
-  step_ = MakeInternal(module_,
-                   llvm::FunctionType::get(
-                       b_.getVoidTy(), {ptr_, ptr_, ptr_, ptr_, i64_, i64_, i64_, i64_, ptr_}, false),
-                   library + ".step");
-  threads_ = MakeInternal(module_, llvm::FunctionType::get(i64_, {ptr_}, false), library + ".threads");
+  step_ = MakeInternal(
+      module_,
+      llvm::FunctionType::get(b_.getVoidTy(),
+                              {ptr_, ptr_, ptr_, ptr_, i64_, i64_, i64_, i64_, ptr_}, false),
+      library + ".step");
+  threads_ =
+      MakeInternal(module_, llvm::FunctionType::get(i64_, {ptr_}, false), library + ".threads");
   MakeStep();
   MakeThreads();
 }
@@ -42,14 +45,14 @@ void TeamCode::MakeStep() {
   };
   auto *entry = block("entry"), *serial = block("serial"), *alone = block("alone"),
        *team = block("team"), *part = block("part"), *claim = block("claim"), *run = block("run"),
-       *next = block("next"), *wait = block("wait"), *look = block("look"),
-       *yield = block("yield"), *done = block("done");
+       *next = block("next"), *wait = block("wait"), *look = block("look"), *yield = block("yield"),
+       *done = block("done");
   llvm::Value *frame = step_->getArg(0), *kernel = step_->getArg(1), *buffers = step_->getArg(2),
               *table = step_->getArg(3), *chunks = step_->getArg(4), *each = step_->getArg(5),
               *number = step_->getArg(6), *index = step_->getArg(7), *scratch = step_->getArg(8);
   const auto word = [&](llvm::Type* type, int64_t offset) {
-    return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame,
-                                                             static_cast<uint64_t>(offset)));
+    return b_.CreateLoad(
+        type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame, static_cast<uint64_t>(offset)));
   };
   const auto call = [&](llvm::Value* begin, llvm::Value* end) {
     b_.CreateCall(kernel_type_, kernel, {buffers, table, scratch, begin, end});
@@ -69,10 +72,9 @@ void TeamCode::MakeStep() {
       b_.CreateInBoundsGEP(b_.getInt8Ty(), word(ptr_, FrameHeader::kCounters),
                            b_.CreateMul(number, b_.getInt64(kCounterBytes)));
   const auto counter = [&](llvm::Value* i) { return b_.CreateInBoundsGEP(i64_, counters, i); };
-  llvm::Value* const few = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, threads,
-                                                    b_.getInt64(kMostParts));
-  llvm::Value* const parts =
-      b_.CreateSelect(b_.CreateICmpSGE(each, chunks), b_.getInt64(1), few);
+  llvm::Value* const few =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, threads, b_.getInt64(kMostParts));
+  llvm::Value* const parts = b_.CreateSelect(b_.CreateICmpSGE(each, chunks), b_.getInt64(1), few);
   const llvm::Align align(8);
   const auto load_done = [&] {
     llvm::LoadInst* load = b_.CreateAlignedLoad(i64_, counter(b_.getInt64(kDone)), align);
@@ -138,16 +140,14 @@ void TeamCode::MakeThreads() {
   };
   auto *entry = block("entry"), *given = block("given"), *none = block("none");
   llvm::Value* const offered = threads_->getArg(0);
-  llvm::StructType* const type =
-      llvm::StructType::get(context_, {b_.getInt32Ty(), ptr_, ptr_});
+  llvm::StructType* const type = llvm::StructType::get(context_, {b_.getInt32Ty(), ptr_, ptr_});
   b_.SetInsertPoint(entry);
   b_.CreateCondBr(b_.CreateIsNull(offered), none, given);
   b_.SetInsertPoint(given);
   llvm::Value* const count =
       b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateStructGEP(type, offered, 0)), i64_);
   llvm::Value* const bounded = b_.CreateBinaryIntrinsic(
-      llvm::Intrinsic::smin,
-      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(1)),
+      llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(1)),
       b_.getInt64(kMostThreads));
   llvm::Value* const run = b_.CreateLoad(ptr_, b_.CreateStructGEP(type, offered, 2));
   b_.CreateRet(b_.CreateSelect(b_.CreateIsNull(run), b_.getInt64(1), bounded));

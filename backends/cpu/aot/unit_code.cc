@@ -11,7 +11,7 @@ using runtime::Step;
 
 llvm::Function* UnitCode::Make(int s) {
   function_ = llvm::Function::Create(kernels_.type, llvm::GlobalValue::InternalLinkage,
-                                     absl::StrCat(library_.name, ".unit", s), module_);
+                                     absl::StrCat(library_.prefix, ".unit", s), module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   b_.SetInsertPoint(Block("entry"));
   OneStep(s);
@@ -80,8 +80,8 @@ void UnitCode::RunKernel(int s) {
   const KernelPlace& place = frame_.kernel(s);
   llvm::BasicBlock& entry = function_->getEntryBlock();
   llvm::IRBuilder<> top(&entry, entry.begin());  // a loop must not make the stack grow
-  llvm::Value* const slots = top.CreateAlloca(
-      b_.getPtrTy(), top.getInt64(step.operands.size() + step.results.size()));
+  llvm::Value* const slots =
+      top.CreateAlloca(b_.getPtrTy(), top.getInt64(step.operands.size() + step.results.size()));
   uint64_t slot = 0;
   const auto add = [&](llvm::Value* pointer) {
     b_.CreateStore(pointer, b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), slots, slot++));

@@ -4,10 +4,12 @@
 //   llvm::Function* unit = units.Make(step);    // as a kernel whose buffers are the frame
 //
 // A value that a loop carries lies in two places in turn (jit/runtime/launch.h); here the two
-// addresses are carried by the loop.  Kernels in a unit run all of their chunks one after the other.
+// addresses are carried by the loop.  Kernels in a unit run all of their chunks one after the
+// other.
 #ifndef TEKTITE_BACKENDS_CPU_AOT_UNIT_CODE_H_
 #define TEKTITE_BACKENDS_CPU_AOT_UNIT_CODE_H_
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -20,9 +22,9 @@ namespace tektite::cpu {
 // What code that runs kernels needs to know of them.
 struct KernelCode {
   llvm::FunctionType* type = nullptr;
-  std::map<int, llvm::Function*> functions;   // by step
-  std::map<int, llvm::Constant*> tables;      // of kernels whose sizes are all known
-  std::map<int, int64_t> chunks;              // the same
+  std::map<int, llvm::Function*> functions;  // by step
+  std::map<int, llvm::Constant*> tables;     // of kernels whose sizes are all known
+  std::map<int, int64_t> chunks;             // the same
 };
 
 class UnitCode {

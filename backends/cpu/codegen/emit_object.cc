@@ -243,9 +243,8 @@ absl::StatusOr<std::string> ObjectEmitter::With(
 absl::StatusOr<std::string> ObjectEmitter::Emit(const loop::Kernel& kernel,
                                                 const std::string& dump_dir) {
   Dump(dump_dir, kernel.name(), ".loop", dump_dir.empty() ? std::string() : kernel.ToString());
-  return With(absl::StrCat("kernel ", kernel.name()), [&](Tools& tools) {
-    return tools.EmitObject(kernel, target_, dump_dir);
-  });
+  return With(absl::StrCat("kernel ", kernel.name()),
+              [&](Tools& tools) { return tools.EmitObject(kernel, target_, dump_dir); });
 }
 
 absl::StatusOr<std::string> ObjectEmitter::EmitModule(

@@ -37,9 +37,8 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
     Returns a report; ``ValueError`` says what cannot be compiled.
     """
     tf = importlib.import_module("tensorflow")
-    if not hasattr(function, "get_concrete_function"):
-        function = tf.function(function)
-    concrete = function.get_concrete_function(*specs)
+    traceable: Any = function if hasattr(function, "get_concrete_function") else tf.function(function)
+    concrete = traceable.get_concrete_function(*specs)
     name = name or re.sub(r"\W", "_", getattr(concrete, "name", "model").removeprefix("__inference_"))
     graph = _closed_graph(tf, concrete)
     inputs = ";".join(f"{tensor}={_type_of(graph, tensor)}[{','.join(map(str, dims))}]"
@@ -59,6 +58,7 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
     graph = concrete.graph.as_graph_def(add_shapes=True)
     captures = {inner.op.name: outer for outer, inner in concrete.graph.captures}
     index = {tensor.op.name: i for i, tensor in enumerate(concrete.inputs)}
+    new_names: dict[str, str] = {}
     for node in graph.node:
         if node.name not in index:
             continue
@@ -71,6 +71,8 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
             node.attr["_handle_dtypes"].list.type.append(variable.dtype.as_datatype_enum)
             node.attr["_handle_shapes"].list.shape.append(variable.shape.as_proto())
             node.attr["_tektite_value"].tensor.CopyFrom(tf.make_tensor_proto(variable.numpy()))
+            new_names[node.name] = variable.name.removesuffix(":0")
+    _rename(graph, new_names)
     taken = {node.name for node in graph.node}
     for i, tensor in enumerate(concrete.outputs):
         result = graph.node.add(op="_Retval", input=[tensor.name.removesuffix(":0")])
@@ -79,6 +81,20 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
         result.attr["T"].type = tensor.dtype.as_datatype_enum
         result.attr["index"].i = i
     return graph
+
+
+def _rename(graph: Any, names: dict[str, str]) -> None:
+    """Gives nodes other names, those that are free."""
+    taken = {node.name for node in graph.node}
+    for old, new in list(names.items()):
+        names[old] = next(n for n in [new, *(f"{new}_{k}" for k in range(1, len(taken) + 2))] if n not in taken)
+        taken.add(names[old])
+    for node in graph.node:
+        node.name = names.get(node.name, node.name)
+        for i, text in enumerate(node.input):
+            control, tensor, output = re.fullmatch(r"(\^?)([^:]*)(.*)", text).groups()  # type: ignore[union-attr]
+            if tensor in names:
+                node.input[i] = control + names[tensor] + output
 
 
 def _names(base: str, i: int) -> Iterable[str]:
