@@ -4,7 +4,8 @@
 //   before  dot_general(convert(%x: s8), convert(%w: s8))         of s32, or of f32 with a short k
 //   after   dot_general(%x, %w) {dtype = s32}                     which are the same numbers
 //
-//   after   convert(dot_general(convert(%x), convert(%w)))        of f32, where bytes are no faster,
+//   after   convert(dot_general(convert(%x), convert(%w)))        of f32, where bytes are no
+//   faster,
 //           or a sum of several, each so short that it rounds nothing
 //
 //   before  dot_general(%x: f32, %w: f32)                         with --f32_products=bf16
@@ -133,12 +134,14 @@ class Narrower {
     return false;
   }
 
-  // s32 products of bytes as products of f32, each of few enough terms to be exact.
+  // s32 products of bytes as products of f32, each of few enough terms to be exact.  Not of
+  // convolutions: Winograd's algorithm has fractions on its way.
   absl::StatusOr<bool> ReplaceByFloats(Node* product) {
+    if (product->op() != Op::kDotGeneral) return false;
+    const ops::DotDims dims = ops::GetDotDims(*product);
     const int64_t terms = TermsOf(*product).value_or(0);
-    const bool is_dot = product->op() == Op::kDotGeneral;
-    const bool has_one_k = is_dot && ops::GetDotDims(*product).lhs_contracting.size() == 1;
-    if (terms < 1 || terms > (has_one_k ? kMostParts : 1) * kMostExact) return false;
+    const int64_t parts = dims.lhs_contracting.size() == 1 ? kMostParts : 1;
+    if (terms < 1 || terms > parts * kMostExact) return false;
     FuncBuilder b(&graph_, product);
     b.set_name(product->name());
     const Value lhs = In(b, DType::kF32, product->operand(0));
@@ -149,7 +152,6 @@ class Narrower {
       const auto part = [&](Value v, const std::vector<int64_t>& k) {
         return end - begin == terms ? v : b.SliceDim(v, static_cast<int>(k[0]), begin, end);
       };
-      const ops::DotDims dims = is_dot ? ops::GetDotDims(*product) : ops::DotDims();
       const Value floats = b.AddOne(
           product->op(), {part(lhs, dims.lhs_contracting), part(rhs, dims.rhs_contracting)},
           product->attrs());

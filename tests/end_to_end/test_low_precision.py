@@ -40,7 +40,7 @@ rows = keras.Input((20, 72))
 y = keras.layers.Dense(130, "relu")(rows)
 z = keras.layers.EinsumDense("abc,cde->abde", (20, 3, 16), bias_axes="de")(rows)
 model = keras.Model(rows, [y, z])
-model.quantize("{mode}")
+model.quantize(config={config})
 f = tf.function(lambda x: model(x), jit_compile=None)
 x = normal(4, 20, 72)
 x[0, 1], x[1, 2, 3], x[2, 3, 4] = 0, 1e30, 1e-30
@@ -49,9 +49,9 @@ report(y=f(tf.constant(x)))
 
 
 # The scale of each row, its rounding and the products are the same numbers as stock's.
-@pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_keras_quantized(run_pair, mode):
-    plain, ours = run_pair(QUANTIZED.format(mode=mode))
+@pytest.mark.parametrize("config", ["Int8QuantizationConfig()", "Int4QuantizationConfig(activation_quantizer=keras.quantizers.AbsMaxQuantizer(axis=-1), block_size=-1)"], ids=["int8", "int4"])
+def test_keras_quantized(run_pair, config):
+    plain, ours = run_pair(QUANTIZED.format(config=f"keras.quantizers.{config}"))
     assert ours.host["runs"] > 0
     assert (ours.stats["byte_products"] > 0) == ("avx512_vnni" in CPU)
     for got, want in zip(ours.values["y"], plain.values["y"], strict=True):

@@ -282,23 +282,26 @@ class PairEmitter {
     loop::Builder& b = *b_;
     constexpr int64_t kStepsAhead = 6, kLineWords = kLineBytes / 4;
     const int64_t lines = pairs_.step_words * plan_.panel() / kLineWords;
-    const int64_t others = std::max<int64_t>(plan_.block_rows.value_or(0) / plan_.rows - 1, 1);
+    const int64_t others =
+        std::max<int64_t>(CeilDiv(plan_.block_rows.value_or(0), plan_.rows) - 1, 1);
     const int64_t share = CeilDiv(lines, others);
-    const auto fetch = [&](Value from, int64_t count) {
+    const auto fetch = [&](Value from, int64_t count, loop::Builder::Cache cache) {
       for (int64_t i = 0; i < count; ++i) {
-        b.Prefetch(panel_, DType::kS32, b.Add(from, b.Index(i * kLineWords)));
+        b.Prefetch(panel_, DType::kS32, b.Add(from, b.Index(i * kLineWords)), cache);
       }
     };
     const Value here = b.Mul(word, b.Index(plan_.panel()));
     b.If(
         b.Compare("eq", first_, b.Index(0)),
         [&] {
-          fetch(b.Add(here, b.Index(kStepsAhead * pairs_.step_words * plan_.panel())), lines);
+          fetch(b.Add(here, b.Index(kStepsAhead * pairs_.step_words * plan_.panel())), lines,
+                loop::Builder::Cache::kFirst);
         },
         [&] {
           const Value row = b.Sub(b.Div(first_, b.Index(plan_.rows)), b.Index(1));
           const Value next = b.Add(here, b.Index(pairs_.words * Dim(plan_.panel())));
-          fetch(b.Add(next, b.Mul(row, b.Index(share * kLineWords))), share);
+          fetch(b.Add(next, b.Mul(row, b.Index(share * kLineWords))), share,
+                loop::Builder::Cache::kSecond);
         });
   }
 
