@@ -22,7 +22,7 @@
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
 #include "jit/ir/value_parser.h"
-#include "runtime_hooks/c_api/tektite.h"
+#include "runtime_hooks/c_api/aot.h"
 
 namespace tektite::c_api {
 namespace {

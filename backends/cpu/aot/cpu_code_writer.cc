@@ -13,7 +13,6 @@
 #include "backends/cpu/codegen/cpu_features.h"
 #include "backends/cpu/codegen/emit_object.h"
 #include "backends/cpu/codegen/llvm_error.h"
-#include "backends/cpu/contraction/winograd_plan.h"
 #include "jit/aot/data_object.h"
 #include "jit/base/status.h"
 #include "llvm/Object/ArchiveWriter.h"
@@ -137,7 +136,6 @@ absl::StatusOr<std::unique_ptr<aot::CodeWriter>> CreateCpuCodeWriter(const std::
   std::vector<std::pair<std::string, NamedTarget>> targets;
   for (absl::string_view cpu : absl::StrSplit(cpus, ',', absl::SkipWhitespace())) {
     TEKTITE_ASSIGN_OR_RETURN(NamedTarget target, TargetNamed(cpu));
-    target.info.winograd_channels = kWinogradChannels;
     const bool is_new = std::none_of(targets.begin(), targets.end(),
                                      [&](const auto& other) { return other.first == cpu; });
     if (is_new) targets.emplace_back(cpu, std::move(target));
