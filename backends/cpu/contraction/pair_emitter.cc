@@ -3,7 +3,6 @@
 // or in vectors; their sums go through a buffer in L1 to the epilogue, which is that of other
 // products.
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -17,7 +16,6 @@
 #include "backends/cpu/contraction/pair_plan.h"
 #include "backends/cpu/contraction/panel_packing.h"
 #include "backends/cpu/contraction/row_addresses.h"
-#include "jit/base/rounding.h"
 #include "jit/base/status.h"
 
 namespace tektite::cpu {
@@ -113,12 +111,10 @@ class PairEmitter {
       }
       if (pairs_.adds_128()) BeginSums();
       b.For(b.Index(0), whole, plan_.rows, [&](Value first) {
-        first_ = first;
         Multiply(pairs_.lhs_in_place ? InPlace(first) : Packed(first, 2), sums_);
         FinishRows(batch, first, b.Index(plan_.rows), sums_, column);
       });
       const Value left = b.Sub(count, whole);
-      first_ = whole;
       MultiplyRest(b.Sub(whole, packed_from), left, sums_);
       FinishRows(batch, whole, left, sums_, column);
     });
@@ -249,9 +245,7 @@ class PairEmitter {
         }
       }
     }
-    const bool fetches = FetchesPanels();
     ForEachStep(rows, [&](Value at, Value word) {
-      if (fetches) FetchPanels(word);
       for (int c = 0; c < columns; ++c) {
         const Value index = b.Add(b.Mul(word, panel_stride), b.Index(int64_t{c} * kTileSide));
         b.LoadTile(kRightTile + c, panel_, DType::kS32, index, panel_stride);
@@ -268,41 +262,6 @@ class PairEmitter {
         b.StoreTile(2 * r + c, sums, plan_.accumulator, b.Index(PlaceOfTile(r, c)), panel_stride);
       }
     }
-  }
-
-  // Panels of weights come from beyond L2, and what loads tiles waits for each line.
-  bool FetchesPanels() const {
-    const Dim bytes = plan_.panels() * Dim(plan_.panel()) * pairs_.words * Dim(4);
-    return pairs_.rhs_packed && bytes.value_or(0) > kStreamedBytes;
-  }
-
-  // The first rows of a block fetch the lines of their own panel a few steps ahead, the others
-  // share those of the next panel.
-  void FetchPanels(Value word) {
-    loop::Builder& b = *b_;
-    constexpr int64_t kStepsAhead = 6, kLineWords = kLineBytes / 4;
-    const int64_t lines = pairs_.step_words * plan_.panel() / kLineWords;
-    const int64_t others =
-        std::max<int64_t>(CeilDiv(plan_.block_rows.value_or(0), plan_.rows) - 1, 1);
-    const int64_t share = CeilDiv(lines, others);
-    const auto fetch = [&](Value from, int64_t count, loop::Builder::Cache cache) {
-      for (int64_t i = 0; i < count; ++i) {
-        b.Prefetch(panel_, DType::kS32, b.Add(from, b.Index(i * kLineWords)), cache);
-      }
-    };
-    const Value here = b.Mul(word, b.Index(plan_.panel()));
-    b.If(
-        b.Compare("eq", first_, b.Index(0)),
-        [&] {
-          fetch(b.Add(here, b.Index(kStepsAhead * pairs_.step_words * plan_.panel())), lines,
-                loop::Builder::Cache::kFirst);
-        },
-        [&] {
-          const Value row = b.Sub(b.Div(first_, b.Index(plan_.rows)), b.Index(1));
-          const Value next = b.Add(here, b.Index(pairs_.words * Dim(plan_.panel())));
-          fetch(b.Add(next, b.Mul(row, b.Index(share * kLineWords))), share,
-                loop::Builder::Cache::kSecond);
-        });
   }
 
   // Steps of k: body(offset in each row, first word of the panel).
@@ -459,7 +418,6 @@ class PairEmitter {
   Value padded_input_, rows_, panel_, sums_;
   Value first_sums_;           // of a panel's columns, see BeginSums
   Value lhs_, rhs_, m_begin_;  // of the current block
-  Value first_;                // of its rows, that are multiplied
 };
 
 }  // namespace
