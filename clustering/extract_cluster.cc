@@ -144,7 +144,7 @@ class Closer {
 };
 
 bool IsPlaceholder(const GraphIndex& index, int node) {
-  return index.facts(node).Is(OpFacts::kPlaceholder);
+  return index.facts(node).Is(OpFacts::kPlaceholder) || index.node(node).op == "_Arg";
 }
 
 bool HasResults(const GraphIndex& index, int node) {
@@ -239,6 +239,10 @@ absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,
   }
   if (outputs.empty()) results = Sinks(*index);
   if (results.empty()) return absl::InvalidArgumentError("the graph has no outputs");
+  // The graph of a signature (load_model.h) has ends already, and variables among its arguments.
+  for (GraphIndex::Edge& result : results) {
+    if (index->node(result.node).op == "_Retval") result = index->inputs(result.node)[0];
+  }
 
   std::vector<bool> needed(index->num_nodes(), false);
   std::vector<int> work;

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "runtime_hooks/tensorflow/hook/compiler_library.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/compiler_marking.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/function_names.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/graph_text.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/kept_loops.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/ordered_loops.h"
@@ -29,10 +30,6 @@ namespace {
 using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::Node;
-
-std::string FunctionOf(const GraphOptimizationPassOptions& options) {
-  return options.function_def == nullptr ? "" : options.function_def->signature().name();
-}
 
 // The nodes that are put into a graph: equal graphs get equal ones.
 struct Replacement {
@@ -139,7 +136,7 @@ std::shared_ptr<Replacement> MarkGraph(const CompilerLibrary& library,
                                        std::vector<Node*>* nodes, bool* is_changed) {
   for (;;) {
     const MarkingOf of{.is_function = options.is_function_graph,
-                       .function = FunctionOf(options),
+                       .function = FunctionName(options),
                        .cards = CardsOf(library, options)};
     const Marking marking = Mark(library, ToGraphDef(options), extent, of);
     if (marking == nullptr) return nullptr;

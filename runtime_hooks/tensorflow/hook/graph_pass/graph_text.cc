@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "runtime_hooks/tensorflow/hook/graph_pass/function_names.h"
 #include "runtime_hooks/tensorflow/hook/graph_pass/whole_calls.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/full_type.pb.h"
-#include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/versions.pb.h"
 #include "tensorflow/core/graph/graph.h"
@@ -130,10 +130,10 @@ void WriteEdges(const Node& node, const std::vector<int>& position, Writer* writ
 }
 
 // Clusters are named after the function; the number behind its name differs from trace to trace.
-std::string_view FunctionStem(const tensorflow::GraphOptimizationPassOptions& options) {
-  if (options.function_def == nullptr) return "";
-  const std::string_view name = options.function_def->signature().name();
-  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+std::string FunctionStem(const tensorflow::GraphOptimizationPassOptions& options) {
+  std::string name = FunctionName(options);
+  name.resize(name.find_last_not_of("0123456789") + 1);
+  return name;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tektite import _hook, _private_state, _report, _xla_calls
+from tektite import _hook, _private_state, _report, _signatures, _xla_calls
 from tektite._hook import DirectCalls, import_fast_calls, open_hook, stop_background_before_exit
 
 # In a ConcreteFunction's and a Function's dictionary, and what module.cc looks for in the latter.
@@ -444,6 +444,7 @@ def _wrap_determinism() -> None:
 def install() -> None:
     """What happens when TensorFlow has been imported with ``TEKTITE=1``."""
     _report.install()
+    _signatures.install()
     _wrap_calls()
     for then in _hook.after_install:
         then()

@@ -15,6 +15,8 @@ import threading
 import time
 from typing import Any
 
+from tektite import _signatures
+
 _MOST_SPANS = 4000  # calls that the timeline shows
 
 
@@ -57,6 +59,8 @@ def readable(name: str) -> str:
     """ "train_step" for "__inference_train_step_1234", as clustering/cluster_names.h."""
     if isinstance(name, bytes):
         name = name.decode()
+    if name in _signatures.NAMES:
+        return _signatures.NAMES[name]
     name = name.removeprefix("__inference_").removeprefix("__forward_")
     stem = name.rstrip("0123456789")
     return stem[:-1] if len(stem) < len(name) and len(stem) > 1 and stem.endswith("_") else name
