@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "runtime_hooks/c_api/aot.h"
@@ -84,7 +85,13 @@ void MakeLibrary(const AotOptions& options, const Globals& globals) {
   given.with_python = options.python ? 1 : 0;
   tektite_status status = {};
   const Text report(tektite_aot(model.data(), model.size(), options.out.c_str(), &given, &status));
-  if (report == nullptr) throw Failure("'" + options.file + "': " + status.message);
+  if (report == nullptr) {
+    std::error_code error;
+    const bool is_folder = std::filesystem::is_directory(options.file, error);
+    throw Failure("'" + options.file + "': " + status.message +
+                  (is_folder ? "; `python -m tektite aot` loads a SavedModel with its variables"
+                             : ""));
+  }
   std::printf("%s", report.get());
   if (options.shared || options.python) LinkShared(options.out + "/lib" + name);
 }

@@ -95,6 +95,23 @@ images = normal(3, 96, 96, 3)
 network_is_close = [close(*module.run(x=images[:n], threads=n).values(), network(images[:n], training=False))
                     for n in (1, 2, 3)]
 
+class Scorer(tf.Module):
+    def __init__(self):
+        self.weight = tf.Variable(normal(6, 2))
+    @tf.function(input_signature=[tf.TensorSpec([None, 6], tf.float32, "rows")])
+    def score(self, rows):
+        return {"logits": rows @ self.weight, "best": tf.reduce_max(rows @ self.weight, axis=1)}
+scorer = Scorer()
+tf.saved_model.save(scorer, f"{folder}/scorer", signatures={"score": scorer.score})
+from tektite import _aot_command
+command = [f"{folder}/scorer", "--out", folder, "--python", "--input", "rows=[n,6]"]
+codes = [_aot_command.main(command), _aot_command.main([*command, "--typical", "n"])]
+spec = importlib.util.spec_from_file_location("scorer", f"{folder}/scorer.py")
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+want = scorer.score(x)
+signature = [close(value, want[key].numpy()) for key, value in module.run(rows=x).items()]
+
 try:
     library(lambda x: tf.sort(x), f32(4, 300), name="sorts")
     refused = ""
@@ -106,7 +123,8 @@ try:
 except ValueError as error:
     text = str(error)
 report(turns=turns, branches=branches, switches=switches, random=random, checked=checked, out_of_range=out_of_range,
-       losses=losses, after=after, network=network_is_close, refused=refused, text=text)
+       losses=losses, after=after, network=network_is_close, refused=refused, text=text,
+       codes=codes, signature=signature)
 """
 
 
@@ -118,6 +136,7 @@ def test_libraries_of_functions_do_what_tensorflow_does(run_program):
     assert values["random"] and values["checked"]
     assert values["out_of_range"] == 4  # TEKTITE_AOT_CHECK_FAILED
     assert all(values["network"])
+    assert values["codes"] == [0, 1] and values["signature"] == [True, True]
     assert all(values["losses"]) and values["after"] == [True, True]
     assert "sort" in values["refused"] and "libraries do not have it yet" in values["refused"]
     assert "type" in values["text"] or "string" in values["text"].lower()

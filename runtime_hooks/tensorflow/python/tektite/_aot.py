@@ -27,18 +27,22 @@ class _Options(ctypes.Structure):
 
 def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = None, cpu: str = "native",
         sizes: dict[str, Iterable[Any]] | None = None, typical: dict[str, int] | None = None,
-        python: bool = False) -> str:
+        python: bool = False, shared: bool = False) -> str:
     """Compiles ``function`` for arguments like ``specs`` into NAME.h and libNAME.a in the folder ``out``.
 
+    A concrete function, such as a SavedModel's signature, has specs of its own.
     Sizes that a ``tf.TensorSpec`` leaves open are chosen in each call of the library; ``sizes`` names them, as in
     ``{"x": ("n", 224, 224, 3)}``, and ``typical`` says for which of them memory is laid out. Values of variables are
     inside the library, unless the function assigns to one: then variables are arguments of the library, and those that
-    change are its caller's state. With ``python``, NAME.py calls the library, for which a C compiler links libNAME.so.
+    change are its caller's state. With ``shared``, a C compiler links libNAME.so, too; with ``python``, NAME.py calls that.
     Returns a report; ``ValueError`` says what cannot be compiled.
     """
     tf = importlib.import_module("tensorflow")
-    traceable: Any = function if hasattr(function, "get_concrete_function") else tf.function(function)
-    concrete = traceable.get_concrete_function(*specs)
+    if isinstance(function, tf.types.experimental.ConcreteFunction):
+        concrete: Any = function
+    else:
+        traceable: Any = function if hasattr(function, "get_concrete_function") else tf.function(function)
+        concrete = traceable.get_concrete_function(*specs)
     name = name or re.sub(r"\W", "_", getattr(concrete, "name", "model").removeprefix("__inference_"))
     graph = _closed_graph(tf, concrete)
     inputs = ";".join(f"{tensor}={_type_of(graph, tensor)}[{','.join(map(str, dims))}]"
@@ -47,7 +51,7 @@ def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = 
                        cpu.encode(), _CLUSTER, inputs.encode(), b"",
                        ",".join(f"{size}={n}" for size, n in (typical or {}).items()).encode(), int(python))
     report = _call(graph.SerializeToString(), out, options)
-    if python:
+    if python or shared:
         subprocess.run([os.environ.get("CC") or "cc", "-shared", "-o", f"{out}/lib{name}.so", "-Wl,--whole-archive",
                         f"{out}/lib{name}.a", "-Wl,--no-whole-archive,-z,defs,--gc-sections", "-lm", "-lc"], check=True)
     return report
@@ -74,9 +78,11 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
             new_names[node.name] = variable.name.removesuffix(":0")
     _rename(graph, new_names)
     taken = {node.name for node in graph.node}
+    structure = concrete.structured_outputs
+    keys = sorted(structure) if isinstance(structure, dict) and len(structure) == len(concrete.outputs) else []
     for i, tensor in enumerate(concrete.outputs):
         result = graph.node.add(op="_Retval", input=[tensor.name.removesuffix(":0")])
-        result.name = next(n for n in _names(tensor.op.name, i) if n not in taken)
+        result.name = next(n for n in [*keys[i:i + 1], *_names(tensor.op.name, i)] if n not in taken)
         taken.add(result.name)
         result.attr["T"].type = tensor.dtype.as_datatype_enum
         result.attr["index"].i = i
@@ -97,9 +103,8 @@ def _rename(graph: Any, names: dict[str, str]) -> None:
                 node.input[i] = control + names[tensor] + output
 
 
-def _names(base: str, i: int) -> Iterable[str]:
-    yield f"result_{i}"
-    yield from (f"{base}_result_{i}_{k}" for k in range(1000))
+def _names(base: str, i: int) -> list[str]:
+    return [f"result_{i}", *(f"{base}_result_{i}_{k}" for k in range(1000))]
 
 
 def _type_of(graph: Any, tensor: str) -> str:

@@ -36,6 +36,16 @@ def _profile(arguments: list[str]) -> int:
     return _profile.main(arguments)
 
 
+def _aot(arguments: list[str]) -> int:
+    from tektite import _models
+
+    if not any(_models.is_model(word) for word in arguments):
+        return run(["aot", *arguments])  # IR text and frozen graphs are the compiler's command's
+    from tektite import _aot_command
+
+    return _aot_command.main(arguments)
+
+
 def _bench(arguments: list[str]) -> int:
     from tektite import _bench, _models
 
@@ -52,11 +62,12 @@ def _top(arguments: list[str]) -> int:
 
 
 _OF_PYTHON: dict[str, Callable[[list[str]], int]] = {
-    "bench": _bench, "demo": _demo, "doctor": _doctor, "profile": _profile, "top": _top}
+    "aot": _aot, "bench": _bench, "demo": _demo, "doctor": _doctor, "profile": _profile, "top": _top}
 _HELP = """
 Of the Python package:
   doctor                      What is installed, what is off, why, and the cure
   demo                        Small models, plain and compiled: times and differences
+  aot                         Of a SavedModel or a file of Keras's: a model as a C library
   bench                       Of a SavedModel or a file of Keras's: how long calls take, beside what else is installed
   profile                     Where the time of a program or a model goes: functions, clusters, kernels
   top                         The processes that run with Tektite now, live

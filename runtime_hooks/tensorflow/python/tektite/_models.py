@@ -58,7 +58,8 @@ def describe(tensor: Any) -> str:
     return f"{tensor.dtype.name}[{','.join(map(str, tensor.shape))}]"
 
 
-def _signature_of(loaded: Any, path: str, wanted: str) -> tuple[str, Any]:
+def signature_of(loaded: Any, path: str, wanted: str) -> tuple[str, Any]:
+    """Its name and function; ends the program with one line where there is none."""
     signatures = loaded.signatures
     if wanted and wanted not in signatures:
         raise SystemExit(f"tektite: '{path}' has no signature '{wanted}', but {', '.join(signatures) or 'none'}")
@@ -76,7 +77,7 @@ def load(path: str, batch: int = 1, signature: str = "") -> Model:
     if not is_saved_model(path):
         return _load_keras(path, batch)
     loaded = tf.saved_model.load(path)
-    name, function = _signature_of(loaded, path, signature)
+    name, function = signature_of(loaded, path, signature)
     specs = function.structured_input_signature[1]
     inputs = {key: make_input(spec, batch, number) for number, (key, spec) in enumerate(sorted(specs.items()))}
     return Model(f"{Path(path).resolve().name}/{name}", lambda: list(function(**inputs).values()),
