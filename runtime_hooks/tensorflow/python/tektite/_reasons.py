@@ -13,7 +13,7 @@ import ctypes
 import functools
 from typing import Any
 
-from tektite._hook import LIBRARY_FOLDER
+from tektite._hook import LIBRARY_FOLDER, open_hook
 
 _EXPECTED = {"HOST_BOUNDARY", "CHEAP_OUTPUT", "FETCHED"}
 _CURES = {
@@ -32,22 +32,25 @@ _CURES = {
 
 @functools.lru_cache(maxsize=1)
 def meanings() -> dict[str, str]:
-    """By code; empty where the compiler's library is not there."""
+    """By code, of the compiler's reasons and of the hook's; without those whose library is not there."""
+    text = ""
+    hook = open_hook()
+    if hook is not None:
+        hook.tektite_hook_reasons.restype = ctypes.c_char_p
+        text = hook.tektite_hook_reasons().decode()
     try:
         library = ctypes.CDLL(str(LIBRARY_FOLDER / "libtektite.so"))
     except OSError:
-        return {}
-    library.tektite_list.restype = ctypes.c_void_p
-    library.tektite_list.argtypes = [ctypes.c_char_p]
-    library.tektite_string_free.argtypes = [ctypes.c_void_p]
-    address = library.tektite_list(b"reasons")
-    if not address:
-        return {}
-    try:
-        lines = ctypes.string_at(address).decode("utf-8", "replace").splitlines()
-    finally:
-        library.tektite_string_free(address)
-    return {code: meaning for code, _, meaning in (line.partition("\t") for line in lines)}
+        library = None
+    if library is not None:
+        library.tektite_list.restype = ctypes.c_void_p
+        library.tektite_list.argtypes = [ctypes.c_char_p]
+        library.tektite_string_free.argtypes = [ctypes.c_void_p]
+        address = library.tektite_list(b"reasons")
+        if address:
+            text += ctypes.string_at(address).decode("utf-8", "replace")
+            library.tektite_string_free(address)
+    return {code: meaning for code, _, meaning in (line.partition("\t") for line in text.splitlines())}
 
 
 def _row(reason: str, example: str) -> dict[str, Any]:
