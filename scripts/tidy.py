@@ -2,7 +2,7 @@
 
     tidy.py build/cmake --jobs 2             files that differ from the branch `main`
     tidy.py build/cmake --all                every file that the build compiles
-    tidy.py build/cmake jit/ir/parser.cc     these
+    tidy.py build/cmake jit/ir/text/parser.cc     these
 
 The last line is the summary: "312 files, 0 with findings".  Exit code 1 where there are findings or none could be
 looked for.  A file takes some 15 s.

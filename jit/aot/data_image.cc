@@ -7,8 +7,8 @@
 
 #include "jit/aot/object_kernel.h"
 #include "jit/base/status.h"
-#include "jit/runtime/buffer_plan.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/buffer_plan.h"
+#include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::aot {
 namespace {

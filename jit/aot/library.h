@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "jit/aot/data_image.h"
 #include "jit/aot/object_kernel.h"
-#include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/memory/buffer_plan.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::aot {

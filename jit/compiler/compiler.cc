@@ -18,7 +18,7 @@
 #include "jit/compiler/kernel_names.h"
 #include "jit/ir/control.h"
 #include "jit/ops/ops.h"
-#include "jit/passes/fuse_leftovers.h"
+#include "jit/passes/fusion/fuse_leftovers.h"
 #include "jit/passes/pipeline.h"
 #include "jit/runtime/host_side_kernel.h"
 #include "jit/target/schedules.h"

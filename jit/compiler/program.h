@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "jit/base/hash.h"
 #include "jit/ir/graph.h"
-#include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/memory/buffer_plan.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::compiler {

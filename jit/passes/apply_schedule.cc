@@ -1,7 +1,7 @@
 #include "jit/passes/apply_schedule.h"
 
 #include "jit/base/status.h"
-#include "jit/passes/split_epilogue.h"
+#include "jit/passes/fusion/split_epilogue.h"
 #include "jit/passes/store_features_first.h"
 
 namespace tektite::passes {

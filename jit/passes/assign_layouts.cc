@@ -16,8 +16,8 @@
 //   after   %p: f32[ceil(n/width),k,width] = fusion(%w) {kind = loop, deferred = true}
 //           fusion(%x, %w, %p) {kind = contraction, rhs_panels = width}
 //
-// The runtime packs them when it has the time (jit/runtime/late_packing.h), and until then the last
-// operand is %w once more.
+// The runtime packs them when it has the time (jit/runtime/weights/late_packing.h), and until then
+// the last operand is %w once more.
 //
 // Only weights are packed here: the packing fusion depends on weights alone, so the runtime
 // runs it once per set of weights.  A right-hand side that changes with every call is packed, where

@@ -20,7 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/ir/columns.h"
 #include "jit/ops/ops.h"
-#include "jit/passes/fusion_groups.h"
+#include "jit/passes/fusion/fusion_groups.h"
 #include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 

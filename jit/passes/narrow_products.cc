@@ -27,7 +27,7 @@
 #include "jit/ops/attention.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/ops.h"
-#include "jit/passes/fusion_groups.h"
+#include "jit/passes/fusion/fusion_groups.h"
 #include "jit/passes/pass.h"
 #include "jit/passes/weight_layout.h"
 #include "jit/target/schedules.h"

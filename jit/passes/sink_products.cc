@@ -23,7 +23,7 @@
 #include "jit/ir/control.h"
 #include "jit/ops/builder.h"
 #include "jit/ops/ops.h"
-#include "jit/passes/loop_nodes.h"
+#include "jit/passes/loops/loop_nodes.h"
 #include "jit/passes/names.h"
 #include "jit/passes/pass.h"
 

@@ -6,10 +6,11 @@
 //           %l:3 = while(%i, %w, %ok)      as before
 //           return %c#1, %l#1
 //
-// A call changes no variable before the last check that may fail (jit/runtime/buffer_plan.h).  A
-// loop that does both can only change a copy: of a table of which its turns change some rows, the
-// copies take longer than the turns.  With checks that come before it, it writes where the variable
-// lies.  A turn that fails a check ends either loop; then the second one does not run at all.
+// A call changes no variable before the last check that may fail
+// (jit/runtime/memory/buffer_plan.h).  A loop that does both can only change a copy: of a table of
+// which its turns change some rows, the copies take longer than the turns.  With checks that come
+// before it, it writes where the variable lies.  A turn that fails a check ends either loop; then
+// the second one does not run at all.
 //
 // The copy has of loops and choices inside what the checks need of them:
 //
@@ -31,9 +32,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "jit/ir/control.h"
 #include "jit/ir/updates.h"
-#include "jit/passes/loop_nodes.h"
+#include "jit/passes/loops/loop_nodes.h"
+#include "jit/passes/loops/needed_values.h"
 #include "jit/passes/names.h"
-#include "jit/passes/needed_values.h"
 #include "jit/passes/pass.h"
 
 namespace tektite::passes {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/saturating.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::runtime {
 

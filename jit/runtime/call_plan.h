@@ -21,8 +21,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "jit/runtime/buffer_plan.h"
 #include "jit/runtime/launch.h"
+#include "jit/runtime/memory/buffer_plan.h"
 #include "jit/runtime/step_graph.h"
 
 namespace tektite::runtime {

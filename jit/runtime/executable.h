@@ -34,12 +34,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "jit/runtime/arena_pool.h"
 #include "jit/runtime/call_plan.h"
+#include "jit/runtime/memory/arena_pool.h"
 #include "jit/runtime/rounds.h"
 #include "jit/runtime/step_graph.h"
-#include "jit/runtime/thread_team.h"
-#include "jit/runtime/weights.h"
+#include "jit/runtime/threads/thread_team.h"
+#include "jit/runtime/weights/weights.h"
 
 namespace tektite::runtime {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "jit/runtime/thread_team.h"
+#include "jit/runtime/threads/thread_team.h"
 
 namespace tektite::runtime {
 namespace {

@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "jit/backend/stream.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::runtime {
 

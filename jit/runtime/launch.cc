@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "jit/base/timing.h"
-#include "jit/runtime/host_memory.h"
 #include "jit/runtime/host_side_kernel.h"
+#include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::runtime {
 

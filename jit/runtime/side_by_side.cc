@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "jit/runtime/launch.h"
-#include "jit/runtime/thread_team.h"
+#include "jit/runtime/threads/thread_team.h"
 
 namespace tektite::runtime {
 namespace {

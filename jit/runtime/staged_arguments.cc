@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "jit/runtime/call_plan.h"
-#include "jit/runtime/weights.h"
+#include "jit/runtime/weights/weights.h"
 
 namespace tektite::runtime {
 

@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "jit/backend/stream.h"
 #include "jit/runtime/executable.h"
-#include "jit/runtime/resident_arguments.h"
+#include "jit/runtime/weights/resident_arguments.h"
 
 namespace tektite::runtime {
 

@@ -10,7 +10,7 @@
 #include "jit/ir/in_place.h"
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::runtime {
 namespace {

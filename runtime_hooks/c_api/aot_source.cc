@@ -21,7 +21,7 @@
 #include "jit/compiler/compiler.h"
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
-#include "jit/ir/value_parser.h"
+#include "jit/ir/text/value_parser.h"
 #include "runtime_hooks/c_api/aot.h"
 
 namespace tektite::c_api {

@@ -1,4 +1,4 @@
-// Products of bf16 and s8 in words of k (backends/cpu/contraction/pair_plan.h): every kind of
+// Products of bf16 and s8 in words of k (backends/cpu/contraction/pairs/pair_plan.h): every kind of
 // ragged end, rows that are read in place and rows that are packed, either order of either operand,
 // and special values, which must stay in their own rows and columns.
 #include <cmath>

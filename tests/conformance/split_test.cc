@@ -1,7 +1,7 @@
 // Fusions that a back end has no kernel for are compiled op by op.
 #include "tests/conformance/harness.h"
 
-#include "jit/passes/fuse_leftovers.h"
+#include "jit/passes/fusion/fuse_leftovers.h"
 #include "jit/reference/interpreter.h"
 
 namespace tektite::testing {

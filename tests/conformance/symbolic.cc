@@ -13,7 +13,7 @@
 #include "jit/ir/part.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
-#include "jit/passes/fuse_leftovers.h"
+#include "jit/passes/fusion/fuse_leftovers.h"
 #include "jit/reference/reference_backend.h"
 
 namespace tektite::testing {

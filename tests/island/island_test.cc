@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "jit/runtime/arena_pool.h"
-#include "jit/runtime/weights.h"
+#include "jit/runtime/memory/arena_pool.h"
+#include "jit/runtime/weights/weights.h"
 
 namespace tektite::testing {
 namespace {

@@ -7,11 +7,13 @@ inherited, so the table can be read line by line.  A new room, host or back end 
 
 Each check takes a path and a text, and so can be shown bad text without a bad file.
 """
+import collections
 import re
 from pathlib import Path
 from typing import Iterator
 
 MAX_LINES = 500
+MAX_FILES = 40  # in a folder of a room
 WRITTEN_BY_PROGRAMS = {"bench/RESULTS.md"}  # tables, as many as there are measurements
 
 BACKEND_SEES = {"jit/base", "jit/ir", "jit/ops", "jit/target", "jit/backend", "jit/llvm", "jit/runtime"}
@@ -169,6 +171,10 @@ def tree_files(root: Path) -> Iterator[Path]:
 
 def check_tree(root: Path) -> list[str]:
     errors = []
+    files: collections.Counter[str] = collections.Counter()
     for path in tree_files(root):
-        errors += check_file(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
-    return errors
+        name = path.relative_to(root).as_posix()
+        errors += check_file(name, path.read_text(encoding="utf-8"))
+        folder = name.rpartition("/")[0]
+        files[folder] += room_of(folder + "/") is not None
+    return errors + [f"{folder}: {count} files, of {MAX_FILES} at most" for folder, count in files.items() if count > MAX_FILES]

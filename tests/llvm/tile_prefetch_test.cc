@@ -1,5 +1,5 @@
 // Which products ask for memory ahead, and for how much of it: a prefetch changes no result.
-#include "backends/cpu/contraction/tile_prefetch.h"
+#include "backends/cpu/contraction/packing/tile_prefetch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "jit/runtime/backoff.h"
+#include "jit/runtime/threads/backoff.h"
 
 #include <sys/resource.h>
 

@@ -1,12 +1,12 @@
 // Buffers that live at the same time never overlap, and little memory is wasted.
-#include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/memory/buffer_plan.h"
 
 #include <algorithm>
 #include <random>
 #include <set>
 
 #include "gtest/gtest.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 #include "tests/runtime/fake_kernels.h"
 
 namespace tektite::runtime {

@@ -1,5 +1,5 @@
 // Memory of the host's: used where it is offered, returned to its owner.
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -8,8 +8,8 @@
 
 #include "gtest/gtest.h"
 #include "jit/base/rounding.h"
-#include "jit/runtime/arena_pool.h"
-#include "jit/runtime/weights.h"
+#include "jit/runtime/memory/arena_pool.h"
+#include "jit/runtime/weights/weights.h"
 
 namespace tektite::runtime {
 namespace {

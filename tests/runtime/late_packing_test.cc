@@ -1,6 +1,6 @@
 // Weights that are packed when calls have found them unchanged: what calls read until then, who
 // packs, and what is left alone.
-#include "jit/runtime/late_packing.h"
+#include "jit/runtime/weights/late_packing.h"
 
 #include <atomic>
 #include <thread>

@@ -1,5 +1,5 @@
 // Handing work to threads that spin; run under TSan by scripts/test --tsan.
-#include "jit/runtime/ready_workers.h"
+#include "jit/runtime/threads/ready_workers.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit/runtime/thread_team.h"
+#include "jit/runtime/threads/thread_team.h"
 
 namespace tektite::runtime {
 

@@ -1,6 +1,6 @@
 // Teams: every chunk runs exactly once, whichever workers come and whenever; `scripts/test --tsan`
 // runs this under TSan.
-#include "jit/runtime/thread_team.h"
+#include "jit/runtime/threads/thread_team.h"
 
 #include <atomic>
 #include <chrono>
@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "jit/runtime/ready_workers.h"
-#include "jit/runtime/team_state.h"
+#include "jit/runtime/threads/ready_workers.h"
+#include "jit/runtime/threads/team_state.h"
 #include "tests/runtime/fake_kernels.h"
 #include "tests/runtime/test_pool.h"
 

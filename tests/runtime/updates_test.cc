@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "jit/base/status.h"
-#include "jit/runtime/buffer_plan.h"
+#include "jit/runtime/memory/buffer_plan.h"
 #include "jit/runtime/executable.h"
 #include "tests/runtime/fake_kernels.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/cpu/aot/size_code.h"
 #include "backends/cpu/aot/team_code.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::cpu {
 namespace {

@@ -1,7 +1,7 @@
 #include "backends/cpu/aot/frame_layout.h"
 
 #include "backends/cpu/aot/team_code.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 
 namespace tektite::cpu {
 

@@ -13,7 +13,7 @@
 #include "backends/cpu/aot/team_code.h"
 #include "backends/cpu/aot/unit_code.h"
 #include "jit/base/status.h"
-#include "jit/runtime/host_memory.h"
+#include "jit/runtime/memory/host_memory.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace tektite::cpu {

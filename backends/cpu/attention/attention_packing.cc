@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/contraction/panel_packing.h"
+#include "backends/cpu/contraction/packing/panel_packing.h"
 #include "backends/cpu/emit/elements.h"
 #include "backends/cpu/emit/emitter.h"
 #include "backends/cpu/emit/names.h"

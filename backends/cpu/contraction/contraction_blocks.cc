@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/contraction/filter_gradient_plan.h"
-#include "backends/cpu/contraction/packed_rows.h"
+#include "backends/cpu/contraction/packing/packed_rows.h"
 #include "backends/cpu/emit/chunking.h"
 #include "jit/base/rounding.h"
 

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "backends/cpu/contraction/contraction_tiles.h"
-#include "backends/cpu/contraction/grouped_filter_plan.h"
-#include "backends/cpu/contraction/grouped_plan.h"
-#include "backends/cpu/contraction/pair_plan.h"
-#include "backends/cpu/contraction/winograd_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_filter_plan.h"
+#include "backends/cpu/contraction/grouped/grouped_plan.h"
+#include "backends/cpu/contraction/pairs/pair_plan.h"
+#include "backends/cpu/contraction/winograd/winograd_plan.h"
 #include "jit/base/rounding.h"
 #include "jit/base/status.h"
 

@@ -7,8 +7,8 @@
 // Sizes are the same for every number of threads.  Three equal chunks are thus a bad choice for two
 // threads, which take as long as one takes for two of them; so are seven for four.  The cost of a
 // number of chunks is computed for teams of one to eight, each thread taking its own part first and
-// then chunks that are left of other parts (jit/runtime/thread_team.h), and the cheapest number is
-// taken.
+// then chunks that are left of other parts (jit/runtime/threads/thread_team.h), and the cheapest
+// number is taken.
 //
 // Where sizes are not known until a call, there are as few blocks as may be.
 #ifndef TEKTITE_BACKENDS_CPU_EMIT_CHUNKING_H_

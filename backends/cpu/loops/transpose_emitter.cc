@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/cpu/contraction/panel_packing.h"
+#include "backends/cpu/contraction/packing/panel_packing.h"
 #include "backends/cpu/emit/names.h"
 #include "jit/base/status.h"
 
