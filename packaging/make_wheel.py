@@ -36,7 +36,7 @@ def version_of_package() -> str:
 
 def contents(parts: Path) -> dict[str, bytes]:
     files = {f"tektite/{path.name}": path.read_bytes()
-             for path in sorted((PYTHON / "tektite").iterdir()) if path.suffix in (".py", ".typed")}
+             for path in sorted((PYTHON / "tektite").iterdir()) if path.suffix in (".py", ".typed", ".cmake")}
     for path in sorted(parts.iterdir()):
         folder = "tensorflow-plugins" if path.name == LOADER else "tektite/lib"
         files[f"{folder}/{path.name}"] = path.read_bytes()

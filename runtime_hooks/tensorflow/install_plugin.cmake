@@ -4,7 +4,7 @@
 #   tektite/lib/libtektite.so                      the compiler
 #   tektite/lib/libdnnl.so.3                       oneDNN, where the compiler was built with it
 #   tektite/lib/fast_calls-<TF_VERSION>.*.so       an extension module, for one version of Python, too
-#   tektite/*.py                                   the Python package
+#   tektite/*.py, *.cmake                          the Python package, and what CMake projects include
 function(place from to)
   file(SHA256 "${from}" wanted)
   if(EXISTS "${to}")
@@ -34,7 +34,7 @@ if(ONEDNN)
   get_filename_component(ONEDNN "${ONEDNN}" REALPATH)
   place("${ONEDNN}" "${SITE}/tektite/lib/libdnnl.so.3")
 endif()
-file(GLOB sources RELATIVE "${PYTHON_DIR}" "${PYTHON_DIR}/*.py" "${PYTHON_DIR}/py.typed")
+file(GLOB sources RELATIVE "${PYTHON_DIR}" "${PYTHON_DIR}/*.py" "${PYTHON_DIR}/*.cmake" "${PYTHON_DIR}/py.typed")
 foreach(source ${sources})
   place("${PYTHON_DIR}/${source}" "${SITE}/tektite/${source}")
 endforeach()

@@ -5,12 +5,14 @@ CC and CXX name the compilers; without them, cc and c++.
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.ahead_of_time.test_libraries import jit, mlp, tektite
+from tests.ahead_of_time.test_libraries import COMMAND, jit, mlp, tektite
 
+PACKAGE = Path(__file__).resolve().parents[2] / "runtime_hooks/tensorflow/python/tektite"
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,3 +134,31 @@ target_link_libraries(outside PRIVATE dense::dense)
     build("cmake", "--build", tmp_path / "build")
     done = run([tmp_path / "build" / "outside"], x)
     assert done.stdout == expected.tobytes(), done.stderr
+
+
+def test_a_cmake_project_makes_it(dense, tmp_path):
+    """While it is built, and anew after a change of the model."""
+    folder, x, expected = dense
+    (tmp_path / "dense.pbtxt").write_text(mlp(-1))
+    project = f"""
+cmake_minimum_required(VERSION 3.16)
+project(outside C)
+include("{PACKAGE}/tektite_add_model.cmake")
+set(TEKTITE_COMMAND "{COMMAND}")
+tektite_add_model(dense MODEL dense.pbtxt CPU native INPUT "x=f32[n,24]" TYPICAL n=4)
+add_executable(outside "{folder}/main.c")
+set_target_properties(outside PROPERTIES C_STANDARD 11)
+target_link_libraries(outside PRIVATE dense)
+"""
+    (tmp_path / "CMakeLists.txt").write_text(project)
+    build("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build")
+    build("cmake", "--build", tmp_path / "build")
+    assert run([tmp_path / "build" / "outside"], x).stdout == expected.tobytes()
+    assert "no work to do" in build("cmake", "--build", tmp_path / "build")
+    (tmp_path / "dense.pbtxt").write_text(mlp(-1).replace('"Tanh"', '"Relu"'))
+    build("cmake", "--build", tmp_path / "build")
+    done = run([tmp_path / "build" / "outside"], x)
+    assert done.returncode == 0 and done.stdout != expected.tobytes()
+    (tmp_path / "CMakeLists.txt").write_text(project.replace("MODEL dense.pbtxt", "MODEL none.pbtxt"))
+    refused = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build"], capture_output=True, text=True)
+    assert refused.returncode != 0 and f"there is no '{tmp_path}/none.pbtxt'" in " ".join(refused.stderr.split())

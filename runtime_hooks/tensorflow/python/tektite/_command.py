@@ -55,6 +55,12 @@ def _bench(arguments: list[str]) -> int:
     return run(["bench", *arguments]) if is_file else _bench.main(arguments)
 
 
+def _convert(arguments: list[str]) -> int:
+    from tektite import _convert
+
+    return _convert.main(arguments)
+
+
 def _top(arguments: list[str]) -> int:
     from tektite import _top
 
@@ -62,13 +68,14 @@ def _top(arguments: list[str]) -> int:
 
 
 _OF_PYTHON: dict[str, Callable[[list[str]], int]] = {
-    "aot": _aot, "bench": _bench, "demo": _demo, "doctor": _doctor, "profile": _profile, "top": _top}
+    "aot": _aot, "bench": _bench, "convert": _convert, "demo": _demo, "doctor": _doctor, "profile": _profile, "top": _top}
 _HELP = """
 Of the Python package:
   doctor                      What is installed, what is off, why, and the cure
   demo                        Small models, plain and compiled: times and differences
   aot                         Of a SavedModel or a file of Keras's: a model as a C library
   bench                       Of a SavedModel or a file of Keras's: how long calls take, beside what else is installed
+  convert                     A SavedModel with the code of its signatures beside it: servers compile nothing
   profile                     Where the time of a program or a model goes: functions, clusters, kernels
   top                         The processes that run with Tektite now, live
 """

@@ -31,7 +31,7 @@ def is_saved_model(path: str) -> bool:
 @dataclasses.dataclass
 class Model:
     name: str
-    call: Callable[[], Any]  # returns the flat list of results
+    call: Callable[[], Any]  # returns the flat list of results, a signature's by their names
     inputs: dict[str, str]  # "f32[8,224,224,3]" by name
 
 
@@ -80,7 +80,7 @@ def load(path: str, batch: int = 1, signature: str = "") -> Model:
     name, function = signature_of(loaded, path, signature)
     specs = function.structured_input_signature[1]
     inputs = {key: make_input(spec, batch, number) for number, (key, spec) in enumerate(sorted(specs.items()))}
-    return Model(f"{Path(path).resolve().name}/{name}", lambda: list(function(**inputs).values()),
+    return Model(f"{Path(path).resolve().name}/{name}", lambda: [tensor for _, tensor in sorted(function(**inputs).items())],
                  {key: describe(tensor) for key, tensor in inputs.items()})
 
 
