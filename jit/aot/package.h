@@ -1,7 +1,7 @@
 // Files by which build systems find a library: a CMake package and a description for pkg-config.
 //
 //   WriteCmakePackage(library)    // NAMEConfig.cmake: find_package(NAME), the target NAME::NAME
-//   WritePkgConfig(library, "0.1.0")
+//   WritePkgConfig(library, version)
 //
 // Both name the library by their own place, so that its folder can be moved.
 #ifndef TEKTITE_JIT_AOT_PACKAGE_H_

@@ -392,7 +392,7 @@ absl::StatusOr<cache::KernelPtr> Compiler::LoadOrCompile(size_t b, const Node& f
   backend::Backend& backend = *backends_[b];
   const bool on_disk = disk_ != nullptr && backend.keeps_images();
   auto describe = [&] {
-    return cache::DescribeKernel(fusion, NameOfKernel(fusion, 0).title, *environments_[b]);
+    return cache::DescribeKernel(fusion, NameOfKernel(fusion, 0).what, *environments_[b]);
   };
   // A dump shows what compiling does, so with one the program is compiled.
   if (on_disk && options.dump_dir.empty()) {

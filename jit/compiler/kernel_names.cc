@@ -190,16 +190,17 @@ KernelName NameOfKernel(const Node& fusion, size_t number) {
   std::string id = absl::StrCat("k", number, "_", ir::FusionKindName(fusion.fusion_kind()), "_",
                                 HeadOp(fusion.region()));
   KernelName names;
-  names.title = absl::StrCat(layer, layer.empty() ? "" : ": ", DescribeFusion(fusion));
+  names.what = DescribeFusion(fusion);
   if (const Node* const product = NarrowProduct(fusion.region()); product != nullptr) {
     const std::string dtype(ir::DTypeName(product->operand_shape(0).dtype()));
     absl::StrAppend(&id, "_in_", dtype);  // programs that are loaded count such steps by it
-    absl::StrAppend(&names.title, " in ", dtype);
+    absl::StrAppend(&names.what, " in ", dtype);
   }
   if (!schedule.IsOwn()) {
     absl::StrAppend(&id, "_by_", schedule.implementation);
-    absl::StrAppend(&names.title, " by ", schedule.implementation);
+    absl::StrAppend(&names.what, " by ", schedule.implementation);
   }
+  names.title = absl::StrCat(layer, layer.empty() ? "" : ": ", names.what);
   names.shown = absl::StrCat(names.title, " [", id, "]");
   names.symbol = id;
   if (!layer.empty()) absl::StrAppend(&names.symbol, "_of_");

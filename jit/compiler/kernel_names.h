@@ -1,14 +1,16 @@
 // What kernels are called, in lists, profiles, traces and debuggers.
 //
 //   const KernelName name = NameOfKernel(fusion, /*number=*/3);
+//   name.what     // "conv 1x1 + bias + relu6"
 //   name.title    // "block_3_expand: conv 1x1 + bias + relu6"
 //   name.symbol   // "k3_contraction_convolution_of_block_3_expand", of its machine code
 //   name.shown    // "block_3_expand: conv 1x1 + bias + relu6 [k3_contraction_convolution]"
 //
 // The layer is that of the fusion's root, and the rest says what the kernel computes: the op that
-// most of its work is, and what it does to each result.  Names are no part of a key: a kernel that
-// several layers share has the name of the one that asked for it first, in the disk cache as well,
-// but steps of a program have their own.
+// most of its work is, and what it does to each result.  Names are no part of a key.  A kernel that
+// several layers share has, as machine code, the name of the one that asked for it first; the disk
+// cache says of it only what it computes, so that entries do not depend on who asks first.  Steps of
+// a program have names of their own.
 #ifndef TEKTITE_JIT_COMPILER_KERNEL_NAMES_H_
 #define TEKTITE_JIT_COMPILER_KERNEL_NAMES_H_
 
@@ -20,7 +22,7 @@
 namespace tektite::compiler {
 
 struct KernelName {
-  std::string title, symbol, shown;
+  std::string what, title, symbol, shown;
 };
 
 // `number` is the kernel's in its program.

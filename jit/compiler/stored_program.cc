@@ -171,11 +171,12 @@ absl::StatusOr<std::shared_ptr<runtime::Executable>> Compiler::Load(Program prog
   }
   TEKTITE_ASSIGN_OR_RETURN(const std::vector<cache::KernelPtr> kernels, LoadKernels(program));
   program.bytes = nullptr;  // memory that is mapped, for what follows
+  steps.names.assign(steps.steps.size(), "no kernel");
   for (size_t s = 0; s < steps.steps.size(); ++s) {
     const int kernel = program.kernel_of_step[s];
     if (kernel == Program::kNoKernel) continue;
     steps.steps[s].kernel = kernels[kernel];
-    const std::string& name = program.kernels[kernel].name;
+    const std::string& name = steps.names[s] = program.kernels[kernel].name;
     if (absl::StrContains(name, "_in_bf16")) bf16_products_.fetch_add(1, std::memory_order_relaxed);
     if (absl::StrContains(name, "_in_s8")) byte_products_.fetch_add(1, std::memory_order_relaxed);
   }

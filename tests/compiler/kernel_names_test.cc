@@ -38,6 +38,7 @@ graph @f(%x: f32[1,8,8,4], %w: f32[1,1,4,16], %b: f32[16]) -> (f32[1,8,8,16]) {
   return %3
 }
 )");
+  EXPECT_EQ(name.what, "conv 1x1 + bias");
   EXPECT_EQ(name.title, "block_3_expand: conv 1x1 + bias");
   EXPECT_EQ(name.shown, "block_3_expand: conv 1x1 + bias [k3_contraction_convolution]");
   EXPECT_EQ(name.symbol, "k3_contraction_convolution_of_block_3_expand");

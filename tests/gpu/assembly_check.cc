@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "backends/gpu/codegen/device_code.h"
 #include "backends/gpu/codegen/emit_ptx.h"
 #include "jit/base/status.h"
 #include "jit/ir/fusion_kind.h"
@@ -112,9 +113,10 @@ absl::Status AssemblyCheck::CheckFor(const std::string& architecture, const std:
                                      const loop::Kernel& kernel) {
   if (assembler_ == nullptr) return Internal("no assembler: scripts/setup installs one");
   const double begin = ProcessorMilliseconds();
-  TEKTITE_ASSIGN_OR_RETURN(const std::string ptx, gpu::EmitPtx(kernel, architecture));
+  TEKTITE_ASSIGN_OR_RETURN(std::string ptx, gpu::EmitPtx(kernel, architecture));
   const double emitted = ProcessorMilliseconds();
-  TEKTITE_ASSIGN_OR_RETURN(const gpu::Cubin cubin, assembler_->Assemble(ptx, architecture));
+  TEKTITE_ASSIGN_OR_RETURN(const gpu::Cubin cubin,
+                           gpu::AssembleInRegisters(&ptx, architecture, *assembler_));
   const double end = ProcessorMilliseconds();
   const gpu::Resources& r = cubin.resources;
   std::lock_guard<std::mutex> lock(mutex_);

@@ -148,7 +148,7 @@ TEST_F(HostSide, WhatTheCardLacksRunsBetweenItsKernels) {
   const auto executable = Compile(*compiler, kBetween);
   ASSERT_NE(executable, nullptr);
   const std::string names = Names(*executable);
-  EXPECT_THAT(names, HasSubstr("cholesky on the host"));
+  EXPECT_THAT(names, HasSubstr("cholesky [k1_single_cholesky] on the host"));
   EXPECT_EQ(compiler->counters().host_side_kernels, 1);
   EXPECT_EQ(compiler->counters().interpreted_kernels, 0);
   for (int call = 0; call < 4; ++call) CheckBetween(*executable);

@@ -39,6 +39,10 @@ compiler::BackendList AllBackends() {
   return {kBackends, &reference::Evaluate};
 }
 
+absl::StatusOr<std::unique_ptr<aot::CodeWriter>> LibraryWriter(const std::string& cpu) {
+  return absl::UnimplementedError("no libraries on a stand-in");
+}
+
 std::string DescribeImage(absl::string_view backend, absl::string_view image) { return ""; }
 
 }  // namespace tektite::c_api

@@ -72,7 +72,7 @@ TEST(LoopIr, PrintsAndVerifiesTiles) {
             "  tile_configure [16 64 16 32 8 64]\n"
             "  tile_zero tile 0\n"
             "  tile_load s32 @x, 4, 8, tile 1\n"
-            "  tile_multiply [0 1 2]\n"
+            "  tile_multiply [0 1 2] of bf16\n"
             "  tile_store f32 @y, 0, 16, tile 0\n"
             "  tile_release\n"
             "}\n");

@@ -21,6 +21,13 @@ struct DeviceCode {
   Cubin cubin;  // empty without an assembler
 };
 
+// The machine code of `ptx`.  Assemblers unroll loops, some beyond what registers hold: a reduction
+// of four loads of f32x4 a turn took 64 registers and spilled 20 bytes for sm_120, and 32 with its
+// loop as it was.  So where registers spill, and do less with loops as they are, these stay so, in
+// `ptx` as well.
+absl::StatusOr<Cubin> AssembleInRegisters(std::string* ptx, absl::string_view architecture,
+                                          const Assembler& assembler);
+
 // `assembler` may be null.  Errors name the kernel.
 absl::StatusOr<DeviceCode> CompileForDevice(const loop::Kernel& kernel,
                                             absl::string_view architecture,

@@ -7,16 +7,13 @@ import importlib
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tektite._explain import _Status
 from tektite._hook import LIBRARY_FOLDER
 
 _CLUSTER = 2  # TEKTITE_AOT_CLUSTER
-
-
-class _Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char * 508)]
 
 
 class _Options(ctypes.Structure):
@@ -26,7 +23,7 @@ class _Options(ctypes.Structure):
 
 
 def aot(function: Callable[..., Any], *specs: Any, out: str, name: str | None = None, cpu: str = "native",
-        sizes: dict[str, Iterable[Any]] | None = None, typical: dict[str, int] | None = None,
+        sizes: Mapping[str, Iterable[Any]] | None = None, typical: dict[str, int] | None = None,
         python: bool = False, shared: bool = False) -> str:
     """Compiles ``function`` for arguments like ``specs`` into NAME.h and libNAME.a in the folder ``out``.
 

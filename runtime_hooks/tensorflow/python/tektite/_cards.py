@@ -30,7 +30,7 @@ class Options(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("flags", ctypes.c_char_p), ("backend", ctypes.c_char_p),
                 ("host", ctypes.c_char_p)]
 class Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("message", ctypes.c_char * 508)]
+    _fields_ = [("code", ctypes.c_int32), ("fallback", ctypes.c_int32), ("message", ctypes.c_char * 504)]
 library = ctypes.CDLL(sys.argv[1])
 library.tektite_compiler_create.restype = ctypes.c_void_p
 status = Status()

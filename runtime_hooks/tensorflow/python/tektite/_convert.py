@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import importlib
 import json
 import os
 import shutil
@@ -77,7 +78,7 @@ def _run(model: Path, options: argparse.Namespace, tektite: str, flags: str, res
 
 def work(arguments: list[str]) -> None:
     """In a process of its own: calls the model at each batch; JSON on the last line of stdout, results in a file."""
-    np = _models.importlib.import_module("numpy")
+    np: Any = importlib.import_module("numpy")
     path, batches, signature, calls, results = arguments
     rows, arrays = [], {}
     for batch in map(int, batches.split(",")):
@@ -102,7 +103,7 @@ def work(arguments: list[str]) -> None:
 
 def _difference(a: Path, b: Path) -> float:
     """The largest, of the largest result; infinite where shapes, texts, NaNs or infinities differ."""
-    np = _models.importlib.import_module("numpy")
+    np: Any = importlib.import_module("numpy")
     worst = 0.0
     with np.load(a, allow_pickle=True) as left, np.load(b, allow_pickle=True) as right:
         for key in left.files:
