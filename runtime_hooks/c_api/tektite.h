@@ -68,7 +68,6 @@ typedef struct tektite_status {
   int32_t fallback; /* of tektite_cluster_run, the tektite_fallback; of all else 0 */
   char message[504];
 } tektite_status;
-
 typedef struct tektite_compiler tektite_compiler;
 typedef struct tektite_cluster tektite_cluster;
 
@@ -135,15 +134,13 @@ typedef struct tektite_mark_options {
   int32_t num_card_devices;
   int32_t is_function;  /* not 0: the graph is a function's, which the host can call past its own
                            runtime where one cluster is all that it does */
-  const char* function; /* the host's name of the function that the graph is, for the names of
-                           clusters; may be NULL */
+  const char* function; /* the host's name of that function, for clusters' names; may be NULL */
 } tektite_mark_options;
-
 typedef struct tektite_marked_node {
   const char* name;
-  const void*
-      rewritten; /* NULL: as the graph has it.  Otherwise bytes of a NodeDef: the node of that
-                    name gets its op and inputs, and what only the old one needed goes */
+  /* NULL: as the graph has it.  Otherwise bytes of a NodeDef: the node of that name gets its op and
+   * inputs, and what only the old one needed goes. */
+  const void* rewritten;
   size_t rewritten_size;
 } tektite_marked_node;
 typedef struct tektite_marked_cluster {
@@ -266,9 +263,8 @@ typedef struct tektite_call {
                    run it, unless results lie in the host's memory or it has to know a value.
                    The stream must be idle when the host destroys it.
                    NULL: all arguments are ready, and all results when the call returns */
-  void (*trace)(void* context, const char* name); /* for a profiler: a kernel of that name begins on
-                                                     the calling thread; NULL as a name: it has
-                                                     ended.  May be NULL, and then costs nothing */
+  /* For a profiler: a kernel of that name begins on this thread; NULL: it ends.  May be NULL. */
+  void (*trace)(void* context, const char* name);
 } tektite_call;
 
 /* Runs a call on the calling thread (and on the pool), by compiled code or by run_host, whichever
@@ -335,8 +331,8 @@ typedef enum tektite_format {
 TEKTITE_API char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size,
                                   const char* sizes, int32_t format, tektite_status* status);
 /* Turns a frozen GraphDef into a closed one (placeholders become _Arg, `outputs` or else the sinks
- * become _Retval) for tektite_cluster_create; the names come back semicolon-separated in `signature`
- * ("x=f32[?,3];y->out"; an input's type follows its name where it is known). Both strings are released by the caller; *closed_size gets the bytes' size. */
+ * _Retval) for tektite_cluster_create.  `signature` gets the names, "x=f32[?,3];y->out", with types
+ * where they are known.  The caller releases both; *closed_size gets the bytes' size. */
 TEKTITE_API char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,
                                       size_t* closed_size, char** signature,
                                       tektite_status* status);
