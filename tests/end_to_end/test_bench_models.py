@@ -101,7 +101,7 @@ def test_top_sees_a_process_that_runs(tmp_path):
     try:
         end = time.time() + 60
         rows = []
-        while not rows and time.time() < end:
+        while not (rows and rows[0]["calls_per_second"] > 0) and time.time() < end:  # it is seen while it compiles, too
             rows = json.loads(command("top", "--once", "--json", "--seconds", 1, XDG_CACHE_HOME=str(tmp_path)).stdout)
         (row,) = rows
         assert row["pid"] == working.pid and row["calls_per_second"] > 0 and row["rss_bytes"] > 1e7
