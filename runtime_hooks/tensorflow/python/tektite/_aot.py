@@ -10,8 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tektite._explain import _Status
-from tektite._hook import LIBRARY_FOLDER
+from tektite._library import Status, open_library, take_text
 
 _CLUSTER = 2  # TEKTITE_AOT_CLUSTER
 
@@ -87,7 +86,7 @@ def _closed_graph(tf: Any, concrete: Any) -> Any:
 
 
 def _rename(graph: Any, names: dict[str, str]) -> None:
-    """Gives nodes other names, those that are free."""
+    """Renames nodes; a name that is taken gets a number."""
     taken = {node.name for node in graph.node}
     for old, new in list(names.items()):
         names[old] = next(n for n in [new, *(f"{new}_{k}" for k in range(1, len(taken) + 2))] if n not in taken)
@@ -114,17 +113,10 @@ def _type_of(graph: Any, tensor: str) -> str:
 
 
 def _call(graph: bytes, out: str, options: _Options) -> str:
-    path = os.environ.get("TEKTITE_LIBRARY") or str(LIBRARY_FOLDER / "libtektite.so")
-    library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    library = open_library()
     library.tektite_aot.restype = ctypes.c_void_p
     library.tektite_aot.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.POINTER(_Options),
-                                    ctypes.POINTER(_Status)]
-    library.tektite_string_free.argtypes = [ctypes.c_void_p]
-    status = _Status()
+                                    ctypes.POINTER(Status)]
+    status = Status()
     report = library.tektite_aot(graph, len(graph), out.encode(), ctypes.byref(options), ctypes.byref(status))
-    if not report:
-        raise ValueError(f"tektite: {status.message.decode()}")
-    try:
-        return ctypes.string_at(report).decode()
-    finally:
-        library.tektite_string_free(report)
+    return take_text(library, report, status)

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tektite import _models
-from tektite._explain import _Status
-from tektite._hook import LIBRARY_FOLDER
+from tektite._library import Status, open_library, take_text
 
 # Beyond --hot_calls (docs/flags.md), after which sizes have code of their own.
 _CALLS = 120
@@ -50,17 +49,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _cache(flags: str, *words: str) -> str:
     """What `tektite cache` prints; ValueError where it fails."""
-    library = ctypes.CDLL(os.environ.get("TEKTITE_LIBRARY") or str(LIBRARY_FOLDER / "libtektite.so"))
+    library = open_library()
     library.tektite_cache.restype = ctypes.c_void_p
-    library.tektite_string_free.argtypes = [ctypes.c_void_p]
-    status, count = _Status(), ctypes.c_int64()
+    status, count = Status(), ctypes.c_int64()
     given = (ctypes.c_char_p * len(words))(*map(os.fsencode, words))
     address = library.tektite_cache(flags.encode(), given, len(words), 0, ctypes.byref(count), ctypes.byref(status))
-    if not address:
-        raise ValueError(status.message.decode())
-    text = ctypes.string_at(address).decode()
-    library.tektite_string_free(address)
-    return text
+    return take_text(library, address, status)
 
 
 def _run(model: Path, options: argparse.Namespace, tektite: str, flags: str, results: Path) -> dict[str, Any]:
@@ -164,7 +158,7 @@ def main(arguments: list[str]) -> int:
     try:
         answer = _convert(options)
     except (OSError, ValueError) as error:
-        print(f"tektite: '{options.model}': {error}", file=sys.stderr)
+        print(f"tektite: '{options.model}': {str(error).removeprefix('tektite: ')}", file=sys.stderr)
         return 1
     print(json.dumps(answer) if options.json else _text(answer))
     failed = ""

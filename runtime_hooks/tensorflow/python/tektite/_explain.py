@@ -11,15 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tektite._hook import LIBRARY_FOLDER
+from tektite._library import Status, open_library, take_text
 
 _TEXT, _JSON = 0, 1  # tektite_format
 _LINES_SHOWN = 20
 _NAMED = re.compile(r"'([^']+)'")
-
-
-class _Status(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int32), ("fallback", ctypes.c_int32), ("message", ctypes.c_char * 504)]
 
 
 class _Options(ctypes.Structure):
@@ -83,31 +79,24 @@ class _Compiler:
     """A compiler of its own, for questions; it never compiles anything."""
 
     def __init__(self) -> None:
-        path = os.environ.get("TEKTITE_LIBRARY") or str(LIBRARY_FOLDER / "libtektite.so")
-        self._library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        self._library = open_library()
         self._library.tektite_compiler_create.restype = ctypes.c_void_p
         self._library.tektite_explain.restype = ctypes.c_void_p
         self._library.tektite_explain.argtypes = [
             ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_int32,
-            ctypes.POINTER(_Status)]
-        self._library.tektite_string_free.argtypes = [ctypes.c_void_p]
+            ctypes.POINTER(Status)]
         flags = f"--compile=off {os.environ.get('TEKTITE_FLAGS', '')}".encode()
         options = _Options(ctypes.sizeof(_Options), flags, None)
-        status = _Status()
+        status = Status()
         self._compiler = ctypes.c_void_p(
             self._library.tektite_compiler_create(ctypes.byref(options), ctypes.byref(status)))
         if not self._compiler:
             raise RuntimeError(f"tektite: {status.message.decode()}")
 
     def explain(self, graph: bytes, form: int) -> str:
-        status = _Status()
+        status = Status()
         address = self._library.tektite_explain(self._compiler, graph, len(graph), None, form, ctypes.byref(status))
-        if not address:
-            raise ValueError(f"tektite: {status.message.decode()}")
-        try:
-            return ctypes.string_at(address).decode("utf-8", "replace")
-        finally:
-            self._library.tektite_string_free(address)
+        return take_text(self._library, address, status)
 
 
 @functools.lru_cache(maxsize=1)

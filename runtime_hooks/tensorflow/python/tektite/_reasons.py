@@ -13,7 +13,8 @@ import ctypes
 import functools
 from typing import Any
 
-from tektite._hook import LIBRARY_FOLDER, open_hook
+from tektite._hook import open_hook
+from tektite._library import Status, open_library, take_text
 
 _EXPECTED = {"HOST_BOUNDARY", "CHEAP_OUTPUT", "FETCHED"}
 _CURES = {
@@ -39,17 +40,13 @@ def meanings() -> dict[str, str]:
         hook.tektite_hook_reasons.restype = ctypes.c_char_p
         text = hook.tektite_hook_reasons().decode()
     try:
-        library = ctypes.CDLL(str(LIBRARY_FOLDER / "libtektite.so"))
+        library = open_library()
     except OSError:
         library = None
     if library is not None:
         library.tektite_list.restype = ctypes.c_void_p
         library.tektite_list.argtypes = [ctypes.c_char_p]
-        library.tektite_string_free.argtypes = [ctypes.c_void_p]
-        address = library.tektite_list(b"reasons")
-        if address:
-            text += ctypes.string_at(address).decode("utf-8", "replace")
-            library.tektite_string_free(address)
+        text += take_text(library, library.tektite_list(b"reasons"), Status())
     return {code: meaning for code, _, meaning in (line.partition("\t") for line in text.splitlines())}
 
 

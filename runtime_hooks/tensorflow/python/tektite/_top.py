@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tektite._explain import _Status
-from tektite._hook import LIBRARY_FOLDER, cache_folder
+from tektite._hook import cache_folder
+from tektite._library import Status, open_library, take_text
 
 _JSON = 1  # tektite_format
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -25,23 +25,19 @@ _HEAD = ("process", "cpu", "memory", "calls/s", "TensorFlow's", "compiled", "loa
 
 
 def _counters(library: ctypes.CDLL, pid: int) -> dict[str, Any] | None:
-    status = _Status()
+    status = Status()
     flags = os.environ.get("TEKTITE_FLAGS", "").encode()
     address = library.tektite_stats_read(flags, str(pid).encode(), _JSON, ctypes.byref(status))
     if not address:
         return None
-    try:
-        answer: dict[str, Any] = json.loads(ctypes.string_at(address))
-        return answer
-    finally:
-        library.tektite_string_free(address)
+    answer: dict[str, Any] = json.loads(take_text(library, address, status))
+    return answer
 
 
 def _open_library() -> ctypes.CDLL:
-    library = ctypes.CDLL(os.environ.get("TEKTITE_LIBRARY") or str(LIBRARY_FOLDER / "libtektite.so"))
+    library = open_library()
     library.tektite_stats_read.restype = ctypes.c_void_p
-    library.tektite_stats_read.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32, ctypes.POINTER(_Status)]
-    library.tektite_string_free.argtypes = [ctypes.c_void_p]
+    library.tektite_stats_read.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32, ctypes.POINTER(Status)]
     return library
 
 
