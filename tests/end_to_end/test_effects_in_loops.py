@@ -3,6 +3,13 @@ import pytest
 
 from tests.end_to_end.batches import Batch
 
+# What is right comes from the loop in Python, op by op: TensorFlow's own turns are not always in order on a busy machine.
+IN_ORDER = """
+tf.config.run_functions_eagerly(True)
+tf.random.set_seed(1)
+report(in_order=[%s for n in %s])
+tf.config.run_functions_eagerly(False)
+"""
 # The cluster that counts the turns ran ahead of the draws, which then came last first.
 PROGRAMS = {
     "draws": """
@@ -14,7 +21,7 @@ def f(x, n):
         x = tf.tanh(x * 0.9) + u
     return x
 report(y=[f(tf.zeros([3]), n) for n in (4, 7)])
-""",
+""" + IN_ORDER % ("f(tf.zeros([3]), n)", (4, 7)),
     "draws in a loop around a loop": """
 tf.random.set_seed(1)
 @tf.function
@@ -24,9 +31,9 @@ def f(x, n):
         out = out.write(i, tf.random.uniform([], seed=3))
         for _ in tf.range(3):
             x = tf.tanh(x * 0.9) + tf.random.normal([], seed=4)
-    return x, out.stack()
-report(y=tf.nest.flatten([f(tf.constant(0.5), n) for n in (4, 6)]))
-""",
+    return tf.concat([x[None], out.stack()], 0)
+report(y=[f(tf.constant(0.5), n) for n in (4, 6)])
+""" + IN_ORDER % ("f(tf.constant(0.5), n)", (4, 6)),
     "draws of a branch": """
 tf.random.set_seed(1)
 @tf.function
@@ -38,7 +45,7 @@ def f(x, n):
             x = tf.exp(-x) * 0.5
     return x
 report(y=[f(tf.constant(0.5), n) for n in (5, 8)])
-""",
+""" + IN_ORDER % ("f(tf.constant(0.5), n)", (5, 8)),
 }
 ALL = Batch("effects in loops", PROGRAMS, TEKTITE_FLAGS="--min_cluster_ops=1")
 
@@ -46,6 +53,6 @@ ALL = Batch("effects in loops", PROGRAMS, TEKTITE_FLAGS="--min_cluster_ops=1")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_effects_come_in_the_order_of_the_turns(run_batch, name):
     plain, compiled = run_batch(ALL, name)
-    for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-5)
+    for ours, right in zip(compiled.values["y"], plain.values["in_order"], strict=True):
+        assert ours == pytest.approx(right, rel=1e-5)
     assert compiled.host["clusters_placed"] > 0
