@@ -47,7 +47,7 @@ def scatter(d: Draw) -> Case:
     unique = d.op == "TensorScatterUpdate"  # of two updates either may be the last
 
     def inputs() -> list[np.ndarray]:
-        shape = d.shape(rank, 1)
+        shape = d.shape(rank)
         count = [d.size(0, 9) for _ in range(index_rank)]
         at = points(d, shape, count, depth_)
         if unique:

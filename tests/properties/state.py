@@ -87,7 +87,7 @@ def variable_scatter(d: Draw) -> Case:
     variables = Held((dtype, rank))
 
     def inputs() -> list[np.ndarray]:
-        shape, count = d.shape(rank, 1), [d.size(0, 9) for _ in range(index_rank)]
+        shape, count = d.shape(rank), [d.size(0, 9) for _ in range(index_rank)]
         at = points(d, shape, count, depth)
         if unique:  # of two updates either may be the last
             n = min(int(np.prod(count)), int(np.prod(shape[:depth])))

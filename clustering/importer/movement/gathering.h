@@ -13,8 +13,9 @@ bool ProvablyEmpty(const Dims& dims);
 
 // Checks that every index i of an input has 0 <= i < limit.
 absl::Status CheckRange(NodeImport& op, int input, Value indices, const Dim& limit);
-// The same for points: one limit per coordinate, along the last dimension.
-absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& limits);
+// The same for points of `depth` coordinates, along the last dimension, in the first of a tensor's
+// dims.  A point in a tensor without elements is TensorFlow's error wherever it lies.
+absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& dims, int depth);
 
 // [i...] -> [i..., batch_dims + 1]: the numbers of the batch dimensions before the index itself.
 Value WithBatchNumbers(FuncBuilder& b, Value indices, int batch_dims);

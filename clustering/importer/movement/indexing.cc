@@ -69,10 +69,12 @@ absl::Status CheckRange(NodeImport& op, int input, Value indices, const Dim& lim
   return absl::OkStatus();
 }
 
-absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& limits) {
+absl::Status CheckPoints(NodeImport& op, Value indices, const Dims& dims, int depth) {
   if (ProvablyEmpty(indices.shape().dims())) return absl::OkStatus();
-  if (ProvablyEmpty(limits)) return op.Refuse("a point in an empty dimension");
+  if (ProvablyEmpty(dims)) return op.Refuse("a point in an empty tensor");
   FuncBuilder& b = op.b();
+  const Dims limits(dims.begin(), dims.begin() + depth);
+  for (size_t i = depth; i < dims.size(); ++i) b.AssumeAtMost(Dim(1), dims[i]);
   TensorInfo sizes;
   sizes.shape = Shape(DType::kS64, {Dim(static_cast<int64_t>(limits.size()))});
   sizes.contents = limits;
@@ -135,7 +137,7 @@ absl::StatusOr<Value> ScatterPoints(NodeImport& op, Value operand, Value indices
   if (!AssumeSameDims(op.b(), updates.shape().dims(), wanted)) {
     return op.Refuse("updates of shape ", updates.shape().ToString());
   }
-  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
+  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, dims, d));
   return ScatterRows(op.b(), operand, indices, updates, d, rank - 1, reducer);
 }
 
@@ -218,7 +220,7 @@ absl::Status GatherPoints(NodeImport& op, Value params, int indices_input) {
   }
   int d = static_cast<int>(depth.value());
   const Dims& dims = params.shape().dims();
-  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, Dims(dims.begin(), dims.begin() + d)));
+  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, indices, dims, d));
   int batch = indices_rank - 1;
   return op.Return(
       Gather(op.b(), params, indices, Count(0, d), Count(batch, batch + rank - d), batch));

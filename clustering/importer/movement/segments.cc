@@ -106,7 +106,7 @@ absl::Status ImportSparseToDense(NodeImport& op) {
   if (n == Dim(0) || ProvablyEmpty(dims)) {
     return n == Dim(0) ? op.Return(dense) : op.Refuse("a point in an empty tensor");
   }
-  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, points, dims));
+  TEKTITE_RETURN_IF_ERROR(CheckPoints(op, points, dims, rank));
   if (op.attrs().Bool("validate_indices", true)) {
     Value place = b.Full(DType::kS64, 0, {n});  // row-major, which is their order
     for (int i = 0; i < rank; ++i) {
