@@ -177,8 +177,11 @@ def reduction(c: Chooser) -> Line:
         return Line(f"tf.{c.rng.choice(('argmax', 'argmin'))}({v.name}, {c.axis(v)})", steep=True)
     if kind < 0.6:
         v = c.number(lambda v: v.rank > 0)
-        return Line(f"tf.math.{c.rng.choice(('cumsum', 'cumprod', 'cumulative_logsumexp'))}({v.name}, {c.axis(v)}, "
-                    f"exclusive={c.rng.choice(('True', 'False'))}, reverse={keep})", exact=False)
+        name, x = c.rng.choice(("cumsum", "cumprod", "cumulative_logsumexp")), v.name
+        if name == "cumulative_logsumexp":  # TensorFlow's passes NaN by or keeps it, by the order of its comparisons
+            x = f"tf.where({x} == {x}, {x}, tf.zeros_like({x}))"
+        return Line(f"tf.math.{name}({x}, {c.axis(v)}, exclusive={c.rng.choice(('True', 'False'))}, reverse={keep})",
+                    exact=False)
     v = c.number()
     name = c.rng.choice(SUMS)
     text = f"tf.math.reduce_{name}({v.name}, {c.axes(v)}, keepdims={keep})"
