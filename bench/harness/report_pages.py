@@ -23,10 +23,13 @@ def line(row: dict[str, Any]) -> str:
 
 
 def pairs(rows: list[dict]) -> list[tuple[dict, dict]]:
-    """Stock TensorFlow's row and Tektite's of each place."""
+    """Stock TensorFlow's row and Tektite's of each place; a side that is still to be measured is an error."""
     by_place: dict[tuple, dict[str, dict]] = {}
     for row in rows:
         by_place.setdefault((row["kind"], row["input"], row["batch"]), {})[row["engine"]] = row
+    for (kind, source, batch), both in by_place.items():
+        for engine in (STOCK, TEKTITE):
+            both.setdefault(engine, {"engine": engine, "kind": kind, "input": source, "batch": batch, "error": "not measured yet"})
     return [(both[STOCK], both[TEKTITE]) for both in by_place.values()]
 
 

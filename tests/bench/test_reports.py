@@ -1,4 +1,9 @@
-"""bench/reports: the pages, from figures that are made up."""
+"""bench/reports: the pages, from figures that are made up, and runs that go on."""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 from bench.harness import report_pages
 
 
@@ -15,3 +20,32 @@ def test_a_page_holds_both_sides_the_machine_and_the_picture(tmp_path):
     assert "cpu a processor, cpus 2" in page and "![throughput](net.svg)" in page
     assert "1.50" in page and "25%" in page and "1.00 ?" in page and "no memory" in page
     assert svg.startswith("<svg") and svg.count("<rect") == 6 and "150.0/s" in svg
+
+
+def test_a_side_that_is_not_measured_yet_is_said(tmp_path):
+    """It ended the run."""
+    report_pages.write(tmp_path, "net", [row("tf"), row("tf", 8), row("tektite", 8)], {"cpu": "a processor"}, threads=2)
+    lines = (tmp_path / "net.md").read_text().splitlines()
+    assert any("not measured yet" in line for line in lines) and any("1.00" in line for line in lines)
+
+
+REPORTS = Path(__file__).resolve().parents[2] / "bench/reports"
+
+
+def test_a_run_goes_on_where_the_last_one_ended(tmp_path):
+    """The figures of the file stand on the page, and nothing is measured twice; here nothing is left."""
+    rows = tmp_path / "rows.json"
+    rows.write_text(json.dumps([row("tf") | {"model": "alexnet"}, row("tektite", per_second=300.0) | {"model": "alexnet"}]))
+    command = [sys.executable, REPORTS, "--models", "alexnet", "--kinds", "infer", "--inputs", "real", "--rows", rows, "--output",
+               tmp_path]
+    done = subprocess.run([*command, "--batches", "1"], text=True, capture_output=True, timeout=120, check=True)
+    assert "2 figures, 0 to go" in done.stderr and "3.00" in (tmp_path / "alexnet.md").read_text()
+    done = subprocess.run([*command, "--batches", "1,8", "--most", "0"], text=True, capture_output=True, timeout=120, check=True)
+    assert "2 figures, 2 to go" in done.stderr
+
+
+def test_a_figure_that_takes_too_long_is_a_row(tmp_path):
+    """The run ended with a traceback."""
+    done = subprocess.run([sys.executable, REPORTS, "--models", "alexnet", "--kinds", "infer", "--inputs", "synthetic", "--batches",
+                           "1", "--most", "1", "--timeout", "0.01", "--output", tmp_path], text=True, capture_output=True, timeout=120)
+    assert done.returncode == 1 and "not run: takes more than 0 s" in (tmp_path / "alexnet.md").read_text(), done.stderr

@@ -105,7 +105,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tektite bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     cpus = len(os.sched_getaffinity(0))
-    parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("model", metavar="MODEL", help="a SavedModel's folder, or a .keras or .h5 file")
     parser.add_argument("--batch", type=int, default=1, help="where the signature leaves it open (1); the sweep's largest (32)")
     parser.add_argument("--threads", type=int, default=0, help=f"of each engine ({cpus}, the CPUs)")
     parser.add_argument("--signature", default="", help="of a SavedModel (serving_default)")

@@ -76,6 +76,13 @@ def _calls(engine: _bench_engines.Engine, seconds: float) -> list[float]:
     return times
 
 
+def _in_a_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [""]
+    if lines[0].endswith("in user code:"):  # TensorFlow puts a traceback of its own between that and what is wrong
+        lines = lines[-1:]
+    return f"{type(error).__name__}: {lines[0]}"[:_MOST_ERROR]
+
+
 def work(arguments: list[str]) -> int:
     name, path, batch, threads, signature = arguments
     answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -101,8 +108,7 @@ def work(arguments: list[str]) -> int:
             elif question["do"] == "memory":
                 answer = {"rss_mb": _profile_data.peak_memory() / 2**20}
         except BaseException as error:  # one engine's failure is a row of the table
-            text = (str(error).strip().splitlines() or [""])[0]
-            answers.write(json.dumps({"error": f"{type(error).__name__}: {text}"[:_MOST_ERROR]}) + "\n")
+            answers.write(json.dumps({"error": _in_a_line(error)}) + "\n")
             return 1
         answers.write(json.dumps(answer) + "\n")
     return 0

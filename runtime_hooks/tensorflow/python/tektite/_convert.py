@@ -35,7 +35,7 @@ _MOST_DIFFERENCE = 2e-5  # of the largest result, in f32: docs/numbers.md
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tektite convert", description="Copy a SavedModel, and put the code of its signatures "
                                      "beside it, so that servers compile nothing.", epilog="docs/packs.md says more.")
-    parser.add_argument("model", metavar="SAVEDMODEL")
+    parser.add_argument("model", metavar="SAVEDMODEL", help="its folder")
     parser.add_argument("out", metavar="OUT", help="a folder that is not there yet, or is empty")
     parser.add_argument("--batch", default="1", metavar="1,8", help="values of the first size that a signature leaves open; "
                         "two of them or more make code for all sizes, too")

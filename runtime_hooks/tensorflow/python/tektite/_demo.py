@@ -184,7 +184,7 @@ def measure() -> dict[str, Any]:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tektite demo", description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print JSON in the table's place")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:

@@ -151,7 +151,7 @@ def examine() -> list[Line]:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tektite doctor", description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
     options = parser.parse_args(arguments)
     lines = examine()
     if options.json:

@@ -57,7 +57,7 @@ def scope(name: str) -> Iterator[None]:
     """Ops made inside are compiled, together, whatever the session says and however little they do.
 
     For code that builds graphs (inside ``tf.function``, Keras layers, ``tf.Graph``); eager ops run as ever.
-    Ops of scopes with different names never share a cluster. ``TEKTITE=0`` and a ``tf.xla`` annotation
+    Ops of scopes with a different ``name`` never share a cluster. ``TEKTITE=0`` and a ``tf.xla`` annotation
     ``compile_ops=False`` inside win over it.
     """
     tf = _tensorflow()

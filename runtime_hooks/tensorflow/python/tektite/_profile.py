@@ -36,7 +36,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--signature", default="", help="of a SavedModel (serving_default)")
     parser.add_argument("--seconds", type=float, default=_SECONDS, help=f"at most so long calls of a model ({_SECONDS})")
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
-    parser.add_argument("script", metavar="SCRIPT|MODEL")
+    parser.add_argument("script", metavar="SCRIPT|MODEL", help="a Python program, a SavedModel's folder, or a .keras or .h5 file")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
     options = parser.parse_args(arguments)
     if options.batch < 1:

@@ -3,8 +3,8 @@
     report = make_report("train.py", seconds, tektite.stats(), function_times, peaks)
     report["clusters"][0]["kernels"][0]["ms"]
 
-Times are milliseconds of all calls together. Kernels are timed in the first 100 calls of a cluster and in every eighth
-later one, and stand for the others. Limits: a kernel's operations count products, convolutions and the exponentials
+Times are milliseconds of all calls together. Kernels are timed in the first 100 calls of a cluster and in some later ones
+(jit/runtime/call_sampling.h), which stand for the others. Limits: a kernel's operations count products, convolutions and the exponentials
 beside them (jit/compiler/kernel_work.h), so that elementwise kernels are held against memory alone.
 """
 
@@ -118,6 +118,7 @@ def peak_memory() -> int:
 def make_report(program: str, seconds: float, stats: dict[str, Any], times: FunctionTimes,
                 peaks: Peaks) -> dict[str, Any]:
     peaks = _at_least_what_was_seen(peaks, stats)
+    times.settle()
     clusters = _clusters(stats, peaks)
     host = stats.get("host", {})
     shown = [{"function": name, "begin_ms": begin * 1e3, "ms": took * 1e3} for name, begin, took in
