@@ -93,6 +93,16 @@ HostPool Executable::PoolOf(CallHost& host) const {
   return pool;
 }
 
+int Executable::WeightOfCall() const {
+  constexpr int64_t kAll = 100;
+  constexpr int kOneIn = 8;
+  if (!options_.profile) return 0;
+  const int64_t call = calls_.fetch_add(1, std::memory_order_relaxed);
+  if (call >= kAll && call % kOneIn != 0) return 0;
+  timed_calls_.fetch_add(1, std::memory_order_relaxed);
+  return call < kAll ? 1 : kOneIn;
+}
+
 // The host's kernels read the graph's own; a device is given a copy.
 absl::Status Executable::PlaceConstants() {
   residence_.memory = &device_->memory();

@@ -35,7 +35,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "jit/runtime/call_plan.h"
-#include "jit/runtime/call_sampling.h"
 #include "jit/runtime/memory/arena_pool.h"
 #include "jit/runtime/rounds.h"
 #include "jit/runtime/step_graph.h"
@@ -125,8 +124,8 @@ class Executable : private WeightHolder {
   // Null without Options::profile.  `whole` is its callers' to add to, in every call; all else is
   // of timed calls.
   CallTimes* call_times() const { return call_times_.get(); }
-  int64_t num_calls() const { return sampling_.num_calls(); }
-  int64_t num_timed_calls() const { return sampling_.num_timed(); }
+  int64_t num_calls() const { return calls_.load(std::memory_order_relaxed); }
+  int64_t num_timed_calls() const { return timed_calls_.load(std::memory_order_relaxed); }
   // The steps of a call and where their buffers lie, for people: a line each.
   std::string PlanText() const;
 
@@ -166,8 +165,9 @@ class Executable : private WeightHolder {
   absl::Status CheckSpaces(absl::Span<const Argument> arguments, CallHost& host) const;
   absl::StatusOr<Sizes> SizesOf(absl::Span<const Argument> arguments, CallHost& host) const;
   HostPool PoolOf(CallHost& host) const;
-  // How many calls the next one stands for in the times of steps; 0: it is not timed.
-  int WeightOfCall() const { return options_.profile ? sampling_.Enter() : 0; }
+  // How many calls the next one stands for in the times of steps; 0: it is not timed.  All of the
+  // first are, then every eighth, since a profile may cost calls of small kernels some per cent.
+  int WeightOfCall() const;
 
   const uint64_t number_;
   const StepGraph graph_;
@@ -189,7 +189,7 @@ class Executable : private WeightHolder {
   int64_t max_live_bytes_ = 0;
   mutable std::vector<StepTime> step_times_;  // empty without Options::profile
   std::unique_ptr<CallTimes> call_times_;
-  mutable CallSampling sampling_;  // with Options::profile
+  mutable std::atomic<int64_t> calls_{0}, timed_calls_{0};  // with Options::profile
 
   // Under the weight store's mutex: plans by which groups are kept.
   std::map<std::vector<bool>, std::shared_ptr<const CallPlan>> plans_;

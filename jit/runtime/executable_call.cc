@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/base/status.h"
-#include "jit/base/timing.h"
 
 namespace tektite::runtime {
 namespace {
@@ -193,12 +192,8 @@ void Executable::Call::KeepFor(backend::Stream& stream) const {
 
 absl::Status Executable::Call::Launch(backend::Stream& stream, int begin, int end) {
   Watch watch(e_, host_, weight_);
-  const int64_t began = weight_ > 0 ? Nanoseconds() : 0;
-  const absl::Status status =
-      plan_.launch.Run(begin, end, bases_.data(), pointers_.data(), stream, pool_, watch.IfAsked());
-  // Of a call with updates, what comes before them decides.
-  if (weight_ > 0 && begin == 0) e_.sampling_.Took(Nanoseconds() - began, watch.num_ran());
-  return status;
+  return plan_.launch.Run(begin, end, bases_.data(), pointers_.data(), stream, pool_,
+                          watch.IfAsked());
 }
 
 void Executable::Watch::Begins(int step) {
@@ -208,7 +203,6 @@ void Executable::Watch::Begins(int step) {
 void Executable::Watch::Ran(int step, int64_t began, int64_t took) {
   if (host_.TracesSteps()) host_.TraceStep(nullptr);
   if (weight_ > 0) e_.step_times_[step].Add(began, took, weight_);
-  ++ran_;
 }
 
 void Executable::Call::CopyIn(backend::Stream& stream) const {

@@ -32,13 +32,11 @@ class Executable::Watch final : public StepWatch {
   StepWatch* IfAsked() { return weight_ > 0 || host_.TracesSteps() ? this : nullptr; }
   void Begins(int step) override;
   void Ran(int step, int64_t began, int64_t took) override;
-  int64_t num_ran() const { return ran_; }
 
  private:
   const Executable& e_;
   CallHost& host_;
   const int weight_;  // Executable::WeightOfCall
-  int64_t ran_ = 0;   // steps, turns of loops included
 };
 
 // Borrows everything.

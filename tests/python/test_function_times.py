@@ -44,7 +44,6 @@ def test_calls_and_seconds_are_those_of_all_calls(monkeypatch):
 
 
 def test_short_calls_are_timed_in_one_of_sixteen(monkeypatch):
-    """Two clocks and two sums around each call were 4 % of a call of 15 us."""
     for seconds, most in ((1e-5, 2 * (100 + 900 // 16 + 1)), (1e-2, 2000)):
         clock, _, owner = timed(monkeypatch, seconds)
         function = owner()

@@ -3,8 +3,8 @@
     report = make_report("train.py", seconds, tektite.stats(), function_times, peaks)
     report["clusters"][0]["kernels"][0]["ms"]
 
-Times are milliseconds of all calls together. Kernels are timed in the first 100 calls of a cluster and in some later ones
-(jit/runtime/call_sampling.h), which stand for the others. Limits: a kernel's operations count products, convolutions and the exponentials
+Times are milliseconds of all calls together. Kernels are timed in the first 100 calls of a cluster and in every eighth
+later one, and stand for the others. Limits: a kernel's operations count products, convolutions and the exponentials
 beside them (jit/compiler/kernel_work.h), so that elementwise kernels are held against memory alone.
 """
 
