@@ -34,7 +34,7 @@ def turns_of(n: Any, body: Callable[..., Any], *values: Any) -> Any:
             values = body(i, *values)
         return values
 
-    return run(*values)
+    return kept(run(*values), values)
 
 
 def collected(n: Any, body: Callable[..., Any], x: Any) -> Any:
@@ -48,7 +48,14 @@ def collected(n: Any, body: Callable[..., Any], x: Any) -> Any:
             array = array.write(i, x)
         return array.stack()
 
-    return run(x)
+    return kept([run(x)], [x])[0]
+
+
+def kept(results: Any, values: Any) -> Any:
+    """With op determinism TensorFlow 2.21 returns an empty float32 from some loops over int32: no line of a program."""
+    if any(result.dtype != value.dtype for result, value in zip(results, values)):
+        raise ValueError("TensorFlow has lost a result")
+    return results
 
 
 class Body:

@@ -6,7 +6,8 @@
 
 The effect of an inexact op on a program's results is measured: the program is evaluated once more by line with every
 operand and result of such an op changed by a few units in the last place (`TWINS` times), zeros whose sign is free by
-that, and results may differ from TensorFlow's by some multiple of how far these are apart.  Where the twins disagree
+that, and results may differ from TensorFlow's by some multiple of how far these are apart.  The first twin evaluates lines
+of several roundings (loops, gradients) in double precision, which shows what cancels within one.  Where the twins disagree
 about what is finite, nothing is compared.  Ops that jump (floor, compare, argmax) are only applied to values that are
 exact.
 """
@@ -25,6 +26,7 @@ from tests.random_programs.operations import FLOATS, FREE_ZEROS, INTS, Known, ra
 from tests.random_programs.positions import masked, positions, selected
 
 TWINS = 3
+SEVERAL_ROUNDINGS = 100  # units of such a line
 SLACK = 16  # times the twins' distance
 MOST_ELEMENTS = 20000
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
@@ -152,6 +154,19 @@ class Evaluation:
         """With the values as globals: a lambda sees no locals of eval's."""
         return eval(text, {**self.globals, **values})
 
+    def evaluate_in_double(self, text: str, values: dict[str, Any], value: tf.Tensor) -> tf.Tensor:
+        """As far from `value`, the result in its own type, as that element is that is farthest: of the row, of gradients
+        (which may cancel to nothing) of all."""
+        wide = {k: tf.cast(v, tf.float64) if k in text and v.dtype.name in FLOATS else v for k, v in values.items()}
+        try:
+            result = tf.cast(self.evaluate(text, wide), value.dtype)
+        except (tf.errors.OpError, TypeError, ValueError):  # a type stands in the line
+            return self.evaluate(text, values)
+        distance = tf.abs(result - value)
+        if value.dtype.name not in FLOATS or not value.shape.rank or not np.all(np.isfinite(as_double(distance))):
+            return result
+        return value + tf.reduce_max(distance, None if "gradient_of" in text else -1, keepdims=True)
+
     def line(self, name: str, text: str, ulps: int) -> tf.Tensor:
         value = self.evaluate(text, self.values)
         if not isinstance(value, tf.Tensor):
@@ -162,7 +177,9 @@ class Evaluation:
                 twin[name] = self.evaluate(text, twin)
             else:
                 changed = {k: perturbed(v, self.rng, ulps) if k in text else v for k, v in twin.items()}
-                twin[name] = perturbed(self.evaluate(text, changed), self.rng, ulps)
+                in_double = ulps >= SEVERAL_ROUNDINGS and twin is self.twins[0]
+                result = self.evaluate_in_double(text, changed, value) if in_double else self.evaluate(text, changed)
+                twin[name] = perturbed(result, self.rng, ulps)
             if ulps or any(word in text for word in FREE_ZEROS):
                 twin[name] = with_other_zeros(twin[name], self.rng)
         return value
