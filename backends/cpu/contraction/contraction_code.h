@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "backends/cpu/emit/emitter.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::cpu {
 

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "backends/cpu/emit/emitter.h"
 #include "jit/ir/graph.h"
+#include "jit/target/schedules.h"
 
 namespace tektite::cpu {
 
