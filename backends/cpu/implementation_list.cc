@@ -77,8 +77,8 @@ absl::StatusOr<Schedule> FitsOneDnn(const Question& question) {
   return schedule;
 }
 
-// In order of preference within a kind.
-constexpr Implementation kImplementations[] = {
+// In order of preference within a kind.  (g++ 12 refuses constexpr here under UBSan.)
+const Implementation kImplementations[] = {
     {FusionKind::kLoop, "weight_panels", If<CheckWeightPanels>, nullptr, Ready<MakeWeightPanels>},
     {FusionKind::kLoop, "transposing", If<CheckTransposingLoop>, Plain<EmitTransposingLoop>},
     {FusionKind::kLoop, target::kOwn, Last, Plain<EmitLoop>},
