@@ -110,7 +110,7 @@ std::string ShowText(const ListedEntry& entry, const std::string& code, bool jso
         parts.Add(KeyPartName(i), absl::string_view(entry.parts[i]));
       }
     }
-    if (!entry.verdicts.empty()) object.Add("verdicts", absl::string_view(entry.verdicts));
+    if (!entry.decisions.empty()) object.Add("decisions", absl::string_view(entry.decisions));
     if (!code.empty()) object.Add("code", absl::string_view(code));
     return object.Add("parts", parts).Text();
   }
@@ -130,7 +130,7 @@ std::string ShowText(const ListedEntry& entry, const std::string& code, bool jso
     if (i == static_cast<size_t>(KeyPart::kIr) || entry.parts[i].empty()) continue;
     rows.push_back({std::string(KeyPartName(i)), entry.parts[i]});
   }
-  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(KeyPart::kIr)], entry.verdicts);
+  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(KeyPart::kIr)], entry.decisions);
 }
 
 std::string WhyText(const LoggedRun& run, const std::vector<Explanation>& misses, bool json) {

@@ -115,17 +115,17 @@ void CompilerState::RemoveCluster(const FasterSide* sides) {
   sides_.erase(sides);
 }
 
-JsonObject CompilerState::ContestJson() const {
-  const auto counts = [](const Contest::Report& report) {
+JsonObject CompilerState::ComparisonJson() const {
+  const auto counts = [](const Comparison::Report& report) {
     return std::move(JsonObject()
                          .Add("compiled", int64_t{report.compiled})
                          .Add("host", int64_t{report.host})
                          .Add("open", int64_t{report.open}));
   };
-  Contest::Report all;
+  Comparison::Report all;
   JsonObject lost, clusters;
   for (const auto& [sides, name] : sides_) {
-    const Contest::Report report = sides->Summary();
+    const Comparison::Report report = sides->Summary();
     all.compiled += report.compiled;
     all.host += report.host;
     all.open += report.open;
@@ -276,7 +276,7 @@ std::string CompilerState::StatsJson() const {
       .Add("clustered_ops", clustered_ops_)
       .Add("weight_bytes", c.weight_bytes)
       .Add("arena_bytes", c.arena_bytes)
-      .Add("contest", ContestJson())
+      .Add("comparison", ComparisonJson())
       .Add("left_out", left_out)
       .Add("loops_in_parts", loops);
   stats.AddArray("tuning", TuningJson(compiler_->Tunings()));

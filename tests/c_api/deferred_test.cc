@@ -165,7 +165,7 @@ TEST(DeferredCompiles, NoPartIsAtOnceAndSyncNeverWaits) {
   }
 }
 
-// Calls that were left to the host while code was missing have made its kernels: a trial needs four
+// Calls that were left to the host while code was missing have made its kernels: a comparison needs four
 // calls of the host's, and not one before them.
 TEST(DeferredCompiles, TheComparisonKnowsThatTheHostHasRun) {
   CompilerPtr compiler = MakeCompiler("--compile=async");
@@ -180,7 +180,7 @@ TEST(DeferredCompiles, TheComparisonKnowsThatTheHostHasRun) {
   EXPECT_EQ(measured, 4);
 }
 
-// The stages of docs/design/contests.md, as a host sees them.
+// The stages of docs/design/call_states.md, as a host sees them.
 TEST(DeferredCompiles, ACallsWayFromWaitingToASettledSide) {
   CompilerPtr compiler = MakeCompiler("--compile=async");
   ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
@@ -200,7 +200,7 @@ TEST(DeferredCompiles, ACallsWayFromWaitingToASettledSide) {
     was_measured |= RunWith(cluster, kSlow) == TEKTITE_FALLBACK_MEASURING_HOST;
   }
   EXPECT_TRUE(was_measured);
-  EXPECT_THAT(Stats(compiler), HasSubstr("\"contest\": {\"compiled\": 1, \"host\": 0"));
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"comparison\": {\"compiled\": 1, \"host\": 0"));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(RunWith(cluster, kSlow), TEKTITE_FALLBACK_NONE);
 }
 

@@ -364,7 +364,7 @@ report(dead=dead, grown=rss() - start, direct=direct() - before)
     assert result.values["direct"] > 15 * 5
 
 
-def test_background_compilation_and_a_contest(run_program):
+def test_background_compilation_and_a_comparison(run_program):
     result = run_program(MODEL + """
 a = tf.constant(normal(512, 512))
 g = tf.function(lambda a: tf.nn.softmax(tf.nn.gelu(a) * 2.0))

@@ -58,7 +58,7 @@ def test_weights_that_a_step_updates_are_not_packed_for_later(run_program):
 
 def test_a_large_arena_is_not_kept_beside_tensorflows_kernels(run_program):
     """A ConvNeXt's training step has an arena of 300 MB, and TensorFlow's kernels took as much beside it wherever the
-    contest measured them."""
+    comparison measured them."""
     text = """
 w = tf.constant(normal(64, 1000))
 f = tf.function(lambda x: tf.reduce_sum(tf.nn.softmax(tf.matmul(x, w))[:, ::7]))

@@ -16,7 +16,7 @@ report(losses=np.array(losses), seeds=[v for v in model.non_trainable_variables]
 """
 
 
-# Which side of a contest runs a step is up to the clock, so both sides must draw the same.
+# Which side of a comparison runs a step is up to the clock, so both sides must draw the same.
 @pytest.mark.parametrize("flags", ["--compile=sync --contest=false", ""])
 def test_dropout(run_pair, flags):
     plain, compiled = run_pair(KERAS, TEKTITE_FLAGS=flags)

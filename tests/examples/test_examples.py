@@ -75,4 +75,4 @@ def test_the_host_in_cpp_prints_what_it_computed():
     assert [line.split(":")[0] for line in lines[:3]] == ["4 rows", "7 rows", "1000 rows"]
     assert all(line.endswith("by compiled code") for line in lines[:3])
     assert re.fullmatch(r"compiled code ran [1-9]\d* of 100 calls", lines[3])
-    assert '"contest": {' in lines[-1]
+    assert '"comparison": {' in lines[-1]
