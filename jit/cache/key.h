@@ -27,9 +27,9 @@
 namespace tektite::cache {
 
 enum class EntryKind : uint32_t {
-  kKernel = 0,   // one kernel's code
-  kPlan = 1,     // what a whole cluster was compiled to, by the names of its kernels
-  kTuning = 2,   // measurements of the ways to make a kernel
+  kKernel = 0,    // one kernel's code
+  kPlan = 1,      // what a whole cluster was compiled to, by the names of its kernels
+  kTuning = 2,    // measurements of the ways to make a kernel
   kDecision = 3,  // whose kernels ran a cluster's calls faster, the compiler's or the host's
 };
 inline constexpr uint32_t kNumEntryKinds = 4;

@@ -82,7 +82,7 @@ std::optional<std::string> Compiler::FindDecision(absl::string_view text) {
 }
 
 void Compiler::StoreDecision(absl::string_view text, absl::string_view name,
-                            absl::string_view decision) {
+                             absl::string_view decision) {
   if (disk_ == nullptr) return;
   disk_->Store(
       cache::DescribeMeasurement(cache::EntryKind::kDecision, text, name, plan_environment()),

@@ -20,6 +20,8 @@ namespace {
 
 // After so many failures the cluster tries no more generic code.
 constexpr int kMostGenericFailures = 3;
+// Memory that one compilation may take.
+constexpr int64_t kMostCompileMegabytes = 4096;
 // A call looks for code again when the code that it found does not fit it after all.
 constexpr int kMostChoices = 4;
 // At the end of the key of a call that is to be reproducible; keys of other calls of its layout are
@@ -45,8 +47,6 @@ int NumCpus() {
   return number;
 }
 
-size_t AtLeastOne(int64_t n) { return static_cast<size_t>(std::max<int64_t>(n, 1)); }
-
 }  // namespace
 
 Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
@@ -55,7 +55,7 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
       name_(state_->RegisterCluster(name)),
       source_(std::move(source)),
       weights_(state_->compiler().NewWeightStore()),
-      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}),
+      budget_({state_->flags().compile_budget_ms, kMostCompileMegabytes}),
       sides_(SideOptions()) {
   state_->AddCluster(name_, &sides_);
 }
@@ -225,7 +225,7 @@ Cluster::CodePtr Cluster::ChooseLocked(Shape& shape) {
     }
   }
   if (flags.compile == "off") return nullptr;
-  LimitLocked(Tier::kOwn, AtLeastOne(flags.max_executables) - 1);
+  LimitLocked(Tier::kOwn, kMostOwn - 1);
   shape.tier = Tier::kOwn;
   return shape.code = AddLocked(/*generic=*/false, shape.reproducible);
 }

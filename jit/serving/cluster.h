@@ -1,8 +1,8 @@
 // A graph that a host runs, and the code made for the shapes its calls have.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step", std::move(source)));
-//   Fallback why = Fallback::NONE;
-//   absl::Status status = cluster->Run(call, &why);
+//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step",
+//   std::move(source))); Fallback why = Fallback::NONE; absl::Status status = cluster->Run(call,
+//   &why);
 //
 // Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when
 // a second one differs, or when the graph says from the start that sizes vary, *generic* code is
@@ -13,7 +13,7 @@
 // The cluster remembers a key that cannot be compiled, so that it costs one attempt and not one a
 // call.  With --compile=async a call that finds no code is answered with Unavailable while a
 // background thread makes it.  Memory is bounded whatever the number of shapes: the last
-// kMostShapes keys are known, --max_executables of them with code of their own, kMostHot of
+// kMostShapes keys are known, kMostOwn of them with code of their own, kMostHot of
 // those for being hot.  A cluster whose compilations together take more than their budget gets
 // no more code.  Calls that are to be reproducible have shapes of their own: their code is for
 // exactly their sizes, waits for nothing, measures nothing and has no budget, so that neither the
@@ -81,6 +81,7 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   static constexpr size_t kMostShapes = 1024;
   static constexpr size_t kMostGeneric = 8;
+  static constexpr size_t kMostOwn = 64;
   static constexpr size_t kMostHot = 8;
 
  private:

@@ -245,8 +245,8 @@ class Comparison::ShapeClass {
 
   bool IsFarBeyond(const Turn& turn, double time) const {
     return is_first_ && turn.side == Side::kHost && warm_time_ > 0 &&
-           progress_.state() == CallState::kComparing &&
-           time * turn.work >= kLongCallNs && time >= kFarBeyond * warm_time_;
+           progress_.state() == CallState::kComparing && time * turn.work >= kLongCallNs &&
+           time >= kFarBeyond * warm_time_;
   }
 
   // `most`: the worse of what median and minimum say.
@@ -274,7 +274,7 @@ class Comparison::ShapeClass {
     if (!samples.Add(time)) return;
     if (is_first_ && host_.size() > 0 && compiled_.size() > 0) {
       known_ratios_.AddPair(artifact_.load(std::memory_order_relaxed), turn.work,
-                          compiled_.last() / host_.last());
+                            compiled_.last() / host_.last());
     }
     const bool is_check = progress_.state() == CallState::kSettledForCode;
     const size_t number = std::min(host_.size(), compiled_.size());
@@ -355,8 +355,9 @@ class Comparison::ShapeClass {
   std::atomic<uint64_t> check_at_{0};  // the call that begins a spot check
   std::atomic<uint64_t> retry_at_{0};
   std::atomic<uint64_t> generation_{0};
-  std::atomic<uint64_t> artifact_{0};     // the newest that ran
-  std::atomic<bool> is_recalled_{false};  // an earlier decision stands, and its code has not run yet
+  std::atomic<uint64_t> artifact_{0};  // the newest that ran
+  std::atomic<bool> is_recalled_{
+      false};  // an earlier decision stands, and its code has not run yet
 
   std::mutex mutex_;  // guards the members below, and changes of progress_
   uint64_t check_every_ = kSpotCheckEvery, most_between_ = kSpotCheckEvery;
@@ -364,7 +365,7 @@ class Comparison::ShapeClass {
   double warm_time_ = 0;  // the slowest but for the first
   int losses_ = 0;
   bool is_first_ = true;  // not settled yet
-  uint32_t series_ = 1;  // counts comparisons, and spot checks that follow each other
+  uint32_t series_ = 1;   // counts comparisons, and spot checks that follow each other
   double ratio_ = 0;
   std::optional<Decision> decision_;
   TurnOrder turn_order_;
@@ -397,7 +398,7 @@ Comparison::ShapeClass* Comparison::Find(uint64_t key) {
 }
 
 Comparison::Turn Comparison::Begin(uint64_t shape_class, double work, uint64_t code_generation,
-                             double host_extra) {
+                                   double host_extra) {
   Turn turn;
   turn.shape_class = Find(shape_class);
   turn.work = std::max(work, 1.0);
@@ -449,9 +450,9 @@ std::vector<Decision> Comparison::Decisions(int64_t now_s) const {
     if (const auto decision = shape_class->LastDecision(now_s)) decisions.push_back(*decision);
   }
   for (const Decision& decision : earlier_) {
-    const bool is_known = std::any_of(decisions.begin(), decisions.end(), [&](const Decision& known) {
-      return known.shape_class == decision.shape_class;
-    });
+    const bool is_known = std::any_of(
+        decisions.begin(), decisions.end(),
+        [&](const Decision& known) { return known.shape_class == decision.shape_class; });
     if (!is_known && decisions.size() < kMostDecisions) decisions.push_back(decision);
   }
   return decisions;

@@ -98,8 +98,8 @@ class Comparison {
     int64_t began = 0;
     double work = 1;
     double host_extra = 0;  // nanoseconds
-    // Set by the caller of a compiled call: the code that ran, 0 if unknown, and whether weights are
-    // still to be packed behind its calls, so that later ones are faster.
+    // Set by the caller of a compiled call: the code that ran, 0 if unknown, and whether weights
+    // are still to be packed behind its calls, so that later ones are faster.
     uint64_t artifact = 0;
     bool is_packing = false;
   };

@@ -132,9 +132,8 @@ JsonObject CompilerState::ComparisonJson() const {
     if (report.host > 0) lost.Add(name, report.worst_ratio);
     clusters.Add(name, counts(report)
                            .Add("host_ms", static_cast<double>(sides->host_ns()) / 1e6)
-                           .Add("won_ratio", report.compiled == 0
-                                                 ? 0.0
-                                                 : report.won_ratios / report.compiled));
+                           .Add("won_ratio",
+                                report.compiled == 0 ? 0.0 : report.won_ratios / report.compiled));
   }
   return std::move(counts(all).Add("lost", lost).Add("clusters", clusters));
 }

@@ -15,12 +15,12 @@ bool ReadDecision(const std::string& line, Decision* decision) {
   char winner[16];
   int end = 0;
   const int read =
-      std::sscanf(line.c_str(), "%" SCNx64 " %15s %lf %" SCNd64 "%n", &decision->shape_class, winner,
-                  &decision->ratio, &decision->decided_s, &end);
+      std::sscanf(line.c_str(), "%" SCNx64 " %15s %lf %" SCNd64 "%n", &decision->shape_class,
+                  winner, &decision->ratio, &decision->decided_s, &end);
   if (read != 4 || static_cast<size_t>(end) != line.size()) return false;
   decision->compiled_won = std::string(winner) == kCompiled;
-  return (decision->compiled_won || std::string(winner) == kHost) && std::isfinite(decision->ratio) &&
-         decision->ratio > 0;
+  return (decision->compiled_won || std::string(winner) == kHost) &&
+         std::isfinite(decision->ratio) && decision->ratio > 0;
 }
 
 bool Counts(const Decision& decision, int64_t now_s) {

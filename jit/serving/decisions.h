@@ -5,9 +5,9 @@
 //
 // Why: without them every process would ask the host's kernels again about each class of shapes.
 // A line for each class: "9f3a0011aabbccdd compiled 0.412 1795311714", the class, who won, compiled
-// over host time, when.  Decisions age, since machines, neighbours and data change: a win counts for
-// a week, a loss, which hides how fast the code is, for a day.
-// Limits: lines that make no sense are left out; kMostDecisions of them count.
+// over host time, when.  Decisions age, since machines, neighbours and data change: a win counts
+// for a week, a loss, which hides how fast the code is, for a day. Limits: lines that make no sense
+// are left out; kMostDecisions of them count.
 #ifndef TEKTITE_JIT_SERVING_DECISIONS_H_
 #define TEKTITE_JIT_SERVING_DECISIONS_H_
 

@@ -23,7 +23,8 @@ absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why)
   const bool compares = options_.compares && call.host != Host::kNone && !call.reproducible;
   Comparison::Turn turn;  // code's, and part of no comparison
   if (compares && call.host == Host::kAbsent) {
-    const std::optional<Comparison::Turn> won = comparison().BeginIfWon(call.shape_class, call.work);
+    const std::optional<Comparison::Turn> won =
+        comparison().BeginIfWon(call.shape_class, call.work);
     if (!won) {
       *why = Fallback::COMPARING;
       return absl::UnavailableError("compiled code is not known to be faster, or is checked again");
@@ -31,7 +32,8 @@ absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why)
     turn = *won;
   } else if (compares) {
     if (host_time_.has_begun()) comparison().KnowHostHasRun();
-    turn = comparison().Begin(call.shape_class, call.work, call.code_generation, call.host_extra_ns);
+    turn =
+        comparison().Begin(call.shape_class, call.work, call.code_generation, call.host_extra_ns);
     if (turn.is_measured) {
       sides.Settle(turn.side);
       comparison().Restart(&turn);
@@ -47,8 +49,7 @@ absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why)
     Comparison::Postpone(&turn);
   }
   const int64_t host_ns = host_time_.total();
-  absl::Status status =
-      sides.RunCode(call.host == Host::kNone ? nullptr : &host_ns, &turn);
+  absl::Status status = sides.RunCode(call.host == Host::kNone ? nullptr : &host_ns, &turn);
   if (!status.ok()) return RunRefused(call, std::move(status), sides, why);
   *why = Fallback::NONE;
   if (turn.shape_class != nullptr) {
@@ -84,7 +85,8 @@ void FasterSide::End(const Comparison::Turn& turn, Sides& sides) {
 }
 
 bool FasterSide::HasWon() {
-  return has_run_.load(std::memory_order_relaxed) || (options_.compares && comparison().HasWonAny());
+  return has_run_.load(std::memory_order_relaxed) ||
+         (options_.compares && comparison().HasWonAny());
 }
 
 Comparison::Report FasterSide::Summary() const {

@@ -1,8 +1,8 @@
 // Runs each call of a cluster on its faster side: compiled code, or the host's own kernels.
 //
 // Why: a host must not have to know how a comparison goes.  It says how its kernels run a call, and
-// this class decides, times both sides and remembers (comparison.h), and runs the host's kernels where
-// there is no code, or none yet.
+// this class decides, times both sides and remembers (comparison.h), and runs the host's kernels
+// where there is no code, or none yet.
 //
 // Example(FasterSide& faster, Sides& sides):
 //   CallFacts call;

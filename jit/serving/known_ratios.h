@@ -4,12 +4,13 @@
 // kernels would leave a good part of the calls to these.
 //
 //   KnownRatios known_ratios;
-//   known_ratios.Add(artifact, /*work=*/4096, /*ratio=*/0.6);   // compiled code took 0.6 of the time
-//   known_ratios.Find(artifact, 3000)                           // {0.6, 0.6}: an octave away at most
+//   known_ratios.Add(artifact, /*work=*/4096, /*ratio=*/0.6);   // compiled code took 0.6 of the
+//   time known_ratios.Find(artifact, 3000)                           // {0.6, 0.6}: an octave away
+//   at most
 //
 // A ratio counts for calls of its octave of work and the next on either side, and for whatever lies
-// between two that are known.  A comparison's result counts at once, single pairs of calls when there
-// are three of them: a comparison of ten calls in one class of shapes may take long to end.
+// between two that are known.  A comparison's result counts at once, single pairs of calls when
+// there are three of them: a comparison of ten calls in one class of shapes may take long to end.
 // Thread-safe.  Limits: the last 64 artifacts are known.
 #ifndef TEKTITE_JIT_SERVING_KNOWN_RATIOS_H_
 #define TEKTITE_JIT_SERVING_KNOWN_RATIOS_H_

@@ -68,15 +68,11 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     KeepKnown("device", {"auto", "cpu", "gpu:N"}, &tektite::Flags::device, &compiler_options.flags);
   }
   TakePermission(given.flags == nullptr ? "" : given.flags, &compiler_options.flags);
-  KeepKnown("f32_products", {"exact", "bf16"}, &tektite::Flags::f32_products,
+  KeepKnown("f32_products", {"exact", "bf16", "tf32"}, &tektite::Flags::f32_products,
             &compiler_options.flags);
   KeepKnown("tier", {"auto", "generic", "specialized"}, &tektite::Flags::tier,
             &compiler_options.flags);
   KeepKnown("tuning", {"auto", "off"}, &tektite::Flags::tuning, &compiler_options.flags);
-  if (compiler_options.flags.compile == "async") {
-    const int64_t threads = std::min<int64_t>(compiler_options.flags.compile_threads, 64);
-    tektite::compiler::Background::Get().SetThreads(static_cast<int>(threads));
-  }
   if (given.backend != nullptr) compiler_options.backend = given.backend;
   if (given.host != nullptr) compiler_options.host = given.host;
   if (given.memory_allocate != nullptr && given.memory_release != nullptr) {

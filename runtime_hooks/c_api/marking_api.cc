@@ -78,7 +78,7 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
     return tektite::InvalidArgument("tektite_mark_options: no mode ", given->mode);
   }
   const tektite_mark_options known = KnownFields(*given);
-  options.has_direct_calls = flags.direct_calls && known.is_function != 0;
+  options.has_direct_calls = known.is_function != 0;
   if (known.function != nullptr) options.function = known.function;
   for (int i = 0; i < known.num_fetches; ++i) options.fetches.insert(known.fetches[i]);
   for (int i = 0; i < known.num_card_devices; ++i) {

@@ -9,7 +9,7 @@ namespace tektite::c_api {
 
 inline clustering::MarkOptions MarkOptionsOf(const Flags& flags) {
   clustering::MarkOptions options;
-  options.min_cluster_ops = flags.min_cluster_ops;
+  options.min_cluster_ops = flags.min_cluster_cost == 0 ? 1 : 2;
   options.min_cluster_cost = flags.min_cluster_cost;
   options.keep_loops = flags.keep_loops;
   options.take_over_xla = flags.take_over_xla;

@@ -277,7 +277,7 @@ typedef struct tektite_call {
 TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                                         tektite_status* status);
 /* Not 0: compiled code is known to be faster at some shapes, from this process or an earlier one;
- * with --contest=false, it has run. */
+ * with --compare=false, it has run. */
 TEKTITE_API int32_t tektite_cluster_has_won(tektite_cluster* cluster);
 /* "NO_CODE"; static storage.  NULL for a number that is no tektite_fallback. */
 TEKTITE_API const char* tektite_fallback_code(int32_t fallback);

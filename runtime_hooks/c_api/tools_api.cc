@@ -34,9 +34,9 @@ using tektite::clustering::Explanation;
 // `sizes` null: without what memory calls need.
 absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_view model,
                                     const char* sizes, int32_t format) {
-  const tektite::Flags& flags = compiler->state->flags();
-  tektite::clustering::MarkOptions options = tektite::c_api::MarkOptionsOf(flags);
-  options.has_direct_calls = flags.direct_calls;
+  tektite::clustering::MarkOptions options =
+      tektite::c_api::MarkOptionsOf(compiler->state->flags());
+  options.has_direct_calls = true;
   TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));
   if (sizes != nullptr) {
     TEKTITE_RETURN_IF_ERROR(tektite::c_api::AddCallMemory(compiler->state->compiler(), sizes,

@@ -48,7 +48,7 @@ def run_delayed(run_program):
 
     def run(source, flags="", **environment):
         return run_program(THREADS + source, tektite="1", TEKTITE_LIBRARY=str(library), DELAYING_TEKTITE_LIBRARY=real,
-                           TEKTITE_FLAGS=f"--compile=async --contest=true --cache_dir=off {flags}", **environment)
+                           TEKTITE_FLAGS=f"--compile=async --compare=true --cache_dir=off {flags}", **environment)
 
     return run
 

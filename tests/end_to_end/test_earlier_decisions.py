@@ -29,7 +29,7 @@ report(y=[float(v) for v in y[:8]])
 def run(run_program, tmp_path):
     def calls(count, **environment):
         return run_program(PROGRAM.replace("CALLS", str(count)), tektite="1",
-                           TEKTITE_FLAGS=f"--contest=true --cache_dir={tmp_path}/cache", **environment)
+                           TEKTITE_FLAGS=f"--compare=true --cache_dir={tmp_path}/cache", **environment)
     return calls
 
 
@@ -93,7 +93,7 @@ report(before=[before["prepared_fallbacks"], before["fallbacks"].get("MEASURING_
 def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, tmp_path):
     run(80)
     later = run_program(CHECKED.replace("CALLS", "1000"), tektite="1",
-                        TEKTITE_FLAGS=f"--contest=true --cache_dir={tmp_path}/cache")
+                        TEKTITE_FLAGS=f"--compare=true --cache_dir={tmp_path}/cache")
     # The thousandth call only has them made; a later one is the check.
     assert later.values["before"] == [1, 0]
     assert later.host["prepared_fallbacks"] == 1 and measured(later) >= 1
@@ -104,7 +104,7 @@ def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, 
 def test_only_light_calls_run_in_advance(run_program, tmp_path, elements, runs):
     """A heavy one would take TensorFlow's memory beside a request, and a thread that deletes the model would wait for
     it."""
-    flags = f"--contest=true --cache_dir={tmp_path}/cache"
+    flags = f"--compare=true --cache_dir={tmp_path}/cache"
     sized = PROGRAM.replace("1 << 20", str(elements))
     run_program(sized.replace("CALLS", "80"), tektite="1", TEKTITE_FLAGS=flags)
     later = run_program(CHECKED.replace("1 << 20", str(elements)).replace("CALLS", "1000"), tektite="1",

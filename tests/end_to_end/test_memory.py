@@ -72,6 +72,6 @@ while len(host) < 2 and len(compiled) < 100:
     (host if measured() > before else compiled).append(tektite.stats()["arena_bytes"])
 report(compiled=max(compiled), host=host)
 """
-    values = run_program(text, tektite="1", TEKTITE_FLAGS="--contest=true --cache_dir=off").values
+    values = run_program(text, tektite="1", TEKTITE_FLAGS="--compare=true --cache_dir=off").values
     assert values["compiled"] > 64 << 20
     assert values["host"] == [0, 0]

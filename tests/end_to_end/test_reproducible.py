@@ -4,7 +4,7 @@ shapes."""
 
 import pytest
 
-ASYNC = "--compile=async --contest=true --hot_calls=20 --min_cluster_cost=20000 --min_cluster_ops=2"
+ASYNC = "--compile=async --compare=true --hot_calls=20 --min_cluster_cost=20000"
 
 FIT = """
 import zlib

@@ -186,7 +186,7 @@ def test_a_comparison_has_both_sides_run(run_card):
 f = on_card(lambda x: tf.exp(x) * 2.0 + x)
 x = normal(4, 4)
 report(x=x, y=[f(x) for _ in range(40)])
-""", flags="--contest=true")
+""", flags="--compare=true")
     x = np.array(result.values["x"])
     for y in result.values["y"]:
         np.testing.assert_allclose(y, np.exp(x) * 2 + x, rtol=1e-5)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 IMPORT_LIST = ROOT / "clustering" / "importer" / "import_list.inc"
 CONTENTS_LIST = IMPORT_LIST.with_name("contents") / "contents_list.inc"
 FLAGS_OF_LANE = {"plain": "", "known": "--tier=specialized", "reproducible": "--reproducible", "deterministic": "", "misfit": ""}
-FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false --cache_dir=off --xla_guard=false"
+FLAGS = "--min_cluster_cost=0 --compile=sync --compare=false --cache_dir=off --xla_guard=false"
 TOGETHER = 2000  # draws between two reports
 CALLS_A_DRAW = 3.4  # in the mean: draws of known sizes have one, the others five
 

@@ -148,7 +148,7 @@ tektite.warmup(f, [x])
 comparison = tektite.stats()["comparison"]
 report(comparison=comparison)
 """
-    result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --contest=true")
+    result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --compare=true")
     comparison = result.values["comparison"]
     assert comparison["open"] == 0 and comparison["compiled"] + comparison["host"] == 1  # either may win
 

@@ -42,14 +42,16 @@ TEST(Comparison, OneComparisonServesAllShapesOfAboutThatSize) {
   for (uint64_t shape_class = 2; shape_class < 30; ++shape_class) calls.Make(10, shape_class, 1000);
   EXPECT_EQ(calls.host_calls, before);
   calls.Make(20, 30, 1e6);
-  EXPECT_GT(calls.host_calls, before) << "a shape of quite another size has a comparison of its own";
+  EXPECT_GT(calls.host_calls, before)
+      << "a shape of quite another size has a comparison of its own";
   const int64_t both = calls.host_calls;
   calls.artifact = 2;
   calls.Make(20, 31, 1000);
   EXPECT_GT(calls.host_calls, both) << "and so has other code";
 }
 
-// Classes whose calls come in turns are compared at the same time: the first result ends all comparisons.
+// Classes whose calls come in turns are compared at the same time: the first result ends all
+// comparisons.
 TEST(Comparison, ComparisonsThatGoOnAtOnceAreShared) {
   Calls calls;
   calls.artifact = 1;

@@ -109,7 +109,8 @@ TEST(Comparison, TheHostsFirstCallsAreNotHeldAgainstItWhereTheyOverlap) {
   EXPECT_EQ(calls.comparison.Summary().host, 1);
 }
 
-// A thread that had seen the comparison, and waited while another ended it, began the next one at once.
+// A thread that had seen the comparison, and waited while another ended it, began the next one at
+// once.
 TEST(Comparison, AThreadThatWaitsForTheDecisionDoesNotAskForAnother) {
   constexpr int kThreads = 8, kCalls = 60;  // fewer than kFirstRetry together
   int most_measured = 0;
