@@ -48,7 +48,7 @@ class Cluster::CallSides : public Sides {
 
 FasterSide::Options Cluster::SideOptions() {
   FasterSide::Options options;
-  options.compares = state_->flags().comparison;
+  options.compares = state_->flags().compare;
   options.recall = [this] {
     const std::optional<std::string> key = DecisionKey();
     const auto kept = key ? state_->compiler().FindDecision(*key) : std::nullopt;

@@ -13,13 +13,10 @@
 //   const absl::Status status = faster.Run(call, sides, &why);
 //   // OK: one side has run the call, the host's if `why` is not NONE.
 //
-//   the call is            who runs it                               `why`
-//   settled for code       code; the host's kernels where it fails   NONE; the failure's
-//   settled for the host   the host's kernels                        SLOWER_THAN_HOST
-//   compared               the two in turns, timed                   NONE; MEASURING_HOST
-//   of a packing cluster   code: later calls are faster              NONE
-//   reproducible           code, or the host where there is none     NONE; the failure's
-//   cancelled meanwhile    neither                                   CANCELLED
+// What settled, compared and packing calls run on is the list of call_state.h.  `why` is
+// SLOWER_THAN_HOST or MEASURING_HOST where the host's side was chosen, and the failure's where code
+// refused the call.  A reproducible call is code's, or the host's where there is none; one that is
+// cancelled meanwhile is nobody's.
 //
 // A comparison never makes a request wait for the host's kernels to be made: RunHost says that they
 // are not ready, code runs the call, and the comparison follows later.
