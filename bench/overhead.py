@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 CALLS, BATCHES = 400, 25
 # So that even one element is worth a cluster, and the compiled one is what runs.
-EVERYTHING = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
+EVERYTHING = "--min_cluster_cost=0 --compile=sync --compare=false"
 
 
 # ---- in the measured process -----------------------------------------------------------------------

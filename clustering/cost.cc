@@ -62,15 +62,9 @@ PartialShape Broadcast(const PartialShape& a, const PartialShape& b) {
   return out;
 }
 
-const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
-  const graph_def::AttrValue* value = node.attrs.Find(attr);
-  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
-  return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
-}
-
 // Of the variable that a node hands on.
 PartialShape VariableShape(const NodeDef& handle) {
-  if (const PartialShape* shape = FirstShape(handle, "_handle_shapes")) return *shape;
+  if (const PartialShape* shape = graph_def::FirstShape(handle, "_handle_shapes")) return *shape;
   const graph_def::AttrValue* value = handle.attrs.Find("shape");  // a VarHandleOp
   const auto* shape = value == nullptr ? nullptr : value->As<PartialShape>();
   return shape == nullptr ? UnknownShape() : *shape;
@@ -122,7 +116,7 @@ const PartialShape& CostModel::InputShape(int node, int input) const {
 
 PartialShape CostModel::InferShape(int i) const {
   const NodeDef& node = index_.node(i);
-  if (const PartialShape* shape = FirstShape(node, "_output_shapes")) return *shape;
+  if (const PartialShape* shape = graph_def::FirstShape(node, "_output_shapes")) return *shape;
   if (node.op == "Const") {
     const graph_def::AttrValue* value = node.attrs.Find("value");
     const auto* tensor = value == nullptr ? nullptr : value->As<graph_def::TensorProto>();

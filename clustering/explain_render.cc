@@ -10,6 +10,7 @@
 #include "clustering/cost.h"
 #include "clustering/explain.h"
 #include "clustering/import_cluster.h"
+#include "jit/base/json.h"
 
 namespace tektite::clustering {
 namespace {
@@ -45,22 +46,6 @@ Totals Count(const Explanation& e) {
     if (e.marking.cluster_of[i] >= 0) ++totals.clustered;
   }
   return totals;
-}
-
-std::string JsonString(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      absl::StrAppend(&out, "\\", std::string(1, c));
-    } else if (byte < 0x20 || byte >= 0x7F) {
-      // Names are ASCII; a byte that is not stays visible as the code point of its number.
-      absl::StrAppendFormat(&out, "\\u%04x", byte);
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out + "\"";
 }
 
 // The same ops counted, most frequent first: "Conv2D 35, Relu6 35, Mul 12".
@@ -154,17 +139,14 @@ void AppendMemoryText(const CallMemory& memory, std::string* out) {
                   memory.kernels);
 }
 
-std::string MemoryJson(const CallMemory& memory) {
-  if (!memory.refused.empty())
-    return absl::StrCat("{\"refused\": ", JsonString(memory.refused), "}");
-  return absl::StrCat("{\"arena_bytes\": ", memory.arena_bytes,
-                      ", \"max_live_bytes\": ", memory.max_live_bytes, ", \"sizes\": {",
-                      absl::StrJoin(memory.sizes, ", ",
-                                    [](std::string* out, const auto& size) {
-                                      absl::StrAppend(out, JsonString(size.first), ": ",
-                                                      size.second);
-                                    }),
-                      "}}");
+JsonObject MemoryJson(const CallMemory& memory) {
+  if (!memory.refused.empty()) return JsonObject().Add("refused", memory.refused);
+  JsonObject sizes;
+  for (const auto& [name, size] : memory.sizes) sizes.Add(name, size);
+  return JsonObject()
+      .Add("arena_bytes", memory.arena_bytes)
+      .Add("max_live_bytes", memory.max_live_bytes)
+      .Add("sizes", sizes);
 }
 
 void AppendLeftOutText(const Explanation& e, std::string* out) {
@@ -212,34 +194,41 @@ void AppendPartsText(const Explanation& e, std::string* out) {
 
 std::string RenderJson(const Explanation& e) {
   const Totals totals = Count(e);
-  std::string out = absl::StrCat("{\"ops\": ", totals.ops, ", \"clustered\": ", totals.clustered,
-                                 ", \"clusters\": [");
-  for (size_t c = 0; c < e.marking.clusters.size(); ++c) {
-    const MarkedCluster& cluster = e.marking.clusters[c];
-    absl::StrAppend(&out, c == 0 ? "" : ", ", "{\"name\": ", JsonString(cluster.name),
-                    ", \"ops\": ", cluster.ops);
-    if (!e.memory.empty()) absl::StrAppend(&out, ", \"memory\": ", MemoryJson(e.memory[c]));
-    out += "}";
-  }
-  out += "], \"left_out\": [";
-  bool first = true;
+  const auto cluster_json = [&](const MarkedCluster& cluster) {
+    JsonObject json;
+    json.Add("name", cluster.name).Add("ops", cluster.ops);
+    if (e.memory.empty()) return json.Text();
+    return json.Add("memory", MemoryJson(e.memory[&cluster - e.marking.clusters.data()])).Text();
+  };
+  std::vector<int> left_out;
   for (size_t i = 0; i < e.graph.nodes.size(); ++i) {
-    if (!IsLeftOut(e, i)) continue;
-    const NodeDef& node = e.graph.nodes[i];
-    absl::StrAppend(&out, first ? "" : ", ", "{\"node\": ", JsonString(node.name),
-                    ", \"op\": ", JsonString(node.op),
-                    ", \"reason\": ", JsonString(ReasonCode(e.marking.reason[i])),
-                    ", \"detail\": ", JsonString(HasDetail(e, i) ? e.marking.detail[i] : ""), "}");
-    first = false;
+    if (IsLeftOut(e, static_cast<int>(i))) left_out.push_back(static_cast<int>(i));
   }
-  out += "], \"in_parts\": [";
-  for (const RunInParts& parts : e.in_parts) {
-    absl::StrAppend(&out, &parts == e.in_parts.data() ? "" : ", ",
-                    "{\"node\": ", JsonString(e.graph.nodes[parts.node].name),
-                    ", \"function\": ", JsonString(parts.function), ", \"ops\": ", parts.ops,
-                    ", \"clustered\": ", parts.clustered, ", \"clusters\": ", parts.clusters, "}");
-  }
-  return out + "]}\n";
+  const auto left_out_json = [&](int i) {
+    return JsonObject()
+        .Add("node", e.graph.nodes[i].name)
+        .Add("op", e.graph.nodes[i].op)
+        .Add("reason", ReasonCode(e.marking.reason[i]))
+        .Add("detail", HasDetail(e, i) ? e.marking.detail[i] : "")
+        .Text();
+  };
+  const auto parts_json = [&](const RunInParts& parts) {
+    return JsonObject()
+        .Add("node", e.graph.nodes[parts.node].name)
+        .Add("function", parts.function)
+        .Add("ops", parts.ops)
+        .Add("clustered", parts.clustered)
+        .Add("clusters", parts.clusters)
+        .Text();
+  };
+  return JsonObject()
+             .Add("ops", totals.ops)
+             .Add("clustered", totals.clustered)
+             .AddArray("clusters", JsonArray(e.marking.clusters, cluster_json))
+             .AddArray("left_out", JsonArray(left_out, left_out_json))
+             .AddArray("in_parts", JsonArray(e.in_parts, parts_json))
+             .Text() +
+         "\n";
 }
 
 std::string RenderText(const Explanation& e) {

@@ -276,4 +276,17 @@ absl::StatusOr<ClosedGraph> CloseGraph(const GraphDef& graph,
   return closed;
 }
 
+std::string SignatureText(const ClosedGraph& closed) {
+  std::vector<std::string> inputs = closed.inputs;
+  for (const NodeDef& node : closed.graph.nodes) {
+    const int64_t index = node.op == "_Arg" ? node.attrs.Int("index", -1) : -1;
+    if (index < 0 || index >= static_cast<int64_t>(inputs.size())) continue;
+    const graph_def::KnownType known = graph_def::ArgType(node);
+    const auto dtype = graph_def::DTypeOf(known.type);
+    if (!dtype || known.shape == nullptr || known.shape->unknown_rank) continue;
+    absl::StrAppend(&inputs[index], "=", ir::DTypeName(*dtype), known.shape->ToString());
+  }
+  return absl::StrCat(absl::StrJoin(inputs, ";"), "->", absl::StrJoin(closed.outputs, ";"));
+}
+
 }  // namespace tektite::clustering

@@ -42,6 +42,9 @@ absl::StatusOr<ClosedGraph> ExtractCluster(const graph_def::GraphIndex& index,
 absl::StatusOr<ClosedGraph> CloseGraph(const graph_def::GraphDef& graph,
                                        const std::vector<std::string>& outputs);
 
+// "x=f32[?,3];y->out": the names, and types where they are known.
+std::string SignatureText(const ClosedGraph& closed);
+
 }  // namespace tektite::clustering
 
 #endif  // TEKTITE_CLUSTERING_EXTRACT_CLUSTER_H_

@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "clustering/extract_cluster.h"
+#include "clustering/graph_def/output_type.h"
 #include "jit/base/status.h"
 
 namespace tektite::clustering {
 namespace {
 
 using graph_def::NodeDef;
-using graph_def::PartialShape;
 
 class ClusterImport {
  public:
@@ -39,14 +39,7 @@ class ClusterImport {
  private:
   // The known shape at the place the argument stands for, with a symbol for each size that is open.
   absl::StatusOr<ir::Shape> TypeOf(const std::string& tensor, const NodeDef& arg) {
-    graph_def::DataType type = arg.attrs.Type("T");
-    const PartialShape* shape = FirstShape(arg, "_output_shapes");
-    if (type == graph_def::DataType::kResource) {
-      const graph_def::AttrValue* types = arg.attrs.Find("_handle_dtypes");
-      const auto* list = types == nullptr ? nullptr : types->AsListOf<graph_def::DataType>();
-      if (list != nullptr && !list->empty()) type = list->front();
-      shape = FirstShape(arg, "_handle_shapes");
-    }
+    auto [type, shape] = graph_def::ArgType(arg);
     const int node = index_.Find(tensor);
     if (shape == nullptr && node >= 0) shape = &cost_.Shape(node);
     const bool is_complex = graph_def::PartType(type).has_value();
@@ -62,12 +55,6 @@ class ClusterImport {
     }
     if (is_complex) dims.push_back(ir::Dim(2));
     return ir::Shape(*dtype, dims);
-  }
-
-  static const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
-    const graph_def::AttrValue* value = node.attrs.Find(attr);
-    const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
-    return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
   }
 
   const graph_def::GraphIndex& index_;

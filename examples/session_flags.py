@@ -7,9 +7,9 @@ Tektite reads TEKTITE_FLAGS when it compiles its first cluster. docs/flags.md li
 """
 import os
 
-# sync: the first call waits for the code. contest=false: compiled code runs without a comparison.
+# sync: the first call waits for the code. compare=false: compiled code runs without a comparison.
 # Flags from outside come later in the list and win.
-os.environ["TEKTITE_FLAGS"] = "--compile=sync --contest=false " + os.environ.get("TEKTITE_FLAGS", "")
+os.environ["TEKTITE_FLAGS"] = "--compile=sync --compare=false " + os.environ.get("TEKTITE_FLAGS", "")
 
 import numpy as np
 import tektite

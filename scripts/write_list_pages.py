@@ -1,4 +1,5 @@
-"""Writes the pages of docs/ that are tables out of the compiler's lists: flags.md, reasons.md and ir/loop_ir.md.
+"""Writes the pages of docs/ that are tables out of the compiler's lists: flags.md, reasons.md, ir/loop_ir.md and
+design/call_states.md.
 
     python3 scripts/write_list_pages.py            after a change of a list
     python3 scripts/write_list_pages.py --check    change nothing; exit code 1 where a page is not current
@@ -37,6 +38,18 @@ Written by `scripts/write_list_pages.py` out of `clustering/reason_list.inc`, `j
 
 | code | why |
 |---|---|
+"""
+CALL_STATES = ROOT / "jit/serving/call_state_list.inc"
+CALL_STATES_HEAD = """# The states of a class of calls
+
+Serving asks one question per call: what is worth it now? `jit/serving/call_state.h` holds the answers so far. The
+states up to *packing* are those of a cluster's code, which several classes of calls may share; a class of calls goes on
+from *packing*. [comparisons.md](comparisons.md) says how the sides are compared.
+
+Written by `scripts/write_list_pages.py` out of `jit/serving/call_state_list.inc`; do not edit it here.
+
+| state | who runs a call | next | when |
+|---|---|---|---|
 """
 LOOP_CODES = ROOT / "jit/llvm/code_list.inc"
 LOOP_IR_HEAD = """# The loop IR
@@ -108,6 +121,21 @@ def reasons_page() -> str:
             + HOST_HEAD + table(rows(HOST_REASONS, "TEKTITE_HOST_REASON", r'(\w+), "(.*)"')))
 
 
+def call_states_page() -> str:
+    transitions = rows(CALL_STATES, "TEKTITE_CALL_TRANSITION", r'(\w+), \w+, (\w+), "(.*)"')
+    lines = []
+    for state, runs in rows(CALL_STATES, "TEKTITE_CALL_STATE", r'(\w+), "(.*)"'):
+        following = [(words(to), when) for start, to, when in transitions if start == state] or [("", "")]
+        first, *others = following
+        lines += [f"| {words(state)} | {runs} | {first[0]} | {first[1]} |\n"]
+        lines += [f"| | | {to} | {when} |\n" for to, when in others]
+    return CALL_STATES_HEAD + "".join(lines)
+
+
+def words(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
+
+
 def loop_ir_page() -> str:
     found = rows(LOOP_CODES, "TEKTITE_LOOP_CODE", r'(\w+), "(\w+)"\)(?: *// (.*))?', end="")
     return LOOP_IR_HEAD + "".join(f"| `{name}` | {what} |\n" for _, name, what in found)
@@ -115,7 +143,7 @@ def loop_ir_page() -> str:
 
 def main(arguments: list[str]) -> int:
     pages = {ROOT / "docs/flags.md": flags_page(), ROOT / "docs/reasons.md": reasons_page(),
-             ROOT / "docs/ir/loop_ir.md": loop_ir_page()}
+             ROOT / "docs/ir/loop_ir.md": loop_ir_page(), ROOT / "docs/design/call_states.md": call_states_page()}
     if arguments == ["--check"]:
         return 0 if all(page.exists() and page.read_text(encoding="utf-8") == wanted
                         for page, wanted in pages.items()) else 1

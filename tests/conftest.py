@@ -31,7 +31,7 @@ import pytest
 from tests.program_server import Servers
 from tests.skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401, pytest calls them
 
-FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
+FLAGS = "--min_cluster_cost=0 --compile=sync --compare=false"
 
 SERVERS = Servers()
 # A disk cache of this session's own, not the user's; programs that the tests start inherit it.

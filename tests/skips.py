@@ -69,7 +69,7 @@ def may_skip(test: str, reason: str) -> bool:
     return any(test.startswith(row.test) and row.reason in reason and row.holds() for row in ALLOWED)
 
 
-def judge(report: Any) -> Any:
+def check(report: Any) -> Any:
     """The report itself, or a failure in the place of a skip that is not listed."""
     if not report.skipped or hasattr(report, "wasxfail"):
         return report
@@ -82,9 +82,9 @@ def judge(report: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport() -> Generator[None, Any, Any]:
-    return judge((yield))
+    return check((yield))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_make_collect_report() -> Generator[None, Any, Any]:
-    return judge((yield))
+    return check((yield))

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "backends/cpu/codegen/cpu_features.h"
 #include "backends/cpu/codegen/kernel_compiler.h"
 #include "backends/cpu/implementation_list.h"
@@ -130,8 +131,8 @@ class CpuBackend : public backend::Backend {
 absl::StatusOr<std::unique_ptr<backend::Backend>> CreateCpuBackend(const Flags& flags) {
   TEKTITE_ASSIGN_OR_RETURN(target::TargetInfo target, DetectTarget(flags.cpu));
   CodeLinker::Options linking;
-  linking.gdb = flags.jit_gdb;
-  linking.perf = flags.jit_perf;
+  linking.gdb = absl::StrContains(flags.jit_names, "gdb");
+  linking.perf = absl::StrContains(flags.jit_names, "perf");
   return CreateCpuBackendFor(target, linking);
 }
 

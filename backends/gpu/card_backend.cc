@@ -197,7 +197,7 @@ absl::StatusOr<std::unique_ptr<backend::Backend>> CreateGpuBackend(const Flags& 
                         << 20;
   TEKTITE_ASSIGN_OR_RETURN(std::shared_ptr<Card> card, SharedCard(number, limit));
   CardOptions options;
-  options.tf32 = flags.tf32;
+  options.tf32 = flags.f32_products == "tf32";
   options.products = CublasLt::OfThisMachine();
   options.cudnn = Cudnn::OfThisMachine();
   return CreateCardBackend(std::move(card), Assembler::OfThisMachine(), std::move(options));

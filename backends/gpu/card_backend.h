@@ -9,7 +9,7 @@
 // says that they are faster (implementation_list.h).
 // All back ends of a process for the same card and bound on its memory share one Card.
 //
-// Reads the flags --device, --device_memory_mb and --tf32.  Unavailable with one line
+// Reads the flags --device, --device_memory_mb and --f32_products.  Unavailable with one line
 // where there is no card or no driver for it; Unimplemented for a card of a generation that no code
 // is made for.
 #ifndef TEKTITE_BACKENDS_GPU_CARD_BACKEND_H_

@@ -180,7 +180,7 @@ def label(layer: str) -> str:
     return "/".join(parts[1:] if len(parts) > 2 else parts)[-40:]
 
 
-def verdict(groups: list[Group], peaks: Peaks, source: Source, bar: float = 0.85) -> str:
+def summary(groups: list[Group], peaks: Peaks, source: Source, bar: float = 0.85) -> str:
     contractions = [g for g in groups if g.first.is_contraction]
     below = sum(len(g.kernels) for g in contractions if share_of_roofline(g, peaks, source) < bar)
     count, time = sum(len(g.kernels) for g in contractions), sum(g.total for g in contractions)

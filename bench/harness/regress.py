@@ -1,9 +1,9 @@
 """Tells a change between two builds from noise, without measuring anything.
 
-    change = judge("mlp", base_ms=[4.41, 4.44, 4.40], new_ms=[4.72, 4.70, 4.75])
+    change = compare("mlp", base_ms=[4.41, 4.44, 4.40], new_ms=[4.72, 4.70, 4.75])
     change.ratio     # 1.07: the new build takes 1.07 times as long
     change.noise     # 0.02: a ratio within 1 ± 0.02 is what equal builds show
-    change.verdict   # "slower", "faster" or "same"
+    change.outcome   # "slower", "faster" or "same"
 
 Times of processes are compared by their logarithms.  The noise is that of the difference of two means: the spread
 within each build, pooled, times Student's quantile for a chance of one in a hundred, so that few processes make it
@@ -26,11 +26,11 @@ class Change:
     new_ms: float
     ratio: float
     noise: float
-    verdict: str
+    outcome: str
 
     def cells(self) -> list[str]:
         return [self.row, f"{self.base_ms:.4g}", f"{self.new_ms:.4g}", f"{self.ratio:.3f}", f"±{self.noise:.3f}",
-                self.verdict]
+                self.outcome]
 
     def json(self) -> dict:
         return asdict(self)
@@ -40,7 +40,7 @@ def student(freedom: int) -> float:
     return STUDENT.get(freedom, STUDENT[max(STUDENT)])
 
 
-def judge(row: str, base_ms: list[float], new_ms: list[float]) -> Change:
+def compare(row: str, base_ms: list[float], new_ms: list[float]) -> Change:
     """Both lists hold as many times, at least two, one of each process."""
     if len(base_ms) != len(new_ms) or len(base_ms) < 2:
         raise ValueError(f"{row}: two or more processes of each build, got {len(base_ms)} and {len(new_ms)}")
@@ -49,6 +49,6 @@ def judge(row: str, base_ms: list[float], new_ms: list[float]) -> Change:
     pooled = (statistics.variance(base) + statistics.variance(new)) / 2
     difference = statistics.fmean(new) - statistics.fmean(base)
     noise = max(LEAST_NOISE, student(2 * (count - 1)) * math.sqrt(2 * pooled / count))
-    verdict = "same" if abs(difference) <= noise else "slower" if difference > 0 else "faster"
+    outcome = "same" if abs(difference) <= noise else "slower" if difference > 0 else "faster"
     return Change(row, math.exp(statistics.fmean(base)), math.exp(statistics.fmean(new)), math.exp(difference),
-                  math.expm1(noise), verdict)
+                  math.expm1(noise), outcome)

@@ -14,7 +14,7 @@ from bench.shipped_programs import PROGRAMS
 PACKAGES = ROOT / "build" / "shipped"
 FIRST_CALLS = 50
 LEAST_SPEED, LEAST_FIRST_SPEED, LEAST_COMPILED = 0.97, 0.9, 0.95
-ALWAYS_COMPILED = ("TEKTITE_FLAGS", "--compile=sync --contest=false")
+ALWAYS_COMPILED = ("TEKTITE_FLAGS", "--compile=sync --compare=false")
 HEADER = ["program", "threads", "stock ms", "Tektite ms", "speed", f"first {FIRST_CALLS}", "difference", "compiled", "clusters",
           "memory", "left to TensorFlow"]
 

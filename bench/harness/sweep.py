@@ -13,7 +13,7 @@ import numpy as np
 from bench.harness import figures
 from bench.harness.engines import ENGINES, STOCK, TEKTITE
 from bench.harness.process import NOT_LOADED, Task, Worker, WorkerFailed, prepare
-from bench.harness.worker import contest_of
+from bench.harness.worker import comparison_of
 from bench.models.workload import Workload
 from bench.zoo import WORKLOADS
 
@@ -88,7 +88,7 @@ def compare(workers: dict[str, Worker], folder: Path, seconds: float) -> dict:
     return {"stock_ms": quick(times[STOCK]), "tektite_ms": quick(times[TEKTITE]), "difference": difference,
             "compiled": compiled, "ops": stats.get("ops", 0), "clustered_ops": stats.get("clustered_ops", 0),
             "clusters": host.get("clusters_placed", 0), "stock_mb": stock_mb, "tektite_mb": tektite_mb,
-            "contest": contest_of(stats), "fallbacks": host.get("fallbacks"),
+            "comparison": comparison_of(stats), "fallbacks": host.get("fallbacks"),
             "left_out": {k: v for k, v in stats.get("left_out", {}).items() if k not in EXPECTED},
             "fallback_examples": stats.get("fallback_examples")}
 

@@ -96,9 +96,9 @@ def run_timed(runner: Runner, request: dict) -> dict:
     return {"ms": times, "others": load.cpus}
 
 
-def contest_of(stats: dict[str, Any]) -> dict[str, Any]:
+def comparison_of(stats: dict[str, Any]) -> dict[str, Any]:
     """Which sides have won; until version 7 of the C interface the hook counted them."""
-    return stats.get("contest") or stats.get("host", {}).get("contest") or {}
+    return stats.get("comparison") or stats.get("contest") or stats.get("host", {}).get("contest") or {}
 
 
 def run_warm(runner: Runner, request: dict) -> dict:
@@ -110,7 +110,7 @@ def run_warm(runner: Runner, request: dict) -> dict:
     import tektite
     tektite.wait_until_compiled()
     for _ in range(MOST_CALLS_TO_SETTLE):
-        if not contest_of(tektite_stats() or {}).get("open"):
+        if not comparison_of(tektite_stats() or {}).get("open"):
             break
         runner.call()
     return {}

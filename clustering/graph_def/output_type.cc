@@ -76,4 +76,19 @@ DataType OutputType(const NodeDef& node, int output) {
   return DataType::kInvalid;
 }
 
+KnownType ArgType(const NodeDef& arg) {
+  const DataType type = arg.attrs.Type("T");
+  if (type != DataType::kResource) return {type, FirstShape(arg, "_output_shapes")};
+  const AttrValue* value = arg.attrs.Find("_handle_dtypes");
+  const auto* types = value == nullptr ? nullptr : value->AsListOf<DataType>();
+  return {types == nullptr || types->empty() ? type : types->front(),
+          FirstShape(arg, "_handle_shapes")};
+}
+
+const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr) {
+  const AttrValue* value = node.attrs.Find(attr);
+  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
+  return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
+}
+
 }  // namespace tektite::graph_def

@@ -14,6 +14,15 @@ namespace tektite::graph_def {
 
 DataType OutputType(const NodeDef& node, int output);
 
+// What the graph says of a closed graph's `_Arg`, or of the variable that it stands for.
+struct KnownType {
+  DataType type = DataType::kInvalid;
+  const PartialShape* shape = nullptr;  // null: nothing; otherwise the node's
+};
+KnownType ArgType(const NodeDef& arg);
+// The first shape of a list; null where there is none.
+const PartialShape* FirstShape(const NodeDef& node, absl::string_view attr);
+
 }  // namespace tektite::graph_def
 
 #endif  // TEKTITE_CLUSTERING_GRAPH_DEF_OUTPUT_TYPE_H_

@@ -36,6 +36,7 @@ inline std::string JsonString(absl::string_view text) {
 class JsonObject {
  public:
   JsonObject& Add(absl::string_view key, int64_t value) { return Append(key, absl::StrCat(value)); }
+  JsonObject& Add(absl::string_view key, int value) { return Add(key, int64_t{value}); }
   JsonObject& Add(absl::string_view key, double value) {
     return Append(key, absl::StrFormat("%.6f", value));
   }
@@ -58,6 +59,16 @@ class JsonObject {
   }
   std::string members_;
 };
+
+// json_of(item) -> std::string.
+template <typename Items, typename JsonOf>
+std::string JsonArray(const Items& items, JsonOf&& json_of) {
+  std::string out = "[";
+  for (const auto& item : items) {
+    absl::StrAppend(&out, out.size() == 1 ? "" : ", ", json_of(item));
+  }
+  return out + "]";
+}
 
 }  // namespace tektite
 

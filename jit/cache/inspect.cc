@@ -79,7 +79,7 @@ ListedEntry Inspector::Look(const Directory::File& file, bool keeps_image) const
   listed.name = std::move(entry.name);
   listed.parts = std::move(entry.parts);
   listed.payload_bytes = static_cast<int64_t>(entry.payload.size());
-  if (entry.header.kind == EntryKind::kVerdict) listed.verdicts = std::string(entry.payload);
+  if (entry.header.kind == EntryKind::kDecision) listed.decisions = std::string(entry.payload);
   const EntryKind kind = entry.header.kind;
   if ((kind == EntryKind::kKernel || kind == EntryKind::kTuning) && keeps_image) {
     listed.image = std::string(entry.payload);

@@ -35,8 +35,8 @@ struct ListedEntry {
   std::string name;
   PartTexts parts;
   int64_t payload_bytes = 0;
-  std::string verdicts;  // of kind verdict: what was found out, a line each
-  std::string image;     // of a kernel, as the back end made it, or a tuning; by Find alone
+  std::string decisions;  // of kind decision: what was found out, a line each
+  std::string image;      // of a kernel, as the back end made it, or a tuning; by Find alone
 };
 
 // Why one entry was missed.

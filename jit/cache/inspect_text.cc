@@ -40,24 +40,12 @@ std::string Table(const std::vector<Row>& rows) {
 
 std::string Short(const std::string& key) { return key.substr(0, kKeyDigits); }
 
-template <typename Things, typename ToJson>
-std::string JsonArray(const Things& things, ToJson&& to_json) {
-  return absl::StrCat("[",
-                      absl::StrJoin(things, ", ",
-                                    [&](std::string* out, const auto& thing) {
-                                      absl::StrAppend(out, to_json(thing));
-                                    }),
-                      "]");
-}
-
 JsonObject EntryJson(const ListedEntry& entry) {
   JsonObject json;
-  json.Add("key", absl::string_view(entry.key))
-      .Add("bytes", entry.bytes)
-      .Add("used_us", entry.used_us);
-  if (!entry.good) return json.Add("fault", absl::string_view(entry.fault));
+  json.Add("key", entry.key).Add("bytes", entry.bytes).Add("used_us", entry.used_us);
+  if (!entry.good) return json.Add("fault", entry.fault);
   return json.Add("kind", EntryKindName(entry.header.kind))
-      .Add("name", absl::string_view(entry.name))
+      .Add("name", entry.name)
       .Add("created_us", entry.header.created_us)
       .Add("code_bytes", entry.payload_bytes);
 }
@@ -110,8 +98,8 @@ std::string ShowText(const ListedEntry& entry, const std::string& code, bool jso
         parts.Add(KeyPartName(i), absl::string_view(entry.parts[i]));
       }
     }
-    if (!entry.verdicts.empty()) object.Add("verdicts", absl::string_view(entry.verdicts));
-    if (!code.empty()) object.Add("code", absl::string_view(code));
+    if (!entry.decisions.empty()) object.Add("decisions", entry.decisions);
+    if (!code.empty()) object.Add("code", code);
     return object.Add("parts", parts).Text();
   }
   std::vector<Row> rows = {{"key", entry.key}};
@@ -130,7 +118,7 @@ std::string ShowText(const ListedEntry& entry, const std::string& code, bool jso
     if (i == static_cast<size_t>(KeyPart::kIr) || entry.parts[i].empty()) continue;
     rows.push_back({std::string(KeyPartName(i)), entry.parts[i]});
   }
-  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(KeyPart::kIr)], entry.verdicts);
+  return absl::StrCat(Table(rows), entry.parts[static_cast<size_t>(KeyPart::kIr)], entry.decisions);
 }
 
 std::string WhyText(const LoggedRun& run, const std::vector<Explanation>& misses, bool json) {
@@ -142,12 +130,12 @@ std::string WhyText(const LoggedRun& run, const std::vector<Explanation>& misses
         .AddArray("missed", JsonArray(misses,
                                       [](const Explanation& e) {
                                         return JsonObject()
-                                            .Add("key", absl::string_view(e.miss.key))
+                                            .Add("key", e.miss.key)
                                             .Add("kind", EntryKindName(e.miss.kind))
-                                            .Add("name", absl::string_view(e.miss.name))
+                                            .Add("name", e.miss.name)
                                             .AddArray("causes", JsonArray(e.causes, JsonString))
-                                            .Add("sentence", absl::string_view(e.sentence))
-                                            .Add("nearest", absl::string_view(e.nearest))
+                                            .Add("sentence", e.sentence)
+                                            .Add("nearest", e.nearest)
                                             .Text();
                                       }))
         .Text();
@@ -207,8 +195,8 @@ std::string DiffText(const ListedEntry& a, const ListedEntry& b, bool json, int6
   *differences = static_cast<int64_t>(parts.size());
   if (json) {
     return JsonObject()
-        .Add("a", absl::string_view(a.key))
-        .Add("b", absl::string_view(b.key))
+        .Add("a", a.key)
+        .Add("b", b.key)
         .AddArray("differing",
                   JsonArray(parts, [](size_t p) { return JsonString(KeyPartName(p)); }))
         .Text();

@@ -77,8 +77,8 @@ absl::string_view EntryKindName(EntryKind kind) {
   switch (kind) {
     case EntryKind::kTuning:
       return "tuning";
-    case EntryKind::kVerdict:
-      return "verdict";
+    case EntryKind::kDecision:
+      return "decision";
     case EntryKind::kKernel:
       break;
     case EntryKind::kPlan:

@@ -27,10 +27,10 @@
 namespace tektite::cache {
 
 enum class EntryKind : uint32_t {
-  kKernel = 0,   // one kernel's code
-  kPlan = 1,     // what a whole cluster was compiled to, by the names of its kernels
-  kTuning = 2,   // measurements of the ways to make a kernel
-  kVerdict = 3,  // whose kernels ran a cluster's calls faster, the compiler's or the host's
+  kKernel = 0,    // one kernel's code
+  kPlan = 1,      // what a whole cluster was compiled to, by the names of its kernels
+  kTuning = 2,    // measurements of the ways to make a kernel
+  kDecision = 3,  // whose kernels ran a cluster's calls faster, the compiler's or the host's
 };
 inline constexpr uint32_t kNumEntryKinds = 4;
 absl::string_view EntryKindName(EntryKind kind);
@@ -77,7 +77,7 @@ std::string OpsOf(const ir::Graph& graph);
 // The meaning of a fusion, symbols renamed.
 std::string KernelText(const ir::Node& fusion);
 // The key of a measurement of the thing that `text` describes: kTuning (jit/compiler/tuner.h) or
-// kVerdict (jit/serving/cluster_verdicts.cc).
+// kDecision (jit/serving/cluster_sides.cc).
 CacheKey DescribeMeasurement(EntryKind kind, absl::string_view text, absl::string_view name,
                              const KeyEnvironment& environment);
 CacheKey DescribeKernel(const ir::Node& fusion, absl::string_view name,

@@ -57,7 +57,6 @@ struct Background::State {
   std::list<Task> running;
   size_t paused = 0;     // of those that run
   size_t finishing = 0;  // tasks that are done, but still hold their resources
-  size_t most_threads = 1;
   bool stopping = false;
   bool forking = false;
   bool refuses = false;  // a child of a process that could not be brought to rest
@@ -73,7 +72,7 @@ struct Background::State {
                         [&](const Task& task) { return task.priority == priority; });
   }
   bool MayRun(Priority priority) {
-    return !forking && running.size() < most_threads && FirstOf(priority) != waiting.end();
+    return !forking && running.empty() && FirstOf(priority) != waiting.end();
   }
 };
 
@@ -92,12 +91,6 @@ Background::Background() : state_(new State) {
 Background& Background::Get() {
   static Background& background = *new Background;
   return background;
-}
-
-void Background::SetThreads(int threads) {
-  State& state = *state_.load();
-  std::lock_guard<std::mutex> lock(state.mutex);
-  state.most_threads = static_cast<size_t>(std::max(threads, 1));
 }
 
 bool Background::Submit(std::function<void()> task, Priority priority) {
@@ -129,23 +122,20 @@ void Background::StartThreads(State& state) {
 
 void Background::StartThreads(State& state, Priority priority) {
   const auto is_of_it = [&](const Task& task) { return task.priority == priority; };
-  const auto count = [&](const auto& tasks) {
-    return static_cast<size_t>(std::count_if(tasks.begin(), tasks.end(), is_of_it));
-  };
-  const size_t wanted = std::min(state.most_threads, count(state.waiting) + count(state.running));
-  while (state.num_threads[priority] < wanted) {
-    if (state.threads.empty()) {
-      // Once a process: a child has inherited the parent's.
-      static std::once_flag registered;
-      std::call_once(registered, [] { RunAtExit([] { Get().Stop(); }); });
-    }
-    const absl::Status started = CatchAll([&] {
-      state.threads.emplace_back([this, &state, priority] { Loop(state, priority); });
-      return absl::OkStatus();
-    });
-    if (!started.ok()) return;
-    ++state.num_threads[priority];
+  if (state.num_threads[priority] > 0 ||
+      std::none_of(state.waiting.begin(), state.waiting.end(), is_of_it)) {
+    return;
   }
+  if (state.threads.empty()) {
+    // Once a process: a child has inherited the parent's.
+    static std::once_flag registered;
+    std::call_once(registered, [] { RunAtExit([] { Get().Stop(); }); });
+  }
+  const absl::Status started = CatchAll([&] {
+    state.threads.emplace_back([this, &state, priority] { Loop(state, priority); });
+    return absl::OkStatus();
+  });
+  if (started.ok()) ++state.num_threads[priority];
 }
 
 void Background::Loop(State& state, Priority priority) {
@@ -246,7 +236,6 @@ void Background::InChild() {
   // are in the middle of something.
   State& inherited = *state_.load();
   auto* const state = new State;
-  state->most_threads = inherited.most_threads;
   state->stopping = inherited.stopping;
   state->refuses = inherited.refuses || !inherited.IsAtRest();
   if (!state->refuses) {

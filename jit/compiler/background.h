@@ -7,8 +7,9 @@
 // compiler.  A training step has no requests: what counts is when its code is there, and a task for
 // it gets an equal share of a core that a step fills, instead of three tenths of it.
 //
-// A thread starts with the first task, one per process unless SetThreads says more.  The queue is
-// bounded: a task that finds it full is refused and may be submitted again.
+// A thread starts with the first task, one per process, and one more with the first task of the
+// other priority; one task runs at a time.  The queue is bounded: a task that finds it full is
+// refused and may be submitted again.
 //
 // Long tasks call Background::Checkpoint() between steps, wherever they hold no lock.  It is what
 // makes two things quick and safe:
@@ -39,8 +40,6 @@ class Background {
  public:
   static Background& Get();
 
-  // At most so many run at once, from the next Submit on; at least one.
-  void SetThreads(int threads);
   enum class Priority : uint8_t { kBelowCallers, kAsCallers };
   // False when the queue is full, the process ends, the system has no thread left, or it is a child
   // that must not compile.

@@ -62,8 +62,8 @@ absl::Status CompileBudget::Session::Check() const {
   }
   if (limits.megabytes <= 0 || used < memory_due_) return absl::OkStatus();
   if (ResidentBytes() - resident_ > limits.megabytes * kMegabyte) {
-    return absl::DeadlineExceededError(absl::StrCat(
-        "memory grew by more than --compile_budget_mb=", limits.megabytes, " in one compilation"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("memory grew by more than ", limits.megabytes, " MiB in one compilation"));
   }
   memory_due_ = used + kBetweenReadsUs;
   return absl::OkStatus();

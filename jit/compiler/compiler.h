@@ -105,11 +105,11 @@ class Compiler {
   // NotFound when a kernel has gone meanwhile, OutOfRange when the job's sizes are none that the
   // program serves.
   absl::StatusOr<std::shared_ptr<runtime::Executable>> Load(Program program, const CompileJob& job);
-  // The verdict that an earlier process kept with StoreVerdict about the thing that `text`
+  // The decision that an earlier process kept with StoreDecision about the thing that `text`
   // describes.
-  std::optional<std::string> FindVerdict(absl::string_view text);
+  std::optional<std::string> FindDecision(absl::string_view text);
   // A list of entries shows `name`.
-  void StoreVerdict(absl::string_view text, absl::string_view name, absl::string_view verdict);
+  void StoreDecision(absl::string_view text, absl::string_view name, absl::string_view decision);
   // Load was part of it, and so was what the caller did to find the program.
   void CountLoad(double seconds) {
     load_microseconds_.fetch_add(static_cast<int64_t>(seconds * 1e6), std::memory_order_relaxed);

@@ -4,9 +4,12 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "jit/base/status.h"
 #include "jit/ir/symbols.h"
 #include "jit/ops/ops.h"
+#include "jit/runtime/step_graph.h"
 
 namespace tektite::compiler {
 namespace {
@@ -101,6 +104,30 @@ void UnifySymbols(Graph& graph, std::map<std::string, int64_t>* sizes) {
                               [](const ir::Guard& g) { return g.lhs == g.rhs; }),
                guards.end());
   guards.insert(guards.end(), kept.begin(), kept.end());
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> ParseSizes(absl::string_view text) {
+  std::map<std::string, int64_t> sizes;
+  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> size =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    int64_t value = 0;
+    if (size.first.empty() || !absl::SimpleAtoi(size.second, &value) || value < 0) {
+      return InvalidArgument("not a size: '", part, "'; write NAME=NUMBER, such as n0=8");
+    }
+    sizes[std::string(size.first)] = value;
+  }
+  return sizes;
+}
+
+std::map<std::string, int64_t> TypicalSizes(const Graph& graph,
+                                            const std::map<std::string, int64_t>& given) {
+  std::map<std::string, int64_t> sizes;
+  for (const std::string& symbol : ir::SymbolsOf(graph)) {
+    const auto it = given.find(symbol);
+    sizes[symbol] = it == given.end() ? runtime::StepGraph::kAssumedSize : it->second;
+  }
+  return sizes;
 }
 
 absl::Status CheckGuards(const Graph& graph) {

@@ -35,6 +35,12 @@ absl::Status Specialize(ir::Graph& graph, absl::Span<const ir::Shape> shapes);
 // function of sizes that a guard says is a symbol, as min(n, 64) == n; that guard stays.
 void UnifySymbols(ir::Graph& graph, std::map<std::string, int64_t>* sizes);
 
+// "n0=8,n1=128"; InvalidArgument for text that cannot be read.
+absl::StatusOr<std::map<std::string, int64_t>> ParseSizes(absl::string_view text);
+// Of all symbols of the graph: those of `given`, and what the compiler assumes for the others.
+std::map<std::string, int64_t> TypicalSizes(const ir::Graph& graph,
+                                            const std::map<std::string, int64_t>& given);
+
 // Every guard holds; Unimplemented names the first that does not, or that is still symbolic.
 absl::Status CheckGuards(const ir::Graph& graph);
 

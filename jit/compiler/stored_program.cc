@@ -76,17 +76,17 @@ std::optional<Program> Compiler::FindProgram(const PlanKey& key) {
   return std::nullopt;
 }
 
-std::optional<std::string> Compiler::FindVerdict(absl::string_view text) {
+std::optional<std::string> Compiler::FindDecision(absl::string_view text) {
   if (disk_ == nullptr) return std::nullopt;
-  return disk_->Load(plan_environment().Finish(cache::EntryKind::kVerdict, text), nullptr);
+  return disk_->Load(plan_environment().Finish(cache::EntryKind::kDecision, text), nullptr);
 }
 
-void Compiler::StoreVerdict(absl::string_view text, absl::string_view name,
-                            absl::string_view verdict) {
+void Compiler::StoreDecision(absl::string_view text, absl::string_view name,
+                             absl::string_view decision) {
   if (disk_ == nullptr) return;
   disk_->Store(
-      cache::DescribeMeasurement(cache::EntryKind::kVerdict, text, name, plan_environment()),
-      verdict);
+      cache::DescribeMeasurement(cache::EntryKind::kDecision, text, name, plan_environment()),
+      decision);
   disk_->Flush();
 }
 

@@ -20,6 +20,8 @@ namespace {
 
 // After so many failures the cluster tries no more generic code.
 constexpr int kMostGenericFailures = 3;
+// Memory that one compilation may take.
+constexpr int64_t kMostCompileMegabytes = 4096;
 // A call looks for code again when the code that it found does not fit it after all.
 constexpr int kMostChoices = 4;
 // At the end of the key of a call that is to be reproducible; keys of other calls of its layout are
@@ -45,8 +47,6 @@ int NumCpus() {
   return number;
 }
 
-size_t AtLeastOne(int64_t n) { return static_cast<size_t>(std::max<int64_t>(n, 1)); }
-
 }  // namespace
 
 Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
@@ -55,7 +55,7 @@ Cluster::Cluster(std::shared_ptr<CompilerState> state, absl::string_view name,
       name_(state_->RegisterCluster(name)),
       source_(std::move(source)),
       weights_(state_->compiler().NewWeightStore()),
-      budget_({state_->flags().compile_budget_ms, state_->flags().compile_budget_mb}),
+      budget_({state_->flags().compile_budget_ms, kMostCompileMegabytes}),
       sides_(SideOptions()) {
   state_->AddCluster(name_, &sides_);
 }
@@ -76,7 +76,7 @@ void Cluster::Dump(absl::string_view file, absl::string_view bytes) const {
   if (!written.ok()) Warn("dump_to: ", written.message());
 }
 
-absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, uint64_t* artifact) {
+absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, Comparison::Turn* turn) {
   const bool profile = state_->flags().profile_kernels;
   int64_t began = profile ? Nanoseconds() : 0;
   absl::Status status = CatchAll([&]() -> absl::Status {
@@ -90,9 +90,9 @@ absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, uint64_t
       arguments[i] = {arg.data, arg.version, arg.dims.data(), arg.space};
     }
     auto run = [&](runtime::Executable& executable) {
-      *artifact = executable.number();
+      turn->artifact = executable.number();
       absl::Status status = executable.Run(arguments, *call.host);
-      NotePacking(executable.num_unpacked() > 0);
+      turn->is_packing = executable.num_unpacked() > 0;
       if (profile) executable.call_times()->whole.fetch_add(Nanoseconds() - began);
       return status;
     };
@@ -118,14 +118,6 @@ absl::Status Cluster::RunCode(const Call& call, const int64_t* host_ns, uint64_t
   return status;
 }
 
-void Cluster::NotePacking(bool is_packing) {
-  if (is_packing) packing_calls_.fetch_add(1, std::memory_order_relaxed);
-  // Calls of many threads read it, and most of them change nothing.
-  if (is_packing != is_packing_.load(std::memory_order_relaxed)) {
-    is_packing_.store(is_packing, std::memory_order_relaxed);
-  }
-}
-
 absl::Status Cluster::Count(absl::Status status) {
   state_->CountRun();
   state_->CountFallback(name_, status);
@@ -136,9 +128,12 @@ bool Cluster::IsReproducible(const Call& call) const {
   return call.reproducible || state_->flags().reproducible;
 }
 
+bool Cluster::IsAsync(const Call& call) const {
+  return state_->flags().compile == "async" && !IsReproducible(call);
+}
+
 absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const CallKey& key,
                                                      const int64_t* host_ns) {
-  const bool async = state_->flags().compile == "async" && !IsReproducible(call);
   for (int choice = 0;; ++choice) {
     ShapePtr shape;
     CodePtr code;
@@ -150,23 +145,10 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const Cal
       code = ChooseLocked(*shape);
     }
     if (code == nullptr) return absl::UnavailableError("not compiled: --compile=off");
-    if (code->Moves(Stage::kNew, Stage::kCompiling)) {
-      std::vector<ArgInfo> args = Describe(call);
-      if (!async) {
-        state_->CountRequestCompile();
-        Compile(*code, key, args);
-      } else if (!LoadAtOnce(*code, key, args) &&
-                 (IsWorthCompiling(host_ns) || !Defer(code, shape, args)) &&
-                 !Start(code, shape, std::move(args))) {
-        Drop(code);
-        return absl::UnavailableError("not compiled yet: the queue is full");
-      }
-    } else if (code->is_in(Stage::kWaiting) && IsWorthCompiling(host_ns)) {
-      if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
-    }
+    Advance(code, shape, call, host_ns);
     std::unique_lock<std::mutex> lock(code->mutex);
-    if (!async) code->changed.wait(lock, [&] { return code->is_in(Stage::kMade); });
-    if (!code->is_in(Stage::kMade)) return code->executable.status();
+    if (!IsAsync(call)) code->changed.wait(lock, [&] { return IsMade(code->progress.state()); });
+    if (!IsMade(code->progress.state())) return code->executable.status();
     const absl::StatusOr<ExecutablePtr> executable = code->executable;
     const bool serves = executable.ok() && (!code->generic || code->rules.Match(key));
     lock.unlock();
@@ -178,6 +160,24 @@ absl::StatusOr<Cluster::ExecutablePtr> Cluster::Find(const Call& call, const Cal
     if (!code->generic || choice == kMostChoices) return executable.status();
     GiveUp(shape, code, /*never_generic=*/!executable.ok());
   }
+}
+
+void Cluster::Advance(const CodePtr& code, const ShapePtr& shape, const Call& call,
+                      const int64_t* host_ns) {
+  CallProgress& progress = code->progress;
+  if (!IsAsync(call)) {
+    if (!progress.Take(CallEvent::kDemanded)) return;
+    state_->CountRequestCompile();
+    Compile(*code, shape->key, Describe(call));
+    return;
+  }
+  if (progress.Take(CallEvent::kAsked)) {
+    std::vector<ArgInfo> args = Describe(call);
+    if (LoadAtOnce(*code, shape->key, args)) return;
+    Defer(code, shape, std::move(args));
+  }
+  if (progress.state() != CallState::kWaiting || !IsWorthCompiling(host_ns)) return;
+  if (const auto start = DeferredCompiles::Get().Take(code.get())) start();
 }
 
 Cluster::ShapePtr Cluster::ShapeOfLocked(const Call& call, const CallKey& key) {
@@ -216,8 +216,7 @@ Cluster::ShapePtr Cluster::ShapeOfLocked(const Call& call, const CallKey& key) {
 }
 
 Cluster::CodePtr Cluster::ChooseLocked(Shape& shape) {
-  if (shape.code != nullptr && !shape.code->is_in(Stage::kDropped)) return shape.code;
-  shape.DropCode();
+  if (shape.code != nullptr) return shape.code;
   const Flags& flags = state_->flags();
   if (flags.tier != "specialized" && !shape.never_generic) {
     if (CodePtr code = GenericLocked(shape)) {
@@ -226,7 +225,7 @@ Cluster::CodePtr Cluster::ChooseLocked(Shape& shape) {
     }
   }
   if (flags.compile == "off") return nullptr;
-  LimitLocked(Tier::kOwn, AtLeastOne(flags.max_executables) - 1);
+  LimitLocked(Tier::kOwn, kMostOwn - 1);
   shape.tier = Tier::kOwn;
   return shape.code = AddLocked(/*generic=*/false, shape.reproducible);
 }
@@ -292,6 +291,7 @@ void Cluster::CountCallLocked(Shape& shape, const Call& call) {
   CodePtr code = AddLocked(/*generic=*/false, /*reproducible=*/false);
   const bool started =
       Submit([self = shared_from_this(), shape = latest_, code, args = Describe(call)] {
+        code->progress.Take(CallEvent::kDemanded);
         self->Compile(*code, shape->key, args);
         std::lock_guard<std::mutex> lock(self->mutex_);
         // A shape without faster code stays with the generic one.
@@ -310,19 +310,15 @@ void Cluster::GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_gene
   if (shape->code == code) shape->DropCode();
 }
 
-void Cluster::Drop(const CodePtr& code) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  code->stage.store(Stage::kDropped);
-  if (generic_at_work_ == code) generic_at_work_ = nullptr;
-}
-
-bool Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
-  return Submit([self = shared_from_this(), code, shape, args = std::move(args)] {
+void Cluster::Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
+  if (!code->progress.Take(CallEvent::kPays)) return;
+  const bool is_queued = Submit([self = shared_from_this(), code, shape, args = std::move(args)] {
     for (CodePtr next = code; next != nullptr && !self->IsOvertaken(shape, next);) {
       self->Compile(*next, shape->key, args);
       next = self->InPlaceOf(shape, next);
     }
   });
+  if (!is_queued) code->progress.Take(CallEvent::kNoRoom);
 }
 
 // A training step has no requests that would wait longer, and is the sooner done.
@@ -340,18 +336,13 @@ bool Cluster::IsWorthCompiling(const int64_t* host_ns) const {
   return static_cast<double>(*host_ns) >= cost * part;
 }
 
-bool Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
-  code->stage.store(Stage::kWaiting);
-  const bool waits = DeferredCompiles::Get().Add(
-      code.get(), weak_from_this(),
-      [cluster = weak_from_this(), code, shape, args = std::move(args)] {
-        const std::shared_ptr<Cluster> self = cluster.lock();
-        if (self == nullptr) return;
-        code->stage.store(Stage::kCompiling);
-        if (!self->Start(code, shape, args)) self->Drop(code);
-      });
-  if (!waits) code->stage.store(Stage::kCompiling);
-  return waits;
+void Cluster::Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args) {
+  code->progress.Take(CallEvent::kNotLoaded);
+  const auto start = [cluster = weak_from_this(), code, shape, args = std::move(args)] {
+    if (const std::shared_ptr<Cluster> self = cluster.lock()) self->Start(code, shape, args);
+  };
+  // What finds no room to wait does not wait.
+  if (!DeferredCompiles::Get().Add(code.get(), weak_from_this(), start)) start();
 }
 
 Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) {
@@ -360,7 +351,7 @@ Cluster::CodePtr Cluster::InPlaceOf(const ShapePtr& shape, const CodePtr& code) 
   GiveUp(shape, code, /*never_generic=*/!made);
   std::lock_guard<std::mutex> lock(mutex_);
   CodePtr other = ChooseLocked(*shape);
-  const bool is_new = other != nullptr && other->Moves(Stage::kNew, Stage::kCompiling);
+  const bool is_new = other != nullptr && other->progress.Take(CallEvent::kDemanded);
   return is_new ? other : nullptr;
 }
 

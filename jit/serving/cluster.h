@@ -1,8 +1,8 @@
 // A graph that a host runs, and the code made for the shapes its calls have.
 //
-//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step", std::move(source)));
-//   Fallback why = Fallback::NONE;
-//   absl::Status status = cluster->Run(call, &why);
+//   TEKTITE_ASSIGN_OR_RETURN(auto cluster, Cluster::Create(state, "model/train_step",
+//   std::move(source))); Fallback why = Fallback::NONE; absl::Status status = cluster->Run(call,
+//   &why);
 //
 // Calls are told apart by a key (call_key.h).  The first key gets code for exactly its sizes; when
 // a second one differs, or when the graph says from the start that sizes vary, *generic* code is
@@ -13,7 +13,7 @@
 // The cluster remembers a key that cannot be compiled, so that it costs one attempt and not one a
 // call.  With --compile=async a call that finds no code is answered with Unavailable while a
 // background thread makes it.  Memory is bounded whatever the number of shapes: the last
-// kMostShapes keys are known, --max_executables of them with code of their own, kMostHot of
+// kMostShapes keys are known, kMostOwn of them with code of their own, kMostHot of
 // those for being hot.  A cluster whose compilations together take more than their budget gets
 // no more code.  Calls that are to be reproducible have shapes of their own: their code is for
 // exactly their sizes, waits for nothing, measures nothing and has no budget, so that neither the
@@ -47,6 +47,7 @@
 #include "jit/compiler/compiler.h"
 #include "jit/serving/call.h"
 #include "jit/serving/call_key.h"
+#include "jit/serving/call_state.h"
 #include "jit/serving/compiler_state.h"
 #include "jit/serving/fallback.h"
 #include "jit/serving/faster_side.h"
@@ -80,10 +81,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   static constexpr size_t kMostShapes = 1024;
   static constexpr size_t kMostGeneric = 8;
+  static constexpr size_t kMostOwn = 64;
   static constexpr size_t kMostHot = 8;
-  // Packing takes some 50 calls, however many weights there are: an eighth of calls that read all
-  // of them (late_packing.h).
-  static constexpr int64_t kMostPackingCalls = 64;
 
  private:
   // ---- cluster_sides.cc ----
@@ -91,46 +90,24 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   FasterSide::Options SideOptions();
   CallFacts FactsOf(const Call& call) const;
   // Of what was found out about the sides' speed; nothing where it is not kept.
-  std::optional<std::string> VerdictKey();
+  std::optional<std::string> DecisionKey();
 
   // ---- cluster.cc ----
-  // `host_ns`: what the host's kernels have taken for this cluster; null: there are none.
-  // `artifact` gets the number of the code that ran.
-  absl::Status RunCode(const Call& call, const int64_t* host_ns, uint64_t* artifact);
+  // As Sides'.
+  absl::Status RunCode(const Call& call, const int64_t* host_ns, Comparison::Turn* turn);
   // Counts a call that no code ran; returns `status`.
   absl::Status Count(absl::Status status);
-  // Whether calls are going to be faster soon, since weights are packed behind them: at most
-  // kMostPackingCalls calls say so.
-  bool is_packing() const {
-    return is_packing_.load(std::memory_order_relaxed) &&
-           packing_calls_.load(std::memory_order_relaxed) < kMostPackingCalls;
-  }
-  // After a call: whether weights are still to be packed behind it.
-  void NotePacking(bool is_packing);
   using ExecutablePtr = std::shared_ptr<runtime::Executable>;
-  // The stages of code, up to those of calls that have it (faster_side.h).  The call that takes it
-  // out of kNew loads it, or sees to it that it is compiled.
-  enum class Stage : uint8_t {
-    kNew,
-    kWaiting,    // until compiling is likely to pay (deferred_compiles.h)
-    kCompiling,  // or loading, or in the queue
-    kMade,       // or refused
-    kDropped     // no task will make it
-  };
   // The result of one compilation, or why it failed; Unavailable until it is made.
   struct Code {
     bool generic = false;
     bool reproducible = false;
     int number = 0;
-    std::atomic<Stage> stage{Stage::kNew};
+    CallProgress progress{CallState::kNew};
     std::mutex mutex;  // guards the members below
     std::condition_variable changed;
     absl::StatusOr<ExecutablePtr> executable = absl::UnavailableError("not compiled yet");
     ShapeRules rules;  // of generic code, once it is made
-
-    // Whether it was in the first stage; true for one thread.
-    bool Moves(Stage from, Stage to) { return stage.compare_exchange_strong(from, to); }
-    bool is_in(Stage which) const { return stage.load(std::memory_order_relaxed) == which; }
   };
   using CodePtr = std::shared_ptr<Code>;
   enum class Tier { kNone, kGeneric, kOwn, kHot };
@@ -159,7 +136,12 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   // ---- cluster.cc: which code serves a call; names ending in Locked want mutex_ held ----
   bool IsReproducible(const Call& call) const;
+  // Whether a call without code is the host's meanwhile.
+  bool IsAsync(const Call& call) const;
   absl::StatusOr<ExecutablePtr> Find(const Call& call, const CallKey& key, const int64_t* host_ns);
+  // Takes code that is not made as far as it should be by now.
+  void Advance(const CodePtr& code, const ShapePtr& shape, const Call& call,
+               const int64_t* host_ns);
   ShapePtr ShapeOfLocked(const Call& call, const CallKey& key);
   // Null with --compile=off.
   CodePtr ChooseLocked(Shape& shape);
@@ -171,15 +153,13 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void CountCallLocked(Shape& shape, const Call& call);
   // The shape's code turned out not to serve it.
   void GiveUp(const ShapePtr& shape, const CodePtr& code, bool never_generic);
-  // Marks code that no task will make, which other shapes may wait for meanwhile.
-  void Drop(const CodePtr& code);
+  void Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   // False when the queue is full.
-  bool Start(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   bool Submit(std::function<void()> task) const;
   // Whether compiling is likely to pay by now (deferred_compiles.h).
   bool IsWorthCompiling(const int64_t* host_ns) const;
-  // False when too much waits already.
-  bool Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
+  // Code that could not be loaded waits until compiling it pays.
+  void Defer(const CodePtr& code, const ShapePtr& shape, std::vector<ArgInfo> args);
   // The code to compile for the shape now that generic code turned out not to serve it; null: none.
   CodePtr InPlaceOf(const ShapePtr& shape, const CodePtr& code);
   // While code for one shape waited for its turn, code for many was asked for, which may do.
@@ -229,8 +209,6 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::once_flag fingerprinted_;
   std::optional<Fingerprint> fingerprint_;  // of the source; nothing: it has none
   std::atomic<uint64_t> generation_{0};     // changes whenever more code is ready
-  std::atomic<bool> is_packing_{false};
-  std::atomic<int64_t> packing_calls_{0};
   FasterSide sides_;
 
   std::mutex mutex_;  // guards the members below, and shapes

@@ -103,7 +103,7 @@ void Cluster::Settle(Code& code, absl::StatusOr<ExecutablePtr> executable, Shape
   std::lock_guard<std::mutex> lock(code.mutex);
   code.rules = std::move(rules);
   code.executable = std::move(executable);
-  code.stage.store(Stage::kMade);
+  code.progress.Take(status.ok() ? CallEvent::kMade : CallEvent::kRefused);
   generation_.fetch_add(1, std::memory_order_relaxed);
   if (code.generic && generic_at_work_.get() == &code) {
     if (status.ok()) {

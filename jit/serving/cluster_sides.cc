@@ -27,16 +27,16 @@ class Cluster::CallSides : public Sides {
  public:
   CallSides(Cluster& cluster, const Call& call) : cluster_(cluster), call_(call) {}
 
-  absl::Status RunCode(const int64_t* host_ns, uint64_t* artifact) override {
-    return cluster_.RunCode(call_, host_ns, artifact);
+  absl::Status RunCode(const int64_t* host_ns, Comparison::Turn* turn) override {
+    return cluster_.RunCode(call_, host_ns, turn);
   }
   absl::Status RunHost(Fallback why, const absl::Status& refusal) override {
     return call_.host_kernels->Run(why, refusal);
   }
-  void Settle(Contest::Side side) override {
+  void Settle(Comparison::Side side) override {
     compiler::Compiler& compiler = cluster_.state_->compiler();
     // The host's kernels would need their memory beside an arena of hundreds of megabytes.
-    if (side == Contest::Side::kHost) compiler.ReleaseLargeArenas();
+    if (side == Comparison::Side::kHost) compiler.ReleaseLargeArenas();
     void* const stream = call_.host->DeviceStream();
     if (stream != nullptr) compiler.WaitForStream(stream);
   }
@@ -48,26 +48,26 @@ class Cluster::CallSides : public Sides {
 
 FasterSide::Options Cluster::SideOptions() {
   FasterSide::Options options;
-  options.compares = state_->flags().contest;
+  options.compares = state_->flags().compare;
   options.recall = [this] {
-    const std::optional<std::string> key = VerdictKey();
-    const auto kept = key ? state_->compiler().FindVerdict(*key) : std::nullopt;
-    return ReadVerdicts(kept.value_or(""), SecondsNow());
+    const std::optional<std::string> key = DecisionKey();
+    const auto kept = key ? state_->compiler().FindDecision(*key) : std::nullopt;
+    return ReadDecisions(kept.value_or(""), SecondsNow());
   };
-  options.keep = [this](const Contest& contest) {
-    std::optional<std::string> key = VerdictKey();
+  options.keep = [this](const Comparison& comparison) {
+    std::optional<std::string> key = DecisionKey();
     if (!key) return;
-    const std::vector<Verdict> verdicts = contest.Verdicts(SecondsNow());
+    const std::vector<Decision> decisions = comparison.Decisions(SecondsNow());
     std::string name =
-        absl::StrCat(name_, ": ", SummaryOf(verdicts), " against ", state_->host_kernels());
+        absl::StrCat(name_, ": ", SummaryOf(decisions), " against ", state_->host_kernels());
     compiler::Background::Get().Submit(
         [state = state_, key = *std::move(key), name = std::move(name),
-         text = WriteVerdicts(verdicts)] { state->compiler().StoreVerdict(key, name, text); });
+         text = WriteDecisions(decisions)] { state->compiler().StoreDecision(key, name, text); });
   };
   return options;
 }
 
-std::optional<std::string> Cluster::VerdictKey() {
+std::optional<std::string> Cluster::DecisionKey() {
   if (!state_->compiler().keeps_plans()) return std::nullopt;
   const std::optional<Fingerprint> source = SourceFingerprint();
   if (!source) return std::nullopt;
@@ -84,7 +84,6 @@ CallFacts Cluster::FactsOf(const Call& call) const {
   if (facts.host == CallFacts::Host::kNone) return facts;
   facts.host_extra_ns = call.host_extra_ns;
   facts.reproducible = IsReproducible(call);
-  facts.is_packing = is_packing();
   facts.code_generation = generation_.load(std::memory_order_relaxed);
   // With other threads both sides are other programs.
   facts.shape_class = static_cast<uint64_t>(call.host->Pool().num_threads);

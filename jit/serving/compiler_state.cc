@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "jit/base/log.h"
 #include "jit/cache/counter_files.h"
 #include "jit/serving/fallback.h"
@@ -12,77 +11,60 @@ namespace tektite::serving {
 namespace {
 
 std::string ProfileJson(const std::vector<compiler::Compiler::KernelTime>& times) {
-  return absl::StrCat(
-      "[",
-      absl::StrJoin(times, ", ",
-                    [](std::string* out, const compiler::Compiler::KernelTime& time) {
-                      absl::StrAppend(out, JsonObject()
-                                               .Add("cluster", absl::string_view(time.cluster))
-                                               .Add("kernel", absl::string_view(time.kernel))
-                                               .Add("runs", time.runs)
-                                               .Add("microseconds", time.microseconds)
-                                               .Add("least_microseconds", time.least_microseconds)
-                                               .Add("latest_ns", time.latest_ns)
-                                               .Add("flops", time.work.flops)
-                                               .Add("bytes", time.work.bytes)
-                                               .Add("weight_bytes", time.work.weight_bytes)
-                                               .Add("shape", absl::string_view(time.work.shape))
-                                               .Text());
-                    }),
-      "]");
+  return JsonArray(times, [](const compiler::Compiler::KernelTime& time) {
+    return JsonObject()
+        .Add("cluster", time.cluster)
+        .Add("kernel", time.kernel)
+        .Add("runs", time.runs)
+        .Add("microseconds", time.microseconds)
+        .Add("least_microseconds", time.least_microseconds)
+        .Add("latest_ns", time.latest_ns)
+        .Add("flops", time.work.flops)
+        .Add("bytes", time.work.bytes)
+        .Add("weight_bytes", time.work.weight_bytes)
+        .Add("shape", time.work.shape)
+        .Text();
+  });
 }
 
 // Microseconds of all calls together; runtime/thread_team.h says what each is.
 std::string CallsJson(const std::vector<compiler::Compiler::CallProfile>& profiles) {
-  return absl::StrCat(
-      "[",
-      absl::StrJoin(profiles, ", ",
-                    [](std::string* out, const compiler::Compiler::CallProfile& profile) {
-                      const runtime::CallTimes& times = *profile.executable->call_times();
-                      const auto microseconds = [](const std::atomic<int64_t>& nanoseconds) {
-                        return static_cast<double>(nanoseconds.load(std::memory_order_relaxed)) /
-                               1e3;
-                      };
-                      absl::StrAppend(
-                          out, JsonObject()
-                                   .Add("cluster", absl::string_view(profile.cluster))
-                                   .Add("entered", profile.executable->num_calls())
-                                   .Add("timed", profile.executable->num_timed_calls())
-                                   .Add("calls", times.calls.load(std::memory_order_relaxed))
-                                   .Add("unhelped", times.unhelped.load(std::memory_order_relaxed))
-                                   .Add("whole", microseconds(times.whole))
-                                   .Add("team", microseconds(times.team))
-                                   .Add("shared", microseconds(times.shared))
-                                   .Add("alone", microseconds(times.alone))
-                                   .Add("waiting", microseconds(times.waiting))
-                                   .Add("helping", microseconds(times.helping))
-                                   .Add("absent", microseconds(times.absent))
-                                   .Add("compile_seconds", profile.compile_seconds)
-                                   .Add("arena_bytes", profile.executable->arena_bytes())
-                                   .Text());
-                    }),
-      "]");
+  return JsonArray(profiles, [](const compiler::Compiler::CallProfile& profile) {
+    const runtime::CallTimes& times = *profile.executable->call_times();
+    const auto microseconds = [](const std::atomic<int64_t>& nanoseconds) {
+      return static_cast<double>(nanoseconds.load(std::memory_order_relaxed)) / 1e3;
+    };
+    return JsonObject()
+        .Add("cluster", profile.cluster)
+        .Add("entered", profile.executable->num_calls())
+        .Add("timed", profile.executable->num_timed_calls())
+        .Add("calls", times.calls.load(std::memory_order_relaxed))
+        .Add("unhelped", times.unhelped.load(std::memory_order_relaxed))
+        .Add("whole", microseconds(times.whole))
+        .Add("team", microseconds(times.team))
+        .Add("shared", microseconds(times.shared))
+        .Add("alone", microseconds(times.alone))
+        .Add("waiting", microseconds(times.waiting))
+        .Add("helping", microseconds(times.helping))
+        .Add("absent", microseconds(times.absent))
+        .Add("compile_seconds", profile.compile_seconds)
+        .Add("arena_bytes", profile.executable->arena_bytes())
+        .Text();
+  });
 }
 
 // The measurements of kernels that can be made in several ways, and the choices.
 std::string TuningJson(const std::vector<compiler::Tuner::Result>& results) {
-  return absl::StrCat(
-      "[",
-      absl::StrJoin(results, ", ",
-                    [](std::string* out, const compiler::Tuner::Result& result) {
-                      JsonObject times;
-                      for (const auto& [candidate, us] : result.microseconds) {
-                        times.Add(candidate, us);
-                      }
-                      absl::StrAppend(out,
-                                      JsonObject()
-                                          .Add("contraction", absl::string_view(result.name))
-                                          .Add("chosen", absl::string_view(result.chosen))
-                                          .Add("from_disk", static_cast<int64_t>(result.from_disk))
-                                          .Add("microseconds", times)
-                                          .Text());
-                    }),
-      "]");
+  return JsonArray(results, [](const compiler::Tuner::Result& result) {
+    JsonObject times;
+    for (const auto& [candidate, us] : result.microseconds) times.Add(candidate, us);
+    return JsonObject()
+        .Add("contraction", result.name)
+        .Add("chosen", result.chosen)
+        .Add("from_disk", static_cast<int64_t>(result.from_disk))
+        .Add("microseconds", times)
+        .Text();
+  });
 }
 
 JsonObject DiskJson(const cache::DiskCounters& counters) {
@@ -115,26 +97,25 @@ void CompilerState::RemoveCluster(const FasterSide* sides) {
   sides_.erase(sides);
 }
 
-JsonObject CompilerState::ContestJson() const {
-  const auto counts = [](const Contest::Report& report) {
+JsonObject CompilerState::ComparisonJson() const {
+  const auto counts = [](const Comparison::Report& report) {
     return std::move(JsonObject()
                          .Add("compiled", int64_t{report.compiled})
                          .Add("host", int64_t{report.host})
                          .Add("open", int64_t{report.open}));
   };
-  Contest::Report all;
+  Comparison::Report all;
   JsonObject lost, clusters;
   for (const auto& [sides, name] : sides_) {
-    const Contest::Report report = sides->Summary();
+    const Comparison::Report report = sides->Summary();
     all.compiled += report.compiled;
     all.host += report.host;
     all.open += report.open;
     if (report.host > 0) lost.Add(name, report.worst_ratio);
     clusters.Add(name, counts(report)
                            .Add("host_ms", static_cast<double>(sides->host_ns()) / 1e6)
-                           .Add("won_ratio", report.compiled == 0
-                                                 ? 0.0
-                                                 : report.won_ratios / report.compiled));
+                           .Add("won_ratio",
+                                report.compiled == 0 ? 0.0 : report.won_ratios / report.compiled));
   }
   return std::move(counts(all).Add("lost", lost).Add("clusters", clusters));
 }
@@ -233,11 +214,10 @@ std::string CompilerState::StatsJson() const {
   JsonObject fallbacks, examples, left_out;
   for (const auto& [code, count] : fallbacks_) fallbacks.Add(code, count);
   for (const auto& [code, message] : fallback_examples_) {
-    examples.Add(code, absl::string_view(message));
+    examples.Add(code, message);
   }
   for (const auto& [code, entry] : left_out_) {
-    left_out.Add(
-        code, JsonObject().Add("ops", entry.ops).Add("example", absl::string_view(entry.example)));
+    left_out.Add(code, JsonObject().Add("ops", entry.ops).Add("example", entry.example));
   }
   JsonObject loops;
   for (const auto& [name, parts] : loops_) {
@@ -255,9 +235,9 @@ std::string CompilerState::StatsJson() const {
       .Add("generic_artifacts", generic_artifacts_)
       .Add("specialized_artifacts", specialized_artifacts_)
       .Add("generic_refusals", generic_refusals_)
-      .Add("generic_refusal_example", absl::string_view(generic_refusal_example_))
+      .Add("generic_refusal_example", generic_refusal_example_)
       .Add("guard_failures", guard_failures_)
-      .Add("guard_failure_example", absl::string_view(guard_failure_example_))
+      .Add("guard_failure_example", guard_failure_example_)
       .Add("kernels", c.kernels)
       .Add("kernel_cache_hits", c.kernel_cache_hits)
       .Add("loaded_kernels", c.loaded_kernels)
@@ -276,7 +256,7 @@ std::string CompilerState::StatsJson() const {
       .Add("clustered_ops", clustered_ops_)
       .Add("weight_bytes", c.weight_bytes)
       .Add("arena_bytes", c.arena_bytes)
-      .Add("contest", ContestJson())
+      .Add("comparison", ComparisonJson())
       .Add("left_out", left_out)
       .Add("loops_in_parts", loops);
   stats.AddArray("tuning", TuningJson(compiler_->Tunings()));

@@ -14,7 +14,7 @@
 //    "generic_artifacts": n, "specialized_artifacts": n (code for many shapes, for one),
 //    "generic_refusals": n, "generic_refusal_example": "..." (code for many could not be made),
 //    "guard_failures": n, "guard_failure_example": "..." (it did not fit a call's sizes),
-//    "contest": {"compiled": n, "host": n, "open": n, "lost": {"cluster": x}, "clusters": {...}}
+//    "comparison": {"compiled": n, "host": n, "open": n, "lost": {"cluster": x}, "clusters": {...}}
 //        (classes of shapes that code, or the host's kernels, have won, and that are undecided; by
 //        how much the worst one lost; the same by cluster, with "host_ms": x and "won_ratio": x),
 //    "runs": n, "ops": n, "clustered_ops": n, "fallbacks": {"REASON_CODE": n},
@@ -108,7 +108,7 @@ class CompilerState {
 
   // How many classes of shapes each side has won, and by how much the worst of each cluster lost;
   // then the same by cluster, with the time of the host's kernels.  mutex_ is held.
-  JsonObject ContestJson() const;
+  JsonObject ComparisonJson() const;
 
   std::unique_ptr<compiler::Compiler> compiler_;
   const std::string host_kernels_;

@@ -5,14 +5,14 @@
 
 namespace tektite::serving {
 
-using Side = Contest::Side;
+using Side = Comparison::Side;
 
-Contest& FasterSide::contest() {
-  Contest* const known = contest_.load(std::memory_order_acquire);
+Comparison& FasterSide::comparison() {
+  Comparison* const known = comparison_.load(std::memory_order_acquire);
   if (known != nullptr) return *known;
   std::call_once(once_, [this] {
-    owned_ = std::make_unique<Contest>(options_.clock, options_.recall());
-    contest_.store(owned_.get(), std::memory_order_release);
+    owned_ = std::make_unique<Comparison>(options_.clock, options_.recall());
+    comparison_.store(owned_.get(), std::memory_order_release);
   });
   return *owned_;
 }
@@ -21,21 +21,22 @@ absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why)
   using Host = CallFacts::Host;
   *why = Fallback::NONE;
   const bool compares = options_.compares && call.host != Host::kNone && !call.reproducible;
-  Contest::Turn turn;  // code's, and part of no comparison
+  Comparison::Turn turn;  // code's, and part of no comparison
   if (compares && call.host == Host::kAbsent) {
-    const std::optional<Contest::Turn> won = contest().BeginIfWon(call.shape_class, call.work);
+    const std::optional<Comparison::Turn> won =
+        comparison().BeginIfWon(call.shape_class, call.work);
     if (!won) {
-      *why = Fallback::CONTEST_OPEN;
+      *why = Fallback::COMPARING;
       return absl::UnavailableError("compiled code is not known to be faster, or is checked again");
     }
     turn = *won;
-  } else if (compares && !call.is_packing) {
-    // A comparison of calls that are not yet as fast as they will be would say nothing.
-    if (host_time_.has_begun()) contest().KnowHostHasRun();
-    turn = contest().Begin(call.shape_class, call.work, call.code_generation, call.host_extra_ns);
+  } else if (compares) {
+    if (host_time_.has_begun()) comparison().KnowHostHasRun();
+    turn =
+        comparison().Begin(call.shape_class, call.work, call.code_generation, call.host_extra_ns);
     if (turn.is_measured) {
       sides.Settle(turn.side);
-      contest().Restart(&turn);
+      comparison().Restart(&turn);
     }
   }
   if (turn.side == Side::kHost) {
@@ -45,11 +46,10 @@ absl::Status FasterSide::Run(const CallFacts& call, Sides& sides, Fallback* why)
       if (ran.ok() && turn.is_measured) End(turn, sides);
       return ran;
     }
-    Contest::Postpone(&turn);
+    Comparison::Postpone(&turn);
   }
   const int64_t host_ns = host_time_.total();
-  absl::Status status =
-      sides.RunCode(call.host == Host::kNone ? nullptr : &host_ns, &turn.artifact);
+  absl::Status status = sides.RunCode(call.host == Host::kNone ? nullptr : &host_ns, &turn);
   if (!status.ok()) return RunRefused(call, std::move(status), sides, why);
   *why = Fallback::NONE;
   if (turn.shape_class != nullptr) {
@@ -75,22 +75,23 @@ absl::Status FasterSide::RunHost(Fallback why, const absl::Status& refusal, Side
   return ran;
 }
 
-void FasterSide::End(const Contest::Turn& turn, Sides& sides) {
+void FasterSide::End(const Comparison::Turn& turn, Sides& sides) {
   if (turn.is_measured) sides.Settle(turn.side);
-  contest().End(turn);
-  if (!turn.is_measured || !contest().HasNews()) return;
+  comparison().End(turn);
+  if (!turn.is_measured || !comparison().HasNews()) return;
   // By one thread at a time, so that earlier news do not overwrite later ones.
   std::lock_guard<std::mutex> lock(keep_mutex_);
-  options_.keep(contest());
+  options_.keep(comparison());
 }
 
 bool FasterSide::HasWon() {
-  return has_run_.load(std::memory_order_relaxed) || (options_.compares && contest().HasWonAny());
+  return has_run_.load(std::memory_order_relaxed) ||
+         (options_.compares && comparison().HasWonAny());
 }
 
-Contest::Report FasterSide::Summary() const {
-  const Contest* const contest = contest_.load(std::memory_order_acquire);
-  return contest == nullptr ? Contest::Report() : contest->Summary();
+Comparison::Report FasterSide::Summary() const {
+  const Comparison* const comparison = comparison_.load(std::memory_order_acquire);
+  return comparison == nullptr ? Comparison::Report() : comparison->Summary();
 }
 
 }  // namespace tektite::serving

@@ -1,8 +1,8 @@
 // Runs each call of a cluster on its faster side: compiled code, or the host's own kernels.
 //
 // Why: a host must not have to know how a comparison goes.  It says how its kernels run a call, and
-// this class decides, times both sides and remembers (contest.h), and runs the host's kernels where
-// there is no code, or none yet.
+// this class decides, times both sides and remembers (comparison.h), and runs the host's kernels
+// where there is no code, or none yet.
 //
 // Example(FasterSide& faster, Sides& sides):
 //   CallFacts call;
@@ -13,20 +13,17 @@
 //   const absl::Status status = faster.Run(call, sides, &why);
 //   // OK: one side has run the call, the host's if `why` is not NONE.
 //
-//   the call is            who runs it                               `why`
-//   settled for code       code; the host's kernels where it fails   NONE; the failure's
-//   settled for the host   the host's kernels                        SLOWER_THAN_HOST
-//   compared               the two in turns, timed                   NONE; MEASURING_HOST
-//   of a packing cluster   code: later calls are faster              NONE
-//   reproducible           code, or the host where there is none     NONE; the failure's
-//   cancelled meanwhile    neither                                   CANCELLED
+// What settled, compared and packing calls run on is the list of call_state.h.  `why` is
+// SLOWER_THAN_HOST or MEASURING_HOST where the host's side was chosen, and the failure's where code
+// refused the call.  A reproducible call is code's, or the host's where there is none; one that is
+// cancelled meanwhile is nobody's.
 //
 // A comparison never makes a request wait for the host's kernels to be made: RunHost says that they
 // are not ready, code runs the call, and the comparison follows later.
 // Where the host has no kernels at all (kNone), code runs every call.  A caller that cannot reach
 // the host's kernels, and can make the call in another way (kAbsent), is served only where code has
 // won and nothing is to be measured: its call would otherwise be one that the comparison lacks.
-// Thread-safe.  Limits: as contest.h.
+// Thread-safe.  Limits: as comparison.h.
 #ifndef TEKTITE_JIT_SERVING_FASTER_SIDE_H_
 #define TEKTITE_JIT_SERVING_FASTER_SIDE_H_
 
@@ -40,7 +37,7 @@
 
 #include "absl/status/status.h"
 #include "jit/base/timing.h"
-#include "jit/serving/contest.h"
+#include "jit/serving/comparison.h"
 #include "jit/serving/fallback.h"
 #include "jit/serving/host_time.h"
 
@@ -51,14 +48,14 @@ class Sides {
  public:
   virtual ~Sides() = default;
   // `host_ns`: what the host's kernels have taken for this cluster so far; null: there are none.
-  // `artifact` gets the number of the code that ran.
-  virtual absl::Status RunCode(const int64_t* host_ns, uint64_t* artifact) = 0;
+  // `turn` gets the number of the code that ran, and whether it packs weights behind calls.
+  virtual absl::Status RunCode(const int64_t* host_ns, Comparison::Turn* turn) = 0;
   // `refusal`: of the code.  Of MEASURING_HOST, Unavailable says that the kernels are still to be
   // made, and nothing has happened.
   virtual absl::Status RunHost(Fallback why, const absl::Status& refusal) = 0;
   // A call of that side that is measured begins, or has ended: what earlier calls have told a
   // device must have run, and what they left in memory must not lie beside what the side needs.
-  virtual void Settle(Contest::Side side) {}
+  virtual void Settle(Comparison::Side side) {}
 };
 
 struct CallFacts {
@@ -68,19 +65,18 @@ struct CallFacts {
   Host host = Host::kNone;
   double host_extra_ns = 0;      // what the host's side takes beside RunHost
   bool reproducible = false;     // the clock must not decide
-  bool is_packing = false;       // weights are packed behind calls (Cluster::is_packing)
   uint64_t code_generation = 0;  // changes when new code has been made
 };
 
 class FasterSide {
  public:
   struct Options {
-    Contest::Clock clock = &Nanoseconds;
+    Comparison::Clock clock = &Nanoseconds;
     bool compares = true;  // false: code runs what it can
     // The results of earlier processes, and what keeps those of this one.  `recall` is called once,
     // at the first comparison, `keep` by one thread at a time.
-    std::function<std::vector<Verdict>()> recall = [] { return std::vector<Verdict>(); };
-    std::function<void(const Contest&)> keep = [](const Contest&) {};
+    std::function<std::vector<Decision>()> recall = [] { return std::vector<Decision>(); };
+    std::function<void(const Comparison&)> keep = [](const Comparison&) {};
   };
 
   explicit FasterSide(Options options) : options_(std::move(options)) {}
@@ -97,22 +93,22 @@ class FasterSide {
   // without a comparison, whether it has run.
   bool HasWon();
   // Of the classes that have come up.
-  Contest::Report Summary() const;
+  Comparison::Report Summary() const;
   // What the host's kernels have taken.
   int64_t host_ns() const { return host_time_.total(); }
 
  private:
-  Contest& contest();
+  Comparison& comparison();
   absl::Status RunHost(Fallback why, const absl::Status& refusal, Sides& sides);
   // The call of the turn ended well.
-  void End(const Contest::Turn& turn, Sides& sides);
+  void End(const Comparison::Turn& turn, Sides& sides);
 
   const Options options_;
   HostTime host_time_;
   std::atomic<bool> has_run_{false};  // code, without a comparison
   std::once_flag once_;
-  std::unique_ptr<Contest> owned_;
-  std::atomic<Contest*> contest_{nullptr};
+  std::unique_ptr<Comparison> owned_;
+  std::atomic<Comparison*> comparison_{nullptr};
   std::mutex keep_mutex_;
 };
 

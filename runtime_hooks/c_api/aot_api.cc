@@ -1,49 +1,27 @@
 // The libraries' part of tektite.h: models compiled ahead of time.
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "clustering/source/library_source.h"
 #include "jit/aot/code_writer.h"
-#include "jit/aot/header.h"
 #include "jit/aot/package.h"
-#include "jit/aot/python_module.h"
-#include "jit/base/flags.h"
-#include "jit/base/log.h"
-#include "jit/base/replace_file.h"
 #include "jit/base/status.h"
 #include "jit/compiler/compiler.h"
 #include "runtime_hooks/c_api/aot.h"
-#include "runtime_hooks/c_api/aot_source.h"
+#include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/guard.h"
-#include "runtime_hooks/c_api/known_fields.h"
 
 namespace {
 
+using tektite::aot::CodeWriter;
 using tektite::aot::Library;
-using tektite::c_api::AotInputs;
-using tektite::c_api::AotSource;
-using Written = tektite::aot::CodeWriter::Written;
+using tektite::c_api::TextOf;
+using tektite::clustering::LibrarySource;
 
-std::string TextOf(const char* text) { return text == nullptr ? "" : text; }
-
-// What decides which code is made is the model, the CPU and the flags: nothing is measured, kept or
-// found on disk.
-tektite::Flags FlagsOf(const char* text) {
-  std::vector<std::string> errors;
-  tektite::Flags flags = tektite::Flags::Parse(TextOf(text), &errors);
-  for (const std::string& error : errors) tektite::WarnOnce(error);
-  flags.tuning = "off";
-  flags.device = "cpu";
-  return flags;
-}
-
-absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& flags,
-                                size_t variant, tektite::aot::CodeWriter& writer, Library* before) {
+absl::StatusOr<Library> Compile(const LibrarySource& source, const tektite::Flags& flags,
+                                size_t variant, CodeWriter& writer, Library* before) {
   tektite::aot::Names names = source.names;
   names.variant = "." + tektite::aot::Identifier(writer.variants()[variant]);
   TEKTITE_ASSIGN_OR_RETURN(auto backend,
@@ -64,43 +42,26 @@ absl::StatusOr<Library> Compile(const AotSource& source, const tektite::Flags& f
   return tektite::aot::MakeLibrary(executable->graph(), source.roles, names, before);
 }
 
-std::string Report(const Library& library, const std::vector<std::string>& variants,
-                   const Written& written, const std::string& directory) {
-  std::string text = absl::StrCat("wrote ", directory, "/", library.name, ".h and ", directory,
-                                  "/lib", library.name, ".a\n");
-  for (size_t v = 0; v < variants.size(); ++v) {
-    absl::StrAppend(&text, "code for ", variants[v], ": ", written.code_bytes[v], " bytes\n");
-  }
-  absl::StrAppend(&text, "weights: ", written.data_bytes, " bytes\n");
-  for (const auto& tensor : library.arguments) {
-    absl::StrAppend(&text, tensor.is_state ? "state " : "argument ", tensor.name, ": ",
-                    tensor.shape.ToString(), "\n");
-  }
-  for (const auto& tensor : library.results) {
-    absl::StrAppend(&text, "result ", tensor.name, ": ", tensor.shape.ToString(), "\n");
-  }
-  for (const auto& size : library.sizes) absl::StrAppend(&text, "size ", size, "\n");
-  return text;
-}
-
 absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std::string& directory,
                                              const tektite_aot_options& options) {
   const std::string name = TextOf(options.name);
   if (!tektite::aot::IsIdentifier(name)) {
     return tektite::InvalidArgument("'", name,
-                                    "' is no name of a library: it must be an "
-                                    "identifier of C");
+                                    "' is no name of a library: it must be an identifier of C");
   }
-  const std::string cpu = options.cpu == nullptr ? "native" : options.cpu;
-  TEKTITE_ASSIGN_OR_RETURN(const auto writer, tektite::c_api::LibraryWriter(cpu));
-  AotInputs inputs;
-  inputs.form = options.form;
-  inputs.inputs = TextOf(options.inputs);
-  inputs.outputs = TextOf(options.outputs);
-  inputs.typical = TextOf(options.typical);
-  TEKTITE_ASSIGN_OR_RETURN(AotSource source, tektite::c_api::LoadAotSource(model, inputs));
+  TEKTITE_ASSIGN_OR_RETURN(const auto writer,
+                           tektite::c_api::LibraryWriter(TextOf(options.cpu, "native")));
+  TEKTITE_ASSIGN_OR_RETURN(
+      LibrarySource source,
+      tektite::clustering::LoadLibrarySource(
+          model, {static_cast<tektite::clustering::ModelForm>(options.form), TextOf(options.inputs),
+                  TextOf(options.outputs), TextOf(options.typical)}));
   source.names.library = name;
-  const tektite::Flags flags = FlagsOf(options.flags);
+  // What decides which code is made is the model, the CPU and the flags: nothing is measured, kept
+  // or found on disk.
+  tektite::Flags flags = tektite::c_api::ParseFlags(options.flags);
+  flags.tuning = "off";
+  flags.device = "cpu";
   std::vector<Library> libraries;
   libraries.reserve(writer->variants().size());
   for (size_t v = 0; v < writer->variants().size(); ++v) {
@@ -108,29 +69,12 @@ absl::StatusOr<std::string> MakeLibraryFiles(absl::string_view model, const std:
     TEKTITE_ASSIGN_OR_RETURN(Library made, Compile(source, flags, v, *writer, before));
     libraries.push_back(std::move(made));
   }
-  TEKTITE_ASSIGN_OR_RETURN(const Written written, writer->Write(&libraries));
-  const Library& library = libraries.back();
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) {
-    return tektite::InvalidArgument("cannot make directory '", directory, "': ", error.message());
-  }
-  const std::string version(tektite_version());
-  const tektite::aot::Origin origin{absl::StrCat("tektite ", version),
-                                    absl::StrJoin(writer->variants(), ", ")};
-  std::vector<std::pair<std::string, std::string>> files = {
-      {name + ".h", tektite::aot::WriteHeader(library, origin)},
-      {name + "Config.cmake", tektite::aot::WriteCmakePackage(library)},
-      {name + ".pc", tektite::aot::WritePkgConfig(library, version.substr(0, version.find(' ')))}};
-  if (options.with_python != 0) {
-    files.emplace_back(name + ".py", tektite::aot::WritePythonModule(library));
-  }
-  for (const auto& [file, text] : files) {
-    TEKTITE_RETURN_IF_ERROR(tektite::ReplaceFile(absl::StrCat(directory, "/", file), text));
-  }
+  TEKTITE_ASSIGN_OR_RETURN(const CodeWriter::Written written, writer->Write(&libraries));
+  const tektite::aot::FileOptions files = {directory, tektite_version(), writer->variants(),
+                                           options.with_python != 0};
   TEKTITE_RETURN_IF_ERROR(
-      tektite::ReplaceFile(absl::StrCat(directory, "/lib", name, ".a"), written.archive));
-  return Report(library, writer->variants(), written, directory);
+      tektite::aot::WriteLibraryFiles(libraries.back(), written.archive, files));
+  return tektite::aot::ReportText(libraries.back(), written, files);
 }
 
 }  // namespace

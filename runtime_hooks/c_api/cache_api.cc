@@ -16,24 +16,18 @@
 #include "jit/cache/pack_signature.h"
 #include "jit/compiler/program.h"
 #include "jit/compiler/tuner.h"
+#include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
 
-using tektite::Flags;
 using tektite::c_api::GuardedText;
+using tektite::c_api::ParseFlags;
 using tektite::cache::Inspector;
 using tektite::cache::ListedEntry;
 using tektite::cache::LoggedRun;
-
-Flags ParseFlags(const char* text) {
-  std::vector<std::string> errors;
-  Flags flags = Flags::Parse(text == nullptr ? "" : text, &errors);
-  for (const std::string& error : errors) tektite::WarnOnce(error);
-  return flags;
-}
 
 struct Question {
   const char* flags;
@@ -167,7 +161,7 @@ absl::StatusOr<std::string> Pack(Question& question) {
         .Add("packed", packed.entries)
         .Add("held", packed.held)
         .Add("missing", missing)
-        .Add("directory", absl::string_view(destination))
+        .Add("directory", destination)
         .Text();
   }
   return absl::StrCat(packed.entries, " entries in ", destination,

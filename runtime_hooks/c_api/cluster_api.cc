@@ -15,9 +15,9 @@
 #include "jit/serving/cluster.h"
 #include "jit/serving/deferred_compiles.h"
 #include "jit/serving/fallback.h"
+#include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
-#include "runtime_hooks/c_api/known_fields.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 using tektite::CatchAll;
@@ -45,10 +45,10 @@ tektite_cluster* CreateCluster(tektite_compiler* compiler, const char* name, con
                                size_t size, const char* dump_file, MakeSource make,
                                tektite_status* status) {
   return Guarded<tektite_cluster*>(status, nullptr, [&]() -> absl::StatusOr<tektite_cluster*> {
-    const absl::string_view bytes(static_cast<const char*>(data), size);
+    const absl::string_view bytes = tektite::c_api::View(data, size);
     TEKTITE_ASSIGN_OR_RETURN(auto source, make(bytes));
-    auto cluster =
-        Cluster::Create(compiler->state, name == nullptr ? "cluster" : name, std::move(source));
+    auto cluster = Cluster::Create(compiler->state, tektite::c_api::TextOf(name, "cluster"),
+                                   std::move(source));
     cluster->Dump(dump_file, bytes);
     return new tektite_cluster{std::move(cluster)};
   });

@@ -16,15 +16,16 @@
 #include "jit/cache/disk_store.h"
 #include "jit/compiler/background.h"
 #include "jit/compiler/compiler.h"
+#include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/backend_list.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
-#include "runtime_hooks/c_api/known_fields.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
 using tektite::c_api::KnownFields;
+using tektite::c_api::TextOf;
 using tektite::serving::CompilerState;
 
 namespace {
@@ -55,30 +56,23 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
     }
     given = KnownFields(*options);
   }
-  std::vector<std::string> errors;
   tektite::compiler::CompilerOptions compiler_options;
   compiler_options.backends = tektite::c_api::AllBackends();
-  compiler_options.flags =
-      tektite::Flags::Parse(given.flags == nullptr ? "" : given.flags, &errors);
-  for (const std::string& error : errors) tektite::WarnOnce(error);
+  compiler_options.flags = tektite::c_api::ParseFlags(given.flags);
   KeepKnown("compile", {"sync", "async", "off"}, &tektite::Flags::compile, &compiler_options.flags);
   if (std::string& device = compiler_options.flags.device; device == "gpu") {
     device = "gpu:0";
   } else if (!absl::StartsWith(device, "gpu:")) {
     KeepKnown("device", {"auto", "cpu", "gpu:N"}, &tektite::Flags::device, &compiler_options.flags);
   }
-  TakePermission(given.flags == nullptr ? "" : given.flags, &compiler_options.flags);
-  KeepKnown("f32_products", {"exact", "bf16"}, &tektite::Flags::f32_products,
+  TakePermission(TextOf(given.flags), &compiler_options.flags);
+  KeepKnown("f32_products", {"exact", "bf16", "tf32"}, &tektite::Flags::f32_products,
             &compiler_options.flags);
   KeepKnown("tier", {"auto", "generic", "specialized"}, &tektite::Flags::tier,
             &compiler_options.flags);
   KeepKnown("tuning", {"auto", "off"}, &tektite::Flags::tuning, &compiler_options.flags);
-  if (compiler_options.flags.compile == "async") {
-    const int64_t threads = std::min<int64_t>(compiler_options.flags.compile_threads, 64);
-    tektite::compiler::Background::Get().SetThreads(static_cast<int>(threads));
-  }
-  if (given.backend != nullptr) compiler_options.backend = given.backend;
-  if (given.host != nullptr) compiler_options.host = given.host;
+  compiler_options.backend = TextOf(given.backend);
+  compiler_options.host = TextOf(given.host);
   if (given.memory_allocate != nullptr && given.memory_release != nullptr) {
     compiler_options.allocator = {given.memory_context, given.memory_allocate,
                                   given.memory_release};
@@ -90,9 +84,8 @@ absl::StatusOr<tektite_compiler*> CreateCompiler(const tektite_options* options)
   compiler_options.disk = tektite::cache::DiskStore::Open(compiler_options.flags);
   TEKTITE_ASSIGN_OR_RETURN(auto compiler,
                            tektite::compiler::Compiler::Create(std::move(compiler_options)));
-  const char* const kernels = given.host_kernels;
   return new tektite_compiler{std::make_shared<CompilerState>(
-      std::move(compiler), kernels == nullptr ? "the host's kernels" : kernels)};
+      std::move(compiler), TextOf(given.host_kernels, "the host's kernels"))};
 }
 
 }  // namespace

@@ -16,10 +16,9 @@
 #include "clustering/op_table.h"
 #include "clustering/restore_add_n.h"
 #include "jit/base/status.h"
+#include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
-#include "runtime_hooks/c_api/known_fields.h"
-#include "runtime_hooks/c_api/marking_options.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -78,7 +77,7 @@ absl::StatusOr<MarkOptions> ReadOptions(const tektite::Flags& flags,
     return tektite::InvalidArgument("tektite_mark_options: no mode ", given->mode);
   }
   const tektite_mark_options known = KnownFields(*given);
-  options.has_direct_calls = flags.direct_calls && known.is_function != 0;
+  options.has_direct_calls = known.is_function != 0;
   if (known.function != nullptr) options.function = known.function;
   for (int i = 0; i < known.num_fetches; ++i) options.fetches.insert(known.fetches[i]);
   for (int i = 0; i < known.num_card_devices; ++i) {
@@ -185,7 +184,7 @@ extern "C" {
 tektite_marking* tektite_mark(tektite_compiler* compiler, const void* graph_def, size_t size,
                               const tektite_mark_options* options, tektite_status* status) {
   return Guarded<tektite_marking*>(status, nullptr, [&] {
-    return Mark(compiler, absl::string_view(static_cast<const char*>(graph_def), size), options);
+    return Mark(compiler, tektite::c_api::View(graph_def, size), options);
   });
 }
 

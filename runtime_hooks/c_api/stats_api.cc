@@ -11,6 +11,7 @@
 #include "jit/cache/counter_files.h"
 #include "jit/cache/inspect_text.h"
 #include "jit/serving/prometheus_text.h"
+#include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/tektite.h"
 
@@ -37,11 +38,9 @@ std::string Json(const CounterSnapshot& snapshot) {
 }
 
 absl::StatusOr<std::string> Read(const char* flags_text, const char* which, int32_t format) {
-  std::vector<std::string> errors;
-  const tektite::Flags flags =
-      tektite::Flags::Parse(flags_text == nullptr ? "" : flags_text, &errors);
+  const tektite::Flags flags = tektite::c_api::ParseFlags(flags_text);
   TEKTITE_ASSIGN_OR_RETURN(const std::string path,
-                           tektite::cache::FindCounterFile(flags, which == nullptr ? "" : which));
+                           tektite::cache::FindCounterFile(flags, tektite::c_api::TextOf(which)));
   TEKTITE_ASSIGN_OR_RETURN(const CounterSnapshot snapshot, tektite::ReadCounterFile(path));
   switch (format) {
     case TEKTITE_JSON:

@@ -51,7 +51,7 @@ typedef enum tektite_fallback {
   TEKTITE_FALLBACK_BAD_ARGUMENT,
   TEKTITE_FALLBACK_CANCELLED,
   TEKTITE_FALLBACK_CHECK_FAILED,
-  TEKTITE_FALLBACK_CONTEST_OPEN,
+  TEKTITE_FALLBACK_COMPARING,
   TEKTITE_FALLBACK_DEVICE_LOST,
   TEKTITE_FALLBACK_INTERNAL_ERROR,
   TEKTITE_FALLBACK_MEASURING_HOST,
@@ -251,7 +251,7 @@ typedef struct tektite_call {
                                    can, and is made at the first call */
   int32_t if_won; /* without run_host, not 0: a call that the host can also make in another way,
                      with run_host.  Compiled code serves it where it is known to be faster and no
-                     comparison is due; otherwise nothing happens (TEKTITE_FALLBACK_CONTEST_OPEN) */
+                     comparison is due; otherwise nothing happens (TEKTITE_FALLBACK_COMPARING) */
   double host_extra_ns; /* what such a call takes the host beside its kernels */
   int32_t among_others; /* not 0: other work of the host's follows on the same threads, so that no
                            worker stays for the next call */
@@ -277,7 +277,7 @@ typedef struct tektite_call {
 TEKTITE_API int32_t tektite_cluster_run(tektite_cluster* cluster, const tektite_call* call,
                                         tektite_status* status);
 /* Not 0: compiled code is known to be faster at some shapes, from this process or an earlier one;
- * with --contest=false, it has run. */
+ * with --compare=false, it has run. */
 TEKTITE_API int32_t tektite_cluster_has_won(tektite_cluster* cluster);
 /* "NO_CODE"; static storage.  NULL for a number that is no tektite_fallback. */
 TEKTITE_API const char* tektite_fallback_code(int32_t fallback);

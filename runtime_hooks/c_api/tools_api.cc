@@ -11,17 +11,15 @@
 #include "absl/strings/strip.h"
 #include "clustering/explain.h"
 #include "clustering/extract_cluster.h"
-#include "clustering/graph_def/data_type.h"
 #include "clustering/graph_def/writer.h"
 #include "clustering/load_model.h"
+#include "clustering/source/call_memory.h"
 #include "jit/base/flags.h"
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
-#include "jit/ir/dtype.h"
-#include "runtime_hooks/c_api/call_memory.h"
+#include "runtime_hooks/c_api/arguments.h"
 #include "runtime_hooks/c_api/guard.h"
 #include "runtime_hooks/c_api/handles.h"
-#include "runtime_hooks/c_api/marking_options.h"
 #include "runtime_hooks/c_api/tektite.h"
 
 namespace {
@@ -29,18 +27,20 @@ namespace {
 using tektite::c_api::CopyString;
 using tektite::c_api::Guarded;
 using tektite::c_api::GuardedText;
+using tektite::c_api::TextOf;
+using tektite::c_api::View;
 using tektite::clustering::Explanation;
 
 // `sizes` null: without what memory calls need.
 absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_view model,
                                     const char* sizes, int32_t format) {
-  const tektite::Flags& flags = compiler->state->flags();
-  tektite::clustering::MarkOptions options = tektite::c_api::MarkOptionsOf(flags);
-  options.has_direct_calls = flags.direct_calls;
+  tektite::clustering::MarkOptions options =
+      tektite::c_api::MarkOptionsOf(compiler->state->flags());
+  options.has_direct_calls = true;
   TEKTITE_ASSIGN_OR_RETURN(Explanation explanation, tektite::clustering::Explain(model, options));
   if (sizes != nullptr) {
-    TEKTITE_RETURN_IF_ERROR(tektite::c_api::AddCallMemory(compiler->state->compiler(), sizes,
-                                                          format == TEKTITE_KERNELS, &explanation));
+    TEKTITE_RETURN_IF_ERROR(tektite::clustering::AddCallMemory(
+        compiler->state->compiler(), sizes, format == TEKTITE_KERNELS, &explanation));
   }
   switch (format) {
     case TEKTITE_KERNELS:
@@ -55,46 +55,6 @@ absl::StatusOr<std::string> Explain(tektite_compiler* compiler, absl::string_vie
   }
 }
 
-// "f32[?,3]" of an _Arg, or of the variable that it stands for; "" where it is not known.
-std::string TypeText(const tektite::graph_def::NodeDef& arg) {
-  using tektite::graph_def::PartialShape;
-  tektite::graph_def::DataType type = arg.attrs.Type("T");
-  const char* shapes_name = "_output_shapes";
-  if (type == tektite::graph_def::DataType::kResource) {
-    const auto* types = arg.attrs.Find("_handle_dtypes");
-    const auto* list = types == nullptr ? nullptr : types->AsListOf<tektite::graph_def::DataType>();
-    if (list == nullptr || list->size() != 1) return "";
-    type = list->front();
-    shapes_name = "_handle_shapes";
-  }
-  const auto dtype = tektite::graph_def::DTypeOf(type);
-  const auto* value = arg.attrs.Find(shapes_name);
-  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
-  if (!dtype || shapes == nullptr || shapes->size() != 1 || shapes->front().unknown_rank) return "";
-  return absl::StrCat(tektite::ir::DTypeName(*dtype), "[",
-                      absl::StrJoin(shapes->front().dims, ",",
-                                    [](std::string* out, int64_t size) {
-                                      if (size < 0) {
-                                        out->push_back('?');
-                                      } else {
-                                        absl::StrAppend(out, size);
-                                      }
-                                    }),
-                      "]");
-}
-
-// "x=f32[?,3];y", in the order of the closed graph's arguments.
-std::string InputsText(const tektite::clustering::ClosedGraph& closed) {
-  std::vector<std::string> inputs = closed.inputs;
-  for (const auto& node : closed.graph.nodes) {
-    const int64_t index = node.op == "_Arg" ? node.attrs.Int("index", -1) : -1;
-    if (index < 0 || index >= static_cast<int64_t>(inputs.size())) continue;
-    const std::string type = TypeText(node);
-    if (!type.empty()) absl::StrAppend(&inputs[index], "=", type);
-  }
-  return absl::StrJoin(inputs, ";");
-}
-
 absl::StatusOr<char*> CloseGraph(absl::string_view bytes, absl::string_view outputs,
                                  size_t* closed_size, char** signature) {
   TEKTITE_ASSIGN_OR_RETURN(const auto graph, tektite::clustering::LoadModel(bytes));
@@ -102,8 +62,7 @@ absl::StatusOr<char*> CloseGraph(absl::string_view bytes, absl::string_view outp
   TEKTITE_ASSIGN_OR_RETURN(const auto closed, tektite::clustering::CloseGraph(graph, names));
   const std::string written = tektite::graph_def::WriteGraphDef(closed.graph);
   char* copy = CopyString(written);
-  char* names_copy =
-      CopyString(absl::StrCat(InputsText(closed), "->", absl::StrJoin(closed.outputs, ";")));
+  char* names_copy = CopyString(tektite::clustering::SignatureText(closed));
   if (copy == nullptr || names_copy == nullptr) {
     std::free(copy);
     std::free(names_copy);
@@ -147,10 +106,6 @@ constexpr char kReasons[] =
 #undef TEKTITE_FALLBACK
     ;
 
-absl::string_view View(const void* data, size_t size) {
-  return absl::string_view(static_cast<const char*>(data), size);
-}
-
 }  // namespace
 
 extern "C" {
@@ -163,16 +118,13 @@ char* tektite_explain(tektite_compiler* compiler, const void* model, size_t size
 char* tektite_close_graph(const void* graph_def, size_t size, const char* outputs,
                           size_t* closed_size, char** signature, tektite_status* status) {
   return Guarded<char*>(status, nullptr, [&] {
-    return CloseGraph(View(graph_def, size), outputs == nullptr ? "" : outputs, closed_size,
-                      signature);
+    return CloseGraph(View(graph_def, size), TextOf(outputs), closed_size, signature);
   });
 }
 
 char* tektite_transform_ir(tektite_compiler* compiler, const char* text, size_t size,
                            const char* passes, tektite_status* status) {
-  return GuardedText(status, [&] {
-    return Transform(compiler, View(text, size), passes == nullptr ? "" : passes);
-  });
+  return GuardedText(status, [&] { return Transform(compiler, View(text, size), TextOf(passes)); });
 }
 
 char* tektite_list(const char* what) {

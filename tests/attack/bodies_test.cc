@@ -382,7 +382,7 @@ void MarkBytes(tektite_compiler* compiler, const std::string& bytes) {
 class Bodies : public testing::TestWithParam<const char*> {};
 
 TEST_P(Bodies, EveryOpWithAbsurdAttributes) {
-  const CompilerPtr compiler = MakeCompiler("--min_cluster_ops=1 --min_cluster_cost=0", GetParam());
+  const CompilerPtr compiler = MakeCompiler("--min_cluster_cost=0", GetParam());
   ASSERT_NE(compiler, nullptr);
   // TEKTITE_ATTACK_OPS=Xla TEKTITE_ATTACK_TRIES=1000: more tries for ops whose name begins so.
   const char* const only = std::getenv("TEKTITE_ATTACK_OPS");
@@ -409,7 +409,7 @@ TEST_P(Bodies, EveryOpWithAbsurdAttributes) {
 }
 
 TEST_P(Bodies, MutatedBytes) {
-  const CompilerPtr compiler = MakeCompiler("--min_cluster_ops=1 --min_cluster_cost=0", GetParam());
+  const CompilerPtr compiler = MakeCompiler("--min_cluster_cost=0", GetParam());
   ASSERT_NE(compiler, nullptr);
   const int tries = std::strcmp(GetParam(), "cpu") == 0 ? 300 : 4000;
   Outcomes outcomes;

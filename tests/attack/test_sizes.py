@@ -112,7 +112,7 @@ report(results=results)
 
 def test_many_rows_without_elements(run_pair):
     """Guards against: a loop over 2^40 rows that have nothing to do."""
-    plain, compiled = run_pair(ROWS_WITHOUT_ELEMENTS, TEKTITE_FLAGS="--compile=sync --min_cluster_ops=1 "
-                               "--min_cluster_cost=0 --contest=false --cache_dir=off")
+    plain, compiled = run_pair(ROWS_WITHOUT_ELEMENTS, TEKTITE_FLAGS="--compile=sync "
+                               "--min_cluster_cost=0 --compare=false --cache_dir=off")
     assert compiled.values == plain.values
     assert compiled.stats["runs"] >= 20

@@ -22,7 +22,7 @@ from tests.shared_results import once
 pytestmark = pytest.mark.slow  # half a minute on either side
 WORKER = Path(__file__).parent / "special_values.py"
 IMPORT_LIST = Path(__file__).parents[2] / "clustering" / "importer" / "import_list.inc"
-FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false"
+FLAGS = "--min_cluster_cost=0 --compile=sync --compare=false"
 
 # Names of results, and why they may differ.
 KNOWN = {

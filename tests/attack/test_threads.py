@@ -1,4 +1,4 @@
-"""Hundreds of threads on one function, with the contest that users get and a library that waits before and after
+"""Hundreds of threads on one function, with the comparison that users get and a library that waits before and after
 each call of the C interface (delaying_tektite.cc), so that every gap between two questions is met."""
 
 import importlib.util
@@ -39,7 +39,7 @@ def delaying_library():
 
 @pytest.fixture
 def run_delayed(run_program):
-    """`run_program` with the contest, compiling in the background, and the delays."""
+    """`run_program` with the comparison, compiling in the background, and the delays."""
     library = delaying_library()
     if library is None:
         pytest.fail("libdelaying_tektite.so is not built (scripts/setup --all does it)")
@@ -48,7 +48,7 @@ def run_delayed(run_program):
 
     def run(source, flags="", **environment):
         return run_program(THREADS + source, tektite="1", TEKTITE_LIBRARY=str(library), DELAYING_TEKTITE_LIBRARY=real,
-                           TEKTITE_FLAGS=f"--compile=async --contest=true --cache_dir=off {flags}", **environment)
+                           TEKTITE_FLAGS=f"--compile=async --compare=true --cache_dir=off {flags}", **environment)
 
     return run
 
@@ -63,7 +63,7 @@ def f(x):
     return tf.nn.softmax(tf.nn.relu(tf.matmul(x, w)) + 1.0)
 xs = [tf.constant(normal(n, 64)) for n in (16, 16, 17, 40)]
 expected = [tf.nn.softmax(tf.nn.relu(tf.matmul(x, w)) + 1.0).numpy() for x in xs]
-for _ in range(40):  # the contest is decided, and calls are direct
+for _ in range(40):  # the comparison is decided, and calls are direct
     for x in xs: f(x)
     tektite.wait_until_compiled()
 def call(number, i):

@@ -64,19 +64,19 @@ def test_weights_come_as_fast_as_what_a_call_touches_is_read_again(touched, rate
     assert layers.source_of_weights(kernels, PEAKS) == layers.Source(pytest.approx(rate), touched)
 
 
-def test_equal_kernels_share_a_line_and_the_verdict_counts_each():
+def test_equal_kernels_share_a_line_and_the_summary_counts_each():
     groups = layers.group([kernel(10, flops=1e6), kernel(12, flops=1e6), kernel(20, flops=1e6 + 2),
                            kernel(5, "loop_add", size=1000)])
     assert [len(g.kernels) for g in groups] == [2, 1, 1]
     text = layers.kernel_table(groups, PEAKS, NEAR)
     assert "91%" in text and "50%" in text
-    assert layers.verdict(groups, PEAKS, NEAR).endswith("2 of 3 at 85% or more")
+    assert layers.summary(groups, PEAKS, NEAR).endswith("2 of 3 at 85% or more")
 
 
 def test_what_beats_its_roofline_counts_as_all_of_it():
     groups = layers.group([kernel(5, flops=1e6), kernel(20, flops=1e6 + 2)])
     assert ">100%" in layers.kernel_table(groups, PEAKS, NEAR) and "200%" not in layers.kernel_table(groups, PEAKS, NEAR)
-    assert "contractions 0.03 ms, at 60% of their roofline together; 1 of 2" in layers.verdict(groups, PEAKS, NEAR)
+    assert "contractions 0.03 ms, at 60% of their roofline together; 1 of 2" in layers.summary(groups, PEAKS, NEAR)
 
 
 def test_layers_are_summed_by_type():

@@ -32,16 +32,16 @@ TEST(BadInput, Options) {
   EXPECT_THAT(status.message, HasSubstr("no back end is called 'abacus'; there are: "));
   testing::internal::CaptureStderr();
   EXPECT_NE(MakeCompiler("--no_such_flag=3 --compile=maybe --tier=top --tuning=often "
-                         "--max_executables=many --cache_mb=-3 --contest=perhaps"),
+                         "--hot_calls=many --cache_mb=-3 --compare=perhaps"),
             nullptr);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("'--no_such_flag=3' ignored"));
   EXPECT_THAT(said, HasSubstr("'--compile=maybe' ignored: expected sync, async, off"));
   EXPECT_THAT(said, HasSubstr("'--tier=top' ignored: expected auto, generic, specialized"));
   EXPECT_THAT(said, HasSubstr("'--tuning=often' ignored: expected auto, off"));
-  EXPECT_THAT(said, HasSubstr("'--max_executables=many' ignored: expected a number of at"));
+  EXPECT_THAT(said, HasSubstr("'--hot_calls=many' ignored: expected a number of at"));
   EXPECT_THAT(said, HasSubstr("'--cache_mb=-3' ignored: expected a number of at least 0"));
-  EXPECT_THAT(said, HasSubstr("'--contest=perhaps' ignored: expected true or false"));
+  EXPECT_THAT(said, HasSubstr("'--compare=perhaps' ignored: expected true or false"));
   tektite_compiler* const plain = tektite_compiler_create(nullptr, nullptr);
   EXPECT_NE(plain, nullptr);
   tektite_compiler_destroy(plain);
@@ -194,7 +194,7 @@ TEST(BadInput, DamagedModels) {
   ASSERT_FALSE(good.empty());
   const char* const text = std::getenv("TEKTITE_MUTATIONS");
   const int mutations = text == nullptr ? 200 : std::atoi(text);
-  CompilerPtr compiler = MakeCompiler("--min_cluster_ops=1 --min_cluster_cost=0", "cpu");
+  CompilerPtr compiler = MakeCompiler("--min_cluster_cost=0", "cpu");
   std::mt19937 random(9);
   int compiled = 0;
   for (int i = 0; i < mutations; ++i) {

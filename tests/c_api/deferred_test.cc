@@ -35,7 +35,7 @@ std::string Hundred() {
   return text + "  return %x100\n}\n";
 }
 
-constexpr char kAsync[] = "--compile=async --contest=false";
+constexpr char kAsync[] = "--compile=async --compare=false";
 constexpr int kNoTime = 0;
 constexpr int kHalf = 110;  // milliseconds: more than half of what compiling is estimated to take
 
@@ -126,7 +126,7 @@ TEST(DeferredCompiles, ALoopCountsWithTheOpsOfItsTurns) {
 
 // The first shape's own code waits as well, and is not made when code for all shapes is there.
 TEST(DeferredCompiles, AnotherShapeStartsWhatServesAll) {
-  CompilerPtr compiler = MakeCompiler("--compile=async --contest=false --hot_calls=0");
+  CompilerPtr compiler = MakeCompiler("--compile=async --compare=false --hot_calls=0");
   ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
   for (int64_t n : {1, 2, 3}) {
     EXPECT_EQ(RunWith(cluster, kNoTime, n), TEKTITE_FALLBACK_NOT_COMPILED);
@@ -157,16 +157,16 @@ TEST(DeferredCompiles, AHostWithoutKernelsDoesNotWait) {
 }
 
 TEST(DeferredCompiles, NoPartIsAtOnceAndSyncNeverWaits) {
-  for (const char* flags : {"--compile=async --contest=false --compile_after_percent=0",
-                            "--compile=sync --contest=false"}) {
+  for (const char* flags : {"--compile=async --compare=false --compile_after_percent=0",
+                            "--compile=sync --compare=false"}) {
     CompilerPtr compiler = MakeCompiler(flags);
     ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
     EXPECT_EQ(RunUntilReady(cluster, kNoTime), TEKTITE_FALLBACK_NONE) << flags;
   }
 }
 
-// Calls that were left to the host while code was missing have made its kernels: a trial needs four
-// calls of the host's, and not one before them.
+// Calls that were left to the host while code was missing have made its kernels: a comparison needs
+// four calls of the host's, and not one before them.
 TEST(DeferredCompiles, TheComparisonKnowsThatTheHostHasRun) {
   CompilerPtr compiler = MakeCompiler("--compile=async");
   ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
@@ -180,7 +180,7 @@ TEST(DeferredCompiles, TheComparisonKnowsThatTheHostHasRun) {
   EXPECT_EQ(measured, 4);
 }
 
-// The stages of docs/design/contests.md, as a host sees them.
+// The stages of docs/design/call_states.md, as a host sees them.
 TEST(DeferredCompiles, ACallsWayFromWaitingToASettledSide) {
   CompilerPtr compiler = MakeCompiler("--compile=async");
   ClusterPtr cluster = MakeCluster(compiler.get(), Hundred());
@@ -200,7 +200,7 @@ TEST(DeferredCompiles, ACallsWayFromWaitingToASettledSide) {
     was_measured |= RunWith(cluster, kSlow) == TEKTITE_FALLBACK_MEASURING_HOST;
   }
   EXPECT_TRUE(was_measured);
-  EXPECT_THAT(Stats(compiler), HasSubstr("\"contest\": {\"compiled\": 1, \"host\": 0"));
+  EXPECT_THAT(Stats(compiler), HasSubstr("\"comparison\": {\"compiled\": 1, \"host\": 0"));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(RunWith(cluster, kSlow), TEKTITE_FALLBACK_NONE);
 }
 
@@ -213,16 +213,18 @@ TEST(DeferredCompiles, AClusterMayGoWhileItWaits) {
   EXPECT_THAT(Stats(compiler), HasSubstr("\"compiles\": 0"));
 }
 
-// More shapes than may wait: those beyond are compiled as before, and none is lost.
+// More clusters than may wait: those beyond are compiled as before, and none is lost.
 TEST(DeferredCompiles, TooManyDoNotWait) {
-  CompilerPtr compiler =
-      MakeCompiler("--compile=async --contest=false --tier=specialized --max_executables=400");
-  ClusterPtr cluster = MakeCluster(compiler.get(), kThree);
-  for (int64_t n = 1; n <= 300; ++n) RunWith(cluster, kNoTime, n);
+  CompilerPtr compiler = MakeCompiler("--compile=async --compare=false");
+  std::vector<ClusterPtr> clusters;
+  for (int i = 0; i < 300; ++i) {
+    clusters.push_back(MakeCluster(compiler.get(), kThree));
+    RunWith(clusters.back(), kNoTime);
+  }
   tektite_wait_until_compiled();
   int ready = 0;
-  for (int64_t n = 1; n <= 300; ++n) {
-    ready += RunWith(cluster, kNoTime, n) == TEKTITE_FALLBACK_NONE ? 1 : 0;
+  for (const ClusterPtr& cluster : clusters) {
+    ready += RunWith(cluster, kNoTime) == TEKTITE_FALLBACK_NONE ? 1 : 0;
   }
   EXPECT_GE(ready, 256);
 }

@@ -43,7 +43,7 @@ TEST(Marking, ASumThatGrapplerSpelledOutComesBackAsANode) {
                    Node("z", "Neg", "s")));
   ASSERT_TRUE(graph.ok()) << graph.status();
   const std::string bytes = graph_def::WriteGraphDef(*graph);
-  const CompilerPtr compiler = MakeCompiler("--min_cluster_ops=1 --min_cluster_cost=0");
+  const CompilerPtr compiler = MakeCompiler("--min_cluster_cost=0");
   tektite_status status = {};
   const MarkingPtr marking(
       tektite_mark(compiler.get(), bytes.data(), bytes.size(), nullptr, &status));

@@ -231,7 +231,7 @@ bool HasWon(PlanTest::Process& process, int threads) {
   process.call.run_host = nullptr;
   process.call.if_won = true;
   process.Run(5);
-  return process.call.fallback != TEKTITE_FALLBACK_CONTEST_OPEN;
+  return process.call.fallback != TEKTITE_FALLBACK_COMPARING;
 }
 
 // What was found out about the sides' speed stands beside a cluster's code.
@@ -254,7 +254,7 @@ TEST_F(PlanTest, ResultsOfComparisonsOutliveTheProcess) {
     Process process = Start(flags, model);
     EXPECT_FALSE(HasWon(process, 2)) << flags;
   }
-  for (const std::string& path : Entries(cache::EntryKind::kVerdict)) {
+  for (const std::string& path : Entries(cache::EntryKind::kDecision)) {
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   }
   Process third = Start();

@@ -131,7 +131,7 @@ TEST_P(EveryKind, RandomMutationsAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind,
                          ::testing::Values(EntryKind::kKernel, EntryKind::kPlan, EntryKind::kTuning,
-                                           EntryKind::kVerdict),
+                                           EntryKind::kDecision),
                          [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 }  // namespace

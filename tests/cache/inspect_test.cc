@@ -162,7 +162,7 @@ TEST_P(WhyTest, ARunThatMissedNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, WhyTest,
                          ::testing::Values(EntryKind::kKernel, EntryKind::kPlan, EntryKind::kTuning,
-                                           EntryKind::kVerdict),
+                                           EntryKind::kDecision),
                          [](const auto& info) { return std::string(EntryKindName(info.param)); });
 
 TEST(RunLog, KeepsTheNewestRuns) {

@@ -113,7 +113,7 @@ TEST(KernelImages, FlagsForGdbAndPerfNeitherLoadNorStore) {
   TestFolder folder, dumps, empty;
   const std::vector<float> expected = RunSoftmax(*NewCompiler(folder.path()), 4);
   setenv("JITDUMPDIR", dumps.path().c_str(), 1);
-  for (const char* flag : {"--jit_gdb", "--jit_perf"}) {
+  for (const char* flag : {"--jit_names=gdb", "--jit_names=perf", "--jit_names=gdb,perf"}) {
     for (const std::string& path : {folder.path(), empty.path()}) {
       auto compiler = NewCompiler(path, flag);
       EXPECT_EQ(RunSoftmax(*compiler, 4), expected) << flag;

@@ -52,7 +52,7 @@ std::unique_ptr<backend::Backend> CreateBackendOfCard(bool tf32, bool warpgroups
     }
     Flags flags;
     flags.device = absl::StrCat("gpu:", number);
-    flags.tf32 = tf32;
+    if (tf32) flags.f32_products = "tf32";
     return *gpu::CreateGpuBackend(flags);
   }
   // Without an assembler: that kernels assemble is seen on the interpreted GPU.

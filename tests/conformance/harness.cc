@@ -232,7 +232,7 @@ compiler::Compiler& ConformanceTest::CompilerFor(bool fuse, bool tf32, bool warp
     options.backends = BackendsBehind();
     options.own_backend = [=] { return CreateTested(GetParam(), {tf32, warpgroups}); };
     options.flags.cpu = GetParam().cpu;
-    options.flags.tf32 = tf32;
+    if (tf32) options.flags.f32_products = "tf32";
     options.flags.verify = true;
     options.flags.tuning = "off";
     if (!fuse) options.flags.disable_passes = "canonicalize,fold_constants,fuse";

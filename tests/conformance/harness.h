@@ -74,7 +74,7 @@ struct CompileOptions {
   bool may_interpret = false;     // ops that have no machine code yet
   bool symbolic = true;           // also as code for every size
   bool must_be_symbolic = false;  // and none of that may be left to the interpreter
-  bool tf32 = false;              // with --tf32
+  bool tf32 = false;              // with --f32_products=tf32
   bool warpgroups = false;        // for GPUs: all products that fit, by wgmma
 };
 

@@ -212,7 +212,8 @@ TEST_F(LibraryConvolutions, WhatIsNoneHasNoWays_gpu_card) {
   EXPECT_THAT(CheckAll(wide, Tolerance::Relative(1e-12)), IsEmpty());
 }
 
-// Without --tf32 the engines that come first are passed over; the stand-in's really round.
+// Without --f32_products=tf32 the engines that come first are passed over; the stand-in's really
+// round.
 TEST_F(LibraryConvolutionsInTf32, TakesTheFirstEngine) {
   if (IsOnCard()) return;
   FuncBuilder b;

@@ -1,7 +1,7 @@
 """Runs many small programs in one pair of processes, stock TensorFlow's and Tektite's: most of such a program's time is
 the start of a process, TensorFlow's first calls, and kernels that the other programs need, too.
 
-    ZOO = Batch("zoo", {"lstm": "...; report(y=y)", "gru": "..."}, TEKTITE_FLAGS="--min_cluster_ops=2")
+    ZOO = Batch("zoo", {"lstm": "...; report(y=y)", "gru": "..."}, TEKTITE_FLAGS="--tier=generic")
 
     def test_zoo(run_batch):
         plain, compiled = run_batch(ZOO, "lstm")   # what this program reported, and its own share of the counters

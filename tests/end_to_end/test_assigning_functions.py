@@ -151,7 +151,7 @@ def same(ours, theirs, tolerance=2e-5):
 
 
 TEXTS = {name: TEXT.format(program=program) for name, (_, _, program) in PROGRAMS.items()}
-BATCHES = [Batch("assigning functions " + flags, TEXTS, TEKTITE_FLAGS=flags) for flags in ("", "--contest")]
+BATCHES = [Batch("assigning functions " + flags, TEXTS, TEKTITE_FLAGS=flags) for flags in ("", "--compare")]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -123,7 +123,7 @@ tektite.wait_until_compiled()
 y.append(f(x[:5]))
 report(y=y, fallbacks=fallbacks)
 """
-    flags = f"--compile=async --hot_calls=0 --contest=false --load_ms=1000 --cache_dir={tmp_path}/cache"
+    flags = f"--compile=async --hot_calls=0 --compare=false --load_ms=1000 --cache_dir={tmp_path}/cache"
     plain, first = run_pair(text, TEKTITE_FLAGS=flags)
     assert first.values["fallbacks"] == {"NOT_COMPILED": 1}
     second = run_program(text, tektite="1", TEKTITE_FLAGS=flags)

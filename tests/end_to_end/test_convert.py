@@ -36,7 +36,7 @@ def saved(tmp_path_factory):
 def test_a_converted_model_is_served_without_compiling(saved, tmp_path):
     out, key = tmp_path / "served", tmp_path / "key"
     said = json.loads(command("convert", saved, out, "--batch", "1,4", "--calls", 6, "--json",
-                              flags="--contest=false --hot_calls=3").stdout)
+                              flags="--compare=false --hot_calls=3").stdout)
     assert [row["batch"] for row in said["rows"]] == [1, 4]
     assert said["compiled_while_made"] >= 1 and said["loaded"] >= 1 and said["compiled"] == 0
     assert said["apart"] < 2e-5 and said["pack_bytes"] > 1000

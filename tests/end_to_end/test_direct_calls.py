@@ -364,7 +364,7 @@ report(dead=dead, grown=rss() - start, direct=direct() - before)
     assert result.values["direct"] > 15 * 5
 
 
-def test_background_compilation_and_a_contest(run_program):
+def test_background_compilation_and_a_comparison(run_program):
     result = run_program(MODEL + """
 a = tf.constant(normal(512, 512))
 g = tf.function(lambda a: tf.nn.softmax(tf.nn.gelu(a) * 2.0))
@@ -374,13 +374,13 @@ worst = 0.0
 for _ in range(400):
     worst = max(worst, float(np.abs(g(a).numpy() - wanted).max()))
 report(worst=worst, direct=direct() - before)
-""", tektite="1", TEKTITE_FLAGS="--compile=async --contest=true")
+""", tektite="1", TEKTITE_FLAGS="--compile=async --compare=true")
     assert result.values["worst"] < 1e-6
 
 
-@pytest.mark.parametrize("tektite, flags", [("1", "--direct_calls=false"), ("scoped", ""), (None, "")])
-def test_switched_off(run_program, tektite, flags):
-    result = run_program(MODEL + "report(y=often(f, x), direct=direct())", tektite=tektite, TEKTITE_FLAGS=flags)
+@pytest.mark.parametrize("tektite", ["scoped", None])
+def test_switched_off(run_program, tektite):
+    result = run_program(MODEL + "report(y=often(f, x), direct=direct())", tektite=tektite)
     assert result.values["direct"] == 0
     if tektite is None:
         assert "_tektite_direct" not in result.stderr

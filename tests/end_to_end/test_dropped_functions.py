@@ -45,7 +45,7 @@ report(took=took, longest=longest)
 
 def test_dropping_a_function_waits_for_nothing(run_program):
     """The destructor waited with Python's lock for a thread that waited for Python's lock: for ever."""
-    result = run_program(DROPPED, tektite="1", timeout=150, TEKTITE_FLAGS="--contest --cache_dir=off")
+    result = run_program(DROPPED, tektite="1", timeout=150, TEKTITE_FLAGS="--compare --cache_dir=off")
     assert result.host["prepared_fallbacks"] >= 1
     assert max(result.values["took"]) < 1.0 and result.values["longest"] < 1.0
 
@@ -67,6 +67,6 @@ report(y=values)
 
 
 def test_sessions_close_while_fallbacks_are_prepared(run_pair):
-    plain, compiled = run_pair(SESSIONS, TEKTITE_FLAGS="--contest --cache_dir=off")
+    plain, compiled = run_pair(SESSIONS, TEKTITE_FLAGS="--compare --cache_dir=off")
     assert max(abs(a - b) for a, b in zip(compiled.values["y"], plain.values["y"], strict=True)) < 1e-4
     assert compiled.host["prepared_fallbacks"] >= 1

@@ -47,7 +47,7 @@ def f(x, n):
 report(y=[f(tf.constant(0.5), n) for n in (5, 8)])
 """ + IN_ORDER % ("f(tf.constant(0.5), n)", (5, 8)),
 }
-ALL = Batch("effects in loops", PROGRAMS, TEKTITE_FLAGS="--min_cluster_ops=1")
+ALL = Batch("effects in loops", PROGRAMS)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

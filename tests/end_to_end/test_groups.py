@@ -28,7 +28,7 @@ report(y=[step(x), step(x)][1])
 @pytest.mark.parametrize("stride", (1, 2))
 @pytest.mark.parametrize("groups", GROUPS, ids=lambda g: "x".join(map(str, g)))
 def test_training_step(run_pair, groups, stride):
-    plain, compiled = run_pair(PROGRAM.format(sizes=(*groups, stride)), TEKTITE_FLAGS="--compile=sync --contest=false")
+    plain, compiled = run_pair(PROGRAM.format(sizes=(*groups, stride)), TEKTITE_FLAGS="--compile=sync --compare=false")
     for want, got in zip(plain.values["y"], compiled.values["y"], strict=True):
         w, g = np.asarray(want), np.asarray(got)
         assert w.shape == g.shape
@@ -61,7 +61,7 @@ report(y=results, said=said)
 
 def test_groups_of_volumes(run_pair):
     """A function with such a convolution was XLA's in every call; the message of TensorFlow's kernel stays."""
-    flags = "--compile=sync --contest=false --min_cluster_ops=1 --min_cluster_cost=0"
+    flags = "--compile=sync --compare=false --min_cluster_cost=0"
     plain, compiled = run_pair(VOLUMES, TEKTITE_FLAGS=flags)
     for want, got in zip(sum(plain.values["y"], []), sum(compiled.values["y"], []), strict=True):
         w, g = np.asarray(want), np.asarray(got)

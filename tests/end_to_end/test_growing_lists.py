@@ -98,7 +98,7 @@ y = [v for arguments in calls * 2 for v in tf.nest.flatten(f(*arguments))]
 report(y=y, kinds=[v.dtype.name + str(v.shape) for v in y])
 """
 ALL = Batch("growing lists", {name: TEXT.format(program=program) for name, (_, program) in PROGRAMS.items()},
-            TEKTITE_FLAGS="--compile=sync --contest=false --min_cluster_ops=2 --min_cluster_cost=0")
+            TEKTITE_FLAGS="--compile=sync --compare=false --min_cluster_cost=1")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

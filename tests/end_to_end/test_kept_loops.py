@@ -6,7 +6,7 @@ from tests.end_to_end.batches import Batch
 
 KEEP = "--keep_loops"
 # Nothing but what is said here counts as work enough for a cluster.
-USUAL = "--keep_loops --min_cluster_ops=2 --min_cluster_cost=20000"
+USUAL = "--keep_loops --min_cluster_cost=20000"
 
 # Each program returns y of x; `loops` is how many loops and branches are kept in it.
 PROGRAMS = {
@@ -305,7 +305,7 @@ model.compile("sgd", "mse", jit_compile=False)
 x, y = normal(batch, 7, 5), normal(batch, 1)
 losses = [model.train_on_batch(x, y) for _ in range(6)]
 report(losses=[float(v) for v in losses], weights=model.get_weights())
-""", TEKTITE_FLAGS="--keep_loops --compile=sync --contest=false")
+""", TEKTITE_FLAGS="--keep_loops --compile=sync --compare=false")
     same(compiled.values["losses"], plain.values["losses"])
     same(compiled.values["weights"], plain.values["weights"])
     # Forward and backward, in each of the two functions that Keras traces.

@@ -101,7 +101,7 @@ def test_inference(run_batch, name):
     assert said_clustered >= 0.95 * said_ops and said_clusters == clusters
 
 
-TRAINING_OF_ALL = Batch("training", {name: training_of(name, STEPS) for name in LAYERS}, TEKTITE_FLAGS="--min_cluster_ops=2")
+TRAINING_OF_ALL = Batch("training", {name: training_of(name, STEPS) for name in LAYERS}, TEKTITE_FLAGS="--min_cluster_cost=1")
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def test_weights_that_a_step_updates_are_not_packed_for_later(run_program):
 
 def test_a_large_arena_is_not_kept_beside_tensorflows_kernels(run_program):
     """A ConvNeXt's training step has an arena of 300 MB, and TensorFlow's kernels took as much beside it wherever the
-    contest measured them."""
+    comparison measured them."""
     text = """
 w = tf.constant(normal(64, 1000))
 f = tf.function(lambda x: tf.reduce_sum(tf.nn.softmax(tf.matmul(x, w))[:, ::7]))
@@ -72,6 +72,6 @@ while len(host) < 2 and len(compiled) < 100:
     (host if measured() > before else compiled).append(tektite.stats()["arena_bytes"])
 report(compiled=max(compiled), host=host)
 """
-    values = run_program(text, tektite="1", TEKTITE_FLAGS="--contest=true --cache_dir=off").values
+    values = run_program(text, tektite="1", TEKTITE_FLAGS="--compare=true --cache_dir=off").values
     assert values["compiled"] > 64 << 20
     assert values["host"] == [0, 0]

@@ -33,7 +33,7 @@ words(tf.range(5))
 print("the program's own line", float(tf.reduce_sum(y)))
 sys.exit(3)
 """
-FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync"
+FLAGS = "--min_cluster_cost=0 --compile=sync"
 
 
 def command(*arguments, code=0, flags=FLAGS, **environment):

@@ -16,8 +16,8 @@ report(losses=np.array(losses), seeds=[v for v in model.non_trainable_variables]
 """
 
 
-# Which side of a contest runs a step is up to the clock, so both sides must draw the same.
-@pytest.mark.parametrize("flags", ["--compile=sync --contest=false", ""])
+# Which side of a comparison runs a step is up to the clock, so both sides must draw the same.
+@pytest.mark.parametrize("flags", ["--compile=sync --compare=false", ""])
 def test_dropout(run_pair, flags):
     plain, compiled = run_pair(KERAS, TEKTITE_FLAGS=flags)
     np.testing.assert_allclose(compiled.values["losses"], plain.values["losses"], rtol=1e-5)
@@ -51,7 +51,7 @@ report(y=[f(tf.constant([n, 5 * n])) for n in (1, 2, -7, 1)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(run_pair, name):
     plain, compiled = run_pair(TEXT.format(program=PROGRAMS[name]),
-                               TEKTITE_FLAGS="--compile=sync --contest=false --min_cluster_cost=1")
+                               TEKTITE_FLAGS="--compile=sync --compare=false --min_cluster_cost=1")
     for ours, theirs in zip(compiled.values["y"], plain.values["y"], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
     assert compiled.host["runs"] > 0 and not compiled.host["fallbacks"], compiled.stats
@@ -84,7 +84,7 @@ report(floats=floats, integers=integers, states=states)
 
 
 # Compiled code, TensorFlow's kernels, and both in turn.
-@pytest.mark.parametrize("flags", ["--compile=sync --contest=false", ""])
+@pytest.mark.parametrize("flags", ["--compile=sync --compare=false", ""])
 def test_generators(run_pair, flags):
     plain, compiled = run_pair(GENERATOR, TEKTITE_FLAGS=f"{flags} --min_cluster_cost=1")
     assert compiled.values["states"] == plain.values["states"]

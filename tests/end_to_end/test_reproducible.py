@@ -1,10 +1,10 @@
 """One side from the first call to the last: with TensorFlow's switch for deterministic ops, whenever it is turned on,
-and with --reproducible.  All else is as users have it: compiling in the background, the contest, code for hot
+and with --reproducible.  All else is as users have it: compiling in the background, the comparison, code for hot
 shapes."""
 
 import pytest
 
-ASYNC = "--compile=async --contest=true --hot_calls=20 --min_cluster_cost=20000 --min_cluster_ops=2"
+ASYNC = "--compile=async --compare=true --hot_calls=20 --min_cluster_cost=20000"
 
 FIT = """
 import zlib
@@ -27,7 +27,7 @@ def fit(model=None):
 
 
 def test_four_times_fit_with_deterministic_ops(run_pair):
-    """Code that appeared in the middle of a run, and contests, gave four histories."""
+    """Code that appeared in the middle of a run, and comparisons, gave four histories."""
     plain, compiled = run_pair(FIT + """
 tf.config.experimental.enable_op_determinism()
 report(histories=[fit() for _ in range(4)])
@@ -100,7 +100,7 @@ def test_the_flag_makes_bits_independent_of_what_came_before(run_program, tmp_pa
     assert first.values["y"] == second.values["y"] == second.values["more"]
     for result in (first, second):
         assert result.host["fallbacks"] == {} and result.stats["fallbacks"] == {}
-        assert result.stats["contest"]["compiled"] == 0
+        assert result.stats["comparison"]["compiled"] == 0
 
 
 def test_threads_get_the_same_bits(run_program):

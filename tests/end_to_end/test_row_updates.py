@@ -221,7 +221,7 @@ report(v=v)
 
 
 # With the defaults of a user, so that clusters must be worth it.
-AS_USED = "--min_cluster_ops=2 --min_cluster_cost=20000"
+AS_USED = "--min_cluster_cost=20000"
 TABLE = """
 v, m = tf.Variable(normal(5000, 64)), tf.Variable(tf.ones([5000, 64]))
 small = tf.Variable(normal(100, 8))
@@ -283,10 +283,6 @@ def test_few_rows_beside_other_ops_are_not(run_batch, name):
 
 SMALL_ADD = "raw.ResourceScatterAdd(resource=v.handle, indices=[3, 3, 99], updates=tf.ones([3, 8]))"
 WITHOUT_DIRECT_CALLS = {
-    "they are off": ("""
-v = tf.Variable(tf.zeros([100, 8]))
-@tf.function
-def call(): """ + SMALL_ADD, " --direct_calls=false"),
     "a session": ("""
 tf.compat.v1.disable_eager_execution()
 session, v = tf.compat.v1.Session(), tf.compat.v1.get_variable("v", initializer=np.zeros([100, 8], np.float32), use_resource=True)

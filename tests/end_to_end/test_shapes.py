@@ -56,7 +56,7 @@ report(y=[f(normal(n, 6), tf.constant([2 * n, 3]), tf.constant(n)) for n in rang
 
 
 def test_sizes_as_values(run_pair):
-    plain, compiled = run_pair(VALUES, TEKTITE_FLAGS="--compile=sync --contest=false --hot_calls=0")
+    plain, compiled = run_pair(VALUES, TEKTITE_FLAGS="--compile=sync --compare=false --hot_calls=0")
     for want, got in zip(plain.values["y"], compiled.values["y"]):
         for w, g in zip(want, got):
             np.testing.assert_allclose(g, w, rtol=TOLERANCE, atol=TOLERANCE)
@@ -85,7 +85,7 @@ report(y=[f(normal(1 + i % 2, 30 + (7 * i) % 37, 33 + (5 * i) % 29, 3)) for i in
 
 
 def test_images_of_twenty_sizes(run_pair):
-    flags = "--compile=sync --contest=false --hot_calls=0"
+    flags = "--compile=sync --compare=false --hot_calls=0"
     plain, compiled = run_pair(CONVOLUTIONS, TEKTITE_FLAGS=flags)
     for w, g in zip(plain.values["y"], compiled.values["y"]):
         w, g = np.asarray(w), np.asarray(g)
@@ -121,7 +121,7 @@ report(y=[step(normal(*size, 4)) for size in ((2, 17, 20), (1, 12, 9), (3, 5, 6)
 
 
 def test_training_steps_of_any_size(run_pair):
-    plain, compiled = run_pair(TRAINING, TEKTITE_FLAGS="--compile=sync --contest=false --hot_calls=0")
+    plain, compiled = run_pair(TRAINING, TEKTITE_FLAGS="--compile=sync --compare=false --hot_calls=0")
     for want, got in zip(plain.values["y"], compiled.values["y"]):
         for w, g in ((np.asarray(a), np.asarray(b)) for a, b in zip(want, got)):
             assert w.shape == g.shape
@@ -134,7 +134,7 @@ def test_training_steps_of_any_size(run_pair):
 
 @pytest.mark.parametrize("signature", SIGNATURES.values(), ids=SIGNATURES.keys())
 def test_fifty_shapes(run_pair, signature):
-    plain, compiled = run_pair(ENCODER.replace("SIGNATURE", signature), TEKTITE_FLAGS="--compile=sync --contest=false --hot_calls=0")
+    plain, compiled = run_pair(ENCODER.replace("SIGNATURE", signature), TEKTITE_FLAGS="--compile=sync --compare=false --hot_calls=0")
     assert plain.values.keys() == compiled.values.keys()
     for name in plain.values:
         want, got = plain.values[name], compiled.values[name]

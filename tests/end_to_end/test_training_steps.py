@@ -67,7 +67,7 @@ report(**every)
 @pytest.fixture
 def counts(tmp_path_factory):
     text = f"ROOT, NAMES = {str(ROOT)!r}, {[*TRAINED, *SCRIPTS]!r}\n{PROGRAM}"
-    flags = "--min_cluster_ops=2 --min_cluster_cost=20000 --compile=async --compile_after_percent=1000000"
+    flags = "--min_cluster_cost=20000 --compile=async --compile_after_percent=1000000"
     return once(tmp_path_factory, "steps", lambda: run(text, tektite="1", timeout=600, TEKTITE_FLAGS=flags).values)
 
 

@@ -250,6 +250,6 @@ report(history=fit(model), weights=weights(model))
 
 @pytest.mark.parametrize("jit", ["'auto'", "False"])
 def test_each_of_several_steps_is_one_run(run_pair, jit):
-    plain, compiled = run_pair(SEVERAL.replace("JIT", jit), TEKTITE_FLAGS="--min_cluster_ops=2 --min_cluster_cost=20000")
+    plain, compiled = run_pair(SEVERAL.replace("JIT", jit), TEKTITE_FLAGS="--min_cluster_cost=20000")
     np.testing.assert_allclose(compiled.values["history"]["loss"], plain.values["history"]["loss"], rtol=TOLERANCE)
     assert compiled.host["clusters_placed"] == 1 and compiled.host["runs"] == 16, compiled.host

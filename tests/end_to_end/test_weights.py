@@ -201,7 +201,7 @@ report(trials=np.array(trials), y=np.stack(y))
 
 
 def test_no_trial_begins_while_weights_are_packed(run_pair):
-    plain, compiled = run_pair(PACKED_LATER, TEKTITE_FLAGS="--contest --cache_dir=off")
+    plain, compiled = run_pair(PACKED_LATER, TEKTITE_FLAGS="--compare --cache_dir=off")
     np.testing.assert_allclose(compiled.values["y"], plain.values["y"], rtol=1e-4, atol=1e-5)
     trials = compiled.values["trials"]
     # A trial begins behind the third compiled call otherwise; four calls have to find the weights unchanged.
@@ -212,6 +212,6 @@ CHANGING = PACKED_LATER.replace("    y.append(f(x).numpy())", "    w[0].assign_a
 
 
 def test_a_trial_begins_where_weights_keep_changing(run_pair):
-    plain, compiled = run_pair(CHANGING, TEKTITE_FLAGS="--contest --cache_dir=off")
+    plain, compiled = run_pair(CHANGING, TEKTITE_FLAGS="--compare --cache_dir=off")
     np.testing.assert_allclose(compiled.values["y"], plain.values["y"], rtol=1e-3, atol=1e-4)
     assert compiled.values["trials"][-1] > 0

@@ -52,7 +52,7 @@ print("REPORT " + json.dumps({"rows": rows, "stats": tektite.stats()}))
 
 def start(program: str, switch: str, **environment: str) -> subprocess.Popen:
     env = {**os.environ, "TEKTITE": switch, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "",
-           "TEKTITE_FLAGS": "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false", **environment}
+           "TEKTITE_FLAGS": "--min_cluster_cost=0 --compile=sync --compare=false", **environment}
     return subprocess.Popen([sys.executable, "-c", program], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

@@ -172,7 +172,7 @@ report(y=[f(tf.constant([7, -7, 0]), tf.constant(i)) for i in ([2, 2, 2], [0, 1,
 
 
 # A cluster's other side is XLA: undecided, lost, or without code.
-@pytest.mark.parametrize("flags", ["--contest=true", "--compile=async --compile_after_percent=0"])
+@pytest.mark.parametrize("flags", ["--compare=true", "--compile=async --compile_after_percent=0"])
 def test_the_other_side_is_xlas(run_pair, flags):
     plain, compiled = run_pair("""
 import time
@@ -270,7 +270,7 @@ report(y=y, errors=errors)
 """
 
 
-@pytest.mark.parametrize("flags", ["", "--contest"])
+@pytest.mark.parametrize("flags", ["", "--compare"])
 def test_calls_from_python(run_pair, flags):
     plain, compiled = run_pair(CALLED, TEKTITE_FLAGS=flags)
     same(compiled.values["y"], plain.values["y"])

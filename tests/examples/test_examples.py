@@ -33,7 +33,7 @@ EXPECTED = {
 def run_example(name: str, tektite: str) -> dict[str, str]:
     """The lines of its output, by what stands before the colon."""
     # The programs are small: compiled code need not win a comparison here.
-    environment = {**os.environ, "TEKTITE": tektite, "TEKTITE_FLAGS": "--contest=false --min_cluster_cost=0",
+    environment = {**os.environ, "TEKTITE": tektite, "TEKTITE_FLAGS": "--compare=false --min_cluster_cost=0",
                    "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run([sys.executable, str(FOLDER / name)], env=environment, capture_output=True, text=True,
                           timeout=120, check=False)
@@ -75,4 +75,4 @@ def test_the_host_in_cpp_prints_what_it_computed():
     assert [line.split(":")[0] for line in lines[:3]] == ["4 rows", "7 rows", "1000 rows"]
     assert all(line.endswith("by compiled code") for line in lines[:3])
     assert re.fullmatch(r"compiled code ran [1-9]\d* of 100 calls", lines[3])
-    assert '"contest": {' in lines[-1]
+    assert '"comparison": {' in lines[-1]

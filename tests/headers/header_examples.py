@@ -1,14 +1,14 @@
 """Finds the examples in header comments that say they compile, and makes programs of them.
 
-    // Example(Contest& contest, double work):
-    //   Contest::Turn turn = contest.Begin(7, work, 0);
-    //   contest.End(turn);
+    // Example(Comparison& comparison, double work):
+    //   Comparison::Turn turn = comparison.Begin(7, work, 0);
+    //   comparison.End(turn);
 
 An example ends with the first line that is not indented by two blanks more than the marker.  The parameters declare
 what the reader has already.  `Example(...) -> absl::Status:` may use TEKTITE_RETURN_IF_ERROR and its like.  Lines of
 #include go to the top.  A comment in C (` * `) works the same.
 
-    examples_of("jit/serving/contest.h", text)  ->  [Example(line=12, source="#include ...")]
+    examples_of("jit/serving/comparison.h", text)  ->  [Example(line=12, source="#include ...")]
 """
 import re
 from dataclasses import dataclass

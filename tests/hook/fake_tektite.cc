@@ -7,7 +7,7 @@
 //   FAKE_TEKTITE_CODE=12   every run answers with this status code
 //   FAKE_TEKTITE_ABI=99    the ABI version it claims
 //   FAKE_TEKTITE_ONE=1     all candidates are one cluster, cycles or not
-//   FAKE_TEKTITE_CONTEST=1 the sides of a call are compared
+//   FAKE_TEKTITE_COMPARE=1 the sides of a call are compared
 //   FAKE_TEKTITE_KEEP=1    functional loops are candidates when the hook asks which to keep, but
 //                          not when they have been kept; with 2 they still are
 //                          (FAKE_TEKTITE_CODE=12, since nothing here can run them)
@@ -189,7 +189,7 @@ struct tektite_cluster {
   explicit tektite_cluster(tektite_compiler* made_by) : compiler(made_by), faster(Options()) {}
   static tektite::serving::FasterSide::Options Options() {
     tektite::serving::FasterSide::Options options;
-    options.compares = Environment("FAKE_TEKTITE_CONTEST", 0) != 0;
+    options.compares = Environment("FAKE_TEKTITE_COMPARE", 0) != 0;
     return options;
   }
 
@@ -276,7 +276,7 @@ void tektite_compiler_destroy(tektite_compiler* compiler) { delete compiler; }
 
 char* tektite_stats_json(tektite_compiler* compiler) {
   std::lock_guard<std::mutex> lock(compiler->mu);
-  tektite::serving::Contest::Report all;
+  tektite::serving::Comparison::Report all;
   for (const tektite::serving::FasterSide* sides : compiler->sides) {
     const auto report = sides->Summary();
     all.compiled += report.compiled;
@@ -289,7 +289,7 @@ char* tektite_stats_json(tektite_compiler* compiler) {
       text, sizeof(text),
       "{\"markings\": %ld, \"clusters\": %ld, \"clustered_ops\": %ld, \"runs\": %ld, "
       "\"refusals\": %ld, \"versioned_args\": %ld, \"new_versions\": %ld, \"host_memory\": %d, "
-      "\"contest\": {\"compiled\": %d, \"host\": %d, \"open\": %d, \"lost\": {\"worst\": %f}}}",
+      "\"comparison\": {\"compiled\": %d, \"host\": %d, \"open\": %d, \"lost\": {\"worst\": %f}}}",
       compiler->markings, compiler->clusters, compiler->clustered_ops, compiler->runs,
       compiler->refusals, compiler->versioned_args, compiler->new_versions, compiler->host_memory,
       all.compiled, all.host, all.open, all.worst_ratio);

@@ -261,7 +261,7 @@ report(code=os.waitpid(child, 0)[1])
 
 def test_determinism_leaves_nothing_to_the_clock(run_fake):
     text = "tf.config.experimental.enable_op_determinism()\n" + CALL + "report(y=[f(x) for _ in range(20)])"
-    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1")
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_COMPARE="1")
     assert result.stats["runs"] == 20 and result.host["fallbacks"] == {}
 
 
@@ -273,15 +273,15 @@ x = tf.constant(normal(2, 1))
 y = [f(x) for _ in range(120)]
 report(same=all(np.array_equal(y[0], other) for other in y))
 """
-    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1", FAKE_TEKTITE_SLEEP_MS=str(sleep_ms))
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_COMPARE="1", FAKE_TEKTITE_SLEEP_MS=str(sleep_ms))
     assert result.values["same"]
-    assert result.stats["contest"][winner] == 1, result.stats
+    assert result.stats["comparison"][winner] == 1, result.stats
     reasons = result.host["fallbacks"]
-    # A trial of 11 samples and the first, of two calls each; after a close result two spot checks, of two calls each.
+    # A comparison of 11 samples and the first, of two calls each; after a close result two spot checks, of two calls each.
     assert 4 <= reasons.pop("MEASURING_HOST") <= 28
     if winner == "host":
         assert reasons.pop("SLOWER_THAN_HOST") >= 80
-        assert result.stats["contest"]["lost"]["worst"] > 1.5
+        assert result.stats["comparison"]["lost"]["worst"] > 1.5
     assert reasons == {}
 
 
@@ -298,11 +298,11 @@ report(y=y)
 
 def test_what_an_iterator_found_out_serves_the_next(run_fake):
     text = EPOCHS.format(function="lambda x: tf.nn.relu(x * 2.0 + 1.0) * 0.5")
-    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1")
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_COMPARE="1")
     np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
     assert result.host["clusters_placed"] == 6 and result.stats["clusters"] == 1
-    assert 4 <= result.host["fallbacks"]["MEASURING_HOST"] <= 26  # one trial and a spot check; six trials: 30
-    assert sum(result.stats["contest"][key] for key in ("compiled", "host", "open")) == 1
+    assert 4 <= result.host["fallbacks"]["MEASURING_HOST"] <= 26  # one comparison and a spot check; six comparisons: 30
+    assert sum(result.stats["comparison"][key] for key in ("compiled", "host", "open")) == 1
 
 
 def test_iterators_over_a_variable_share_nothing(run_fake):
@@ -424,9 +424,9 @@ report(y=y, same=same)
 def test_iterators_share_tensorflows_kernels(run_fake):
     text = EPOCHS.format(function="lambda x: tf.nn.relu(x * 2.0 + 1.0) * 0.5").replace("range(6)", "range(60)")
     text = text.replace("normal(12, 8)", "normal(2, 8)")
-    result = run_fake(text, tektite="1", FAKE_TEKTITE_CONTEST="1")
+    result = run_fake(text, tektite="1", FAKE_TEKTITE_COMPARE="1")
     np.testing.assert_array_equal(result.values["y"], run_fake(text, tektite="0").values["y"])
-    # A trial takes more calls than two elements are.
+    # A comparison takes more calls than two elements are.
     assert result.host["fallbacks"]["MEASURING_HOST"] >= 4 and result.host["prepared_fallbacks"] == 1
 
 

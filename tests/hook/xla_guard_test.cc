@@ -42,11 +42,11 @@ TEST(XlaGuard, WhereXlaIsFiniteAllLaterCallsAreXlas) {
   guard.Suspect();
   EXPECT_TRUE(guard.LeavesToXla());
   EXPECT_FALSE(guard.IsXlasForGood());
-  guard.Judge(/*is_finite=*/true);
+  guard.Examine(/*is_finite=*/true);
   EXPECT_TRUE(guard.LeavesToXla());
   EXPECT_TRUE(guard.IsXlasForGood());
   EXPECT_EQ(Watched(&guard, 100), 0);
-  guard.Judge(/*is_finite=*/false);
+  guard.Examine(/*is_finite=*/false);
   EXPECT_TRUE(guard.IsXlasForGood());
 }
 
@@ -57,7 +57,7 @@ TEST(XlaGuard, WhereBothAgreeItGoesOnAndStopsInTheEnd) {
     if (!guard.Watches()) continue;
     guard.Suspect();
     ASSERT_TRUE(guard.LeavesToXla());
-    guard.Judge(/*is_finite=*/false);
+    guard.Examine(/*is_finite=*/false);
     ASSERT_FALSE(guard.LeavesToXla());
     ++compared;
   }

@@ -181,12 +181,12 @@ def test_tensorflows_kernels_run_where_compiled_code_does_not(run_card):
     assert sum(result.host["fallbacks"].values()) == 2
 
 
-def test_a_contest_has_both_sides_run(run_card):
+def test_a_comparison_has_both_sides_run(run_card):
     result = run_card("""
 f = on_card(lambda x: tf.exp(x) * 2.0 + x)
 x = normal(4, 4)
 report(x=x, y=[f(x) for _ in range(40)])
-""", flags="--contest=true")
+""", flags="--compare=true")
     x = np.array(result.values["x"])
     for y in result.values["y"]:
         np.testing.assert_allclose(y, np.exp(x) * 2 + x, rtol=1e-5)

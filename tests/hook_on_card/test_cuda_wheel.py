@@ -44,7 +44,7 @@ def test_the_hook_of_the_cpu_wheel_runs_there(tmp_path):
     program.write_text(PROGRAM)
     site = sysconfig.get_paths()["purelib"]
     env = {**os.environ, "TEKTITE": "1", "TF_CPP_MIN_LOG_LEVEL": "2",
-           "TEKTITE_FLAGS": "--compile=sync --contest=false --min_cluster_cost=0 --min_cluster_ops=1"}
+           "TEKTITE_FLAGS": "--compile=sync --compare=false --min_cluster_cost=0"}
     done = subprocess.run([python, program, site], capture_output=True, text=True, timeout=300, env=env)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout.splitlines()[-1])

@@ -4,7 +4,7 @@
     graph = close(case)                   # GraphDef with _Arg and _Retval, ops it uses
     check(case, import_check_binary)      # raises AssertionError where results differ
 
-Differences are judged in units in the last place (`ulps`), or for sums of many terms relative to the
+Differences are measured in units in the last place (`ulps`), or for sums of many terms relative to the
 largest result (`rel`).  NaN equals NaN.
 """
 

@@ -32,7 +32,7 @@ VISIBLE: dict[str, set[str]] = {
     "jit/compiler": {"jit/base", "jit/ir", "jit/ops", "jit/target", "jit/passes", "jit/backend",
                      "jit/cache", "jit/runtime"},
     "jit/serving": {"jit/base", "jit/ir", "jit/cache", "jit/compiler", "jit/runtime"},
-    "clustering/source": {"clustering", "jit/base", "jit/ir", "jit/compiler", "jit/serving"},
+    "clustering/source": {"clustering", "jit/base", "jit/ir", "jit/compiler", "jit/serving", "jit/aot"},
     "clustering": {"jit/base", "jit/ir", "jit/ops"},
     "backends/cpu": BACKEND_SEES | {"jit/aot"},
     "backends/gpu": BACKEND_SEES,

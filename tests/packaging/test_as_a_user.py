@@ -27,7 +27,7 @@ from empty_root import EmptyRoot, may_be_made  # noqa: E402
 pytestmark = pytest.mark.slow
 
 CASES = (("bullseye", "2.16.2"), ("bookworm", "2.21.0"))
-FLAGS = "--contest=false --min_cluster_cost=0 --compile=sync"
+FLAGS = "--compare=false --min_cluster_cost=0 --compile=sync"
 MEMORY = 512 << 20
 # A small model, served and trained; the most address space that the process had.
 PROGRAM = """

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 IMPORT_LIST = ROOT / "clustering" / "importer" / "import_list.inc"
 CONTENTS_LIST = IMPORT_LIST.with_name("contents") / "contents_list.inc"
 FLAGS_OF_LANE = {"plain": "", "known": "--tier=specialized", "reproducible": "--reproducible", "deterministic": "", "misfit": ""}
-FLAGS = "--min_cluster_ops=1 --min_cluster_cost=0 --compile=sync --contest=false --cache_dir=off --xla_guard=false"
+FLAGS = "--min_cluster_cost=0 --compile=sync --compare=false --cache_dir=off --xla_guard=false"
 TOGETHER = 2000  # draws between two reports
 CALLS_A_DRAW = 3.4  # in the mean: draws of known sizes have one, the others five
 
@@ -74,11 +74,11 @@ def compare_rows(draws: list[tuple[str, int]], lane: str = "plain") -> Iterator[
             stock, compiled = (side.result() for side in sides)
         reports: dict[str, Report] = {}
         for draw in batch:
-            judge(reports.setdefault(draw[0], Report(draw[0])), draw[1], stock[draw], compiled[draw], lane)
+            check(reports.setdefault(draw[0], Report(draw[0])), draw[1], stock[draw], compiled[draw], lane)
         yield from reports.values()
 
 
-def judge(report: Report, number: int, stock: Result | str, compiled: Result | str, lane: str = "plain") -> None:
+def check(report: Report, number: int, stock: Result | str, compiled: Result | str, lane: str = "plain") -> None:
     if isinstance(stock, str):  # operands that do not fit may end it, or the row's own function
         if lane != "misfit" and ("Traceback" in stock or report.op not in ENDS_TENSORFLOW):
             report.differences.append(f"{report.op} {number}: TensorFlow: {stock}")

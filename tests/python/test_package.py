@@ -145,12 +145,12 @@ def test_after_a_warmup_no_request_is_compared_with_tensorflow(run_program):
 f = tf.function(lambda x: tf.nn.softmax(tf.tanh(x) * 2.0 + 1.0))
 x = tf.constant(normal(64, 512))
 tektite.warmup(f, [x])
-contest = tektite.stats()["contest"]
-report(contest=contest)
+comparison = tektite.stats()["comparison"]
+report(comparison=comparison)
 """
-    result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --contest=true")
-    contest = result.values["contest"]
-    assert contest["open"] == 0 and contest["compiled"] + contest["host"] == 1  # either may win
+    result = run_program(text, tektite="1", TEKTITE_FLAGS="--compile=async --compare=true")
+    comparison = result.values["comparison"]
+    assert comparison["open"] == 0 and comparison["compiled"] + comparison["host"] == 1  # either may win
 
 
 def test_explain_tells_what_is_left_out_and_why(run_program):

@@ -21,17 +21,18 @@ class FakeSides : public Sides {
  public:
   int64_t code_ns = 50, host_ns = 100;
   absl::Status code, host;
-  bool is_host_ready = true;
+  bool is_host_ready = true, is_packing = false;
   std::string log;       // c: code, h: the host, n: it was not ready, s: settled
   int64_t told_ns = -1;  // of the host's kernels; -2: that there are none
   std::string refusal;
 
-  absl::Status RunCode(const int64_t* taken, uint64_t* artifact) override {
+  absl::Status RunCode(const int64_t* taken, Comparison::Turn* turn) override {
     told_ns = taken == nullptr ? -2 : *taken;
     now += code_ns;
     if (!code.ok()) return code;
     log += 'c';
-    *artifact = 1;
+    turn->artifact = 1;
+    turn->is_packing = is_packing;
     return code;
   }
   absl::Status RunHost(Fallback why, const absl::Status& refused) override {
@@ -44,7 +45,7 @@ class FakeSides : public Sides {
     log += 'h';
     return host;
   }
-  void Settle(Contest::Side) override { log += 's'; }
+  void Settle(Comparison::Side) override { log += 's'; }
 };
 
 class FasterSideTest : public testing::Test {
@@ -53,7 +54,7 @@ class FasterSideTest : public testing::Test {
     FasterSide::Options options;
     options.clock = &FakeClock;
     options.recall = [this] { return earlier; };
-    options.keep = [this](const Contest& contest) { kept = contest.Verdicts(1); };
+    options.keep = [this](const Comparison& comparison) { kept = comparison.Decisions(1); };
     return options;
   }
   Fallback Run(FasterSide& faster, int times = 1) {
@@ -68,7 +69,7 @@ class FasterSideTest : public testing::Test {
     return facts;
   }
 
-  std::vector<Verdict> earlier, kept;
+  std::vector<Decision> earlier, kept;
   FakeSides sides;
   CallFacts call = Facts();
   absl::Status status;
@@ -90,7 +91,7 @@ TEST_F(FasterSideTest, CodeThatIsFasterRunsAndIsRemembered) {
   EXPECT_EQ(sides.log, "ccccc");
 }
 
-// The table of docs/design/contests.md, row by row.
+// The later rows of docs/design/call_states.md.
 TEST_F(FasterSideTest, AClassOfCallsPassesItsStages) {
   FasterSide faster(Options());
   const auto log_of = [&](int calls) {
@@ -102,9 +103,9 @@ TEST_F(FasterSideTest, AClassOfCallsPassesItsStages) {
   EXPECT_EQ(log_of(2), "hh");
   EXPECT_EQ(Run(faster), Fallback::NOT_COMPILED);
   sides.code = absl::OkStatus();
-  call.is_packing = true;
+  sides.is_packing = true;
   EXPECT_EQ(log_of(5), "ccccc");
-  call.is_packing = false;
+  sides.is_packing = false;
   EXPECT_EQ(log_of(3), "ccc");
   const std::string sample = "shsshsscsscs";  // two calls of either side, each settled
   EXPECT_EQ(log_of(12), sample + sample + sample);
@@ -190,7 +191,7 @@ TEST_F(FasterSideTest, WhatTheHostHasTakenTellsWhetherCompilingPays) {
 TEST_F(FasterSideTest, ACallerWithoutTheHostsKernelsIsServedOnceCodeHasWon) {
   FasterSide faster(Options());
   call.host = Host::kAbsent;
-  EXPECT_EQ(Run(faster, 10), Fallback::CONTEST_OPEN);
+  EXPECT_EQ(Run(faster, 10), Fallback::COMPARING);
   EXPECT_EQ(sides.log, "");
   call.host = Host::kRuns;
   Run(faster, 20);
@@ -201,14 +202,38 @@ TEST_F(FasterSideTest, ACallerWithoutTheHostsKernelsIsServedOnceCodeHasWon) {
 }
 
 // A comparison of calls that later ones will be faster than would say nothing.
-TEST_F(FasterSideTest, NothingIsComparedWhilePackingNorInReproducibleCalls) {
+TEST_F(FasterSideTest, NothingIsComparedWhilePacking) {
   FasterSide faster(Options());
-  for (bool CallFacts::*fact : {&CallFacts::is_packing, &CallFacts::reproducible}) {
-    call = Facts();
-    call.*fact = true;
-    EXPECT_EQ(Run(faster, 50), Fallback::NONE);
-  }
-  EXPECT_EQ(sides.log, std::string(100, 'c'));
+  sides.is_packing = true;
+  EXPECT_EQ(Run(faster, Comparison::kMostPackingCalls), Fallback::NONE);
+  EXPECT_EQ(Run(faster, Comparison::kWarmRuns), Fallback::NONE);
+  EXPECT_EQ(sides.log, std::string(Comparison::kMostPackingCalls + Comparison::kWarmRuns, 'c'));
+  EXPECT_EQ(Run(faster), Fallback::MEASURING_HOST) << "not for ever";
+}
+
+TEST_F(FasterSideTest, NewCodeIsPackedBeforeItIsCompared) {
+  FasterSide faster(Options());
+  sides.code_ns = 500;
+  Run(faster, 30);
+  EXPECT_EQ(Run(faster), Fallback::SLOWER_THAN_HOST);
+  call.code_generation = 1;
+  sides.is_packing = true;
+  Run(faster, 5);
+  EXPECT_EQ(faster.Summary().open, 1);
+  sides.log.clear();
+  Run(faster, 20);
+  EXPECT_EQ(sides.log, std::string(20, 'c'));
+  sides.is_packing = false;
+  sides.code_ns = 20;
+  Run(faster, 30);
+  EXPECT_EQ(faster.Summary().compiled, 1) << sides.log;
+}
+
+TEST_F(FasterSideTest, NothingIsComparedInReproducibleCalls) {
+  FasterSide faster(Options());
+  call.reproducible = true;
+  EXPECT_EQ(Run(faster, 50), Fallback::NONE);
+  EXPECT_EQ(sides.log, std::string(50, 'c'));
   EXPECT_EQ(faster.Summary().open, 0);
 }
 
@@ -227,8 +252,8 @@ TEST_F(FasterSideTest, WithoutComparisonsCodeRunsWhatItCan) {
 TEST_F(FasterSideTest, ThreadsMayCallAtOnce) {
   class Counting : public Sides {
    public:
-    absl::Status RunCode(const int64_t*, uint64_t* artifact) override {
-      *artifact = 1;
+    absl::Status RunCode(const int64_t*, Comparison::Turn* turn) override {
+      turn->artifact = 1;
       ++calls;
       return absl::OkStatus();
     }

@@ -82,7 +82,8 @@ bool CanWriteJitDump() {
       !llvm::sys::fs::access(path, llvm::sys::fs::AccessMode::Write)) {
     return true;
   }
-  Warn("--jit_perf: ", path.str().str(), " cannot be written to; profilers see no kernels' names");
+  Warn("--jit_names=perf: ", path.str().str(),
+       " cannot be written to; profilers see no kernels' names");
   return false;
 }
 

@@ -4,7 +4,7 @@
 //   made->Tell(buffers, workspace, stream);
 //
 // A convolution is a graph of one to three operations (operation_graph.h).  f32 is rounded to TF32
-// only with --tf32.
+// only with --f32_products=tf32.
 #ifndef TEKTITE_BACKENDS_GPU_CUDNN_PREPARED_CONVOLUTION_H_
 #define TEKTITE_BACKENDS_GPU_CUDNN_PREPARED_CONVOLUTION_H_
 

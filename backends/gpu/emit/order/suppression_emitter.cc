@@ -167,12 +167,12 @@ class SuppressionEmitter {
   }
 
   // What the taken boxes make of a candidate.
-  struct Verdict {
+  struct Outcome {
     Value score, is_out;
   };
 
   // Of taken boxes first, first - 1, ... down to `seen`, a box for each thread.
-  Verdict CompareWith(Builder& b, const Box& box, Value first, Value seen, Value score) {
+  Outcome CompareWith(Builder& b, const Box& box, Value first, Value seen, Value score) {
     const Value k = b.Sub(first, b.ThreadIndex());
     const Values own = b.IfElse(
         b.Compare("ge", k, seen),
@@ -257,13 +257,13 @@ class SuppressionEmitter {
     const Value i = b.Sub(b.Index(kLastIndex), b.And(key, b.Index(kIndices - 1)));
     const Value before = Score(b, i), seen = b.Load(phases_.Scratch(seen_), DType::kS64, i);
     const Box box = BoxAt(b, i);
-    const Values verdict = b.For(b.Index(0), b.Sub(count, seen), kThreads, {before, Bool(b, false)},
+    const Values outcome = b.For(b.Index(0), b.Sub(count, seen), kThreads, {before, Bool(b, false)},
                                  [&](Value done, absl::Span<const Value> carried) {
                                    const Value first = b.Sub(b.Sub(count, b.Index(1)), done);
-                                   const Verdict v = CompareWith(b, box, first, seen, carried[0]);
+                                   const Outcome v = CompareWith(b, box, first, seen, carried[0]);
                                    return Values{v.score, b.Or(carried[1], v.is_out)};
                                  });
-    const Value score = verdict[0], stays = b.Unary(Op::kNot, verdict[1]);
+    const Value score = outcome[0], stays = b.Unary(Op::kNot, outcome[1]);
     const Value is_taken = b.And(stays, b.Compare("eq", score, before));
     const Value is_left =
         b.And(b.And(stays, b.Compare("gt", score, least_)), b.Unary(Op::kNot, is_taken));

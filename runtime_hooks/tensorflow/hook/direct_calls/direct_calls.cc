@@ -72,11 +72,6 @@ void Sweep(Tables& tables) TF_EXCLUSIVE_LOCKS_REQUIRED(tables.mu) {
   tables.sweep_at = 64 + 2 * (tables.offers.size() + tables.bindings.size());
 }
 
-bool IsEnabled() {
-  const CompilerLibrary* const library = CompilerLibrary::Get();
-  return library != nullptr && library->flag(library->compiler, "direct_calls", 0) != 0;
-}
-
 // Null where the handle does not keep its variable alive.
 Var* VariableBehind(const Tensor& handles) {
   if (handles.dtype() != tensorflow::DT_RESOURCE || handles.NumElements() != 1) return nullptr;
@@ -192,7 +187,6 @@ bool HasWon(const std::string& function) {
 
 std::vector<int64_t> Bind(const BindRequest& request) {
   const std::vector<int64_t> none = {0};
-  if (!IsEnabled()) return none;
   // TensorFlow's code runs without the lock.
   const std::optional<Offer> offer = FindOffer(request.function);
   if (!offer || offer->device != request.device) return none;

@@ -7,9 +7,9 @@
 //   Reason why = CallDirectly(plan[0], args, outputs);  // each time
 // plan[0] names the binding, 0 if there is none.  The outputs of the cluster follow, one for each
 // result of the function.
-// CallDirectly serves what compiled code has already won in the contest.  It declines, and nothing
-// has happened, when TensorFlow's kernels are to run or to be measured, when there is no code, or
-// when the binding is gone: then the caller makes the call in the ordinary way.
+// CallDirectly serves what compiled code has already won in the comparison.  It declines, and
+// nothing has happened, when TensorFlow's kernels are to run or to be measured, when there is no
+// code, or when the binding is gone: then the caller makes the call in the ordinary way.
 //
 // A binding holds the captures and goes with the function; it never keeps one alive.
 // Graphs cannot name any of this: there is no op for it.

@@ -4,7 +4,7 @@
 //
 // TensorFlow leaves a call with _XlaMustCompile=true alone in all its passes, and makes a kernel
 // for it that has XLA compile the function.  With --take_over_xla such a call may be a member of a
-// cluster.  It is one of the cluster's fallback, too, unchanged: so XLA is what the contest
+// cluster.  It is one of the cluster's fallback, too, unchanged: so XLA is what the comparison
 // compares with, and what answers where compiled code does not.
 //
 //   if (RunsFunctions(graph)) *graph_def.mutable_library() = FunctionsRun(graph, functions);

@@ -95,7 +95,7 @@ class ClusterOp : public tensorflow::OpKernel {
     const Reason refusal = runner_->Run(context, inputs, {}, &kernels);
     if (refusal == Reason::NONE) return;
     kernels.Run(refusal, "");
-    if (refusal == Reason::HOST_UNLIKE_XLA && context->status().ok()) runner_->JudgeXla(context);
+    if (refusal == Reason::HOST_UNLIKE_XLA && context->status().ok()) runner_->ExamineXla(context);
   }
 
  private:

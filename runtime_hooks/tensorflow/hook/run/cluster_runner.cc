@@ -205,7 +205,7 @@ void ClusterRunner::PrepareFirst(OpKernelContext* context, const std::string& bo
   is_prepared_.store(prepared_ != nullptr, std::memory_order_release);
 }
 
-void ClusterRunner::JudgeXla(OpKernelContext* context) {
+void ClusterRunner::ExamineXla(OpKernelContext* context) {
   bool is_finite = true;
   for (int i = 0; i < context->num_outputs(); ++i) {
     const Tensor* const output = context->mutable_output(i);
@@ -220,7 +220,7 @@ void ClusterRunner::JudgeXla(OpKernelContext* context) {
     const tensorflow::tf_shared_lock lock(*variable->mu());
     is_finite = is_finite && (!variable->is_initialized || IsFinite(*variable->tensor()));
   }
-  guard_.Judge(is_finite);
+  guard_.Examine(is_finite);
 }
 
 Reason ClusterRunner::Run(OpKernelContext* context, Inputs inputs,

@@ -67,13 +67,13 @@ class ClusterRunner {
   // Sets the outputs of `context`, which are the cluster's, or has `kernels` do so, and returns
   // Reason::NONE; otherwise why not.
   // `variables`: see InputReader::Read.  `kernels` null: the caller has none, and is served only
-  // where compiled code has won, and no trial or check is due.
+  // where compiled code has won, and no comparison or check is due.
   Reason Run(tensorflow::OpKernelContext* context, Inputs inputs,
              absl::Span<tensorflow::Var* const> variables, TensorFlowKernels* kernels);
   // Whether calls have failed so often that compiled code is hardly tried any more, or are XLA's.
   bool HasGivenWay() const { return giving_way_.HasGivenWay() || guard_.IsXlasForGood(); }
   // XLA has run a call in the place of which Run returned Reason::HOST_UNLIKE_XLA.
-  void JudgeXla(tensorflow::OpKernelContext* context);
+  void ExamineXla(tensorflow::OpKernelContext* context);
 
   // Nothing else is in the cluster's function.  Before the first run.
   void SetAlone() { is_alone_ = true; }

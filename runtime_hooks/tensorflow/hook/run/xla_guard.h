@@ -15,7 +15,7 @@
 //   } else if (!is_xlas) {
 //     run_code(false);
 //   }
-//   if (is_xlas) guard.Judge(run_xla());
+//   if (is_xlas) guard.Examine(run_xla());
 //
 // The first kFirstCalls calls are watched, as long as their results are less than kFirstBytes in
 // all; then one in kEvery, and the fewer the larger results are.  After kMostComparisons that
@@ -63,7 +63,7 @@ class XlaGuard {
   // A watched call's results were not finite: the next one is XLA's, if this one cannot be.
   void Suspect() { Change(State::kWatching, State::kSuspected); }
   // XLA has run a call that LeavesToXla or a watched call left to it.
-  void Judge(bool is_finite) {
+  void Examine(bool is_finite) {
     if (is_finite) return Change(State::kSuspected, State::kDiffers);
     const bool is_last =
         comparisons_.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostComparisons;

@@ -87,7 +87,7 @@ def stats() -> dict[str, Any]:
     cache instead, ``compile_seconds``, ``load_seconds``, ``runs``, ``fallbacks``, ``ops``, ``clustered_ops``,
     ``left_out``, ...) are missing until the first graph needed the compiler. ``loops_in_parts`` says of each loop that
     TensorFlow steers how many clusters a turn calls, and how many ops of how many are in them; ``FUNCTION_BODY`` in
-    ``left_out`` why one was not compiled whole. ``contest`` says how many classes of shapes compiled code has won
+    ``left_out`` why one was not compiled whole. ``comparison`` says how many classes of shapes compiled code has won
     against TensorFlow's kernels, and lost.
     ``host`` holds the hook's: ``graphs`` seen, ``repeated_graphs`` (of these, equal to earlier ones; the compiler
     counts their ops no more), ``clusters_placed``, ``ops_placed``, ``kept_loops`` and ``xla_calls`` among

@@ -55,13 +55,13 @@ def _at_least_what_was_seen(peaks: Peaks, stats: dict[str, Any]) -> Peaks:
                                cache_gbs=max([peaks.cache_gbs, *(gbs for _, gbs in seen)]))
 
 
-def _contests(stats: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    contests: dict[str, dict[str, Any]] = stats.get("contest", {}).get("clusters", {})
-    return contests
+def _comparisons(stats: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    comparisons: dict[str, dict[str, Any]] = stats.get("comparison", {}).get("clusters", {})
+    return comparisons
 
 
-def _winner(contest: dict[str, Any]) -> str:
-    won, lost = contest.get("compiled", 0), contest.get("host", 0)
+def _winner(comparison: dict[str, Any]) -> str:
+    won, lost = comparison.get("compiled", 0), comparison.get("host", 0)
     if won and lost:
         return f"compiled in {won} of {won + lost} classes of shapes"
     return "compiled" if won else "TensorFlow" if lost else "not decided"
@@ -71,10 +71,10 @@ def _clusters(stats: dict[str, Any], peaks: Peaks) -> list[dict[str, Any]]:
     by_name: dict[str, dict[str, Any]] = {}
     for call in stats.get("calls", []):
         name = call["cluster"].rsplit("/", 1)[0]
-        contest = _contests(stats).get(name, {})
+        comparison = _comparisons(stats).get(name, {})
         cluster = by_name.setdefault(name, {
             "name": name, "function": function_of(name), "calls": 0, "ms": 0.0, "compile_ms": 0.0, "arena_bytes": 0,
-            "winner": _winner(contest), "tensorflow_ms": contest.get("host_ms", 0.0), "kernels": []})
+            "winner": _winner(comparison), "tensorflow_ms": comparison.get("host_ms", 0.0), "kernels": []})
         cluster["calls"] += call["entered"]
         cluster["ms"] += call["whole"] / 1e3
         cluster["compile_ms"] += call["compile_seconds"] * 1e3
@@ -86,10 +86,10 @@ def _clusters(stats: dict[str, Any], peaks: Peaks) -> list[dict[str, Any]]:
     for cluster in by_name.values():
         cluster["kernels"].sort(key=lambda kernel: -kernel["ms"])
     # TensorFlow's kernels may have run all that a cluster was called for.
-    for name, contest in _contests(stats).items():
-        if contest["host_ms"] and name not in by_name:
+    for name, comparison in _comparisons(stats).items():
+        if comparison["host_ms"] and name not in by_name:
             by_name[name] = {"name": name, "function": function_of(name), "calls": 0, "ms": 0.0, "compile_ms": 0.0,
-                             "arena_bytes": 0, "winner": _winner(contest), "tensorflow_ms": contest["host_ms"],
+                             "arena_bytes": 0, "winner": _winner(comparison), "tensorflow_ms": comparison["host_ms"],
                              "kernels": []}
     return sorted(by_name.values(), key=lambda cluster: -(cluster["ms"] + cluster["tensorflow_ms"]))
 

@@ -18,7 +18,7 @@ from tektite._library import Status, open_library, take_text
 
 _EXPECTED = {"HOST_BOUNDARY", "CHEAP_OUTPUT", "FETCHED"}
 _CURES = {
-    "CONTEST_OPEN": "nothing: later calls are compiled code's",
+    "COMPARING": "nothing: later calls are compiled code's",
     "CONTROL_FLOW": "tektite explain names the op inside that is in the way",
     "FUNCTION_BODY": "tektite explain names the op inside that is in the way; move it out of the loop",
     "NOT_COMPILED": "tektite.warmup before the first request, or --compile=sync",

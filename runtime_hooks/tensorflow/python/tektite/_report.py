@@ -38,10 +38,10 @@ def _print() -> None:
         print(render(read_stats(hook)), file=sys.stderr, flush=True)
 
 
-def _gain(name: str, contest: dict[str, Any]) -> str:
-    won, lost, still_open = contest["compiled"], contest["host"], contest["open"]
+def _gain(name: str, comparison: dict[str, Any]) -> str:
+    won, lost, still_open = comparison["compiled"], comparison["host"], comparison["open"]
     if won:
-        ratio = contest["won_ratio"]
+        ratio = comparison["won_ratio"]
         text = f"{1 / ratio:.2f} times as fast as TensorFlow's kernels" if ratio else "faster"
         return f"{name}: {text}" + (f"; TensorFlow's are faster for {lost} of {won + lost} classes of shapes" if lost else "")
     if lost:
@@ -60,9 +60,9 @@ def render(stats: dict[str, Any]) -> str:
              f"{stats.get('loaded_plans', 0)} were on disk; {stats.get('request_compiles', 0)} calls waited for it",
              f"  memory: {stats.get('weight_bytes', 0) / 1e6:.1f} MB of prepared weights, "
              f"{stats.get('arena_bytes', 0) / 1e6:.1f} MB of arenas"]
-    contests = stats.get("contest", {}).get("clusters", {})
-    ranked = sorted(contests.items(), key=lambda item: item[1]["won_ratio"] or 9.0)
-    lines += [f"  {_gain(name, contest)}" for name, contest in ranked[:_MOST_ROWS]]
+    comparisons = stats.get("comparison", {}).get("clusters", {})
+    ranked = sorted(comparisons.items(), key=lambda item: item[1]["won_ratio"] or 9.0)
+    lines += [f"  {_gain(name, comparison)}" for name, comparison in ranked[:_MOST_ROWS]]
     if len(ranked) > _MOST_ROWS:
         lines.append(f"  and {len(ranked) - _MOST_ROWS} more clusters")
     for row in _reasons.of_ops(stats)[:_MOST_ROWS]:

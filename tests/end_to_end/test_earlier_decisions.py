@@ -1,4 +1,4 @@
-"""A later process takes up an earlier one's verdicts on clusters' speed from the disk cache."""
+"""A later process takes up an earlier one's decisions on clusters' speed from the disk cache."""
 import json
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 COMMAND = Path(__file__).resolve().parents[2] / "build/bin/tektite"
 
 # Its code is far ahead of TensorFlow's kernels, one pass over 4 MB instead of 64, so that no other program on this
-# machine makes a contest close.  All products are exact: either side's numbers are the same to the last bit.
+# machine makes a comparison close.  All products are exact: either side's numbers are the same to the last bit.
 PROGRAM = """
 x = tf.constant(normal(1 << 20))
 def chain(x):
@@ -29,7 +29,7 @@ report(y=[float(v) for v in y[:8]])
 def run(run_program, tmp_path):
     def calls(count, **environment):
         return run_program(PROGRAM.replace("CALLS", str(count)), tektite="1",
-                           TEKTITE_FLAGS=f"--contest=true --cache_dir={tmp_path}/cache", **environment)
+                           TEKTITE_FLAGS=f"--compare=true --cache_dir={tmp_path}/cache", **environment)
     return calls
 
 
@@ -40,14 +40,14 @@ def measured(result):
 def entries(tmp_path):
     done = subprocess.run([COMMAND, "cache", "ls", "--json"], capture_output=True, text=True, check=True,
                           env={"TEKTITE_FLAGS": f"--cache_dir={tmp_path}/cache", "PATH": ""})
-    return [e for e in json.loads(done.stdout) if e.get("kind") == "verdict"]
+    return [e for e in json.loads(done.stdout) if e.get("kind") == "decision"]
 
 
 def test_a_later_process_does_not_ask_again(run, tmp_path):
     first = run(80)
-    assert measured(first) >= 3 and first.stats["contest"]["compiled"] == 1
+    assert measured(first) >= 3 and first.stats["comparison"]["compiled"] == 1
     second = run(20)
-    assert measured(second) == 0 and second.stats["contest"]["compiled"] == 1
+    assert measured(second) == 0 and second.stats["comparison"]["compiled"] == 1
     assert second.stats["compiles"] == 0 and second.values["y"] == first.values["y"]
     # Other thread counts are other races.
     assert measured(run(20, OMP_NUM_THREADS="1", TF_NUM_INTRAOP_THREADS="3")) >= 3
@@ -55,7 +55,7 @@ def test_a_later_process_does_not_ask_again(run, tmp_path):
 
 def test_a_later_process_calls_directly_from_the_second_call_on(run):
     first = run(80)
-    assert first.stats["contest"]["compiled"] == 1
+    assert first.stats["comparison"]["compiled"] == 1
     second = run(20)
     assert second.host["direct_runs"] == 19, second.host
     assert second.values["y"] == first.values["y"]
@@ -93,7 +93,7 @@ report(before=[before["prepared_fallbacks"], before["fallbacks"].get("MEASURING_
 def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, tmp_path):
     run(80)
     later = run_program(CHECKED.replace("CALLS", "1000"), tektite="1",
-                        TEKTITE_FLAGS=f"--contest=true --cache_dir={tmp_path}/cache")
+                        TEKTITE_FLAGS=f"--compare=true --cache_dir={tmp_path}/cache")
     # The thousandth call only has them made; a later one is the check.
     assert later.values["before"] == [1, 0]
     assert later.host["prepared_fallbacks"] == 1 and measured(later) >= 1
@@ -104,7 +104,7 @@ def test_no_request_waits_for_kernels_that_only_a_check_needs(run, run_program, 
 def test_only_light_calls_run_in_advance(run_program, tmp_path, elements, runs):
     """A heavy one would take TensorFlow's memory beside a request, and a thread that deletes the model would wait for
     it."""
-    flags = f"--contest=true --cache_dir={tmp_path}/cache"
+    flags = f"--compare=true --cache_dir={tmp_path}/cache"
     sized = PROGRAM.replace("1 << 20", str(elements))
     run_program(sized.replace("CALLS", "80"), tektite="1", TEKTITE_FLAGS=flags)
     later = run_program(CHECKED.replace("1 << 20", str(elements)).replace("CALLS", "1000"), tektite="1",

@@ -3,16 +3,17 @@
 // Why: code for all shapes meets new ones all the time.  Trying each of them against the host's
 // kernels would leave a good part of the calls to these.
 //
-//   Precedents precedents;
-//   precedents.Add(artifact, /*work=*/4096, /*ratio=*/0.6);   // compiled code took 0.6 of the time
-//   precedents.Find(artifact, 3000)                           // {0.6, 0.6}: an octave away at most
+//   KnownRatios known_ratios;
+//   known_ratios.Add(artifact, /*work=*/4096, /*ratio=*/0.6);   // compiled code took 0.6 of the
+//   time known_ratios.Find(artifact, 3000)                           // {0.6, 0.6}: an octave away
+//   at most
 //
 // A ratio counts for calls of its octave of work and the next on either side, and for whatever lies
-// between two that are known.  A trial's result counts at once, single pairs of calls when there
-// are three of them: a trial of ten calls in one class of shapes may take long to end.
+// between two that are known.  A comparison's result counts at once, single pairs of calls when
+// there are three of them: a comparison of ten calls in one class of shapes may take long to end.
 // Thread-safe.  Limits: the last 64 artifacts are known.
-#ifndef TEKTITE_JIT_SERVING_PRECEDENTS_H_
-#define TEKTITE_JIT_SERVING_PRECEDENTS_H_
+#ifndef TEKTITE_JIT_SERVING_KNOWN_RATIOS_H_
+#define TEKTITE_JIT_SERVING_KNOWN_RATIOS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -22,16 +23,16 @@
 
 namespace tektite::serving {
 
-class Precedents {
+class KnownRatios {
  public:
   // Compiled over host time: what to expect at best and at worst.
   struct Range {
     double best, worst;
   };
 
-  // The result of a trial.
+  // The result of a comparison.
   void Add(uint64_t artifact, double work, double ratio);
-  // A call of either side, of a trial that has not ended.
+  // A call of either side, of a comparison that has not ended.
   void AddPair(uint64_t artifact, double work, double ratio);
   // Nothing when nothing like it has been tried.
   std::optional<Range> Find(uint64_t artifact, double work) const;
@@ -53,4 +54,4 @@ class Precedents {
 };
 
 }  // namespace tektite::serving
-#endif  // TEKTITE_JIT_SERVING_PRECEDENTS_H_
+#endif  // TEKTITE_JIT_SERVING_KNOWN_RATIOS_H_

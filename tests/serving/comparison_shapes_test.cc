@@ -3,14 +3,15 @@
 
 #include <set>
 
-#include "tests/serving/contest_calls.h"
+#include "jit/serving/comparison_samples.h"
+#include "tests/serving/comparison_calls.h"
 
 namespace tektite::serving {
 namespace {
 
-using Side = Contest::Side;
+using Side = Comparison::Side;
 
-TEST(Contest, ShapeClassesAreJudgedApart) {
+TEST(Comparison, ShapeClassesAreComparedApart) {
   Calls calls;
   for (int i = 0; i < 300; ++i) {
     calls.compiled = 50;
@@ -18,38 +19,40 @@ TEST(Contest, ShapeClassesAreJudgedApart) {
     calls.compiled = 200;
     calls.Make(1, 2);
   }
-  const Contest::Report report = calls.contest.Summary();
+  const Comparison::Report report = calls.comparison.Summary();
   EXPECT_EQ(report.compiled, 1);
   EXPECT_EQ(report.host, 1);
 }
 
-TEST(Contest, SizesWithinAClassAreComparedByTheirWork) {
+TEST(Comparison, SizesWithinAClassAreComparedByTheirWork) {
   Calls calls;
   calls.compiled = 90;
   // The host happens to get the small calls.
   for (int i = 0; i < 300; ++i) calls.Make(1, 1, i % 2 == 0 ? 1000 : 1400);
-  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+  EXPECT_EQ(calls.comparison.Summary().compiled, 1);
 }
 
 // Requests of ever new shapes would otherwise be the host's for a good part.
-TEST(Contest, OneTrialServesAllShapesOfAboutThatSize) {
+TEST(Comparison, OneComparisonServesAllShapesOfAboutThatSize) {
   Calls calls;
   calls.artifact = 1;
   calls.compiled = 60;
   calls.Make(20, 1, 1000);
-  const int64_t trial = calls.host_calls;
+  const int64_t before = calls.host_calls;
   for (uint64_t shape_class = 2; shape_class < 30; ++shape_class) calls.Make(10, shape_class, 1000);
-  EXPECT_EQ(calls.host_calls, trial);
+  EXPECT_EQ(calls.host_calls, before);
   calls.Make(20, 30, 1e6);
-  EXPECT_GT(calls.host_calls, trial) << "a shape of quite another size has a trial of its own";
+  EXPECT_GT(calls.host_calls, before)
+      << "a shape of quite another size has a comparison of its own";
   const int64_t both = calls.host_calls;
   calls.artifact = 2;
   calls.Make(20, 31, 1000);
   EXPECT_GT(calls.host_calls, both) << "and so has other code";
 }
 
-// Classes whose calls come in turns are tried at the same time: the first result ends all trials.
-TEST(Contest, TrialsThatGoOnAtOnceAreShared) {
+// Classes whose calls come in turns are compared at the same time: the first result ends all
+// comparisons.
+TEST(Comparison, ComparisonsThatGoOnAtOnceAreShared) {
   Calls calls;
   calls.artifact = 1;
   calls.compiled = 60;
@@ -58,47 +61,47 @@ TEST(Contest, TrialsThatGoOnAtOnceAreShared) {
       calls.Make(1, shape_class, 1000);
     }
   }
-  EXPECT_EQ(calls.contest.Summary().compiled, 20);
+  EXPECT_EQ(calls.comparison.Summary().compiled, 20);
   // One run each, which is enough, and then spot checks.
-  EXPECT_LE(calls.host_calls, 1 + (20 + 20) * Contest::kRunOfCalls);
+  EXPECT_LE(calls.host_calls, 1 + (20 + 20) * kRunOfCalls);
 }
 
-TEST(Contest, AShapeThatIsSlowerThanOthersIsFoundOutWithinTwoHundredCalls) {
+TEST(Comparison, AShapeThatIsSlowerThanOthersIsFoundOutWithinTwoHundredCalls) {
   Calls calls;
   calls.artifact = 1;
   calls.compiled = 60;
   calls.Make(20, 1, 1000);
   calls.compiled = 200;
   calls.Make(200, 2, 1000);
-  EXPECT_EQ(calls.contest.Summary().host, 1);
-  EXPECT_EQ(calls.contest.Summary().compiled, 1);
-  EXPECT_EQ(calls.contest.Begin(2, 1000, 0).side, Side::kHost);
+  EXPECT_EQ(calls.comparison.Summary().host, 1);
+  EXPECT_EQ(calls.comparison.Summary().compiled, 1);
+  EXPECT_EQ(calls.comparison.Begin(2, 1000, 0).side, Side::kHost);
 }
 
-TEST(Contest, ALossSpeaksForOthersUntilTheyAreTried) {
+TEST(Comparison, ALossSpeaksForOthersUntilTheyAreTried) {
   Calls calls;
   calls.artifact = 1;
   calls.compiled = 200;
   calls.Make(20, 1, 1000);
-  const int64_t trial = calls.compiled_calls;
+  const int64_t before = calls.compiled_calls;
   calls.Make(20, 2, 1000);
-  EXPECT_EQ(calls.compiled_calls, trial + 1);
+  EXPECT_EQ(calls.compiled_calls, before + 1);
   calls.compiled = 50;
   calls.Make(100, 2, 1000);
-  EXPECT_EQ(calls.contest.Summary().compiled, 1);
+  EXPECT_EQ(calls.comparison.Summary().compiled, 1);
 }
 
-TEST(Contest, ACloseResultSpeaksForNobody) {
+TEST(Comparison, ACloseResultSpeaksForNobody) {
   Calls calls;
   calls.artifact = 1;
   calls.compiled = 100;
   calls.Make(100, 1, 1000);
-  const int64_t trial = calls.host_calls;
+  const int64_t before = calls.host_calls;
   calls.Make(100, 2, 1000);
-  EXPECT_EQ(calls.host_calls, 2 * trial - 1) << "one call made the host's kernels";
+  EXPECT_EQ(calls.host_calls, 2 * before - 1) << "one call made the host's kernels";
 }
 
-TEST(Contest, NewCodeOfAWinnerIsLookedAt) {
+TEST(Comparison, NewCodeOfAWinnerIsLookedAt) {
   Calls calls;
   calls.artifact = 1;
   calls.compiled = 60;
@@ -106,14 +109,14 @@ TEST(Contest, NewCodeOfAWinnerIsLookedAt) {
   calls.artifact = 2;
   calls.compiled = 150;
   calls.Make(200, 1, 1000);
-  EXPECT_EQ(calls.contest.Summary().host, 1);
+  EXPECT_EQ(calls.comparison.Summary().host, 1);
 }
 
-TEST(Contest, MoreClassesThanThereIsRoomForShare) {
+TEST(Comparison, MoreClassesThanThereIsRoomForShare) {
   Calls calls;
   calls.compiled = 50;
   for (uint64_t key = 0; key < 1000; ++key) calls.Make(10, key * 977);
-  const Contest::Report report = calls.contest.Summary();
+  const Comparison::Report report = calls.comparison.Summary();
   EXPECT_LE(report.compiled + report.host + report.open, 64);
 }
 

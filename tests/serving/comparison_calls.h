@@ -3,18 +3,18 @@
 //   Calls calls;
 //   calls.compiled = 50;                       // the host's kernels take 100
 //   calls.Make(200, /*shape_class=*/1);
-//   calls.contest.Summary().compiled           // 1
+//   calls.comparison.Summary().compiled           // 1
 //
 // Limits: one thread.
-#ifndef TEKTITE_TESTS_SERVING_CONTEST_CALLS_H_
-#define TEKTITE_TESTS_SERVING_CONTEST_CALLS_H_
+#ifndef TEKTITE_TESTS_SERVING_COMPARISON_CALLS_H_
+#define TEKTITE_TESTS_SERVING_COMPARISON_CALLS_H_
 
 #include <cstdint>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "jit/serving/contest.h"
+#include "jit/serving/comparison.h"
 
 namespace tektite::serving {
 
@@ -23,22 +23,22 @@ inline int64_t FakeClock() { return now; }
 
 class Calls {
  public:
-  using Side = Contest::Side;
+  using Side = Comparison::Side;
 
-  explicit Calls(std::vector<Verdict> earlier = {}) : contest(&FakeClock, std::move(earlier)) {}
+  explicit Calls(std::vector<Decision> earlier = {}) : comparison(&FakeClock, std::move(earlier)) {}
 
   double compiled = 100, host = 100;
   std::function<double()> noise = [] { return 1.0; };
   uint64_t generation = 0;
   uint64_t artifact = 0;
-  Contest contest;
+  Comparison comparison;
   int64_t compiled_calls = 0, host_calls = 0, demoted_calls = 0;
 
   Side Make(uint64_t shape_class = 1, double work = 1) {
-    Contest::Turn turn = contest.Begin(shape_class, work, generation);
+    Comparison::Turn turn = comparison.Begin(shape_class, work, generation);
     turn.artifact = turn.side == Side::kCompiled ? artifact : 0;
     now += static_cast<int64_t>((turn.side == Side::kCompiled ? compiled : host) * noise() * work);
-    contest.End(turn);
+    comparison.End(turn);
     ++(turn.side == Side::kCompiled ? compiled_calls : host_calls);
     demoted_calls += turn.is_demoted ? 1 : 0;
     return turn.side;
@@ -49,4 +49,4 @@ class Calls {
 };
 
 }  // namespace tektite::serving
-#endif  // TEKTITE_TESTS_SERVING_CONTEST_CALLS_H_
+#endif  // TEKTITE_TESTS_SERVING_COMPARISON_CALLS_H_

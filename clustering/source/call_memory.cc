@@ -1,47 +1,25 @@
-#include "runtime_hooks/c_api/call_memory.h"
+#include "clustering/source/call_memory.h"
 
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "clustering/import_cluster.h"
 #include "jit/base/status.h"
 #include "jit/compiler/specialize.h"
-#include "jit/ir/symbols.h"
 
-namespace tektite::c_api {
+namespace tektite::clustering {
 namespace {
 
-using clustering::CallMemory;
-using clustering::ImportedCluster;
 using Sizes = std::map<std::string, int64_t>;
-
-absl::StatusOr<Sizes> ParseSizes(absl::string_view text) {
-  Sizes sizes;
-  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
-    const std::pair<absl::string_view, absl::string_view> size =
-        absl::StrSplit(part, absl::MaxSplits('=', 1));
-    int64_t value = 0;
-    if (size.first.empty() || !absl::SimpleAtoi(size.second, &value) || value < 0) {
-      return InvalidArgument("not a size: '", part, "'; write NAME=NUMBER, such as n0=8");
-    }
-    sizes[std::string(size.first)] = value;
-  }
-  return sizes;
-}
 
 absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
                      ImportedCluster imported, const Sizes& given, bool kernels,
                      CallMemory* memory) {
   if (imported.code.graph == nullptr) return Unimplemented(imported.refused);
-  for (const std::string& symbol : ir::SymbolsOf(*imported.code.graph)) {
-    const auto it = given.find(symbol);
-    memory->sizes[symbol] = it == given.end() ? compiler::CompileJob::kAssumedSize : it->second;
-  }
+  memory->sizes = compiler::TypicalSizes(*imported.code.graph, given);
   compiler::CompileJob job;
   job.cluster = name;
   job.variant = "explained";
@@ -59,13 +37,13 @@ absl::Status Measure(compiler::Compiler& compiler, const std::string& name,
 }  // namespace
 
 absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes, bool kernels,
-                           clustering::Explanation* explanation) {
-  TEKTITE_ASSIGN_OR_RETURN(Sizes given, ParseSizes(sizes));
+                           Explanation* explanation) {
+  TEKTITE_ASSIGN_OR_RETURN(Sizes given, compiler::ParseSizes(sizes));
   TEKTITE_ASSIGN_OR_RETURN(const graph_def::GraphIndex index,
                            graph_def::GraphIndex::Create(explanation->graph));
-  const clustering::CostModel cost(index);
+  const CostModel cost(index);
   std::set<std::string> names;
-  for (const clustering::MarkedCluster& cluster : explanation->marking.clusters) {
+  for (const MarkedCluster& cluster : explanation->marking.clusters) {
     CallMemory memory;
     const absl::Status status = Measure(compiler, cluster.name, ImportCluster(index, cost, cluster),
                                         given, kernels, &memory);
@@ -82,4 +60,4 @@ absl::Status AddCallMemory(compiler::Compiler& compiler, absl::string_view sizes
   return absl::OkStatus();
 }
 
-}  // namespace tektite::c_api
+}  // namespace tektite::clustering

@@ -1,4 +1,4 @@
-#include "runtime_hooks/c_api/aot_source.h"
+#include "clustering/source/library_source.h"
 
 #include <algorithm>
 #include <optional>
@@ -7,37 +7,33 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "clustering/extract_cluster.h"
 #include "clustering/graph_def/data_type.h"
+#include "clustering/graph_def/output_type.h"
 #include "clustering/graph_def/reader.h"
 #include "clustering/graph_def/tensor.h"
 #include "clustering/importer/importer.h"
 #include "clustering/load_model.h"
 #include "jit/base/status.h"
-#include "jit/compiler/compiler.h"
 #include "jit/compiler/specialize.h"
 #include "jit/ir/symbols.h"
 #include "jit/ir/text/value_parser.h"
-#include "runtime_hooks/c_api/aot.h"
 
-namespace tektite::c_api {
+namespace tektite::clustering {
 namespace {
 
-using clustering::ClosedGraph;
 using graph_def::DataType;
 using graph_def::NodeDef;
-using graph_def::PartialShape;
 
 // "x" of "x:0".
 std::string WithoutOutput(const std::string& tensor) {
   return std::string(absl::StripSuffix(tensor, ":0"));
 }
 
-absl::StatusOr<std::map<std::string, ir::Shape>> ParseInputs(const std::string& text) {
+absl::StatusOr<std::map<std::string, ir::Shape>> ParseInputs(absl::string_view text) {
   std::map<std::string, ir::Shape> inputs;
   for (absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
     const std::pair<absl::string_view, absl::string_view> both =
@@ -53,39 +49,19 @@ absl::StatusOr<std::map<std::string, ir::Shape>> ParseInputs(const std::string& 
   return inputs;
 }
 
-absl::StatusOr<std::map<std::string, int64_t>> ParseTypical(const std::string& text) {
-  std::map<std::string, int64_t> sizes;
-  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
-    const std::pair<absl::string_view, absl::string_view> both =
-        absl::StrSplit(part, absl::MaxSplits('=', 1));
-    int64_t value = 0;
-    if (both.first.empty() || !absl::SimpleAtoi(both.second, &value) || value < 0) {
-      return InvalidArgument("not a size: '", part, "'; write NAME=NUMBER, such as n=8");
-    }
-    sizes[std::string(both.first)] = value;
-  }
-  return sizes;
-}
-
-const PartialShape* KnownShape(const NodeDef& arg, absl::string_view attr) {
-  const graph_def::AttrValue* value = arg.attrs.Find(attr);
-  const auto* shapes = value == nullptr ? nullptr : value->AsListOf<PartialShape>();
-  return shapes == nullptr || shapes->empty() ? nullptr : &shapes->front();
-}
-
-class GraphDefAot {
+class GraphDefLibrary {
  public:
-  explicit GraphDefAot(std::map<std::string, ir::Shape> given) : given_(std::move(given)) {}
+  explicit GraphDefLibrary(std::map<std::string, ir::Shape> given) : given_(std::move(given)) {}
 
-  absl::StatusOr<AotSource> LoadModel(absl::string_view model, const std::string& outputs) {
-    TEKTITE_ASSIGN_OR_RETURN(const auto graph, clustering::LoadModel(model));
+  absl::StatusOr<LibrarySource> Load(absl::string_view model, absl::string_view outputs) {
+    TEKTITE_ASSIGN_OR_RETURN(const auto graph, LoadModel(model));
     const std::vector<std::string> names = absl::StrSplit(outputs, ',', absl::SkipWhitespace());
-    TEKTITE_ASSIGN_OR_RETURN(const ClosedGraph closed, clustering::CloseGraph(graph, names));
+    TEKTITE_ASSIGN_OR_RETURN(const ClosedGraph closed, CloseGraph(graph, names));
     return Load(closed);
   }
 
   // Arguments and results have the names of their nodes.
-  absl::StatusOr<AotSource> LoadCluster(absl::string_view bytes) {
+  absl::StatusOr<LibrarySource> LoadCluster(absl::string_view bytes) {
     ClosedGraph closed;
     TEKTITE_ASSIGN_OR_RETURN(closed.graph, graph_def::ReadGraphDef(bytes));
     for (const NodeDef& node : closed.graph.nodes) {
@@ -102,7 +78,7 @@ class GraphDefAot {
  private:
   static constexpr int64_t kMostArgs = 1 << 20;
 
-  absl::StatusOr<AotSource> Load(const ClosedGraph& closed) {
+  absl::StatusOr<LibrarySource> Load(const ClosedGraph& closed) {
     std::vector<importer::ArgType> args(closed.inputs.size());
     for (const NodeDef& node : closed.graph.nodes) {
       const int64_t i = node.attrs.Int("index", -1);
@@ -119,7 +95,7 @@ class GraphDefAot {
     }
     TEKTITE_ASSIGN_OR_RETURN(importer::ImportedGraph imported,
                              importer::ImportGraph(closed.graph, args));
-    AotSource source;
+    LibrarySource source;
     source.graph = std::move(imported.graph);
     source.roles = {std::move(imported.counted), imported.num_checks, std::move(imported.updated)};
     for (const std::string& name : closed.inputs) {
@@ -134,7 +110,7 @@ class GraphDefAot {
 
   // Arguments whose values the graph brings along, as variables that it does not change, become
   // constants.
-  static absl::Status FoldValues(const ClosedGraph& closed, AotSource* source) {
+  static absl::Status FoldValues(const ClosedGraph& closed, LibrarySource* source) {
     std::map<int, const graph_def::TensorProto*> values;
     for (const NodeDef& node : closed.graph.nodes) {
       const graph_def::AttrValue* value = node.attrs.Find("_tektite_value");
@@ -166,14 +142,7 @@ class GraphDefAot {
   }
 
   absl::StatusOr<ir::Shape> TypeOf(const std::string& tensor, const NodeDef& arg) {
-    DataType type = arg.attrs.Type("T");
-    const PartialShape* shape = KnownShape(arg, "_output_shapes");
-    if (type == DataType::kResource) {
-      const graph_def::AttrValue* types = arg.attrs.Find("_handle_dtypes");
-      const auto* list = types == nullptr ? nullptr : types->AsListOf<DataType>();
-      if (list != nullptr && !list->empty()) type = list->front();
-      shape = KnownShape(arg, "_handle_shapes");
-    }
+    const auto [type, shape] = graph_def::ArgType(arg);
     const std::string name = WithoutOutput(tensor);
     const bool is_complex = graph_def::PartType(type).has_value();
     const std::optional<ir::DType> dtype =
@@ -209,9 +178,9 @@ class GraphDefAot {
   std::set<std::string> used_;
 };
 
-absl::StatusOr<AotSource> LoadIr(absl::string_view text,
-                                 const std::map<std::string, ir::Shape>& given) {
-  AotSource source;
+absl::StatusOr<LibrarySource> LoadIr(absl::string_view text,
+                                     const std::map<std::string, ir::Shape>& given) {
+  LibrarySource source;
   TEKTITE_ASSIGN_OR_RETURN(source.graph, compiler::ParseGraph(text));
   std::vector<ir::Shape> shapes;
   size_t used = 0;
@@ -231,21 +200,17 @@ absl::StatusOr<AotSource> LoadIr(absl::string_view text,
 
 }  // namespace
 
-absl::StatusOr<AotSource> LoadAotSource(absl::string_view model, const AotInputs& inputs) {
-  TEKTITE_ASSIGN_OR_RETURN(auto given, ParseInputs(inputs.inputs));
-  TEKTITE_ASSIGN_OR_RETURN(const auto typical, ParseTypical(inputs.typical));
-  absl::StatusOr<AotSource> source =
-      inputs.form == TEKTITE_AOT_IR ? LoadIr(model, given)
-      : inputs.form == TEKTITE_AOT_CLUSTER
-          ? GraphDefAot(std::move(given)).LoadCluster(model)
-          : GraphDefAot(std::move(given)).LoadModel(model, inputs.outputs);
+absl::StatusOr<LibrarySource> LoadLibrarySource(absl::string_view model,
+                                                const LibraryOptions& options) {
+  TEKTITE_ASSIGN_OR_RETURN(auto given, ParseInputs(options.inputs));
+  TEKTITE_ASSIGN_OR_RETURN(const auto typical, compiler::ParseSizes(options.typical));
+  absl::StatusOr<LibrarySource> source =
+      options.form == ModelForm::kIr ? LoadIr(model, given)
+      : options.form == ModelForm::kCluster
+          ? GraphDefLibrary(std::move(given)).LoadCluster(model)
+          : GraphDefLibrary(std::move(given)).Load(model, options.outputs);
   TEKTITE_RETURN_IF_ERROR(source.status());
-  const std::vector<std::string> symbols = ir::SymbolsOf(*source->graph);
-  for (const std::string& symbol : symbols) {
-    const auto it = typical.find(symbol);
-    source->typical_sizes[symbol] =
-        it == typical.end() ? compiler::CompileJob::kAssumedSize : it->second;
-  }
+  source->typical_sizes = compiler::TypicalSizes(*source->graph, typical);
   for (const auto& [name, size] : typical) {
     if (source->typical_sizes.count(name) == 0) {
       return InvalidArgument("no open size is called '", name, "'");
@@ -258,4 +223,4 @@ absl::StatusOr<AotSource> LoadAotSource(absl::string_view model, const AotInputs
   return source;
 }
 
-}  // namespace tektite::c_api
+}  // namespace tektite::clustering

@@ -1,4 +1,4 @@
-#include "jit/serving/precedents.h"
+#include "jit/serving/known_ratios.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,19 +10,19 @@ int OctaveOf(double work) { return std::ilogb(std::max(work, 1.0)); }
 
 }  // namespace
 
-Precedents::Seen& Precedents::At(uint64_t artifact, double work) {
+KnownRatios::Seen& KnownRatios::At(uint64_t artifact, double work) {
   if (seen_.size() >= kMostArtifacts && seen_.find(artifact) == seen_.end()) {
     seen_.erase(seen_.begin());
   }
   return seen_[artifact][OctaveOf(work)];
 }
 
-void Precedents::Add(uint64_t artifact, double work, double ratio) {
+void KnownRatios::Add(uint64_t artifact, double work, double ratio) {
   std::lock_guard<std::mutex> lock(mutex_);
   At(artifact, work) = {kEnoughPairs, {ratio, ratio}};
 }
 
-void Precedents::AddPair(uint64_t artifact, double work, double ratio) {
+void KnownRatios::AddPair(uint64_t artifact, double work, double ratio) {
   std::lock_guard<std::mutex> lock(mutex_);
   Seen& seen = At(artifact, work);
   if (seen.pairs == kEnoughPairs) return;
@@ -30,7 +30,7 @@ void Precedents::AddPair(uint64_t artifact, double work, double ratio) {
   seen.range = {std::min(seen.range.best, ratio), std::max(seen.range.worst, ratio)};
 }
 
-std::optional<Precedents::Range> Precedents::Find(uint64_t artifact, double work) const {
+std::optional<KnownRatios::Range> KnownRatios::Find(uint64_t artifact, double work) const {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = seen_.find(artifact);
   if (found == seen_.end()) return std::nullopt;

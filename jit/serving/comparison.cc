@@ -1,13 +1,15 @@
-#include "jit/serving/contest.h"
+#include "jit/serving/comparison.h"
 
 #include <algorithm>
 #include <optional>
+
+#include "jit/serving/comparison_samples.h"
 
 namespace tektite::serving {
 namespace {
 
 constexpr double kLoss = 1.03;
-// The ratios that other shapes must have shown for a class to be settled without a trial.
+// The ratios that other shapes must have shown for a class to be settled without times of its own.
 constexpr double kFarAhead = 0.85;
 constexpr double kFarBehind = 1.2;
 
@@ -30,57 +32,11 @@ constexpr double kFarBeyond = 8;
 uint64_t CallsBetween(double ratio) {
   constexpr double kMostTimes = 64;
   const double times = std::clamp(0.25 / std::max(ratio, 1e-9), 1.0, kMostTimes);
-  return static_cast<uint64_t>(times * static_cast<double>(Contest::kSpotCheckEvery));
+  return static_cast<uint64_t>(times * static_cast<double>(Comparison::kSpotCheckEvery));
 }
 
 // And clearly lost when it is above this.
 double ClearLoss(size_t samples) { return samples >= 3 ? 1.5 : 2; }
-
-enum class Phase : uint8_t { kWarmUp, kTrial, kCompiledWon, kHostWon };
-
-// The durations of one side's runs of calls, in nanoseconds over work.
-class Samples {
- public:
-  // Returns whether the call completes a run, which is a sample.
-  bool Add(double time) {
-    best_ = calls_ == 0 ? time : std::min(best_, time);
-    if (++calls_ < Contest::kRunOfCalls) return false;
-    calls_ = 0;
-    last_ = best_;
-    if (times_.size() < Contest::kManySamples) times_.push_back(best_);
-    return true;
-  }
-
-  size_t size() const { return times_.size(); }
-  double last() const { return last_; }
-  double Minimum() const { return *std::min_element(times_.begin(), times_.end()); }
-  double Median() const {
-    std::vector<double> times = times_;
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle;
-  }
-
- private:
-  std::vector<double> times_;
-  double best_ = 0, last_ = 0;
-  int calls_ = 0;  // of the run that is going on
-};
-
-// Whose turn it is: a run of the host's calls, then one of compiled code's.
-class TurnOrder {
- public:
-  Contest::Side Next() {
-    const bool is_host = next_ < Contest::kRunOfCalls;
-    next_ = (next_ + 1) % (2 * Contest::kRunOfCalls);
-    return is_host ? Contest::Side::kHost : Contest::Side::kCompiled;
-  }
-  bool IsComplete() const { return next_ == 0; }
-  void Restart() { next_ = 0; }
-
- private:
-  int next_ = 0;
-};
 
 }  // namespace
 
@@ -93,75 +49,57 @@ uint64_t AddToShapeClass(uint64_t hash, int64_t size) {
   return (hash ^ bucket) * 0x9E3779B97F4A7C15ull + 0x7F4A7C15ull;
 }
 
-class Contest::ShapeClass {
+class Comparison::ShapeClass {
  public:
   // `earlier` may be null.
-  ShapeClass(uint64_t key, Shared* shared, const Verdict* earlier)
+  ShapeClass(uint64_t key, Shared* shared, const Decision* earlier)
       : key(key),
-        precedents_(shared->precedents),
+        known_ratios_(shared->known_ratios),
         has_news_(shared->has_news),
         host_has_run_(shared->host_has_run) {
     if (earlier == nullptr) return;
-    verdict_ = *earlier;
+    decision_ = *earlier;
     is_recalled_ = true;
     ratio_ = earlier->ratio;
     check_every_ = kFirstSpotCheck / 2;  // doubled after each
     most_between_ = CallsBetween(earlier->ratio);
-    check_at_ = earlier->ratio <= kFarAhead ? kSpotCheckEvery : kFirstCheckOfVerdict;
-    retry_at_ = kRetryOfVerdict;
-    Settle(earlier->compiled_won ? Phase::kCompiledWon : Phase::kHostWon);
+    check_at_ = earlier->ratio <= kFarAhead ? kSpotCheckEvery : kFirstCheckOfDecision;
+    retry_at_ = kRetryOfDecision;
+    Settle(earlier->compiled_won ? CallEvent::kCodeFaster : CallEvent::kHostFaster);
   }
 
   void Begin(uint64_t code_generation, Turn* turn) {
-    const Phase now = phase_.load(std::memory_order_acquire);
+    const CallState now = progress_.state();
     const uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (now == Phase::kCompiledWon && call < check_at_.load(std::memory_order_relaxed)) return;
-    if (now == Phase::kHostWon && IsLeftToHost(call, code_generation)) {
-      turn->side = Side::kHost;
-      turn->is_demoted = true;
+    if (now == CallState::kSettledForCode && call < check_at_.load(std::memory_order_relaxed)) {
       return;
     }
+    if (now == CallState::kSettledForHost && IsLeftToHost(call, code_generation)) {
+      return LeaveToHost(turn);
+    }
     std::lock_guard<std::mutex> lock(mutex_);
-    switch (phase_.load(std::memory_order_relaxed)) {
-      case Phase::kWarmUp:
-        Know(code_generation);
-        turn->is_timed = true;
-        return;
-      case Phase::kHostWon:
-        // Asked again: another thread may have settled it while this one waited for the mutex.
-        if (IsLeftToHost(call, code_generation)) {
-          turn->side = Side::kHost;
-          turn->is_demoted = true;
-          return;
-        }
-        if (is_recalled_) {
-          // Its code has not run in this process.
-          is_recalled_ = false;
-          Know(code_generation);
-          phase_.store(Phase::kWarmUp, std::memory_order_release);
-          return;
-        }
-        BeginTrial();
-        break;
-      case Phase::kCompiledWon:
-        SpotCheck(call, turn);
-        return;
-      case Phase::kTrial:
-        // Other classes may have shown it meanwhile; a class that has come further shows it itself.
-        if (is_first_trial_ && host_.size() < 2 && SettleByPrecedent(turn->work)) {
-          turn->is_demoted = phase_.load(std::memory_order_relaxed) == Phase::kHostWon;
-          if (turn->is_demoted) turn->side = Side::kHost;
-          return;
-        }
-        break;
+    // Another thread may have settled it while this one waited for the mutex.
+    if (progress_.state() == CallState::kSettledForHost) {
+      if (IsLeftToHost(call, code_generation)) return LeaveToHost(turn);
+      Forget();
+      // Where it is recalled, its code has not run in this process.
+      progress_.Take(is_recalled_.exchange(false) ? CallEvent::kFirstTime : CallEvent::kAgain);
+    } else if (progress_.state() == CallState::kSettledForCode) {
+      return SpotCheck(call, turn);
+    } else if (progress_.state() == CallState::kComparing && is_first_ && host_.size() < 2 &&
+               SettleByKnownRatio(turn->work)) {
+      // Other classes have shown it meanwhile; a class that has come further shows it itself.
+      if (progress_.state() == CallState::kSettledForHost) LeaveToHost(turn);
+      return;
     }
     Know(code_generation);
-    Measure(turn);
+    if (progress_.state() == CallState::kComparing) return Measure(turn);
+    turn->is_timed = true;
   }
 
   // One look at each of phase and count decides; what other threads do next changes nothing.
   bool BeginIfWon() {
-    if (phase_.load(std::memory_order_acquire) != Phase::kCompiledWon ||
+    if (progress_.state() != CallState::kSettledForCode ||
         calls() + 1 >= check_at_.load(std::memory_order_relaxed)) {
       return false;
     }
@@ -176,35 +114,27 @@ class Contest::ShapeClass {
     std::lock_guard<std::mutex> lock(mutex_);
     if (turn->series != series_) return;
     turn_order_.Restart();
-    if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
+    if (progress_.state() == CallState::kSettledForCode) {
       check_at_.store(calls() + 2 * check_every_, std::memory_order_relaxed);
     }
   }
 
   void End(const Turn& turn, double time) {
-    const Phase now = phase_.load(std::memory_order_acquire);
     const bool is_new_code = turn.artifact > artifact_.load(std::memory_order_relaxed);
-    if (!turn.is_measured && now != Phase::kWarmUp && !is_new_code) return;
+    if (!turn.is_measured && !is_new_code && progress_.state() >= CallState::kComparing) return;
     std::lock_guard<std::mutex> lock(mutex_);
     if (turn.artifact > artifact_.load(std::memory_order_relaxed)) {
       artifact_.store(turn.artifact, std::memory_order_relaxed);
-      if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
+      if (progress_.state() == CallState::kSettledForCode) {
         if (is_recalled_) {
-          precedents_.Add(turn.artifact, turn.work, ratio_);
+          known_ratios_.Add(turn.artifact, turn.work, ratio_);
         } else {
           CheckAfter(kFirstSpotCheck);
         }
         is_recalled_ = false;
       }
     }
-    if (!turn.is_measured) {
-      if (phase_.load(std::memory_order_relaxed) != Phase::kWarmUp) return;
-      if (turn.side != Side::kCompiled || SettleByPrecedent(turn.work)) return;
-      // The first call touches memory for the first time, and packs weights.
-      if (warm_runs_ > 0) warm_time_ = std::max(warm_time_, time);
-      if (++warm_runs_ >= kWarmRuns) BeginTrial();
-      return;
-    }
+    if (!turn.is_measured) return WarmUp(turn, time);
     // The host's kernels are made by its first call, and all wait for it that begin before it ends.
     if (turn.side == Side::kHost) host_has_run_.store(true, std::memory_order_release);
     if (turn.series != series_) return;
@@ -212,6 +142,7 @@ class Contest::ShapeClass {
       turn_order_.Restart();
       return;
     }
+    if (IsStillPacking(turn) && progress_.Take(CallEvent::kPacks)) return Forget();
     if (IsFarBeyond(turn, time)) {
       Win(turn.work, warm_time_ / time, warm_time_ / time);
       return;
@@ -221,12 +152,12 @@ class Contest::ShapeClass {
 
   void AddTo(Report* report) {
     std::lock_guard<std::mutex> lock(mutex_);
-    switch (phase_.load(std::memory_order_relaxed)) {
-      case Phase::kCompiledWon:
+    switch (progress_.state()) {
+      case CallState::kSettledForCode:
         ++report->compiled;
         report->won_ratios += ratio_;
         break;
-      case Phase::kHostWon:
+      case CallState::kSettledForHost:
         ++report->host;
         report->worst_ratio = std::max(report->worst_ratio, ratio_);
         break;
@@ -235,11 +166,11 @@ class Contest::ShapeClass {
     }
   }
 
-  // Nothing where nothing was found out by a trial or by spot checks, here or earlier.
-  std::optional<Verdict> LastVerdict(int64_t now_s) {
+  // Nothing where nothing was found out by times or by checks, here or earlier.
+  std::optional<Decision> LastDecision(int64_t now_s) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (verdict_ && verdict_->decided_s == kJustNow) verdict_->decided_s = now_s;
-    return verdict_;
+    if (decision_ && decision_->decided_s == kJustNow) decision_->decided_s = now_s;
+    return decision_;
   }
 
   const uint64_t key;
@@ -247,7 +178,7 @@ class Contest::ShapeClass {
  private:
   static constexpr int64_t kJustNow = -1;
 
-  // While an earlier verdict stands, code that appears is the code that it is about.  A thread may
+  // While an earlier decision stands, code that appears is the code that it is about.  A thread may
   // have read its generation before another one came with a newer one.
   bool IsKnown(uint64_t code_generation) const {
     return is_recalled_.load(std::memory_order_relaxed) ||
@@ -267,15 +198,15 @@ class Contest::ShapeClass {
   void Measure(Turn* turn) {
     turn->is_measured = true;
     turn->series = series_;
-    turn->side = turn_order_.Next();
+    turn->side = turn_order_.NextIsHost() ? Side::kHost : Side::kCompiled;
     turn->makes_kernels =
         turn->side == Side::kHost && !host_has_run_.load(std::memory_order_acquire);
   }
 
-  void Decide(bool compiled_won, double ratio) {
-    // The same verdict once more is no news: it is written with the next one that is.
-    const bool is_news = !verdict_ || verdict_->compiled_won != compiled_won;
-    verdict_ = Verdict{key, compiled_won, ratio, kJustNow};
+  void Record(bool compiled_won, double ratio) {
+    // The same decision once more is no news: it is written with the next one that is.
+    const bool is_news = !decision_ || decision_->compiled_won != compiled_won;
+    decision_ = Decision{key, compiled_won, ratio, kJustNow};
     if (is_news) has_news_.store(true, std::memory_order_relaxed);
   }
 
@@ -288,15 +219,34 @@ class Contest::ShapeClass {
     compiled_ = {};
   }
 
-  void BeginTrial() {
+  static void LeaveToHost(Turn* turn) {
+    turn->side = Side::kHost;
+    turn->is_demoted = true;
+  }
+
+  // Later calls are going to be faster, so that a comparison would say nothing of them.
+  bool IsStillPacking(const Turn& turn) {
+    if (!turn.is_packing || packing_calls_ >= kMostPackingCalls) return false;
+    ++packing_calls_;
+    return true;
+  }
+
+  void WarmUp(const Turn& turn, double time) {
+    if (turn.side != Side::kCompiled || progress_.state() >= CallState::kComparing) return;
+    if (IsStillPacking(turn)) return;
+    progress_.Take(CallEvent::kPacked);
+    if (SettleByKnownRatio(turn.work)) return;
+    // The first call touches memory for the first time, and packs weights.
+    if (warm_runs_ > 0) warm_time_ = std::max(warm_time_, time);
+    if (++warm_runs_ < kWarmRuns) return;
     Forget();
-    phase_.store(Phase::kTrial, std::memory_order_release);
+    progress_.Take(CallEvent::kWarm);
   }
 
   bool IsFarBeyond(const Turn& turn, double time) const {
-    return is_first_trial_ && turn.side == Side::kHost && warm_time_ > 0 &&
-           phase_.load(std::memory_order_relaxed) == Phase::kTrial &&
-           time * turn.work >= kLongCallNs && time >= kFarBeyond * warm_time_;
+    return is_first_ && turn.side == Side::kHost && warm_time_ > 0 &&
+           progress_.state() == CallState::kComparing && time * turn.work >= kLongCallNs &&
+           time >= kFarBeyond * warm_time_;
   }
 
   // `most`: the worse of what median and minimum say.
@@ -305,9 +255,9 @@ class Contest::ShapeClass {
     most_between_ = CallsBetween(ratio);
     // A close result is checked again soon: that costs little.
     CheckAfter(most <= kFarAhead ? most_between_ : kFirstSpotCheck);
-    precedents_.Add(artifact_.load(std::memory_order_relaxed), work, most);
-    Decide(/*compiled_won=*/true, ratio);
-    Settle(Phase::kCompiledWon);
+    known_ratios_.Add(artifact_.load(std::memory_order_relaxed), work, most);
+    Record(/*compiled_won=*/true, ratio);
+    Settle(CallEvent::kCodeFaster);
   }
 
   // One run of calls of either side.
@@ -322,13 +272,16 @@ class Contest::ShapeClass {
   void AddTime(const Turn& turn, double time) {
     Samples& samples = turn.side == Side::kHost ? host_ : compiled_;
     if (!samples.Add(time)) return;
-    if (is_first_trial_ && host_.size() > 0 && compiled_.size() > 0) {
-      precedents_.AddPair(artifact_.load(std::memory_order_relaxed), turn.work,
-                          compiled_.last() / host_.last());
+    if (is_first_ && host_.size() > 0 && compiled_.size() > 0) {
+      known_ratios_.AddPair(artifact_.load(std::memory_order_relaxed), turn.work,
+                            compiled_.last() / host_.last());
     }
-    const bool is_trial = phase_.load(std::memory_order_relaxed) == Phase::kTrial;
+    const bool is_check = progress_.state() == CallState::kSettledForCode;
     const size_t number = std::min(host_.size(), compiled_.size());
-    if (number >= (is_trial ? kFewSamples : kSpotChecks)) Judge(turn.work, number);
+    if (number < (is_check ? kSpotChecks : kFewSamples)) return;
+    const Ratios ratios = {compiled_.Median() / host_.Median(),
+                           compiled_.Minimum() / host_.Minimum()};
+    is_check ? DecideChecks(ratios) : Decide(turn.work, ratios, number);
   }
 
   void CheckAfter(uint64_t number) {
@@ -337,85 +290,93 @@ class Contest::ShapeClass {
     check_at_.store(calls() + number, std::memory_order_relaxed);
   }
 
-  bool SettleByPrecedent(double work) {
-    const auto expected = precedents_.Find(artifact_.load(std::memory_order_relaxed), work);
+  bool SettleByKnownRatio(double work) {
+    const auto expected = known_ratios_.Find(artifact_.load(std::memory_order_relaxed), work);
     if (!expected) return false;
     if (expected->worst <= kFarAhead) {
       CheckAfter(kFirstSpotCheck);
-      Settle(Phase::kCompiledWon);
+      Settle(CallEvent::kCodeFaster);
       return true;
     }
     if (expected->best < kFarBehind) return false;
     ratio_ = expected->best;
-    retry_at_.store(calls() + kRetryByPrecedent, std::memory_order_relaxed);
-    Settle(Phase::kHostWon);
+    retry_at_.store(calls() + kRetryByKnownRatio, std::memory_order_relaxed);
+    Settle(CallEvent::kHostFaster);
     return true;
   }
 
-  void Judge(double work, size_t samples) {
-    const double by_median = compiled_.Median() / host_.Median();
-    const double by_minimum = compiled_.Minimum() / host_.Minimum();
-    const double least = std::min(by_median, by_minimum);
-    const double most = std::max(by_median, by_minimum);
-    if (phase_.load(std::memory_order_relaxed) == Phase::kCompiledWon) {
-      // Spot checks lie far apart, so their results are examined closely.
-      if (least > kLoss) return BeginTrial();
-      most_between_ = CallsBetween(by_median);
-      Decide(/*compiled_won=*/true, by_median);
-      host_ = {};
-      compiled_ = {};
+  struct Ratios {
+    double by_median, by_minimum;
+    double least() const { return std::min(by_median, by_minimum); }
+    double most() const { return std::max(by_median, by_minimum); }
+  };
+
+  // Checks lie far apart, so their results are examined closely.
+  void DecideChecks(const Ratios& ratios) {
+    if (ratios.least() > kLoss) {
+      Forget();
+      progress_.Take(CallEvent::kAgain);
       return;
     }
+    most_between_ = CallsBetween(ratios.by_median);
+    Record(/*compiled_won=*/true, ratios.by_median);
+    host_ = {};
+    compiled_ = {};
+  }
+
+  void Decide(double work, const Ratios& ratios, size_t samples) {
+    const double least = ratios.least(), most = ratios.most();
     const bool is_enough = samples >= kManySamples;
     const uint64_t artifact = artifact_.load(std::memory_order_relaxed);
     if (most < ClearWin(samples) || (is_enough && least <= kLoss)) {
-      Win(work, by_median, most);
+      Win(work, ratios.by_median, most);
     } else if (least > ClearLoss(samples) || (is_enough && least > kLoss)) {
-      ratio_ = by_median;
+      ratio_ = ratios.by_median;
       const uint64_t wait = kFirstRetry << std::min(losses_, 20);
       ++losses_;
       retry_at_.store(calls() + std::min(wait, kLastRetry), std::memory_order_relaxed);
-      precedents_.Add(artifact, work, least);
-      Decide(/*compiled_won=*/false, by_median);
-      Settle(Phase::kHostWon);
+      known_ratios_.Add(artifact, work, least);
+      Record(/*compiled_won=*/false, ratio_);
+      Settle(CallEvent::kHostFaster);
     }
   }
 
-  void Settle(Phase phase) {
-    is_first_trial_ = false;
+  void Settle(CallEvent which) {
+    is_first_ = false;
     Forget();
-    phase_.store(phase, std::memory_order_release);
+    progress_.Take(which);
   }
 
-  Precedents& precedents_;
+  KnownRatios& known_ratios_;
   std::atomic<bool>& has_news_;
   std::atomic<bool>& host_has_run_;
-  std::atomic<Phase> phase_{Phase::kWarmUp};
+  CallProgress progress_{CallState::kPacking};
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> check_at_{0};  // the call that begins a spot check
   std::atomic<uint64_t> retry_at_{0};
   std::atomic<uint64_t> generation_{0};
-  std::atomic<uint64_t> artifact_{0};     // the newest that ran
-  std::atomic<bool> is_recalled_{false};  // an earlier verdict stands, and its code has not run yet
+  std::atomic<uint64_t> artifact_{0};  // the newest that ran
+  std::atomic<bool> is_recalled_{
+      false};  // an earlier decision stands, and its code has not run yet
 
-  std::mutex mutex_;  // guards the members below, and changes of phase_
+  std::mutex mutex_;  // guards the members below, and changes of progress_
   uint64_t check_every_ = kSpotCheckEvery, most_between_ = kSpotCheckEvery;
-  int warm_runs_ = 0;
+  int warm_runs_ = 0, packing_calls_ = 0;
   double warm_time_ = 0;  // the slowest but for the first
   int losses_ = 0;
-  bool is_first_trial_ = true;
-  uint32_t series_ = 1;  // counts trials, and spot checks that follow each other
+  bool is_first_ = true;  // not settled yet
+  uint32_t series_ = 1;   // counts comparisons, and spot checks that follow each other
   double ratio_ = 0;
-  std::optional<Verdict> verdict_;
+  std::optional<Decision> decision_;
   TurnOrder turn_order_;
   Samples host_, compiled_;
 };
 
-Contest::~Contest() {
+Comparison::~Comparison() {
   for (auto& entry : classes_) delete entry.load();
 }
 
-Contest::ShapeClass* Contest::Find(uint64_t key) {
+Comparison::ShapeClass* Comparison::Find(uint64_t key) {
   const size_t home = key % kMostClasses;
   for (size_t i = 0; i < kMostProbes; ++i) {
     std::atomic<ShapeClass*>& entry = classes_[(home + i) % kMostClasses];
@@ -426,7 +387,7 @@ Contest::ShapeClass* Contest::Find(uint64_t key) {
       if (found == nullptr) {
         const auto earlier =
             std::find_if(earlier_.begin(), earlier_.end(),
-                         [&](const Verdict& verdict) { return verdict.shape_class == key; });
+                         [&](const Decision& decision) { return decision.shape_class == key; });
         found = new ShapeClass(key, &shared_, earlier == earlier_.end() ? nullptr : &*earlier);
         entry.store(found, std::memory_order_release);
       }
@@ -436,8 +397,8 @@ Contest::ShapeClass* Contest::Find(uint64_t key) {
   return classes_[home].load(std::memory_order_acquire);
 }
 
-Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_generation,
-                             double host_extra) {
+Comparison::Turn Comparison::Begin(uint64_t shape_class, double work, uint64_t code_generation,
+                                   double host_extra) {
   Turn turn;
   turn.shape_class = Find(shape_class);
   turn.work = std::max(work, 1.0);
@@ -447,9 +408,9 @@ Contest::Turn Contest::Begin(uint64_t shape_class, double work, uint64_t code_ge
   return turn;
 }
 
-void Contest::Postpone(Turn* turn) { turn->shape_class->Postpone(turn); }
+void Comparison::Postpone(Turn* turn) { turn->shape_class->Postpone(turn); }
 
-std::optional<Contest::Turn> Contest::BeginIfWon(uint64_t shape_class, double work) {
+std::optional<Comparison::Turn> Comparison::BeginIfWon(uint64_t shape_class, double work) {
   Turn turn;
   turn.shape_class = Find(shape_class);
   turn.work = std::max(work, 1.0);
@@ -457,7 +418,7 @@ std::optional<Contest::Turn> Contest::BeginIfWon(uint64_t shape_class, double wo
   return turn;
 }
 
-void Contest::End(const Turn& turn) {
+void Comparison::End(const Turn& turn) {
   double time = 0;
   if (turn.is_measured || turn.is_timed) {
     time = static_cast<double>(clock_() - turn.began);
@@ -466,13 +427,13 @@ void Contest::End(const Turn& turn) {
   turn.shape_class->End(turn, std::max(time / turn.work, 1e-9));
 }
 
-bool Contest::HasWonAny() const {
+bool Comparison::HasWonAny() const {
   return std::any_of(earlier_.begin(), earlier_.end(),
-                     [](const Verdict& verdict) { return verdict.compiled_won; }) ||
+                     [](const Decision& decision) { return decision.compiled_won; }) ||
          Summary().compiled > 0;
 }
 
-Contest::Report Contest::Summary() const {
+Comparison::Report Comparison::Summary() const {
   Report report;
   for (const auto& entry : classes_) {
     ShapeClass* const shape_class = entry.load(std::memory_order_acquire);
@@ -481,20 +442,20 @@ Contest::Report Contest::Summary() const {
   return report;
 }
 
-std::vector<Verdict> Contest::Verdicts(int64_t now_s) const {
-  std::vector<Verdict> verdicts;
+std::vector<Decision> Comparison::Decisions(int64_t now_s) const {
+  std::vector<Decision> decisions;
   for (const auto& entry : classes_) {
     ShapeClass* const shape_class = entry.load(std::memory_order_acquire);
     if (shape_class == nullptr) continue;
-    if (const auto verdict = shape_class->LastVerdict(now_s)) verdicts.push_back(*verdict);
+    if (const auto decision = shape_class->LastDecision(now_s)) decisions.push_back(*decision);
   }
-  for (const Verdict& verdict : earlier_) {
-    const bool is_known = std::any_of(verdicts.begin(), verdicts.end(), [&](const Verdict& known) {
-      return known.shape_class == verdict.shape_class;
-    });
-    if (!is_known && verdicts.size() < kMostVerdicts) verdicts.push_back(verdict);
+  for (const Decision& decision : earlier_) {
+    const bool is_known = std::any_of(
+        decisions.begin(), decisions.end(),
+        [&](const Decision& known) { return known.shape_class == decision.shape_class; });
+    if (!is_known && decisions.size() < kMostDecisions) decisions.push_back(decision);
   }
-  return verdicts;
+  return decisions;
 }
 
 }  // namespace tektite::serving
